@@ -1,0 +1,18 @@
+# Everything the library is built from; `./dev build` installs the Debian packages named here.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)   # libfmt-dev
+find_package(ZLIB REQUIRED)  # zlib1g-dev
+
+# Header-only libraries: looked for as headers, since not every release of them ships a CMake package.
+function(manymeans_need_header variable header package)
+  find_path(${variable} ${header})
+  if(NOT ${variable})
+    message(FATAL_ERROR "${header} not found: install ${package}, or run ./dev build")
+  endif()
+endfunction()
+manymeans_need_header(MANYMEANS_HWY_INCLUDE hwy/highway.h libhwy-dev)
+manymeans_need_header(MANYMEANS_RANDOM123_INCLUDE Random123/philox.h librandom123-dev)
+manymeans_need_header(MANYMEANS_XXHASH_INCLUDE xxhash.h libxxhash-dev)
+manymeans_need_header(MANYMEANS_FAST_FLOAT_INCLUDE fast_float/fast_float.h libfast-float-dev)
+manymeans_need_header(MANYMEANS_JSON_INCLUDE nlohmann/json.hpp nlohmann-json3-dev)
+manymeans_need_header(MANYMEANS_CLI11_INCLUDE CLI/CLI.hpp libcli11-dev)

@@ -1,0 +1,85 @@
+// Fitting ensembles, labelling new points, and asking what is built in.
+#pragma once
+
+#include <manymeans/options.h>
+#include <manymeans/points.h>
+#include <manymeans/result.h>
+
+#include <atomic>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+/// Where a running fit is. Sent after every pass.
+struct Progress {
+  std::string_view phase;       ///< "initialise" or "iterate"
+  int64_t iteration = 0;        ///< most updates done by any active model; steps done while initialising
+  int64_t max_iteration = 0;    ///< what `iteration` can reach at most
+  int64_t active_models = 0;
+  int64_t models = 0;
+  double inertia_estimate = 0;  ///< lowest over the models; an estimate, not part of the answer (NaN: unknown)
+  double points_per_second = 0; ///< rows times active models over the last pass
+  double seconds = 0;           ///< since the fit began
+};
+
+/// What the caller wants to be told, and how the caller stops a fit. All may be left out.
+struct FitHooks {
+  std::function<bool(const Progress&)> progress;      ///< return false to stop after the current pass
+  std::function<void(std::string_view)> log;          ///< gets messages; the library itself never prints
+  const std::atomic<bool>* cancel = nullptr;          ///< set it to stop after the current pass
+  PointsView initial;                                 ///< k x D initial prototypes, instead of options.init
+};
+
+/// Fits options.models models for every k in options.k to the same points.
+///
+/// points   N x D, float32, float64, float16, bfloat16, uint8 or int8; read in place.
+/// weights  empty, or N non-negative weights.
+/// Returns the same bits for any thread count, instruction set, backend, strategy and algorithm.
+/// Throws Error: kUsage (options), kBadData (NaN, infinity, weights, K > N), kUnavailable (memory, backend).
+/// Time O(iterations N D sum K); memory O(N D + N M + threads D sum K).
+FitResult fit(const PointsView& points, std::span<const double> weights, const FitOptions& options,
+              const FitHooks& hooks = {});
+
+/// Labels, and if asked for the Euclidean distances, of new points.
+struct Prediction {
+  Labels labels;
+  std::vector<double> distances;  ///< to the nearest prototype; empty unless asked for
+};
+
+struct PredictOptions {
+  std::string backend = "auto";
+  std::string algorithm = "auto";
+  int threads = 0;
+  bool distances = false;
+};
+
+/// Labels of `points` among `prototypes` (K x D): the nearest by canonical distance, ties to the lowest index.
+/// Throws Error(kBadData) when the columns differ or values are not finite.
+Prediction predict(const PointsView& points, const PointsView& prototypes, const PredictOptions& options = {});
+
+/// One thing that can be chosen by name.
+struct Choice {
+  std::string name;
+  std::string description;
+  bool available = false;  ///< built in, and this machine has what it needs
+};
+
+/// What this build can do on this machine.
+struct Info {
+  std::string version;
+  std::string compiler;
+  std::string build_type;
+  int threads = 0;  ///< what `threads = 0` means here
+  std::vector<Choice> backends;
+  std::vector<Choice> instruction_sets;  ///< best first
+  std::vector<Choice> inits;
+  std::vector<Choice> readers;
+  std::vector<std::string> devices;
+};
+Info info();
+
+}  // namespace manymeans

@@ -1,0 +1,93 @@
+// Files: points and weights in, labels and models out. Output files appear whole or not at all.
+#pragma once
+
+#include <manymeans/points.h>
+#include <manymeans/result.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace manymeans {
+
+/// How to read a file of points.
+struct ReadOptions {
+  std::string format = "auto";        ///< a reader's name, or auto: by the file's ending
+  std::optional<DataType> dtype;      ///< convert to this type; default: as stored, and float32 for text
+  std::vector<std::string> columns;   ///< names, numbers from 1, or ranges of them (2-5, a-c); empty: all
+  bool numeric_only = false;          ///< leave out columns that hold text, with a note in `warnings`
+  std::string weights;                ///< a column's name or number (text files), or a file of N numbers; empty: none
+  int threads = 0;
+};
+
+/// Points that were read. `view` stays valid as long as the object (or a copy of `owner`) lives.
+struct Dataset {
+  PointsView view;
+  std::shared_ptr<const void> owner;
+  std::vector<std::string> column_names;  ///< empty, or D names
+  std::vector<double> weights;            ///< empty, or N
+  std::vector<std::string> warnings;
+  std::string path;
+};
+
+/// Reads points: .npy (memory-mapped), .csv, .tsv, .txt and their .gz.
+/// Throws Error(kBadData) that names the file, the row and the column.
+Dataset read_points(const std::string& path, const ReadOptions& options = {});
+
+/// Scaling of columns.
+enum class Scale : uint8_t {
+  kNone,
+  kStandard,  ///< (x - mean) / standard deviation; constant columns become 0
+  kMinMax,    ///< (x - min) / (max - min); constant columns become 0
+};
+std::string_view name_of(Scale scale);
+std::optional<Scale> scale_from_name(std::string_view name);
+
+/// The offset and divisor of every column, as found in `points`: x' = (x - offset) / divisor.
+struct Scaling {
+  Scale kind = Scale::kNone;
+  std::vector<double> offset;
+  std::vector<double> divisor;
+};
+Scaling find_scaling(const PointsView& points, Scale kind, int threads = 0);
+/// A new matrix of scaled points, computed in binary64 and rounded once to float32 (float64 for float64 points).
+Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threads = 0);
+
+/// Labels of the best model of each k: N values for one k, N x number of k for several.
+/// The ending of the path says the format: .npy or .csv. Returns the type written ("uint8", ...).
+std::string write_labels(const std::string& path, const FitResult& result);
+std::string write_labels(const std::string& path, const Labels& labels);
+/// N float64 values as .npy or .csv.
+void write_values(const std::string& path, std::span<const double> values, const std::string& name);
+
+/// What a model file holds.
+struct StoredModel {
+  int64_t k = 0;
+  uint64_t seed = 0;
+  int64_t iterations = 0;
+  double inertia = 0;
+  std::string stop_reason;
+  std::string init;
+  Matrix prototypes;
+  std::vector<int64_t> counts;
+};
+struct ModelFile {
+  std::vector<StoredModel> models;
+  Scaling scaling;                        ///< to be applied to points before predicting
+  std::vector<std::string> column_names;  ///< empty, or D names
+  std::string json;                       ///< options and provenance
+};
+/// Writes a .npz that numpy.load opens; docs/model-file.md lists the keys.
+void save_model(const std::string& path, const FitResult& result, const Scaling& scaling,
+                const std::vector<std::string>& column_names);
+ModelFile load_model(const std::string& path);
+
+/// The summary of a fit as one JSON object (docs/json.md).
+std::string to_json(const FitResult& result);
+
+/// Throws Error(kUnavailable) unless a file could be written at this path now.
+void check_writable(const std::string& path);
+
+}  // namespace manymeans

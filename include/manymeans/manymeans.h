@@ -1,0 +1,9 @@
+// Everything: #include <manymeans/manymeans.h>
+#pragma once
+
+#include <manymeans/error.h>
+#include <manymeans/fit.h>
+#include <manymeans/io.h>
+#include <manymeans/options.h>
+#include <manymeans/points.h>
+#include <manymeans/result.h>

@@ -1,0 +1,114 @@
+// The options of a fit: each with its default, its meaning, and one visitor that feeds the
+// command line, --help, JSON and the Python package.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+/// How an ensemble is spread over the hardware. Never changes the answer.
+enum class Strategy : uint8_t {
+  kConcatenated,  ///< one reading of the points per iteration serves all models
+  kData,          ///< one model after the other, all threads on each
+  kTask,          ///< a model per thread
+};
+
+/// What happens to a cluster that has lost all its points.
+enum class EmptyPolicy : uint8_t {
+  kFarthest,  ///< it takes the point that is farthest from its prototype
+  kKeep,      ///< its prototype stays where it was
+  kDrop,      ///< it is removed, and the model has fewer prototypes
+  kError,     ///< the fit fails
+};
+
+std::string_view name_of(Strategy strategy);
+std::string_view name_of(EmptyPolicy policy);
+std::optional<Strategy> strategy_from_name(std::string_view name);
+std::optional<EmptyPolicy> empty_policy_from_name(std::string_view name);
+
+/// All options of fit(). The defaults are those of scikit-learn's KMeans where both have the option.
+struct FitOptions {
+  std::vector<int64_t> k = {8};
+  int64_t models = 1;
+  uint64_t seed = 0;
+  std::optional<uint64_t> model_seed;
+  std::string init = "auto";
+  int64_t max_iter = 300;
+  double tol = 1e-4;
+  std::string stop = "tol";
+  EmptyPolicy empty = EmptyPolicy::kFarthest;
+  double time_limit = 0;
+  std::string algorithm = "auto";
+  std::string backend = "auto";
+  Strategy strategy = Strategy::kConcatenated;
+  int threads = 0;
+};
+
+/// How an option is shown to people.
+struct OptionInfo {
+  const char* name;   ///< key in JSON and Python; on the command line "--" and dashes for underscores
+  const char* flags;  ///< spelling on the command line
+  const char* value;  ///< placeholder of the value in --help
+  const char* help;   ///< one sentence or two
+};
+
+/// Calls visit(info, member) for every option, in the order of --help.
+/// `Options` is FitOptions or const FitOptions.
+template <class Options, class Visitor>
+void for_each_option(Options& options, Visitor&& visit) {
+  visit(OptionInfo{"k", "-k,--clusters", "LIST",
+                   "Number of clusters: 8, a list 8,16,32, a range 2..20, or a range with a step 2..20:2."},
+        options.k);
+  visit(OptionInfo{"models", "-m,--models", "COUNT",
+                   "Models for each k, from different seeds; the best by inertia is marked (scikit-learn: n_init)."},
+        options.models);
+  visit(OptionInfo{"seed", "--seed", "SEED", "Seed of the ensemble; every model's own seed follows from it."},
+        options.seed);
+  visit(OptionInfo{"model_seed", "--model-seed", "SEED",
+                   "Seed of one model, as reported by an earlier fit: gives that model alone, with the same digest."},
+        options.model_seed);
+  visit(OptionInfo{"init", "--init", "METHOD",
+                   "auto, k-means++, k-means||, random, first, or a file of k rows (.npy, .csv, a model .npz). "
+                   "auto: k-means++ up to k = 5000, k-means|| above."},
+        options.init);
+  visit(OptionInfo{"max_iter", "--max-iter", "COUNT", "Most iterations (updates of the prototypes) of a model."},
+        options.max_iter);
+  visit(OptionInfo{"tol", "--tol", "NUMBER",
+                   "Stop when the squared shift of all prototypes is at most NUMBER times the mean variance of the "
+                   "columns (stop rule tol); 0: never."},
+        options.tol);
+  visit(OptionInfo{"stop", "--stop", "RULES",
+                   "Comma-separated stop rules, beside strict (no label changed), which always holds: tol, strict, "
+                   "labels:F (share of changed labels <= F), shift:E or shift:E:P (share P of the prototypes moved "
+                   "by at most E), inertia:R (relative gain of the inertia <= R)."},
+        options.stop);
+  visit(OptionInfo{"empty", "--empty", "POLICY", "Empty clusters: farthest, keep, drop or error."}, options.empty);
+  visit(OptionInfo{"time_limit", "--time-limit", "SECONDS",
+                   "Stop after the pass during which this time is used up and return what there is; 0: no limit."},
+        options.time_limit);
+  visit(OptionInfo{"algorithm", "--algorithm", "NAME",
+                   "How labels are found: auto, screen (certified float32 screen) or brute (exact distances only). "
+                   "Never changes the answer."},
+        options.algorithm);
+  visit(OptionInfo{"backend", "--backend", "NAME",
+                   "Where to compute: auto, cpu, reference, ...; see 'manymeans info'. Never changes the answer."},
+        options.backend);
+  visit(OptionInfo{"strategy", "--strategy", "NAME",
+                   "How an ensemble is spread: concatenated, data or task. Never changes the answer."},
+        options.strategy);
+  visit(OptionInfo{"threads", "--threads", "COUNT",
+                   "Threads; 0: as many as the cgroup quota and the affinity mask allow. Never changes the answer."},
+        options.threads);
+}
+
+/// The numbers in "8", "8,16,32", "2..20" or "2..20:2", in order. Throws Error(kUsage).
+std::vector<int64_t> parse_k_list(const std::string& text);
+
+/// Throws Error(kUsage) unless every option is in its range and the options agree with each other.
+void check(const FitOptions& options);
+
+}  // namespace manymeans

@@ -1,0 +1,132 @@
+// What the data is: N points of D columns, row-major, in one of six number types.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+/// Number types that points may have. Narrow types widen exactly to float32.
+enum class DataType : uint8_t { kFloat32, kFloat64, kFloat16, kBFloat16, kUInt8, kInt8 };
+
+/// Bytes of one value.
+constexpr size_t size_of(DataType type) {
+  switch (type) {
+    case DataType::kFloat64: return 8;
+    case DataType::kFloat32: return 4;
+    case DataType::kFloat16:
+    case DataType::kBFloat16: return 2;
+    case DataType::kUInt8:
+    case DataType::kInt8: return 1;
+  }
+  return 0;
+}
+
+/// "float32", "float64", "float16", "bfloat16", "uint8" or "int8".
+std::string_view name_of(DataType type);
+
+/// The type with this name, if there is one.
+std::optional<DataType> data_type_from_name(std::string_view name);
+
+/// The type T in which prototypes are kept: float64 for float64 points, float32 for all others.
+constexpr DataType prototype_type(DataType points) {
+  return points == DataType::kFloat64 ? DataType::kFloat64 : DataType::kFloat32;
+}
+
+/// A view of N x D values, row-major without gaps. The memory belongs to the caller
+/// and must stay unchanged while a function of the library reads it.
+struct PointsView {
+  const void* data = nullptr;
+  int64_t n = 0;  ///< rows
+  int64_t d = 0;  ///< columns
+  DataType type = DataType::kFloat32;
+
+  PointsView() = default;
+  PointsView(const void* values, int64_t rows, int64_t columns, DataType value_type)
+      : data(values), n(rows), d(columns), type(value_type) {}
+  PointsView(const float* values, int64_t rows, int64_t columns)
+      : PointsView(values, rows, columns, DataType::kFloat32) {}
+  PointsView(const double* values, int64_t rows, int64_t columns)
+      : PointsView(values, rows, columns, DataType::kFloat64) {}
+
+  size_t bytes() const {
+    return static_cast<size_t>(n) * static_cast<size_t>(d) * size_of(type);
+  }
+};
+
+/// An owned, row-major matrix of float32 or float64 values: prototypes, usually.
+class Matrix {
+ public:
+  Matrix() = default;
+  Matrix(int64_t rows, int64_t columns, DataType type)
+      : rows_(rows),
+        columns_(columns),
+        type_(type),
+        bytes_(static_cast<size_t>(rows) * static_cast<size_t>(columns) * size_of(type)) {}
+
+  int64_t rows() const { return rows_; }
+  int64_t columns() const { return columns_; }
+  DataType type() const { return type_; }
+  bool empty() const { return bytes_.empty(); }
+
+  /// All values; T must be float or double and agree with type().
+  template <class T>
+  std::span<T> values() {
+    return {reinterpret_cast<T*>(bytes_.data()), bytes_.size() / sizeof(T)};
+  }
+  template <class T>
+  std::span<const T> values() const {
+    return {reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T)};
+  }
+
+  /// One value as binary64 (exact).
+  double at(int64_t row, int64_t column) const {
+    const size_t index = static_cast<size_t>(row * columns_ + column);
+    return type_ == DataType::kFloat64 ? values<double>()[index] : values<float>()[index];
+  }
+
+  PointsView view() const { return {bytes_.data(), rows_, columns_, type_}; }
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  int64_t rows_ = 0;
+  int64_t columns_ = 0;
+  DataType type_ = DataType::kFloat32;
+  std::vector<std::byte> bytes_;
+};
+
+/// One label per row, in the smallest unsigned type that holds K - 1.
+class Labels {
+ public:
+  Labels() = default;
+  Labels(int64_t n, int64_t k);
+
+  int64_t size() const { return n_; }
+  int width() const { return width_; }  ///< bytes per label: 1, 2 or 4
+  bool empty() const { return n_ == 0; }
+  std::span<const std::byte> bytes() const { return bytes_; }
+  std::span<std::byte> bytes() { return bytes_; }
+
+  uint32_t operator[](int64_t row) const {
+    uint32_t label = 0;
+    read(row, 1, &label);
+    return label;
+  }
+  /// Copies the labels of rows [first, first + count) to `out`, widened.
+  void read(int64_t first, int64_t count, uint32_t* out) const;
+  /// Stores the labels of rows [first, first + count). Different rows may be written by different threads.
+  void write(int64_t first, int64_t count, const uint32_t* labels);
+
+ private:
+  int64_t n_ = 0;
+  int width_ = 1;
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace manymeans

@@ -1,0 +1,85 @@
+// What a fit returns.
+#pragma once
+
+#include <manymeans/options.h>
+#include <manymeans/points.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace manymeans {
+
+/// Why a model stopped.
+enum class StopReason : uint8_t {
+  kNotBegun,     ///< interrupted before its first pass: no labels, no prototypes
+  kStrict,       ///< no label changed
+  kTol,          ///< stop rule tol
+  kLabels,       ///< stop rule labels
+  kShift,        ///< stop rule shift
+  kInertia,      ///< stop rule inertia
+  kCycle,        ///< a state of all labels came back
+  kMaxIter,      ///< max_iter updates done
+  kTimeLimit,    ///< time_limit used up
+  kCallback,     ///< the callback said so
+  kInterrupted,  ///< cancelled, by Ctrl-C for instance
+};
+std::string_view name_of(StopReason reason);
+
+/// One fitted model.
+struct ModelResult {
+  int64_t k = 0;            ///< prototypes (fewer than asked for under EmptyPolicy::kDrop)
+  int64_t k_requested = 0;  ///< prototypes asked for
+  int64_t replica = 0;      ///< 0 .. models - 1 among the models of this k
+  uint64_t seed = 0;        ///< the model's own seed, for FitOptions::model_seed
+  std::string init;         ///< the method that was used ("auto" resolved)
+  Matrix prototypes;        ///< k x D, float32 or float64
+  Labels labels;            ///< N, ties to the lowest index
+  std::vector<int64_t> counts;   ///< rows per cluster
+  std::vector<double> weights;   ///< weight per cluster (equal to counts without weights)
+  double inertia = 0;            ///< weighted sum of squared distances, exact to about 1e-12 relative
+  int64_t iterations = 0;        ///< updates done
+  StopReason stop_reason = StopReason::kNotBegun;
+  double seconds = 0;            ///< its share of the passes
+
+  /// 32 hexadecimal digits that two fits share only if k, D, type, prototypes, inertia, iterations,
+  /// stop reason and labels are the same bits. Computed when asked for: O(N + K D).
+  std::string digest() const;
+};
+
+/// Where the answer came from and what it cost.
+struct Provenance {
+  std::string version;
+  std::string backend;
+  std::string instruction_set;
+  std::string plan;           ///< the backend's plan, for people
+  int threads = 0;
+  int64_t rows = 0;           ///< rows used: always all of them
+  int64_t columns = 0;
+  DataType type = DataType::kFloat32;
+  FitOptions options;         ///< as given
+  int64_t passes = 0;         ///< readings of the points for labels
+  int64_t labelled = 0;       ///< labels found, over all passes and models
+  int64_t certified = 0;      ///< of these, certified by the screen
+  int64_t resolved = 0;       ///< of these, decided by canonical distances
+  int64_t candidates = 0;     ///< canonical distances computed for the resolved
+  std::vector<std::pair<std::string, double>> seconds;  ///< per phase, in order
+};
+
+/// All models of an ensemble: k in the order given, replicas inside.
+struct FitResult {
+  std::vector<ModelResult> models;
+  Provenance provenance;
+  std::vector<std::string> warnings;
+  bool interrupted = false;  ///< ended by time limit, callback or cancellation
+
+  /// Index of the best begun model (lowest inertia, then first) for this k; -1 if there is none.
+  int64_t best(int64_t k_requested) const;
+  /// 32 hexadecimal digits over the digests of all models, in order.
+  std::string digest() const;
+};
+
+}  // namespace manymeans

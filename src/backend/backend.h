@@ -1,0 +1,164 @@
+// What the engine asks of hardware. The engine holds the only Lloyd loop; a backend does passes.
+//
+//   Backend::upload(input)   points on the device, once per fit
+//   Upload::session(...)     labels and statistics of some models over these points
+//   Session::advance(...)    screen, resolve, accumulate
+//
+// Everything returned is exact, so it is the same from every backend: see docs/contract.md.
+#pragma once
+
+#include <manymeans/fit.h>
+#include <manymeans/points.h>
+
+#include "core/digest.h"
+#include "core/fixed_point.h"
+#include "core/wide_int.h"
+#include "data/input.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+/// What a backend is made with.
+struct BackendOptions {
+  int threads = 0;                  ///< 0: all usable
+  std::string algorithm = "auto";   ///< auto, screen, brute
+  std::string instruction_set;      ///< forced; empty: MANYMEANS_CPU_ISA, else the best
+  int64_t memory_budget = 0;        ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
+  double test_bound_scale = 1;      ///< tests only: multiplies the screen's error bound
+};
+
+/// Statistics of one model: what a pass produces and the update consumes.
+/// Sum of column j of cluster k: limbs sums[(k * limbs + g) * d + j], g = 0 .. limbs - 1.
+struct Statistics {
+  int64_t k = 0, d = 0;
+  int limbs = 1;
+  std::vector<int64_t> sums;     ///< k * limbs * d
+  std::vector<int64_t> weights;  ///< W_k as an integer (times 2^-weight_shift)
+  std::vector<int64_t> counts;   ///< rows per cluster
+
+  Statistics() = default;
+  Statistics(int64_t clusters, int64_t columns, int limb_count)
+      : k(clusters),
+        d(columns),
+        limbs(limb_count),
+        sums(static_cast<size_t>(clusters * columns * limb_count)),
+        weights(static_cast<size_t>(clusters)),
+        counts(static_cast<size_t>(clusters)) {}
+  int64_t* row(int64_t cluster) { return sums.data() + cluster * limbs * d; }
+  const int64_t* row(int64_t cluster) const { return sums.data() + cluster * limbs * d; }
+};
+
+/// What one pass found out about one model.
+struct PassResult {
+  int64_t changed = 0;        ///< rows whose label differs from the one before (first pass: all rows)
+  LabelSum hash_delta = 0;    ///< change of the label sum (first pass: 0)
+  double inertia_estimate = 0;
+  int64_t certified = 0;
+  int64_t resolved = 0;
+  int64_t candidates = 0;     ///< canonical distances computed for the resolved rows
+};
+
+/// One active model of a pass.
+struct PassModel {
+  int slot = 0;                        ///< index among the session's models
+  const Matrix* prototypes = nullptr;  ///< k x D
+  PassResult result;
+};
+
+/// A row and its canonical distance (or w' * distance).
+struct DistantRow {
+  double distance = 0;
+  int64_t row = 0;
+  uint32_t label = 0;
+};
+
+/// One trial of greedy k-means++: candidates for the next centre of one model.
+struct SeedTrial {
+  int slot = 0;
+  std::vector<int64_t> rows;        ///< candidates
+  std::vector<WideInt> potentials;  ///< out: the integer potential with each candidate added
+};
+
+/// Labels and statistics of models 0 .. M - 1 over the uploaded points.
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  /// Up to n passes for these models, with solves on the device between them, returning before any step that
+  /// the engine must judge; returns the passes done. A backend that leaves all solving to the engine does one.
+  /// Afterwards labels(slot) and statistics(slot) are those of the last pass.
+  virtual int advance(std::span<PassModel> models, int n) = 0;
+
+  virtual const Labels& labels(int slot) = 0;
+  virtual const Statistics& statistics(int slot) = 0;
+  /// Hands the labels over; the slot is empty afterwards.
+  virtual Labels take_labels(int slot) = 0;
+
+  /// Rows with w' > 0 and d2 > 0 to their own prototype, the `count` first by (d2 descending, row ascending).
+  virtual std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) = 0;
+  /// Moves one row to another cluster, statistics included.
+  virtual void move_row(int slot, int64_t row, uint32_t label) = 0;
+  /// Replaces every label l by new_label[l], and the statistics by those of `kept` (ascending).
+  virtual void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) = 0;
+
+  /// Limbs of the sum of RN(w' * d2) of every row to the prototype of its label, in this format.
+  virtual std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) = 0;
+  /// d2 of every row to the prototype of its label.
+  virtual std::vector<double> distances(int slot, const Matrix& prototypes) = 0;
+
+  // Seeding (k-means++ and k-means||): m_i = the least d2 of row i to the centres so far; T_i = RNE(v_i * 2^s)
+  // of v_i = RN(w'_i * m_i), kDistanceLimbs limbs, s fixed by the largest v after the first centre.
+  struct SeedCentres {
+    int slot = 0;
+    const Matrix* centres = nullptr;  ///< rows to add
+    bool first = false;               ///< begin: forget the centres so far
+  };
+  virtual void seed_add(std::span<const SeedCentres> models) = 0;
+  virtual WideInt seed_total(int slot) = 0;
+  /// For each u: the first row i with T_0 + .. + T_i > floor(u * total / 2^64).
+  virtual std::vector<int64_t> seed_pick(int slot, std::span<const uint64_t> u) = 0;
+  virtual void seed_try(std::span<SeedTrial> trials) = 0;
+  /// Rows i, ascending, with u_i * total < factor * T_i * 2^64; u_i from Philox(key, i, draw, kOversample).
+  virtual std::vector<int64_t> seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) = 0;
+  /// Frees what seeding holds.
+  virtual void seed_end() = 0;
+};
+
+/// Points on a device. The input must outlive it.
+class Upload {
+ public:
+  virtual ~Upload() = default;
+  /// A session of models with these numbers of prototypes, on this many threads (0: all of the backend's).
+  /// Sessions of one upload may run in different threads at once.
+  virtual std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) = 0;
+  virtual std::string plan() const = 0;  ///< for people: what was chosen for this shape, and why
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::string instruction_set() const = 0;
+  virtual int threads() const = 0;
+  virtual std::unique_ptr<Upload> upload(const Input& input) = 0;
+};
+
+/// One line of the registry.
+struct BackendEntry {
+  std::string_view name;
+  std::unique_ptr<Backend> (*make)(const BackendOptions&);  ///< throws Error(kUnavailable) with what to do
+};
+
+std::span<const BackendEntry> backends();
+/// "auto" is the first entry. Throws Error(kUsage) for an unknown name.
+std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options);
+/// Instruction sets of the cpu backend, best first.
+std::vector<Choice> cpu_instruction_sets();
+
+}  // namespace manymeans

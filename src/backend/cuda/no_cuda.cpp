@@ -1,0 +1,12 @@
+// Stands in for the CUDA backend where it is not built.
+#include <manymeans/error.h>
+
+#include "backend/backend.h"
+
+namespace manymeans {
+
+std::unique_ptr<Backend> make_cuda_backend(const BackendOptions&) {
+  throw Error(ErrorCode::kUnavailable, "backend cuda", "this version has no CUDA backend yet; use --backend cpu");
+}
+
+}  // namespace manymeans

@@ -1,0 +1,54 @@
+// Exact widening of narrow values.
+#pragma once
+
+#include <manymeans/points.h>
+
+#include <bit>
+#include <cstdint>
+
+namespace manymeans {
+
+/// IEEE binary16 to binary32, exact, infinities and NaN included.
+inline float half_to_float(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
+  const uint32_t exponent = (bits >> 10) & 0x1f;
+  const uint32_t mantissa = bits & 0x3ff;
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000 | mantissa << 13);
+  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+  const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;  // denormal or zero: exact
+  return sign != 0 ? -magnitude : magnitude;
+}
+
+/// bfloat16 to binary32, exact.
+inline float bfloat16_to_float(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+/// `count` values of `type` starting at value `first` of `data`, as T: float, or double for float64 data.
+template <class T>
+void widen(const void* data, DataType type, int64_t first, int64_t count, T* out) {
+  const auto copy = [&](auto* typed, auto convert) {
+    for (int64_t i = 0; i < count; ++i) out[i] = convert(typed[first + i]);
+  };
+  const auto as_is = [](auto v) { return static_cast<T>(v); };
+  switch (type) {
+    case DataType::kFloat32: return copy(static_cast<const float*>(data), as_is);
+    case DataType::kFloat64: return copy(static_cast<const double*>(data), as_is);
+    case DataType::kUInt8: return copy(static_cast<const uint8_t*>(data), as_is);
+    case DataType::kInt8: return copy(static_cast<const int8_t*>(data), as_is);
+    case DataType::kFloat16:
+      return copy(static_cast<const uint16_t*>(data), [](uint16_t v) { return static_cast<T>(half_to_float(v)); });
+    case DataType::kBFloat16:
+      return copy(static_cast<const uint16_t*>(data), [](uint16_t v) { return static_cast<T>(bfloat16_to_float(v)); });
+  }
+}
+
+/// Rows [first, first + count) as T: a pointer into the data where it has that type, else into `scratch`
+/// (count * d values).
+template <class T>
+const T* rows_as(const PointsView& points, int64_t first, int64_t count, T* scratch) {
+  constexpr DataType kSame = sizeof(T) == 8 ? DataType::kFloat64 : DataType::kFloat32;
+  if (points.type == kSame) return static_cast<const T*>(points.data) + first * points.d;
+  widen(points.data, points.type, first * points.d, count * points.d, scratch);
+  return scratch;
+}
+
+}  // namespace manymeans

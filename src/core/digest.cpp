@@ -1,0 +1,85 @@
+#define XXH_INLINE_ALL
+#include "core/digest.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace manymeans {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "digests are defined over little-endian bytes");
+
+// XXH3-128 of a stream of bytes.
+class Hasher {
+ public:
+  Hasher() : state_(XXH3_createState(), &XXH3_freeState) { XXH3_128bits_reset(state_.get()); }
+  void add(const void* data, size_t size) { XXH3_128bits_update(state_.get(), data, size); }
+  template <class T>
+  void add(T value) {
+    add(&value, sizeof value);
+  }
+  XXH128_hash_t finish() const { return XXH3_128bits_digest(state_.get()); }
+
+ private:
+  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state_;
+};
+
+XXH128_hash_t hash_of(const ModelResult& model) {
+  Hasher hasher;
+  hasher.add(static_cast<uint64_t>(model.k));
+  hasher.add(static_cast<uint64_t>(model.prototypes.columns()));
+  hasher.add(static_cast<uint64_t>(model.prototypes.type()));
+  hasher.add(model.prototypes.bytes().data(), model.prototypes.bytes().size());
+  hasher.add(std::bit_cast<uint64_t>(model.inertia));
+  hasher.add(static_cast<uint64_t>(model.iterations));
+  hasher.add(static_cast<uint64_t>(digest_code(model.stop_reason)));
+  const LabelSum sum = label_sum(model.labels);
+  hasher.add(static_cast<uint64_t>(sum));
+  hasher.add(static_cast<uint64_t>(sum >> 64));
+  return hasher.finish();
+}
+
+std::string to_hex(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
+
+}  // namespace
+
+LabelSum label_sum(const Labels& labels) {
+  constexpr int64_t kBlock = 4096;
+  std::vector<uint32_t> block(kBlock);
+  LabelSum sum = 0;
+  for (int64_t first = 0; first < labels.size(); first += kBlock) {
+    const int64_t count = std::min(kBlock, labels.size() - first);
+    labels.read(first, count, block.data());
+    for (int64_t i = 0; i < count; ++i) sum += label_term(first + i, block[static_cast<size_t>(i)]);
+  }
+  return sum;
+}
+
+uint32_t digest_code(StopReason reason) {
+  switch (reason) {
+    case StopReason::kTimeLimit:
+    case StopReason::kCallback:
+    case StopReason::kInterrupted: return static_cast<uint32_t>(StopReason::kMaxIter);
+    default: return static_cast<uint32_t>(reason);
+  }
+}
+
+std::string ModelResult::digest() const { return to_hex(hash_of(*this)); }
+
+std::string FitResult::digest() const {
+  Hasher hasher;
+  for (const ModelResult& model : models) {
+    const XXH128_hash_t hash = hash_of(model);
+    hasher.add(hash.low64);
+    hasher.add(hash.high64);
+  }
+  return to_hex(hasher.finish());
+}
+
+}  // namespace manymeans

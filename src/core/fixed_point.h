@@ -1,0 +1,73 @@
+// Order-free sums: terms become integers of a common scale, split into limbs of plain int64 sums.
+// Any order, partition, thread or device gives the same integers, and taking a term away undoes it exactly.
+#pragma once
+
+#include "core/wide_int.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace manymeans {
+
+constexpr int kMaxLimbs = 6;
+constexpr int kDistanceLimbs = 3;  ///< sums of squared distances, of x and of x * x
+
+/// Most limbs of a column's sum (contract, "Order-free sums"): 4 for float32 points, 6 for float64 points.
+constexpr int max_limbs(bool float64_points) { return float64_points ? 6 : 4; }
+
+/// b: bits of a limb, so that N terms cannot overflow it.
+constexpr int limb_bits(int64_t n) { return 62 - static_cast<int>(std::bit_width(static_cast<uint64_t>(n - 1))); }
+
+/// e(v): the exponent of frexp, |v| < 2^e(v); e(0) = 0.
+inline int exponent(double v) {
+  int e = 0;
+  std::frexp(v, &e);
+  return e;
+}
+
+/// Exponent of the lowest set bit of a finite v != 0: v is an odd multiple of 2^lowest_bit(v).
+int lowest_bit(double v);
+
+/// How the terms of one statistic become integers: T = RNE(v * 2^shift), kept in `limbs` limbs of `bits` bits.
+struct SumFormat {
+  int bits = 0;
+  int limbs = 1;
+  int shift = 0;
+
+  /// The format for terms of magnitude at most max_abs.
+  static SumFormat make(int bits, int limbs, double max_abs) {
+    return {bits, limbs, limbs * bits - 2 - exponent(max_abs)};
+  }
+  bool operator==(const SumFormat&) const = default;
+};
+
+/// The smallest number of limbs for which terms with this largest magnitude and this lowest set bit
+/// are exact, at most `most`.
+inline int limbs_needed(int bits, double max_abs, int lowest, int most) {
+  if (max_abs == 0) return 1;
+  const int span = exponent(max_abs) - lowest + 2;
+  return std::clamp((span + bits - 1) / bits, 1, most);
+}
+
+/// Adds sign * T(v) to limbs[0 .. format.limbs), limbs[g] weighing 2^(g * bits). All parts have the sign of v.
+void add_term(double v, const SumFormat& format, int sign, int64_t* limbs);
+
+/// The integer S = sum of limbs[g * stride] * 2^(g * bits).
+WideInt recombine(const int64_t* limbs, const SumFormat& format, int64_t stride = 1);
+
+/// RN(S): the sum's integer, rounded once. The sum itself is ldexp(RN(S), -shift).
+inline double rounded_sum(const int64_t* limbs, const SumFormat& format, int64_t stride = 1) {
+  return recombine(limbs, format, stride).to_double();
+}
+
+/// Mean and variance (biased, of n values) from the order-free sums of x and x * x: docs/contract.md, "Moments".
+struct Moments {
+  double mean = 0;
+  double variance = 0;
+};
+Moments moments(const int64_t* sum, const SumFormat& sum_format, const int64_t* squares,
+                const SumFormat& squares_format, int64_t n);
+
+}  // namespace manymeans

@@ -1,0 +1,47 @@
+#include "core/fp_environment.h"
+
+#include <cfenv>
+
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
+
+namespace manymeans {
+namespace {
+
+#if defined(__SSE2__)
+// Bits of MXCSR: flush-to-zero (15) and denormals-are-zero (6).
+constexpr unsigned kFlushBits = 0x8040;
+unsigned read_control() { return _mm_getcsr(); }
+void write_control(unsigned control) { _mm_setcsr(control); }
+#elif defined(__aarch64__)
+// Bit 24 of FPCR: flush-to-zero.
+constexpr unsigned kFlushBits = 1u << 24;
+unsigned read_control() {
+  unsigned long long control;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+  return static_cast<unsigned>(control);
+}
+void write_control(unsigned control) {
+  const unsigned long long value = control;
+  __asm__ volatile("msr fpcr, %0" : : "r"(value));
+}
+#else
+constexpr unsigned kFlushBits = 0;
+unsigned read_control() { return 0; }
+void write_control(unsigned) {}
+#endif
+
+}  // namespace
+
+FpEnvironmentGuard::FpEnvironmentGuard() noexcept : rounding_(std::fegetround()), control_(read_control()) {
+  std::fesetround(FE_TONEAREST);
+  write_control(read_control() & ~kFlushBits);
+}
+
+FpEnvironmentGuard::~FpEnvironmentGuard() {
+  write_control(control_);
+  std::fesetround(rounding_);
+}
+
+}  // namespace manymeans

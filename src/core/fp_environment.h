@@ -1,0 +1,20 @@
+// The floating-point environment of the contract: round to nearest even, denormals kept.
+#pragma once
+
+namespace manymeans {
+
+/// Sets the environment of the calling thread and restores what was there on destruction.
+/// Every entry point and every worker thread holds one: other libraries change these settings.
+class FpEnvironmentGuard {
+ public:
+  FpEnvironmentGuard() noexcept;
+  ~FpEnvironmentGuard();
+  FpEnvironmentGuard(const FpEnvironmentGuard&) = delete;
+  FpEnvironmentGuard& operator=(const FpEnvironmentGuard&) = delete;
+
+ private:
+  int rounding_;
+  unsigned control_;
+};
+
+}  // namespace manymeans

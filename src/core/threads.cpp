@@ -1,0 +1,153 @@
+#include "core/threads.h"
+
+#include "core/fp_environment.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <system_error>
+
+namespace manymeans {
+namespace {
+
+int affinity_count() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+// CPUs that "quota period" allows, or a large number where there is no limit.
+double parse_quota(const std::string& quota, double period) {
+  if (quota.empty() || quota == "max" || period <= 0) return HUGE_VAL;
+  const double value = std::atof(quota.c_str());
+  return value > 0 ? value / period : HUGE_VAL;
+}
+
+double read_v2_quota(const std::string& folder) {
+  std::ifstream file(folder + "/cpu.max");
+  std::string quota;
+  double period = 0;
+  file >> quota >> period;
+  return parse_quota(quota, period);
+}
+
+double read_v1_quota(const std::string& folder) {
+  std::ifstream quota_file(folder + "/cpu.cfs_quota_us");
+  std::ifstream period_file(folder + "/cpu.cfs_period_us");
+  std::string quota;
+  double period = 0;
+  quota_file >> quota;
+  period_file >> period;
+  return parse_quota(quota, period);
+}
+
+// The tightest quota of this process's cgroup and all its parents. A line of /proc/self/cgroup reads
+// "id:controllers:path"; version 2 has the id 0 and no controllers.
+double cgroup_quota() {
+  double least = HUGE_VAL;
+  std::ifstream cgroups("/proc/self/cgroup");
+  for (std::string line; std::getline(cgroups, line);) {
+    std::istringstream fields(line);
+    std::string id, controllers, path;
+    std::getline(fields, id, ':');
+    std::getline(fields, controllers, ':');
+    std::getline(fields, path);
+    const bool v2 = id == "0" && controllers.empty();
+    if (!v2 && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
+    const std::string root = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + controllers;
+    for (std::string folder = path;; folder.resize(folder.rfind('/'))) {
+      least = std::min(least, v2 ? read_v2_quota(root + folder) : read_v1_quota(root + folder));
+      if (folder.rfind('/') == std::string::npos) break;
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+int usable_threads() {
+  if (const char* set = std::getenv("MANYMEANS_NUM_THREADS"); set != nullptr && std::atoi(set) > 0) {
+    return std::atoi(set);
+  }
+  const double quota = std::ceil(cgroup_quota());
+  return static_cast<int>(std::max(1.0, std::min<double>(affinity_count(), quota)));
+}
+
+int thread_count(int asked) { return asked > 0 ? asked : usable_threads(); }
+
+ThreadPool::ThreadPool(int threads) {
+  try {
+    for (int worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { work(worker); });
+  } catch (const std::system_error&) {
+    // The system gives no more threads: the answer does not depend on their number, and size() reports it.
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  begin_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::call(int worker) {
+  const FpEnvironmentGuard guard;
+  try {
+    (*task_)(worker);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::current_exception();
+  }
+}
+
+void ThreadPool::work(int worker) {
+  for (uint64_t seen = 0;;) {
+    {
+      std::unique_lock lock(mutex_);
+      begin_.wait(lock, [&] { return stop_ || round_ != seen; });
+      if (stop_) return;
+      seen = round_;
+    }
+    call(worker);
+    const std::lock_guard lock(mutex_);
+    if (--running_ == 0) done_.notify_one();
+  }
+}
+
+void ThreadPool::run(const std::function<void(int)>& task) {
+  {
+    const std::lock_guard lock(mutex_);
+    task_ = &task;
+    error_ = nullptr;
+    running_ = static_cast<int>(workers_.size());
+    ++round_;
+  }
+  begin_.notify_all();
+  call(0);
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [&] { return running_ == 0; });
+  if (error_) std::rethrow_exception(error_);
+}
+
+void ThreadPool::for_each_range(int64_t n, int64_t grain, const std::function<void(int, int64_t, int64_t)>& body) {
+  std::atomic<int64_t> next{0};
+  run([&](int worker) {
+    try {
+      for (int64_t first; (first = next.fetch_add(grain)) < n;) body(worker, first, std::min(n, first + grain));
+    } catch (...) {
+      next.store(n);  // nobody takes another piece
+      throw;
+    }
+  });
+}
+
+}  // namespace manymeans

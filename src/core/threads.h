@@ -1,0 +1,56 @@
+// A small thread pool. It lives as long as the call that made it, so no thread ever survives into a fork.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace manymeans {
+
+/// How many threads this process may use: the affinity mask, cut by the cgroup's CPU quota (v1 or v2),
+/// at least 1. MANYMEANS_NUM_THREADS, if set to a positive number, takes precedence.
+int usable_threads();
+
+/// Threads for a request of `asked` (0: all usable ones), never more than asked for.
+int thread_count(int asked);
+
+/// Runs one function on all of its threads, again and again.
+class ThreadPool {
+ public:
+  /// `threads` counts the calling thread, which works too. Fewer threads than asked for are used
+  /// when the system gives no more; size() tells.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int size() const { return static_cast<int>(workers_.size()) + 1; }
+
+  /// Calls task(worker) once on every thread, worker = 0 .. size() - 1, each in the contract's floating-point
+  /// environment, and returns when all have returned. Rethrows the first exception.
+  void run(const std::function<void(int)>& task);
+
+  /// Calls body(worker, first, last) for pieces [first, last) of [0, n), of at most `grain` items each, handed
+  /// out as threads become free. An exception ends the handing out and is rethrown.
+  void for_each_range(int64_t n, int64_t grain, const std::function<void(int, int64_t, int64_t)>& body);
+
+ private:
+  void work(int worker);
+  void call(int worker);
+
+  std::vector<std::thread> workers_;
+  std::mutex mutex_;
+  std::condition_variable begin_;
+  std::condition_variable done_;
+  const std::function<void(int)>* task_ = nullptr;
+  std::exception_ptr error_;
+  uint64_t round_ = 0;
+  int running_ = 0;
+  bool stop_ = false;
+};
+
+}  // namespace manymeans

@@ -1,0 +1,320 @@
+#include "data/input.h"
+
+#include <manymeans/error.h>
+
+#include "core/data_type.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <type_traits>
+
+namespace manymeans {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// What one thread has seen of each column. `low` is the smallest value of the lowest set bit of any term.
+struct ColumnScan {
+  std::vector<double> minimum, maximum, largest, low;
+
+  explicit ColumnScan(int64_t d)
+      : minimum(static_cast<size_t>(d), kInfinity),
+        maximum(static_cast<size_t>(d), -kInfinity),
+        largest(static_cast<size_t>(d), 0),
+        low(static_cast<size_t>(d), kInfinity) {}
+
+  void merge(const ColumnScan& other) {
+    for (size_t j = 0; j < low.size(); ++j) {
+      minimum[j] = std::min(minimum[j], other.minimum[j]);
+      maximum[j] = std::max(maximum[j], other.maximum[j]);
+      largest[j] = std::max(largest[j], other.largest[j]);
+      low[j] = std::min(low[j], other.low[j]);
+    }
+  }
+};
+
+// Value of the lowest set bit of v, infinity for 0: v minus v with that bit cleared, which is exact.
+template <class T>
+T lowest_bit_value(T v) {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  constexpr Bits kMantissa = (Bits{1} << (std::numeric_limits<T>::digits - 1)) - 1;
+  const T magnitude = std::fabs(v);
+  const Bits bits = std::bit_cast<Bits>(magnitude);
+  const T cleared = (bits & kMantissa) != 0 ? std::bit_cast<T>(bits & (bits - 1)) : T{0};
+  return magnitude > 0 ? magnitude - cleared : std::numeric_limits<T>::infinity();
+}
+
+template <class T>
+void scan_rows(const T* x, int64_t rows, int64_t d, const double* weights, ColumnScan& scan) {
+  for (int64_t i = 0; i < rows; ++i, x += d) {
+    for (int64_t j = 0; j < d; ++j) {
+      const auto c = static_cast<size_t>(j);
+      const double value = x[j];
+      scan.minimum[c] = std::min(scan.minimum[c], value);
+      scan.maximum[c] = std::max(scan.maximum[c], value);
+      if (weights == nullptr) {
+        scan.low[c] = std::min(scan.low[c], static_cast<double>(lowest_bit_value(x[j])));
+      } else {
+        const double term = weights[i] * value;
+        scan.largest[c] = std::max(scan.largest[c], std::fabs(term));
+        scan.low[c] = std::min(scan.low[c], lowest_bit_value(term));
+      }
+    }
+  }
+}
+
+template <class T>
+bool all_finite(const T* x, int64_t count) {
+  T poison = 0;  // becomes NaN at the first infinity or NaN
+  for (int64_t i = 0; i < count; ++i) poison += x[i] * T{0};
+  return poison == T{0};
+}
+
+// Rows that are handled together; one piece of about 32 KiB.
+int64_t rows_per_block(int64_t d) { return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, d)); }
+
+// Calls body(worker, first row, rows, pointer to float or double rows) over all points.
+template <class T, class Body>
+void for_each_block(const PointsView& points, ThreadPool& pool, Body&& body) {
+  const int64_t block = rows_per_block(points.d);
+  std::vector<std::vector<T>> scratch(static_cast<size_t>(pool.size()));
+  pool.for_each_range(points.n, block * 16, [&](int worker, int64_t first, int64_t last) {
+    std::vector<T>& space = scratch[static_cast<size_t>(worker)];
+    space.resize(static_cast<size_t>(block * points.d));
+    for (int64_t row = first; row < last; row += block) {
+      const int64_t rows = std::min(block, last - row);
+      body(worker, row, rows, rows_as<T>(points, row, rows, space.data()));
+    }
+  });
+}
+
+template <class T>
+ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
+  const PointsView& points = input.points;
+  std::vector<ColumnScan> scans(static_cast<size_t>(pool.size()), ColumnScan(points.d));
+  std::atomic<int64_t> bad{std::numeric_limits<int64_t>::max()};
+  for_each_block<T>(points, pool, [&](int worker, int64_t row, int64_t rows, const T* x) {
+    const int64_t count = rows * points.d;
+    if (!all_finite(x, count)) {
+      const int64_t at = row * points.d + (std::find_if(x, x + count, [](T v) { return !std::isfinite(v); }) - x);
+      for (int64_t seen = bad.load(); at < seen && !bad.compare_exchange_weak(seen, at);) {
+      }
+      return;
+    }
+    const double* weights = input.weights.empty() ? nullptr : input.weights.data() + row;
+    scan_rows(x, rows, points.d, weights, scans[static_cast<size_t>(worker)]);
+  });
+  if (const int64_t at = bad.load(); at != std::numeric_limits<int64_t>::max()) {
+    T value;
+    widen(points.data, points.type, at, 1, &value);
+    throw Error(ErrorCode::kBadData, "points",
+                fmt::format("row {}, column {} is {}; every value must be finite (remove or fill such rows first)",
+                            at / points.d + 1, at % points.d + 1, static_cast<double>(value)));
+  }
+  for (size_t i = 1; i < scans.size(); ++i) scans[0].merge(scans[i]);
+  return scans[0];
+}
+
+void check_shape(const PointsView& points) {
+  if (points.n < 1) throw Error(ErrorCode::kBadData, "points", "there are no rows; at least one is needed");
+  if (points.d < 1) throw Error(ErrorCode::kBadData, "points", "there are no columns; at least one is needed");
+  if (points.data == nullptr) throw Error(ErrorCode::kUsage, "points", "the pointer to the values is null");
+}
+
+// q = RNE(w * 2^s_w), kept as w' = q * 2^-s_w.
+void quantise_weights(Input& input, std::span<const double> weights) {
+  const int64_t n = input.points.n;
+  if (weights.empty()) return;
+  if (static_cast<int64_t>(weights.size()) != n) {
+    throw Error(ErrorCode::kBadData, "weights",
+                fmt::format("there are {} weights for {} rows; one per row is needed", weights.size(), n));
+  }
+  double largest = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (!(weights[i] >= 0) || std::isinf(weights[i])) {
+      throw Error(ErrorCode::kBadData, "weights",
+                  fmt::format("row {} has weight {}; weights must be finite and not negative", i + 1, weights[i]));
+    }
+    largest = std::max(largest, weights[i]);
+  }
+  if (largest == 0) throw Error(ErrorCode::kBadData, "weights", "all weights are zero; at least one must be positive");
+  input.weight_shift = std::min(input.bits, 52) - exponent(largest);
+  input.weights.resize(weights.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const double q = std::nearbyint(std::ldexp(weights[i], input.weight_shift));
+    if (q == 0 && weights[i] > 0) {
+      throw Error(ErrorCode::kBadData, "weights",
+                  fmt::format("row {} has weight {}, too small to count beside the largest, {}; for {} rows weights "
+                              "may span a factor of 2^{}: set it to 0 or to something larger",
+                              i + 1, weights[i], largest, n, std::min(input.bits, 52)));
+    }
+    input.weights[i] = std::ldexp(q, -input.weight_shift);
+  }
+  input.max_weight = *std::max_element(input.weights.begin(), input.weights.end());
+}
+
+void check_overflow(const Input& input) {
+  const double magnitude = input.max_magnitude();
+  if (magnitude > kMaxMagnitude) {
+    throw Error(ErrorCode::kBadData, "points",
+                fmt::format("the largest magnitude is {}; above 2^500 (3.3e150) squared distances overflow: "
+                            "scale the columns",
+                            magnitude));
+  }
+  const double bound = input.max_weight * static_cast<double>(input.points.d) * 4 * magnitude * magnitude;
+  if (!std::isfinite(bound) || !std::isfinite(input.max_weight * magnitude)) {
+    throw Error(ErrorCode::kBadData, "weights",
+                fmt::format("the largest weight, {}, times squared distances overflows: divide the weights by it",
+                            input.max_weight));
+  }
+}
+
+template <class T>
+void fill_columns(Input& input, ThreadPool& pool) {
+  ColumnScan scan = scan_columns<T>(input, pool);
+  input.minimum = scan.minimum;
+  input.maximum = scan.maximum;
+  check_overflow(input);
+  const auto d = static_cast<size_t>(input.points.d);
+  for (size_t j = 0; j < d; ++j) {
+    if (input.weights.empty()) scan.largest[j] = std::max(std::fabs(scan.minimum[j]), std::fabs(scan.maximum[j]));
+    const int lowest = std::isinf(scan.low[j]) ? 0 : lowest_bit(scan.low[j]);
+    const int needed = limbs_needed(input.bits, scan.largest[j], lowest, max_limbs(sizeof(T) == 8));
+    input.limbs = std::max(input.limbs, needed);
+  }
+  for (size_t j = 0; j < d; ++j) {
+    input.columns.push_back(SumFormat::make(input.bits, input.limbs, scan.largest[j]));
+  }
+}
+
+// Three-limb sums of one column's x and x * x.
+struct MomentSums {
+  int64_t x[kDistanceLimbs] = {};
+  int64_t xx[kDistanceLimbs] = {};
+};
+
+struct MomentFormats {
+  SumFormat x, xx;
+};
+
+// add_term for three limbs with the two powers of two at hand; |v| is far from the limits of binary64.
+struct FastTerm {
+  explicit FastTerm(const SumFormat& format)
+      : top(std::ldexp(1.0, format.shift - 2 * format.bits)), next(std::ldexp(1.0, format.bits)) {}
+  void add(double v, int64_t* limbs) const {
+    double y = v * top;
+    for (int g = 2; g > 0; --g) {
+      const auto part = static_cast<int64_t>(y);
+      limbs[g] += part;
+      y = (y - static_cast<double>(part)) * next;
+    }
+    limbs[0] += std::llrint(y);
+  }
+  double top, next;
+};
+
+template <class T>
+std::vector<MomentSums> sum_moments(const Input& input, const std::vector<MomentFormats>& formats, ThreadPool& pool) {
+  const auto d = static_cast<size_t>(input.points.d);
+  const double largest = input.max_magnitude();
+  // Far from the limits of binary64 no power of two above over- or underflows; float32 points always are.
+  bool fast = largest == 0 || (largest < 0x1p300 && largest > 0x1p-150);
+  for (const MomentFormats& f : formats) fast = fast && std::abs(f.x.shift) < 900 && std::abs(f.xx.shift) < 900;
+  std::vector<std::vector<MomentSums>> sums(static_cast<size_t>(pool.size()), std::vector<MomentSums>(d));
+  std::vector<FastTerm> x_terms, xx_terms;
+  for (const MomentFormats& f : formats) {
+    x_terms.emplace_back(f.x);
+    xx_terms.emplace_back(f.xx);
+  }
+  for_each_block<T>(input.points, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
+    MomentSums* mine = sums[static_cast<size_t>(worker)].data();
+    for (int64_t i = 0; i < rows; ++i, x += d) {
+      for (size_t j = 0; j < d; ++j) {
+        const double v = x[j];
+        if (fast) {
+          x_terms[j].add(v, mine[j].x);
+          xx_terms[j].add(v * v, mine[j].xx);
+        } else {
+          add_term(v, formats[j].x, 1, mine[j].x);
+          add_term(v * v, formats[j].xx, 1, mine[j].xx);
+        }
+      }
+    }
+  });
+  for (size_t worker = 1; worker < sums.size(); ++worker) {
+    for (size_t j = 0; j < d; ++j) {
+      for (int g = 0; g < kDistanceLimbs; ++g) {
+        sums[0][j].x[g] += sums[worker][j].x[g];
+        sums[0][j].xx[g] += sums[worker][j].xx[g];
+      }
+    }
+  }
+  return sums[0];
+}
+
+}  // namespace
+
+double Input::max_magnitude() const {
+  double largest = 0;
+  for (size_t j = 0; j < minimum.size(); ++j) {
+    largest = std::max({largest, std::fabs(minimum[j]), std::fabs(maximum[j])});
+  }
+  return largest;
+}
+
+Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool) {
+  check_shape(points);
+  Input input;
+  input.points = points;
+  input.bits = limb_bits(points.n);
+  quantise_weights(input, weights);
+  if (points.type == DataType::kFloat64) {
+    fill_columns<double>(input, pool);
+  } else {
+    fill_columns<float>(input, pool);
+  }
+  return input;
+}
+
+std::vector<Moments> column_moments(const Input& input, ThreadPool& pool) {
+  std::vector<MomentFormats> formats;
+  for (size_t j = 0; j < input.minimum.size(); ++j) {
+    const double largest = std::max(std::fabs(input.minimum[j]), std::fabs(input.maximum[j]));
+    formats.push_back({SumFormat::make(input.bits, kDistanceLimbs, largest),
+                       SumFormat::make(input.bits, kDistanceLimbs, largest * largest)});
+  }
+  const std::vector<MomentSums> sums = input.points.type == DataType::kFloat64
+                                           ? sum_moments<double>(input, formats, pool)
+                                           : sum_moments<float>(input, formats, pool);
+  std::vector<Moments> result;
+  for (size_t j = 0; j < sums.size(); ++j) {
+    result.push_back(moments(sums[j].x, formats[j].x, sums[j].xx, formats[j].xx, input.points.n));
+  }
+  return result;
+}
+
+double mean_variance(const std::vector<Moments>& columns) {
+  double sum = 0;
+  for (const Moments& column : columns) sum += column.variance;
+  return columns.empty() ? 0 : sum / static_cast<double>(columns.size());
+}
+
+SumFormat distance_format(const Input& input, const Matrix& prototypes) {
+  double range = 0;
+  for (int64_t j = 0; j < input.points.d; ++j) {
+    double low = input.minimum[static_cast<size_t>(j)];
+    double high = input.maximum[static_cast<size_t>(j)];
+    for (int64_t k = 0; k < prototypes.rows(); ++k) {
+      low = std::min(low, prototypes.at(k, j));
+      high = std::max(high, prototypes.at(k, j));
+    }
+    range = std::max(range, high - low);
+  }
+  const double bound = input.max_weight * static_cast<double>(input.points.d) * (range * range);
+  return SumFormat::make(input.bits, kDistanceLimbs, bound);
+}
+
+}  // namespace manymeans

@@ -1,0 +1,56 @@
+// The points and weights of a fit, validated, with everything that the contract derives from them:
+// integer weights, the number formats of the sums, ranges and moments of the columns.
+#pragma once
+
+#include <manymeans/points.h>
+
+#include "core/fixed_point.h"
+#include "core/threads.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace manymeans {
+
+/// Larger magnitudes are refused in float64 points and prototypes: their squares would overflow.
+constexpr double kMaxMagnitude = 0x1p500;
+
+struct Input {
+  PointsView points;
+  std::vector<double> weights;  ///< w' = q * 2^-weight_shift for integers q, N values; empty without weights
+  int weight_shift = 0;         ///< s_w
+  double max_weight = 1;        ///< largest w'
+
+  int bits = 0;                    ///< b: bits of a limb
+  int limbs = 1;                   ///< of the columns' sums; more than a column needs changes no result
+  std::vector<SumFormat> columns;  ///< format of each column's sum of w' * x
+  std::vector<double> minimum;     ///< per column
+  std::vector<double> maximum;
+
+  /// w' of a row.
+  double weight(int64_t row) const { return weights.empty() ? 1.0 : weights[static_cast<size_t>(row)]; }
+  /// q of a row: what W_k sums.
+  int64_t integer_weight(int64_t row) const {
+    return weights.empty() ? 1 : static_cast<int64_t>(std::ldexp(weight(row), weight_shift));
+  }
+  /// Largest |x| of all points.
+  double max_magnitude() const;
+};
+
+/// Reads everything once. Throws Error(kBadData): no rows or columns, NaN or infinity (names row and column,
+/// both from 1), a weight that is negative, not finite or too small to count, no weight above zero, products
+/// that overflow.
+Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool);
+
+/// Mean and variance of every column, from order-free sums. Reads the points once.
+std::vector<Moments> column_moments(const Input& input, ThreadPool& pool);
+
+/// The mean of the columns' variances, which `tol` multiplies; summed over columns ascending.
+double mean_variance(const std::vector<Moments>& moments);
+
+/// The format of a sum of w' * d2 over points and these prototypes (k x D values as binary64):
+/// contract, "Inertia".
+SumFormat distance_format(const Input& input, const Matrix& prototypes);
+
+}  // namespace manymeans
