@@ -58,9 +58,7 @@ void add_term(double v, const SumFormat& format, int sign, int64_t* limbs);
 WideInt recombine(const int64_t* limbs, const SumFormat& format, int64_t stride = 1);
 
 /// RN(S): the sum's integer, rounded once. The sum itself is ldexp(RN(S), -shift).
-inline double rounded_sum(const int64_t* limbs, const SumFormat& format, int64_t stride = 1) {
-  return recombine(limbs, format, stride).to_double();
-}
+double rounded_sum(const int64_t* limbs, const SumFormat& format, int64_t stride = 1);
 
 /// Mean and variance (biased, of n values) from the order-free sums of x and x * x: docs/contract.md, "Moments".
 struct Moments {

@@ -1,0 +1,30 @@
+// Order-free statistics of one model's clusters.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace manymeans {
+
+/// Statistics of one model: what a pass produces and the update consumes.
+/// Sum of column j of cluster k: limbs sums[(k * limbs + g) * d + j], g = 0 .. limbs - 1.
+struct Statistics {
+  int64_t k = 0, d = 0;
+  int limbs = 1;
+  std::vector<int64_t> sums;     ///< k * limbs * d
+  std::vector<int64_t> weights;  ///< W_k as an integer (times 2^-weight_shift)
+  std::vector<int64_t> counts;   ///< rows per cluster
+
+  Statistics() = default;
+  Statistics(int64_t clusters, int64_t columns, int limb_count)
+      : k(clusters),
+        d(columns),
+        limbs(limb_count),
+        sums(static_cast<size_t>(clusters * columns * limb_count)),
+        weights(static_cast<size_t>(clusters)),
+        counts(static_cast<size_t>(clusters)) {}
+  int64_t* row(int64_t cluster) { return sums.data() + cluster * limbs * d; }
+  const int64_t* row(int64_t cluster) const { return sums.data() + cluster * limbs * d; }
+};
+
+}  // namespace manymeans

@@ -1,0 +1,18 @@
+// first: rows 0 .. k - 1.
+#include "init/init.h"
+#include "prototype/centroid.h"
+
+#include <numeric>
+
+namespace manymeans {
+
+bool init_first(const InitContext& context, std::span<InitModel> models) {
+  for (InitModel& model : models) {
+    std::vector<int64_t> rows(static_cast<size_t>(model.k));
+    std::iota(rows.begin(), rows.end(), int64_t{0});
+    model.prototypes = gather_prototypes(context.input.points, rows);
+  }
+  return true;
+}
+
+}  // namespace manymeans

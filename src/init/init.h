@@ -1,0 +1,50 @@
+// Initial prototypes. Every method serves all models of a session in the same passes, and reaches hardware
+// only through backend.h.
+#pragma once
+
+#include <manymeans/fit.h>
+
+#include "backend/backend.h"
+#include "data/input.h"
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace manymeans {
+
+/// One model that wants prototypes.
+struct InitModel {
+  int slot = 0;
+  int64_t k = 0;
+  uint64_t seed = 0;
+  Matrix prototypes;                  ///< out: k x D
+  std::vector<std::string> warnings;  ///< out
+};
+
+/// What a method works with.
+struct InitContext {
+  const Input& input;
+  Backend& backend;
+  Upload& upload;
+  Session& session;
+  ThreadPool& pool;
+  int threads = 0;                                     ///< for sessions of its own
+  std::function<bool(int64_t step, int64_t steps)> proceed;  ///< false: stop here
+};
+
+/// Returns false if it was told to stop: then no model has prototypes.
+using InitMethod = bool (*)(const InitContext&, std::span<InitModel>);
+
+struct InitEntry {
+  std::string_view name;
+  InitMethod run;
+};
+std::span<const InitEntry> inits();
+
+/// The method that this name means for k prototypes of n points in d columns ("auto" is decided from these alone).
+/// Throws Error(kUsage) for an unknown name.
+const InitEntry& find_init(std::string_view name, int64_t n, int64_t k, int64_t d);
+
+}  // namespace manymeans

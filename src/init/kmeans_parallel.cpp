@@ -1,0 +1,90 @@
+// k-means|| (Bahmani et al. 2012): a few rounds of oversampling, then greedy k-means++ on the candidates,
+// weighted by the points they attract. Exact: docs/contract.md, "Random".
+#include "core/random.h"
+#include "init/choose_rows.h"
+#include "init/init.h"
+#include "init/kmeans_plus_plus.h"
+#include "prototype/centroid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace manymeans {
+namespace {
+
+constexpr uint32_t kRounds = 5;  // with k expected candidates each; section 5 of the paper uses 5
+
+// Rounds of oversampling for one model: candidates in order of (round, row).
+std::vector<int64_t> oversample(const InitContext& context, const InitModel& model, int64_t first) {
+  std::vector<int64_t> candidates = {first};
+  const auto add = [&](std::span<const int64_t> rows, bool begin) {
+    const Matrix centres = gather_prototypes(context.input.points, rows);
+    const Session::SeedCentres added{model.slot, &centres, begin};
+    context.session.seed_add({&added, 1});
+  };
+  add(candidates, true);
+  for (uint32_t round = 0; round < kRounds; ++round) {
+    const std::vector<int64_t> rows = context.session.seed_sample(model.slot, model.seed, round, model.k);
+    if (rows.empty()) continue;
+    candidates.insert(candidates.end(), rows.begin(), rows.end());
+    add(rows, false);
+  }
+  return candidates;
+}
+
+// Weight of the points nearest to each candidate, in units of the largest and at least 2^-40 of it (or 0).
+std::vector<double> attracted_weights(const InitContext& context, const Matrix& candidates) {
+  const int64_t count = candidates.rows();
+  const auto session = context.upload.session({&count, 1}, context.threads);
+  PassModel pass{0, &candidates, {}};
+  session->advance({&pass, 1}, 1);
+  std::vector<double> weights;
+  for (const int64_t w : session->statistics(0).weights) weights.push_back(static_cast<double>(w));
+  const double largest = *std::max_element(weights.begin(), weights.end());
+  for (double& w : weights) w = w > 0 ? std::max(w / largest, 0x1p-40) : 0;
+  return weights;
+}
+
+// k of the candidates by weighted k-means++.
+Matrix reduce(const InitContext& context, InitModel& model, const Matrix& candidates) {
+  const std::vector<double> weights = attracted_weights(context, candidates);
+  const Input input = prepare_input(candidates.view(), weights, context.pool);
+  const auto upload = context.backend.upload(input);
+  const auto session = upload->session({&model.k, 1}, context.threads);
+  InitModel reduced{0, model.k, member_seed(model.seed, candidates.rows(), 0), {}, {}};
+  const InitContext inner{input,        context.backend, *upload, *session,
+                          context.pool, context.threads, [](int64_t, int64_t) { return true; }};
+  init_kmeans_plus_plus(inner, {&reduced, 1});
+  return std::move(reduced.prototypes);
+}
+
+}  // namespace
+
+bool init_kmeans_parallel(const InitContext& context, std::span<InitModel> models) {
+  int64_t step = 0;
+  for (InitModel& model : models) {
+    if (!context.proceed(step++, static_cast<int64_t>(models.size()))) return false;
+    const uint64_t u = random_u64(model.seed, 0, 0, Purpose::kFirstCentre);
+    std::vector<int64_t> rows = oversample(context, model, rows_by_weight(context.input, {&u, 1})[0]);
+    context.session.seed_end();
+    const auto found = static_cast<int64_t>(rows.size());
+    if (found > model.k) {
+      model.prototypes = reduce(context, model, gather_prototypes(context.input.points, rows));
+      continue;
+    }
+    if (found < model.k) {
+      model.warnings.push_back(
+          fmt::format("k-means|| for k = {} (seed {}) found only {} candidates; the other prototypes are random rows",
+                      model.k, model.seed, found));
+      const std::vector<int64_t> rest =
+          random_rows(context.input.points.n, model.k - found, model.seed, rows, context.pool);
+      rows.insert(rows.end(), rest.begin(), rest.end());
+    }
+    model.prototypes = gather_prototypes(context.input.points, rows);
+  }
+  return true;
+}
+
+}  // namespace manymeans

@@ -1,0 +1,103 @@
+#include "prototype/centroid.h"
+
+#include <manymeans/error.h>
+
+#include "core/data_type.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace manymeans {
+namespace {
+
+template <class T>
+void solve_rows(const Statistics& statistics, const Input& input, std::span<const T> old, std::span<T> out,
+                int64_t first, int64_t last) {
+  const int64_t d = statistics.d;
+  for (int64_t k = first; k < last; ++k) {
+    const int64_t weight = statistics.weights[static_cast<size_t>(k)];
+    if (weight == 0) {
+      std::copy_n(old.data() + k * d, d, out.data() + k * d);
+      continue;
+    }
+    const auto divisor = static_cast<double>(weight);
+    for (int64_t j = 0; j < d; ++j) {
+      const SumFormat& format = input.columns[static_cast<size_t>(j)];
+      const double quotient = rounded_sum(statistics.row(k) + j, format, d) / divisor;
+      out[static_cast<size_t>(k * d + j)] =
+          static_cast<T>(std::ldexp(quotient, input.weight_shift - format.shift)) + T{0};  // + 0: no negative zeros
+    }
+  }
+}
+
+template <class T>
+void round_rows(const PointsView& rows, std::span<T> out) {
+  std::vector<double> wide(static_cast<size_t>(rows.d));
+  for (int64_t i = 0; i < rows.n; ++i) {
+    widen(rows.data, rows.type, i * rows.d, rows.d, wide.data());
+    for (int64_t j = 0; j < rows.d; ++j) {
+      const T value = static_cast<T>(wide[static_cast<size_t>(j)]) + T{0};
+      if (!std::isfinite(value) || std::fabs(static_cast<double>(value)) > kMaxMagnitude) {
+        throw Error(ErrorCode::kBadData, "initial prototypes",
+                    fmt::format("row {}, column {} is {}; prototypes must be finite, and below 3.3e150", i + 1, j + 1,
+                                wide[static_cast<size_t>(j)]));
+      }
+      out[static_cast<size_t>(i * rows.d + j)] = value;
+    }
+  }
+}
+
+}  // namespace
+
+Matrix solve_centroids(const Statistics& statistics, const Input& input, const Matrix& old, ThreadPool& pool) {
+  Matrix result(statistics.k, statistics.d, old.type());
+  const int64_t grain = std::max<int64_t>(1, 16384 / statistics.d);  // about 0.2 ms of work
+  const auto solve = [&](int, int64_t first, int64_t last) {
+    if (old.type() == DataType::kFloat64) {
+      solve_rows(statistics, input, old.values<double>(), result.values<double>(), first, last);
+    } else {
+      solve_rows(statistics, input, old.values<float>(), result.values<float>(), first, last);
+    }
+  };
+  if (statistics.k <= grain) {
+    solve(0, 0, statistics.k);
+  } else {
+    pool.for_each_range(statistics.k, grain, solve);
+  }
+  return result;
+}
+
+Matrix make_prototypes(const PointsView& rows, DataType type) {
+  Matrix result(rows.n, rows.d, type);
+  if (type == DataType::kFloat64) {
+    round_rows(rows, result.values<double>());
+  } else {
+    round_rows(rows, result.values<float>());
+  }
+  return result;
+}
+
+Matrix gather_prototypes(const PointsView& points, std::span<const int64_t> rows) {
+  Matrix result(static_cast<int64_t>(rows.size()), points.d, prototype_type(points.type));
+  const auto gather = [&](auto values) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      auto* out = values.data() + static_cast<int64_t>(i) * points.d;
+      widen(points.data, points.type, rows[i] * points.d, points.d, out);
+      for (int64_t j = 0; j < points.d; ++j) out[j] += 0;  // no negative zeros
+    }
+  };
+  if (result.type() == DataType::kFloat64) {
+    gather(result.values<double>());
+  } else {
+    gather(result.values<float>());
+  }
+  return result;
+}
+
+Matrix keep_prototypes(const Matrix& old, std::span<const int64_t> kept) {
+  return gather_prototypes(old.view(), kept);
+}
+
+}  // namespace manymeans
