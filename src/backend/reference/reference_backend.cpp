@@ -1,0 +1,40 @@
+// Backend "reference": one thread, no cleverness.
+#include "backend/reference/reference_session.h"
+
+#include <manymeans/error.h>
+
+namespace manymeans {
+namespace {
+
+class ReferenceUpload final : public Upload {
+ public:
+  explicit ReferenceUpload(const Input& input) : input_(input) {}
+  std::unique_ptr<Session> session(std::span<const int64_t> k, int) override {
+    return std::make_unique<ReferenceSession>(input_, k);
+  }
+  std::string plan() const override { return "every canonical distance, one thread"; }
+
+ private:
+  const Input& input_;
+};
+
+class ReferenceBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "reference"; }
+  std::string instruction_set() const override { return "portable"; }
+  int threads() const override { return 1; }
+  std::unique_ptr<Upload> upload(const Input& input) override { return std::make_unique<ReferenceUpload>(input); }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_reference_backend(const BackendOptions& options) {
+  if (options.algorithm != "auto" && options.algorithm != "brute") {
+    throw Error(ErrorCode::kUsage, "algorithm",
+                "the reference backend computes every distance, '" + options.algorithm +
+                    "' was asked for; use auto or brute, or another backend");
+  }
+  return std::make_unique<ReferenceBackend>();
+}
+
+}  // namespace manymeans

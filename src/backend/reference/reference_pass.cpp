@@ -1,0 +1,128 @@
+// Labels, statistics and distances of the reference.
+#include "backend/reference/reference_session.h"
+#include "core/data_type.h"
+#include "core/distance.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace manymeans {
+
+std::vector<double> widened(const Matrix& matrix) {
+  std::vector<double> values(static_cast<size_t>(matrix.rows() * matrix.columns()));
+  widen(matrix.view().data, matrix.type(), 0, matrix.rows() * matrix.columns(), values.data());
+  return values;
+}
+
+const double* ReferenceSession::point(int64_t row) {
+  return rows_as<double>(input_.points, row, 1, row_.data());
+}
+
+void ReferenceSession::add_row(Statistics& statistics, int64_t row, uint32_t label, int sign) {
+  const double* x = point(row);
+  const double weight = input_.weight(row);
+  int64_t* sums = statistics.row(label);
+  for (int64_t j = 0; j < d(); ++j) {
+    const SumFormat& format = input_.columns[static_cast<size_t>(j)];
+    int64_t term[kMaxLimbs] = {};
+    add_term(weight * x[j], format, sign, term);
+    for (int g = 0; g < format.limbs; ++g) sums[g * d() + j] += term[g];
+  }
+  statistics.weights[label] += sign * input_.integer_weight(row);
+  statistics.counts[label] += sign;
+}
+
+void ReferenceSession::assign(PassModel& pass) {
+  const std::vector<double> prototypes = widened(*pass.prototypes);
+  const int64_t k = pass.prototypes->rows();
+  Model& state = model(pass.slot);
+  const bool first_pass = state.labels.empty();
+  if (first_pass) state.labels = Labels(n(), k);
+  state.statistics = Statistics(k, d(), input_.limbs);
+  pass.result = {};
+  for (int64_t i = 0; i < n(); ++i) {
+    const double* x = point(i);
+    uint32_t label = 0;
+    double least = canonical_distance(x, prototypes.data(), d());
+    for (int64_t c = 1; c < k; ++c) {
+      const double distance = canonical_distance(x, prototypes.data() + c * d(), d());
+      if (distance < least) {
+        least = distance;
+        label = static_cast<uint32_t>(c);
+      }
+    }
+    const uint32_t before = state.labels[i];
+    if (first_pass || label != before) ++pass.result.changed;
+    if (!first_pass && label != before) pass.result.hash_delta += label_term(i, label) - label_term(i, before);
+    state.labels.write(i, 1, &label);
+    add_row(state.statistics, i, label, 1);
+    pass.result.inertia_estimate += input_.weight(i) * least;
+  }
+  pass.result.resolved = n();
+  pass.result.candidates = n() * k;
+}
+
+int ReferenceSession::advance(std::span<PassModel> models, int) {
+  for (PassModel& pass : models) assign(pass);
+  return 1;
+}
+
+Labels ReferenceSession::take_labels(int slot) {
+  Labels taken = std::move(model(slot).labels);
+  model(slot).labels = Labels();
+  return taken;
+}
+
+std::vector<double> ReferenceSession::distances(int slot, const Matrix& prototypes) {
+  const std::vector<double> c = widened(prototypes);
+  std::vector<double> result(static_cast<size_t>(n()));
+  for (int64_t i = 0; i < n(); ++i) {
+    result[static_cast<size_t>(i)] = canonical_distance(point(i), c.data() + model(slot).labels[i] * d(), d());
+  }
+  return result;
+}
+
+std::vector<int64_t> ReferenceSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {
+  std::vector<int64_t> limbs(static_cast<size_t>(format.limbs));
+  const std::vector<double> d2 = distances(slot, prototypes);
+  for (int64_t i = 0; i < n(); ++i) add_term(input_.weight(i) * d2[static_cast<size_t>(i)], format, 1, limbs.data());
+  return limbs;
+}
+
+std::vector<DistantRow> ReferenceSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
+  const std::vector<double> d2 = distances(slot, prototypes);
+  std::vector<DistantRow> rows;
+  for (int64_t i = 0; i < n(); ++i) {
+    const double distance = d2[static_cast<size_t>(i)];
+    if (input_.weight(i) > 0 && distance > 0) rows.push_back({distance, i, model(slot).labels[i]});
+  }
+  // Rows are ascending already, and a stable sort keeps that order among equal distances.
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const DistantRow& a, const DistantRow& b) { return a.distance > b.distance; });
+  if (static_cast<int64_t>(rows.size()) > count) rows.resize(static_cast<size_t>(count));
+  return rows;
+}
+
+void ReferenceSession::move_row(int slot, int64_t row, uint32_t label) {
+  Model& state = model(slot);
+  add_row(state.statistics, row, state.labels[row], -1);
+  add_row(state.statistics, row, label, 1);
+  state.labels.write(row, 1, &label);
+}
+
+void ReferenceSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+  Model& state = model(slot);
+  Labels labels(n(), static_cast<int64_t>(kept.size()));
+  for (int64_t i = 0; i < n(); ++i) labels.write(i, 1, &new_label[state.labels[i]]);
+  Statistics statistics(static_cast<int64_t>(kept.size()), d(), input_.limbs);
+  for (size_t to = 0; to < kept.size(); ++to) {
+    const auto from = static_cast<size_t>(kept[to]);
+    std::copy_n(state.statistics.row(kept[to]), input_.limbs * d(), statistics.row(static_cast<int64_t>(to)));
+    statistics.weights[to] = state.statistics.weights[from];
+    statistics.counts[to] = state.statistics.counts[from];
+  }
+  state.labels = std::move(labels);
+  state.statistics = std::move(statistics);
+}
+
+}  // namespace manymeans
