@@ -1,0 +1,85 @@
+#include "engine/empty_clusters.h"
+
+#include <manymeans/error.h>
+
+#include "prototype/centroid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace manymeans {
+namespace {
+
+std::vector<int64_t> empty_clusters(const Statistics& statistics) {
+  std::vector<int64_t> empty;
+  for (int64_t k = 0; k < statistics.k; ++k) {
+    if (statistics.weights[static_cast<size_t>(k)] == 0) empty.push_back(k);
+  }
+  return empty;
+}
+
+void warn_once(Member& member, const std::string& text) {
+  if (std::find(member.warnings.begin(), member.warnings.end(), text) == member.warnings.end()) {
+    member.warnings.push_back(text);
+  }
+}
+
+void relocate(Session& session, Member& member, const std::vector<int64_t>& empty, const Input& input) {
+  // A cluster can be refused as donor only for its last weighted row, so this many rows always suffice.
+  const auto wanted = static_cast<int64_t>(empty.size()) + member.result.k;
+  const std::vector<DistantRow> donors = session.farthest_rows(member.slot, member.prototypes, wanted);
+  size_t next = 0;
+  for (const int64_t cluster : empty) {
+    const auto& weights = session.statistics(member.slot).weights;
+    while (next < donors.size() && weights[donors[next].label] == input.integer_weight(donors[next].row)) ++next;
+    if (next == donors.size()) {
+      warn_once(member, fmt::format("model {}: an empty cluster found no point to take and kept its prototype "
+                                    "(fewer distinct points than clusters?)",
+                                    member.title()));
+      return;
+    }
+    const DistantRow& donor = donors[next++];
+    const auto label = static_cast<uint32_t>(cluster);
+    session.move_row(member.slot, donor.row, label);
+    member.state += label_term(donor.row, label) - label_term(donor.row, donor.label);
+    member.relocated = true;
+  }
+}
+
+void drop(Session& session, Member& member, const std::vector<int64_t>& empty) {
+  const int64_t k = member.result.k;
+  std::vector<int64_t> kept;
+  std::vector<uint32_t> new_label(static_cast<size_t>(k));
+  for (int64_t cluster = 0; cluster < k; ++cluster) {
+    new_label[static_cast<size_t>(cluster)] = static_cast<uint32_t>(kept.size());
+    if (!std::binary_search(empty.begin(), empty.end(), cluster)) kept.push_back(cluster);
+  }
+  // Rows of weight zero may carry the label of a dropped cluster; the next pass labels them anew.
+  for (uint32_t& label : new_label) label = std::min(label, static_cast<uint32_t>(kept.size() - 1));
+  session.relabel(member.slot, new_label, kept);
+  member.prototypes = keep_prototypes(member.prototypes, kept);
+  member.result.k = static_cast<int64_t>(kept.size());
+  member.cycle.reset();  // fewer clusters: no earlier state can come back
+  warn_once(member, fmt::format("model {}: empty clusters were dropped", member.title()));
+}
+
+}  // namespace
+
+void treat_empty_clusters(Session& session, Member& member, EmptyPolicy policy, const Input& input) {
+  member.relocated = false;
+  const std::vector<int64_t> empty = empty_clusters(session.statistics(member.slot));
+  if (empty.empty()) return;
+  switch (policy) {
+    case EmptyPolicy::kFarthest: return relocate(session, member, empty, input);
+    case EmptyPolicy::kDrop: return drop(session, member, empty);
+    case EmptyPolicy::kKeep: return;
+    case EmptyPolicy::kError:
+      throw Error(ErrorCode::kBadData, "empty clusters",
+                  fmt::format("cluster {} of model {} lost all its points in iteration {}; use fewer clusters, "
+                              "another seed, or the policy farthest, keep or drop",
+                              empty.front(), member.title(), member.result.iterations + 1));
+  }
+}
+
+}  // namespace manymeans

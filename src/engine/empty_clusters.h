@@ -1,0 +1,13 @@
+// What happens to clusters that lost all their points: docs/contract.md, "Empty clusters".
+#pragma once
+
+#include "backend/backend.h"
+#include "engine/member.h"
+
+namespace manymeans {
+
+/// Treats the empty clusters of one model between a pass and its update, and records it in the member.
+/// Throws Error(kBadData) under EmptyPolicy::kError.
+void treat_empty_clusters(Session& session, Member& member, EmptyPolicy policy, const Input& input);
+
+}  // namespace manymeans

@@ -1,0 +1,167 @@
+#include <manymeans/error.h>
+#include <manymeans/fit.h>
+
+#include "core/fp_environment.h"
+#include "core/random.h"
+#include "core/threads.h"
+#include "engine/lloyd.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+namespace manymeans {
+namespace {
+
+void check_against_points(const FitOptions& options, const PointsView& points, const FitHooks& hooks) {
+  for (const int64_t k : options.k) {
+    if (k > points.n) {
+      throw Error(ErrorCode::kUsage, "k",
+                  fmt::format("{} clusters were asked for, but there are only {} rows; k must be at most that", k,
+                              points.n));
+    }
+  }
+  if (hooks.initial.data == nullptr) return;
+  if (options.k.size() != 1 || hooks.initial.n != options.k[0]) {
+    throw Error(ErrorCode::kUsage, "initial prototypes",
+                fmt::format("{} prototypes are given; give one k, and that number", hooks.initial.n));
+  }
+  if (options.models != 1) {
+    throw Error(ErrorCode::kUsage, "models", "models from the same given prototypes would all be equal; use 1");
+  }
+  if (hooks.initial.d != points.d) {
+    throw Error(ErrorCode::kBadData, "initial prototypes",
+                fmt::format("they have {} columns, the points have {}", hooks.initial.d, points.d));
+  }
+}
+
+std::vector<Member> make_members(const FitOptions& options, const PointsView& points, bool given) {
+  std::vector<Member> members;
+  for (const int64_t k : options.k) {
+    for (int64_t replica = 0; replica < options.models; ++replica) {
+      Member member;
+      member.result.k = member.result.k_requested = k;
+      member.result.replica = replica;
+      member.result.seed = options.model_seed.value_or(member_seed(options.seed, k, replica));
+      member.result.init = given ? "given" : std::string(find_init(options.init, points.n, k, points.d).name);
+      members.push_back(std::move(member));
+    }
+  }
+  return members;
+}
+
+// Spreads the ensemble over groups and threads as the strategy says.
+Cost run_strategy(const FitContext& context, std::span<Member> members, int threads) {
+  Cost cost;
+  switch (context.options.strategy) {
+    case Strategy::kConcatenated: return fit_group(context, members, threads);
+    case Strategy::kData:
+      for (Member& member : members) {
+        if (context.control.stopped()) break;
+        cost += fit_group(context, {&member, 1}, threads);
+      }
+      return cost;
+    case Strategy::kTask: {
+      std::mutex mutex;
+      ThreadPool pool(threads);
+      pool.for_each_range(static_cast<int64_t>(members.size()), 1, [&](int, int64_t first, int64_t) {
+        if (context.control.stopped()) return;
+        const Cost mine = fit_group(context, {&members[static_cast<size_t>(first)], 1}, 1);
+        const std::lock_guard lock(mutex);
+        cost += mine;
+      });
+      return cost;
+    }
+  }
+  return cost;
+}
+
+void collect(std::vector<Member>& members, FitResult& result) {
+  int64_t not_begun = 0;
+  for (Member& member : members) {
+    not_begun += member.result.stop_reason == StopReason::kNotBegun;
+    for (std::string& warning : member.warnings) result.warnings.push_back(std::move(warning));
+    result.models.push_back(std::move(member.result));
+  }
+  if (not_begun > 0) {
+    result.warnings.push_back(fmt::format("{} of {} models had not begun when the fit was stopped", not_begun,
+                                          members.size()));
+  }
+}
+
+FitResult fit_checked(const PointsView& points, std::span<const double> weights, const FitOptions& options,
+                      const FitHooks& hooks) {
+  Control control(hooks, options.time_limit);
+  FitResult result;
+  Provenance& provenance = result.provenance;
+  double last = 0;
+  const auto end_phase = [&](const char* name) {
+    const double now = control.seconds();
+    provenance.seconds.emplace_back(name, now - last);
+    last = now;
+  };
+
+  const std::unique_ptr<Backend> backend =
+      make_backend(options.backend, {.threads = options.threads, .algorithm = options.algorithm});
+  ThreadPool pool(backend->threads());
+  const Input input = prepare_input(points, weights, pool);
+  check_against_points(options, points, hooks);
+  const std::vector<StopRule> rules = parse_stop_rules(options.stop, options.tol);
+  const double variance = has_rule(rules, StopReason::kTol) ? mean_variance(column_moments(input, pool)) : 0;
+  end_phase("validate");
+
+  std::vector<Member> members = make_members(options, points, hooks.initial.data != nullptr);
+  const std::unique_ptr<Upload> upload = backend->upload(input);
+  end_phase("upload");
+
+  const std::unique_ptr<Comm> comm = make_self_comm();
+  const FitContext context{input, options, hooks, *backend, *upload, *comm, control, rules, variance};
+  const Cost cost = run_strategy(context, members, backend->threads());
+  end_phase("fit");
+  // Parts of the phase "fit"; under the strategy task they are summed over the threads.
+  provenance.seconds.emplace_back("fit: initialise", cost.initialise);
+  provenance.seconds.emplace_back("fit: passes", cost.iterate);
+  provenance.seconds.emplace_back("fit: update", cost.update);
+  provenance.seconds.emplace_back("fit: finish", cost.finish);
+
+  provenance.version = MANYMEANS_VERSION;
+  provenance.backend = backend->name();
+  provenance.instruction_set = backend->instruction_set();
+  provenance.plan = upload->plan();
+  provenance.threads = backend->threads();
+  provenance.rows = points.n;
+  provenance.columns = points.d;
+  provenance.type = points.type;
+  provenance.options = options;
+  provenance.passes = cost.passes;
+  provenance.labelled = cost.labelled;
+  provenance.certified = cost.certified;
+  provenance.resolved = cost.resolved;
+  provenance.candidates = cost.candidates;
+  result.interrupted = control.stopped().has_value();
+  collect(members, result);
+  if (hooks.log) {
+    for (const std::string& warning : result.warnings) hooks.log(warning);
+  }
+  return result;
+}
+
+}  // namespace
+
+FitResult fit(const PointsView& points, std::span<const double> weights, const FitOptions& options,
+              const FitHooks& hooks) {
+  const FpEnvironmentGuard guard;
+  check(options);
+  try {
+    return fit_checked(points, weights, options, hooks);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kUnavailable, "memory",
+                fmt::format("there is not enough memory for {} rows of {} columns and these models; "
+                            "use fewer models at a time, or strategy = data",
+                            points.n, points.d));
+  }
+}
+
+}  // namespace manymeans

@@ -1,0 +1,272 @@
+#include "engine/lloyd.h"
+
+#include "engine/empty_clusters.h"
+#include "prototype/centroid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+// Adds the time until its end to a phase.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& total) : total_(total), begin_(std::chrono::steady_clock::now()) {}
+  ~Stopwatch() { total_ += elapsed(); }
+  double elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  double& total_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+class Group {
+ public:
+  Group(const FitContext& context, std::span<Member> members, int threads)
+      : context_(context), members_(members), threads_(threads), pool_(threads) {
+    std::vector<int64_t> k;
+    for (Member& member : members_) {
+      member.slot = static_cast<int>(k.size());
+      k.push_back(member.result.k);
+    }
+    session_ = context_.upload.session(k, threads);
+  }
+
+  Cost run() {
+    if (!initialise()) return cost_;
+    std::vector<Member*> active;
+    for (Member& member : members_) active.push_back(&member);
+    while (!active.empty()) {
+      pass(active);
+      const std::optional<StopReason> stop = report(active);
+      std::erase_if(active, [&](Member* member) { return judge(*member, stop); });
+    }
+    return cost_;
+  }
+
+ private:
+  bool initialise();
+  bool initialise_with(const InitEntry& method, std::span<Member*> members);
+  void pass(std::span<Member*> active);
+  void reduce(PassResult& result) const;
+  std::optional<StopReason> report(std::span<Member*> active);
+  bool judge(Member& member, std::optional<StopReason> stop);
+  void update(Member& member);
+  double exact_inertia(Member& member);
+  void finish(Member& member, StopReason reason);
+
+  const FitContext& context_;
+  std::span<Member> members_;
+  int threads_;
+  ThreadPool pool_;
+  std::unique_ptr<Session> session_;
+  std::vector<PassResult> last_;  // by slot
+  double pass_seconds_ = 0;
+  Cost cost_;
+};
+
+// Prototypes for every member; false if the fit was stopped before they were there.
+bool Group::initialise() {
+  const Stopwatch watch(cost_.initialise);
+  if (context_.hooks.initial.data != nullptr) {
+    const Matrix given = make_prototypes(context_.hooks.initial, prototype_type(context_.input.points.type));
+    for (Member& member : members_) member.prototypes = given;
+    return true;
+  }
+  std::map<const InitEntry*, std::vector<Member*>> by_method;
+  for (Member& member : members_) {
+    by_method[&find_init(member.result.init, context_.input.points.n, member.result.k, context_.input.points.d)]
+        .push_back(&member);
+  }
+  for (auto& [method, group] : by_method) {
+    // Seeding keeps 8 bytes per row and model: as many models at a time as fit a quarter of a gibibyte.
+    const auto together = static_cast<size_t>(std::max<int64_t>(1, (int64_t{1} << 25) / context_.input.points.n));
+    for (size_t first = 0; first < group.size(); first += together) {
+      const size_t count = std::min(together, group.size() - first);
+      if (!initialise_with(*method, std::span(group).subspan(first, count))) return false;
+    }
+  }
+  return true;
+}
+
+bool Group::initialise_with(const InitEntry& method, std::span<Member*> members) {
+  std::vector<InitModel> models;
+  for (const Member* member : members) {
+    models.push_back({member->slot, member->result.k, member->result.seed, {}, {}});
+  }
+  const auto proceed = [&](int64_t step, int64_t steps) {
+    Progress progress;
+    progress.phase = "initialise";
+    progress.iteration = step;
+    progress.max_iteration = steps;
+    progress.active_models = static_cast<int64_t>(members.size());
+    progress.models = static_cast<int64_t>(members_.size());
+    progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();
+    return !context_.control.report(progress);
+  };
+  const InitContext init{context_.input, context_.backend, context_.upload, *session_, pool_, threads_, proceed};
+  if (!method.run(init, models)) return false;
+  for (size_t i = 0; i < models.size(); ++i) {
+    members[i]->prototypes = std::move(models[i].prototypes);
+    for (std::string& warning : models[i].warnings) members[i]->warnings.push_back(std::move(warning));
+  }
+  return true;
+}
+
+void Group::pass(std::span<Member*> active) {
+  std::vector<PassModel> models;
+  int64_t clusters = 0;
+  for (const Member* member : active) {
+    models.push_back({member->slot, &member->prototypes, {}});
+    clusters += member->result.k;
+  }
+  const Stopwatch watch(cost_.iterate);
+  session_->advance(models, 1);
+  pass_seconds_ = watch.elapsed();
+  last_.resize(members_.size());
+  for (size_t i = 0; i < active.size(); ++i) {
+    reduce(models[i].result);
+    const PassResult& result = last_[static_cast<size_t>(active[i]->slot)] = models[i].result;
+    active[i]->state += result.hash_delta;
+    active[i]->result.seconds +=
+        pass_seconds_ * static_cast<double>(active[i]->result.k) / static_cast<double>(clusters);
+    cost_.labelled += context_.input.points.n;
+    cost_.certified += result.certified;
+    cost_.resolved += result.resolved;
+    cost_.candidates += result.candidates;
+  }
+  ++cost_.passes;
+}
+
+// Sums what other ranks found out. A rank that is alone has all of it already.
+void Group::reduce(PassResult& result) const {
+  if (context_.comm.size() == 1) return;
+  int64_t counts[] = {result.changed, result.certified, result.resolved, result.candidates};
+  context_.comm.all_reduce(counts);
+  result.changed = counts[0];
+  result.certified = counts[1];
+  result.resolved = counts[2];
+  result.candidates = counts[3];
+}
+
+std::optional<StopReason> Group::report(std::span<Member*> active) {
+  Progress progress;
+  progress.phase = "iterate";
+  progress.max_iteration = context_.options.max_iter;
+  progress.active_models = static_cast<int64_t>(active.size());
+  progress.models = static_cast<int64_t>(members_.size());
+  progress.inertia_estimate = std::numeric_limits<double>::infinity();
+  for (const Member* member : active) {
+    progress.iteration = std::max(progress.iteration, member->result.iterations);
+    progress.inertia_estimate =
+        std::min(progress.inertia_estimate, last_[static_cast<size_t>(member->slot)].inertia_estimate);
+  }
+  progress.points_per_second =
+      static_cast<double>(context_.input.points.n) * static_cast<double>(active.size()) / std::max(pass_seconds_, 1e-9);
+  return context_.control.report(progress);
+}
+
+// What follows a labelling pass; true when the model is done and leaves the active set.
+bool Group::judge(Member& member, std::optional<StopReason> stop) {
+  const PassResult& last = last_[static_cast<size_t>(member.slot)];
+  const bool first_pass = !member.begun;
+  member.begun = true;
+  if (member.stopping) {
+    finish(member, member.result.stop_reason);
+    return true;
+  }
+  if (!first_pass && last.changed == 0 && !member.relocated) {
+    finish(member, StopReason::kStrict);
+    return true;
+  }
+  // Labels and prototypes agree right after a pass, so stopping here needs no further one.
+  if (stop || member.result.iterations >= context_.options.max_iter) {
+    finish(member, stop.value_or(StopReason::kMaxIter));
+    return true;
+  }
+  update(member);
+  return false;
+}
+
+// One update of the prototypes, and the stop rules that follow it.
+void Group::update(Member& member) {
+  const PassResult& last = last_[static_cast<size_t>(member.slot)];
+  StopState state;
+  state.first_pass = member.result.iterations == 0;
+  state.changed_share = static_cast<double>(last.changed) / static_cast<double>(context_.input.points.n);
+  state.mean_variance = context_.mean_variance;
+  if (has_rule(context_.rules, StopReason::kInertia)) {
+    state.inertia_before = member.last_inertia;
+    state.inertia_now = member.last_inertia = exact_inertia(member);
+  }
+  const Stopwatch watch(cost_.update);
+  treat_empty_clusters(*session_, member, context_.options.empty, context_.input);
+  Matrix next = solve_centroids(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
+  ++member.result.iterations;
+  state.before = &member.prototypes;
+  state.after = &next;
+  std::optional<StopReason> reason = first_rule_that_holds(context_.rules, state);
+  if (!reason && member.cycle.seen(member.state)) reason = StopReason::kCycle;
+  if (!reason && member.result.iterations >= context_.options.max_iter) reason = StopReason::kMaxIter;
+  if (reason) {
+    member.stopping = true;
+    member.result.stop_reason = *reason;
+  }
+  member.prototypes = std::move(next);
+}
+
+double Group::exact_inertia(Member& member) {
+  const SumFormat format = distance_format(context_.input, member.prototypes);
+  std::vector<int64_t> limbs = session_->inertia(member.slot, member.prototypes, format);
+  if (context_.comm.size() > 1) context_.comm.all_reduce(limbs);
+  return std::ldexp(rounded_sum(limbs.data(), format), -format.shift);
+}
+
+void Group::finish(Member& member, StopReason reason) {
+  const Stopwatch watch(cost_.finish);
+  ModelResult& result = member.result;
+  const Statistics& statistics = session_->statistics(member.slot);
+  result.stop_reason = reason;
+  result.inertia = exact_inertia(member);
+  result.counts = statistics.counts;
+  int64_t empty = 0;
+  for (const int64_t weight : statistics.weights) {
+    result.weights.push_back(std::ldexp(static_cast<double>(weight), -context_.input.weight_shift));
+    empty += weight == 0;
+  }
+  if (empty > 0) {
+    member.warnings.push_back(
+        fmt::format("model {}: {} of {} clusters are empty at the end", member.title(), empty, result.k));
+  }
+  result.labels = session_->take_labels(member.slot);
+  result.prototypes = std::move(member.prototypes);
+}
+
+}  // namespace
+
+Cost& Cost::operator+=(const Cost& other) {
+  passes += other.passes;
+  labelled += other.labelled;
+  certified += other.certified;
+  resolved += other.resolved;
+  candidates += other.candidates;
+  initialise += other.initialise;
+  iterate += other.iterate;
+  update += other.update;
+  finish += other.finish;
+  return *this;
+}
+
+Cost fit_group(const FitContext& context, std::span<Member> members, int threads) {
+  return Group(context, members, threads).run();
+}
+
+}  // namespace manymeans

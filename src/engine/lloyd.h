@@ -1,0 +1,40 @@
+// The only Lloyd loop in the tree.
+#pragma once
+
+#include "backend/backend.h"
+#include "comm/comm.h"
+#include "engine/control.h"
+#include "engine/member.h"
+#include "engine/stop_rules.h"
+#include "init/init.h"
+
+#include <span>
+
+namespace manymeans {
+
+/// What all groups of a fit share.
+struct FitContext {
+  const Input& input;
+  const FitOptions& options;
+  const FitHooks& hooks;
+  Backend& backend;
+  Upload& upload;
+  Comm& comm;
+  Control& control;
+  std::vector<StopRule> rules;
+  double mean_variance = 0;
+};
+
+/// What a group of models cost.
+struct Cost {
+  int64_t passes = 0, labelled = 0, certified = 0, resolved = 0, candidates = 0;
+  double initialise = 0, iterate = 0, update = 0, finish = 0;  ///< seconds
+
+  Cost& operator+=(const Cost& other);
+};
+
+/// Initialises and iterates these models together, in one pass per iteration for all that are still active,
+/// on `threads` threads. Members that never began are left so.
+Cost fit_group(const FitContext& context, std::span<Member> members, int threads);
+
+}  // namespace manymeans

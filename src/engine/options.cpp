@@ -1,0 +1,108 @@
+#include <manymeans/error.h>
+#include <manymeans/options.h>
+
+#include "engine/stop_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace manymeans {
+namespace {
+
+constexpr std::array<std::string_view, 3> kStrategies = {"concatenated", "data", "task"};
+constexpr std::array<std::string_view, 4> kPolicies = {"farthest", "keep", "drop", "error"};
+constexpr int64_t kMostClusters = (int64_t{1} << 32) - 2;  // labels are at most 32 bits, and one value means "none"
+constexpr int64_t kMostModels = 1'000'000;
+
+Error usage(const std::string& where, const std::string& what) { return Error(ErrorCode::kUsage, where, what); }
+
+int64_t parse_number(std::string_view text, const std::string& whole) {
+  int64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size()) {
+    throw usage("k", fmt::format("'{}' in '{}' is not a whole number; write 8, 8,16,32, 2..20 or 2..20:2", text, whole));
+  }
+  return value;
+}
+
+// One item of the list: a number, a range, or a range with a step.
+void append_item(std::string_view item, const std::string& whole, std::vector<int64_t>& out) {
+  const size_t dots = item.find("..");
+  if (dots == std::string_view::npos) {
+    out.push_back(parse_number(item, whole));
+    return;
+  }
+  std::string_view last = item.substr(dots + 2);
+  int64_t step = 1;
+  if (const size_t colon = last.find(':'); colon != std::string_view::npos) {
+    step = parse_number(last.substr(colon + 1), whole);
+    last = last.substr(0, colon);
+  }
+  const int64_t from = parse_number(item.substr(0, dots), whole);
+  const int64_t to = parse_number(last, whole);
+  if (step < 1 || to < from || (to - from) / step >= kMostModels) {
+    throw usage("k", fmt::format("'{}' is not a range from low to high with a step of at least 1", item));
+  }
+  for (int64_t k = from; k <= to; k += step) out.push_back(k);
+}
+
+}  // namespace
+
+std::string_view name_of(Strategy strategy) { return kStrategies[static_cast<size_t>(strategy)]; }
+std::string_view name_of(EmptyPolicy policy) { return kPolicies[static_cast<size_t>(policy)]; }
+
+std::optional<Strategy> strategy_from_name(std::string_view name) {
+  const auto at = std::find(kStrategies.begin(), kStrategies.end(), name);
+  if (at == kStrategies.end()) return std::nullopt;
+  return static_cast<Strategy>(at - kStrategies.begin());
+}
+
+std::optional<EmptyPolicy> empty_policy_from_name(std::string_view name) {
+  const auto at = std::find(kPolicies.begin(), kPolicies.end(), name);
+  if (at == kPolicies.end()) return std::nullopt;
+  return static_cast<EmptyPolicy>(at - kPolicies.begin());
+}
+
+std::vector<int64_t> parse_k_list(const std::string& text) {
+  std::vector<int64_t> result;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t comma = std::min(text.find(',', begin), text.size());
+    append_item(std::string_view(text).substr(begin, comma - begin), text, result);
+    begin = comma + 1;
+  }
+  return result;
+}
+
+void check(const FitOptions& options) {
+  if (options.k.empty()) throw usage("k", "the list of k is empty; give at least one number of clusters");
+  std::vector<int64_t> sorted = options.k;
+  std::sort(sorted.begin(), sorted.end());
+  for (const int64_t k : sorted) {
+    if (k < 1 || k > kMostClusters) {
+      throw usage("k", fmt::format("{} is out of range; k must be from 1 to {}", k, kMostClusters));
+    }
+  }
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end()) {
+    throw usage("k", fmt::format("{} is given twice; use models for several models of one k", *twice));
+  }
+  if (options.models < 1 || options.models > kMostModels / static_cast<int64_t>(sorted.size())) {
+    throw usage("models", fmt::format("{} is out of range; there must be 1 to {} models in all", options.models,
+                                      kMostModels));
+  }
+  if (options.model_seed && (options.models != 1 || options.k.size() != 1)) {
+    throw usage("model_seed", "it is the seed of one model; give one k and models = 1 (or use seed)");
+  }
+  if (options.max_iter < 0) throw usage("max_iter", fmt::format("{} is negative", options.max_iter));
+  if (!(options.tol >= 0) || std::isinf(options.tol)) {
+    throw usage("tol", fmt::format("{} must be a finite number, 0 or larger", options.tol));
+  }
+  if (!(options.time_limit >= 0)) throw usage("time_limit", fmt::format("{} must be 0 or larger", options.time_limit));
+  if (options.threads < 0) throw usage("threads", fmt::format("{} is negative; 0 means all", options.threads));
+  parse_stop_rules(options.stop, options.tol);
+}
+
+}  // namespace manymeans

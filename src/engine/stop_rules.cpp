@@ -1,0 +1,108 @@
+#include "engine/stop_rules.h"
+
+#include <manymeans/error.h>
+
+#include "core/distance.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+namespace manymeans {
+namespace {
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+double parse_value(std::string_view text, std::string_view rule, double most) {
+  double value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size() || !(value >= 0 && value <= most)) {
+    throw Error(ErrorCode::kUsage, "stop",
+                fmt::format("'{}' in '{}' must be a number from 0 to {}", text, rule, most));
+  }
+  return value;
+}
+
+StopRule parse_rule(std::string_view text, double tol) {
+  constexpr double kAny = 1e300;
+  const std::vector<std::string_view> parts = split(text, ':');
+  const size_t values = parts.size() - 1;
+  if (parts[0] == "tol" && values == 0) return {StopReason::kTol, tol, 1};
+  if (parts[0] == "labels" && values == 1) return {StopReason::kLabels, parse_value(parts[1], text, 1), 1};
+  if (parts[0] == "inertia" && values == 1) return {StopReason::kInertia, parse_value(parts[1], text, 1), 1};
+  if (parts[0] == "shift" && (values == 1 || values == 2)) {
+    return {StopReason::kShift, parse_value(parts[1], text, kAny), values == 2 ? parse_value(parts[2], text, 1) : 1};
+  }
+  throw Error(ErrorCode::kUsage, "stop",
+              fmt::format("'{}' is not a stop rule; write tol, strict, labels:F, shift:E, shift:E:P or inertia:R", text));
+}
+
+// d2 of every prototype to its predecessor, passed to `use` in ascending order.
+template <class Use>
+void for_each_shift(const Matrix& before, const Matrix& after, Use&& use) {
+  const int64_t d = before.columns();
+  const auto walk = [&](const auto* from, const auto* to) {
+    for (int64_t k = 0; k < before.rows(); ++k) use(canonical_distance(from + k * d, to + k * d, d));
+  };
+  if (before.type() == DataType::kFloat64) {
+    walk(before.values<double>().data(), after.values<double>().data());
+  } else {
+    walk(before.values<float>().data(), after.values<float>().data());
+  }
+}
+
+bool holds(const StopRule& rule, const StopState& state) {
+  switch (rule.reason) {
+    case StopReason::kTol: {
+      double shift = 0;
+      for_each_shift(*state.before, *state.after, [&](double d2) { shift += d2; });
+      return shift <= rule.value * state.mean_variance;
+    }
+    case StopReason::kShift: {
+      const double limit = rule.value * rule.value;
+      int64_t still = 0;
+      for_each_shift(*state.before, *state.after, [&](double d2) { still += d2 <= limit; });
+      return static_cast<double>(still) >= rule.share * static_cast<double>(state.before->rows());
+    }
+    case StopReason::kLabels: return !state.first_pass && state.changed_share <= rule.value;
+    case StopReason::kInertia:
+      return state.inertia_before && *state.inertia_before - *state.inertia_now <= rule.value * *state.inertia_before;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+std::vector<StopRule> parse_stop_rules(const std::string& text, double tol) {
+  std::vector<StopRule> rules;
+  for (const std::string_view part : split(text, ',')) {
+    if (part == "strict" || (part == "tol" && tol == 0)) continue;
+    rules.push_back(parse_rule(part, tol));
+  }
+  return rules;
+}
+
+std::optional<StopReason> first_rule_that_holds(const std::vector<StopRule>& rules, const StopState& state) {
+  for (const StopRule& rule : rules) {
+    if (holds(rule, state)) return rule.reason;
+  }
+  return std::nullopt;
+}
+
+bool has_rule(const std::vector<StopRule>& rules, StopReason reason) {
+  for (const StopRule& rule : rules) {
+    if (rule.reason == reason) return true;
+  }
+  return false;
+}
+
+}  // namespace manymeans

@@ -1,0 +1,42 @@
+// The stop rules that a user can ask for: docs/contract.md, "Iterating".
+#pragma once
+
+#include <manymeans/points.h>
+#include <manymeans/result.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace manymeans {
+
+/// One rule: tol, labels:f, shift:e:p or inertia:r.
+struct StopRule {
+  StopReason reason = StopReason::kTol;
+  double value = 0;  ///< tol (times the mean variance, once known), f, e or r
+  double share = 1;  ///< p of shift
+};
+
+/// Parses "tol", "strict", "labels:0.01", "shift:1e-6:0.9", "inertia:1e-4" and comma-separated lists of them.
+/// "strict" and tol = 0 add no rule. Throws Error(kUsage).
+std::vector<StopRule> parse_stop_rules(const std::string& text, double tol);
+
+/// What the rules look at after an update.
+struct StopState {
+  const Matrix* before = nullptr;         ///< prototypes that the last pass used
+  const Matrix* after = nullptr;          ///< prototypes after the update, same number
+  double changed_share = 1;               ///< changed labels / rows in the last pass
+  bool first_pass = false;
+  std::optional<double> inertia_before;   ///< of the pass before the last
+  std::optional<double> inertia_now;      ///< of the last pass
+  double mean_variance = 0;               ///< of the columns
+};
+
+/// The reason of the first rule that holds.
+std::optional<StopReason> first_rule_that_holds(const std::vector<StopRule>& rules, const StopState& state);
+
+/// Whether a rule of this kind is among them.
+bool has_rule(const std::vector<StopRule>& rules, StopReason reason);
+
+}  // namespace manymeans
