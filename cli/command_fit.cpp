@@ -1,0 +1,196 @@
+// manymeans fit: points in, an ensemble of models out.
+#include <manymeans/manymeans.h>
+
+#include "commands.h"
+#include "fit_flags.h"
+#include "fit_report.h"
+#include "flag_values.h"
+#include "initial_file.h"
+#include "output_files.h"
+#include "progress_line.h"
+#include "read_flags.h"
+#include "standard_streams.h"
+#include "stop_signal.h"
+
+#include <chrono>
+#include <memory>
+
+namespace manymeans::cli {
+namespace {
+
+struct FitCommand {
+  std::string data;
+  FitOptions options;
+  ReadOptions reading;
+  Scale scale = Scale::kNone;
+  std::string model, labels;  // outputs; empty: not asked for
+  bool json = false, quiet = false;
+  bool k_given = false;
+};
+
+const char* const kExamples =
+    "Examples:\n"
+    "  manymeans fit points.csv -k 8\n"
+    "      Fits one model and prints its summary.\n"
+    "  manymeans fit points.npy -k 64 --models 16 --seed 1 --model out.npz \\\n"
+    "      --labels labels.npy\n"
+    "      Fits 16 models and writes all of them, and the labels of the best.\n"
+    "  manymeans fit table.csv.gz -k 2..20:2 --numeric-only --scale standard --json\n"
+    "      Compares ten numbers of clusters; one JSON object on standard output.\n"
+    "  manymeans fit points.npy --init out.npz -k 64 --max-iter 1000\n"
+    "      Goes on from the best model of an earlier fit.\n\n"
+    "The answer depends on the points, the options and the seed only: not on\n"
+    "--threads, --backend, --algorithm or --strategy. Ctrl-C stops after the current\n"
+    "pass and writes what was asked for (exit code 5); a second Ctrl-C ends at once.\n"
+    "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
+    "full, 5 interrupted, 1 a bug.";
+
+// Points as they go into the fit, and what keeps them in memory.
+struct ScaledPoints {
+  Dataset dataset;
+  Scaling scaling;
+  Matrix scaled;
+  PointsView view;
+  std::vector<std::pair<std::string, double>> seconds;
+};
+
+ScaledPoints read_and_scale(const FitCommand& command, ProgressLine& line) {
+  using Clock = std::chrono::steady_clock;
+  const auto seconds_since = [](Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  };
+  ScaledPoints points;
+  auto begin = Clock::now();
+  line.show("reading " + command.data);
+  points.dataset = read_points(command.data, command.reading);
+  points.view = points.dataset.view;
+  points.seconds.emplace_back("read", seconds_since(begin));
+  if (command.scale == Scale::kNone) return points;
+  begin = Clock::now();
+  line.show("scaling");
+  points.scaling = find_scaling(points.view, command.scale, command.options.threads);
+  points.scaled = apply_scaling(points.view, points.scaling, command.options.threads);
+  points.view = points.scaled.view();
+  points.dataset.view = {};
+  points.dataset.owner.reset();
+  points.seconds.emplace_back("scale", seconds_since(begin));
+  return points;
+}
+
+// Everything that can be found wrong without the points, so that nobody waits for it.
+void check_early(const FitCommand& command, bool initial_file) {
+  check(command.options);
+  if (initial_file && command.options.k.size() > 1) {
+    throw Error(ErrorCode::kUsage, "--init", "a file of prototypes needs a single k, several were given");
+  }
+  std::vector<std::string> inputs = {command.data};
+  if (!command.reading.weights.empty()) inputs.push_back(command.reading.weights);
+  check_outputs({{"--model", command.model, {".npz"}}, {"--labels", command.labels, {".npy", ".csv"}}}, inputs);
+  const float origin = 0;  // one point, one prototype: is the backend there, and does it know the algorithm?
+  predict({&origin, 1, 1}, {&origin, 1, 1},
+          {.backend = command.options.backend, .algorithm = command.options.algorithm, .threads = 1});
+}
+
+FitResult run_fit(FitCommand& command, ScaledPoints& points, bool initial_file, ProgressLine& line) {
+  FitHooks hooks;
+  Dataset initial;
+  if (initial_file) {
+    initial =
+        read_initial(command.options.init, command.k_given ? command.options.k[0] : 0, points.view.d, command.scale);
+    command.options.k = {initial.view.n};
+    hooks.initial = initial.view;
+  }
+  hooks.cancel = &defer_stop_signals();
+  hooks.progress = [&](const Progress& progress) {
+    line.update(progress, command.options);
+    return true;
+  };
+  FitResult result = fit(points.view, points.dataset.weights, command.options, hooks);
+  auto& seconds = result.provenance.seconds;
+  seconds.insert(seconds.begin(), points.seconds.begin(), points.seconds.end());
+  for (const std::string& warning : initial.warnings) points.dataset.warnings.push_back(warning);
+  result.warnings.insert(result.warnings.begin(), points.dataset.warnings.begin(), points.dataset.warnings.end());
+  return result;
+}
+
+void write_results(const FitCommand& command, const ScaledPoints& points, const FitResult& result) {
+  for (const std::string& warning : result.warnings) warn(warning);
+  std::vector<OutputJob> jobs;
+  std::vector<std::string> written;
+  const auto add_file = [&](const std::string& path, const std::function<void()>& write) {
+    if (path.empty()) return;
+    jobs.push_back({path, [&written, &path, write] {
+                      write();
+                      written.push_back(path);
+                    }});
+  };
+  add_file(command.model, [&] { save_model(command.model, result, points.scaling, points.dataset.column_names); });
+  add_file(command.labels, [&] { write_labels(command.labels, result); });
+  if (command.json) {
+    jobs.push_back({"standard output", [&] { print(to_json(result) + "\n"); }});
+  } else if (!command.quiet) {
+    jobs.push_back({"standard output", [&] { print(fit_report(command.data, result, written)); }});
+  }
+  write_outputs(jobs);
+}
+
+int run(FitCommand& command) {
+  ProgressLine line(!command.quiet && !command.json);
+  const bool initial_file = names_initial_file(command.options.init);
+  command.reading.threads = command.options.threads;
+  check_early(command, initial_file);
+  ScaledPoints points = read_and_scale(command, line);
+  const FitResult result = run_fit(command, points, initial_file, line);
+  line.erase();
+  write_results(command, points, result);
+  return defer_stop_signals() ? static_cast<int>(ErrorCode::kInterrupted) : 0;
+}
+
+void bind_outputs(CLI::App& app, FitCommand& command) {
+  app.add_option("--model", command.model,
+                 "Write all models to this .npz file, for 'manymeans predict' and numpy.load.")
+      ->type_name("FILE")
+      ->group("Output");
+  app.add_option("--labels", command.labels,
+                 "Write the labels of the best model of each k to this .npy or .csv file: N values for one k, a column "
+                 "for each k for several.")
+      ->type_name("FILE")
+      ->group("Output");
+  app.add_flag("--json", command.json, "Print the summary as one JSON object instead of a table.")->group("Output");
+  app.add_flag("--quiet", command.quiet, "Print no progress and no table; warnings and errors remain.")
+      ->group("Output");
+}
+
+}  // namespace
+
+void add_fit_command(CLI::App& program, int& exit_code) {
+  CLI::App* app = program.add_subcommand("fit", "Fit an ensemble of k-means models to a file of points.");
+  const auto command = std::make_shared<FitCommand>();
+  app->add_option("DATA", command->data, "File of points: .npy, or text (.csv, .tsv, .txt) as it is or as .gz.")
+      ->required();
+  bind_fit_flags(*app, command->options);
+  bind_read_flags(*app, command->reading);
+  app->add_option("--weights", command->reading.weights,
+                  "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
+      ->type_name("COLUMN|FILE")
+      ->group("Reading");
+  const auto set_scale = [command](const CLI::results_t& texts) {
+    check_choice("--scale", texts.front(), {"none", "standard", "minmax"});
+    command->scale = scale_from_name(texts.front()).value();
+    return true;
+  };
+  app->add_option("--scale", set_scale,
+                  "Scale the columns: none, standard (mean 0, deviation 1) or minmax (0 to 1). Prototypes, inertia and "
+                  "an --init file are in scaled units; predict applies the same scaling.")
+      ->type_name("NAME")
+      ->default_str("none")
+      ->group("Reading");
+  bind_outputs(*app, *command);
+  app->footer(kExamples);
+  app->callback([app, command, &exit_code] {
+    command->k_given = app->count("-k") > 0;
+    exit_code = run(*command);
+  });
+}
+
+}  // namespace manymeans::cli

@@ -1,0 +1,12 @@
+// The subcommands. Each adds itself to the program and stores its exit code when it has run.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace manymeans::cli {
+
+void add_fit_command(CLI::App& program, int& exit_code);
+void add_predict_command(CLI::App& program, int& exit_code);
+void add_info_command(CLI::App& program, int& exit_code);
+
+}  // namespace manymeans::cli

@@ -1,0 +1,13 @@
+// The flags of `fit`, one for each option of the library.
+#pragma once
+
+#include <manymeans/options.h>
+
+#include <CLI/CLI.hpp>
+
+namespace manymeans::cli {
+
+/// Adds a flag for every option that for_each_option visits; parsing stores into `options`, which must outlive `app`.
+void bind_fit_flags(CLI::App& app, FitOptions& options);
+
+}  // namespace manymeans::cli

@@ -1,0 +1,50 @@
+// The program: parses, calls a subcommand, turns what was thrown into an exit code.
+#include <manymeans/error.h>
+#include <manymeans/fit.h>
+
+#include "commands.h"
+#include "help_format.h"
+#include "standard_streams.h"
+#include "stop_signal.h"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <new>
+
+using namespace manymeans;
+
+namespace {
+
+int run(int argc, char** argv) {
+  int exit_code = 0;
+  CLI::App program("Exact k-means for ensembles of models: many models, many cores, one answer.", "manymeans");
+  program.formatter(std::make_shared<cli::HelpFormat>());
+  program.set_version_flag(
+      "--version", [] { return "manymeans " + info().version; }, "Print the version and exit");
+  program.footer("Run 'manymeans COMMAND --help' for the options and examples of a command.");
+  program.require_subcommand(1);
+  cli::add_fit_command(program, exit_code);
+  cli::add_predict_command(program, exit_code);
+  cli::add_info_command(program, exit_code);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& stop) {
+    return cli::answer_parse_stop(program, stop, argc == 1);
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  cli::prepare_standard_streams();
+  cli::catch_stop_signals();
+  return run(argc, argv);
+} catch (const Error& error) {
+  return cli::complain(error.code(), error.what());
+} catch (const std::bad_alloc&) {
+  return cli::complain(ErrorCode::kUnavailable, "[memory] there is not enough; fewer models or clusters need less");
+} catch (const std::exception& error) {
+  return cli::complain(ErrorCode::kInternal, std::string("[internal] ") + error.what() + "; please report this bug");
+}

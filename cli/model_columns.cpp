@@ -1,0 +1,68 @@
+#include "model_columns.h"
+
+#include <manymeans/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace manymeans::cli {
+namespace {
+
+// For each name its index in `names`; throws when one is missing.
+std::vector<int64_t> find_columns(const std::string& path, const std::vector<std::string>& wanted,
+                                  const std::vector<std::string>& names) {
+  std::vector<int64_t> indices;
+  for (const std::string& name : wanted) {
+    const auto at = std::ranges::find(names, name);
+    if (at == names.end()) {
+      throw Error(ErrorCode::kBadData, path,
+                  fmt::format("has no column '{}'; the model was fitted to the columns {}, this file has {}", name,
+                              fmt::join(wanted, ", "), fmt::join(names, ", ")));
+    }
+    indices.push_back(at - names.begin());
+  }
+  return indices;
+}
+
+void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
+  const PointsView all = points.view;
+  const size_t size = size_of(all.type);
+  const auto kept = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(all.n) * indices.size() * size);
+  std::byte* to = kept->data();
+  const auto* row = static_cast<const std::byte*>(all.data);
+  for (int64_t i = 0; i < all.n; ++i, row += static_cast<size_t>(all.d) * size) {
+    for (const int64_t j : indices) {
+      std::memcpy(to, row + static_cast<size_t>(j) * size, size);
+      to += size;
+    }
+  }
+  points.view = PointsView(kept->data(), all.n, static_cast<int64_t>(indices.size()), all.type);
+  points.owner = kept;
+}
+
+}  // namespace
+
+Dataset read_like_model(const std::string& path, ReadOptions options, const ModelFile& file, const StoredModel& model) {
+  const bool any_type = !options.dtype;
+  // Text is float32 unless asked otherwise; what is stored in fewer bits widens exactly when it is used.
+  if (any_type && model.prototypes.type() == DataType::kFloat64) options.dtype = DataType::kFloat64;
+  Dataset points = read_points(path, options);
+  if (any_type && points.view.type == DataType::kFloat64 && model.prototypes.type() == DataType::kFloat32) {
+    options.dtype = DataType::kFloat32;
+    points = read_points(path, options);
+  }
+  if (!file.column_names.empty() && !points.column_names.empty() && points.column_names != file.column_names) {
+    keep_columns(points, find_columns(path, file.column_names, points.column_names));
+    points.column_names = file.column_names;
+  }
+  if (points.view.d != model.prototypes.columns()) {
+    throw Error(ErrorCode::kBadData, path,
+                fmt::format("has {} columns, the model was fitted to {}; --columns can choose the right ones",
+                            points.view.d, model.prototypes.columns()));
+  }
+  return points;
+}
+
+}  // namespace manymeans::cli

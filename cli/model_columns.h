@@ -1,0 +1,15 @@
+// Points for a model: its number type, its columns.
+#pragma once
+
+#include <manymeans/io.h>
+
+#include <string>
+
+namespace manymeans::cli {
+
+/// Reads points as the model's own points were: in its number type unless `options` say otherwise, and with the
+/// columns of the fit, picked by name where both sides have names.
+/// Throws Error(kBadData) when the columns do not fit.
+Dataset read_like_model(const std::string& path, ReadOptions options, const ModelFile& file, const StoredModel& model);
+
+}  // namespace manymeans::cli

@@ -1,0 +1,30 @@
+// Output files: checked before the work, written after it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace manymeans::cli {
+
+/// A file that a flag asks for; an empty path means it was not asked for.
+struct OutputFile {
+  std::string flag;
+  std::string path;
+  std::vector<std::string> endings;  ///< of the path, any of them
+};
+
+/// Throws Error(kUsage) for a wrong ending, for two outputs that are one file and for an output that is one of the
+/// inputs, and Error(kUnavailable) for a file that cannot be written: before the long work, not after it.
+void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs);
+
+/// One thing to write at the end.
+struct OutputJob {
+  std::string what;             ///< path, or "standard output"
+  std::function<void()> write;  ///< throws Error
+};
+
+/// Does all jobs, also after one has failed. Throws one Error that says what was written and what was not.
+void write_outputs(const std::vector<OutputJob>& jobs);
+
+}  // namespace manymeans::cli

@@ -1,0 +1,29 @@
+// Standard output and standard error, with failures noticed.
+#pragma once
+
+#include <manymeans/error.h>
+
+#include <string_view>
+
+namespace manymeans::cli {
+
+/// Makes writing to a closed pipe an error instead of a killing signal, and occupies the numbers of closed
+/// standard streams, so that no output file can be opened as standard output by accident.
+void prepare_standard_streams();
+
+/// Writes to standard output at once. Throws Error(kUnavailable) when not all of it could be written.
+void print(std::string_view text);
+
+/// "manymeans: warning: ..." on standard error.
+void warn(std::string_view message);
+
+/// "manymeans: error: ..." on standard error; returns the exit code.
+int complain(ErrorCode code, std::string_view message);
+
+/// Writes to standard error; there is nobody left to tell when that fails.
+void print_error_stream(std::string_view text);
+
+/// Columns of the terminal behind standard error; 0 when it is not a terminal.
+int terminal_width();
+
+}  // namespace manymeans::cli

@@ -1,0 +1,15 @@
+// Ctrl-C (SIGINT) and SIGTERM.
+#pragma once
+
+#include <atomic>
+
+namespace manymeans::cli {
+
+/// From now on a signal ends the program with exit code 5. Signals that the parent chose to ignore stay ignored.
+void catch_stop_signals();
+
+/// From now on the first signal only sets the flag that is returned, so that the work at hand can end in order;
+/// a second one ends the program at once, as without any handling.
+const std::atomic<bool>& defer_stop_signals();
+
+}  // namespace manymeans::cli
