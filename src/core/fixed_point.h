@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 
 namespace manymeans {
 
@@ -53,6 +54,37 @@ inline int limbs_needed(int bits, double max_abs, int lowest, int most) {
 
 /// Adds sign * T(v) to limbs[0 .. format.limbs), limbs[g] weighing 2^(g * bits). All parts have the sign of v.
 void add_term(double v, const SumFormat& format, int sign, int64_t* limbs);
+
+/// add_term with the powers of two at hand; the same integer, though perhaps other limbs. For hot loops.
+class TermAdder {
+ public:
+  TermAdder() = default;
+  explicit TermAdder(const SumFormat& format)
+      : format_(format),
+        fast_(std::abs(top_exponent()) < 1022),
+        top_(std::ldexp(1.0, top_exponent())),
+        radix_(std::ldexp(1.0, format.bits)) {}
+
+  void add(double v, int sign, int64_t* limbs) const {
+    if (!fast_) return add_term(v, format_, sign, limbs);
+    double y = v * top_;
+    for (int g = format_.limbs - 1; g > 0; --g) {
+      const auto part = static_cast<int64_t>(y);
+      limbs[g] += sign * part;
+      y = (y - static_cast<double>(part)) * radix_;
+    }
+    limbs[0] += sign * std::llrint(y);
+  }
+  const SumFormat& format() const { return format_; }
+
+ private:
+  int top_exponent() const { return format_.shift - (format_.limbs - 1) * format_.bits; }
+
+  SumFormat format_;
+  bool fast_ = false;  // top_ is a normal binary64
+  double top_ = 0;     // 2^top_exponent
+  double radix_ = 0;   // 2^bits
+};
 
 /// The integer S = sum of limbs[g * stride] * 2^(g * bits).
 WideInt recombine(const int64_t* limbs, const SumFormat& format, int64_t stride = 1);

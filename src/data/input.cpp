@@ -200,31 +200,11 @@ struct MomentFormats {
   SumFormat x, xx;
 };
 
-// add_term for three limbs with the two powers of two at hand; |v| is far from the limits of binary64.
-struct FastTerm {
-  explicit FastTerm(const SumFormat& format)
-      : top(std::ldexp(1.0, format.shift - 2 * format.bits)), next(std::ldexp(1.0, format.bits)) {}
-  void add(double v, int64_t* limbs) const {
-    double y = v * top;
-    for (int g = 2; g > 0; --g) {
-      const auto part = static_cast<int64_t>(y);
-      limbs[g] += part;
-      y = (y - static_cast<double>(part)) * next;
-    }
-    limbs[0] += std::llrint(y);
-  }
-  double top, next;
-};
-
 template <class T>
 std::vector<MomentSums> sum_moments(const Input& input, const std::vector<MomentFormats>& formats, ThreadPool& pool) {
   const auto d = static_cast<size_t>(input.points.d);
-  const double largest = input.max_magnitude();
-  // Far from the limits of binary64 no power of two above over- or underflows; float32 points always are.
-  bool fast = largest == 0 || (largest < 0x1p300 && largest > 0x1p-150);
-  for (const MomentFormats& f : formats) fast = fast && std::abs(f.x.shift) < 900 && std::abs(f.xx.shift) < 900;
   std::vector<std::vector<MomentSums>> sums(static_cast<size_t>(pool.size()), std::vector<MomentSums>(d));
-  std::vector<FastTerm> x_terms, xx_terms;
+  std::vector<TermAdder> x_terms, xx_terms;
   for (const MomentFormats& f : formats) {
     x_terms.emplace_back(f.x);
     xx_terms.emplace_back(f.xx);
@@ -234,13 +214,8 @@ std::vector<MomentSums> sum_moments(const Input& input, const std::vector<Moment
     for (int64_t i = 0; i < rows; ++i, x += d) {
       for (size_t j = 0; j < d; ++j) {
         const double v = x[j];
-        if (fast) {
-          x_terms[j].add(v, mine[j].x);
-          xx_terms[j].add(v * v, mine[j].xx);
-        } else {
-          add_term(v, formats[j].x, 1, mine[j].x);
-          add_term(v * v, formats[j].xx, 1, mine[j].xx);
-        }
+        x_terms[j].add(v, 1, mine[j].x);
+        xx_terms[j].add(v * v, 1, mine[j].xx);
       }
     }
   });

@@ -103,8 +103,10 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
     last = now;
   };
 
-  const std::unique_ptr<Backend> backend =
-      make_backend(options.backend, {.threads = options.threads, .algorithm = options.algorithm});
+  BackendOptions backend_options;
+  backend_options.threads = options.threads;
+  backend_options.algorithm = options.algorithm;
+  const std::unique_ptr<Backend> backend = make_backend(options.backend, backend_options);
   ThreadPool pool(backend->threads());
   const Input input = prepare_input(points, weights, pool);
   check_against_points(options, points, hooks);

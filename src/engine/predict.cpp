@@ -18,10 +18,12 @@ Prediction predict(const PointsView& points, const PointsView& prototypes, const
     throw Error(ErrorCode::kBadData, "points",
                 fmt::format("they have {} columns, the model has {}", points.d, prototypes.d));
   }
-  const auto backend = make_backend(options.backend, {.threads = options.threads, .algorithm = options.algorithm});
+  BackendOptions backend_options;
+  backend_options.threads = options.threads;
+  backend_options.algorithm = options.algorithm;
+  const auto backend = make_backend(options.backend, backend_options);
   ThreadPool pool(backend->threads());
   const Input input = prepare_input(points, {}, pool);
-  // float64 prototypes and float32 points: compare in the wider type, so that neither is rounded.
   const Matrix matrix = make_prototypes(prototypes, prototype_type(points.type));
   const auto upload = backend->upload(input);
   const auto session = upload->session({&prototypes.n, 1}, options.threads);

@@ -1,0 +1,67 @@
+// The table of functions that each instruction set fills. Everything above it is compiled once.
+#pragma once
+
+#include <cstdint>
+
+namespace manymeans {
+
+// Layouts, with P = tile_rows and R = block_prototypes of the table:
+//   tile    (d, P) floats, value j of row i at [j * P + i]: rows are vector lanes, so that the running best
+//           two scores of a row live in a lane and are never reduced across lanes;
+//   block   (d, R) floats, value j of prototype r at [j * R + r]: broadcast one after the other;
+//   offsets, slopes: one float per prototype, padded to whole blocks.
+// The upper score of row i and prototype k is  u = offset_k + x_i . z_k + norm_i * slope_k  (packed_prototypes.h).
+
+/// Running best two upper scores of each row of a tile, and the index of the best.
+struct BestTwo {
+  float* best;      // P
+  float* second;    // P
+  int32_t* index;   // P
+};
+
+struct ScreenBlocks {
+  const float* tile;
+  const float* norms;    // P, upper bounds of the rows' norms
+  int64_t d;
+  const float* blocks;   // `count` blocks
+  const float* offsets;  // count * R
+  const float* slopes;   // count * R
+  int32_t first_index;   // of the first block's first prototype
+  int64_t count;         // blocks
+};
+
+struct TermRow {
+  int64_t d;
+  int limbs;
+  double weight;
+  const double* top;  // d: 2^(shift_j - (limbs - 1) * bits)
+  double radix;       // 2^bits, bits <= 50
+  int64_t* to;        // limbs x d: the terms are added
+  int64_t* from;      // limbs x d: the terms are subtracted; may be null
+};
+
+struct CpuKernels {
+  const char* name;
+  const char* description;
+  bool (*supported)();
+  int tile_rows;         ///< P, at most 64
+  int block_prototypes;  ///< R
+
+  /// Updates the best two with all prototypes of the blocks.
+  void (*screen)(const ScreenBlocks&, const BestTwo&);
+  /// hits[k] gets bit i if the upper score of row i and prototype k is above thresholds[i]; count * R words.
+  void (*hits)(const ScreenBlocks&, const float* thresholds, uint64_t* hits);
+  /// Canonical distances of one row to a row (core/distance.h), same bits.
+  double (*distance_f32)(const float* x, const float* c, int64_t d);
+  double (*distance_f64)(const double* x, const double* c, int64_t d);
+  /// Order-free terms RN(weight * x_j) of one row.
+  void (*add_terms_f32)(const float* x, const TermRow&);
+  void (*add_terms_f64)(const double* x, const TermRow&);
+  /// Writes one tile: centred, scaled, rounded to float; norms rounded up. Rows from `rows` on become zero.
+  void (*pack_f32)(const float* x, int64_t rows, int64_t d, const double* centre, double scale, float* tile,
+                   float* norms);
+  void (*pack_f64)(const double* x, int64_t rows, int64_t d, const double* centre, double scale, float* tile,
+                   float* norms);
+};
+
+}  // namespace manymeans

@@ -1,0 +1,91 @@
+#include "backend/cpu/packed_points.h"
+
+#include "core/data_type.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace manymeans {
+namespace {
+
+constexpr int64_t kSampleRows = 511;
+constexpr int kNormExponent = 60;
+
+// Median of every column over rows spread evenly.
+std::vector<double> sample_medians(const PointsView& points) {
+  const int64_t rows = std::min(points.n, kSampleRows);
+  const auto d = static_cast<size_t>(points.d);
+  std::vector<std::vector<double>> columns(d, std::vector<double>(static_cast<size_t>(rows)));
+  std::vector<double> row(d);
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t at = static_cast<int64_t>(static_cast<__int128>(i) * points.n / rows);
+    widen(points.data, points.type, at * points.d, points.d, row.data());
+    for (size_t j = 0; j < d; ++j) columns[j][static_cast<size_t>(i)] = row[j];
+  }
+  for (size_t j = 0; j < d; ++j) {
+    std::nth_element(columns[j].begin(), columns[j].begin() + rows / 2, columns[j].end());
+    row[j] = columns[j][static_cast<size_t>(rows / 2)];
+  }
+  return row;
+}
+
+}  // namespace
+
+Frame find_frame(const Input& input) {
+  Frame frame;
+  frame.centre = sample_medians(input.points);
+  double square = 0;
+  for (size_t j = 0; j < frame.centre.size(); ++j) {
+    const double reach = std::max(input.maximum[j] - frame.centre[j], frame.centre[j] - input.minimum[j]);
+    square += reach * reach;
+  }
+  // Powers of two that binary64 holds; points so small that this is not enough are resolved, not screened.
+  frame.exponent = square > 0 ? std::clamp(kNormExponent - exponent(std::sqrt(square)), -1000, 1000) : 0;
+  frame.scale = std::ldexp(1.0, frame.exponent);
+  return frame;
+}
+
+PackedPoints::PackedPoints(const Input& input, const CpuKernels& kernels, const PointsPlan& plan, ThreadPool& pool)
+    : input_(&input),
+      kernels_(&kernels),
+      frame_(find_frame(input)),
+      tiles_((input.points.n + kernels.tile_rows - 1) / kernels.tile_rows) {
+  if (!plan.packed) return;
+  AlignedBuffer<float> copy(static_cast<size_t>(tiles_) * tile_floats());
+  pool.for_each_range(tiles_, 16, [&](int, int64_t first, int64_t last) {
+    for (int64_t t = first; t < last; ++t) pack(t, copy.data() + static_cast<size_t>(t) * tile_floats());
+  });
+  copy_ = std::move(copy);
+}
+
+size_t PackedPoints::tile_floats() const {
+  return static_cast<size_t>(kernels_->tile_rows) * static_cast<size_t>(input_->points.d + 1);
+}
+
+Tile PackedPoints::tile(int64_t t, float* scratch) const {
+  const int64_t first = t * kernels_->tile_rows;
+  const int64_t rows = std::min<int64_t>(kernels_->tile_rows, input_->points.n - first);
+  const float* values = copy_.data() + static_cast<size_t>(t) * tile_floats();
+  if (copy_.size() == 0) {
+    pack(t, scratch);
+    values = scratch;
+  }
+  return {values, values + kernels_->tile_rows * input_->points.d, rows};
+}
+
+void PackedPoints::pack(int64_t t, float* out) const {
+  const PointsView& points = input_->points;
+  const int64_t first = t * kernels_->tile_rows;
+  const int64_t rows = std::min<int64_t>(kernels_->tile_rows, points.n - first);
+  float* norms = out + kernels_->tile_rows * points.d;
+  if (points.type == DataType::kFloat64) {
+    kernels_->pack_f64(static_cast<const double*>(points.data) + first * points.d, rows, points.d,
+                       frame_.centre.data(), frame_.scale, out, norms);
+    return;
+  }
+  std::vector<float> wide(points.type == DataType::kFloat32 ? 0 : static_cast<size_t>(rows * points.d));
+  kernels_->pack_f32(rows_as<float>(points, first, rows, wide.data()), rows, points.d, frame_.centre.data(),
+                     frame_.scale, out, norms);
+}
+
+}  // namespace manymeans
