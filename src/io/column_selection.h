@@ -1,0 +1,29 @@
+// Which columns of a file are wanted: names, numbers from 1, and ranges of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace manymeans {
+
+/// The columns of a file.
+struct FileColumns {
+  int64_t count = 0;
+  std::vector<std::string> names;  ///< empty, or `count` names
+
+  std::string label(int64_t column) const;  ///< "column 3 ('age')", for a column from 0
+  std::string name(int64_t column) const { return names.empty() ? "" : names[static_cast<size_t>(column)]; }
+};
+
+/// The columns (from 0, in the order asked for) that these specifications mean. Each is a name, a number, a range
+/// 2-5, 5- or first-last, or several of them with commas; a name goes before a number. No specification: all.
+/// Throws Error(kUsage) for an unknown, doubled or out-of-range column.
+std::vector<int64_t> select_columns(const FileColumns& file, std::span<const std::string> specifications);
+
+/// The one column with this name or number; nothing where there is none.
+std::optional<int64_t> find_column(const FileColumns& file, const std::string& text);
+
+}  // namespace manymeans

@@ -1,0 +1,43 @@
+// Output files that appear whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+/// Writes beside the target and puts the file in its place on commit(): until then, and for ever if something
+/// fails, what was at the path stays as it was. Symbolic links are followed. Devices and pipes (/dev/null,
+/// /dev/stdout) cannot be replaced and are written directly.
+/// Every failure is an Error(kUnavailable) that names the path and the reason.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path);
+  ~OutputFile();  ///< without commit(): removes what was written
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+  void commit();
+
+ private:
+  void open_beside();
+  void flush();
+  void write_out(std::span<const std::byte> bytes);
+  [[noreturn]] void fail(const std::string& doing, int error);
+
+  std::string path_;    // as the caller gave it, for messages
+  std::string target_;  // with links followed
+  std::string beside_;  // empty for a device
+  int file_ = -1;
+  std::vector<std::byte> buffer_;
+};
+
+/// Whether the path is something that is there and is not a regular file: a device or a pipe.
+bool is_special_file(const std::string& path);
+
+}  // namespace manymeans

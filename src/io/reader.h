@@ -1,0 +1,36 @@
+// The readers of points: one file and one CMake line each.
+#pragma once
+
+#include <manymeans/fit.h>
+#include <manymeans/io.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+/// Reads one format. A maker of it is registered as manymeans_register(reader name maker file...).
+class Reader {
+ public:
+  virtual ~Reader() = default;
+  virtual std::string_view description() const = 0;
+  /// File endings that choose this reader, with the dot, in lower case.
+  virtual std::vector<std::string_view> endings() const = 0;
+  /// Reads points, and weights where `options.weights` is a column; weight files are the caller's business.
+  virtual Dataset read(const std::string& path, const ReadOptions& options) const = 0;
+};
+
+/// One line of the registry.
+struct ReaderEntry {
+  std::string_view name;
+  std::unique_ptr<Reader> (*make)();
+};
+std::span<const ReaderEntry> readers();
+
+/// Names and descriptions, for help and `info`.
+std::vector<Choice> reader_choices();
+
+}  // namespace manymeans

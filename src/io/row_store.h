@@ -1,0 +1,60 @@
+// Rows of binary64 values into a matrix of the wanted type, with what could not be kept.
+#pragma once
+
+#include <manymeans/points.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace manymeans {
+
+/// Memory for N x D values of any type.
+class RowStore {
+ public:
+  /// Throws Error(kUnavailable) naming `where` if there is not enough memory.
+  RowStore(int64_t rows, int64_t columns, DataType type, const std::string& where);
+
+  DataType type() const { return type_; }
+  int64_t columns() const { return columns_; }
+  PointsView view() const { return {data_.get(), rows_, columns_, type_}; }
+  std::shared_ptr<const void> owner() const { return data_; }
+
+  /// Rounds D values to the type (float64 and float32) or stores them if they are exact (narrow types).
+  /// Returns the first column that could not be stored, or -1. Different rows may be stored by different threads.
+  int64_t store(int64_t row, const double* values);
+
+ private:
+  template <class T>
+  int64_t store_as(int64_t row, const double* values);
+
+  int64_t rows_, columns_;
+  DataType type_;
+  std::shared_ptr<void> data_;
+};
+
+/// Places of the first integers that were changed by the type, per column; one for each thread, then merged.
+struct LostIntegers {
+  struct Place {
+    int64_t row = -1;  ///< line of a text file; -1: none
+    std::string value;
+  };
+  std::vector<Place> columns;
+
+  explicit LostIntegers(size_t count) : columns(count) {}
+  bool seen(size_t column) const { return columns[column].row >= 0; }
+  void add(size_t column, int64_t row, std::string value) { columns[column] = {row, std::move(value)}; }
+  void merge(const LostIntegers& other);
+};
+
+/// The warning about integers that the type cannot hold, or nothing. `names` as by column_label().
+std::optional<std::string> lost_integers_warning(const LostIntegers& lost, std::span<const std::string> labels,
+                                                 DataType type, const std::string& row_word);
+
+/// "column 3 ('age')" or "column 3"; `number` counts from 1.
+std::string column_label(int64_t number, const std::string& name);
+
+}  // namespace manymeans

@@ -1,0 +1,44 @@
+// Fields of a line of text, and numbers in them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+/// Delimiter of files whose fields are separated by runs of blanks and tabs.
+constexpr char kBlanks = '\0';
+
+/// One field: without surrounding blanks and quotes, inner doubled quotes as they are.
+struct Field {
+  std::string_view text;
+  bool quoted = false;
+};
+
+inline bool is_blank(char c, char delimiter) {
+  return c == ' ' || (c == '\t' && delimiter != '\t');
+}
+inline bool ends_field(char c, char delimiter) {
+  return delimiter == kBlanks ? c == ' ' || c == '\t' : c == delimiter;
+}
+
+/// The line without '\r' and, where blanks mean nothing, without the blanks around it.
+std::string_view trim_line(std::string_view line, char delimiter);
+
+/// Reads the field at `at`; returns where the next begins, or nullptr after the last one of the line.
+const char* cut_field(const char* at, const char* end, char delimiter, Field& field);
+
+/// All fields of a (trimmed) line; an empty line has none.
+std::vector<Field> split_line(std::string_view line, char delimiter);
+
+enum class NumberKind : uint8_t { kNumber, kEmpty, kText, kOverflow };
+
+/// The nearest binary64 of a decimal number, with an optional sign; also inf, infinity and nan.
+NumberKind parse_number(std::string_view text, double& value);
+
+/// Text for messages: at most 40 characters, what cannot be printed replaced.
+std::string shown(std::string_view text);
+
+}  // namespace manymeans

@@ -1,0 +1,35 @@
+// Rows of text to numbers, on all threads. What comes out does not depend on their number.
+#pragma once
+
+#include "core/threads.h"
+#include "io/row_store.h"
+#include "io/text_layout.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace manymeans {
+
+/// Which fields become what.
+struct TextPlan {
+  std::vector<int64_t> columns;  ///< fields (from 0) that become the columns of the points, in this order
+  int64_t weight = -1;           ///< field that is the weight; -1: none
+  DataType type = DataType::kFloat32;
+  /// Text in a column is noted instead of being an error; the values of that column are then 0.
+  bool note_text = false;
+};
+
+struct TextPoints {
+  std::unique_ptr<RowStore> points;
+  std::vector<double> weights;
+  LostIntegers lost{0};
+  std::vector<TextExample> text;  ///< per column of the points, with note_text
+  bool trouble = false;           ///< with note_text: there is an error, which a parse without it will name
+};
+
+/// Throws Error(kBadData) for the first line that does not fit: file, line, column, what was found.
+TextPoints parse_text(const TextLayout& layout, const TextPlan& plan, const std::string& path, ThreadPool& pool);
+
+}  // namespace manymeans

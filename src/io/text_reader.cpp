@@ -1,0 +1,136 @@
+// .csv, .tsv, space-separated text, and their .gz.
+#include <manymeans/error.h>
+
+#include "core/threads.h"
+#include "io/column_selection.h"
+#include "io/gzip.h"
+#include "io/mapped_file.h"
+#include "io/reader.h"
+#include "io/text_layout.h"
+#include "io/text_parse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+// The text of a file, inflated where needed.
+struct TextFile {
+  explicit TextFile(const std::string& path) : file(MappedFile::open(path, Access::kOnce)), text(file->text()) {
+    if (!is_gzip(text)) return;
+    inflated = inflate_gzip(text, path);
+    text = inflated.text();
+    file.reset();
+    if (text.empty()) throw Error(ErrorCode::kBadData, path, "the file is empty (0 bytes inflated); points are needed");
+  }
+  std::shared_ptr<const MappedFile> file;
+  ByteBuffer inflated;
+  std::string_view text;
+};
+
+class TextReader : public Reader {
+ public:
+  std::string_view description() const override {
+    return "text: comma, tab, semicolon or blanks between numbers, with or without a header (.csv, .tsv, .txt, .gz)";
+  }
+  std::vector<std::string_view> endings() const override { return {".csv", ".tsv", ".txt", ".gz"}; }
+  Dataset read(const std::string& path, const ReadOptions& options) const override;
+};
+
+// Takes the columns that hold text out of the plan and says so.
+class TextColumns {
+ public:
+  TextColumns(const TextLayout& layout, const std::string& path) : layout_(layout), path_(path) {}
+
+  void leave_out(TextPlan& plan, const std::vector<TextExample>& examples) {
+    std::vector<int64_t> kept;
+    for (size_t j = 0; j < plan.columns.size(); ++j) {
+      if (examples[j].line < 0) {
+        kept.push_back(plan.columns[j]);
+      } else {
+        left_out_.push_back({plan.columns[j], examples[j]});
+      }
+    }
+    plan.columns = std::move(kept);
+    if (plan.columns.empty()) {
+      throw Error(ErrorCode::kBadData, path_, "no column is left: all of them hold text; points need numbers");
+    }
+  }
+
+  std::optional<std::string> warning() {
+    if (left_out_.empty()) return std::nullopt;
+    std::sort(left_out_.begin(), left_out_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::string list;
+    for (const auto& [column, example] : left_out_) {
+      list += fmt::format("{}{} ('{}' in line {})", list.empty() ? "" : ", ", layout_.columns.label(column),
+                          example.text, example.line);
+    }
+    return "columns that hold text were left out: " + list;
+  }
+
+ private:
+  const TextLayout& layout_;
+  const std::string& path_;
+  std::vector<std::pair<int64_t, TextExample>> left_out_;
+};
+
+TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const std::string& path) {
+  TextPlan plan;
+  plan.columns = select_columns(layout.columns, options.columns);
+  plan.type = options.dtype.value_or(DataType::kFloat32);
+  plan.note_text = options.numeric_only;
+  if (!options.weights.empty()) plan.weight = find_column(layout.columns, options.weights).value_or(-1);
+  std::erase(plan.columns, plan.weight);
+  if (plan.columns.empty()) {
+    throw Error(ErrorCode::kBadData, path, "no column is left beside the weights; choose at least one");
+  }
+  return plan;
+}
+
+Dataset TextReader::read(const std::string& path, const ReadOptions& options) const {
+  const TextFile file(path);
+  const TextLayout layout = find_layout(file.text, path);
+  TextPlan plan = make_plan(layout, options, path);
+  ThreadPool pool(thread_count(options.threads));
+  TextColumns text_columns(layout, path);
+  if (plan.note_text) {
+    std::vector<TextExample> early;  // what the first lines show already costs no second parse
+    for (const int64_t column : plan.columns) early.push_back(layout.text[static_cast<size_t>(column)]);
+    text_columns.leave_out(plan, early);
+  }
+  TextPoints points = parse_text(layout, plan, path, pool);
+  const auto has_text = [](const TextExample& example) { return example.line >= 0; };
+  if (plan.note_text && (points.trouble || std::any_of(points.text.begin(), points.text.end(), has_text))) {
+    text_columns.leave_out(plan, points.text);
+    plan.note_text = false;
+    points = {};  // the memory, before it is needed again
+    points = parse_text(layout, plan, path, pool);
+  }
+  Dataset result;
+  result.view = points.points->view();
+  result.owner = points.points->owner();
+  result.weights = std::move(points.weights);
+  result.warnings = layout.warnings;
+  std::vector<std::string> labels;
+  for (const int64_t column : plan.columns) {
+    labels.push_back(layout.columns.label(column));
+    if (!layout.columns.names.empty()) result.column_names.push_back(layout.columns.name(column));
+  }
+  if (auto warning = text_columns.warning()) result.warnings.push_back(std::move(*warning));
+  if (auto warning = lost_integers_warning(points.lost, labels, plan.type, "line")) {
+    result.warnings.push_back(std::move(*warning));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::unique_ptr<Reader> make_text_reader() {
+  return std::make_unique<TextReader>();
+}
+
+}  // namespace manymeans
