@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Checks of the tree that need nothing but git and Python: include rule, file lengths, names, private paths."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import include_rule
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MAX_LINES = {"src": 600, "cli": 600, "include": 600, "scripts": 600, "CMakeLists.txt": 150}
+# Names that tools demand, so more than one file has them.
+SHARED_NAMES = {"CMakeLists.txt", "README.md", "__init__.py"}
+# Places that exist on one person's machine only.
+PRIVATE = re.compile(r"(?<![\w.\-/])/(?:%s)/" % "|".join(["home", "root", "Users", "work", "mnt"]))
+
+
+def tracked_files():
+    """Files of the tree; those not yet added count too."""
+    command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0")
+    return sorted({name for name in names if name and (ROOT / name).is_file()})
+
+
+def text_of(name):
+    """The file's text, or None where it is not text."""
+    raw = (ROOT / name).read_bytes()
+    return None if b"\0" in raw[:4096] else raw.decode("utf-8", errors="replace")
+
+
+def check_length(name, text):
+    path = pathlib.PurePosixPath(name)
+    limit = MAX_LINES.get(path.name, MAX_LINES.get(path.parts[0]) if len(path.parts) > 1 else None)
+    lines = text.count("\n")
+    return [f"{name}: {lines} lines, more than {limit}; split it"] if limit and lines > limit else []
+
+
+def check_private(name, text):
+    places = [f"{name}:{number}: names a place that other machines lack: {line.strip()[:100]}"
+              for number, line in enumerate(text.splitlines(), 1)
+              if PRIVATE.search(line) or str(ROOT) + "/" in line]
+    return places
+
+
+def check_names(names):
+    first, problems = {}, []
+    for name in names:
+        base = pathlib.PurePosixPath(name).name
+        if base in SHARED_NAMES or name.startswith("."):
+            continue
+        if base in first:
+            problems.append(f"{name}: {first[base]} has the same file name; give each its own")
+        first.setdefault(base, name)
+    return problems
+
+
+def main():
+    names = tracked_files()
+    problems = include_rule.self_test() + check_names(names)
+    for name in names:
+        text = None if name.startswith("data/") or name.endswith((".gz", ".npz")) else text_of(name)
+        if text is not None:
+            problems += include_rule.violations(name, text) + check_length(name, text) + check_private(name, text)
+    print("\n".join(problems) if problems else f"{len(names)} files, nothing to complain about")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

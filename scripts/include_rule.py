@@ -1,0 +1,140 @@
+"""The include rule: which folder may include which. HACKING.md explains it; this file is the rule.
+
+    core <- data <- {io, prototype, comm, backend} <- init <- engine <- public API <- {cli, examples, python}
+"""
+
+import re
+
+# Rooms of src/ by height: a room includes itself and what stands lower.
+HEIGHT = {"core": 0, "data": 1, "io": 2, "prototype": 2, "comm": 2, "backend": 2, "init": 3, "engine": 4}
+
+# Public headers that are vocabulary for every room. io.h speaks of files, so only these rooms see it.
+VOCABULARY = {"error.h", "points.h", "options.h", "result.h", "fit.h"}
+ROOMS_OF_IO_H = {"data", "io"}
+
+# Folders that use the library from outside.
+USERS = {"cli", "examples", "python"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+SOURCE_ENDINGS = (".h", ".cpp", ".inc", ".cu", ".cuh")
+
+
+def violations(path, text):
+    """What is wrong with the includes of the file `path` (relative to the root), as sentences."""
+    if not path.endswith(SOURCE_ENDINGS):
+        return []
+    parts = path.split("/")
+    found = []
+    for match in INCLUDE.finditer(text):
+        quoted, angled = match.groups()
+        if parts[:2] == ["include", "manymeans"]:
+            problem = public_header(quoted, angled)
+        elif parts[0] == "src":
+            problem = room(parts[1:], quoted, angled)
+        elif parts[0] in USERS:
+            problem = user(quoted, angled)
+        else:
+            problem = None
+        if problem:
+            line = text.count("\n", 0, match.start(1 if quoted else 2)) + 1
+            found.append(f"{path}:{line}: includes {quoted or angled}: {problem}")
+    return found
+
+
+def public_header(quoted, angled):
+    if quoted or not (angled.startswith("manymeans/") or re.fullmatch(r"[a-z_0-9]+", angled)):
+        return "a public header includes only <manymeans/...> and the standard library"
+    return None
+
+
+def user(quoted, angled):
+    if quoted and "/" in quoted:
+        return "from outside the library only <manymeans/...> and files of the same folder may be included"
+    if angled and angled.split("/")[0] in HEIGHT:
+        return "from outside the library only <manymeans/...> may be included"
+    return None
+
+
+def room(parts, quoted, angled):
+    own = parts[0]
+    if own not in HEIGHT:
+        return f"src/{own}/ is not a room of the include rule; add it to scripts/include_rule.py"
+    if angled:
+        return public_use(own, angled)
+    target = quoted.split("/")
+    if target[0] == "registry":
+        return None
+    if len(target) == 1 or target[0] not in HEIGHT:
+        return "write the path from src/, such as \"core/digest.h\""
+    if target[0] == "backend":
+        problem = backend_use(parts, target)
+        if problem:
+            return problem
+    if target[0] != own and HEIGHT[target[0]] >= HEIGHT[own]:
+        return f"{own} may include only what stands below it"
+    return None
+
+
+def public_use(own, angled):
+    if not angled.startswith("manymeans/"):
+        return "write rooms in quotes" if angled.split("/")[0] in HEIGHT else None
+    header = angled.split("/")[1]
+    if header in VOCABULARY or (header == "io.h" and own in ROOMS_OF_IO_H):
+        return None
+    return f"{own} may use only the vocabulary of the public headers"
+
+
+def backend_use(parts, target):
+    own_backend = parts[1] if parts[0] == "backend" and len(parts) > 2 else None
+    target_backend = target[1] if len(target) > 2 else None
+    if target_backend and target_backend != own_backend:
+        return "no file outside a backend's folder includes it; speak to backend/backend.h"
+    if parts[0] == "init" and target != ["backend", "backend.h"]:
+        return "init reaches hardware only through backend/backend.h"
+    return None
+
+
+# (file, include line, allowed): the rule's own test.
+EXAMPLES = [
+    ("src/core/a.h", '#include "core/b.h"', True),
+    ("src/core/a.h", "#include <manymeans/points.h>", True),
+    ("src/core/a.h", "#include <manymeans/io.h>", False),
+    ("src/core/a.h", '#include "data/input.h"', False),
+    ("src/core/a.h", "#include <data/input.h>", False),
+    ("src/core/a.h", '#include "b.h"', False),
+    ("src/data/a.cpp", "#include <manymeans/io.h>", True),
+    ("src/io/a.cpp", "#include <manymeans/io.h>", True),
+    ("src/io/a.cpp", '#include "prototype/centroid.h"', False),
+    ("src/io/a.cpp", '#include "registry/reader.inc"', True),
+    ("src/io/a.cpp", "#include <fmt/format.h>", True),
+    ("src/comm/a.cpp", '#include "backend/backend.h"', False),
+    ("src/backend/cpu/a.cpp", '#include "backend/backend.h"', True),
+    ("src/backend/cpu/a.cpp", '#include "backend/cpu/b.h"', True),
+    ("src/backend/cpu/a.cpp", '#include "backend/reference/b.h"', False),
+    ("src/backend/cpu/a.cpp", '#include "io/reader.h"', False),
+    ("src/backend/cpu/a.cpp", '#  include "engine/lloyd.h"', False),
+    ("src/backend/backend.cpp", '#include "backend/cpu/b.h"', False),
+    ("src/init/a.cpp", '#include "backend/backend.h"', True),
+    ("src/init/a.cpp", '#include "backend/devices.h"', False),
+    ("src/init/a.cpp", '#include "engine/lloyd.h"', False),
+    ("src/engine/a.cpp", '#include "backend/devices.h"', True),
+    ("src/engine/a.cpp", '#include "backend/cpu/b.h"', False),
+    ("src/engine/a.cpp", "#include <manymeans/manymeans.h>", False),
+    ("src/attic/a.cpp", '#include "core/b.h"', False),
+    ("cli/a.cpp", "#include <manymeans/manymeans.h>", True),
+    ("cli/a.cpp", '#include "b.h"', True),
+    ("cli/a.cpp", '#include "core/b.h"', False),
+    ("examples/a.cpp", '#include "../src/core/b.h"', False),
+    ("include/manymeans/a.h", "#include <vector>", True),
+    ("include/manymeans/a.h", "#include <fmt/format.h>", False),
+    ("include/manymeans/a.h", '#include "core/b.h"', False),
+]
+
+
+def self_test():
+    """Examples that the rule judges wrongly, as sentences; none when it works."""
+    return [
+        f"include rule: {path} with {line} should be {'allowed' if allowed else 'refused'}"
+        for path, line, allowed in EXAMPLES
+        if (violations(path, "// banner\n" + line + "\n") == []) != allowed
+    ]
