@@ -2,8 +2,10 @@
 #include <manymeans/fit.h>
 
 #include "backend/backend.h"
+#include "backend/devices.h"
 #include "core/threads.h"
 #include "init/init.h"
+#include "io/reader.h"
 
 #include <algorithm>
 
@@ -42,6 +44,8 @@ Info info() {
   result.instruction_sets = cpu_instruction_sets();
   result.inits.push_back({"auto", "k-means++ up to k = 5000, k-means|| above", true});
   for (const InitEntry& entry : inits()) result.inits.push_back({std::string(entry.name), "", true});
+  result.readers = reader_choices();
+  result.devices = devices();
   return result;
 }
 
