@@ -35,6 +35,19 @@ std::vector<std::string> row_of(const FitResult& result, int64_t k) {
           best.digest()};
 }
 
+// "times: read 1.20s, fit 3.40s (passes 3.00s)"; a name such as "fit: passes" is a part of "fit".
+std::string times(const Provenance& from) {
+  std::vector<std::string> phases;
+  std::vector<std::string> parts;
+  for (const auto& [name, seconds] : from.seconds) {
+    const size_t colon = name.find(": ");
+    auto& list = colon == std::string::npos ? phases : parts;
+    list.push_back(name.substr(colon == std::string::npos ? 0 : colon + 2) + " " + shown_duration(seconds));
+  }
+  const std::string out = fmt::format("times: {}", fmt::join(phases, ", "));
+  return parts.empty() ? out : fmt::format("{} ({})", out, fmt::join(parts, ", "));
+}
+
 }  // namespace
 
 std::string fit_report(const std::string& data, const FitResult& result, const std::vector<std::string>& files) {
@@ -47,10 +60,7 @@ std::string fit_report(const std::string& data, const FitResult& result, const s
   for (const int64_t k : requested_k(result)) rows.push_back(row_of(result, k));
   out +=
       format_table({"k", "models", "best seed", "inertia", "iterations", "stop", "time", "digest"}, "rrrrrlrl", rows);
-  out += fmt::format("\ndigest of all {} models: {}\n", result.models.size(), result.digest());
-  out += "times:";
-  for (const auto& [phase, seconds] : from.seconds) out += fmt::format(" {} {}", phase, shown_duration(seconds));
-  out += "\n";
+  out += fmt::format("\ndigest of the ensemble: {}\n{}\n", result.digest(), times(from));
   for (const std::string& file : files) out += fmt::format("wrote {}\n", file);
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "flag_values.h"
 #include "standard_streams.h"
 
 #include <fmt/format.h>
@@ -84,21 +85,23 @@ std::string HelpFormat::make_help(const CLI::App* app, std::string, CLI::AppForm
   return out + "\n" + app->get_footer() + "\n";
 }
 
-int answer_parse_stop(const CLI::App& program, const CLI::ParseError& stop, bool nothing_given) {
+int answer_parse_stop(const CLI::App& program, const CLI::ParseError& stop, const char* first_argument) {
   if (stop.get_exit_code() == 0) {
     const bool version = dynamic_cast<const CLI::CallForVersion*>(&stop) != nullptr;
     print(version ? std::string(stop.what()) + "\n" : program.help());
     return 0;
   }
-  const int code = static_cast<int>(ErrorCode::kUsage);
-  if (nothing_given) {
+  if (first_argument == nullptr) {
     print_error_stream(program.help());
-    return code;
+    return static_cast<int>(ErrorCode::kUsage);
   }
   const auto chosen = program.get_subcommands();
-  const std::string command = chosen.empty() ? "manymeans" : "manymeans " + chosen.back()->get_name();
-  complain(ErrorCode::kUsage, fmt::format("[command line] {}; see '{} --help'", stop.what(), command));
-  return code;
+  if (chosen.empty()) {
+    return complain(ErrorCode::kUsage,
+                    fmt::format("[command line] '{}' is not a command; see 'manymeans --help'", shown(first_argument)));
+  }
+  return complain(ErrorCode::kUsage,
+                  fmt::format("[command line] {}; see 'manymeans {} --help'", stop.what(), chosen.back()->get_name()));
 }
 
 }  // namespace manymeans::cli

@@ -13,7 +13,7 @@ class HelpFormat : public CLI::FormatterBase {
 };
 
 /// Answers what stopped the parsing (a request for help or for the version, or a usage error) and returns the
-/// exit code. `nothing_given`: the program was called without arguments.
-int answer_parse_stop(const CLI::App& program, const CLI::ParseError& stop, bool nothing_given);
+/// exit code. `first_argument` of the program: null when there was none.
+int answer_parse_stop(const CLI::App& program, const CLI::ParseError& stop, const char* first_argument);
 
 }  // namespace manymeans::cli

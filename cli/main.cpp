@@ -12,9 +12,8 @@
 #include <memory>
 #include <new>
 
-using namespace manymeans;
-
 namespace {
+using namespace manymeans;
 
 int run(int argc, char** argv) {
   int exit_code = 0;
@@ -30,7 +29,7 @@ int run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& stop) {
-    return cli::answer_parse_stop(program, stop, argc == 1);
+    return cli::answer_parse_stop(program, stop, argc > 1 ? argv[1] : nullptr);
   }
   return exit_code;
 }

@@ -23,7 +23,7 @@ std::string shown_rate(double rate) {
 }  // namespace
 
 std::string shown_duration(double seconds) {
-  if (seconds < 9.95) return fmt::format("{:.1f}s", seconds);
+  if (seconds < 9.995) return fmt::format("{:.2f}s", seconds);
   const double whole_seconds = std::fmin(std::round(seconds), 3.6e9);
   const auto whole = static_cast<int64_t>(whole_seconds);
   if (whole < 60) return fmt::format("{}s", whole);

@@ -10,7 +10,7 @@
 
 namespace manymeans::cli {
 
-/// 0.4s, 12s, 2m10s or 1h05m.
+/// 0.42s, 12s, 2m10s or 1h05m.
 std::string shown_duration(double seconds);
 
 /// Everything is a no-op unless `wanted` and standard error is a terminal.
