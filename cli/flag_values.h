@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <concepts>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -18,24 +19,25 @@ namespace manymeans::cli {
 /// The text as shown in a message: cut short where somebody passed a novel.
 std::string shown(std::string_view text);
 
+/// "a finite number" or "a whole number from .. to ..".
+template <class Number>
+std::string range_of() {
+  if constexpr (std::floating_point<Number>) return "a finite number";
+  using Limits = std::numeric_limits<Number>;
+  return fmt::format("a whole number from {} to {}", Limits::min(), Limits::max());
+}
+
+/// Throws Error(kUsage) unless all of `text` is a number of this type.
 template <class Number>
 Number parse_number(std::string_view flag, const std::string& text) {
   Number number{};
   const char* end = text.data() + text.size();
   const auto [stop, problem] = std::from_chars(text.data(), end, number);
-  const char* expected = std::floating_point<Number>      ? "a number"
-                         : std::unsigned_integral<Number> ? "a whole number from 0 to 18446744073709551615"
-                                                          : "a whole number";
-  if (text.empty() || stop != end || problem == std::errc::invalid_argument) {
-    throw Error(ErrorCode::kUsage, std::string(flag), fmt::format("must be {}, found '{}'", expected, shown(text)));
-  }
-  bool fits = problem == std::errc();
-  if constexpr (std::floating_point<Number>) fits = fits && std::isfinite(number);
-  if (!fits) {
-    throw Error(ErrorCode::kUsage, std::string(flag),
-                fmt::format("must be {} that the computer can hold, found '{}'", expected, shown(text)));
-  }
-  return number;
+  bool good = problem == std::errc() && stop == end;
+  if constexpr (std::floating_point<Number>) good = good && std::isfinite(number);
+  if (good) return number;
+  throw Error(ErrorCode::kUsage, std::string(flag),
+              fmt::format("must be {}, found '{}'", range_of<Number>(), shown(text)));
 }
 
 /// Throws Error(kUsage) unless `text` is one of the choices.
