@@ -56,7 +56,8 @@ Scaling find_scaling(const PointsView& points, Scale kind, int threads = 0);
 Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threads = 0);
 
 /// Labels of the best model of each k: N values for one k, N x number of k for several.
-/// The ending of the path says the format: .npy or .csv. Returns the type written ("uint8", ...).
+/// The ending of the path says the format: .npy or .csv (devices and pipes: .csv). Returns the type ("uint8", ...).
+/// Throws Error(kInterrupted) and writes nothing when a k has no model that had begun.
 std::string write_labels(const std::string& path, const FitResult& result);
 std::string write_labels(const std::string& path, const Labels& labels);
 /// N float64 values as .npy or .csv.
@@ -72,6 +73,9 @@ struct StoredModel {
   std::string init;
   Matrix prototypes;
   std::vector<int64_t> counts;
+  std::vector<double> weights;
+  int64_t k_requested = 0;
+  int64_t replica = 0;
 };
 struct ModelFile {
   std::vector<StoredModel> models;
@@ -79,7 +83,8 @@ struct ModelFile {
   std::vector<std::string> column_names;  ///< empty, or D names
   std::string json;                       ///< options and provenance
 };
-/// Writes a .npz that numpy.load opens; docs/model-file.md lists the keys.
+/// Writes a .npz that numpy.load opens; docs/model-file.md lists the keys. Models that had not begun are left out;
+/// throws Error(kInterrupted) and writes nothing when there is no other.
 void save_model(const std::string& path, const FitResult& result, const Scaling& scaling,
                 const std::vector<std::string>& column_names);
 ModelFile load_model(const std::string& path);
@@ -89,5 +94,7 @@ std::string to_json(const FitResult& result);
 
 /// Throws Error(kUnavailable) unless a file could be written at this path now.
 void check_writable(const std::string& path);
+/// The same for labels and values: also throws Error(kUsage) unless the ending is one that can be written.
+void check_table_path(const std::string& path);
 
 }  // namespace manymeans

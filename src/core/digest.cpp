@@ -47,6 +47,8 @@ XXH128_hash_t hash_of(const ModelResult& model) {
 
 std::string to_hex(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
 
+uint64_t from_hex(const std::string& digits) { return std::stoull(digits, nullptr, 16); }
+
 }  // namespace
 
 LabelSum label_sum(const Labels& labels) {
@@ -73,11 +75,16 @@ uint32_t digest_code(StopReason reason) {
 std::string ModelResult::digest() const { return to_hex(hash_of(*this)); }
 
 std::string FitResult::digest() const {
+  std::vector<std::string> digests;
+  for (const ModelResult& model : models) digests.push_back(model.digest());
+  return combined_digest(digests);
+}
+
+std::string combined_digest(std::span<const std::string> models) {
   Hasher hasher;
-  for (const ModelResult& model : models) {
-    const XXH128_hash_t hash = hash_of(model);
-    hasher.add(hash.low64);
-    hasher.add(hash.high64);
+  for (const std::string& digest : models) {
+    hasher.add(from_hex(digest.substr(16)));  // the low half first
+    hasher.add(from_hex(digest.substr(0, 16)));
   }
   return to_hex(hasher.finish());
 }

@@ -6,6 +6,7 @@
 #include "core/random.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace manymeans {
@@ -30,5 +31,8 @@ LabelSum label_sum(const Labels& labels);
 /// The code of a stop reason inside a digest. Fits that were ended from outside (time limit, callback,
 /// cancellation) equal the fit with max_iter set to their iterations, so they share its code.
 uint32_t digest_code(StopReason reason);
+
+/// The ensemble's digest from those of its models (32 hexadecimal digits each), in order.
+std::string combined_digest(std::span<const std::string> models);
 
 }  // namespace manymeans

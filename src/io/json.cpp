@@ -1,0 +1,98 @@
+// The summary of a fit; docs/json.md lists the fields.
+#include <manymeans/io.h>
+
+#include "core/digest.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace manymeans {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json option_value(const T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    return std::string(name_of(value));
+  } else {
+    return value;
+  }
+}
+template <class T>
+Json option_value(const std::optional<T>& value) {
+  return value ? option_value(*value) : Json(nullptr);
+}
+
+Json options_json(const FitOptions& options) {
+  Json json = Json::object();
+  for_each_option(options, [&](const OptionInfo& info, const auto& value) { json[info.name] = option_value(value); });
+  return json;
+}
+
+Json provenance_json(const Provenance& provenance) {
+  const auto share = [&](int64_t count) {
+    return provenance.labelled > 0 ? static_cast<double>(count) / static_cast<double>(provenance.labelled) : 0.0;
+  };
+  Json seconds = Json::object();
+  for (const auto& [phase, value] : provenance.seconds) seconds[phase] = value;
+  return {{"version", provenance.version},
+          {"backend", provenance.backend},
+          {"instruction_set", provenance.instruction_set},
+          {"plan", provenance.plan},
+          {"threads", provenance.threads},
+          {"rows", provenance.rows},
+          {"columns", provenance.columns},
+          {"dtype", std::string(name_of(provenance.type))},
+          {"passes", provenance.passes},
+          {"labelled", provenance.labelled},
+          {"certified", provenance.certified},
+          {"resolved", provenance.resolved},
+          {"candidates", provenance.candidates},
+          {"certified_share", share(provenance.certified)},
+          {"resolved_share", share(provenance.resolved)},
+          {"seconds", std::move(seconds)},
+          {"options", options_json(provenance.options)}};
+}
+
+Json model_json(const ModelResult& model, const std::string& digest, bool best) {
+  return {{"k", model.k},
+          {"k_requested", model.k_requested},
+          {"replica", model.replica},
+          {"seed", model.seed},
+          {"init", model.init},
+          {"inertia", model.inertia},
+          {"iterations", model.iterations},
+          {"stop_reason", std::string(name_of(model.stop_reason))},
+          {"digest", digest},
+          {"seconds", model.seconds},
+          {"best", best}};
+}
+
+}  // namespace
+
+std::string to_json(const FitResult& result) {
+  std::vector<std::string> digests;  // each costs a reading of all labels: once
+  Json models = Json::array();
+  for (size_t i = 0; i < result.models.size(); ++i) {
+    const ModelResult& model = result.models[i];
+    digests.push_back(model.digest());
+    models.push_back(model_json(model, digests.back(), result.best(model.k_requested) == static_cast<int64_t>(i)));
+  }
+  const Json json = {{"digest", combined_digest(digests)},
+                     {"n_rows", result.provenance.rows},
+                     {"n_columns", result.provenance.columns},
+                     {"interrupted", result.interrupted},
+                     {"warnings", result.warnings},
+                     {"models", std::move(models)},
+                     {"provenance", provenance_json(result.provenance)}};
+  // Paths may hold bytes that are no UTF-8; they must not cost the user the summary.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace manymeans

@@ -1,0 +1,201 @@
+// Models as a .npz; docs/model-file.md lists the keys.
+#include <manymeans/error.h>
+#include <manymeans/io.h>
+
+#include "core/fp_environment.h"
+#include "io/mapped_file.h"
+#include "io/npz.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+constexpr int64_t kFormatVersion = 1;
+
+using Models = std::vector<const ModelResult*>;
+
+// One value of each model, under one key.
+template <class Get>
+void add_each(NpzWriter& npz, const std::string& key, const Models& models, Get get) {
+  std::vector<std::decay_t<decltype(get(*models[0]))>> values;
+  for (const ModelResult* model : models) values.push_back(get(*model));
+  npz.add(key, values);
+}
+
+std::string numbered(const std::string& key, size_t index) {
+  return fmt::format("{}_{}", key, index);
+}
+
+void add_model(NpzWriter& npz, size_t index, const ModelResult& model) {
+  const Matrix& prototypes = model.prototypes;
+  const std::vector<int64_t> shape{prototypes.rows(), prototypes.columns()};
+  npz.add(numbered("centroids", index), prototypes.type() == DataType::kFloat64 ? "<f8" : "<f4", shape,
+          prototypes.bytes());
+  npz.add(numbered("counts", index), model.counts);
+  npz.add(numbered("weights", index), model.weights);
+}
+
+// Reads and checks a model file.
+class ModelLoader {
+ public:
+  explicit ModelLoader(const std::string& path)
+      : path_(path), file_(MappedFile::open(path, Access::kOnce)), zip_(file_->bytes(), path) {}
+
+  ModelFile run();
+
+ private:
+  NpzArray array(const std::string& key) const;
+  void load_models(ModelFile& result) const;
+  Matrix load_prototypes(size_t index, int64_t k) const;
+  void load_scaling(ModelFile& result, int64_t columns) const;
+
+  const std::string& path_;
+  std::shared_ptr<const MappedFile> file_;
+  ZipReader zip_;
+};
+
+NpzArray ModelLoader::array(const std::string& key) const {
+  if (!zip_.has(key + ".npy")) {
+    throw Error(ErrorCode::kBadData, path_, "there is no '" + key + "' in it; a model file of manymeans is needed");
+  }
+  return {path_ + ", " + key, zip_.read(key + ".npy")};
+}
+
+ModelFile ModelLoader::run() {
+  const NpzArray version = array("format_version");
+  if (!version.header().shape.empty() || !version.header().is("<i8")) version.fail("a single '<i8' is needed");
+  int64_t number = 0;
+  std::memcpy(&number, version.values(), sizeof number);
+  if (number != kFormatVersion) {
+    version.fail(fmt::format("the format is {}; this version of manymeans reads {}", number, kFormatVersion));
+  }
+  ModelFile result;
+  load_models(result);
+  const int64_t columns = result.models[0].prototypes.columns();
+  load_scaling(result, columns);
+  const NpzArray names = array("column_names");
+  result.column_names = names.strings(names.header().count == 0 ? 0 : columns);
+  result.json = array("json").text();
+  return result;
+}
+
+void ModelLoader::load_models(ModelFile& result) const {
+  const std::vector<int64_t> k = array("k").integers();
+  const auto m = static_cast<int64_t>(k.size());
+  if (m == 0) array("k").fail("the file holds no models; at least one is needed");
+  const auto requested = array("k_requested").integers(m);
+  const auto replica = array("replica").integers(m);
+  const auto seed = array("seed").unsigned_integers(m);
+  const auto iterations = array("iterations").integers(m);
+  const auto inertia = array("inertia").reals(m);
+  const auto stop_reason = array("stop_reason").strings(m);
+  const auto init = array("init").strings(m);
+  for (size_t i = 0; i < k.size(); ++i) {
+    StoredModel model;
+    model.k = k[i];
+    model.k_requested = requested[i];
+    model.replica = replica[i];
+    model.seed = seed[i];
+    model.iterations = iterations[i];
+    model.inertia = inertia[i];
+    model.stop_reason = stop_reason[i];
+    model.init = init[i];
+    model.prototypes = load_prototypes(i, k[i]);
+    model.counts = array(numbered("counts", i)).integers(k[i]);
+    model.weights = array(numbered("weights", i)).reals(k[i]);
+    if (i > 0 && model.prototypes.columns() != result.models[0].prototypes.columns()) {
+      array(numbered("centroids", i)).fail("the models of the file have different numbers of columns; they must agree");
+    }
+    result.models.push_back(std::move(model));
+  }
+}
+
+Matrix ModelLoader::load_prototypes(size_t index, int64_t k) const {
+  const NpzArray values = array(numbered("centroids", index));
+  const NpyHeader& header = values.header();
+  if (header.shape.size() != 2 || header.shape[0] != k || k < 1 || header.shape[1] < 1 || header.fortran_order) {
+    values.fail(fmt::format("a matrix of k = {} rows and at least one column, in C order, is needed", k));
+  }
+  if (!header.is("<f4") && !header.is("<f8"))
+    values.fail("values of type '" + header.descr() + "' were found; '<f4' or '<f8' is needed");
+  Matrix result(k, header.shape[1], header.is("<f8") ? DataType::kFloat64 : DataType::kFloat32);
+  if (result.type() == DataType::kFloat64) {
+    std::memcpy(result.values<double>().data(), values.values(), result.bytes().size());
+  } else {
+    std::memcpy(result.values<float>().data(), values.values(), result.bytes().size());
+  }
+  for (int64_t i = 0; i < k; ++i) {
+    for (int64_t j = 0; j < result.columns(); ++j) {
+      if (!std::isfinite(result.at(i, j))) {
+        values.fail(
+            fmt::format("row {}, column {}: {} was found; finite values are needed", i + 1, j + 1, result.at(i, j)));
+      }
+    }
+  }
+  return result;
+}
+
+void ModelLoader::load_scaling(ModelFile& result, int64_t columns) const {
+  const NpzArray kind = array("scale_kind");
+  const auto scale = scale_from_name(kind.text());
+  if (!scale) kind.fail("the scaling '" + kind.text() + "' is not known; none, standard and minmax are");
+  const int64_t count = *scale == Scale::kNone ? 0 : columns;
+  const NpzArray divisor = array("scale_divisor");
+  result.scaling = {*scale, array("scale_offset").reals(count), divisor.reals(count)};
+  for (size_t j = 0; j < result.scaling.divisor.size(); ++j) {
+    const bool right = std::isfinite(result.scaling.offset[j]) && std::isfinite(result.scaling.divisor[j]) &&
+                       result.scaling.divisor[j] > 0;
+    if (!right) divisor.fail(fmt::format("column {}: a finite offset and a divisor above 0 are needed", j + 1));
+  }
+}
+
+}  // namespace
+
+void save_model(const std::string& path, const FitResult& result, const Scaling& scaling,
+                const std::vector<std::string>& column_names) {
+  Models models;  // those that had not begun hold nothing to save; the JSON lists them
+  for (const ModelResult& model : result.models) {
+    if (model.stop_reason != StopReason::kNotBegun) models.push_back(&model);
+  }
+  if (models.empty()) {
+    throw Error(ErrorCode::kInterrupted, path, "there is nothing to save: no model had begun; let the fit run longer");
+  }
+  const std::string json = to_json(result);
+  OutputFile file(path);
+  NpzWriter npz(file);
+  npz.add_number("format_version", kFormatVersion);
+  add_each(npz, "k", models, [](const ModelResult& model) { return model.k; });
+  add_each(npz, "k_requested", models, [](const ModelResult& model) { return model.k_requested; });
+  add_each(npz, "replica", models, [](const ModelResult& model) { return model.replica; });
+  add_each(npz, "seed", models, [](const ModelResult& model) { return model.seed; });
+  add_each(npz, "iterations", models, [](const ModelResult& model) { return model.iterations; });
+  add_each(npz, "inertia", models, [](const ModelResult& model) { return model.inertia; });
+  add_each(npz, "stop_reason", models,
+           [](const ModelResult& model) { return std::string(name_of(model.stop_reason)); });
+  add_each(npz, "init", models, [](const ModelResult& model) { return model.init; });
+  for (size_t i = 0; i < models.size(); ++i) add_model(npz, i, *models[i]);
+  npz.add_text("scale_kind", std::string(name_of(scaling.kind)));
+  npz.add("scale_offset", scaling.offset);
+  npz.add("scale_divisor", scaling.divisor);
+  npz.add("column_names", column_names);
+  npz.add_text("json", json);
+  npz.finish();
+  file.commit();
+}
+
+ModelFile load_model(const std::string& path) {
+  try {
+    return ModelLoader(path).run();
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kUnavailable, path, "there is not enough memory to read this file");
+  }
+}
+
+}  // namespace manymeans

@@ -1,0 +1,78 @@
+// Zip archives as numpy.savez writes them and numpy.load reads them.
+#pragma once
+
+#include "io/output_file.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+/// Writes members one after the other, stored as they are, with checksums.
+class ZipWriter {
+ public:
+  /// Sizes and offsets from `zip64_from` on, and as many members, are written in zip64 fields. Only tests change it.
+  explicit ZipWriter(OutputFile& file, uint64_t zip64_from = 0xffffffff) : file_(file), zip64_from_(zip64_from) {}
+
+  /// One member, made of two parts.
+  void add(const std::string& name, std::string_view head, std::span<const std::byte> body);
+  /// The directory at the end. The file is whole after it.
+  void finish();
+
+ private:
+  struct Member {
+    std::string name;
+    uint32_t crc = 0;
+    uint64_t size = 0;
+    uint64_t offset = 0;
+  };
+  void put(std::string_view bytes);
+  std::string directory_entry(const Member& member) const;
+
+  OutputFile& file_;
+  uint64_t zip64_from_;
+  uint64_t written_ = 0;
+  std::vector<Member> members_;
+};
+
+/// Reads members, stored or deflated. Throws Error(kBadData) naming `path` for whatever does not fit together.
+class ZipReader {
+ public:
+  ZipReader(std::span<const std::byte> bytes, const std::string& path);
+
+  bool has(const std::string& name) const { return members_.contains(name); }
+  /// The bytes of a member, its checksum checked.
+  std::vector<std::byte> read(const std::string& name) const;
+
+ private:
+  struct Member {
+    uint16_t method = 0;
+    uint32_t crc = 0;
+    uint64_t packed_size = 0;
+    uint64_t size = 0;
+    uint64_t offset = 0;
+  };
+  struct Directory {
+    uint64_t count = 0;
+    uint64_t size = 0;
+    uint64_t offset = 0;
+  };
+  Directory find_directory() const;
+  size_t read_entry(size_t at);
+  void read_zip64(std::span<const std::byte> extra, Member& member) const;
+  std::span<const std::byte> part(uint64_t offset, uint64_t size) const;
+  template <class T>
+  T number(uint64_t offset) const;
+  [[noreturn]] void damaged(const std::string& what) const;
+
+  std::span<const std::byte> bytes_;
+  std::string path_;
+  std::map<std::string, Member> members_;
+};
+
+}  // namespace manymeans
