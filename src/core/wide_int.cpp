@@ -50,6 +50,12 @@ WideInt WideInt::times(uint64_t factor) const {
   return negative() ? -result : result;
 }
 
+WideInt WideInt::shift_left_64() const {
+  WideInt result;
+  for (int i = 1; i < kWords; ++i) result.words_[i] = words_[i - 1];
+  return result;
+}
+
 WideInt WideInt::shift_right_64() const {
   WideInt result;
   for (int i = 0; i + 1 < kWords; ++i) result.words_[i] = words_[i + 1];

@@ -21,6 +21,8 @@ class WideInt {
   WideInt operator-(const WideInt& other) const { return WideInt(*this) += -other; }
   /// this * factor.
   WideInt times(uint64_t factor) const;
+  /// this * 2^64.
+  WideInt shift_left_64() const;
   /// floor(this / 2^64).
   WideInt shift_right_64() const;
 

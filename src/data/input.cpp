@@ -277,19 +277,8 @@ double mean_variance(const std::vector<Moments>& columns) {
   return columns.empty() ? 0 : sum / static_cast<double>(columns.size());
 }
 
-SumFormat distance_format(const Input& input, const Matrix& prototypes) {
-  double range = 0;
-  for (int64_t j = 0; j < input.points.d; ++j) {
-    double low = input.minimum[static_cast<size_t>(j)];
-    double high = input.maximum[static_cast<size_t>(j)];
-    for (int64_t k = 0; k < prototypes.rows(); ++k) {
-      low = std::min(low, prototypes.at(k, j));
-      high = std::max(high, prototypes.at(k, j));
-    }
-    range = std::max(range, high - low);
-  }
-  const double bound = input.max_weight * static_cast<double>(input.points.d) * (range * range);
-  return SumFormat::make(input.bits, kDistanceLimbs, bound);
+SumFormat distance_format(const Input& input, double farthest) {
+  return SumFormat::make(input.bits, kDistanceLimbs, input.max_weight * farthest);
 }
 
 }  // namespace manymeans

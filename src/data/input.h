@@ -49,8 +49,7 @@ std::vector<Moments> column_moments(const Input& input, ThreadPool& pool);
 /// The mean of the columns' variances, which `tol` multiplies; summed over columns ascending.
 double mean_variance(const std::vector<Moments>& moments);
 
-/// The format of a sum of w' * d2 over points and these prototypes (k x D values as binary64):
-/// contract, "Inertia".
-SumFormat distance_format(const Input& input, const Matrix& prototypes);
+/// The format of a sum of w' * d2 of which no d2 with w' > 0 is above `farthest`: contract, "Inertia".
+SumFormat distance_format(const Input& input, double farthest);
 
 }  // namespace manymeans

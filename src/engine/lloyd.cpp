@@ -224,7 +224,10 @@ void Group::update(Member& member) {
 }
 
 double Group::exact_inertia(Member& member) {
-  const SumFormat format = distance_format(context_.input, member.prototypes);
+  // A scale from the farthest row, not from the columns' ranges: one huge value that lies on its own prototype
+  // would push all other distances below the last limb.
+  const std::vector<DistantRow> farthest = session_->farthest_rows(member.slot, member.prototypes, 1);
+  const SumFormat format = distance_format(context_.input, farthest.empty() ? 0 : farthest[0].distance);
   std::vector<int64_t> limbs = session_->inertia(member.slot, member.prototypes, format);
   if (context_.comm.size() > 1) context_.comm.all_reduce(limbs);
   return std::ldexp(rounded_sum(limbs.data(), format), -format.shift);

@@ -1,6 +1,6 @@
 // first: rows 0 .. k - 1.
+#include "data/gather.h"
 #include "init/init.h"
-#include "prototype/centroid.h"
 
 #include <numeric>
 
@@ -10,7 +10,7 @@ bool init_first(const InitContext& context, std::span<InitModel> models) {
   for (InitModel& model : models) {
     std::vector<int64_t> rows(static_cast<size_t>(model.k));
     std::iota(rows.begin(), rows.end(), int64_t{0});
-    model.prototypes = gather_prototypes(context.input.points, rows);
+    model.prototypes = gather_rows(context.input.points, rows);
   }
   return true;
 }

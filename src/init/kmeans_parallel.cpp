@@ -1,10 +1,10 @@
 // k-means|| (Bahmani et al. 2012): a few rounds of oversampling, then greedy k-means++ on the candidates,
 // weighted by the points they attract. Exact: docs/contract.md, "Random".
 #include "core/random.h"
+#include "data/gather.h"
 #include "init/choose_rows.h"
 #include "init/init.h"
 #include "init/kmeans_plus_plus.h"
-#include "prototype/centroid.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ constexpr uint32_t kRounds = 5;  // with k expected candidates each; section 5 o
 std::vector<int64_t> oversample(const InitContext& context, const InitModel& model, int64_t first) {
   std::vector<int64_t> candidates = {first};
   const auto add = [&](std::span<const int64_t> rows, bool begin) {
-    const Matrix centres = gather_prototypes(context.input.points, rows);
+    const Matrix centres = gather_rows(context.input.points, rows);
     const Session::SeedCentres added{model.slot, &centres, begin};
     context.session.seed_add({&added, 1});
   };
@@ -71,7 +71,7 @@ bool init_kmeans_parallel(const InitContext& context, std::span<InitModel> model
     context.session.seed_end();
     const auto found = static_cast<int64_t>(rows.size());
     if (found > model.k) {
-      model.prototypes = reduce(context, model, gather_prototypes(context.input.points, rows));
+      model.prototypes = reduce(context, model, gather_rows(context.input.points, rows));
       continue;
     }
     if (found < model.k) {
@@ -82,7 +82,7 @@ bool init_kmeans_parallel(const InitContext& context, std::span<InitModel> model
           random_rows(context.input.points.n, model.k - found, model.seed, rows, context.pool);
       rows.insert(rows.end(), rest.begin(), rest.end());
     }
-    model.prototypes = gather_prototypes(context.input.points, rows);
+    model.prototypes = gather_rows(context.input.points, rows);
   }
   return true;
 }

@@ -1,7 +1,7 @@
 // random: the k rows with the smallest (Philox(row), row).
+#include "data/gather.h"
 #include "init/choose_rows.h"
 #include "init/init.h"
-#include "prototype/centroid.h"
 
 namespace manymeans {
 
@@ -10,7 +10,7 @@ bool init_random(const InitContext& context, std::span<InitModel> models) {
   for (InitModel& model : models) {
     if (!context.proceed(step++, static_cast<int64_t>(models.size()))) return false;
     const std::vector<int64_t> rows = random_rows(context.input.points.n, model.k, model.seed, {}, context.pool);
-    model.prototypes = gather_prototypes(context.input.points, rows);
+    model.prototypes = gather_rows(context.input.points, rows);
   }
   return true;
 }

@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/data_type.h"
+#include "data/gather.h"
 
 #include <fmt/format.h>
 
@@ -79,25 +80,8 @@ Matrix make_prototypes(const PointsView& rows, DataType type) {
   return result;
 }
 
-Matrix gather_prototypes(const PointsView& points, std::span<const int64_t> rows) {
-  Matrix result(static_cast<int64_t>(rows.size()), points.d, prototype_type(points.type));
-  const auto gather = [&](auto values) {
-    for (size_t i = 0; i < rows.size(); ++i) {
-      auto* out = values.data() + static_cast<int64_t>(i) * points.d;
-      widen(points.data, points.type, rows[i] * points.d, points.d, out);
-      for (int64_t j = 0; j < points.d; ++j) out[j] += 0;  // no negative zeros
-    }
-  };
-  if (result.type() == DataType::kFloat64) {
-    gather(result.values<double>());
-  } else {
-    gather(result.values<float>());
-  }
-  return result;
-}
-
 Matrix keep_prototypes(const Matrix& old, std::span<const int64_t> kept) {
-  return gather_prototypes(old.view(), kept);
+  return gather_rows(old.view(), kept);
 }
 
 }  // namespace manymeans

@@ -85,6 +85,38 @@ void screen(const ScreenBlocks& in, const BestTwo& out) {
   }
 }
 
+// The bits of a mask of up to 16 lanes.
+HWY_INLINE uint64_t mask_bits(hn::Mask<F32> mask) {
+  uint8_t bytes[8] = {};
+  hn::StoreMaskBits(kF32, mask, bytes);
+  return static_cast<uint64_t>(bytes[0]) | static_cast<uint64_t>(bytes[1]) << 8;
+}
+
+// best - 2 (norm slope + error) - slack norm^2 - underflow > second, written so that NaN fails. All parts of the
+// right side are inflated by 2^-10 where they are made, which covers the roundings here.
+template <int MR>
+uint64_t certify(const Certificate& in, const BestTwo& tile, float* estimate) {
+  const VecF two = hn::Set(kF32, 2.0F);
+  const VecF slack = hn::Set(kF32, in.slack);
+  const VecF underflow = hn::Set(kF32, in.underflow);
+  VecF sum = hn::Zero(kF32);
+  uint64_t unproved = 0;
+  for (int m = 0; m < MR; ++m) {
+    const VecF norm = hn::Load(kF32, in.norms + m * kLanes);
+    const VecF best = hn::Load(kF32, tile.best + m * kLanes);
+    const VecI index = hn::Load(kI32, tile.index + m * kLanes);
+    const VecF error = hn::MulAdd(norm, hn::GatherIndex(kF32, in.slopes, index),
+                                  hn::GatherIndex(kF32, in.errors, index));
+    const VecF square = hn::Mul(norm, norm);
+    const VecF needed = hn::MulAdd(two, error, hn::MulAdd(slack, square, underflow));
+    const VecF margin = hn::Sub(best, hn::Load(kF32, tile.second + m * kLanes));
+    unproved |= mask_bits(hn::Not(hn::Gt(margin, needed))) << (m * kLanes);
+    sum = hn::Add(sum, hn::NegMulAdd(two, hn::Sub(best, error), square));
+  }
+  *estimate = hn::GetLane(hn::SumOfLanes(kF32, sum));
+  return unproved;
+}
+
 template <int MR, int R>
 void find_hits(const ScreenBlocks& in, const float* thresholds, uint64_t* hits) {
   for (int64_t b = 0; b < in.count; ++b) {
@@ -96,11 +128,7 @@ void find_hits(const ScreenBlocks& in, const float* thresholds, uint64_t* hits) 
       for (int m = 0; m < MR; ++m) {
         const VecF upper = hn::MulAdd(hn::Load(kF32, in.norms + m * kLanes), slope, sums[r][m]);
         const auto above = hn::Gt(upper, hn::Load(kF32, thresholds + m * kLanes));
-        uint8_t bytes[8] = {};
-        hn::StoreMaskBits(kF32, above, bytes);
-        uint64_t bits = 0;
-        for (int i = 0; i < 8; ++i) bits |= static_cast<uint64_t>(bytes[i]) << (8 * i);
-        word |= bits << (m * kLanes);
+        word |= mask_bits(above) << (m * kLanes);
       }
       hits[b * R + r] = word;
     }
@@ -238,6 +266,7 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           kRows,
           R,
           screen<MR, R>,
+          certify<MR>,
           find_hits<MR, R>,
           distance<float>,
           distance<double>,

@@ -1,0 +1,68 @@
+// The multicore CPU backend.
+#include "backend/backend.h"
+#include "backend/cpu/cpu_session.h"
+#include "backend/cpu/instruction_set.h"
+#include "core/threads.h"
+
+#include <numeric>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+class CpuUpload final : public Upload {
+ public:
+  CpuUpload(const Input& input, const CpuKernels& kernels, const BackendOptions& options, ThreadPool& pool)
+      : CpuUpload(input, kernels, options, pool,
+                  plan_points(input, kernels, options.algorithm, options.memory_budget)) {}
+
+  std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
+    return std::make_unique<CpuSession>(shared_, k, threads > 0 ? threads : shared_.options.threads);
+  }
+  std::string plan() const override { return shared_.plan.why; }
+
+ private:
+  CpuUpload(const Input& input, const CpuKernels& kernels, const BackendOptions& options, ThreadPool& pool,
+            PointsPlan plan)
+      : shared_{input,
+                kernels,
+                options,
+                plan,
+                plan.brute ? PackedPoints() : PackedPoints(input, kernels, plan, pool),
+                TermScales(input),
+                1.0} {
+    if (!input.weights.empty()) {
+      shared_.mean_weight = std::accumulate(input.weights.begin(), input.weights.end(), 0.0) /
+                            static_cast<double>(input.weights.size());
+    }
+  }
+
+  CpuShared shared_;
+};
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(BackendOptions options)
+      : options_(std::move(options)), kernels_(choose_kernels(options_.instruction_set)) {
+    options_.threads = thread_count(options_.threads);
+  }
+  std::string_view name() const override { return "cpu"; }
+  std::string instruction_set() const override { return kernels_.name; }
+  int threads() const override { return options_.threads; }
+  std::unique_ptr<Upload> upload(const Input& input) override {
+    ThreadPool pool(options_.threads);
+    return std::make_unique<CpuUpload>(input, kernels_, options_, pool);
+  }
+
+ private:
+  BackendOptions options_;
+  const CpuKernels& kernels_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
+  return std::make_unique<CpuBackend>(options);
+}
+
+}  // namespace manymeans

@@ -1,0 +1,271 @@
+// D^2 sampling for k-means++ and k-means||, for all models of an ensemble in the same passes. A candidate pays an
+// exact distance only for rows whose upper score says that it may be nearer than the centres so far.
+#include "backend/cpu/cpu_session.h"
+#include "core/random.h"
+#include "data/gather.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace manymeans {
+namespace {
+
+constexpr int kLimbs = kDistanceLimbs;
+constexpr int64_t kBlockRows = 1024;  // about: whole tiles
+
+void add_to(WideInt& sum, const int64_t* limbs, const SumFormat& format) { sum += recombine(limbs, format); }
+
+}  // namespace
+
+int64_t CpuSession::seed_block_rows() const {
+  const int64_t p = shared_.kernels.tile_rows;
+  return std::max<int64_t>(1, kBlockRows / p) * p;
+}
+
+// Adds sign * T of a row whose least distance is `least`.
+void CpuSession::seed_add_terms(const SeedState& state, int64_t row, double least, int sign, int64_t* limbs) const {
+  state.adder.add(shared_.input.weight(row) * least, sign, limbs);
+}
+
+// The first centre: all distances, and from the largest term the format of all sums to come.
+void CpuSession::seed_begin(SeedState& state, const Matrix& centre) {
+  const int64_t n = shared_.input.points.n;
+  state.least = AlignedBuffer<double>(static_cast<size_t>(n));
+  std::vector<double> largest(workers_.size(), 0.0);
+  pool_.for_each_range(n, seed_block_rows(), [&](int w, int64_t first, int64_t last) {
+    Worker& worker = workers_[static_cast<size_t>(w)];
+    double most = 0;
+    for (int64_t row = first; row < last; ++row) {
+      const double d2 = distance(row, centre, 0, worker);
+      state.least[static_cast<size_t>(row)] = d2;
+      most = std::max(most, shared_.input.weight(row) * d2);
+    }
+    largest[static_cast<size_t>(w)] = std::max(largest[static_cast<size_t>(w)], most);
+  });
+  state.adder = TermAdder(
+      SumFormat::make(shared_.input.bits, kLimbs, *std::max_element(largest.begin(), largest.end())));
+  seed_sum_blocks(state);
+}
+
+void CpuSession::seed_sum_blocks(SeedState& state) {
+  const int64_t n = shared_.input.points.n;
+  const int64_t block = seed_block_rows();
+  state.blocks.assign(static_cast<size_t>((n + block - 1) / block * kLimbs), 0);
+  pool_.for_each_range(n, block, [&](int, int64_t first, int64_t last) {
+    int64_t* limbs = state.blocks.data() + first / block * kLimbs;
+    for (int64_t row = first; row < last; ++row) {
+      seed_add_terms(state, row, state.least[static_cast<size_t>(row)], 1, limbs);
+    }
+  });
+}
+
+// Calls body(row, k) for every row of the tile and prototype k that may be nearer than the row's least distance.
+template <class Body>
+void CpuSession::for_each_hit(const Target& target, const SeedState& state, const Tile& tile, int64_t first_row,
+                              Worker& worker, Body&& body) const {
+  const int64_t p = shared_.kernels.tile_rows;
+  const PackedPrototypes& packed = target.packed;
+  const double scale = shared_.packed.frame().scale;
+  worker.thresholds.resize(static_cast<size_t>(p));
+  worker.hits.resize(static_cast<size_t>(packed.blocks * shared_.kernels.block_prototypes));
+  for (int64_t i = 0; i < tile.rows; ++i) {
+    // d2 >= least is sure when 2 u <= |y|^2 - least, in scaled units: docs/screens.md, "Seeding".
+    const double square = static_cast<double>(tile.norms[i]) * static_cast<double>(tile.norms[i]);
+    const double least = state.least[static_cast<size_t>(first_row + i)] * scale * scale;
+    const double threshold =
+        (square * (1 - 0x1p-18) - least * (1 + 0x1p-20)) / 2 - static_cast<double>(packed.underflow);
+    worker.thresholds[static_cast<size_t>(i)] = static_cast<float>(threshold - std::abs(threshold) * 0x1p-20);
+  }
+  std::fill(worker.thresholds.begin() + tile.rows, worker.thresholds.end(), std::numeric_limits<float>::infinity());
+  const ScreenBlocks blocks{tile.values,
+                            tile.norms,
+                            shared_.input.points.d,
+                            packed.values.data(),
+                            packed.offsets.data(),
+                            packed.slopes.data(),
+                            0,
+                            packed.blocks};
+  shared_.kernels.hits(blocks, worker.thresholds.data(), worker.hits.data());
+  for (int64_t k = 0; k < packed.k; ++k) {
+    for (uint64_t bits = worker.hits[static_cast<size_t>(k)]; bits != 0; bits &= bits - 1) {
+      body(first_row + std::countr_zero(bits), k);
+    }
+  }
+}
+
+// Calls visit(worker, target, row, k) for all rows and prototypes k of targets that may lower the row's least
+// distance; all targets in one reading of the points.
+template <class Visit>
+void CpuSession::for_each_possible(std::span<const Target> targets, Visit&& visit) {
+  const int64_t n = shared_.input.points.n;
+  const int64_t p = shared_.kernels.tile_rows;
+  pool_.for_each_range(n, seed_block_rows(), [&](int w, int64_t first, int64_t last) {
+    Worker& worker = workers_[static_cast<size_t>(w)];
+    for (int64_t row = first; row < last; row += p) {
+      const int64_t end = std::min(last, row + p);
+      Tile tile{};
+      if (!shared_.plan.brute) tile = shared_.packed.tile(row / p, worker.tiles.data());
+      for (size_t i = 0; i < targets.size(); ++i) {
+        const SeedState& state = model(targets[i].slot).seed;
+        if (!shared_.plan.brute && targets[i].packed.screenable) {
+          for_each_hit(targets[i], state, tile, row, worker,
+                       [&](int64_t hit, int64_t k) { visit(w, i, hit, k); });
+          continue;
+        }
+        for (int64_t all = row; all < end; ++all) {
+          for (int64_t k = 0; k < targets[i].prototypes->rows(); ++k) visit(w, i, all, k);
+        }
+      }
+    }
+  });
+}
+
+void CpuSession::seed_add(std::span<const SeedCentres> models) {
+  prepare_workers(0);
+  std::vector<Target> single;
+  for (const SeedCentres& added : models) {
+    SeedState& state = model(added.slot).seed;
+    if (added.first) {
+      seed_begin(state, *added.centres);
+    } else if (added.centres->rows() == 1) {
+      single.push_back(make_target(added.slot, *added.centres));
+    } else {
+      seed_add_many(make_target(added.slot, *added.centres));
+    }
+  }
+  const int64_t block = seed_block_rows();
+  // A block of rows belongs to one thread, so its sums and distances are changed in place.
+  for_each_possible(single, [&](int w, size_t i, int64_t row, int64_t) {
+    SeedState& state = model(single[i].slot).seed;
+    double& least = state.least[static_cast<size_t>(row)];
+    const double d2 = distance(row, *single[i].prototypes, 0, workers_[static_cast<size_t>(w)]);
+    if (!(d2 < least)) return;
+    int64_t* limbs = state.blocks.data() + row / block * kLimbs;
+    seed_add_terms(state, row, least, -1, limbs);
+    seed_add_terms(state, row, d2, 1, limbs);
+    least = d2;
+  });
+}
+
+// Many centres at once (k-means||): the nearest of them by the ordinary screen, then one exact distance.
+void CpuSession::seed_add_many(const Target& target) {
+  SeedState& state = model(target.slot).seed;
+  const int64_t p = shared_.kernels.tile_rows;
+  const int64_t tiles = (shared_.input.points.n + p - 1) / p;
+  pool_.for_each_range(tiles, plan_.tiles_per_group, [&](int w, int64_t first, int64_t last) {
+    Worker& worker = workers_[static_cast<size_t>(w)];
+    const Group group = load_group(first, last, worker);
+    PassResult ignored;
+    find_labels(target, group, worker, ignored);
+    for (int64_t i = 0; i < group.rows; ++i) {
+      double& least = state.least[static_cast<size_t>(group.first_row + i)];
+      least = std::min(least, distance(group.first_row + i, *target.prototypes, worker.labels[static_cast<size_t>(i)],
+                                       worker));
+    }
+  });
+  seed_sum_blocks(state);
+}
+
+WideInt CpuSession::seed_total(int slot) {
+  const SeedState& state = model(slot).seed;
+  int64_t limbs[kLimbs] = {};
+  for (size_t i = 0; i < state.blocks.size(); ++i) limbs[i % kLimbs] += state.blocks[i];
+  return recombine(limbs, state.adder.format());
+}
+
+std::vector<int64_t> CpuSession::seed_pick(int slot, std::span<const uint64_t> u) {
+  const SeedState& state = model(slot).seed;
+  const SumFormat& format = state.adder.format();
+  const int64_t n = shared_.input.points.n;
+  const int64_t block = seed_block_rows();
+  const WideInt total = seed_total(slot);
+  std::vector<size_t> order(u.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return u[a] < u[b]; });
+  std::vector<int64_t> rows(u.size());
+  WideInt before;  // of all blocks before `at`
+  int64_t at = 0;
+  for (const size_t i : order) {  // targets ascend: one walk over the blocks serves all
+    const WideInt wanted = total.times(u[i]).shift_right_64();
+    for (;; ++at) {
+      WideInt next = before;
+      add_to(next, state.blocks.data() + at * kLimbs, format);
+      if (next > wanted) break;
+      before = next;
+    }
+    const int64_t last = std::min(n, (at + 1) * block);
+    int64_t limbs[kLimbs] = {};
+    int64_t row = at * block;
+    for (const WideInt rest = wanted - before; row < last; ++row) {
+      seed_add_terms(state, row, state.least[static_cast<size_t>(row)], 1, limbs);
+      if (recombine(limbs, format) > rest) break;
+    }
+    rows[i] = row;
+  }
+  return rows;
+}
+
+void CpuSession::seed_try(std::span<SeedTrial> trials) {
+  prepare_workers(0);
+  std::vector<Matrix> candidates;
+  std::vector<Target> targets;
+  for (const SeedTrial& trial : trials) candidates.push_back(gather_rows(shared_.input.points, trial.rows));
+  for (size_t i = 0; i < trials.size(); ++i) targets.push_back(make_target(trials[i].slot, candidates[i]));
+  // Per thread, trial and candidate: by how much the potential falls.
+  std::vector<size_t> first(trials.size() + 1);
+  for (size_t i = 0; i < trials.size(); ++i) first[i + 1] = first[i] + trials[i].rows.size() * kLimbs;
+  std::vector<std::vector<int64_t>> gains(workers_.size(), std::vector<int64_t>(first.back()));
+  for_each_possible(targets, [&](int w, size_t i, int64_t row, int64_t k) {
+    const SeedState& state = model(targets[i].slot).seed;
+    const double least = state.least[static_cast<size_t>(row)];
+    const double d2 = distance(row, candidates[i], k, workers_[static_cast<size_t>(w)]);
+    if (!(d2 < least)) return;
+    int64_t* gain = gains[static_cast<size_t>(w)].data() + first[i] + static_cast<size_t>(k) * kLimbs;
+    seed_add_terms(state, row, least, 1, gain);
+    seed_add_terms(state, row, d2, -1, gain);
+  });
+  for (size_t i = 0; i < trials.size(); ++i) {
+    const SumFormat& format = model(trials[i].slot).seed.adder.format();
+    const WideInt total = seed_total(trials[i].slot);
+    trials[i].potentials.clear();
+    for (size_t k = 0; k < trials[i].rows.size(); ++k) {
+      WideInt potential = total;
+      for (const auto& gain : gains) potential = potential - recombine(gain.data() + first[i] + k * kLimbs, format);
+      trials[i].potentials.push_back(potential);
+    }
+  }
+}
+
+std::vector<int64_t> CpuSession::seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) {
+  const SeedState& state = model(slot).seed;
+  const SumFormat& format = state.adder.format();
+  const WideInt total = seed_total(slot);
+  // A quick comparison in binary64 decides all but the rows within 2^-40 of the threshold.
+  const double ratio = std::ldexp(static_cast<double>(factor), 64) / total.to_double();
+  std::vector<std::vector<int64_t>> found(workers_.size());
+  pool_.for_each_range(shared_.input.points.n, 4096, [&](int w, int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      int64_t limbs[kLimbs] = {};
+      seed_add_terms(state, row, state.least[static_cast<size_t>(row)], 1, limbs);
+      const uint64_t u = random_u64(key, static_cast<uint64_t>(row), draw, Purpose::kOversample);
+      const double term = rounded_sum(limbs, format) * ratio;
+      const double number = static_cast<double>(u);
+      if (number > term * (1 + 0x1p-40)) continue;
+      if (number < term * (1 - 0x1p-40) ||
+          total.times(u) < recombine(limbs, format).times(static_cast<uint64_t>(factor)).shift_left_64()) {
+        found[static_cast<size_t>(w)].push_back(row);
+      }
+    }
+  });
+  std::vector<int64_t> rows;
+  for (const auto& part : found) rows.insert(rows.end(), part.begin(), part.end());
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+void CpuSession::seed_end() {
+  for (Model& m : models_) m.seed = {};
+}
+
+}  // namespace manymeans

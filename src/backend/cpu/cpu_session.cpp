@@ -1,0 +1,219 @@
+#include "backend/cpu/cpu_session.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+// Where changes wait to be sorted by cluster, this many rows at a time bound their memory.
+constexpr int64_t kRowsBetweenSorts = int64_t{1} << 21;
+
+}  // namespace
+
+CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, int threads)
+    : shared_(shared), pool_(threads) {
+  int64_t clusters = 0;
+  for (const int64_t count : k) {
+    Model m;
+    m.k = count;
+    models_.push_back(std::move(m));
+    clusters += count;
+  }
+  plan_ = plan_session(shared.input, shared.kernels, clusters, pool_.size(), shared.options.memory_budget);
+  workers_.resize(static_cast<size_t>(pool_.size()));
+}
+
+void CpuSession::prepare_workers(size_t active) {
+  const auto group_rows = static_cast<size_t>(plan_.tiles_per_group * shared_.kernels.tile_rows);
+  for (Worker& worker : workers_) {
+    worker.results.assign(active, {});
+    if (!worker.labels.empty()) continue;
+    worker.best = AlignedBuffer<float>(group_rows);
+    worker.second = AlignedBuffer<float>(group_rows);
+    worker.index = AlignedBuffer<int32_t>(group_rows);
+    worker.labels.resize(group_rows);
+    worker.old_labels.resize(group_rows);
+    worker.wide_f32.resize(static_cast<size_t>(shared_.input.points.d));
+    worker.deltas.resize(models_.size());
+    worker.changes.resize(models_.size());
+    if (!shared_.plan.packed && !shared_.plan.brute) {
+      worker.tiles = AlignedBuffer<float>(static_cast<size_t>(plan_.tiles_per_group) * shared_.packed.tile_floats());
+    }
+  }
+}
+
+CpuSession::Target CpuSession::make_target(int slot, const Matrix& prototypes) const {
+  Target target;
+  target.slot = slot;
+  target.prototypes = &prototypes;
+  if (!shared_.plan.brute) {
+    target.packed = pack_prototypes(prototypes, shared_.packed.frame(), shared_.kernels,
+                                    shared_.options.test_bound_scale);
+  }
+  return target;
+}
+
+std::vector<CpuSession::Target> CpuSession::make_targets(std::span<const PassModel> models) {
+  std::vector<Target> targets(models.size());
+  pool_.for_each_range(static_cast<int64_t>(models.size()), 1, [&](int, int64_t first, int64_t) {
+    const PassModel& m = models[static_cast<size_t>(first)];
+    targets[static_cast<size_t>(first)] = make_target(m.slot, *m.prototypes);
+  });
+  return targets;
+}
+
+int CpuSession::advance(std::span<PassModel> models, int) {
+  prepare_workers(models.size());
+  const Input& input = shared_.input;
+  for (const PassModel& active : models) {
+    Model& m = model(active.slot);
+    if (m.labels.empty()) {
+      m.labels = Labels(input.points.n, m.k);
+      m.statistics = Statistics(m.k, input.points.d, input.limbs);
+    }
+    if (pool_.size() == 1 || plan_.by_label_order) continue;
+    for (Worker& worker : workers_) {
+      Delta& delta = worker.deltas[static_cast<size_t>(active.slot)];
+      if (delta.statistics.k == m.k) continue;
+      delta.statistics = Statistics(m.k, input.points.d, input.limbs);
+      delta.touched.assign(static_cast<size_t>(m.k), 0);
+    }
+  }
+  const std::vector<Target> targets = make_targets(models);
+  const int64_t p = shared_.kernels.tile_rows;
+  const int64_t tiles = (input.points.n + p - 1) / p;
+  const int64_t step = plan_.by_label_order ? std::max(plan_.tiles_per_group, kRowsBetweenSorts / p) : tiles;
+  for (int64_t begin = 0; begin < tiles; begin += step) {
+    pool_.for_each_range(std::min(step, tiles - begin), plan_.tiles_per_group, [&](int w, int64_t first, int64_t last) {
+      Worker& worker = workers_[static_cast<size_t>(w)];
+      const Group group = load_group(begin + first, begin + last, worker);
+      for (size_t i = 0; i < targets.size(); ++i) {
+        find_labels(targets[i], group, worker, worker.results[i]);
+        record_changes(targets[i].slot, group, w, worker.results[i]);
+      }
+    });
+    if (plan_.by_label_order) {
+      for (const PassModel& active : models) apply_by_label(active.slot);
+    }
+  }
+  merge_deltas(models);
+  const double unscale = std::ldexp(shared_.mean_weight, -2 * shared_.packed.frame().exponent);
+  for (size_t i = 0; i < models.size(); ++i) {
+    PassResult& total = models[i].result = {};
+    for (const Worker& worker : workers_) {
+      const PassResult& part = worker.results[i];
+      total.changed += part.changed;
+      total.hash_delta += part.hash_delta;
+      total.inertia_estimate += part.inertia_estimate * unscale;
+      total.certified += part.certified;
+      total.resolved += part.resolved;
+      total.candidates += part.candidates;
+    }
+    model(models[i].slot).labelled = true;
+  }
+  return 1;
+}
+
+Labels CpuSession::take_labels(int slot) {
+  Model& m = model(slot);
+  m.labelled = false;
+  m.statistics = {};
+  for (Worker& worker : workers_) {
+    if (!worker.deltas.empty()) worker.deltas[static_cast<size_t>(slot)] = {};
+  }
+  return std::move(m.labels);
+}
+
+template <class Body>
+void CpuSession::for_each_distance(int slot, const Matrix& prototypes, Body&& body) {
+  prepare_workers(0);
+  constexpr int64_t kRows = 4096;
+  const Labels& labels = model(slot).labels;
+  pool_.for_each_range(shared_.input.points.n, kRows, [&](int w, int64_t first, int64_t last) {
+    Worker& worker = workers_[static_cast<size_t>(w)];
+    std::vector<uint32_t> mine(static_cast<size_t>(last - first));
+    labels.read(first, last - first, mine.data());
+    for (int64_t row = first; row < last; ++row) {
+      const uint32_t label = mine[static_cast<size_t>(row - first)];
+      body(w, row, label, distance(row, prototypes, label, worker));
+    }
+  });
+}
+
+std::vector<DistantRow> CpuSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
+  const auto farther = [](const DistantRow& a, const DistantRow& b) {
+    return a.distance != b.distance ? a.distance > b.distance : a.row < b.row;
+  };
+  // A heap per thread whose top is the least far of the `count` farthest seen.
+  std::vector<std::vector<DistantRow>> heaps(workers_.size());
+  for_each_distance(slot, prototypes, [&](int w, int64_t row, uint32_t label, double d2) {
+    if (!(d2 > 0) || !(shared_.input.weight(row) > 0)) return;
+    std::vector<DistantRow>& heap = heaps[static_cast<size_t>(w)];
+    const DistantRow candidate{d2, row, label};
+    if (static_cast<int64_t>(heap.size()) == count) {
+      if (!farther(candidate, heap.front())) return;
+      std::pop_heap(heap.begin(), heap.end(), farther);
+      heap.pop_back();
+    }
+    heap.push_back(candidate);
+    std::push_heap(heap.begin(), heap.end(), farther);
+  });
+  std::vector<DistantRow> all;
+  for (const auto& heap : heaps) all.insert(all.end(), heap.begin(), heap.end());
+  std::sort(all.begin(), all.end(), farther);
+  if (static_cast<int64_t>(all.size()) > count) all.resize(static_cast<size_t>(count));
+  return all;
+}
+
+void CpuSession::move_row(int slot, int64_t row, uint32_t label) {
+  prepare_workers(0);
+  Model& m = model(slot);
+  apply_change({row, m.labels[row], label}, workers_[0], m.statistics, nullptr);
+  m.labels.write(row, 1, &label);
+}
+
+void CpuSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+  Model& m = model(slot);
+  const auto k = static_cast<int64_t>(kept.size());
+  Labels labels(m.labels.size(), k);
+  constexpr int64_t kRows = 4096;
+  pool_.for_each_range(m.labels.size(), kRows, [&](int, int64_t first, int64_t last) {
+    std::vector<uint32_t> block(static_cast<size_t>(last - first));
+    m.labels.read(first, last - first, block.data());
+    for (uint32_t& label : block) label = new_label[label];
+    labels.write(first, last - first, block.data());
+  });
+  Statistics statistics(k, m.statistics.d, m.statistics.limbs);
+  for (int64_t i = 0; i < k; ++i) {
+    const auto from = static_cast<size_t>(kept[static_cast<size_t>(i)]);
+    const auto to = static_cast<size_t>(i);
+    std::copy_n(m.statistics.row(kept[to]), m.statistics.limbs * m.statistics.d, statistics.row(i));
+    statistics.weights[to] = m.statistics.weights[from];
+    statistics.counts[to] = m.statistics.counts[from];
+  }
+  m.k = k;
+  m.labels = std::move(labels);
+  m.statistics = std::move(statistics);
+}
+
+std::vector<int64_t> CpuSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {
+  const TermAdder adder(format);
+  std::vector<std::vector<int64_t>> sums(workers_.size(), std::vector<int64_t>(static_cast<size_t>(format.limbs)));
+  for_each_distance(slot, prototypes, [&](int w, int64_t row, uint32_t, double d2) {
+    adder.add(shared_.input.weight(row) * d2, 1, sums[static_cast<size_t>(w)].data());
+  });
+  for (size_t w = 1; w < sums.size(); ++w) {
+    for (size_t g = 0; g < sums[w].size(); ++g) sums[0][g] += sums[w][g];
+  }
+  return sums[0];
+}
+
+std::vector<double> CpuSession::distances(int slot, const Matrix& prototypes) {
+  std::vector<double> result(static_cast<size_t>(shared_.input.points.n));
+  for_each_distance(slot, prototypes,
+                    [&](int, int64_t row, uint32_t, double d2) { result[static_cast<size_t>(row)] = d2; });
+  return result;
+}
+
+}  // namespace manymeans
