@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks of the tree that need nothing but git and Python: include rule, file lengths, names, private paths."""
+"""Checks that need nothing but git and Python: include rule, file lengths and names, private paths, quoted code."""
 
 import pathlib
 import re
@@ -14,6 +14,9 @@ MAX_LINES = {"src": 600, "cli": 600, "include": 600, "scripts": 600, "CMakeLists
 SHARED_NAMES = {"CMakeLists.txt", "README.md", "__init__.py"}
 # Places that exist on one person's machine only.
 PRIVATE = re.compile(r"(?<![\w.\-/])/(?:%s)/" % "|".join(["home", "root", "Users", "work", "mnt"]))
+
+# In a document: the code block below this line stands in that file, word for word.
+QUOTE = re.compile(r"<!-- from (\S+) -->\n```\w*\n(.*?)```", re.DOTALL)
 
 
 def tracked_files():
@@ -43,6 +46,14 @@ def check_private(name, text):
     return places
 
 
+def check_quotes(name, text):
+    if not name.endswith(".md"):
+        return []
+    return [f"{name}: the code block marked 'from {source}' differs from that file"
+            for source, code in QUOTE.findall(text)
+            if not (ROOT / source).is_file() or code not in text_of(source)]
+
+
 def check_names(names):
     first, problems = {}, []
     for name in names:
@@ -61,7 +72,8 @@ def main():
     for name in names:
         text = None if name.startswith("data/") or name.endswith((".gz", ".npz")) else text_of(name)
         if text is not None:
-            problems += include_rule.violations(name, text) + check_length(name, text) + check_private(name, text)
+            problems += include_rule.violations(name, text) + check_length(name, text)
+            problems += check_private(name, text) + check_quotes(name, text)
     print("\n".join(problems) if problems else f"{len(names)} files, nothing to complain about")
     return 1 if problems else 0
 
