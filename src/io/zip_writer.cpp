@@ -19,6 +19,7 @@ void append(std::string& out, T value) {
 }
 
 uint32_t crc_of(uint32_t crc, const void* data, size_t size) {
+  if (size == 0) return crc;  // an empty span may be a null pointer, which zlib takes for "begin anew"
   return static_cast<uint32_t>(crc32_z(crc, static_cast<const Bytef*>(data), size));
 }
 
