@@ -156,7 +156,10 @@ void take_header(TextLayout& layout, std::vector<Row>& rows, const std::string& 
   rows.erase(rows.begin());
 }
 
-// Some old sets begin with a line "n d": the numbers of rows and columns that follow.
+// Some old sets begin with a line "n d": the numbers of rows and columns that follow. With two columns that could be
+// a row, so many rows must confirm it.
+constexpr int64_t kConfirmingRows = 100;
+
 bool gives_size(const std::vector<Row>& rows, std::string_view body) {
   if (rows.size() < 2 || rows[0].size() != 2) return false;
   std::array<int64_t, 2> size{};
@@ -165,7 +168,8 @@ bool gives_size(const std::vector<Row>& rows, std::string_view body) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size[i]);
     if (error != std::errc() || end != text.data() + text.size()) return false;
   }
-  return size[1] == static_cast<int64_t>(rows[1].size()) && size[0] == std::count(body.begin(), body.end(), '\n');
+  if (size[1] != static_cast<int64_t>(rows[1].size()) || (size[1] == 2 && size[0] < kConfirmingRows)) return false;
+  return size[0] == std::count(body.begin(), body.end(), '\n');
 }
 
 }  // namespace

@@ -1,0 +1,203 @@
+#include "io/files.h"
+
+#include <cmath>
+
+namespace manymeans::test {
+namespace {
+
+class TextReader : public testing::Test {
+ protected:
+  Dataset read(std::string_view text, const ReadOptions& options = {}, const std::string& name = "data.csv") {
+    return read_points(folder_.file(name, text), options);
+  }
+  Values values(std::string_view text, const ReadOptions& options = {}, const std::string& name = "data.csv") {
+    return values_of(read(text, options, name).view);
+  }
+  void bad(std::string_view text, std::initializer_list<std::string> parts, const ReadOptions& options = {},
+           ErrorCode code = ErrorCode::kBadData) {
+    expect_error(code, parts, [&] { read(text, options); });
+    if (code != ErrorCode::kBadData) return;
+    expect_error(code, {folder_ / "data.csv"}, [&] { read(text, options); });
+  }
+  Folder folder_;
+};
+
+ReadOptions with_columns(std::vector<std::string> columns) {
+  ReadOptions options;
+  options.columns = std::move(columns);
+  return options;
+}
+ReadOptions numeric_only() {
+  ReadOptions options;
+  options.numeric_only = true;
+  return options;
+}
+ReadOptions with_type(DataType type) {
+  ReadOptions options;
+  options.dtype = type;
+  return options;
+}
+
+TEST_F(TextReader, Delimiters) {
+  const Values expected{1, 2.5, -3, 4};
+  EXPECT_EQ(values("1,2.5\n-3,4\n"), expected);
+  EXPECT_EQ(values("1\t2.5\n-3\t4\n"), expected);
+  EXPECT_EQ(values("1;2.5\n-3;4\n"), expected);
+  EXPECT_EQ(values("1 2.5\n-3 4\n"), expected);
+  EXPECT_EQ(values("    1 \t  2.5  \n  -3 4", {}, "noending"), expected);
+  EXPECT_EQ(values(" 1 , 2.5 \n+-3,4\n", with_columns({"2"})), (Values{2.5, 4}));
+  EXPECT_EQ(values("1, +2.5\r\n\"-3\", \"4\" \r\n"), expected);
+  EXPECT_EQ(values("7\n8\n9\n"), (Values{7, 8, 9}));
+}
+
+TEST_F(TextReader, MarksCommentsAndEmptyEnds) {
+  EXPECT_EQ(values("\xef\xbb\xbf# a comment\n\n# another\nx,y\n1,2\n\n \r\n\n"), (Values{1, 2}));
+  EXPECT_EQ(read("\xef\xbb\xbfx,y\n1,2\n").column_names, (std::vector<std::string>{"x", "y"}));
+  bad("1,2\n\n3,4\n", {"line 2 is empty"});
+}
+
+TEST_F(TextReader, Headers) {
+  EXPECT_TRUE(read("1,2\n3,4\n").column_names.empty());
+  EXPECT_EQ(read("\"a \"\"b\"\"\", \"c,d\"\n1,2\n").column_names, (std::vector<std::string>{"a \"b\"", "c,d"}));
+  const Dataset partly = read("id,1\n5,6\n7,8\n");
+  EXPECT_EQ(partly.column_names, (std::vector<std::string>{"id", "1"}));
+  ASSERT_EQ(partly.warnings.size(), 1u);
+  EXPECT_NE(partly.warnings[0].find("line 1"), std::string::npos);
+  bad("a,b\n1,2,3\n", {"line 1", "2 fields", "line 2", "3"});
+  bad("a,b\n\n1,2\n", {"line 2"});
+  // The same text in all rows is no header.
+  bad("tcp,1\ntcp,2\n", {"line 1", "column 1", "'tcp'"});
+}
+
+TEST_F(TextReader, LineThatGivesTheSize) {
+  const Dataset data = read("2 3\n1 2 3\n4 5 6\n");
+  EXPECT_EQ(values_of(data.view), (Values{1, 2, 3, 4, 5, 6}));
+  ASSERT_EQ(data.warnings.size(), 1u);
+  EXPECT_NE(data.warnings[0].find("'2 3'"), std::string::npos);
+  EXPECT_EQ(values("2 2\n1 2\n"), (Values{2, 2, 1, 2})) << "one row does not make two";
+  EXPECT_EQ(values("1 2\n3 4\n"), (Values{1, 2, 3, 4})) << "could be a row, and is";
+  std::string points = "150 2\n";
+  for (int i = 0; i < 150; ++i) points += "0.5 7\n";
+  EXPECT_EQ(read(points).view.n, 150);
+}
+
+TEST_F(TextReader, Columns) {
+  const std::string text = "a,b,c-d,e\n1,2,3,4\n5,6,7,8\n";
+  EXPECT_EQ(values(text, with_columns({"e,1"})), (Values{4, 1, 8, 5}));
+  EXPECT_EQ(values(text, with_columns({"2-3"})), (Values{2, 3, 6, 7}));
+  EXPECT_EQ(values(text, with_columns({"b-c-d", "4-"})), (Values{2, 3, 4, 6, 7, 8}));
+  EXPECT_EQ(read(text, with_columns({"c-d", "a"})).column_names, (std::vector<std::string>{"c-d", "a"}));
+  EXPECT_EQ(values("1,x\n2,y\n", with_columns({"1"})), (Values{1, 2})) << "text elsewhere is no matter";
+  bad(text, {"no column 'f'", "1 to 4", "a, b, c-d, e"}, with_columns({"f"}), ErrorCode::kUsage);
+  bad(text, {"no column '0'"}, with_columns({"0"}), ErrorCode::kUsage);
+  bad(text, {"column 2 ('b')", "twice"}, with_columns({"2,a-b"}), ErrorCode::kUsage);
+  bad(text, {"backwards"}, with_columns({"e-a"}), ErrorCode::kUsage);
+}
+
+TEST_F(TextReader, NumericOnly) {
+  const Dataset data = read("n,s,t,v\n1,tcp,5,2\n3,udp,6,4\n", numeric_only());
+  EXPECT_EQ(values_of(data.view), (Values{1, 5, 2, 3, 6, 4}));
+  EXPECT_EQ(data.column_names, (std::vector<std::string>{"n", "t", "v"}));
+  ASSERT_EQ(data.warnings.size(), 1u);
+  EXPECT_NE(data.warnings[0].find("column 2 ('s') ('tcp' in line 2)"), std::string::npos) << data.warnings[0];
+  bad("a,b\nc,d\n", {"no column is left"}, numeric_only());
+}
+
+TEST_F(TextReader, NumericOnlyLooksAtAllRows) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += i == 4321 ? "1,oops,3\n" : (i == 2000 ? "1,,3\n" : "1,2,3\n");
+  const Dataset data = read(text, numeric_only());
+  EXPECT_EQ(data.view.d, 2);
+  EXPECT_EQ(data.view.n, 5000);
+  ASSERT_EQ(data.warnings.size(), 1u);
+  EXPECT_NE(data.warnings[0].find("column 2 ('oops' in line 4322)"), std::string::npos) << data.warnings[0];
+  text += "1,2,\n";  // an empty field in a column that stays
+  bad(text, {"line 5001", "column 3", "empty"}, numeric_only());
+}
+
+TEST_F(TextReader, Weights) {
+  ReadOptions options;
+  options.weights = "w";
+  const Dataset data = read("x,w,y\n1,0.5,2\n3,0.25,4\n", options);
+  EXPECT_EQ(values_of(data.view), (Values{1, 2, 3, 4}));
+  EXPECT_EQ(data.weights, (Values{0.5, 0.25}));
+  EXPECT_EQ(data.column_names, (std::vector<std::string>{"x", "y"}));
+  options.weights = "2";
+  EXPECT_EQ(read("1,0.5\n3,0.25\n", options).weights, (Values{0.5, 0.25}));
+  options.weights = folder_.file("w.txt", "7\n8\n");
+  EXPECT_EQ(read("1,0.5\n3,0.25\n", options).weights, (Values{7, 8}));
+  expect_error(ErrorCode::kBadData, {"w.txt", "2 rows", "3 rows"}, [&] { read("1\n2\n3\n", options); });
+  options.weights = "nosuch";
+  bad("1\n2\n", {"'nosuch'", "neither"}, options, ErrorCode::kUsage);
+  options.weights = "1";
+  bad("1\n2\n", {"no column is left beside the weights"}, options);
+}
+
+TEST_F(TextReader, WhatDoesNotFit) {
+  bad("1,2\n3\n", {"line 2", "1 fields", "2;"});
+  bad("1,2\n3,4,5\n", {"line 2", "3 fields"});
+  bad("1,2\n3,\n", {"line 2", "column 2", "empty"});
+  bad("a,b\n1,2\n3,x\x01y\n", {"line 3", "column 2 ('b')", "'x\\x01y'", "--columns", "--numeric-only"});
+  bad("1,2\n0x10,4\n", {"line 2", "column 1", "'0x10'"});
+  bad("1,2\n1 2,4\n", {"line 2", "column 1", "'1 2'"});
+  bad("1,2\n\"3,4\n", {"line 2", "column 1"});
+  bad("1,2\n3,1e400\n", {"line 2", "column 2", "1e400", "too large"});
+  bad("1,2\n3,-1e39\n", {"line 2", "column 2", "-1e+39", "float32", "float64"});
+  EXPECT_EQ(values("1,2\n3,-1e39\n", with_type(DataType::kFloat64)), (Values{1, 2, 3, -1e39}));
+  bad("", {"empty"});
+  bad("# only this\n\n", {"no rows"});
+  bad(std::string_view("1,2\n\0\0\0", 7), {"not a text file", "byte 5"});
+  bad("PK\x03\x04 something", {"zip archive"});
+  bad("\xff\xfe\x80garbage", {"line 1", "column 1"});
+  bad("1,2\n" + std::string(70000, 'x') + "\n", {"line 2"});
+}
+
+TEST_F(TextReader, NanAndInfinityAreLeftToTheFit) {
+  const Values read_back = values("1,nan\n-inf,Infinity\n");
+  EXPECT_TRUE(std::isnan(read_back[1]));
+  EXPECT_EQ(read_back[2], -INFINITY);
+  EXPECT_EQ(read_back[3], INFINITY);
+}
+
+TEST_F(TextReader, IntegersThatFloat32CannotHold) {
+  const std::string text = "id,x\n16777216,0.1\n16777217,123456789.5\n";
+  const Dataset data = read(text);
+  ASSERT_EQ(data.warnings.size(), 1u);
+  EXPECT_NE(data.warnings[0].find("column 1 ('id') (first: 16777217 in line 3)"), std::string::npos);
+  EXPECT_EQ(data.warnings[0].find("column 2"), std::string::npos);
+  const Dataset wide = read(text, with_type(DataType::kFloat64));
+  EXPECT_TRUE(wide.warnings.empty());
+  EXPECT_EQ(values_of(wide.view), (Values{16777216, 0.1, 16777217, 123456789.5}));
+  EXPECT_EQ(read("9007199254740993\n1\n", with_type(DataType::kFloat64)).warnings.size(), 1u);
+  EXPECT_EQ(read("-9007199254740993\n1\n").warnings.size(), 1u) << "lost on the way to binary64 already";
+  EXPECT_EQ(read("9007199254740992\n-0016777216\n").warnings.size(), 0u);
+}
+
+TEST_F(TextReader, NarrowTypes) {
+  EXPECT_EQ(values("0,255\n7,8\n", with_type(DataType::kUInt8)), (Values{0, 255, 7, 8}));
+  bad("0,255\n7,8.5\n", {"line 2", "column 2", "8.5", "not exact in uint8"}, with_type(DataType::kUInt8));
+  bad("0,255\n7,8\n", {"line 1", "column 2", "255", "int8"}, with_type(DataType::kInt8));
+  EXPECT_EQ(values("1.5,-2\n", with_type(DataType::kFloat16)), (Values{0x3e00, 0xc000}));
+  bad("1.5,2049\n", {"column 2", "2049"}, with_type(DataType::kFloat16));
+  EXPECT_EQ(values("1.5,-2\n", with_type(DataType::kBFloat16)), (Values{0x3fc0, 0xc000}));
+}
+
+TEST_F(TextReader, Compressed) {
+  const std::string first = gzipped("a,b\n1,2\n");
+  const std::string second = gzipped("3,4\n");
+  EXPECT_EQ(values(first + second + std::string(5, '\0'), {}, "data.csv.gz"), (Values{1, 2, 3, 4}));
+  EXPECT_EQ(values(first, {}, "misnamed.txt"), (Values{1, 2}));
+  const auto broken = [&](const std::string& content, const std::string& part) {
+    const std::string path = folder_.file("broken.csv.gz", content);
+    expect_error(ErrorCode::kBadData, {path, part}, [&] { read_points(path); });
+  };
+  broken(first.substr(0, first.size() - 3), "ends in the middle");
+  broken(first + "trailing", "damaged");
+  std::string flipped = first;
+  flipped[flipped.size() - 6] = static_cast<char>(flipped[flipped.size() - 6] ^ 1);  // of the checksum
+  broken(flipped, "damaged");
+  broken(gzipped(""), "empty");
+}
+
+}  // namespace
+}  // namespace manymeans::test
