@@ -25,6 +25,7 @@ TEST(WideInt, AddsNegatesComparesAndMultipliesAsGmpDoes) {
     ASSERT_EQ(to_wide(a).is_zero(), a == 0);
     const mpz_class small = a >> 64;  // keeps the product in range
     ASSERT_EQ(to_wide(small).times(factor), to_wide(small * mpz_class(static_cast<unsigned long>(factor))));
+    ASSERT_EQ(to_wide(small).shift_left_64(), to_wide(small << 64));
     mpz_class floor;
     mpz_fdiv_q_2exp(floor.get_mpz_t(), a.get_mpz_t(), 64);
     ASSERT_EQ(to_wide(a).shift_right_64(), to_wide(floor));

@@ -1,7 +1,7 @@
 // Backend "reference": one thread, no cleverness.
-#include "backend/reference/reference_session.h"
-
 #include <manymeans/error.h>
+
+#include "backend/reference/reference_session.h"
 
 namespace manymeans {
 namespace {

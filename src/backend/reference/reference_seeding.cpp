@@ -77,12 +77,11 @@ void ReferenceSession::seed_try(std::span<SeedTrial> trials) {
 std::vector<int64_t> ReferenceSession::seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) {
   const Model& state = model(slot);
   const WideInt total = seed_total(slot);
-  constexpr uint64_t k2To32 = uint64_t{1} << 32;
   std::vector<int64_t> rows;
   for (int64_t i = 0; i < n(); ++i) {
     const uint64_t u = random_u64(key, static_cast<uint64_t>(i), draw, Purpose::kOversample);
     const WideInt term = seed_term(state, i, state.least[static_cast<size_t>(i)]);
-    if (total.times(u) < term.times(static_cast<uint64_t>(factor)).times(k2To32).times(k2To32)) rows.push_back(i);
+    if (total.times(u) < term.times(static_cast<uint64_t>(factor)).shift_left_64()) rows.push_back(i);
   }
   return rows;
 }

@@ -1,0 +1,107 @@
+// Every backend, instruction set, number of threads and algorithm against the reference: equality of everything.
+#include "conformance/cases.h"
+#include "conformance/trace.h"
+#include "conformance/variants.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+
+namespace manymeans::test {
+namespace {
+
+constexpr std::array<int, 4> kThreads = {1, 2, 3, 7};
+constexpr std::array<const char*, 3> kAlgorithms = {"screen", "brute", "auto"};
+constexpr uint64_t kRandomCases = 500;
+
+class BackendConformance : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (targets_.empty()) GTEST_SKIP() << "there is no backend to compare with the reference";
+  }
+
+  void compare(const Target& target, const Case& made, const Trace& expected, int threads, const char* algorithm) {
+    const std::unique_ptr<Backend> backend = target.make(algorithm, threads);
+    if (!target.instruction_set.empty()) {
+      ASSERT_EQ(backend->instruction_set(), target.instruction_set);
+    }
+    const Trace found = trace_of(*backend, made);
+    ++compared_;
+    EXPECT_EQ(first_difference(expected, found), "")
+        << made.name << " on " << target.name() << ", " << threads << " threads, " << algorithm;
+    EXPECT_EQ(found.certified + found.resolved, found.labelled) << made.name << " on " << target.name();
+    if (std::string(algorithm) == "brute") {
+      EXPECT_EQ(found.certified, 0);
+    }
+  }
+
+  Trace expected(const Case& made) { return trace_of(*reference_, made); }
+
+  std::vector<Target> targets_ = targets();
+  std::unique_ptr<Backend> reference_ = make_backend("reference", {});
+  int64_t compared_ = 0;
+};
+
+TEST_F(BackendConformance, HostileFamilies) {
+  for (const Case& made : hostile_cases()) {
+    const Trace oracle = expected(made);
+    for (const Target& target : targets_) {
+      for (const int threads : kThreads) {
+        for (const char* algorithm : {"screen", "brute"}) compare(target, made, oracle, threads, algorithm);
+      }
+    }
+    if (HasFailure()) return;  // the first case says enough
+  }
+  fmt::print("{} comparisons\n", compared_);
+}
+
+TEST_F(BackendConformance, RandomCases) {
+  for (uint64_t seed = 0; seed < kRandomCases; ++seed) {
+    const Case made = random_case(seed);
+    const Trace oracle = expected(made);
+    for (size_t t = 0; t < targets_.size(); ++t) {
+      // Different numbers of threads and algorithms meet every instruction set as the cases go by.
+      const int threads = kThreads[(seed + t) % kThreads.size()];
+      compare(targets_[t], made, oracle, threads, kAlgorithms[(seed / kThreads.size() + t) % kAlgorithms.size()]);
+    }
+    if (HasFailure()) return;
+  }
+  fmt::print("{} comparisons\n", compared_);
+}
+
+// A session may be given fewer threads than its backend has, and sessions may live side by side.
+TEST_F(BackendConformance, SessionsWithTheirOwnThreads) {
+  const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kZeros, {5003, 5, {12, 4}}, 77);
+  const Trace oracle = expected(made);
+  for (const Target& target : targets_) {
+    const std::unique_ptr<Backend> backend = target.make("auto", 3);
+    for (const int threads : {1, 2, 3}) EXPECT_EQ(first_difference(oracle, trace_of(*backend, made, threads)), "");
+  }
+}
+
+// The estimate is shown to people only and leaves out what is costly; on plain data it must be near.
+TEST_F(BackendConformance, TheInertiaEstimateIsNear) {
+  for (const Family family : {Family::kNormal, Family::kClusters, Family::kOffset}) {
+    const Case made = make_case(family, DataType::kFloat32, Weighting::kNone, {6000, 4, {9}}, 78);
+    const double oracle = expected(made).inertia_estimate;
+    for (const Target& target : targets_) {
+      for (const char* algorithm : {"screen", "brute"}) {
+        const double found = trace_of(*target.make(algorithm, 2), made).inertia_estimate;
+        EXPECT_NEAR(found, oracle, 0.03 * oracle) << made.name << " on " << target.name() << " " << algorithm;
+      }
+    }
+  }
+}
+
+// The comparison itself must notice a wrong answer: one label changed in the case gives another trace.
+TEST_F(BackendConformance, NoticesASmallChange) {
+  const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {300, 3, {9}}, 5);
+  Case changed = made;
+  changed.prototypes[0].values<float>()[4] += 0.5f;
+  EXPECT_NE(first_difference(expected(made), expected(changed)), "");
+}
+
+}  // namespace
+}  // namespace manymeans::test

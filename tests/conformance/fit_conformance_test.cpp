@@ -1,0 +1,232 @@
+// Whole fits: the digest of every backend equals that of the reference, whatever is chosen for speed.
+#include <manymeans/error.h>
+#include <manymeans/fit.h>
+
+#include "conformance/cases.h"
+#include "conformance/variants.h"
+#include "core/hostile_environment.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+
+namespace manymeans::test {
+namespace {
+
+constexpr std::array<int, 4> kThreads = {1, 2, 3, 7};
+constexpr std::array kStrategies = {Strategy::kConcatenated, Strategy::kData, Strategy::kTask};
+constexpr std::array kPolicies = {EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop, EmptyPolicy::kError};
+
+// What a fit says: its digest and warnings, or its error.
+std::string outcome(const Case& made, const FitOptions& options, const FitHooks& hooks) {
+  try {
+    const FitResult result = fit(made.points(), made.weights, options, hooks);
+    std::string text = result.digest();
+    for (const ModelResult& model : result.models) {
+      text += fmt::format(" {}:{}:{}", model.k, model.iterations, name_of(model.stop_reason));
+    }
+    std::vector<std::string> warnings = result.warnings;
+    std::sort(warnings.begin(), warnings.end());
+    for (const std::string& warning : warnings) text += "\n" + warning;
+    return text;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+std::vector<std::string> other_backends() {
+  std::vector<std::string> names;
+  for (const Target& target : targets()) {
+    if (names.empty() || names.back() != target.backend) names.push_back(target.backend);
+  }
+  return names;
+}
+
+class FitConformance : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (backends_.empty()) GTEST_SKIP() << "there is no backend to compare with the reference";
+  }
+
+  // One fit by the reference, then by every backend with all strategies.
+  void compare(const Case& made, FitOptions options, const FitHooks& hooks = {}) {
+    options.backend = "reference";
+    options.algorithm = "auto";
+    const std::string expected = outcome(made, options, hooks);
+    for (const std::string& backend : backends_) {
+      options.backend = backend;
+      for (const Strategy strategy : kStrategies) {
+        options.strategy = strategy;
+        options.threads = kThreads[compared_ % kThreads.size()];
+        options.algorithm = compared_ % 3 == 0 ? "brute" : (compared_ % 3 == 1 ? "screen" : "auto");
+        EXPECT_EQ(outcome(made, options, hooks), expected)
+            << made.name << " init " << options.init << " stop " << options.stop << " empty " << name_of(options.empty)
+            << " on " << backend << " " << name_of(strategy) << " " << options.algorithm << " " << options.threads;
+        ++compared_;
+      }
+      compared_ += 1;  // so that strategies, threads and algorithms meet in all combinations
+    }
+  }
+
+  std::vector<std::string> backends_ = other_backends();
+  size_t compared_ = 0;
+};
+
+FitOptions small_options(const char* init, const char* stop, EmptyPolicy empty) {
+  FitOptions options;
+  options.k = {3, 8, 5};
+  options.models = 2;
+  options.seed = 42;
+  options.init = init;
+  options.stop = stop;
+  options.empty = empty;
+  options.max_iter = 12;
+  return options;
+}
+
+TEST_F(FitConformance, EveryInitStopRuleAndEmptyPolicy) {
+  uint64_t seed = 1000;
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
+    for (const char* init : {"k-means++", "k-means||", "random", "first"}) {
+      for (const char* stop : {"tol", "strict", "labels:0.05", "shift:0.01", "shift:0.1:0.5", "inertia:0.001"}) {
+        for (const EmptyPolicy empty : kPolicies) {
+          const auto family = static_cast<Family>(seed % kFamilies);
+          const auto weighting = static_cast<Weighting>(seed % kWeightings);
+          const Shape shape{static_cast<int64_t>(60 + seed % 211), static_cast<int64_t>(1 + seed % 9), {1}};
+          compare(make_case(family, type, weighting, shape, seed), small_options(init, stop, empty));
+          ++seed;
+        }
+      }
+    }
+    if (HasFailure()) return;
+  }
+  fmt::print("{} comparisons\n", compared_);
+}
+
+// Prototypes given so that clusters start empty, are equal, or lie far away.
+TEST_F(FitConformance, GivenPrototypesAndEmptyClusters) {
+  uint64_t seed = 2000;
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kUInt8}) {
+    for (int family = 0; family < kFamilies; ++family) {
+      for (const EmptyPolicy empty : kPolicies) {
+        const auto weighting = static_cast<Weighting>(seed % kWeightings);
+        Case made = make_case(static_cast<Family>(family), type, weighting, {150, 3, {12}}, seed++);
+        FitHooks hooks;
+        hooks.initial = made.prototypes[0].view();
+        FitOptions options = small_options("auto", "strict", empty);
+        options.k = {12};
+        options.models = 1;
+        options.max_iter = 8;
+        compare(made, options, hooks);
+      }
+    }
+    if (HasFailure()) return;
+  }
+  fmt::print("{} comparisons\n", compared_);
+}
+
+TEST_F(FitConformance, RandomCasesToTheEnd) {
+  for (uint64_t seed = 5000; seed < 5060; ++seed) {
+    const Case made = random_case(seed);
+    FitOptions options;
+    options.k = {made.shape.k[0]};
+    options.seed = seed;
+    options.max_iter = 20;
+    options.tol = 0;
+    if (made.shape.n * made.shape.d * made.shape.k[0] > 300000) options.max_iter = 3;
+    compare(made, options);
+    if (HasFailure()) return;
+  }
+  fmt::print("{} comparisons\n", compared_);
+}
+
+TEST_F(FitConformance, TheCallersRoundingAndFlushingDoNotMatter) {
+  for (const Family family : {Family::kClusters, Family::kTiny, Family::kRanges, Family::kOffset}) {
+    const Case made = make_case(family, DataType::kFloat32, Weighting::kRanges, {700, 5, {6}}, 31);
+    for (std::string backend : {"reference", "cpu"}) {
+      FitOptions options = small_options("k-means++", "tol", EmptyPolicy::kFarthest);
+      options.backend = backend;
+      options.threads = 3;
+      const std::string expected = outcome(made, options, {});
+      std::string found;
+      bool restored = false;
+      {
+        const HostileEnvironment caller;
+        found = outcome(made, options, {});
+        restored = caller.still_holds();
+      }
+      EXPECT_EQ(found, expected) << made.name << " on " << backend;
+      EXPECT_TRUE(restored) << backend;
+    }
+  }
+}
+
+// The same rows in another order.
+Case permuted(const Case& made, const std::vector<int64_t>& order) {
+  Case result = made;
+  const size_t row_bytes = made.bytes.size() / order.size();
+  for (size_t i = 0; i < order.size(); ++i) {
+    const auto from = static_cast<size_t>(order[i]);
+    std::memcpy(result.bytes.data() + i * row_bytes, made.bytes.data() + from * row_bytes, row_bytes);
+    if (!made.weights.empty()) result.weights[i] = made.weights[from];
+  }
+  return result;
+}
+
+TEST_F(FitConformance, APermutationOfTheRowsGivesTheSamePrototypes) {
+  std::mt19937_64 random(9);
+  for (const Family family : {Family::kClusters, Family::kOffset, Family::kOutlier, Family::kRanges, Family::kSpread}) {
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
+      const Case made = make_case(family, type, Weighting::kRanges, {3001, 4, {9}}, 91);
+      std::vector<int64_t> order(3001);
+      std::iota(order.begin(), order.end(), 0);
+      std::shuffle(order.begin(), order.end(), random);
+      const Case shuffled = permuted(made, order);
+      FitOptions options;
+      options.k = {9};
+      options.max_iter = 15;
+      options.tol = 0;
+      options.threads = 3;
+      options.empty = EmptyPolicy::kKeep;
+      FitHooks hooks;
+      hooks.initial = made.prototypes[0].view();
+      for (std::string backend : {"reference", "cpu"}) {
+        options.backend = backend;
+        const ModelResult a = fit(made.points(), made.weights, options, hooks).models[0];
+        const ModelResult b = fit(shuffled.points(), shuffled.weights, options, hooks).models[0];
+        EXPECT_TRUE(std::ranges::equal(a.prototypes.bytes(), b.prototypes.bytes())) << made.name << " " << backend;
+        EXPECT_EQ(a.inertia, b.inertia);
+        EXPECT_EQ(a.iterations, b.iterations);
+        for (size_t i = 0; i < order.size(); ++i) {
+          ASSERT_EQ(b.labels[static_cast<int64_t>(i)], a.labels[order[i]]);
+        }
+      }
+    }
+  }
+}
+
+// A member seed reproduces its model alone, on any backend.
+TEST_F(FitConformance, AModelAloneHasTheDigestItHasInItsEnsemble) {
+  const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {2000, 3, {8}}, 12);
+  FitOptions options = small_options("k-means++", "tol", EmptyPolicy::kFarthest);
+  options.backend = "cpu";
+  const FitResult ensemble = fit(made.points(), made.weights, options);
+  ASSERT_EQ(ensemble.models.size(), 6u);
+  for (const ModelResult& model : ensemble.models) {
+    FitOptions alone = options;
+    alone.k = {model.k_requested};
+    alone.models = 1;
+    alone.model_seed = model.seed;
+    for (const char* backend : {"cpu", "reference"}) {
+      alone.backend = backend;
+      EXPECT_EQ(fit(made.points(), made.weights, alone).models[0].digest(), model.digest());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace manymeans::test

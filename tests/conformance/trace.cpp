@@ -1,0 +1,244 @@
+#include "conformance/trace.h"
+
+#include "core/threads.h"
+#include "data/gather.h"
+#include "prototype/centroid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <random>
+
+namespace manymeans::test {
+namespace {
+
+int64_t bits_of(double value) {
+  return std::bit_cast<int64_t>(value);
+}
+
+// Asks the questions of trace_of in their order.
+class Interview {
+ public:
+  Interview(Backend& backend, const Case& made, int session_threads)
+      : made_(made),
+        pool_(1),
+        input_(prepare_input(made.points(), made.weights, pool_)),
+        upload_(backend.upload(input_)),
+        session_(upload_->session(made.shape.k, session_threads)),
+        prototypes_(made.prototypes),
+        random_(made.seed ^ 0x9e3779b97f4a7c15) {}
+
+  Trace run() {
+    ask_seeding();
+    const auto models = static_cast<int>(prototypes_.size());
+    std::vector<int> all;
+    for (int slot = models - 1; slot >= 0; --slot) all.push_back(slot);  // the order must not matter
+    for (int pass = 0; pass < 3; ++pass) {
+      ask_pass(all);
+      update(all);
+    }
+    const std::vector<int> some = {static_cast<int>(random_() % static_cast<uint64_t>(models))};
+    disturb(some[0]);
+    ask_pass(some);
+    for (int slot = 0; slot < models; ++slot) {
+      ask_distances(slot);
+      ask_moves(slot);
+    }
+    update(all);
+    ask_pass(all);
+    for (int slot = 0; slot < models; ++slot) ask_dropped(slot);
+    ask_pass(all);
+    for (int slot = 0; slot < models; ++slot) add_labels("taken labels", session_->take_labels(slot));
+    return std::move(trace_);
+  }
+
+ private:
+  Answer& add(std::string question) {
+    trace_.answers.push_back({std::move(question), {}, {}});
+    return trace_.answers.back();
+  }
+
+  void add_labels(const char* question, const Labels& labels) {
+    Answer& answer = add(question);
+    for (int64_t i = 0; i < labels.size(); ++i) answer.numbers.push_back(labels[i]);
+  }
+
+  void add_state(const std::string& when, int slot) {
+    const Labels& labels = session_->labels(slot);
+    add_labels((when + ": labels").c_str(), labels);
+    const Statistics& statistics = session_->statistics(slot);
+    Answer& answer = add(when + ": statistics");
+    answer.numbers = statistics.weights;
+    answer.numbers.insert(answer.numbers.end(), statistics.counts.begin(), statistics.counts.end());
+    for (int64_t c = 0; c < statistics.k; ++c) {
+      for (int64_t j = 0; j < statistics.d; ++j) {
+        answer.sums.push_back(recombine(statistics.row(c) + j, input_.columns[static_cast<size_t>(j)], statistics.d));
+      }
+    }
+  }
+
+  void ask_pass(const std::vector<int>& slots) {
+    std::vector<PassModel> models(slots.size());
+    for (size_t m = 0; m < slots.size(); ++m) {
+      models[m].slot = slots[m];
+      models[m].prototypes = &prototypes_[static_cast<size_t>(slots[m])];
+    }
+    add("passes done").numbers = {session_->advance(models, 1)};
+    for (const PassModel& model : models) {
+      const std::string when = fmt::format("pass {} model {}", passes_, model.slot);
+      const auto delta = model.result.hash_delta;
+      add(when + ": changes").numbers = {model.result.changed, static_cast<int64_t>(delta),
+                                         static_cast<int64_t>(delta >> 64)};
+      add_state(when, model.slot);
+      trace_.labelled += made_.shape.n;
+      trace_.certified += model.result.certified;
+      trace_.resolved += model.result.resolved;
+      trace_.inertia_estimate = model.result.inertia_estimate;
+    }
+    ++passes_;
+  }
+
+  void update(const std::vector<int>& slots) {
+    for (const int slot : slots) {
+      Matrix& prototypes = prototypes_[static_cast<size_t>(slot)];
+      prototypes = solve_centroids(session_->statistics(slot), input_, prototypes, pool_);
+    }
+  }
+
+  // A prototype jumps onto a row: many labels change at once, and ties arise.
+  void disturb(int slot) {
+    Matrix& prototypes = prototypes_[static_cast<size_t>(slot)];
+    const int64_t row[] = {random_row()};
+    const Matrix jumped = gather_rows(made_.points(), row);
+    const int64_t to = static_cast<int64_t>(random_() % static_cast<uint64_t>(prototypes.rows()));
+    for (int64_t j = 0; j < prototypes.columns(); ++j) {
+      const auto at = static_cast<size_t>(to * prototypes.columns() + j);
+      if (prototypes.type() == DataType::kFloat64) {
+        prototypes.values<double>()[at] = jumped.at(0, j);
+      } else {
+        prototypes.values<float>()[at] = static_cast<float>(jumped.at(0, j));
+      }
+    }
+  }
+
+  void ask_distances(int slot) {
+    const Matrix& prototypes = prototypes_[static_cast<size_t>(slot)];
+    Answer& distances = add("distances");
+    for (const double d2 : session_->distances(slot, prototypes)) distances.numbers.push_back(bits_of(d2));
+    const std::vector<DistantRow> farthest = session_->farthest_rows(slot, prototypes, 1);
+    const SumFormat format = distance_format(input_, farthest.empty() ? 0 : farthest[0].distance);
+    const std::vector<int64_t> limbs = session_->inertia(slot, prototypes, format);
+    add("inertia").sums = {recombine(limbs.data(), format)};
+  }
+
+  std::vector<DistantRow> ask_farthest(int slot, int64_t count) {
+    std::vector<DistantRow> rows = session_->farthest_rows(slot, prototypes_[static_cast<size_t>(slot)], count);
+    Answer& answer = add(fmt::format("the {} farthest rows of model {}", count, slot));
+    for (const DistantRow& row : rows) {
+      answer.numbers.insert(answer.numbers.end(), {bits_of(row.distance), row.row, row.label});
+    }
+    return rows;
+  }
+
+  void ask_moves(int slot) {
+    ask_farthest(slot, 1);
+    ask_farthest(slot, made_.shape.n + 5);
+    const int64_t k = session_->statistics(slot).k;
+    for (const DistantRow& row : ask_farthest(slot, 3)) {
+      session_->move_row(slot, row.row, static_cast<uint32_t>((row.label + 1) % k));
+    }
+    add_state("after moves", slot);
+  }
+
+  // As EmptyPolicy::kDrop does: clusters without weight go, although rows of weight zero may carry their label.
+  void ask_dropped(int slot) {
+    const Statistics& statistics = session_->statistics(slot);
+    std::vector<int64_t> kept;
+    std::vector<uint32_t> new_label;
+    for (int64_t c = 0; c < statistics.k; ++c) {
+      new_label.push_back(static_cast<uint32_t>(kept.size()));
+      if (statistics.weights[static_cast<size_t>(c)] != 0) kept.push_back(c);
+    }
+    for (uint32_t& label : new_label) label = std::min(label, static_cast<uint32_t>(kept.size() - 1));
+    session_->relabel(slot, new_label, kept);
+    prototypes_[static_cast<size_t>(slot)] = keep_prototypes(prototypes_[static_cast<size_t>(slot)], kept);
+    add_state("after dropping", slot);
+  }
+
+  int64_t random_row() { return static_cast<int64_t>(random_() % static_cast<uint64_t>(made_.shape.n)); }
+
+  Matrix random_centres(int64_t count) {
+    std::vector<int64_t> rows;
+    for (int64_t i = 0; i < count; ++i) rows.push_back(random_row());
+    return gather_rows(made_.points(), rows);
+  }
+
+  void ask_picks(int slot) {
+    const WideInt total = session_->seed_total(slot);
+    add("total").sums = {total};
+    const std::vector<uint64_t> u = {0, ~uint64_t{0}, random_(), random_(), random_(), uint64_t{1} << 63};
+    if (!total.is_zero()) add("picks").numbers = session_->seed_pick(slot, u);
+    add("sample").numbers = session_->seed_sample(slot, made_.seed, 3, 2 * made_.shape.k[0]);
+  }
+
+  void ask_seeding() {
+    const auto models = static_cast<int>(prototypes_.size());
+    for (int step = 0; step < 4; ++step) {
+      std::vector<Matrix> centres;
+      std::vector<Session::SeedCentres> adds;
+      for (int slot = 0; slot < models; ++slot) centres.push_back(random_centres(step == 2 ? 5 : 1));
+      for (int slot = 0; slot < models; ++slot) {
+        if (step == 3 && slot != 0) continue;  // one model goes on alone
+        adds.push_back({slot, &centres[static_cast<size_t>(slot)], step == 0});
+      }
+      session_->seed_add(adds);
+      for (int slot = 0; slot < models; ++slot) ask_picks(slot);
+      std::vector<SeedTrial> trials;
+      for (int slot = 0; slot < models; ++slot) {
+        trials.push_back({slot, {random_row(), random_row(), 0, random_row()}, {}});
+      }
+      session_->seed_try(trials);
+      for (const SeedTrial& trial : trials) add("potentials").sums = trial.potentials;
+    }
+    session_->seed_end();
+  }
+
+  const Case& made_;
+  ThreadPool pool_;
+  Input input_;
+  std::unique_ptr<Upload> upload_;
+  std::unique_ptr<Session> session_;
+  std::vector<Matrix> prototypes_;
+  std::mt19937_64 random_;
+  Trace trace_;
+  int passes_ = 0;
+};
+
+template <class T>
+std::string first_unequal(const std::vector<T>& expected, const std::vector<T>& found) {
+  if (expected.size() != found.size()) return fmt::format("{} values, expected {}", found.size(), expected.size());
+  const auto at = std::mismatch(expected.begin(), expected.end(), found.begin()).first - expected.begin();
+  return fmt::format("first differs at {} of {}", at, expected.size());
+}
+
+}  // namespace
+
+Trace trace_of(Backend& backend, const Case& made, int session_threads) {
+  return Interview(backend, made, session_threads).run();
+}
+
+std::string first_difference(const Trace& expected, const Trace& found) {
+  for (size_t i = 0; i < std::min(expected.answers.size(), found.answers.size()); ++i) {
+    const Answer& a = expected.answers[i];
+    const Answer& b = found.answers[i];
+    if (a == b) continue;
+    if (a.question != b.question) return fmt::format("'{}' was asked instead of '{}'", b.question, a.question);
+    if (a.sums != b.sums) return fmt::format("{}: sums: {}", a.question, first_unequal(a.sums, b.sums));
+    return fmt::format("{}: {}", a.question, first_unequal(a.numbers, b.numbers));
+  }
+  if (expected.answers.size() != found.answers.size()) return "more or fewer answers";
+  return "";
+}
+
+}  // namespace manymeans::test

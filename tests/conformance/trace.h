@@ -1,0 +1,34 @@
+// Everything a backend says about a case, in a form that can be compared for equality.
+#pragma once
+
+#include "backend/backend.h"
+#include "conformance/cases.h"
+
+#include <string>
+#include <vector>
+
+namespace manymeans::test {
+
+/// One answer of a backend. Doubles are kept as their bits, limbs as the integers they stand for.
+struct Answer {
+  std::string question;
+  std::vector<int64_t> numbers;
+  std::vector<WideInt> sums;
+
+  bool operator==(const Answer&) const = default;
+};
+
+struct Trace {
+  std::vector<Answer> answers;
+  int64_t labelled = 0, certified = 0, resolved = 0;
+  double inertia_estimate = 0;  // of the last pass: not part of the answer
+};
+
+/// Asks a backend everything that the engine can ask: seeding, passes of changing sets of models with prototypes
+/// that follow from the statistics, moved rows, dropped clusters, inertia.
+Trace trace_of(Backend& backend, const Case& made, int session_threads = 0);
+
+/// The first difference, as text; empty if there is none.
+std::string first_difference(const Trace& expected, const Trace& found);
+
+}  // namespace manymeans::test

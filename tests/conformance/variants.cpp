@@ -1,0 +1,44 @@
+#include "conformance/variants.h"
+
+#include <manymeans/error.h>
+
+#include <fmt/core.h>
+
+namespace manymeans::test {
+
+std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads, double bound_scale) const {
+  BackendOptions options;
+  options.threads = threads;
+  options.algorithm = algorithm;
+  options.instruction_set = instruction_set;
+  options.test_bound_scale = bound_scale;
+  return make_backend(backend, options);
+}
+
+std::vector<Target> targets() {
+  std::vector<Target> found;
+  for (const BackendEntry& entry : backends()) {
+    if (entry.name == "reference") continue;  // the oracle itself
+    try {
+      entry.make({});
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kUnavailable) throw;
+      fmt::print("[ NOT HERE ] {}\n", error.what());
+      continue;
+    }
+    if (entry.name != "cpu") {
+      found.push_back({std::string(entry.name), ""});
+      continue;
+    }
+    for (const Choice& set : cpu_instruction_sets()) {
+      if (set.available) {
+        found.push_back({"cpu", set.name});
+      } else {
+        fmt::print("[ NOT HERE ] instruction set {}: this machine does not have it\n", set.name);
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace manymeans::test

@@ -1,0 +1,24 @@
+// Every way to compute that this build has on this machine, apart from the reference.
+#pragma once
+
+#include "backend/backend.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace manymeans::test {
+
+/// A backend with one of its instruction sets.
+struct Target {
+  std::string backend;
+  std::string instruction_set;  // empty: the backend has no choice of them
+
+  std::string name() const { return backend + (instruction_set.empty() ? "" : "/" + instruction_set); }
+  std::unique_ptr<Backend> make(const std::string& algorithm, int threads, double bound_scale = 1) const;
+};
+
+/// What can be tested here. What cannot is reported on the test's output, with the reason.
+std::vector<Target> targets();
+
+}  // namespace manymeans::test
