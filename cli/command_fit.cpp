@@ -68,7 +68,8 @@ ScaledPoints read_and_scale(const FitCommand& command, ProgressLine& line) {
   if (command.scale == Scale::kNone) return points;
   begin = Clock::now();
   line.show("scaling");
-  points.scaling = find_scaling(points.view, command.scale, command.options.threads);
+  points.scaling =
+      naming_file(command.data, [&] { return find_scaling(points.view, command.scale, command.options.threads); });
   points.scaled = apply_scaling(points.view, points.scaling, command.options.threads);
   points.view = points.scaled.view();
   points.dataset.view = {};
@@ -105,7 +106,8 @@ FitResult run_fit(FitCommand& command, ScaledPoints& points, bool initial_file, 
     line.update(progress, command.options);
     return true;
   };
-  FitResult result = fit(points.view, points.dataset.weights, command.options, hooks);
+  FitResult result =
+      naming_file(command.data, [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
   auto& seconds = result.provenance.seconds;
   seconds.insert(seconds.begin(), points.seconds.begin(), points.seconds.end());
   for (const std::string& warning : initial.warnings) points.dataset.warnings.push_back(warning);

@@ -25,7 +25,7 @@ std::string to_text(const std::string& title, const std::vector<Choice>& choices
   std::vector<std::vector<std::string>> rows;
   for (const Choice& choice : choices)
     rows.push_back({"  " + choice.name, choice.available ? "yes" : "no", choice.description});
-  return rows.empty() ? "" : format_table({title + ":", "", ""}, "lll", rows);
+  return rows.empty() ? "" : title + ":\n" + format_table("lll", rows);
 }
 
 std::string to_text(const Info& about) {

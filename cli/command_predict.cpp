@@ -32,11 +32,12 @@ const char* const kExamples =
     "  manymeans predict out.npz new.csv --labels labels.npy\n"
     "  manymeans predict out.npz new.csv -k 16 --labels labels.csv --distances d.npy\n\n"
     "The best model of the chosen k gives each point the label of its nearest\n"
-    "prototype. The scaling of the fit is stored in MODEL and applied first; distances\n"
-    "are Euclidean and in scaled units. Where MODEL and DATA both name their columns,\n"
-    "the columns of the fit are picked by name. Points are read in the number type of\n"
-    "the model, so the points of a fit get the labels of that fit; if it was made with\n"
-    "--columns or --numeric-only on a file without names, give the same flags here.\n"
+    "prototype. The scaling of the fit is stored in MODEL and applied first;\n"
+    "distances are Euclidean and in scaled units. Where MODEL and DATA both name their\n"
+    "columns, the columns of the fit are picked by name. Points are read in the number\n"
+    "type of the model, so the points of a fit get the labels of that fit; if it was\n"
+    "made with --columns or --numeric-only on a file without names, give the same\n"
+    "flags here.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
@@ -60,8 +61,12 @@ Outcome label_points(const PredictCommand& command, ProgressLine& line) {
     points.owner.reset();
   }
   line.show("predicting");
-  Outcome outcome{
-      model.k, points.view.d, predict(points.view, model.prototypes.view(), command.options), {}, points.warnings};
+  Outcome outcome;
+  outcome.k = model.k;
+  outcome.columns = points.view.d;
+  outcome.warnings = points.warnings;
+  outcome.prediction =
+      naming_file(command.data, [&] { return predict(points.view, model.prototypes.view(), command.options); });
   outcome.counts.resize(static_cast<size_t>(model.k));
   for (int64_t row = 0; row < points.view.n; ++row) ++outcome.counts[outcome.prediction.labels[row]];
   return outcome;

@@ -56,10 +56,10 @@ std::string fit_report(const std::string& data, const FitResult& result, const s
                                 from.columns, name_of(from.type), from.backend,
                                 from.instruction_set.empty() ? "" : " (" + from.instruction_set + ")", from.threads,
                                 from.threads == 1 ? "" : "s");
-  std::vector<std::vector<std::string>> rows;
+  std::vector<std::vector<std::string>> rows = {
+      {"k", "models", "best seed", "inertia", "iterations", "stop", "time", "digest"}};
   for (const int64_t k : requested_k(result)) rows.push_back(row_of(result, k));
-  out +=
-      format_table({"k", "models", "best seed", "inertia", "iterations", "stop", "time", "digest"}, "rrrrrlrl", rows);
+  out += format_table("rrrrrlrl", rows);
   out += fmt::format("\ndigest of the ensemble: {}\n{}\n", result.digest(), times(from));
   for (const std::string& file : files) out += fmt::format("wrote {}\n", file);
   return out;

@@ -58,9 +58,10 @@ Dataset read_like_model(const std::string& path, ReadOptions options, const Mode
     points.column_names = file.column_names;
   }
   if (points.view.d != model.prototypes.columns()) {
-    throw Error(ErrorCode::kBadData, path,
-                fmt::format("has {} columns, the model was fitted to {}; --columns can choose the right ones",
-                            points.view.d, model.prototypes.columns()));
+    throw Error(
+        ErrorCode::kBadData, path,
+        fmt::format("the number of columns is {}, the model was fitted to {}; --columns can choose the right ones",
+                    points.view.d, model.prototypes.columns()));
   }
   return points;
 }

@@ -6,31 +6,52 @@
 
 #include <array>
 #include <csignal>
+#include <cstdint>
+#include <ctime>
 #include <string_view>
 
 namespace manymeans::cli {
 namespace {
 
 constexpr std::array kSignals = {SIGINT, SIGTERM};
+constexpr int64_t kSameRequest = 500;  // milliseconds
 
 // A signal handler can reach nothing but variables like these: the only mutable state of the program.
 std::atomic<bool> deferred{false};
 std::atomic<bool> stop_requested{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "else a signal handler may not touch it");
+std::atomic<int64_t> requested_at{0};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free,
+              "else a signal handler may not touch it");
+
+// Milliseconds on a clock that never goes back.
+int64_t now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
+}
 
 // Only async-signal-safe calls in here.
 void tell(std::string_view text) {
   if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;
 }
 
-void on_signal(int) {
+void on_signal(int signal) {
   if (!deferred) {
     tell("\nmanymeans: error: [interrupted] stopped by a signal; nothing was written\n");
     ::_exit(static_cast<int>(ErrorCode::kInterrupted));
   }
-  stop_requested = true;
-  for (const int signal : kSignals) std::signal(signal, SIG_DFL);
-  tell("\nmanymeans: stopping after the current step, then writing what was asked for; a second signal ends at once\n");
+  if (!stop_requested) {
+    requested_at = now();
+    stop_requested = true;
+    tell(
+        "\nmanymeans: stopping after the current step, then writing what was asked for; "
+        "a second signal ends at once\n");
+    return;
+  }
+  // One request may arrive twice: timeout(1) signals the process and then its group.
+  if (now() - requested_at < kSameRequest) return;
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);  // takes effect when the handler returns
 }
 
 }  // namespace

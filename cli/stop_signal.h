@@ -9,7 +9,7 @@ namespace manymeans::cli {
 void catch_stop_signals();
 
 /// From now on the first signal only sets the flag that is returned, so that the work at hand can end in order;
-/// a second one ends the program at once, as without any handling.
+/// a second one, half a second later or more, ends the program at once, as without any handling.
 const std::atomic<bool>& defer_stop_signals();
 
 }  // namespace manymeans::cli

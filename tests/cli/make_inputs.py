@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Writes the input files of the golden tests into a folder. Standard library only; the same bytes every time."""
+
+import gzip
+import pathlib
+import random
+import struct
+import sys
+
+
+def npy(path, rows, descr="<f4", code="f"):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': ({len(rows)}, {len(rows[0])}), }}"
+    header += " " * (63 - (len(header) + 10) % 64) + "\n"
+    values = [value for row in rows for value in row]
+    data = struct.pack(f"<{len(values)}{code}", *values)
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data)
+
+
+def csv(path, rows, header=None):
+    lines = [",".join(header)] if header else []
+    lines += [",".join(str(value) for value in row) for row in rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def main():
+    to = pathlib.Path(sys.argv[1])
+    rng = random.Random(1)
+
+    # Three groups of points in the plane, four columns: two to cluster, one of text, one of weights.
+    centres = [(0.0, 0.0), (10.0, 0.0), (0.0, 10.0)]
+    plane = [tuple(round(c + rng.gauss(0, 1), 3) for c in centres[i % 3]) for i in range(300)]
+    csv(to / "plane.csv", plane, ["x", "y"])
+    csv(to / "bare.csv", plane)
+    npy(to / "plane.npy", plane)
+    npy(to / "plane64.npy", plane, "<f8", "d")
+    csv(to / "swapped.csv", [(y, "w" + str(i % 2), x) for i, (x, y) in enumerate(plane)], ["y", "word", "x"])
+    csv(to / "other_names.csv", plane, ["a", "b"])
+    csv(to / "weighted.csv", [(x, y, 1 + i % 4) for i, (x, y) in enumerate(plane)], ["x", "y", "w"])
+    csv(to / "weights.txt", [(1 + i % 4,) for i in range(300)])
+    with gzip.GzipFile(to / "plane.csv.gz", "wb", mtime=0) as file:
+        file.write((to / "plane.csv").read_bytes())
+    csv(to / "three.csv", centres)
+    csv(to / "three_wide.csv", [(*c, 0.0) for c in centres])
+    csv(to / "five.csv", [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0), (7.0, 8.0), (9.0, 1.0)])
+
+    # What cannot be used.
+    (to / "empty.csv").write_bytes(b"")
+    (to / "folder").mkdir()
+    (to / "truncated.npy").write_bytes((to / "plane.npy").read_bytes()[:1000])
+    (to / "garbage.npy").write_bytes(bytes(rng.randrange(256) for _ in range(500)))
+    (to / "ragged.csv").write_text("1,2\n3,4\n5\n")
+    (to / "text.csv").write_text("x,y\n1,2\n3,four\n")
+    (to / "nan.csv").write_text("x,y\n1,2\n3,nan\n")
+    npy(to / "nan.npy", [(1.0, 2.0), (3.0, 4.0), (float("nan"), 6.0)])
+    npy(to / "inf.npy", [(1.0, 2.0), (3.0, float("inf"))])
+    csv(to / "negative_weights.txt", [(-1 if i == 4 else 1,) for i in range(300)])
+    csv(to / "zero_weights.txt", [(0,)] * 300)
+    csv(to / "few_weights.txt", [(1,)] * 299)
+
+
+main()
