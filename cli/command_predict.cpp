@@ -33,11 +33,11 @@ const char* const kExamples =
     "  manymeans predict out.npz new.csv -k 16 --labels labels.csv --distances d.npy\n\n"
     "The best model of the chosen k gives each point the label of its nearest\n"
     "prototype. The scaling of the fit is stored in MODEL and applied first;\n"
-    "distances are Euclidean and in scaled units. Where MODEL and DATA both name their\n"
-    "columns, the columns of the fit are picked by name. Points are read in the number\n"
-    "type of the model, so the points of a fit get the labels of that fit; if it was\n"
-    "made with --columns or --numeric-only on a file without names, give the same\n"
-    "flags here.\n"
+    "distances are Euclidean and in scaled units. Where MODEL and DATA both name\n"
+    "their columns, the columns of the fit are picked by name. Points are read in the\n"
+    "number type of the model, so the points of a fit get the labels of that fit; if\n"
+    "it was made with --columns or --numeric-only on a file without names, give the\n"
+    "same flags here.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
