@@ -2,6 +2,8 @@
 
 namespace manymeans {
 
-std::vector<std::string> devices() { return cuda_devices(); }
+std::vector<std::string> devices() {
+  return cuda_devices();
+}
 
 }  // namespace manymeans

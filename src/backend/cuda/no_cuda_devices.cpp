@@ -3,6 +3,8 @@
 
 namespace manymeans {
 
-std::vector<std::string> cuda_devices() { return {}; }
+std::vector<std::string> cuda_devices() {
+  return {};
+}
 
 }  // namespace manymeans
