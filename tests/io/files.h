@@ -1,9 +1,10 @@
 // Files for a test, and errors that name what they should.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <manymeans/error.h>
 #include <manymeans/io.h>
+
+#include <gtest/gtest.h>
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -73,7 +74,8 @@ void expect_error(ErrorCode code, std::initializer_list<std::string> parts, Call
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), code) << error.what();
     for (const std::string& part : parts) {
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << "'" << part << "' missing in: " << error.what();
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
+          << "'" << part << "' missing in: " << error.what();
     }
     return;
   }

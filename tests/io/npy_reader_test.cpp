@@ -102,7 +102,8 @@ TEST_F(NpyReader, BFloat16) {
 
 TEST_F(NpyReader, Types) {
   EXPECT_EQ(values_of(read(npy<double>("<f8", {2}, {0.1, 2}), with_type(DataType::kFloat32)).view), (Values{0.1f, 2}));
-  bad(npy<double>("<f8", {1, 2}, {0.1, 1e39}), {"row 1", "column 2", "1e+39", "float64"}, with_type(DataType::kFloat32));
+  bad(npy<double>("<f8", {1, 2}, {0.1, 1e39}), {"row 1", "column 2", "1e+39", "float64"},
+      with_type(DataType::kFloat32));
   EXPECT_EQ(values_of(read(npy<double>("<f8", {2}, {0, 255}), with_type(DataType::kUInt8)).view), (Values{0, 255}));
   bad(npy<double>("<f8", {2}, {0, 0.5}), {"row 2", "column 1", "0.5", "uint8"}, with_type(DataType::kUInt8));
   bad(npy<float>("<c8", {1}, {1, 1}), {"<c8"});

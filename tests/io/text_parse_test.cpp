@@ -66,8 +66,8 @@ TEST(TextParse, RowsAcrossPieces) {
 
 TEST(TextParse, ManyDigits) {
   const Folder folder;
-  const std::string digits = "0." + std::string(100000, '3') + "\n" + std::string(100000, '0') + "5\n1" +
-                             std::string(300, '0') + "e-300\n";
+  const std::string digits =
+      "0." + std::string(100000, '3') + "\n" + std::string(100000, '0') + "5\n1" + std::string(300, '0') + "e-300\n";
   ReadOptions options;
   options.dtype = DataType::kFloat64;
   EXPECT_EQ(values_of(read_points(folder.file("digits.txt", digits), options).view), (Values{1.0 / 3, 5, 1}));
