@@ -146,34 +146,38 @@ class NearTies {
   std::vector<int64_t> neighbour_;
 };
 
-// Points far outside prototypes that stand close together, on the bisectors of neighbours: x = (+-X, y) and
-// c_k = (p_k, q_k) with X large, p_k nearly equal and q_k small. Nearly all of x . c is X p, so the roundings of p and
-// of every partial sum are as large, beside the bound on |x| |c|, as they can be; the margin is that of y and q alone.
-Case far_points(int64_t n, uint64_t seed) {
-  constexpr int64_t kPrototypes = 8;
-  constexpr double kStep = 0x1p-6;
+// The worst case for a running sum: prototypes at the corners of a cube around the points, |c|^2 / 2 just above a power
+// of two, and points so near the middle that every product x_j c_j is below half a unit of the sum, which swallows
+// it. The scores then come out as -|c|^2 / 2 whatever the point is, wrong by up to D units.
+Case swallowed_products(int64_t n, int64_t d, uint64_t seed) {
+  constexpr int64_t kPrototypes = 24;
   std::mt19937_64 random(seed);
-  const auto uniform = [&] { return static_cast<double>(random() >> 11) * 0x1p-52 - 1; };
+  const double side = std::sqrt(1.02 / static_cast<double>(d));
   Case made;
-  made.name = fmt::format("far points, seed {}", seed);
-  made.shape = {n, 2, {kPrototypes}};
-  Matrix prototypes(kPrototypes, 2, DataType::kFloat32);
-  for (int64_t k = 0; k < kPrototypes; ++k) {
-    float* c = prototypes.values<float>().data() + 2 * k;
-    c[0] = static_cast<float>(1.01 + 4e-7 * uniform());
-    c[1] = static_cast<float>(kStep * (static_cast<double>(k) - 3.5 + 0.01 * uniform()));
+  made.name = fmt::format("swallowed products, {} columns, seed {}", d, seed);
+  made.shape = {n, d, {kPrototypes}};
+  Matrix prototypes(kPrototypes, d, DataType::kFloat32);
+  // The first prototype is a little nearer to the middle, by some of those units: it wins where all is swallowed.
+  const double units = static_cast<double>(d) * (0.2 + 0.4 * static_cast<double>(random() >> 11) * 0x1p-53);
+  const double nearer = side - units * 0x1p-24 / (static_cast<double>(d) * side);
+  for (size_t i = 0; i < static_cast<size_t>(kPrototypes * d); ++i) {
+    const auto c = static_cast<float>(i < static_cast<size_t>(d) ? nearer : side);
+    prototypes.values<float>()[i] = random() % 2 == 0 ? c : -c;
   }
   std::vector<float> values;
-  for (int64_t i = 0; i < n; ++i) {
-    const auto a = static_cast<int64_t>(random() % (kPrototypes - 1));
-    const auto at = [&](int64_t k, int64_t j) { return prototypes.at(k, j); };
-    // Both signs of X, so that no centring takes it away.
-    values.push_back(static_cast<float>((i % 2 == 0 ? 128.0 : -128.0) * (1.001 + 1e-4 * uniform())));
-    const double x = values.back();
-    const double dp = at(a, 0) - at(a + 1, 0);
-    const double dq = at(a, 1) - at(a + 1, 1);
-    const double tie = (dp * (at(a, 0) + at(a + 1, 0)) + dq * (at(a, 1) + at(a + 1, 1))) / 2 - x * dp;
-    values.push_back(static_cast<float>((tie + 0x1p-18 * uniform()) / dq));
+  for (int64_t i = 0; i < n; i += 2) {
+    const auto towards = static_cast<int64_t>(random() % kPrototypes);
+    // The first two points are as far out as the prototypes, so that a scale taken from the points fits these too.
+    // Every fourth pair lies at the origin, so that means and medians do.
+    const auto share = [&] {
+      if (i == 0) return 0x1p23;
+      return i % 8 == 2 ? 0.0 : 0.4 + 0.09 * static_cast<double>(random() >> 11) * 0x1p-53;
+    };
+    for (int64_t j = 0; j < d; ++j) {
+      values.push_back(static_cast<float>(std::copysign(share() * 0x1p-24 / side, prototypes.at(towards, j))));
+    }
+    // The mirrored point keeps the mean at 0.
+    for (int64_t j = 0; j < d; ++j) values.push_back(-values[values.size() - static_cast<size_t>(d)]);
   }
   made.bytes.resize(values.size() * sizeof(float));
   std::memcpy(made.bytes.data(), values.data(), made.bytes.size());
@@ -188,7 +192,9 @@ std::vector<Case> near_tie_cases() {
   std::vector<Case> cases;
   for (uint64_t seed = 100; seed < 103; ++seed) {
     for (const Layout& layout : layouts()) cases.push_back(NearTies(layout, kRows, seed).make());
-    cases.push_back(far_points(kRows, seed));
+  }
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    for (const int64_t d : {2, 4, 8, 16, 33}) cases.push_back(swallowed_products(400, d, seed));
   }
   return cases;
 }
@@ -229,11 +235,11 @@ TEST_F(Screen, MillionsOfNearTiesGetTheirCanonicalLabels) {
   int64_t pairs = 0;
   for (const Case& made : near_tie_cases()) {
     const Labelling expected = label(*reference_, made);
-    pairs += kRows * made.shape.k[0];
+    pairs += made.shape.n * made.shape.k[0];
     for (const Target& target : targets_) {
       const Labelling found = label(*target.make("screen", 2), made);
       EXPECT_EQ(differences(found, expected), 0) << made.name << " on " << target.name();
-      EXPECT_EQ(found.result.certified + found.result.resolved, kRows);
+      EXPECT_EQ(found.result.certified + found.result.resolved, made.shape.n);
       EXPECT_GT(found.result.resolved, 0) << made.name << " on " << target.name();
     }
   }
