@@ -1,7 +1,7 @@
 # Everything the library is built from; `./dev build` installs the Debian packages named here.
 find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)   # libfmt-dev
-find_package(ZLIB REQUIRED)  # zlib1g-dev
+find_package(fmt REQUIRED) # libfmt-dev
+find_package(ZLIB REQUIRED) # zlib1g-dev
 
 # Header-only libraries: looked for as headers, since not every release of them ships a CMake package.
 function(manymeans_need_header variable header package)

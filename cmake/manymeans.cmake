@@ -3,10 +3,14 @@
 # Flags that the contract asks of every file: no contraction beyond the fma that is written, no fast-math.
 add_library(manymeans_flags INTERFACE)
 target_compile_options(
-  manymeans_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-frounding-math;-Wall;-Wextra;-Wshadow;-Wno-unknown-pragmas>)
+  manymeans_flags
+  INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-frounding-math;-Wall;-Wextra;-Wshadow;-Wno-unknown-pragmas>
+)
 if(MANYMEANS_SANITIZE)
   target_compile_options(
-    manymeans_flags INTERFACE -fsanitize=${MANYMEANS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    manymeans_flags
+    INTERFACE -fsanitize=${MANYMEANS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
+  )
   target_link_options(manymeans_flags INTERFACE -fsanitize=${MANYMEANS_SANITIZE})
 endif()
 
@@ -20,15 +24,17 @@ endfunction()
 # the room's table gets the line MANYMEANS_REGISTER(name, maker), in the order of registration.
 function(manymeans_register kind name maker)
   manymeans_sources(${ARGN})
-  set_property(GLOBAL APPEND_STRING PROPERTY MANYMEANS_REGISTRY_${kind}
-                                             "MANYMEANS_REGISTER(\"${name}\", ${maker})\n")
+  set_property(GLOBAL APPEND_STRING PROPERTY MANYMEANS_REGISTRY_${kind} "MANYMEANS_REGISTER(\"${name}\", ${maker})\n")
 endfunction()
 
 # manymeans_isa(name maker file flags...): one kernel file, compiled for one instruction set.
 function(manymeans_isa name maker file)
   manymeans_register(isa ${name} ${maker} ${file})
   set_source_files_properties(
-    ${CMAKE_CURRENT_SOURCE_DIR}/${file} TARGET_DIRECTORY manymeans PROPERTIES COMPILE_OPTIONS "${ARGN}")
+    ${CMAKE_CURRENT_SOURCE_DIR}/${file}
+    TARGET_DIRECTORY manymeans
+    PROPERTIES COMPILE_OPTIONS "${ARGN}"
+  )
 endfunction()
 
 # manymeans_write_registry(kind...): writes registry/<kind>.inc for the rooms to include.
