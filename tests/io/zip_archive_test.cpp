@@ -87,7 +87,7 @@ TEST(ZipArchive, DamagedRecordsAreNoCrash) {
         try {
           const ZipReader zip(bytes_of(bytes), "a.zip");
           for (const auto& [name, text] : kMembers) {
-            if (zip.has(name)) EXPECT_TRUE(text_of(zip.read(name)) == text);
+            EXPECT_TRUE(!zip.has(name) || text_of(zip.read(name)) == text);
           }
         } catch (const Error& error) {
           EXPECT_EQ(error.code(), ErrorCode::kBadData);
