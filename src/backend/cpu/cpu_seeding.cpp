@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <numeric>
 
 namespace manymeans {
@@ -14,7 +15,18 @@ namespace {
 constexpr int kLimbs = kDistanceLimbs;
 constexpr int64_t kBlockRows = 1024;  // about: whole tiles
 
-void add_to(WideInt& sum, const int64_t* limbs, const SumFormat& format) { sum += recombine(limbs, format); }
+void add_to(WideInt& sum, const int64_t* limbs, const SumFormat& format) {
+  sum += recombine(limbs, format);
+}
+
+// The first row with the bits of row k.
+size_t first_equal_row(const Matrix& rows, size_t k) {
+  const size_t bytes = static_cast<size_t>(rows.columns()) * size_of(rows.type());
+  const std::byte* data = rows.bytes().data();
+  size_t i = 0;
+  while (std::memcmp(data + i * bytes, data + k * bytes, bytes) != 0) ++i;
+  return i;
+}
 
 }  // namespace
 
@@ -43,8 +55,8 @@ void CpuSession::seed_begin(SeedState& state, const Matrix& centre) {
     }
     largest[static_cast<size_t>(w)] = std::max(largest[static_cast<size_t>(w)], most);
   });
-  state.adder = TermAdder(
-      SumFormat::make(shared_.input.bits, kLimbs, *std::max_element(largest.begin(), largest.end())));
+  state.adder =
+      TermAdder(SumFormat::make(shared_.input.bits, kLimbs, *std::max_element(largest.begin(), largest.end())));
   seed_sum_blocks(state);
 }
 
@@ -78,14 +90,9 @@ void CpuSession::for_each_hit(const Target& target, const SeedState& state, cons
     worker.thresholds[static_cast<size_t>(i)] = static_cast<float>(threshold - std::abs(threshold) * 0x1p-20);
   }
   std::fill(worker.thresholds.begin() + tile.rows, worker.thresholds.end(), std::numeric_limits<float>::infinity());
-  const ScreenBlocks blocks{tile.values,
-                            tile.norms,
-                            shared_.input.points.d,
-                            packed.values.data(),
-                            packed.offsets.data(),
-                            packed.slopes.data(),
-                            0,
-                            packed.blocks};
+  const ScreenBlocks blocks{
+      tile.values,          tile.norms, shared_.input.points.d, packed.values.data(), packed.offsets.data(),
+      packed.slopes.data(), 0,          packed.blocks};
   shared_.kernels.hits(blocks, worker.thresholds.data(), worker.hits.data());
   for (int64_t k = 0; k < packed.k; ++k) {
     for (uint64_t bits = worker.hits[static_cast<size_t>(k)]; bits != 0; bits &= bits - 1) {
@@ -109,8 +116,7 @@ void CpuSession::for_each_possible(std::span<const Target> targets, Visit&& visi
       for (size_t i = 0; i < targets.size(); ++i) {
         const SeedState& state = model(targets[i].slot).seed;
         if (!shared_.plan.brute && targets[i].packed.screenable) {
-          for_each_hit(targets[i], state, tile, row, worker,
-                       [&](int64_t hit, int64_t k) { visit(w, i, hit, k); });
+          for_each_hit(targets[i], state, tile, row, worker, [&](int64_t hit, int64_t k) { visit(w, i, hit, k); });
           continue;
         }
         for (int64_t all = row; all < end; ++all) {
@@ -160,8 +166,8 @@ void CpuSession::seed_add_many(const Target& target) {
     find_labels(target, group, worker, ignored);
     for (int64_t i = 0; i < group.rows; ++i) {
       double& least = state.least[static_cast<size_t>(group.first_row + i)];
-      least = std::min(least, distance(group.first_row + i, *target.prototypes, worker.labels[static_cast<size_t>(i)],
-                                       worker));
+      least = std::min(
+          least, distance(group.first_row + i, *target.prototypes, worker.labels[static_cast<size_t>(i)], worker));
     }
   });
   seed_sum_blocks(state);
@@ -231,7 +237,9 @@ void CpuSession::seed_try(std::span<SeedTrial> trials) {
     trials[i].potentials.clear();
     for (size_t k = 0; k < trials[i].rows.size(); ++k) {
       WideInt potential = total;
-      for (const auto& gain : gains) potential = potential - recombine(gain.data() + first[i] + k * kLimbs, format);
+      // A candidate that repeats an earlier one is not screened: it has that one's gains.
+      const size_t same = first_equal_row(candidates[i], k);
+      for (const auto& gain : gains) potential = potential - recombine(gain.data() + first[i] + same * kLimbs, format);
       trials[i].potentials.push_back(potential);
     }
   }

@@ -190,8 +190,9 @@ void CpuSession::relabel(int slot, std::span<const uint32_t> new_label, std::spa
     const auto to = static_cast<size_t>(i);
     std::copy_n(m.statistics.row(kept[to]), m.statistics.limbs * m.statistics.d, statistics.row(i));
     statistics.weights[to] = m.statistics.weights[from];
-    statistics.counts[to] = m.statistics.counts[from];
   }
+  // Rows without weight may come from clusters that are gone; later passes take them away where they are now.
+  for (size_t l = 0; l < new_label.size(); ++l) statistics.counts[new_label[l]] += m.statistics.counts[l];
   m.k = k;
   m.labels = std::move(labels);
   m.statistics = std::move(statistics);

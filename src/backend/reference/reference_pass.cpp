@@ -119,8 +119,8 @@ void ReferenceSession::relabel(int slot, std::span<const uint32_t> new_label, st
     const auto from = static_cast<size_t>(kept[to]);
     std::copy_n(state.statistics.row(kept[to]), input_.limbs * d(), statistics.row(static_cast<int64_t>(to)));
     statistics.weights[to] = state.statistics.weights[from];
-    statistics.counts[to] = state.statistics.counts[from];
   }
+  for (size_t l = 0; l < new_label.size(); ++l) statistics.counts[new_label[l]] += state.statistics.counts[l];
   state.labels = std::move(labels);
   state.statistics = std::move(statistics);
 }
