@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 
@@ -64,6 +65,9 @@ class FitConformance : public testing::Test {
       for (const Strategy strategy : kStrategies) {
         options.strategy = strategy;
         options.threads = kThreads[compared_ % kThreads.size()];
+        // Only the cpu backend looks at it; its instruction sets take turns.
+        const std::string& set = targets_[(compared_ / 5) % targets_.size()].instruction_set;
+        if (!set.empty()) setenv("MANYMEANS_CPU_ISA", set.c_str(), 1);
         options.algorithm = compared_ % 3 == 0 ? "brute" : (compared_ % 3 == 1 ? "screen" : "auto");
         EXPECT_EQ(outcome(made, options, hooks), expected)
             << made.name << " init " << options.init << " stop " << options.stop << " empty " << name_of(options.empty)
@@ -74,6 +78,9 @@ class FitConformance : public testing::Test {
     }
   }
 
+  void TearDown() override { unsetenv("MANYMEANS_CPU_ISA"); }
+
+  std::vector<Target> targets_ = targets();
   std::vector<std::string> backends_ = other_backends();
   size_t compared_ = 0;
 };
@@ -107,6 +114,21 @@ TEST_F(FitConformance, EveryInitStopRuleAndEmptyPolicy) {
     if (HasFailure()) return;
   }
   fmt::print("{} comparisons\n", compared_);
+}
+
+// The instruction sets of the comparisons above are really those that were asked for.
+TEST_F(FitConformance, TheForcedInstructionSetIsTheOneInTheProvenance) {
+  const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {500, 3, {8}}, 3);
+  FitOptions options = small_options("k-means++", "tol", EmptyPolicy::kFarthest);
+  options.backend = "reference";
+  const std::string expected = outcome(made, options, {});
+  for (const Target& target : targets_) {
+    if (target.backend != "cpu") continue;
+    setenv("MANYMEANS_CPU_ISA", target.instruction_set.c_str(), 1);
+    options.backend = "cpu";
+    EXPECT_EQ(fit(made.points(), made.weights, options).provenance.instruction_set, target.instruction_set);
+    EXPECT_EQ(outcome(made, options, {}), expected);
+  }
 }
 
 // Prototypes given so that clusters start empty, are equal, or lie far away.
