@@ -1,0 +1,120 @@
+// Fits that are ended from outside: they equal the same fit with max_iter set to the iterations they report.
+#include "engine/control.h"
+
+#include "engine/small_data.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace manymeans {
+namespace {
+
+using test::groups;
+using test::options;
+
+// Every begun model of `stopped` must have the digest of a fit with its own max_iter.
+void expect_equal_to_max_iter(const FitResult& stopped, const PointsView& points, FitOptions o) {
+  for (const ModelResult& model : stopped.models) {
+    if (model.stop_reason == StopReason::kNotBegun) continue;
+    o.k = {model.k_requested};
+    o.models = 1;
+    o.model_seed = model.seed;
+    o.max_iter = model.iterations;
+    o.time_limit = 0;
+    EXPECT_EQ(fit(points, {}, o).models[0].digest(), model.digest());
+  }
+}
+
+TEST(Control, ACallbackStopsAfterThePass) {
+  const auto x = groups(2000, 3, 1, 20);
+  const PointsView points(x.data(), 2000, 3);
+  for (const Strategy strategy : {Strategy::kConcatenated, Strategy::kData, Strategy::kTask}) {
+    FitOptions o = options({9, 20}, 3);
+    o.strategy = strategy;
+    int calls = 0;
+    FitHooks hooks;
+    hooks.progress = [&](const Progress& p) { return p.phase == "initialise" || ++calls < 9; };
+    const FitResult result = fit(points, {}, o, hooks);
+    EXPECT_TRUE(result.interrupted);
+    int stopped = 0;
+    int not_begun = 0;
+    for (const ModelResult& model : result.models) {
+      stopped += model.stop_reason == StopReason::kCallback;
+      not_begun += model.stop_reason == StopReason::kNotBegun;
+      EXPECT_EQ(model.labels.size(), model.stop_reason == StopReason::kNotBegun ? 0 : 2000);
+    }
+    EXPECT_GE(stopped, 1);
+    if (strategy == Strategy::kConcatenated) {
+      EXPECT_EQ(not_begun, 0);
+    } else {
+      EXPECT_GT(not_begun, 0);
+    }
+    expect_equal_to_max_iter(result, points, o);
+  }
+}
+
+TEST(Control, ACancelBeforeTheFirstPassLeavesNothingBegun) {
+  const auto x = groups(500, 2, 2);
+  const std::atomic<bool> cancel{true};
+  FitHooks hooks;
+  hooks.cancel = &cancel;
+  const FitResult result = fit(PointsView(x.data(), 500, 2), {}, options({4}, 2), hooks);
+  EXPECT_TRUE(result.interrupted);
+  for (const ModelResult& model : result.models) EXPECT_EQ(model.stop_reason, StopReason::kNotBegun);
+  EXPECT_EQ(result.best(4), -1);
+  ASSERT_FALSE(result.warnings.empty());
+}
+
+TEST(Control, ATimeLimitStops) {
+  const auto x = groups(20000, 8, 3, 50);
+  const PointsView points(x.data(), 20000, 8);
+  FitOptions o = options({50}, 2);
+  o.init = "first";
+  o.time_limit = 1e-9;
+  const FitResult result = fit(points, {}, o);
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_EQ(result.models[0].stop_reason, StopReason::kTimeLimit);
+  EXPECT_EQ(result.models[0].iterations, 0);
+  expect_equal_to_max_iter(result, points, o);
+}
+
+TEST(Control, ProgressCountsActiveModels) {
+  const auto x = groups(3000, 4, 4, 9);
+  FitHooks hooks;
+  int64_t last_active = 100;
+  bool begun = false;
+  hooks.progress = [&](const Progress& p) {
+    if (p.phase != "iterate") return true;
+    begun = true;
+    EXPECT_LE(p.active_models, last_active) << "a model that has left does not come back";
+    EXPECT_EQ(p.models, 6);
+    EXPECT_GT(p.points_per_second, 0);
+    EXPECT_GT(p.inertia_estimate, 0);
+    last_active = p.active_models;
+    return true;
+  };
+  const FitResult result = fit(PointsView(x.data(), 3000, 4), {}, options({3, 6, 9}, 2), hooks);
+  EXPECT_TRUE(begun);
+  EXPECT_LT(last_active, 6);
+  EXPECT_FALSE(result.interrupted);
+}
+
+TEST(Control, TheEstimateIsNearTheInertia) {
+  const auto x = groups(5000, 6, 5, 9);
+  double estimate = 0;
+  FitHooks hooks;
+  hooks.progress = [&](const Progress& p) {
+    estimate = p.inertia_estimate;
+    return true;
+  };
+  for (const char* algorithm : {"screen", "brute"}) {
+    FitOptions o = options({9});
+    o.algorithm = algorithm;
+    const FitResult result = fit(PointsView(x.data(), 5000, 6), {}, o, hooks);
+    EXPECT_NEAR(estimate / result.models[0].inertia, 1, 0.02) << algorithm;
+  }
+}
+
+}  // namespace
+}  // namespace manymeans

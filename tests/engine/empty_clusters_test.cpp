@@ -1,0 +1,97 @@
+#include "engine/empty_clusters.h"
+
+#include <manymeans/error.h>
+
+#include "engine/small_data.h"
+
+#include <gtest/gtest.h>
+
+namespace manymeans {
+namespace {
+
+// Six points on a line, and a third prototype that no point is nearest to.
+struct Line {
+  std::vector<float> x = {0, 1, 2, 10, 11, 19};
+  std::vector<float> start = {1, 12, 1000};
+  PointsView points() const { return {x.data(), 6, 1}; }
+  FitResult run(EmptyPolicy policy, int64_t max_iter, std::vector<double> weights = {}) const {
+    FitOptions o = test::options({3});
+    o.empty = policy;
+    o.max_iter = max_iter;
+    o.tol = 0;
+    FitHooks hooks;
+    hooks.initial = PointsView(start.data(), 3, 1);
+    return fit(points(), weights, o, hooks);
+  }
+};
+
+TEST(EmptyClusters, FarthestTakesTheFarthestPoint) {
+  // Distances to the own prototype: 1, 0, 1, 2, 1, 7: row 5 moves, so the means are 1, 10.5 and 19.
+  const ModelResult model = Line().run(EmptyPolicy::kFarthest, 1).models[0];
+  EXPECT_EQ(model.prototypes.at(0, 0), 1);
+  EXPECT_EQ(model.prototypes.at(1, 0), 10.5);
+  EXPECT_EQ(model.prototypes.at(2, 0), 19);
+  EXPECT_EQ(model.counts, (std::vector<int64_t>{3, 2, 1}));
+}
+
+TEST(EmptyClusters, RowsOfWeightZeroDonateNothing) {
+  const ModelResult model = Line().run(EmptyPolicy::kFarthest, 1, {1, 1, 1, 1, 1, 0}).models[0];
+  EXPECT_EQ(model.prototypes.at(2, 0), 10) << "row 3, at distance 2, is the farthest that counts";
+}
+
+TEST(EmptyClusters, KeepLeavesThePrototype) {
+  const FitResult result = Line().run(EmptyPolicy::kKeep, 5);
+  EXPECT_EQ(result.models[0].prototypes.at(2, 0), 1000);
+  EXPECT_EQ(result.models[0].counts[2], 0);
+  EXPECT_FALSE(result.warnings.empty());
+}
+
+TEST(EmptyClusters, DropRemovesThePrototype) {
+  const FitResult result = Line().run(EmptyPolicy::kDrop, 5);
+  EXPECT_EQ(result.models[0].k, 2);
+  EXPECT_EQ(result.models[0].k_requested, 3);
+  EXPECT_EQ(result.models[0].prototypes.rows(), 2);
+  EXPECT_EQ(result.models[0].counts.size(), 2U);
+  EXPECT_FALSE(result.warnings.empty());
+}
+
+TEST(EmptyClusters, ErrorSaysWhich) {
+  try {
+    Line().run(EmptyPolicy::kError, 5);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kBadData);
+    EXPECT_NE(std::string(error.what()).find("cluster 2"), std::string::npos) << error.what();
+  }
+}
+
+TEST(EmptyClusters, FewerDistinctPointsThanClustersWarns) {
+  std::vector<float> x(100, 1.0F);
+  for (size_t i = 50; i < 100; ++i) x[i] = 2;
+  for (const char* init : {"k-means++", "k-means||", "random", "first"}) {
+    FitOptions o = test::options({7});
+    o.init = init;
+    const FitResult result = fit(PointsView(x.data(), 100, 1), {}, o);
+    EXPECT_EQ(result.models[0].inertia, 0) << init;
+    EXPECT_FALSE(result.warnings.empty()) << init;
+    EXPECT_LT(result.models[0].iterations, 10) << init;
+  }
+}
+
+TEST(EmptyClusters, SeveralAreFilledInOrder) {
+  // All points belong to prototype 0; the three empty ones take rows by distance, the lower row first on a tie.
+  const std::vector<float> x = {-4, 4, 3, 0, 0};
+  const std::vector<float> start = {0, 100, 200, 300};
+  FitOptions o = test::options({4});
+  o.max_iter = 1;
+  FitHooks hooks;
+  hooks.initial = PointsView(start.data(), 4, 1);
+  const ModelResult model = fit(PointsView(x.data(), 5, 1), {}, o, hooks).models[0];
+  EXPECT_EQ(model.prototypes.at(0, 0), 0);
+  EXPECT_EQ(model.prototypes.at(1, 0), -4);
+  EXPECT_EQ(model.prototypes.at(2, 0), 4);
+  EXPECT_EQ(model.prototypes.at(3, 0), 3);
+}
+
+}  // namespace
+}  // namespace manymeans

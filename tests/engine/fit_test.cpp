@@ -1,0 +1,178 @@
+#include <manymeans/error.h>
+#include <manymeans/fit.h>
+
+#include "core/distance.h"
+#include "core/random.h"
+#include "engine/small_data.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+namespace manymeans {
+namespace {
+
+using test::groups;
+using test::options;
+
+TEST(Fit, LabelsPrototypesAndInertiaAgree) {
+  const auto x = groups(1000, 3, 1);
+  const FitResult result = fit(PointsView(x.data(), 1000, 3), {}, options({2, 7}, 2));
+  ASSERT_EQ(result.models.size(), 4U);
+  for (const ModelResult& model : result.models) {
+    double inertia = 0;
+    std::vector<int64_t> counts(static_cast<size_t>(model.k));
+    const float* c = model.prototypes.values<float>().data();
+    for (int64_t i = 0; i < 1000; ++i) {
+      const uint32_t label = model.labels[i];
+      ++counts[label];
+      const double d2 = canonical_distance(x.data() + i * 3, c + label * 3, 3);
+      for (int64_t k = 0; k < model.k; ++k) EXPECT_LE(d2, canonical_distance(x.data() + i * 3, c + k * 3, 3));
+      inertia += d2;
+    }
+    EXPECT_EQ(model.counts, counts);
+    EXPECT_NEAR(model.inertia / inertia, 1, 1e-12);
+  }
+}
+
+TEST(Fit, AMemberAloneHasTheSameDigest) {
+  const auto x = groups(1500, 4, 2);
+  const PointsView points(x.data(), 1500, 4);
+  for (const char* init : {"k-means++", "k-means||", "random", "first"}) {
+    FitOptions o = options({3, 8}, 3);
+    o.init = init;
+    const FitResult all = fit(points, {}, o);
+    for (const ModelResult& model : all.models) {
+      EXPECT_EQ(model.seed, member_seed(o.seed, model.k, model.replica));
+      FitOptions alone = options({model.k});
+      alone.init = init;
+      alone.model_seed = model.seed;
+      EXPECT_EQ(fit(points, {}, alone).models[0].digest(), model.digest()) << init;
+    }
+  }
+}
+
+TEST(Fit, WeightsOfOneChangeNothingAndScaleDoesNotMatter) {
+  const auto x = groups(800, 2, 3);
+  const PointsView points(x.data(), 800, 2);
+  const FitOptions o = options({6}, 2);
+  const FitResult plain = fit(points, {}, o);
+  EXPECT_EQ(fit(points, std::vector<double>(800, 1.0), o).digest(), plain.digest());
+  // A common power of two scales the inertia and nothing else.
+  const FitResult scaled = fit(points, std::vector<double>(800, 8.0), o);
+  for (size_t m = 0; m < 2; ++m) {
+    EXPECT_TRUE(std::ranges::equal(scaled.models[m].prototypes.bytes(), plain.models[m].prototypes.bytes()));
+    EXPECT_EQ(scaled.models[m].inertia, 8 * plain.models[m].inertia);
+    EXPECT_EQ(scaled.models[m].weights[0], 8 * plain.models[m].weights[0]);
+    EXPECT_EQ(scaled.models[m].counts, plain.models[m].counts);
+  }
+}
+
+TEST(Fit, IntegerWeightsEqualRepeatedRows) {
+  const auto x = groups(300, 2, 4);
+  std::vector<float> repeated;
+  std::vector<double> weights;
+  for (size_t i = 0; i < 300; ++i) {
+    weights.push_back(static_cast<double>(i % 4));
+    for (size_t r = 0; r < i % 4; ++r) repeated.insert(repeated.end(), {x[2 * i], x[2 * i + 1]});
+  }
+  FitHooks hooks;
+  hooks.initial = PointsView(x.data(), 5, 2);
+  const FitOptions o = options({5});
+  const FitResult weighted = fit(PointsView(x.data(), 300, 2), weights, o, hooks);
+  const FitResult plain = fit(PointsView(repeated.data(), static_cast<int64_t>(repeated.size() / 2), 2), {}, o, hooks);
+  EXPECT_TRUE(
+      std::ranges::equal(weighted.models[0].prototypes.bytes(), plain.models[0].prototypes.bytes()));
+  EXPECT_NEAR(weighted.models[0].inertia / plain.models[0].inertia, 1, 1e-12);
+}
+
+TEST(Fit, StopsForTheReasonAskedFor) {
+  const auto x = groups(3000, 3, 5, 30);
+  const PointsView points(x.data(), 3000, 3);
+  const auto reason = [&](auto change) {
+    FitOptions o = options({12});
+    change(o);
+    return fit(points, {}, o).models[0].stop_reason;
+  };
+  EXPECT_EQ(reason([](auto& o) { o.tol = 0; }), StopReason::kStrict);
+  EXPECT_EQ(reason([](auto& o) { o.tol = 0.01; }), StopReason::kTol);
+  EXPECT_EQ(reason([](auto& o) { o.stop = "labels:0.05"; }), StopReason::kLabels);
+  EXPECT_EQ(reason([](auto& o) { o.stop = "shift:0.05"; }), StopReason::kShift);
+  EXPECT_EQ(reason([](auto& o) { o.stop = "inertia:0.001"; }), StopReason::kInertia);
+  EXPECT_EQ(reason([](auto& o) { o.max_iter = 3, o.stop = "strict"; }), StopReason::kMaxIter);
+  EXPECT_EQ(reason([](auto& o) { o.max_iter = 0; }), StopReason::kMaxIter);
+}
+
+TEST(Fit, GivenPrototypesAreUsed) {
+  const auto x = groups(200, 2, 6);
+  FitHooks hooks;
+  const std::vector<double> given = {0.1, -0.0, 3, 4};
+  hooks.initial = PointsView(given.data(), 2, 2);
+  FitOptions o = options({2});
+  o.max_iter = 0;
+  const FitResult result = fit(PointsView(x.data(), 200, 2), {}, o, hooks);
+  EXPECT_EQ(result.models[0].init, "given");
+  EXPECT_EQ(result.models[0].prototypes.at(0, 0), static_cast<double>(0.1F));
+  EXPECT_FALSE(std::signbit(result.models[0].prototypes.at(0, 1)));
+}
+
+TEST(Fit, RefusesWhatCannotBeFitted) {
+  const auto x = groups(10, 2, 7);
+  const PointsView points(x.data(), 10, 2);
+  const auto code = [&](auto change) {
+    FitOptions o = options({3});
+    FitHooks hooks;
+    PointsView view = points;
+    change(o, hooks, view);
+    try {
+      fit(view, {}, o, hooks);
+    } catch (const Error& error) {
+      return static_cast<int>(error.code());
+    }
+    return 0;
+  };
+  const std::vector<float> wrong(9, 1.0F);
+  const std::vector<float> nan(6, std::numeric_limits<float>::quiet_NaN());
+  EXPECT_EQ(code([](auto& o, auto&, auto&) { o.k = {11}; }), 2);
+  EXPECT_EQ(code([](auto& o, auto&, auto&) { o.init = "best"; }), 2);
+  EXPECT_EQ(code([](auto& o, auto&, auto&) { o.backend = "abacus"; }), 2);
+  EXPECT_EQ(code([](auto& o, auto&, auto&) { o.algorithm = "magic"; }), 2);
+  EXPECT_EQ(code([](auto& o, auto&, auto&) { o.backend = "cuda"; }), 4);
+  EXPECT_EQ(code([&](auto&, auto& h, auto&) { h.initial = PointsView(wrong.data(), 3, 3); }), 3);
+  EXPECT_EQ(code([&](auto&, auto& h, auto&) { h.initial = PointsView(wrong.data(), 2, 2); }), 2);
+  EXPECT_EQ(code([&](auto&, auto& h, auto&) { h.initial = PointsView(nan.data(), 3, 2); }), 3);
+  EXPECT_EQ(code([](auto&, auto&, auto& v) { v.n = 0; }), 3);
+  EXPECT_EQ(code([](auto&, auto&, auto& v) { v.d = 0; }), 3);
+  EXPECT_EQ(code([](auto& o, auto&, auto&) { o.k = {10}; }), 0) << "K = N is fine";
+}
+
+TEST(Fit, ProvenanceTellsWhatRan) {
+  const auto x = groups(5000, 4, 8);
+  const FitResult result = fit(PointsView(x.data(), 5000, 4), {}, options({5, 6}, 2));
+  const Provenance& p = result.provenance;
+  EXPECT_EQ(p.backend, "cpu");
+  EXPECT_EQ(p.rows, 5000);
+  EXPECT_EQ(p.columns, 4);
+  EXPECT_EQ(p.threads, 2);
+  EXPECT_EQ(p.certified + p.resolved, p.labelled);
+  EXPECT_GT(p.passes, 1);
+  EXPECT_FALSE(p.plan.empty());
+  EXPECT_EQ(result.best(5), result.models[0].inertia <= result.models[1].inertia ? 0 : 1);
+  EXPECT_EQ(result.best(7), -1);
+}
+
+TEST(Fit, ConvergedModelsLeaveThePasses) {
+  const auto x = groups(4000, 3, 9, 40);
+  const FitResult result = fit(PointsView(x.data(), 4000, 3), {}, options({2, 40}, 1));
+  int64_t needed = 0;
+  for (const ModelResult& model : result.models) {
+    needed += 4000 * (model.iterations + 1);
+    EXPECT_NE(model.iterations, 0);
+  }
+  EXPECT_EQ(result.provenance.labelled, needed) << "a model costs its own passes and no others'";
+}
+
+}  // namespace
+}  // namespace manymeans

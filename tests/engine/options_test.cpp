@@ -1,0 +1,88 @@
+#include <manymeans/error.h>
+#include <manymeans/options.h>
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace manymeans {
+namespace {
+
+using List = std::vector<int64_t>;
+
+TEST(ParseKList, ReadsNumbersListsRangesAndSteps) {
+  EXPECT_EQ(parse_k_list("8"), List({8}));
+  EXPECT_EQ(parse_k_list("8,16,32"), List({8, 16, 32}));
+  EXPECT_EQ(parse_k_list("2..5"), List({2, 3, 4, 5}));
+  EXPECT_EQ(parse_k_list("2..9:3"), List({2, 5, 8}));
+  EXPECT_EQ(parse_k_list("7..7"), List({7}));
+  EXPECT_EQ(parse_k_list("3,10..12,20..40:20"), List({3, 10, 11, 12, 20, 40}));
+}
+
+TEST(ParseKList, RefusesEverythingElse) {
+  for (const char* text : {"", ",", "8,", "a", "8x", "2..", "..5", "5..2", "2..9:0", "2..9:-1", "2...5", "1e3", "8 ",
+                           "99999999999999999999", "1..99999999999", "2..5:2:2"}) {
+    EXPECT_THROW(parse_k_list(text), Error) << text;
+  }
+}
+
+FitOptions with(auto change) {
+  FitOptions options;
+  change(options);
+  return options;
+}
+
+TEST(CheckOptions, AcceptsTheDefaults) { EXPECT_NO_THROW(check(FitOptions())); }
+
+TEST(CheckOptions, NamesTheWrongParameter) {
+  const auto expect_named = [](const FitOptions& options, const std::string& name) {
+    try {
+      check(options);
+      FAIL() << name << " was accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUsage);
+      EXPECT_EQ(std::string(error.what()).rfind("[" + name + "]", 0), 0U) << error.what();
+    }
+  };
+  expect_named(with([](auto& o) { o.k = {}; }), "k");
+  expect_named(with([](auto& o) { o.k = {0}; }), "k");
+  expect_named(with([](auto& o) { o.k = {-3}; }), "k");
+  expect_named(with([](auto& o) { o.k = {int64_t{1} << 32}; }), "k");
+  expect_named(with([](auto& o) { o.k = {8, 4, 8}; }), "k");
+  expect_named(with([](auto& o) { o.models = 0; }), "models");
+  expect_named(with([](auto& o) { o.models = 2, o.model_seed = 5; }), "model_seed");
+  expect_named(with([](auto& o) { o.k = {2, 3}, o.model_seed = 5; }), "model_seed");
+  expect_named(with([](auto& o) { o.max_iter = -1; }), "max_iter");
+  expect_named(with([](auto& o) { o.tol = -1e-9; }), "tol");
+  expect_named(with([](auto& o) { o.tol = std::stod("nan"); }), "tol");
+  expect_named(with([](auto& o) { o.time_limit = -1; }), "time_limit");
+  expect_named(with([](auto& o) { o.threads = -1; }), "threads");
+  expect_named(with([](auto& o) { o.stop = "soon"; }), "stop");
+}
+
+TEST(ForEachOption, NamesEveryOptionOnce) {
+  FitOptions options;
+  std::set<std::string> names;
+  std::set<std::string> flags;
+  for_each_option(options, [&](const OptionInfo& info, auto&) {
+    EXPECT_TRUE(names.insert(info.name).second) << info.name;
+    EXPECT_TRUE(flags.insert(info.flags).second) << info.flags;
+    EXPECT_GT(std::string(info.help).size(), 10U);
+  });
+  EXPECT_EQ(names.size(), 14U);
+}
+
+TEST(Names, RoundTrip) {
+  for (const Strategy s : {Strategy::kConcatenated, Strategy::kData, Strategy::kTask}) {
+    EXPECT_EQ(strategy_from_name(name_of(s)), s);
+  }
+  for (const EmptyPolicy p : {EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop, EmptyPolicy::kError}) {
+    EXPECT_EQ(empty_policy_from_name(name_of(p)), p);
+  }
+  EXPECT_FALSE(strategy_from_name("both"));
+  EXPECT_FALSE(empty_policy_from_name(""));
+}
+
+}  // namespace
+}  // namespace manymeans

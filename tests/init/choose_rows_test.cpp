@@ -1,0 +1,55 @@
+#include "init/choose_rows.h"
+
+#include "core/random.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace manymeans {
+namespace {
+
+TEST(RandomRows, AreTheSmallestDraws) {
+  ThreadPool pool(3);
+  for (const int64_t n : {1, 2, 7, 100, 5000}) {
+    for (const int64_t count : {int64_t{1}, n / 2, n}) {
+      if (count < 1) continue;
+      std::vector<int64_t> all(static_cast<size_t>(n));
+      std::iota(all.begin(), all.end(), int64_t{0});
+      const auto draw = [](int64_t row) { return random_u64(9, static_cast<uint64_t>(row), 0, Purpose::kRandomRow); };
+      std::sort(all.begin(), all.end(), [&](int64_t a, int64_t b) { return draw(a) < draw(b); });
+      all.resize(static_cast<size_t>(count));
+      EXPECT_EQ(random_rows(n, count, 9, {}, pool), all);
+    }
+  }
+}
+
+TEST(RandomRows, SkipExcludedRows) {
+  ThreadPool pool(2);
+  const auto all = random_rows(50, 50, 3, {}, pool);
+  const std::vector<int64_t> excluded(all.begin(), all.begin() + 10);
+  EXPECT_EQ(random_rows(50, 5, 3, excluded, pool), std::vector<int64_t>(all.begin() + 10, all.begin() + 15));
+  EXPECT_EQ(random_rows(50, 40, 3, excluded, pool).size(), 40U);
+}
+
+TEST(RowsByWeight, FollowThePrefixes) {
+  ThreadPool pool(1);
+  const std::vector<float> x = {0, 1, 2, 3, 4};
+  const Input input = prepare_input(PointsView(x.data(), 5, 1), std::vector<double>{0, 2, 0, 1, 1}, pool);
+  const auto at = [](double share) { return static_cast<uint64_t>(std::ldexp(share, 64)); };
+  const std::vector<uint64_t> u = {at(0.999), 0, at(0.4999), at(0.5), at(0.75), at(0.7499)};
+  EXPECT_EQ(rows_by_weight(input, u), (std::vector<int64_t>{4, 1, 1, 3, 4, 3}));
+}
+
+TEST(RowsByWeight, AreUniformWithoutWeights) {
+  ThreadPool pool(1);
+  const std::vector<float> x(10, 1.0F);
+  const Input input = prepare_input(PointsView(x.data(), 10, 1), {}, pool);
+  const std::vector<uint64_t> u = {0, ~uint64_t{0}, uint64_t{1} << 63};
+  EXPECT_EQ(rows_by_weight(input, u), (std::vector<int64_t>{0, 9, 5}));
+}
+
+}  // namespace
+}  // namespace manymeans
