@@ -21,11 +21,12 @@ def _main_row(row):
     many = row["iterations"][-1]
     memory = f"{ours['peak_memory'] / MIB:.0f}"
     if not peer:
-        return [*cells, "not installed", "", wanted, _seconds(ours["seconds"][many]), "", memory, ""]
+        return [*cells, "not installed", "", wanted, "", _seconds(ours["seconds"][many]), "", memory, ""]
     ratio = peer["seconds_per_iteration"] / ours["seconds_per_iteration"]
     mark = " (too low)" if ratio < row.get("wanted_ratio", 0) else ""
     too_much = " (too much)" if ours["peak_memory"] > peer["peak_memory"] else ""
-    cells += [_seconds(peer["seconds_per_iteration"]), f"{ratio:.2f}{mark}", wanted]
+    work = peer["processor_seconds_per_iteration"] / max(ours["processor_seconds_per_iteration"], 1e-9)
+    cells += [_seconds(peer["seconds_per_iteration"]), f"{ratio:.2f}{mark}", wanted, f"{work:.2f}"]
     cells += [_seconds(ours["seconds"][many]), _seconds(peer["seconds"][many])]
     return [*cells, memory + too_much, f"{peer['peak_memory'] / MIB:.0f}"]
 
@@ -63,7 +64,7 @@ def markdown(about, rows, notes):
     lines += [f"Seconds per iteration = (T({last}) - T({first})) / {last - first}; medians of alternating runs. "
               "How to read the tables: docs/benchmarks.md.", ""]
     lines += _table(["", "threads", "manymeans s/iteration", "scikit-learn s/iteration", "ratio", "wanted",
-                     f"manymeans T({last}) s", f"scikit-learn T({last}) s", "manymeans peak MiB", "scikit-learn peak MiB"],
+                     "ratio of processor time", f"manymeans T({last}) s", f"scikit-learn T({last}) s", "manymeans peak MiB", "scikit-learn peak MiB"],
                     [_main_row(row) for row in rows])
     lines += ["", f"Where manymeans spends T({last}), in seconds; `fit` holds the four after it:", ""]
     lines += _table(["", "threads", "read", "validate", "upload", "fit", "initialise", "passes", "update", "finish",

@@ -16,14 +16,15 @@ from sklearn.cluster import KMeans
 
 
 def fit_all(points, initial, max_iter):
-    models, seconds = [], 0.0
+    models, seconds, processor_seconds = [], 0.0, 0.0
     for centroids in initial:
         model = KMeans(len(centroids), init=centroids, n_init=1, max_iter=max_iter, tol=0, algorithm="lloyd")
-        begin = time.perf_counter()
+        begin, processor_begin = time.perf_counter(), time.process_time()
         model.fit(points)
         seconds += time.perf_counter() - begin
+        processor_seconds += time.process_time() - processor_begin
         models.append(model)
-    return models, seconds
+    return models, seconds, processor_seconds
 
 
 def main():
@@ -40,7 +41,7 @@ def main():
     points, initial = np.load(options.points), np.load(options.initial)
     assert points.flags.c_contiguous and initial.dtype == points.dtype
     with threadpoolctl.threadpool_limits(limits=options.threads):
-        models, seconds = fit_all(points, initial, options.max_iter)
+        models, seconds, processor_seconds = fit_all(points, initial, options.max_iter)
         pools = {f"{pool['user_api']} {pool['prefix']}": pool["num_threads"] for pool in threadpoolctl.threadpool_info()}
     if options.centroids:
         np.save(options.centroids, np.stack([model.cluster_centers_ for model in models]))
@@ -50,6 +51,7 @@ def main():
         json.dumps(
             {
                 "seconds": seconds,
+                "processor_seconds": processor_seconds,
                 "iterations": [int(model.n_iter_) for model in models],
                 "inertia": [float(model.inertia_) for model in models],
                 "threads": sorted({model._n_threads for model in models}),
