@@ -1,9 +1,8 @@
-"""What machine this is, and whether it has anything else to do."""
+"""What machine this is, and how busy it is."""
 
 import os
 import platform
 import re
-import time
 
 
 def _fields(path):
@@ -32,15 +31,8 @@ def name(about):
     return "-".join(re.findall(r"[a-z0-9]+", cpu)) + f"-{about['usable_cpus']}cpu"
 
 
-def busy_share(seconds=1.0):
-    """Share of the processors' time that others use now; time stolen by a hypervisor counts."""
-
-    def jiffies():
-        with open("/proc/stat", encoding="utf-8") as lines:
-            numbers = [int(x) for x in lines.readline().split()[1:9]]
-        return sum(numbers), numbers[3] + numbers[4]  # all, idle and waiting for disks
-
-    all_before, idle_before = jiffies()
-    time.sleep(seconds)
-    all_after, idle_after = jiffies()
-    return 1 - (idle_after - idle_before) / max(1, all_after - all_before)
+def busy_seconds():
+    """Processor time that everything on this machine has used, all processors together; stolen time counts."""
+    with open("/proc/stat", encoding="utf-8") as lines:
+        user, nice, system, _, _, interrupts, soft_interrupts, stolen = map(int, lines.readline().split()[1:9])
+    return (user + nice + system + interrupts + soft_interrupts + stolen) / os.sysconf("SC_CLK_TCK")

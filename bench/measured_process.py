@@ -6,12 +6,15 @@ import tempfile
 import time
 from dataclasses import dataclass
 
+import machine
+
 
 @dataclass
 class Finished:
     output: str
     wall_seconds: float
     cpu_seconds: float
+    others_share: float  # of all processors, used by other programs meanwhile
     peak_memory: int  # bytes, as the kernel counted: everything resident, mapped files too
 
 
@@ -22,14 +25,16 @@ class ProcessFailed(Exception):
 def run(command, environment=None):
     """Runs a command; its standard error goes through, so that no message is lost."""
     with tempfile.TemporaryFile("w+") as output:
-        begin = time.perf_counter()
+        begin, busy_before = time.perf_counter(), machine.busy_seconds()
         process = subprocess.Popen(command, stdout=output, stdin=subprocess.DEVNULL, env=environment)
         # Not process.wait(): only wait4 gives the numbers of this one child.
         _, status, usage = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - begin
+        wall, busy = time.perf_counter() - begin, machine.busy_seconds() - busy_before
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         text = output.read()
     if process.returncode != 0:
         raise ProcessFailed(f"exit code {process.returncode} of: {' '.join(map(str, command))}")
-    return Finished(text, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+    own = usage.ru_utime + usage.ru_stime
+    others = max(0.0, busy - own) / (wall * os.cpu_count())
+    return Finished(text, wall, own, others, usage.ru_maxrss * 1024)
