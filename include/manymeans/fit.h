@@ -28,10 +28,10 @@ struct Progress {
 
 /// What the caller wants to be told, and how the caller stops a fit. All may be left out.
 struct FitHooks {
-  std::function<bool(const Progress&)> progress;      ///< return false to stop after the current pass
-  std::function<void(std::string_view)> log;          ///< gets messages; the library itself never prints
-  const std::atomic<bool>* cancel = nullptr;          ///< set it to stop after the current pass
-  PointsView initial;                                 ///< k x D initial prototypes, instead of options.init
+  std::function<bool(const Progress&)> progress = {};  ///< return false to stop after the current pass
+  std::function<void(std::string_view)> log = {};      ///< gets messages; the library itself never prints
+  const std::atomic<bool>* cancel = nullptr;           ///< set it to stop after the current pass
+  PointsView initial = {};                             ///< k x D initial prototypes, instead of options.init
 };
 
 /// Fits options.models models for every k in options.k to the same points.
@@ -39,7 +39,7 @@ struct FitHooks {
 /// points   N x D, float32, float64, float16, bfloat16, uint8 or int8; read in place.
 /// weights  empty, or N non-negative weights.
 /// Returns the same bits for any thread count, instruction set, backend, strategy and algorithm.
-/// Throws Error: kUsage (options), kBadData (NaN, infinity, weights, K > N), kUnavailable (memory, backend).
+/// Throws Error: kUsage (options, K > N), kBadData (NaN, infinity, weights), kUnavailable (memory, backend).
 /// Time O(iterations N D sum K); memory O(N D + N M + threads D sum K).
 FitResult fit(const PointsView& points, std::span<const double> weights, const FitOptions& options,
               const FitHooks& hooks = {});

@@ -35,7 +35,7 @@ struct FitOptions {
   std::vector<int64_t> k = {8};
   int64_t models = 1;
   uint64_t seed = 0;
-  std::optional<uint64_t> model_seed;
+  std::optional<uint64_t> model_seed = std::nullopt;
   std::string init = "auto";
   int64_t max_iter = 300;
   double tol = 1e-4;

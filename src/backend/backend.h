@@ -29,7 +29,7 @@ namespace manymeans {
 struct BackendOptions {
   int threads = 0;                  ///< 0: all usable
   std::string algorithm = "auto";   ///< auto, screen, brute
-  std::string instruction_set;      ///< forced; empty: MANYMEANS_CPU_ISA, else the best
+  std::string instruction_set = {}; ///< forced; empty: MANYMEANS_CPU_ISA, else the best
   int64_t memory_budget = 0;        ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
   double test_bound_scale = 1;      ///< tests only: multiplies the screen's error bound
 };

@@ -103,10 +103,8 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
     last = now;
   };
 
-  BackendOptions backend_options;
-  backend_options.threads = options.threads;
-  backend_options.algorithm = options.algorithm;
-  const std::unique_ptr<Backend> backend = make_backend(options.backend, backend_options);
+  const std::unique_ptr<Backend> backend =
+      make_backend(options.backend, {.threads = options.threads, .algorithm = options.algorithm});
   ThreadPool pool(backend->threads());
   const Input input = prepare_input(points, weights, pool);
   check_against_points(options, points, hooks);

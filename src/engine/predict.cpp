@@ -18,10 +18,7 @@ Prediction predict(const PointsView& points, const PointsView& prototypes, const
     throw Error(ErrorCode::kBadData, "points",
                 fmt::format("they have {} columns, the model has {}", points.d, prototypes.d));
   }
-  BackendOptions backend_options;
-  backend_options.threads = options.threads;
-  backend_options.algorithm = options.algorithm;
-  const auto backend = make_backend(options.backend, backend_options);
+  const auto backend = make_backend(options.backend, {.threads = options.threads, .algorithm = options.algorithm});
   ThreadPool pool(backend->threads());
   const Input input = prepare_input(points, {}, pool);
   const Matrix matrix = make_prototypes(prototypes, prototype_type(points.type));
