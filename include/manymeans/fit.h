@@ -16,14 +16,14 @@ namespace manymeans {
 
 /// Where a running fit is. Sent after every pass.
 struct Progress {
-  std::string_view phase;       ///< "initialise" or "iterate"
-  int64_t iteration = 0;        ///< most updates done by any active model; steps done while initialising
-  int64_t max_iteration = 0;    ///< what `iteration` can reach at most
+  std::string_view phase;     ///< "initialise" or "iterate"
+  int64_t iteration = 0;      ///< most updates done by any active model; steps done while initialising
+  int64_t max_iteration = 0;  ///< what `iteration` can reach at most
   int64_t active_models = 0;
   int64_t models = 0;
-  double inertia_estimate = 0;  ///< lowest over the models; an estimate, not part of the answer (NaN: unknown)
-  double points_per_second = 0; ///< rows times active models over the last pass
-  double seconds = 0;           ///< since the fit began
+  double inertia_estimate = 0;   ///< lowest over the models; an estimate, not part of the answer (NaN: unknown)
+  double points_per_second = 0;  ///< rows times active models over the last pass
+  double seconds = 0;            ///< since the fit began
 };
 
 /// What the caller wants to be told, and how the caller stops a fit. All may be left out.

@@ -14,11 +14,11 @@ namespace manymeans {
 
 /// How to read a file of points.
 struct ReadOptions {
-  std::string format = "auto";        ///< a reader's name, or auto: by the file's ending
-  std::optional<DataType> dtype = std::nullopt;      ///< convert to this type; default: as stored, and float32 for text
-  std::vector<std::string> columns = {};   ///< names, numbers from 1, or ranges of them (2-5, a-c); empty: all
-  bool numeric_only = false;          ///< leave out columns that hold text, with a note in `warnings`
-  std::string weights = {};           ///< a column's name or number (text files), or a file of N numbers; empty: none
+  std::string format = "auto";                   ///< a reader's name, or auto: by the file's ending
+  std::optional<DataType> dtype = std::nullopt;  ///< convert to this type; default: as stored, and float32 for text
+  std::vector<std::string> columns = {};         ///< names, numbers from 1, or ranges of them (2-5, a-c); empty: all
+  bool numeric_only = false;                     ///< leave out columns that hold text, with a note in `warnings`
+  std::string weights = {};  ///< a column's name or number (text files), or a file of N numbers; empty: none
   int threads = 0;
 };
 

@@ -55,9 +55,7 @@ struct PointsView {
   PointsView(const double* values, int64_t rows, int64_t columns)
       : PointsView(values, rows, columns, DataType::kFloat64) {}
 
-  size_t bytes() const {
-    return static_cast<size_t>(n) * static_cast<size_t>(d) * size_of(type);
-  }
+  size_t bytes() const { return static_cast<size_t>(n) * static_cast<size_t>(d) * size_of(type); }
 };
 
 /// An owned, row-major matrix of float32 or float64 values: prototypes, usually.

@@ -31,19 +31,19 @@ std::string_view name_of(StopReason reason);
 
 /// One fitted model.
 struct ModelResult {
-  int64_t k = 0;            ///< prototypes (fewer than asked for under EmptyPolicy::kDrop)
-  int64_t k_requested = 0;  ///< prototypes asked for
-  int64_t replica = 0;      ///< 0 .. models - 1 among the models of this k
-  uint64_t seed = 0;        ///< the model's own seed, for FitOptions::model_seed
-  std::string init;         ///< the method that was used ("auto" resolved)
-  Matrix prototypes;        ///< k x D, float32 or float64
-  Labels labels;            ///< N, ties to the lowest index
-  std::vector<int64_t> counts;   ///< rows per cluster
-  std::vector<double> weights;   ///< weight per cluster (equal to counts without weights)
-  double inertia = 0;            ///< weighted sum of squared distances, exact to about 1e-12 relative
-  int64_t iterations = 0;        ///< updates done
+  int64_t k = 0;                ///< prototypes (fewer than asked for under EmptyPolicy::kDrop)
+  int64_t k_requested = 0;      ///< prototypes asked for
+  int64_t replica = 0;          ///< 0 .. models - 1 among the models of this k
+  uint64_t seed = 0;            ///< the model's own seed, for FitOptions::model_seed
+  std::string init;             ///< the method that was used ("auto" resolved)
+  Matrix prototypes;            ///< k x D, float32 or float64
+  Labels labels;                ///< N, ties to the lowest index
+  std::vector<int64_t> counts;  ///< rows per cluster
+  std::vector<double> weights;  ///< weight per cluster (equal to counts without weights)
+  double inertia = 0;           ///< weighted sum of squared distances, exact to about 1e-12 relative
+  int64_t iterations = 0;       ///< updates done
   StopReason stop_reason = StopReason::kNotBegun;
-  double seconds = 0;            ///< its share of the passes
+  double seconds = 0;  ///< its share of the passes
 
   /// 32 hexadecimal digits that two fits share only if k, D, type, prototypes, inertia, iterations,
   /// stop reason and labels are the same bits. Computed when asked for: O(N + K D).
@@ -55,17 +55,17 @@ struct Provenance {
   std::string version;
   std::string backend;
   std::string instruction_set;
-  std::string plan;           ///< the backend's plan, for people
+  std::string plan;  ///< the backend's plan, for people
   int threads = 0;
-  int64_t rows = 0;           ///< rows used: always all of them
+  int64_t rows = 0;  ///< rows used: always all of them
   int64_t columns = 0;
   DataType type = DataType::kFloat32;
-  FitOptions options;         ///< as given
-  int64_t passes = 0;         ///< readings of the points for labels
-  int64_t labelled = 0;       ///< labels found, over all passes and models
-  int64_t certified = 0;      ///< of these, certified by the screen
-  int64_t resolved = 0;       ///< of these, decided by canonical distances
-  int64_t candidates = 0;     ///< canonical distances computed for the resolved
+  FitOptions options;                                   ///< as given
+  int64_t passes = 0;                                   ///< readings of the points for labels
+  int64_t labelled = 0;                                 ///< labels found, over all passes and models
+  int64_t certified = 0;                                ///< of these, certified by the screen
+  int64_t resolved = 0;                                 ///< of these, decided by canonical distances
+  int64_t candidates = 0;                               ///< canonical distances computed for the resolved
   std::vector<std::pair<std::string, double>> seconds;  ///< per phase, in order
 };
 

@@ -27,21 +27,21 @@ namespace manymeans {
 
 /// What a backend is made with.
 struct BackendOptions {
-  int threads = 0;                  ///< 0: all usable
-  std::string algorithm = "auto";   ///< auto, screen, brute
-  std::string instruction_set = {}; ///< forced; empty: MANYMEANS_CPU_ISA, else the best
-  int64_t memory_budget = 0;        ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
-  double test_bound_scale = 1;      ///< tests only: multiplies the screen's error bound
+  int threads = 0;                   ///< 0: all usable
+  std::string algorithm = "auto";    ///< auto, screen, brute
+  std::string instruction_set = {};  ///< forced; empty: MANYMEANS_CPU_ISA, else the best
+  int64_t memory_budget = 0;         ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
+  double test_bound_scale = 1;       ///< tests only: multiplies the screen's error bound
 };
 
 /// What one pass found out about one model.
 struct PassResult {
-  int64_t changed = 0;        ///< rows whose label differs from the one before (first pass: all rows)
-  LabelSum hash_delta = 0;    ///< change of the label sum (first pass: 0)
+  int64_t changed = 0;      ///< rows whose label differs from the one before (first pass: all rows)
+  LabelSum hash_delta = 0;  ///< change of the label sum (first pass: 0)
   double inertia_estimate = 0;
   int64_t certified = 0;
   int64_t resolved = 0;
-  int64_t candidates = 0;     ///< canonical distances computed for the resolved rows
+  int64_t candidates = 0;  ///< canonical distances computed for the resolved rows
 };
 
 /// One active model of a pass.

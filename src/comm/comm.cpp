@@ -12,6 +12,8 @@ class SelfComm final : public Comm {
 
 }  // namespace
 
-std::unique_ptr<Comm> make_self_comm() { return std::make_unique<SelfComm>(); }
+std::unique_ptr<Comm> make_self_comm() {
+  return std::make_unique<SelfComm>();
+}
 
 }  // namespace manymeans

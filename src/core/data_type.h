@@ -20,7 +20,9 @@ inline float half_to_float(uint16_t bits) {
 }
 
 /// bfloat16 to binary32, exact.
-inline float bfloat16_to_float(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+inline float bfloat16_to_float(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
 
 /// `count` values of `type` starting at value `first` of `data`, as T: float, or double for float64 data.
 template <class T>

@@ -45,9 +45,13 @@ XXH128_hash_t hash_of(const ModelResult& model) {
   return hasher.finish();
 }
 
-std::string to_hex(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
+std::string to_hex(XXH128_hash_t hash) {
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
 
-uint64_t from_hex(const std::string& digits) { return std::stoull(digits, nullptr, 16); }
+uint64_t from_hex(const std::string& digits) {
+  return std::stoull(digits, nullptr, 16);
+}
 
 }  // namespace
 
@@ -72,7 +76,9 @@ uint32_t digest_code(StopReason reason) {
   }
 }
 
-std::string ModelResult::digest() const { return to_hex(hash_of(*this)); }
+std::string ModelResult::digest() const {
+  return to_hex(hash_of(*this));
+}
 
 std::string FitResult::digest() const {
   std::vector<std::string> digests;

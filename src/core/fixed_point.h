@@ -16,10 +16,14 @@ constexpr int kMaxLimbs = 6;
 constexpr int kDistanceLimbs = 3;  ///< sums of squared distances, of x and of x * x
 
 /// Most limbs of a column's sum (contract, "Order-free sums"): 4 for float32 points, 6 for float64 points.
-constexpr int max_limbs(bool float64_points) { return float64_points ? 6 : 4; }
+constexpr int max_limbs(bool float64_points) {
+  return float64_points ? 6 : 4;
+}
 
 /// b: bits of a limb, so that N terms cannot overflow it.
-constexpr int limb_bits(int64_t n) { return 62 - static_cast<int>(std::bit_width(static_cast<uint64_t>(n - 1))); }
+constexpr int limb_bits(int64_t n) {
+  return 62 - static_cast<int>(std::bit_width(static_cast<uint64_t>(n - 1)));
+}
 
 /// e(v): the exponent of frexp, |v| < 2^e(v); e(0) = 0.
 inline int exponent(double v) {

@@ -12,8 +12,12 @@ namespace {
 #if defined(__SSE2__)
 // Bits of MXCSR: flush-to-zero (15) and denormals-are-zero (6).
 constexpr unsigned kFlushBits = 0x8040;
-unsigned read_control() { return _mm_getcsr(); }
-void write_control(unsigned control) { _mm_setcsr(control); }
+unsigned read_control() {
+  return _mm_getcsr();
+}
+void write_control(unsigned control) {
+  _mm_setcsr(control);
+}
 #elif defined(__aarch64__)
 // Bit 24 of FPCR: flush-to-zero.
 constexpr unsigned kFlushBits = 1u << 24;
@@ -28,7 +32,9 @@ void write_control(unsigned control) {
 }
 #else
 constexpr unsigned kFlushBits = 0;
-unsigned read_control() { return 0; }
+unsigned read_control() {
+  return 0;
+}
 void write_control(unsigned) {}
 #endif
 

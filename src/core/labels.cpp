@@ -21,7 +21,9 @@ void write_as(std::byte* to, int64_t count, const uint32_t* labels) {
 }  // namespace
 
 Labels::Labels(int64_t n, int64_t k)
-    : n_(n), width_(k <= 256 ? 1 : (k <= 65536 ? 2 : 4)), bytes_(static_cast<size_t>(n) * static_cast<size_t>(width_)) {}
+    : n_(n),
+      width_(k <= 256 ? 1 : (k <= 65536 ? 2 : 4)),
+      bytes_(static_cast<size_t>(n) * static_cast<size_t>(width_)) {}
 
 void Labels::read(int64_t first, int64_t count, uint32_t* out) const {
   const std::byte* from = bytes_.data() + first * width_;

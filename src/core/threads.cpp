@@ -80,7 +80,9 @@ int usable_threads() {
   return static_cast<int>(std::max(1.0, std::min<double>(affinity_count(), quota)));
 }
 
-int thread_count(int asked) { return asked > 0 ? asked : usable_threads(); }
+int thread_count(int asked) {
+  return asked > 0 ? asked : usable_threads();
+}
 
 ThreadPool::ThreadPool(int threads) {
   try {

@@ -63,7 +63,9 @@ WideInt WideInt::shift_right_64() const {
   return result;
 }
 
-bool WideInt::is_zero() const { return *this == WideInt(); }
+bool WideInt::is_zero() const {
+  return *this == WideInt();
+}
 
 std::strong_ordering WideInt::operator<=>(const WideInt& other) const {
   const int64_t top = static_cast<int64_t>(words_[kWords - 1]);

@@ -74,7 +74,9 @@ bool all_finite(const T* x, int64_t count) {
 }
 
 // Rows that are handled together; one piece of about 32 KiB.
-int64_t rows_per_block(int64_t d) { return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, d)); }
+int64_t rows_per_block(int64_t d) {
+  return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, d));
+}
 
 // Calls body(worker, first row, rows, pointer to float or double rows) over all points.
 template <class T, class Body>

@@ -28,7 +28,9 @@ void scale_rows(const PointsView& points, const Scaling& scaling, int64_t first,
 
 }  // namespace
 
-std::string_view name_of(Scale scale) { return kNames[static_cast<size_t>(scale)]; }
+std::string_view name_of(Scale scale) {
+  return kNames[static_cast<size_t>(scale)];
+}
 
 std::optional<Scale> scale_from_name(std::string_view name) {
   for (size_t i = 0; i < kNames.size(); ++i) {

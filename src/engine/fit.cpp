@@ -18,9 +18,9 @@ namespace {
 void check_against_points(const FitOptions& options, const PointsView& points, const FitHooks& hooks) {
   for (const int64_t k : options.k) {
     if (k > points.n) {
-      throw Error(ErrorCode::kUsage, "k",
-                  fmt::format("{} clusters were asked for, but there are only {} rows; k must be at most that", k,
-                              points.n));
+      throw Error(
+          ErrorCode::kUsage, "k",
+          fmt::format("{} clusters were asked for, but there are only {} rows; k must be at most that", k, points.n));
     }
   }
   if (hooks.initial.data == nullptr) return;
@@ -86,8 +86,8 @@ void collect(std::vector<Member>& members, FitResult& result) {
     result.models.push_back(std::move(member.result));
   }
   if (not_begun > 0) {
-    result.warnings.push_back(fmt::format("{} of {} models had not begun when the fit was stopped", not_begun,
-                                          members.size()));
+    result.warnings.push_back(
+        fmt::format("{} of {} models had not begun when the fit was stopped", not_begun, members.size()));
   }
 }
 

@@ -19,9 +19,7 @@ class Stopwatch {
  public:
   explicit Stopwatch(double& total) : total_(total), begin_(std::chrono::steady_clock::now()) {}
   ~Stopwatch() { total_ += elapsed(); }
-  double elapsed() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  }
+  double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
 
  private:
   double& total_;

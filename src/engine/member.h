@@ -12,15 +12,15 @@
 namespace manymeans {
 
 struct Member {
-  ModelResult result;                 ///< filled as the fit goes on
-  int slot = 0;                       ///< in its session
-  Matrix prototypes;                  ///< of the next pass
-  bool begun = false;                 ///< has prototypes and took part in a pass
-  bool stopping = false;              ///< a reason to stop is known; one labelling pass is left
-  bool relocated = false;             ///< the last update moved rows to empty clusters
-  LabelSum state = 0;                 ///< change of the label sum since the first pass
+  ModelResult result;      ///< filled as the fit goes on
+  int slot = 0;            ///< in its session
+  Matrix prototypes;       ///< of the next pass
+  bool begun = false;      ///< has prototypes and took part in a pass
+  bool stopping = false;   ///< a reason to stop is known; one labelling pass is left
+  bool relocated = false;  ///< the last update moved rows to empty clusters
+  LabelSum state = 0;      ///< change of the label sum since the first pass
   CycleFinder cycle;
-  std::optional<double> last_inertia; ///< exact, of the pass before; only for the stop rule inertia
+  std::optional<double> last_inertia;  ///< exact, of the pass before; only for the stop rule inertia
   std::vector<std::string> warnings;
 
   std::string title() const {

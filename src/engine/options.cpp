@@ -18,13 +18,16 @@ constexpr std::array<std::string_view, 4> kPolicies = {"farthest", "keep", "drop
 constexpr int64_t kMostClusters = (int64_t{1} << 32) - 2;  // labels are at most 32 bits, and one value means "none"
 constexpr int64_t kMostModels = 1'000'000;
 
-Error usage(const std::string& where, const std::string& what) { return Error(ErrorCode::kUsage, where, what); }
+Error usage(const std::string& where, const std::string& what) {
+  return Error(ErrorCode::kUsage, where, what);
+}
 
 int64_t parse_number(std::string_view text, const std::string& whole) {
   int64_t value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc() || end != text.data() + text.size()) {
-    throw usage("k", fmt::format("'{}' in '{}' is not a whole number; write 8, 8,16,32, 2..20 or 2..20:2", text, whole));
+    throw usage("k",
+                fmt::format("'{}' in '{}' is not a whole number; write 8, 8,16,32, 2..20 or 2..20:2", text, whole));
   }
   return value;
 }
@@ -52,8 +55,12 @@ void append_item(std::string_view item, const std::string& whole, std::vector<in
 
 }  // namespace
 
-std::string_view name_of(Strategy strategy) { return kStrategies[static_cast<size_t>(strategy)]; }
-std::string_view name_of(EmptyPolicy policy) { return kPolicies[static_cast<size_t>(policy)]; }
+std::string_view name_of(Strategy strategy) {
+  return kStrategies[static_cast<size_t>(strategy)];
+}
+std::string_view name_of(EmptyPolicy policy) {
+  return kPolicies[static_cast<size_t>(policy)];
+}
 
 std::optional<Strategy> strategy_from_name(std::string_view name) {
   const auto at = std::find(kStrategies.begin(), kStrategies.end(), name);
@@ -90,8 +97,8 @@ void check(const FitOptions& options) {
     throw usage("k", fmt::format("{} is given twice; use models for several models of one k", *twice));
   }
   if (options.models < 1 || options.models > kMostModels / static_cast<int64_t>(sorted.size())) {
-    throw usage("models", fmt::format("{} is out of range; there must be 1 to {} models in all", options.models,
-                                      kMostModels));
+    throw usage("models",
+                fmt::format("{} is out of range; there must be 1 to {} models in all", options.models, kMostModels));
   }
   if (options.model_seed && (options.models != 1 || options.k.size() != 1)) {
     throw usage("model_seed", "it is the seed of one model; give one k and models = 1 (or use seed)");

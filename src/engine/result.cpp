@@ -4,11 +4,14 @@
 
 namespace manymeans {
 namespace {
-constexpr std::array<std::string_view, 11> kReasons = {"not_begun", "strict",   "tol",        "labels",   "shift",      "inertia",
-                                                       "cycle",     "max_iter", "time_limit", "callback", "interrupted"};
+constexpr std::array<std::string_view, 11> kReasons = {"not_begun",  "strict",   "tol",        "labels",
+                                                       "shift",      "inertia",  "cycle",      "max_iter",
+                                                       "time_limit", "callback", "interrupted"};
 }
 
-std::string_view name_of(StopReason reason) { return kReasons[static_cast<size_t>(reason)]; }
+std::string_view name_of(StopReason reason) {
+  return kReasons[static_cast<size_t>(reason)];
+}
 
 int64_t FitResult::best(int64_t k_requested) const {
   int64_t best = -1;

@@ -26,8 +26,7 @@ double parse_value(std::string_view text, std::string_view rule, double most) {
   double value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc() || end != text.data() + text.size() || !(value >= 0 && value <= most)) {
-    throw Error(ErrorCode::kUsage, "stop",
-                fmt::format("'{}' in '{}' must be a number from 0 to {}", text, rule, most));
+    throw Error(ErrorCode::kUsage, "stop", fmt::format("'{}' in '{}' must be a number from 0 to {}", text, rule, most));
   }
   return value;
 }
@@ -42,8 +41,9 @@ StopRule parse_rule(std::string_view text, double tol) {
   if (parts[0] == "shift" && (values == 1 || values == 2)) {
     return {StopReason::kShift, parse_value(parts[1], text, kAny), values == 2 ? parse_value(parts[2], text, 1) : 1};
   }
-  throw Error(ErrorCode::kUsage, "stop",
-              fmt::format("'{}' is not a stop rule; write tol, strict, labels:F, shift:E, shift:E:P or inertia:R", text));
+  throw Error(
+      ErrorCode::kUsage, "stop",
+      fmt::format("'{}' is not a stop rule; write tol, strict, labels:F, shift:E, shift:E:P or inertia:R", text));
 }
 
 // d2 of every prototype to its predecessor, passed to `use` in ascending order.

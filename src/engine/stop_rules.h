@@ -24,13 +24,13 @@ std::vector<StopRule> parse_stop_rules(const std::string& text, double tol);
 
 /// What the rules look at after an update.
 struct StopState {
-  const Matrix* before = nullptr;         ///< prototypes that the last pass used
-  const Matrix* after = nullptr;          ///< prototypes after the update, same number
-  double changed_share = 1;               ///< changed labels / rows in the last pass
+  const Matrix* before = nullptr;  ///< prototypes that the last pass used
+  const Matrix* after = nullptr;   ///< prototypes after the update, same number
+  double changed_share = 1;        ///< changed labels / rows in the last pass
   bool first_pass = false;
-  std::optional<double> inertia_before;   ///< of the pass before the last
-  std::optional<double> inertia_now;      ///< of the last pass
-  double mean_variance = 0;               ///< of the columns
+  std::optional<double> inertia_before;  ///< of the pass before the last
+  std::optional<double> inertia_now;     ///< of the last pass
+  double mean_variance = 0;              ///< of the columns
 };
 
 /// The reason of the first rule that holds.

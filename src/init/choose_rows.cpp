@@ -34,8 +34,8 @@ std::vector<int64_t> random_rows(int64_t n, int64_t count, uint64_t seed, std::s
   const int64_t wanted = std::min(n, count + static_cast<int64_t>(taken.size()));
   // Keep only draws that can be among the smallest: a little more than the expected share, more if that failed.
   std::vector<Draw> draws;
-  for (double share = (static_cast<double>(wanted) + 8 * std::sqrt(static_cast<double>(wanted)) + 64) /
-                      static_cast<double>(n);
+  for (double share =
+           (static_cast<double>(wanted) + 8 * std::sqrt(static_cast<double>(wanted)) + 64) / static_cast<double>(n);
        static_cast<int64_t>(draws.size()) < wanted; share *= 2) {
     const uint64_t most = share >= 1 ? ~uint64_t{0} : static_cast<uint64_t>(std::ldexp(share, 64));
     draws = draws_below(n, seed, most, pool);

@@ -54,8 +54,8 @@ Matrix reduce(const InitContext& context, InitModel& model, const Matrix& candid
   const auto upload = context.backend.upload(input);
   const auto session = upload->session({&model.k, 1}, context.threads);
   InitModel reduced{0, model.k, member_seed(model.seed, candidates.rows(), 0), {}, {}};
-  const InitContext inner{input,        context.backend, *upload, *session,
-                          context.pool, context.threads, [](int64_t, int64_t) { return true; }};
+  const InitContext inner{
+      input, context.backend, *upload, *session, context.pool, context.threads, [](int64_t, int64_t) { return true; }};
   init_kmeans_plus_plus(inner, {&reduced, 1});
   return std::move(reduced.prototypes);
 }

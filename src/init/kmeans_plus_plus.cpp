@@ -19,7 +19,9 @@ struct Seeding {
 };
 
 // Candidates a step: 2 + floor(ln k), as in scikit-learn.
-int trials_per_step(int64_t k) { return 2 + static_cast<int>(std::log(static_cast<double>(k))); }
+int trials_per_step(int64_t k) {
+  return 2 + static_cast<int>(std::log(static_cast<double>(k)));
+}
 
 // Adds the newest centre of every given model to the session's seeding.
 void add_centres(const InitContext& context, std::span<Seeding* const> seedings, bool first) {

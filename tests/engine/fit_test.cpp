@@ -83,8 +83,7 @@ TEST(Fit, IntegerWeightsEqualRepeatedRows) {
   const FitOptions o = options({5});
   const FitResult weighted = fit(PointsView(x.data(), 300, 2), weights, o, hooks);
   const FitResult plain = fit(PointsView(repeated.data(), static_cast<int64_t>(repeated.size() / 2), 2), {}, o, hooks);
-  EXPECT_TRUE(
-      std::ranges::equal(weighted.models[0].prototypes.bytes(), plain.models[0].prototypes.bytes()));
+  EXPECT_TRUE(std::ranges::equal(weighted.models[0].prototypes.bytes(), plain.models[0].prototypes.bytes()));
   EXPECT_NEAR(weighted.models[0].inertia / plain.models[0].inertia, 1, 1e-12);
 }
 

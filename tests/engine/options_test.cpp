@@ -33,7 +33,9 @@ FitOptions with(auto change) {
   return options;
 }
 
-TEST(CheckOptions, AcceptsTheDefaults) { EXPECT_NO_THROW(check(FitOptions())); }
+TEST(CheckOptions, AcceptsTheDefaults) {
+  EXPECT_NO_THROW(check(FitOptions()));
+}
 
 TEST(CheckOptions, NamesTheWrongParameter) {
   const auto expect_named = [](const FitOptions& options, const std::string& name) {

@@ -48,10 +48,12 @@ std::vector<int64_t> plain_kmeans_plus_plus(const std::vector<float>& x, const s
   Plain p{x, w, n, d, std::vector<double>(w.size(), std::numeric_limits<double>::infinity()), {}};
   uint64_t total = 0;
   for (const double v : w) total += static_cast<uint64_t>(v);
-  const uint64_t target =
-      static_cast<uint64_t>((static_cast<unsigned __int128>(random_u64(seed, 0, 0, Purpose::kFirstCentre)) * total) >> 64);
+  const uint64_t target = static_cast<uint64_t>(
+      (static_cast<unsigned __int128>(random_u64(seed, 0, 0, Purpose::kFirstCentre)) * total) >> 64);
   std::vector<int64_t> rows = {0};
-  for (uint64_t prefix = static_cast<uint64_t>(w[0]); prefix <= target; prefix += static_cast<uint64_t>(w[static_cast<size_t>(rows[0])])) ++rows[0];
+  for (uint64_t prefix = static_cast<uint64_t>(w[0]); prefix <= target;
+       prefix += static_cast<uint64_t>(w[static_cast<size_t>(rows[0])]))
+    ++rows[0];
   p.add(rows[0]);
   double most = 0;
   for (size_t i = 0; i < w.size(); ++i) most = std::max(most, w[i] * p.least[i]);

@@ -32,8 +32,8 @@ class CpuUpload final : public Upload {
                 TermScales(input),
                 1.0} {
     if (!input.weights.empty()) {
-      shared_.mean_weight = std::accumulate(input.weights.begin(), input.weights.end(), 0.0) /
-                            static_cast<double>(input.weights.size());
+      shared_.mean_weight =
+          std::accumulate(input.weights.begin(), input.weights.end(), 0.0) / static_cast<double>(input.weights.size());
     }
   }
 

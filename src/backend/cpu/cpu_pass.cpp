@@ -94,8 +94,7 @@ void CpuSession::resolve_row(const Target& target, const Group& group, int64_t r
 }
 
 // All prototypes whose upper score reaches the best lower score: the nearest is surely among them.
-void CpuSession::find_candidates(const PackedPrototypes& packed, const Tile& tile, int64_t lane,
-                                 Worker& worker) const {
+void CpuSession::find_candidates(const PackedPrototypes& packed, const Tile& tile, int64_t lane, Worker& worker) const {
   const int64_t p = shared_.kernels.tile_rows;
   const int64_t r = shared_.kernels.block_prototypes;
   const int64_t d = shared_.input.points.d;

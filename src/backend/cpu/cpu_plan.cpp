@@ -61,8 +61,9 @@ SessionPlan plan_session(const Input& input, const CpuKernels& kernels, int64_t 
   plan.blocks_per_chunk =
       std::max<int64_t>(1, kChunkBytes / (kernels.block_prototypes * d * static_cast<int64_t>(sizeof(float))));
   plan.statistics_bytes = clusters * (d * input.limbs + 2) * static_cast<int64_t>(sizeof(int64_t));
-  const int64_t budget =
-      memory_budget > 0 ? memory_budget : std::max<int64_t>(kSmallStatistics, static_cast<int64_t>(input.points.bytes()));
+  const int64_t budget = memory_budget > 0
+                             ? memory_budget
+                             : std::max<int64_t>(kSmallStatistics, static_cast<int64_t>(input.points.bytes()));
   plan.by_label_order = threads > 1 && plan.statistics_bytes * threads > budget;
   return plan;
 }

@@ -48,8 +48,8 @@ CpuSession::Target CpuSession::make_target(int slot, const Matrix& prototypes) c
   target.slot = slot;
   target.prototypes = &prototypes;
   if (!shared_.plan.brute) {
-    target.packed = pack_prototypes(prototypes, shared_.packed.frame(), shared_.kernels,
-                                    shared_.options.test_bound_scale);
+    target.packed =
+        pack_prototypes(prototypes, shared_.packed.frame(), shared_.kernels, shared_.options.test_bound_scale);
   }
   return target;
 }

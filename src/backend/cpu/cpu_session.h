@@ -64,9 +64,9 @@ struct Worker {
 
 /// D^2 sampling state of one model: the least distances and their integer sums.
 struct SeedState {
-  AlignedBuffer<double> least;     // m_i
-  TermAdder adder;                 // of the terms T_i
-  std::vector<int64_t> blocks;     // sums of T over blocks of rows, kDistanceLimbs limbs each
+  AlignedBuffer<double> least;  // m_i
+  TermAdder adder;              // of the terms T_i
+  std::vector<int64_t> blocks;  // sums of T over blocks of rows, kDistanceLimbs limbs each
 };
 
 class CpuSession final : public Session {

@@ -105,8 +105,8 @@ uint64_t certify(const Certificate& in, const BestTwo& tile, float* estimate) {
     const VecF norm = hn::Load(kF32, in.norms + m * kLanes);
     const VecF best = hn::Load(kF32, tile.best + m * kLanes);
     const VecI index = hn::Load(kI32, tile.index + m * kLanes);
-    const VecF error = hn::MulAdd(norm, hn::GatherIndex(kF32, in.slopes, index),
-                                  hn::GatherIndex(kF32, in.errors, index));
+    const VecF error =
+        hn::MulAdd(norm, hn::GatherIndex(kF32, in.slopes, index), hn::GatherIndex(kF32, in.errors, index));
     const VecF square = hn::Mul(norm, norm);
     const VecF needed = hn::MulAdd(two, error, hn::MulAdd(slack, square, underflow));
     const VecF margin = hn::Sub(best, hn::Load(kF32, tile.second + m * kLanes));
@@ -151,8 +151,12 @@ using Narrow = hn::FixedTag<float, kWide>;
 using VecD = hn::Vec<F64>;
 constexpr F64 kF64;
 
-HWY_INLINE VecD load_wide(const float* p) { return hn::PromoteTo(kF64, hn::LoadU(Narrow(), p)); }
-HWY_INLINE VecD load_wide(const double* p) { return hn::LoadU(kF64, p); }
+HWY_INLINE VecD load_wide(const float* p) {
+  return hn::PromoteTo(kF64, hn::LoadU(Narrow(), p));
+}
+HWY_INLINE VecD load_wide(const double* p) {
+  return hn::LoadU(kF64, p);
+}
 HWY_INLINE VecD load_some(const float* p, size_t count) {
   return hn::PromoteTo(kF64, hn::MaskedLoad(hn::FirstN(Narrow(), count), Narrow(), p));
 }

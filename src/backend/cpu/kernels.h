@@ -14,14 +14,14 @@ namespace manymeans {
 
 /// Running best two upper scores of each row of a tile, and the index of the best.
 struct BestTwo {
-  float* best;      // P
-  float* second;    // P
-  int32_t* index;   // P
+  float* best;     // P
+  float* second;   // P
+  int32_t* index;  // P
 };
 
 struct ScreenBlocks {
   const float* tile;
-  const float* norms;    // P, upper bounds of the rows' norms
+  const float* norms;  // P, upper bounds of the rows' norms
   int64_t d;
   const float* blocks;   // `count` blocks
   const float* offsets;  // count * R
@@ -35,7 +35,7 @@ struct Certificate {
   const float* norms;   // P
   const float* slopes;  // of all prototypes
   const float* errors;
-  float slack;          // a point's share of the margin: slack * norm^2 + underflow
+  float slack;  // a point's share of the margin: slack * norm^2 + underflow
   float underflow;
 };
 

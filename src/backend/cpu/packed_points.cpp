@@ -79,8 +79,8 @@ void PackedPoints::pack(int64_t t, float* out) const {
   const int64_t rows = std::min<int64_t>(kernels_->tile_rows, points.n - first);
   float* norms = out + kernels_->tile_rows * points.d;
   if (points.type == DataType::kFloat64) {
-    kernels_->pack_f64(static_cast<const double*>(points.data) + first * points.d, rows, points.d,
-                       frame_.centre.data(), frame_.scale, out, norms);
+    kernels_->pack_f64(static_cast<const double*>(points.data) + first * points.d, rows, points.d, frame_.centre.data(),
+                       frame_.scale, out, norms);
     return;
   }
   std::vector<float> wide(points.type == DataType::kFloat32 ? 0 : static_cast<size_t>(rows * points.d));

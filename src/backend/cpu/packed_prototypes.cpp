@@ -78,8 +78,7 @@ bool pack_one(const T* c, int64_t k, const Frame& frame, int64_t d, int width, c
   if (!(std::sqrt(exact) < kMostNorm && std::sqrt(rounded) < kMostNorm)) return false;
   const auto at = static_cast<size_t>(k);
   const double half = -exact / 2;
-  const double error =
-      bound_scale * (factors.error * std::fabs(half) + factors.canonical * exact + factors.underflow);
+  const double error = bound_scale * (factors.error * std::fabs(half) + factors.canonical * exact + factors.underflow);
   out.errors[at] = round_up(error * (1 + 0x1p-10));
   out.slopes[at] = round_up(bound_scale * factors.slope * std::sqrt(rounded) * (1 + 0x1p-10));
   out.offsets[at] = round_up(half + error);

@@ -21,8 +21,8 @@ struct PackedPrototypes {
   AlignedBuffer<float> values;   ///< blocks x d x R
   AlignedBuffer<float> offsets;  ///< blocks * R; padding and repeated prototypes can never win
   AlignedBuffer<float> slopes;
-  std::vector<float> errors;     ///< blocks * R
-  float slack = 0;               ///< a point's own share of a margin is slack * norm^2 + underflow
+  std::vector<float> errors;  ///< blocks * R
+  float slack = 0;            ///< a point's own share of a margin is slack * norm^2 + underflow
   float underflow = 0;
 
   /// Score error of prototype k for a point of this norm, one side.

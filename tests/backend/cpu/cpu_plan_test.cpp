@@ -19,7 +19,9 @@ Input shape(int64_t n, int64_t d, DataType type = DataType::kFloat32) {
   return input;
 }
 
-const CpuKernels& kernels() { return choose_kernels("portable"); }
+const CpuKernels& kernels() {
+  return choose_kernels("portable");
+}
 
 TEST(PlanPoints, PacksWhatFitsTheBudget) {
   EXPECT_TRUE(plan_points(shape(1000, 10), kernels(), "auto", 1 << 20).packed);

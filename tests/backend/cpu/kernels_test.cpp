@@ -87,8 +87,9 @@ TEST_P(Kernels, PackingCentresTransposesAndBoundsNorms) {
         double square = 0;
         for (int64_t j = 0; j < d; ++j) {
           const double exact =
-              i < rows ? (static_cast<double>(x[static_cast<size_t>(i * d + j)]) - centre[static_cast<size_t>(j)]) * 0x1p10
-                       : 0;
+              i < rows
+                  ? (static_cast<double>(x[static_cast<size_t>(i * d + j)]) - centre[static_cast<size_t>(j)]) * 0x1p10
+                  : 0;
           const float value = tile[static_cast<size_t>(j * p + i)];
           EXPECT_EQ(value, static_cast<float>(exact));
           square += static_cast<double>(value) * value;
@@ -192,16 +193,16 @@ TEST_P(Kernels, CertifyComparesTheMarginAndNaNFails) {
   const auto p = static_cast<size_t>(kernels().tile_rows);
   const Aligned norms(std::vector<float>(p, 2.0F));
   std::vector<float> high(p, 10.0F), low(p, 5.0F);
-  low[0] = 9.0F;                // margin 1, needed 2 * (2 * 0.5 + 0.25) = 2.5
-  low[p - 1] = 7.6F;            // margin 2.4
-  low[1] = 7.4F;                // margin 2.6
+  low[0] = 9.0F;      // margin 1, needed 2 * (2 * 0.5 + 0.25) = 2.5
+  low[p - 1] = 7.6F;  // margin 2.4
+  low[1] = 7.4F;      // margin 2.6
   high[2] = std::nanf("");
   const Aligned best(high), second(low), index(std::vector<float>(p, 0.0F));
   const float slope = 0.5F;
   const float error = 0.25F;
   float estimate = 0;
-  const uint64_t unproved = kernels().certify({norms.data, &slope, &error, 0, 0},
-                                              {best.data, second.data, reinterpret_cast<int32_t*>(index.data)}, &estimate);
+  const uint64_t unproved = kernels().certify(
+      {norms.data, &slope, &error, 0, 0}, {best.data, second.data, reinterpret_cast<int32_t*>(index.data)}, &estimate);
   EXPECT_EQ(unproved, uint64_t{1} | uint64_t{4} | uint64_t{1} << (p - 1));
 }
 
