@@ -23,7 +23,7 @@ class CpuUpload final : public Upload {
 
  private:
   CpuUpload(const Input& input, const CpuKernels& kernels, const BackendOptions& options, ThreadPool& pool,
-            PointsPlan plan)
+            const PointsPlan& plan)
       : shared_{input,
                 kernels,
                 options,
