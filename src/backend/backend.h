@@ -84,8 +84,8 @@ class Session {
   virtual std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) = 0;
   /// Moves one row to another cluster, statistics included.
   virtual void move_row(int slot, int64_t row, uint32_t label) = 0;
-  /// Replaces every label l by new_label[l] < kept.size(), and the statistics by those of `kept` (ascending). The other clusters
-  /// weigh nothing; rows of weight zero that they may hold count under their new label.
+  /// Replaces every label l by new_label[l] < kept.size(), and the statistics by those of `kept` (ascending). The other
+  /// clusters weigh nothing; rows of weight zero that they may hold count under their new label.
   virtual void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) = 0;
 
   /// Limbs of the sum of RN(w' * d2) of every row to the prototype of its label, in this format.
