@@ -158,19 +158,12 @@ void quantise_weights(Input& input, std::span<const double> weights) {
   input.max_weight = *std::max_element(input.weights.begin(), input.weights.end());
 }
 
-void check_overflow(const Input& input) {
-  const double magnitude = input.max_magnitude();
+void check_magnitude(double magnitude) {
   if (magnitude > kMaxMagnitude) {
     throw Error(ErrorCode::kBadData, "points",
                 fmt::format("the largest magnitude is {}; above 2^500 (3.3e150) squared distances overflow: "
                             "scale the columns",
                             magnitude));
-  }
-  const double bound = input.max_weight * static_cast<double>(input.points.d) * 4 * magnitude * magnitude;
-  if (!std::isfinite(bound) || !std::isfinite(input.max_weight * magnitude)) {
-    throw Error(ErrorCode::kBadData, "weights",
-                fmt::format("the largest weight, {}, times squared distances overflows: divide the weights by it",
-                            input.max_weight));
   }
 }
 
@@ -179,7 +172,8 @@ void fill_columns(Input& input, ThreadPool& pool) {
   ColumnScan scan = scan_columns<T>(input, pool);
   input.minimum = scan.minimum;
   input.maximum = scan.maximum;
-  check_overflow(input);
+  check_magnitude(input.max_magnitude());
+  check_overflow(input, input.max_magnitude());
   const auto d = static_cast<size_t>(input.points.d);
   for (size_t j = 0; j < d; ++j) {
     if (input.weights.empty()) scan.largest[j] = std::max(std::fabs(scan.minimum[j]), std::fabs(scan.maximum[j]));
@@ -254,6 +248,15 @@ Input prepare_input(const PointsView& points, std::span<const double> weights, T
     fill_columns<float>(input, pool);
   }
   return input;
+}
+
+void check_overflow(const Input& input, double magnitude) {
+  const double bound = input.max_weight * static_cast<double>(input.points.d) * 4 * magnitude * magnitude;
+  if (!std::isfinite(bound) || !std::isfinite(input.max_weight * magnitude)) {
+    throw Error(ErrorCode::kBadData, "weights",
+                fmt::format("the largest weight, {}, times squared distances overflows: divide the weights by it",
+                            input.max_weight));
+  }
 }
 
 std::vector<Moments> column_moments(const Input& input, ThreadPool& pool) {

@@ -43,6 +43,10 @@ struct Input {
 /// that overflow.
 Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool);
 
+/// Throws Error(kBadData) if weighted squared distances overflow with values of this magnitude: given prototypes may
+/// be larger than all points.
+void check_overflow(const Input& input, double magnitude);
+
 /// Mean and variance of every column, from order-free sums. Reads the points once.
 std::vector<Moments> column_moments(const Input& input, ThreadPool& pool);
 

@@ -76,6 +76,7 @@ bool Group::initialise() {
   const Stopwatch watch(cost_.initialise);
   if (context_.hooks.initial.data != nullptr) {
     const Matrix given = make_prototypes(context_.hooks.initial, prototype_type(context_.input.points.type));
+    check_overflow(context_.input, std::max(context_.input.max_magnitude(), largest_magnitude(given)));
     for (Member& member : members_) member.prototypes = given;
     return true;
   }

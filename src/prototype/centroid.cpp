@@ -80,6 +80,14 @@ Matrix make_prototypes(const PointsView& rows, DataType type) {
   return result;
 }
 
+double largest_magnitude(const Matrix& prototypes) {
+  double largest = 0;
+  for (int64_t k = 0; k < prototypes.rows(); ++k) {
+    for (int64_t j = 0; j < prototypes.columns(); ++j) largest = std::max(largest, std::fabs(prototypes.at(k, j)));
+  }
+  return largest;
+}
+
 Matrix keep_prototypes(const Matrix& old, std::span<const int64_t> kept) {
   return gather_rows(old.view(), kept);
 }

@@ -17,6 +17,9 @@ Matrix solve_centroids(const Statistics& statistics, const Input& input, const M
 /// Rounded to T, -0 as +0. Throws Error(kBadData) for values that are not finite or too large to square.
 Matrix make_prototypes(const PointsView& rows, DataType type);
 
+/// Largest |value|.
+double largest_magnitude(const Matrix& prototypes);
+
 /// Prototypes `kept` (ascending) of `old`.
 Matrix keep_prototypes(const Matrix& old, std::span<const int64_t> kept);
 

@@ -147,6 +147,25 @@ TEST(Fit, RefusesWhatCannotBeFitted) {
   EXPECT_EQ(code([](auto& o, auto&, auto&) { o.k = {10}; }), 0) << "K = N is fine";
 }
 
+TEST(Fit, RefusesGivenPrototypesWhoseWeightedDistancesOverflow) {
+  const std::vector<double> x = {1, 2, 3, 4};
+  const std::vector<double> far = {0x1p500};
+  FitOptions o = options({1});
+  o.max_iter = 0;  // the inertia of the given prototypes is part of the answer
+  FitHooks hooks;
+  hooks.initial = PointsView(far.data(), 1, 1);
+  const PointsView points(x.data(), 4, 1);
+  EXPECT_EQ(fit(points, {}, o, hooks).models[0].inertia, 0x1p1002);
+  EXPECT_GT(fit(points, std::vector<double>(4, 0x1p15), o, hooks).models[0].inertia, 0x1p1016);
+  try {
+    fit(points, std::vector<double>(4, 0x1p100), o, hooks);
+    FAIL() << "the points alone would be fine, but weight * d2 = 2^1100";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kBadData);
+    EXPECT_NE(std::string(error.what()).find("overflows"), std::string::npos) << error.what();
+  }
+}
+
 TEST(Fit, ProvenanceTellsWhatRan) {
   const auto x = groups(5000, 4, 8);
   const FitResult result = fit(PointsView(x.data(), 5000, 4), {}, options({5, 6}, 2));
