@@ -47,17 +47,20 @@ std::vector<double> attracted_weights(const InitContext& context, const Matrix& 
   return weights;
 }
 
-// k of the candidates by weighted k-means++.
-Matrix reduce(const InitContext& context, InitModel& model, const Matrix& candidates) {
+// k of the candidates by weighted k-means++; false if it was told to stop. With k in the thousands this takes as long
+// as the rounds, so it reports progress itself.
+bool reduce(const InitContext& context, InitModel& model, const Matrix& candidates) {
   const std::vector<double> weights = attracted_weights(context, candidates);
   const Input input = prepare_input(candidates.view(), weights, context.pool);
   const auto upload = context.backend.upload(input);
   const auto session = upload->session({&model.k, 1}, context.threads);
   InitModel reduced{0, model.k, member_seed(model.seed, candidates.rows(), 0), {}, {}};
-  const InitContext inner{
-      input, context.backend, *upload, *session, context.pool, context.threads, [](int64_t, int64_t) { return true; }};
-  init_kmeans_plus_plus(inner, {&reduced, 1});
-  return std::move(reduced.prototypes);
+  const InitContext inner{input,        context.backend, *upload,        *session,
+                          context.pool, context.threads, context.proceed};
+  if (!init_kmeans_plus_plus(inner, {&reduced, 1})) return false;
+  model.prototypes = std::move(reduced.prototypes);
+  for (std::string& warning : reduced.warnings) model.warnings.push_back(std::move(warning));
+  return true;
 }
 
 }  // namespace
@@ -71,7 +74,7 @@ bool init_kmeans_parallel(const InitContext& context, std::span<InitModel> model
     context.session.seed_end();
     const auto found = static_cast<int64_t>(rows.size());
     if (found > model.k) {
-      model.prototypes = reduce(context, model, gather_rows(context.input.points, rows));
+      if (!reduce(context, model, gather_rows(context.input.points, rows))) return false;
       continue;
     }
     if (found < model.k) {

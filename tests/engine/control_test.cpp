@@ -66,6 +66,24 @@ TEST(Control, ACancelBeforeTheFirstPassLeavesNothingBegun) {
   ASSERT_FALSE(result.warnings.empty());
 }
 
+TEST(Control, EveryLongInitialisationCanBeStopped) {
+  const auto x = groups(3000, 2, 6);
+  for (const char* init : {"k-means++", "k-means||"}) {
+    FitOptions o = options({40});
+    o.init = init;
+    int calls = 0;
+    FitHooks hooks;
+    hooks.progress = [&](const Progress& p) {
+      EXPECT_EQ(p.phase, "initialise") << init << " ended before it was stopped";
+      return ++calls < 20;
+    };
+    const FitResult result = fit(PointsView(x.data(), 3000, 2), {}, o, hooks);
+    EXPECT_EQ(calls, 20) << init;
+    EXPECT_TRUE(result.interrupted);
+    EXPECT_EQ(result.models[0].stop_reason, StopReason::kNotBegun) << init;
+  }
+}
+
 TEST(Control, ATimeLimitStops) {
   const auto x = groups(20000, 8, 3, 50);
   const PointsView points(x.data(), 20000, 8);

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 namespace manymeans {
@@ -66,6 +67,19 @@ TEST(Init, GoodMethodsBeatRandomRows) {
   const double random = inertia("random");
   EXPECT_LT(inertia("k-means++"), random);
   EXPECT_LT(inertia("k-means||"), random);
+}
+
+TEST(Init, KMeansParallelSaysThatItsCandidatesRepeat) {
+  // With so few rows the first round takes all that are not the first centre: five candidates, two distinct ones.
+  const std::vector<float> x = {1, 1, 1, 1, 2, 2, 2, 2};
+  FitOptions o = test::options({4});
+  o.init = "k-means||";
+  o.max_iter = 0;
+  const FitResult result = fit(PointsView(x.data(), 8, 1), {}, o);
+  const auto says = [](const std::string& warning) {
+    return warning.find("only 2 distinct points") != std::string::npos;
+  };
+  EXPECT_TRUE(std::ranges::any_of(result.warnings, says));
 }
 
 }  // namespace
