@@ -6,8 +6,8 @@
 namespace manymeans {
 namespace {
 
-// Where changes wait to be sorted by cluster, this many rows at a time bound their memory.
-constexpr int64_t kRowsBetweenSorts = int64_t{1} << 21;
+// Where changes wait to be sorted by cluster, this many (of all models) at a time bound their memory.
+constexpr int64_t kChangesBetweenSorts = int64_t{1} << 21;
 
 }  // namespace
 
@@ -83,7 +83,10 @@ int CpuSession::advance(std::span<PassModel> models, int) {
   const std::vector<Target> targets = make_targets(models);
   const int64_t p = shared_.kernels.tile_rows;
   const int64_t tiles = (input.points.n + p - 1) / p;
-  const int64_t step = plan_.by_label_order ? std::max(plan_.tiles_per_group, kRowsBetweenSorts / p) : tiles;
+  const int64_t step = plan_.by_label_order
+                           ? std::max(plan_.tiles_per_group * pool_.size(),
+                                      kChangesBetweenSorts / (p * static_cast<int64_t>(models.size())))
+                           : tiles;
   for (int64_t begin = 0; begin < tiles; begin += step) {
     pool_.for_each_range(std::min(step, tiles - begin), plan_.tiles_per_group, [&](int w, int64_t first, int64_t last) {
       Worker& worker = workers_[static_cast<size_t>(w)];

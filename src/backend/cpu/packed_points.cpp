@@ -8,12 +8,14 @@
 namespace manymeans {
 namespace {
 
-constexpr int64_t kSampleRows = 511;
+constexpr int64_t kMostSampleRows = 511;
+constexpr int64_t kFewestSampleRows = 31;
+constexpr int64_t kSampleValues = int64_t{1} << 22;  // fewer rows of wide data: any centre will do, memory is bounded
 constexpr int kNormExponent = 60;
 
 // Median of every column over rows spread evenly.
 std::vector<double> sample_medians(const PointsView& points) {
-  const int64_t rows = std::min(points.n, kSampleRows);
+  const int64_t rows = std::min(points.n, std::clamp(kSampleValues / points.d, kFewestSampleRows, kMostSampleRows));
   const auto d = static_cast<size_t>(points.d);
   std::vector<std::vector<double>> columns(d, std::vector<double>(static_cast<size_t>(rows)));
   std::vector<double> row(d);

@@ -74,5 +74,28 @@ TEST(CpuMemory, ATightBudgetGivesTheSame) {
   }
 }
 
+TEST(CpuMemory, ManyRowsAreSortedByClusterInSteps) {
+  const int64_t n = 1'500'000;  // two models: more changes than wait at a time
+  std::vector<float> x(static_cast<size_t>(n));
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7919 % 1009);
+  ThreadPool pool(1);
+  const Input input = prepare_input(PointsView(x.data(), n, 1), {}, pool);
+  std::vector<Matrix> prototypes;
+  for (const float offset : {0.0F, 3.0F, 50.0F}) {
+    Matrix m(2, 1, DataType::kFloat32);
+    m.values<float>()[0] = 100 + offset;
+    m.values<float>()[1] = 700 - offset;
+    prototypes.push_back(std::move(m));
+  }
+  const Outcome wide = run(input, prototypes, 0, 1);
+  const Outcome tight = run(input, prototypes, 1, 3);
+  for (size_t i = 0; i < wide.labels.size(); ++i) {
+    EXPECT_TRUE(std::ranges::equal(tight.labels[i].bytes(), wide.labels[i].bytes()));
+    EXPECT_EQ(tight.statistics[i].sums, wide.statistics[i].sums);  // integers take one limb: the same split
+    EXPECT_EQ(tight.statistics[i].counts, wide.statistics[i].counts);
+    EXPECT_EQ(tight.results[i].changed, wide.results[i].changed);
+  }
+}
+
 }  // namespace
 }  // namespace manymeans
