@@ -11,7 +11,6 @@
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <system_error>
 
 namespace manymeans {
 namespace {
@@ -87,8 +86,9 @@ int thread_count(int asked) {
 ThreadPool::ThreadPool(int threads) {
   try {
     for (int worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { work(worker); });
-  } catch (const std::system_error&) {
-    // The system gives no more threads: the answer does not depend on their number, and size() reports it.
+  } catch (const std::exception&) {
+    // No more threads, or no memory for them: the answer does not depend on their number, and size() reports it.
+    // Nothing may leave the constructor, since the threads that run already would then not be joined.
   }
 }
 
