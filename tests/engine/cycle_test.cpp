@@ -30,6 +30,15 @@ TEST(CycleFinder, SeesNoCycleWithoutOne) {
   for (int step = 0; step < 5000; ++step) EXPECT_FALSE(finder.seen(static_cast<LabelSum>(step)));
 }
 
+TEST(CycleFinder, SavesTheStatesOfTheContract) {
+  // 1, 3, 7, 15, ...: which states are saved decides in which iteration a cycle is seen.
+  for (int repeated = 1; repeated <= 20; ++repeated) {
+    CycleFinder finder;
+    for (int t = 1; t <= 20; ++t) EXPECT_FALSE(finder.seen(static_cast<LabelSum>(t)));
+    EXPECT_EQ(finder.seen(static_cast<LabelSum>(repeated)), repeated == 15) << repeated;
+  }
+}
+
 TEST(CycleFinder, ForgetsOnReset) {
   CycleFinder finder;
   EXPECT_FALSE(finder.seen(5));
