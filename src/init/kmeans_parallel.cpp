@@ -16,8 +16,9 @@ namespace {
 
 constexpr uint32_t kRounds = 5;  // with k expected candidates each; section 5 of the paper uses 5
 
-// Rounds of oversampling for one model: candidates in order of (round, row).
-std::vector<int64_t> oversample(const InitContext& context, const InitModel& model, int64_t first) {
+// Rounds of oversampling for one model: candidates in order of (round, row); none if `proceed` says stop.
+std::vector<int64_t> oversample(const InitContext& context, const InitModel& model, int64_t first,
+                                const std::function<bool()>& proceed) {
   std::vector<int64_t> candidates = {first};
   const auto add = [&](std::span<const int64_t> rows, bool begin) {
     const Matrix centres = gather_rows(context.input.points, rows);
@@ -26,6 +27,7 @@ std::vector<int64_t> oversample(const InitContext& context, const InitModel& mod
   };
   add(candidates, true);
   for (uint32_t round = 0; round < kRounds; ++round) {
+    if (!proceed()) return {};
     const std::vector<int64_t> rows = context.session.seed_sample(model.slot, model.seed, round, model.k);
     if (rows.empty()) continue;
     candidates.insert(candidates.end(), rows.begin(), rows.end());
@@ -55,8 +57,7 @@ bool reduce(const InitContext& context, InitModel& model, const Matrix& candidat
   const auto upload = context.backend.upload(input);
   const auto session = upload->session({&model.k, 1}, context.threads);
   InitModel reduced{0, model.k, member_seed(model.seed, candidates.rows(), 0), {}, {}};
-  const InitContext inner{input,        context.backend, *upload,        *session,
-                          context.pool, context.threads, context.proceed};
+  const InitContext inner{input, context.backend, *upload, *session, context.pool, context.threads, context.proceed};
   if (!init_kmeans_plus_plus(inner, {&reduced, 1})) return false;
   model.prototypes = std::move(reduced.prototypes);
   for (std::string& warning : reduced.warnings) model.warnings.push_back(std::move(warning));
@@ -66,11 +67,12 @@ bool reduce(const InitContext& context, InitModel& model, const Matrix& candidat
 }  // namespace
 
 bool init_kmeans_parallel(const InitContext& context, std::span<InitModel> models) {
-  int64_t step = 0;
+  int64_t round = 0;
+  const auto proceed = [&] { return context.proceed(round++, static_cast<int64_t>(kRounds * models.size())); };
   for (InitModel& model : models) {
-    if (!context.proceed(step++, static_cast<int64_t>(models.size()))) return false;
     const uint64_t u = random_u64(model.seed, 0, 0, Purpose::kFirstCentre);
-    std::vector<int64_t> rows = oversample(context, model, rows_by_weight(context.input, {&u, 1})[0]);
+    std::vector<int64_t> rows = oversample(context, model, rows_by_weight(context.input, {&u, 1})[0], proceed);
+    if (rows.empty()) return false;
     context.session.seed_end();
     const auto found = static_cast<int64_t>(rows.size());
     if (found > model.k) {

@@ -84,6 +84,22 @@ TEST(Control, EveryLongInitialisationCanBeStopped) {
   }
 }
 
+TEST(Control, EveryRoundOfKMeansParallelCanBeStopped) {
+  const auto x = groups(3000, 2, 6);
+  for (const int stop_at : {1, 3, 5}) {
+    FitOptions o = options({40});
+    o.init = "k-means||";
+    int64_t rounds = 0;
+    FitHooks hooks;
+    hooks.progress = [&](const Progress& p) {
+      EXPECT_EQ(p.max_iteration, 5) << "not a round of oversampling";
+      return ++rounds < stop_at;
+    };
+    EXPECT_EQ(fit(PointsView(x.data(), 3000, 2), {}, o, hooks).models[0].stop_reason, StopReason::kNotBegun);
+    EXPECT_EQ(rounds, stop_at);
+  }
+}
+
 TEST(Control, ATimeLimitStops) {
   const auto x = groups(20000, 8, 3, 50);
   const PointsView points(x.data(), 20000, 8);

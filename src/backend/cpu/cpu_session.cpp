@@ -83,10 +83,9 @@ int CpuSession::advance(std::span<PassModel> models, int) {
   const std::vector<Target> targets = make_targets(models);
   const int64_t p = shared_.kernels.tile_rows;
   const int64_t tiles = (input.points.n + p - 1) / p;
-  const int64_t step = plan_.by_label_order
-                           ? std::max(plan_.tiles_per_group * pool_.size(),
-                                      kChangesBetweenSorts / (p * static_cast<int64_t>(models.size())))
-                           : tiles;
+  const int64_t step = plan_.by_label_order ? std::max(plan_.tiles_per_group * pool_.size(),
+                                                       kChangesBetweenSorts / (p * static_cast<int64_t>(models.size())))
+                                            : tiles;
   for (int64_t begin = 0; begin < tiles; begin += step) {
     pool_.for_each_range(std::min(step, tiles - begin), plan_.tiles_per_group, [&](int w, int64_t first, int64_t last) {
       Worker& worker = workers_[static_cast<size_t>(w)];
