@@ -44,7 +44,8 @@ struct Pair {
   double low;
 };
 
-Pair to_pair(const int64_t* limbs, const SumFormat& format) {
+// The sum times 2^-unit.
+Pair to_pair(const int64_t* limbs, const SumFormat& format, int unit) {
   const WideInt sum = recombine(limbs, format);
   const double high = sum.to_double();
   // The remainder is below 2^-53 of the sum, an integer again: subtract `high` exactly.
@@ -56,15 +57,17 @@ Pair to_pair(const int64_t* limbs, const SumFormat& format) {
   } else {
     rest = WideInt();  // fewer than 53 bits: `high` is the sum
   }
-  return {std::ldexp(high, -format.shift), std::ldexp(rest.to_double(), -format.shift)};
+  return {std::ldexp(high, -format.shift - unit), std::ldexp(rest.to_double(), -format.shift - unit)};
 }
 
 }  // namespace
 
 Moments moments(const int64_t* sum, const SumFormat& sum_format, const int64_t* squares,
                 const SumFormat& squares_format, int64_t n) {
-  const Pair s = to_pair(sum, sum_format);
-  const Pair q = to_pair(squares, squares_format);
+  // In units of 2^e > max|x|, or the square of a sum of large values would overflow; exact.
+  const int e = sum_format.limbs * sum_format.bits - 2 - sum_format.shift;
+  const Pair s = to_pair(sum, sum_format, e);
+  const Pair q = to_pair(squares, squares_format, 2 * e);
   const auto count = static_cast<double>(n);
   // (n * q - s * s) / n^2, products as pairs, so that the cancellation of large offsets is harmless.
   const double nq = count * q.high;
@@ -72,7 +75,7 @@ Moments moments(const int64_t* sum, const SumFormat& sum_format, const int64_t* 
   const double ss = s.high * s.high;
   const double ss_low = std::fma(s.high, s.high, -ss) + 2 * s.high * s.low;
   const double difference = (nq - ss) + (nq_low - ss_low);
-  return {s.high / count, std::max(0.0, difference / count / count)};
+  return {std::ldexp(s.high / count, e), std::ldexp(std::max(0.0, difference / count / count), 2 * e)};
 }
 
 }  // namespace manymeans
