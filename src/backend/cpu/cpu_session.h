@@ -128,6 +128,7 @@ class CpuSession final : public Session {
   const float* row_f32(int64_t row, Worker& worker) const;
 
   // cpu_statistics.cpp: accumulate.
+  void prefetch_row(int64_t row) const;
   void record_changes(int slot, const Group& group, int worker_index, PassResult& result);
   void apply_change(const Change& change, Worker& worker, Statistics& statistics, std::vector<uint8_t>* touched) const;
   void add_row(int64_t row, Worker& worker, int64_t* to, int64_t* from) const;

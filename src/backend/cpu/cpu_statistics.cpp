@@ -5,6 +5,11 @@
 #include <numeric>
 
 namespace manymeans {
+namespace {
+
+constexpr size_t kPrefetchDistance = 12;  // changes; about what memory takes for one row
+
+}  // namespace
 
 TermScales::TermScales(const Input& input) : radix(std::ldexp(1.0, input.bits)) {
   fast = input.bits <= 50;
@@ -59,6 +64,17 @@ void CpuSession::apply_change(const Change& change, Worker& worker, Statistics& 
   if (touched != nullptr) (*touched)[from] = 1;
 }
 
+// Rows that change lie far apart, so the hardware does not foresee them, and waiting for them was three quarters of
+// the time of their sums (16 models of 200k x 16).
+void CpuSession::prefetch_row(int64_t row) const {
+  constexpr int64_t kLine = 64;
+  constexpr int64_t kMostLines = 8;  // the hardware follows from there
+  const PointsView& points = shared_.input.points;
+  const auto bytes = points.d * static_cast<int64_t>(size_of(points.type));
+  const char* first = static_cast<const char*>(points.data) + row * bytes;
+  for (int64_t at = 0; at < std::min(bytes, kMostLines * kLine); at += kLine) __builtin_prefetch(first + at);
+}
+
 // Compares the worker's labels with those of the pass before, stores them, and accumulates the difference.
 void CpuSession::record_changes(int slot, const Group& group, int worker_index, PassResult& result) {
   Worker& worker = workers_[static_cast<size_t>(worker_index)];
@@ -71,22 +87,27 @@ void CpuSession::record_changes(int slot, const Group& group, int worker_index, 
   } else {
     std::fill_n(old, group.rows, kNoLabel);
   }
-  const bool alone = pool_.size() == 1;
-  Delta* delta = alone || plan_.by_label_order ? nullptr : &worker.deltas[static_cast<size_t>(slot)];
+  std::vector<Change>& changes = worker.changes[static_cast<size_t>(slot)];
+  const size_t waiting = changes.size();  // of earlier groups, by label order
   for (int64_t i = 0; i < group.rows; ++i) {
-    if (now[i] == old[i]) continue;
-    const Change change{group.first_row + i, old[i], now[i]};
-    ++result.changed;
-    if (m.labelled) result.hash_delta += label_term(change.row, change.to) - label_term(change.row, change.from);
-    if (plan_.by_label_order) {
-      worker.changes[static_cast<size_t>(slot)].push_back(change);
-    } else if (alone) {
-      apply_change(change, worker, m.statistics, nullptr);
-    } else {
-      apply_change(change, worker, delta->statistics, &delta->touched);
-    }
+    if (now[i] != old[i]) changes.push_back({group.first_row + i, old[i], now[i]});
   }
   m.labels.write(group.first_row, group.rows, now);
+  result.changed += static_cast<int64_t>(changes.size() - waiting);
+  if (m.labelled) {
+    for (size_t i = waiting; i < changes.size(); ++i) {
+      const Change& change = changes[i];
+      result.hash_delta += label_term(change.row, change.to) - label_term(change.row, change.from);
+    }
+  }
+  if (plan_.by_label_order) return;
+  Delta* delta = pool_.size() == 1 ? nullptr : &worker.deltas[static_cast<size_t>(slot)];
+  Statistics& statistics = delta == nullptr ? m.statistics : delta->statistics;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    if (i + kPrefetchDistance < changes.size()) prefetch_row(changes[i + kPrefetchDistance].row);
+    apply_change(changes[i], worker, statistics, delta == nullptr ? nullptr : &delta->touched);
+  }
+  changes.clear();
 }
 
 // Adds what every thread changed, cluster by cluster, and clears it.
