@@ -251,12 +251,13 @@ void Parser::merge(std::vector<Worker>& workers) {
 
 // What was wrong in the line, and what would be right.
 std::string Parser::describe(const Problem& problem) const {
+  if (problem.trouble == Trouble::kEmptyLine) return " is empty; remove it, or fill it: every line is a row";
+  if (problem.trouble == Trouble::kRagged) {
+    return fmt::format(" has {} fields, the lines before have {}; every line needs the same number", problem.field,
+                       targets_.size());
+  }
   const std::string at = ", " + layout_.columns.label(problem.field) + ": ";
   switch (problem.trouble) {
-    case Trouble::kEmptyLine: return " is empty; remove it, or fill it: every line is a row";
-    case Trouble::kRagged:
-      return fmt::format(" has {} fields, the lines before have {}; every line needs the same number", problem.field,
-                         targets_.size());
     case Trouble::kEmptyField:
       return at + "the field is empty; fill it, remove the line, or leave the column out with --columns";
     case Trouble::kText:
@@ -264,7 +265,7 @@ std::string Parser::describe(const Problem& problem) const {
              "' is not a number; choose columns with --columns, or leave out all that hold text with --numeric-only";
     case Trouble::kTooLarge:
       return at + problem.text + " is too large for a 64-bit number; at most 1.8e308 can be read";
-    case Trouble::kNotStored: break;
+    default: break;
   }
   if (plan_.type == DataType::kFloat32) return at + problem.text + " is too large for float32; use --dtype float64";
   return at + fmt::format("{} is not exact in {}; use a wider --dtype", problem.text, name_of(plan_.type));
