@@ -6,9 +6,9 @@ target_compile_options(
   manymeans_flags
   INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-frounding-math;-Wall;-Wextra;-Wshadow;-Wno-unknown-pragmas>
 )
-# g++ 12 warns of impossible overlaps inside std::string (GCC bug 105651).
+# g++ 12 warns of impossible overlaps inside std::string (GCC bug 105651) and of impossible sizes inside std::vector.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(manymeans_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+  target_compile_options(manymeans_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-alloc-size-larger-than>)
 endif()
 if(MANYMEANS_SANITIZE)
   target_compile_options(

@@ -16,6 +16,9 @@ namespace manymeans {
 /// Larger magnitudes are refused in float64 points and prototypes: their squares would overflow.
 constexpr double kMaxMagnitude = 0x1p500;
 
+/// Most prototypes of a model: padded to whole blocks they are still counted by signed 32-bit lanes.
+constexpr int64_t kMostClusters = (int64_t{1} << 31) - 64;
+
 struct Input {
   PointsView points;
   std::vector<double> weights;  ///< w' = q * 2^-weight_shift for integers q, N values; empty without weights

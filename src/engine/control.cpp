@@ -23,7 +23,8 @@ std::optional<StopReason> Control::report(Progress progress) {
   if (time_limit_ > 0 && progress.seconds >= time_limit_) stop(StopReason::kTimeLimit);
   if (hooks_.progress) {
     const std::lock_guard lock(callback_);
-    if (!hooks_.progress(progress)) stop(StopReason::kCallback);
+    // Once it has said stop it is not asked again, though other threads may still report.
+    if (!stopped() && !hooks_.progress(progress)) stop(StopReason::kCallback);
   }
   return stopped();
 }

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 
 namespace manymeans {
 namespace {
@@ -91,6 +92,13 @@ void collect(std::vector<Member>& members, FitResult& result) {
   }
 }
 
+Error out_of_memory(const PointsView& points) {
+  return Error(ErrorCode::kUnavailable, "memory",
+               fmt::format("there is not enough memory for {} rows of {} columns and these models; "
+                           "use fewer models at a time, or strategy = data",
+                           points.n, points.d));
+}
+
 FitResult fit_checked(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                       const FitHooks& hooks) {
   Control control(hooks, options.time_limit);
@@ -130,7 +138,7 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   provenance.backend = backend->name();
   provenance.instruction_set = backend->instruction_set();
   provenance.plan = upload->plan();
-  provenance.threads = backend->threads();
+  provenance.threads = pool.size();  // the system may have given fewer than asked for
   provenance.rows = points.n;
   provenance.columns = points.d;
   provenance.type = points.type;
@@ -157,10 +165,9 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
   try {
     return fit_checked(points, weights, options, hooks);
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::kUnavailable, "memory",
-                fmt::format("there is not enough memory for {} rows of {} columns and these models; "
-                            "use fewer models at a time, or strategy = data",
-                            points.n, points.d));
+    throw out_of_memory(points);
+  } catch (const std::length_error&) {  // more than a vector can ever hold
+    throw out_of_memory(points);
   }
 }
 

@@ -1,6 +1,7 @@
 #include <manymeans/error.h>
 #include <manymeans/options.h>
 
+#include "data/input.h"
 #include "engine/stop_rules.h"
 
 #include <fmt/format.h>
@@ -15,7 +16,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kStrategies = {"concatenated", "data", "task"};
 constexpr std::array<std::string_view, 4> kPolicies = {"farthest", "keep", "drop", "error"};
-constexpr int64_t kMostClusters = (int64_t{1} << 32) - 2;  // labels are at most 32 bits, and one value means "none"
 constexpr int64_t kMostModels = 1'000'000;
 
 Error usage(const std::string& where, const std::string& what) {

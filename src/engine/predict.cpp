@@ -14,6 +14,10 @@ namespace manymeans {
 Prediction predict(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
   const FpEnvironmentGuard guard;
   if (prototypes.n < 1) throw Error(ErrorCode::kUsage, "prototypes", "there are none; at least one is needed");
+  if (prototypes.n > kMostClusters) {
+    throw Error(ErrorCode::kUsage, "prototypes",
+                fmt::format("{} are too many; at most {}", prototypes.n, kMostClusters));
+  }
   if (points.d != prototypes.d) {
     throw Error(ErrorCode::kBadData, "points",
                 fmt::format("they have {} columns, the model has {}", points.d, prototypes.d));

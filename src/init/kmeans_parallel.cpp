@@ -36,7 +36,8 @@ std::vector<int64_t> oversample(const InitContext& context, const InitModel& mod
   return candidates;
 }
 
-// Weight of the points nearest to each candidate, in units of the largest and at least 2^-40 of it (or 0).
+// Weight of the points nearest to each candidate, in units of the largest and at least 2^-40 of it where that counts
+// (or 0).
 std::vector<double> attracted_weights(const InitContext& context, const Matrix& candidates) {
   const int64_t count = candidates.rows();
   const auto session = context.upload.session({&count, 1}, context.threads);
@@ -45,7 +46,9 @@ std::vector<double> attracted_weights(const InitContext& context, const Matrix& 
   std::vector<double> weights;
   for (const int64_t w : session->statistics(0).weights) weights.push_back(static_cast<double>(w));
   const double largest = *std::max_element(weights.begin(), weights.end());
-  for (double& w : weights) w = w > 0 ? std::max(w / largest, 0x1p-40) : 0;
+  // The least weight that still counts beside the largest (contract, "Weights").
+  const double least = std::ldexp(1.0, -std::min(40, limb_bits(count) - 1));
+  for (double& w : weights) w = w > 0 ? std::max(w / largest, least) : 0;
   return weights;
 }
 

@@ -7,6 +7,19 @@
 #include <limits>
 
 namespace manymeans {
+namespace {
+
+// What certify estimates, of the rows that exist.
+float estimate_rows(const PackedPrototypes& packed, const Tile& tile, const Worker& worker, int64_t at) {
+  float sum = 0;
+  for (int64_t i = 0; i < tile.rows; ++i) {
+    const auto row = static_cast<size_t>(at + i);
+    sum += tile.norms[i] * tile.norms[i] - 2 * (worker.best[row] - packed.bound(worker.index[row], tile.norms[i]));
+  }
+  return sum;
+}
+
+}  // namespace
 
 CpuSession::Group CpuSession::load_group(int64_t first_tile, int64_t last_tile, Worker& worker) const {
   Group group;
@@ -72,7 +85,8 @@ void CpuSession::find_labels(const Target& target, const Group& group, Worker& w
     uint64_t unproved = shared_.kernels.certify(
         certificate, {worker.best.data() + at, worker.second.data() + at, worker.index.data() + at}, &estimate);
     if (tile.rows < 64) unproved &= (uint64_t{1} << tile.rows) - 1;
-    if (tile.rows == p) result.inertia_estimate += static_cast<double>(estimate);
+    if (tile.rows < p) estimate = estimate_rows(packed, tile, worker, at);  // without the lanes past the last row
+    result.inertia_estimate += static_cast<double>(estimate);
     for (int64_t i = 0; i < tile.rows; ++i) {
       worker.labels[static_cast<size_t>(at + i)] = static_cast<uint32_t>(worker.index[static_cast<size_t>(at + i)]);
     }

@@ -44,7 +44,9 @@ TEST(InstructionSet, TheVariableForcesOneAndAnOptionGoesBeforeIt) {
   const ForcedIsa portable("portable");
   EXPECT_STREQ(choose_kernels("").name, "portable");
   for (const InstructionSet& set : instruction_sets()) {
-    if (set.kernels().supported()) EXPECT_EQ(choose_kernels(set.name).name, set.name);
+    if (set.kernels().supported()) {
+      EXPECT_EQ(choose_kernels(set.name).name, set.name);
+    }
   }
 }
 

@@ -163,7 +163,9 @@ TEST_P(Kernels, ScreenTracksTheBestTwo) {
         std::vector<double> sorted = scores;
         std::sort(sorted.rbegin(), sorted.rend());
         EXPECT_NEAR(best.data[i], sorted[0], 1e-4);
-        if (sorted.size() > 1) EXPECT_NEAR(second.data[i], sorted[1], 1e-4);
+        if (sorted.size() > 1) {
+          EXPECT_NEAR(second.data[i], sorted[1], 1e-4);
+        }
         EXPECT_NEAR(scores[static_cast<size_t>(indices[i])], sorted[0], 1e-4);
       }
     }
@@ -185,7 +187,9 @@ TEST_P(Kernels, HitsAreTheScoresAboveTheThresholds) {
       if (std::fabs(margin) < 1e-4) continue;
       EXPECT_EQ((hits[static_cast<size_t>(k)] >> i & 1) != 0, margin > 0) << k << " " << i;
     }
-    if (scene.p < 64) EXPECT_EQ(hits[static_cast<size_t>(k)] >> scene.p, 0U);
+    if (scene.p < 64) {
+      EXPECT_EQ(hits[static_cast<size_t>(k)] >> scene.p, 0U);
+    }
   }
 }
 
