@@ -9,16 +9,12 @@
 #pragma once
 
 #include "backend/cpu/kernels.h"
-#include "core/distance.h"
+#include "backend/cpu/row_kernels-inl.h"
 
 #include <hwy/highway.h>
 
-#include <cmath>
-
 namespace manymeans {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 using F32 = hn::ScalableTag<float>;
 using I32 = hn::ScalableTag<int32_t>;
@@ -134,112 +130,6 @@ void find_hits(const ScreenBlocks& in, const float* thresholds, uint64_t* hits) 
     }
   }
 }
-
-#if HWY_TARGET == HWY_SCALAR
-
-// Without a fused multiply-add the canonical distance is the plain one: std::fma.
-template <class T>
-double distance(const T* x, const T* c, int64_t d) {
-  return canonical_distance(x, c, d);
-}
-
-#else
-
-constexpr int kWide = hn::MaxLanes(hn::ScalableTag<double>()) >= 8 ? 8 : 4;
-using F64 = hn::FixedTag<double, kWide>;
-using Narrow = hn::FixedTag<float, kWide>;
-using VecD = hn::Vec<F64>;
-constexpr F64 kF64;
-
-HWY_INLINE VecD load_wide(const float* p) {
-  return hn::PromoteTo(kF64, hn::LoadU(Narrow(), p));
-}
-HWY_INLINE VecD load_wide(const double* p) {
-  return hn::LoadU(kF64, p);
-}
-HWY_INLINE VecD load_some(const float* p, size_t count) {
-  return hn::PromoteTo(kF64, hn::MaskedLoad(hn::FirstN(Narrow(), count), Narrow(), p));
-}
-HWY_INLINE VecD load_some(const double* p, size_t count) {
-  return hn::MaskedLoad(hn::FirstN(kF64, count), kF64, p);
-}
-
-// Lane l of the eight sums lives in lane l % kWide of register l / kWide; lanes past the end add fma(0, 0, p) = p.
-template <class T>
-double distance(const T* x, const T* c, int64_t d) {
-  constexpr int kRegisters = 8 / kWide;
-  VecD sums[kRegisters];
-  for (int v = 0; v < kRegisters; ++v) sums[v] = hn::Zero(kF64);
-  int64_t j = 0;
-  for (; j + 8 <= d; j += 8) {
-    for (int v = 0; v < kRegisters; ++v) {
-      const VecD t = hn::Sub(load_wide(x + j + v * kWide), load_wide(c + j + v * kWide));
-      sums[v] = hn::MulAdd(t, t, sums[v]);
-    }
-  }
-  for (int v = 0; v < kRegisters && j + v * kWide < d; ++v) {
-    const int64_t rest = d - j - v * kWide;
-    const size_t count = rest < kWide ? static_cast<size_t>(rest) : kWide;
-    const VecD t = hn::Sub(load_some(x + j + v * kWide, count), load_some(c + j + v * kWide, count));
-    sums[v] = hn::MulAdd(t, t, sums[v]);
-  }
-  alignas(64) double p[8];
-  for (int v = 0; v < kRegisters; ++v) hn::Store(sums[v], kF64, p + v * kWide);
-  return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
-}
-
-#endif
-
-// Adding 1.5 * 2^52 rounds a number below 2^51 to the nearest integer, ties to even, and leaves that integer in
-// the low bits; the remainder is exact. Limbs may so differ from add_term's, never the integer they stand for.
-constexpr double kMagic = 0x1.8p52;
-
-template <class T>
-HWY_INLINE void add_term_scalar(const T* x, int64_t j, const TermRow& row) {
-  double y = row.weight * static_cast<double>(x[j]) * row.top[j];
-  for (int g = row.limbs - 1; g >= 0; --g) {
-    const double part = (y + kMagic) - kMagic;
-    const auto integer = static_cast<int64_t>(part);
-    row.to[g * row.d + j] += integer;
-    if (row.from != nullptr) row.from[g * row.d + j] -= integer;
-    y = (y - part) * row.radix;
-  }
-}
-
-#if HWY_TARGET == HWY_SCALAR
-
-template <class T>
-void add_terms(const T* x, const TermRow& row) {
-  for (int64_t j = 0; j < row.d; ++j) add_term_scalar(x, j, row);
-}
-
-#else
-
-template <class T>
-void add_terms(const T* x, const TermRow& row) {
-  const hn::FixedTag<int64_t, kWide> i64;
-  const VecD magic = hn::Set(kF64, kMagic);
-  const VecD radix = hn::Set(kF64, row.radix);
-  const VecD weight = hn::Set(kF64, row.weight);
-  int64_t j = 0;
-  for (; j + kWide <= row.d; j += kWide) {
-    VecD y = hn::Mul(hn::Mul(weight, load_wide(x + j)), hn::LoadU(kF64, row.top + j));
-    for (int g = row.limbs - 1; g >= 0; --g) {
-      const VecD shifted = hn::Add(y, magic);
-      const auto integer = hn::Sub(hn::BitCast(i64, shifted), hn::BitCast(i64, magic));
-      int64_t* to = row.to + g * row.d + j;
-      hn::StoreU(hn::Add(hn::LoadU(i64, to), integer), i64, to);
-      if (row.from != nullptr) {
-        int64_t* from = row.from + g * row.d + j;
-        hn::StoreU(hn::Sub(hn::LoadU(i64, from), integer), i64, from);
-      }
-      y = hn::Mul(hn::Sub(y, hn::Sub(shifted, magic)), radix);
-    }
-  }
-  for (; j < row.d; ++j) add_term_scalar(x, j, row);
-}
-
-#endif
 
 template <int P, class T>
 void pack(const T* x, int64_t rows, int64_t d, const double* centre, double scale, float* tile, float* norms) {
