@@ -102,10 +102,12 @@ FitResult run_fit(FitCommand& command, ScaledPoints& points, bool initial_file, 
     hooks.initial = initial.view;
   }
   hooks.cancel = &defer_stop_signals();
-  hooks.progress = [&](const Progress& progress) {
-    line.update(progress, command.options);
-    return true;
-  };
+  if (line.on()) {  // what is shown costs a little to compute
+    hooks.progress = [&](const Progress& progress) {
+      line.update(progress, command.options);
+      return true;
+    };
+  }
   FitResult result =
       naming_file(command.data, [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
   auto& seconds = result.provenance.seconds;

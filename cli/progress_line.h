@@ -21,6 +21,8 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
+  /// Whether anything will be shown.
+  bool on() const { return on_; }
   /// Shows what is being done now.
   void show(const std::string& text);
   /// Shows where a fit with these options is, ten times a second at most.

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <stdexcept>
 
 namespace manymeans {
@@ -118,6 +119,8 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   check_against_points(options, points, hooks);
   const std::vector<StopRule> rules = parse_stop_rules(options.stop, options.tol);
   const double variance = has_rule(rules, StopReason::kTol) ? mean_variance(column_moments(input, pool)) : 0;
+  std::optional<InertiaEstimate> estimate;
+  if (hooks.progress) estimate.emplace(input, pool);
   end_phase("validate");
 
   std::vector<Member> members = make_members(options, points, hooks.initial.data != nullptr);
@@ -125,7 +128,8 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   end_phase("upload");
 
   const std::unique_ptr<Comm> comm = make_self_comm();
-  const FitContext context{input, options, hooks, *backend, *upload, *comm, control, rules, variance};
+  const FitContext context{input, options, hooks, *backend, *upload,
+                           *comm, control, rules, variance, estimate ? &*estimate : nullptr};
   const Cost cost = run_strategy(context, members, backend->threads());
   end_phase("fit");
   // Parts of the phase "fit"; under the strategy task they are summed over the threads.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -162,11 +163,12 @@ std::optional<StopReason> Group::report(std::span<Member*> active) {
   progress.max_iteration = context_.options.max_iter;
   progress.active_models = static_cast<int64_t>(active.size());
   progress.models = static_cast<int64_t>(members_.size());
-  progress.inertia_estimate = std::numeric_limits<double>::infinity();
+  progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();
   for (const Member* member : active) {
     progress.iteration = std::max(progress.iteration, member->result.iterations);
-    progress.inertia_estimate =
-        std::min(progress.inertia_estimate, last_[static_cast<size_t>(member->slot)].inertia_estimate);
+    if (context_.estimate == nullptr) continue;
+    const double estimate = context_.estimate->of(session_->statistics(member->slot), member->prototypes);
+    progress.inertia_estimate = std::fmin(progress.inertia_estimate, estimate);  // fmin leaves NaN out
   }
   progress.points_per_second =
       static_cast<double>(context_.input.points.n) * static_cast<double>(active.size()) / std::max(pass_seconds_, 1e-9);

@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "comm/comm.h"
 #include "engine/control.h"
+#include "engine/inertia_estimate.h"
 #include "engine/member.h"
 #include "engine/stop_rules.h"
 #include "init/init.h"
@@ -23,6 +24,7 @@ struct FitContext {
   Control& control;
   std::vector<StopRule> rules;
   double mean_variance = 0;
+  const InertiaEstimate* estimate = nullptr;  ///< null where nobody is told
 };
 
 /// What a group of models cost.

@@ -81,20 +81,6 @@ TEST_F(BackendConformance, SessionsWithTheirOwnThreads) {
   }
 }
 
-// The estimate is shown to people only and leaves out what is costly; on plain data it must be near.
-TEST_F(BackendConformance, TheInertiaEstimateIsNear) {
-  for (const Family family : {Family::kNormal, Family::kClusters, Family::kOffset}) {
-    const Case made = make_case(family, DataType::kFloat32, Weighting::kNone, {6000, 4, {9}}, 78);
-    const double oracle = expected(made).inertia_estimate;
-    for (const Target& target : targets_) {
-      for (const char* algorithm : {"screen", "brute"}) {
-        const double found = trace_of(*target.make(algorithm, 2), made).inertia_estimate;
-        EXPECT_NEAR(found, oracle, 0.03 * oracle) << made.name << " on " << target.name() << " " << algorithm;
-      }
-    }
-  }
-}
-
 // The comparison itself must notice a wrong answer: one label changed in the case gives another trace.
 TEST_F(BackendConformance, NoticesASmallChange) {
   const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {300, 3, {9}}, 5);

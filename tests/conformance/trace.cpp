@@ -94,7 +94,6 @@ class Interview {
       trace_.labelled += made_.shape.n;
       trace_.certified += model.result.certified;
       trace_.resolved += model.result.resolved;
-      trace_.inertia_estimate = model.result.inertia_estimate;
     }
     ++passes_;
   }

@@ -21,7 +21,6 @@ struct Answer {
 struct Trace {
   std::vector<Answer> answers;
   int64_t labelled = 0, certified = 0, resolved = 0;
-  double inertia_estimate = 0;  // of the last pass: not part of the answer
 };
 
 /// Asks a backend everything that the engine can ask: seeding, passes of changing sets of models with prototypes

@@ -4,7 +4,6 @@
 #include "backend/cpu/instruction_set.h"
 #include "core/threads.h"
 
-#include <numeric>
 #include <utility>
 
 namespace manymeans {
@@ -29,13 +28,7 @@ class CpuUpload final : public Upload {
                 options,
                 plan,
                 plan.brute ? PackedPoints() : PackedPoints(input, kernels, plan, pool),
-                TermScales(input),
-                1.0} {
-    if (!input.weights.empty()) {
-      shared_.mean_weight =
-          std::accumulate(input.weights.begin(), input.weights.end(), 0.0) / static_cast<double>(input.weights.size());
-    }
-  }
+                TermScales(input)} {}
 
   CpuShared shared_;
 };

@@ -7,19 +7,6 @@
 #include <limits>
 
 namespace manymeans {
-namespace {
-
-// What certify estimates, of the rows that exist.
-float estimate_rows(const PackedPrototypes& packed, const Tile& tile, const Worker& worker, int64_t at) {
-  float sum = 0;
-  for (int64_t i = 0; i < tile.rows; ++i) {
-    const auto row = static_cast<size_t>(at + i);
-    sum += tile.norms[i] * tile.norms[i] - 2 * (worker.best[row] - packed.bound(worker.index[row], tile.norms[i]));
-  }
-  return sum;
-}
-
-}  // namespace
 
 CpuSession::Group CpuSession::load_group(int64_t first_tile, int64_t last_tile, Worker& worker) const {
   Group group;
@@ -63,11 +50,8 @@ void CpuSession::screen_group(const PackedPrototypes& packed, const Group& group
 
 void CpuSession::find_labels(const Target& target, const Group& group, Worker& worker, PassResult& result) const {
   if (shared_.plan.brute || !target.packed.screenable) {
-    const double scale = shared_.packed.frame().scale;
     for (int64_t i = 0; i < group.rows; ++i) {
-      double least = 0;
-      worker.labels[static_cast<size_t>(i)] = nearest_of_all(*target.prototypes, group.first_row + i, worker, &least);
-      result.inertia_estimate += least * scale * scale;
+      worker.labels[static_cast<size_t>(i)] = nearest_of_all(*target.prototypes, group.first_row + i, worker);
     }
     result.resolved += group.rows;
     result.candidates += group.rows * target.prototypes->rows();
@@ -81,12 +65,9 @@ void CpuSession::find_labels(const Target& target, const Group& group, Worker& w
     const auto at = static_cast<int64_t>(t) * p;
     const Certificate certificate{tile.norms, packed.slopes.data(), packed.errors.data(), packed.slack,
                                   packed.underflow};
-    float estimate = 0;
     uint64_t unproved = shared_.kernels.certify(
-        certificate, {worker.best.data() + at, worker.second.data() + at, worker.index.data() + at}, &estimate);
+        certificate, {worker.best.data() + at, worker.second.data() + at, worker.index.data() + at});
     if (tile.rows < 64) unproved &= (uint64_t{1} << tile.rows) - 1;
-    if (tile.rows < p) estimate = estimate_rows(packed, tile, worker, at);  // without the lanes past the last row
-    result.inertia_estimate += static_cast<double>(estimate);
     for (int64_t i = 0; i < tile.rows; ++i) {
       worker.labels[static_cast<size_t>(at + i)] = static_cast<uint32_t>(worker.index[static_cast<size_t>(at + i)]);
     }
@@ -165,13 +146,13 @@ uint32_t CpuSession::nearest(const Matrix& prototypes, int64_t row, std::span<co
   return best;
 }
 
-uint32_t CpuSession::nearest_of_all(const Matrix& prototypes, int64_t row, Worker& worker, double* least) const {
+uint32_t CpuSession::nearest_of_all(const Matrix& prototypes, int64_t row, Worker& worker) const {
   uint32_t best = 0;
-  *least = std::numeric_limits<double>::infinity();
+  double least = std::numeric_limits<double>::infinity();
   for (int64_t k = 0; k < prototypes.rows(); ++k) {
     const double d2 = distance(row, prototypes, k, worker);
-    if (d2 < *least) {
-      *least = d2;
+    if (d2 < least) {
+      least = d2;
       best = static_cast<uint32_t>(k);
     }
   }

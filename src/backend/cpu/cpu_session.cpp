@@ -100,14 +100,12 @@ int CpuSession::advance(std::span<PassModel> models, int) {
     }
   }
   merge_deltas(models);
-  const double unscale = std::ldexp(shared_.mean_weight, -2 * shared_.packed.frame().exponent);
   for (size_t i = 0; i < models.size(); ++i) {
     PassResult& total = models[i].result = {};
     for (const Worker& worker : workers_) {
       const PassResult& part = worker.results[i];
       total.changed += part.changed;
       total.hash_delta += part.hash_delta;
-      total.inertia_estimate += part.inertia_estimate * unscale;
       total.certified += part.certified;
       total.resolved += part.resolved;
       total.candidates += part.candidates;

@@ -29,7 +29,6 @@ struct CpuShared {
   PointsPlan plan;
   PackedPoints packed;
   TermScales scales;
-  double mean_weight = 1;
 };
 
 /// A change of statistics made by one thread, and which clusters it touched.
@@ -123,7 +122,7 @@ class CpuSession final : public Session {
                    PassResult& result) const;
   void find_candidates(const PackedPrototypes& packed, const Tile& tile, int64_t lane, Worker& worker) const;
   uint32_t nearest(const Matrix& prototypes, int64_t row, std::span<const uint32_t> candidates, Worker& worker) const;
-  uint32_t nearest_of_all(const Matrix& prototypes, int64_t row, Worker& worker, double* least) const;
+  uint32_t nearest_of_all(const Matrix& prototypes, int64_t row, Worker& worker) const;
   double distance(int64_t row, const Matrix& prototypes, int64_t k, Worker& worker) const;
   const float* row_f32(int64_t row, Worker& worker) const;
 

@@ -91,11 +91,10 @@ HWY_INLINE uint64_t mask_bits(hn::Mask<F32> mask) {
 // best - 2 (norm slope + error) - slack norm^2 - underflow > second, written so that NaN fails. All parts of the
 // right side are inflated by 2^-10 where they are made, which covers the roundings here.
 template <int MR>
-uint64_t certify(const Certificate& in, const BestTwo& tile, float* estimate) {
+uint64_t certify(const Certificate& in, const BestTwo& tile) {
   const VecF two = hn::Set(kF32, 2.0F);
   const VecF slack = hn::Set(kF32, in.slack);
   const VecF underflow = hn::Set(kF32, in.underflow);
-  VecF sum = hn::Zero(kF32);
   uint64_t unproved = 0;
   for (int m = 0; m < MR; ++m) {
     const VecF norm = hn::Load(kF32, in.norms + m * kLanes);
@@ -107,9 +106,7 @@ uint64_t certify(const Certificate& in, const BestTwo& tile, float* estimate) {
     const VecF needed = hn::MulAdd(two, error, hn::MulAdd(slack, square, underflow));
     const VecF margin = hn::Sub(best, hn::Load(kF32, tile.second + m * kLanes));
     unproved |= mask_bits(hn::Not(hn::Gt(margin, needed))) << (m * kLanes);
-    sum = hn::Add(sum, hn::NegMulAdd(two, hn::Sub(best, error), square));
   }
-  *estimate = hn::GetLane(hn::SumOfLanes(kF32, sum));
   return unproved;
 }
 

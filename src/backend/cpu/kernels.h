@@ -58,9 +58,8 @@ struct CpuKernels {
 
   /// Updates the best two with all prototypes of the blocks.
   void (*screen)(const ScreenBlocks&, const BestTwo&);
-  /// Bit i is set if row i's best prototype is NOT proved to be the nearest. `estimate` gets the sum over the
-  /// tile of |y|^2 - 2 (score of the best), about the rows' squared distances.
-  uint64_t (*certify)(const Certificate&, const BestTwo&, float* estimate);
+  /// Bit i is set if row i's best prototype is NOT proved to be the nearest.
+  uint64_t (*certify)(const Certificate&, const BestTwo&);
   /// hits[k] gets bit i if the upper score of row i and prototype k is above thresholds[i]; count * R words.
   void (*hits)(const ScreenBlocks&, const float* thresholds, uint64_t* hits);
   /// Canonical distances of one row to a row (core/distance.h), same bits.

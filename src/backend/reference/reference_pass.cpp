@@ -56,7 +56,6 @@ void ReferenceSession::assign(PassModel& pass) {
     if (!first_pass && label != before) pass.result.hash_delta += label_term(i, label) - label_term(i, before);
     state.labels.write(i, 1, &label);
     add_row(state.statistics, i, label, 1);
-    pass.result.inertia_estimate += input_.weight(i) * least;
   }
   pass.result.resolved = n();
   pass.result.candidates = n() * k;

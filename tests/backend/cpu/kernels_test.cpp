@@ -204,9 +204,8 @@ TEST_P(Kernels, CertifyComparesTheMarginAndNaNFails) {
   const Aligned best(high), second(low), index(std::vector<float>(p, 0.0F));
   const float slope = 0.5F;
   const float error = 0.25F;
-  float estimate = 0;
   const uint64_t unproved = kernels().certify(
-      {norms.data, &slope, &error, 0, 0}, {best.data, second.data, reinterpret_cast<int32_t*>(index.data)}, &estimate);
+      {norms.data, &slope, &error, 0, 0}, {best.data, second.data, reinterpret_cast<int32_t*>(index.data)});
   EXPECT_EQ(unproved, uint64_t{1} | uint64_t{4} | uint64_t{1} << (p - 1));
 }
 
