@@ -163,6 +163,7 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           distance<double>,
           add_terms<float>,
           add_terms<double>,
+          label_terms,
           pack<kRows, float>,
           pack<kRows, double>};
 }

@@ -68,6 +68,8 @@ struct CpuKernels {
   /// Order-free terms RN(weight * x_j) of one row.
   void (*add_terms_f32)(const float* x, const TermRow&);
   void (*add_terms_f64)(const double* x, const TermRow&);
+  /// Adds the label terms (core/label_term.h) of `count` < 2^31 pairs of row and label to sum[0] (low half) and sum[1].
+  void (*label_terms)(const int64_t* rows, const uint32_t* labels, int64_t count, uint64_t* sum);
   /// Writes one tile: centred, scaled, rounded to float; norms rounded up. Rows from `rows` on become zero.
   void (*pack_f32)(const float* x, int64_t rows, int64_t d, const double* centre, double scale, float* tile,
                    float* norms);
