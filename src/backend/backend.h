@@ -28,7 +28,8 @@ namespace manymeans {
 /// What a backend is made with.
 struct BackendOptions {
   int threads = 0;                   ///< 0: all usable
-  std::string algorithm = "auto";    ///< auto, screen, brute
+  std::string algorithm = "auto";    ///< auto, matrix, brute
+  std::string screen_format = {};    ///< tests and benchmarks: float32, bfloat16, bfloat16-pair; empty: by cost
   std::string instruction_set = {};  ///< forced; empty: MANYMEANS_CPU_ISA, else the best
   int64_t memory_budget = 0;         ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
   double test_bound_scale = 1;       ///< tests only: multiplies the screen's error bound
@@ -110,6 +111,12 @@ class Session {
   virtual void seed_end() = 0;
 };
 
+/// What will be done with uploaded points, as far as it is known: for choosing how to go about it, never for what.
+struct Workload {
+  int64_t most_clusters = 64;  ///< of one model
+  int64_t all_clusters = 64;   ///< of all models that share passes
+};
+
 /// Points on a device. The input must outlive it.
 class Upload {
  public:
@@ -126,7 +133,8 @@ class Backend {
   virtual std::string_view name() const = 0;
   virtual std::string instruction_set() const = 0;
   virtual int threads() const = 0;
-  virtual std::unique_ptr<Upload> upload(const Input& input) = 0;
+  virtual std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) = 0;
+  std::unique_ptr<Upload> upload(const Input& input) { return upload(input, Workload{}); }
 };
 
 /// One line of the registry.
@@ -140,5 +148,7 @@ std::span<const BackendEntry> backends();
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options);
 /// Instruction sets of the cpu backend, best first.
 std::vector<Choice> cpu_instruction_sets();
+/// Names of the screens' formats that this instruction set has, for BackendOptions::screen_format.
+std::vector<std::string> cpu_screen_formats(std::string_view instruction_set);
 
 }  // namespace manymeans

@@ -340,7 +340,7 @@ TEST(ReferenceBackend, SeedingFollowsExactIntegers) {
 
 TEST(ReferenceBackend, RefusesAlgorithmsItDoesNotHave) {
   BackendOptions options;
-  options.algorithm = "screen";
+  options.algorithm = "matrix";
   EXPECT_THROW(make_backend("reference", options), Error);
 }
 

@@ -68,7 +68,7 @@ class FitConformance : public testing::Test {
         // Only the cpu backend looks at it; its instruction sets take turns.
         const std::string& set = targets_[(compared_ / 5) % targets_.size()].instruction_set;
         if (!set.empty()) setenv("MANYMEANS_CPU_ISA", set.c_str(), 1);
-        options.algorithm = compared_ % 3 == 0 ? "brute" : (compared_ % 3 == 1 ? "screen" : "auto");
+        options.algorithm = compared_ % 3 == 0 ? "brute" : (compared_ % 3 == 1 ? "matrix" : "auto");
         EXPECT_EQ(outcome(made, options, hooks), expected)
             << made.name << " init " << options.init << " stop " << options.stop << " empty " << name_of(options.empty)
             << " on " << backend << " " << name_of(strategy) << " " << options.algorithm << " " << options.threads;

@@ -11,6 +11,7 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   options.threads = threads;
   options.algorithm = algorithm;
   options.instruction_set = instruction_set;
+  options.screen_format = screen_format;
   options.test_bound_scale = bound_scale;
   return make_backend(backend, options);
 }
@@ -27,12 +28,12 @@ std::vector<Target> targets() {
       continue;
     }
     if (entry.name != "cpu") {
-      found.push_back({std::string(entry.name), ""});
+      found.push_back({std::string(entry.name), "", ""});
       continue;
     }
     for (const Choice& set : cpu_instruction_sets()) {
       if (set.available) {
-        found.push_back({"cpu", set.name});
+        for (const std::string& format : cpu_screen_formats(set.name)) found.push_back({"cpu", set.name, format});
       } else {
         fmt::print("[ NOT HERE ] instruction set {}: this machine does not have it\n", set.name);
       }

@@ -9,12 +9,15 @@
 
 namespace manymeans::test {
 
-/// A backend with one of its instruction sets.
+/// A backend with one of its instruction sets and screens.
 struct Target {
   std::string backend;
   std::string instruction_set;  // empty: the backend has no choice of them
+  std::string screen_format;    // likewise
 
-  std::string name() const { return backend + (instruction_set.empty() ? "" : "/" + instruction_set); }
+  std::string name() const {
+    return backend + (instruction_set.empty() ? "" : "/" + instruction_set + "/" + screen_format);
+  }
   std::unique_ptr<Backend> make(const std::string& algorithm, int threads, double bound_scale = 1) const;
 };
 

@@ -144,7 +144,7 @@ TEST(Control, TheEstimateIsNearTheInertia) {
     return true;
   };
   for (const int64_t n : {20, 5000}) {
-    for (const char* algorithm : {"screen", "brute"}) {
+    for (const char* algorithm : {"matrix", "brute"}) {
       FitOptions o = options({9});
       o.algorithm = algorithm;
       const FitResult result = fit(PointsView(x.data(), n, 6), {}, o, hooks);

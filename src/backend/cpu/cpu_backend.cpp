@@ -11,9 +11,10 @@ namespace {
 
 class CpuUpload final : public Upload {
  public:
-  CpuUpload(const Input& input, const CpuKernels& kernels, const BackendOptions& options, ThreadPool& pool)
+  CpuUpload(const Input& input, const CpuKernels& kernels, const BackendOptions& options, const Workload& workload,
+            ThreadPool& pool)
       : CpuUpload(input, kernels, options, pool,
-                  plan_points(input, kernels, options.algorithm, options.memory_budget)) {}
+                  plan_points(input, kernels, options, workload)) {}
 
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     return std::make_unique<CpuSession>(shared_, k, threads > 0 ? threads : shared_.options.threads);
@@ -42,9 +43,9 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return "cpu"; }
   std::string instruction_set() const override { return kernels_.name; }
   int threads() const override { return options_.threads; }
-  std::unique_ptr<Upload> upload(const Input& input) override {
+  std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
     ThreadPool pool(options_.threads);
-    return std::make_unique<CpuUpload>(input, kernels_, options_, pool);
+    return std::make_unique<CpuUpload>(input, kernels_, options_, workload, pool);
   }
 
  private:

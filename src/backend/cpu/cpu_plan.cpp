@@ -2,6 +2,8 @@
 
 #include <manymeans/error.h>
 
+#include "backend/cpu/matrix_layout.h"
+#include "backend/cpu/screen_costs.h"
 #include "core/memory.h"
 
 #include <fmt/format.h>
@@ -11,55 +13,79 @@
 namespace manymeans {
 namespace {
 
-// The bound of the float32 screen needs (d + 4) * 2^-24 well below 1 (packed_prototypes.cpp).
-constexpr int64_t kMostScreenColumns = int64_t{1} << 20;
+// The bounds of the screens need D times the unit of their sums well below 1 (docs/screens.md).
+constexpr int64_t kMostScreenColumns = int64_t{1} << 18;
 
 // Half of the second-level cache of every server core of the last ten years (256 KiB to 2 MiB) at least.
 constexpr int64_t kGroupBytes = 256 << 10;
 // Most of a first-level cache of 32 KiB.
 constexpr int64_t kChunkBytes = 24 << 10;
 constexpr int64_t kMostTilesPerGroup = 32;
+// Best and second best of every span and row of a group.
+constexpr int64_t kMostScoreBytes = 1 << 20;
 // A thread should find at least this many groups, or the last one to finish decides the pass.
 constexpr int64_t kGroupsPerThread = 8;
 // Copies of statistics that nobody minds.
 constexpr int64_t kSmallStatistics = 256 << 20;
 
+int64_t tile_bytes(const ScreenKernels& screen, int64_t d) {
+  if (screen.format == ScreenFormat::kFloat32) return screen.tile_rows * (d + 1) * 4;
+  return static_cast<int64_t>(MatrixLayout(screen.format, d).tile_bytes()) + screen.tile_rows * 8;
+}
+
+int64_t span_bytes(const ScreenKernels& screen, int64_t d) {
+  if (screen.format == ScreenFormat::kFloat32) return kSpanColumns * d * 4;
+  return static_cast<int64_t>(MatrixLayout(screen.format, d).span_bytes());
+}
+
+void check_algorithm(std::string_view algorithm) {
+  if (algorithm == "auto" || algorithm == "matrix" || algorithm == "brute") return;
+  throw Error(ErrorCode::kUsage, "algorithm",
+              fmt::format("there is no algorithm '{}'; known: auto, matrix, brute", algorithm));
+}
+
 }  // namespace
 
-PointsPlan plan_points(const Input& input, const CpuKernels& kernels, std::string_view algorithm,
-                       int64_t memory_budget) {
+PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const BackendOptions& options,
+                       const Workload& workload) {
+  check_algorithm(options.algorithm);
   PointsPlan plan;
-  if (algorithm != "auto" && algorithm != "screen" && algorithm != "brute") {
-    throw Error(ErrorCode::kUsage, "algorithm",
-                fmt::format("there is no algorithm '{}'; known: auto, screen, brute", algorithm));
-  }
+  plan.screen = &kernels.screens[0];
   const PointsView& points = input.points;
-  if (algorithm == "brute" || points.d > kMostScreenColumns) {
+  if (options.algorithm == "brute" || points.d > kMostScreenColumns) {
     plan.brute = true;
-    plan.why = algorithm == "brute" ? "exact distances only, as asked" : "exact distances only: too many columns";
+    plan.why = options.algorithm == "brute" ? "exact distances only, as asked" : "exact distances only: too many columns";
     return plan;
   }
-  const int64_t tiles = (points.n + kernels.tile_rows - 1) / kernels.tile_rows;
-  plan.packed_bytes = tiles * kernels.tile_rows * (points.d + 1) * static_cast<int64_t>(sizeof(float));
-  const int64_t budget = memory_budget > 0 ? memory_budget : available_memory() / 4;
+  const ScreenChoice choice = choose_screen(input, kernels, options.screen_format, workload);
+  plan.screen = choice.screen;
+  const int64_t tiles = (points.n + plan.screen->tile_rows - 1) / plan.screen->tile_rows;
+  plan.packed_bytes = tiles * tile_bytes(*plan.screen, points.d);
+  const int64_t budget = options.memory_budget > 0 ? options.memory_budget : available_memory() / 4;
   plan.packed = plan.packed_bytes <= budget;
-  plan.why = plan.packed
-                 ? fmt::format("certified float32 screen over a packed copy of {} MiB", plan.packed_bytes >> 20)
-                 : fmt::format("certified float32 screen, tiles packed in every pass (a copy would take {} MiB)",
-                               plan.packed_bytes >> 20);
+  plan.why = plan.packed ? fmt::format("certified {} screen over a packed copy of {} MiB ({})",
+                                       name_of(plan.screen->format), plan.packed_bytes >> 20, choice.why)
+                         : fmt::format("certified {} screen, tiles packed in every pass (a copy would take {} MiB; {})",
+                                       name_of(plan.screen->format), plan.packed_bytes >> 20, choice.why);
   return plan;
 }
 
-SessionPlan plan_session(const Input& input, const CpuKernels& kernels, int64_t clusters, int threads,
+SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span<const int64_t> k, int threads,
                          int64_t memory_budget) {
   SessionPlan plan;
+  const ScreenKernels& screen = *points.screen;
   const int64_t d = input.points.d;
-  const int64_t tile_bytes = kernels.tile_rows * (d + 1) * static_cast<int64_t>(sizeof(float));
-  const int64_t tiles = (input.points.n + kernels.tile_rows - 1) / kernels.tile_rows;
+  int64_t clusters = 0;
+  for (const int64_t count : k) {
+    clusters += count;
+    plan.most_spans = std::max(plan.most_spans, (count + kSpanColumns - 1) / kSpanColumns);
+  }
+  const int64_t tiles = (input.points.n + screen.tile_rows - 1) / screen.tile_rows;
   const int64_t fair_share = std::max<int64_t>(1, tiles / (kGroupsPerThread * threads));
-  plan.tiles_per_group = std::clamp<int64_t>(std::min(kGroupBytes / tile_bytes, fair_share), 1, kMostTilesPerGroup);
-  plan.blocks_per_chunk =
-      std::max<int64_t>(1, kChunkBytes / (kernels.block_prototypes * d * static_cast<int64_t>(sizeof(float))));
+  const int64_t score_bytes = plan.most_spans * screen.tile_rows * 2 * static_cast<int64_t>(sizeof(float));
+  plan.tiles_per_group = std::clamp<int64_t>(
+      std::min({kGroupBytes / tile_bytes(screen, d), kMostScoreBytes / score_bytes, fair_share}), 1, kMostTilesPerGroup);
+  plan.spans_per_chunk = std::max<int64_t>(1, kChunkBytes / span_bytes(screen, d));
   plan.statistics_bytes = clusters * (d * input.limbs + 2) * static_cast<int64_t>(sizeof(int64_t));
   const int64_t budget = memory_budget > 0
                              ? memory_budget

@@ -1,16 +1,19 @@
 // Shape and machine -> a plain struct that the backend obeys. Nothing here changes results.
 #pragma once
 
+#include "backend/backend.h"
 #include "backend/cpu/kernels.h"
 #include "data/input.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace manymeans {
 
 struct PointsPlan {
   bool brute = false;   ///< canonical distances only
+  const ScreenKernels* screen = nullptr;
   bool packed = false;  ///< packed copy kept for the fit; else tiles are packed in every pass
   int64_t packed_bytes = 0;
   std::string why;  ///< one sentence
@@ -19,15 +22,17 @@ struct PointsPlan {
 /// What the models of one session need.
 struct SessionPlan {
   int64_t tiles_per_group = 1;   ///< tiles that one thread labels together, so that prototypes are read once for them
-  int64_t blocks_per_chunk = 1;  ///< blocks of prototypes that stay in the first cache while a group's tiles pass
+  int64_t spans_per_chunk = 1;   ///< spans of prototypes that stay in the first cache while a group's tiles pass
+  int64_t most_spans = 1;        ///< of one model
   bool by_label_order = false;   ///< accumulate by cluster instead of with a copy of the statistics per thread
   int64_t statistics_bytes = 0;  ///< of one copy
 };
 
-/// `memory_budget` in bytes, 0: from what the machine has.
-PointsPlan plan_points(const Input& input, const CpuKernels& kernels, std::string_view algorithm,
-                       int64_t memory_budget);
-SessionPlan plan_session(const Input& input, const CpuKernels& kernels, int64_t clusters, int threads,
+/// Chooses the screen and whether its rounded copy of the points is kept.
+PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const BackendOptions& options,
+                       const Workload& workload);
+/// `k` prototypes of every model; `memory_budget` in bytes, 0: from what the machine has.
+SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span<const int64_t> k, int threads,
                          int64_t memory_budget);
 
 }  // namespace manymeans

@@ -31,7 +31,7 @@ size_t first_equal_row(const Matrix& rows, size_t k) {
 }  // namespace
 
 int64_t CpuSession::seed_block_rows() const {
-  const int64_t p = shared_.kernels.tile_rows;
+  const int64_t p = tile_rows();
   return std::max<int64_t>(1, kBlockRows / p) * p;
 }
 
@@ -76,11 +76,11 @@ void CpuSession::seed_sum_blocks(SeedState& state) {
 template <class Body>
 void CpuSession::for_each_hit(const Target& target, const SeedState& state, const Tile& tile, int64_t first_row,
                               Worker& worker, Body&& body) const {
-  const int64_t p = shared_.kernels.tile_rows;
+  const int64_t p = tile_rows();
   const PackedPrototypes& packed = target.packed;
   const double scale = shared_.packed.frame().scale;
   worker.thresholds.resize(static_cast<size_t>(p));
-  worker.hits.resize(static_cast<size_t>(packed.blocks * shared_.kernels.block_prototypes));
+  worker.hits.resize(static_cast<size_t>(packed.columns));
   for (int64_t i = 0; i < tile.rows; ++i) {
     // d2 >= least is sure when 2 u <= |y|^2 - least, in scaled units: docs/screens.md, "Seeding".
     const double square = static_cast<double>(tile.norms[i]) * static_cast<double>(tile.norms[i]);
@@ -90,12 +90,12 @@ void CpuSession::for_each_hit(const Target& target, const SeedState& state, cons
     worker.thresholds[static_cast<size_t>(i)] = static_cast<float>(threshold - std::abs(threshold) * 0x1p-20);
   }
   std::fill(worker.thresholds.begin() + tile.rows, worker.thresholds.end(), std::numeric_limits<float>::infinity());
-  const ScreenBlocks blocks{
-      tile.values,          tile.norms, shared_.input.points.d, packed.values.data(), packed.offsets.data(),
-      packed.slopes.data(), 0,          packed.blocks};
-  shared_.kernels.hits(blocks, worker.thresholds.data(), worker.hits.data());
-  for (int64_t k = 0; k < packed.k; ++k) {
-    for (uint64_t bits = worker.hits[static_cast<size_t>(k)]; bits != 0; bits &= bits - 1) {
+  const MatrixSteps steps = shared_.packed.layout().steps();
+  shared_.packed.screen().hits({packed.view(0, packed.spans, shared_.packed, steps), tile.values, tile.radii,
+                                worker.thresholds.data(), worker.hits.data()});
+  for (int64_t c = 0; c < packed.columns; ++c) {
+    const auto k = static_cast<int64_t>(packed.order[static_cast<size_t>(c)]);
+    for (uint64_t bits = worker.hits[static_cast<size_t>(c)]; bits != 0; bits &= bits - 1) {
       body(first_row + std::countr_zero(bits), k);
     }
   }
@@ -106,7 +106,7 @@ void CpuSession::for_each_hit(const Target& target, const SeedState& state, cons
 template <class Visit>
 void CpuSession::for_each_possible(std::span<const Target> targets, Visit&& visit) {
   const int64_t n = shared_.input.points.n;
-  const int64_t p = shared_.kernels.tile_rows;
+  const int64_t p = tile_rows();
   pool_.for_each_range(n, seed_block_rows(), [&](int w, int64_t first, int64_t last) {
     Worker& worker = workers_[static_cast<size_t>(w)];
     for (int64_t row = first; row < last; row += p) {
@@ -157,7 +157,7 @@ void CpuSession::seed_add(std::span<const SeedCentres> models) {
 // Many centres at once (k-means||): the nearest of them by the ordinary screen, then one exact distance.
 void CpuSession::seed_add_many(const Target& target) {
   SeedState& state = model(target.slot).seed;
-  const int64_t p = shared_.kernels.tile_rows;
+  const int64_t p = tile_rows();
   const int64_t tiles = (shared_.input.points.n + p - 1) / p;
   pool_.for_each_range(tiles, plan_.tiles_per_group, [&](int w, int64_t first, int64_t last) {
     Worker& worker = workers_[static_cast<size_t>(w)];

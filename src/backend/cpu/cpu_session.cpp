@@ -13,32 +13,33 @@ constexpr int64_t kChangesBetweenSorts = int64_t{1} << 21;
 
 CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, int threads)
     : shared_(shared), pool_(threads) {
-  int64_t clusters = 0;
   for (const int64_t count : k) {
     Model m;
     m.k = count;
     models_.push_back(std::move(m));
-    clusters += count;
   }
-  plan_ = plan_session(shared.input, shared.kernels, clusters, pool_.size(), shared.options.memory_budget);
+  plan_ = plan_session(shared.input, shared.plan, k, pool_.size(), shared.options.memory_budget);
   workers_.resize(static_cast<size_t>(pool_.size()));
 }
 
 void CpuSession::prepare_workers(size_t active) {
-  const auto group_rows = static_cast<size_t>(plan_.tiles_per_group * shared_.kernels.tile_rows);
+  const auto group_rows = static_cast<size_t>(plan_.tiles_per_group * tile_rows());
   for (Worker& worker : workers_) {
     worker.results.assign(active, {});
     if (!worker.labels.empty()) continue;
-    worker.best = AlignedBuffer<float>(group_rows);
-    worker.second = AlignedBuffer<float>(group_rows);
-    worker.index = AlignedBuffer<int32_t>(group_rows);
+    worker.best = AlignedBuffer<float>(group_rows * static_cast<size_t>(plan_.most_spans));
+    worker.second = AlignedBuffer<float>(group_rows * static_cast<size_t>(plan_.most_spans));
+    for (AlignedBuffer<float>* buffer : {&worker.upper, &worker.lower, &worker.runner_up}) {
+      *buffer = AlignedBuffer<float>(group_rows);
+    }
+    worker.column = AlignedBuffer<int32_t>(group_rows);
     worker.labels.resize(group_rows);
     worker.old_labels.resize(group_rows);
     worker.wide_f32.resize(static_cast<size_t>(shared_.input.points.d));
     worker.deltas.resize(models_.size());
     worker.changes.resize(models_.size());
     if (!shared_.plan.packed && !shared_.plan.brute) {
-      worker.tiles = AlignedBuffer<float>(static_cast<size_t>(plan_.tiles_per_group) * shared_.packed.tile_floats());
+      worker.tiles = AlignedBuffer<std::byte>(static_cast<size_t>(plan_.tiles_per_group) * shared_.packed.tile_bytes());
     }
   }
 }
@@ -49,7 +50,7 @@ CpuSession::Target CpuSession::make_target(int slot, const Matrix& prototypes) c
   target.prototypes = &prototypes;
   if (!shared_.plan.brute) {
     target.packed =
-        pack_prototypes(prototypes, shared_.packed.frame(), shared_.kernels, shared_.options.test_bound_scale);
+        pack_prototypes(prototypes, shared_.packed, shared_.kernels, shared_.options.test_bound_scale);
   }
   return target;
 }
@@ -81,7 +82,7 @@ int CpuSession::advance(std::span<PassModel> models, int) {
     }
   }
   const std::vector<Target> targets = make_targets(models);
-  const int64_t p = shared_.kernels.tile_rows;
+  const int64_t p = tile_rows();
   const int64_t tiles = (input.points.n + p - 1) / p;
   const int64_t step = plan_.by_label_order ? std::max(plan_.tiles_per_group * pool_.size(),
                                                        kChangesBetweenSorts / (p * static_cast<int64_t>(models.size())))

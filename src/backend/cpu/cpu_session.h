@@ -47,11 +47,15 @@ constexpr uint32_t kNoLabel = ~uint32_t{0};
 
 /// Scratch of one thread.
 struct Worker {
-  AlignedBuffer<float> tiles;  // packed here where there is no packed copy
-  AlignedBuffer<float> best, second;
-  AlignedBuffer<int32_t> index;
+  AlignedBuffer<std::byte> tiles;  // packed here where there is no packed copy
+  AlignedBuffer<float> best, second;  // per tile of a group: (spans, rows)
+  AlignedBuffer<float> upper, lower, runner_up;
+  AlignedBuffer<int32_t> column;
+  std::vector<ScreenTile> screen_tiles;
   std::vector<uint32_t> labels, old_labels;
-  std::vector<float> scores;
+  std::vector<int64_t> unproved;  // rows of the group
+  std::vector<float> fine_row;       // of the row that is being resolved
+  float fine_norm = 0;
   std::vector<uint32_t> candidates;
   std::vector<float> wide_f32;  // rows of narrow types
   std::vector<float> thresholds;
@@ -101,6 +105,7 @@ class CpuSession final : public Session {
     int64_t first_row = 0;
     int64_t rows = 0;
     std::vector<Tile> tiles;
+    std::span<const std::byte> ahead;  // what is read after this group
   };
   // One model of a pass, ready for the kernels.
   struct Target {
@@ -109,6 +114,7 @@ class CpuSession final : public Session {
     PackedPrototypes packed;
   };
 
+  int64_t tile_rows() const { return shared_.plan.screen->tile_rows; }
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
   Target make_target(int slot, const Matrix& prototypes) const;
   std::vector<Target> make_targets(std::span<const PassModel> models);
@@ -117,10 +123,14 @@ class CpuSession final : public Session {
   // cpu_pass.cpp: screen and resolve.
   Group load_group(int64_t first_tile, int64_t last_tile, Worker& worker) const;
   void find_labels(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
+  void find_all_labels(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
   void screen_group(const PackedPrototypes& packed, const Group& group, Worker& worker) const;
+  void certify_group(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
   void resolve_row(const Target& target, const Group& group, int64_t row_in_group, Worker& worker,
                    PassResult& result) const;
-  void find_candidates(const PackedPrototypes& packed, const Tile& tile, int64_t lane, Worker& worker) const;
+  void find_candidates(const PackedPrototypes& packed, int64_t row, int64_t row_in_group, Worker& worker) const;
+  void add_span_candidates(const PackedPrototypes& packed, int64_t span, int64_t row, float threshold,
+                           Worker& worker) const;
   uint32_t nearest(const Matrix& prototypes, int64_t row, std::span<const uint32_t> candidates, Worker& worker) const;
   uint32_t nearest_of_all(const Matrix& prototypes, int64_t row, Worker& worker) const;
   double distance(int64_t row, const Matrix& prototypes, int64_t k, Worker& worker) const;

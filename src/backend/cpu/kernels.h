@@ -1,43 +1,11 @@
 // The table of functions that each instruction set fills. Everything above it is compiled once.
 #pragma once
 
+#include "backend/cpu/screen_kernels.h"
+
 #include <cstdint>
 
 namespace manymeans {
-
-// Layouts, with P = tile_rows and R = block_prototypes of the table:
-//   tile    (d, P) floats, value j of row i at [j * P + i]: rows are vector lanes, so that the running best
-//           two scores of a row live in a lane and are never reduced across lanes;
-//   block   (d, R) floats, value j of prototype r at [j * R + r]: broadcast one after the other;
-//   offsets, slopes: one float per prototype, padded to whole blocks.
-// The upper score of row i and prototype k is  u = offset_k + x_i . z_k + norm_i * slope_k  (packed_prototypes.h).
-
-/// Running best two upper scores of each row of a tile, and the index of the best.
-struct BestTwo {
-  float* best;     // P
-  float* second;   // P
-  int32_t* index;  // P
-};
-
-struct ScreenBlocks {
-  const float* tile;
-  const float* norms;  // P, upper bounds of the rows' norms
-  int64_t d;
-  const float* blocks;   // `count` blocks
-  const float* offsets;  // count * R
-  const float* slopes;   // count * R
-  int32_t first_index;   // of the first block's first prototype
-  int64_t count;         // blocks
-};
-
-/// What decides whether a tile's best prototypes are proved.
-struct Certificate {
-  const float* norms;   // P
-  const float* slopes;  // of all prototypes
-  const float* errors;
-  float slack;  // a point's share of the margin: slack * norm^2 + underflow
-  float underflow;
-};
 
 struct TermRow {
   int64_t d;
@@ -53,15 +21,13 @@ struct CpuKernels {
   const char* name;
   const char* description;
   bool (*supported)();
-  int tile_rows;         ///< P, at most 64
-  int block_prototypes;  ///< R
+  const ScreenKernels* screens;  ///< one per format, kFloat32 first
+  int screen_count;
 
-  /// Updates the best two with all prototypes of the blocks.
-  void (*screen)(const ScreenBlocks&, const BestTwo&);
-  /// Bit i is set if row i's best prototype is NOT proved to be the nearest.
-  uint64_t (*certify)(const Certificate&, const BestTwo&);
-  /// hits[k] gets bit i if the upper score of row i and prototype k is above thresholds[i]; count * R words.
-  void (*hits)(const ScreenBlocks&, const float* thresholds, uint64_t* hits);
+  /// Bit i is set if row i's best column is NOT proved to be the nearest.
+  uint64_t (*certify)(const CertifyTask&);
+  /// float32 scores offset_k + x . z_k of one row and `columns` columns in blocks of the float32 format.
+  void (*rescore)(const float* x, const float* blocks, const float* offsets, int64_t d, int64_t columns, float* scores);
   /// Canonical distances of one row to a row (core/distance.h), same bits.
   double (*distance_f32)(const float* x, const float* c, int64_t d);
   double (*distance_f64)(const double* x, const double* c, int64_t d);
@@ -70,11 +36,9 @@ struct CpuKernels {
   void (*add_terms_f64)(const double* x, const TermRow&);
   /// Adds the label terms (core/label_term.h) of `count` < 2^31 pairs of row and label to sum[0] (low half) and sum[1].
   void (*label_terms)(const int64_t* rows, const uint32_t* labels, int64_t count, uint64_t* sum);
-  /// Writes one tile: centred, scaled, rounded to float; norms rounded up. Rows from `rows` on become zero.
-  void (*pack_f32)(const float* x, int64_t rows, int64_t d, const double* centre, double scale, float* tile,
-                   float* norms);
-  void (*pack_f64)(const double* x, int64_t rows, int64_t d, const double* centre, double scale, float* tile,
-                   float* norms);
+  /// Writes one float32 tile: centred, scaled, rounded; norms rounded up.
+  void (*pack_f32)(const float* x, const PackTask&, float* tile, float* norms);
+  void (*pack_f64)(const double* x, const PackTask&, float* tile, float* norms);
 };
 
 }  // namespace manymeans

@@ -6,10 +6,14 @@ namespace manymeans {
 
 const CpuKernels& make_avx2_kernels() {
   static_assert(HWY_STATIC_TARGET == HWY_AVX2, "the flags of this file do not give AVX2");
-  static constexpr CpuKernels kKernels = kernel_table<3, 4>("avx2", "AVX2 with FMA and BMI2", [] {
-    return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
-           __builtin_cpu_supports("bmi") != 0 && __builtin_cpu_supports("bmi2") != 0;
-  });
+  static constexpr ScreenKernels kScreens[] = {float32_screen<3, 4>()};
+  static constexpr CpuKernels kKernels = kernel_table<3, 4>(
+      "avx2", "AVX2 with FMA and BMI2",
+      [] {
+        return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
+               __builtin_cpu_supports("bmi") != 0 && __builtin_cpu_supports("bmi2") != 0;
+      },
+      kScreens, 1);
   return kKernels;
 }
 

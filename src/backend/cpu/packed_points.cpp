@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace manymeans {
 namespace {
@@ -50,44 +51,138 @@ Frame find_frame(const Input& input) {
 PackedPoints::PackedPoints(const Input& input, const CpuKernels& kernels, const PointsPlan& plan, ThreadPool& pool)
     : input_(&input),
       kernels_(&kernels),
+      screen_(plan.screen),
       frame_(find_frame(input)),
-      tiles_((input.points.n + kernels.tile_rows - 1) / kernels.tile_rows) {
+      tiles_((input.points.n + plan.screen->tile_rows - 1) / plan.screen->tile_rows) {
+  if (screen_->format != ScreenFormat::kFloat32) {
+    layout_ = MatrixLayout(screen_->format, input.points.d);
+    find_ratio();
+  }
   if (!plan.packed) return;
-  AlignedBuffer<float> copy(static_cast<size_t>(tiles_) * tile_floats());
+  AlignedBuffer<std::byte> copy(static_cast<size_t>(tiles_) * tile_bytes());
   pool.for_each_range(tiles_, 16, [&](int, int64_t first, int64_t last) {
-    for (int64_t t = first; t < last; ++t) pack(t, copy.data() + static_cast<size_t>(t) * tile_floats());
+    for (int64_t t = first; t < last; ++t) pack(t, copy.data() + static_cast<size_t>(t) * tile_bytes());
   });
   copy_ = std::move(copy);
 }
 
-size_t PackedPoints::tile_floats() const {
-  return static_cast<size_t>(kernels_->tile_rows) * static_cast<size_t>(input_->points.d + 1);
+size_t PackedPoints::values_bytes() const {
+  if (screen_->format != ScreenFormat::kFloat32) return layout_.tile_bytes();
+  const auto floats = static_cast<size_t>(screen_->tile_rows) * static_cast<size_t>(input_->points.d);
+  return (floats * sizeof(float) + 63) / 64 * 64;
 }
 
-Tile PackedPoints::tile(int64_t t, float* scratch) const {
-  const int64_t first = t * kernels_->tile_rows;
-  const int64_t rows = std::min<int64_t>(kernels_->tile_rows, input_->points.n - first);
-  const float* values = copy_.data() + static_cast<size_t>(t) * tile_floats();
+size_t PackedPoints::tile_bytes() const {
+  const size_t per_row = (screen_->format == ScreenFormat::kFloat32 ? 1 : 2) * sizeof(float);
+  return (values_bytes() + static_cast<size_t>(screen_->tile_rows) * per_row + 63) / 64 * 64;
+}
+
+Tile PackedPoints::tile(int64_t t, std::byte* scratch) const {
+  const int64_t first = t * tile_rows();
+  const std::byte* values = copy_.data() + static_cast<size_t>(t) * tile_bytes();
   if (copy_.size() == 0) {
     pack(t, scratch);
     values = scratch;
   }
-  return {values, values + kernels_->tile_rows * input_->points.d, rows};
+  const auto* norms = reinterpret_cast<const float*>(values + values_bytes());
+  const float* radii = screen_->format == ScreenFormat::kFloat32 ? norms : norms + tile_rows();
+  return {values, norms, radii, std::min<int64_t>(tile_rows(), input_->points.n - first)};
 }
 
-void PackedPoints::pack(int64_t t, float* out) const {
+void PackedPoints::pack(int64_t t, std::byte* out) const {
   const PointsView& points = input_->points;
-  const int64_t first = t * kernels_->tile_rows;
-  const int64_t rows = std::min<int64_t>(kernels_->tile_rows, points.n - first);
-  float* norms = out + kernels_->tile_rows * points.d;
+  const int64_t first = t * tile_rows();
+  const int64_t rows = std::min<int64_t>(tile_rows(), points.n - first);
+  auto* norms = reinterpret_cast<float*>(out + values_bytes());
+  if (screen_->format != ScreenFormat::kFloat32) return pack_matrix(first, rows, out, norms, norms + tile_rows());
+  const PackTask task{rows, points.d, frame_.centre.data(), frame_.scale};
+  auto* values = reinterpret_cast<float*>(out);
   if (points.type == DataType::kFloat64) {
-    kernels_->pack_f64(static_cast<const double*>(points.data) + first * points.d, rows, points.d, frame_.centre.data(),
-                       frame_.scale, out, norms);
+    kernels_->pack_f64(static_cast<const double*>(points.data) + first * points.d, task, values, norms);
     return;
   }
   std::vector<float> wide(points.type == DataType::kFloat32 ? 0 : static_cast<size_t>(rows * points.d));
-  kernels_->pack_f32(rows_as<float>(points, first, rows, wide.data()), rows, points.d, frame_.centre.data(),
-                     frame_.scale, out, norms);
+  kernels_->pack_f32(rows_as<float>(points, first, rows, wide.data()), task, values, norms);
+}
+
+void PackedPoints::centre_row(int64_t row, double* y) const {
+  const PointsView& points = input_->points;
+  widen(points.data, points.type, row * points.d, points.d, y);
+  for (int64_t j = 0; j < points.d; ++j) y[j] = (y[j] - frame_.centre[static_cast<size_t>(j)]) * frame_.scale;
+}
+
+std::span<const std::byte> PackedPoints::ahead(int64_t first, int64_t count) const {
+  if (copy_.size() == 0 || first >= tiles_) return {};
+  const auto tiles = static_cast<size_t>(std::min(count, tiles_ - first));
+  return {copy_.data() + static_cast<size_t>(first) * tile_bytes(), tiles * tile_bytes()};
+}
+
+float PackedPoints::fine_row(int64_t row, float* y) const {
+  const PointsView& points = input_->points;
+  std::vector<double> wide(static_cast<size_t>(points.d));
+  centre_row(row, wide.data());
+  double square = 0;
+  for (int64_t j = 0; j < points.d; ++j) {
+    const double value = wide[static_cast<size_t>(j)];
+    square += value * value;
+    y[j] = static_cast<float>(value);
+  }
+  return static_cast<float>(std::sqrt(square) * (1 + 0x1p-20));
+}
+
+// Row i of a tile; returns |y - x~|^2.
+double PackedPoints::pack_matrix_row(const double* y, int64_t i, std::byte* values) const {
+  const bool pair = screen_->format == ScreenFormat::kBfloat16Pair;
+  double square = 0;
+  for (int64_t j = 0; j < input_->points.d; ++j) {
+    const uint16_t high = to_bfloat16(static_cast<float>(y[j]));
+    double rest = y[j] - static_cast<double>(from_bfloat16(high));
+    const uint16_t low = pair ? to_bfloat16(static_cast<float>(rest)) : 0;
+    rest -= static_cast<double>(from_bfloat16(low));
+    square += rest * rest;
+    for (const MatrixLayout::Copy& copy : layout_.tile_copies()) {
+      std::memcpy(values + MatrixLayout::tile_offset(copy.first + j, i), copy.low ? &low : &high, sizeof(uint16_t));
+    }
+  }
+  return square;
+}
+
+void PackedPoints::pack_matrix(int64_t first, int64_t rows, std::byte* values, float* norms, float* radii) const {
+  std::fill_n(values, values_bytes(), std::byte{0});
+  std::fill_n(norms, tile_rows(), 0.0F);
+  std::fill_n(radii, tile_rows(), 0.0F);
+  std::vector<double> y(static_cast<size_t>(input_->points.d));
+  for (int64_t i = 0; i < rows; ++i) {
+    centre_row(first + i, y.data());
+    double square = 0;
+    for (const double value : y) square += value * value;
+    // The factors cover the roundings of the sums, of the roots and of the conversions; the last part that of y.
+    const double norm = std::sqrt(square) * (1 + 0x1p-20);
+    const double distance = std::sqrt(pack_matrix_row(y.data(), i, values)) * (1 + 0x1p-20) + norm * 0x1p-50;
+    norms[i] = static_cast<float>(norm);
+    radii[i] = static_cast<float>(std::max(distance, ratio_ * norm) * (1 + 0x1p-20));
+  }
+}
+
+// The usual distance of a row from its rounded copy, relative to its norm: the median of a sample.
+void PackedPoints::find_ratio() {
+  constexpr double kLeast = 0x1p-20;  // rows that bfloat16 holds exactly
+  const int64_t n = input_->points.n;
+  const int64_t rows = std::min<int64_t>(n, 257);
+  std::vector<std::byte> values(values_bytes());
+  std::vector<double> y(static_cast<size_t>(input_->points.d));
+  std::vector<double> ratios;
+  for (int64_t i = 0; i < rows; ++i) {
+    centre_row(static_cast<int64_t>(static_cast<__int128>(i) * n / rows), y.data());
+    double square = 0;
+    for (const double value : y) square += value * value;
+    if (square > 0) ratios.push_back(std::sqrt(pack_matrix_row(y.data(), 0, values.data()) / square));
+  }
+  ratio_ = kLeast;
+  if (ratios.empty()) return;
+  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+  std::nth_element(ratios.begin(), middle, ratios.end());
+  ratio_ = std::max(kLeast, *middle);
 }
 
 }  // namespace manymeans

@@ -1,11 +1,15 @@
-// The points as the screen sees them: centred, scaled by a power of two, rounded to float32, in tiles.
+// The points as the screen sees them: centred, scaled by a power of two, rounded, in tiles.
 #pragma once
 
 #include "backend/cpu/cpu_plan.h"
 #include "backend/cpu/kernels.h"
+#include "backend/cpu/matrix_layout.h"
 #include "core/aligned_buffer.h"
+#include "core/threads.h"
 #include "data/input.h"
 
+#include <cstddef>
+#include <span>
 #include <vector>
 
 namespace manymeans {
@@ -20,13 +24,18 @@ struct Frame {
 
 Frame find_frame(const Input& input);
 
-/// One tile and its norms.
+/// One tile. norms[i] is at least |y_i|, and at most that times 1 + 2^-19; radii[i] is what the errors of row i's
+/// scores are proportional to.
 struct Tile {
-  const float* values;
+  const void* values;
   const float* norms;
+  const float* radii;
   int64_t rows;  ///< rows that exist; the others are zero
 };
 
+/// How far a rounded copy x~ is from y: r >= |y - x~|, n >= |y|. In the bfloat16 formats radius = max(r, ratio * n), so
+/// that r A + n B <= radius (A + B / ratio) with one number per row; with the ratio near the usual r / n little is lost.
+/// In float32 r is at most 2^-24 (1 + 2^-22) n always, and radius = n.
 class PackedPoints {
  public:
   PackedPoints() = default;
@@ -34,20 +43,36 @@ class PackedPoints {
   PackedPoints(const Input& input, const CpuKernels& kernels, const PointsPlan& plan, ThreadPool& pool);
 
   const Frame& frame() const { return frame_; }
+  const ScreenKernels& screen() const { return *screen_; }
+  const MatrixLayout& layout() const { return layout_; }
+  double ratio() const { return ratio_; }
+  int64_t tile_rows() const { return screen_->tile_rows; }
   int64_t tiles() const { return tiles_; }
-  /// Floats of one tile with its norms.
-  size_t tile_floats() const;
-  /// Tile t, from the copy or packed into `scratch` (tile_floats() floats, 64-byte aligned).
-  Tile tile(int64_t t, float* scratch) const;
+  /// Bytes of one tile with its norms and radii; a multiple of 64.
+  size_t tile_bytes() const;
+  /// Tile t, from the copy or packed into `scratch` (tile_bytes(), 64-byte aligned).
+  Tile tile(int64_t t, std::byte* scratch) const;
+  /// The packed bytes of `count` tiles from `first` on, as far as there are any.
+  std::span<const std::byte> ahead(int64_t first, int64_t count) const;
+  /// One row, centred and scaled, in float32; returns an upper bound of its norm.
+  float fine_row(int64_t row, float* y) const;
 
  private:
-  void pack(int64_t t, float* out) const;
+  size_t values_bytes() const;
+  void pack(int64_t t, std::byte* out) const;
+  void pack_matrix(int64_t first, int64_t rows, std::byte* values, float* norms, float* radii) const;
+  double pack_matrix_row(const double* y, int64_t i, std::byte* values) const;
+  void centre_row(int64_t row, double* y) const;
+  void find_ratio();
 
   const Input* input_ = nullptr;
   const CpuKernels* kernels_ = nullptr;
+  const ScreenKernels* screen_ = nullptr;
   Frame frame_;
+  MatrixLayout layout_;
+  double ratio_ = 1;
   int64_t tiles_ = 0;
-  AlignedBuffer<float> copy_;
+  AlignedBuffer<std::byte> copy_;
 };
 
 }  // namespace manymeans

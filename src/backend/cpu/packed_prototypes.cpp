@@ -3,9 +3,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <unordered_map>
 
 namespace manymeans {
@@ -20,23 +22,58 @@ float round_up(double v) {
   return f < v ? std::nextafter(f, std::numeric_limits<float>::infinity()) : f;
 }
 
-// docs/screens.md derives these factors.
+// Norms of a prototype and of what rounding took from it.
+struct ColumnNorms {
+  double exact = 0;    // |z|
+  double rounded = 0;  // |z~|, float32
+  double rest = 0;     // |z - z~|, bfloat16
+  double low = 0;      // |z_lo|
+};
+
+// What docs/screens.md derives: the error of a score is at most r A + n B + C.
 struct BoundFactors {
-  double slope;      // times |z~|
-  double error;      // times |h|
-  double canonical;  // times |z|^2, and twice times |y|^2
+  double accumulation;  // of |x||z|
+  double place;         // the column's number in the lowest bits, twice
+  double canonical;     // of |z|^2
+  double columns;
   double underflow;
 
-  explicit BoundFactors(int64_t d) {
-    const double u = 0x1p-24;
-    const auto n = static_cast<double>(d + 4);  // roundings that a term can pass through, fused or not
-    const double gamma = n * u / (1 - n * u);
-    slope = (2 * u + gamma) * (1 + 0x1p-10);
-    error = (gamma + u) * (1 + 0x1p-10);
+  BoundFactors(int64_t d, double unit, int64_t roundings) {
+    const double n = static_cast<double>(roundings) * unit;
+    accumulation = n / (1 - n);
+    place = 62 * 0x1p-23 * (1 + 0x1p-7);
     canonical = (static_cast<double>(d) / 8 + 8) * 0x1p-52;
-    underflow = static_cast<double>(d) * 0x1p-84;
+    columns = static_cast<double>(d);
+    underflow = static_cast<double>(d + roundings) * 0x1p-84;
   }
 };
+
+constexpr double kInflation = 1 + 0x1p-10;  // pays for every rounding of the bounds themselves
+
+struct Bound {
+  double slope;
+  double error;
+};
+
+// Float32, rounding to nearest: radius = n.
+Bound float32_bound(const ColumnNorms& norms, int64_t d) {
+  constexpr double u = 0x1p-24;
+  const BoundFactors f(d, u, d + 4);
+  const double half = norms.exact * norms.exact / 2;
+  return {(2 * u + f.accumulation + f.place) * norms.rounded * kInflation,
+          ((f.accumulation + u + f.place) * half + f.canonical * 2 * half + f.underflow) * kInflation};
+}
+
+// Bfloat16 parts, sums in float32 with any rounding, in any order: radius >= r and >= ratio * n.
+Bound matrix_bound(const ColumnNorms& norms, int64_t d, const PackedPoints& points) {
+  constexpr double kTruncation = 0x1p-23;
+  const BoundFactors f(d, kTruncation, points.layout().products() * 32 + 8);
+  const double half = norms.exact * norms.exact / 2;
+  const double of_rest = norms.exact + norms.rest;
+  const double of_norm = norms.rest + 0x1p-8 * norms.low + 1.02 * norms.exact * (f.accumulation + f.place);
+  const double error = (f.place + 0x1p-21 + f.columns * 0x1p-51) * half + f.canonical * 2 * half + f.underflow;
+  return {(of_rest + of_norm / points.ratio()) * kInflation, error * kInflation};
+}
 
 // Marks prototypes that repeat an earlier one bit for bit.
 class Repeats {
@@ -61,70 +98,156 @@ class Repeats {
   std::unordered_multimap<uint64_t, int64_t> rows_;
 };
 
-// Prototype k into its place in its block; returns false if it is too far out.
-template <class T>
-bool pack_one(const T* c, int64_t k, const Frame& frame, int64_t d, int width, const BoundFactors& factors,
-              double bound_scale, PackedPrototypes& out) {
-  float* values = out.values.data() + (k / width) * width * d + k % width;
-  double exact = 0;    // |z|^2
-  double rounded = 0;  // |z~|^2
-  for (int64_t j = 0; j < d; ++j) {
-    const double z = (static_cast<double>(c[j]) - frame.centre[static_cast<size_t>(j)]) * frame.scale;
-    exact += z * z;
-    const auto value = static_cast<float>(z);
-    rounded += static_cast<double>(value) * static_cast<double>(value);
-    values[j * width] = value;
-  }
-  if (!(std::sqrt(exact) < kMostNorm && std::sqrt(rounded) < kMostNorm)) return false;
-  const auto at = static_cast<size_t>(k);
-  const double half = -exact / 2;
-  const double error = bound_scale * (factors.error * std::fabs(half) + factors.canonical * exact + factors.underflow);
-  out.errors[at] = round_up(error * (1 + 0x1p-10));
-  out.slopes[at] = round_up(bound_scale * factors.slope * std::sqrt(rounded) * (1 + 0x1p-10));
-  out.offsets[at] = round_up(half + error);
-  return true;
-}
+class Packer {
+ public:
+  Packer(const Matrix& prototypes, const PackedPoints& points, const CpuKernels& kernels, double bound_scale)
+      : prototypes_(prototypes),
+        points_(points),
+        d_(prototypes.columns()),
+        width_(kernels.screens[0].block_columns),
+        bound_scale_(bound_scale),
+        z_(static_cast<size_t>(d_)) {}
 
-template <class T>
-void pack_all(const Matrix& prototypes, const Frame& frame, const CpuKernels& kernels, double bound_scale,
-              PackedPrototypes& out) {
-  const int64_t d = prototypes.columns();
-  const BoundFactors factors(d);
-  const T* c = prototypes.values<T>().data();
-  Repeats repeats(prototypes);
-  for (int64_t k = 0; k < out.k; ++k) {
-    if (repeats.seen(k)) continue;  // stays a padding column: the first of them wins every tie
-    if (!pack_one(c + k * d, k, frame, d, kernels.block_prototypes, factors, bound_scale, out)) {
-      out.screenable = false;
+  PackedPrototypes run() {
+    sort_distinct();
+    allocate();
+    for (int64_t c = 0; c < distinct_ && out_.screenable; ++c) pack_column(c);
+    const BoundFactors factors(d_, 0, 0);
+    out_.slack = round_up(bound_scale_ * 2 * factors.canonical * kInflation);
+    out_.underflow =
+        round_up(std::ldexp(static_cast<double>(d_), 2 * std::min(points_.frame().exponent, 600) - 1074));
+    return std::move(out_);
+  }
+
+ private:
+  bool has_matrix() const { return points_.screen().format != ScreenFormat::kFloat32; }
+
+  // z_ = the prototype, centred and scaled; returns |z|^2.
+  double centre(int64_t k) {
+    const Frame& frame = points_.frame();
+    double square = 0;
+    for (int64_t j = 0; j < d_; ++j) {
+      const auto at = static_cast<size_t>(j);
+      z_[at] = (prototypes_.at(k, j) - frame.centre[at]) * frame.scale;
+      square += z_[at] * z_[at];
+    }
+    return square;
+  }
+
+  void sort_distinct() {
+    Repeats repeats(prototypes_);
+    std::vector<double> squares(static_cast<size_t>(prototypes_.rows()));
+    for (int64_t k = 0; k < prototypes_.rows(); ++k) {
+      if (repeats.seen(k)) continue;  // the first of them wins every tie
+      squares[static_cast<size_t>(k)] = centre(k);
+      out_.order.push_back(static_cast<uint32_t>(k));
+    }
+    std::stable_sort(out_.order.begin(), out_.order.end(),
+                     [&](uint32_t a, uint32_t b) { return squares[a] < squares[b]; });
+  }
+
+  void allocate() {
+    const int64_t block = points_.screen().block_columns;
+    distinct_ = static_cast<int64_t>(out_.order.size());
+    out_.columns = (distinct_ + block - 1) / block * block;
+    out_.spans = (out_.columns + kSpanColumns - 1) / kSpanColumns;
+    const auto columns = static_cast<size_t>(out_.columns);
+    const auto spans = static_cast<size_t>(out_.spans);
+    out_.order.resize(columns, 0);
+    out_.values = AlignedBuffer<float>(columns * static_cast<size_t>(d_));
+    std::fill_n(out_.values.data(), out_.values.size(), 0.0F);
+    out_.offsets = AlignedBuffer<float>(columns);
+    std::fill_n(out_.offsets.data(), columns, kNeverWins);
+    for (SpanBounds* bounds : {&out_.bounds, &out_.fine}) {
+      for (AlignedBuffer<float>* buffer : {&bounds->slopes, &bounds->errors}) {
+        *buffer = AlignedBuffer<float>(spans);
+        std::fill_n(buffer->data(), spans, 0.0F);
+      }
+    }
+    if (!has_matrix()) return;
+    out_.matrix = AlignedBuffer<std::byte>(spans * points_.layout().span_bytes());
+    std::fill_n(out_.matrix.data(), out_.matrix.size(), std::byte{0});
+  }
+
+  void pack_column(int64_t c) {
+    ColumnNorms norms;
+    norms.exact = std::sqrt(centre(out_.order[static_cast<size_t>(c)]));
+    float* values = out_.values.data() + c / width_ * width_ * d_ + c % width_;
+    double rounded = 0;
+    for (int64_t j = 0; j < d_; ++j) {
+      const auto value = static_cast<float>(z_[static_cast<size_t>(j)]);
+      rounded += static_cast<double>(value) * static_cast<double>(value);
+      values[j * width_] = value;
+    }
+    norms.rounded = std::sqrt(rounded);
+    if (!(norms.exact < kMostNorm && norms.rounded < kMostNorm)) {
+      out_.screenable = false;
       return;
     }
+    out_.offsets[static_cast<size_t>(c)] = static_cast<float>(-norms.exact * norms.exact / 2);
+    widen_bound(out_.fine, c, float32_bound(norms, d_));
+    if (has_matrix()) pack_matrix_column(c, norms);
+    widen_bound(out_.bounds, c, has_matrix() ? matrix_bound(norms, d_, points_) : float32_bound(norms, d_));
   }
-  out.slack = round_up(bound_scale * 2 * factors.canonical * (1 + 0x1p-10));
-  out.underflow = round_up(std::ldexp(static_cast<double>(d), 2 * std::min(frame.exponent, 600) - 1074));
-}
+
+  void pack_matrix_column(int64_t c, ColumnNorms& norms) {
+    const MatrixLayout& layout = points_.layout();
+    const bool pair = points_.screen().format == ScreenFormat::kBfloat16Pair;
+    std::byte* span = out_.matrix.data() + static_cast<size_t>(c / kSpanColumns) * layout.span_bytes();
+    double rest_square = 0, low_square = 0;
+    for (int64_t j = 0; j < d_; ++j) {
+      const double z = z_[static_cast<size_t>(j)];
+      const uint16_t high = to_bfloat16(static_cast<float>(z));
+      double rest = z - static_cast<double>(from_bfloat16(high));
+      const uint16_t low = pair ? to_bfloat16(static_cast<float>(rest)) : 0;
+      const auto part = static_cast<double>(from_bfloat16(low));
+      rest -= part;
+      rest_square += rest * rest;
+      low_square += part * part;
+      for (const MatrixLayout::Copy& copy : layout.span_copies()) {
+        std::memcpy(span + MatrixLayout::span_offset(copy.first + j, c % kSpanColumns), copy.low ? &low : &high,
+                    sizeof(uint16_t));
+      }
+    }
+    norms.rest = std::sqrt(rest_square) + norms.exact * 0x1p-50;
+    norms.low = std::sqrt(low_square);
+  }
+
+  void widen_bound(SpanBounds& bounds, int64_t c, const Bound& bound) const {
+    const auto span = static_cast<size_t>(c / kSpanColumns);
+    bounds.slopes[span] = std::max(bounds.slopes[span], round_up(bound_scale_ * bound.slope));
+    bounds.errors[span] = std::max(bounds.errors[span], round_up(bound_scale_ * bound.error));
+  }
+
+  const Matrix& prototypes_;
+  const PackedPoints& points_;
+  int64_t d_;
+  int64_t width_;
+  double bound_scale_;
+  int64_t distinct_ = 0;
+  std::vector<double> z_;
+  PackedPrototypes out_;
+};
 
 }  // namespace
 
-PackedPrototypes pack_prototypes(const Matrix& prototypes, const Frame& frame, const CpuKernels& kernels,
+ScreenColumns PackedPrototypes::view(int64_t first, int64_t count, const PackedPoints& points,
+                                     const MatrixSteps& steps) const {
+  const int64_t column = first * kSpanColumns;
+  const void* packed = values.data() + column * static_cast<int64_t>(points.frame().centre.size());
+  if (matrix.size() > 0) packed = matrix.data() + static_cast<size_t>(first) * points.layout().span_bytes();
+  return {static_cast<int64_t>(points.frame().centre.size()),
+          &steps,
+          packed,
+          offsets.data() + column,
+          bounds.slopes.data() + first,
+          bounds.errors.data() + first,
+          std::min(count * kSpanColumns, columns - column)};
+}
+
+PackedPrototypes pack_prototypes(const Matrix& prototypes, const PackedPoints& points, const CpuKernels& kernels,
                                  double bound_scale) {
-  PackedPrototypes out;
-  const int width = kernels.block_prototypes;
-  out.k = prototypes.rows();
-  out.blocks = (out.k + width - 1) / width;
-  const auto padded = static_cast<size_t>(out.blocks * width);
-  out.values = AlignedBuffer<float>(padded * static_cast<size_t>(prototypes.columns()));
-  out.offsets = AlignedBuffer<float>(padded);
-  out.slopes = AlignedBuffer<float>(padded);
-  out.errors.assign(padded, 0);
-  std::fill_n(out.values.data(), out.values.size(), 0.0F);
-  std::fill_n(out.offsets.data(), padded, kNeverWins);
-  std::fill_n(out.slopes.data(), padded, 0.0F);
-  if (prototypes.type() == DataType::kFloat64) {
-    pack_all<double>(prototypes, frame, kernels, bound_scale, out);
-  } else {
-    pack_all<float>(prototypes, frame, kernels, bound_scale, out);
-  }
-  return out;
+  return Packer(prototypes, points, kernels, bound_scale).run();
 }
 
 }  // namespace manymeans

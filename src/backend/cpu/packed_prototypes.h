@@ -1,39 +1,47 @@
 // The prototypes of one model as the screen sees them, with a proved bound for every score: docs/screens.md.
 //
-//   u_k(x) = offset_k + x~ . z~_k + norm(x) slope_k   is at least the true score S_k,
-//   u_k(x) - 2 (norm(x) slope_k + error_k)            is at most S_k,
+//   upper_c(x) = offset_c + x~ . z~_c + radius(x) slope + error     is at least the true score S_c,
+//   upper_c(x) - 2 (radius(x) slope + error)                        is at most S_c,
 //
-// where S_k = y . z_k - |z_k|^2 / 2 of the exact centred and scaled point and prototype.
+// where S_c = y . z_c - |z_c|^2 / 2 of the exact centred and scaled point and prototype, and slope and error are those
+// of the column's span. Columns are the distinct prototypes by ascending norm: spans of like norms have tight bounds.
 #pragma once
 
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/packed_points.h"
 #include "core/aligned_buffer.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace manymeans {
 
-struct PackedPrototypes {
-  int64_t k = 0;
-  int64_t blocks = 0;
-  bool screenable = true;        ///< false: a prototype is too far out for float32; use exact distances
-  AlignedBuffer<float> values;   ///< blocks x d x R
-  AlignedBuffer<float> offsets;  ///< blocks * R; padding and repeated prototypes can never win
+/// Errors of the scores of one format, per span.
+struct SpanBounds {
   AlignedBuffer<float> slopes;
-  std::vector<float> errors;  ///< blocks * R
-  float slack = 0;            ///< a point's own share of a margin is slack * norm^2 + underflow
+  AlignedBuffer<float> errors;
+};
+
+struct PackedPrototypes {
+  int64_t columns = 0;            ///< padded to whole blocks
+  int64_t spans = 0;              ///< of 32 columns, the last may be short
+  bool screenable = true;         ///< false: a prototype is too far out; use exact distances
+  std::vector<uint32_t> order;    ///< per column: its prototype; repeated prototypes have no column but the first's
+  AlignedBuffer<float> values;    ///< float32 format
+  AlignedBuffer<float> offsets;   ///< per column; padding can never win
+  AlignedBuffer<std::byte> matrix;  ///< spans in a bfloat16 format, if the screen has one
+  SpanBounds bounds;              ///< of the screen
+  SpanBounds fine;                ///< of float32 scores, with norms for radii
+  float slack = 0;                ///< a point's own share of a margin is slack * norm^2 + underflow
   float underflow = 0;
 
-  /// Score error of prototype k for a point of this norm, one side.
-  float bound(int64_t index, float norm) const {
-    return norm * slopes[static_cast<size_t>(index)] + errors[static_cast<size_t>(index)];
-  }
-  float point_slack(float norm) const { return slack * norm * norm + underflow; }
+  /// The screen's view from span `first` on.
+  ScreenColumns view(int64_t first, int64_t count, const PackedPoints& points, const MatrixSteps& steps) const;
 };
 
 /// `bound_scale` is 1 but in tests that want to see a wrong bound fail.
-PackedPrototypes pack_prototypes(const Matrix& prototypes, const Frame& frame, const CpuKernels& kernels,
+PackedPrototypes pack_prototypes(const Matrix& prototypes, const PackedPoints& points, const CpuKernels& kernels,
                                  double bound_scale);
 
 }  // namespace manymeans

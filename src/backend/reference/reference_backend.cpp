@@ -23,7 +23,8 @@ class ReferenceBackend final : public Backend {
   std::string_view name() const override { return "reference"; }
   std::string instruction_set() const override { return "portable"; }
   int threads() const override { return 1; }
-  std::unique_ptr<Upload> upload(const Input& input) override { return std::make_unique<ReferenceUpload>(input); }
+  std::unique_ptr<Upload> upload(const Input& input, const Workload&) override {
+    return std::make_unique<ReferenceUpload>(input); }
 };
 
 }  // namespace

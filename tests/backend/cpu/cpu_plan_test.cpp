@@ -23,41 +23,53 @@ const CpuKernels& kernels() {
   return choose_kernels("portable");
 }
 
+PointsPlan plan(const char* algorithm, const Input& input, int64_t budget) {
+  BackendOptions options;
+  options.algorithm = algorithm;
+  options.memory_budget = budget;
+  options.screen_format = "float32";
+  return plan_points(input, kernels(), options, {});
+}
+
+SessionPlan session(const Input& input, int64_t k, int threads, int64_t budget) {
+  return plan_session(input, plan("matrix", input, 0), {&k, 1}, threads, budget);
+}
+
 TEST(PlanPoints, PacksWhatFitsTheBudget) {
-  EXPECT_TRUE(plan_points(shape(1000, 10), kernels(), "auto", 1 << 20).packed);
-  const PointsPlan tight = plan_points(shape(1000, 10), kernels(), "auto", 1 << 10);
+  EXPECT_TRUE(plan("auto", shape(1000, 10), 1 << 20).packed);
+  const PointsPlan tight = plan("auto", shape(1000, 10), 1 << 10);
   EXPECT_FALSE(tight.packed);
   EXPECT_FALSE(tight.brute);
   EXPECT_GE(tight.packed_bytes, 1000 * 11 * 4);
-  EXPECT_FALSE(plan_points(shape(int64_t{1} << 40, 100), kernels(), "auto", 0).packed) << "more than any machine has";
+  EXPECT_FALSE(plan("auto", shape(int64_t{1} << 40, 100), 0).packed) << "more than any machine has";
 }
 
 TEST(PlanPoints, ObeysTheAlgorithm) {
-  EXPECT_TRUE(plan_points(shape(10, 2), kernels(), "brute", 0).brute);
-  EXPECT_FALSE(plan_points(shape(10, 2), kernels(), "screen", 0).brute);
-  EXPECT_TRUE(plan_points(shape(10, (int64_t{1} << 20) + 1), kernels(), "auto", 0).brute) << "beyond the proof";
-  EXPECT_THROW(plan_points(shape(10, 2), kernels(), "fastest", 0), Error);
+  EXPECT_TRUE(plan("brute", shape(10, 2), 0).brute);
+  EXPECT_FALSE(plan("matrix", shape(10, 2), 0).brute);
+  EXPECT_TRUE(plan("auto", shape(10, (int64_t{1} << 20) + 1), 0).brute) << "beyond the proof";
+  EXPECT_THROW(plan("fastest", shape(10, 2), 0), Error);
 }
 
 TEST(PlanSession, StaysInItsLimits) {
   for (const int64_t n : {1, 100, 100000, 100000000}) {
     for (const int64_t d : {1, 7, 128, 5000, 1000000}) {
       for (const int threads : {1, 2, 64}) {
-        const SessionPlan plan = plan_session(shape(n, d), kernels(), 1000, threads, 0);
-        EXPECT_GE(plan.tiles_per_group, 1);
-        EXPECT_LE(plan.tiles_per_group, 32);
-        EXPECT_GE(plan.blocks_per_chunk, 1);
-        EXPECT_EQ(plan.statistics_bytes, 1000 * (d * 2 + 2) * 8);
+        const SessionPlan made = session(shape(n, d), 1000, threads, 0);
+        EXPECT_GE(made.tiles_per_group, 1);
+        EXPECT_LE(made.tiles_per_group, 32);
+        EXPECT_GE(made.spans_per_chunk, 1);
+        EXPECT_EQ(made.statistics_bytes, 1000 * (d * 2 + 2) * 8);
       }
     }
   }
 }
 
 TEST(PlanSession, AccumulatesByLabelWhereCopiesWouldBeTooMuch) {
-  EXPECT_FALSE(plan_session(shape(1000000, 128), kernels(), 1000, 2, 0).by_label_order);
-  EXPECT_TRUE(plan_session(shape(1000000, 128), kernels(), 1000000, 2, 0).by_label_order);
-  EXPECT_FALSE(plan_session(shape(1000000, 128), kernels(), 1000000, 1, 0).by_label_order) << "one thread, one copy";
-  EXPECT_TRUE(plan_session(shape(1000, 8), kernels(), 10, 2, 1).by_label_order) << "a budget is obeyed";
+  EXPECT_FALSE(session(shape(1000000, 128), 1000, 2, 0).by_label_order);
+  EXPECT_TRUE(session(shape(1000000, 128), 1000000, 2, 0).by_label_order);
+  EXPECT_FALSE(session(shape(1000000, 128), 1000000, 1, 0).by_label_order) << "one thread, one copy";
+  EXPECT_TRUE(session(shape(1000, 8), 10, 2, 1).by_label_order) << "a budget is obeyed";
 }
 
 }  // namespace

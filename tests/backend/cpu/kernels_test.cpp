@@ -95,13 +95,13 @@ TEST_P(Kernels, LabelTermsAreThoseOfTheDigest) {
 }
 
 TEST_P(Kernels, PackingCentresTransposesAndBoundsNorms) {
-  const int64_t p = kernels().tile_rows;
+  const int64_t p = kernels().screens[0].tile_rows;
   for (const int64_t d : {1, 5, 33}) {
     for (const int64_t rows : {int64_t{1}, p - 1, p}) {
       const auto x = numbers<float>(random, rows * d, 2);
       const auto centre = numbers<double>(random, d, 2);
       std::vector<float> tile(static_cast<size_t>(p * d), -1), norms(static_cast<size_t>(p), -1);
-      kernels().pack_f32(x.data(), rows, d, centre.data(), 0x1p10, tile.data(), norms.data());
+      kernels().pack_f32(x.data(), {rows, d, centre.data(), 0x1p10}, tile.data(), norms.data());
       for (int64_t i = 0; i < p; ++i) {
         double square = 0;
         for (int64_t j = 0; j < d; ++j) {
@@ -120,112 +120,25 @@ TEST_P(Kernels, PackingCentresTransposesAndBoundsNorms) {
   }
 }
 
-// A tile and some blocks of random numbers, and all upper scores in binary64.
-struct Scene {
-  int64_t p, r, d, blocks;
-  std::vector<float> tile, norms, values, offsets, slopes;
-
-  Scene(const CpuKernels& kernels, std::mt19937& random, int64_t columns, int64_t count)
-      : p(kernels.tile_rows),
-        r(kernels.block_prototypes),
-        d(columns),
-        blocks(count),
-        tile(numbers<float>(random, p * d, 0)),
-        norms(numbers<float>(random, p, 0)),
-        values(numbers<float>(random, blocks * r * d, 0)),
-        offsets(numbers<float>(random, blocks * r, 0)),
-        slopes(numbers<float>(random, blocks * r, 0)) {}
-
-  double upper(int64_t row, int64_t k) const {
-    double sum = static_cast<double>(offsets[static_cast<size_t>(k)]) +
-                 static_cast<double>(norms[static_cast<size_t>(row)]) * slopes[static_cast<size_t>(k)];
-    for (int64_t j = 0; j < d; ++j) {
-      sum += static_cast<double>(tile[static_cast<size_t>(j * p + row)]) *
-             values[static_cast<size_t>((k / r) * r * d + j * r + k % r)];
-    }
-    return sum;
-  }
-  ScreenBlocks all() const {
-    return {tile.data(), norms.data(), d, values.data(), offsets.data(), slopes.data(), 0, blocks};
-  }
-};
-
-// Vectors at their natural alignment are not enough for aligned loads: copies that are.
-struct Aligned {
-  explicit Aligned(const std::vector<float>& from) : size(from.size()) {
-    data = static_cast<float*>(std::aligned_alloc(64, (size * sizeof(float) + 63) / 64 * 64));
-    std::copy(from.begin(), from.end(), data);
-  }
-  ~Aligned() { std::free(data); }
-  Aligned(const Aligned&) = delete;
-  Aligned& operator=(const Aligned&) = delete;
-  size_t size;
-  float* data;
-};
-
-TEST_P(Kernels, ScreenTracksTheBestTwo) {
-  for (const int64_t d : {1, 2, 17}) {
-    for (const int64_t blocks : {1, 3, 8}) {
-      const Scene scene(kernels(), random, d, blocks);
-      const Aligned tile(scene.tile), norms(scene.norms);
-      const auto p = static_cast<size_t>(scene.p);
-      Aligned best(std::vector<float>(p, -1e30F)), second(std::vector<float>(p, -1e30F));
-      Aligned index(std::vector<float>(p, 0.0F));
-      ScreenBlocks in = scene.all();
-      in.tile = tile.data;
-      in.norms = norms.data;
-      auto* indices = reinterpret_cast<int32_t*>(index.data);
-      kernels().screen(in, {best.data, second.data, indices});
-      for (int64_t i = 0; i < scene.p; ++i) {
-        std::vector<double> scores;
-        for (int64_t k = 0; k < blocks * scene.r; ++k) scores.push_back(scene.upper(i, k));
-        std::vector<double> sorted = scores;
-        std::sort(sorted.rbegin(), sorted.rend());
-        EXPECT_NEAR(best.data[i], sorted[0], 1e-4);
-        if (sorted.size() > 1) {
-          EXPECT_NEAR(second.data[i], sorted[1], 1e-4);
+TEST_P(Kernels, RescoreIsTheProductOfARowAndColumnsInBlocks) {
+  const int64_t width = kernels().screens[0].block_columns;
+  for (const int64_t d : {1, 2, 17, 64}) {
+    for (const int64_t columns : {width, 3 * width, int64_t{32}}) {
+      const auto x = numbers<float>(random, d, 0);
+      const auto offsets = numbers<float>(random, columns, 0);
+      const auto blocks = numbers<float>(random, columns * d, 0);
+      std::vector<float> scores(static_cast<size_t>(columns));
+      kernels().rescore(x.data(), blocks.data(), offsets.data(), d, columns, scores.data());
+      for (int64_t c = 0; c < columns; ++c) {
+        double expected = offsets[static_cast<size_t>(c)];
+        for (int64_t j = 0; j < d; ++j) {
+          expected += static_cast<double>(x[static_cast<size_t>(j)]) *
+                      blocks[static_cast<size_t>(c / width * width * d + j * width + c % width)];
         }
-        EXPECT_NEAR(scores[static_cast<size_t>(indices[i])], sorted[0], 1e-4);
+        EXPECT_NEAR(scores[static_cast<size_t>(c)], expected, 1e-4);
       }
     }
   }
-}
-
-TEST_P(Kernels, HitsAreTheScoresAboveTheThresholds) {
-  const Scene scene(kernels(), random, 9, 4);
-  const Aligned tile(scene.tile), norms(scene.norms);
-  const Aligned thresholds(numbers<float>(random, scene.p, 0));
-  std::vector<uint64_t> hits(static_cast<size_t>(4 * scene.r));
-  ScreenBlocks in = scene.all();
-  in.tile = tile.data;
-  in.norms = norms.data;
-  kernels().hits(in, thresholds.data, hits.data());
-  for (int64_t k = 0; k < 4 * scene.r; ++k) {
-    for (int64_t i = 0; i < scene.p; ++i) {
-      const double margin = scene.upper(i, k) - static_cast<double>(thresholds.data[i]);
-      if (std::fabs(margin) < 1e-4) continue;
-      EXPECT_EQ((hits[static_cast<size_t>(k)] >> i & 1) != 0, margin > 0) << k << " " << i;
-    }
-    if (scene.p < 64) {
-      EXPECT_EQ(hits[static_cast<size_t>(k)] >> scene.p, 0U);
-    }
-  }
-}
-
-TEST_P(Kernels, CertifyComparesTheMarginAndNaNFails) {
-  const auto p = static_cast<size_t>(kernels().tile_rows);
-  const Aligned norms(std::vector<float>(p, 2.0F));
-  std::vector<float> high(p, 10.0F), low(p, 5.0F);
-  low[0] = 9.0F;      // margin 1, needed 2 * (2 * 0.5 + 0.25) = 2.5
-  low[p - 1] = 7.6F;  // margin 2.4
-  low[1] = 7.4F;      // margin 2.6
-  high[2] = std::nanf("");
-  const Aligned best(high), second(low), index(std::vector<float>(p, 0.0F));
-  const float slope = 0.5F;
-  const float error = 0.25F;
-  const uint64_t unproved = kernels().certify({norms.data, &slope, &error, 0, 0},
-                                              {best.data, second.data, reinterpret_cast<int32_t*>(index.data)});
-  EXPECT_EQ(unproved, uint64_t{1} | uint64_t{4} | uint64_t{1} << (p - 1));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Kernels, testing::ValuesIn(instruction_sets().begin(), instruction_sets().end()),

@@ -1,0 +1,85 @@
+// What the screens of the bfloat16 formats share: their scores come as a panel (32 columns, 32 rows) of floats without
+// the offsets, from whatever unit multiplies. Included after kernels-inl.h by the files of such units.
+#pragma once
+
+#include "backend/cpu/kernels-inl.h"
+
+namespace manymeans {
+namespace {
+
+constexpr int kMatrixRows = 32;                                 // P of the bfloat16 formats
+constexpr int kMatrixColumns = 16;                              // R
+constexpr int64_t kUnitBytes = 1024;                            // 16 rows or columns of 32 values
+constexpr int64_t kStepBytes = 2 * kUnitBytes;                  // of a tile or a span
+constexpr int kPanelFloats = kSpanColumns * kMatrixRows;
+
+// Columns of span `span` of a call: 32, or 16 at its end.
+HWY_INLINE int columns_of_span(const ScreenColumns& in, int64_t span) {
+  const int64_t rest = in.columns - span * kSpanColumns;
+  return static_cast<int>(rest < kSpanColumns ? rest : kSpanColumns);
+}
+
+HWY_INLINE const char* span_values(const ScreenColumns& in, int64_t span) {
+  return static_cast<const char*>(in.values) + span * in.steps->z_steps * kStepBytes;
+}
+
+// Best two upper scores of a panel's rows. Even and odd columns apart: one chain of maxima would wait for itself.
+HWY_INLINE void finish_panel(const ScreenColumns& in, int64_t span, int columns, const float* panel,
+                             const ScreenTile& tile) {
+  const float* offsets = in.offsets + span * kSpanColumns;
+  for (int m = 0; m < kMatrixRows; m += kLanes) {
+    BestTwo even, odd;
+#pragma GCC unroll 8
+    for (int r = 0; r < columns; r += 2) {
+      const VecF a = hn::Add(hn::Load(kF32, panel + r * kMatrixRows + m), hn::Set(kF32, offsets[r]));
+      const VecF b = hn::Add(hn::Load(kF32, panel + (r + 1) * kMatrixRows + m), hn::Set(kF32, offsets[r + 1]));
+      even.add(with_place(a, kPlaces.values + r));
+      odd.add(with_place(b, kPlaces.values + r + 1));
+    }
+    even.second = hn::Max(hn::Max(even.second, odd.second), hn::Min(even.best, odd.best));
+    even.best = hn::Max(even.best, odd.best);
+    const int64_t at = span * kMatrixRows + m;
+    even.store(hn::Load(kF32, tile.radii + m), in.slopes[span], in.errors[span], tile.best + at, tile.second + at);
+  }
+}
+
+HWY_INLINE void hits_of_panel(const HitsTask& in, int64_t span, int columns, const float* panel) {
+  const ScreenColumns& all = in.columns;
+  for (int r = 0; r < columns; ++r) {
+    const VecF offset = hn::Set(kF32, all.offsets[span * kSpanColumns + r]);
+    uint64_t word = 0;
+    for (int m = 0; m < kMatrixRows / kLanes; ++m) {
+      const VecF score = hn::Add(hn::Load(kF32, panel + r * kMatrixRows + m * kLanes), offset);
+      word |= hits_of(score, in, m, all.slopes[span], all.errors[span]);
+    }
+    in.hits[span * kSpanColumns + r] = word;
+  }
+}
+
+// Screens with a unit that fills one panel at a time: Unit::multiply(steps, tile, span values, columns, panel).
+template <class Unit>
+void screen_by_panels(const ScreenTask& in) {
+  alignas(64) float panel[kPanelFloats];
+  for (int64_t t = 0; t < in.tile_count; ++t) {
+    fetch_ahead(in, t, in.tile_count);
+    for (int64_t span = 0; span * kSpanColumns < in.columns.columns; ++span) {
+      const int columns = columns_of_span(in.columns, span);
+      Unit::multiply(*in.columns.steps, static_cast<const char*>(in.tiles[t].values), span_values(in.columns, span),
+                     columns, panel);
+      finish_panel(in.columns, span, columns, panel, in.tiles[t]);
+    }
+  }
+}
+
+template <class Unit>
+void hits_by_panels(const HitsTask& in) {
+  alignas(64) float panel[kPanelFloats];
+  for (int64_t span = 0; span * kSpanColumns < in.columns.columns; ++span) {
+    const int columns = columns_of_span(in.columns, span);
+    Unit::multiply(*in.columns.steps, static_cast<const char*>(in.tile), span_values(in.columns, span), columns, panel);
+    hits_of_panel(in, span, columns, panel);
+  }
+}
+
+}  // namespace
+}  // namespace manymeans

@@ -1,0 +1,250 @@
+// The float32 screen and what all screens share, written once for Highway; included by kernels-inl.h only.
+//
+// Bound of the float32 screen: R * MR fused multiply-adds per value of d and block against MR loads and R broadcasts,
+// so about the peak of the vector units for d >= 32. For small d the four instructions per score of the epilogue count:
+// put the column's place into the lowest bits, and keep the best two. (Comparing, and blending an index, took six; so
+// did adding the error to every score instead of once per span.) Keeping only the best score and checking all others
+// again was slower: it needs a second look at nearly every row.
+#pragma once
+
+#include "backend/cpu/kernels.h"
+
+#include <hwy/highway.h>
+
+namespace manymeans {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using F32 = hn::ScalableTag<float>;
+using U32 = hn::ScalableTag<uint32_t>;
+using I32 = hn::ScalableTag<int32_t>;
+using VecF = hn::Vec<F32>;
+using VecI = hn::Vec<I32>;
+constexpr F32 kF32;
+constexpr U32 kU32;
+constexpr I32 kI32;
+constexpr int kLanes = static_cast<int>(hn::MaxLanes(kF32));
+constexpr float kLowest = -0x1p127F;
+
+// A place in a span, to be broadcast from memory: an immediate would need a register.
+struct Places {
+  alignas(64) uint32_t values[kSpanColumns];
+  constexpr Places() : values() {
+    for (uint32_t i = 0; i < kSpanColumns; ++i) values[i] = i;
+  }
+};
+constexpr Places kPlaces;
+
+HWY_INLINE VecF with_place(VecF score, const uint32_t* place) {
+  const auto kept = hn::Set(kU32, ~kColumnBits);
+  return hn::BitCast(kF32, hn::OrAnd(hn::Set(kU32, *place), hn::BitCast(kU32, score), kept));
+}
+
+struct BestTwo {
+  VecF best = hn::Set(kF32, kLowest);
+  VecF second = hn::Set(kF32, kLowest);
+
+  HWY_INLINE void add(VecF score) {
+    second = hn::Max(second, hn::Min(score, best));
+    best = hn::Max(best, score);
+  }
+  // Adds the error of the span's scores, which all of its columns share, and keeps the best one's place.
+  HWY_INLINE void store(VecF radius, float slope, float error, float* best_to, float* second_to) const {
+    const VecF bound = hn::MulAdd(radius, hn::Set(kF32, slope), hn::Set(kF32, error));
+    const auto places = hn::Set(kU32, kColumnBits);
+    const auto place = hn::And(hn::BitCast(kU32, best), places);
+    const auto upper = hn::BitCast(kU32, hn::Add(best, bound));
+    hn::Store(hn::BitCast(kF32, hn::Or(hn::AndNot(places, upper), place)), kF32, best_to);
+    hn::Store(hn::Add(second, bound), kF32, second_to);
+  }
+};
+
+// Asks for a share of what the next call will read: part `part` of `parts`.
+HWY_INLINE void fetch_ahead(const ScreenTask& in, int64_t part, int64_t parts) {
+  const char* from = static_cast<const char*>(in.ahead);
+  const int64_t end = in.ahead_bytes * (part + 1) / parts;
+  for (int64_t at = in.ahead_bytes * part / parts / 64 * 64; at < end; at += 64) __builtin_prefetch(from + at, 0, 2);
+}
+
+// sums[r][m] = offset_r + rows m . column r, for one block; D is d where that is known when compiling, else 0.
+template <int MR, int R, int D>
+HWY_INLINE void multiply(const float* HWY_RESTRICT tile, const float* HWY_RESTRICT block,
+                         const float* HWY_RESTRICT offsets, int64_t d, VecF (&sums)[R][MR]) {
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int m = 0; m < MR; ++m) sums[r][m] = hn::Set(kF32, offsets[r]);
+  }
+  const int64_t count = D > 0 ? D : d;
+#pragma GCC unroll 8
+  for (int64_t j = 0; j < count; ++j) {
+    VecF x[MR];
+#pragma GCC unroll 8
+    for (int m = 0; m < MR; ++m) x[m] = hn::Load(kF32, tile + (j * MR + m) * kLanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const VecF z = hn::Set(kF32, block[j * R + r]);
+#pragma GCC unroll 8
+      for (int m = 0; m < MR; ++m) sums[r][m] = hn::MulAdd(x[m], z, sums[r][m]);
+    }
+  }
+}
+
+template <int MR, int R, int D>
+HWY_INLINE void screen_tile(const ScreenColumns& in, const ScreenTile& tile) {
+  constexpr int kRows = MR * kLanes;
+  const auto* values = static_cast<const float*>(in.values);
+  for (int64_t first = 0; first < in.columns; first += kSpanColumns) {
+    const int64_t span = first / kSpanColumns;
+    const int64_t blocks = (in.columns - first < kSpanColumns ? in.columns - first : kSpanColumns) / R;
+    BestTwo rows[MR];
+    for (int64_t b = 0; b < blocks; ++b) {
+      VecF sums[R][MR];
+      multiply<MR, R, D>(static_cast<const float*>(tile.values), values + (first + b * R) * in.d,
+                         in.offsets + first + b * R, in.d, sums);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+        for (int m = 0; m < MR; ++m) rows[m].add(with_place(sums[r][m], kPlaces.values + b * R + r));
+      }
+    }
+    for (int m = 0; m < MR; ++m) {
+      const int64_t at = span * kRows + m * kLanes;
+      rows[m].store(hn::Load(kF32, tile.radii + m * kLanes), in.slopes[span], in.errors[span], tile.best + at,
+                    tile.second + at);
+    }
+  }
+}
+
+template <int MR, int R, int D>
+void screen_tiles(const ScreenTask& in) {
+  for (int64_t t = 0; t < in.tile_count; ++t) {
+    fetch_ahead(in, t, in.tile_count);
+    screen_tile<MR, R, D>(in.columns, in.tiles[t]);
+  }
+}
+
+// For few values the loop over them is unrolled, and the compiler keeps them in registers where they fit.
+template <int MR, int R>
+void screen_f32(const ScreenTask& in) {
+  switch (in.columns.d) {
+    case 1: return screen_tiles<MR, R, 1>(in);
+    case 2: return screen_tiles<MR, R, 2>(in);
+    case 3: return screen_tiles<MR, R, 3>(in);
+    case 4: return screen_tiles<MR, R, 4>(in);
+    case 5: return screen_tiles<MR, R, 5>(in);
+    case 6: return screen_tiles<MR, R, 6>(in);
+    case 7: return screen_tiles<MR, R, 7>(in);
+    case 8: return screen_tiles<MR, R, 8>(in);
+    default: return screen_tiles<MR, R, 0>(in);
+  }
+}
+
+// The bits of a mask of up to 16 lanes.
+HWY_INLINE uint64_t mask_bits(hn::Mask<F32> mask) {
+  uint8_t bytes[8] = {};
+  hn::StoreMaskBits(kF32, mask, bytes);
+  return static_cast<uint64_t>(bytes[0]) | static_cast<uint64_t>(bytes[1]) << 8;
+}
+
+// Which rows of vector m of a tile have an upper score above their threshold.
+HWY_INLINE uint64_t hits_of(VecF score, const HitsTask& in, int m, float slope, float error) {
+  const VecF radius = hn::Load(kF32, in.radii + m * kLanes);
+  const VecF bound = hn::MulAdd(radius, hn::Set(kF32, slope), hn::Set(kF32, error));
+  return mask_bits(hn::Gt(hn::Add(score, bound), hn::LoadU(kF32, in.thresholds + m * kLanes))) << (m * kLanes);
+}
+
+template <int MR, int R>
+void hits_f32(const HitsTask& in) {
+  const ScreenColumns& columns = in.columns;
+  for (int64_t first = 0; first < columns.columns; first += R) {
+    VecF sums[R][MR];
+    multiply<MR, R, 0>(static_cast<const float*>(in.tile), static_cast<const float*>(columns.values) + first * columns.d,
+                       columns.offsets + first, columns.d, sums);
+    const int64_t span = first / kSpanColumns;
+    for (int r = 0; r < R; ++r) {
+      uint64_t word = 0;
+      for (int m = 0; m < MR; ++m) word |= hits_of(sums[r][m], in, m, columns.slopes[span], columns.errors[span]);
+      in.hits[first + r] = word;
+    }
+  }
+}
+
+// For 16 rows or fewer: the best two of all spans, and whether  best - 2 (radius slope + error) - slack norm^2 -
+// underflow > second, written so that NaN fails. All parts of the right side are inflated by 2^-10 where they are made,
+// which covers the roundings here.
+HWY_INLINE uint64_t certify_lanes(const CertifyTask& in, int at) {
+  BestTwo row;
+  VecI span = hn::Zero(kI32);
+  for (int64_t s = 0; s < in.spans; ++s) {
+    const VecF best = hn::Load(kF32, in.best + s * in.tile_rows + at);
+    const VecF second = hn::Load(kF32, in.second + s * in.tile_rows + at);
+    const auto better = hn::RebindMask(kI32, hn::Gt(best, row.best));
+    span = hn::IfThenElse(better, hn::Set(kI32, static_cast<int32_t>(s)), span);
+    row.second = hn::Max(hn::Max(row.second, second), hn::Min(row.best, best));
+    row.best = hn::Max(row.best, best);
+  }
+  const VecF radius = hn::Load(kF32, in.radii + at);
+  const VecF norm = hn::Load(kF32, in.norms + at);
+  const VecF two = hn::Set(kF32, 2.0F);
+  const VecF error =
+      hn::MulAdd(radius, hn::GatherIndex(kF32, in.slopes, span), hn::GatherIndex(kF32, in.errors, span));
+  const VecF slack = hn::MulAdd(hn::Set(kF32, in.slack), hn::Mul(norm, norm), hn::Set(kF32, in.underflow));
+  const VecF needed = hn::MulAdd(two, error, slack);
+  const auto place = hn::And(hn::BitCast(kI32, row.best), hn::Set(kI32, static_cast<int32_t>(kColumnBits)));
+  hn::Store(hn::Add(hn::ShiftLeft<5>(span), place), kI32, in.column + at);
+  hn::Store(row.best, kF32, in.upper_best + at);
+  hn::Store(hn::Sub(row.best, needed), kF32, in.lower_best + at);
+  hn::Store(row.second, kF32, in.runner_up + at);
+  return mask_bits(hn::Not(hn::Gt(hn::Sub(row.best, row.second), needed)));
+}
+
+uint64_t certify(const CertifyTask& in) {
+  uint64_t unproved = 0;
+  for (int at = 0; at < in.tile_rows; at += kLanes) unproved |= certify_lanes(in, at) << at;
+  return unproved;
+}
+
+// A block of R columns at a time, R being a whole number of vectors or less than one.
+template <int R>
+void rescore(const float* x, const float* blocks, const float* offsets, int64_t d, int64_t columns, float* scores) {
+  const hn::CappedTag<float, R> tag;
+  constexpr int64_t kStep = static_cast<int64_t>(hn::MaxLanes(tag));
+  for (int64_t first = 0; first < columns; first += R) {
+    for (int64_t part = 0; part < R; part += kStep) {
+      const float* column = blocks + first * d + part;
+      auto even = hn::LoadU(tag, offsets + first + part);
+      auto odd = hn::Zero(tag);
+      int64_t j = 0;
+      for (; j + 1 < d; j += 2, column += 2 * R) {
+        even = hn::MulAdd(hn::Set(tag, x[j]), hn::LoadU(tag, column), even);
+        odd = hn::MulAdd(hn::Set(tag, x[j + 1]), hn::LoadU(tag, column + R), odd);
+      }
+      if (j < d) even = hn::MulAdd(hn::Set(tag, x[j]), hn::LoadU(tag, column), even);
+      hn::StoreU(hn::Add(even, odd), tag, scores + first + part);
+    }
+  }
+}
+
+template <int P, class T>
+void pack(const T* x, const PackTask& in, float* tile, float* norms) {
+  for (int64_t i = 0; i < P; ++i) {
+    if (i >= in.rows) {
+      for (int64_t j = 0; j < in.d; ++j) tile[j * P + i] = 0;
+      norms[i] = 0;
+      continue;
+    }
+    double square = 0;
+    for (int64_t j = 0; j < in.d; ++j) {
+      const auto value = static_cast<float>((static_cast<double>(x[i * in.d + j]) - in.centre[j]) * in.scale);
+      tile[j * P + i] = value;
+      square += static_cast<double>(value) * static_cast<double>(value);
+    }
+    // The factor covers the rounding of the sum (d 2^-53), of the root and of the conversion.
+    norms[i] = static_cast<float>(__builtin_sqrt(square) * (1 + 0x1p-20));
+  }
+}
+
+}  // namespace
+}  // namespace manymeans

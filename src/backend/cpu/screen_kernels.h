@@ -1,0 +1,109 @@
+// What a screen of one format does, and the layouts that it works on.
+#pragma once
+
+#include <cstdint>
+
+namespace manymeans {
+
+// Points stand in tiles of P rows: rows are vector lanes, so that the running best two scores of a row live in a lane
+// and are never reduced across lanes. Prototypes stand in spans of 32 columns, sorted by norm. The score of row i and
+// column k is  s = offset_k + x_i . z_k  of rounded copies, and
+//
+//   upper = s + radius_i * slope + error      with slope and error of the column's span
+//
+// is at least the true score; upper - 2 (radius_i * slope + error) is at most that: docs/screens.md. The column's place
+// in its span stands in the lowest five bits of the upper score: the bound covers that, and no lane needs an index.
+constexpr int kSpanColumns = 32;
+constexpr uint32_t kColumnBits = kSpanColumns - 1;
+
+/// How rounded copies are stored.
+enum class ScreenFormat : uint8_t {
+  kFloat32,  ///< tile (d, P) floats; columns in blocks (d, R) floats
+  kBfloat16,
+  kBfloat16Pair,  ///< a high and a low part: about 16 bits
+};
+
+/// The bfloat16 formats feed products of 32 values ("steps"), in pairs of neighbours:
+///   tile  (x_steps, P / 16, 16 pairs, 16 rows, 2): a step of 16 rows is 1 KiB, what a matrix unit takes as its right
+///   side; the values j, j + 1 of a row are neighbours;
+///   span  (z_steps, 2, 16 columns, 32 values): a step of 16 columns is 1 KiB, its left side.
+/// Score = sum over the products p of step x[p] of the tile times step z[p] of the span.
+struct MatrixSteps {
+  int x_steps;
+  int z_steps;
+  int products;
+  const int32_t* x;  // products
+  const int32_t* z;
+};
+
+/// Points of one tile and where its results go: best and second best upper score per span and row, (spans, P).
+struct ScreenTile {
+  const void* values;
+  const float* radii;  // P
+  float* best;         // of the first span of the call
+  float* second;
+};
+
+/// Prototypes of one call.
+struct ScreenColumns {
+  int64_t d;
+  const MatrixSteps* steps;  // bfloat16 formats
+  const void* values;        // of the first span
+  const float* offsets;      // per column
+  const float* slopes;       // per span
+  const float* errors;
+  int64_t columns;  // whole blocks R; the last span may be short
+};
+
+struct ScreenTask {
+  ScreenColumns columns;
+  const ScreenTile* tiles;
+  int64_t tile_count;
+  const void* ahead;  // memory that is wanted soon after this call, to be fetched into the second cache
+  int64_t ahead_bytes;
+};
+
+struct HitsTask {
+  ScreenColumns columns;
+  const void* tile;
+  const float* radii;       // P
+  const float* thresholds;  // P
+  uint64_t* hits;           // per column: bit i is set if the upper score of row i is above thresholds[i]
+};
+
+/// The screen of one format.
+struct ScreenKernels {
+  ScreenFormat format;
+  int tile_rows;        ///< P, a multiple of 16, or of 8 for scalar code; at most 64
+  int block_columns;    ///< R: columns come in multiples of this
+  void (*screen)(const ScreenTask&);
+  void (*hits)(const HitsTask&);
+};
+
+/// What decides whether a tile's best prototypes are proved.
+struct CertifyTask {
+  const float* best;    // (spans, P)
+  const float* second;  // (spans, P)
+  int64_t spans;
+  int tile_rows;       // P
+  const float* norms;  // P, upper bounds of the rows' norms
+  const float* radii;  // P
+  const float* slopes;
+  const float* errors;
+  float slack;  // a point's share of the margin: slack * norm^2 + underflow
+  float underflow;
+  int32_t* column;    // out, P: the best column
+  float* upper_best;  // out, P: its upper score
+  float* lower_best;  // out, P: what surely stands below its true score, the slack included
+  float* runner_up;   // out, P: the second largest upper score
+};
+
+/// Rows of points on their way into a tile.
+struct PackTask {
+  int64_t rows;  // that exist; the others become zero
+  int64_t d;
+  const double* centre;
+  double scale;
+};
+
+}  // namespace manymeans
