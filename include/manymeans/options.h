@@ -91,8 +91,9 @@ void for_each_option(Options& options, Visitor&& visit) {
                    "Stop after the pass during which this time is used up and return what there is; 0: no limit."},
         options.time_limit);
   visit(OptionInfo{"algorithm", "--algorithm", "NAME",
-                   "How labels are found: auto, screen (certified float32 screen) or brute (exact distances only). "
-                   "Never changes the answer."},
+                   "How labels are found: auto (by a cost model; the choice and its reason stand in the result), matrix "
+                   "(scores of rounded copies, each proved or resolved) or brute (exact distances only). Never changes "
+                   "the answer."},
         options.algorithm);
   visit(OptionInfo{"backend", "--backend", "NAME",
                    "Where to compute: auto, cpu, reference, ...; see 'manymeans info'. Never changes the answer."},

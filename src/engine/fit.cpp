@@ -124,7 +124,7 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   end_phase("validate");
 
   std::vector<Member> members = make_members(options, points, hooks.initial.data != nullptr);
-  const std::unique_ptr<Upload> upload = backend->upload(input);
+  const std::unique_ptr<Upload> upload = backend->upload(input, workload_of(members));
   end_phase("upload");
 
   const std::unique_ptr<Comm> comm = make_self_comm();
@@ -158,6 +158,15 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
     for (const std::string& warning : result.warnings) hooks.log(warning);
   }
   return result;
+}
+
+Workload workload_of(std::span<const Member> members) {
+  Workload workload{1, 0};
+  for (const Member& member : members) {
+    workload.most_clusters = std::max(workload.most_clusters, member.result.k);
+    workload.all_clusters += member.result.k;
+  }
+  return workload;
 }
 
 }  // namespace
