@@ -8,6 +8,8 @@ namespace {
 
 // Where changes wait to be sorted by cluster, this many (of all models) at a time bound their memory.
 constexpr int64_t kChangesBetweenSorts = int64_t{1} << 21;
+// Bytes of statistics that nobody minds.
+constexpr int64_t kSmallStatistics = 64 << 20;
 
 }  // namespace
 
@@ -22,6 +24,10 @@ CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, int 
   }
   plan_ = plan_session(shared.input, shared.kernels, clusters, pool_.size(), shared.options.memory_budget);
   workers_.resize(static_cast<size_t>(pool_.size()));
+  // A thread that is alone needs no copy of the statistics, so a large one is no gain.
+  const int64_t bytes = clusters * shared.units.stride * static_cast<int64_t>(sizeof(int64_t));
+  const bool small = bytes <= std::max(kSmallStatistics, static_cast<int64_t>(shared.input.points.bytes()) / 4);
+  unit_sums_ = shared.units.fits && (pool_.size() > 1 || small);
 }
 
 void CpuSession::prepare_workers(size_t active) {
@@ -72,13 +78,8 @@ int CpuSession::advance(std::span<PassModel> models, int) {
       m.labels = Labels(input.points.n, m.k);
       m.statistics = Statistics(m.k, input.points.d, input.limbs);
     }
-    if (pool_.size() == 1 || plan_.by_label_order) continue;
-    for (Worker& worker : workers_) {
-      Delta& delta = worker.deltas[static_cast<size_t>(active.slot)];
-      if (delta.statistics.k == m.k) continue;
-      delta.statistics = Statistics(m.k, input.points.d, input.limbs);
-      delta.touched.assign(static_cast<size_t>(m.k), 0);
-    }
+    if (plan_.by_label_order) continue;
+    for (Worker& worker : workers_) prepare_delta(worker.deltas[static_cast<size_t>(active.slot)], m.k);
   }
   const std::vector<Target> targets = make_targets(models);
   const int64_t p = shared_.kernels.tile_rows;

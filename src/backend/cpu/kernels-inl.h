@@ -163,6 +163,8 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           distance<double>,
           add_terms<float>,
           add_terms<double>,
+          move_rows<float>,
+          move_rows<double>,
           label_terms,
           pack<kRows, float>,
           pack<kRows, double>};

@@ -49,6 +49,27 @@ struct TermRow {
   int64_t* from;      // limbs x d: the terms are subtracted; may be null
 };
 
+/// Sums of clusters without weights in units of each column's lowest bit, one integer a column: a third of the work of
+/// limbs. They hold only so many terms and are then flushed (cpu_statistics.cpp).
+struct UnitSums {
+  int64_t d;
+  int64_t stride;       // of a cluster in `sums`: d rounded up to a multiple of 8
+  const double* units;  // stride: 2^-lowest_j, zeros from d on
+  bool narrow;          // in units every |term| is below 2^51; else below 2^56
+  int64_t* sums;        // k x stride
+  int64_t* counts;      // k: rows
+  uint32_t* terms;      // k: rows added or taken since the last flush
+  uint32_t most_terms;
+};
+
+/// Rows that change clusters.
+struct MovedRows {
+  const int64_t* rows;   // of the points
+  const uint32_t* from;  // null: from nowhere
+  const uint32_t* to;
+  int64_t count;
+};
+
 struct CpuKernels {
   const char* name;
   const char* description;
@@ -68,6 +89,10 @@ struct CpuKernels {
   /// Order-free terms RN(weight * x_j) of one row.
   void (*add_terms_f32)(const float* x, const TermRow&);
   void (*add_terms_f64)(const double* x, const TermRow&);
+  /// Moves rows of `points` from cluster to cluster, in order, until one is to be touched that holds most_terms terms;
+  /// returns how many rows were moved.
+  int64_t (*move_rows_f32)(const float* points, const MovedRows&, const UnitSums&);
+  int64_t (*move_rows_f64)(const double* points, const MovedRows&, const UnitSums&);
   /// Adds the label terms (core/label_term.h) of `count` < 2^31 pairs of row and label to sum[0] (low half) and sum[1].
   void (*label_terms)(const int64_t* rows, const uint32_t* labels, int64_t count, uint64_t* sum);
   /// Writes one tile: centred, scaled, rounded to float; norms rounded up. Rows from `rows` on become zero.
