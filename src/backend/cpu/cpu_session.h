@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace manymeans {
@@ -97,6 +98,7 @@ struct Worker {
   std::vector<float> scores;
   std::vector<uint32_t> candidates;
   std::vector<float> wide_f32;  // rows of narrow types
+  std::vector<double> d2;       // distances of a block of rows
   std::vector<float> thresholds;
   std::vector<uint64_t> hits;
   std::vector<Delta> deltas;        // by slot
@@ -122,6 +124,7 @@ class CpuSession final : public Session {
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  InertiaSum inertia(int slot, const Matrix& prototypes) override;
   std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) override;
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
   void seed_add(std::span<const SeedCentres> models) override;
@@ -189,9 +192,19 @@ class CpuSession final : public Session {
                               std::vector<int64_t>& leaving) const;
   void apply_by_label(int slot);
 
-  // Calls body(worker, row, distance to the prototype of the row's label) for all rows.
+  // Some neighbouring rows, their labels and their distances to the prototypes of these.
+  struct DistanceBlock {
+    int64_t first = 0;
+    int64_t count = 0;
+    const uint32_t* labels = nullptr;
+    const double* d2 = nullptr;
+  };
+  // Calls body(worker, block) for blocks of all rows.
   template <class Body>
   void for_each_distance(int slot, const Matrix& prototypes, Body&& body);
+  DistanceBlock distances_of(int slot, const Matrix& prototypes, int64_t first, int64_t count, Worker& worker);
+  double farthest_of_sample(int slot, const Matrix& prototypes);
+  std::optional<InertiaSum> inertia_near(int slot, const Matrix& prototypes, const SumFormat& guess);
 
   // cpu_seeding.cpp
   int64_t seed_block_rows() const;

@@ -70,6 +70,28 @@ struct MovedRows {
   int64_t count;
 };
 
+/// Rows and the prototypes of their labels.
+template <class T>
+struct LabelledRows {
+  const T* points;  // count x d
+  int64_t count;
+  int64_t d;
+  const T* prototypes;  // k x d
+  int64_t k;
+  const uint32_t* labels;
+};
+
+/// Sums of RN(w' * d2) in two formats of three limbs at once: the second has twice the largest term of the first.
+struct DistanceTerms {
+  const double* d2;
+  const double* weights;  // null: all 1
+  int64_t count;
+  double top;        // 2^(shift - 2 bits) of the first format
+  double radix;      // 2^bits, bits <= 50
+  uint64_t* limbs;   // 2 x 3, added to, mod 2^64; without meaning once a term was too large for the format
+  double* farthest;  // the largest d2 of a row with w' > 0, if it is larger than what is there
+};
+
 struct CpuKernels {
   const char* name;
   const char* description;
@@ -86,6 +108,10 @@ struct CpuKernels {
   /// Canonical distances of one row to a row (core/distance.h), same bits.
   double (*distance_f32)(const float* x, const float* c, int64_t d);
   double (*distance_f64)(const double* x, const double* c, int64_t d);
+  /// The same of many rows to the prototypes of their labels.
+  void (*distances_f32)(const LabelledRows<float>&, double* d2);
+  void (*distances_f64)(const LabelledRows<double>&, double* d2);
+  void (*add_distances)(const DistanceTerms&);
   /// Order-free terms RN(weight * x_j) of one row.
   void (*add_terms_f32)(const float* x, const TermRow&);
   void (*add_terms_f64)(const double* x, const TermRow&);

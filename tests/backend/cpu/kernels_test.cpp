@@ -49,6 +49,65 @@ TEST_P(Kernels, DistancesAreCanonical) {
   }
 }
 
+template <class T>
+void check_distances(void (*distances)(const LabelledRows<T>&, double*), int64_t d, int64_t count,
+                     std::mt19937& random) {
+  constexpr int64_t kClusters = 11;
+  const auto x = numbers<T>(random, count * d, 8);
+  const auto c = numbers<T>(random, kClusters * d, 8);
+  std::vector<uint32_t> labels(static_cast<size_t>(count));
+  for (uint32_t& label : labels) label = static_cast<uint32_t>(random() % kClusters);
+  std::vector<double> d2(labels.size());
+  distances({x.data(), count, d, c.data(), kClusters, labels.data()}, d2.data());
+  for (int64_t i = 0; i < count; ++i) {
+    const auto row = static_cast<size_t>(i);
+    EXPECT_EQ(d2[row], canonical_distance(x.data() + i * d, c.data() + labels[row] * d, d)) << d << " " << i;
+  }
+}
+
+TEST_P(Kernels, DistancesOfManyRowsAreCanonical) {
+  for (int64_t d = 1; d <= 40; ++d) {
+    for (const int64_t count : {1, 7, 8, 19}) {
+      check_distances<float>(kernels().distances_f32, d, count, random);
+      check_distances<double>(kernels().distances_f64, d, count, random);
+    }
+  }
+}
+
+TEST_P(Kernels, DistanceTermsAreThoseOfAddTermInBothFormats) {
+  for (const int64_t count : {1, 3, 8, 21, 100}) {
+    for (const bool weighted : {false, true}) {
+      auto d2 = numbers<double>(random, count, 4);
+      auto weights = numbers<double>(random, count, 2);
+      double farthest = 0;
+      double largest = 0;
+      for (size_t i = 0; i < d2.size(); ++i) {
+        d2[i] = std::fabs(d2[i]);
+        weights[i] = random() % 4 == 0 ? 0 : std::fabs(weights[i]);
+        if (!weighted || weights[i] > 0) farthest = std::max(farthest, d2[i]);
+        largest = std::max(largest, weighted ? weights[i] * d2[i] : d2[i]);
+      }
+      for (const int bits : {30, 50}) {
+        const SumFormat first = SumFormat::make(bits, kDistanceLimbs, largest);
+        const SumFormat second = SumFormat::make(bits, kDistanceLimbs, 2 * largest);
+        uint64_t limbs[6] = {};
+        double found = 0;
+        kernels().add_distances({d2.data(), weighted ? weights.data() : nullptr, count,
+                                 std::ldexp(1.0, first.shift - 2 * bits), std::ldexp(1.0, bits), limbs, &found});
+        EXPECT_EQ(found, farthest);
+        int64_t expected[6] = {}, sums[6];
+        for (size_t i = 0; i < d2.size(); ++i) {
+          add_term((weighted ? weights[i] : 1) * d2[i], first, 1, expected);
+          add_term((weighted ? weights[i] : 1) * d2[i], second, 1, expected + 3);
+        }
+        for (int g = 0; g < 6; ++g) sums[g] = static_cast<int64_t>(limbs[g]);
+        EXPECT_EQ(recombine(sums, first), recombine(expected, first)) << count << " " << bits;
+        EXPECT_EQ(recombine(sums + 3, second), recombine(expected + 3, second)) << count << " " << bits;
+      }
+    }
+  }
+}
+
 TEST_P(Kernels, TermsAreThoseOfAddTerm) {
   for (const int64_t d : {1, 3, 7, 8, 9, 31, 54}) {
     for (const int limbs : {1, 2, 3, 4}) {
