@@ -58,6 +58,13 @@ struct DistantRow {
   uint32_t label = 0;
 };
 
+/// Limbs of the sum of RN(w' * d2), in the format that follows from the farthest row.
+struct InertiaSum {
+  double farthest = 0;  ///< the largest d2 of a row with w' > 0
+  SumFormat format;     ///< distance_format of it
+  std::vector<int64_t> limbs;
+};
+
 /// One trial of greedy k-means++: candidates for the next centre of one model.
 struct SeedTrial {
   int slot = 0;
@@ -88,7 +95,9 @@ class Session {
   /// clusters weigh nothing; rows of weight zero that they may hold count under their new label.
   virtual void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) = 0;
 
-  /// Limbs of the sum of RN(w' * d2) of every row to the prototype of its label, in this format.
+  /// The sum of RN(w' * d2) of every row to the prototype of its label.
+  virtual InertiaSum inertia(int slot, const Matrix& prototypes) = 0;
+  /// Its limbs in a given format: another rank may have a farther row.
   virtual std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) = 0;
   /// d2 of every row to the prototype of its label.
   virtual std::vector<double> distances(int slot, const Matrix& prototypes) = 0;

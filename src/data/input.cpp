@@ -177,8 +177,8 @@ void fill_columns(Input& input, ThreadPool& pool) {
   const auto d = static_cast<size_t>(input.points.d);
   for (size_t j = 0; j < d; ++j) {
     if (input.weights.empty()) scan.largest[j] = std::max(std::fabs(scan.minimum[j]), std::fabs(scan.maximum[j]));
-    const int lowest = std::isinf(scan.low[j]) ? 0 : lowest_bit(scan.low[j]);
-    const int needed = limbs_needed(input.bits, scan.largest[j], lowest, max_limbs(sizeof(T) == 8));
+    input.lowest.push_back(std::isinf(scan.low[j]) ? 0 : lowest_bit(scan.low[j]));
+    const int needed = limbs_needed(input.bits, scan.largest[j], input.lowest[j], max_limbs(sizeof(T) == 8));
     input.limbs = std::max(input.limbs, needed);
   }
   for (size_t j = 0; j < d; ++j) {

@@ -28,6 +28,7 @@ struct Input {
   int bits = 0;                    ///< b: bits of a limb
   int limbs = 1;                   ///< of the columns' sums; more than a column needs changes no result
   std::vector<SumFormat> columns;  ///< format of each column's sum of w' * x
+  std::vector<int> lowest;         ///< per column: every term is a multiple of 2^lowest
   std::vector<double> minimum;     ///< per column
   std::vector<double> maximum;
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -225,13 +226,21 @@ void Group::update(Member& member) {
 }
 
 double Group::exact_inertia(Member& member) {
-  // A scale from the farthest row, not from the columns' ranges: one huge value that lies on its own prototype
-  // would push all other distances below the last limb.
-  const std::vector<DistantRow> farthest = session_->farthest_rows(member.slot, member.prototypes, 1);
-  const SumFormat format = distance_format(context_.input, farthest.empty() ? 0 : farthest[0].distance);
-  std::vector<int64_t> limbs = session_->inertia(member.slot, member.prototypes, format);
-  if (context_.comm.size() > 1) context_.comm.all_reduce(limbs);
-  return std::ldexp(rounded_sum(limbs.data(), format), -format.shift);
+  // The format follows from the farthest row, not from the columns' ranges: one huge value that lies on its own
+  // prototype would push all other distances below the last limb.
+  InertiaSum sum = session_->inertia(member.slot, member.prototypes);
+  Comm& comm = context_.comm;
+  if (comm.size() > 1) {
+    // The farthest row of all ranks; bits of non-negative numbers are ordered as the numbers are.
+    std::vector<int64_t> farthest(static_cast<size_t>(comm.size()));
+    farthest[static_cast<size_t>(comm.rank())] = std::bit_cast<int64_t>(sum.farthest);
+    comm.all_reduce(farthest);
+    const auto largest = std::bit_cast<double>(*std::max_element(farthest.begin(), farthest.end()));
+    const SumFormat format = distance_format(context_.input, largest);
+    if (format != sum.format) sum = {largest, format, session_->inertia(member.slot, member.prototypes, format)};
+    comm.all_reduce(sum.limbs);
+  }
+  return std::ldexp(rounded_sum(sum.limbs.data(), sum.format), -sum.format.shift);
 }
 
 void Group::finish(Member& member, StopReason reason) {

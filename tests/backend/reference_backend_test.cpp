@@ -182,10 +182,8 @@ TEST(ReferenceBackend, InertiaIsExactToTwelveDigits) {
   for (const Case& made : small_hostile_cases()) {
     Oracle run(made);
     const Matrix& prototypes = made.prototypes[0];
-    const std::vector<DistantRow> farthest = run.session->farthest_rows(0, prototypes, 1);
-    const SumFormat format = distance_format(run.input, farthest.empty() ? 0 : farthest[0].distance);
-    const std::vector<int64_t> limbs = run.session->inertia(0, prototypes, format);
-    const double found = std::ldexp(rounded_sum(limbs.data(), format), -format.shift);
+    const InertiaSum sum = run.session->inertia(0, prototypes);
+    const double found = std::ldexp(rounded_sum(sum.limbs.data(), sum.format), -sum.format.shift);
     mpq_class expected = 0;
     const std::vector<double> d2 = run.session->distances(0, prototypes);
     for (int64_t i = 0; i < made.shape.n; ++i) {

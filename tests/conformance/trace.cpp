@@ -125,10 +125,14 @@ class Interview {
     const Matrix& prototypes = prototypes_[static_cast<size_t>(slot)];
     Answer& distances = add("distances");
     for (const double d2 : session_->distances(slot, prototypes)) distances.numbers.push_back(bits_of(d2));
-    const std::vector<DistantRow> farthest = session_->farthest_rows(slot, prototypes, 1);
-    const SumFormat format = distance_format(input_, farthest.empty() ? 0 : farthest[0].distance);
-    const std::vector<int64_t> limbs = session_->inertia(slot, prototypes, format);
-    add("inertia").sums = {recombine(limbs.data(), format)};
+    const InertiaSum sum = session_->inertia(slot, prototypes);
+    Answer& inertia = add("inertia");
+    inertia.numbers = {bits_of(sum.farthest), sum.format.bits, sum.format.limbs, sum.format.shift};
+    inertia.sums = {recombine(sum.limbs.data(), sum.format)};
+    for (const double factor : {1.0, 1000.0}) {  // another rank's farthest row
+      const SumFormat format = distance_format(input_, sum.farthest * factor);
+      add("inertia in a format").sums = {recombine(session_->inertia(slot, prototypes, format).data(), format)};
+    }
   }
 
   std::vector<DistantRow> ask_farthest(int slot, int64_t count) {

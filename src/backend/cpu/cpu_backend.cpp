@@ -29,7 +29,8 @@ class CpuUpload final : public Upload {
                 options,
                 plan,
                 plan.brute ? PackedPoints() : PackedPoints(input, kernels, plan, pool),
-                TermScales(input)} {}
+                TermScales(input),
+                UnitScales(input)} {}
 
   CpuShared shared_;
 };

@@ -1,5 +1,7 @@
 #include "backend/cpu/cpu_session.h"
 
+#include "core/data_type.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -8,18 +10,26 @@ namespace {
 
 // Where changes wait to be sorted by cluster, this many (of all models) at a time bound their memory.
 constexpr int64_t kChangesBetweenSorts = int64_t{1} << 21;
+// Bytes of statistics that nobody minds.
+constexpr int64_t kSmallStatistics = 64 << 20;
 
 }  // namespace
 
 CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, int threads)
     : shared_(shared), pool_(threads) {
+  int64_t clusters = 0;
   for (const int64_t count : k) {
     Model m;
     m.k = count;
     models_.push_back(std::move(m));
+    clusters += count;
   }
   plan_ = plan_session(shared.input, shared.plan, k, pool_.size(), shared.options.memory_budget);
   workers_.resize(static_cast<size_t>(pool_.size()));
+  // A thread that is alone needs no copy of the statistics, so a large one is no gain.
+  const int64_t bytes = clusters * shared.units.stride * static_cast<int64_t>(sizeof(int64_t));
+  const bool small = bytes <= std::max(kSmallStatistics, static_cast<int64_t>(shared.input.points.bytes()) / 4);
+  unit_sums_ = shared.units.fits && (pool_.size() > 1 || small);
 }
 
 void CpuSession::prepare_workers(size_t active) {
@@ -73,13 +83,8 @@ int CpuSession::advance(std::span<PassModel> models, int) {
       m.labels = Labels(input.points.n, m.k);
       m.statistics = Statistics(m.k, input.points.d, input.limbs);
     }
-    if (pool_.size() == 1 || plan_.by_label_order) continue;
-    for (Worker& worker : workers_) {
-      Delta& delta = worker.deltas[static_cast<size_t>(active.slot)];
-      if (delta.statistics.k == m.k) continue;
-      delta.statistics = Statistics(m.k, input.points.d, input.limbs);
-      delta.touched.assign(static_cast<size_t>(m.k), 0);
-    }
+    if (plan_.by_label_order) continue;
+    for (Worker& worker : workers_) prepare_delta(worker.deltas[static_cast<size_t>(active.slot)], m.k);
   }
   const std::vector<Target> targets = make_targets(models);
   const int64_t p = tile_rows();
@@ -126,18 +131,35 @@ Labels CpuSession::take_labels(int slot) {
   return std::move(m.labels);
 }
 
+CpuSession::DistanceBlock CpuSession::distances_of(int slot, const Matrix& prototypes, int64_t first, int64_t count,
+                                                   Worker& worker) {
+  const PointsView& points = shared_.input.points;
+  const auto size = static_cast<size_t>(count);
+  if (worker.d2.size() < size) worker.d2.resize(size);
+  if (worker.labels.size() < size) worker.labels.resize(size);
+  model(slot).labels.read(first, count, worker.labels.data());
+  if (points.type == DataType::kFloat64) {
+    shared_.kernels.distances_f64({static_cast<const double*>(points.data) + first * points.d, count, points.d,
+                                   prototypes.values<double>().data(), prototypes.rows(), worker.labels.data()},
+                                  worker.d2.data());
+  } else {
+    if (points.type != DataType::kFloat32) worker.wide_f32.resize(size * static_cast<size_t>(points.d));
+    const float* x = rows_as<float>(points, first, count, worker.wide_f32.data());
+    shared_.kernels.distances_f32(
+        {x, count, points.d, prototypes.values<float>().data(), prototypes.rows(), worker.labels.data()},
+        worker.d2.data());
+  }
+  return {first, count, worker.labels.data(), worker.d2.data()};
+}
+
 template <class Body>
 void CpuSession::for_each_distance(int slot, const Matrix& prototypes, Body&& body) {
   prepare_workers(0);
-  constexpr int64_t kRows = 4096;
-  const Labels& labels = model(slot).labels;
-  pool_.for_each_range(shared_.input.points.n, kRows, [&](int w, int64_t first, int64_t last) {
-    Worker& worker = workers_[static_cast<size_t>(w)];
-    std::vector<uint32_t> mine(static_cast<size_t>(last - first));
-    labels.read(first, last - first, mine.data());
-    for (int64_t row = first; row < last; ++row) {
-      const uint32_t label = mine[static_cast<size_t>(row - first)];
-      body(w, row, label, distance(row, prototypes, label, worker));
+  constexpr int64_t kValues = 1 << 14;  // of points: 64 KiB
+  const int64_t rows = std::clamp<int64_t>(kValues / shared_.input.points.d, 8, 1024);
+  pool_.for_each_range(shared_.input.points.n, 16 * rows, [&](int w, int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; row += rows) {
+      body(w, distances_of(slot, prototypes, row, std::min(rows, last - row), workers_[static_cast<size_t>(w)]));
     }
   });
 }
@@ -148,17 +170,19 @@ std::vector<DistantRow> CpuSession::farthest_rows(int slot, const Matrix& protot
   };
   // A heap per thread whose top is the least far of the `count` farthest seen.
   std::vector<std::vector<DistantRow>> heaps(workers_.size());
-  for_each_distance(slot, prototypes, [&](int w, int64_t row, uint32_t label, double d2) {
-    if (!(d2 > 0) || !(shared_.input.weight(row) > 0)) return;
+  for_each_distance(slot, prototypes, [&](int w, const DistanceBlock& block) {
     std::vector<DistantRow>& heap = heaps[static_cast<size_t>(w)];
-    const DistantRow candidate{d2, row, label};
-    if (static_cast<int64_t>(heap.size()) == count) {
-      if (!farther(candidate, heap.front())) return;
-      std::pop_heap(heap.begin(), heap.end(), farther);
-      heap.pop_back();
+    for (int64_t i = 0; i < block.count; ++i) {
+      const DistantRow candidate{block.d2[i], block.first + i, block.labels[i]};
+      if (!(candidate.distance > 0) || !(shared_.input.weight(candidate.row) > 0)) continue;
+      if (static_cast<int64_t>(heap.size()) == count) {
+        if (!farther(candidate, heap.front())) continue;
+        std::pop_heap(heap.begin(), heap.end(), farther);
+        heap.pop_back();
+      }
+      heap.push_back(candidate);
+      std::push_heap(heap.begin(), heap.end(), farther);
     }
-    heap.push_back(candidate);
-    std::push_heap(heap.begin(), heap.end(), farther);
   });
   std::vector<DistantRow> all;
   for (const auto& heap : heaps) all.insert(all.end(), heap.begin(), heap.end());
@@ -199,11 +223,76 @@ void CpuSession::relabel(int slot, std::span<const uint32_t> new_label, std::spa
   m.statistics = std::move(statistics);
 }
 
+// The largest distance of some rows with w' > 0.
+double CpuSession::farthest_of_sample(int slot, const Matrix& prototypes) {
+  constexpr int64_t kRows = 1024;
+  prepare_workers(0);
+  const int64_t n = shared_.input.points.n;
+  const int64_t count = std::min(n, kRows);
+  double farthest = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t row = i * n / count;
+    if (!(shared_.input.weight(row) > 0)) continue;
+    farthest = std::max(farthest, distance(row, prototypes, model(slot).labels[row], workers_[0]));
+  }
+  return farthest;
+}
+
+// The sum, if its format is `guess` or the one for terms twice as large.
+std::optional<InertiaSum> CpuSession::inertia_near(int slot, const Matrix& prototypes, const SumFormat& guess) {
+  struct Part {
+    alignas(64) uint64_t limbs[2][kDistanceLimbs] = {};
+    double farthest = 0;
+  };
+  std::vector<Part> parts(workers_.size());
+  const double top = std::ldexp(1.0, guess.shift - (kDistanceLimbs - 1) * guess.bits);
+  const double radix = std::ldexp(1.0, guess.bits);
+  const std::vector<double>& weights = shared_.input.weights;
+  for_each_distance(slot, prototypes, [&](int w, const DistanceBlock& block) {
+    Part& part = parts[static_cast<size_t>(w)];
+    const double* weight = weights.empty() ? nullptr : weights.data() + block.first;
+    shared_.kernels.add_distances({block.d2, weight, block.count, top, radix, part.limbs[0], &part.farthest});
+  });
+  InertiaSum sum;
+  for (const Part& part : parts) sum.farthest = std::max(sum.farthest, part.farthest);
+  sum.format = distance_format(shared_.input, sum.farthest);
+  const int which = guess.shift - sum.format.shift;
+  if (which != 0 && which != 1) return std::nullopt;
+  for (size_t g = 0; g < kDistanceLimbs; ++g) {
+    uint64_t total = 0;
+    for (const Part& part : parts) total += part.limbs[which][g];
+    sum.limbs.push_back(static_cast<int64_t>(total));
+  }
+  return sum;
+}
+
+// One reading of the points where a sample tells the size of the farthest distance to a factor of two or so.
+InertiaSum CpuSession::inertia(int slot, const Matrix& prototypes) {
+  const SumFormat guess = distance_format(shared_.input, farthest_of_sample(slot, prototypes));
+  const int power = guess.shift - (kDistanceLimbs - 1) * guess.bits;
+  if (guess.bits <= 50 && std::abs(power) < 1000) {
+    if (const auto sum = inertia_near(slot, prototypes, guess)) return *sum;
+  }
+  std::vector<double> farthest(workers_.size());
+  for_each_distance(slot, prototypes, [&](int w, const DistanceBlock& block) {
+    double& mine = farthest[static_cast<size_t>(w)];
+    for (int64_t i = 0; i < block.count; ++i) {
+      if (block.d2[i] > mine && shared_.input.weight(block.first + i) > 0) mine = block.d2[i];
+    }
+  });
+  const double largest = *std::max_element(farthest.begin(), farthest.end());
+  const SumFormat format = distance_format(shared_.input, largest);
+  return {largest, format, inertia(slot, prototypes, format)};
+}
+
 std::vector<int64_t> CpuSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {
   const TermAdder adder(format);
   std::vector<std::vector<int64_t>> sums(workers_.size(), std::vector<int64_t>(static_cast<size_t>(format.limbs)));
-  for_each_distance(slot, prototypes, [&](int w, int64_t row, uint32_t, double d2) {
-    adder.add(shared_.input.weight(row) * d2, 1, sums[static_cast<size_t>(w)].data());
+  for_each_distance(slot, prototypes, [&](int w, const DistanceBlock& block) {
+    int64_t* mine = sums[static_cast<size_t>(w)].data();
+    for (int64_t i = 0; i < block.count; ++i) {
+      adder.add(shared_.input.weight(block.first + i) * block.d2[i], 1, mine);
+    }
   });
   for (size_t w = 1; w < sums.size(); ++w) {
     for (size_t g = 0; g < sums[w].size(); ++g) sums[0][g] += sums[w][g];
@@ -213,8 +302,9 @@ std::vector<int64_t> CpuSession::inertia(int slot, const Matrix& prototypes, con
 
 std::vector<double> CpuSession::distances(int slot, const Matrix& prototypes) {
   std::vector<double> result(static_cast<size_t>(shared_.input.points.n));
-  for_each_distance(slot, prototypes,
-                    [&](int, int64_t row, uint32_t, double d2) { result[static_cast<size_t>(row)] = d2; });
+  for_each_distance(slot, prototypes, [&](int, const DistanceBlock& block) {
+    std::copy_n(block.d2, block.count, result.data() + block.first);
+  });
   return result;
 }
 

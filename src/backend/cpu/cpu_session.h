@@ -8,6 +8,8 @@
 #include "core/threads.h"
 
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 namespace manymeans {
@@ -21,6 +23,18 @@ struct TermScales {
   explicit TermScales(const Input& input);
 };
 
+/// Sums in units of each column's lowest bit (UnitSums of kernels.h), where every term fits one integer.
+struct UnitScales {
+  bool fits = false;  ///< no weights, no column too wide
+  bool narrow = false;
+  uint32_t most_terms = 0;
+  int64_t stride = 0;
+  AlignedBuffer<double> units;
+  std::vector<int> shifts;  ///< per column: S is the sum in units times 2^shift
+
+  explicit UnitScales(const Input& input);
+};
+
 /// Everything of an upload that its sessions share and never change.
 struct CpuShared {
   const Input& input;
@@ -29,10 +43,25 @@ struct CpuShared {
   PointsPlan plan;
   PackedPoints packed;
   TermScales scales;
+  UnitScales units;
 };
 
-/// A change of statistics made by one thread, and which clusters it touched.
+/// A change of statistics in units; of one thread.
+struct UnitDelta {
+  AlignedBuffer<int64_t> sums;  // k x stride
+  std::vector<int64_t> counts;
+  std::vector<uint32_t> terms;
+
+  UnitDelta() = default;
+  UnitDelta(int64_t k, int64_t stride);
+  int64_t k() const { return static_cast<int64_t>(terms.size()); }
+  UnitSums sums_for(const UnitScales& scales, int64_t d);
+};
+
+/// A change of statistics made by one thread: in units where they fit, else in limbs with a mark at every cluster that
+/// it touched.
 struct Delta {
+  UnitDelta units;
   Statistics statistics;
   std::vector<uint8_t> touched;
 };
@@ -44,6 +73,21 @@ struct Change {
   uint32_t to;
 };
 constexpr uint32_t kNoLabel = ~uint32_t{0};
+
+/// Many of them.
+struct Changes {
+  std::vector<int64_t> rows;
+  std::vector<uint32_t> from, to;
+
+  int64_t size() const { return static_cast<int64_t>(rows.size()); }
+  Change at(int64_t i) const {
+    const auto c = static_cast<size_t>(i);
+    return {rows[c], from[c], to[c]};
+  }
+  /// Those of `count` rows from `first` on whose labels differ.
+  void append(int64_t first, int64_t count, const uint32_t* old_labels, const uint32_t* labels);
+  void clear();
+};
 
 /// Scratch of one thread.
 struct Worker {
@@ -58,11 +102,12 @@ struct Worker {
   float fine_norm = 0;
   std::vector<uint32_t> candidates;
   std::vector<float> wide_f32;  // rows of narrow types
+  std::vector<double> d2;       // distances of a block of rows
   std::vector<float> thresholds;
   std::vector<uint64_t> hits;
-  std::vector<Delta> deltas;                 // by slot
-  std::vector<std::vector<Change>> changes;  // by slot
-  std::vector<PassResult> results;           // by position among the active models
+  std::vector<Delta> deltas;        // by slot
+  std::vector<Changes> changes;     // by slot
+  std::vector<PassResult> results;  // by position among the active models
 };
 
 /// D^2 sampling state of one model: the least distances and their integer sums.
@@ -83,6 +128,7 @@ class CpuSession final : public Session {
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  InertiaSum inertia(int slot, const Matrix& prototypes) override;
   std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) override;
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
   void seed_add(std::span<const SeedCentres> models) override;
@@ -141,12 +187,34 @@ class CpuSession final : public Session {
   void record_changes(int slot, const Group& group, int worker_index, PassResult& result);
   void apply_change(const Change& change, Worker& worker, Statistics& statistics, std::vector<uint8_t>* touched) const;
   void add_row(int64_t row, Worker& worker, int64_t* to, int64_t* from) const;
+  LabelSum hash_change(const Changes& changes, int64_t first) const;
+  void prepare_delta(Delta& delta, int64_t k) const;
+  void move_in_units(const Changes& changes, bool from_nowhere, Worker& worker, UnitDelta& delta,
+                     Statistics& statistics);
+  int64_t move_some(const MovedRows& moved, const UnitSums& sums, Worker& worker) const;
+  void flush(UnitDelta& delta, int64_t cluster, Statistics& statistics, int64_t to, int sign) const;
   void merge_deltas(std::span<const PassModel> models);
+  struct ByCluster;
+  ByCluster sort_changes(int slot);
+  void apply_cluster_in_units(const ByCluster& sorted, int64_t k, Worker& worker, UnitDelta& space,
+                              Statistics& statistics) const;
+  void apply_cluster_in_limbs(const ByCluster& sorted, int64_t k, Worker& worker, Statistics& statistics,
+                              std::vector<int64_t>& leaving) const;
   void apply_by_label(int slot);
 
-  // Calls body(worker, row, distance to the prototype of the row's label) for all rows.
+  // Some neighbouring rows, their labels and their distances to the prototypes of these.
+  struct DistanceBlock {
+    int64_t first = 0;
+    int64_t count = 0;
+    const uint32_t* labels = nullptr;
+    const double* d2 = nullptr;
+  };
+  // Calls body(worker, block) for blocks of all rows.
   template <class Body>
   void for_each_distance(int slot, const Matrix& prototypes, Body&& body);
+  DistanceBlock distances_of(int slot, const Matrix& prototypes, int64_t first, int64_t count, Worker& worker);
+  double farthest_of_sample(int slot, const Matrix& prototypes);
+  std::optional<InertiaSum> inertia_near(int slot, const Matrix& prototypes, const SumFormat& guess);
 
   // cpu_seeding.cpp
   int64_t seed_block_rows() const;
@@ -162,6 +230,8 @@ class CpuSession final : public Session {
 
   const CpuShared& shared_;
   ThreadPool pool_;
+  std::mutex flushing_;     // of full clusters while a pass runs
+  bool unit_sums_ = false;  // statistics change in units
   SessionPlan plan_;
   std::vector<Model> models_;
   std::vector<Worker> workers_;

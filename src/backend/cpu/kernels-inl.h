@@ -32,8 +32,13 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           rescore<R>,
           distance<float>,
           distance<double>,
+          distances<float>,
+          distances<double>,
+          add_distances,
           add_terms<float>,
           add_terms<double>,
+          move_rows<float>,
+          move_rows<double>,
           label_terms,
           pack<kRows, float>,
           pack<kRows, double>};

@@ -17,6 +17,49 @@ struct TermRow {
   int64_t* from;      // limbs x d: the terms are subtracted; may be null
 };
 
+/// Sums of clusters without weights in units of each column's lowest bit, one integer a column: a third of the work of
+/// limbs. They hold only so many terms and are then flushed (cpu_statistics.cpp).
+struct UnitSums {
+  int64_t d;
+  int64_t stride;       // of a cluster in `sums`: d rounded up to a multiple of 8
+  const double* units;  // stride: 2^-lowest_j, zeros from d on
+  bool narrow;          // in units every |term| is below 2^51; else below 2^56
+  int64_t* sums;        // k x stride
+  int64_t* counts;      // k: rows
+  uint32_t* terms;      // k: rows added or taken since the last flush
+  uint32_t most_terms;
+};
+
+/// Rows that change clusters.
+struct MovedRows {
+  const int64_t* rows;   // of the points
+  const uint32_t* from;  // null: from nowhere
+  const uint32_t* to;
+  int64_t count;
+};
+
+/// Rows and the prototypes of their labels.
+template <class T>
+struct LabelledRows {
+  const T* points;  // count x d
+  int64_t count;
+  int64_t d;
+  const T* prototypes;  // k x d
+  int64_t k;
+  const uint32_t* labels;
+};
+
+/// Sums of RN(w' * d2) in two formats of three limbs at once: the second has twice the largest term of the first.
+struct DistanceTerms {
+  const double* d2;
+  const double* weights;  // null: all 1
+  int64_t count;
+  double top;        // 2^(shift - 2 bits) of the first format
+  double radix;      // 2^bits, bits <= 50
+  uint64_t* limbs;   // 2 x 3, added to, mod 2^64; without meaning once a term was too large for the format
+  double* farthest;  // the largest d2 of a row with w' > 0, if it is larger than what is there
+};
+
 struct CpuKernels {
   const char* name;
   const char* description;
@@ -31,9 +74,17 @@ struct CpuKernels {
   /// Canonical distances of one row to a row (core/distance.h), same bits.
   double (*distance_f32)(const float* x, const float* c, int64_t d);
   double (*distance_f64)(const double* x, const double* c, int64_t d);
+  /// The same of many rows to the prototypes of their labels.
+  void (*distances_f32)(const LabelledRows<float>&, double* d2);
+  void (*distances_f64)(const LabelledRows<double>&, double* d2);
+  void (*add_distances)(const DistanceTerms&);
   /// Order-free terms RN(weight * x_j) of one row.
   void (*add_terms_f32)(const float* x, const TermRow&);
   void (*add_terms_f64)(const double* x, const TermRow&);
+  /// Moves rows of `points` from cluster to cluster, in order, until one is to be touched that holds most_terms terms;
+  /// returns how many rows were moved.
+  int64_t (*move_rows_f32)(const float* points, const MovedRows&, const UnitSums&);
+  int64_t (*move_rows_f64)(const double* points, const MovedRows&, const UnitSums&);
   /// Adds the label terms (core/label_term.h) of `count` < 2^31 pairs of row and label to sum[0] (low half) and sum[1].
   void (*label_terms)(const int64_t* rows, const uint32_t* labels, int64_t count, uint64_t* sum);
   /// Writes one float32 tile: centred, scaled, rounded; norms rounded up.

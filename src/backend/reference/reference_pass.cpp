@@ -81,6 +81,13 @@ std::vector<double> ReferenceSession::distances(int slot, const Matrix& prototyp
   return result;
 }
 
+InertiaSum ReferenceSession::inertia(int slot, const Matrix& prototypes) {
+  const std::vector<DistantRow> rows = farthest_rows(slot, prototypes, 1);
+  const double farthest = rows.empty() ? 0 : rows[0].distance;
+  const SumFormat format = distance_format(input_, farthest);
+  return {farthest, format, inertia(slot, prototypes, format)};
+}
+
 std::vector<int64_t> ReferenceSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {
   std::vector<int64_t> limbs(static_cast<size_t>(format.limbs));
   const std::vector<double> d2 = distances(slot, prototypes);

@@ -22,6 +22,7 @@ class ReferenceSession final : public Session {
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  InertiaSum inertia(int slot, const Matrix& prototypes) override;
   std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) override;
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
 
