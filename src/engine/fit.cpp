@@ -17,6 +17,15 @@
 namespace manymeans {
 namespace {
 
+Workload workload_of(std::span<const Member> members) {
+  Workload workload{1, 0};
+  for (const Member& member : members) {
+    workload.most_clusters = std::max(workload.most_clusters, member.result.k);
+    workload.all_clusters += member.result.k;
+  }
+  return workload;
+}
+
 void check_against_points(const FitOptions& options, const PointsView& points, const FitHooks& hooks) {
   for (const int64_t k : options.k) {
     if (k > points.n) {
@@ -158,15 +167,6 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
     for (const std::string& warning : result.warnings) hooks.log(warning);
   }
   return result;
-}
-
-Workload workload_of(std::span<const Member> members) {
-  Workload workload{1, 0};
-  for (const Member& member : members) {
-    workload.most_clusters = std::max(workload.most_clusters, member.result.k);
-    workload.all_clusters += member.result.k;
-  }
-  return workload;
 }
 
 }  // namespace
