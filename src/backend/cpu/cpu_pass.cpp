@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace manymeans {
 namespace {
@@ -60,14 +61,7 @@ void CpuSession::find_labels(const Target& target, const Group& group, Worker& w
   }
   screen_group(target.packed, group, worker);
   certify_group(target, group, worker, result);
-  // Their rows lie apart in memory: ask for each a little before its turn.
-  constexpr size_t kAhead = 6;
-  const std::vector<int64_t>& rows = worker.unproved;
-  for (size_t i = 0; i < std::min(kAhead, rows.size()); ++i) prefetch_row(group.first_row + rows[i]);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (i + kAhead < rows.size()) prefetch_row(group.first_row + rows[i + kAhead]);
-    resolve_row(target, group, rows[i], worker, result);
-  }
+  resolve_group(target, group, worker, result);
 }
 
 void CpuSession::find_all_labels(const Target& target, const Group& group, Worker& worker, PassResult& result) const {
@@ -78,80 +72,96 @@ void CpuSession::find_all_labels(const Target& target, const Group& group, Worke
   result.candidates += group.rows * target.prototypes->rows();
 }
 
-// Labels of the rows whose best column is proved, and which rows are left.
+// Labels of the rows whose best column is proved, and the candidates of the others.
 void CpuSession::certify_group(const Target& target, const Group& group, Worker& worker, PassResult& result) const {
   const PackedPrototypes& packed = target.packed;
   const int64_t p = tile_rows();
-  worker.unproved.clear();
+  worker.candidates.clear();
   for (size_t t = 0; t < group.tiles.size(); ++t) {
     const Tile& tile = group.tiles[t];
     const auto at = static_cast<int64_t>(t) * p;
-    uint64_t unproved = shared_.kernels.certify(
-        {worker.best.data() + at * packed.spans, worker.second.data() + at * packed.spans, packed.spans,
-         static_cast<int>(p), tile.norms, tile.radii, packed.bounds.slopes.data(), packed.bounds.errors.data(),
-         packed.slack, packed.underflow, worker.column.data() + at, worker.upper.data() + at, worker.lower.data() + at,
-         worker.runner_up.data() + at});
+    const CertifyTask task{worker.best.data() + at * packed.spans,
+                           worker.second.data() + at * packed.spans,
+                           packed.spans,
+                           static_cast<int>(p),
+                           tile.norms,
+                           tile.radii,
+                           packed.bounds.slopes.data(),
+                           packed.bounds.errors.data(),
+                           packed.slack,
+                           packed.underflow,
+                           worker.column.data() + at,
+                           worker.upper.data() + at,
+                           worker.lower.data() + at,
+                           worker.runner_up.data() + at};
+    uint64_t unproved = shared_.kernels.certify(task);
     if (tile.rows < 64) unproved &= (uint64_t{1} << tile.rows) - 1;
     for (int64_t i = 0; i < tile.rows; ++i) {
       const auto column = static_cast<size_t>(worker.column[static_cast<size_t>(at + i)]);
       worker.labels[static_cast<size_t>(at + i)] = packed.order[column];
     }
     result.certified += tile.rows - std::popcount(unproved);
-    for (; unproved != 0; unproved &= unproved - 1) worker.unproved.push_back(at + std::countr_zero(unproved));
+    if (unproved != 0) list_candidates(packed, group, at, task, unproved, worker);
   }
-}
-
-void CpuSession::resolve_row(const Target& target, const Group& group, int64_t row_in_group, Worker& worker,
-                             PassResult& result) const {
-  const int64_t row = group.first_row + row_in_group;
-  find_candidates(target.packed, row, row_in_group, worker);
-  result.resolved += 1;
-  result.candidates += static_cast<int64_t>(worker.candidates.size());
-  worker.labels[static_cast<size_t>(row_in_group)] = nearest(*target.prototypes, row, worker.candidates, worker);
 }
 
 // All prototypes whose upper score reaches what the best one's true score surely exceeds: the nearest is among them.
 // The screen left the best two of every span, so only spans whose second best is that high are looked at again.
-void CpuSession::find_candidates(const PackedPrototypes& packed, int64_t row, int64_t row_in_group,
-                                 Worker& worker) const {
-  const int64_t p = tile_rows();
-  const int64_t lane = row_in_group % p;
-  const int64_t tile = row_in_group / p;
-  const float lower = worker.lower[static_cast<size_t>(row_in_group)];
-  const float threshold = lower - std::abs(lower) * 0x1p-20F;  // its own rounding
-  const float* best = worker.best.data() + tile * packed.spans * p + lane;
-  const float* second = worker.second.data() + tile * packed.spans * p + lane;
-  worker.candidates.clear();
-  worker.fine_row.clear();
-  for (int64_t span = 0; span < packed.spans; ++span) {
-    if (best[span * p] < threshold) continue;
-    if (!(second[span * p] < threshold)) {
-      add_span_candidates(packed, span, row, threshold, worker);
-      continue;
-    }
-    const auto place = std::bit_cast<uint32_t>(best[span * p]) & kColumnBits;
-    worker.candidates.push_back(packed.order[static_cast<size_t>(span * kSpanColumns + place)]);
+void CpuSession::list_candidates(const PackedPrototypes& packed, const Group& group, int64_t at,
+                                 const CertifyTask& task, uint64_t unproved, Worker& worker) const {
+  for (uint64_t bits = unproved; bits != 0; bits &= bits - 1) {
+    const int64_t row = at + std::countr_zero(bits);
+    worker.least[static_cast<size_t>(row)] = std::numeric_limits<double>::infinity();
+    prefetch_row(group.first_row + row);
   }
+  worker.spans.resize(static_cast<size_t>(packed.spans));
+  const int64_t count = shared_.kernels.candidates(task, unproved, worker.spans.data());
+  const int64_t p = tile_rows();
+  for (int64_t i = 0; i < count; ++i) {
+    const SpanCandidates& found = worker.spans[static_cast<size_t>(i)];
+    for (uint64_t bits = found.best & ~found.several; bits != 0; bits &= bits - 1) {
+      const int64_t lane = std::countr_zero(bits);
+      const auto place = std::bit_cast<uint32_t>(task.best[found.span * p + lane]) & kColumnBits;
+      worker.candidates.push_back({at + lane, packed.order[static_cast<size_t>(found.span * kSpanColumns + place)]});
+    }
+    for (uint64_t bits = found.several; bits != 0; bits &= bits - 1) {
+      add_span_candidates(packed, group, found.span, at + std::countr_zero(bits), worker);
+    }
+  }
+  worker.unproved += std::popcount(unproved);
 }
 
-// The candidates of one span, by float32 scores.
-void CpuSession::add_span_candidates(const PackedPrototypes& packed, int64_t span, int64_t row, float threshold,
-                                     Worker& worker) const {
-  const int64_t d = shared_.input.points.d;
-  if (worker.fine_row.empty()) {
-    worker.fine_row.resize(static_cast<size_t>(d));
-    worker.fine_norm = shared_.packed.fine_row(row, worker.fine_row.data());
+// Canonical distances have the last word; ties go to the lowest index, in whatever order the candidates come.
+void CpuSession::resolve_group(const Target& target, const Group& group, Worker& worker, PassResult& result) const {
+  for (const Candidate& candidate : worker.candidates) {
+    const auto row = static_cast<size_t>(candidate.row);
+    const double d2 = distance(group.first_row + candidate.row, *target.prototypes, candidate.prototype, worker);
+    if (d2 < worker.least[row] || (d2 == worker.least[row] && candidate.prototype < worker.labels[row])) {
+      worker.least[row] = d2;
+      worker.labels[row] = candidate.prototype;
+    }
   }
+  result.resolved += std::exchange(worker.unproved, 0);
+  result.candidates += static_cast<int64_t>(worker.candidates.size());
+}
+
+// The candidates of one span for one row, by float32 scores.
+void CpuSession::add_span_candidates(const PackedPrototypes& packed, const Group& group, int64_t span,
+                                     int64_t row_in_group, Worker& worker) const {
+  const int64_t d = shared_.input.points.d;
+  worker.fine_row.resize(static_cast<size_t>(d));
+  const float norm = shared_.packed.fine_row(group.first_row + row_in_group, worker.fine_row.data());
+  const float threshold = worker.lower[static_cast<size_t>(row_in_group)];
   const int64_t first = span * kSpanColumns;
   const int64_t columns = std::min<int64_t>(kSpanColumns, packed.columns - first);
   float scores[kSpanColumns];
   shared_.kernels.rescore(worker.fine_row.data(), packed.values.data() + first * d, packed.offsets.data() + first, d,
                           columns, scores);
   const auto at = static_cast<size_t>(span);
-  const float bound = worker.fine_norm * packed.fine.slopes[at] + packed.fine.errors[at];
+  const float bound = norm * packed.fine.slopes[at] + packed.fine.errors[at];
   for (int64_t c = 0; c < columns; ++c) {
     if (packed.offsets[static_cast<size_t>(first + c)] < kPadding || scores[c] + bound < threshold) continue;
-    worker.candidates.push_back(packed.order[static_cast<size_t>(first + c)]);
+    worker.candidates.push_back({row_in_group, packed.order[static_cast<size_t>(first + c)]});
   }
 }
 
@@ -166,22 +176,6 @@ double CpuSession::distance(int64_t row, const Matrix& prototypes, int64_t k, Wo
     return shared_.kernels.distance_f64(x, prototypes.values<double>().data() + k * d, d);
   }
   return shared_.kernels.distance_f32(row_f32(row, worker), prototypes.values<float>().data() + k * d, d);
-}
-
-// Ties go to the lowest index, in whatever order the candidates come.
-uint32_t CpuSession::nearest(const Matrix& prototypes, int64_t row, std::span<const uint32_t> candidates,
-                             Worker& worker) const {
-  uint32_t best = candidates.empty() ? 0 : candidates.front();
-  if (candidates.size() == 1) return best;
-  double least = std::numeric_limits<double>::infinity();
-  for (const uint32_t k : candidates) {
-    const double d2 = distance(row, prototypes, k, worker);
-    if (d2 < least || (d2 == least && k < best)) {
-      least = d2;
-      best = k;
-    }
-  }
-  return best;
 }
 
 uint32_t CpuSession::nearest_of_all(const Matrix& prototypes, int64_t row, Worker& worker) const {

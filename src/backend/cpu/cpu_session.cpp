@@ -44,6 +44,7 @@ void CpuSession::prepare_workers(size_t active) {
     }
     worker.column = AlignedBuffer<int32_t>(group_rows);
     worker.labels.resize(group_rows);
+    worker.least.resize(group_rows);
     worker.old_labels.resize(group_rows);
     worker.wide_f32.resize(static_cast<size_t>(shared_.input.points.d));
     worker.deltas.resize(models_.size());

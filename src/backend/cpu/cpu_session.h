@@ -89,6 +89,12 @@ struct Changes {
   void clear();
 };
 
+/// A prototype that may be the nearest of a row of the group.
+struct Candidate {
+  int64_t row;
+  uint32_t prototype;
+};
+
 /// Scratch of one thread.
 struct Worker {
   AlignedBuffer<std::byte> tiles;  // packed here where there is no packed copy
@@ -97,10 +103,11 @@ struct Worker {
   AlignedBuffer<int32_t> column;
   std::vector<ScreenTile> screen_tiles;
   std::vector<uint32_t> labels, old_labels;
-  std::vector<int64_t> unproved;  // rows of the group
-  std::vector<float> fine_row;       // of the row that is being resolved
-  float fine_norm = 0;
-  std::vector<uint32_t> candidates;
+  std::vector<SpanCandidates> spans;  // of one tile
+  std::vector<Candidate> candidates;  // of the rows that are not proved
+  int64_t unproved = 0;               // how many these are
+  std::vector<double> least;          // distance to the nearest candidate so far
+  std::vector<float> fine_row;
   std::vector<float> wide_f32;  // rows of narrow types
   std::vector<double> d2;       // distances of a block of rows
   std::vector<float> thresholds;
@@ -172,12 +179,11 @@ class CpuSession final : public Session {
   void find_all_labels(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
   void screen_group(const PackedPrototypes& packed, const Group& group, Worker& worker) const;
   void certify_group(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
-  void resolve_row(const Target& target, const Group& group, int64_t row_in_group, Worker& worker,
-                   PassResult& result) const;
-  void find_candidates(const PackedPrototypes& packed, int64_t row, int64_t row_in_group, Worker& worker) const;
-  void add_span_candidates(const PackedPrototypes& packed, int64_t span, int64_t row, float threshold,
+  void list_candidates(const PackedPrototypes& packed, const Group& group, int64_t at, const CertifyTask& task,
+                       uint64_t unproved, Worker& worker) const;
+  void add_span_candidates(const PackedPrototypes& packed, const Group& group, int64_t span, int64_t row_in_group,
                            Worker& worker) const;
-  uint32_t nearest(const Matrix& prototypes, int64_t row, std::span<const uint32_t> candidates, Worker& worker) const;
+  void resolve_group(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
   uint32_t nearest_of_all(const Matrix& prototypes, int64_t row, Worker& worker) const;
   double distance(int64_t row, const Matrix& prototypes, int64_t k, Worker& worker) const;
   const float* row_f32(int64_t row, Worker& worker) const;

@@ -29,6 +29,7 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           screens,
           screen_count,
           certify,
+          find_candidates,
           rescore<R>,
           distance<float>,
           distance<double>,

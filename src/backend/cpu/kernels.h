@@ -69,6 +69,9 @@ struct CpuKernels {
 
   /// Bit i is set if row i's best column is NOT proved to be the nearest.
   uint64_t (*certify)(const CertifyTask&);
+  /// After certify: the spans in which `rows` have upper scores that reach lower_best; returns how many there are, at
+  /// most all spans.
+  int64_t (*candidates)(const CertifyTask&, uint64_t rows, SpanCandidates* found);
   /// float32 scores offset_k + x . z_k of one row and `columns` columns in blocks of the float32 format.
   void (*rescore)(const float* x, const float* blocks, const float* offsets, int64_t d, int64_t columns, float* scores);
   /// Canonical distances of one row to a row (core/distance.h), same bits.

@@ -29,7 +29,7 @@ struct Costs {
 
 constexpr Costs kCosts[] = {
     {"amx", 0.045, 0.0125, 0.055, 0.022, 80, 0.8},
-    {"avx512_bf16", 0.045, 0.0125, 0.065, 0.3, 80, 0.8},
+    {"avx512_bf16", 0.045, 0.0125, 0.065, 0.8, 80, 0.8},
 };
 
 const Costs* find_costs(std::string_view instruction_set) {

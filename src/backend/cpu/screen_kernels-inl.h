@@ -171,31 +171,33 @@ void hits_f32(const HitsTask& in) {
   }
 }
 
-// For 16 rows or fewer: the best two of all spans, and whether  best - 2 (radius slope + error) - slack norm^2 -
+// The best two of all spans for one vector of rows, and whether  best - 2 (radius slope + error) - slack norm^2 -
 // underflow > second, written so that NaN fails. All parts of the right side are inflated by 2^-10 where they are made,
 // which covers the roundings here.
 HWY_INLINE uint64_t certify_lanes(const CertifyTask& in, int at) {
   BestTwo row;
   VecI span = hn::Zero(kI32);
+  VecF error = hn::Zero(kF32);
+  const VecF radius = hn::Load(kF32, in.radii + at);
   for (int64_t s = 0; s < in.spans; ++s) {
     const VecF best = hn::Load(kF32, in.best + s * in.tile_rows + at);
     const VecF second = hn::Load(kF32, in.second + s * in.tile_rows + at);
-    const auto better = hn::RebindMask(kI32, hn::Gt(best, row.best));
-    span = hn::IfThenElse(better, hn::Set(kI32, static_cast<int32_t>(s)), span);
+    const auto better = hn::Gt(best, row.best);
+    const VecF bound = hn::MulAdd(radius, hn::Set(kF32, in.slopes[s]), hn::Set(kF32, in.errors[s]));
+    error = hn::IfThenElse(better, bound, error);
+    span = hn::IfThenElse(hn::RebindMask(kI32, better), hn::Set(kI32, static_cast<int32_t>(s)), span);
     row.second = hn::Max(hn::Max(row.second, second), hn::Min(row.best, best));
     row.best = hn::Max(row.best, best);
   }
-  const VecF radius = hn::Load(kF32, in.radii + at);
   const VecF norm = hn::Load(kF32, in.norms + at);
-  const VecF two = hn::Set(kF32, 2.0F);
-  const VecF error =
-      hn::MulAdd(radius, hn::GatherIndex(kF32, in.slopes, span), hn::GatherIndex(kF32, in.errors, span));
   const VecF slack = hn::MulAdd(hn::Set(kF32, in.slack), hn::Mul(norm, norm), hn::Set(kF32, in.underflow));
-  const VecF needed = hn::MulAdd(two, error, slack);
+  const VecF needed = hn::MulAdd(hn::Set(kF32, 2.0F), error, slack);
   const auto place = hn::And(hn::BitCast(kI32, row.best), hn::Set(kI32, static_cast<int32_t>(kColumnBits)));
+  const VecF lower = hn::Sub(row.best, needed);
   hn::Store(hn::Add(hn::ShiftLeft<5>(span), place), kI32, in.column + at);
   hn::Store(row.best, kF32, in.upper_best + at);
-  hn::Store(hn::Sub(row.best, needed), kF32, in.lower_best + at);
+  // Less the rounding of this difference.
+  hn::Store(hn::NegMulAdd(hn::Abs(lower), hn::Set(kF32, 0x1p-20F), lower), kF32, in.lower_best + at);
   hn::Store(row.second, kF32, in.runner_up + at);
   return mask_bits(hn::Not(hn::Gt(hn::Sub(row.best, row.second), needed)));
 }
@@ -204,6 +206,26 @@ uint64_t certify(const CertifyTask& in) {
   uint64_t unproved = 0;
   for (int at = 0; at < in.tile_rows; at += kLanes) unproved |= certify_lanes(in, at) << at;
   return unproved;
+}
+
+// Bits of the rows whose value is not below their threshold; NaN counts as not below.
+HWY_INLINE uint64_t reaching(const float* values, const CertifyTask& in) {
+  uint64_t rows = 0;
+  for (int at = 0; at < in.tile_rows; at += kLanes) {
+    const auto below = hn::Lt(hn::Load(kF32, values + at), hn::Load(kF32, in.lower_best + at));
+    rows |= mask_bits(hn::Not(below)) << at;
+  }
+  return rows;
+}
+
+int64_t find_candidates(const CertifyTask& in, uint64_t rows, SpanCandidates* found) {
+  int64_t count = 0;
+  for (int64_t s = 0; s < in.spans; ++s) {
+    const uint64_t best = reaching(in.best + s * in.tile_rows, in) & rows;
+    if (best == 0) continue;
+    found[count++] = {s, best, reaching(in.second + s * in.tile_rows, in) & best};
+  }
+  return count;
 }
 
 // A block of R columns at a time, R being a whole number of vectors or less than one.

@@ -94,8 +94,15 @@ struct CertifyTask {
   float underflow;
   int32_t* column;    // out, P: the best column
   float* upper_best;  // out, P: its upper score
-  float* lower_best;  // out, P: what surely stands below its true score, the slack included
+  float* lower_best;  // out, P: what its true score surely exceeds, the slack included
   float* runner_up;   // out, P: the second largest upper score
+};
+
+/// Rows (bit i: row i) that have candidates in a span: its best column, or several of its columns.
+struct SpanCandidates {
+  int64_t span;
+  uint64_t best;
+  uint64_t several;
 };
 
 /// Rows of points on their way into a tile.
