@@ -114,8 +114,9 @@ class Packer {
     for (int64_t c = 0; c < distinct_ && out_.screenable; ++c) pack_column(c);
     const BoundFactors factors(d_, 0, 0);
     out_.slack = round_up(bound_scale_ * 2 * factors.canonical * kInflation);
-    out_.underflow =
-        round_up(std::ldexp(static_cast<double>(d_), 2 * std::min(points_.frame().exponent, 600) - 1074));
+    // Never a denormal number, which would cost more to add than all the rest of a certificate.
+    const double underflow = std::ldexp(static_cast<double>(d_), 2 * std::min(points_.frame().exponent, 600) - 1074);
+    out_.underflow = round_up(std::max(underflow, 0x1p-100));
     return std::move(out_);
   }
 

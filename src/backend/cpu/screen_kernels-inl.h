@@ -67,12 +67,13 @@ HWY_INLINE void fetch_ahead(const ScreenTask& in, int64_t part, int64_t parts) {
   for (int64_t at = in.ahead_bytes * part / parts / 64 * 64; at < end; at += 64) __builtin_prefetch(from + at, 0, 2);
 }
 
-// sums[r][m] = offset_r + rows m . column r, for one block; D is d where that is known when compiling, else 0.
-template <int MR, int R, int D>
+// sums[r][m] = offset_r + rows m . column r, for S neighbouring columns of one block (d, R) from `block` on; D is d where
+// that is known when compiling, else 0.
+template <int MR, int R, int S, int D>
 HWY_INLINE void multiply(const float* HWY_RESTRICT tile, const float* HWY_RESTRICT block,
-                         const float* HWY_RESTRICT offsets, int64_t d, VecF (&sums)[R][MR]) {
+                         const float* HWY_RESTRICT offsets, int64_t d, VecF (&sums)[S][MR]) {
 #pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
+  for (int r = 0; r < S; ++r) {
 #pragma GCC unroll 8
     for (int m = 0; m < MR; ++m) sums[r][m] = hn::Set(kF32, offsets[r]);
   }
@@ -83,7 +84,7 @@ HWY_INLINE void multiply(const float* HWY_RESTRICT tile, const float* HWY_RESTRI
 #pragma GCC unroll 8
     for (int m = 0; m < MR; ++m) x[m] = hn::Load(kF32, tile + (j * MR + m) * kLanes);
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
+    for (int r = 0; r < S; ++r) {
       const VecF z = hn::Set(kF32, block[j * R + r]);
 #pragma GCC unroll 8
       for (int m = 0; m < MR; ++m) sums[r][m] = hn::MulAdd(x[m], z, sums[r][m]);
@@ -91,7 +92,23 @@ HWY_INLINE void multiply(const float* HWY_RESTRICT tile, const float* HWY_RESTRI
   }
 }
 
-template <int MR, int R, int D>
+// The best two of a tile's rows among one block's columns, S at a time: as many sums as registers hold besides.
+template <int MR, int R, int S, int D>
+HWY_INLINE void screen_block(const float* tile, const float* block, const float* offsets, int64_t d,
+                             const uint32_t* places, BestTwo (&rows)[MR]) {
+#pragma GCC unroll 1
+  for (int first = 0; first < R; first += S) {
+    VecF sums[S][MR];
+    multiply<MR, R, S, D>(tile, block + first, offsets + first, d, sums);
+#pragma GCC unroll 8
+    for (int r = 0; r < S; ++r) {
+#pragma GCC unroll 8
+      for (int m = 0; m < MR; ++m) rows[m].add(with_place(sums[r][m], places + first + r));
+    }
+  }
+}
+
+template <int MR, int R, int S, int D>
 HWY_INLINE void screen_tile(const ScreenColumns& in, const ScreenTile& tile) {
   constexpr int kRows = MR * kLanes;
   const auto* values = static_cast<const float*>(in.values);
@@ -100,14 +117,8 @@ HWY_INLINE void screen_tile(const ScreenColumns& in, const ScreenTile& tile) {
     const int64_t blocks = (in.columns - first < kSpanColumns ? in.columns - first : kSpanColumns) / R;
     BestTwo rows[MR];
     for (int64_t b = 0; b < blocks; ++b) {
-      VecF sums[R][MR];
-      multiply<MR, R, D>(static_cast<const float*>(tile.values), values + (first + b * R) * in.d,
-                         in.offsets + first + b * R, in.d, sums);
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-        for (int m = 0; m < MR; ++m) rows[m].add(with_place(sums[r][m], kPlaces.values + b * R + r));
-      }
+      screen_block<MR, R, S, D>(static_cast<const float*>(tile.values), values + (first + b * R) * in.d,
+                                in.offsets + first + b * R, in.d, kPlaces.values + b * R, rows);
     }
     for (int m = 0; m < MR; ++m) {
       const int64_t at = span * kRows + m * kLanes;
@@ -117,27 +128,29 @@ HWY_INLINE void screen_tile(const ScreenColumns& in, const ScreenTile& tile) {
   }
 }
 
-template <int MR, int R, int D>
+template <int MR, int R, int S, int D>
 void screen_tiles(const ScreenTask& in) {
   for (int64_t t = 0; t < in.tile_count; ++t) {
     fetch_ahead(in, t, in.tile_count);
-    screen_tile<MR, R, D>(in.columns, in.tiles[t]);
+    screen_tile<MR, R, S, D>(in.columns, in.tiles[t]);
   }
 }
 
-// For few values the loop over them is unrolled, and the compiler keeps them in registers where they fit.
+// For few values the loop over them is unrolled, the best two stay in registers, and with half a block's sums nothing
+// is spilled; for many it is a whole block's sums that spares loads.
 template <int MR, int R>
 void screen_f32(const ScreenTask& in) {
+  constexpr int kHalf = R > 2 ? R / 2 : R;
   switch (in.columns.d) {
-    case 1: return screen_tiles<MR, R, 1>(in);
-    case 2: return screen_tiles<MR, R, 2>(in);
-    case 3: return screen_tiles<MR, R, 3>(in);
-    case 4: return screen_tiles<MR, R, 4>(in);
-    case 5: return screen_tiles<MR, R, 5>(in);
-    case 6: return screen_tiles<MR, R, 6>(in);
-    case 7: return screen_tiles<MR, R, 7>(in);
-    case 8: return screen_tiles<MR, R, 8>(in);
-    default: return screen_tiles<MR, R, 0>(in);
+    case 1: return screen_tiles<MR, R, kHalf, 1>(in);
+    case 2: return screen_tiles<MR, R, kHalf, 2>(in);
+    case 3: return screen_tiles<MR, R, kHalf, 3>(in);
+    case 4: return screen_tiles<MR, R, kHalf, 4>(in);
+    case 5: return screen_tiles<MR, R, kHalf, 5>(in);
+    case 6: return screen_tiles<MR, R, kHalf, 6>(in);
+    case 7: return screen_tiles<MR, R, kHalf, 7>(in);
+    case 8: return screen_tiles<MR, R, kHalf, 8>(in);
+    default: return screen_tiles<MR, R, R, 0>(in);
   }
 }
 
@@ -160,8 +173,9 @@ void hits_f32(const HitsTask& in) {
   const ScreenColumns& columns = in.columns;
   for (int64_t first = 0; first < columns.columns; first += R) {
     VecF sums[R][MR];
-    multiply<MR, R, 0>(static_cast<const float*>(in.tile), static_cast<const float*>(columns.values) + first * columns.d,
-                       columns.offsets + first, columns.d, sums);
+    multiply<MR, R, R, 0>(static_cast<const float*>(in.tile),
+                          static_cast<const float*>(columns.values) + first * columns.d, columns.offsets + first,
+                          columns.d, sums);
     const int64_t span = first / kSpanColumns;
     for (int r = 0; r < R; ++r) {
       uint64_t word = 0;
