@@ -113,6 +113,7 @@ int CpuSession::advance(std::span<PassModel> models, int) {
       const PassResult& part = worker.results[i];
       total.changed += part.changed;
       total.hash_delta += part.hash_delta;
+      total.skipped += part.skipped;
       total.certified += part.certified;
       total.resolved += part.resolved;
       total.candidates += part.candidates;
