@@ -199,6 +199,7 @@ TEST(Fit, ThePassLogAddsUp) {
   for (const Strategy strategy : {Strategy::kConcatenated, Strategy::kData, Strategy::kTask}) {
     FitOptions o = options({2, 40}, 2);
     o.strategy = strategy;
+    o.tol = 0;
     const FitResult result = fit(PointsView(x.data(), 3000, 3), {}, o);
     const std::vector<PassLog>& log = result.provenance.pass_log;
     int64_t most = 0;
