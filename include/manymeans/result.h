@@ -50,6 +50,21 @@ struct ModelResult {
   std::string digest() const;
 };
 
+/// What one pass did, all models together. Under the strategies task and data: pass i of every model together.
+struct PassLog {
+  int64_t models = 0;      ///< that took part
+  int64_t labelled = 0;    ///< labels found: rows times models
+  int64_t changed = 0;     ///< of these, other than after the pass before (first pass: all)
+  int64_t skipped = 0;     ///< kept without a look, by bounds
+  int64_t certified = 0;   ///< certified by the screen
+  int64_t resolved = 0;    ///< decided by canonical distances
+  int64_t candidates = 0;  ///< canonical distances computed for the resolved
+
+  PassLog& operator+=(const PassLog& other);
+};
+/// Passes that are logged; later ones are only counted.
+constexpr int64_t kMostLoggedPasses = 1000;
+
 /// Where the answer came from and what it cost.
 struct Provenance {
   std::string version;
@@ -66,6 +81,7 @@ struct Provenance {
   int64_t certified = 0;                                ///< of these, certified by the screen
   int64_t resolved = 0;                                 ///< of these, decided by canonical distances
   int64_t candidates = 0;                               ///< canonical distances computed for the resolved
+  std::vector<PassLog> pass_log;                        ///< of the first passes, in order
   std::vector<std::pair<std::string, double>> seconds;  ///< per phase, in order
 };
 

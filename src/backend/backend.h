@@ -39,6 +39,7 @@ struct BackendOptions {
 struct PassResult {
   int64_t changed = 0;      ///< rows whose label differs from the one before (first pass: all rows)
   LabelSum hash_delta = 0;  ///< change of the label sum (first pass: 0)
+  int64_t skipped = 0;      ///< labels kept without a look, by bounds
   int64_t certified = 0;
   int64_t resolved = 0;
   int64_t candidates = 0;  ///< canonical distances computed for the resolved rows

@@ -161,6 +161,7 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   provenance.certified = cost.certified;
   provenance.resolved = cost.resolved;
   provenance.candidates = cost.candidates;
+  provenance.pass_log = cost.log;
   result.interrupted = control.stopped().has_value();
   collect(members, result);
   if (hooks.log) {

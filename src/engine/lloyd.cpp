@@ -133,29 +133,34 @@ void Group::pass(std::span<Member*> active) {
   session_->advance(models, 1);
   pass_seconds_ = watch.elapsed();
   last_.resize(members_.size());
+  PassLog log;
   for (size_t i = 0; i < active.size(); ++i) {
     reduce(models[i].result);
     const PassResult& result = last_[static_cast<size_t>(active[i]->slot)] = models[i].result;
     active[i]->state += result.hash_delta;
     active[i]->result.seconds +=
         pass_seconds_ * static_cast<double>(active[i]->result.k) / static_cast<double>(clusters);
-    cost_.labelled += context_.input.points.n;
-    cost_.certified += result.certified;
-    cost_.resolved += result.resolved;
-    cost_.candidates += result.candidates;
+    log += {1,
+            context_.input.points.n,
+            result.changed,
+            result.skipped,
+            result.certified,
+            result.resolved,
+            result.candidates};
   }
-  ++cost_.passes;
+  cost_.add_pass(log);
 }
 
 // Sums what other ranks found out. A rank that is alone has all of it already.
 void Group::reduce(PassResult& result) const {
   if (context_.comm.size() == 1) return;
-  int64_t counts[] = {result.changed, result.certified, result.resolved, result.candidates};
+  int64_t counts[] = {result.changed, result.skipped, result.certified, result.resolved, result.candidates};
   context_.comm.all_reduce(counts);
   result.changed = counts[0];
-  result.certified = counts[1];
-  result.resolved = counts[2];
-  result.candidates = counts[3];
+  result.skipped = counts[1];
+  result.certified = counts[2];
+  result.resolved = counts[3];
+  result.candidates = counts[4];
 }
 
 std::optional<StopReason> Group::report(std::span<Member*> active) {
@@ -265,7 +270,18 @@ void Group::finish(Member& member, StopReason reason) {
 
 }  // namespace
 
+void Cost::add_pass(const PassLog& pass) {
+  ++passes;
+  labelled += pass.labelled;
+  certified += pass.certified;
+  resolved += pass.resolved;
+  candidates += pass.candidates;
+  if (static_cast<int64_t>(log.size()) < kMostLoggedPasses) log.push_back(pass);
+}
+
 Cost& Cost::operator+=(const Cost& other) {
+  if (log.size() < other.log.size()) log.resize(other.log.size());
+  for (size_t i = 0; i < other.log.size(); ++i) log[i] += other.log[i];
   passes += other.passes;
   labelled += other.labelled;
   certified += other.certified;

@@ -10,6 +10,7 @@
 #include "init/init.h"
 
 #include <span>
+#include <vector>
 
 namespace manymeans {
 
@@ -30,8 +31,10 @@ struct FitContext {
 /// What a group of models cost.
 struct Cost {
   int64_t passes = 0, labelled = 0, certified = 0, resolved = 0, candidates = 0;
+  std::vector<PassLog> log;                                    ///< of the first passes
   double initialise = 0, iterate = 0, update = 0, finish = 0;  ///< seconds
 
+  void add_pass(const PassLog& pass);
   Cost& operator+=(const Cost& other);
 };
 

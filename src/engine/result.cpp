@@ -3,6 +3,18 @@
 #include <array>
 
 namespace manymeans {
+
+PassLog& PassLog::operator+=(const PassLog& other) {
+  models += other.models;
+  labelled += other.labelled;
+  changed += other.changed;
+  skipped += other.skipped;
+  certified += other.certified;
+  resolved += other.resolved;
+  candidates += other.candidates;
+  return *this;
+}
+
 namespace {
 constexpr std::array<std::string_view, 11> kReasons = {"not_begun",  "strict",   "tol",        "labels",
                                                        "shift",      "inertia",  "cycle",      "max_iter",

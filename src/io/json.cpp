@@ -35,12 +35,20 @@ Json options_json(const FitOptions& options) {
   return json;
 }
 
+Json pass_json(const PassLog& pass) {
+  return {{"models", pass.models},        {"labelled", pass.labelled},   {"changed", pass.changed},
+          {"skipped", pass.skipped},      {"certified", pass.certified}, {"resolved", pass.resolved},
+          {"candidates", pass.candidates}};
+}
+
 Json provenance_json(const Provenance& provenance) {
   const auto share = [&](int64_t count) {
     return provenance.labelled > 0 ? static_cast<double>(count) / static_cast<double>(provenance.labelled) : 0.0;
   };
   Json seconds = Json::object();
   for (const auto& [phase, value] : provenance.seconds) seconds[phase] = value;
+  Json passes = Json::array();
+  for (const PassLog& pass : provenance.pass_log) passes.push_back(pass_json(pass));
   return {{"version", provenance.version},
           {"backend", provenance.backend},
           {"instruction_set", provenance.instruction_set},
@@ -56,6 +64,7 @@ Json provenance_json(const Provenance& provenance) {
           {"candidates", provenance.candidates},
           {"certified_share", share(provenance.certified)},
           {"resolved_share", share(provenance.resolved)},
+          {"pass_log", std::move(passes)},
           {"seconds", std::move(seconds)},
           {"options", options_json(provenance.options)}};
 }

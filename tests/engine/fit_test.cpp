@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -190,6 +191,34 @@ TEST(Fit, ConvergedModelsLeaveThePasses) {
     EXPECT_NE(model.iterations, 0);
   }
   EXPECT_EQ(result.provenance.labelled, needed) << "a model costs its own passes and no others'";
+}
+
+// Which models share a pass depends on the strategy; what the i-th pass of every model did does not.
+TEST(Fit, ThePassLogAddsUp) {
+  const auto x = groups(3000, 3, 9, 40);
+  for (const Strategy strategy : {Strategy::kConcatenated, Strategy::kData, Strategy::kTask}) {
+    FitOptions o = options({2, 40}, 2);
+    o.strategy = strategy;
+    o.tol = 0;
+    const FitResult result = fit(PointsView(x.data(), 3000, 3), {}, o);
+    const std::vector<PassLog>& log = result.provenance.pass_log;
+    int64_t most = 0;
+    for (const ModelResult& model : result.models) most = std::max(most, model.iterations + 1);
+    ASSERT_EQ(static_cast<int64_t>(log.size()), most);
+    EXPECT_EQ(log[0].models, 4);
+    EXPECT_EQ(log[0].changed, 4 * 3000) << "in its first pass every row changes";
+    EXPECT_EQ(log[static_cast<size_t>(most - 1)].changed, 0) << "strict";
+    PassLog sum;
+    for (const PassLog& pass : log) {
+      EXPECT_EQ(pass.labelled, pass.models * 3000);
+      EXPECT_EQ(pass.skipped + pass.certified + pass.resolved, pass.labelled);
+      sum += pass;
+    }
+    EXPECT_EQ(sum.labelled, result.provenance.labelled);
+    EXPECT_EQ(sum.certified, result.provenance.certified);
+    EXPECT_EQ(sum.resolved, result.provenance.resolved);
+    EXPECT_EQ(sum.candidates, result.provenance.candidates);
+  }
 }
 
 }  // namespace

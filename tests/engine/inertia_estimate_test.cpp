@@ -41,8 +41,7 @@ struct Scene {
         for (int g = 0; g < input.limbs; ++g) statistics.row(k)[g * 5 + j] += limbs[g];
       }
       statistics.weights[static_cast<size_t>(k)] += input.integer_weight(i);
-      expected += input.weight(i) *
-                  canonical_distance(x.data() + i * 5, prototypes.values<float>().data() + k * 5, 5);
+      expected += input.weight(i) * canonical_distance(x.data() + i * 5, prototypes.values<float>().data() + k * 5, 5);
     }
     EXPECT_NEAR(InertiaEstimate(input, pool).of(statistics, prototypes) / expected, 1, tolerance);
   }

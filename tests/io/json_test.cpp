@@ -40,6 +40,12 @@ TEST(Json, Provenance) {
   EXPECT_EQ(json["certified_share"], 0.75);
   EXPECT_EQ(json["resolved_share"], 0.25);
   EXPECT_EQ(json["seconds"]["iterate"], 1.5);
+  ASSERT_EQ(json["pass_log"].size(), 2U);
+  EXPECT_EQ(json["pass_log"][0]["models"], 2);
+  EXPECT_EQ(json["pass_log"][0]["certified"], 3);
+  EXPECT_EQ(json["pass_log"][0]["candidates"], 7);
+  EXPECT_EQ(json["pass_log"][1]["changed"], 1);
+  EXPECT_EQ(json["pass_log"][1]["skipped"], 2);
   const auto& options = json["options"];
   int count = 0;
   for_each_option(result.provenance.options, [&](const OptionInfo& info, const auto&) {

@@ -60,8 +60,7 @@ CpuSession::Target CpuSession::make_target(int slot, const Matrix& prototypes) c
   target.slot = slot;
   target.prototypes = &prototypes;
   if (!shared_.plan.brute) {
-    target.packed =
-        pack_prototypes(prototypes, shared_.packed, shared_.kernels, shared_.options.test_bound_scale);
+    target.packed = pack_prototypes(prototypes, shared_.packed, shared_.kernels, shared_.options.test_bound_scale);
   }
   return target;
 }
@@ -113,6 +112,7 @@ int CpuSession::advance(std::span<PassModel> models, int) {
       const PassResult& part = worker.results[i];
       total.changed += part.changed;
       total.hash_delta += part.hash_delta;
+      total.skipped += part.skipped;
       total.certified += part.certified;
       total.resolved += part.resolved;
       total.candidates += part.candidates;
@@ -239,8 +239,8 @@ double CpuSession::farthest_of_sample(int slot, const Matrix& prototypes) {
   return farthest;
 }
 
-// The sum, if its format is `guess` or the one for terms twice as large.
-std::optional<InertiaSum> CpuSession::inertia_near(int slot, const Matrix& prototypes, const SumFormat& guess) {
+// The sum, if its format is `guess` or the one for terms twice as large; else no limbs, but the right format.
+InertiaSum CpuSession::inertia_near(int slot, const Matrix& prototypes, const SumFormat& guess) {
   struct Part {
     alignas(64) uint64_t limbs[2][kDistanceLimbs] = {};
     double farthest = 0;
@@ -258,7 +258,7 @@ std::optional<InertiaSum> CpuSession::inertia_near(int slot, const Matrix& proto
   for (const Part& part : parts) sum.farthest = std::max(sum.farthest, part.farthest);
   sum.format = distance_format(shared_.input, sum.farthest);
   const int which = guess.shift - sum.format.shift;
-  if (which != 0 && which != 1) return std::nullopt;
+  if (which != 0 && which != 1) return sum;
   for (size_t g = 0; g < kDistanceLimbs; ++g) {
     uint64_t total = 0;
     for (const Part& part : parts) total += part.limbs[which][g];
@@ -267,12 +267,16 @@ std::optional<InertiaSum> CpuSession::inertia_near(int slot, const Matrix& proto
   return sum;
 }
 
-// One reading of the points where a sample tells the size of the farthest distance to a factor of two or so.
+// One reading of the points where a sample tells the size of the farthest distance to a factor of two or so, else two.
 InertiaSum CpuSession::inertia(int slot, const Matrix& prototypes) {
-  const SumFormat guess = distance_format(shared_.input, farthest_of_sample(slot, prototypes));
-  const int power = guess.shift - (kDistanceLimbs - 1) * guess.bits;
-  if (guess.bits <= 50 && std::abs(power) < 1000) {
-    if (const auto sum = inertia_near(slot, prototypes, guess)) return *sum;
+  const auto fast = [](const SumFormat& format) {
+    return format.bits <= 50 && std::abs(format.shift - (kDistanceLimbs - 1) * format.bits) < 1000;
+  };
+  SumFormat guess = distance_format(shared_.input, farthest_of_sample(slot, prototypes));
+  while (fast(guess)) {
+    InertiaSum sum = inertia_near(slot, prototypes, guess);
+    if (!sum.limbs.empty()) return sum;
+    guess = sum.format;  // of all rows: the next round succeeds
   }
   std::vector<double> farthest(workers_.size());
   for_each_distance(slot, prototypes, [&](int w, const DistanceBlock& block) {

@@ -9,7 +9,6 @@
 
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 namespace manymeans {
@@ -97,7 +96,7 @@ struct Candidate {
 
 /// Scratch of one thread.
 struct Worker {
-  AlignedBuffer<std::byte> tiles;  // packed here where there is no packed copy
+  AlignedBuffer<std::byte> tiles;     // packed here where there is no packed copy
   AlignedBuffer<float> best, second;  // per tile of a group: (spans, rows)
   AlignedBuffer<float> upper, lower, runner_up;
   AlignedBuffer<int32_t> column;
@@ -220,7 +219,7 @@ class CpuSession final : public Session {
   void for_each_distance(int slot, const Matrix& prototypes, Body&& body);
   DistanceBlock distances_of(int slot, const Matrix& prototypes, int64_t first, int64_t count, Worker& worker);
   double farthest_of_sample(int slot, const Matrix& prototypes);
-  std::optional<InertiaSum> inertia_near(int slot, const Matrix& prototypes, const SumFormat& guess);
+  InertiaSum inertia_near(int slot, const Matrix& prototypes, const SumFormat& guess);
 
   // cpu_seeding.cpp
   int64_t seed_block_rows() const;

@@ -52,6 +52,7 @@ class Passes {
     }
     return all;
   }
+  InertiaSum inertia(const Matrix& prototypes) { return session_->inertia(0, prototypes); }
   const Statistics& statistics() { return session_->statistics(0); }
 
   PassResult result;
@@ -109,6 +110,39 @@ TEST(CpuStatistics, LimbsStayWhereTheyAre) {
       const int64_t low = passes.statistics().row(k)[0];
       ASSERT_GE(low, 0);
       ASSERT_LT(low, int64_t{1} << input.bits);
+    }
+  }
+}
+
+// Enough rows for the sums in vectors; a far row that no sample of 1024 rows sees makes the first guess of the format
+// wrong by any factor.
+TEST(CpuInertia, IsTheReferencesWhateverTheSampleSays) {
+  constexpr int64_t kRows = 20000;
+  for (const double far : {0.0, 2.0, 5.0, 9.0, 1e3, 1e9}) {
+    for (const bool weighted : {false, true}) {
+      std::mt19937_64 random(5);
+      std::normal_distribution<double> normal;
+      std::vector<float> x(kRows * 2);
+      for (float& v : x) v = static_cast<float>(normal(random));
+      x[2 * 77] = static_cast<float>(far);  // the sample takes every 19th or 20th row
+      std::vector<double> weights(weighted ? kRows : 0);
+      for (double& w : weights) w = static_cast<double>(random() % 5);
+      if (weighted) weights[77] = 3;
+      ThreadPool pool(1);
+      const Input input = prepare_input(PointsView(x.data(), kRows, 2), weights, pool);
+      Matrix prototypes(3, 2, DataType::kFloat32);
+      for (float& v : prototypes.values<float>()) v = static_cast<float>(normal(random));
+      Passes expected("reference", input, 1, 0);
+      expected.run(prototypes);
+      const InertiaSum right = expected.inertia(prototypes);
+      for (const int threads : {1, 3}) {
+        Passes found("cpu", input, threads, 0);
+        found.run(prototypes);
+        const InertiaSum sum = found.inertia(prototypes);
+        EXPECT_EQ(sum.farthest, right.farthest) << far;
+        ASSERT_EQ(sum.format, right.format) << far;
+        EXPECT_EQ(recombine(sum.limbs.data(), sum.format), recombine(right.limbs.data(), right.format)) << far;
+      }
     }
   }
 }
