@@ -42,7 +42,9 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           move_rows<double>,
           label_terms,
           pack<kRows, float>,
-          pack<kRows, double>};
+          pack<kRows, double>,
+          round_row<float>,
+          round_row<double>};
 }
 
 }  // namespace

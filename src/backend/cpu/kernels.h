@@ -93,6 +93,9 @@ struct CpuKernels {
   /// Writes one float32 tile: centred, scaled, rounded; norms rounded up.
   void (*pack_f32)(const float* x, const PackTask&, float* tile, float* norms);
   void (*pack_f64)(const double* x, const PackTask&, float* tile, float* norms);
+  /// One row in bfloat16.
+  void (*round_f32)(const float* x, const PackTask&, RoundedRow&);
+  void (*round_f64)(const double* x, const PackTask&, RoundedRow&);
 };
 
 }  // namespace manymeans

@@ -32,6 +32,20 @@ std::vector<double> sample_medians(const PointsView& points) {
   return row;
 }
 
+// Values of row i of a tile from slot `first` on. Where it is even, pairs of them are neighbours.
+void place(const std::vector<uint16_t>& parts, int64_t first, int64_t i, std::byte* values) {
+  const auto d = static_cast<int64_t>(parts.size()) - 1;
+  int64_t j = 0;
+  if (first % 2 == 0) {
+    for (; j + 1 < d; j += 2) {
+      std::memcpy(values + MatrixLayout::tile_offset(first + j, i), parts.data() + j, 2 * sizeof(uint16_t));
+    }
+  }
+  for (; j < d; ++j) {
+    std::memcpy(values + MatrixLayout::tile_offset(first + j, i), parts.data() + j, sizeof(uint16_t));
+  }
+}
+
 }  // namespace
 
 Frame find_frame(const Input& input) {
@@ -130,35 +144,33 @@ float PackedPoints::fine_row(int64_t row, float* y) const {
   return static_cast<float>(std::sqrt(square) * (1 + 0x1p-20));
 }
 
-// Row i of a tile; returns |y - x~|^2.
-double PackedPoints::pack_matrix_row(const double* y, int64_t i, std::byte* values) const {
-  const bool pair = screen_->format == ScreenFormat::kBfloat16Pair;
-  double square = 0;
-  for (int64_t j = 0; j < input_->points.d; ++j) {
-    const uint16_t high = to_bfloat16(static_cast<float>(y[j]));
-    double rest = y[j] - static_cast<double>(from_bfloat16(high));
-    const uint16_t low = pair ? to_bfloat16(static_cast<float>(rest)) : 0;
-    rest -= static_cast<double>(from_bfloat16(low));
-    square += rest * rest;
-    for (const MatrixLayout::Copy& copy : layout_.tile_copies()) {
-      std::memcpy(values + MatrixLayout::tile_offset(copy.first + j, i), copy.low ? &low : &high, sizeof(uint16_t));
-    }
+// `wide` has room for a row of a narrow type.
+void PackedPoints::round_row(int64_t row, RoundedRow& rounded, float* wide) const {
+  const PointsView& points = input_->points;
+  const PackTask task{1, points.d, frame_.centre.data(), frame_.scale};
+  if (points.type == DataType::kFloat64) {
+    kernels_->round_f64(static_cast<const double*>(points.data) + row * points.d, task, rounded);
+  } else {
+    kernels_->round_f32(rows_as<float>(points, row, 1, wide), task, rounded);
   }
-  return square;
 }
 
 void PackedPoints::pack_matrix(int64_t first, int64_t rows, std::byte* values, float* norms, float* radii) const {
   std::fill_n(values, values_bytes(), std::byte{0});
   std::fill_n(norms, tile_rows(), 0.0F);
   std::fill_n(radii, tile_rows(), 0.0F);
-  std::vector<double> y(static_cast<size_t>(input_->points.d));
+  const auto d = static_cast<size_t>(input_->points.d);
+  std::vector<uint16_t> high(d + 1), low(d + 1);  // an even number: pairs are copied
+  std::vector<float> wide(d);
+  RoundedRow rounded{screen_->format == ScreenFormat::kBfloat16Pair, high.data(), low.data(), 0, 0};
   for (int64_t i = 0; i < rows; ++i) {
-    centre_row(first + i, y.data());
-    double square = 0;
-    for (const double value : y) square += value * value;
+    round_row(first + i, rounded, wide.data());
+    for (const MatrixLayout::Copy& copy : layout_.tile_copies()) {
+      place(copy.low ? low : high, copy.first, i, values);
+    }
     // The factors cover the roundings of the sums, of the roots and of the conversions; the last part that of y.
-    const double norm = std::sqrt(square) * (1 + 0x1p-20);
-    const double distance = std::sqrt(pack_matrix_row(y.data(), i, values)) * (1 + 0x1p-20) + norm * 0x1p-50;
+    const double norm = std::sqrt(rounded.square) * (1 + 0x1p-20);
+    const double distance = std::sqrt(rounded.rest_square) * (1 + 0x1p-20) + norm * 0x1p-50;
     norms[i] = static_cast<float>(norm);
     radii[i] = static_cast<float>(std::max(distance, ratio_ * norm) * (1 + 0x1p-20));
   }
@@ -169,14 +181,14 @@ void PackedPoints::find_ratio() {
   constexpr double kLeast = 0x1p-20;  // rows that bfloat16 holds exactly
   const int64_t n = input_->points.n;
   const int64_t rows = std::min<int64_t>(n, 257);
-  std::vector<std::byte> values(values_bytes());
-  std::vector<double> y(static_cast<size_t>(input_->points.d));
+  const auto d = static_cast<size_t>(input_->points.d);
+  std::vector<uint16_t> high(d), low(d);
+  std::vector<float> wide(d);
+  RoundedRow rounded{screen_->format == ScreenFormat::kBfloat16Pair, high.data(), low.data(), 0, 0};
   std::vector<double> ratios;
   for (int64_t i = 0; i < rows; ++i) {
-    centre_row(static_cast<int64_t>(static_cast<__int128>(i) * n / rows), y.data());
-    double square = 0;
-    for (const double value : y) square += value * value;
-    if (square > 0) ratios.push_back(std::sqrt(pack_matrix_row(y.data(), 0, values.data()) / square));
+    round_row(static_cast<int64_t>(static_cast<__int128>(i) * n / rows), rounded, wide.data());
+    if (rounded.square > 0) ratios.push_back(std::sqrt(rounded.rest_square / rounded.square));
   }
   ratio_ = kLeast;
   if (ratios.empty()) return;

@@ -61,7 +61,7 @@ class PackedPoints {
   size_t values_bytes() const;
   void pack(int64_t t, std::byte* out) const;
   void pack_matrix(int64_t first, int64_t rows, std::byte* values, float* norms, float* radii) const;
-  double pack_matrix_row(const double* y, int64_t i, std::byte* values) const;
+  void round_row(int64_t row, RoundedRow& rounded, float* wide) const;
   void centre_row(int64_t row, double* y) const;
   void find_ratio();
 

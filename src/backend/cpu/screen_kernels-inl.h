@@ -8,6 +8,7 @@
 #pragma once
 
 #include "backend/cpu/kernels.h"
+#include "backend/cpu/row_kernels-inl.h"
 
 #include <hwy/highway.h>
 
@@ -281,6 +282,80 @@ void pack(const T* x, const PackTask& in, float* tile, float* norms) {
     norms[i] = static_cast<float>(__builtin_sqrt(square) * (1 + 0x1p-20));
   }
 }
+
+// The upper half of a float that was rounded to it, ties to even; v below 2^-100 gives 0.
+HWY_INLINE uint32_t high_half(float v) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &v, sizeof bits);
+  return __builtin_fabsf(v) < 0x1p-100F ? 0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+HWY_INLINE double half_value(uint32_t half) {
+  const uint32_t bits = half << 16;
+  float v;
+  __builtin_memcpy(&v, &bits, sizeof v);
+  return static_cast<double>(v);
+}
+
+template <class T>
+HWY_INLINE void round_values(const T* x, const PackTask& in, int64_t from, RoundedRow& out) {
+  for (int64_t j = from; j < in.d; ++j) {
+    const double y = (static_cast<double>(x[j]) - in.centre[j]) * in.scale;
+    const uint32_t high = high_half(static_cast<float>(y));
+    double rest = y - half_value(high);
+    const uint32_t low = out.pair ? high_half(static_cast<float>(rest)) : 0;
+    rest -= half_value(low);
+    out.high[j] = static_cast<uint16_t>(high);
+    out.low[j] = static_cast<uint16_t>(low);
+    out.square += y * y;
+    out.rest_square += rest * rest;
+  }
+}
+
+#if HWY_TARGET == HWY_SCALAR
+
+template <class T>
+void round_row(const T* x, const PackTask& in, RoundedRow& out) {
+  out.square = out.rest_square = 0;
+  round_values(x, in, 0, out);
+}
+
+#else
+
+using NarrowU32 = hn::Rebind<uint32_t, F64>;
+using NarrowU16 = hn::Rebind<uint16_t, F64>;
+
+// The same for a vector of values; returns the rounded part, and puts its upper half into `halves`.
+HWY_INLINE VecD high_halves(VecD y, uint16_t* halves) {
+  const Narrow f32;
+  const NarrowU32 u32;
+  const auto v = hn::DemoteTo(f32, y);
+  const auto bits = hn::BitCast(u32, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u32, 1));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(u32, 0x7fff)), odd));
+  const auto flushed = hn::RebindMask(u32, hn::Lt(hn::Abs(v), hn::Set(f32, 0x1p-100F)));
+  const auto half = hn::IfThenZeroElse(flushed, rounded);
+  hn::StoreU(hn::TruncateTo(NarrowU16(), half), NarrowU16(), halves);
+  return hn::PromoteTo(kF64, hn::BitCast(f32, hn::ShiftLeft<16>(half)));
+}
+
+template <class T>
+void round_row(const T* x, const PackTask& in, RoundedRow& out) {
+  VecD square = hn::Zero(kF64), rest_square = hn::Zero(kF64);
+  int64_t j = 0;
+  for (; j + kWide <= in.d; j += kWide) {
+    const VecD y = hn::Mul(hn::Sub(load_wide(x + j), hn::LoadU(kF64, in.centre + j)), hn::Set(kF64, in.scale));
+    VecD rest = hn::Sub(y, high_halves(y, out.high + j));
+    if (out.pair) rest = hn::Sub(rest, high_halves(rest, out.low + j));
+    square = hn::MulAdd(y, y, square);
+    rest_square = hn::MulAdd(rest, rest, rest_square);
+  }
+  out.square = hn::GetLane(hn::SumOfLanes(kF64, square));
+  out.rest_square = hn::GetLane(hn::SumOfLanes(kF64, rest_square));
+  round_values(x, in, j, out);
+}
+
+#endif
 
 }  // namespace
 }  // namespace manymeans

@@ -113,4 +113,13 @@ struct PackTask {
   double scale;
 };
 
+/// One row y = (x - centre) * scale in bfloat16 parts, d values each; those below 2^-100 are 0.
+struct RoundedRow {
+  bool pair;  // else no low parts
+  uint16_t* high;
+  uint16_t* low;
+  double square;       // out: |y|^2
+  double rest_square;  // out: |y - high - low|^2
+};
+
 }  // namespace manymeans
