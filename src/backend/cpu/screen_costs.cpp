@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <vector>
 
@@ -25,11 +26,12 @@ struct Costs {
   double step;          // and per product of 32 values
   double resolve;       // of a row that is not proved
   double resolve_value;
+  double byte;  // of a row's rounded copy
 };
 
 constexpr Costs kCosts[] = {
-    {"amx", 0.045, 0.0125, 0.055, 0.022, 80, 0.8},
-    {"avx512_bf16", 0.045, 0.0125, 0.065, 0.8, 80, 0.8},
+    {"amx", 0.045, 0.0125, 0.055, 0.022, 80, 0.8, 0.055},
+    {"avx512_bf16", 0.045, 0.0125, 0.065, 0.8, 80, 0.8, 0.055},
 };
 
 const Costs* find_costs(std::string_view instruction_set) {
@@ -120,29 +122,32 @@ std::string_view name_of(ScreenFormat format) {
 
 ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::string_view format,
                            const Workload& workload) {
+  if (const char* forced = std::getenv("MANYMEANS_CPU_SCREEN"); format.empty() && forced != nullptr) format = forced;
   if (!format.empty()) {
     for (int i = 0; i < kernels.screen_count; ++i) {
       if (name_of(kernels.screens[i].format) == format) return {&kernels.screens[i], "as asked"};
     }
-    throw Error(ErrorCode::kUnavailable, "screen_format",
+    throw Error(ErrorCode::kUnavailable, "MANYMEANS_CPU_SCREEN",
                 fmt::format("instruction set {} has no {} screen", kernels.name, format));
   }
   const Costs* costs = find_costs(kernels.name);
   if (costs == nullptr) return {&kernels.screens[0], "this instruction set's"};
   const auto d = static_cast<double>(input.points.d);
   const auto k = static_cast<double>(workload.most_clusters);
-  const double fine = k * (costs->score + costs->value * d);
+  const double fine = k * (costs->score + costs->value * d) + 4 * d * costs->byte;
   const Pilot pilot(input, workload.most_clusters);
   ScreenChoice choice{&kernels.screens[0], ""};
   double least = fine;
   double left = 0;
   for (int i = 1; i < kernels.screen_count; ++i) {
     const double unproved = pilot.unproved(kernels.screens[i].format);
-    const auto products = static_cast<double>(MatrixLayout(kernels.screens[i].format, input.points.d).products());
+    const MatrixLayout layout(kernels.screens[i].format, input.points.d);
+    const auto products = static_cast<double>(layout.products());
+    const double bytes = static_cast<double>(layout.tile_bytes()) / kernels.screens[i].tile_rows;
     // A span is computed whole, however few of its columns there are.
     const double columns = std::ceil(k / kSpanColumns) * kSpanColumns;
     const double cost = columns * (costs->matrix_score + costs->step * products) +
-                        unproved * (costs->resolve + costs->resolve_value * d);
+                        unproved * (costs->resolve + costs->resolve_value * d) + bytes * costs->byte;
     if (cost >= least) continue;
     least = cost;
     left = unproved;
