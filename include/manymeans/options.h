@@ -92,8 +92,8 @@ void for_each_option(Options& options, Visitor&& visit) {
         options.time_limit);
   visit(OptionInfo{"algorithm", "--algorithm", "NAME",
                    "How labels are found: auto (by a cost model; the choice and its reason stand in the result), matrix "
-                   "(scores of rounded copies, each proved or resolved) or brute (exact distances only). Never changes "
-                   "the answer."},
+                   "(scores of rounded copies, each proved or resolved), kdtree (up to 32 columns, best for few) or "
+                   "brute (exact distances only). Never changes the answer."},
         options.algorithm);
   visit(OptionInfo{"backend", "--backend", "NAME",
                    "Where to compute: auto, cpu, reference, ...; see 'manymeans info'. Never changes the answer."},

@@ -30,7 +30,9 @@ class CpuUpload final : public Upload {
                 plan,
                 plan.brute ? PackedPoints() : PackedPoints(input, kernels, plan, pool),
                 TermScales(input),
-                UnitScales(input)} {}
+                UnitScales(input)} {
+    if (plan.tree) shared_.tree = std::make_unique<KdTree>(input, kernels, shared_.scales, pool);
+  }
 
   CpuShared shared_;
 };

@@ -15,6 +15,7 @@ struct PointsPlan {
   bool brute = false;   ///< canonical distances only
   const ScreenKernels* screen = nullptr;
   bool packed = false;  ///< packed copy kept for the fit; else tiles are packed in every pass
+  bool tree = false;    ///< passes go over a kd-tree
   int64_t packed_bytes = 0;
   std::string why;  ///< one sentence
 };
