@@ -71,23 +71,20 @@ struct Sink {
   }
 };
 
-// Label terms to be summed.
-struct TermBatch {
+// Changed rows whose label terms are to be summed.
+struct ChangeBatch {
   int64_t count = 0;
   int64_t rows[kBatch];
-  uint32_t labels[kBatch];
-  LabelSum sum = 0;
+  uint32_t from[kBatch];
+  uint32_t to[kBatch];
 
-  void add(int64_t row, uint32_t label, const CpuKernels& kernels) {
-    rows[count] = row;
-    labels[count++] = label;
-    if (count == kBatch) flush(kernels);
-  }
-  void flush(const CpuKernels& kernels) {
-    uint64_t words[2] = {};
-    kernels.label_terms(rows, labels, count, words);
-    sum += static_cast<LabelSum>(words[1]) << 64 | words[0];
+  LabelSum flush(const CpuKernels& kernels) {
+    uint64_t entering[2] = {}, leaving[2] = {};
+    kernels.label_terms(rows, to, count, entering);
+    kernels.label_terms(rows, from, count, leaving);
     count = 0;
+    const auto sum = [](const uint64_t* words) { return static_cast<LabelSum>(words[1]) << 64 | words[0]; };
+    return sum(entering) - sum(leaving);
   }
 };
 
@@ -148,7 +145,7 @@ struct TreePass::Scratch {
   AlignedBuffer<double> squares;
   std::vector<uint8_t> keep;
   std::vector<uint32_t> now, before;
-  TermBatch entering, leaving;  // new and old labels of rows that change
+  ChangeBatch batch;
   std::vector<Delta> deltas;    // by position among the pass's models
   std::vector<PassResult> results;
   std::vector<int64_t> terms;  // of one row
@@ -244,7 +241,7 @@ class TreePass::Walk {
     result_.changed += node.rows();
     if (from == kNoLabel) return;
     sink_.add(from, sums, node.weight, node.rows(), -1);
-    for (int64_t place = node.begin; place < node.end; ++place) note_change(place, from, to);
+    note_changes(node.begin, node.end, from, to);
   }
 
   void label_rows(uint32_t index, const LaneCandidates& candidates, uint32_t before) {
@@ -289,18 +286,55 @@ class TreePass::Walk {
 
   void move_row(const KdNode& leaf, int64_t i, uint32_t from, uint32_t to) {
     const int64_t place = leaf.begin + i;
+    result_.changed += 1;
+    if (from != kNoLabel) {
+      ChangeBatch& batch = scratch_.batch;
+      batch.rows[batch.count] = tree_.order()[place];
+      batch.from[batch.count] = from;
+      batch.to[batch.count] = to;
+      if (++batch.count == kBatch) flush();
+    }
+    if (!sink_.shared && tree_.weights() == nullptr && shared_.scales.fast) {
+      return from == kNoLabel ? move_terms<false>(leaf, i, from, to) : move_terms<true>(leaf, i, from, to);
+    }
     const double weight = tree_.weights() == nullptr ? 1.0 : tree_.weights()[place];
     const int64_t integer = tree_.weights() == nullptr ? 1 : shared_.input.integer_weight(tree_.order()[place]);
-    int64_t* terms = scratch_.terms.data();
-    find_terms(leaf, i, weight, terms);
-    sink_.add(to, terms, integer, 1, 1);
-    result_.changed += 1;
-    if (from == kNoLabel) return;
-    sink_.add(from, terms, integer, 1, -1);
-    note_change(place, from, to);
+    find_terms(leaf, i, weight, scratch_.terms.data());
+    sink_.add(to, scratch_.terms.data(), integer, 1, 1);
+    if (from != kNoLabel) sink_.add(from, scratch_.terms.data(), integer, 1, -1);
   }
 
-  // The limbs of one row's terms. A kernel's vectors run along the columns, too few here to fill them.
+  // The usual case: no weights, sums of this thread only. A kernel's vectors run along the columns, too few to fill them.
+  template <bool kLeaves>
+  void move_terms(const KdNode& leaf, int64_t i, uint32_t from, uint32_t to) {
+    Statistics& statistics = *sink_.statistics;
+    const TermScales& scales = shared_.scales;
+    const int64_t d = tree_.d();
+    const int limbs = shared_.input.limbs;
+    const T* x = tree_.rows<T>(leaf).values + i;
+    int64_t* add = statistics.row(to);
+    int64_t* take = kLeaves ? statistics.row(from) : nullptr;
+    for (int64_t j = 0; j < d; ++j, x += leaf.rows()) {
+      double y = static_cast<double>(*x) * scales.top[static_cast<size_t>(j)];
+      for (int64_t at = (limbs - 1) * d + j; at >= 0; at -= d) {
+        const double part = (y + kRounder) - kRounder;  // the nearest integer, for |y| < 2^51
+        const auto term = static_cast<int64_t>(part);
+        add[at] += term;
+        if constexpr (kLeaves) take[at] -= term;
+        y = (y - part) * scales.radix;
+      }
+    }
+    count_row(statistics, to, 1);
+    if constexpr (kLeaves) count_row(statistics, from, -1);
+  }
+
+  void count_row(Statistics& statistics, uint32_t cluster, int64_t sign) {
+    statistics.weights[cluster] += sign;
+    statistics.counts[cluster] += sign;
+    if (sink_.touched != nullptr) sink_.touched[cluster] = 1;
+  }
+
+  // The limbs of one row's terms.
   void find_terms(const KdNode& leaf, int64_t i, double weight, int64_t* terms) const {
     const Input& input = shared_.input;
     const TermScales& scales = shared_.scales;
@@ -315,23 +349,27 @@ class TreePass::Walk {
       }
       double y = v * scales.top[static_cast<size_t>(j)];
       for (int g = input.limbs - 1; g >= 0; --g) {
-        const double part = (y + kRounder) - kRounder;  // the nearest integer, for |y| < 2^51
+        const double part = (y + kRounder) - kRounder;
         terms[g * rows.d + j] = static_cast<int64_t>(part);
         y = (y - part) * scales.radix;
       }
     }
   }
 
-  void note_change(int64_t place, uint32_t from, uint32_t to) {
-    scratch_.entering.add(tree_.order()[place], to, kernels_);
-    scratch_.leaving.add(tree_.order()[place], from, kernels_);
+  void note_changes(int64_t first, int64_t last, uint32_t from, uint32_t to) {
+    ChangeBatch& batch = scratch_.batch;
+    while (first < last) {
+      const int64_t some = std::min(last - first, kBatch - batch.count);
+      std::copy_n(tree_.order() + first, some, batch.rows + batch.count);
+      std::fill_n(batch.from + batch.count, some, from);
+      std::fill_n(batch.to + batch.count, some, to);
+      batch.count += some;
+      first += some;
+      if (batch.count == kBatch) flush();
+    }
   }
 
-  void flush() {
-    scratch_.entering.flush(kernels_);
-    scratch_.leaving.flush(kernels_);
-    result_.hash_delta += std::exchange(scratch_.entering.sum, 0) - std::exchange(scratch_.leaving.sum, 0);
-  }
+  void flush() { result_.hash_delta += scratch_.batch.flush(kernels_); }
 
   const CpuShared& shared_;
   const CpuKernels& kernels_;
