@@ -13,8 +13,7 @@ class CpuUpload final : public Upload {
  public:
   CpuUpload(const Input& input, const CpuKernels& kernels, const BackendOptions& options, const Workload& workload,
             ThreadPool& pool)
-      : CpuUpload(input, kernels, options, pool,
-                  plan_points(input, kernels, options, workload)) {}
+      : CpuUpload(input, kernels, options, pool, plan_points(input, kernels, options, workload)) {}
 
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     return std::make_unique<CpuSession>(shared_, k, threads > 0 ? threads : shared_.options.threads);

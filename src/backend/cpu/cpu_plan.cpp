@@ -69,7 +69,8 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
   const PointsView& points = input.points;
   if (options.algorithm == "brute" || points.d > kMostScreenColumns) {
     plan.brute = true;
-    plan.why = options.algorithm == "brute" ? "exact distances only, as asked" : "exact distances only: too many columns";
+    plan.why =
+        options.algorithm == "brute" ? "exact distances only, as asked" : "exact distances only: too many columns";
     return plan;
   }
   const int64_t budget = options.memory_budget > 0 ? options.memory_budget : available_memory() / 4;
@@ -101,8 +102,9 @@ SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span
   const int64_t tiles = (input.points.n + screen.tile_rows - 1) / screen.tile_rows;
   const int64_t fair_share = std::max<int64_t>(1, tiles / (kGroupsPerThread * threads));
   const int64_t score_bytes = plan.most_spans * screen.tile_rows * 2 * static_cast<int64_t>(sizeof(float));
-  plan.tiles_per_group = std::clamp<int64_t>(
-      std::min({kGroupBytes / tile_bytes(screen, d), kMostScoreBytes / score_bytes, fair_share}), 1, kMostTilesPerGroup);
+  plan.tiles_per_group =
+      std::clamp<int64_t>(std::min({kGroupBytes / tile_bytes(screen, d), kMostScoreBytes / score_bytes, fair_share}), 1,
+                          kMostTilesPerGroup);
   plan.spans_per_chunk = std::max<int64_t>(1, kChunkBytes / span_bytes(screen, d));
   plan.statistics_bytes = clusters * (d * input.limbs + 2) * static_cast<int64_t>(sizeof(int64_t));
   const int64_t budget = memory_budget > 0

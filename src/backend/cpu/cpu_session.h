@@ -233,8 +233,8 @@ class CpuSession final : public Session {
 
   // tree_pass.cpp: the same over the kd-tree.
   int advance_tree(std::span<PassModel> models);
-  void sync_labels(int slot);            // brings the labels up to date
-  void labels_changed(int slot);         // says that they were changed outside a pass
+  void sync_labels(int slot);     // brings the labels up to date
+  void labels_changed(int slot);  // says that they were changed outside a pass
   bool tree_knows_labels(int slot);
 
   // cpu_seeding.cpp

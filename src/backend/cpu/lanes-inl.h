@@ -242,16 +242,16 @@ void distances_of(const LaneRows<T>& in, const double* prototype, double* square
 }
 
 // Calls use<number of columns, at most 8>.
-#define MANYMEANS_WITH_COLUMNS(use, d, ...)    \
-  switch (d) {                                 \
-    case 1: return use<1>(__VA_ARGS__);        \
-    case 2: return use<2>(__VA_ARGS__);        \
-    case 3: return use<3>(__VA_ARGS__);        \
-    case 4: return use<4>(__VA_ARGS__);        \
-    case 5: return use<5>(__VA_ARGS__);        \
-    case 6: return use<6>(__VA_ARGS__);        \
-    case 7: return use<7>(__VA_ARGS__);        \
-    default: return use<8>(__VA_ARGS__);       \
+#define MANYMEANS_WITH_COLUMNS(use, d, ...) \
+  switch (d) {                              \
+    case 1: return use<1>(__VA_ARGS__);     \
+    case 2: return use<2>(__VA_ARGS__);     \
+    case 3: return use<3>(__VA_ARGS__);     \
+    case 4: return use<4>(__VA_ARGS__);     \
+    case 5: return use<5>(__VA_ARGS__);     \
+    case 6: return use<6>(__VA_ARGS__);     \
+    case 7: return use<7>(__VA_ARGS__);     \
+    default: return use<8>(__VA_ARGS__);    \
   }
 
 template <class T>

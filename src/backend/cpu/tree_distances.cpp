@@ -151,7 +151,8 @@ std::vector<int64_t> TreePass::inertia(const TreeState& state, const Matrix& pro
         shared_.kernels.lanes.add_rows_f64({squares, leaf.rows(), 1}, weights, {format.limbs, &top, radix, to});
         return;
       }
-      for (int64_t i = 0; i < leaf.rows(); ++i) adder.add(weights == nullptr ? squares[i] : weights[i] * squares[i], 1, to);
+      for (int64_t i = 0; i < leaf.rows(); ++i)
+        adder.add(weights == nullptr ? squares[i] : weights[i] * squares[i], 1, to);
     });
   });
   for (size_t w = 1; w < sums.size(); ++w) {

@@ -146,7 +146,7 @@ struct TreePass::Scratch {
   std::vector<uint8_t> keep;
   std::vector<uint32_t> now, before;
   ChangeBatch batch;
-  std::vector<Delta> deltas;    // by position among the pass's models
+  std::vector<Delta> deltas;  // by position among the pass's models
   std::vector<PassResult> results;
   std::vector<int64_t> terms;  // of one row
 };
@@ -304,7 +304,8 @@ class TreePass::Walk {
     if (from != kNoLabel) sink_.add(from, scratch_.terms.data(), integer, 1, -1);
   }
 
-  // The usual case: no weights, sums of this thread only. A kernel's vectors run along the columns, too few to fill them.
+  // The usual case: no weights, sums of this thread only. A kernel's vectors run along the columns, too few to fill
+  // them.
   template <bool kLeaves>
   void move_terms(const KdNode& leaf, int64_t i, uint32_t from, uint32_t to) {
     Statistics& statistics = *sink_.statistics;

@@ -66,8 +66,8 @@ TEST(KdTree, HoldsEveryRowOnceInItsBoxesAndSums) {
   for (int family = 0; family < test::kFamilies; ++family) {
     for (const auto& [n, d] : {std::pair<int64_t, int64_t>{1, 1}, {33, 2}, {3000, 3}, {20000, 2}, {500, 32}}) {
       const auto type = static_cast<DataType>(seed % 6);
-      const Case made = test::make_case(static_cast<Family>(family), type, static_cast<Weighting>(seed % 4),
-                                        {n, d, {1}}, seed);
+      const Case made =
+          test::make_case(static_cast<Family>(family), type, static_cast<Weighting>(seed % 4), {n, d, {1}}, seed);
       ++seed;
       ThreadPool pool(3);
       const Input input = prepare_input(made.points(), made.weights, pool);
@@ -185,8 +185,7 @@ TEST_F(KdTreePasses, OverManySubtreesEqualExactDistances) {
 }
 
 TEST_F(KdTreePasses, AddToSharedSumsWhereCopiesWouldBeTooMuch) {
-  const Case made =
-      test::make_case(Family::kNormal, DataType::kFloat32, Weighting::kRanges, {10000, 2, {5000}}, 4);
+  const Case made = test::make_case(Family::kNormal, DataType::kFloat32, Weighting::kRanges, {10000, 2, {5000}}, 4);
   ThreadPool pool(1);
   const Input input = prepare_input(made.points(), made.weights, pool);
   BackendOptions options;

@@ -116,8 +116,8 @@ TEST_P(LaneKernel, KeepsWhatIsMarkedInItsOrder) {
     for (double& v : list.values) v = static_cast<double>(random() % 1000);
     std::vector<double> squares(static_cast<size_t>(list.stride)), middle(3, 500.0), half(3, 100.0);
     std::vector<uint8_t> keep(static_cast<size_t>(list.stride));
-    const Pruned pruned = kernels().prune(list.view(), {d, middle.data(), half.data(), 3e4}, {0, 0, 0, 1},
-                                          squares.data(), keep.data());
+    const Pruned pruned =
+        kernels().prune(list.view(), {d, middle.data(), half.data(), 3e4}, {0, 0, 0, 1}, squares.data(), keep.data());
     ASSERT_GE(pruned.count, 1);
     if (pruned.count == 1 || pruned.count == count) continue;
     List kept(pruned.count, d);
@@ -170,8 +170,8 @@ int64_t wrong_prunings(const LaneKernels& kernels, std::mt19937_64& random, int6
       list.at(0, j) = corner - away;
       for (uint64_t ulps = random() % 3; ulps > 0; --ulps) list.at(0, j) = std::nextafter(list.at(0, j), corner);
     }
-    const Pruned pruned = kernels.prune(list.view(), {d, middle.data(), half.data(), half_square}, bound,
-                                        squares.data(), keep.data());
+    const Pruned pruned =
+        kernels.prune(list.view(), {d, middle.data(), half.data(), half_square}, bound, squares.data(), keep.data());
     if (pruned.count == 2) continue;
     ++*pruned_count;
     wrong += !order_is_canonical(list, 1 - pruned.nearest, pruned.nearest, middle, half);
