@@ -79,6 +79,7 @@ struct ChangeBatch {
   uint32_t to[kBatch];
 
   LabelSum flush(const CpuKernels& kernels) {
+    if (count == 0) return 0;
     uint64_t entering[2] = {}, leaving[2] = {};
     kernels.label_terms(rows, to, count, entering);
     kernels.label_terms(rows, from, count, leaving);
