@@ -90,11 +90,12 @@ void for_each_option(Options& options, Visitor&& visit) {
   visit(OptionInfo{"time_limit", "--time-limit", "SECONDS",
                    "Stop after the pass during which this time is used up and return what there is; 0: no limit."},
         options.time_limit);
-  visit(OptionInfo{"algorithm", "--algorithm", "NAME",
-                   "How labels are found: auto (by a cost model; the choice and its reason stand in the result), matrix "
-                   "(scores of rounded copies, each proved or resolved) or brute (exact distances only). Never changes "
-                   "the answer."},
-        options.algorithm);
+  visit(
+      OptionInfo{"algorithm", "--algorithm", "NAME",
+                 "How labels are found: auto (by a cost model; the choice and its reason stand in the result), matrix "
+                 "(scores of rounded copies, each proved or resolved), kdtree (up to 32 columns, best for few) or "
+                 "brute (exact distances only). Never changes the answer."},
+      options.algorithm);
   visit(OptionInfo{"backend", "--backend", "NAME",
                    "Where to compute: auto, cpu, reference, ...; see 'manymeans info'. Never changes the answer."},
         options.backend);

@@ -13,7 +13,7 @@ namespace manymeans::test {
 namespace {
 
 constexpr std::array<int, 4> kThreads = {1, 2, 3, 7};
-constexpr std::array<const char*, 3> kAlgorithms = {"matrix", "brute", "auto"};
+constexpr std::array<const char*, 4> kAlgorithms = {"matrix", "brute", "auto", "kdtree"};
 constexpr uint64_t kRandomCases = 500;
 
 class BackendConformance : public testing::Test {
@@ -23,6 +23,7 @@ class BackendConformance : public testing::Test {
   }
 
   void compare(const Target& target, const Case& made, const Trace& expected, int threads, const char* algorithm) {
+    if (!takes(algorithm, made.shape.d)) return;
     const std::unique_ptr<Backend> backend = target.make(algorithm, threads);
     if (!target.instruction_set.empty()) {
       ASSERT_EQ(backend->instruction_set(), target.instruction_set);
@@ -49,7 +50,7 @@ TEST_F(BackendConformance, HostileFamilies) {
     const Trace oracle = expected(made);
     for (const Target& target : targets_) {
       for (const int threads : kThreads) {
-        for (const char* algorithm : {"matrix", "brute"}) compare(target, made, oracle, threads, algorithm);
+        for (const char* algorithm : {"matrix", "brute", "kdtree"}) compare(target, made, oracle, threads, algorithm);
       }
     }
     if (HasFailure()) return;  // the first case says enough

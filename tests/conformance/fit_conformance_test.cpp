@@ -64,11 +64,12 @@ class FitConformance : public testing::Test {
       options.backend = backend;
       for (const Strategy strategy : kStrategies) {
         options.strategy = strategy;
-        options.threads = kThreads[compared_ % kThreads.size()];
+        options.threads = kThreads[(compared_ / 16 + compared_) % kThreads.size()];
         // Only the cpu backend looks at it; its instruction sets take turns.
         const std::string& set = targets_[(compared_ / 5) % targets_.size()].instruction_set;
         if (!set.empty()) setenv("MANYMEANS_CPU_ISA", set.c_str(), 1);
-        options.algorithm = compared_ % 3 == 0 ? "brute" : (compared_ % 3 == 1 ? "matrix" : "auto");
+        options.algorithm = std::array{"brute", "matrix", "auto", "kdtree"}[(compared_ / 4 + compared_) % 4];
+        if (!takes(options.algorithm, made.shape.d)) options.algorithm = "auto";
         EXPECT_EQ(outcome(made, options, hooks), expected)
             << made.name << " init " << options.init << " stop " << options.stop << " empty " << name_of(options.empty)
             << " on " << backend << " " << name_of(strategy) << " " << options.algorithm << " " << options.threads;

@@ -16,6 +16,10 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   return make_backend(backend, options);
 }
 
+bool takes(std::string_view algorithm, int64_t columns) {
+  return algorithm != "kdtree" || columns <= 32;
+}
+
 std::vector<Target> targets() {
   std::vector<Target> found;
   for (const BackendEntry& entry : backends()) {

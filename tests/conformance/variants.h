@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace manymeans::test {
@@ -20,6 +21,9 @@ struct Target {
   }
   std::unique_ptr<Backend> make(const std::string& algorithm, int threads, double bound_scale = 1) const;
 };
+
+/// Whether an algorithm is for this many columns.
+bool takes(std::string_view algorithm, int64_t columns);
 
 /// What can be tested here. What cannot is reported on the test's output, with the reason.
 std::vector<Target> targets();

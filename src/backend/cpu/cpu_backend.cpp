@@ -13,8 +13,7 @@ class CpuUpload final : public Upload {
  public:
   CpuUpload(const Input& input, const CpuKernels& kernels, const BackendOptions& options, const Workload& workload,
             ThreadPool& pool)
-      : CpuUpload(input, kernels, options, pool,
-                  plan_points(input, kernels, options, workload)) {}
+      : CpuUpload(input, kernels, options, pool, plan_points(input, kernels, options, workload)) {}
 
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     return std::make_unique<CpuSession>(shared_, k, threads > 0 ? threads : shared_.options.threads);
@@ -30,7 +29,9 @@ class CpuUpload final : public Upload {
                 plan,
                 plan.brute ? PackedPoints() : PackedPoints(input, kernels, plan, pool),
                 TermScales(input),
-                UnitScales(input)} {}
+                UnitScales(input)} {
+    if (plan.tree) shared_.tree = std::make_unique<KdTree>(input, kernels, shared_.scales, pool);
+  }
 
   CpuShared shared_;
 };

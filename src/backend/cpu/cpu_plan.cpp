@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "backend/cpu/kd_tree.h"
 #include "backend/cpu/matrix_layout.h"
 #include "backend/cpu/screen_costs.h"
 #include "core/memory.h"
@@ -39,9 +40,23 @@ int64_t span_bytes(const ScreenKernels& screen, int64_t d) {
 }
 
 void check_algorithm(std::string_view algorithm) {
-  if (algorithm == "auto" || algorithm == "matrix" || algorithm == "brute") return;
+  if (algorithm == "auto" || algorithm == "matrix" || algorithm == "kdtree" || algorithm == "brute") return;
   throw Error(ErrorCode::kUsage, "algorithm",
-              fmt::format("there is no algorithm '{}'; known: auto, matrix, brute", algorithm));
+              fmt::format("there is no algorithm '{}'; known: auto, matrix, kdtree, brute", algorithm));
+}
+
+// Plans a kd-tree; false, with the reason, if there is no room for one.
+bool plan_tree(const Input& input, int64_t budget, PointsPlan& plan) {
+  if (input.points.d > kMostTreeColumns) {
+    throw Error(ErrorCode::kUsage, "algorithm",
+                fmt::format("kdtree is for at most {} columns, and there are {}; use auto, matrix or brute",
+                            kMostTreeColumns, input.points.d));
+  }
+  const int64_t bytes = KdTree::bytes(input);
+  plan.tree = bytes <= budget && KdTree::can_hold(input);
+  plan.why = plan.tree ? fmt::format("kd-tree of at most {} MiB", (bytes >> 20) + 1)
+                       : fmt::format("; no kd-tree: it would take {} MiB", (bytes >> 20) + 1);
+  return plan.tree;
 }
 
 }  // namespace
@@ -54,19 +69,23 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
   const PointsView& points = input.points;
   if (options.algorithm == "brute" || points.d > kMostScreenColumns) {
     plan.brute = true;
-    plan.why = options.algorithm == "brute" ? "exact distances only, as asked" : "exact distances only: too many columns";
+    plan.why =
+        options.algorithm == "brute" ? "exact distances only, as asked" : "exact distances only: too many columns";
     return plan;
   }
+  const int64_t budget = options.memory_budget > 0 ? options.memory_budget : available_memory() / 4;
+  if (options.algorithm == "kdtree" && plan_tree(input, budget, plan)) return plan;
+  const std::string no_tree = plan.why;
   const ScreenChoice choice = choose_screen(input, kernels, options.screen_format, workload);
   plan.screen = choice.screen;
   const int64_t tiles = (points.n + plan.screen->tile_rows - 1) / plan.screen->tile_rows;
   plan.packed_bytes = tiles * tile_bytes(*plan.screen, points.d);
-  const int64_t budget = options.memory_budget > 0 ? options.memory_budget : available_memory() / 4;
   plan.packed = plan.packed_bytes <= budget;
   plan.why = plan.packed ? fmt::format("certified {} screen over a packed copy of {} MiB ({})",
                                        name_of(plan.screen->format), plan.packed_bytes >> 20, choice.why)
                          : fmt::format("certified {} screen, tiles packed in every pass (a copy would take {} MiB; {})",
                                        name_of(plan.screen->format), plan.packed_bytes >> 20, choice.why);
+  plan.why += no_tree;
   return plan;
 }
 
@@ -83,8 +102,9 @@ SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span
   const int64_t tiles = (input.points.n + screen.tile_rows - 1) / screen.tile_rows;
   const int64_t fair_share = std::max<int64_t>(1, tiles / (kGroupsPerThread * threads));
   const int64_t score_bytes = plan.most_spans * screen.tile_rows * 2 * static_cast<int64_t>(sizeof(float));
-  plan.tiles_per_group = std::clamp<int64_t>(
-      std::min({kGroupBytes / tile_bytes(screen, d), kMostScoreBytes / score_bytes, fair_share}), 1, kMostTilesPerGroup);
+  plan.tiles_per_group =
+      std::clamp<int64_t>(std::min({kGroupBytes / tile_bytes(screen, d), kMostScoreBytes / score_bytes, fair_share}), 1,
+                          kMostTilesPerGroup);
   plan.spans_per_chunk = std::max<int64_t>(1, kChunkBytes / span_bytes(screen, d));
   plan.statistics_bytes = clusters * (d * input.limbs + 2) * static_cast<int64_t>(sizeof(int64_t));
   const int64_t budget = memory_budget > 0

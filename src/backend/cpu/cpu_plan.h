@@ -12,9 +12,10 @@
 namespace manymeans {
 
 struct PointsPlan {
-  bool brute = false;   ///< canonical distances only
+  bool brute = false;  ///< canonical distances only
   const ScreenKernels* screen = nullptr;
   bool packed = false;  ///< packed copy kept for the fit; else tiles are packed in every pass
+  bool tree = false;    ///< passes go over a kd-tree
   int64_t packed_bytes = 0;
   std::string why;  ///< one sentence
 };

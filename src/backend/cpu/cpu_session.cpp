@@ -1,5 +1,6 @@
 #include "backend/cpu/cpu_session.h"
 
+#include "backend/cpu/tree_pass.h"
 #include "core/data_type.h"
 
 #include <algorithm>
@@ -75,6 +76,7 @@ std::vector<CpuSession::Target> CpuSession::make_targets(std::span<const PassMod
 }
 
 int CpuSession::advance(std::span<PassModel> models, int) {
+  if (shared_.tree) return advance_tree(models);
   prepare_workers(models.size());
   const Input& input = shared_.input;
   for (const PassModel& active : models) {
@@ -123,7 +125,9 @@ int CpuSession::advance(std::span<PassModel> models, int) {
 }
 
 Labels CpuSession::take_labels(int slot) {
+  sync_labels(slot);
   Model& m = model(slot);
+  if (m.tree) *m.tree = {};
   m.labelled = false;
   m.statistics = {};
   for (Worker& worker : workers_) {
@@ -155,6 +159,7 @@ CpuSession::DistanceBlock CpuSession::distances_of(int slot, const Matrix& proto
 
 template <class Body>
 void CpuSession::for_each_distance(int slot, const Matrix& prototypes, Body&& body) {
+  sync_labels(slot);
   prepare_workers(0);
   constexpr int64_t kValues = 1 << 14;  // of points: 64 KiB
   const int64_t rows = std::clamp<int64_t>(kValues / shared_.input.points.d, 8, 1024);
@@ -193,6 +198,8 @@ std::vector<DistantRow> CpuSession::farthest_rows(int slot, const Matrix& protot
 }
 
 void CpuSession::move_row(int slot, int64_t row, uint32_t label) {
+  sync_labels(slot);
+  labels_changed(slot);
   prepare_workers(0);
   Model& m = model(slot);
   apply_change({row, m.labels[row], label}, workers_[0], m.statistics, nullptr);
@@ -200,6 +207,8 @@ void CpuSession::move_row(int slot, int64_t row, uint32_t label) {
 }
 
 void CpuSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+  sync_labels(slot);
+  labels_changed(slot);
   Model& m = model(slot);
   const auto k = static_cast<int64_t>(kept.size());
   Labels labels(m.labels.size(), k);
@@ -269,6 +278,8 @@ InertiaSum CpuSession::inertia_near(int slot, const Matrix& prototypes, const Su
 
 // One reading of the points where a sample tells the size of the farthest distance to a factor of two or so, else two.
 InertiaSum CpuSession::inertia(int slot, const Matrix& prototypes) {
+  if (tree_knows_labels(slot)) return tree_pass_->inertia(*model(slot).tree, prototypes);
+  sync_labels(slot);
   const auto fast = [](const SumFormat& format) {
     return format.bits <= 50 && std::abs(format.shift - (kDistanceLimbs - 1) * format.bits) < 1000;
   };
@@ -291,6 +302,7 @@ InertiaSum CpuSession::inertia(int slot, const Matrix& prototypes) {
 }
 
 std::vector<int64_t> CpuSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {
+  if (tree_knows_labels(slot)) return tree_pass_->inertia(*model(slot).tree, prototypes, format);
   const TermAdder adder(format);
   std::vector<std::vector<int64_t>> sums(workers_.size(), std::vector<int64_t>(static_cast<size_t>(format.limbs)));
   for_each_distance(slot, prototypes, [&](int w, const DistanceBlock& block) {

@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/cpu_plan.h"
+#include "backend/cpu/kd_tree.h"
 #include "backend/cpu/packed_points.h"
 #include "backend/cpu/packed_prototypes.h"
 #include "core/threads.h"
@@ -43,6 +44,7 @@ struct CpuShared {
   PackedPoints packed;
   TermScales scales;
   UnitScales units;
+  std::unique_ptr<KdTree> tree = nullptr;  // for algorithm kdtree
 };
 
 /// A change of statistics in units; of one thread.
@@ -123,12 +125,19 @@ struct SeedState {
   std::vector<int64_t> blocks;  // sums of T over blocks of rows, kDistanceLimbs limbs each
 };
 
+class TreePass;
+struct TreeState;
+
 class CpuSession final : public Session {
  public:
   CpuSession(const CpuShared& shared, std::span<const int64_t> k, int threads);
+  ~CpuSession() override;
 
   int advance(std::span<PassModel> models, int n) override;
-  const Labels& labels(int slot) override { return model(slot).labels; }
+  const Labels& labels(int slot) override {
+    sync_labels(slot);
+    return model(slot).labels;
+  }
   const Statistics& statistics(int slot) override { return model(slot).statistics; }
   Labels take_labels(int slot) override;
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
@@ -151,6 +160,7 @@ class CpuSession final : public Session {
     Labels labels;
     Statistics statistics;
     SeedState seed;
+    std::unique_ptr<TreeState> tree;  // with a kd-tree, from the first pass on
   };
   // A group of neighbouring tiles, as a thread works on it.
   struct Group {
@@ -221,6 +231,12 @@ class CpuSession final : public Session {
   double farthest_of_sample(int slot, const Matrix& prototypes);
   InertiaSum inertia_near(int slot, const Matrix& prototypes, const SumFormat& guess);
 
+  // tree_pass.cpp: the same over the kd-tree.
+  int advance_tree(std::span<PassModel> models);
+  void sync_labels(int slot);     // brings the labels up to date
+  void labels_changed(int slot);  // says that they were changed outside a pass
+  bool tree_knows_labels(int slot);
+
   // cpu_seeding.cpp
   int64_t seed_block_rows() const;
   void seed_begin(SeedState& state, const Matrix& centre);
@@ -240,6 +256,7 @@ class CpuSession final : public Session {
   SessionPlan plan_;
   std::vector<Model> models_;
   std::vector<Worker> workers_;
+  std::unique_ptr<TreePass> tree_pass_;
 };
 
 }  // namespace manymeans

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backend/cpu/kernels.h"
+#include "backend/cpu/lanes-inl.h"
 #include "backend/cpu/row_kernels-inl.h"
 #include "backend/cpu/screen_kernels-inl.h"
 
@@ -44,7 +45,8 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           pack<kRows, float>,
           pack<kRows, double>,
           round_row<float>,
-          round_row<double>};
+          round_row<double>,
+          lane_kernels()};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The table of functions that each instruction set fills. Everything above it is compiled once.
 #pragma once
 
+#include "backend/cpu/lane_kernels.h"
 #include "backend/cpu/screen_kernels.h"
 
 #include <cstdint>
@@ -96,6 +97,7 @@ struct CpuKernels {
   /// One row in bfloat16.
   void (*round_f32)(const float* x, const PackTask&, RoundedRow&);
   void (*round_f64)(const double* x, const PackTask&, RoundedRow&);
+  LaneKernels lanes;  ///< of the kd-tree
 };
 
 }  // namespace manymeans
