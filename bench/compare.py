@@ -3,12 +3,9 @@
 how the numbers are made. This process needs the standard library only and stays small, see prepare_and_judge.py."""
 
 import argparse
-import datetime
 import json
 import os
 import pathlib
-import shlex
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,23 +16,14 @@ import machine_rates
 import merging
 import report
 import suite_rows
-from measured_process import ProcessFailed, run
+from measured_process import ProcessFailed
 from peer_table import PEERS
+from run_context import HERE, ROOT, about_run, results_of, shown, worker
 from sides import Other, Ours, RowFailed
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent
 SAMPLE = 100_000  # labels recomputed in NumPy by the contract
 REFERENCE_SAMPLE = 2_000  # and by the reference backend, which is slow
 BUSY = 0.05  # more of the processors in other hands is worth a note
-
-
-def worker(*arguments):
-    command = [sys.executable, str(HERE / "prepare_and_judge.py"), *map(str, arguments)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        raise RowFailed(f"prepare_and_judge.py {arguments[0]} failed")
-    return json.loads(done.stdout)
 
 
 def takes_part(peer, row, dtype):
@@ -117,37 +105,6 @@ def compare(row, options, peers, notes):
             "peers": {side.name: {**side.summary(), **held[side.name]} for side in others}}
 
 
-def shown(path):
-    """Relative to the tree where it lies inside it: results are published, folders of this machine are not."""
-    path = pathlib.Path(path).resolve()
-    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
-
-
-def command_line():
-    words = ["./dev", "bench"]
-    for word in sys.argv[1:]:
-        words.append(shown(word) if os.path.isabs(word) or (os.sep in word and os.path.exists(word)) else word)
-    return shlex.join(words)
-
-
-def about_run(options, suite, missing):
-    def printed(*command):
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-        return done.stdout.strip() if done.returncode == 0 else "unknown"
-
-    info = json.loads(run([str(options.program), "info", "--json"]).output)
-    return {
-        "suite": suite["name"],
-        "about": suite["about"],
-        "quick": options.quick,
-        "machine": machine.describe(),
-        "runs": [{"command": command_line(), "commit": printed("git", "describe", "--always", "--dirty", "--abbrev=12"),
-                  "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-                  "peers missing": missing}],
-        "manymeans": {key: info[key] for key in info if isinstance(info[key], (str, int, float))},
-    }
-
-
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/bin/manymeans")
@@ -217,7 +174,7 @@ def main():
     options = parse_arguments()
     if options.merge:
         about, rows, notes = merging.merged([suite_rows.load(path) for path in options.merge])
-        out = options.out or HERE / "results" / machine.name(about["machine"])
+        out = options.out or results_of(about)
     else:
         suite = suite_rows.load(options.suite)
         chosen = [peer for peer in PEERS if options.peers in peer.name]
@@ -230,7 +187,7 @@ def main():
             print(f"*** {name} is not installed for {pathlib.Path(sys.executable).name}: IT IS LEFT OUT ***", flush=True)
         about = about_run(options, suite, missing)
         whole = not (options.quick or options.rows or options.peers)
-        out = options.out or (HERE / "results" / machine.name(about["machine"]) if whole else None)
+        out = options.out or (results_of(about) if whole else None)
         rows, notes = measure_all(options, about, peers, out)
     print(finish(about, rows, notes, options, out))
     if out:

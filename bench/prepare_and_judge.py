@@ -27,14 +27,26 @@ def sha256(path):
     return kept.read_text(encoding="ascii")
 
 
+def distinct_rows(points, k, seed):
+    """Like philox_rows.random_rows, but rows that repeat an earlier one are passed over: on data with many duplicates
+    clusters would be empty at once, and then every library goes its own way."""
+    rows = philox_rows.random_rows(len(points), min(len(points), 64 * k), seed)
+    _, first = np.unique(points[rows], axis=0, return_index=True)
+    if len(first) < k:
+        raise SystemExit(f"{len(rows)} random rows hold only {len(first)} different ones, fewer than k = {k}")
+    return rows[np.sort(first)[:k]]
+
+
 def initial_centroids(points, path, ks, models, seed):
-    """The rows from which `--init random` starts each model, as an .npz (model i under the name i); the seeds."""
+    """Initial centroids as an .npz (model i under the name i), and the models' seeds. One model starts from random rows
+    that differ from each other; the models of an ensemble from the rows that `--init random` gives them."""
     members = [(k, philox_rows.member_seed(seed, k, i)) for k in ks for i in range(models)]
-    kept = path.with_name(f"{path.stem}-rows-{'_'.join(map(str, ks))}x{models}-seed{seed}.npz")
+    choose = distinct_rows if len(members) == 1 else lambda of, k, member: philox_rows.random_rows(len(of), k, member)
+    kept = path.with_name(f"{path.stem}-start-{'_'.join(map(str, ks))}x{models}-seed{seed}.npz")
     if not kept.exists():
-        starts = {str(i): points[philox_rows.random_rows(len(points), k, s)] for i, (k, s) in enumerate(members)}
+        starts = {str(i): points[choose(points, k, member)] for i, (k, member) in enumerate(members)}
         data_sets.save_whole(kept, lambda file: np.savez(file, **starts))
-    return kept, [s for _, s in members]
+    return kept, [member for _, member in members]
 
 
 def prepare(options):
