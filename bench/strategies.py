@@ -112,7 +112,7 @@ def charts(result):
     found = {}
     if result["models"]["rows"]:
         found["time-by-models"] = line_chart("Time against the number of models (N = 1M, D = 2, K = 10)", "models", "seconds",
-                                             lines_of(result["models"], "models", STRATEGIES), True, True, 2)
+                                             lines_of(result["models"], "models", STRATEGIES), True, True)
     for variant, part in result["columns"].items():
         found[f"time-by-columns-{variant}"] = line_chart(f"Time against the number of columns ({variant}, N = 500k, K = 64)",
                                                          "columns", "seconds", lines_of(part, "d", ALGORITHMS), False, True)

@@ -10,27 +10,22 @@ INK, SOFT, GRID = "#1f2328", "#59636e", "#e3e6ea"
 
 
 class Axis:
-    """Maps values to pixels. Logarithmic axes end at powers of `base`, linear ones at round numbers."""
+    """Maps values to pixels, and knows the values that get a line of the grid."""
 
-    def __init__(self, values, logarithmic, first, last, base=10):
+    def __init__(self, values, logarithmic, first, last):
         self.logarithmic, self.first, self.last = logarithmic, first, last
         low, high = min(values), max(values)
-        if logarithmic:
-            self.ticks = self._powers(low, high, base)
-        else:
-            self.ticks = self._round_numbers(min(low, 0), high)
+        self.ticks = self._decades(low, high) if logarithmic else self._round_numbers(min(low, 0), high)
         self.low, self.high = self.ticks[0], self.ticks[-1]
+        if logarithmic and len(self.ticks) > 9:  # the ends stay where they are
+            self.ticks = [tick for tick in self.ticks if math.isclose(math.log10(tick), round(math.log10(tick)))]
 
     @staticmethod
-    def _powers(low, high, base):
-        first, last = math.floor(math.log(low, base) + 1e-9), math.ceil(math.log(high, base) - 1e-9)
-        ticks = [float(base) ** i for i in range(first, max(last, first + 1) + 1)]
-        if base == 10 and len(ticks) <= 3:  # few decades: 2 and 5 as well, and no more room than needed
-            ticks = [m * t for t in ticks for m in (1, 2, 5)]
-            inside = [t for t in ticks if low <= t <= high]
-            below, above = [t for t in ticks if t < low][-1:], [t for t in ticks if t > high][:1]
-            ticks = below + inside + above
-        return ticks
+    def _decades(low, high):
+        """1, 2 and 5 times the powers of ten that lie between, and one beyond each end."""
+        powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
+        ticks = [m * 10.0**power for power in powers for m in (1, 2, 5)]
+        return [t for t in ticks if t <= low][-1:] + [t for t in ticks if low < t < high] + [t for t in ticks if t >= high and t > low][:1]
 
     @staticmethod
     def _round_numbers(low, high):
@@ -84,24 +79,25 @@ def _spread(places, gap=16):
     return result
 
 
-def line_chart(title, x_name, y_name, series, x_log=False, y_log=False, x_base=10):
-    """SVG text. series: [(name, [(x, y), ...]), ...]; empty ones are left out. Values must be positive on log axes."""
-    series = [(name, points) for name, points in series if points]
-    xs = sorted({x for _, points in series for x, _ in points})
-    x = Axis(xs, x_log, LEFT + 10, WIDTH - RIGHT - 10, x_base)
+def line_chart(title, x_name, y_name, series, x_log=False, y_log=False):
+    """SVG text. series: [(name, [(x, y), ...]), ...]; empty ones are left out, the others keep their colours. Values on
+    a logarithmic axis must be positive; the x axis ends at the first and last x."""
+    series = [(i, name, points) for i, (name, points) in enumerate(series) if points]
+    xs = sorted({x for _, _, points in series for x, _ in points})
+    x = Axis(xs, x_log, LEFT + 10, WIDTH - RIGHT - 10)
     x.low, x.high = xs[0], xs[-1] if len(xs) > 1 else xs[0] * 2 + 1
-    y = Axis([value for _, points in series for _, value in points], y_log, HEIGHT - BOTTOM, TOP)
+    y = Axis([value for _, _, points in series for _, value in points], y_log, HEIGHT - BOTTOM, TOP)
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
              f'font-family="Helvetica, Arial, sans-serif" role="img">', f"<title>{escape(title)}</title>",
              f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
              _text(LEFT, 24, title, "start", 16, INK, ' font-weight="bold"')]
     lines += _grid(x, y, x_name, y_name, xs if len(xs) <= 16 else None)
-    ends = _spread([y(points[-1][1]) for _, points in series])
-    for i, (name, points) in enumerate(series):
+    ends = _spread([y(points[-1][1]) for _, _, points in series])
+    for end, (i, name, points) in zip(ends, series):
         colour = COLOURS[i % len(COLOURS)]
         places = [(x(a), y(b)) for a, b in points]
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
         lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         lines += [_marker(i % 3, a, b, colour) for a, b in places]
-        lines.append(_text(places[-1][0] + 12, ends[i] + 4.5, name, "start", 13, colour))
+        lines.append(_text(places[-1][0] + 12, end + 4.5, name, "start", 13, colour))
     return "\n".join([*lines, "</svg>"]) + "\n"
