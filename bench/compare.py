@@ -105,6 +105,14 @@ def compare(row, options, peers, notes):
             "peers": {side.name: {**side.summary(), **held[side.name]} for side in others}}
 
 
+def busy_notes(row):
+    """Whether other programs were in the way, and how many processors each side then had on average."""
+    if row["others_share"] <= BUSY:
+        return []
+    had = ", ".join(f"{name} {side['processors']:.1f}" for name, side in [("manymeans", row["manymeans"]), *row["peers"].items()])
+    return [f"{suite_rows.title(row)}: other programs used {row['others_share']:.0%} of the processors meanwhile; had on average: {had}"]
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/bin/manymeans")
@@ -164,8 +172,7 @@ def measure_all(options, about, peers, out):
         except (RowFailed, ProcessFailed) as failure:
             notes.append(f"{title}: FAILED: {failure}")
             continue
-        if rows[-1]["others_share"] > BUSY:
-            notes.append(f"{title}: other programs used {rows[-1]['others_share']:.0%} of the processors meanwhile")
+        notes += busy_notes(rows[-1])
         finish(about, rows, notes, options, out)  # so that a run that is ended early leaves what it has
     return rows, notes
 

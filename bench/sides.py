@@ -45,6 +45,10 @@ class Side:
     def clock_of_processor(self, result):
         return result["seconds"]
 
+    def processors_used(self, result):
+        """On average while it ran: fewer than its threads where it waited, or where other programs took them."""
+        return result["processor_seconds"] / max(self.clock_of_processor(result), 1e-9)
+
     def of_each(self, key):
         """Seconds of each repeat: per iteration, per iteration run, or of the whole; `key` says which clock."""
         few, many = self.row["iterations"][0], self.row["iterations"][-1]
@@ -65,6 +69,7 @@ class Side:
             "processor_counts": median(self.of_each("processor_seconds")),
             "seconds": {i: median(one["seconds"] for one in runs) for i, runs in self.runs.items()},
             "wall_seconds": {i: median(one["wall"] for one in runs) for i, runs in self.runs.items()},
+            "processors": median(self.processors_used(one) for one in self.runs[many]),
             "peak_memory": max(one["peak_memory"] for one in self.runs[many]),
             "runs": self.runs,
             **self.kept[many],

@@ -131,8 +131,9 @@ def _rows(part, key, names):
 
 def markdown(about, result, notes, files):
     where = about["machine"]
+    one = about["runs"][0]
     lines = ["# Strategies and the kd-tree", "", about["about"], "",
-             f"`{about['runs'][0]['command']}`, {about['runs'][0]['date']}, commit {about['runs'][0]['commit']}, {result['threads']} threads", "",
+             f"`{one['command']}`, {one['date']}, commit {one['commit']}, {result['threads']} threads", "",
              f"{where['cpu']}, {where['usable_cpus']} processors, {where['memory']}; {where['system']}.", ""]
     if about["quick"]:
         lines += ["**A trial with a twentieth of the points, run once. These numbers mean nothing.**", ""]
@@ -144,7 +145,8 @@ def markdown(about, result, notes, files):
         gains = dict(quotients(part))
         rows = [[*cells, f"{gains[row['d']]:.2f}" if row["d"] in gains else ""]
                 for cells, row in zip(_rows(part, "d", ALGORITHMS), part["rows"])]
-        lines += ["", f"## kd-tree against direct, {variant}", "", "N = 500k, K = 64, one model; seconds. Figures 7-5 and 7-6 of the thesis.", ""]
+        lines += ["", f"## kd-tree against direct, {variant}", "",
+                  "N = 500k, K = 64, one model; seconds. Figures 7-5 and 7-6 of the thesis.", ""]
         lines += report.table(["columns", *ALGORITHMS, "direct / kd-tree"], rows)
     return "\n".join([*lines, "", *(f"![{name}]({name})" for name in files), ""])
 
@@ -157,7 +159,8 @@ def parse_arguments():
     parser.add_argument("--quick", action="store_true", help="a twentieth of the points, once: to try the machinery")
     parser.add_argument("--only", choices=("models", "columns"), help="one half of it")
     parser.add_argument("--cache", type=pathlib.Path, default=ROOT / "build/bench-data", help="where points are kept")
-    parser.add_argument("--out", type=pathlib.Path, help="folder for the results; default: bench/results/<machine>/, none of --quick")
+    parser.add_argument("--out", type=pathlib.Path,
+                        help="folder for the results; default: bench/results/<machine>/, none of --quick")
     options = parser.parse_args()
     options.program = options.program.resolve()
     return options
@@ -183,7 +186,8 @@ def main():
         for file, svg in drawn.items():
             (out / file).write_text(svg, encoding="utf-8")
         (out / f"strategies-on-{name}.md").write_text(text, encoding="utf-8")
-        (out / f"strategies-on-{name}.json").write_text(json.dumps({**about, "notes": notes, **result}, indent=1) + "\n", encoding="utf-8")
+        everything = json.dumps({**about, "notes": notes, **result}, indent=1)
+        (out / f"strategies-on-{name}.json").write_text(everything + "\n", encoding="utf-8")
         print(f"wrote {shown(out)}")
 
 

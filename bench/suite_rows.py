@@ -68,20 +68,20 @@ def obstacle(row, usable_cpus):
 
 
 def estimate(row, peers):
-    """Seconds that this row will take, roughly: a peer at 80 GFLOP/s and 1.2 thousand million distances a second on
-    each thread, manymeans 4 times faster, 1 second for the start of every peer."""
+    """Seconds that this row will take, roughly: a peer at 80 GFLOP/s, 1.2 thousand million distances and 60 million
+    rows a second on each thread, manymeans 4 times faster, 1 second for the start of every peer."""
     sizes = {"kdd": (494021, 38), "mnist": (60000, 784), "iris_shape": (150, 4)}
     n, d = sizes.get(row["data"]["set"], (row["data"].get("n"), row["data"].get("d")))
-    n = min(n, row["data"].get("rows", n))
-    distances = n * sum(row["ks"]) * row["models"]
-    iteration = distances * (d / 40e9 + 0.8e-9) / row["threads"]
+    n, models = min(n, row["data"].get("rows", n)), row["models"] * len(row["ks"])
+    iteration = n * (sum(row["ks"]) * row["models"] * (d / 40e9 + 0.8e-9) + models * 16e-9) / row["threads"]
     steps = sum(min(count, 100) for count in row["iterations"]) + len(row["iterations"])
     if row["measure"] == "initialisation":
         steps = 5  # about 2 + ln k candidates for each centroid
-    share = min(1, row.get("peer_models", row["models"]) / row["models"])
+    share = min(1, row.get("peer_models", models) / models)
     one_peer = steps * iteration * share + (1 + n * d / 200e6) * len(row["iterations"])
     ours = steps * iteration / 4 + 0.1 * len(row["iterations"])
-    return row["repeats"] * (ours + peers * one_peer) + n * d / 20e6 * (1 + peers) + 3
+    judging = 3 + n * d / 20e6 * (1 + peers * min(models, 9) / 2) + n * models * 2e-7
+    return row["repeats"] * (ours + peers * one_peer) + judging
 
 
 def load(path):

@@ -19,7 +19,7 @@ def arguments():
     parser.add_argument("initial", help=".npz: initial centroids of model i under the name i")
     parser.add_argument("--max-iter", required=True, help="iterations: one number, or one for each model, with commas")
     parser.add_argument("--threads", type=int, required=True)
-    parser.add_argument("--models", type=int, default=0, help="only the first ones; 0: all")
+    parser.add_argument("--models", type=int, default=0, help="only so many, evenly spread; 0: all")
     parser.add_argument("--seeding", type=int, help="no fit: choose this many centroids by k-means++")
     parser.add_argument("--seed", type=int, default=0, help="of --seeding")
     parser.add_argument("--answer", help="write centroids and labels to this .npz, of at most 9 models, evenly spread")
@@ -55,15 +55,16 @@ def run(fit, state, seeding=None):
         answer["centroids_0"] = seeding(points, options.seeding, options.seed, clock)
     else:
         initial = np.load(options.initial)
-        count = options.models or len(initial.files)
+        every = len(initial.files)
+        count = options.models or every
         limits = [int(number) for number in options.max_iter.split(",")]
-        limits = limits * count if len(limits) == 1 else limits
-        for i in range(count):
+        limits = limits * every if len(limits) == 1 else limits
+        for number, i in enumerate(j * every // count for j in range(count)):
             centroids = initial[str(i)]
             assert centroids.dtype == points.dtype
             centroids, labels, done = fit(points, centroids, limits[i], clock, options.threads)
             iterations.append(int(done))
-            if options.answer and i % max(1, count // 8) == 0:
+            if options.answer and number % max(1, count // 8) == 0:
                 answer[f"centroids_{i}"], answer[f"labels_{i}"] = centroids, labels.astype(np.int32)
     if options.answer:
         np.savez(options.answer, **answer)
