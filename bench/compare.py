@@ -19,7 +19,7 @@ import suite_rows
 from measured_process import ProcessFailed
 from peer_table import PEERS
 from run_context import HERE, ROOT, about_run, results_of, shown, worker
-from sides import Other, Ours, RowFailed
+from sides import LeftOut, Other, Ours, RowFailed
 
 SAMPLE = 100_000  # labels recomputed in NumPy by the contract
 REFERENCE_SAMPLE = 2_000  # and by the reference backend, which is slow
@@ -89,7 +89,7 @@ def compare(row, options, peers, notes):
                           initial_of_one, "--ks", json.dumps(row["ks"]), "--models", row["models"], "--seed", row["seed"],
                           *(["--data-folder", options.data_folder] if options.data_folder else []))
         if "missing" in prepared:
-            raise RowFailed(prepared["missing"])
+            raise LeftOut(prepared["missing"])
         ours = Ours(row, options.program, prepared, initial_of_one)
         reasons = {peer.name: takes_part(peer, row, prepared["dtype"]) for peer in peers}
         notes += [f"{suite_rows.title(row)}: {reason}" for reason in reasons.values() if reason]
@@ -100,7 +100,8 @@ def compare(row, options, peers, notes):
     held = {side.name: {"not_held": True} if row["isa"] and row["isa"] not in side.peer.held else {} for side in others}
     busy = median(one["others"] for side in [ours, *others] for runs in side.runs.values() for one in runs)
     sizes = {key: prepared[key] for key in ("n", "d", "dtype", "bytes", "sha256")}
-    return {**row, "data": {**row["data"], **sizes}, "others_share": busy, "checks": judgement,
+    able = [peer.name for peer in PEERS if not takes_part(peer, row, prepared["dtype"])]
+    return {**row, "data": {**row["data"], **sizes}, "others_share": busy, "checks": judgement, "able_peers": able,
             "rates": machine_rates.measured(options.program, row["threads"]), "manymeans": ours.summary(),
             "peers": {side.name: {**side.summary(), **held[side.name]} for side in others}}
 
@@ -169,6 +170,9 @@ def measure_all(options, about, peers, out):
         print(f"{now:6.0f} s  {title} ...", file=sys.stderr, flush=True)
         try:
             rows.append(compare(row, options, peers, notes))
+        except LeftOut as reason:
+            notes.append(f"{title}: left out: {reason}")
+            continue
         except (RowFailed, ProcessFailed) as failure:
             notes.append(f"{title}: FAILED: {failure}")
             continue

@@ -35,7 +35,7 @@ def _verdict_rows(rows):
         row, value, what = entry["row"], entry["value"], entry["what"]
         at_most = what in verdicts.LOWER_IS_BETTER
         name = suite_rows.title({**row, "variant": ""})
-        said = {True: "reached", False: "**missed**", None: "not known" if value is None else "not all variants measured"}
+        said = {True: "reached", False: "**missed**", None: entry["lacking"]}
         unit = " x the points" if what == "memory" else " s" if what == "seconds" else "x"
         if what == "matrix rate":
             cells = ["" if value is None else f"{value:.1%}", f"at least {entry['wanted']:.0%}"]

@@ -16,6 +16,10 @@ class RowFailed(Exception):
     """This program cannot be measured for this row, or its numbers would be wrong."""
 
 
+class LeftOut(Exception):
+    """This row cannot be measured here, and nothing is wrong."""
+
+
 class Side:
     """One program: its runs so far by the number of iterations asked for, and what stays the same in all of them."""
 

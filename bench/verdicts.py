@@ -80,21 +80,34 @@ def groups(rows):
     return list(found.values())
 
 
+def _complete(what, group, known):
+    """Whether nothing is missing that could make it worse: all variants, and for the best peer all peers that can."""
+    if len(known) < len(group[0]["all_variants"]):
+        return "not all variants measured"
+    missing = sorted({name for row in group for name in row["able_peers"] if name not in row["peers"]})
+    if what == "best peer" and missing:
+        return f"not measured: {', '.join(missing)}"
+    return None
+
+
 def verdicts(rows):
-    """One entry a group and wanted thing: {rows, what, wanted, value, variant, reached}; reached is None where the value
-    of a variant cannot be told."""
+    """One entry a group and wanted thing: {row, what, wanted, value, variant, reached, lacking}.
+
+    reached is None where that cannot be told, and lacking says why. A failure can be told from a part of the
+    measurements, a success only from all of them.
+    """
     result = []
     for group in groups(rows):
         for what, number in wanted_of(group[0]).items():
             values = [(value_of(what, row, rows), row) for row in group]
             known = [(value, row) for value, row in values if value is not None]
-            entry = {"row": group[0], "what": what, "wanted": number, "value": None, "variant": "", "reached": None}
+            entry = {"row": group[0], "what": what, "wanted": number, "value": None, "variant": "", "reached": None,
+                     "lacking": "not known"}
             if known:
                 worst = max if what in LOWER_IS_BETTER else min
                 entry["value"], row = worst(known, key=lambda pair: pair[0])
-                entry["variant"] = row["variant"]
+                entry["variant"], entry["lacking"] = row["variant"], _complete(what, group, known)
                 good = entry["value"] <= number if what in LOWER_IS_BETTER else entry["value"] >= number
-                whole = len(known) == len(group[0]["all_variants"])
-                entry["reached"] = good if whole or not good else None
+                entry["reached"] = None if good and entry["lacking"] else good
             result.append(entry)
     return result
