@@ -6,6 +6,7 @@ import suite_rows
 import verdicts
 
 MIB = 1 << 20
+SHOWN_PASSES = 12
 UNIT = {"per iteration": "s an iteration", "per iteration run": "s an iteration run", "whole fit": "s a fit",
         "initialisation": "s"}
 
@@ -83,15 +84,15 @@ def last_key(runs):
     return max(runs, key=int)
 
 
-def _pass_rows(row, most=12):
-    log = row["manymeans"].get("pass_log") or []
-    for number, one in enumerate(log[:most], 1):
-        labelled = one.get("labelled", row["data"]["n"]) or 1
-        shares = [_share(one[name] / labelled) if name in one else "" for name in ("changed", "certified", "resolved", "skipped")]
-        candidates = one.get("candidates", 0) / one["resolved"] if one.get("resolved") else 0
-        yield [suite_rows.title(row) if number == 1 else "", str(number), *shares, f"{candidates:.1f}" if candidates else ""]
-    if len(log) > most:
-        yield ["", f"... {len(log)} passes", "", "", "", "", ""]
+def _pass_rows(row):
+    """For each thing that is counted, its share of the labels in each of the first passes."""
+    log = (row["manymeans"].get("pass_log") or [])[:SHOWN_PASSES]
+    for what in ("changed", "skipped", "certified", "resolved") if log else ():
+        shares = [f"{one.get(what, 0) / max(one['labelled'], 1):.2%}" for one in log]
+        yield [suite_rows.title(row) if what == "changed" else "", what, *shares, *[""] * (SHOWN_PASSES - len(log))]
+    if log:
+        each = [f"{one.get('candidates', 0) / one['resolved']:.1f}" if one.get("resolved") else "" for one in log]
+        yield ["", "candidates each", *each, *[""] * (SHOWN_PASSES - len(log))]
 
 
 def _check_row(row, names):
@@ -165,8 +166,9 @@ def markdown(about, rows, notes):
                     "certified", "resolved", "instruction set", "algorithm", "plan"], [_phase_row(row) for row in rows])
     passes = [line for row in rows for line in _pass_rows(row)]
     if passes:
-        lines += ["", "Pass by pass, as shares of the labels wanted:", ""]
-        lines += table(["", "pass", "changed", "certified", "resolved", "skipped", "candidates a resolved label"], passes)
+        lines += ["", "Pass by pass (the first is the labelling with the initial centroids), as shares of all labels, and canonical "
+                  "distances for each label that was resolved:", ""]
+        lines += table(["", "", *map(str, range(1, SHOWN_PASSES + 1))], passes)
     lines += ["", "## Checks of the answers", "", "Labels of manymeans recomputed: all of them agreed. Inertia in float64 by one "
               "function for all; in brackets: largest relative difference of a model's inertia from ours; labels equal to "
               "ours; labels that are the nearest of the program's own final centroids.", ""]

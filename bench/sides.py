@@ -10,6 +10,7 @@ from measured_process import run
 
 FIT_PHASES = ("validate", "upload", "fit")  # together: the library call that takes points and returns results
 SEEDING_PHASE = "fit: initialise"
+LOGGED_PASSES = 40  # kept of a longer log
 
 
 class RowFailed(Exception):
@@ -128,7 +129,7 @@ def pass_log(output):
     for place in (output, output["provenance"], *output["models"][:1]):
         for value in place.values():
             if isinstance(value, list) and value and isinstance(value[0], dict) and "changed" in value[0]:
-                return value
+                return value[:LOGGED_PASSES]
     return None
 
 
