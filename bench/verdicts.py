@@ -3,6 +3,7 @@
 A row of a suite that has several variants of its data is judged by its worst one.
 """
 
+BUSY = 0.15  # more of the processors in other hands, and a success proves nothing
 LOWER_IS_BETTER = {"memory", "seconds"}
 
 
@@ -81,12 +82,15 @@ def groups(rows):
 
 
 def _complete(what, group, known):
-    """Whether nothing is missing that could make it worse: all variants, and for the best peer all peers that can."""
+    """Whether nothing is missing that could make it worse: all variants, and for the best peer all peers that can;
+    and whether the machine was ours."""
     if len(known) < len(group[0]["all_variants"]):
         return "not all variants measured"
     missing = sorted({name for row in group for name in row["able_peers"] if name not in row["peers"]})
     if what == "best peer" and missing:
         return f"not measured: {', '.join(missing)}"
+    if what != "memory" and any(row["others_share"] > BUSY for row in group):
+        return "other programs were in the way"
     return None
 
 

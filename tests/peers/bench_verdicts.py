@@ -20,7 +20,7 @@ SUITE = {
 def measured(row, ours, peers, memory=20_000):
     peers = {name: {"counts": value} for name, value in peers.items()}
     return {**row, "data": {**row["data"], "bytes": 16_000}, "peers": peers,
-            "able_peers": list(peers) or ["scikit-learn"], "manymeans": {"counts": ours, "peak_memory": memory}}
+            "others_share": 0.0, "able_peers": list(peers) or ["scikit-learn"], "manymeans": {"counts": ours, "peak_memory": memory}}
 
 
 def reached(rows):
@@ -48,6 +48,9 @@ def check_verdicts(rows):
     lacking = [{**row, "able_peers": ["scikit-learn", "faiss-cpu", "third"]} for row in (good, good | {"variant": "mixture"})]
     expect(reached(lacking)["best peer", 2][0] is None, "without a peer that could take part the best is not known")
     expect(reached(lacking)["scikit-learn", 2][0] is True, "but a comparison with another one is")
+    busy = [{**good, "others_share": 0.5}, {**worse, "others_share": 0.0}]
+    expect(reached(busy)["scikit-learn", 2][0] is None, "on a busy machine nothing is reached")
+    expect(reached(busy)["best peer", 2][0] is False, "but missed")
     alone = measured(by_title["noise", 2], 1.0, {})
     expect(reached([alone])["best peer", 2] == (None, ""), "without a peer nothing is known")
     not_held = {**good, "peers": {"scikit-learn": {"counts": 10.0}, "faiss-cpu": {"counts": 1.0, "not_held": True}}}
