@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 import machine
 
 WORKERS = pathlib.Path(__file__).resolve().parent / "peers"
+# A pthread OpenBLAS and libgomp in one process have threads of their own, and those that wait by spinning take the
+# processor from those that work: up to 4 times slower, and more where other programs run.
+SLEEP_WHILE_WAITING = {"OMP_WAIT_POLICY": "passive"}
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 CORES = {"avx512": "SkylakeX", "avx2": "Haswell"}  # what OpenBLAS calls an instruction set
 
@@ -37,13 +40,13 @@ class Peer:
 
 def _faiss_environment():
     """The OpenBLAS 0.3.15 in the wheel of faiss takes processors newer than itself for a Prescott (SSE3), and is then
-    3 times slower; so it is told what the processor can do. Waiting threads sleep, see the issue of pthread OpenBLAS."""
+    3 times slower; so it is told what the processor can do."""
     best = next((name for name in CORES if name in machine.instruction_sets()), None)
-    return {"OMP_WAIT_POLICY": "passive", **({"OPENBLAS_CORETYPE": CORES[best]} if best else {})}
+    return {**SLEEP_WHILE_WAITING, **({"OPENBLAS_CORETYPE": CORES[best]} if best else {})}
 
 
 PEERS = (
-    Peer("scikit-learn", "sklearn", "sklearn_worker.py", seeds=True,
+    Peer("scikit-learn", "sklearn", "sklearn_worker.py", seeds=True, always=SLEEP_WHILE_WAITING,
          held={name: {"OPENBLAS_CORETYPE": core} for name, core in CORES.items()}),
     # oneDAL chooses its own loops by the processor when it is loaded, and nothing lowers that; only the matrix library
     # inside it can be told. Its highest level is AVX-512, so that is held, AVX2 is not.
