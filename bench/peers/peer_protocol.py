@@ -44,7 +44,7 @@ def run(fit, state, seeding=None):
     """Runs the worker.
 
     fit(points, centroids, max_iter, clock, threads) -> (centroids, labels, iterations), timing itself with the clock;
-    seeding(points, k, seed, clock) -> centroids; state(threads) -> what to print of threads, versions and
+    seeding(points, k, seed, clock, threads) -> centroids; state(threads) -> what to print of threads, versions and
     instruction sets after the fits.
     """
     options = arguments()
@@ -52,7 +52,7 @@ def run(fit, state, seeding=None):
     points, clock, answer, iterations = np.load(options.points), Clock(), {}, []
     assert points.flags.c_contiguous
     if options.seeding:
-        answer["centroids_0"] = seeding(points, options.seeding, options.seed, clock)
+        answer["centroids_0"] = seeding(points, options.seeding, options.seed, clock, options.threads)
     else:
         initial = np.load(options.initial)
         every = len(initial.files)
