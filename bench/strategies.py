@@ -17,7 +17,7 @@ from sides import FIT_PHASES
 from svg_chart import line_chart
 
 STRATEGIES = ("task", "data", "concatenated")
-ALGORITHMS = ("kdtree", "screen", "brute")  # "direct" is the screen, and brute: exact distances and nothing else
+ALGORITHMS = ("kdtree", "matrix", "brute")  # "direct" is the faster of matrix products and of exact distances alone
 ITERATIONS = 10
 LONGEST = 60.0  # seconds of one fit after which a line of a chart ends
 ABOUT = {
@@ -101,7 +101,7 @@ def quotients(part):
     """[(d, direct / kd-tree), ...], where both were measured; direct is the faster of the two direct ways."""
     found = []
     for row in part["rows"]:
-        direct = [row["choices"][name]["seconds"] for name in ("screen", "brute") if name in row["choices"]]
+        direct = [row["choices"][name]["seconds"] for name in ("matrix", "brute") if name in row["choices"]]
         if "kdtree" in row["choices"] and direct:
             found.append((row["d"], min(direct) / row["choices"]["kdtree"]["seconds"]))
     return found
@@ -138,9 +138,10 @@ def markdown(about, result, notes, files):
     if about["quick"]:
         lines += ["**A trial with a twentieth of the points, run once. These numbers mean nothing.**", ""]
     lines += [f"- {note}" for note in notes] + [""] * bool(notes)
-    lines += ["## Time against the number of models", "", "N = 1M, D = 2, K = 10, an overlapping mixture; seconds. Figure 7-1 "
-              "of the thesis.", ""]
-    lines += report.table(["models", *STRATEGIES], list(_rows(result["models"], "models", STRATEGIES)))
+    if result["models"]["rows"]:
+        lines += ["## Time against the number of models", "",
+                  "N = 1M, D = 2, K = 10, an overlapping mixture; seconds. Figure 7-1 of the thesis.", ""]
+        lines += report.table(["models", *STRATEGIES], list(_rows(result["models"], "models", STRATEGIES)))
     for variant, part in result["columns"].items():
         gains = dict(quotients(part))
         rows = [[*cells, f"{gains[row['d']]:.2f}" if row["d"] in gains else ""]
