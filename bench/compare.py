@@ -1,281 +1,209 @@
 #!/usr/bin/env python3
-"""manymeans against scikit-learn: the same points, initial centroids, iterations and threads. docs/benchmarks.md says
+"""manymeans against other libraries: the same points, initial centroids, iterations and threads. docs/benchmarks.md says
 how the numbers are made. This process needs the standard library only and stays small, see prepare_and_judge.py."""
 
 import argparse
-import datetime
-import importlib.util
 import json
 import os
 import pathlib
-import re
-import shlex
-import subprocess
 import sys
 import tempfile
+import time
 from statistics import median
 
 import machine
+import machine_rates
+import merging
 import report
-from measured_process import ProcessFailed, run
+import suite_rows
+from measured_process import ProcessFailed
+from peer_table import PEERS
+from run_context import HERE, ROOT, about_run, results_of, shown, worker
+from sides import LeftOut, Other, Ours, RowFailed
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent
-SAMPLE = 10_000  # labels recomputed with the reference
+SAMPLE = 100_000  # labels recomputed in NumPy by the contract
+REFERENCE_SAMPLE = 2_000  # and by the reference backend, which is slow
 BUSY = 0.05  # more of the processors in other hands is worth a note
-FIT_PHASES = ("validate", "upload", "fit")  # together: the library call that takes points and returns results
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
 
-class RowFailed(Exception):
-    """This row cannot be measured, or its numbers would be wrong."""
-
-
-def expanded(suite, options):
-    """The suite's rows with defaults filled in and one thread count each."""
-    rows = []
-    for given in suite["rows"]:
-        row = {**suite["defaults"], **given}
-        if options.rows and not re.search(options.rows, row["name"]):
-            continue
-        if options.quick:
-            row["data"] = {key: value // 20 if key == "n" else value for key, value in row["data"].items()}
-            row["repeats"] = 1
-        counts = row["threads"] if isinstance(row["threads"], list) else [row["threads"]]
-        rows += [{**row, "threads": count} for count in counts]
-    return rows
-
-
-class Side:
-    """One library: how it is run, and the runs so far by number of iterations."""
-
-    def __init__(self, row):
-        self.row, self.runs = row, {}
-
-    def measure(self, iterations, extra=()):
-        finished = run(self.command(iterations) + list(extra), self.environment())
-        result = self.read(json.loads(finished.output))
-        result.update(wall=finished.wall_seconds, peak_memory=finished.peak_memory, others=finished.others_share)
-        # scikit-learn says what its fits took: Python's start takes longer than some fits, and never the same.
-        result.setdefault("processor_seconds", finished.cpu_seconds)
-        if set(result["iterations"]) != {iterations}:
-            raise RowFailed(f"{self.name} did {result['iterations']} iterations, not {iterations}: it converged")
-        if set(result["threads"]) != {self.row["threads"]}:
-            raise RowFailed(f"{self.name} used {result['threads']} threads, not {self.row['threads']}")
-        return result
-
-    def time(self, iterations):
-        self.runs.setdefault(iterations, []).append(self.measure(iterations))
-
-    def summary(self):
-        few, many = self.row["iterations"]
-
-        def each(measure):
-            return [(b[measure] - a[measure]) / (many - few) for a, b in zip(self.runs[few], self.runs[many])]
-
-        seconds = {i: [one["seconds"] for one in self.runs[i]] for i in (few, many)}
-        return {
-            "seconds_per_iteration": median(each("seconds")),
-            "seconds_per_iteration_each": each("seconds"),
-            "processor_seconds_per_iteration": median(each("processor_seconds")),
-            "seconds": {i: median(s) for i, s in seconds.items()},
-            "wall_seconds": {i: median(one["wall"] for one in self.runs[i]) for i in (few, many)},
-            "peak_memory": max(one["peak_memory"] for one in self.runs[many]),
-            "runs": self.runs,
-        }
-
-
-class Ours(Side):
-    name = "manymeans"
-
-    def __init__(self, row, program, prepared, initial_of_one):
-        super().__init__(row)
-        self.fit = [str(program), "fit", prepared["points"], "-k", str(row["k"]), "--models", str(row["models"])]
-        self.fit += ["--init", initial_of_one] if row["models"] == 1 else ["--init", "random", "--seed", str(row["seed"])]
-        self.fit += ["--stop", "strict", "--threads", str(row["threads"]), "--json"]
-        self.seeds = prepared["seeds"]
-
-    def command(self, iterations):
-        return [*self.fit, "--max-iter", str(iterations)]
-
-    def environment(self):
-        return None
-
-    def read(self, output):
-        models, provenance = output["models"], output["provenance"]
-        if self.row["models"] > 1 and [model["seed"] for model in models] != self.seeds:
-            raise RowFailed("the seeds of the models are not those that the initial centroids were made from")
-        return {
-            "seconds": sum(provenance["seconds"][phase] for phase in FIT_PHASES),
-            "iterations": [model["iterations"] for model in models],
-            "inertia": [model["inertia"] for model in models],
-            "digest": output["digest"],
-            "threads": [provenance["threads"]],
-            "phases": provenance["seconds"],
-            "certified_share": provenance["certified_share"],
-            "resolved_share": provenance["resolved_share"],
-            "plan": provenance["plan"],
-            "instruction_set": provenance["instruction_set"],
-        }
-
-
-class Sklearn(Side):
-    name = "scikit-learn"
-
-    def __init__(self, row, prepared, initial):
-        super().__init__(row)
-        self.fit = [sys.executable, str(HERE / "peers" / "sklearn_worker.py"), prepared["points"], initial]
-        self.fit += ["--threads", str(row["threads"])]
-
-    def command(self, iterations):
-        return [*self.fit, "--max-iter", str(iterations)]
-
-    def environment(self):
-        return {**os.environ, **{variable: str(self.row["threads"]) for variable in THREAD_VARIABLES}}
-
-    def read(self, output):
-        if any(count > self.row["threads"] for count in output["thread_pools"].values()):
-            raise RowFailed(f"thread pools beyond the limit of {self.row['threads']}: {output['thread_pools']}")
-        return output
-
-
-def worker(*arguments):
-    command = [sys.executable, str(HERE / "prepare_and_judge.py"), *map(str, arguments)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        raise RowFailed(f"prepare_and_judge.py {arguments[0]} failed")
-    return json.loads(done.stdout)
-
-
-def compare(row, options, with_peer):
-    """Prepares, measures alternately, judges."""
-    with tempfile.TemporaryDirectory(prefix="manymeans-bench-") as folder:
-        scratch = pathlib.Path(folder)
-        initial, initial_of_one = str(scratch / "initial.npy"), str(scratch / "initial-of-one.npy")
-        prepared = worker("prepare", "--data", json.dumps(row["data"]), "--cache", options.cache, "--initial", initial,
-                          "--initial-of-one", initial_of_one, "--k", row["k"], "--models", row["models"],
-                          "--seed", row["seed"])
-        ours = Ours(row, options.program, prepared, initial_of_one)
-        sides = [ours] + ([Sklearn(row, prepared, initial)] if with_peer else [])
-        for _ in range(row["repeats"]):
-            for side in sides:
-                for iterations in row["iterations"]:
-                    side.time(iterations)
-        outputs = {"model": scratch / "model.npz", "labels": scratch / "labels.npy"}
-        peer_outputs = {"centroids": scratch / "peer-centroids.npy", "labels": scratch / "peer-labels.npy"}
-        judgement = judge(row, options, prepared, sides, outputs, peer_outputs, scratch)
-    others = median(one["others"] for side in sides for runs in side.runs.values() for one in runs)
-    sizes = {key: prepared[key] for key in ("n", "d", "dtype", "sha256")}
-    return {**row, "data": {**row["data"], **sizes}, "others_share": others, "checks": judgement,
-            **{side.name: side.summary() for side in sides}}
-
-
-def judge(row, options, prepared, sides, outputs, peer_outputs, scratch):
-    """One more run of each side, not timed, that writes its answer; the answers are checked."""
-    def flags(files):
-        return [text for name, path in files.items() for text in ("--" + name, str(path))]
-
-    most = row["iterations"][-1]
-    again = sides[0].measure(most, flags(outputs))
-    if {one["digest"] for one in sides[0].runs[most]} != {again["digest"]}:
-        raise RowFailed("two runs of manymeans have different digests")
-    arguments = ["judge", "--points", prepared["points"], "--program", options.program, "--scratch", scratch / "check",
-                 "--seed", row["seed"], "--sample", SAMPLE, *flags(outputs)]
-    if len(sides) > 1:
-        sides[1].measure(most, flags(peer_outputs))
-        arguments += [text for name, path in peer_outputs.items() for text in ("--peer-" + name, path)]
-    judgement = worker(*arguments)
-    if judgement["different"]:
-        raise RowFailed(f"{judgement['different']} of {judgement['checked']} labels differ from the reference")
-    return judgement
-
-
-def peer_problem():
-    """Why scikit-learn cannot take part; None if it can."""
-    if importlib.util.find_spec("sklearn") is None:
-        return f"scikit-learn is not installed for {sys.executable}"
+def takes_part(peer, row, dtype):
+    """Whether a peer can do this row; a sentence if not."""
+    if dtype not in peer.dtypes:
+        return f"{peer.name} has no {dtype}"
+    if row["measure"] == "initialisation" and not peer.seeds:
+        return f"{peer.name} has no k-means++ that can be called alone"
     return None
 
 
-def shown(path):
-    """Relative to the tree where it lies inside it: results are published, folders of this machine are not."""
-    path = pathlib.Path(path).resolve()
-    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
+def measure(row, ours, others, scratch, notes):
+    """All runs, alternating. The last one of each program writes its answer. A peer that fails leaves the row."""
+    answers = {}
+    for repeat in range(row["repeats"]):
+        for side in [ours, *others]:
+            if side.kept.get("failed"):
+                continue
+            try:
+                for iterations in row["iterations"]:
+                    last = repeat == row["repeats"] - 1 and iterations == row["iterations"][-1]
+                    side.measure(iterations, answer_flags(side, ours, scratch, answers) if last else ())
+            except (RowFailed, ProcessFailed) as failure:
+                if side is ours:
+                    raise
+                side.kept["failed"] = True
+                answers.pop(side.name, None)
+                notes.append(f"{suite_rows.title(row)}: {side.name} left out: {failure}")
+    return answers
 
 
-def command_line():
-    words = ["./dev", "bench"]
-    for word in sys.argv[1:]:
-        words.append(shown(word) if os.sep in word and os.path.exists(word) else word)
-    return shlex.join(words)
+def answer_flags(side, ours, scratch, answers):
+    if side is ours:
+        return "--model", scratch / "model.npz", "--labels", scratch / "labels.npy"
+    answers[side.name] = str(scratch / f"{side.name}.npz")
+    return "--answer", answers[side.name]
 
 
-def about_run(options, suite, problem):
-    def printed(*command):
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-        return done.stdout.strip() if done.returncode == 0 else "unknown"
+def judge(row, options, prepared, ours, answers, scratch):
+    many = row["iterations"][-1]
+    if len({one["digest"] for one in ours.runs[many]}) > 1:
+        raise RowFailed("two runs of manymeans have different digests")
+    arguments = ["--points", prepared["points"], "--scratch", scratch, "--program", options.program, "--seed", row["seed"],
+                 "--model", scratch / "model.npz", "--labels", scratch / "labels.npy", "--ks", json.dumps(row["ks"]),
+                 "--sample", SAMPLE, "--reference-sample", REFERENCE_SAMPLE]
+    if row["measure"] != "initialisation":
+        judgement = worker("judge", *arguments, "--peers", json.dumps(answers))
+    else:
+        judgement = worker("judge", *arguments, "--peers", "{}")
+        judgement.update(worker("judge-seeding", *arguments, "--peers", json.dumps(answers)))
+    wrong = judgement["different"] + judgement["different_by_reference_backend"]
+    if wrong:
+        raise RowFailed(f"{wrong} of {judgement['checked']} labels are not those of the contract")
+    return judgement
 
-    info = json.loads(run([str(options.program), "info", "--json"]).output)
-    return {
-        "suite": suite["name"],
-        "about": suite["about"],
-        "quick": options.quick,
-        "command": command_line(),
-        "program": shown(options.program),
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "machine": machine.describe(),
-        "commit": printed("git", "describe", "--always", "--dirty", "--abbrev=12"),
-        "manymeans": {key: info[key] for key in info if isinstance(info[key], (str, int, float))},
-        "scikit-learn missing": problem,
-    }
+
+def compare(row, options, peers, notes):
+    """Prepares, measures alternately, judges. Gives the row with all that was measured."""
+    with tempfile.TemporaryDirectory(prefix="manymeans-bench-") as folder:
+        scratch = pathlib.Path(folder)
+        initial_of_one = str(scratch / "initial.npy")
+        prepared = worker("prepare", "--data", json.dumps(row["data"]), "--cache", options.cache, "--initial-of-one",
+                          initial_of_one, "--ks", json.dumps(row["ks"]), "--models", row["models"], "--seed", row["seed"],
+                          *(["--data-folder", options.data_folder] if options.data_folder else []))
+        if "missing" in prepared:
+            raise LeftOut(prepared["missing"])
+        ours = Ours(row, options.program, prepared, initial_of_one)
+        reasons = {peer.name: takes_part(peer, row, prepared["dtype"]) for peer in peers}
+        notes += [f"{suite_rows.title(row)}: {reason}" for reason in reasons.values() if reason]
+        others = [Other(row, peer, prepared, ours) for peer in peers if not reasons[peer.name]]
+        answers = measure(row, ours, others, scratch, notes)
+        judgement = judge(row, options, prepared, ours, answers, scratch)
+    others = [side for side in others if not side.kept.get("failed")]
+    held = {side.name: {"not_held": True} if row["isa"] and row["isa"] not in side.peer.held else {} for side in others}
+    busy = median(one["others"] for side in [ours, *others] for runs in side.runs.values() for one in runs)
+    sizes = {key: prepared[key] for key in ("n", "d", "dtype", "bytes", "sha256")}
+    able = [peer.name for peer in PEERS if not takes_part(peer, row, prepared["dtype"])]
+    return {**row, "data": {**row["data"], **sizes}, "others_share": busy, "checks": judgement, "able_peers": able,
+            "rates": machine_rates.measured(options.program, row["threads"]), "manymeans": ours.summary(),
+            "peers": {side.name: {**side.summary(), **held[side.name]} for side in others}}
+
+
+def busy_notes(row):
+    """Whether other programs were in the way, and how many processors each side then had on average."""
+    if row["others_share"] <= BUSY:
+        return []
+    had = ", ".join(f"{name} {side['processors']:.1f}" for name, side in [("manymeans", row["manymeans"]), *row["peers"].items()])
+    return [f"{suite_rows.title(row)}: other programs used {row['others_share']:.0%} of the processors meanwhile; had on average: {had}"]
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/bin/manymeans")
-    parser.add_argument("--suite", type=pathlib.Path, default=HERE / "suites/main.json")
-    parser.add_argument("--rows", metavar="REGEX", help="only rows whose name matches")
+    parser.add_argument("--suite", type=pathlib.Path, default=HERE / "suites/cpu.json")
+    parser.add_argument("--rows", metavar="REGEX", help="only rows whose title (see --list) matches")
+    parser.add_argument("--peers", metavar="TEXT", default="", help="only peers whose name holds this; none: manymeans alone")
+    parser.add_argument("--list", action="store_true", help="print the rows and about how long each takes; measure nothing")
     parser.add_argument("--quick", action="store_true", help="a twentieth of the points, once: to try the machinery")
+    parser.add_argument("--repeats", type=int, help="instead of what the suite says; medians count")
+    parser.add_argument("--budget", type=float, metavar="SECONDS", help="begin no row that is expected to end later")
     parser.add_argument("--cache", type=pathlib.Path, default=ROOT / "build/bench-data", help="where points are kept")
+    parser.add_argument("--data-folder", type=pathlib.Path, help="where mnist_train.npz is, if not in data/")
     parser.add_argument("--out", type=pathlib.Path,
                         help="folder for the results; default: bench/results/<machine>/ of a whole suite, else none")
+    parser.add_argument("--merge", type=pathlib.Path, nargs="+", metavar="JSON",
+                        help="measure nothing; make one report of these results (of one suite and one kind of machine)")
     options = parser.parse_args()
     options.program = options.program.resolve()
-    if not options.program.exists():
+    if not options.merge and not options.program.exists():
         parser.error(f"there is no program {options.program}; ./dev build makes it")
     return options
 
 
-def main():
-    options = parse_arguments()
-    suite = json.loads(options.suite.read_text(encoding="utf-8"))
-    problem = peer_problem()
-    about = about_run(options, suite, problem)
-    if problem:
-        print(f"*** {problem}: manymeans is measured alone ***", flush=True)
-    rows, notes = [], []
-    for row in expanded(suite, options):
-        title = f"{row['name']}, {row['threads']} threads"
-        if row["threads"] > about["machine"]["usable_cpus"]:
-            notes.append(f"{title}: left out, this machine has {about['machine']['usable_cpus']} processors")
+def plan(rows, peers, usable_cpus):
+    """Says what will be done and about how long it takes; gives the estimates."""
+    print(f"{len(rows)} rows; roughly, on a machine that does nothing else:", file=sys.stderr)
+    estimates = []
+    for row in rows:
+        why_not = suite_rows.obstacle(row, usable_cpus)
+        estimates.append(0 if why_not else suite_rows.estimate(row, peers))
+        print(f"  {'-' if why_not else f'{estimates[-1]:.0f}':>6} s  {suite_rows.title(row)}", file=sys.stderr)
+    print(f"  {sum(estimates):6.0f} s  together", file=sys.stderr, flush=True)
+    return estimates
+
+
+def finish(about, rows, notes, options, out):
+    text = report.markdown(about, rows, notes)
+    if out:
+        report.write(out, f"{about['suite']}-on-{machine.name(about['machine'])}", about, rows, notes, text)
+    return text
+
+
+def measure_all(options, about, peers, out):
+    rows, notes, begin = [], [], time.monotonic()
+    wanted = suite_rows.expanded(suite_rows.load(options.suite), options.rows, options.quick, options.repeats)
+    for row, expected in zip(wanted, plan(wanted, len(peers), about["machine"]["usable_cpus"])):
+        title, now = suite_rows.title(row), time.monotonic() - begin
+        why_not = suite_rows.obstacle(row, about["machine"]["usable_cpus"])
+        if not why_not and options.budget and now + expected > options.budget:
+            why_not = f"left out: {now:.0f} s are over, this row takes about {expected:.0f} s, the budget is {options.budget:.0f} s"
+        if why_not:
+            notes.append(f"{title}: {why_not}")
             continue
-        print(f"{title} ...", file=sys.stderr, flush=True)
+        print(f"{now:6.0f} s  {title} ...", file=sys.stderr, flush=True)
         try:
-            rows.append(compare(row, options, problem is None))
+            rows.append(compare(row, options, peers, notes))
+        except LeftOut as reason:
+            notes.append(f"{title}: left out: {reason}")
+            continue
         except (RowFailed, ProcessFailed) as failure:
             notes.append(f"{title}: FAILED: {failure}")
             continue
-        if rows[-1]["others_share"] > BUSY:
-            notes.append(f"{title}: other programs used {rows[-1]['others_share']:.0%} of the processors meanwhile")
-    text = report.markdown(about, rows, notes)
-    print(text)
-    out = options.out
-    if out is None and not options.quick and not options.rows:
-        out = HERE / "results" / machine.name(about["machine"])
+        notes += busy_notes(rows[-1])
+        finish(about, rows, notes, options, out)  # so that a run that is ended early leaves what it has
+    return rows, notes
+
+
+def main():
+    options = parse_arguments()
+    if options.merge:
+        about, rows, notes = merging.merged([suite_rows.load(path) for path in options.merge])
+        out = options.out or results_of(about)
+    else:
+        suite = suite_rows.load(options.suite)
+        chosen = [peer for peer in PEERS if options.peers in peer.name]
+        peers = [peer for peer in chosen if not peer.missing()]
+        if options.list:
+            plan(suite_rows.expanded(suite, options.rows, options.quick, options.repeats), len(peers), os.cpu_count())
+            return 0
+        missing = [peer.name for peer in chosen if peer.missing()]
+        for name in missing:
+            print(f"*** {name} is not installed for {pathlib.Path(sys.executable).name}: IT IS LEFT OUT ***", flush=True)
+        about = about_run(options, suite, missing)
+        whole = not (options.quick or options.rows or options.peers)
+        out = options.out or (results_of(about) if whole else None)
+        rows, notes = measure_all(options, about, peers, out)
+    print(finish(about, rows, notes, options, out))
     if out:
-        report.write(out, f"{suite['name']}-on-{machine.name(about['machine'])}", about, rows, notes, text)
         print(f"wrote {shown(out)}")
-    return 1 if any("FAILED" in failure for failure in notes) else 0
+    return 1 if any("FAILED" in note for note in notes) else 0
 
 
 sys.exit(main())

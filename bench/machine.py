@@ -14,11 +14,18 @@ def _fields(path):
     return fields
 
 
+def instruction_sets():
+    """Those of the ones that peers can be held to which this processor has, best first."""
+    flags = set(_fields("/proc/cpuinfo").get("flags", "").split())
+    return [name for name, flag in (("avx512", "avx512bw"), ("avx2", "avx2")) if flag in flags]
+
+
 def describe():
     cpu = _fields("/proc/cpuinfo")
     return {
         "cpu": cpu.get("model name", platform.machine()),
         "cpu_family_model_stepping": [cpu.get(name) for name in ("cpu family", "model", "stepping")],
+        "amx": "amx_bf16" in cpu.get("flags", "").split(),
         "usable_cpus": len(os.sched_getaffinity(0)),
         "memory": _fields("/proc/meminfo")["MemTotal"],
         "system": platform.platform(),

@@ -29,4 +29,6 @@ def member_seed(seed, k, replica):
 
 def random_rows(n, k, seed):
     """The k rows with the smallest (random number, row)."""
-    return np.argsort(random_u64(seed, np.arange(n), 0, RANDOM_ROW), kind="stable")[:k]
+    numbers = random_u64(seed, np.arange(n), 0, RANDOM_ROW)
+    few = np.flatnonzero(numbers <= np.partition(numbers, k - 1)[k - 1])
+    return few[np.argsort(numbers[few], kind="stable")][:k]

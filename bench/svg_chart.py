@@ -1,0 +1,103 @@
+"""A line chart as an SVG file: linear or logarithmic axes, markers, labels at the ends of the lines. Standard library."""
+
+import math
+from html import escape
+
+WIDTH, HEIGHT = 720, 440
+LEFT, RIGHT, TOP, BOTTOM = 72, 150, 56, 56
+COLOURS = ("#2a6fbb", "#c8501e", "#2e8b57", "#7b4fa3", "#8a6d1d", "#555555")
+INK, SOFT, GRID = "#1f2328", "#59636e", "#e3e6ea"
+
+
+class Axis:
+    """Maps values to pixels, and knows the values that get a line of the grid."""
+
+    def __init__(self, values, logarithmic, first, last):
+        self.logarithmic, self.first, self.last = logarithmic, first, last
+        low, high = min(values), max(values)
+        self.ticks = self._decades(low, high) if logarithmic else self._round_numbers(min(low, 0), high)
+        self.low, self.high = self.ticks[0], self.ticks[-1]
+        if logarithmic and len(self.ticks) > 9:  # the ends stay where they are
+            self.ticks = [tick for tick in self.ticks if math.isclose(math.log10(tick), round(math.log10(tick)))]
+
+    @staticmethod
+    def _decades(low, high):
+        """1, 2 and 5 times the powers of ten that lie between, and one beyond each end."""
+        powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
+        ticks = [m * 10.0**power for power in powers for m in (1, 2, 5)]
+        return [t for t in ticks if t <= low][-1:] + [t for t in ticks if low < t < high] + [t for t in ticks if t >= high and t > low][:1]
+
+    @staticmethod
+    def _round_numbers(low, high):
+        rough = (high - low or 1) / 6
+        size = 10 ** math.floor(math.log10(rough))
+        step = next(m * size for m in (1, 2, 5, 10) if m * size >= rough)
+        return [step * i for i in range(math.floor(low / step), math.ceil(high / step) + 1)]
+
+    def __call__(self, value):
+        ends = (self.low, self.high, value)
+        low, high, at = (math.log(v) for v in ends) if self.logarithmic else ends
+        return self.first + (at - low) / (high - low) * (self.last - self.first)
+
+
+def _text(x, y, words, anchor="middle", size=13, colour=SOFT, extra=""):
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="{colour}"{extra}>{escape(words)}</text>'
+
+
+def _number(value):
+    return f"{value:g}" if 0.001 <= abs(value) < 100000 or value == 0 else f"{value:.0e}"
+
+
+def _marker(shape, x, y, colour):
+    if shape == 0:
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>'
+    if shape == 1:
+        return f'<rect x="{x - 3.6:.1f}" y="{y - 3.6:.1f}" width="7.2" height="7.2" fill="{colour}"/>'
+    return f'<path d="M{x:.1f} {y - 4.8:.1f} l4.6 8 h-9.2 z" fill="{colour}"/>'
+
+
+def _grid(x, y, x_name, y_name, x_ticks):
+    lines = []
+    for tick in y.ticks:
+        at = y(tick)
+        lines.append(f'<line x1="{LEFT}" y1="{at:.1f}" x2="{WIDTH - RIGHT}" y2="{at:.1f}" stroke="{GRID}"/>')
+        lines.append(_text(LEFT - 8, at + 4.5, _number(tick), "end"))
+    for tick in x_ticks or x.ticks:
+        lines.append(_text(x(tick), HEIGHT - BOTTOM + 20, _number(tick)))
+    lines.append(f'<line x1="{LEFT}" y1="{HEIGHT - BOTTOM}" x2="{WIDTH - RIGHT}" y2="{HEIGHT - BOTTOM}" stroke="{SOFT}"/>')
+    lines.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, x_name))
+    lines.append(_text(LEFT, TOP - 12, y_name, "start"))
+    return lines
+
+
+def _spread(places, gap=16):
+    """Heights for labels that would overlap, moved apart and kept in order."""
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    result, last = list(places), -math.inf
+    for i in order:
+        result[i] = last = max(places[i], last + gap)
+    return result
+
+
+def line_chart(title, x_name, y_name, series, x_log=False, y_log=False):
+    """SVG text. series: [(name, [(x, y), ...]), ...]; empty ones are left out, the others keep their colours. Values on
+    a logarithmic axis must be positive; the x axis ends at the first and last x."""
+    series = [(i, name, points) for i, (name, points) in enumerate(series) if points]
+    xs = sorted({x for _, _, points in series for x, _ in points})
+    x = Axis(xs, x_log, LEFT + 10, WIDTH - RIGHT - 10)
+    x.low, x.high = xs[0], xs[-1] if len(xs) > 1 else xs[0] * 2 + 1
+    y = Axis([value for _, _, points in series for _, value in points], y_log, HEIGHT - BOTTOM, TOP)
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+             f'font-family="Helvetica, Arial, sans-serif" role="img">', f"<title>{escape(title)}</title>",
+             f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+             _text(LEFT, 24, title, "start", 16, INK, ' font-weight="bold"')]
+    lines += _grid(x, y, x_name, y_name, xs if len(xs) <= 16 else None)
+    ends = _spread([y(points[-1][1]) for _, _, points in series])
+    for end, (i, name, points) in zip(ends, series):
+        colour = COLOURS[i % len(COLOURS)]
+        places = [(x(a), y(b)) for a, b in points]
+        path = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
+        lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        lines += [_marker(i % 3, a, b, colour) for a, b in places]
+        lines.append(_text(places[-1][0] + 12, end + 4.5, name, "start", 13, colour))
+    return "\n".join([*lines, "</svg>"]) + "\n"
