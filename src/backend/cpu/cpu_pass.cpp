@@ -153,7 +153,7 @@ void CpuSession::add_span_candidates(const PackedPrototypes& packed, const Group
   const float norm = shared_.packed.fine_row(group.first_row + row_in_group, worker.fine_row.data());
   const float threshold = worker.lower[static_cast<size_t>(row_in_group)];
   const int64_t first = span * kSpanColumns;
-  const int64_t columns = std::min<int64_t>(kSpanColumns, packed.columns - first);
+  const int64_t columns = packed.widths[static_cast<size_t>(span)];
   float scores[kSpanColumns];
   shared_.kernels.rescore(worker.fine_row.data(), packed.values.data() + first * d, packed.offsets.data() + first, d,
                           columns, scores);

@@ -4,6 +4,7 @@
 
 #include "backend/cpu/kd_tree.h"
 #include "backend/cpu/matrix_layout.h"
+#include "backend/cpu/packed_prototypes.h"
 #include "backend/cpu/screen_costs.h"
 #include "core/memory.h"
 
@@ -97,7 +98,7 @@ SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span
   int64_t clusters = 0;
   for (const int64_t count : k) {
     clusters += count;
-    plan.most_spans = std::max(plan.most_spans, (count + kSpanColumns - 1) / kSpanColumns);
+    plan.most_spans = std::max(plan.most_spans, most_spans(count));
   }
   const int64_t tiles = (input.points.n + screen.tile_rows - 1) / screen.tile_rows;
   const int64_t fair_share = std::max<int64_t>(1, tiles / (kGroupsPerThread * threads));

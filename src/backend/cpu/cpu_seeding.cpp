@@ -80,7 +80,7 @@ void CpuSession::for_each_hit(const Target& target, const SeedState& state, cons
   const PackedPrototypes& packed = target.packed;
   const double scale = shared_.packed.frame().scale;
   worker.thresholds.resize(static_cast<size_t>(p));
-  worker.hits.resize(static_cast<size_t>(packed.columns));
+  worker.hits.resize(static_cast<size_t>(packed.spans * kSpanColumns));
   for (int64_t i = 0; i < tile.rows; ++i) {
     // d2 >= least is sure when 2 u <= |y|^2 - least, in scaled units: docs/screens.md, "Seeding".
     const double square = static_cast<double>(tile.norms[i]) * static_cast<double>(tile.norms[i]);
@@ -93,10 +93,13 @@ void CpuSession::for_each_hit(const Target& target, const SeedState& state, cons
   const MatrixSteps steps = shared_.packed.layout().steps();
   shared_.packed.screen().hits({packed.view(0, packed.spans, shared_.packed, steps), tile.values, tile.radii,
                                 worker.thresholds.data(), worker.hits.data()});
-  for (int64_t c = 0; c < packed.columns; ++c) {
-    const auto k = static_cast<int64_t>(packed.order[static_cast<size_t>(c)]);
-    for (uint64_t bits = worker.hits[static_cast<size_t>(c)]; bits != 0; bits &= bits - 1) {
-      body(first_row + std::countr_zero(bits), k);
+  for (int64_t span = 0; span < packed.spans; ++span) {
+    const int64_t first = span * kSpanColumns;
+    for (int64_t c = first; c < first + packed.widths[static_cast<size_t>(span)]; ++c) {
+      const auto k = static_cast<int64_t>(packed.order[static_cast<size_t>(c)]);
+      for (uint64_t bits = worker.hits[static_cast<size_t>(c)]; bits != 0; bits &= bits - 1) {
+        body(first_row + std::countr_zero(bits), k);
+      }
     }
   }
 }

@@ -108,7 +108,7 @@ void screen_amx(const ScreenTask& in) {
   const TileRegisters registers;
   alignas(64) float panels[4][kPanelFloats];
   const ScreenColumns& columns = in.columns;
-  const int64_t spans = (columns.columns + kSpanColumns - 1) / kSpanColumns;
+  const int64_t spans = columns.spans;
   // Panels of all tiles in one sequence, so that the lag costs nothing at a tile's end.
   const int64_t count = in.tile_count * spans;
   int64_t tile = 0, span = 0, done_tile = 0, done_span = 0;
@@ -116,14 +116,14 @@ void screen_amx(const ScreenTask& in) {
     if (i < count) {
       if (span == 0) fetch_ahead(in, tile, in.tile_count);
       MatrixUnit::multiply(*columns.steps, static_cast<const char*>(in.tiles[tile].values), span_values(columns, span),
-                           columns_of_span(columns, span), panels[i & 3]);
+                           columns.widths[span], panels[i & 3]);
       if (++span == spans) {
         span = 0;
         ++tile;
       }
     }
     if (i < kLag) continue;
-    finish_panel(columns, done_span, columns_of_span(columns, done_span), panels[(i - kLag) & 3], in.tiles[done_tile]);
+    finish_panel(columns, done_span, columns.widths[done_span], panels[(i - kLag) & 3], in.tiles[done_tile]);
     if (++done_span == spans) {
       done_span = 0;
       ++done_tile;

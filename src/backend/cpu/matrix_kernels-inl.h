@@ -13,12 +13,6 @@ constexpr int64_t kUnitBytes = 1024;                            // 16 rows or co
 constexpr int64_t kStepBytes = 2 * kUnitBytes;                  // of a tile or a span
 constexpr int kPanelFloats = kSpanColumns * kMatrixRows;
 
-// Columns of span `span` of a call: 32, or 16 at its end.
-HWY_INLINE int columns_of_span(const ScreenColumns& in, int64_t span) {
-  const int64_t rest = in.columns - span * kSpanColumns;
-  return static_cast<int>(rest < kSpanColumns ? rest : kSpanColumns);
-}
-
 HWY_INLINE const char* span_values(const ScreenColumns& in, int64_t span) {
   return static_cast<const char*>(in.values) + span * in.steps->z_steps * kStepBytes;
 }
@@ -62,8 +56,8 @@ void screen_by_panels(const ScreenTask& in) {
   alignas(64) float panel[kPanelFloats];
   for (int64_t t = 0; t < in.tile_count; ++t) {
     fetch_ahead(in, t, in.tile_count);
-    for (int64_t span = 0; span * kSpanColumns < in.columns.columns; ++span) {
-      const int columns = columns_of_span(in.columns, span);
+    for (int64_t span = 0; span < in.columns.spans; ++span) {
+      const int columns = in.columns.widths[span];
       Unit::multiply(*in.columns.steps, static_cast<const char*>(in.tiles[t].values), span_values(in.columns, span),
                      columns, panel);
       finish_panel(in.columns, span, columns, panel, in.tiles[t]);
@@ -74,8 +68,8 @@ void screen_by_panels(const ScreenTask& in) {
 template <class Unit>
 void hits_by_panels(const HitsTask& in) {
   alignas(64) float panel[kPanelFloats];
-  for (int64_t span = 0; span * kSpanColumns < in.columns.columns; ++span) {
-    const int columns = columns_of_span(in.columns, span);
+  for (int64_t span = 0; span < in.columns.spans; ++span) {
+    const int columns = in.columns.widths[span];
     Unit::multiply(*in.columns.steps, static_cast<const char*>(in.tile), span_values(in.columns, span), columns, panel);
     hits_of_panel(in, span, columns, panel);
   }

@@ -14,6 +14,7 @@ namespace manymeans {
 namespace {
 
 constexpr float kNeverWins = -0x1p126F;
+constexpr uint32_t kNobody = ~uint32_t{0};
 constexpr double kMostNorm = 0x1p62;  // the square stays below 2^126, within float32
 
 // The smallest float that is at least v.
@@ -110,8 +111,12 @@ class Packer {
 
   PackedPrototypes run() {
     sort_distinct();
+    fill_spans();
     allocate();
-    for (int64_t c = 0; c < distinct_ && out_.screenable; ++c) pack_column(c);
+    for (int64_t c = 0; c < out_.spans * kSpanColumns && out_.screenable; ++c) {
+      if (out_.order[static_cast<size_t>(c)] != kNobody) pack_column(c);
+    }
+    std::replace(out_.order.begin(), out_.order.end(), kNobody, uint32_t{0});
     const BoundFactors factors(d_, 0, 0);
     out_.slack = round_up(bound_scale_ * 2 * factors.canonical * kInflation);
     // Never a denormal number, which would cost more to add than all the rest of a certificate.
@@ -137,24 +142,43 @@ class Packer {
 
   void sort_distinct() {
     Repeats repeats(prototypes_);
-    std::vector<double> squares(static_cast<size_t>(prototypes_.rows()));
+    squares_.resize(static_cast<size_t>(prototypes_.rows()));
     for (int64_t k = 0; k < prototypes_.rows(); ++k) {
       if (repeats.seen(k)) continue;  // the first of them wins every tie
-      squares[static_cast<size_t>(k)] = centre(k);
-      out_.order.push_back(static_cast<uint32_t>(k));
+      squares_[static_cast<size_t>(k)] = centre(k);
+      sorted_.push_back(static_cast<uint32_t>(k));
     }
-    std::stable_sort(out_.order.begin(), out_.order.end(),
-                     [&](uint32_t a, uint32_t b) { return squares[a] < squares[b]; });
+    std::stable_sort(sorted_.begin(), sorted_.end(),
+                     [&](uint32_t a, uint32_t b) { return squares_[a] < squares_[b]; });
   }
 
-  void allocate() {
+  // Places for all, from the largest norms down.
+  void fill_spans() {
     const int64_t block = points_.screen().block_columns;
-    distinct_ = static_cast<int64_t>(out_.order.size());
-    out_.columns = (distinct_ + block - 1) / block * block;
-    out_.spans = (out_.columns + kSpanColumns - 1) / kSpanColumns;
-    const auto columns = static_cast<size_t>(out_.columns);
+    int64_t extra = most_extra_spans(prototypes_.rows());
+    for (auto end = static_cast<int64_t>(sorted_.size()); end > 0;) {
+      int64_t begin = std::max<int64_t>(0, end - kSpanColumns);
+      const double least = square_of(end - 1) / 4;
+      int64_t cut = end - 1;
+      while (cut > begin && square_of(cut - 1) >= least) --cut;
+      if (cut > begin && extra > 0) {
+        begin = cut;
+        --extra;
+      }
+      const auto at = out_.order.size();
+      out_.order.resize(at + kSpanColumns, kNobody);
+      std::copy(sorted_.begin() + begin, sorted_.begin() + end, out_.order.begin() + static_cast<std::ptrdiff_t>(at));
+      out_.widths.push_back(static_cast<int32_t>((end - begin + block - 1) / block * block));
+      end = begin;
+    }
+    out_.spans = static_cast<int64_t>(out_.widths.size());
+  }
+
+  double square_of(int64_t rank) const { return squares_[sorted_[static_cast<size_t>(rank)]]; }
+
+  void allocate() {
     const auto spans = static_cast<size_t>(out_.spans);
-    out_.order.resize(columns, 0);
+    const size_t columns = spans * kSpanColumns;
     out_.values = AlignedBuffer<float>(columns * static_cast<size_t>(d_));
     std::fill_n(out_.values.data(), out_.values.size(), 0.0F);
     out_.offsets = AlignedBuffer<float>(columns);
@@ -225,7 +249,8 @@ class Packer {
   int64_t d_;
   int64_t width_;
   double bound_scale_;
-  int64_t distinct_ = 0;
+  std::vector<double> squares_;   // per prototype
+  std::vector<uint32_t> sorted_;  // the distinct ones
   std::vector<double> z_;
   PackedPrototypes out_;
 };
@@ -243,7 +268,8 @@ ScreenColumns PackedPrototypes::view(int64_t first, int64_t count, const PackedP
           offsets.data() + column,
           bounds.slopes.data() + first,
           bounds.errors.data() + first,
-          std::min(count * kSpanColumns, columns - column)};
+          widths.data() + first,
+          std::min(count, spans - first)};
 }
 
 PackedPrototypes pack_prototypes(const Matrix& prototypes, const PackedPoints& points, const CpuKernels& kernels,

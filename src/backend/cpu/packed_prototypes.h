@@ -11,11 +11,18 @@
 #include "backend/cpu/packed_points.h"
 #include "core/aligned_buffer.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace manymeans {
+
+/// Spans are cut short where norms fall by half, as often as this: a far prototype would widen the bounds of all
+/// others of its span.
+constexpr int64_t most_extra_spans(int64_t k) {
+  return std::min<int64_t>(12, k / 8);
+}
 
 /// Errors of the scores of one format, per span.
 struct SpanBounds {
@@ -24,12 +31,12 @@ struct SpanBounds {
 };
 
 struct PackedPrototypes {
-  int64_t columns = 0;            ///< padded to whole blocks
-  int64_t spans = 0;              ///< of 32 columns, the last may be short
+  int64_t spans = 0;              ///< each has 32 places for columns
+  std::vector<int32_t> widths;    ///< per span: columns, padded to whole blocks
   bool screenable = true;         ///< false: a prototype is too far out; use exact distances
-  std::vector<uint32_t> order;    ///< per column: its prototype; repeated prototypes have no column but the first's
+  std::vector<uint32_t> order;    ///< per place: its prototype; repeated prototypes have no column but the first's
   AlignedBuffer<float> values;    ///< float32 format
-  AlignedBuffer<float> offsets;   ///< per column; padding can never win
+  AlignedBuffer<float> offsets;   ///< per place; padding can never win
   AlignedBuffer<std::byte> matrix;  ///< spans in a bfloat16 format, if the screen has one
   SpanBounds bounds;              ///< of the screen
   SpanBounds fine;                ///< of float32 scores, with norms for radii
@@ -39,6 +46,11 @@ struct PackedPrototypes {
   /// The screen's view from span `first` on.
   ScreenColumns view(int64_t first, int64_t count, const PackedPoints& points, const MatrixSteps& steps) const;
 };
+
+/// No model of k prototypes has more spans.
+constexpr int64_t most_spans(int64_t k) {
+  return (k + kSpanColumns - 1) / kSpanColumns + most_extra_spans(k);
+}
 
 /// `bound_scale` is 1 but in tests that want to see a wrong bound fail.
 PackedPrototypes pack_prototypes(const Matrix& prototypes, const PackedPoints& points, const CpuKernels& kernels,

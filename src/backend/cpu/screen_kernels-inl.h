@@ -113,9 +113,9 @@ template <int MR, int R, int S, int D>
 HWY_INLINE void screen_tile(const ScreenColumns& in, const ScreenTile& tile) {
   constexpr int kRows = MR * kLanes;
   const auto* values = static_cast<const float*>(in.values);
-  for (int64_t first = 0; first < in.columns; first += kSpanColumns) {
-    const int64_t span = first / kSpanColumns;
-    const int64_t blocks = (in.columns - first < kSpanColumns ? in.columns - first : kSpanColumns) / R;
+  for (int64_t span = 0; span < in.spans; ++span) {
+    const int64_t first = span * kSpanColumns;
+    const int64_t blocks = in.widths[span] / R;
     BestTwo rows[MR];
     for (int64_t b = 0; b < blocks; ++b) {
       screen_block<MR, R, S, D>(static_cast<const float*>(tile.values), values + (first + b * R) * in.d,
@@ -172,16 +172,18 @@ HWY_INLINE uint64_t hits_of(VecF score, const HitsTask& in, int m, float slope, 
 template <int MR, int R>
 void hits_f32(const HitsTask& in) {
   const ScreenColumns& columns = in.columns;
-  for (int64_t first = 0; first < columns.columns; first += R) {
-    VecF sums[R][MR];
-    multiply<MR, R, R, 0>(static_cast<const float*>(in.tile),
-                          static_cast<const float*>(columns.values) + first * columns.d, columns.offsets + first,
-                          columns.d, sums);
-    const int64_t span = first / kSpanColumns;
-    for (int r = 0; r < R; ++r) {
-      uint64_t word = 0;
-      for (int m = 0; m < MR; ++m) word |= hits_of(sums[r][m], in, m, columns.slopes[span], columns.errors[span]);
-      in.hits[first + r] = word;
+  for (int64_t span = 0; span < columns.spans; ++span) {
+    for (int64_t place = 0; place < columns.widths[span]; place += R) {
+      const int64_t first = span * kSpanColumns + place;
+      VecF sums[R][MR];
+      multiply<MR, R, R, 0>(static_cast<const float*>(in.tile),
+                            static_cast<const float*>(columns.values) + first * columns.d, columns.offsets + first,
+                            columns.d, sums);
+      for (int r = 0; r < R; ++r) {
+        uint64_t word = 0;
+        for (int m = 0; m < MR; ++m) word |= hits_of(sums[r][m], in, m, columns.slopes[span], columns.errors[span]);
+        in.hits[first + r] = word;
+      }
     }
   }
 }

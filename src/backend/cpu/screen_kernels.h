@@ -6,7 +6,7 @@
 namespace manymeans {
 
 // Points stand in tiles of P rows: rows are vector lanes, so that the running best two scores of a row live in a lane
-// and are never reduced across lanes. Prototypes stand in spans of 32 columns, sorted by norm. The score of row i and
+// and are never reduced across lanes. Prototypes stand in spans of up to 32 columns, sorted by norm. The score of row i and
 // column k is  s = offset_k + x_i . z_k  of rounded copies, and
 //
 //   upper = s + radius_i * slope + error      with slope and error of the column's span
@@ -52,7 +52,8 @@ struct ScreenColumns {
   const float* offsets;      // per column
   const float* slopes;       // per span
   const float* errors;
-  int64_t columns;  // whole blocks R; the last span may be short
+  const int32_t* widths;  // per span: columns that it holds, whole blocks R of its 32 places
+  int64_t spans;
 };
 
 struct ScreenTask {
@@ -68,14 +69,14 @@ struct HitsTask {
   const void* tile;
   const float* radii;       // P
   const float* thresholds;  // P
-  uint64_t* hits;           // per column: bit i is set if the upper score of row i is above thresholds[i]
+  uint64_t* hits;           // per place: bit i is set if the upper score of row i is above thresholds[i]
 };
 
 /// The screen of one format.
 struct ScreenKernels {
   ScreenFormat format;
   int tile_rows;        ///< P, a multiple of 16, or of 8 for scalar code; at most 64
-  int block_columns;    ///< R: columns come in multiples of this
+  int block_columns;    ///< R: a span's columns come in multiples of this
   void (*screen)(const ScreenTask&);
   void (*hits)(const HitsTask&);
 };

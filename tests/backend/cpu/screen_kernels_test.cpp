@@ -135,7 +135,7 @@ TEST_P(Screens, BestTwoEncloseTheTrueScores) {
         const float best = s.best[static_cast<size_t>(span * p + lane)];
         const float second = s.second[static_cast<size_t>(span * p + lane)];
         const int64_t place = std::bit_cast<uint32_t>(best) & kColumnBits;
-        for (int64_t c = span * 32; c < std::min(s.columns.columns, span * 32 + 32); ++c) {
+        for (int64_t c = span * 32; c < span * 32 + 32; ++c) {
           if (!s.exists(c)) continue;
           const long double truth = s.truth(row, c);
           if (c == span * 32 + place) {
@@ -168,11 +168,12 @@ TEST_P(Screens, HitsAreTheUpperScoresAboveTheThresholds) {
     const Tile tile = s.points.tile(0, nullptr);
     std::vector<float> thresholds(static_cast<size_t>(p));
     for (int64_t i = 0; i < p; ++i) thresholds[static_cast<size_t>(i)] = static_cast<float>(s.truth(i, i % k));
-    std::vector<uint64_t> hits(static_cast<size_t>(s.columns.columns), ~uint64_t{0});
+    std::vector<uint64_t> hits(static_cast<size_t>(s.columns.spans * 32), ~uint64_t{0});
     const MatrixSteps steps = s.points.layout().steps();
     s.points.screen().hits({s.columns.view(0, s.columns.spans, s.points, steps), tile.values, tile.radii,
                             thresholds.data(), hits.data()});
-    for (int64_t c = 0; c < k; ++c) {
+    for (int64_t c = 0; c < s.columns.spans * 32; ++c) {
+      if (!s.exists(c)) continue;
       for (int64_t i = 0; i < p; ++i) {
         const bool hit = (hits[static_cast<size_t>(c)] >> i & 1) != 0;
         const long double above = s.truth(i, c) - thresholds[static_cast<size_t>(i)];
@@ -232,7 +233,7 @@ TEST_P(Screens, RepeatsHaveNoColumnAndFarPrototypesAreNotScreened) {
   std::copy_n(values.begin() + 3, 3, values.begin() + 9);  // prototype 3 repeats prototype 1
   s.pack();
   int64_t columns = 0;
-  for (int64_t c = 0; c < s.columns.columns; ++c) {
+  for (int64_t c = 0; c < s.columns.spans * 32; ++c) {
     columns += s.exists(c);
     if (s.exists(c)) {
       EXPECT_NE(s.columns.order[static_cast<size_t>(c)], 3U);
