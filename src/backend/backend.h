@@ -125,6 +125,7 @@ class Session {
 struct Workload {
   int64_t most_clusters = 64;  ///< of one model
   int64_t all_clusters = 64;   ///< of all models that share passes
+  int64_t passes = 10;         ///< of all models, at most
 };
 
 /// Points on a device. The input must outlive it.

@@ -17,8 +17,8 @@
 namespace manymeans {
 namespace {
 
-Workload workload_of(std::span<const Member> members) {
-  Workload workload{1, 0};
+Workload workload_of(const FitOptions& options, std::span<const Member> members) {
+  Workload workload{1, 0, (std::min<int64_t>(options.max_iter, 1000) + 1) * static_cast<int64_t>(members.size())};
   for (const Member& member : members) {
     workload.most_clusters = std::max(workload.most_clusters, member.result.k);
     workload.all_clusters += member.result.k;
@@ -133,7 +133,7 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   end_phase("validate");
 
   std::vector<Member> members = make_members(options, points, hooks.initial.data != nullptr);
-  const std::unique_ptr<Upload> upload = backend->upload(input, workload_of(members));
+  const std::unique_ptr<Upload> upload = backend->upload(input, workload_of(options, members));
   end_phase("upload");
 
   const std::unique_ptr<Comm> comm = make_self_comm();

@@ -26,7 +26,7 @@ Prediction predict(const PointsView& points, const PointsView& prototypes, const
   ThreadPool pool(backend->threads());
   const Input input = prepare_input(points, {}, pool);
   const Matrix matrix = make_prototypes(prototypes, prototype_type(points.type));
-  const auto upload = backend->upload(input, {prototypes.n, prototypes.n});
+  const auto upload = backend->upload(input, {prototypes.n, prototypes.n, 1});
   const auto session = upload->session({&prototypes.n, 1}, options.threads);
   PassModel pass{0, &matrix, {}};
   session->advance({&pass, 1}, 1);

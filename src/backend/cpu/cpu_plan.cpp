@@ -60,6 +60,16 @@ bool plan_tree(const Input& input, int64_t budget, PointsPlan& plan) {
   return plan.tree;
 }
 
+// Up to three columns most nodes belong to one prototype, whatever the data; from four on that depends on it, and on
+// noise of six the screen is three times faster (docs/performance.md). Building takes as long as a few passes.
+bool tree_pays(const BackendOptions& options, const PointsView& points, const Workload& workload) {
+  constexpr int64_t kMostColumns = 3;
+  constexpr int64_t kFewestRows = 20'000;
+  constexpr int64_t kFewestPasses = 4;
+  return options.algorithm == "auto" && options.screen_format.empty() && points.d <= kMostColumns &&
+         points.n >= kFewestRows && workload.passes >= kFewestPasses;
+}
+
 }  // namespace
 
 PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const BackendOptions& options,
@@ -75,7 +85,8 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
     return plan;
   }
   const int64_t budget = options.memory_budget > 0 ? options.memory_budget : available_memory() / 4;
-  if (options.algorithm == "kdtree" && plan_tree(input, budget, plan)) return plan;
+  const bool wanted = options.algorithm == "kdtree" || tree_pays(options, points, workload);
+  if (wanted && plan_tree(input, budget, plan)) return plan;
   const std::string no_tree = plan.why;
   const ScreenChoice choice = choose_screen(input, kernels, options.screen_format, workload);
   plan.screen = choice.screen;

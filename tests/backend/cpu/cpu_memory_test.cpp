@@ -19,6 +19,7 @@ Outcome run(const Input& input, std::span<const Matrix> prototypes, int64_t budg
   BackendOptions options;
   options.threads = threads;
   options.memory_budget = budget;
+  options.algorithm = "matrix";
   const auto backend = make_backend("cpu", options);
   const auto upload = backend->upload(input);
   const int64_t k[] = {prototypes[0].rows(), prototypes[0].rows()};
