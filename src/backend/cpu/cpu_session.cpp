@@ -56,18 +56,23 @@ void CpuSession::prepare_workers(size_t active) {
   }
 }
 
-CpuSession::Target CpuSession::make_target(int slot, const Matrix& prototypes) const {
+CpuSession::Target CpuSession::make_target(int slot, const Matrix& prototypes, ThreadPool* pool) const {
   Target target;
   target.slot = slot;
   target.prototypes = &prototypes;
   if (!shared_.plan.brute) {
-    target.packed = pack_prototypes(prototypes, shared_.packed, shared_.kernels, shared_.options.test_bound_scale);
+    target.packed =
+        pack_prototypes(prototypes, shared_.packed, shared_.kernels, shared_.options.test_bound_scale, pool);
   }
   return target;
 }
 
 std::vector<CpuSession::Target> CpuSession::make_targets(std::span<const PassModel> models) {
   std::vector<Target> targets(models.size());
+  if (models.size() == 1) {
+    targets[0] = make_target(models[0].slot, *models[0].prototypes, &pool_);
+    return targets;
+  }
   pool_.for_each_range(static_cast<int64_t>(models.size()), 1, [&](int, int64_t first, int64_t) {
     const PassModel& m = models[static_cast<size_t>(first)];
     targets[static_cast<size_t>(first)] = make_target(m.slot, *m.prototypes);

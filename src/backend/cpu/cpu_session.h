@@ -178,7 +178,7 @@ class CpuSession final : public Session {
 
   int64_t tile_rows() const { return shared_.plan.screen->tile_rows; }
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
-  Target make_target(int slot, const Matrix& prototypes) const;
+  Target make_target(int slot, const Matrix& prototypes, ThreadPool* pool = nullptr) const;
   std::vector<Target> make_targets(std::span<const PassModel> models);
   void prepare_workers(size_t active);
 

@@ -119,27 +119,40 @@ void PackedPoints::pack(int64_t t, std::byte* out) const {
   kernels_->pack_f32(rows_as<float>(points, first, rows, wide.data()), task, values, norms);
 }
 
-void PackedPoints::centre_row(int64_t row, double* y) const {
-  const PointsView& points = input_->points;
-  widen(points.data, points.type, row * points.d, points.d, y);
-  for (int64_t j = 0; j < points.d; ++j) y[j] = (y[j] - frame_.centre[static_cast<size_t>(j)]) * frame_.scale;
-}
-
 std::span<const std::byte> PackedPoints::ahead(int64_t first, int64_t count) const {
   if (copy_.size() == 0 || first >= tiles_) return {};
   const auto tiles = static_cast<size_t>(std::min(count, tiles_ - first));
   return {copy_.data() + static_cast<size_t>(first) * tile_bytes(), tiles * tile_bytes()};
 }
 
+namespace {
+
+// y = (x - centre) * scale in float32; returns |y|^2. Sums of four, so that additions need not wait for each other.
+template <class T>
+double centre_into(const T* x, const Frame& frame, float* y) {
+  const double* centre = frame.centre.data();
+  const auto d = static_cast<int64_t>(frame.centre.size());
+  double sums[4] = {};
+  for (int64_t j = 0; j < d; ++j) {
+    const double value = (static_cast<double>(x[j]) - centre[j]) * frame.scale;
+    y[j] = static_cast<float>(value);
+    sums[j % 4] += value * value;
+  }
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+}  // namespace
+
 float PackedPoints::fine_row(int64_t row, float* y) const {
   const PointsView& points = input_->points;
-  std::vector<double> wide(static_cast<size_t>(points.d));
-  centre_row(row, wide.data());
   double square = 0;
-  for (int64_t j = 0; j < points.d; ++j) {
-    const double value = wide[static_cast<size_t>(j)];
-    square += value * value;
-    y[j] = static_cast<float>(value);
+  if (points.type == DataType::kFloat64) {
+    square = centre_into(static_cast<const double*>(points.data) + row * points.d, frame_, y);
+  } else if (points.type == DataType::kFloat32) {
+    square = centre_into(static_cast<const float*>(points.data) + row * points.d, frame_, y);
+  } else {
+    std::vector<float> wide(static_cast<size_t>(points.d));
+    square = centre_into(rows_as<float>(points, row, 1, wide.data()), frame_, y);
   }
   return static_cast<float>(std::sqrt(square) * (1 + 0x1p-20));
 }

@@ -62,7 +62,6 @@ class PackedPoints {
   void pack(int64_t t, std::byte* out) const;
   void pack_matrix(int64_t first, int64_t rows, std::byte* values, float* norms, float* radii) const;
   void round_row(int64_t row, RoundedRow& rounded, float* wide) const;
-  void centre_row(int64_t row, double* y) const;
   void find_ratio();
 
   const Input* input_ = nullptr;

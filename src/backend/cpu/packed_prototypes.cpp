@@ -4,10 +4,10 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <unordered_map>
 
 namespace manymeans {
@@ -104,18 +104,23 @@ class Packer {
   Packer(const Matrix& prototypes, const PackedPoints& points, const CpuKernels& kernels, double bound_scale)
       : prototypes_(prototypes),
         points_(points),
+        kernels_(kernels),
         d_(prototypes.columns()),
         width_(kernels.screens[0].block_columns),
-        bound_scale_(bound_scale),
-        z_(static_cast<size_t>(d_)) {}
+        bound_scale_(bound_scale) {}
 
-  PackedPrototypes run() {
-    sort_distinct();
+  PackedPrototypes run(ThreadPool* pool) {
+    sort_distinct(pool);
     fill_spans();
     allocate();
-    for (int64_t c = 0; c < out_.spans * kSpanColumns && out_.screenable; ++c) {
-      if (out_.order[static_cast<size_t>(c)] != kNobody) pack_column(c);
-    }
+    std::atomic<bool> screenable{true};
+    for_each(pool, out_.spans, 1, [&](int64_t span) {
+      Scratch scratch(d_);
+      for (int64_t c = span * kSpanColumns; c < (span + 1) * kSpanColumns; ++c) {
+        if (out_.order[static_cast<size_t>(c)] != kNobody && !pack_column(c, scratch)) screenable = false;
+      }
+    });
+    out_.screenable = screenable;
     std::replace(out_.order.begin(), out_.order.end(), kNobody, uint32_t{0});
     const BoundFactors factors(d_, 0, 0);
     out_.slack = round_up(bound_scale_ * 2 * factors.canonical * kInflation);
@@ -126,27 +131,47 @@ class Packer {
   }
 
  private:
-  bool has_matrix() const { return points_.screen().format != ScreenFormat::kFloat32; }
+  struct Scratch {
+    std::vector<uint16_t> high, low;
+    explicit Scratch(int64_t d) : high(static_cast<size_t>(d)), low(static_cast<size_t>(d)) {}
+  };
 
-  // z_ = the prototype, centred and scaled; returns |z|^2.
-  double centre(int64_t k) {
-    const Frame& frame = points_.frame();
-    double square = 0;
-    for (int64_t j = 0; j < d_; ++j) {
-      const auto at = static_cast<size_t>(j);
-      z_[at] = (prototypes_.at(k, j) - frame.centre[at]) * frame.scale;
-      square += z_[at] * z_[at];
-    }
-    return square;
+  template <class Body>
+  static void for_each(ThreadPool* pool, int64_t count, int64_t grain, Body&& body) {
+    const auto range = [&](int, int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) body(i);
+    };
+    if (pool == nullptr || count <= grain) return range(0, 0, count);
+    pool->for_each_range(count, grain, range);
   }
 
-  void sort_distinct() {
-    Repeats repeats(prototypes_);
+  bool has_matrix() const { return points_.screen().format != ScreenFormat::kFloat32; }
+
+  // Calls body(j, z_j) for the values of prototype k, centred and scaled.
+  template <class Body>
+  void for_each_value(int64_t k, Body&& body) const {
+    const Frame& frame = points_.frame();
+    const double* centre = frame.centre.data();
+    const auto visit = [&](const auto* c) {
+      for (int64_t j = 0; j < d_; ++j) body(j, (static_cast<double>(c[j]) - centre[j]) * frame.scale);
+    };
+    if (prototypes_.type() == DataType::kFloat64) {
+      visit(prototypes_.values<double>().data() + k * d_);
+    } else {
+      visit(prototypes_.values<float>().data() + k * d_);
+    }
+  }
+
+  void sort_distinct(ThreadPool* pool) {
     squares_.resize(static_cast<size_t>(prototypes_.rows()));
+    for_each(pool, prototypes_.rows(), 64, [&](int64_t k) {
+      double sums[4] = {};
+      for_each_value(k, [&](int64_t j, double z) { sums[j % 4] += z * z; });
+      squares_[static_cast<size_t>(k)] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    });
+    Repeats repeats(prototypes_);
     for (int64_t k = 0; k < prototypes_.rows(); ++k) {
-      if (repeats.seen(k)) continue;  // the first of them wins every tie
-      squares_[static_cast<size_t>(k)] = centre(k);
-      sorted_.push_back(static_cast<uint32_t>(k));
+      if (!repeats.seen(k)) sorted_.push_back(static_cast<uint32_t>(k));  // the first of them wins every tie
     }
     std::stable_sort(sorted_.begin(), sorted_.end(),
                      [&](uint32_t a, uint32_t b) { return squares_[a] < squares_[b]; });
@@ -194,48 +219,47 @@ class Packer {
     std::fill_n(out_.matrix.data(), out_.matrix.size(), std::byte{0});
   }
 
-  void pack_column(int64_t c) {
+  // False if the prototype is too far out.
+  bool pack_column(int64_t c, Scratch& scratch) {
+    const auto k = static_cast<int64_t>(out_.order[static_cast<size_t>(c)]);
     ColumnNorms norms;
-    norms.exact = std::sqrt(centre(out_.order[static_cast<size_t>(c)]));
+    norms.exact = std::sqrt(squares_[static_cast<size_t>(k)]);
     float* values = out_.values.data() + c / width_ * width_ * d_ + c % width_;
-    double rounded = 0;
-    for (int64_t j = 0; j < d_; ++j) {
-      const auto value = static_cast<float>(z_[static_cast<size_t>(j)]);
-      rounded += static_cast<double>(value) * static_cast<double>(value);
-      values[j * width_] = value;
-    }
-    norms.rounded = std::sqrt(rounded);
-    if (!(norms.exact < kMostNorm && norms.rounded < kMostNorm)) {
-      out_.screenable = false;
-      return;
-    }
-    out_.offsets[static_cast<size_t>(c)] = static_cast<float>(-norms.exact * norms.exact / 2);
+    for_each_value(k, [&](int64_t j, double z) { values[j * width_] = static_cast<float>(z); });
+    norms.rounded = norms.exact * (1 + 0x1p-23);
+    if (!(norms.rounded < kMostNorm)) return false;
+    out_.offsets[static_cast<size_t>(c)] = static_cast<float>(-squares_[static_cast<size_t>(k)] / 2);
     widen_bound(out_.fine, c, float32_bound(norms, d_));
-    if (has_matrix()) pack_matrix_column(c, norms);
+    if (has_matrix()) pack_matrix_column(c, k, norms, scratch);
     widen_bound(out_.bounds, c, has_matrix() ? matrix_bound(norms, d_, points_) : float32_bound(norms, d_));
+    return true;
   }
 
-  void pack_matrix_column(int64_t c, ColumnNorms& norms) {
+  void pack_matrix_column(int64_t c, int64_t k, ColumnNorms& norms, Scratch& scratch) {
     const MatrixLayout& layout = points_.layout();
-    const bool pair = points_.screen().format == ScreenFormat::kBfloat16Pair;
+    const Frame& frame = points_.frame();
+    RoundedRow rounded{points_.screen().format == ScreenFormat::kBfloat16Pair, scratch.high.data(), scratch.low.data(),
+                       0, 0};
+    const PackTask task{1, d_, frame.centre.data(), frame.scale};
+    if (prototypes_.type() == DataType::kFloat64) {
+      kernels_.round_f64(prototypes_.values<double>().data() + k * d_, task, rounded);
+    } else {
+      kernels_.round_f32(prototypes_.values<float>().data() + k * d_, task, rounded);
+    }
     std::byte* span = out_.matrix.data() + static_cast<size_t>(c / kSpanColumns) * layout.span_bytes();
-    double rest_square = 0, low_square = 0;
-    for (int64_t j = 0; j < d_; ++j) {
-      const double z = z_[static_cast<size_t>(j)];
-      const uint16_t high = to_bfloat16(static_cast<float>(z));
-      double rest = z - static_cast<double>(from_bfloat16(high));
-      const uint16_t low = pair ? to_bfloat16(static_cast<float>(rest)) : 0;
-      const auto part = static_cast<double>(from_bfloat16(low));
-      rest -= part;
-      rest_square += rest * rest;
-      low_square += part * part;
-      for (const MatrixLayout::Copy& copy : layout.span_copies()) {
-        std::memcpy(span + MatrixLayout::span_offset(copy.first + j, c % kSpanColumns), copy.low ? &low : &high,
-                    sizeof(uint16_t));
+    for (const MatrixLayout::Copy& copy : layout.span_copies()) {
+      const uint16_t* parts = copy.low ? rounded.low : rounded.high;
+      for (int64_t j = 0; j < d_; ++j) {
+        std::memcpy(span + MatrixLayout::span_offset(copy.first + j, c % kSpanColumns), parts + j, sizeof(uint16_t));
       }
     }
-    norms.rest = std::sqrt(rest_square) + norms.exact * 0x1p-50;
-    norms.low = std::sqrt(low_square);
+    norms.rest = std::sqrt(rounded.rest_square) * (1 + 0x1p-20) + norms.exact * 0x1p-50;
+    double low_square = 0;
+    for (int64_t j = 0; rounded.pair && j < d_; ++j) {
+      const auto low = static_cast<double>(from_bfloat16(rounded.low[j]));
+      low_square += low * low;
+    }
+    norms.low = std::sqrt(low_square) * (1 + 0x1p-20);
   }
 
   void widen_bound(SpanBounds& bounds, int64_t c, const Bound& bound) const {
@@ -246,12 +270,12 @@ class Packer {
 
   const Matrix& prototypes_;
   const PackedPoints& points_;
+  const CpuKernels& kernels_;
   int64_t d_;
   int64_t width_;
   double bound_scale_;
   std::vector<double> squares_;   // per prototype
   std::vector<uint32_t> sorted_;  // the distinct ones
-  std::vector<double> z_;
   PackedPrototypes out_;
 };
 
@@ -273,8 +297,8 @@ ScreenColumns PackedPrototypes::view(int64_t first, int64_t count, const PackedP
 }
 
 PackedPrototypes pack_prototypes(const Matrix& prototypes, const PackedPoints& points, const CpuKernels& kernels,
-                                 double bound_scale) {
-  return Packer(prototypes, points, kernels, bound_scale).run();
+                                 double bound_scale, ThreadPool* pool) {
+  return Packer(prototypes, points, kernels, bound_scale).run(pool);
 }
 
 }  // namespace manymeans

@@ -52,8 +52,9 @@ constexpr int64_t most_spans(int64_t k) {
   return (k + kSpanColumns - 1) / kSpanColumns + most_extra_spans(k);
 }
 
-/// `bound_scale` is 1 but in tests that want to see a wrong bound fail.
+/// `bound_scale` is 1 but in tests that want to see a wrong bound fail. The threads of `pool` share the work, if there
+/// is one.
 PackedPrototypes pack_prototypes(const Matrix& prototypes, const PackedPoints& points, const CpuKernels& kernels,
-                                 double bound_scale);
+                                 double bound_scale, ThreadPool* pool = nullptr);
 
 }  // namespace manymeans
