@@ -7,10 +7,10 @@
 namespace manymeans {
 namespace {
 
-constexpr int kMatrixRows = 32;                                 // P of the bfloat16 formats
-constexpr int kMatrixColumns = 16;                              // R
-constexpr int64_t kUnitBytes = 1024;                            // 16 rows or columns of 32 values
-constexpr int64_t kStepBytes = 2 * kUnitBytes;                  // of a tile or a span
+constexpr int kMatrixRows = 32;                 // P of the bfloat16 formats
+constexpr int kMatrixColumns = 16;              // R
+constexpr int64_t kUnitBytes = 1024;            // 16 rows or columns of 32 values
+constexpr int64_t kStepBytes = 2 * kUnitBytes;  // of a tile or a span
 constexpr int kPanelFloats = kSpanColumns * kMatrixRows;
 
 HWY_INLINE const char* span_values(const ScreenColumns& in, int64_t span) {

@@ -34,8 +34,8 @@ struct Tile {
 };
 
 /// How far a rounded copy x~ is from y: r >= |y - x~|, n >= |y|. In the bfloat16 formats radius = max(r, ratio * n), so
-/// that r A + n B <= radius (A + B / ratio) with one number per row; with the ratio near the usual r / n little is lost.
-/// In float32 r is at most 2^-24 (1 + 2^-22) n always, and radius = n.
+/// that r A + n B <= radius (A + B / ratio) with one number per row; with the ratio near the usual r / n little is
+/// lost. In float32 r is at most 2^-24 (1 + 2^-22) n always, and radius = n.
 class PackedPoints {
  public:
   PackedPoints() = default;

@@ -173,8 +173,7 @@ class Packer {
     for (int64_t k = 0; k < prototypes_.rows(); ++k) {
       if (!repeats.seen(k)) sorted_.push_back(static_cast<uint32_t>(k));  // the first of them wins every tie
     }
-    std::stable_sort(sorted_.begin(), sorted_.end(),
-                     [&](uint32_t a, uint32_t b) { return squares_[a] < squares_[b]; });
+    std::stable_sort(sorted_.begin(), sorted_.end(), [&](uint32_t a, uint32_t b) { return squares_[a] < squares_[b]; });
   }
 
   // Places for all, from the largest norms down.

@@ -31,16 +31,16 @@ struct SpanBounds {
 };
 
 struct PackedPrototypes {
-  int64_t spans = 0;              ///< each has 32 places for columns
-  std::vector<int32_t> widths;    ///< per span: columns, padded to whole blocks
-  bool screenable = true;         ///< false: a prototype is too far out; use exact distances
-  std::vector<uint32_t> order;    ///< per place: its prototype; repeated prototypes have no column but the first's
-  AlignedBuffer<float> values;    ///< float32 format
-  AlignedBuffer<float> offsets;   ///< per place; padding can never win
+  int64_t spans = 0;                ///< each has 32 places for columns
+  std::vector<int32_t> widths;      ///< per span: columns, padded to whole blocks
+  bool screenable = true;           ///< false: a prototype is too far out; use exact distances
+  std::vector<uint32_t> order;      ///< per place: its prototype; repeated prototypes have no column but the first's
+  AlignedBuffer<float> values;      ///< float32 format
+  AlignedBuffer<float> offsets;     ///< per place; padding can never win
   AlignedBuffer<std::byte> matrix;  ///< spans in a bfloat16 format, if the screen has one
-  SpanBounds bounds;              ///< of the screen
-  SpanBounds fine;                ///< of float32 scores, with norms for radii
-  float slack = 0;                ///< a point's own share of a margin is slack * norm^2 + underflow
+  SpanBounds bounds;                ///< of the screen
+  SpanBounds fine;                  ///< of float32 scores, with norms for radii
+  float slack = 0;                  ///< a point's own share of a margin is slack * norm^2 + underflow
   float underflow = 0;
 
   /// The screen's view from span `first` on.

@@ -153,8 +153,8 @@ ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::s
     left = unproved;
     choice.screen = &kernels.screens[i];
   }
-  choice.why = fmt::format("about {:.3g} ns a row and model, float32 {:.3g}, {:.1f} % of a sample unproved", least, fine,
-                           100 * left);
+  choice.why = fmt::format("about {:.3g} ns a row and model, float32 {:.3g}, {:.1f} % of a sample unproved", least,
+                           fine, 100 * left);
   return choice;
 }
 

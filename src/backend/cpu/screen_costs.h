@@ -17,7 +17,8 @@ struct ScreenChoice {
 std::string_view name_of(ScreenFormat format);
 
 /// The table's screen that the cost model finds cheapest for these points; or the one of this name, or of
-/// the name in MANYMEANS_CPU_SCREEN (tests and benchmarks). Throws Error(kUnavailable) if this instruction set has none of that name.
+/// the name in MANYMEANS_CPU_SCREEN (tests and benchmarks). Throws Error(kUnavailable) if this instruction set has none
+/// of that name.
 ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::string_view format,
                            const Workload& workload);
 

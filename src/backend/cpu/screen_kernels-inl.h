@@ -68,8 +68,8 @@ HWY_INLINE void fetch_ahead(const ScreenTask& in, int64_t part, int64_t parts) {
   for (int64_t at = in.ahead_bytes * part / parts / 64 * 64; at < end; at += 64) __builtin_prefetch(from + at, 0, 2);
 }
 
-// sums[r][m] = offset_r + rows m . column r, for S neighbouring columns of one block (d, R) from `block` on; D is d where
-// that is known when compiling, else 0.
+// sums[r][m] = offset_r + rows m . column r, for S neighbouring columns of one block (d, R) from `block` on; D is d
+// where that is known when compiling, else 0.
 template <int MR, int R, int S, int D>
 HWY_INLINE void multiply(const float* HWY_RESTRICT tile, const float* HWY_RESTRICT block,
                          const float* HWY_RESTRICT offsets, int64_t d, VecF (&sums)[S][MR]) {

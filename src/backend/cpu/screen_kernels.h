@@ -6,8 +6,8 @@
 namespace manymeans {
 
 // Points stand in tiles of P rows: rows are vector lanes, so that the running best two scores of a row live in a lane
-// and are never reduced across lanes. Prototypes stand in spans of up to 32 columns, sorted by norm. The score of row i and
-// column k is  s = offset_k + x_i . z_k  of rounded copies, and
+// and are never reduced across lanes. Prototypes stand in spans of up to 32 columns, sorted by norm. The score of row i
+// and column k is  s = offset_k + x_i . z_k  of rounded copies, and
 //
 //   upper = s + radius_i * slope + error      with slope and error of the column's span
 //
@@ -75,8 +75,8 @@ struct HitsTask {
 /// The screen of one format.
 struct ScreenKernels {
   ScreenFormat format;
-  int tile_rows;        ///< P, a multiple of 16, or of 8 for scalar code; at most 64
-  int block_columns;    ///< R: a span's columns come in multiples of this
+  int tile_rows;      ///< P, a multiple of 16, or of 8 for scalar code; at most 64
+  int block_columns;  ///< R: a span's columns come in multiples of this
   void (*screen)(const ScreenTask&);
   void (*hits)(const HitsTask&);
 };

@@ -24,7 +24,8 @@ class ReferenceBackend final : public Backend {
   std::string instruction_set() const override { return "portable"; }
   int threads() const override { return 1; }
   std::unique_ptr<Upload> upload(const Input& input, const Workload&) override {
-    return std::make_unique<ReferenceUpload>(input); }
+    return std::make_unique<ReferenceUpload>(input);
+  }
 };
 
 }  // namespace

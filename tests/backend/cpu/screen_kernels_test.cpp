@@ -52,7 +52,8 @@ struct Scene {
         kernels(*unit.kernels) {
     std::mt19937 random(seed);
     std::normal_distribution<double> normal;
-    for (float& v : x) v = static_cast<float>(shape.offset + normal(random) * std::pow(10, shape.spread * normal(random)));
+    for (float& v : x)
+      v = static_cast<float>(shape.offset + normal(random) * std::pow(10, shape.spread * normal(random)));
     for (float& v : prototypes.values<float>()) v = static_cast<float>(shape.offset + normal(random));
     input = prepare_input(PointsView(x.data(), n, d), {}, pool);
     PointsPlan plan;
@@ -114,10 +115,10 @@ class Screens : public testing::TestWithParam<Unit> {
 
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> kShapes = {
-      {100, 1, 13},          {100, 2, 33},           {100, 8, 64},          {97, 10, 40},         {100, 11, 17},
-      {65, 16, 5},           {100, 17, 70},          {100, 54, 64},         {64, 128, 100},       {40, 200, 33},
-      {100, 2, 20, 1e3},     {100, 9, 20, 1e6},      {100, 2, 33, 0, 3},    {100, 40, 33, 0, 3},  {33, 9, 1},
-      {100, 64, 31, 1e3, 2}, {1, 3, 2},              {50, 31, 300},         {50, 33, 48},         {100, 12, 95, 10}};
+      {100, 1, 13},          {100, 2, 33},      {100, 8, 64},       {97, 10, 40},        {100, 11, 17},
+      {65, 16, 5},           {100, 17, 70},     {100, 54, 64},      {64, 128, 100},      {40, 200, 33},
+      {100, 2, 20, 1e3},     {100, 9, 20, 1e6}, {100, 2, 33, 0, 3}, {100, 40, 33, 0, 3}, {33, 9, 1},
+      {100, 64, 31, 1e3, 2}, {1, 3, 2},         {50, 31, 300},      {50, 33, 48},        {100, 12, 95, 10}};
   return kShapes;
 }
 
@@ -170,8 +171,8 @@ TEST_P(Screens, HitsAreTheUpperScoresAboveTheThresholds) {
     for (int64_t i = 0; i < p; ++i) thresholds[static_cast<size_t>(i)] = static_cast<float>(s.truth(i, i % k));
     std::vector<uint64_t> hits(static_cast<size_t>(s.columns.spans * 32), ~uint64_t{0});
     const MatrixSteps steps = s.points.layout().steps();
-    s.points.screen().hits({s.columns.view(0, s.columns.spans, s.points, steps), tile.values, tile.radii,
-                            thresholds.data(), hits.data()});
+    s.points.screen().hits(
+        {s.columns.view(0, s.columns.spans, s.points, steps), tile.values, tile.radii, thresholds.data(), hits.data()});
     for (int64_t c = 0; c < s.columns.spans * 32; ++c) {
       if (!s.exists(c)) continue;
       for (int64_t i = 0; i < p; ++i) {
@@ -269,7 +270,8 @@ TEST(FindFrame, IsNotMovedByOutliers) {
   EXPECT_NEAR(find_frame(s.input).centre[0], 5, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Screens, testing::ValuesIn(units()), [](const auto& unit) { return name_of(unit.param); });
+INSTANTIATE_TEST_SUITE_P(All, Screens, testing::ValuesIn(units()),
+                         [](const auto& unit) { return name_of(unit.param); });
 
 }  // namespace
 }  // namespace manymeans
