@@ -28,7 +28,7 @@ namespace manymeans {
 /// What a backend is made with.
 struct BackendOptions {
   int threads = 0;                   ///< 0: all usable
-  std::string algorithm = "auto";    ///< auto, matrix, kdtree, brute
+  std::string algorithm = "auto";    ///< auto, matrix, bounds, kdtree, brute
   std::string screen_format = {};    ///< tests and benchmarks: float32, bfloat16, bfloat16-pair; empty: by cost
   std::string instruction_set = {};  ///< forced; empty: MANYMEANS_CPU_ISA, else the best
   int64_t memory_budget = 0;         ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
@@ -43,6 +43,7 @@ struct PassResult {
   int64_t certified = 0;
   int64_t resolved = 0;
   int64_t candidates = 0;  ///< canonical distances computed for the resolved rows
+  int64_t tightened = 0;   ///< canonical distances to a row's own prototype, to renew a bound
 };
 
 /// One active model of a pass.

@@ -13,7 +13,7 @@ namespace manymeans::test {
 namespace {
 
 constexpr std::array<int, 4> kThreads = {1, 2, 3, 7};
-constexpr std::array<const char*, 4> kAlgorithms = {"matrix", "brute", "auto", "kdtree"};
+constexpr std::array<const char*, 5> kAlgorithms = {"matrix", "brute", "auto", "kdtree", "bounds"};
 constexpr uint64_t kRandomCases = 500;
 
 class BackendConformance : public testing::Test {
@@ -32,10 +32,14 @@ class BackendConformance : public testing::Test {
     ++compared_;
     EXPECT_EQ(first_difference(expected, found), "")
         << made.name << " on " << target.name() << ", " << threads << " threads, " << algorithm;
-    EXPECT_EQ(found.certified + found.resolved, found.labelled) << made.name << " on " << target.name();
+    EXPECT_EQ(found.skipped + found.certified + found.resolved, found.labelled) << made.name << " on " << target.name();
     if (std::string(algorithm) == "brute") {
       EXPECT_EQ(found.certified, 0);
     }
+    if (std::string(algorithm) == "matrix") {
+      EXPECT_EQ(found.skipped, 0);
+    }
+    skipped_ += found.skipped;
   }
 
   Trace expected(const Case& made) { return trace_of(*reference_, made); }
@@ -43,6 +47,7 @@ class BackendConformance : public testing::Test {
   std::vector<Target> targets_ = targets();
   std::unique_ptr<Backend> reference_ = make_backend("reference", {});
   int64_t compared_ = 0;
+  int64_t skipped_ = 0;  // by bounds
 };
 
 TEST_F(BackendConformance, HostileFamilies) {
@@ -50,12 +55,15 @@ TEST_F(BackendConformance, HostileFamilies) {
     const Trace oracle = expected(made);
     for (const Target& target : targets_) {
       for (const int threads : kThreads) {
-        for (const char* algorithm : {"matrix", "brute", "kdtree"}) compare(target, made, oracle, threads, algorithm);
+        for (const char* algorithm : {"matrix", "bounds", "brute", "kdtree"}) {
+          compare(target, made, oracle, threads, algorithm);
+        }
       }
     }
     if (HasFailure()) return;  // the first case says enough
   }
-  fmt::print("{} comparisons\n", compared_);
+  EXPECT_GT(skipped_, 0) << "no row was ever kept by its bounds";
+  fmt::print("{} comparisons, {} rows kept by bounds\n", compared_, skipped_);
 }
 
 TEST_F(BackendConformance, RandomCases) {
@@ -69,7 +77,8 @@ TEST_F(BackendConformance, RandomCases) {
     }
     if (HasFailure()) return;
   }
-  fmt::print("{} comparisons\n", compared_);
+  EXPECT_GT(skipped_, 0) << "no row was ever kept by its bounds";
+  fmt::print("{} comparisons, {} rows kept by bounds\n", compared_, skipped_);
 }
 
 // A session may be given fewer threads than its backend has, and sessions may live side by side.

@@ -15,18 +15,24 @@ constexpr float kPadding = -0x1p125F;  // offsets below this belong to no protot
 
 }  // namespace
 
-CpuSession::Group CpuSession::load_group(int64_t first_tile, int64_t last_tile, Worker& worker) const {
+CpuSession::Group CpuSession::make_group(int64_t first_tile, int64_t last_tile) const {
   Group group;
+  group.first_row = first_tile * tile_rows();
+  group.rows = std::min(shared_.input.points.n, last_tile * tile_rows()) - group.first_row;
+  return group;
+}
+
+// Does nothing where they are loaded already, for another model.
+void CpuSession::load_tiles(Group& group, Worker& worker) const {
+  if (shared_.plan.brute || !group.tiles.empty()) return;
   const int64_t p = tile_rows();
-  group.first_row = first_tile * p;
-  group.rows = std::min(shared_.input.points.n, last_tile * p) - group.first_row;
-  if (shared_.plan.brute) return group;
+  const int64_t first_tile = group.first_row / p;
+  const int64_t last_tile = (group.first_row + group.rows + p - 1) / p;
   for (int64_t t = first_tile; t < last_tile; ++t) {
     std::byte* scratch = worker.tiles.data() + static_cast<size_t>(t - first_tile) * shared_.packed.tile_bytes();
     group.tiles.push_back(shared_.packed.tile(t, scratch));
   }
   group.ahead = shared_.packed.ahead(last_tile, last_tile - first_tile);
-  return group;
 }
 
 // Best two upper scores of every row and span of the group. Prototypes pass in chunks that stay in the first cache
@@ -77,6 +83,7 @@ void CpuSession::certify_group(const Target& target, const Group& group, Worker&
   const PackedPrototypes& packed = target.packed;
   const int64_t p = tile_rows();
   worker.candidates.clear();
+  worker.doubtful.resize(group.tiles.size());
   for (size_t t = 0; t < group.tiles.size(); ++t) {
     const Tile& tile = group.tiles[t];
     const auto at = static_cast<int64_t>(t) * p;
@@ -100,6 +107,7 @@ void CpuSession::certify_group(const Target& target, const Group& group, Worker&
       const auto column = static_cast<size_t>(worker.column[static_cast<size_t>(at + i)]);
       worker.labels[static_cast<size_t>(at + i)] = packed.order[column];
     }
+    worker.doubtful[t] = unproved;
     result.certified += tile.rows - std::popcount(unproved);
     if (unproved != 0) list_candidates(packed, group, at, task, unproved, worker);
   }
@@ -112,7 +120,8 @@ void CpuSession::list_candidates(const PackedPrototypes& packed, const Group& gr
   for (uint64_t bits = unproved; bits != 0; bits &= bits - 1) {
     const int64_t row = at + std::countr_zero(bits);
     worker.least[static_cast<size_t>(row)] = std::numeric_limits<double>::infinity();
-    prefetch_row(group.first_row + row);
+    worker.second_least[static_cast<size_t>(row)] = std::numeric_limits<double>::infinity();
+    prefetch_row(group.row(row));
   }
   worker.spans.resize(static_cast<size_t>(packed.spans));
   const int64_t count = shared_.kernels.candidates(task, unproved, worker.spans.data());
@@ -135,7 +144,8 @@ void CpuSession::list_candidates(const PackedPrototypes& packed, const Group& gr
 void CpuSession::resolve_group(const Target& target, const Group& group, Worker& worker, PassResult& result) const {
   for (const Candidate& candidate : worker.candidates) {
     const auto row = static_cast<size_t>(candidate.row);
-    const double d2 = distance(group.first_row + candidate.row, *target.prototypes, candidate.prototype, worker);
+    const double d2 = distance(group.row(candidate.row), *target.prototypes, candidate.prototype, worker);
+    worker.second_least[row] = std::min(worker.second_least[row], std::max(d2, worker.least[row]));
     if (d2 < worker.least[row] || (d2 == worker.least[row] && candidate.prototype < worker.labels[row])) {
       worker.least[row] = d2;
       worker.labels[row] = candidate.prototype;
@@ -150,7 +160,7 @@ void CpuSession::add_span_candidates(const PackedPrototypes& packed, const Group
                                      int64_t row_in_group, Worker& worker) const {
   const int64_t d = shared_.input.points.d;
   worker.fine_row.resize(static_cast<size_t>(d));
-  const float norm = shared_.packed.fine_row(group.first_row + row_in_group, worker.fine_row.data());
+  const float norm = shared_.packed.fine_row(group.row(row_in_group), worker.fine_row.data());
   const float threshold = worker.lower[static_cast<size_t>(row_in_group)];
   const int64_t first = span * kSpanColumns;
   const int64_t columns = packed.widths[static_cast<size_t>(span)];

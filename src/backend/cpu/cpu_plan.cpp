@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "backend/cpu/carried_bounds.h"
 #include "backend/cpu/kd_tree.h"
 #include "backend/cpu/matrix_layout.h"
 #include "backend/cpu/packed_prototypes.h"
@@ -25,6 +26,8 @@ constexpr int64_t kChunkBytes = 24 << 10;
 constexpr int64_t kMostTilesPerGroup = 32;
 // Best and second best of every span and row of a group.
 constexpr int64_t kMostScoreBytes = 1 << 20;
+// Where few rows are left to look at, as many as this make some full tiles.
+constexpr int64_t kSearchedRows = 4096;
 // A thread should find at least this many groups, or the last one to finish decides the pass.
 constexpr int64_t kGroupsPerThread = 8;
 // Copies of statistics that nobody minds.
@@ -41,9 +44,11 @@ int64_t span_bytes(const ScreenKernels& screen, int64_t d) {
 }
 
 void check_algorithm(std::string_view algorithm) {
-  if (algorithm == "auto" || algorithm == "matrix" || algorithm == "kdtree" || algorithm == "brute") return;
+  for (const char* known : {"auto", "matrix", "bounds", "kdtree", "brute"}) {
+    if (algorithm == known) return;
+  }
   throw Error(ErrorCode::kUsage, "algorithm",
-              fmt::format("there is no algorithm '{}'; known: auto, matrix, kdtree, brute", algorithm));
+              fmt::format("there is no algorithm '{}'; known: auto, matrix, bounds, kdtree, brute", algorithm));
 }
 
 // Plans a kd-tree; false, with the reason, if there is no room for one.
@@ -98,6 +103,8 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
                          : fmt::format("certified {} screen, tiles packed in every pass (a copy would take {} MiB; {})",
                                        name_of(plan.screen->format), plan.packed_bytes >> 20, choice.why);
   plan.why += no_tree;
+  plan.bounds = options.algorithm == "bounds";
+  if (plan.bounds) plan.why += "; bounds carried from pass to pass";
   return plan;
 }
 
@@ -122,6 +129,12 @@ SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span
   const int64_t budget = memory_budget > 0
                              ? memory_budget
                              : std::max<int64_t>(kSmallStatistics, static_cast<int64_t>(input.points.bytes()));
+  const int64_t bounds_bytes = input.points.n * CarriedBounds::kBytesPerRow * static_cast<int64_t>(k.size());
+  plan.carry_bounds = points.bounds && bounds_bytes <= (memory_budget > 0 ? memory_budget : available_memory() / 4);
+  plan.tiles_per_search = plan.tiles_per_group;
+  if (plan.carry_bounds && points.packed) {
+    plan.tiles_per_search = std::max(plan.tiles_per_group, std::min(kSearchedRows / screen.tile_rows, fair_share));
+  }
   plan.by_label_order = threads > 1 && plan.statistics_bytes * threads > budget;
   return plan;
 }

@@ -14,6 +14,7 @@ namespace manymeans {
 struct PointsPlan {
   bool brute = false;  ///< canonical distances only
   const ScreenKernels* screen = nullptr;
+  bool bounds = false;  ///< carry bounds from pass to pass where memory allows
   bool packed = false;  ///< packed copy kept for the fit; else tiles are packed in every pass
   bool tree = false;    ///< passes go over a kd-tree
   int64_t packed_bytes = 0;
@@ -26,6 +27,8 @@ struct SessionPlan {
   int64_t spans_per_chunk = 1;   ///< spans of prototypes that stay in the first cache while a group's tiles pass
   int64_t most_spans = 1;        ///< of one model
   bool by_label_order = false;   ///< accumulate by cluster instead of with a copy of the statistics per thread
+  bool carry_bounds = false;     ///< CarriedBounds for every model
+  int64_t tiles_per_search = 1;  ///< tiles among which one thread looks for rows to label: a group, or with bounds more
   int64_t statistics_bytes = 0;  ///< of one copy
 };
 

@@ -170,7 +170,8 @@ void CpuSession::seed_add_many(const Target& target) {
   }
   pool_.for_each_range(tiles, plan_.tiles_per_group, [&](int w, int64_t first, int64_t last) {
     Worker& worker = workers_[static_cast<size_t>(w)];
-    const Group group = load_group(first, last, worker);
+    Group group = make_group(first, last);
+    load_tiles(group, worker);
     PassResult ignored;
     find_labels(target, group, worker, ignored);
     for (int64_t i = 0; i < group.rows; ++i) {

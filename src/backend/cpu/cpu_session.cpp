@@ -35,6 +35,7 @@ CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, int 
 
 void CpuSession::prepare_workers(size_t active) {
   const auto group_rows = static_cast<size_t>(plan_.tiles_per_group * tile_rows());
+  const auto searched_rows = static_cast<size_t>(plan_.tiles_per_search * tile_rows());
   for (Worker& worker : workers_) {
     worker.results.assign(active, {});
     if (!worker.labels.empty()) continue;
@@ -44,9 +45,19 @@ void CpuSession::prepare_workers(size_t active) {
       *buffer = AlignedBuffer<float>(group_rows);
     }
     worker.column = AlignedBuffer<int32_t>(group_rows);
-    worker.labels.resize(group_rows);
+    worker.labels.resize(searched_rows);
     worker.least.resize(group_rows);
-    worker.old_labels.resize(group_rows);
+    worker.second_least.resize(group_rows);
+    worker.old_labels.resize(searched_rows);
+    if (plan_.carry_bounds) {
+      worker.nearest = AlignedBuffer<float>(group_rows);
+      worker.others = AlignedBuffer<float>(group_rows);
+      worker.kept.resize(searched_rows);
+      worker.own_d2.resize(searched_rows);
+      worker.gathered =
+          AlignedBuffer<std::byte>(static_cast<size_t>(plan_.tiles_per_group) * shared_.packed.tile_bytes());
+      std::fill_n(worker.gathered.data(), worker.gathered.size(), std::byte{0});
+    }
     worker.wide_f32.resize(static_cast<size_t>(shared_.input.points.d));
     worker.deltas.resize(models_.size());
     worker.changes.resize(models_.size());
@@ -94,18 +105,18 @@ int CpuSession::advance(std::span<PassModel> models, int) {
     for (Worker& worker : workers_) prepare_delta(worker.deltas[static_cast<size_t>(active.slot)], m.k);
   }
   const std::vector<Target> targets = make_targets(models);
+  follow_prototypes(models, targets);
   const int64_t p = tile_rows();
   const int64_t tiles = (input.points.n + p - 1) / p;
-  const int64_t step = plan_.by_label_order ? std::max(plan_.tiles_per_group * pool_.size(),
+  const int64_t step = plan_.by_label_order ? std::max(plan_.tiles_per_search * pool_.size(),
                                                        kChangesBetweenSorts / (p * static_cast<int64_t>(models.size())))
                                             : tiles;
   for (int64_t begin = 0; begin < tiles; begin += step) {
-    pool_.for_each_range(std::min(step, tiles - begin), plan_.tiles_per_group, [&](int w, int64_t first, int64_t last) {
+    pool_.for_each_range(std::min(step, tiles - begin), plan_.tiles_per_search, [&](int w, int64_t first, int64_t last) {
       Worker& worker = workers_[static_cast<size_t>(w)];
-      const Group group = load_group(begin + first, begin + last, worker);
+      Group group = make_group(begin + first, begin + last);
       for (size_t i = 0; i < targets.size(); ++i) {
-        find_labels(targets[i], group, worker, worker.results[i]);
-        record_changes(targets[i].slot, group, w, worker.results[i]);
+        label_group(targets[i], group, w, worker.results[i]);
       }
     });
     if (plan_.by_label_order) {
@@ -123,6 +134,7 @@ int CpuSession::advance(std::span<PassModel> models, int) {
       total.certified += part.certified;
       total.resolved += part.resolved;
       total.candidates += part.candidates;
+      total.tightened += part.tightened;
     }
     model(models[i].slot).labelled = true;
   }
@@ -135,6 +147,7 @@ Labels CpuSession::take_labels(int slot) {
   if (m.tree) *m.tree = {};
   m.labelled = false;
   m.statistics = {};
+  m.bounds = {};
   for (Worker& worker : workers_) {
     if (!worker.deltas.empty()) worker.deltas[static_cast<size_t>(slot)] = {};
   }
@@ -209,6 +222,7 @@ void CpuSession::move_row(int slot, int64_t row, uint32_t label) {
   Model& m = model(slot);
   apply_change({row, m.labels[row], label}, workers_[0], m.statistics, nullptr);
   m.labels.write(row, 1, &label);
+  m.bounds.forget_row(row);
 }
 
 void CpuSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
@@ -236,6 +250,7 @@ void CpuSession::relabel(int slot, std::span<const uint32_t> new_label, std::spa
   m.k = k;
   m.labels = std::move(labels);
   m.statistics = std::move(statistics);
+  m.bounds.forget();
 }
 
 // The largest distance of some rows with w' > 0.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "backend/cpu/carried_bounds.h"
 #include "backend/cpu/cpu_plan.h"
 #include "backend/cpu/kd_tree.h"
 #include "backend/cpu/packed_points.h"
@@ -108,6 +109,14 @@ struct Worker {
   std::vector<Candidate> candidates;  // of the rows that are not proved
   int64_t unproved = 0;               // how many these are
   std::vector<double> least;          // distance to the nearest candidate so far
+  std::vector<double> second_least;   // and to the one after it
+  std::vector<uint64_t> doubtful;     // per tile: the rows that are not proved
+  // Where bounds are carried:
+  AlignedBuffer<float> nearest, others;  // of the rows that were screened
+  std::vector<uint32_t> left;            // rows of the group that are looked at
+  std::vector<double> own_d2;            // their distances to their own prototypes
+  std::vector<uint32_t> kept;            // labels of the group, so far
+  AlignedBuffer<std::byte> gathered;     // tiles of them
   std::vector<float> fine_row;
   std::vector<float> wide_f32;  // rows of narrow types
   std::vector<double> d2;       // distances of a block of rows
@@ -161,13 +170,17 @@ class CpuSession final : public Session {
     Statistics statistics;
     SeedState seed;
     std::unique_ptr<TreeState> tree;  // with a kd-tree, from the first pass on
+    CarriedBounds bounds;
   };
   // A group of neighbouring tiles, as a thread works on it.
   struct Group {
     int64_t first_row = 0;
     int64_t rows = 0;
+    std::span<const uint32_t> picked;  // some rows of a group: their places in it, gathered into tiles
     std::vector<Tile> tiles;
     std::span<const std::byte> ahead;  // what is read after this group
+
+    int64_t row(int64_t i) const { return first_row + (picked.empty() ? i : picked[static_cast<size_t>(i)]); }
   };
   // One model of a pass, ready for the kernels.
   struct Target {
@@ -183,7 +196,8 @@ class CpuSession final : public Session {
   void prepare_workers(size_t active);
 
   // cpu_pass.cpp: screen and resolve.
-  Group load_group(int64_t first_tile, int64_t last_tile, Worker& worker) const;
+  Group make_group(int64_t first_tile, int64_t last_tile) const;
+  void load_tiles(Group& group, Worker& worker) const;
   void find_labels(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
   void find_all_labels(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
   void screen_group(const PackedPrototypes& packed, const Group& group, Worker& worker) const;
@@ -193,6 +207,16 @@ class CpuSession final : public Session {
   void add_span_candidates(const PackedPrototypes& packed, const Group& group, int64_t span, int64_t row_in_group,
                            Worker& worker) const;
   void resolve_group(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
+
+  // cpu_bounds.cpp: rows whose label cannot have changed are left out.
+  void follow_prototypes(std::span<const PassModel> models, std::span<const Target> targets);
+  void label_group(const Target& target, Group& group, int worker_index, PassResult& result);
+  void list_rows_left(Model& m, const Matrix& prototypes, const Group& group, Worker& worker, PassResult& result) const;
+  void tighten(Model& m, const Matrix& prototypes, const Group& group, Worker& worker, PassResult& result) const;
+  void label_whole_group(const Target& target, const Group& group, int worker_index, PassResult& result);
+  void label_rows_left(const Target& target, const Group& group, Worker& worker, PassResult& result);
+  void renew_bounds(Model& m, const Group& group, Worker& worker) const;
+
   uint32_t nearest_of_all(const Matrix& prototypes, int64_t row, Worker& worker) const;
   double distance(int64_t row, const Matrix& prototypes, int64_t k, Worker& worker) const;
   const float* row_f32(int64_t row, Worker& worker) const;

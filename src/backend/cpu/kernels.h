@@ -73,6 +73,11 @@ struct CpuKernels {
   /// After certify: the spans in which `rows` have upper scores that reach lower_best; returns how many there are, at
   /// most all spans.
   int64_t (*candidates)(const CertifyTask&, uint64_t rows, SpanCandidates* found);
+  /// Bounds of distances, after certify.
+  void (*bound_distances)(const DistanceTask&);
+  /// Writes the rows (0 .. count - 1) that may not keep their label; returns how many there are.
+  int64_t (*rows_left)(const KeepTask&, uint32_t* rows);
+  void (*gather)(const GatherTask&);
   /// float32 scores offset_k + x . z_k of one row and `columns` columns in blocks of the float32 format.
   void (*rescore)(const float* x, const float* blocks, const float* offsets, int64_t d, int64_t columns, float* scores);
   /// Canonical distances of one row to a row (core/distance.h), same bits.

@@ -98,9 +98,45 @@ Tile PackedPoints::tile(int64_t t, std::byte* scratch) const {
     pack(t, scratch);
     values = scratch;
   }
+  return tile_at(values, std::min<int64_t>(tile_rows(), input_->points.n - first));
+}
+
+Tile PackedPoints::tile_at(const std::byte* values, int64_t rows) const {
   const auto* norms = reinterpret_cast<const float*>(values + values_bytes());
-  const float* radii = screen_->format == ScreenFormat::kFloat32 ? norms : norms + tile_rows();
-  return {values, norms, radii, std::min<int64_t>(tile_rows(), input_->points.n - first)};
+  return {values, norms, screen_->format == ScreenFormat::kFloat32 ? norms : norms + tile_rows(), rows};
+}
+
+void PackedPoints::gather(std::span<const Tile> tiles, std::span<const uint32_t> rows, std::byte* to,
+                          std::vector<Tile>& gathered) const {
+  const int64_t p = tile_rows();
+  const bool matrix = screen_->format != ScreenFormat::kFloat32;
+  GatherTask task{};
+  task.tile_rows = static_cast<int>(p);
+  task.run = matrix ? 16 : task.tile_rows;
+  task.lines = matrix ? 16 : input_->points.d;
+  task.blocks = matrix ? layout_.steps().x_steps : 1;
+  task.to = reinterpret_cast<uint32_t*>(to);
+  task.to_tile = static_cast<int64_t>(tile_bytes() / sizeof(float));
+  const auto count = static_cast<int64_t>(rows.size());
+  for (int64_t i = 0; i < count;) {
+    const int64_t t = rows[static_cast<size_t>(i)] / p;
+    task.from = static_cast<const uint32_t*>(tiles[static_cast<size_t>(t)].values);
+    task.at = i;
+    for (task.rows = 0; i < count && rows[static_cast<size_t>(i)] / p == t; ++i) {
+      task.rows |= uint64_t{1} << (rows[static_cast<size_t>(i)] % p);
+    }
+    kernels_->gather(task);
+  }
+  for (int64_t first = 0; first < count; first += p, to += tile_bytes()) {
+    gathered.push_back(tile_at(to, std::min(p, count - first)));
+    auto* norms = reinterpret_cast<float*>(to + values_bytes());
+    float* radii = matrix ? norms + p : norms;
+    for (int64_t i = 0; i < gathered.back().rows; ++i) {
+      const auto row = rows[static_cast<size_t>(first + i)];
+      norms[i] = tiles[row / static_cast<size_t>(p)].norms[row % p];
+      radii[i] = tiles[row / static_cast<size_t>(p)].radii[row % p];
+    }
+  }
 }
 
 void PackedPoints::pack(int64_t t, std::byte* out) const {

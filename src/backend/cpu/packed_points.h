@@ -52,6 +52,9 @@ class PackedPoints {
   size_t tile_bytes() const;
   /// Tile t, from the copy or packed into `scratch` (tile_bytes(), 64-byte aligned).
   Tile tile(int64_t t, std::byte* scratch) const;
+  /// Copies some rows of tiles, ascending (row i of tile t is t * P + i), to as few tiles at `to` as hold them.
+  void gather(std::span<const Tile> tiles, std::span<const uint32_t> rows, std::byte* to,
+              std::vector<Tile>& gathered) const;
   /// The packed bytes of `count` tiles from `first` on, as far as there are any.
   std::span<const std::byte> ahead(int64_t first, int64_t count) const;
   /// One row, centred and scaled, in float32; returns an upper bound of its norm.
@@ -59,6 +62,7 @@ class PackedPoints {
 
  private:
   size_t values_bytes() const;
+  Tile tile_at(const std::byte* values, int64_t rows) const;
   void pack(int64_t t, std::byte* out) const;
   void pack_matrix(int64_t first, int64_t rows, std::byte* values, float* norms, float* radii) const;
   void round_row(int64_t row, RoundedRow& rounded, float* wide) const;

@@ -76,21 +76,22 @@ Bound matrix_bound(const ColumnNorms& norms, int64_t d, const PackedPoints& poin
   return {(of_rest + of_norm / points.ratio()) * kInflation, error * kInflation};
 }
 
-// Marks prototypes that repeat an earlier one bit for bit.
+// Finds prototypes that repeat an earlier one bit for bit.
 class Repeats {
  public:
   explicit Repeats(const Matrix& prototypes)
       : bytes_(prototypes.bytes().data()),
         row_(static_cast<size_t>(prototypes.columns()) * size_of(prototypes.type())) {}
 
-  bool seen(int64_t k) {
+  // The earlier one, or k.
+  int64_t first_like(int64_t k) {
     const std::byte* row = bytes_ + static_cast<size_t>(k) * row_;
     const auto [first, last] = rows_.equal_range(XXH3_64bits(row, row_));
     for (auto it = first; it != last; ++it) {
-      if (std::memcmp(bytes_ + static_cast<size_t>(it->second) * row_, row, row_) == 0) return true;
+      if (std::memcmp(bytes_ + static_cast<size_t>(it->second) * row_, row, row_) == 0) return it->second;
     }
     rows_.emplace(XXH3_64bits(row, row_), k);
-    return false;
+    return k;
   }
 
  private:
@@ -170,8 +171,15 @@ class Packer {
       squares_[static_cast<size_t>(k)] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     });
     Repeats repeats(prototypes_);
+    out_.repeated.resize(static_cast<size_t>(prototypes_.rows()));
     for (int64_t k = 0; k < prototypes_.rows(); ++k) {
-      if (!repeats.seen(k)) sorted_.push_back(static_cast<uint32_t>(k));  // the first of them wins every tie
+      const int64_t first = repeats.first_like(k);
+      if (first == k) {
+        sorted_.push_back(static_cast<uint32_t>(k));
+        continue;
+      }
+      // The first of them wins every tie.
+      out_.repeated[static_cast<size_t>(first)] = out_.repeated[static_cast<size_t>(k)] = 1;
     }
     std::stable_sort(sorted_.begin(), sorted_.end(), [&](uint32_t a, uint32_t b) { return squares_[a] < squares_[b]; });
   }

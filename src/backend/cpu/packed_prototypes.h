@@ -35,6 +35,7 @@ struct PackedPrototypes {
   std::vector<int32_t> widths;      ///< per span: columns, padded to whole blocks
   bool screenable = true;           ///< false: a prototype is too far out; use exact distances
   std::vector<uint32_t> order;      ///< per place: its prototype; repeated prototypes have no column but the first's
+  std::vector<uint8_t> repeated;    ///< per prototype: there is another with the same bits
   AlignedBuffer<float> values;      ///< float32 format
   AlignedBuffer<float> offsets;     ///< per place; padding can never win
   AlignedBuffer<std::byte> matrix;  ///< spans in a bfloat16 format, if the screen has one

@@ -245,6 +245,92 @@ int64_t find_candidates(const CertifyTask& in, uint64_t rows, SpanCandidates* fo
   return count;
 }
 
+// Squares are |y|^2 - 2 S: what is added or taken covers that norms are up to 2^-19 too large, and the roundings here.
+void bound_distances(const DistanceTask& in) {
+  const VecF two = hn::Set(kF32, 2.0F);
+  const VecF inflation = hn::Set(kF32, in.inflation);
+  const VecF underflow = hn::Set(kF32, in.underflow);
+  const VecF rounding = hn::Sub(inflation, hn::Set(kF32, 1.0F));  // 2^-20
+  for (int at = 0; at < in.tile_rows; at += kLanes) {
+    const VecF norm = hn::Load(kF32, in.norms + at);
+    const VecF square = hn::Mul(norm, norm);
+    const VecF lower = hn::Mul(two, hn::Load(kF32, in.lower + at));
+    const VecF upper = hn::Mul(two, hn::Load(kF32, in.runner_up + at));
+    const VecF above = hn::MulAdd(rounding, hn::Add(square, hn::Abs(lower)), underflow);
+    const VecF below = hn::MulAdd(rounding, hn::MulAdd(hn::Set(kF32, 8.0F), square, hn::Abs(upper)), underflow);
+    const VecF most = hn::Add(hn::Sub(square, lower), above);
+    const VecF least = hn::Sub(hn::Sub(square, upper), below);
+    const VecF nearest = hn::Mul(hn::Sqrt(hn::Max(most, underflow)), inflation);
+    const VecF root = hn::Sqrt(hn::Max(least, hn::Zero(kF32)));
+    hn::Store(nearest, kF32, in.nearest + at);
+    hn::Store(hn::NegMulAdd(root, rounding, root), kF32, in.others + at);
+  }
+}
+
+// Bits of the rows [at, at + 64) that keep their label; NaN keeps none.
+HWY_INLINE uint64_t kept_rows(const KeepTask& in, int64_t at) {
+  uint64_t kept = 0;
+  for (int m = 0; m < 64 && at + m < in.count; m += kLanes) {
+    const auto label = hn::LoadU(kI32, reinterpret_cast<const int32_t*>(in.labels) + at + m);
+    const VecF nearest = hn::LoadU(kF32, in.nearest + at + m);
+    const VecF others = hn::LoadU(kF32, in.others + at + m);
+    const auto apart = hn::Gt(hn::Sub(others, nearest), hn::GatherIndex(kF32, in.gap, label));
+    const auto within = hn::Lt(nearest, hn::GatherIndex(kF32, in.reach, label));
+    const auto close = hn::Lt(nearest, hn::GatherIndex(kF32, in.half, label));
+    kept |= mask_bits(hn::Or(hn::And(apart, within), close)) << m;
+  }
+  return kept;
+}
+
+int64_t rows_left(const KeepTask& in, uint32_t* rows) {
+  int64_t count = 0;
+  for (int64_t at = 0; at < in.count; at += 64) {
+    uint64_t left = ~kept_rows(in, at);
+    if (in.count - at < 64) left &= (uint64_t{1} << (in.count - at)) - 1;
+    for (; left != 0; left &= left - 1) rows[count++] = static_cast<uint32_t>(at + __builtin_ctzll(left));
+  }
+  return count;
+}
+
+// The `count` lowest of the bits.
+HWY_INLINE uint64_t lowest_bits(uint64_t bits, int count) {
+  if (__builtin_popcountll(bits) <= count) return bits;
+  uint64_t rest = bits;
+  for (; count > 0; --count) rest &= rest - 1;
+  return bits & ~rest;
+}
+
+// A run of rows that stand together in one tile and will in the other.
+HWY_INLINE void gather_run(const GatherTask& in, const uint32_t* from, uint64_t lanes, uint32_t* to) {
+  uint8_t bytes[8] = {static_cast<uint8_t>(lanes), static_cast<uint8_t>(lanes >> 8)};
+  const auto mask = hn::LoadMaskBits(kU32, bytes);
+  for (int64_t b = 0; b < in.blocks; ++b) {
+    const int64_t block = b * in.lines * in.tile_rows;
+    for (int64_t q = 0; q < in.lines; ++q) {
+      const int64_t line = block + q * in.run;
+      hn::CompressBlendedStore(hn::Load(kU32, from + line), mask, kU32, to + line);
+    }
+  }
+}
+
+HWY_INLINE int64_t place_in_tile(const GatherTask& in, int64_t row) {
+  return row / in.run * in.run * in.lines + row % in.run;
+}
+
+void gather(const GatherTask& in) {
+  int64_t at = in.at;
+  for (int m = 0; m < in.tile_rows; m += kLanes) {
+    uint64_t left = in.rows >> m & ((uint64_t{1} << kLanes) - 1);
+    while (left != 0) {
+      const uint64_t taken = lowest_bits(left, static_cast<int>(in.run - at % in.run));
+      uint32_t* to = in.to + at / in.tile_rows * in.to_tile + place_in_tile(in, at % in.tile_rows);
+      gather_run(in, in.from + place_in_tile(in, m), taken, to);
+      at += __builtin_popcountll(taken);
+      left &= ~taken;
+    }
+  }
+}
+
 // A block of R columns at a time, R being a whole number of vectors or less than one.
 template <int R>
 void rescore(const float* x, const float* blocks, const float* offsets, int64_t d, int64_t columns, float* scores) {

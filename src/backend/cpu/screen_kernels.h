@@ -106,6 +106,44 @@ struct SpanCandidates {
   uint64_t several;
 };
 
+/// Bounds of the scaled distances of a tile's rows, from what its certificates left.
+struct DistanceTask {
+  int tile_rows;           // P
+  const float* norms;      // P
+  const float* lower;      // P: what the best prototype's true score surely exceeds
+  const float* runner_up;  // P: what no other true score exceeds
+  float inflation;         // 1 + 2^-20: outward rounding
+  float underflow;         // of squares
+  float* nearest;          // out, P: the distance to the best prototype is at most this
+  float* others;           // out, P: the distance to any other at least this
+};
+
+/// Which of some rows keep their label whatever the screen would say: those with others - nearest > gap and
+/// nearest < reach, or nearest < half; thresholds are by label.
+struct KeepTask {
+  const uint32_t* labels;  // readable to the end of a tile, as are the bounds
+  const float* nearest;
+  const float* others;
+  const float* gap;
+  const float* reach;
+  const float* half;
+  int64_t count;
+};
+
+/// Some rows of a tile on their way into another. Values of a row (in bfloat16 formats: pairs of values) stand `run`
+/// elements of four bytes apart, `lines` of them in each of `blocks` blocks: screen_kernels.h, the layouts.
+struct GatherTask {
+  const uint32_t* from;  // the tile
+  uint64_t rows;         // which of its rows
+  int tile_rows;         // P
+  int run;               // float32: P; else 16
+  int64_t lines;         // float32: d; else 16
+  int64_t blocks;        // float32: 1; else steps
+  uint32_t* to;          // the first of several tiles
+  int64_t to_tile;       // elements from tile to tile
+  int64_t at;            // rows that stand there already
+};
+
 /// Rows of points on their way into a tile.
 struct PackTask {
   int64_t rows;  // that exist; the others become zero
