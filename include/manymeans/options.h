@@ -93,7 +93,8 @@ void for_each_option(Options& options, Visitor&& visit) {
   visit(
       OptionInfo{"algorithm", "--algorithm", "NAME",
                  "How labels are found: auto (by a cost model; the choice and its reason stand in the result), matrix "
-                 "(scores of rounded copies, each proved or resolved), kdtree (up to 32 columns, best for few) or "
+                 "(scores of rounded copies, each proved or resolved), bounds (matrix, but only for rows whose "
+                 "label may have changed: 8 bytes a row and model), kdtree (up to 32 columns, best for few) or "
                  "brute (exact distances only). Never changes the answer."},
       options.algorithm);
   visit(OptionInfo{"backend", "--backend", "NAME",

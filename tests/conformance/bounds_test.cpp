@@ -1,0 +1,161 @@
+// Bounds carried from pass to pass (docs/screens.md): labels stay the reference's however the prototypes move, some rows
+// are really kept, no more distances are evaluated than by Hamerly's algorithm, and bounds that are too tight are noticed.
+#include "conformance/cases.h"
+#include "conformance/textbook_hamerly.h"
+#include "conformance/variants.h"
+#include "core/threads.h"
+#include "prototype/centroid.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace manymeans::test {
+namespace {
+
+// One model's session over a case.
+class Passes {
+ public:
+  Passes(std::unique_ptr<Backend> backend, const Case& made)
+      : backend_(std::move(backend)),
+        input_(prepare_input(made.points(), made.weights, pool_)),
+        upload_(backend_->upload(input_)),
+        session_(upload_->session(made.shape.k, 0)),
+        labels_(static_cast<size_t>(made.shape.n)) {}
+
+  PassResult pass(const Matrix& prototypes) {
+    PassModel model{0, &prototypes, {}};
+    session_->advance({&model, 1}, 1);
+    session_->labels(0).read(0, static_cast<int64_t>(labels_.size()), labels_.data());
+    return model.result;
+  }
+  Matrix solve(const Matrix& prototypes) {
+    return solve_centroids(session_->statistics(0), input_, prototypes, pool_);
+  }
+  const std::vector<uint32_t>& labels() const { return labels_; }
+
+ private:
+  ThreadPool pool_{1};
+  std::unique_ptr<Backend> backend_;
+  Input input_;
+  std::unique_ptr<Upload> upload_;
+  std::unique_ptr<Session> session_;
+  std::vector<uint32_t> labels_;
+};
+
+int64_t differences(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
+  int64_t count = 0;
+  for (size_t i = 0; i < a.size(); ++i) count += a[i] != b[i];
+  return count;
+}
+
+// Points on a lattice and prototypes that wander over it in steps of 2^-10 to 2: exact ties in every pass.
+Case lattice_case(uint64_t seed) {
+  return make_case(Family::kGrid, DataType::kFloat32, Weighting::kNone, {6000, 3, {24}}, seed);
+}
+
+void wander(Matrix& prototypes, std::mt19937_64& random) {
+  const std::span<float> values = prototypes.values<float>();
+  for (float& value : values) {
+    const auto step = std::ldexp(1.0F, -static_cast<int>(random() % 12) + 1);
+    if (random() % 4 == 0 && std::fabs(value) < 4) value += random() % 2 == 0 ? step : -step;
+    if (std::fabs(value) >= 4) value = 0;
+  }
+}
+
+struct Walk {
+  int64_t wrong = 0, skipped = 0;
+};
+
+Walk walk(const Target& target, const Case& made, double bound_scale, bool lloyd) {
+  Passes reference(make_backend("reference", {}), made);
+  Passes tried(target.make("bounds", 2, bound_scale), made);
+  std::mt19937_64 random(made.seed);
+  Matrix prototypes = made.prototypes[0];
+  Walk found;
+  for (int pass = 0; pass < 12; ++pass) {
+    reference.pass(prototypes);
+    found.skipped += tried.pass(prototypes).skipped;
+    found.wrong += differences(reference.labels(), tried.labels());
+    if (lloyd) {
+      prototypes = reference.solve(prototypes);
+    } else {
+      wander(prototypes, random);
+    }
+  }
+  return found;
+}
+
+std::vector<Case> lloyd_cases() {
+  return {make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {9000, 2, {40}}, 1),
+          make_case(Family::kNormal, DataType::kFloat64, Weighting::kNone, {7001, 5, {30}}, 2),
+          make_case(Family::kOffset, DataType::kFloat32, Weighting::kNone, {5000, 3, {20}}, 3),
+          make_case(Family::kNormal, DataType::kFloat32, Weighting::kIntegers, {3000, 40, {100}}, 4)};
+}
+
+TEST(Bounds, LabelsAreTheReferencesWhileRowsAreKept) {
+  for (const Target& target : targets()) {
+    if (target.backend != "cpu") continue;
+    int64_t skipped = 0;
+    for (const Case& made : lloyd_cases()) {
+      const Walk found = walk(target, made, 1, true);
+      EXPECT_EQ(found.wrong, 0) << made.name << " on " << target.name();
+      skipped += found.skipped;
+    }
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+      const Walk found = walk(target, lattice_case(seed), 1, false);
+      EXPECT_EQ(found.wrong, 0) << "lattice " << seed << " on " << target.name();
+      skipped += found.skipped;
+    }
+    EXPECT_GT(skipped, 10'000) << target.name();
+    fmt::print("{}: {} rows kept by bounds\n", target.name(), skipped);
+  }
+}
+
+TEST(Bounds, AQuarterOfTheBoundGivesWrongLabels) {
+  for (const Target& target : targets()) {
+    if (target.backend != "cpu") continue;
+    int64_t wrong = 0;
+    for (const Case& made : lloyd_cases()) wrong += walk(target, made, 0.25, true).wrong;
+    EXPECT_GT(wrong, 0) << target.name();
+    fmt::print("{}: {} wrong labels with a quarter of the bound\n", target.name(), wrong);
+  }
+}
+
+// Distances of rows to prototypes, all kinds, to convergence; both algorithms see the same prototypes.
+TEST(Bounds, EvaluatesNoMoreDistancesThanTheTextbook) {
+  const Target* best = nullptr;
+  const std::vector<Target> all = targets();
+  for (const Target& target : all) {
+    if (target.backend == "cpu" && best == nullptr) best = &target;
+  }
+  ASSERT_NE(best, nullptr);
+  struct Run {
+    Family family;
+    Shape shape;
+  };
+  for (const Run& run : {Run{Family::kClusters, {20000, 2, {16}}}, Run{Family::kClusters, {20000, 16, {40}}},
+                         Run{Family::kNormal, {10000, 8, {50}}}, Run{Family::kNormal, {8000, 40, {30}}}}) {
+    const Case made = make_case(run.family, DataType::kFloat32, Weighting::kNone, run.shape, 11);
+    Passes ours(best->make("bounds", 1), made);
+    TextbookHamerly theirs(made.points());
+    Matrix prototypes = made.prototypes[0];
+    int64_t distances = 0, passes = 0;
+    PassResult result;
+    result.changed = 1;
+    for (; result.changed > 0 && passes < 300; ++passes) {
+      result = ours.pass(prototypes);
+      distances += (result.certified + result.resolved) * run.shape.k[0] + result.tightened + result.candidates;
+      theirs.pass(prototypes);
+      EXPECT_LE(differences(ours.labels(), theirs.labels()), 5) << made.name;  // ties
+      prototypes = ours.solve(prototypes);
+    }
+    EXPECT_LE(distances, theirs.distances()) << made.name;
+    fmt::print("{}: {} passes, {} distances, textbook {}\n", made.name, passes, distances, theirs.distances());
+  }
+}
+
+}  // namespace
+}  // namespace manymeans::test
