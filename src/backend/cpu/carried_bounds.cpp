@@ -18,6 +18,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kSampledRows = 64;  // a cluster
 constexpr int64_t kFewestSampledRows = 16;
 constexpr double kReach = 1.05;
+constexpr double kWorthAReach = 0.85;
 
 // Floats outward: at least v, at most v.
 float above(double v) {
@@ -143,13 +144,19 @@ void CarriedBounds::add_rivals_path(const Matrix& prototypes, int64_t b) {
   const auto own = static_cast<size_t>(b);
   double* owed = owed_.data() + b * k;
   double nearest = kLongestPath;
-  double longest = 0;
+  double longest = 0;  // of those nearer than T_b
+  double longest_of_all = 0;
   for (int64_t c = 0; c < k; ++c) {
     if (c == b) continue;
     const double apart = at_least(between(prototypes, b, prototypes, c));
     nearest = std::min(nearest, apart);
     owed[c] += moved_[static_cast<size_t>(c)];
+    longest_of_all = std::max(longest_of_all, owed[c]);
     if (!(apart >= 2 * reaches_[own])) longest = std::max(longest, owed[c]);
+  }
+  if (longest >= kWorthAReach * longest_of_all) {  // rows beyond the reach would suffer for little
+    longest = longest_of_all;
+    reaches_[own] = kLongestPath;
   }
   for (int64_t c = 0; c < k; ++c) owed[c] = std::max(0.0, owed[c] - longest);
   others_path_[own] += longest;
