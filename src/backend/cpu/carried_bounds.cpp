@@ -17,8 +17,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 constexpr int64_t kSampledRows = 64;  // a cluster
 constexpr int64_t kFewestSampledRows = 16;
-constexpr double kReach = 1.05;
-constexpr double kWorthAReach = 0.85;
+constexpr double kReach = 1.2;
+constexpr double kWorthAReach = 0.95;
 
 // Floats outward: at least v, at most v.
 float above(double v) {
