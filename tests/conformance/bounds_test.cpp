@@ -1,5 +1,6 @@
-// Bounds carried from pass to pass (docs/screens.md): labels stay the reference's however the prototypes move, some rows
-// are really kept, about as few distances are evaluated as by Hamerly's algorithm or fewer, and bounds that are too tight are noticed.
+// Bounds carried from pass to pass (docs/screens.md): labels stay the reference's however the prototypes move, some
+// rows are really kept, about as few distances are evaluated as by Hamerly's algorithm or fewer, and bounds that are
+// too tight are noticed.
 #include "conformance/cases.h"
 #include "conformance/textbook_hamerly.h"
 #include "conformance/variants.h"
@@ -69,9 +70,9 @@ struct Walk {
   int64_t wrong = 0, skipped = 0;
 };
 
-Walk walk(const Target& target, const Case& made, double bound_scale, bool lloyd) {
+Walk walk(std::unique_ptr<Backend> backend, const Case& made, bool lloyd) {
   Passes reference(make_backend("reference", {}), made);
-  Passes tried(target.make("bounds", 2, bound_scale), made);
+  Passes tried(std::move(backend), made);
   std::mt19937_64 random(made.seed);
   Matrix prototypes = made.prototypes[0];
   Walk found;
@@ -100,12 +101,12 @@ TEST(Bounds, LabelsAreTheReferencesWhileRowsAreKept) {
     if (target.backend != "cpu") continue;
     int64_t skipped = 0;
     for (const Case& made : lloyd_cases()) {
-      const Walk found = walk(target, made, 1, true);
+      const Walk found = walk(target.make("bounds", 2), made, true);
       EXPECT_EQ(found.wrong, 0) << made.name << " on " << target.name();
       skipped += found.skipped;
     }
     for (uint64_t seed = 0; seed < 4; ++seed) {
-      const Walk found = walk(target, lattice_case(seed), 1, false);
+      const Walk found = walk(target.make("bounds", 2), lattice_case(seed), false);
       EXPECT_EQ(found.wrong, 0) << "lattice " << seed << " on " << target.name();
       skipped += found.skipped;
     }
@@ -118,9 +119,23 @@ TEST(Bounds, AQuarterOfTheBoundGivesWrongLabels) {
   for (const Target& target : targets()) {
     if (target.backend != "cpu") continue;
     int64_t wrong = 0;
-    for (const Case& made : lloyd_cases()) wrong += walk(target, made, 0.25, true).wrong;
+    for (const Case& made : lloyd_cases()) wrong += walk(target.make("bounds", 2, 0.25), made, true).wrong;
     EXPECT_GT(wrong, 0) << target.name();
     fmt::print("{}: {} wrong labels with a quarter of the bound\n", target.name(), wrong);
+  }
+}
+
+// Room for the bounds, but none for a packed copy of the points.
+TEST(Bounds, WorkWithoutAPackedCopy) {
+  for (const Case& made : lloyd_cases()) {
+    if (made.shape.d < 3) continue;
+    BackendOptions options;
+    options.threads = 2;
+    options.algorithm = "bounds";
+    options.memory_budget = 8 * made.shape.n + 4096;
+    const Walk found = walk(make_backend("cpu", options), made, true);
+    EXPECT_EQ(found.wrong, 0) << made.name;
+    EXPECT_GT(found.skipped, 0) << made.name;
   }
 }
 
@@ -157,8 +172,8 @@ TEST(Bounds, EvaluatesAboutAsFewDistancesAsTheTextbookOrFewer) {
     // from knowing which prototypes are rivals, that costs a few rows in ten thousand.
     const double limit = run.family == Family::kNormal ? 1.001 : 0.9;
     EXPECT_LE(static_cast<double>(distances), limit * static_cast<double>(theirs.distances())) << made.name;
-    fmt::print("{}: {} passes, {} distances ({} of candidates), textbook {}\n", made.name, passes, distances, candidates,
-               theirs.distances());
+    fmt::print("{}: {} passes, {} distances ({} of candidates), textbook {}\n", made.name, passes, distances,
+               candidates, theirs.distances());
   }
 }
 

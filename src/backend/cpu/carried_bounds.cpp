@@ -181,7 +181,8 @@ void CarriedBounds::set_thresholds(std::span<const uint8_t> repeated) {
 }
 
 KeepTask CarriedBounds::keep_task(int64_t first_row, int64_t count, const uint32_t* labels) const {
-  return {labels, nearest_.data() + first_row, others_.data() + first_row, gap_.data(), reach_.data(), half_.data(), count};
+  return {labels,         nearest_.data() + first_row, others_.data() + first_row, gap_.data(), reach_.data(),
+          half_.data(), count};
 }
 
 void CarriedBounds::set(int64_t row, uint32_t label, double nearest, double others) {

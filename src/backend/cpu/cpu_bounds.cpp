@@ -1,4 +1,4 @@
-// Rows whose label cannot have changed since the pass before are not looked at; the others are gathered into full tiles.
+// Rows whose label cannot have changed since the pass before are not looked at; the others are gathered into tiles.
 #include "backend/cpu/cpu_session.h"
 #include "core/data_type.h"
 

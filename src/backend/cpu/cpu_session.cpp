@@ -112,7 +112,8 @@ int CpuSession::advance(std::span<PassModel> models, int) {
                                                        kChangesBetweenSorts / (p * static_cast<int64_t>(models.size())))
                                             : tiles;
   for (int64_t begin = 0; begin < tiles; begin += step) {
-    pool_.for_each_range(std::min(step, tiles - begin), plan_.tiles_per_search, [&](int w, int64_t first, int64_t last) {
+    const int64_t count = std::min(step, tiles - begin);
+    pool_.for_each_range(count, plan_.tiles_per_search, [&](int w, int64_t first, int64_t last) {
       Worker& worker = workers_[static_cast<size_t>(w)];
       Group group = make_group(begin + first, begin + last);
       for (size_t i = 0; i < targets.size(); ++i) {
