@@ -10,8 +10,8 @@
 namespace manymeans {
 namespace {
 
-constexpr double kRounding = 0x1p-20;   // outward, of every distance: pays for all roundings and the canonical slack
-constexpr double kOfSums = 0x1p-22;     // of sums over passes, and of the kernel's difference
+constexpr double kRounding = 0x1p-20;    // outward, of every distance: pays for all roundings and the canonical slack
+constexpr double kOfSums = 0x1p-22;      // of sums over passes, and of the kernel's difference
 constexpr double kLongestPath = 0x1p90;  // far beyond any frame; then everything starts again
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -181,8 +181,8 @@ void CarriedBounds::set_thresholds(std::span<const uint8_t> repeated) {
 }
 
 KeepTask CarriedBounds::keep_task(int64_t first_row, int64_t count, const uint32_t* labels) const {
-  return {labels,         nearest_.data() + first_row, others_.data() + first_row, gap_.data(), reach_.data(),
-          half_.data(), count};
+  return {labels, nearest_.data() + first_row, others_.data() + first_row, gap_.data(), reach_.data(), half_.data(),
+          count};
 }
 
 void CarriedBounds::set(int64_t row, uint32_t label, double nearest, double others) {
@@ -192,8 +192,7 @@ void CarriedBounds::set(int64_t row, uint32_t label, double nearest, double othe
   others_[i] = repeated_[label] != 0 ? -0x1p126F : below(others + others_path_[label]);
 }
 
-size_t CarriedBounds::tighten(int64_t first_row, std::span<uint32_t> places, const uint32_t* labels,
-                              const double* d2) {
+size_t CarriedBounds::tighten(int64_t first_row, std::span<uint32_t> places, const uint32_t* labels, const double* d2) {
   float* nearest = nearest_.data() + first_row;
   const float* others = others_.data() + first_row;
   size_t left = 0;

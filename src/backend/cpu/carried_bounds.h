@@ -68,9 +68,9 @@ class CarriedBounds {
   BoundsFrame frame_;
   bool filled_ = false;  // the rows' bounds belong to previous_
   bool known_ = false;
-  double inflation_ = 1;  // 1 + 2^-20
-  double underflow_ = 0;  // of a canonical distance, in the frame's units
-  Matrix previous_;       // prototypes of the last pass
+  double inflation_ = 1;             // 1 + 2^-20
+  double underflow_ = 0;             // of a canonical distance, in the frame's units
+  Matrix previous_;                  // prototypes of the last pass
   std::vector<double> moved_;        // since the last pass
   std::vector<double> own_path_;     // A_b
   std::vector<double> others_path_;  // B_b
