@@ -65,10 +65,11 @@ bool plan_tree(const Input& input, int64_t budget, PointsPlan& plan) {
   return plan.tree;
 }
 
-// Up to three columns most nodes belong to one prototype, whatever the data; from four on that depends on it, and on
-// noise of six the screen is three times faster (docs/performance.md). Building takes as long as a few passes.
+// With two columns most nodes belong to one prototype, whatever the data; a fit of ten iterations, tree included, then
+// takes as long as with the screen, and every further pass or model is several times faster. From three columns on the
+// screen wins such a fit (bench/results/intel-xeon-2cpu). Building takes as long as a few passes.
 bool tree_pays(const BackendOptions& options, const PointsView& points, const Workload& workload) {
-  constexpr int64_t kMostColumns = 3;
+  constexpr int64_t kMostColumns = 2;
   constexpr int64_t kFewestRows = 20'000;
   constexpr int64_t kFewestPasses = 4;
   return options.algorithm == "auto" && options.screen_format.empty() && points.d <= kMostColumns &&
