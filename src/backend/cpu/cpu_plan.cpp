@@ -66,7 +66,7 @@ bool plan_tree(const Input& input, int64_t budget, PointsPlan& plan) {
 }
 
 // With two columns most nodes belong to one prototype, whatever the data; a fit of ten iterations, tree included, then
-// takes as long as with the screen, and every further pass or model is several times faster. From three columns on the
+// takes as long as with the screen, and every further pass two to seven times faster. From three columns on the
 // screen wins such a fit (bench/results/intel-xeon-2cpu). Building takes as long as a few passes.
 bool tree_pays(const BackendOptions& options, const PointsView& points, const Workload& workload) {
   constexpr int64_t kMostColumns = 2;
