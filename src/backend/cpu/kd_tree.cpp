@@ -48,37 +48,9 @@ class Splitter {
  private:
   T at(uint32_t row, int64_t j) const { return values_[static_cast<int64_t>(row) * d_ + j]; }
 
-  // The median of a sample, along the column in which the sample reaches farthest.
-  Cut<T> quick_cut(const uint32_t* rows, int64_t n) {
-    constexpr int64_t kMostSample = 32;
-    const int64_t count = std::min(n, std::clamp<int64_t>(n / 8, 16, kMostSample));
-    const int64_t step = n / count;
-    uint32_t sample[kMostSample];
-    for (int64_t i = 0; i < count; ++i) sample[i] = rows[i * step];
-    Cut<T> cut;
-    double widest = 0;
-    for (int64_t j = 0; j < d_; ++j) {
-      T low = at(sample[0], j), high = low;
-      for (int64_t i = 1; i < count; ++i) {
-        low = std::min(low, at(sample[i], j));
-        high = std::max(high, at(sample[i], j));
-      }
-      const double width = static_cast<double>(high) - static_cast<double>(low);
-      if (width > widest) {
-        widest = width;
-        cut.column = j;
-      }
-    }
-    if (cut.column < 0) return cut;
-    T keys[kMostSample];
-    for (int64_t i = 0; i < count; ++i) keys[i] = at(sample[i], cut.column);
-    std::nth_element(keys, keys + (count - 1) / 2, keys + count);
-    cut.value = keys[(count - 1) / 2];
-    return cut;
-  }
-
-  Cut<T> exact_cut(const uint32_t* rows, int64_t n) {
-    Cut<T> cut;
+  // The column in which these rows reach farthest, the first of several; -1 if they are equal.
+  int64_t widest_column(const uint32_t* rows, int64_t n) const {
+    int64_t column = -1;
     double widest = 0;
     for (int64_t j = 0; j < d_; ++j) {
       T low = at(rows[0], j), high = low;
@@ -89,9 +61,32 @@ class Splitter {
       const double width = static_cast<double>(high) - static_cast<double>(low);
       if (width > widest) {
         widest = width;
-        cut.column = j;
+        column = j;
       }
     }
+    return column;
+  }
+
+  // The median of a sample, along the column in which the sample reaches farthest.
+  Cut<T> quick_cut(const uint32_t* rows, int64_t n) {
+    constexpr int64_t kMostSample = 32;
+    const int64_t count = std::min(n, std::clamp<int64_t>(n / 8, 16, kMostSample));
+    const int64_t step = n / count;
+    uint32_t sample[kMostSample];
+    for (int64_t i = 0; i < count; ++i) sample[i] = rows[i * step];
+    Cut<T> cut;
+    cut.column = widest_column(sample, count);
+    if (cut.column < 0) return cut;
+    T keys[kMostSample];
+    for (int64_t i = 0; i < count; ++i) keys[i] = at(sample[i], cut.column);
+    std::nth_element(keys, keys + (count - 1) / 2, keys + count);
+    cut.value = keys[(count - 1) / 2];
+    return cut;
+  }
+
+  Cut<T> exact_cut(const uint32_t* rows, int64_t n) {
+    Cut<T> cut;
+    cut.column = widest_column(rows, n);
     if (cut.column < 0) return cut;
     keys_.resize(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i) keys_[static_cast<size_t>(i)] = at(rows[i], cut.column);
