@@ -28,8 +28,7 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           certify,       find_candidates,    bound_distances,     rows_left,        gather,
           rescore<R>,    distance<float>,    distance<double>,    distances<float>, distances<double>,
           add_distances, add_terms<float>,   add_terms<double>,   move_rows<float>, move_rows<double>,
-          label_terms,   pack<kRows, float>, pack<kRows, double>, round_row<float>, round_row<double>,
-          lane_kernels()};
+          pack<kRows, float>, pack<kRows, double>, round_row<float>, round_row<double>, lane_kernels()};
 }
 
 }  // namespace
