@@ -24,7 +24,7 @@ constexpr int64_t kGroupBytes = 256 << 10;
 // Most of a first-level cache of 32 KiB.
 constexpr int64_t kChunkBytes = 24 << 10;
 constexpr int64_t kMostTilesPerGroup = 32;
-// Best and second best of every span and row of a group.
+// Best three of every span and row of a group.
 constexpr int64_t kMostScoreBytes = 1 << 20;
 // Where few rows are left to look at, as many as this make some full tiles.
 constexpr int64_t kSearchedRows = 4096;
@@ -121,7 +121,7 @@ SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span
   }
   const int64_t tiles = (input.points.n + screen.tile_rows - 1) / screen.tile_rows;
   const int64_t fair_share = std::max<int64_t>(1, tiles / (kGroupsPerThread * threads));
-  const int64_t score_bytes = plan.most_spans * screen.tile_rows * 2 * static_cast<int64_t>(sizeof(float));
+  const int64_t score_bytes = plan.most_spans * screen.tile_rows * 3 * static_cast<int64_t>(sizeof(float));
   plan.tiles_per_group =
       std::clamp<int64_t>(std::min({kGroupBytes / tile_bytes(screen, d), kMostScoreBytes / score_bytes, fair_share}), 1,
                           kMostTilesPerGroup);

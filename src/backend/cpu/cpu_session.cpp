@@ -39,8 +39,9 @@ void CpuSession::prepare_workers(size_t active) {
   for (Worker& worker : workers_) {
     worker.results.assign(active, {});
     if (!worker.labels.empty()) continue;
-    worker.best = AlignedBuffer<float>(group_rows * static_cast<size_t>(plan_.most_spans));
-    worker.second = AlignedBuffer<float>(group_rows * static_cast<size_t>(plan_.most_spans));
+    for (AlignedBuffer<float>* buffer : {&worker.best, &worker.second, &worker.third}) {
+      *buffer = AlignedBuffer<float>(group_rows * static_cast<size_t>(plan_.most_spans));
+    }
     for (AlignedBuffer<float>* buffer : {&worker.upper, &worker.lower, &worker.runner_up}) {
       *buffer = AlignedBuffer<float>(group_rows);
     }

@@ -42,6 +42,13 @@ HWY_INLINE VecF with_place(VecF score, const uint32_t* place) {
   return hn::BitCast(kF32, hn::OrAnd(hn::Set(kU32, *place), hn::BitCast(kU32, score), kept));
 }
 
+// Adds to a score the error that all columns of its span share, and keeps the place.
+HWY_INLINE VecF upper_score(VecF score, VecF bound) {
+  const auto places = hn::Set(kU32, kColumnBits);
+  const auto place = hn::And(hn::BitCast(kU32, score), places);
+  return hn::BitCast(kF32, hn::Or(hn::AndNot(places, hn::BitCast(kU32, hn::Add(score, bound))), place));
+}
+
 struct BestTwo {
   VecF best = hn::Set(kF32, kLowest);
   VecF second = hn::Set(kF32, kLowest);
@@ -50,14 +57,31 @@ struct BestTwo {
     second = hn::Max(second, hn::Min(score, best));
     best = hn::Max(best, score);
   }
-  // Adds the error of the span's scores, which all of its columns share, and keeps the best one's place.
-  HWY_INLINE void store(VecF radius, float slope, float error, float* best_to, float* second_to) const {
-    const VecF bound = hn::MulAdd(radius, hn::Set(kF32, slope), hn::Set(kF32, error));
-    const auto places = hn::Set(kU32, kColumnBits);
-    const auto place = hn::And(hn::BitCast(kU32, best), places);
-    const auto upper = hn::BitCast(kU32, hn::Add(best, bound));
-    hn::Store(hn::BitCast(kF32, hn::Or(hn::AndNot(places, upper), place)), kF32, best_to);
-    hn::Store(hn::Add(second, bound), kF32, second_to);
+};
+
+// The best two of several groups of columns, and what the others do not exceed.
+struct BestThree {
+  VecF best, second, third;
+
+  // Of one group no third is known, but it is not above the second.
+  HWY_INLINE explicit BestThree(const BestTwo& group) : best(group.best), second(group.second), third(group.second) {}
+
+  HWY_INLINE void merge(const BestThree& other) {
+    const VecF lesser = hn::Min(best, other.best);
+    const VecF seconds = hn::Max(second, other.second);
+    third = hn::Max(hn::Max(third, other.third), hn::Min(lesser, seconds));
+    second = hn::Max(lesser, seconds);
+    best = hn::Max(best, other.best);
+  }
+
+  // Stores the upper scores of `span` for the rows from `m` on.
+  HWY_INLINE void store(const ScreenColumns& in, int64_t span, const ScreenTile& tile, int tile_rows, int m) const {
+    const VecF radius = hn::Load(kF32, tile.radii + m);
+    const VecF bound = hn::MulAdd(radius, hn::Set(kF32, in.slopes[span]), hn::Set(kF32, in.errors[span]));
+    const int64_t at = span * tile_rows + m;
+    hn::Store(upper_score(best, bound), kF32, tile.best + at);
+    hn::Store(upper_score(second, bound), kF32, tile.second + at);
+    hn::Store(upper_score(third, bound), kF32, tile.third + at);
   }
 };
 
@@ -121,11 +145,7 @@ HWY_INLINE void screen_tile(const ScreenColumns& in, const ScreenTile& tile) {
       screen_block<MR, R, S, D>(static_cast<const float*>(tile.values), values + (first + b * R) * in.d,
                                 in.offsets + first + b * R, in.d, kPlaces.values + b * R, rows);
     }
-    for (int m = 0; m < MR; ++m) {
-      const int64_t at = span * kRows + m * kLanes;
-      rows[m].store(hn::Load(kF32, tile.radii + m * kLanes), in.slopes[span], in.errors[span], tile.best + at,
-                    tile.second + at);
-    }
+    for (int m = 0; m < MR; ++m) BestThree(rows[m]).store(in, span, tile, kRows, m * kLanes);
   }
 }
 
@@ -240,7 +260,9 @@ int64_t find_candidates(const CertifyTask& in, uint64_t rows, SpanCandidates* fo
   for (int64_t s = 0; s < in.spans; ++s) {
     const uint64_t best = reaching(in.best + s * in.tile_rows, in) & rows;
     if (best == 0) continue;
-    found[count++] = {s, best, reaching(in.second + s * in.tile_rows, in) & best};
+    const uint64_t two = reaching(in.second + s * in.tile_rows, in) & best;
+    const uint64_t more = reaching(in.third + s * in.tile_rows, in) & two;
+    found[count++] = {s, best, two & ~more, more};
   }
   return count;
 }
