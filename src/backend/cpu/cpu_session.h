@@ -99,7 +99,7 @@ struct Candidate {
 
 /// Scratch of one thread.
 struct Worker {
-  AlignedBuffer<std::byte> tiles;     // packed here where there is no packed copy
+  AlignedBuffer<std::byte> tiles;            // packed here where there is no packed copy
   AlignedBuffer<float> best, second, third;  // per tile of a group: (spans, rows)
   AlignedBuffer<float> upper, lower, runner_up;
   AlignedBuffer<int32_t> column;

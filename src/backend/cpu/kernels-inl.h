@@ -24,11 +24,31 @@ template <int MR, int R>
 constexpr CpuKernels kernel_table(const char* name, const char* description, bool (*supported)(),
                                   const ScreenKernels* screens, int screen_count) {
   constexpr int kRows = MR * kLanes;
-  return {name,          description,        supported,           screens,          screen_count,
-          certify,       find_candidates,    bound_distances,     rows_left,        gather,
-          rescore<R>,    distance<float>,    distance<double>,    distances<float>, distances<double>,
-          add_distances, add_terms<float>,   add_terms<double>,   move_rows<float>, move_rows<double>,
-          pack<kRows, float>, pack<kRows, double>, round_row<float>, round_row<double>, lane_kernels()};
+  return {name,
+          description,
+          supported,
+          screens,
+          screen_count,
+          certify,
+          find_candidates,
+          bound_distances,
+          rows_left,
+          gather,
+          rescore<R>,
+          distance<float>,
+          distance<double>,
+          distances<float>,
+          distances<double>,
+          add_distances,
+          add_terms<float>,
+          add_terms<double>,
+          move_rows<float>,
+          move_rows<double>,
+          pack<kRows, float>,
+          pack<kRows, double>,
+          round_row<float>,
+          round_row<double>,
+          lane_kernels()};
 }
 
 }  // namespace

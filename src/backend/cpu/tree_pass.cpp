@@ -1,4 +1,5 @@
 #include "backend/cpu/tree_pass.h"
+
 #include "core/philox_lanes.h"
 
 #define XXH_INLINE_ALL

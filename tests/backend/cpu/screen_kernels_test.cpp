@@ -221,9 +221,9 @@ TEST_P(Screens, RowsOnPrototypesAreCertifiedAndRowsBetweenThemAreNot) {
   AlignedBuffer<int32_t> column(static_cast<size_t>(p));
   AlignedBuffer<float> upper(static_cast<size_t>(p)), lower(static_cast<size_t>(p)), next(static_cast<size_t>(p));
   const uint64_t unproved = packed.kernels.certify(
-      {packed.best.data(), packed.second.data(), packed.third.data(), packed.columns.spans, static_cast<int>(p), tile.norms,
-       tile.radii, packed.columns.bounds.slopes.data(), packed.columns.bounds.errors.data(), packed.columns.slack,
-       packed.columns.underflow, column.data(), upper.data(), lower.data(), next.data()});
+      {packed.best.data(), packed.second.data(), packed.third.data(), packed.columns.spans, static_cast<int>(p),
+       tile.norms, tile.radii, packed.columns.bounds.slopes.data(), packed.columns.bounds.errors.data(),
+       packed.columns.slack, packed.columns.underflow, column.data(), upper.data(), lower.data(), next.data()});
   EXPECT_NE(unproved, 0U) << "a middle of two neighbours";
   for (int64_t i = 0; i < p; i += 2) {
     EXPECT_EQ(unproved >> i & 1, 0U) << i;
