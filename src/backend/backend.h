@@ -44,6 +44,19 @@ struct PassResult {
   int64_t resolved = 0;
   int64_t candidates = 0;  ///< canonical distances computed for the resolved rows
   int64_t tightened = 0;   ///< canonical distances to a row's own prototype, to renew a bound
+  int64_t spared = 0;      ///< of the tightened, labels that were kept for it
+
+  PassResult& operator+=(const PassResult& other) {
+    changed += other.changed;
+    hash_delta += other.hash_delta;
+    skipped += other.skipped;
+    certified += other.certified;
+    resolved += other.resolved;
+    candidates += other.candidates;
+    tightened += other.tightened;
+    spared += other.spared;
+    return *this;
+  }
 };
 
 /// One active model of a pass.

@@ -161,6 +161,8 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   provenance.certified = cost.certified;
   provenance.resolved = cost.resolved;
   provenance.candidates = cost.candidates;
+  provenance.skipped = cost.skipped;
+  provenance.tightened = cost.tightened;
   provenance.pass_log = cost.log;
   result.interrupted = control.stopped().has_value();
   collect(members, result);

@@ -90,6 +90,7 @@ void CpuSession::tighten(Model& m, const Matrix& prototypes, const Group& group,
   }
   worker.left.resize(m.bounds.tighten(group.first_row, worker.left, worker.kept.data(), worker.own_d2.data()));
   result.tightened += static_cast<int64_t>(count);
+  result.spared += static_cast<int64_t>(count - worker.left.size());
 }
 
 // The rows left, in full tiles; worker.labels = the labels of the group.

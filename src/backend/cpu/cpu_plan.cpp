@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace manymeans {
 namespace {
@@ -94,8 +95,9 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
   const bool wanted = options.algorithm == "kdtree" || tree_pays(options, points, workload);
   if (wanted && plan_tree(input, budget, plan)) return plan;
   const std::string no_tree = plan.why;
-  const ScreenChoice choice = choose_screen(input, kernels, options.screen_format, workload);
+  ScreenChoice choice = choose_screen(input, kernels, options.screen_format, workload);
   plan.screen = choice.screen;
+  plan.frame = std::move(choice.frame);
   const int64_t tiles = (points.n + plan.screen->tile_rows - 1) / plan.screen->tile_rows;
   plan.packed_bytes = tiles * tile_bytes(*plan.screen, points.d);
   plan.packed = plan.packed_bytes <= budget;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "backend/cpu/frame.h"
 #include "backend/cpu/kernels.h"
 #include "data/input.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -18,6 +20,7 @@ struct PointsPlan {
   bool packed = false;  ///< packed copy kept for the fit; else tiles are packed in every pass
   bool tree = false;    ///< passes go over a kd-tree
   int64_t packed_bytes = 0;
+  std::optional<Frame> frame;  ///< where choosing needed it
   std::string why;  ///< one sentence
 };
 

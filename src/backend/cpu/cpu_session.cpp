@@ -127,17 +127,8 @@ int CpuSession::advance(std::span<PassModel> models, int) {
   }
   merge_deltas(models);
   for (size_t i = 0; i < models.size(); ++i) {
-    PassResult& total = models[i].result = {};
-    for (const Worker& worker : workers_) {
-      const PassResult& part = worker.results[i];
-      total.changed += part.changed;
-      total.hash_delta += part.hash_delta;
-      total.skipped += part.skipped;
-      total.certified += part.certified;
-      total.resolved += part.resolved;
-      total.candidates += part.candidates;
-      total.tightened += part.tightened;
-    }
+    models[i].result = {};
+    for (const Worker& worker : workers_) models[i].result += worker.results[i];
     model(models[i].slot).labelled = true;
   }
   return 1;

@@ -44,12 +44,11 @@ const Costs* find_costs(std::string_view instruction_set) {
 // Which share of rows a bfloat16 screen would leave unproved, were a sample of the rows the prototypes.
 class Pilot {
  public:
-  Pilot(const Input& input, int64_t clusters) : d_(static_cast<size_t>(input.points.d)) {
+  Pilot(const Input& input, const Frame& frame, int64_t clusters) : d_(static_cast<size_t>(input.points.d)) {
     const int64_t n = input.points.n;
     // Every other sampled row stands for a point; what is compared is bounded whatever d is.
     const int64_t most = std::clamp<int64_t>((int64_t{1} << 21) / input.points.d, 16, 256);
     const int64_t sampled = std::min(n, 2 * std::min(most, clusters));
-    const Frame frame = find_frame(input);
     for (int64_t i = 0; i < sampled; ++i) {
       std::vector<double> y(d_);
       const int64_t row = static_cast<int64_t>(static_cast<__int128>(i) * n / sampled);
@@ -57,17 +56,22 @@ class Pilot {
       for (size_t j = 0; j < d_; ++j) y[j] = (y[j] - frame.centre[j]) * frame.scale;
       rows_.push_back(std::move(y));
     }
+    const size_t half = rows_.size() / 2;
+    for (size_t i = 0; i < half && half >= 2; ++i) margins_.push_back(find_margin(rows_[i], half));
   }
 
   double unproved(ScreenFormat format) const {
-    const size_t half = rows_.size() / 2;
-    if (half < 2) return 0;
+    if (margins_.empty()) return 0;
     int64_t count = 0;
-    for (size_t i = 0; i < half; ++i) count += !proved(i, half, format);
-    return static_cast<double>(count) / static_cast<double>(half);
+    for (size_t i = 0; i < margins_.size(); ++i) count += !proved(i, format);
+    return static_cast<double>(count) / static_cast<double>(margins_.size());
   }
 
  private:
+  struct Margin {
+    size_t nearest;  // among rows_
+    double margin;   // half of what the next one's squared distance is larger
+  };
   struct Norms {
     double norm;
     double rest;
@@ -86,8 +90,8 @@ class Pilot {
     return {std::sqrt(square), std::sqrt(rest_square)};
   }
 
-  bool proved(size_t i, size_t half, ScreenFormat format) const {
-    const std::vector<double>& x = rows_[i];
+  // Of a point to the prototypes, which are the rows from `half` on.
+  Margin find_margin(const std::vector<double>& x, size_t half) const {
     double best = std::numeric_limits<double>::infinity(), second = best;
     size_t nearest = half;
     for (size_t k = half; k < rows_.size(); ++k) {
@@ -100,13 +104,18 @@ class Pilot {
         second = std::min(second, square);
       }
     }
-    const Norms point = norms(x, format), prototype = norms(rows_[nearest], format);
+    return {nearest, (second - best) / 2};
+  }
+
+  bool proved(size_t i, ScreenFormat format) const {
+    const Norms point = norms(rows_[i], format), prototype = norms(rows_[margins_[i].nearest], format);
     const double error = point.rest * prototype.norm + point.norm * prototype.rest;
-    return (second - best) / 2 > 2 * error;
+    return margins_[i].margin > 2 * error;
   }
 
   size_t d_;
   std::vector<std::vector<double>> rows_;
+  std::vector<Margin> margins_;  // of the rows that stand for points
 };
 
 }  // namespace
@@ -125,18 +134,18 @@ ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::s
   if (const char* forced = std::getenv("MANYMEANS_CPU_SCREEN"); format.empty() && forced != nullptr) format = forced;
   if (!format.empty()) {
     for (int i = 0; i < kernels.screen_count; ++i) {
-      if (name_of(kernels.screens[i].format) == format) return {&kernels.screens[i], "as asked"};
+      if (name_of(kernels.screens[i].format) == format) return {&kernels.screens[i], "as asked", std::nullopt};
     }
     throw Error(ErrorCode::kUnavailable, "MANYMEANS_CPU_SCREEN",
                 fmt::format("instruction set {} has no {} screen", kernels.name, format));
   }
   const Costs* costs = find_costs(kernels.name);
-  if (costs == nullptr) return {&kernels.screens[0], "this instruction set's"};
+  if (costs == nullptr) return {&kernels.screens[0], "this instruction set's", std::nullopt};
   const auto d = static_cast<double>(input.points.d);
   const auto k = static_cast<double>(workload.most_clusters);
   const double fine = k * (costs->score + costs->value * d) + 4 * d * costs->byte;
-  const Pilot pilot(input, workload.most_clusters);
-  ScreenChoice choice{&kernels.screens[0], ""};
+  ScreenChoice choice{&kernels.screens[0], "", find_frame(input)};
+  const Pilot pilot(input, *choice.frame, workload.most_clusters);
   double least = fine;
   double left = 0;
   for (int i = 1; i < kernels.screen_count; ++i) {

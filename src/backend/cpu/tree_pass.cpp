@@ -457,17 +457,10 @@ void TreePass::advance(std::span<Target> targets) {
   });
   if (copies) merge_changes(targets);
   for (size_t i = 0; i < targets.size(); ++i) {
-    PassResult& total = targets[i].result = {};
-    for (const Scratch& scratch : scratch_) {
-      const PassResult& part = scratch.results[i];
-      total.changed += part.changed;
-      total.hash_delta += part.hash_delta;
-      total.certified += part.certified;
-      total.resolved += part.resolved;
-      total.candidates += part.candidates;
-    }
+    targets[i].result = {};
+    for (const Scratch& scratch : scratch_) targets[i].result += scratch.results[i];
     targets[i].state->labelled = true;
-    targets[i].state->row_labels_are_old |= total.changed > 0;
+    targets[i].state->row_labels_are_old |= targets[i].result.changed > 0;
   }
 }
 
