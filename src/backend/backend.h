@@ -44,7 +44,6 @@ struct PassResult {
   int64_t resolved = 0;
   int64_t candidates = 0;  ///< canonical distances computed for the resolved rows
   int64_t tightened = 0;   ///< canonical distances to a row's own prototype, to renew a bound
-  int64_t spared = 0;      ///< of the tightened, labels that were kept for it
 
   PassResult& operator+=(const PassResult& other) {
     changed += other.changed;
@@ -54,7 +53,6 @@ struct PassResult {
     resolved += other.resolved;
     candidates += other.candidates;
     tightened += other.tightened;
-    spared += other.spared;
     return *this;
   }
 };
@@ -150,6 +148,7 @@ class Upload {
   /// Sessions of one upload may run in different threads at once.
   virtual std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) = 0;
   virtual std::string plan() const = 0;  ///< for people: what was chosen for this shape, and why
+  virtual std::vector<std::string> warnings() const { return {}; }  ///< what the user should know or mend
 };
 
 class Backend {

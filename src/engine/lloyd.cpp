@@ -155,8 +155,8 @@ void Group::pass(std::span<Member*> active) {
 // Sums what other ranks found out. A rank that is alone has all of it already.
 void Group::reduce(PassResult& result) const {
   if (context_.comm.size() == 1) return;
-  int64_t counts[] = {result.changed, result.skipped, result.certified, result.resolved, result.candidates,
-                      result.tightened};
+  int64_t counts[] = {result.changed,  result.skipped,    result.certified,
+                      result.resolved, result.candidates, result.tightened};
   context_.comm.all_reduce(counts);
   result.changed = counts[0];
   result.skipped = counts[1];

@@ -31,6 +31,13 @@ constexpr int64_t kMostScoreBytes = 1 << 20;
 constexpr int64_t kSearchedRows = 4096;
 // A thread should find at least this many groups, or the last one to finish decides the pass.
 constexpr int64_t kGroupsPerThread = 8;
+// Nanoseconds. Where looking at a row costs less than this, asking whether it needs to be costs as much
+// (docs/performance.md, "Bounds across passes").
+constexpr double kLeastScreenForBounds = 20;
+// What a row that is gathered costs beside its scores, and the exact distance of a row that stands alone.
+constexpr double kRowLeft = 25;
+constexpr double kDistance = 15;
+constexpr double kDistanceValue = 0.3;
 // Copies of statistics that nobody minds.
 constexpr int64_t kSmallStatistics = 256 << 20;
 
@@ -106,9 +113,26 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
                          : fmt::format("certified {} screen, tiles packed in every pass (a copy would take {} MiB; {})",
                                        name_of(plan.screen->format), plan.packed_bytes >> 20, choice.why);
   plan.why += no_tree;
-  plan.bounds = options.algorithm == "bounds";
-  if (plan.bounds) plan.why += "; bounds carried from pass to pass where 8 bytes a row and model fit";
+  plan.column_ns = choice.column_ns;
+  plan.warning = choice.warning;
+  if (options.algorithm == "auto" && options.screen_format.empty()) plan.bounds = BoundsUse::kWhenTheyPay;
+  if (options.algorithm != "bounds") return plan;
+  plan.bounds = BoundsUse::kAlways;
+  plan.why += "; bounds carried from pass to pass where 8 bytes a row and model fit";
   return plan;
+}
+
+BoundsUse bounds_use(const PointsPlan& plan, int64_t k) {
+  const bool cheap = plan.column_ns * static_cast<double>(k) < kLeastScreenForBounds;
+  return plan.bounds == BoundsUse::kWhenTheyPay && cheap ? BoundsUse::kNever : plan.bounds;
+}
+
+// Who asks for bounds by name gets few distances; auto gets short passes.
+double worth_of_tightening(const PointsPlan& plan, int64_t k, int64_t d) {
+  const auto columns = static_cast<double>(k);
+  if (plan.bounds != BoundsUse::kWhenTheyPay) return 1 / columns;
+  const double distance = kDistance + kDistanceValue * static_cast<double>(d);
+  return std::max(1 / columns, distance / (plan.column_ns * columns + kRowLeft));
 }
 
 SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span<const int64_t> k, int threads,
@@ -132,8 +156,10 @@ SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span
   const int64_t budget = memory_budget > 0
                              ? memory_budget
                              : std::max<int64_t>(kSmallStatistics, static_cast<int64_t>(input.points.bytes()));
-  const int64_t bounds_bytes = input.points.n * CarriedBounds::kBytesPerRow * static_cast<int64_t>(k.size());
-  plan.carry_bounds = points.bounds && bounds_bytes <= (memory_budget > 0 ? memory_budget : available_memory() / 4);
+  const int64_t bounds_bytes = input.points.n * CarriedBounds::kBytesPerRow;
+  plan.bounded_models = (memory_budget > 0 ? memory_budget : available_memory() / 4) / bounds_bytes;
+  plan.carry_bounds =
+      std::any_of(k.begin(), k.end(), [&](int64_t count) { return bounds_use(points, count) != BoundsUse::kNever; });
   plan.tiles_per_search = plan.tiles_per_group;
   if (plan.carry_bounds && points.packed) {
     plan.tiles_per_search = std::max(plan.tiles_per_group, std::min(kSearchedRows / screen.tile_rows, fair_share));

@@ -80,25 +80,29 @@ void PackedPoints::gather(std::span<const Tile> tiles, std::span<const uint32_t>
   task.blocks = matrix ? layout_.steps().x_steps : 1;
   task.to = reinterpret_cast<uint32_t*>(to);
   task.to_tile = static_cast<int64_t>(tile_bytes() / sizeof(float));
-  const auto count = static_cast<int64_t>(rows.size());
-  for (int64_t i = 0; i < count;) {
-    const int64_t t = rows[static_cast<size_t>(i)] / p;
-    task.from = static_cast<const uint32_t*>(tiles[static_cast<size_t>(t)].values);
-    task.at = i;
-    for (task.rows = 0; i < count && rows[static_cast<size_t>(i)] / p == t; ++i) {
-      task.rows |= uint64_t{1} << (rows[static_cast<size_t>(i)] % p);
+  const auto rows_in_tile = static_cast<uint32_t>(p);
+  float* norms = nullptr;
+  float* radii = nullptr;
+  gathered.clear();
+  for (size_t i = 0; i < rows.size();) {
+    const uint32_t first = rows[i] / rows_in_tile * rows_in_tile;
+    const Tile& from = tiles[first / rows_in_tile];
+    task.from = static_cast<const uint32_t*>(from.values);
+    task.at = static_cast<int64_t>(i);
+    for (task.rows = 0; i < rows.size() && rows[i] - first < rows_in_tile; ++i) {
+      if (i == gathered.size() * rows_in_tile) {
+        std::byte* values = to + gathered.size() * tile_bytes();
+        gathered.push_back(tile_at(values, 0));
+        norms = reinterpret_cast<float*>(values + values_bytes());
+        radii = matrix ? norms + p : norms;
+      }
+      const uint32_t lane = rows[i] - first;
+      task.rows |= uint64_t{1} << lane;
+      *norms++ = from.norms[lane];
+      *radii++ = from.radii[lane];
+      ++gathered.back().rows;
     }
     kernels_->gather(task);
-  }
-  for (int64_t first = 0; first < count; first += p, to += tile_bytes()) {
-    gathered.push_back(tile_at(to, std::min(p, count - first)));
-    auto* norms = reinterpret_cast<float*>(to + values_bytes());
-    float* radii = matrix ? norms + p : norms;
-    for (int64_t i = 0; i < gathered.back().rows; ++i) {
-      const auto row = rows[static_cast<size_t>(first + i)];
-      norms[i] = tiles[row / static_cast<size_t>(p)].norms[row % p];
-      radii[i] = tiles[row / static_cast<size_t>(p)].radii[row % p];
-    }
   }
 }
 

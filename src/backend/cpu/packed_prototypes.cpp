@@ -70,7 +70,8 @@ Bound matrix_bound(const ColumnNorms& norms, int64_t d, const PackedPoints& poin
   const double half = norms.exact * norms.exact / 2;
   const double of_rest = norms.exact + norms.rest;
   const double of_norm = norms.rest + 0x1p-8 * norms.low + 1.02 * norms.exact * (f.accumulation + f.place);
-  const double error = (f.place + 0x1p-21 + static_cast<double>(d) * 0x1p-51) * half + f.canonical * 2 * half + f.underflow;
+  const double error =
+      (f.place + 0x1p-21 + static_cast<double>(d) * 0x1p-51) * half + f.canonical * 2 * half + f.underflow;
   return {(of_rest + of_norm / points.ratio()) * kInflation, error * kInflation};
 }
 

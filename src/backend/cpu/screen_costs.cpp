@@ -3,7 +3,7 @@
 #include <manymeans/error.h>
 
 #include "backend/cpu/matrix_layout.h"
-#include "backend/cpu/packed_points.h"
+#include "backend/cpu/screen_cost_table.h"
 #include "core/data_type.h"
 
 #include <fmt/format.h>
@@ -17,28 +17,9 @@
 namespace manymeans {
 namespace {
 
-// Nanoseconds on one thread, from bench/results (docs/performance.md says how they are measured).
-struct Costs {
-  std::string_view instruction_set;
-  double score;         // of a row and column, float32
-  double value;         // and per value of the row
-  double matrix_score;  // of a row and column, bfloat16
-  double step;          // and per product of 32 values
-  double resolve;       // of a row that is not proved
-  double resolve_value;
-  double byte;  // of a row's rounded copy
-};
-
-constexpr Costs kCosts[] = {
-    {"amx", 0.045, 0.0125, 0.055, 0.022, 80, 0.8, 0.055},
-    {"avx512_bf16", 0.045, 0.0125, 0.065, 0.8, 80, 0.8, 0.055},
-};
-
-const Costs* find_costs(std::string_view instruction_set) {
-  for (const Costs& costs : kCosts) {
-    if (costs.instruction_set == instruction_set) return &costs;
-  }
-  return nullptr;
+double column_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d) {
+  if (screen.format == ScreenFormat::kFloat32) return costs.score + costs.value * static_cast<double>(d);
+  return costs.matrix_score + costs.step * static_cast<double>(MatrixLayout(screen.format, d).products());
 }
 
 // Which share of rows a bfloat16 screen would leave unproved, were a sample of the rows the prototypes.
@@ -129,41 +110,60 @@ std::string_view name_of(ScreenFormat format) {
   return "float32";
 }
 
+namespace {
+
+ScreenChoice screen_of_name(const CpuKernels& kernels, std::string_view format) {
+  for (int i = 0; i < kernels.screen_count; ++i) {
+    if (name_of(kernels.screens[i].format) == format) return {&kernels.screens[i], "as asked", 0, {}, std::nullopt};
+  }
+  throw Error(ErrorCode::kUnavailable, "MANYMEANS_CPU_SCREEN",
+              fmt::format("instruction set {} has no {} screen", kernels.name, format));
+}
+
+// Nanoseconds of a row and model.
+double row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, int64_t k, double unproved) {
+  const auto values = static_cast<double>(d);
+  const auto columns = static_cast<double>(k);
+  if (screen.format == ScreenFormat::kFloat32) {
+    return columns * column_ns(costs, screen, d) + 4 * values * costs.byte;
+  }
+  const double bytes = static_cast<double>(MatrixLayout(screen.format, d).tile_bytes()) / screen.tile_rows;
+  // A span is computed whole, however few of its columns there are.
+  return std::ceil(columns / kSpanColumns) * kSpanColumns * column_ns(costs, screen, d) +
+         unproved * (costs.resolve + costs.resolve_value * values) + bytes * costs.byte;
+}
+
+}  // namespace
+
 ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::string_view format,
                            const Workload& workload) {
   if (const char* forced = std::getenv("MANYMEANS_CPU_SCREEN"); format.empty() && forced != nullptr) format = forced;
+  const CostTable table = find_costs(kernels.name);
+  const int64_t d = input.points.d;
+  ScreenChoice choice{&kernels.screens[0],
+                      fmt::format("the only one; {} costs", table.measured ? "measured" : "shipped"), 0, table.warning,
+                      std::nullopt};
   if (!format.empty()) {
-    for (int i = 0; i < kernels.screen_count; ++i) {
-      if (name_of(kernels.screens[i].format) == format) return {&kernels.screens[i], "as asked", std::nullopt};
+    choice = screen_of_name(kernels, format);
+    choice.warning = table.warning;
+  } else if (kernels.screen_count > 1) {
+    choice.frame = find_frame(input);
+    const Pilot pilot(input, *choice.frame, workload.most_clusters);
+    const double fine = row_ns(table.costs, kernels.screens[0], d, workload.most_clusters, 0);
+    double least = fine, left = 0;
+    for (int i = 1; i < kernels.screen_count; ++i) {
+      const double unproved = pilot.unproved(kernels.screens[i].format);
+      const double cost = row_ns(table.costs, kernels.screens[i], d, workload.most_clusters, unproved);
+      if (cost >= least) continue;
+      least = cost;
+      left = unproved;
+      choice.screen = &kernels.screens[i];
     }
-    throw Error(ErrorCode::kUnavailable, "MANYMEANS_CPU_SCREEN",
-                fmt::format("instruction set {} has no {} screen", kernels.name, format));
+    choice.why =
+        fmt::format("about {:.3g} ns a row and model by {} costs, float32 {:.3g}, {:.1f} % of a sample unproved", least,
+                    table.measured ? "measured" : "shipped", fine, 100 * left);
   }
-  const Costs* costs = find_costs(kernels.name);
-  if (costs == nullptr) return {&kernels.screens[0], "this instruction set's", std::nullopt};
-  const auto d = static_cast<double>(input.points.d);
-  const auto k = static_cast<double>(workload.most_clusters);
-  const double fine = k * (costs->score + costs->value * d) + 4 * d * costs->byte;
-  ScreenChoice choice{&kernels.screens[0], "", find_frame(input)};
-  const Pilot pilot(input, *choice.frame, workload.most_clusters);
-  double least = fine;
-  double left = 0;
-  for (int i = 1; i < kernels.screen_count; ++i) {
-    const double unproved = pilot.unproved(kernels.screens[i].format);
-    const MatrixLayout layout(kernels.screens[i].format, input.points.d);
-    const auto products = static_cast<double>(layout.products());
-    const double bytes = static_cast<double>(layout.tile_bytes()) / kernels.screens[i].tile_rows;
-    // A span is computed whole, however few of its columns there are.
-    const double columns = std::ceil(k / kSpanColumns) * kSpanColumns;
-    const double cost = columns * (costs->matrix_score + costs->step * products) +
-                        unproved * (costs->resolve + costs->resolve_value * d) + bytes * costs->byte;
-    if (cost >= least) continue;
-    least = cost;
-    left = unproved;
-    choice.screen = &kernels.screens[i];
-  }
-  choice.why = fmt::format("about {:.3g} ns a row and model, float32 {:.3g}, {:.1f} % of a sample unproved", least,
-                           fine, 100 * left);
+  choice.column_ns = column_ns(table.costs, *choice.screen, d);
   return choice;
 }
 

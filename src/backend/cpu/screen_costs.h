@@ -14,6 +14,8 @@ namespace manymeans {
 struct ScreenChoice {
   const ScreenKernels* screen = nullptr;
   std::string why;
+  double column_ns = 0;        ///< about what a row and column take
+  std::string warning;         ///< about a file of costs that cannot be used
   std::optional<Frame> frame;  ///< if the cost model asked for it
 };
 
