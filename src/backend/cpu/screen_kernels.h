@@ -81,6 +81,9 @@ struct ScreenKernels {
   int block_columns;  ///< R: a span's columns come in multiples of this
   void (*screen)(const ScreenTask&);
   void (*hits)(const HitsTask&);
+  /// So many rounds of products that touch no memory: what the unit can do at best. Returns the floating-point
+  /// operations of them; null where there is no unit to speak of.
+  double (*peak)(int64_t rounds);
 };
 
 /// What decides whether a tile's best prototypes are proved.
