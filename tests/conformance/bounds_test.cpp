@@ -158,6 +158,27 @@ TEST(Bounds, AQuarterOfTheBoundGivesWrongLabels) {
   }
 }
 
+// What is skipped and tightened follows from counts of whole passes, never from clocks or from who did which part.
+TEST(Bounds, TheWorkIsThatOfOneThreadOnAny) {
+  const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {30000, 8, {60}}, 7);
+  BackendOptions options{.threads = 1, .algorithm = "bounds"};
+  Passes one(make_backend("cpu", options), made);
+  options.threads = 3;
+  Passes three(make_backend("cpu", options), made);
+  Matrix prototypes = made.prototypes[0];
+  int64_t tightened = 0;
+  for (int pass = 0; pass < 15; ++pass) {
+    const PassResult a = one.pass(prototypes), b = three.pass(prototypes);
+    EXPECT_EQ(a.skipped, b.skipped) << pass;
+    EXPECT_EQ(a.tightened, b.tightened) << pass;
+    EXPECT_EQ(a.candidates, b.candidates) << pass;
+    EXPECT_EQ(a.skipped + a.certified + a.resolved, made.shape.n) << pass;
+    tightened += a.tightened;
+    prototypes = one.solve(prototypes);
+  }
+  EXPECT_GT(tightened, 0);
+}
+
 // Room for the bounds, but none for a packed copy of the points.
 TEST(Bounds, WorkWithoutAPackedCopy) {
   for (const Case& made : lloyd_cases()) {
