@@ -31,6 +31,7 @@ struct FitHooks {
   std::function<bool(const Progress&)> progress = {};  ///< return false to stop after the current pass
   std::function<void(std::string_view)> log = {};      ///< gets messages; the library itself never prints
   const std::atomic<bool>* cancel = nullptr;           ///< set it to stop after the current pass
+  const std::atomic<bool>* abort = nullptr;            ///< set it to give up within a pass: fit throws kInterrupted
   PointsView initial = {};                             ///< k x D initial prototypes, instead of options.init
 };
 
@@ -44,10 +45,24 @@ struct FitHooks {
 FitResult fit(const PointsView& points, std::span<const double> weights, const FitOptions& options,
               const FitHooks& hooks = {});
 
+/// Prototypes of one model before its first pass.
+struct Initialisation {
+  Matrix prototypes;                  ///< k x D
+  std::vector<int64_t> rows;          ///< the k rows that they are, counted from 0
+  std::vector<std::string> warnings;
+};
+
+/// What fit() with the same arguments would begin its first model with: options.k[0] prototypes chosen by options.init,
+/// from options.model_seed or, without one, the seed of that model in the ensemble.
+/// Throws what fit() throws; Error(kInterrupted) when hooks stopped it. Time as the method needs, memory O(N).
+Initialisation initialise(const PointsView& points, std::span<const double> weights, const FitOptions& options,
+                          const FitHooks& hooks = {});
+
 /// Labels, and if asked for the Euclidean distances, of new points.
 struct Prediction {
   Labels labels;
   std::vector<double> distances;  ///< to the nearest prototype; empty unless asked for
+  double inertia = 0;             ///< the contract's inertia of these labels; 0 unless asked for
 };
 
 struct PredictOptions {
@@ -55,11 +70,18 @@ struct PredictOptions {
   std::string algorithm = "auto";
   int threads = 0;
   bool distances = false;
+  bool inertia = false;
+  std::span<const double> weights = {};      ///< empty, or N weights for the inertia
+  const std::atomic<bool>* abort = nullptr;  ///< set it to give up: the function throws Error(kInterrupted)
 };
 
 /// Labels of `points` among `prototypes` (K x D): the nearest by canonical distance, ties to the lowest index.
 /// Throws Error(kBadData) when the columns differ or values are not finite.
 Prediction predict(const PointsView& points, const PointsView& prototypes, const PredictOptions& options = {});
+
+/// Euclidean distances of all points to all prototypes, rounded from canonical distances: N x K, float64 for float64
+/// points, else float32. Throws as predict(). Time O(N D K), memory N K values and O(N).
+Matrix transform(const PointsView& points, const PointsView& prototypes, const PredictOptions& options = {});
 
 /// One thing that can be chosen by name.
 struct Choice {
@@ -73,7 +95,8 @@ struct Info {
   std::string version;
   std::string compiler;
   std::string build_type;
-  int threads = 0;  ///< what `threads = 0` means here
+  int threads = 0;               ///< what `threads = 0` means here
+  int64_t available_memory = 0;  ///< bytes that this process may still take
   std::vector<Choice> backends;
   std::vector<Choice> instruction_sets;  ///< best first
   std::vector<Choice> inits;

@@ -87,10 +87,13 @@ struct ModelFile {
 /// throws Error(kInterrupted) and writes nothing when there is no other.
 void save_model(const std::string& path, const FitResult& result, const Scaling& scaling,
                 const std::vector<std::string>& column_names);
+void save_model(const std::string& path, const ModelFile& file);
 ModelFile load_model(const std::string& path);
 
 /// The summary of a fit as one JSON object (docs/json.md).
 std::string to_json(const FitResult& result);
+/// Its part "provenance".
+std::string to_json(const Provenance& provenance);
 
 /// Throws Error(kUnavailable) unless a file could be written at this path now.
 void check_writable(const std::string& path);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -100,5 +101,8 @@ struct FitResult {
   /// 32 hexadecimal digits over the digests of all models, in order.
   std::string digest() const;
 };
+
+/// The ensemble's digest of the digests of its models, in order.
+std::string combined_digest(std::span<const std::string> models);
 
 }  // namespace manymeans

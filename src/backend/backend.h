@@ -16,6 +16,7 @@
 #include "data/input.h"
 #include "data/statistics.h"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -33,6 +34,7 @@ struct BackendOptions {
   std::string instruction_set = {};  ///< forced; empty: MANYMEANS_CPU_ISA, else the best
   int64_t memory_budget = 0;         ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
   double test_bound_scale = 1;       ///< tests only: multiplies the screen's error bound
+  const std::atomic<bool>* abort = nullptr;  ///< set by the caller to be thrown Error(kInterrupted) within a second
 };
 
 /// What one pass found out about one model.

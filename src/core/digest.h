@@ -18,7 +18,4 @@ LabelSum label_sum(const Labels& labels);
 /// cancellation) equal the fit with max_iter set to their iterations, so they share its code.
 uint32_t digest_code(StopReason reason);
 
-/// The ensemble's digest from those of its models (32 hexadecimal digits each), in order.
-std::string combined_digest(std::span<const std::string> models);
-
 }  // namespace manymeans

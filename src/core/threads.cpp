@@ -1,5 +1,7 @@
 #include "core/threads.h"
 
+#include <manymeans/error.h>
+
 #include "core/fp_environment.h"
 
 #include <sched.h>
@@ -83,7 +85,7 @@ int thread_count(int asked) {
   return asked > 0 ? asked : usable_threads();
 }
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads, const std::atomic<bool>* abort) : abort_(abort) {
   try {
     for (int worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { work(worker); });
   } catch (const std::exception&) {
@@ -163,7 +165,12 @@ void ThreadPool::for_each_range(int64_t n, int64_t grain, const std::function<vo
   const auto helpers = static_cast<int>(std::clamp<int64_t>(pieces - 1, 0, size() - 1));
   const std::function<void(int)> task = [&](int worker) {
     try {
-      for (int64_t first; (first = next.fetch_add(grain)) < n;) body(worker, first, std::min(n, first + grain));
+      for (int64_t first; (first = next.fetch_add(grain)) < n;) {
+        if (abort_ != nullptr && abort_->load(std::memory_order_relaxed)) {
+          throw Error(ErrorCode::kInterrupted, "abort", "the caller gave up; there is no result");
+        }
+        body(worker, first, std::min(n, first + grain));
+      }
     } catch (...) {
       next.store(n);  // nobody takes another piece
       throw;

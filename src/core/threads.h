@@ -1,6 +1,7 @@
 // A small thread pool. It lives as long as the call that made it, so no thread ever survives into a fork.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -22,8 +23,9 @@ int thread_count(int asked);
 class ThreadPool {
  public:
   /// `threads` counts the calling thread, which works too. Fewer threads than asked for are used
-  /// when the system gives no more; size() tells.
-  explicit ThreadPool(int threads);
+  /// when the system gives no more; size() tells. Once *abort is set, for_each_range hands out no further piece and
+  /// throws Error(kInterrupted).
+  explicit ThreadPool(int threads, const std::atomic<bool>* abort = nullptr);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -43,6 +45,7 @@ class ThreadPool {
   void call(int worker);
   void run_round(const std::function<void(int)>& task, int helpers, bool all);
 
+  const std::atomic<bool>* abort_;
   std::vector<std::thread> workers_;
   std::mutex mutex_;
   std::condition_variable begin_;

@@ -122,8 +122,8 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   };
 
   const std::unique_ptr<Backend> backend =
-      make_backend(options.backend, {.threads = options.threads, .algorithm = options.algorithm});
-  ThreadPool pool(backend->threads());
+      make_backend(options.backend, {.threads = options.threads, .algorithm = options.algorithm, .abort = hooks.abort});
+  ThreadPool pool(backend->threads(), hooks.abort);
   const Input input = prepare_input(points, weights, pool);
   check_against_points(options, points, hooks);
   const std::vector<StopRule> rules = parse_stop_rules(options.stop, options.tol);

@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "backend/devices.h"
+#include "core/memory.h"
 #include "core/threads.h"
 #include "init/init.h"
 #include "io/reader.h"
@@ -40,6 +41,7 @@ Info info() {
   result.compiler = compiler();
   result.build_type = MANYMEANS_BUILD_TYPE;
   result.threads = usable_threads();
+  result.available_memory = available_memory();
   for (const BackendEntry& entry : backends()) result.backends.push_back(describe(entry));
   result.instruction_sets = cpu_instruction_sets();
   result.inits.push_back({"auto", "k-means++ up to k = 5000, k-means|| above", true});

@@ -31,7 +31,7 @@ class Stopwatch {
 class Group {
  public:
   Group(const FitContext& context, std::span<Member> members, int threads)
-      : context_(context), members_(members), threads_(threads), pool_(threads) {
+      : context_(context), members_(members), threads_(threads), pool_(threads, context.hooks.abort) {
     std::vector<int64_t> k;
     for (Member& member : members_) {
       member.slot = static_cast<int>(k.size());

@@ -7,12 +7,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <memory>
 
 namespace manymeans {
 
-Prediction predict(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
-  const FpEnvironmentGuard guard;
+namespace {
+
+// What predict and transform begin with.
+struct Prepared {
+  std::unique_ptr<Backend> backend;
+  Input input;
+  Matrix prototypes;
+};
+
+Prepared prepare(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
   if (prototypes.n < 1) throw Error(ErrorCode::kUsage, "prototypes", "there are none; at least one is needed");
   if (prototypes.n > kMostClusters) {
     throw Error(ErrorCode::kUsage, "prototypes",
@@ -22,20 +33,72 @@ Prediction predict(const PointsView& points, const PointsView& prototypes, const
     throw Error(ErrorCode::kBadData, "points",
                 fmt::format("they have {} columns, the model has {}", points.d, prototypes.d));
   }
-  const auto backend = make_backend(options.backend, {.threads = options.threads, .algorithm = options.algorithm});
-  ThreadPool pool(backend->threads());
-  const Input input = prepare_input(points, {}, pool);
-  const Matrix matrix = make_prototypes(prototypes, prototype_type(points.type));
-  const auto upload = backend->upload(input, {prototypes.n, prototypes.n, 1});
+  Prepared result;
+  result.backend = make_backend(options.backend,
+                                {.threads = options.threads, .algorithm = options.algorithm, .abort = options.abort});
+  ThreadPool pool(result.backend->threads(), options.abort);
+  result.input = prepare_input(points, options.weights, pool);
+  result.prototypes = make_prototypes(prototypes, prototype_type(points.type));
+  check_overflow(result.input, std::max(result.input.max_magnitude(), largest_magnitude(result.prototypes)));
+  return result;
+}
+
+// Column `k` of `out` = the roots of `squares`.
+template <class T>
+void store_column(std::span<const double> squares, int64_t k, Matrix& out) {
+  T* to = out.values<T>().data() + k;
+  for (const double square : squares) {
+    *to = static_cast<T>(std::sqrt(square));
+    to += out.columns();
+  }
+}
+
+}  // namespace
+
+Prediction predict(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
+  const FpEnvironmentGuard guard;
+  const Prepared prepared = prepare(points, prototypes, options);
+  const auto upload = prepared.backend->upload(prepared.input, {prototypes.n, prototypes.n, 1});
   const auto session = upload->session({&prototypes.n, 1}, options.threads);
-  PassModel pass{0, &matrix, {}};
+  PassModel pass{0, &prepared.prototypes, {}};
   session->advance({&pass, 1}, 1);
   Prediction result;
   if (options.distances) {
-    result.distances = session->distances(0, matrix);
+    result.distances = session->distances(0, prepared.prototypes);
     for (double& distance : result.distances) distance = std::sqrt(distance);
   }
+  if (options.inertia) {
+    const InertiaSum sum = session->inertia(0, prepared.prototypes);
+    result.inertia = std::ldexp(rounded_sum(sum.limbs.data(), sum.format), -sum.format.shift);
+  }
   result.labels = session->take_labels(0);
+  return result;
+}
+
+// One model of one prototype after the other: every backend has distances to the prototype of a label.
+Matrix transform(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
+  const FpEnvironmentGuard guard;
+  const Prepared prepared = prepare(points, prototypes, options);
+  const int64_t one = 1;
+  const auto upload = prepared.backend->upload(prepared.input, {1, 1, 1});
+  const auto session = upload->session({&one, 1}, options.threads);
+  Matrix result(points.n, prototypes.n, prepared.prototypes.type());
+  Matrix single(1, points.d, prepared.prototypes.type());
+  const size_t bytes = single.bytes().size();
+  for (int64_t k = 0; k < prototypes.n; ++k) {
+    const std::byte* row = prepared.prototypes.bytes().data() + static_cast<size_t>(k) * bytes;
+    std::memcpy(single.values<std::byte>().data(), row, bytes);
+    if (k == 0) {
+      PassModel pass{0, &single, {}};
+      session->advance({&pass, 1}, 1);
+    }
+    const std::vector<double> squares = session->distances(0, single);
+    if (result.type() == DataType::kFloat64) {
+      store_column<double>(squares, k, result);
+    } else {
+      store_column<float>(squares, k, result);
+    }
+  }
   return result;
 }
 

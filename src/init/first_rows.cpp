@@ -3,6 +3,7 @@
 #include "init/init.h"
 
 #include <numeric>
+#include <utility>
 
 namespace manymeans {
 
@@ -11,6 +12,7 @@ bool init_first(const InitContext& context, std::span<InitModel> models) {
     std::vector<int64_t> rows(static_cast<size_t>(model.k));
     std::iota(rows.begin(), rows.end(), int64_t{0});
     model.prototypes = gather_rows(context.input.points, rows);
+    model.rows = std::move(rows);
   }
   return true;
 }

@@ -21,6 +21,7 @@ struct InitModel {
   uint64_t seed = 0;
   Matrix prototypes;                  ///< out: k x D
   std::vector<std::string> warnings;  ///< out
+  std::vector<int64_t> rows = {};     ///< out: the rows that became prototypes
 };
 
 /// What a method works with.

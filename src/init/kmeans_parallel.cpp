@@ -54,7 +54,8 @@ std::vector<double> attracted_weights(const InitContext& context, const Matrix& 
 
 // k of the candidates by weighted k-means++; false if it was told to stop. With k in the thousands this takes as long
 // as the rounds, so it reports progress itself.
-bool reduce(const InitContext& context, InitModel& model, const Matrix& candidates) {
+bool reduce(const InitContext& context, InitModel& model, std::span<const int64_t> rows) {
+  const Matrix candidates = gather_rows(context.input.points, rows);
   const std::vector<double> weights = attracted_weights(context, candidates);
   const Input input = prepare_input(candidates.view(), weights, context.pool);
   const auto upload = context.backend.upload(input);
@@ -63,6 +64,7 @@ bool reduce(const InitContext& context, InitModel& model, const Matrix& candidat
   const InitContext inner{input, context.backend, *upload, *session, context.pool, context.threads, context.proceed};
   if (!init_kmeans_plus_plus(inner, {&reduced, 1})) return false;
   model.prototypes = std::move(reduced.prototypes);
+  for (const int64_t candidate : reduced.rows) model.rows.push_back(rows[static_cast<size_t>(candidate)]);
   for (std::string& warning : reduced.warnings) model.warnings.push_back(std::move(warning));
   return true;
 }
@@ -79,7 +81,7 @@ bool init_kmeans_parallel(const InitContext& context, std::span<InitModel> model
     context.session.seed_end();
     const auto found = static_cast<int64_t>(rows.size());
     if (found > model.k) {
-      if (!reduce(context, model, gather_rows(context.input.points, rows))) return false;
+      if (!reduce(context, model, rows)) return false;
       continue;
     }
     if (found < model.k) {
@@ -91,6 +93,7 @@ bool init_kmeans_parallel(const InitContext& context, std::span<InitModel> model
       rows.insert(rows.end(), rest.begin(), rest.end());
     }
     model.prototypes = gather_rows(context.input.points, rows);
+    model.rows = std::move(rows);
   }
   return true;
 }

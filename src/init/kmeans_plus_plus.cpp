@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace manymeans {
 namespace {
@@ -107,6 +108,7 @@ bool init_kmeans_plus_plus(const InitContext& context, std::span<InitModel> mode
   context.session.seed_end();
   for (Seeding& seeding : seedings) {
     seeding.model->prototypes = gather_rows(context.input.points, seeding.rows);
+    seeding.model->rows = std::move(seeding.rows);
   }
   return true;
 }

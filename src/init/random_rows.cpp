@@ -9,8 +9,8 @@ bool init_random(const InitContext& context, std::span<InitModel> models) {
   int64_t step = 0;
   for (InitModel& model : models) {
     if (!context.proceed(step++, static_cast<int64_t>(models.size()))) return false;
-    const std::vector<int64_t> rows = random_rows(context.input.points.n, model.k, model.seed, {}, context.pool);
-    model.prototypes = gather_rows(context.input.points, rows);
+    model.rows = random_rows(context.input.points.n, model.k, model.seed, {}, context.pool);
+    model.prototypes = gather_rows(context.input.points, model.rows);
   }
   return true;
 }

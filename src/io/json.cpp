@@ -85,6 +85,11 @@ Json model_json(const ModelResult& model, const std::string& digest, bool best) 
           {"best", best}};
 }
 
+// Paths may hold bytes that are no UTF-8; they must not cost the user the summary.
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace
 
 std::string to_json(const FitResult& result) {
@@ -102,8 +107,11 @@ std::string to_json(const FitResult& result) {
                      {"warnings", result.warnings},
                      {"models", std::move(models)},
                      {"provenance", provenance_json(result.provenance)}};
-  // Paths may hold bytes that are no UTF-8; they must not cost the user the summary.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return text_of(json);
+}
+
+std::string to_json(const Provenance& provenance) {
+  return text_of(provenance_json(provenance));
 }
 
 }  // namespace manymeans

@@ -19,13 +19,13 @@ namespace {
 
 constexpr int64_t kFormatVersion = 1;
 
-using Models = std::vector<const ModelResult*>;
+using Models = std::vector<StoredModel>;
 
 // One value of each model, under one key.
 template <class Get>
 void add_each(NpzWriter& npz, const std::string& key, const Models& models, Get get) {
-  std::vector<std::decay_t<decltype(get(*models[0]))>> values;
-  for (const ModelResult* model : models) values.push_back(get(*model));
+  std::vector<std::decay_t<decltype(get(models[0]))>> values;
+  for (const StoredModel& model : models) values.push_back(get(model));
   npz.add(key, values);
 }
 
@@ -33,7 +33,7 @@ std::string numbered(const std::string& key, size_t index) {
   return fmt::format("{}_{}", key, index);
 }
 
-void add_model(NpzWriter& npz, size_t index, const ModelResult& model) {
+void add_model(NpzWriter& npz, size_t index, const StoredModel& model) {
   const Matrix& prototypes = model.prototypes;
   const std::vector<int64_t> shape{prototypes.rows(), prototypes.columns()};
   npz.add(numbered("centroids", index), prototypes.type() == DataType::kFloat64 ? "<f8" : "<f4", shape,
@@ -160,32 +160,39 @@ void ModelLoader::load_scaling(ModelFile& result, int64_t columns) const {
 
 void save_model(const std::string& path, const FitResult& result, const Scaling& scaling,
                 const std::vector<std::string>& column_names) {
-  Models models;  // those that had not begun hold nothing to save; the JSON lists them
+  ModelFile file{{}, scaling, column_names, to_json(result)};
   for (const ModelResult& model : result.models) {
-    if (model.stop_reason != StopReason::kNotBegun) models.push_back(&model);
+    // Those that had not begun hold nothing to save; the JSON lists them.
+    if (model.stop_reason == StopReason::kNotBegun) continue;
+    file.models.push_back({model.k, model.seed, model.iterations, model.inertia,
+                           std::string(name_of(model.stop_reason)), model.init, model.prototypes, model.counts,
+                           model.weights, model.k_requested, model.replica});
   }
+  save_model(path, file);
+}
+
+void save_model(const std::string& path, const ModelFile& stored) {
+  const Models& models = stored.models;
   if (models.empty()) {
     throw Error(ErrorCode::kInterrupted, path, "there is nothing to save: no model had begun; let the fit run longer");
   }
-  const std::string json = to_json(result);
   OutputFile file(path);
   NpzWriter npz(file);
   npz.add_number("format_version", kFormatVersion);
-  add_each(npz, "k", models, [](const ModelResult& model) { return model.k; });
-  add_each(npz, "k_requested", models, [](const ModelResult& model) { return model.k_requested; });
-  add_each(npz, "replica", models, [](const ModelResult& model) { return model.replica; });
-  add_each(npz, "seed", models, [](const ModelResult& model) { return model.seed; });
-  add_each(npz, "iterations", models, [](const ModelResult& model) { return model.iterations; });
-  add_each(npz, "inertia", models, [](const ModelResult& model) { return model.inertia; });
-  add_each(npz, "stop_reason", models,
-           [](const ModelResult& model) { return std::string(name_of(model.stop_reason)); });
-  add_each(npz, "init", models, [](const ModelResult& model) { return model.init; });
-  for (size_t i = 0; i < models.size(); ++i) add_model(npz, i, *models[i]);
-  npz.add_text("scale_kind", std::string(name_of(scaling.kind)));
-  npz.add("scale_offset", scaling.offset);
-  npz.add("scale_divisor", scaling.divisor);
-  npz.add("column_names", column_names);
-  npz.add_text("json", json);
+  add_each(npz, "k", models, [](const StoredModel& model) { return model.k; });
+  add_each(npz, "k_requested", models, [](const StoredModel& model) { return model.k_requested; });
+  add_each(npz, "replica", models, [](const StoredModel& model) { return model.replica; });
+  add_each(npz, "seed", models, [](const StoredModel& model) { return model.seed; });
+  add_each(npz, "iterations", models, [](const StoredModel& model) { return model.iterations; });
+  add_each(npz, "inertia", models, [](const StoredModel& model) { return model.inertia; });
+  add_each(npz, "stop_reason", models, [](const StoredModel& model) { return model.stop_reason; });
+  add_each(npz, "init", models, [](const StoredModel& model) { return model.init; });
+  for (size_t i = 0; i < models.size(); ++i) add_model(npz, i, models[i]);
+  npz.add_text("scale_kind", std::string(name_of(stored.scaling.kind)));
+  npz.add("scale_offset", stored.scaling.offset);
+  npz.add("scale_divisor", stored.scaling.divisor);
+  npz.add("column_names", stored.column_names);
+  npz.add_text("json", stored.json);
   npz.finish();
   file.commit();
 }

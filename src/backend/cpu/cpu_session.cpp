@@ -17,7 +17,7 @@ constexpr int64_t kSmallStatistics = 64 << 20;
 }  // namespace
 
 CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, int threads)
-    : shared_(shared), pool_(threads) {
+    : shared_(shared), pool_(threads, shared.options.abort) {
   int64_t clusters = 0;
   for (const int64_t count : k) {
     Model m;

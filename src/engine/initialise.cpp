@@ -1,0 +1,52 @@
+// Initial prototypes without a fit.
+#include <manymeans/error.h>
+#include <manymeans/fit.h>
+
+#include "backend/backend.h"
+#include "core/fp_environment.h"
+#include "core/random.h"
+#include "engine/control.h"
+#include "init/init.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+namespace manymeans {
+
+Initialisation initialise(const PointsView& points, std::span<const double> weights, const FitOptions& options,
+                          const FitHooks& hooks) {
+  const FpEnvironmentGuard guard;
+  check(options);
+  const int64_t k = options.k[0];
+  Control control(hooks, options.time_limit);
+  const auto backend = make_backend(options.backend, {.threads = options.threads, .abort = hooks.abort});
+  ThreadPool pool(backend->threads(), hooks.abort);
+  const Input input = prepare_input(points, weights, pool);
+  if (k > points.n) {
+    throw Error(ErrorCode::kUsage, "k",
+                fmt::format("{} prototypes were asked for, but there are only {} rows; k must be at most that", k,
+                            points.n));
+  }
+  const auto upload = backend->upload(input, {k, k, 2 + k});
+  const auto session = upload->session({&k, 1}, backend->threads());
+  const auto proceed = [&](int64_t step, int64_t steps) {
+    Progress progress;
+    progress.phase = "initialise";
+    progress.iteration = step;
+    progress.max_iteration = steps;
+    progress.active_models = progress.models = 1;
+    progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();
+    return !control.report(progress);
+  };
+  const InitContext context{input, *backend, *upload, *session, pool, backend->threads(), proceed};
+  InitModel model{0, k, options.model_seed.value_or(member_seed(options.seed, k, 0)), {}, {}};
+  if (!find_init(options.init, points.n, k, points.d).run(context, {&model, 1})) {
+    throw Error(ErrorCode::kInterrupted, "initialise", "it was stopped before there were prototypes");
+  }
+  return {std::move(model.prototypes), std::move(model.rows), std::move(model.warnings)};
+}
+
+}  // namespace manymeans
