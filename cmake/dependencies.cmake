@@ -1,6 +1,13 @@
 # Everything the library is built from; `./dev build` installs the Debian packages named here.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED) # libfmt-dev
+add_library(manymeans_fmt INTERFACE)
+if(MANYMEANS_SELF_CONTAINED)
+  target_link_libraries(manymeans_fmt INTERFACE fmt::fmt-header-only)
+  add_link_options(-static-libstdc++ -static-libgcc)
+else()
+  target_link_libraries(manymeans_fmt INTERFACE fmt::fmt)
+endif()
 find_package(ZLIB REQUIRED) # zlib1g-dev
 
 # Header-only libraries: looked for as headers, since not every release of them ships a CMake package.

@@ -1,0 +1,43 @@
+// Between NumPy arrays and what the library speaks of. Nothing is copied in this file.
+#pragma once
+
+#include <manymeans/points.h>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace manymeans::python {
+
+/// Any C-contiguous array in the memory of the CPU; only read.
+using AnyArray = nanobind::ndarray<nanobind::ro, nanobind::c_contig, nanobind::device::cpu>;
+
+/// Points where they lie. `bfloat16`: the array holds bfloat16 numbers, typed uint16 for want of a NumPy type.
+/// Throws Error(kBadData) for other types or dimensions.
+PointsView points_of(const AnyArray& array, bool bfloat16 = false);
+
+/// N float64 values where they lie; none for None.
+std::span<const double> values_of(const nanobind::object& array);
+
+/// A NumPy array over memory that `owner` keeps; read-only if asked for.
+nanobind::object numpy_view(const void* data, std::vector<size_t> shape, nanobind::dlpack::dtype type,
+                            std::shared_ptr<const void> owner, bool read_only = false);
+nanobind::object numpy_view(const PointsView& points, std::shared_ptr<const void> owner, bool read_only = false);
+
+nanobind::object to_numpy(Matrix matrix);
+nanobind::object to_numpy(Labels labels);  ///< uint8, uint16 or uint32
+
+template <class T>
+nanobind::object to_numpy(std::vector<T> values) {
+  auto kept = std::make_shared<std::vector<T>>(std::move(values));
+  return numpy_view(kept->data(), {kept->size()}, nanobind::dtype<T>(), kept);
+}
+
+/// A matrix with the values of an array of float32 or float64.
+Matrix matrix_of(const AnyArray& array);
+
+}  // namespace manymeans::python

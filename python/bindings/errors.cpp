@@ -1,0 +1,23 @@
+// manymeans::Error becomes an exception of manymeans/_errors.py, found by its code.
+#include <manymeans/error.h>
+
+#include "module.h"
+
+#include <string>
+
+namespace manymeans::python {
+namespace nb = nanobind;
+
+void add_errors() {
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const Error& error) {
+      const nb::object make = nb::module_::import_("manymeans._errors").attr("exception_of");
+      const nb::object exception = make(static_cast<int>(error.code()), nb::str(error.what()));
+      PyErr_SetObject(exception.type().ptr(), exception.ptr());
+    }
+  });
+}
+
+}  // namespace manymeans::python

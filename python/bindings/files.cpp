@@ -1,0 +1,137 @@
+// Files of points and of models, Arrow tables, and tensors of a type that NumPy lacks.
+#include <manymeans/error.h>
+#include <manymeans/io.h>
+
+#include "arrays.h"
+#include "arrow.h"
+#include "module.h"
+#include "waiting.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+
+namespace manymeans::python {
+namespace nb = nanobind;
+namespace {
+
+nb::dict read_file(const std::string& path, const std::string& format, const std::optional<std::string>& dtype,
+                   const std::vector<std::string>& columns, bool numeric_only, const std::string& weights,
+                   int threads) {
+  ReadOptions options;
+  options.format = format;
+  if (dtype) {
+    options.dtype = data_type_from_name(*dtype);
+    if (!options.dtype) {
+      throw Error(ErrorCode::kUsage, "dtype",
+                  "is '" + *dtype + "'; must be float32, float64, float16, bfloat16, uint8 or int8");
+    }
+  }
+  options.columns = columns;
+  options.numeric_only = numeric_only;
+  options.weights = weights;
+  options.threads = threads;
+  Dataset found;
+  Waiting().run([&] { found = read_points(path, options); });
+  nb::dict result;
+  result["bfloat16"] = found.view.type == DataType::kBFloat16;
+  result["points"] = numpy_view(found.view, found.owner, true);
+  result["column_names"] = found.column_names;
+  result["weights"] = found.weights.empty() ? nb::none() : to_numpy(std::move(found.weights));
+  result["warnings"] = found.warnings;
+  return result;
+}
+
+nb::dict as_dict(StoredModel& model) {
+  nb::dict result;
+  result["k"] = model.k;
+  result["k_requested"] = model.k_requested;
+  result["replica"] = model.replica;
+  result["seed"] = model.seed;
+  result["init"] = model.init;
+  result["inertia"] = model.inertia;
+  result["n_iter"] = model.iterations;
+  result["stop_reason"] = model.stop_reason;
+  result["cluster_centers"] = to_numpy(std::move(model.prototypes));
+  result["counts"] = to_numpy(std::move(model.counts));
+  result["weights"] = to_numpy(std::move(model.weights));
+  return result;
+}
+
+nb::dict load(const std::string& path) {
+  ModelFile file = load_model(path);
+  nb::dict result;
+  nb::list models;
+  for (StoredModel& model : file.models) models.append(as_dict(model));
+  result["models"] = models;
+  result["scale_kind"] = std::string(name_of(file.scaling.kind));
+  result["scale_offset"] = file.scaling.offset;
+  result["scale_divisor"] = file.scaling.divisor;
+  result["column_names"] = file.column_names;
+  result["json"] = file.json;
+  return result;
+}
+
+template <class T>
+std::vector<T> vector_of(nb::handle array) {
+  const auto values = nb::cast<nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(array, false);
+  return {values.data(), values.data() + values.shape(0)};
+}
+
+StoredModel stored_model(const nb::dict& model) {
+  StoredModel result;
+  result.k = nb::cast<int64_t>(model["k"]);
+  result.k_requested = nb::cast<int64_t>(model["k_requested"]);
+  result.replica = nb::cast<int64_t>(model["replica"]);
+  result.seed = nb::cast<uint64_t>(model["seed"]);
+  result.init = nb::cast<std::string>(model["init"]);
+  result.inertia = nb::cast<double>(model["inertia"]);
+  result.iterations = nb::cast<int64_t>(model["n_iter"]);
+  result.stop_reason = nb::cast<std::string>(model["stop_reason"]);
+  result.prototypes = matrix_of(nb::cast<AnyArray>(model["cluster_centers"]));
+  result.counts = vector_of<int64_t>(model["counts"]);
+  result.weights = vector_of<double>(model["weights"]);
+  return result;
+}
+
+void save(const std::string& path, const nb::dict& file) {
+  ModelFile stored;
+  for (nb::handle model : nb::cast<nb::list>(file["models"])) {
+    stored.models.push_back(stored_model(nb::cast<nb::dict>(model)));
+  }
+  const auto kind = nb::cast<std::string>(file["scale_kind"]);
+  const auto scale = scale_from_name(kind);
+  if (!scale) throw Error(ErrorCode::kUsage, "scale", "is '" + kind + "'; must be none, standard or minmax");
+  stored.scaling = {*scale, nb::cast<std::vector<double>>(file["scale_offset"]),
+                    nb::cast<std::vector<double>>(file["scale_divisor"])};
+  stored.column_names = nb::cast<std::vector<std::string>>(file["column_names"]);
+  stored.json = nb::cast<std::string>(file["json"]);
+  save_model(path, stored);
+}
+
+nb::tuple from_arrow(nb::handle table) {
+  ArrowPoints found = arrow_points(table);
+  const nb::object array = numpy_view(found.view, found.owner, !found.copied);
+  return nb::make_tuple(array, found.column_names, found.copied);
+}
+
+// The numbers of a bfloat16 tensor as uint16, where they lie.
+nb::object bfloat16_bits(const AnyArray& tensor) {
+  const auto kept = std::make_shared<AnyArray>(tensor);
+  return numpy_view(points_of(tensor), kept, true);
+}
+
+}  // namespace
+
+void add_files(nb::module_& module) {
+  module.def("read", &read_file, nb::arg("path"), nb::arg("format"), nb::arg("dtype").none(), nb::arg("columns"),
+             nb::arg("numeric_only"), nb::arg("weights"), nb::arg("threads"));
+  module.def("load_model", &load, nb::arg("path"));
+  module.def("save_model", &save, nb::arg("path"), nb::arg("file"));
+  module.def("arrow_points", &from_arrow, nb::arg("table"));
+  module.def("bfloat16_bits", &bfloat16_bits, nb::arg("tensor").noconvert());
+}
+
+}  // namespace manymeans::python

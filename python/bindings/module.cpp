@@ -1,0 +1,25 @@
+// manymeans._manymeans: the library, spoken to in arrays, dicts and strings. The package above it is plain Python.
+#include "module.h"
+
+#include <atomic>
+
+namespace {
+std::atomic<int> most_threads{0};
+}
+
+// What threadpoolctl calls (manymeans/_threads.py); 0: no limit.
+extern "C" __attribute__((visibility("default"))) int manymeans_get_num_threads() {
+  return most_threads;
+}
+extern "C" __attribute__((visibility("default"))) void manymeans_set_num_threads(int threads) {
+  most_threads = threads;
+}
+
+NB_MODULE(_manymeans, module) {
+  using namespace manymeans::python;
+  add_errors();
+  add_fitting(module);
+  add_predicting(module);
+  add_files(module);
+  module.def("get_num_threads", &manymeans_get_num_threads, "The limit that threadpoolctl has set; 0: none.");
+}

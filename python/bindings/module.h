@@ -1,0 +1,13 @@
+// The extension module's parts: each adds its functions.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace manymeans::python {
+
+void add_fitting(nanobind::module_& module);
+void add_predicting(nanobind::module_& module);
+void add_files(nanobind::module_& module);
+void add_errors();
+
+}  // namespace manymeans::python

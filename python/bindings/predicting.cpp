@@ -1,0 +1,100 @@
+// predict, transform and scaling.
+#include <manymeans/manymeans.h>
+
+#include "arrays.h"
+#include "module.h"
+#include "waiting.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+
+namespace manymeans::python {
+namespace nb = nanobind;
+namespace {
+
+nb::tuple predict_points(const AnyArray& points, bool bfloat16, const AnyArray& prototypes, const std::string& backend,
+                         int threads, bool distances, bool inertia, const nb::object& weights) {
+  const PointsView view = points_of(points, bfloat16), given = points_of(prototypes);
+  Waiting waiting;
+  PredictOptions options;
+  options.backend = backend;
+  options.threads = threads;
+  options.distances = distances;
+  options.inertia = inertia;
+  options.weights = values_of(weights);
+  options.abort = &waiting.abort();
+  Prediction result;
+  waiting.run([&] { result = predict(view, given, options); });
+  const nb::object found = distances ? to_numpy(std::move(result.distances)) : nb::none();
+  return nb::make_tuple(to_numpy(std::move(result.labels)), found, result.inertia);
+}
+
+nb::object transform_points(const AnyArray& points, bool bfloat16, const AnyArray& prototypes,
+                            const std::string& backend, int threads) {
+  const PointsView view = points_of(points, bfloat16), given = points_of(prototypes);
+  Waiting waiting;
+  PredictOptions options;
+  options.backend = backend;
+  options.threads = threads;
+  options.abort = &waiting.abort();
+  Matrix result;
+  waiting.run([&] { result = transform(view, given, options); });
+  return to_numpy(std::move(result));
+}
+
+nb::object scale_points(const AnyArray& points, bool bfloat16, const std::string& kind,
+                        const std::vector<double>& offset, const std::vector<double>& divisor, int threads) {
+  const PointsView view = points_of(points, bfloat16);
+  const auto scale = scale_from_name(kind);
+  if (!scale) throw Error(ErrorCode::kUsage, "scale", "is '" + kind + "'; must be none, standard or minmax");
+  const Scaling scaling{*scale, offset, divisor};
+  Matrix result;
+  Waiting().run([&] { result = apply_scaling(view, scaling, threads); });
+  return to_numpy(std::move(result));
+}
+
+nb::list choices(const std::vector<Choice>& all) {
+  nb::list result;
+  for (const Choice& choice : all) {
+    nb::dict one;
+    one["name"] = choice.name;
+    one["description"] = choice.description;
+    one["available"] = choice.available;
+    result.append(one);
+  }
+  return result;
+}
+
+nb::dict info_dict() {
+  const Info found = info();
+  nb::dict result;
+  result["version"] = found.version;
+  result["compiler"] = found.compiler;
+  result["build_type"] = found.build_type;
+  result["threads"] = found.threads;
+  result["available_memory"] = found.available_memory;
+  result["backends"] = choices(found.backends);
+  result["instruction_sets"] = choices(found.instruction_sets);
+  result["inits"] = choices(found.inits);
+  result["readers"] = choices(found.readers);
+  result["devices"] = found.devices;
+  return result;
+}
+
+}  // namespace
+
+void add_predicting(nb::module_& module) {
+  module.def("predict", &predict_points, nb::arg("points").noconvert(), nb::arg("bfloat16"),
+             nb::arg("prototypes").noconvert(), nb::arg("backend"), nb::arg("threads"), nb::arg("distances"),
+             nb::arg("inertia"), nb::arg("weights").none());
+  module.def("transform", &transform_points, nb::arg("points").noconvert(), nb::arg("bfloat16"),
+             nb::arg("prototypes").noconvert(), nb::arg("backend"), nb::arg("threads"));
+  module.def("apply_scaling", &scale_points, nb::arg("points").noconvert(), nb::arg("bfloat16"), nb::arg("kind"),
+             nb::arg("offset"), nb::arg("divisor"), nb::arg("threads"));
+  module.def("info", &info_dict);
+}
+
+}  // namespace manymeans::python

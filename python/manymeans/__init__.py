@@ -1,0 +1,70 @@
+"""manymeans: k-means for ensembles of models; many models, many cores, one answer.
+
+`KMeans` is a drop-in for scikit-learn's, `EnsembleKMeans` fits many models at once; `fit`, `predict`,
+`kmeans_plusplus`, `read` and `info` do without estimators. The tutorial is docs/python.md.
+"""
+
+from __future__ import annotations
+
+from importlib import metadata as _metadata
+from typing import TYPE_CHECKING, Any
+
+from ._errors import (
+    BadDataError,
+    Error,
+    InternalError,
+    OutOfMemoryError,
+    StoppedError,
+    UnavailableError,
+    UsageError,
+)
+from ._functions import Dataset, fit, info, kmeans_plusplus, predict, read
+from ._progress import Progress
+from ._result import FitResult, Model
+
+if TYPE_CHECKING:
+    from ._ensemble import EnsembleKMeans
+    from ._kmeans import KMeans
+
+__all__ = [
+    "BadDataError",
+    "Dataset",
+    "EnsembleKMeans",
+    "Error",
+    "FitResult",
+    "InternalError",
+    "KMeans",
+    "Model",
+    "OutOfMemoryError",
+    "Progress",
+    "StoppedError",
+    "UnavailableError",
+    "UsageError",
+    "fit",
+    "info",
+    "kmeans_plusplus",
+    "predict",
+    "read",
+]
+
+try:
+    __version__ = _metadata.version("manymeans")
+except _metadata.PackageNotFoundError:  # used from a build folder
+    __version__ = info()["version"]
+
+
+def __getattr__(name: str) -> Any:
+    # The estimators import scikit-learn, which takes a second; the functions do without it.
+    if name == "KMeans":
+        from ._kmeans import KMeans
+
+        return KMeans
+    if name == "EnsembleKMeans":
+        from ._ensemble import EnsembleKMeans
+
+        return EnsembleKMeans
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), "EnsembleKMeans", "KMeans"])

@@ -1,0 +1,179 @@
+"""What the estimators share: checking input as scikit-learn does, without copies."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ._functions import seed_of
+from ._input import DTYPES, Points, conform, densify, is_arrow, is_tensor, unwrap
+from ._progress import Callback
+from ._result import FitResult, Model, predict_points, transform_points
+
+#: Values of `init` that name a method.
+INITS = ("k-means++", "random", "k-means||", "first", "auto")
+
+SHARED_CONSTRAINTS: dict[str, list[Any]] = {
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "verbose": ["verbose"],
+    "random_state": ["random_state", Interval(Integral, 0, 2**64 - 1, closed="both")],
+    "stop": [str],
+    "empty": [StrOptions({"farthest", "keep", "drop", "error"})],
+    "backend": [str],
+    "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+    "progress": ["boolean"],
+    "callback": [callable, None],
+    "memory_limit": [Interval(Integral, 0, None, closed="left"), None],
+}
+
+
+class _BaseEstimator(  # type: ignore[misc]  # scikit-learn has no types
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Labelling, distances and scores by `cluster_centers_`."""
+
+    init: Any
+    n_threads: int | None
+    backend: str
+    memory_limit: int | None
+    max_iter: int
+    tol: float
+    stop: str
+    empty: str
+    time_limit: float | None
+    random_state: Any
+    verbose: int
+    progress: bool
+    callback: Callback | None
+    result_: FitResult
+    cluster_centers_: npt.NDArray[Any]
+    labels_: npt.NDArray[np.int32]
+    inertia_: float
+
+    # --- input --------------------------------------------------------------------------------------------------
+
+    def _points(self, X: Any, *, reset: bool) -> Points:
+        """Check as scikit-learn does; what the library can read stays where it is. It finds NaN and infinity itself."""
+        if is_arrow(X) or is_tensor(X) or getattr(getattr(X, "dtype", None), "name", "") == "bfloat16":
+            points = unwrap(X)
+            assert points is not None
+            # Names count where each names a column of the points, not one of lists.
+            named = points.names is not None and len(points.names) == points.array.shape[-1]
+            validate_data(self, X if named else points.array, reset=reset, skip_check_array=True)
+            if points.bfloat16:
+                return conform(points)
+            array = check_array(points.array, **self._how(), estimator=self, input_name="X")
+        else:
+            array = validate_data(self, X, reset=reset, accept_sparse="csr", **self._how())
+        if not isinstance(array, np.ndarray):
+            array = densify(array, self.memory_limit)
+        names = getattr(self, "feature_names_in_", None)
+        return Points(array, names=None if names is None else list(names))
+
+    @staticmethod
+    def _how() -> dict[str, Any]:
+        return {"dtype": DTYPES, "order": "C", "ensure_all_finite": False}
+
+    @staticmethod
+    def _weights(sample_weight: Any, points: Points) -> npt.NDArray[np.float64] | None:
+        if sample_weight is None:
+            return None
+        checked = _check_sample_weight(sample_weight, points.array, dtype=np.float64)
+        return np.ascontiguousarray(checked)
+
+    def _test_points(self, X: Any) -> Points:
+        check_is_fitted(self)
+        return self.result_.scaled(self._points(X, reset=False), self.n_threads)
+
+    def _options(self) -> dict[str, Any]:
+        """What all fits of this estimator have in common, by the library's names."""
+        return {
+            "max_iter": int(self.max_iter),
+            "tol": float(self.tol),
+            "stop": self.stop,
+            "empty": self.empty,
+            "backend": self.backend,
+            "time_limit": None if self.time_limit is None else float(self.time_limit),
+            "seed": seed_of(self.random_state),
+        }
+
+    def _shown(self) -> dict[str, Any]:
+        return {
+            "n_threads": self.n_threads,
+            "callback": self.callback,
+            "progress": bool(self.progress or self.verbose),
+        }
+
+    # --- results ------------------------------------------------------------------------------------------------
+
+    def _keep(self, result: FitResult, best: Model) -> None:
+        self.result_ = result
+        self.cluster_centers_ = best.cluster_centers
+        self._n_features_out = best.k
+        self.inertia_ = best.inertia
+        if best.labels is not None:
+            self.labels_ = best.labels.astype(np.int32)
+
+    @staticmethod
+    def _warn(texts: list[str]) -> None:
+        for text in texts:
+            warnings.warn(text, ConvergenceWarning, stacklevel=4)
+
+    def _fitted_centers(self) -> npt.NDArray[Any]:
+        check_is_fitted(self)
+        return conform(Points(np.asarray(self.cluster_centers_)), "cluster_centers_").array
+
+    def _predict(self, X: Any, centers: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+        labels, _, _ = predict_points(self._test_points(X), centers, n_threads=self.n_threads, backend=self.backend)
+        return labels.astype(np.int32)
+
+    def _transform(self, X: Any, centers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return transform_points(self._test_points(X), centers, n_threads=self.n_threads, backend=self.backend)
+
+    def _score(self, X: Any, sample_weight: Any, centers: npt.NDArray[Any]) -> float:
+        points = self._test_points(X)
+        weights = self._weights(sample_weight, points)
+        _, _, inertia = predict_points(
+            points, centers, n_threads=self.n_threads, backend=self.backend, inertia=True, weights=weights
+        )
+        return -inertia
+
+    @property
+    def answer_(self) -> str:
+        """Digest of all models: 32 hexadecimal digits, equal for equal answers, on every machine."""
+        check_is_fitted(self)
+        return self.result_.digest
+
+    @property
+    def provenance_(self) -> dict[str, Any]:
+        """Where the answer came from and what it cost: see docs/json.md."""
+        check_is_fitted(self)
+        return self.result_.provenance
+
+    def save(self, path: Any) -> None:
+        """Write all models to a ``.npz`` that the command line's ``predict`` and `load` read.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write; the file appears whole or not at all.
+        """
+        check_is_fitted(self)
+        self.result_.save(path)
+
+    def __sklearn_tags__(self) -> Any:
+        """Describe what input is accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,394 @@
+"""Functions for people who want no estimator."""
+
+from __future__ import annotations
+
+import os
+import warnings as python_warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _manymeans, _threads
+from ._errors import UsageError
+from ._input import Points, conform, plain_points, plain_weights
+from ._progress import Callback, Reporter
+from ._result import FitResult, Model, _existing, predict_points
+
+
+def k_list(k: int | str | Iterable[int]) -> list[int]:
+    """Give the numbers of clusters in 8, [8, 16], range(2, 20), ``"8,16"`` or ``"2..20:2"``."""
+    if isinstance(k, str):
+        return _manymeans.parse_k_list(k)
+    if isinstance(k, Iterable):
+        return [int(one) for one in k]
+    return [int(k)]
+
+
+def run_fit(
+    points: Points,
+    weights: npt.NDArray[np.float64] | None,
+    options: dict[str, Any],
+    *,
+    initial: npt.NDArray[Any] | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+) -> FitResult:
+    """Call the library; options have its names."""
+    options = {name: value for name, value in options.items() if value is not None}
+    options["threads"] = _threads.effective(n_threads)
+    with Reporter(callback, progress) as reporter:
+        values = _manymeans.fit(points.array, points.bfloat16, weights, options, initial, reporter.hook)
+    return FitResult(values, points.names)
+
+
+def fit(
+    X: Any,
+    k: int | str | Iterable[int] = 8,
+    *,
+    models: int = 1,
+    seed: int = 0,
+    model_seed: int | None = None,
+    init: Any = "auto",
+    sample_weight: Any = None,
+    max_iter: int = 300,
+    tol: float = 1e-4,
+    stop: str = "tol",
+    empty: str = "farthest",
+    time_limit: float | None = None,
+    algorithm: str = "auto",
+    backend: str = "auto",
+    strategy: str = "concatenated",
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    memory_limit: int | None = None,
+) -> FitResult:
+    """Fit an ensemble of k-means models to the same points.
+
+    The options have the names, defaults and meanings of the command line's, so that both give the same digest.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Points. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and int8, tensors of the CPU
+        and single-chunk Arrow columns are read in place; all else is copied once.
+    k : int, str or iterable of int, default=8
+        Numbers of clusters: ``8``, ``[8, 16]``, ``range(2, 21)``, ``"8,16"`` or ``"2..20:2"``.
+    models : int, default=1
+        Models for each k, from different seeds.
+    seed : int, default=0
+        Seed of the ensemble, 0 to 2**64 - 1; every model's own seed follows from it.
+    model_seed : int, optional
+        Seed of one model, as an earlier fit reported it: gives that model alone, with the same digest.
+    init : str or array-like of shape (k, n_features), default="auto"
+        ``"auto"``, ``"k-means++"``, ``"k-means||"``, ``"random"``, ``"first"``, or the initial centres.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights, 0 or larger.
+    max_iter : int, default=300
+        Most iterations (updates of the centres) of a model.
+    tol : float, default=1e-4
+        Stop when the squared shift of all centres is at most `tol` times the mean variance of the columns; 0: never.
+    stop : str, default="tol"
+        Comma-separated stop rules: ``tol``, ``strict``, ``labels:F``, ``shift:E[:P]``, ``inertia:R``.
+    empty : {"farthest", "keep", "drop", "error"}, default="farthest"
+        What happens to a cluster without points.
+    time_limit : float, optional
+        Seconds; the fit stops after the pass during which they are used up.
+    algorithm, backend, strategy : str
+        How and where to compute; see ``manymeans fit --help`` and `info`. They never change the answer.
+    n_threads : int, optional
+        Threads; by default all that are usable. Never changes the answer.
+    callback : callable, optional
+        Gets a `Progress` after every pass; the fit stops when it returns False.
+    progress : bool, default=False
+        Show a progress bar.
+    memory_limit : int, optional
+        Most bytes of the dense array that a sparse `X` may become; by default what is available.
+
+    Returns
+    -------
+    result : FitResult
+        All models.
+
+    Raises
+    ------
+    UsageError
+        For options out of range, or k above n_samples. A ValueError.
+    BadDataError
+        For NaN or infinity (it names the first row and column), or weights that cannot be used. A ValueError.
+    UnavailableError
+        For a backend that is not there. A RuntimeError.
+    OutOfMemoryError
+        When there is not enough memory. A MemoryError.
+    KeyboardInterrupt
+        On Ctrl-C, within about a second.
+
+    Notes
+    -----
+    Time O(iterations n_samples n_features sum(k)), memory O(n_samples n_features) for the packed copy and
+    O(n_samples) for each model. The GIL is released.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import manymeans
+    >>> X = np.array([[1, 1], [1, 2], [2, 1], [9, 9], [9, 8], [8, 9]], dtype=np.float32)
+    >>> result = manymeans.fit(X, 2, models=4, seed=1)
+    >>> round(result.best().inertia, 6)
+    2.666667
+    >>> len(result.digest)
+    32
+    """
+    points = plain_points(X, memory_limit)
+    weights = plain_weights(sample_weight, points.array.shape[0])
+    initial = None if isinstance(init, str) else conform(Points(np.asarray(init)), "init").array
+    result = run_fit(
+        points,
+        weights,
+        {
+            "k": k_list(k), "models": models, "seed": seed, "model_seed": model_seed,
+            "init": init if initial is None else None, "max_iter": max_iter, "tol": float(tol), "stop": stop,
+            "empty": empty, "time_limit": time_limit, "algorithm": algorithm, "backend": backend, "strategy": strategy,
+        },
+        initial=initial, n_threads=n_threads, callback=callback, progress=progress,
+    )  # fmt: skip
+    for text in result.warnings:
+        python_warnings.warn(text, stacklevel=2)
+    return result
+
+
+def predict(
+    model: FitResult | Model | Any,
+    X: Any,
+    k: int | None = None,
+    *,
+    distances: bool = False,
+    n_threads: int | None = None,
+    backend: str = "auto",
+) -> Any:
+    """Label points by the nearest centre, ties to the lowest index.
+
+    Parameters
+    ----------
+    model : FitResult, Model or array-like of shape (k, n_features)
+        Centres; of a `FitResult` the best model's.
+    X : array-like of shape (n_samples, n_features)
+        Points.
+    k : int, optional
+        Of a `FitResult`: use the best model of this number of clusters.
+    distances : bool, default=False
+        Also give the Euclidean distances to the nearest centre.
+    n_threads : int, optional
+        Threads; by default all that are usable.
+    backend : str, default="auto"
+        Where to compute. Never changes the answer.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples,)
+        In the smallest unsigned type that holds them.
+    distances : ndarray of shape (n_samples,)
+        float64; only if asked for.
+
+    Raises
+    ------
+    BadDataError
+        When the numbers of columns differ, or for NaN and infinity.
+
+    Examples
+    --------
+    >>> import manymeans
+    >>> manymeans.predict([[0.0], [10.0]], [[1.0], [2.0], [9.0]]).tolist()
+    [0, 0, 1]
+    """
+    points = plain_points(X)
+    if isinstance(model, FitResult):
+        centers = model.best(k).cluster_centers
+        points = model.scaled(points, n_threads)
+    elif k is not None:
+        raise UsageError("k chooses among the models of a FitResult; without one it must be left out")
+    else:
+        centers = model.cluster_centers if isinstance(model, Model) else np.asarray(model)
+    centers = conform(Points(centers), "model").array
+    labels, found, _ = predict_points(points, centers, n_threads=n_threads, backend=backend, distances=distances)
+    return (labels, found) if distances else labels
+
+
+def kmeans_plusplus(
+    X: Any,
+    n_clusters: int,
+    *,
+    sample_weight: Any = None,
+    random_state: int | Any = 0,
+    n_threads: int | None = None,
+    backend: str = "auto",
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Choose initial centres by greedy k-means++, the ones that a fit with this seed begins with.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Points.
+    n_clusters : int
+        Number of centres.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights, 0 or larger.
+    random_state : int or numpy.random.RandomState, default=0
+        Seed, 0 to 2**64 - 1, or a generator to draw one from.
+    n_threads : int, optional
+        Threads; by default all that are usable. Never changes the answer.
+    backend : str, default="auto"
+        Where to compute. Never changes the answer.
+
+    Returns
+    -------
+    centers : ndarray of shape (n_clusters, n_features)
+        Rows of `X`; float64 for float64 points, else float32.
+    indices : ndarray of shape (n_clusters,)
+        ``centers == X[indices]``, int64.
+
+    Raises
+    ------
+    UsageError
+        Unless 1 <= n_clusters <= n_samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import manymeans
+    >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> centers, indices = manymeans.kmeans_plusplus(X, n_clusters=2, random_state=0)
+    >>> bool((X[indices] == centers).all())
+    True
+    """
+    points = plain_points(X)
+    weights = plain_weights(sample_weight, points.array.shape[0])
+    options = {
+        "k": [int(n_clusters)], "init": "k-means++", "seed": seed_of(random_state), "backend": backend,
+        "threads": _threads.effective(n_threads),
+    }  # fmt: skip
+    centers, rows, texts = _manymeans.initialise(points.array, points.bfloat16, weights, options)
+    for text in texts:
+        python_warnings.warn(text, stacklevel=2)
+    return centers, rows
+
+
+def seed_of(random_state: Any) -> int:
+    """Give the seed that a scikit-learn random_state means: an int is taken as it is, a generator gives one."""
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(0, 2**63))
+    if random_state is None or random_state is np.random:
+        random_state = np.random.mtrand._rand
+    if not isinstance(random_state, np.random.RandomState):
+        raise UsageError(f"random_state is {random_state!r}; an int, None or a generator of NumPy is right")
+    return int(random_state.randint(0, 2**63, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Points that were read from a file.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_samples, n_features)
+        A view of the mapped file where it is a ``.npy`` that is read as it is; not to be written to.
+    column_names : list of str
+        Empty where the file names no columns.
+    weights : ndarray of shape (n_samples,) or None
+        float64.
+    warnings : list of str
+        What the user should know.
+    """
+
+    points: npt.NDArray[Any]
+    column_names: list[str]
+    weights: npt.NDArray[np.float64] | None
+    warnings: list[str]
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    format: str = "auto",
+    dtype: Any = None,
+    columns: Iterable[str | int] = (),
+    numeric_only: bool = False,
+    weights: str | int | os.PathLike[str] = "",
+    n_threads: int | None = None,
+) -> Dataset:
+    """Read points as the command line does: ``.npy`` (mapped), ``.csv``, ``.tsv``, ``.txt`` and their ``.gz``.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    format : str, default="auto"
+        A reader's name (see `info`), or auto: by the file's ending.
+    dtype : str or dtype, optional
+        Convert to this type; by default as stored, and float32 for text.
+    columns : iterable of str or int, optional
+        Names, numbers from 1, or ranges of them (``"2-5"``); all by default.
+    numeric_only : bool, default=False
+        Leave out columns that hold text, with a note in the warnings.
+    weights : str, int or path-like, optional
+        A column of the file (name or number), or a file of n_samples numbers.
+    n_threads : int, optional
+        Threads; by default all that are usable.
+
+    Returns
+    -------
+    dataset : Dataset
+        Points, names of columns, weights.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file.
+    BadDataError
+        When it cannot be read; names the file, the row and the column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import manymeans
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name) / "points.csv"
+    >>> _ = path.write_text("age,income\\n31,2.5\\n47,3.25\\n")
+    >>> manymeans.read(path).points
+    array([[31.  ,  2.5 ],
+           [47.  ,  3.25]], dtype=float32)
+    """
+    name = None if dtype is None else dtype if isinstance(dtype, str) else np.dtype(dtype).name
+    found = _manymeans.read(
+        _existing(path), format, name, [str(column) for column in columns], numeric_only,
+        os.fspath(weights) if isinstance(weights, os.PathLike) else str(weights), _threads.effective(n_threads),
+    )  # fmt: skip
+    points = found["points"]
+    if found["bfloat16"]:
+        points = (points.astype(np.uint32) << 16).view(np.float32)
+    return Dataset(points, list(found["column_names"]), found["weights"], list(found["warnings"]))
+
+
+def info() -> dict[str, Any]:
+    """Tell what this build can do on this machine, as ``manymeans info`` does.
+
+    Returns
+    -------
+    info : dict
+        ``version``, ``compiler``, ``build_type``, ``threads`` (what ``n_threads=None`` means without a limit),
+        ``available_memory`` (bytes), and lists of ``backends``, ``instruction_sets``, ``inits``, ``readers`` (dicts of
+        ``name``, ``description``, ``available``) and ``devices``.
+
+    Examples
+    --------
+    >>> import manymeans
+    >>> [backend["name"] for backend in manymeans.info()["backends"] if backend["available"]][0]
+    'cpu'
+    """
+    return _manymeans.info()

@@ -1,0 +1,154 @@
+"""From what users pass to arrays that the library reads in place."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _manymeans
+from ._errors import BadDataError, OutOfMemoryError
+
+#: Read in place; every other number type is converted to float64.
+DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8]
+
+# Devices of DLPack whose memory the CPU can read: CPU, CUDA's and ROCm's pinned host memory, CUDA's managed memory.
+_HOST_DEVICES = {1, 3, 11, 13}
+
+
+class Points(NamedTuple):
+    """A C-contiguous array of two dimensions.
+
+    Attributes
+    ----------
+    array : ndarray
+        Of one of `DTYPES`, or uint16 where `bfloat16`.
+    bfloat16 : bool
+        Whether the numbers are bfloat16, for which NumPy has no type.
+    names : list of str or None
+        Names of the columns where `X` had some.
+    """
+
+    array: npt.NDArray[Any]
+    bfloat16: bool = False
+    names: list[str] | None = None
+
+    @property
+    def wide(self) -> bool:
+        """Whether prototypes of these points are float64."""
+        return self.array.dtype == np.float64
+
+
+def _is_dataframe(X: Any) -> bool:
+    return type(X).__module__.split(".")[0] == "pandas"
+
+
+def is_tensor(X: Any) -> bool:
+    """Whether this is no NumPy array, but an array of another library that speaks DLPack."""
+    return not isinstance(X, np.ndarray) and hasattr(X, "__dlpack_device__") and hasattr(X, "__dlpack__")
+
+
+def is_arrow(X: Any) -> bool:
+    """Whether this is a table or column of Arrow (pyarrow, polars, ...); pandas has its own way."""
+    return not _is_dataframe(X) and (hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__"))
+
+
+def _from_tensor(X: Any) -> Points:
+    device = int(X.__dlpack_device__()[0])
+    if device not in _HOST_DEVICES:
+        raise BadDataError(
+            f"X is on a device (DLPack type {device}) that this build of manymeans cannot read; "
+            "copy it to the CPU's memory first, with X.cpu() in torch or X.get() in CuPy"
+        )
+    if hasattr(X, "detach"):  # torch gives nothing away that still wants gradients
+        X = X.detach()
+    try:
+        return Points(np.from_dlpack(X))
+    except (BufferError, RuntimeError, TypeError):
+        if "bfloat16" not in str(getattr(X, "dtype", "")):
+            raise
+    if hasattr(X, "contiguous"):
+        X = X.contiguous()
+    return Points(_manymeans.bfloat16_bits(X), bfloat16=True)
+
+
+def unwrap(X: Any) -> Points | None:
+    """Give the array of a tensor or an Arrow table; None for what NumPy and scikit-learn understand."""
+    if isinstance(X, np.ndarray):
+        if X.dtype.name == "bfloat16":  # of the package ml_dtypes
+            return Points(np.ascontiguousarray(X).view(np.uint16), bfloat16=True)
+        return None
+    if is_arrow(X):
+        array, names, _ = _manymeans.arrow_points(X)
+        return Points(array, names=list(names) or None)
+    if is_tensor(X):
+        return _from_tensor(X)
+    return None
+
+
+def densify(X: Any, memory_limit: int | None) -> npt.NDArray[Any]:
+    """Make an array of a sparse matrix, if it fits.
+
+    Raises
+    ------
+    OutOfMemoryError
+        When the array would take more than `memory_limit` bytes (by default: than is available).
+    """
+    dtype = X.dtype if X.dtype in DTYPES else np.dtype(np.float64)
+    needed = X.shape[0] * X.shape[1] * dtype.itemsize
+    limit = _manymeans.info()["available_memory"] if memory_limit is None else memory_limit
+    if needed > limit:
+        raise OutOfMemoryError(
+            f"X is a sparse matrix of shape {X.shape}; manymeans works on dense arrays, and as one X would take "
+            f"{needed / 2**20:.0f} MiB where {limit / 2**20:.0f} MiB are allowed (memory_limit); reduce its columns, "
+            "with sklearn.decomposition.TruncatedSVD for instance"
+        )
+    array: npt.NDArray[Any] = X.astype(dtype, copy=False).toarray(order="C")
+    return array
+
+
+def plain_points(X: Any, memory_limit: int | None = None, name: str = "X") -> Points:
+    """Give points for functions that know no estimator; scikit-learn is not needed.
+
+    Raises
+    ------
+    BadDataError
+        Unless `X` has two dimensions, rows and columns, and numbers.
+    """
+    points = unwrap(X)
+    if points is None:
+        if hasattr(X, "toarray") and hasattr(X, "tocsr"):
+            X = densify(X, memory_limit)
+        names = [str(column) for column in X.columns] if _is_dataframe(X) else None
+        points = Points(np.asarray(X), names=names)
+    return conform(points, name)
+
+
+def conform(points: Points, name: str = "X") -> Points:
+    """Check the dimensions, and convert to a type and an order that the library reads."""
+    array = points.array
+    if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] < 1:
+        raise BadDataError(f"{name} has the shape {array.shape}; rows and columns, at least one of each, are needed")
+    if points.bfloat16:
+        return points
+    if array.dtype not in DTYPES or not array.dtype.isnative:
+        if array.dtype.kind in "cSUMmV":
+            raise BadDataError(f"{name} is of type {array.dtype}; numbers are needed")
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise BadDataError(f"{name} is of type {array.dtype} and cannot be made float64: {error}") from None
+    return Points(np.ascontiguousarray(array), names=points.names)
+
+
+def plain_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64] | None:
+    """Give weights as the library wants them."""
+    if sample_weight is None:
+        return None
+    weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise BadDataError(f"sample_weight has the shape {weights.shape}; one weight for each of the {n} rows is right")
+    return weights

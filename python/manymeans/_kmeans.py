@@ -1,0 +1,379 @@
+"""KMeans: scikit-learn's estimator on the library."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ._base import INITS, SHARED_CONSTRAINTS, _BaseEstimator
+from ._functions import run_fit
+from ._input import Points
+from ._progress import Callback
+from ._result import FitResult, Model
+
+
+class KMeans(_BaseEstimator):
+    """K-means clustering: a drop-in for `sklearn.cluster.KMeans` that gives the same bits on every machine.
+
+    Every parameter, attribute and method of scikit-learn's class is here, with its meaning. The answer is a function
+    of the points, the weights, the parameters and the seed: never of the number of threads, the instruction set or the
+    backend.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    init : {"k-means++", "random", "k-means||", "first", "auto"}, callable or array-like, default="k-means++"
+        Initial centres: a method, an array of shape (n_clusters, n_features), or a callable that gets `X`,
+        `n_clusters` and `random_state` and returns such an array.
+    n_init : "auto" or int, default="auto"
+        Models to fit from different seeds, of which the best is kept. ``"auto"``: 10 for ``"random"`` or a callable,
+        else 1.
+    max_iter : int, default=300
+        Most iterations of a model.
+    tol : float, default=1e-4
+        Stop when the squared shift of all centres is at most `tol` times the mean variance of the columns.
+    verbose : int, default=0
+        Other than 0: show a progress bar.
+    random_state : int, RandomState instance or None, default=None
+        Seed. An int is the seed of the command line's ``--seed`` too. None draws one from NumPy's global generator.
+    copy_x : bool, default=True
+        Without effect: `X` is never written to.
+    algorithm : {"lloyd", "elkan", "auto", "matrix", "bounds", "kdtree", "brute"}, default="lloyd"
+        How labels are found. Never changes the answer; scikit-learn's two names mean ``"auto"``.
+    stop : str, default="tol"
+        Comma-separated stop rules beside "no label changed": ``tol``, ``labels:F``, ``shift:E[:P]``, ``inertia:R``.
+    empty : {"farthest", "keep", "drop", "error"}, default="farthest"
+        What happens to a cluster without points.
+    backend : str, default="auto"
+        Where to compute: see `manymeans.info`. Never changes the answer.
+    n_threads : int or None, default=None
+        Threads; None: all that are usable, within threadpoolctl's limit and OMP_NUM_THREADS. Never changes the answer.
+    time_limit : float or None, default=None
+        Seconds; the fit stops after the pass during which they are used up and keeps what there is.
+    progress : bool, default=False
+        Show a progress bar (of tqdm, where that is installed).
+    callback : callable or None, default=None
+        Gets a `manymeans.Progress` after every pass; the fit stops when it returns False and keeps what there is.
+    memory_limit : int or None, default=None
+        Most bytes of the dense array that a sparse `X` may become; None: what is available.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        float64 for float64 points, else float32.
+    labels_ : ndarray of shape (n_samples,)
+        int32; ties go to the lowest index.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest centre, exact to about 1e-12 relative.
+    n_iter_ : int
+        Iterations, counted as scikit-learn does.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where all are strings.
+    result_ : FitResult
+        All `n_init` models.
+    answer_ : str
+        Digest of all models.
+    provenance_ : dict
+        Where the answer came from and what it cost.
+
+    Raises
+    ------
+    ValueError
+        For parameters out of range, n_clusters above n_samples, NaN, infinity, negative weights.
+    KeyboardInterrupt
+        On Ctrl-C, within about a second.
+
+    See Also
+    --------
+    EnsembleKMeans : Many models, of several numbers of clusters, in one reading of the points per iteration.
+
+    Examples
+    --------
+    >>> from manymeans import KMeans
+    >>> import numpy as np
+    >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> kmeans = KMeans(n_clusters=2, random_state=0).fit(X)
+    >>> sorted(kmeans.cluster_centers_.tolist())
+    [[1.0, 2.0], [10.0, 2.0]]
+    >>> bool(kmeans.predict([[0, 0]])[0] == kmeans.labels_[0])
+    True
+    """
+
+    _parameter_constraints = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions(set(INITS)), callable, "array-like"],
+        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "copy_x": ["boolean"],
+        "algorithm": [StrOptions({"lloyd", "elkan", "auto", "matrix", "bounds", "kdtree", "brute"})],
+        **SHARED_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        random_state: Any = None,
+        copy_x: bool = True,
+        algorithm: str = "lloyd",
+        stop: str = "tol",
+        empty: str = "farthest",
+        backend: str = "auto",
+        n_threads: int | None = None,
+        time_limit: float | None = None,
+        progress: bool = False,
+        callback: Callback | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.copy_x = copy_x
+        self.algorithm = algorithm
+        self.stop = stop
+        self.empty = empty
+        self.backend = backend
+        self.n_threads = n_threads
+        self.time_limit = time_limit
+        self.progress = progress
+        self.callback = callback
+        self.memory_limit = memory_limit
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and int8, tensors of the
+            CPU and single-chunk Arrow columns are read in place; all else, also Fortran order and strides, is copied
+            once. A sparse matrix is made dense if it fits `memory_limit`.
+        y : Ignored
+            There by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, 0 or larger; None: all equal.
+
+        Returns
+        -------
+        self : KMeans
+            The fitted estimator.
+        """
+        points = self._points(X, reset=True)
+        if points.array.shape[0] < self.n_clusters:
+            raise ValueError(f"n_samples={points.array.shape[0]} should be >= n_clusters={self.n_clusters}.")
+        weights = self._weights(sample_weight, points)
+        n_init = self._check_n_init()
+        if self.algorithm == "elkan" and self.n_clusters == 1:
+            warnings.warn(
+                "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        result = self._fit_all(X, points, weights, n_init)
+        best = result.best()
+        self._keep(result, best)
+        self.n_iter_ = best.n_iter + (best.stop_reason == "strict")
+        distinct = int(np.count_nonzero(best.counts))
+        if distinct < self.n_clusters:
+            warnings.warn(
+                f"Number of distinct clusters ({distinct}) found smaller than n_clusters ({self.n_clusters}). "
+                "Possibly due to duplicate points in X.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _check_n_init(self) -> int:
+        by_array = not isinstance(self.init, str) and not callable(self.init)
+        if self.n_init == "auto":
+            return 10 if callable(self.init) or (isinstance(self.init, str) and self.init == "random") else 1
+        if by_array and self.n_init != 1:
+            warnings.warn(
+                "Explicit initial center position passed: performing only one init in "
+                f"{type(self).__name__} instead of n_init={self.n_init}.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+            return 1
+        return int(self.n_init)
+
+    def _fit_all(self, X: Any, points: Points, weights: npt.NDArray[np.float64] | None, n_init: int) -> FitResult:
+        algorithm = "auto" if self.algorithm in ("lloyd", "elkan") else self.algorithm
+        options = self._options() | {"k": [int(self.n_clusters)], "algorithm": algorithm}
+        if isinstance(self.init, str):
+            return run_fit(points, weights, options | {"init": self.init, "models": n_init}, **self._shown())
+        if not callable(self.init):
+            return run_fit(points, weights, options, initial=self._initial(self.init, points), **self._shown())
+        random = check_random_state(self.random_state)
+        data = points.array if isinstance(X, np.ndarray) or not hasattr(X, "iloc") else np.asarray(points.array)
+        results = []
+        for _ in range(n_init):
+            centers = self.init(data, self.n_clusters, random_state=random)
+            results.append(run_fit(points, weights, options, initial=self._initial(centers, points), **self._shown()))
+        return _joined(results)
+
+    def _initial(self, centers: Any, points: Points) -> npt.NDArray[Any]:
+        dtype = np.float64 if points.wide else np.float32
+        array: npt.NDArray[Any] = check_array(centers, dtype=dtype, order="C", input_name="init")
+        if array.shape[0] != self.n_clusters:
+            raise ValueError(
+                f"The shape of the initial centers {array.shape} does not match the number of clusters "
+                f"{self.n_clusters}."
+            )
+        if array.shape[1] != points.array.shape[1]:
+            raise ValueError(
+                f"The shape of the initial centers {array.shape} does not match the number of features of the data "
+                f"{points.array.shape[1]}."
+            )
+        return array
+
+    def predict(self, X: Any) -> npt.NDArray[np.int32]:
+        """Label points by the nearest centre, ties to the lowest index.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            int32.
+        """
+        return self._predict(X, self._fitted_centers())
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> npt.NDArray[np.int32]:
+        """Fit the model and give the labels of its points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+        y : Ignored
+            There by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            int32.
+        """
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """Give the Euclidean distances of all points to all centres.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_clusters)
+            float64 where points or centres are, else float32.
+        """
+        return self._transform(X, self._fitted_centers())
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> npt.NDArray[Any]:
+        """Fit the model and give the distances of its points to all centres.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+        y : Ignored
+            There by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_clusters)
+            float64 for float64 points, else float32.
+        """
+        fitted = self.fit(X, sample_weight=sample_weight)
+        return fitted._transform(X, fitted._fitted_centers())
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Give the negative inertia of points: on the points of the fit exactly ``-inertia_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+        y : Ignored
+            There by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        score : float
+            Minus the weighted sum of squared distances to the nearest centre.
+        """
+        return self._score(X, sample_weight, self._fitted_centers())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> KMeans:
+        """Read a model file that `save` or ``manymeans fit --model`` has written; the best of its models is taken.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A ``.npz``.
+
+        Returns
+        -------
+        estimator : KMeans
+            Fitted, without `labels_`.
+        """
+        result = FitResult.load(path)
+        best = result.best()
+        options = result.provenance["options"]
+        estimator = cls(best.k_requested, max_iter=max(1, options["max_iter"]), tol=options["tol"])
+        _take(estimator, result, best)
+        estimator.n_iter_ = best.n_iter + (best.stop_reason == "strict")
+        return estimator
+
+
+def _take(estimator: _BaseEstimator, result: FitResult, best: Model) -> None:
+    """Make a fitted estimator of a model file's content."""
+    estimator._keep(result, best)
+    estimator.n_features_in_ = best.cluster_centers.shape[1]
+    if result.column_names:
+        estimator.feature_names_in_ = np.asarray(result.column_names, dtype=object)
+
+
+def _joined(results: list[FitResult]) -> FitResult:
+    """Make one ensemble of fits from different initial centres; the provenance is that of the first."""
+    first = results[0]
+    for replica, other in enumerate(results[1:], 1):
+        for model in other.models:
+            model.replica = replica
+        first.models += other.models
+        first.warnings += other.warnings
+        first.interrupted |= other.interrupted
+    return first

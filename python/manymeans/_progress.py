@@ -1,0 +1,130 @@
+"""What a running fit tells: the callback's argument and the progress bar."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Progress(NamedTuple):
+    """Where a running fit is; what a callback receives after every pass and every step of the initialisation.
+
+    Attributes
+    ----------
+    phase : str
+        ``"initialise"`` or ``"iterate"``.
+    iteration : int
+        Updates done by the model that has most of them; while initialising, steps done.
+    max_iteration : int
+        What `iteration` can reach at most.
+    active_models : int
+        Models that still iterate.
+    models : int
+        All models of the fit.
+    inertia : float
+        Lowest inertia over the active models: an estimate, not part of the answer; NaN where it is not known.
+    points_per_second : float
+        Rows times active models, over the last pass.
+    seconds : float
+        Since the fit began.
+    """
+
+    phase: str
+    iteration: int
+    max_iteration: int
+    active_models: int
+    models: int
+    inertia: float
+    points_per_second: float
+    seconds: float
+
+
+Callback = Callable[[Progress], Any]
+
+
+class _PlainBar:
+    """Stands for tqdm where that is not installed: one line on standard error, rewritten."""
+
+    def __init__(self) -> None:
+        self._shown = False
+
+    def show(self, text: str) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[K" + text)
+        else:
+            sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+        self._shown = True
+
+    def close(self) -> None:
+        if self._shown and sys.stderr.isatty():
+            sys.stderr.write("\n")
+
+
+class _TqdmBar:
+    """A bar of tqdm, in notebooks a widget."""
+
+    def __init__(self, tqdm: Any) -> None:
+        self._bar = tqdm(desc="k-means", unit="pass", leave=True)
+
+    def update(self, progress: Progress) -> None:
+        self._bar.set_description(progress.phase, refresh=False)
+        if self._bar.total != progress.max_iteration:
+            self._bar.total = progress.max_iteration
+        self._bar.set_postfix_str(f"{progress.active_models} active, inertia {progress.inertia:.6g}", refresh=False)
+        self._bar.n = progress.iteration
+        self._bar.refresh()
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+def _find_tqdm() -> Any:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm
+
+
+class Reporter:
+    """Turns the library's reports into a bar and calls of the user's callback."""
+
+    def __init__(self, callback: Callback | None, show: bool) -> None:
+        self._callback = callback
+        tqdm = _find_tqdm() if show else None
+        self._tqdm_bar = _TqdmBar(tqdm) if tqdm is not None else None
+        self._plain_bar = _PlainBar() if show and tqdm is None else None
+        self._last = -1.0
+
+    @property
+    def hook(self) -> Callable[[dict[str, Any]], Any] | None:
+        """What the library is to call; None where nobody wants to know."""
+        if self._callback is None and self._tqdm_bar is None and self._plain_bar is None:
+            return None
+        return self._report
+
+    def _report(self, values: dict[str, Any]) -> Any:
+        progress = Progress(**values)
+        if progress.seconds - self._last >= 0.1 or self._last < 0:  # drawing costs more than a small pass
+            self._draw(progress)
+        return None if self._callback is None else self._callback(progress)
+
+    def _draw(self, progress: Progress) -> None:
+        self._last = progress.seconds
+        if self._tqdm_bar is not None:
+            self._tqdm_bar.update(progress)
+        if self._plain_bar is not None:
+            self._plain_bar.show(
+                f"k-means: {progress.phase}, {progress.iteration} of at most {progress.max_iteration}, "
+                f"{progress.active_models} of {progress.models} models active, inertia {progress.inertia:.6g}"
+            )
+
+    def __enter__(self) -> Reporter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for bar in (self._tqdm_bar, self._plain_bar):
+            if bar is not None:
+                bar.close()

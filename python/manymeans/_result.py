@@ -1,0 +1,348 @@
+"""What a fit gives back: models, and where they came from."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _manymeans, _threads
+from ._errors import StoppedError, UsageError
+from ._input import Points, plain_points
+
+# Keys of a model in the library's dicts; "labels" is missing in what was loaded from a file.
+_FIELDS = (
+    "k", "k_requested", "replica", "seed", "init", "inertia", "n_iter", "stop_reason", "cluster_centers", "counts",
+    "weights",
+)  # fmt: skip
+
+
+class Model:
+    """One fitted model.
+
+    Attributes
+    ----------
+    k : int
+        Number of clusters (fewer than `k_requested` only with ``empty="drop"``).
+    k_requested : int
+        Number of clusters asked for.
+    replica : int
+        0, 1, ... among the models of one `k_requested`.
+    seed : int
+        The model's own seed: ``fit(..., model_seed=seed)`` gives this model again.
+    init : str
+        The initialisation that was used.
+    cluster_centers : ndarray of shape (k, n_features)
+        float64 for float64 points, else float32; in the scaled space if the model file has a scaling.
+    labels : ndarray of shape (n_samples,) or None
+        In the smallest unsigned type that holds them; None for a model that was loaded from a file.
+    counts : ndarray of shape (k,)
+        Rows per cluster.
+    weights : ndarray of shape (k,)
+        Weight per cluster.
+    inertia : float
+        Weighted sum of squared distances to the nearest centre, exact to about 1e-12 relative.
+    n_iter : int
+        Updates of the centres. (`KMeans.n_iter_` counts as scikit-learn does: one more after ``strict``.)
+    stop_reason : str
+        ``"strict"`` (no label changed), ``"tol"``, ``"max_iter"``, ``"time_limit"``, ...; ``"not_begun"`` when the fit
+        was stopped before this model's first pass.
+    seconds : float
+        Its share of the passes; 0 for a model that was loaded from a file.
+    """
+
+    def __init__(self, values: dict[str, Any], digest: str | None = None) -> None:
+        self.k: int = values["k"]
+        self.k_requested: int = values["k_requested"]
+        self.replica: int = values["replica"]
+        self.seed: int = values["seed"]
+        self.init: str = values["init"]
+        self.inertia: float = values["inertia"]
+        self.n_iter: int = values["n_iter"]
+        self.stop_reason: str = values["stop_reason"]
+        self.cluster_centers: npt.NDArray[Any] = values["cluster_centers"]
+        self.labels: npt.NDArray[Any] | None = values.get("labels")
+        self.counts: npt.NDArray[np.int64] = values["counts"]
+        self.weights: npt.NDArray[np.float64] = values["weights"]
+        self.seconds: float = values.get("seconds", 0.0)
+        self._digest = digest
+
+    @property
+    def begun(self) -> bool:
+        """Whether there are centres; False only if the fit was stopped early."""
+        return self.stop_reason != "not_begun"
+
+    @property
+    def digest(self) -> str:
+        """32 hexadecimal digits that two models share only if all of their bits are the same. O(n_samples) once."""
+        if self._digest is None:
+            labels = np.ascontiguousarray(self.labels, dtype=np.uint32)
+            self._digest = _manymeans.digest(self._as_dict() | {"labels": labels})
+        return self._digest
+
+    def _as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _FIELDS}
+
+    def __repr__(self) -> str:
+        return (
+            f"Model(k={self.k}, seed={self.seed}, inertia={self.inertia:.6g}, n_iter={self.n_iter}, "
+            f"stop_reason={self.stop_reason!r})"
+        )
+
+
+class FitResult:
+    """An ensemble of fitted models.
+
+    Attributes
+    ----------
+    models : list of Model
+        k in the order given, replicas inside.
+    warnings : list of str
+        What the user should know.
+    interrupted : bool
+        Whether a time limit or a callback ended the fit.
+    scaling : dict
+        ``kind`` (``"none"``, ``"standard"`` or ``"minmax"``), ``offset`` and ``divisor``: a point x is scaled to
+        (x - offset) / divisor before it is labelled. Only model files of the command line have another than none.
+    column_names : list of str
+        Names of the columns; empty where there are none.
+    """
+
+    def __init__(self, values: dict[str, Any], column_names: list[str] | None = None) -> None:
+        self.models = [Model(model) for model in values["models"]]
+        self.warnings: list[str] = values["warnings"]
+        self.interrupted: bool = values["interrupted"]
+        self.scaling: dict[str, Any] = {"kind": "none", "offset": [], "divisor": []}
+        self.column_names = list(column_names or [])
+        self._provenance: str = values["provenance"]
+        self._digest: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """32 hexadecimal digits over the digests of all models: equal for equal answers, on every machine."""
+        if self._digest is None:
+            self._digest = _manymeans.combined_digest([model.digest for model in self.models])
+        return self._digest
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Where the answer came from and what it cost: see docs/json.md."""
+        provenance: dict[str, Any] = json.loads(self._provenance)
+        return provenance
+
+    @property
+    def k_values(self) -> list[int]:
+        """The different k of the models, in the order given."""
+        return list(dict.fromkeys(model.k_requested for model in self.models))
+
+    def best(self, k: int | None = None) -> Model:
+        """Give the model of lowest inertia, the first of equals.
+
+        Parameters
+        ----------
+        k : int, optional
+            Among the models of this number of clusters; by default among all models.
+
+        Raises
+        ------
+        UsageError
+            When there are no models of this k.
+        StoppedError
+            When the fit was stopped before any of them had begun.
+        """
+        if k is not None and k not in self.k_values:
+            raise UsageError(f"k is {k}; there are models for k = {', '.join(map(str, self.k_values))}")
+        models = [model for model in self.models if k in (None, model.k_requested)]
+        begun = [model for model in models if model.begun]
+        if not begun:
+            raise StoppedError(
+                "the fit was stopped (time_limit or callback) before the first pass, so there is no model; "
+                "let it run longer"
+            )
+        return min(begun, key=lambda model: model.inertia)
+
+    def predict(self, X: Any, k: int | None = None, *, n_threads: int | None = None) -> npt.NDArray[Any]:
+        """Label new points by the best model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points, in the units of the fit's points.
+        k : int, optional
+            Use the best model of this number of clusters; by default the best of all.
+        n_threads : int, optional
+            Threads; by default all that are usable.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            In the smallest unsigned type that holds them.
+        """
+        centers = self.best(k).cluster_centers
+        points = self.scaled(plain_points(X), n_threads)
+        labels, _, _ = predict_points(points, centers, n_threads=n_threads)
+        return labels
+
+    def scaled(self, points: Points, n_threads: int | None = None) -> Points:
+        """Apply the scaling that the model file has; the points themselves where it has none."""
+        if self.scaling["kind"] == "none":
+            return points
+        scaling = self.scaling
+        array = _manymeans.apply_scaling(
+            points.array, points.bfloat16, scaling["kind"], scaling["offset"], scaling["divisor"],
+            _threads.effective(n_threads),
+        )  # fmt: skip
+        return Points(array, names=points.names)
+
+    def to_frame(self) -> Any:
+        """Give a pandas DataFrame with one row for each model: k, replica, seed, inertia, iterations, digest, ..."""
+        import pandas
+
+        rows = [
+            {
+                "k": model.k,
+                "k_requested": model.k_requested,
+                "replica": model.replica,
+                "seed": model.seed,
+                "init": model.init,
+                "inertia": model.inertia if model.begun else float("nan"),
+                "n_iter": model.n_iter,
+                "stop_reason": model.stop_reason,
+                "seconds": model.seconds,
+                "digest": model.digest,
+                "best": model.begun and model is self.best(model.k_requested),
+            }
+            for model in self.models
+        ]
+        return pandas.DataFrame(rows)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all models to a ``.npz`` that ``manymeans predict``, `load` and `numpy.load` read.
+
+        Labels are not part of the file: ``predict`` on the same points gives them again. The file appears whole or not
+        at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+
+        Raises
+        ------
+        StoppedError
+            When no model had begun.
+        """
+        _manymeans.save_model(
+            os.fspath(path),
+            {
+                "models": [model._as_dict() for model in self.models if model.begun],
+                "scale_kind": self.scaling["kind"],
+                "scale_offset": list(self.scaling["offset"]),
+                "scale_divisor": list(self.scaling["divisor"]),
+                "column_names": self.column_names,
+                "json": json.dumps(self._summary(), indent=2),
+            },
+        )
+
+    def _summary(self) -> dict[str, Any]:
+        models = []
+        for model in self.models:
+            values = {name: getattr(model, name) for name in ("k", "k_requested", "replica", "seed", "init", "inertia")}
+            values |= {"iterations": model.n_iter, "stop_reason": model.stop_reason, "digest": model.digest}
+            best = model.begun and model is self.best(model.k_requested)
+            models.append(values | {"seconds": model.seconds, "best": best})
+        provenance = self.provenance
+        return {
+            "digest": self.digest,
+            "n_rows": provenance["rows"],
+            "n_columns": provenance["columns"],
+            "interrupted": self.interrupted,
+            "warnings": self.warnings,
+            "models": models,
+            "provenance": provenance,
+        }
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> FitResult:
+        """Read a model file that `save` or ``manymeans fit --model`` has written.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A ``.npz``.
+
+        Returns
+        -------
+        result : FitResult
+            Without labels.
+
+        Raises
+        ------
+        BadDataError
+            When it is no model file, or damaged.
+        """
+        file = _manymeans.load_model(_existing(path))
+        summary = json.loads(file["json"])
+        result = cls(
+            {
+                "models": file["models"],
+                "warnings": summary["warnings"],
+                "interrupted": summary["interrupted"],
+                "provenance": json.dumps(summary["provenance"]),
+            },
+            file["column_names"],
+        )
+        digests = {(m["k_requested"], m["replica"], m["seed"]): m["digest"] for m in summary["models"]}
+        for model in result.models:
+            model._digest = digests[model.k_requested, model.replica, model.seed]
+        result._digest = summary["digest"]
+        result.scaling = {
+            "kind": file["scale_kind"], "offset": file["scale_offset"], "divisor": file["scale_divisor"]
+        }  # fmt: skip
+        return result
+
+    def __repr__(self) -> str:
+        return f"FitResult({len(self.models)} models, k = {', '.join(map(str, self.k_values))})"
+
+
+def _existing(path: str | os.PathLike[str]) -> str:
+    os.stat(path)  # FileNotFoundError is what Python programs expect
+    return os.fspath(path)
+
+
+def matching(points: Points, centers: npt.NDArray[Any]) -> Points:
+    """Widen points to float64 where the centres are, so that no centre is rounded. That is one copy."""
+    if centers.dtype != np.float64 or points.wide:
+        return points
+    if points.bfloat16:
+        widened = (points.array.astype(np.uint32) << 16).view(np.float32)
+        return Points(widened.astype(np.float64), names=points.names)
+    return Points(points.array.astype(np.float64), names=points.names)
+
+
+def predict_points(
+    points: Points,
+    centers: npt.NDArray[Any],
+    *,
+    n_threads: int | None = None,
+    backend: str = "auto",
+    distances: bool = False,
+    inertia: bool = False,
+    weights: npt.NDArray[np.float64] | None = None,
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64] | None, float]:
+    """Give labels in their smallest type and, if asked for, distances and inertia."""
+    points = matching(points, centers)
+    return _manymeans.predict(
+        points.array, points.bfloat16, centers, backend, _threads.effective(n_threads), distances, inertia, weights
+    )
+
+
+def transform_points(
+    points: Points, centers: npt.NDArray[Any], *, n_threads: int | None = None, backend: str = "auto"
+) -> npt.NDArray[Any]:
+    """Give the distances of all points to all centres."""
+    points = matching(points, centers)
+    return _manymeans.transform(points.array, points.bfloat16, centers, backend, _threads.effective(n_threads))
