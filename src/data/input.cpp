@@ -114,7 +114,8 @@ ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
     widen(points.data, points.type, at, 1, &value);
     throw Error(ErrorCode::kBadData, "points",
                 fmt::format("row {}, column {} is {}; every value must be finite (remove or fill such rows first)",
-                            at / points.d + 1, at % points.d + 1, static_cast<double>(value)));
+                            at / points.d + 1, at % points.d + 1,
+                            std::isnan(value) ? "NaN" : fmt::format("{}", static_cast<double>(value))));
   }
   for (size_t i = 1; i < scans.size(); ++i) scans[0].merge(scans[i]);
   return scans[0];

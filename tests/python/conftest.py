@@ -1,0 +1,30 @@
+"""What the tests of the Python package share."""
+
+import os
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def root():
+    """The repository."""
+    return pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def program():
+    """The command line program that belongs to the package under test."""
+    path = os.environ.get("MANYMEANS_PROGRAM") or shutil.which("manymeans")
+    assert path, "the program manymeans is not in PATH; set MANYMEANS_PROGRAM"
+    return path
+
+
+@pytest.fixture(scope="session")
+def mixture():
+    """5,000 x 6 overlapping clusters, float32."""
+    random = np.random.default_rng(5)
+    centers = random.standard_normal((12, 6)) * 2
+    return (centers[random.integers(12, size=5000)] + random.standard_normal((5000, 6))).astype(np.float32)

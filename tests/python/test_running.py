@@ -1,0 +1,264 @@
+"""Threads, forks, signals, callbacks, time limits: what happens while a fit runs."""
+
+import io
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+import threadpoolctl
+
+import manymeans
+from manymeans import EnsembleKMeans, KMeans
+
+
+def digest(X, **options):
+    return KMeans(6, random_state=2, **options).fit(X).answer_
+
+
+def test_threads_of_the_call(mixture):
+    for threads in (1, 2, 3):
+        fitted = KMeans(6, random_state=2, n_threads=threads).fit(mixture)
+        assert fitted.provenance_["threads"] == threads
+        assert fitted.answer_ == digest(mixture)
+
+
+def test_threadpoolctl_limits(mixture):
+    whole = KMeans(6, random_state=2).fit(mixture).provenance_["threads"]
+    pools = [pool for pool in threadpoolctl.threadpool_info() if pool["internal_api"] == "manymeans"]
+    assert len(pools) == 1 and pools[0]["num_threads"] == whole
+    with threadpoolctl.threadpool_limits(1):
+        assert KMeans(6).fit(mixture).provenance_["threads"] == 1
+        assert KMeans(6, n_threads=2).fit(mixture).provenance_["threads"] == 1
+        assert manymeans.fit(mixture, 3).provenance["threads"] == 1
+    with threadpoolctl.threadpool_limits(1, user_api="openmp"):
+        assert KMeans(6).fit(mixture).provenance_["threads"] == 1
+    with threadpoolctl.threadpool_limits(1, user_api="blas"):
+        assert KMeans(6).fit(mixture).provenance_["threads"] == whole
+    assert KMeans(6).fit(mixture).provenance_["threads"] == whole
+    assert KMeans(6, n_threads=whole + 1).fit(mixture).provenance_["threads"] == whole + 1
+
+
+def test_omp_num_threads(mixture, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert KMeans(6).fit(mixture).provenance_["threads"] == 1
+    assert KMeans(6, n_threads=2).fit(mixture).provenance_["threads"] == 2
+
+
+def test_fits_in_threads_at_once(mixture):
+    expected = [KMeans(k, random_state=k).fit(mixture).answer_ for k in range(2, 10)]
+    found = joblib.Parallel(n_jobs=4, prefer="threads")(
+        joblib.delayed(lambda k: KMeans(k, random_state=k).fit(mixture).answer_)(k) for k in range(2, 10)
+    )
+    assert found == expected
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_after_fork(method, mixture):
+    expected = digest(mixture)  # threads were made and are gone
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.map(digest, [mixture, mixture]) == [expected, expected]
+
+
+def test_fork_while_a_fit_runs(mixture):
+    expected = digest(mixture)
+    background = threading.Thread(target=lambda: manymeans.fit(np.tile(mixture, (20, 1)), 200, tol=0, max_iter=30))
+    background.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python's own, of threads and forks
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            assert pool.apply(digest, [mixture]) == expected
+    background.join()
+
+
+def test_joblib_loky(mixture):
+    expected = digest(mixture)
+    assert joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(digest)(mixture) for _ in range(2)) == [expected] * 2
+
+
+def test_gil_is_released():
+    X = np.random.default_rng(0).standard_normal((100_000, 16)).astype("f4")
+    done = threading.Event()
+
+    def work():
+        manymeans.fit(X, 300, init="random", tol=0, max_iter=10, algorithm="brute", n_threads=1)
+        done.set()
+
+    worker = threading.Thread(target=work)
+    steps = 0
+    worker.start()
+    while not done.wait(0.001):
+        steps += 1
+    worker.join()
+    assert steps > 20
+
+
+INTERRUPTED = """
+import signal, sys, threading, time, os
+import numpy as np
+import manymeans
+X = np.random.default_rng(0).standard_normal((400_000, 32)).astype("f4")
+manymeans.fit(X[:100], 2)
+def press():
+    time.sleep(1.0)
+    globals()["pressed"] = time.monotonic()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=press).start()
+try:
+    CALL
+except KeyboardInterrupt:
+    print("interrupted after", time.monotonic() - pressed)
+    sys.exit(0)
+print("not interrupted")
+sys.exit(1)
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "manymeans.fit(X, 8000, init='first', algorithm='brute', n_threads=1)",  # one pass takes half a minute
+        "manymeans.KMeans(8000, random_state=0, n_threads=1).fit(X)",  # in the middle of k-means++
+        "manymeans.predict(X[:8000], X, n_threads=1)",
+    ],
+)
+def test_ctrl_c(call):
+    code = INTERRUPTED.replace("CALL", call)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert float(done.stdout.split()[-1]) < 3
+
+
+def test_ctrl_c_leaves_the_package_usable(mixture):
+    def press(progress):
+        if progress.iteration == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        KMeans(6, random_state=2, callback=press).fit(mixture)
+    assert digest(mixture) == digest(mixture)
+
+
+def test_callback_sees_every_pass(mixture):
+    seen = []
+    fitted = KMeans(6, random_state=2, callback=seen.append).fit(mixture)
+    passes = [progress for progress in seen if progress.phase == "iterate"]
+    assert len(passes) >= fitted.n_iter_
+    assert [progress.iteration for progress in passes] == sorted(progress.iteration for progress in passes)
+    assert all(progress.active_models == 1 for progress in passes)
+    inertias = [progress.inertia for progress in passes]
+    assert inertias[0] > inertias[-1]
+    assert inertias[-1] == pytest.approx(fitted.inertia_, rel=1e-3)
+    assert fitted.answer_ == digest(mixture)
+
+
+def test_callback_stops_and_the_answer_is_that_of_max_iter(mixture):
+    def stop(progress):
+        return not (progress.phase == "iterate" and progress.iteration >= 3)
+
+    stopped = KMeans(6, random_state=2, tol=0, callback=stop).fit(mixture)
+    assert stopped.result_.interrupted
+    assert stopped.result_.best().stop_reason == "callback"
+    assert stopped.answer_ == KMeans(6, random_state=2, tol=0, max_iter=3).fit(mixture).answer_
+    assert stopped.n_iter_ == 3
+
+
+def test_callback_runs_in_the_calling_thread(mixture):
+    seen = set()
+    KMeans(6, callback=lambda progress: seen.add(threading.get_ident())).fit(mixture)
+    assert seen == {threading.get_ident()}
+
+
+def test_errors_of_callbacks_come_through(mixture):
+    def fail(progress):
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        KMeans(6, callback=fail).fit(mixture)
+
+
+def test_time_limit(mixture):
+    X = np.tile(mixture, (40, 1)) + np.random.default_rng(0).standard_normal((200_000, 6)).astype("f4")
+    begin = time.monotonic()
+    fitted = KMeans(100, init=X[:100], tol=0, max_iter=100_000, time_limit=0.3, n_threads=1).fit(X)
+    assert time.monotonic() - begin < 10
+    assert fitted.result_.best().stop_reason == "time_limit"
+    again = KMeans(100, init=X[:100], tol=0, max_iter=max(1, fitted.result_.best().n_iter)).fit(X)
+    assert fitted.result_.best().n_iter == 0 or again.answer_ == fitted.answer_
+    with pytest.raises(manymeans.StoppedError, match="time_limit"):
+        KMeans(100, time_limit=1e-9).fit(X)
+
+
+def test_models_that_had_not_begun(mixture):
+    def stop(progress):
+        return progress.phase != "iterate"
+
+    ensemble = EnsembleKMeans([3, 4], strategy="data", random_state=0, callback=stop, n_threads=1)
+    with pytest.warns(UserWarning, match="1 of 2 models had not begun"):
+        ensemble.fit(mixture)
+    assert [model.stop_reason for model in ensemble.models_] == ["callback", "not_begun"]
+    assert list(ensemble.best_of_k_) == [3]
+    assert ensemble.to_frame().shape == (2, 11)
+    with pytest.raises(manymeans.StoppedError):
+        ensemble.predict(mixture, k=4)
+
+
+@pytest.mark.parametrize("how", [{"verbose": 1}, {"progress": True}])
+def test_progress_bar(how, mixture, monkeypatch):
+    text = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", text)
+    KMeans(6, random_state=2, **how).fit(mixture)
+    assert "inertia" in text.getvalue() and "active" in text.getvalue()
+
+
+def test_progress_without_tqdm(mixture, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    text = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", text)
+    KMeans(6, random_state=2, progress=True).fit(mixture)
+    assert text.getvalue().startswith("k-means: initialise")
+
+
+def test_silent_by_default(mixture, capfd):
+    KMeans(6).fit(mixture)
+    captured = capfd.readouterr()
+    assert captured.out == captured.err == ""
+
+
+@pytest.mark.parametrize("others", ["pyarrow", "sklearn.cluster", "faiss", "torch"])
+@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
+def test_beside_other_libraries(others, first):
+    pytest.importorskip(others.split(".")[0])
+    mine = "import manymeans, numpy as np; X = np.random.rand(20000, 8).astype('f4'); manymeans.KMeans(8).fit(X)"
+    theirs = f"import {others}"
+    code = f"{theirs}; {mine}; {mine}" if first else f"{mine}; {theirs}; {mine}"
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONWARNINGS": "ignore"})
+
+
+MEMORY = """
+import resource, sys
+import numpy as np
+from manymeans import KMeans
+rows = int(sys.argv[1])
+X = np.random.default_rng(0).standard_normal((rows, 64), dtype=np.float32)
+KMeans(64, init=X[:64], n_init=1, max_iter=1).fit(X[:1000])  # what is loaded once
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+KMeans(64, init=X[:64], n_init=1, max_iter=5).fit(X)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_memory_beyond_the_points():
+    """Less than 1.3 times a packed copy of float32; the copy itself may be narrower."""
+    rows = 300_000
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY, str(rows)], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert int(done.stdout) * 1024 < 1.3 * rows * 64 * 4
