@@ -51,7 +51,7 @@ class Model:
         ``"strict"`` (no label changed), ``"tol"``, ``"max_iter"``, ``"time_limit"``, ...; ``"not_begun"`` when the fit
         was stopped before this model's first pass.
     seconds : float
-        Its share of the passes; 0 for a model that was loaded from a file.
+        Its share of the passes.
     """
 
     def __init__(self, values: dict[str, Any], digest: str | None = None) -> None:
@@ -295,9 +295,10 @@ class FitResult:
             },
             file["column_names"],
         )
-        digests = {(m["k_requested"], m["replica"], m["seed"]): m["digest"] for m in summary["models"]}
+        rest = {(m["k_requested"], m["replica"], m["seed"]): m for m in summary["models"]}
         for model in result.models:
-            model._digest = digests[model.k_requested, model.replica, model.seed]
+            values = rest[model.k_requested, model.replica, model.seed]
+            model._digest, model.seconds = values["digest"], values["seconds"]
         result._digest = summary["digest"]
         result.scaling = {
             "kind": file["scale_kind"], "offset": file["scale_offset"], "divisor": file["scale_divisor"]

@@ -1,0 +1,257 @@
+"""EnsembleKMeans, the functions, model files, and the digests that Python and the command line share."""
+
+import json
+import pickle
+import subprocess
+
+import numpy as np
+import pytest
+
+import manymeans
+from manymeans import EnsembleKMeans, FitResult, KMeans
+
+
+def run(program, *arguments):
+    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def points_file(mixture, tmp_path_factory):
+    path = tmp_path_factory.mktemp("points") / "points.npy"
+    np.save(path, mixture)
+    return path
+
+
+@pytest.fixture(scope="module")
+def ensemble(mixture):
+    return EnsembleKMeans([3, 5, 8], models_per_k=3, random_state=7).fit(mixture)
+
+
+DIGEST_CASES = [
+    (["-k", "8"], {"k": 8}),
+    (["-k", "4,9", "--models", "3", "--seed", "5"], {"k": [4, 9], "models": 3, "seed": 5}),
+    (["-k", "2..10:4", "--init", "random", "--seed", str(2**64 - 1)], {"k": range(2, 11, 4), "init": "random",
+                                                                       "seed": 2**64 - 1}),
+    (["-k", "6", "--init", "k-means||", "--tol", "0"], {"k": 6, "init": "k-means||", "tol": 0}),
+    (["-k", "6", "--stop", "labels:0.05", "--empty", "keep"], {"k": 6, "stop": "labels:0.05", "empty": "keep"}),
+    (["-k", "7", "--max-iter", "3", "--algorithm", "brute"], {"k": "7", "max_iter": 3, "strategy": "data"}),
+    (["-k", "5", "--model-seed", "99", "--backend", "reference"], {"k": 5, "model_seed": 99, "n_threads": 2}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "u1"])
+@pytest.mark.parametrize(("flags", "options"), DIGEST_CASES, ids=[" ".join(flags) for flags, _ in DIGEST_CASES])
+def test_digests_of_the_command_line(flags, options, dtype, program, mixture, tmp_path):
+    X = np.clip(mixture * 8 + 100, 0, 255).astype(dtype)
+    np.save(tmp_path / "points.npy", X)
+    summary = json.loads(run(program, "fit", tmp_path / "points.npy", *flags, "--json"))
+    result = manymeans.fit(X, **options)
+    assert result.digest == summary["digest"]
+    assert [model.digest for model in result.models] == [model["digest"] for model in summary["models"]]
+
+
+def test_digest_of_the_estimators(program, points_file, mixture, ensemble):
+    flags = ["--init", "k-means++", "--json"]
+    summary = json.loads(run(program, "fit", points_file, "-k", "3,5,8", "--models", "3", "--seed", "7", *flags))
+    assert ensemble.answer_ == summary["digest"]
+    summary = json.loads(run(program, "fit", points_file, "-k", "6", "--models", "4", "--seed", "3", *flags))
+    assert KMeans(6, n_init=4, random_state=3).fit(mixture).answer_ == summary["digest"]
+
+
+def test_digest_with_weights(program, points_file, mixture, tmp_path):
+    weights = np.random.default_rng(0).uniform(0, 2, len(mixture))
+    np.save(tmp_path / "weights.npy", weights)
+    summary = json.loads(run(program, "fit", points_file, "-k", "5", "--weights", tmp_path / "weights.npy", "--json"))
+    assert manymeans.fit(mixture, 5, sample_weight=weights).digest == summary["digest"]
+
+
+def test_attributes(ensemble, mixture):
+    assert len(ensemble.models_) == 9
+    assert [model.k for model in ensemble.models_] == [3] * 3 + [5] * 3 + [8] * 3
+    assert ensemble.best_ is min(ensemble.models_, key=lambda model: model.inertia)
+    assert ensemble.inertia_ == ensemble.best_.inertia
+    assert ensemble.labels_.dtype == np.int32
+    assert np.array_equal(ensemble.labels_, ensemble.predict(mixture))
+    for k in (3, 5, 8):
+        best = ensemble.best_of_k_[k]
+        assert best.inertia == min(model.inertia for model in ensemble.models_ if model.k == k)
+        assert np.array_equal(ensemble.predict(mixture, k=k), best.labels)
+        assert ensemble.transform(mixture, k=k).shape == (len(mixture), k)
+        assert ensemble.score(mixture, k=k) == -best.inertia
+        assert best.counts.sum() == len(mixture)
+    with pytest.raises(ValueError, match="k is 4; there are models for k = 3, 5, 8"):
+        ensemble.predict(mixture, k=4)
+    provenance = ensemble.provenance_
+    assert provenance["rows"] == len(mixture) and provenance["options"]["models"] == 3
+
+
+def test_one_model_again_from_its_seed(ensemble, mixture):
+    model = ensemble.models_[4]
+    alone = manymeans.fit(mixture, model.k, model_seed=model.seed, init="k-means++")
+    assert alone.models[0].digest == model.digest
+
+
+def test_frame(ensemble):
+    frame = ensemble.to_frame()
+    assert frame["digest"].tolist() == [model.digest for model in ensemble.models_]
+    assert frame.groupby("k")["best"].sum().tolist() == [1, 1, 1]
+    assert frame.loc[frame["best"], "inertia"].tolist() == [ensemble.best_of_k_[k].inertia for k in (3, 5, 8)]
+
+
+def test_same_models_as_kmeans(mixture):
+    kmeans = KMeans(5, n_init=3, random_state=7).fit(mixture)
+    ensemble = EnsembleKMeans(5, models_per_k=3, random_state=7).fit(mixture)
+    assert kmeans.answer_ == ensemble.answer_
+    assert np.array_equal(kmeans.labels_, ensemble.labels_)
+
+
+@pytest.mark.parametrize("clusters", [[], [0], [3, 3], [3, -1], "x", [[1, 2]], [10**6]])
+def test_wrong_numbers_of_clusters(clusters, mixture):
+    with pytest.raises((ValueError, TypeError)):
+        EnsembleKMeans(clusters).fit(mixture)
+
+
+@pytest.mark.parametrize("kind", [KMeans, EnsembleKMeans])
+def test_pickle(kind, mixture):
+    fitted = kind(4, random_state=1).fit(mixture)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.answer_ == fitted.answer_
+    assert np.array_equal(again.labels_, fitted.labels_)
+    assert np.array_equal(again.predict(mixture), fitted.labels_)
+    assert again.provenance_ == fitted.provenance_
+
+
+@pytest.mark.parametrize("kind", [KMeans, EnsembleKMeans])
+def test_files_written_here_are_read_by_the_command_line(kind, program, points_file, mixture, tmp_path):
+    fitted = kind(5, random_state=1).fit(mixture)
+    fitted.save(tmp_path / "model.npz")
+    run(program, "predict", tmp_path / "model.npz", points_file, "--labels", tmp_path / "labels.npy")
+    assert np.array_equal(np.load(tmp_path / "labels.npy"), fitted.labels_)
+    again = kind.load(tmp_path / "model.npz")
+    assert again.answer_ == fitted.answer_
+    assert again.inertia_ == fitted.inertia_ and again.n_iter_ == fitted.n_iter_
+    assert np.array_equal(again.predict(mixture), fitted.labels_)
+    assert not hasattr(again, "labels_")
+    again.save(tmp_path / "again.npz")
+    assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "model.npz").read_bytes()
+
+
+def test_files_of_the_command_line_are_read_here(program, points_file, mixture, tmp_path):
+    model, labels = tmp_path / "model.npz", tmp_path / "labels.npy"
+    flags = ["-k", "3,6", "--models", "2", "--seed", "4", "--json"]
+    summary = json.loads(run(program, "fit", points_file, *flags, "--model", model, "--labels", labels))
+    loaded = EnsembleKMeans.load(model)
+    assert loaded.answer_ == summary["digest"]
+    for column, k in enumerate((3, 6)):
+        assert np.array_equal(loaded.predict(mixture, k=k), np.load(labels)[:, column])
+    assert manymeans.predict(FitResult.load(model), mixture, 3).tolist() == np.load(labels)[:, 0].tolist()
+    assert KMeans.load(model).n_clusters == 6
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+def test_scaling_of_the_command_line_is_applied(scale, program, root, tmp_path):
+    path, model, labels = root / "data" / "unbalance.txt.gz", tmp_path / "model.npz", tmp_path / "labels.npy"
+    run(program, "fit", path, "-k", "8", "--seed", "2", "--scale", scale, "--model", model, "--labels", labels)
+    X = manymeans.read(path).points
+    assert np.array_equal(KMeans.load(model).predict(X), np.load(labels))
+    assert np.array_equal(FitResult.load(model).predict(X), np.load(labels))
+    assert KMeans.load(model).score(X) == pytest.approx(-KMeans.load(model).inertia_, rel=1e-12)
+
+
+def test_names_of_columns_go_through_files(program, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.random.default_rng(0).standard_normal((50, 2)), columns=["age", "income"])
+    fitted = KMeans(3, random_state=0).fit(frame)
+    fitted.save(tmp_path / "model.npz")
+    again = KMeans.load(tmp_path / "model.npz")
+    assert again.feature_names_in_.tolist() == ["age", "income"]
+    assert np.array_equal(again.predict(frame), fitted.labels_)
+    frame[["income", "age"]].to_csv(tmp_path / "swapped.csv", index=False, float_format="%.17g")
+    run(program, "predict", tmp_path / "model.npz", tmp_path / "swapped.csv", "--labels", tmp_path / "labels.npy")
+    assert np.array_equal(np.load(tmp_path / "labels.npy"), fitted.labels_)
+
+
+def test_broken_model_files(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        KMeans.load(tmp_path / "missing.npz")
+    (tmp_path / "broken.npz").write_bytes(b"PK no zip")
+    with pytest.raises(manymeans.BadDataError, match="broken.npz"):
+        KMeans.load(tmp_path / "broken.npz")
+    with pytest.raises(manymeans.UnavailableError):
+        KMeans(2).fit(np.eye(3)).save(tmp_path / "no" / "folder.npz")
+
+
+def test_functions(mixture):
+    result = manymeans.fit(mixture, 5, seed=1)
+    labels, distances = manymeans.predict(result, mixture, distances=True)
+    assert np.array_equal(labels, result.best().labels)
+    assert np.sum(distances**2) == pytest.approx(result.best().inertia, rel=1e-9)
+    assert np.array_equal(manymeans.predict(result.best().cluster_centers, mixture), labels)
+    assert np.array_equal(manymeans.predict(result.best(), mixture), labels)
+    from_centers = manymeans.fit(mixture, 5, init=result.best().cluster_centers)
+    assert from_centers.best().inertia <= result.best().inertia
+    assert "cpu" in [backend["name"] for backend in manymeans.info()["backends"]]
+
+
+def test_kmeans_plusplus_is_what_a_fit_begins_with(mixture):
+    for weights in (None, np.random.default_rng(1).uniform(0.1, 3, len(mixture))):
+        centers, rows = manymeans.kmeans_plusplus(mixture, 9, sample_weight=weights, random_state=3)
+        assert np.array_equal(centers, mixture[rows]) and len(set(rows.tolist())) == 9
+        begun = manymeans.fit(mixture, 9, seed=3, init="k-means++", sample_weight=weights)
+        given = manymeans.fit(mixture, 9, init=centers, sample_weight=weights)
+        assert given.digest == begun.digest
+    for kind in (np.random.RandomState, np.random.default_rng):
+        assert manymeans.kmeans_plusplus(mixture, 3, random_state=kind(0))[1].shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"k": 0}, "k"),
+        ({"k": "2..x"}, "k"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 2**64}, "seed"),
+        ({"models": 0}, "models"),
+        ({"init": "best"}, "init"),
+        ({"stop": "never"}, "stop"),
+        ({"empty": "fill"}, "empty"),
+        ({"strategy": "all"}, "strategy"),
+        ({"algorithm": "magic"}, "algorithm"),
+        ({"backend": "abacus"}, "backend"),
+        ({"tol": float("nan")}, "tol"),
+        ({"max_iter": 1.5}, "max_iter"),
+        ({"sample_weight": [1.0]}, "sample_weight"),
+        ({"sample_weight": -np.ones(5000)}, "weight"),
+        ({"sample_weight": np.zeros(5000)}, "weight"),
+        ({"init": np.zeros((3, 6))}, "prototypes"),
+    ],
+)
+def test_wrong_options(options, words, mixture):
+    with pytest.raises(manymeans.Error, match=words) as caught:
+        manymeans.fit(mixture, **options)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_backends_that_are_not_there(mixture):
+    missing = [backend["name"] for backend in manymeans.info()["backends"] if not backend["available"]]
+    for name in missing:
+        with pytest.raises(manymeans.UnavailableError):
+            manymeans.fit(mixture, 3, backend=name)
+
+
+def test_read(root, tmp_path):
+    data = manymeans.read(root / "data" / "s1.txt.gz")
+    assert data.points.shape == (5000, 2) and data.points.dtype == np.float32
+    (tmp_path / "table.csv").write_text("a,b,name,w\n1,2,x,0.5\n3,4,y,2\n")
+    table = manymeans.read(tmp_path / "table.csv", columns=["a-b"], weights="w", dtype=np.float64)
+    assert table.column_names == ["a", "b"]
+    assert table.weights.tolist() == [0.5, 2]
+    assert table.points.tolist() == [[1, 2], [3, 4]] and table.points.dtype == np.float64
+    numbers = manymeans.read(tmp_path / "table.csv", numeric_only=True)
+    assert numbers.column_names == ["a", "b", "w"] and numbers.warnings
+    with pytest.raises(manymeans.BadDataError, match="table.csv"):
+        manymeans.read(tmp_path / "table.csv")
+    with pytest.raises(FileNotFoundError):
+        manymeans.read(tmp_path / "missing.csv")
