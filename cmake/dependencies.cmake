@@ -4,7 +4,9 @@ find_package(fmt REQUIRED) # libfmt-dev
 add_library(manymeans_fmt INTERFACE)
 if(MANYMEANS_SELF_CONTAINED)
   target_link_libraries(manymeans_fmt INTERFACE fmt::fmt-header-only)
-  add_link_options(-static-libstdc++ -static-libgcc)
+  # Unused parts of libstdc++.a must go: one of them asks for a C library that is newer than all else does. libgcc_s stays
+  # shared for the same reason; every Linux has it.
+  add_link_options(-static-libstdc++ -Wl,--gc-sections -Wl,--exclude-libs,ALL)
 else()
   target_link_libraries(manymeans_fmt INTERFACE fmt::fmt)
 endif()

@@ -9,9 +9,10 @@ listed() { git ls-files -z --cached --others --exclude-standard --deduplicate --
 mapfile -d '' cpp < <(listed '*.h' '*.cpp' '*.cu' '*.cuh')
 mapfile -d '' cmake < <(listed '*CMakeLists.txt' '*.cmake')
 mapfile -d '' shell < <(listed '*.sh' dev .ci/run)
-mapfile -d '' compiled < <(listed 'src/*.cpp' 'cli/*.cpp')
+mapfile -d '' compiled < <(listed 'src/*.cpp' 'cli/*.cpp' 'python/*.cpp')
 
 if [ "$1" = --fix ]; then
+  ruff format --quiet .
   clang-format -i "${cpp[@]}"
   gersemi --in-place --quiet "${cmake[@]}"
   exit
@@ -47,6 +48,8 @@ check "tree: include rule, lengths, names, private paths" python3 scripts/check_
 check "shell scripts" shellcheck "${shell[@]}"
 check "CMake format" gersemi --check --quiet "${cmake[@]}"
 check "C++ format" cpp_format
+check "Python style" ruff check --quiet .
+check "Python format" ruff format --check --quiet .
 check "clang-tidy" tidy
 
 if [ ${#failed[@]} -gt 0 ]; then

@@ -8,10 +8,11 @@ examples/python/make_customers.py writes a file to try it with.
 import sys
 
 import pandas as pd
-from manymeans import KMeans  # was: from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+
+from manymeans import KMeans  # was: from sklearn.cluster import KMeans
 
 
 def main():

@@ -9,6 +9,7 @@ import pathlib
 import sys
 
 import numpy as np
+
 from manymeans import KMeans  # was: from sklearn.cluster import KMeans
 
 CLUSTERS = 64

@@ -38,9 +38,7 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-class _BaseEstimator(  # type: ignore[misc]  # scikit-learn has no types
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
+class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """Labelling, distances and scores by `cluster_centers_`."""
 
     init: Any
@@ -94,7 +92,7 @@ class _BaseEstimator(  # type: ignore[misc]  # scikit-learn has no types
 
     def _test_points(self, X: Any) -> Points:
         check_is_fitted(self)
-        return self.result_.scaled(self._points(X, reset=False), self.n_threads)
+        return self.result_._scaled(self._points(X, reset=False), self.n_threads)
 
     def _options(self) -> dict[str, Any]:
         """What all fits of this estimator have in common, by the library's names."""
@@ -168,6 +166,7 @@ class _BaseEstimator(  # type: ignore[misc]  # scikit-learn has no types
         ----------
         path : str or path-like
             Where to write; the file appears whole or not at all.
+
         """
         check_is_fitted(self)
         self.result_.save(path)

@@ -83,6 +83,7 @@ class EnsembleKMeans(_BaseEstimator):
     [137.5, 16.0]
     >>> ensemble.predict([[0, 0], [11, 3]], k=1).tolist()
     [0, 0]
+
     """
 
     _parameter_constraints = {
@@ -150,6 +151,7 @@ class EnsembleKMeans(_BaseEstimator):
         -------
         self : EnsembleKMeans
             The fitted estimator.
+
         """
         points = self._points(X, reset=True)
         weights = self._weights(sample_weight, points)
@@ -195,6 +197,7 @@ class EnsembleKMeans(_BaseEstimator):
         -------
         labels : ndarray of shape (n_samples,)
             int32.
+
         """
         self._fitted_centers()
         return self._predict(X, self._centers_of(k))
@@ -215,8 +218,10 @@ class EnsembleKMeans(_BaseEstimator):
         -------
         labels : ndarray of shape (n_samples,)
             int32.
+
         """
-        return self.fit(X, sample_weight=sample_weight).labels_
+        self.fit(X, sample_weight=sample_weight)
+        return self.labels_
 
     def transform(self, X: Any, k: int | None = None) -> npt.NDArray[Any]:
         """Give the Euclidean distances of all points to all centres of the best model.
@@ -232,6 +237,7 @@ class EnsembleKMeans(_BaseEstimator):
         -------
         X_new : ndarray of shape (n_samples, k)
             float64 where points or centres are, else float32.
+
         """
         self._fitted_centers()
         return self._transform(X, self._centers_of(k))
@@ -252,9 +258,10 @@ class EnsembleKMeans(_BaseEstimator):
         -------
         X_new : ndarray of shape (n_samples, k)
             float64 for float64 points, else float32.
+
         """
-        fitted = self.fit(X, sample_weight=sample_weight)
-        return fitted._transform(X, fitted._fitted_centers())
+        self.fit(X, sample_weight=sample_weight)
+        return self._transform(X, self._fitted_centers())
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, k: int | None = None) -> float:
         """Give the negative inertia of points by the best model.
@@ -274,6 +281,7 @@ class EnsembleKMeans(_BaseEstimator):
         -------
         score : float
             Minus the weighted sum of squared distances to the nearest centre.
+
         """
         self._fitted_centers()
         return self._score(X, sample_weight, self._centers_of(k))
@@ -285,6 +293,7 @@ class EnsembleKMeans(_BaseEstimator):
         -------
         frame : pandas.DataFrame
             Columns k, k_requested, replica, seed, init, inertia, n_iter, stop_reason, seconds, digest, best.
+
         """
         self._fitted_centers()
         return self.result_.to_frame()
@@ -302,6 +311,7 @@ class EnsembleKMeans(_BaseEstimator):
         -------
         estimator : EnsembleKMeans
             Fitted, without `labels_`.
+
         """
         result = FitResult.load(path)
         options = result.provenance["options"]

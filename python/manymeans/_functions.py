@@ -142,6 +142,7 @@ def fit(
     2.666667
     >>> len(result.digest)
     32
+
     """
     points = plain_points(X, memory_limit)
     weights = plain_weights(sample_weight, points.array.shape[0])
@@ -204,11 +205,12 @@ def predict(
     >>> import manymeans
     >>> manymeans.predict([[0.0], [10.0]], [[1.0], [2.0], [9.0]]).tolist()
     [0, 0, 1]
+
     """
     points = plain_points(X)
     if isinstance(model, FitResult):
         centers = model.best(k).cluster_centers
-        points = model.scaled(points, n_threads)
+        points = model._scaled(points, n_threads)
     elif k is not None:
         raise UsageError("k chooses among the models of a FitResult; without one it must be left out")
     else:
@@ -264,6 +266,7 @@ def kmeans_plusplus(
     >>> centers, indices = manymeans.kmeans_plusplus(X, n_clusters=2, random_state=0)
     >>> bool((X[indices] == centers).all())
     True
+
     """
     points = plain_points(X)
     weights = plain_weights(sample_weight, points.array.shape[0])
@@ -304,6 +307,7 @@ class Dataset:
         float64.
     warnings : list of str
         What the user should know.
+
     """
 
     points: npt.NDArray[Any]
@@ -322,7 +326,7 @@ def read(
     weights: str | int | os.PathLike[str] = "",
     n_threads: int | None = None,
 ) -> Dataset:
-    """Read points as the command line does: ``.npy`` (mapped), ``.csv``, ``.tsv``, ``.txt`` and their ``.gz``.
+    r"""Read points as the command line does: ``.npy`` (mapped), ``.csv``, ``.tsv``, ``.txt`` and their ``.gz``.
 
     Parameters
     ----------
@@ -359,10 +363,11 @@ def read(
     >>> import manymeans
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = pathlib.Path(folder.name) / "points.csv"
-    >>> _ = path.write_text("age,income\\n31,2.5\\n47,3.25\\n")
+    >>> _ = path.write_text("age,income\n31,2.5\n47,3.25\n")
     >>> manymeans.read(path).points
     array([[31.  ,  2.5 ],
            [47.  ,  3.25]], dtype=float32)
+
     """
     name = None if dtype is None else dtype if isinstance(dtype, str) else np.dtype(dtype).name
     found = _manymeans.read(
@@ -390,5 +395,6 @@ def info() -> dict[str, Any]:
     >>> import manymeans
     >>> [backend["name"] for backend in manymeans.info()["backends"] if backend["available"]][0]
     'cpu'
+
     """
     return _manymeans.info()

@@ -28,6 +28,7 @@ class Points(NamedTuple):
         Whether the numbers are bfloat16, for which NumPy has no type.
     names : list of str or None
         Names of the columns where `X` had some.
+
     """
 
     array: npt.NDArray[Any]
@@ -94,6 +95,7 @@ def densify(X: Any, memory_limit: int | None) -> npt.NDArray[Any]:
     ------
     OutOfMemoryError
         When the array would take more than `memory_limit` bytes (by default: than is available).
+
     """
     dtype = X.dtype if X.dtype in DTYPES else np.dtype(np.float64)
     needed = X.shape[0] * X.shape[1] * dtype.itemsize
@@ -115,6 +117,7 @@ def plain_points(X: Any, memory_limit: int | None = None, name: str = "X") -> Po
     ------
     BadDataError
         Unless `X` has two dimensions, rows and columns, and numbers.
+
     """
     points = unwrap(X)
     if points is None:

@@ -109,6 +109,7 @@ class KMeans(_BaseEstimator):
     [[1.0, 2.0], [10.0, 2.0]]
     >>> bool(kmeans.predict([[0, 0]])[0] == kmeans.labels_[0])
     True
+
     """
 
     _parameter_constraints = {
@@ -178,6 +179,7 @@ class KMeans(_BaseEstimator):
         -------
         self : KMeans
             The fitted estimator.
+
         """
         points = self._points(X, reset=True)
         if points.array.shape[0] < self.n_clusters:
@@ -260,6 +262,7 @@ class KMeans(_BaseEstimator):
         -------
         labels : ndarray of shape (n_samples,)
             int32.
+
         """
         return self._predict(X, self._fitted_centers())
 
@@ -279,8 +282,10 @@ class KMeans(_BaseEstimator):
         -------
         labels : ndarray of shape (n_samples,)
             int32.
+
         """
-        return self.fit(X, sample_weight=sample_weight).labels_
+        self.fit(X, sample_weight=sample_weight)
+        return self.labels_
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Give the Euclidean distances of all points to all centres.
@@ -294,6 +299,7 @@ class KMeans(_BaseEstimator):
         -------
         X_new : ndarray of shape (n_samples, n_clusters)
             float64 where points or centres are, else float32.
+
         """
         return self._transform(X, self._fitted_centers())
 
@@ -313,9 +319,10 @@ class KMeans(_BaseEstimator):
         -------
         X_new : ndarray of shape (n_samples, n_clusters)
             float64 for float64 points, else float32.
+
         """
-        fitted = self.fit(X, sample_weight=sample_weight)
-        return fitted._transform(X, fitted._fitted_centers())
+        self.fit(X, sample_weight=sample_weight)
+        return self._transform(X, self._fitted_centers())
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Give the negative inertia of points: on the points of the fit exactly ``-inertia_``.
@@ -333,6 +340,7 @@ class KMeans(_BaseEstimator):
         -------
         score : float
             Minus the weighted sum of squared distances to the nearest centre.
+
         """
         return self._score(X, sample_weight, self._fitted_centers())
 
@@ -349,6 +357,7 @@ class KMeans(_BaseEstimator):
         -------
         estimator : KMeans
             Fitted, without `labels_`.
+
         """
         result = FitResult.load(path)
         best = result.best()

@@ -28,6 +28,7 @@ class Progress(NamedTuple):
         Rows times active models, over the last pass.
     seconds : float
         Since the fit began.
+
     """
 
     phase: str

@@ -52,6 +52,7 @@ class Model:
         was stopped before this model's first pass.
     seconds : float
         Its share of the passes.
+
     """
 
     def __init__(self, values: dict[str, Any], digest: str | None = None) -> None:
@@ -109,6 +110,7 @@ class FitResult:
         (x - offset) / divisor before it is labelled. Only model files of the command line have another than none.
     column_names : list of str
         Names of the columns; empty where there are none.
+
     """
 
     def __init__(self, values: dict[str, Any], column_names: list[str] | None = None) -> None:
@@ -146,12 +148,18 @@ class FitResult:
         k : int, optional
             Among the models of this number of clusters; by default among all models.
 
+        Returns
+        -------
+        model : Model
+            One that has begun.
+
         Raises
         ------
         UsageError
             When there are no models of this k.
         StoppedError
             When the fit was stopped before any of them had begun.
+
         """
         if k is not None and k not in self.k_values:
             raise UsageError(f"k is {k}; there are models for k = {', '.join(map(str, self.k_values))}")
@@ -180,13 +188,14 @@ class FitResult:
         -------
         labels : ndarray of shape (n_samples,)
             In the smallest unsigned type that holds them.
+
         """
         centers = self.best(k).cluster_centers
-        points = self.scaled(plain_points(X), n_threads)
+        points = self._scaled(plain_points(X), n_threads)
         labels, _, _ = predict_points(points, centers, n_threads=n_threads)
         return labels
 
-    def scaled(self, points: Points, n_threads: int | None = None) -> Points:
+    def _scaled(self, points: Points, n_threads: int | None = None) -> Points:
         """Apply the scaling that the model file has; the points themselves where it has none."""
         if self.scaling["kind"] == "none":
             return points
@@ -234,6 +243,7 @@ class FitResult:
         ------
         StoppedError
             When no model had begun.
+
         """
         _manymeans.save_model(
             os.fspath(path),
@@ -283,6 +293,7 @@ class FitResult:
         ------
         BadDataError
             When it is no model file, or damaged.
+
         """
         file = _manymeans.load_model(_existing(path))
         summary = json.loads(file["json"])

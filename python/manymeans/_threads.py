@@ -14,8 +14,8 @@ except ImportError:
     pass
 else:
 
-    class _Controller(threadpoolctl.LibController):  # type: ignore[misc]
-        """Lets `threadpoolctl.threadpool_limits` limit manymeans like an OpenMP library, which is what it stands for."""
+    class _Controller(threadpoolctl.LibController):
+        """Lets `threadpoolctl.threadpool_limits` limit manymeans like the OpenMP library that it stands for."""
 
         user_api = "openmp"
         internal_api = "manymeans"

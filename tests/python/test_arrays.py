@@ -226,7 +226,8 @@ def test_transform_is_exact(mixture):
     np.testing.assert_allclose(fitted.transform(mixture.astype("f8")), exact, rtol=1e-14)
     narrow = KMeans(7, random_state=0).fit(mixture)
     exact = np.sqrt(((mixture.astype("f8")[:, None, :] - narrow.cluster_centers_.astype("f8")) ** 2).sum(axis=2))
-    assert np.array_equal(narrow.transform(mixture), exact.astype("f4")) or np.abs(
-        narrow.transform(mixture) / exact - 1
-    ).max() < 2**-23
+    assert (
+        np.array_equal(narrow.transform(mixture), exact.astype("f4"))
+        or np.abs(narrow.transform(mixture) / exact - 1).max() < 2**-23
+    )
     assert np.array_equal(narrow.transform(mixture).argmin(axis=1), narrow.labels_)

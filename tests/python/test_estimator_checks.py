@@ -27,7 +27,9 @@ def sklearns_own():
     return outcomes(sklearn.cluster.KMeans())
 
 
-@pytest.mark.parametrize("estimator", [manymeans.KMeans(), manymeans.EnsembleKMeans()], ids=["KMeans", "EnsembleKMeans"])
+@pytest.mark.parametrize(
+    "estimator", [manymeans.KMeans(), manymeans.EnsembleKMeans()], ids=["KMeans", "EnsembleKMeans"]
+)
 def test_checks_of_scikit_learn(estimator, sklearns_own):
     found = outcomes(estimator)
     assert not found["failed"]

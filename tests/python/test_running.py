@@ -80,7 +80,9 @@ def test_fork_while_a_fit_runs(mixture):
 
 def test_joblib_loky(mixture):
     expected = digest(mixture)
-    assert joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(digest)(mixture) for _ in range(2)) == [expected] * 2
+    assert (
+        joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(digest)(mixture) for _ in range(2)) == [expected] * 2
+    )
 
 
 def test_gil_is_released():
