@@ -16,7 +16,7 @@ find_package(ZLIB REQUIRED) # zlib1g-dev
 function(manymeans_need_header variable header package)
   find_path(${variable} ${header})
   if(NOT ${variable})
-    message(FATAL_ERROR "${header} not found: install ${package}, or run ./dev build")
+    message(FATAL_ERROR "${header} not found: install ${package}, or run ./dev packages")
   endif()
 endfunction()
 manymeans_need_header(MANYMEANS_HWY_INCLUDE hwy/highway.h libhwy-dev)

@@ -115,8 +115,8 @@ def test_example_colour_quantisation(root, tmp_path):
 
 
 def test_example_mnist_digits(root, tmp_path):
-    output = run_example(root, tmp_path, "mnist_digits.py")
-    assert float(re.search(r"([\d.]+) % of 10000", output)[1]) > 80
+    output = run_example(root, tmp_path, "mnist_digits.py", root / "data" / "mnist_train.npz")
+    assert float(re.search(r"([\d.]+) % of 10,000", output)[1]) > 80
 
 
 def test_example_customer_segmentation(root, tmp_path):
