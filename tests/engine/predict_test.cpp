@@ -28,6 +28,55 @@ TEST(Predict, GivesTheLabelsOfTheFitAndTheDistances) {
   }
 }
 
+TEST(Predict, GivesTheInertiaOfTheFit) {
+  const auto x = test::groups(1500, 4, 3);
+  const PointsView points(x.data(), 1500, 4);
+  std::vector<double> weights(1500);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = 0.1 * static_cast<double>(i % 11);
+  for (const std::span<const double> given : {std::span<const double>(), std::span<const double>(weights)}) {
+    const ModelResult model = fit(points, given, test::options({6})).models[0];
+    PredictOptions o;
+    o.inertia = true;
+    o.weights = given;
+    for (const char* backend : {"cpu", "reference"}) {
+      o.backend = backend;
+      EXPECT_EQ(predict(points, model.prototypes.view(), o).inertia, model.inertia);
+    }
+  }
+}
+
+template <class T>
+void expect_exact_distances(const std::vector<T>& x, const std::vector<T>& c, int64_t d) {
+  const auto n = static_cast<int64_t>(x.size()) / d, k = static_cast<int64_t>(c.size()) / d;
+  PredictOptions o;
+  for (const char* backend : {"cpu", "reference"}) {
+    o.backend = backend;
+    const Matrix found = transform(PointsView(x.data(), n, d), PointsView(c.data(), k, d), o);
+    ASSERT_EQ(found.rows(), n);
+    ASSERT_EQ(found.columns(), k);
+    ASSERT_EQ(found.type(), sizeof(T) == 8 ? DataType::kFloat64 : DataType::kFloat32);
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t j = 0; j < k; ++j) {
+        const double exact = std::sqrt(canonical_distance(x.data() + i * d, c.data() + j * d, d));
+        ASSERT_EQ(found.at(i, j), static_cast<double>(static_cast<T>(exact))) << backend << i << ' ' << j;
+      }
+    }
+  }
+}
+
+TEST(Transform, GivesAllDistances) {
+  for (const int64_t d : {1, 3, 8, 17}) {
+    const auto x = test::groups(300, d, 4), c = test::groups(9, d, 5);
+    expect_exact_distances(x, c, d);
+    expect_exact_distances(std::vector<double>(x.begin(), x.end()), std::vector<double>(c.begin(), c.end()), d);
+  }
+}
+
+TEST(Transform, RefusesOtherColumns) {
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6};
+  EXPECT_THROW(transform(PointsView(x.data(), 3, 2), PointsView(x.data(), 2, 3)), Error);
+}
+
 TEST(Predict, WorksForOneRowAndFewerRowsThanPrototypes) {
   const std::vector<float> x = {4.2F};
   const std::vector<float> c = {0, 4, 5, 9};

@@ -66,6 +66,13 @@ TEST(ModelFile, ModelsThatHadNotBegun) {
   EXPECT_EQ(folder.names().size(), 1u);
 }
 
+TEST(ModelFile, WhatWasLoadedIsSavedAsItWas) {
+  const Folder folder;
+  save_model(folder / "m.npz", make_result(), {Scale::kMinMax, {0.5, -1}, {2, 3}}, kNames);
+  save_model(folder / "n.npz", load_model(folder / "m.npz"));
+  EXPECT_EQ(content_of(folder / "m.npz"), content_of(folder / "n.npz"));
+}
+
 // A file with one array replaced (or left out, where the replacement is empty).
 std::string with(const Folder& folder, const std::string& key, const std::function<void(NpzWriter&)>& replace) {
   FitResult result = make_result();
