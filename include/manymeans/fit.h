@@ -47,8 +47,8 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
 
 /// Prototypes of one model before its first pass.
 struct Initialisation {
-  Matrix prototypes;                  ///< k x D
-  std::vector<int64_t> rows;          ///< the k rows that they are, counted from 0
+  Matrix prototypes;          ///< k x D
+  std::vector<int64_t> rows;  ///< the k rows that they are, counted from 0
   std::vector<std::string> warnings;
 };
 

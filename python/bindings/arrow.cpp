@@ -85,7 +85,8 @@ Number number_of(const ArrowSchema& schema, const std::string& column) {
   const std::string_view format = schema.format;
   const size_t at = format.size() == 1 && schema.dictionary == nullptr ? kFormats.find(format) : std::string_view::npos;
   if (at == std::string_view::npos) {
-    throw bad(column, "its Arrow format is '" + std::string(format) + "'; floating-point numbers or integers are right");
+    throw bad(column,
+              "its Arrow format is '" + std::string(format) + "'; floating-point numbers or integers are right");
   }
   return static_cast<Number>(at);
 }

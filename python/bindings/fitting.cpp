@@ -93,7 +93,8 @@ nb::dict fit_points(const AnyArray& points, bool bfloat16, const nb::object& wei
   return as_dict(result);
 }
 
-nb::tuple initial_prototypes(const AnyArray& points, bool bfloat16, const nb::object& weights, const nb::dict& options) {
+nb::tuple initial_prototypes(const AnyArray& points, bool bfloat16, const nb::object& weights,
+                             const nb::dict& options) {
   const PointsView view = points_of(points, bfloat16);
   const std::span<const double> given_weights = values_of(weights);
   const FitOptions fit_options = options_of(options);

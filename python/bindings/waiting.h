@@ -1,6 +1,6 @@
-// Long calls into the library: the work runs on a thread of its own while the calling thread, without the GIL, waits for
-// it, lets Python handle signals and calls the user's callback. So Ctrl-C works in the middle of a pass, and callbacks
-// run in the thread that called (notebooks show what that thread prints).
+// Long calls into the library: the work runs on a thread of its own while the calling thread, without the GIL, waits
+// for it, lets Python handle signals and calls the user's callback. So Ctrl-C works in the middle of a pass, and
+// callbacks run in the thread that called (notebooks show what that thread prints).
 #pragma once
 
 #include <manymeans/fit.h>

@@ -26,9 +26,9 @@ Initialisation initialise(const PointsView& points, std::span<const double> weig
   ThreadPool pool(backend->threads(), hooks.abort);
   const Input input = prepare_input(points, weights, pool);
   if (k > points.n) {
-    throw Error(ErrorCode::kUsage, "k",
-                fmt::format("{} prototypes were asked for, but there are only {} rows; k must be at most that", k,
-                            points.n));
+    throw Error(
+        ErrorCode::kUsage, "k",
+        fmt::format("{} prototypes were asked for, but there are only {} rows; k must be at most that", k, points.n));
   }
   const auto upload = backend->upload(input, {k, k, 2 + k});
   const auto session = upload->session({&k, 1}, backend->threads());
