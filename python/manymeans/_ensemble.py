@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy.typing as npt
 from sklearn.base import _fit_context
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from ._base import INITS, SHARED_CONSTRAINTS, _BaseEstimator
 from ._functions import k_list, run_fit
@@ -183,6 +186,15 @@ class EnsembleKMeans(_BaseEstimator):
     def _centers_of(self, k: int | None) -> npt.NDArray[Any]:
         return self._fitted_centers() if k is None else self.result_.best(k).cluster_centers
 
+    def _with_best_of(self, k: int | None) -> EnsembleKMeans:
+        """Give this ensemble with the best model of k in the place of the best of all."""
+        check_is_fitted(self)
+        if k is None:
+            return self
+        other, best = copy.copy(self), self.result_.best(k)
+        other.cluster_centers_, other._n_features_out = best.cluster_centers, best.k
+        return other
+
     def predict(self, X: Any, k: int | None = None) -> npt.NDArray[np.int32]:
         """Label points by the nearest centre of the best model, ties to the lowest index.
 
@@ -239,7 +251,6 @@ class EnsembleKMeans(_BaseEstimator):
             float64 where points or centres are, else float32.
 
         """
-        self._fitted_centers()
         return self._transform(X, self._centers_of(k))
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> npt.NDArray[Any]:
@@ -321,6 +332,19 @@ class EnsembleKMeans(_BaseEstimator):
         _take(estimator, result, result.best())
         estimator._keep_all(result)
         return estimator
+
+
+def _for_any_k(wrapped: Callable[..., Any]) -> Callable[..., Any]:
+    """Let set_output, which has wrapped this method, name the columns of the model that is used."""
+
+    @functools.wraps(wrapped)
+    def transform(self: EnsembleKMeans, X: Any, k: int | None = None) -> Any:
+        return wrapped(self._with_best_of(k), X)
+
+    return transform
+
+
+EnsembleKMeans.transform = _for_any_k(EnsembleKMeans.transform)  # type: ignore[method-assign]
 
 
 def _of(result: FitResult, k: int) -> list[Model]:

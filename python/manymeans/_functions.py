@@ -374,9 +374,7 @@ def read(
         _existing(path), format, name, [str(column) for column in columns], numeric_only,
         os.fspath(weights) if isinstance(weights, os.PathLike) else str(weights), _threads.effective(n_threads),
     )  # fmt: skip
-    points = found["points"]
-    if found["bfloat16"]:
-        points = (points.astype(np.uint32) << 16).view(np.float32)
+    points = Points(found["points"], found["bfloat16"]).numbers
     return Dataset(points, list(found["column_names"]), found["weights"], list(found["warnings"]))
 
 

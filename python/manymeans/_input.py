@@ -36,6 +36,13 @@ class Points(NamedTuple):
     names: list[str] | None = None
 
     @property
+    def numbers(self) -> npt.NDArray[Any]:
+        """The array; a copy as float32 for bfloat16."""
+        if not self.bfloat16:
+            return self.array
+        return (self.array.astype(np.uint32) << 16).view(np.float32)
+
+    @property
     def wide(self) -> bool:
         """Whether prototypes of these points are float64."""
         return self.array.dtype == np.float64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from numbers import Integral
 from typing import Any
@@ -192,7 +193,7 @@ class KMeans(_BaseEstimator):
                 RuntimeWarning,
                 stacklevel=2,
             )
-        result = self._fit_all(X, points, weights, n_init)
+        result = self._fit_all(points, weights, n_init)
         best = result.best()
         self._keep(result, best)
         self.n_iter_ = best.n_iter + (best.stop_reason == "strict")
@@ -220,19 +221,28 @@ class KMeans(_BaseEstimator):
             return 1
         return int(self.n_init)
 
-    def _fit_all(self, X: Any, points: Points, weights: npt.NDArray[np.float64] | None, n_init: int) -> FitResult:
+    def _fit_all(self, points: Points, weights: npt.NDArray[np.float64] | None, n_init: int) -> FitResult:
         algorithm = "auto" if self.algorithm in ("lloyd", "elkan") else self.algorithm
         options = self._options() | {"k": [int(self.n_clusters)], "algorithm": algorithm}
         if isinstance(self.init, str):
             return run_fit(points, weights, options | {"init": self.init, "models": n_init}, **self._shown())
         if not callable(self.init):
             return run_fit(points, weights, options, initial=self._initial(self.init, points), **self._shown())
+        return self._fit_from_callable(points, weights, n_init, options)
+
+    def _fit_from_callable(
+        self, points: Points, weights: npt.NDArray[np.float64] | None, n_init: int, options: dict[str, Any]
+    ) -> FitResult:
+        begin = time.monotonic()
         random = check_random_state(self.random_state)
-        data = points.array if isinstance(X, np.ndarray) or not hasattr(X, "iloc") else np.asarray(points.array)
-        results = []
+        data, results = points.numbers, []
         for _ in range(n_init):
-            centers = self.init(data, self.n_clusters, random_state=random)
-            results.append(run_fit(points, weights, options, initial=self._initial(centers, points), **self._shown()))
+            initial = self._initial(self.init(data, self.n_clusters, random_state=random), points)
+            if self.time_limit is not None:  # it is for all of them
+                options["time_limit"] = max(1e-9, self.time_limit - (time.monotonic() - begin))
+            results.append(run_fit(points, weights, options, initial=initial, **self._shown()))
+            if results[-1].interrupted:
+                break
         return _joined(results)
 
     def _initial(self, centers: Any, points: Points) -> npt.NDArray[Any]:

@@ -329,10 +329,7 @@ def matching(points: Points, centers: npt.NDArray[Any]) -> Points:
     """Widen points to float64 where the centres are, so that no centre is rounded. That is one copy."""
     if centers.dtype != np.float64 or points.wide:
         return points
-    if points.bfloat16:
-        widened = (points.array.astype(np.uint32) << 16).view(np.float32)
-        return Points(widened.astype(np.float64), names=points.names)
-    return Points(points.array.astype(np.float64), names=points.names)
+    return Points(points.numbers.astype(np.float64), names=points.names)
 
 
 def predict_points(

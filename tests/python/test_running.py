@@ -186,6 +186,20 @@ def test_errors_of_callbacks_come_through(mixture):
         KMeans(6, callback=fail).fit(mixture)
 
 
+def test_callback_stops_all_models_of_a_callable(mixture):
+    calls = []
+
+    def choose(X, k, random_state):
+        calls.append(k)
+        return X[:k]
+
+    fitted = KMeans(4, init=choose, n_init=5, callback=lambda progress: False).fit(mixture)
+    assert len(calls) == 1 and fitted.result_.interrupted
+    calls.clear()
+    fitted = KMeans(4, init=choose, n_init=5, time_limit=1e-9).fit(mixture)
+    assert len(calls) == 1 and fitted.result_.best().stop_reason == "time_limit"
+
+
 def test_time_limit(mixture):
     X = np.tile(mixture, (40, 1)) + np.random.default_rng(0).standard_normal((200_000, 6)).astype("f4")
     begin = time.monotonic()

@@ -69,6 +69,15 @@ def test_data_frames_in_and_out(kind, iris):
         assert isinstance(kind(3, random_state=0).fit_transform(iris.data), polars.DataFrame)
 
 
+def test_columns_of_other_models(iris):
+    ensemble = EnsembleKMeans([2, 5], random_state=0).set_output(transform="pandas").fit(iris.data)
+    for k, columns in ((2, 2), (5, 5), (None, 5)):
+        out = ensemble.transform(iris.data, k=k)
+        assert out.columns.tolist() == [f"ensemblekmeans{j}" for j in range(columns)]
+        np.testing.assert_array_equal(out.to_numpy().argmin(axis=1), ensemble.predict(iris.data, k=k))
+    assert len(ensemble.get_feature_names_out()) == 5
+
+
 @KINDS
 def test_polars(kind, iris):
     frame = polars.from_pandas(iris.data)
