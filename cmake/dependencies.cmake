@@ -1,6 +1,15 @@
-# Everything the library is built from; `./dev build` installs the Debian packages named here.
+# Everything the library is built from; `./dev packages` installs the Debian packages named here.
 find_package(Threads REQUIRED)
-find_package(fmt REQUIRED) # libfmt-dev
+
+function(manymeans_need_package name package)
+  find_package(${name} QUIET)
+  if(NOT ${name}_FOUND)
+    message(FATAL_ERROR "${name} not found: install ${package}, or run ./dev packages")
+  endif()
+endfunction()
+manymeans_need_package(fmt libfmt-dev)
+manymeans_need_package(ZLIB zlib1g-dev)
+
 add_library(manymeans_fmt INTERFACE)
 if(MANYMEANS_SELF_CONTAINED)
   target_link_libraries(manymeans_fmt INTERFACE fmt::fmt-header-only)
@@ -10,7 +19,6 @@ if(MANYMEANS_SELF_CONTAINED)
 else()
   target_link_libraries(manymeans_fmt INTERFACE fmt::fmt)
 endif()
-find_package(ZLIB REQUIRED) # zlib1g-dev
 
 # Header-only libraries: looked for as headers, since not every release of them ships a CMake package.
 function(manymeans_need_header variable header package)
