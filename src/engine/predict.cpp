@@ -45,12 +45,13 @@ Prepared prepare(const PointsView& points, const PointsView& prototypes, const P
 
 // Column `k` of `out` = the roots of `squares`.
 template <class T>
-void store_column(std::span<const double> squares, int64_t k, Matrix& out) {
-  T* to = out.values<T>().data() + k;
-  for (const double square : squares) {
-    *to = static_cast<T>(std::sqrt(square));
-    to += out.columns();
-  }
+void store_column(std::span<const double> squares, int64_t k, Matrix& out, ThreadPool& pool) {
+  T* const to = out.values<T>().data() + k;
+  pool.for_each_range(out.rows(), 1 << 14, [&](int, int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      to[i * out.columns()] = static_cast<T>(std::sqrt(squares[static_cast<size_t>(i)]));
+    }
+  });
 }
 
 }  // namespace
@@ -85,6 +86,7 @@ Matrix transform(const PointsView& points, const PointsView& prototypes, const P
   Matrix result(points.n, prototypes.n, prepared.prototypes.type());
   Matrix single(1, points.d, prepared.prototypes.type());
   const size_t bytes = single.bytes().size();
+  ThreadPool pool(prepared.backend->threads(), options.abort);
   for (int64_t k = 0; k < prototypes.n; ++k) {
     const std::byte* row = prepared.prototypes.bytes().data() + static_cast<size_t>(k) * bytes;
     std::memcpy(single.values<std::byte>().data(), row, bytes);
@@ -94,9 +96,9 @@ Matrix transform(const PointsView& points, const PointsView& prototypes, const P
     }
     const std::vector<double> squares = session->distances(0, single);
     if (result.type() == DataType::kFloat64) {
-      store_column<double>(squares, k, result);
+      store_column<double>(squares, k, result, pool);
     } else {
-      store_column<float>(squares, k, result);
+      store_column<float>(squares, k, result, pool);
     }
   }
   return result;
