@@ -1,0 +1,234 @@
+#include "backend/cuda/accumulate.h"
+
+#include "backend/cuda/device_memory.h"
+#include "backend/cuda/pass_device.cuh"
+#include "backend/cuda/philox.cuh"
+#include "backend/cuda/point_value.cuh"
+
+#include <algorithm>
+
+namespace manymeans::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kChunk = 1024;  // rows that a block looks at together
+constexpr uint32_t kNoLabel = ~0U;
+constexpr int64_t kMostShared = 96 << 10;
+
+// Where a block adds: its shared memory or the statistics themselves.
+struct GlobalSums {
+  long long* sums;
+  long long* weights;
+  long long* counts;
+
+  __device__ void add_to(long long* to, int64_t value) const {
+    atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(value));
+  }
+  __device__ void add_sum(int64_t at, int64_t value) const { add_to(sums + at, value); }
+  __device__ void add_weight(int64_t k, int64_t value) const { add_to(weights + k, value); }
+  __device__ void add_count(int64_t k, int64_t value) const { add_to(counts + k, value); }
+};
+
+// 64-bit sums in shared memory by two 32-bit atomics, which are native there: the low half's carry goes into the high.
+struct SharedSums {
+  uint32_t* words;  // (low, high) pairs: sums, weights, counts
+  int64_t sums;     // how many
+  int64_t k;
+
+  __device__ void add_to(int64_t at, int64_t value) const {
+    if (value == 0) return;
+    const auto low = static_cast<uint32_t>(value);
+    const uint32_t before = atomicAdd(words + 2 * at, low);
+    const uint32_t high = static_cast<uint32_t>(value >> 32) + (before + low < before ? 1U : 0U);
+    if (high != 0) atomicAdd(words + 2 * at + 1, high);
+  }
+  __device__ void add_sum(int64_t at, int64_t value) const { add_to(at, value); }
+  __device__ void add_weight(int64_t c, int64_t value) const { add_to(sums + c, value); }
+  __device__ void add_count(int64_t c, int64_t value) const { add_to(sums + k + c, value); }
+};
+
+// The rows of a chunk whose labels changed.
+struct Changes {
+  int count;
+  uint16_t place[kChunk];
+  uint32_t from[kChunk], to[kChunk];
+};
+
+__device__ int64_t integer_weight(const AccumulateTask& task, int64_t row) {
+  return task.points.weights == nullptr ? 1 : __double2ll_rn(__dmul_rn(task.points.weights[row], task.weight_scale));
+}
+
+// One value of a row: into `to`, out of `from`.
+template <class Sums>
+__device__ void move_value(const AccumulateTask& task, const Sums& sums, int64_t row, int64_t j, uint32_t from,
+                           uint32_t to) {
+  double v = load_double(task.points, row * task.points.d + j);
+  if (task.points.weights != nullptr) v = __dmul_rn(task.points.weights[row], v);
+  int64_t term[kMaxLimbs] = {};
+  const TermSplitter splitter = task.columns[j];
+  splitter.add(v, 1, term);
+#pragma unroll
+  for (int g = 0; g < kMaxLimbs; ++g) {
+    if (g >= task.limbs || term[g] == 0) continue;
+    if (to != kNoLabel) sums.add_sum((static_cast<int64_t>(to) * task.limbs + g) * task.points.d + j, term[g]);
+    if (from != kNoLabel) sums.add_sum((static_cast<int64_t>(from) * task.limbs + g) * task.points.d + j, -term[g]);
+  }
+}
+
+template <class Sums>
+__device__ void move_count(const AccumulateTask& task, const Sums& sums, int64_t row, uint32_t from, uint32_t to) {
+  const int64_t weight = integer_weight(task, row);
+  if (to != kNoLabel) {
+    sums.add_weight(to, weight);
+    sums.add_count(to, 1);
+  }
+  if (from != kNoLabel) {
+    sums.add_weight(from, -weight);
+    sums.add_count(from, -1);
+  }
+}
+
+// Lists the chunk's changes and brings the labels up to date.
+__device__ void list_changes(const AccumulateTask& task, const PassRange& range, int64_t first, Changes& changes,
+                             LabelSumWords& hash) {
+  if (threadIdx.x == 0) changes.count = 0;
+  __syncthreads();
+  for (int i = threadIdx.x; i < kChunk; i += kThreads) {
+    const int64_t row = first + i;
+    if (row >= task.points.n) continue;
+    const uint32_t to = load_label(task.next, range.slot, row);
+    const uint32_t from = range.first_pass != 0 ? kNoLabel : load_label(task.current, range.slot, row);
+    if (from == to) continue;
+    store_label(task.current, range.slot, row, to);
+    const int at = atomicAdd(&changes.count, 1);
+    changes.place[at] = static_cast<uint16_t>(i);
+    changes.from[at] = from;
+    changes.to[at] = to;
+    if (from == kNoLabel) continue;
+    hash.add(device_label_term(row, to));
+    hash.subtract(device_label_term(row, from));
+  }
+  __syncthreads();
+}
+
+template <class Sums>
+__device__ void apply_changes(const AccumulateTask& task, const Sums& sums, int64_t first, const Changes& changes) {
+  const auto d = static_cast<int>(task.points.d);
+  // Neighbouring threads take neighbouring values of a row.
+  const int64_t values = static_cast<int64_t>(changes.count) * d;
+  int64_t i = threadIdx.x / d;
+  int64_t j = threadIdx.x % d;
+  const int64_t row_step = kThreads / d;
+  const int64_t value_step = kThreads % d;
+  for (int64_t at = threadIdx.x; at < values; at += kThreads) {
+    move_value(task, sums, first + changes.place[i], j, changes.from[i], changes.to[i]);
+    i += row_step;
+    j += value_step;
+    if (j >= d) {
+      j -= d;
+      ++i;
+    }
+  }
+  for (int c = threadIdx.x; c < changes.count; c += kThreads) {
+    move_count(task, sums, first + changes.place[c], changes.from[c], changes.to[c]);
+  }
+}
+
+__device__ void count_changes(PassCounters& counters, unsigned long long changed, LabelSumWords hash) {
+  for (int step = 16; step > 0; step /= 2) {
+    hash.add({__shfl_xor_sync(~0U, hash.low, step), __shfl_xor_sync(~0U, hash.high, step)});
+  }
+  if (threadIdx.x % 32 == 0 && (hash.low != 0 || hash.high != 0)) {
+    atomic_add_128(&counters.hash_low, &counters.hash_high, hash.low, hash.high);
+  }
+  if (threadIdx.x == 0 && changed != 0) atomicAdd(&counters.changed, changed);
+}
+
+// blockIdx.y is the range; the blocks of x share its chunks.
+template <bool kShared>
+__global__ void __launch_bounds__(kThreads) accumulate_kernel(AccumulateTask task) {
+  extern __shared__ uint32_t words[];
+  __shared__ Changes changes;
+  const PassRange range = task.ranges.at[blockIdx.y];
+  const int64_t sums = range.k * task.limbs * task.points.d;
+  const GlobalSums global{range.sums, range.weights, range.counts};
+  const SharedSums shared{words, sums, range.k};
+  if constexpr (kShared) {
+    for (int64_t i = threadIdx.x; i < 2 * (sums + 2 * range.k); i += kThreads) words[i] = 0;
+  }
+  LabelSumWords hash;
+  unsigned long long changed = 0;
+  const int64_t chunks = (task.points.n + kChunk - 1) / kChunk;
+  for (int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
+    list_changes(task, range, chunk * kChunk, changes, hash);
+    changed += static_cast<unsigned long long>(changes.count);
+    if constexpr (kShared) {
+      apply_changes(task, shared, chunk * kChunk, changes);
+    } else {
+      apply_changes(task, global, chunk * kChunk, changes);
+    }
+    __syncthreads();
+  }
+  count_changes(task.ranges.counters[blockIdx.y], changed, hash);
+  if constexpr (kShared) {
+    if (changed == 0) return;
+    for (int64_t i = threadIdx.x; i < sums + 2 * range.k; i += kThreads) {
+      const auto value = static_cast<int64_t>(words[2 * i] | static_cast<uint64_t>(words[2 * i + 1]) << 32);
+      if (value == 0) continue;
+      if (i < sums) {
+        global.add_sum(i, value);
+      } else if (i < sums + range.k) {
+        global.add_weight(i - sums, value);
+      } else {
+        global.add_count(i - sums - range.k, value);
+      }
+    }
+  }
+}
+
+__global__ void row_kernel(AccumulateTask task, int64_t row, uint32_t from, uint32_t to) {
+  const PassRange range = task.ranges.at[0];
+  const GlobalSums sums{range.sums, range.weights, range.counts};
+  for (int64_t j = threadIdx.x; j < task.points.d; j += kThreads) move_value(task, sums, row, j, from, to);
+  if (threadIdx.x == 0) move_count(task, sums, row, from, to);
+}
+
+// One thread a cluster.
+__global__ void empty_kernel(PassRanges ranges) {
+  const PassRange range = ranges.at[blockIdx.y];
+  const int64_t k = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (k < range.k && range.weights[k] == 0) atomicAdd(&ranges.counters[blockIdx.y].empty, 1ULL);
+}
+
+}  // namespace
+
+void accumulate(const AccumulateTask& task, int multiprocessors, cudaStream_t stream) {
+  const int64_t chunks = (task.points.n + kChunk - 1) / kChunk;
+  const int64_t bytes = 8 * task.ranges.most_clusters * (task.limbs * task.points.d + 2);
+  const bool in_shared = bytes <= kMostShared;
+  const int64_t resident = in_shared ? std::clamp<int64_t>((200 << 10) / (bytes + 12288), 1, 6) : 6;
+  const int64_t wanted = (resident * multiprocessors * 2 + task.ranges.count - 1) / task.ranges.count;
+  const dim3 grid(static_cast<unsigned>(std::clamp<int64_t>(wanted, 1, chunks)),
+                  static_cast<unsigned>(task.ranges.count));
+  if (in_shared) {
+    check(cudaFuncSetAttribute(accumulate_kernel<true>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(kMostShared)),
+          "sizing the shared memory of sums");
+    accumulate_kernel<true><<<grid, kThreads, static_cast<size_t>(bytes), stream>>>(task);
+  } else {
+    accumulate_kernel<false><<<grid, kThreads, 0, stream>>>(task);
+  }
+  check_launch("adding up clusters");
+  const dim3 clusters(static_cast<unsigned>((task.ranges.most_clusters + kThreads - 1) / kThreads),
+                      static_cast<unsigned>(task.ranges.count));
+  empty_kernel<<<clusters, kThreads, 0, stream>>>(task.ranges);
+  check_launch("looking for empty clusters");
+}
+
+void accumulate_row(const AccumulateTask& task, int64_t row, int64_t cluster, int sign, cudaStream_t stream) {
+  const auto label = static_cast<uint32_t>(cluster);
+  row_kernel<<<1, kThreads, 0, stream>>>(task, row, sign < 0 ? label : kNoLabel, sign > 0 ? label : kNoLabel);
+  check_launch("moving a row");
+}
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,173 @@
+#include "backend/cuda/resolve.h"
+
+#include "backend/cuda/point_value.cuh"
+#include "backend/cuda/device_memory.h"
+#include "backend/cuda/pass_device.cuh"
+
+#include <algorithm>
+
+namespace manymeans::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kLanes = 8;  // of the canonical distance: a thread each
+
+// d2 of a row and a prototype by the 8 neighbouring threads that call this together; all get it.
+__device__ double distance_by_lanes(const DevicePoints& points, int64_t row, const PassRange& range, bool float64,
+                                    int64_t k, int lane, unsigned mask) {
+  const int64_t d = points.d;
+  double p = 0;
+  for (int64_t j = lane; j < d; j += kLanes) {
+    const double t = __dsub_rn(load_double(points, row * d + j), prototype_value(range, float64, k * d + j));
+    p = __fma_rn(t, t, p);
+  }
+  // ((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7)); a sum of two has the same bits on both sides.
+  p = __dadd_rn(p, __shfl_xor_sync(mask, p, 4));
+  p = __dadd_rn(p, __shfl_xor_sync(mask, p, 2));
+  return __dadd_rn(p, __shfl_xor_sync(mask, p, 1));
+}
+
+// One thread, all lanes.
+__device__ double distance_alone(const DevicePoints& points, int64_t row, const PassRange& range, bool float64,
+                                 int64_t k) {
+  const int64_t d = points.d;
+  double p[kLanes] = {};
+  for (int64_t first = 0; first < d; first += kLanes) {
+#pragma unroll
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const int64_t j = first + lane;
+      if (j >= d) continue;
+      const double t = __dsub_rn(load_double(points, row * d + j), prototype_value(range, float64, k * d + j));
+      p[lane] = __fma_rn(t, t, p[lane]);
+    }
+  }
+  const double even = __dadd_rn(__dadd_rn(p[0], p[4]), __dadd_rn(p[2], p[6]));
+  return __dadd_rn(even, __dadd_rn(__dadd_rn(p[1], p[5]), __dadd_rn(p[3], p[7])));
+}
+
+struct Nearest {
+  double distance;
+  long long k;
+
+  __device__ void take(double other_distance, long long other) {
+    if (other_distance < distance || (other_distance == distance && other < k)) {
+      distance = other_distance;
+      k = other;
+    }
+  }
+};
+
+__device__ Nearest warp_nearest(Nearest mine) {
+  for (int step = 16; step > 0; step /= 2) {
+    const double distance = __shfl_xor_sync(~0U, mine.distance, step);
+    const long long k = __shfl_xor_sync(~0U, mine.k, step);
+    mine.take(distance, k);
+  }
+  return mine;
+}
+
+// The nearest of all prototypes, by all threads of the block; thread 0 has it.
+template <bool kAlone>
+__device__ Nearest scan(const ResolveTask& task, const PassRange& range, int64_t row, Nearest* of_warps) {
+  Nearest mine{INFINITY, range.k};
+  if constexpr (kAlone) {
+    for (int64_t k = threadIdx.x; k < range.k; k += blockDim.x) {
+      mine.take(distance_alone(task.points, row, range, task.ranges.float64, k), k);
+    }
+  } else {
+    const int lane = threadIdx.x % kLanes;
+    const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
+    for (int64_t k = threadIdx.x / kLanes; k < range.k; k += blockDim.x / kLanes) {
+      mine.take(distance_by_lanes(task.points, row, range, task.ranges.float64, k, lane, mask), k);
+    }
+  }
+  __syncwarp();
+  mine = warp_nearest(mine);
+  if (blockDim.x == 32) return mine;
+  __syncthreads();  // of_warps may still be read
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = mine;
+  __syncthreads();
+  for (unsigned w = 0; w < blockDim.x / 32; ++w) mine.take(of_warps[w].distance, of_warps[w].k);
+  return mine;
+}
+
+// A block a word of marks at a time; blockIdx.y is the range.
+template <bool kAlone>
+__global__ void scan_kernel(ResolveTask task) {
+  __shared__ Nearest of_warps[kThreads / 32];
+  const PassRange range = task.ranges.at[blockIdx.y];
+  const int64_t words = (task.points.n + 31) / 32;
+  unsigned long long resolved = 0;
+  for (int64_t w = blockIdx.x; w < words; w += gridDim.x) {
+    uint32_t word = task.marks[blockIdx.y * task.mark_stride + w];
+    for (; word != 0; word &= word - 1) {
+      const int64_t row = w * 32 + __ffs(static_cast<int>(word)) - 1;
+      if (row >= task.points.n) break;
+      const Nearest nearest = scan<kAlone>(task, range, row, of_warps);
+      if (threadIdx.x == 0) store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
+      ++resolved;
+    }
+  }
+  if (threadIdx.x != 0 || resolved == 0) return;
+  PassCounters& counters = task.ranges.counters[blockIdx.y];
+  atomicAdd(&counters.resolved, resolved);
+  atomicAdd(&counters.candidates, resolved * static_cast<unsigned long long>(range.k));
+}
+
+// Eight threads an entry of the list.
+__global__ void list_kernel(ResolveTask task) {
+  const uint32_t listed = min(*task.listed, task.capacity);
+  const int lane = threadIdx.x % kLanes;
+  const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
+  const int64_t teams = static_cast<int64_t>(gridDim.x) * (kThreads / kLanes);
+  for (int64_t i = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) / kLanes; i < listed; i += teams) {
+    const Unproved& entry = task.list[i];
+    const PassRange range = task.ranges.at[entry.range];
+    Nearest nearest{INFINITY, range.k};
+    for (int c = 0; c < entry.count; ++c) {
+      const long long k = entry.candidates[c];
+      nearest.take(distance_by_lanes(task.points, entry.row, range, task.ranges.float64, k, lane, mask), k);
+    }
+    if (lane != 0) continue;
+    store_label(task.next, range.slot, entry.row, static_cast<uint32_t>(nearest.k));
+    PassCounters& counters = task.ranges.counters[entry.range];
+    atomicAdd(&counters.resolved, 1ULL);
+    atomicAdd(&counters.candidates, static_cast<unsigned long long>(entry.count));
+  }
+}
+
+__global__ void mark_kernel(uint32_t* marks, int64_t mark_stride, int64_t rows) {
+  const int64_t word = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (word * 32 >= rows) return;
+  const int64_t left = rows - word * 32;
+  marks[blockIdx.y * mark_stride + word] = left >= 32 ? ~0U : (1U << left) - 1;
+}
+
+}  // namespace
+
+void resolve(const ResolveTask& task, int multiprocessors, cudaStream_t stream) {
+  const int64_t words = (task.points.n + 31) / 32;
+  const int64_t values = task.ranges.most_clusters * task.points.d;
+  // One prototype is the work of one thread where it is short, else of eight.
+  const bool alone = task.points.d <= 2 * kLanes;
+  const unsigned threads = values <= 16384 ? 32 : kThreads;
+  const int64_t most = static_cast<int64_t>(multiprocessors) * 64 * (kThreads / static_cast<int64_t>(threads));
+  const dim3 grid(static_cast<unsigned>(std::min(words, most)), static_cast<unsigned>(task.ranges.count));
+  if (alone) {
+    scan_kernel<true><<<grid, threads, 0, stream>>>(task);
+  } else {
+    scan_kernel<false><<<grid, threads, 0, stream>>>(task);
+  }
+  check(cudaGetLastError());
+  if (task.list == nullptr) return;
+  list_kernel<<<static_cast<unsigned>(multiprocessors * 8), kThreads, 0, stream>>>(task);
+  check(cudaGetLastError());
+}
+
+void mark_all(uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>(((rows + 31) / 32 + kThreads - 1) / kThreads), static_cast<unsigned>(ranges));
+  mark_kernel<<<grid, kThreads, 0, stream>>>(marks, mark_stride, rows);
+  check(cudaGetLastError());
+}
+
+}  // namespace manymeans::cuda

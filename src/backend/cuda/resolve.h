@@ -1,0 +1,30 @@
+// Labels by canonical distances, for rows that no screen could prove.
+#pragma once
+
+#include "backend/cuda/device_points.h"
+#include "backend/cuda/pass_ranges.h"
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+struct ResolveTask {
+  DevicePoints points;
+  PassRanges ranges;
+  LabelRows next;                   ///< written for every row that is resolved
+  const uint32_t* marks = nullptr;  ///< rows for which every prototype is possible, see ScreenOutput
+  int64_t mark_stride = 0;
+  const Unproved* list = nullptr;   ///< rows with candidates; null: none
+  const uint32_t* listed = nullptr;
+  uint32_t capacity = 0;
+};
+
+/// Counts the rows and their canonical distances in the ranges' counters.
+void resolve(const ResolveTask& task, int multiprocessors, cudaStream_t stream);
+
+/// Marks all rows of all ranges.
+void mark_all(uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, cudaStream_t stream);
+
+}  // namespace manymeans::cuda
