@@ -1,6 +1,7 @@
 #include "backend/cuda/accumulate.h"
 
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/limbs.cuh"
 #include "backend/cuda/pass_device.cuh"
 #include "backend/cuda/philox.cuh"
 #include "backend/cuda/point_value.cuh"
@@ -55,7 +56,7 @@ struct Changes {
 };
 
 __device__ int64_t integer_weight(const AccumulateTask& task, int64_t row) {
-  return task.points.weights == nullptr ? 1 : __double2ll_rn(__dmul_rn(task.points.weights[row], task.weight_scale));
+  return task.points.weights == nullptr ? 1 : __double2ll_rn(scaled_by_power(task.points.weights[row], task.weight_shift));
 }
 
 // One value of a row: into `to`, out of `from`.
@@ -64,14 +65,14 @@ __device__ void move_value(const AccumulateTask& task, const Sums& sums, int64_t
                            uint32_t to) {
   double v = load_double(task.points, row * task.points.d + j);
   if (task.points.weights != nullptr) v = __dmul_rn(task.points.weights[row], v);
-  int64_t term[kMaxLimbs] = {};
-  const TermSplitter splitter = task.columns[j];
-  splitter.add(v, 1, term);
-#pragma unroll
-  for (int g = 0; g < kMaxLimbs; ++g) {
-    if (g >= task.limbs || term[g] == 0) continue;
-    if (to != kNoLabel) sums.add_sum((static_cast<int64_t>(to) * task.limbs + g) * task.points.d + j, term[g]);
-    if (from != kNoLabel) sums.add_sum((static_cast<int64_t>(from) * task.limbs + g) * task.points.d + j, -term[g]);
+  const ColumnTerms& terms = task.terms;
+  double y = terms.tops != nullptr ? __dmul_rn(v, terms.tops[j]) : scaled_by_power(v, terms.exponents[j]);
+  for (int g = terms.limbs - 1; g >= 0; --g) {
+    const int64_t part = g > 0 ? __double2ll_rz(y) : __double2ll_rn(y);
+    if (g > 0) y = __dmul_rn(__dsub_rn(y, __ll2double_rn(part)), terms.radix);
+    if (part == 0) continue;
+    if (to != kNoLabel) sums.add_sum((static_cast<int64_t>(to) * terms.limbs + g) * task.points.d + j, part);
+    if (from != kNoLabel) sums.add_sum((static_cast<int64_t>(from) * terms.limbs + g) * task.points.d + j, -part);
   }
 }
 
@@ -91,13 +92,14 @@ __device__ void move_count(const AccumulateTask& task, const Sums& sums, int64_t
 // Lists the chunk's changes and brings the labels up to date.
 __device__ void list_changes(const AccumulateTask& task, const PassRange& range, int64_t first, Changes& changes,
                              LabelSumWords& hash) {
+  const bool first_pass = in_first_pass(task.ranges, range);
   if (threadIdx.x == 0) changes.count = 0;
   __syncthreads();
   for (int i = threadIdx.x; i < kChunk; i += kThreads) {
     const int64_t row = first + i;
     if (row >= task.points.n) continue;
     const uint32_t to = load_label(task.next, range.slot, row);
-    const uint32_t from = range.first_pass != 0 ? kNoLabel : load_label(task.current, range.slot, row);
+    const uint32_t from = first_pass ? kNoLabel : load_label(task.current, range.slot, row);
     if (from == to) continue;
     store_label(task.current, range.slot, row, to);
     const int at = atomicAdd(&changes.count, 1);
@@ -147,10 +149,11 @@ __device__ void count_changes(PassCounters& counters, unsigned long long changed
 // blockIdx.y is the range; the blocks of x share its chunks.
 template <bool kShared>
 __global__ void __launch_bounds__(kThreads) accumulate_kernel(AccumulateTask task) {
+  if (stopped(task.ranges)) return;
   extern __shared__ uint32_t words[];
   __shared__ Changes changes;
   const PassRange range = task.ranges.at[blockIdx.y];
-  const int64_t sums = range.k * task.limbs * task.points.d;
+  const int64_t sums = range.k * task.terms.limbs * task.points.d;
   const GlobalSums global{range.sums, range.weights, range.counts};
   const SharedSums shared{words, sums, range.k};
   if constexpr (kShared) {
@@ -186,8 +189,7 @@ __global__ void __launch_bounds__(kThreads) accumulate_kernel(AccumulateTask tas
   }
 }
 
-__global__ void row_kernel(AccumulateTask task, int64_t row, uint32_t from, uint32_t to) {
-  const PassRange range = task.ranges.at[0];
+__global__ void row_kernel(AccumulateTask task, PassRange range, int64_t row, uint32_t from, uint32_t to) {
   const GlobalSums sums{range.sums, range.weights, range.counts};
   for (int64_t j = threadIdx.x; j < task.points.d; j += kThreads) move_value(task, sums, row, j, from, to);
   if (threadIdx.x == 0) move_count(task, sums, row, from, to);
@@ -195,16 +197,34 @@ __global__ void row_kernel(AccumulateTask task, int64_t row, uint32_t from, uint
 
 // One thread a cluster.
 __global__ void empty_kernel(PassRanges ranges) {
+  if (stopped(ranges)) return;
   const PassRange range = ranges.at[blockIdx.y];
   const int64_t k = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (k < range.k && range.weights[k] == 0) atomicAdd(&ranges.counters[blockIdx.y].empty, 1ULL);
+}
+
+// One block, after everything else of a pass.
+__global__ void judge_kernel(PassRanges ranges) {
+  __shared__ int judge;
+  if (stopped(ranges)) return;
+  if (threadIdx.x == 0) judge = 0;
+  __syncthreads();
+  for (int r = threadIdx.x; r < ranges.count; r += kThreads) {
+    const PassCounters& counters = ranges.counters[r];
+    const bool strict = counters.changed == 0 && !in_first_pass(ranges, ranges.at[r]);
+    if (strict || counters.empty != 0) judge = 1;
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  ++ranges.control->passes;
+  ranges.control->stopped = static_cast<uint32_t>(judge);
 }
 
 }  // namespace
 
 void accumulate(const AccumulateTask& task, int multiprocessors, cudaStream_t stream) {
   const int64_t chunks = (task.points.n + kChunk - 1) / kChunk;
-  const int64_t bytes = 8 * task.ranges.most_clusters * (task.limbs * task.points.d + 2);
+  const int64_t bytes = 8 * task.ranges.most_clusters * (task.terms.limbs * task.points.d + 2);
   const bool in_shared = bytes <= kMostShared;
   const int64_t resident = in_shared ? std::clamp<int64_t>((200 << 10) / (bytes + 12288), 1, 6) : 6;
   const int64_t wanted = (resident * multiprocessors * 2 + task.ranges.count - 1) / task.ranges.count;
@@ -223,11 +243,14 @@ void accumulate(const AccumulateTask& task, int multiprocessors, cudaStream_t st
                       static_cast<unsigned>(task.ranges.count));
   empty_kernel<<<clusters, kThreads, 0, stream>>>(task.ranges);
   check_launch("looking for empty clusters");
+  judge_kernel<<<1, kThreads, 0, stream>>>(task.ranges);
+  check_launch("ending a pass");
 }
 
-void accumulate_row(const AccumulateTask& task, int64_t row, int64_t cluster, int sign, cudaStream_t stream) {
+void accumulate_row(const AccumulateTask& task, const PassRange& range, int64_t row, int64_t cluster, int sign,
+                    cudaStream_t stream) {
   const auto label = static_cast<uint32_t>(cluster);
-  row_kernel<<<1, kThreads, 0, stream>>>(task, row, sign < 0 ? label : kNoLabel, sign > 0 ? label : kNoLabel);
+  row_kernel<<<1, kThreads, 0, stream>>>(task, range, row, sign < 0 ? label : kNoLabel, sign > 0 ? label : kNoLabel);
   check_launch("moving a row");
 }
 

@@ -35,6 +35,7 @@ __global__ void norms_kernel(DevicePoints points, DeviceFrame frame, float* norm
 
 // A warp a column; blockIdx.y is the range.
 __global__ void pack_kernel(FloatScreenTask task, int64_t group) {
+  if (stopped(task.ranges)) return;
   const PassRange range = task.ranges.at[blockIdx.y];
   const int64_t k = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
   const int64_t padded = (range.k + group - 1) / group * group;
@@ -97,16 +98,17 @@ int64_t low_column_floats(int64_t d) {
 void float_norms(const DevicePoints& points, const DeviceFrame& frame, float* norms, cudaStream_t stream) {
   const int64_t blocks = (points.n + kWarps - 1) / kWarps;
   norms_kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(points, frame, norms);
-  check(cudaGetLastError());
+  check_launch("measuring the points");
 }
 
 void float_pack(const FloatScreenTask& task, cudaStream_t stream) {
   const int64_t group = task.points.d <= kLowColumns ? kLowGroup : kTileGroup;
   const int64_t most = (task.ranges.most_clusters + group - 1) / group * group;
-  check(cudaMemsetAsync(task.columns.far, 0, sizeof(int32_t) * static_cast<size_t>(task.ranges.count), stream));
+  check(cudaMemsetAsync(task.columns.far, 0, sizeof(int32_t) * static_cast<size_t>(task.ranges.count), stream),
+        "clearing flags");
   const dim3 blocks(static_cast<unsigned>((most + kWarps - 1) / kWarps), static_cast<unsigned>(task.ranges.count));
   pack_kernel<<<blocks, kThreads, 0, stream>>>(task, group);
-  check(cudaGetLastError());
+  check_launch("packing prototypes");
 }
 
 }  // namespace manymeans::cuda

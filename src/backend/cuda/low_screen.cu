@@ -121,6 +121,7 @@ __global__ void __launch_bounds__(kThreads) low_kernel(FloatScreenTask task) {
   constexpr int kVectors = (D + 2 + 3) / 4;
   constexpr int kChunk = kSharedFloats / (kVectors * 4) / kGroup;  // groups
   __shared__ float4 shared[kChunk * kGroup * kVectors];
+  if (stopped(task.ranges)) return;
   const int64_t base = static_cast<int64_t>(blockIdx.x) * (kThreads * P) + threadIdx.x;
   float x[P][D];
   float m[P];
@@ -196,7 +197,7 @@ void find_columns(const FloatScreenTask& task, int multiprocessors, cudaStream_t
 
 void low_screen(const FloatScreenTask& task, int multiprocessors, cudaStream_t stream) {
   find_columns<1>(task, multiprocessors, stream);
-  check(cudaGetLastError());
+  check_launch("screening");
 }
 
 }  // namespace manymeans::cuda

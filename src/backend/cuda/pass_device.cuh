@@ -35,6 +35,16 @@ __device__ inline void atomic_add_128(unsigned long long* low, unsigned long lon
   if (value_high + carry != 0) atomicAdd(high, value_high + carry);
 }
 
+/// Whether the batch has stopped: then a kernel has nothing to do.
+__device__ inline bool stopped(const PassRanges& ranges) {
+  return *reinterpret_cast<const volatile uint32_t*>(&ranges.control->stopped) != 0;
+}
+
+/// Whether this is the model's first pass of all.
+__device__ inline bool in_first_pass(const PassRanges& ranges, const PassRange& range) {
+  return range.first_pass != 0 && ranges.control->passes == 0;
+}
+
 __device__ inline double prototype_value(const PassRange& range, bool float64, int64_t at) {
   return float64 ? static_cast<const double*>(range.prototypes)[at]
                  : static_cast<double>(static_cast<const float*>(range.prototypes)[at]);

@@ -16,10 +16,16 @@ struct PassCounters {
   unsigned long long empty;  ///< clusters of weight 0 after the pass
 };
 
-/// One active model of a pass.
+/// How far a batch of passes has come. Zeroed before it.
+struct PassControl {
+  uint32_t stopped;  ///< a pass has shown something that the host must judge: later kernels of the batch do nothing
+  uint32_t passes;   ///< done
+};
+
+/// One active model of a batch of passes.
 struct PassRange {
   int32_t slot = 0;
-  int32_t first_pass = 0;  ///< there are no labels before
+  int32_t first_pass = 0;  ///< there are no labels before the batch's first pass
   int64_t k = 0;
   int64_t first = 0;                 ///< its first column among the padded ones of all ranges
   const void* prototypes = nullptr;  ///< k x d, float32 or float64
@@ -33,7 +39,8 @@ struct PassRanges {
   int32_t count = 0;
   int64_t most_clusters = 0;   ///< of one range
   bool float64 = false;        ///< the prototypes' type
-  PassCounters* counters = nullptr;  ///< one per range
+  PassCounters* counters = nullptr;  ///< of this pass, one per range
+  PassControl* control = nullptr;
 };
 
 }  // namespace manymeans::cuda

@@ -21,10 +21,7 @@ __device__ double distance_by_lanes(const DevicePoints& points, int64_t row, con
     const double t = __dsub_rn(load_double(points, row * d + j), prototype_value(range, float64, k * d + j));
     p = __fma_rn(t, t, p);
   }
-  // ((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7)); a sum of two has the same bits on both sides.
-  p = __dadd_rn(p, __shfl_xor_sync(mask, p, 4));
-  p = __dadd_rn(p, __shfl_xor_sync(mask, p, 2));
-  return __dadd_rn(p, __shfl_xor_sync(mask, p, 1));
+  return fold_eight(p, mask);
 }
 
 // One thread, all lanes.
@@ -94,6 +91,7 @@ __device__ Nearest scan(const ResolveTask& task, const PassRange& range, int64_t
 // A block a word of marks at a time; blockIdx.y is the range.
 template <bool kAlone>
 __global__ void scan_kernel(ResolveTask task) {
+  if (stopped(task.ranges)) return;
   __shared__ Nearest of_warps[kThreads / 32];
   const PassRange range = task.ranges.at[blockIdx.y];
   const int64_t words = (task.points.n + 31) / 32;
@@ -116,6 +114,7 @@ __global__ void scan_kernel(ResolveTask task) {
 
 // Eight threads an entry of the list.
 __global__ void list_kernel(ResolveTask task) {
+  if (stopped(task.ranges)) return;
   const uint32_t listed = min(*task.listed, task.capacity);
   const int lane = threadIdx.x % kLanes;
   const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
@@ -143,6 +142,11 @@ __global__ void mark_kernel(uint32_t* marks, int64_t mark_stride, int64_t rows) 
   marks[blockIdx.y * mark_stride + word] = left >= 32 ? ~0U : (1U << left) - 1;
 }
 
+__global__ void relabel_kernel(LabelRows labels, int slot, int64_t rows, const uint32_t* table) {
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (row < rows) store_label(labels, slot, row, table[load_label(labels, slot, row)]);
+}
+
 }  // namespace
 
 void resolve(const ResolveTask& task, int multiprocessors, cudaStream_t stream) {
@@ -158,16 +162,22 @@ void resolve(const ResolveTask& task, int multiprocessors, cudaStream_t stream) 
   } else {
     scan_kernel<false><<<grid, threads, 0, stream>>>(task);
   }
-  check(cudaGetLastError());
+  check_launch("resolving");
   if (task.list == nullptr) return;
   list_kernel<<<static_cast<unsigned>(multiprocessors * 8), kThreads, 0, stream>>>(task);
-  check(cudaGetLastError());
+  check_launch("resolving listed rows");
 }
 
 void mark_all(uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(((rows + 31) / 32 + kThreads - 1) / kThreads), static_cast<unsigned>(ranges));
   mark_kernel<<<grid, kThreads, 0, stream>>>(marks, mark_stride, rows);
-  check(cudaGetLastError());
+  check_launch("marking rows");
+}
+
+void relabel_rows(const LabelRows& labels, int slot, int64_t rows, const uint32_t* table, cudaStream_t stream) {
+  relabel_kernel<<<static_cast<unsigned>((rows + kThreads - 1) / kThreads), kThreads, 0, stream>>>(labels, slot, rows,
+                                                                                                  table);
+  check_launch("replacing labels");
 }
 
 }  // namespace manymeans::cuda

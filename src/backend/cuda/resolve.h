@@ -27,4 +27,7 @@ void resolve(const ResolveTask& task, int multiprocessors, cudaStream_t stream);
 /// Marks all rows of all ranges.
 void mark_all(uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, cudaStream_t stream);
 
+/// Replaces every label l of a slot by table[l].
+void relabel_rows(const LabelRows& labels, int slot, int64_t rows, const uint32_t* table, cudaStream_t stream);
+
 }  // namespace manymeans::cuda

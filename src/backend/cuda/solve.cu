@@ -1,6 +1,8 @@
 #include "backend/cuda/solve.h"
 
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/limbs.cuh"
+#include "backend/cuda/pass_device.cuh"
 
 namespace manymeans::cuda {
 namespace {
@@ -18,7 +20,7 @@ __device__ double scaled_once(double v, int e) {
 
 // A thread a value.
 __global__ void solve_kernel(SolveTask task) {
-  if (task.stopped != nullptr && *task.stopped != 0) return;
+  if (stopped(task.ranges)) return;
   const PassRange range = task.ranges.at[blockIdx.y];
   const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (at >= range.k * task.d) return;

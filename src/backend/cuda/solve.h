@@ -1,7 +1,6 @@
 // Prototypes from statistics, on the device: the same bits as solve_centroids().
 #pragma once
 
-#include "backend/cuda/limbs.cuh"
 #include "backend/cuda/pass_ranges.h"
 
 #include <cuda_runtime.h>
@@ -16,8 +15,6 @@ struct SolveTask {
   int limbs = 1;
   int bits = 0;
   const int32_t* shifts = nullptr;  ///< weight_shift - shift of the column's sum, d of them
-  /// Nothing is done if this is not null and not zero.
-  const uint32_t* stopped = nullptr;
 };
 
 /// Overwrites the ranges' prototypes; clusters without weight keep theirs.

@@ -71,6 +71,7 @@ __device__ bool conclude(const FloatScreenTask& task, const PassRange& range, bo
 }
 
 __global__ void __launch_bounds__(kThreads) tile_kernel(FloatScreenTask task) {
+  if (stopped(task.ranges)) return;
   __shared__ Tiles tiles;
   const PassRange range = task.ranges.at[blockIdx.y];
   const int64_t first_row = static_cast<int64_t>(blockIdx.x) * kRows;
@@ -148,7 +149,7 @@ void float_screen(const FloatScreenTask& task, int multiprocessors, cudaStream_t
   if (task.points.d <= kLowColumns) return low_screen(task, multiprocessors, stream);
   const dim3 grid(static_cast<unsigned>((task.points.n + kRows - 1) / kRows), static_cast<unsigned>(task.ranges.count));
   tile_kernel<<<grid, kThreads, 0, stream>>>(task);
-  check(cudaGetLastError());
+  check_launch("screening");
 }
 
 }  // namespace manymeans::cuda

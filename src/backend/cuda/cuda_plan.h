@@ -1,0 +1,46 @@
+// What the cuda backend does for a shape, decided before anything is allocated.
+#pragma once
+
+#include "backend/backend.h"
+#include "data/input.h"
+
+#include <cstdint>
+#include <string>
+
+namespace manymeans::cuda {
+
+/// One device, as far as plans and launches need to know it.
+struct CudaDevice {
+  int index = 0;
+  std::string name;
+  int major = 0, minor = 0;
+  int multiprocessors = 1;
+  int64_t memory_free = 0;  ///< bytes
+};
+
+/// Makes it the calling thread's device.
+void use_device(const CudaDevice& device);
+
+enum class ScreenKind : uint8_t {
+  kNone,    ///< canonical distances only
+  kFloat,   ///< float32 by fused multiply-adds
+  kMatrix,  ///< fp16 in the matrix units
+};
+
+struct CudaPlan {
+  ScreenKind screen = ScreenKind::kFloat;
+  int64_t upload_bytes = 0;  ///< device memory of an upload
+  std::string text;          ///< for people
+};
+
+/// Throws Error(kUnavailable) where the points do not fit, and Error(kUsage) for what this backend does not have.
+CudaPlan make_cuda_plan(const Input& input, const Workload& workload, const CudaDevice& device,
+                        const BackendOptions& options);
+
+/// Device memory of a session of models with these numbers of prototypes.
+int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan);
+
+/// Throws Error(kUnavailable) if `bytes` for `what` do not fit into what is free; the message says what would.
+void check_room(int64_t bytes, int64_t room, const char* what, const Input& input);
+
+}  // namespace manymeans::cuda
