@@ -16,7 +16,8 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   return make_backend(backend, options);
 }
 
-bool takes(std::string_view algorithm, int64_t columns) {
+bool takes(std::string_view backend, std::string_view algorithm, int64_t columns) {
+  if (backend == "cuda") return algorithm != "kdtree" && algorithm != "bounds";
   return algorithm != "kdtree" || columns <= 32;
 }
 
@@ -29,6 +30,10 @@ std::vector<Target> targets() {
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kUnavailable) throw;
       fmt::print("[ NOT HERE ] {}\n", error.what());
+      continue;
+    }
+    if (entry.name == "cuda") {
+      found.push_back({"cuda", "", "float32"});
       continue;
     }
     if (entry.name != "cpu") {

@@ -22,8 +22,8 @@ struct Target {
   std::unique_ptr<Backend> make(const std::string& algorithm, int threads, double bound_scale = 1) const;
 };
 
-/// Whether an algorithm is for this many columns.
-bool takes(std::string_view algorithm, int64_t columns);
+/// Whether a backend has this algorithm, for this many columns.
+bool takes(std::string_view backend, std::string_view algorithm, int64_t columns);
 
 /// What can be tested here. What cannot is reported on the test's output, with the reason.
 std::vector<Target> targets();

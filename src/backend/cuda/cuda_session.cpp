@@ -28,8 +28,7 @@ void store_labels(const std::byte* from, int64_t count, Labels& to) {
 }  // namespace
 
 CudaSession::CudaSession(const CudaShared& shared, std::span<const int64_t> k)
-    : shared_(shared), own_distances_(shared.input, shared.points, nullptr) {
-  use_device(shared.device);
+    : shared_((use_device(shared.device), shared)), own_distances_(shared.input, shared.points, stream_) {
   int64_t most = 1;
   for (const int64_t count : k) {
     Model m;
@@ -41,7 +40,6 @@ CudaSession::CudaSession(const CudaShared& shared, std::span<const int64_t> k)
   }
   width_ = most <= 256 ? 1 : (most <= 65536 ? 2 : 4);
   make_room();
-  own_distances_ = OwnDistances(shared.input, shared.points, stream_);
 }
 
 void CudaSession::make_room() {

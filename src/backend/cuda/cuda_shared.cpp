@@ -6,8 +6,8 @@
 
 namespace manymeans::cuda {
 
-CudaShared::CudaShared(const Input& points, const CudaDevice& where, const BackendOptions& how, const CudaPlan& what)
-    : input(points), device(where), options(how), plan(what), frame(find_screen_frame(points)) {
+CudaShared::CudaShared(const Input& data, const CudaDevice& where, const BackendOptions& how, const CudaPlan& what)
+    : input(data), device(where), options(how), plan(what), frame(find_screen_frame(data)) {
   use_device(device);
   const Stream stream;
   upload_points(stream);
@@ -16,7 +16,7 @@ CudaShared::CudaShared(const Input& points, const CudaDevice& where, const Backe
   bound = FloatBound::make(input.points.d, frame.exponent, options.test_bound_scale);
   if (plan.screen != ScreenKind::kNone && input.points.d > kLowColumns) {
     norms = DeviceBuffer<float>(static_cast<size_t>(input.points.n), "norms of the points");
-    float_norms(this->points, device_frame, norms.data(), stream);
+    float_norms(points, device_frame, norms.data(), stream);
   }
   stream.synchronize("uploading points");
 }

@@ -12,7 +12,7 @@
 namespace manymeans::cuda {
 
 struct CudaShared {
-  CudaShared(const Input& points, const CudaDevice& where, const BackendOptions& how, const CudaPlan& what);
+  CudaShared(const Input& data, const CudaDevice& where, const BackendOptions& how, const CudaPlan& what);
 
   const Input& input;
   CudaDevice device;
