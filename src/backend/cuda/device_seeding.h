@@ -8,7 +8,6 @@
 #include "backend/backend.h"
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/device_points.h"
-#include "backend/cuda/limbs.cuh"
 
 #include <cstdint>
 #include <memory>
