@@ -91,8 +91,8 @@ __global__ void __launch_bounds__(kThreads) sum_kernel(Rows rows, TermSplitter a
 
 // out[i] = d2 of row first + i; rows that farthest_rows() shall not see get 0 if `eligible`.
 template <class T, bool kEight>
-__global__ void __launch_bounds__(kThreads) distance_kernel(Rows rows, int64_t first, int64_t last, bool eligible,
-                                                            double* out) {
+__global__ void __launch_bounds__(kThreads)
+    distance_kernel(Rows rows, int64_t first, int64_t last, bool eligible, double* out) {
   const int64_t warps = static_cast<int64_t>(gridDim.x) * (kThreads / 32);
   const int64_t first_group = first / 32 + blockIdx.x * (kThreads / 32) + threadIdx.x / 32;
   for (int64_t group = first_group; group * 32 < last; group += warps) {
@@ -119,8 +119,8 @@ __device__ uint64_t shifted(uint64_t v, int by) {
 }
 
 // Counts the next digit (of the distance, or of the row number) of the rows in the running.
-__global__ void __launch_bounds__(kThreads) digit_kernel(const double* d2, int64_t n, Prefix prefix, bool of_row,
-                                                         int shift, unsigned long long* counts) {
+__global__ void __launch_bounds__(kThreads)
+    digit_kernel(const double* d2, int64_t n, Prefix prefix, bool of_row, int shift, unsigned long long* counts) {
   __shared__ unsigned mine[kDigits];
   for (int i = static_cast<int>(threadIdx.x); i < kDigits; i += kThreads) mine[i] = 0;
   __syncthreads();
@@ -145,9 +145,9 @@ struct Found {
 };
 
 // Lists the rows farther than `bits`, and of those exactly as far the ones up to `last_row`; in any order.
-__global__ void __launch_bounds__(kThreads) collect_kernel(const double* d2, int64_t n, uint64_t bits, int64_t last_row,
-                                                           DeviceLabels labels, Found* found, int64_t capacity,
-                                                           unsigned long long* count) {
+__global__ void __launch_bounds__(kThreads)
+    collect_kernel(const double* d2, int64_t n, uint64_t bits, int64_t last_row, DeviceLabels labels, Found* found,
+                   int64_t capacity, unsigned long long* count) {
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
   for (int64_t row = blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x; row < n; row += stride) {
     const auto mine = static_cast<uint64_t>(__double_as_longlong(d2[row]));

@@ -10,8 +10,8 @@
 
 namespace manymeans::cuda {
 
-/// Labels and prototypes are in device memory; prototypes are k x D of prototype_type(points.type). Every call waits for
-/// its result in the stream. Host memory and device memory beyond the arguments: as each function says.
+/// Labels and prototypes are in device memory; prototypes are k x D of prototype_type(points.type). Every call waits
+/// for its result in the stream. Host memory and device memory beyond the arguments: as each function says.
 class OwnDistances {
  public:
   /// `input` is the host's description of the same points (formats, weights); it and the device's must outlive this.
