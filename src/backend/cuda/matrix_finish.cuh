@@ -31,8 +31,8 @@ __device__ __forceinline__ void write_label(const LabelRows& labels, int32_t slo
 }
 
 __device__ __forceinline__ const TileTerms& terms_of(const PackedColumns& columns, int32_t tile) {
-  const int64_t stride = columns.tile_columns + kTermFloats;
-  return *reinterpret_cast<const TileTerms*>(columns.terms + tile * stride + columns.tile_columns);
+  return *reinterpret_cast<const TileTerms*>(columns.terms + tile * tile_floats(columns.tile_columns) +
+                                             columns.tile_columns);
 }
 
 // The column among all of a thread's best or second score.
@@ -41,81 +41,122 @@ __device__ __forceinline__ int32_t column_of(const MatrixTask& task, float score
   return tile * task.columns.tile_columns + column_of_place(place, lane_of_row);
 }
 
-// Called by the four threads of a row together, rarely: a list entry of all columns that reach `threshold`, or a mark.
-__device__ __forceinline__ void list_row(const MatrixTask& task, const RowState& state, int32_t range, int64_t row,
-                                             float threshold) {
+// Rows that are not proved: a list entry of all columns that reach `lower`, or a mark. Called by whole warps, for the two
+// rows of each four threads; `judged`: bit 4 i + r is set if row r of the i-th four is not proved; lane 4 i + r knows its
+// `lower`.
+__device__ __forceinline__ void list_rows(const MatrixTask& task, const RowState (&rows)[2], int32_t range,
+                                          int64_t first_row, uint32_t judged, float lower) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int quad = lane & ~3;
-  const uint32_t members = 0xFU << quad;
-  // Written so that NaN is a candidate.
-  const bool has_best = !(state.best < threshold);
-  const bool has_second = !(state.second < threshold);
-  const uint32_t bests = __ballot_sync(members, has_best) >> quad & 0xF;
-  const uint32_t seconds = __ballot_sync(members, has_second) >> quad & 0xF;
-  const bool many = __any_sync(members, !(state.rest < threshold));
-
-  uint32_t slot = ~0U;
-  if (lane == quad && !many) slot = atomicAdd(task.output.listed, 1U);
-  slot = __shfl_sync(members, slot, quad);
-  if (many || slot >= task.output.capacity) {
-    if (lane == quad) {
-      atomicOr(task.output.marks + range * task.output.mark_stride + row / 32, 1U << (row % 32));
+  uint32_t bests[2];
+  uint32_t seconds[2];
+  uint32_t listed = 0;  // as `judged`
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const float threshold = __shfl_sync(~0U, lower, quad + r);
+    const bool open = judged >> (quad + r) & 1;
+    // Written so that NaN is a candidate.
+    bests[r] = __ballot_sync(~0U, open && !(rows[r].best < threshold)) >> quad & 0xF;
+    seconds[r] = __ballot_sync(~0U, open && !(rows[r].second < threshold)) >> quad & 0xF;
+    const bool many = (__ballot_sync(~0U, open && !(rows[r].rest < threshold)) >> quad & 0xF) != 0;
+    listed |= __ballot_sync(~0U, open && !many && lane == quad) << r;
+  }
+  uint32_t base = 0;
+  if (lane == 0 && listed != 0) base = atomicAdd(task.output.listed, static_cast<uint32_t>(__popc(listed)));
+  base = __shfl_sync(~0U, base, 0);
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int bit = quad + r;
+    if ((judged >> bit & 1) == 0) continue;
+    const int64_t row = first_row + 8 * r;
+    const uint32_t slot = base + static_cast<uint32_t>(__popc(listed & ((1U << bit) - 1)));
+    if ((listed >> bit & 1) == 0 || slot >= task.output.capacity) {
+      if (lane == quad) atomicOr(task.output.marks + range * task.output.mark_stride + row / 32, 1U << (row % 32));
+      continue;
     }
-    return;
-  }
-  Unproved& entry = task.output.list[slot];
-  const uint32_t before = (1U << (lane - quad)) - 1;
-  int at = __popc(bests & before) + __popc(seconds & before);
-  if (has_best) entry.candidates[at++] = task.columns.order[column_of(task, state.best, state.best_tile, lane - quad)];
-  if (has_second) {
-    entry.candidates[at] = task.columns.order[column_of(task, state.second, state.second_tile, lane - quad)];
-  }
-  if (lane == quad) {
-    entry.row = row;
-    entry.range = range;
-    entry.count = __popc(bests) + __popc(seconds);
+    Unproved& entry = task.output.list[slot];
+    const uint32_t before = (1U << (lane - quad)) - 1;
+    int at = __popc(bests[r] & before) + __popc(seconds[r] & before);
+    if (bests[r] >> (lane - quad) & 1) {
+      entry.candidates[at++] = task.columns.order[column_of(task, rows[r].best, rows[r].best_tile, lane - quad)];
+    }
+    if (seconds[r] >> (lane - quad) & 1) {
+      entry.candidates[at] = task.columns.order[column_of(task, rows[r].second, rows[r].second_tile, lane - quad)];
+    }
+    if (lane == quad) {
+      entry.row = row;
+      entry.range = range;
+      entry.count = __popc(bests[r]) + __popc(seconds[r]);
+    }
   }
 }
 
-// One row of four threads. `terms`: of the model's last tile, which is `tile`.
-__device__ __forceinline__ void finish_row(const MatrixTask& task, const RowState& state, const TileTerms& terms,
-                                           int32_t tile, int64_t row, float radius) {
-  const int lane_of_row = static_cast<int>(threadIdx.x % 4);
-  float best = state.best;
-  float second = fmaxf(state.second, state.rest);
-  int32_t column = column_of(task, best, state.best_tile, lane_of_row);
-#pragma unroll
-  for (int step = 1; step < 4; step *= 2) {
-    const float best_there = __shfl_xor_sync(~0U, best, step);
-    const float second_there = __shfl_xor_sync(~0U, second, step);
-    const int32_t column_there = __shfl_xor_sync(~0U, column, step);
+// What a thread knows of a row and tells the three others.
+struct Finalist {
+  float best;
+  float second;
+  int32_t column;  // of best
+
+  __device__ __forceinline__ void meet(int distance) {
+    const float best_there = __shfl_xor_sync(~0U, best, distance);
+    const float second_there = __shfl_xor_sync(~0U, second, distance);
+    const int32_t column_there = __shfl_xor_sync(~0U, column, distance);
     second = fmaxf(fmaxf(second, second_there), fminf(best, best_there));
     column = best_there > best ? column_there : column;
     best = fmaxf(best, best_there);
   }
-  // Where two threads have the same best they may name different columns: then second = best, and nothing is certified.
-  column = __shfl_sync(~0U, column, static_cast<int>(threadIdx.x % 32) & ~3);
-  if (row >= task.points.rows) return;
+};
 
-  const int32_t best_tile = column / task.columns.tile_columns;
-  const TileTerms& of_best = best_tile == tile ? terms : terms_of(task.columns, best_tile);
-  const float norm = task.points.norms[row];
-  const float bound = __fmaf_ru(radius, of_best.slope, of_best.error);
-  const float slack = __fmaf_ru(__fmul_ru(terms.slack, norm), norm, terms.underflow);
-  const float lower = __fadd_rd(__fmaf_rd(-2.0F, bound, best), -slack);
-  if (lower > second) {
-    if (lane_of_row == 0) {
-      const int32_t slot = task.columns.ranges[terms.range].slot;
-      write_label(task.output.labels, slot, row, task.columns.order[column]);
-    }
-  } else {
-    list_row(task, state, terms.range, row, lower);
+// Both rows of four threads: those of odd number take the second row, the others the first. `terms` and `order`: of the
+// model's last tile, which is `tile`.
+__device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowState (&rows)[2], const TileTerms& terms,
+                                            const uint32_t* order, int32_t tile, int64_t first_row,
+                                            const float (&radii)[2]) {
+  const int lane_of_row = static_cast<int>(threadIdx.x % 4);
+  const bool odd = lane_of_row % 2 != 0;
+  const int64_t row = first_row + (odd ? 8 : 0);
+  const bool exists = row < task.points.rows;
+  const float norm = exists ? __ldg(task.points.norms + row) : 0.0F;
+
+  Finalist both[2];
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    both[r] = Finalist{rows[r].best, fmaxf(rows[r].second, rows[r].rest),
+                       column_of(task, rows[r].best, rows[r].best_tile, lane_of_row)};
   }
+  // The neighbour gets the row that it takes, and gives the other.
+  Finalist mine{odd ? both[1].best : both[0].best, odd ? both[1].second : both[0].second,
+                odd ? both[1].column : both[0].column};
+  const Finalist other{odd ? both[0].best : both[1].best, odd ? both[0].second : both[1].second,
+                       odd ? both[0].column : both[1].column};
+  const float best_there = __shfl_xor_sync(~0U, other.best, 1);
+  const float second_there = __shfl_xor_sync(~0U, other.second, 1);
+  const int32_t column_there = __shfl_xor_sync(~0U, other.column, 1);
+  mine.second = fmaxf(fmaxf(mine.second, second_there), fminf(mine.best, best_there));
+  mine.column = best_there > mine.best ? column_there : mine.column;
+  mine.best = fmaxf(mine.best, best_there);
+  // Where two threads have the same best they may name different columns: then second = best, and nothing is proved.
+  mine.meet(2);
+
+  const int32_t best_tile = mine.column / task.columns.tile_columns;
+  const bool here = best_tile == tile;
+  const TileTerms& of_best = here ? terms : terms_of(task.columns, best_tile);
+  const float bound = __fmaf_ru(odd ? radii[1] : radii[0], of_best.slope, of_best.error);
+  const float slack = __fmaf_ru(__fmul_ru(terms.slack, norm), norm, terms.underflow);
+  const float lower = __fadd_rd(__fmaf_rd(-2.0F, bound, mine.best), -slack);
+  const bool proved = lower > mine.second;
+  if (proved && exists && lane_of_row < 2) {
+    const uint32_t label =
+        here ? order[mine.column % task.columns.tile_columns] : __ldg(task.columns.order + mine.column);
+    write_label(task.output.labels, terms.slot, row, label);
+  }
+  const uint32_t judged = __ballot_sync(~0U, !proved && exists) & 0x33333333U;
+  if (judged != 0) list_rows(task, rows, terms.range, first_row, judged, lower);
 }
 
-// A tile's results enter what a thread knows of a row, and leave it if the tile ends a model.
+// A tile's results enter what a thread knows of a row.
 __device__ __forceinline__ void merge_tile(const MatrixTask& task, RowState& state, const TopTwo& scores,
-                                           const TileTerms& terms, int32_t tile, int64_t row, float radius) {
+                                           const TileTerms& terms, int32_t tile, float radius) {
   const float bound = __fmaf_ru(radius, terms.slope, terms.error);
   const float upper = with_place(__fadd_ru(scores.best, bound), task.place_mask,
                                  __float_as_uint(scores.best) & ~task.place_mask);

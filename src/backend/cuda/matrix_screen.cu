@@ -36,6 +36,10 @@ constexpr int kMostShared = 232448;  // of a block on compute capability 9.0
 #ifndef MANYMEANS_SCREEN_PERIOD
 #define MANYMEANS_SCREEN_PERIOD 0
 #endif
+#ifndef MANYMEANS_SCREEN_TURNS
+#define MANYMEANS_SCREEN_TURNS 1
+#endif
+constexpr bool kTurns = MANYMEANS_SCREEN_TURNS;
 
 // A position in a ring of buffers, and the parity of the phase it is in.
 struct Ring {
@@ -50,6 +54,16 @@ struct Ring {
     }
   }
 };
+
+// The two groups issue their products in turns, so that one has the tensor cores while the other is in its epilogue;
+// without turns they run in step, and the cores idle. Barrier kTurn + g is group g's turn.
+constexpr int kTurn = 1;
+__device__ __forceinline__ void await_turn(int group) {
+  asm volatile("bar.sync %0, %1;" ::"r"(kTurn + group), "n"(2 * kGroup) : "memory");
+}
+__device__ __forceinline__ void give_turn(int group) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(kTurn + group), "n"(2 * kGroup) : "memory");
+}
 
 __device__ __forceinline__ void release(uint64_t* barrier) {
   __syncwarp();
@@ -66,12 +80,12 @@ struct Narrow {
   static constexpr int kStages = kPanels == 1 ? 6 : 4;
   static constexpr int kPointBytes = kPanels * kRows * kPanel * 2;
   static constexpr int kTileBytes = kPanels * kColumns * kPanel * 2;
-  static constexpr int kTermBytes = (kColumns + kTermFloats) * 4;
+  static constexpr int kTermBytes = tile_floats(kColumns) * 4;
 
   struct Shared {
     alignas(1024) unsigned char points[kPointBuffers][kPointBytes];
     alignas(1024) unsigned char tiles[kStages][kTileBytes];
-    alignas(16) float terms[kStages][kColumns + kTermFloats];
+    alignas(16) float terms[kStages][tile_floats(kColumns)];
     uint64_t points_full[kPointBuffers];
     uint64_t points_empty[kPointBuffers];
     uint64_t tile_full[kStages];
@@ -126,15 +140,12 @@ __device__ __forceinline__ void finish_tile(const MatrixTask& task, Half<kSteps>
                                                   scores[0], scores[1]);
   const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
 #pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    merge_tile(task, half.rows[r], scores[r], shared_terms, tile, half.first_row + 8 * r, half.radii[r]);
-  }
+  for (int r = 0; r < 2; ++r) merge_tile(task, half.rows[r], scores[r], shared_terms, tile, half.radii[r]);
   if (shared_terms.range < 0) return;
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    finish_row(task, half.rows[r], shared_terms, tile, half.first_row + 8 * r, half.radii[r]);
-    half.rows[r].clear();
-  }
+  const auto* order = reinterpret_cast<const uint32_t*>(terms + kColumns + kTermFloats);
+  finish_rows(task, half.rows, shared_terms, order, tile, half.first_row, half.radii);
+  half.rows[0].clear();
+  half.rows[1].clear();
 }
 
 template <class Shape, int kSteps, int kColumns>
@@ -158,7 +169,7 @@ __device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtens
       for (int panel = 0; panel < Shape::kPanels; ++panel) {
         copy_box(shared.tiles[tile_ring.at] + panel * kColumns * 128, columns, panel * kPanel, tile * kColumns, full);
       }
-      copy_bytes(shared.terms[tile_ring.at], task.columns.terms + static_cast<int64_t>(tile) * (kColumns + kTermFloats),
+      copy_bytes(shared.terms[tile_ring.at], task.columns.terms + tile * tile_floats(kColumns),
                  Shape::kTermBytes, full);
       tile_ring.template next<Shape::kStages>();
     }
@@ -176,7 +187,9 @@ __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename 
     upper.rows[r].clear();
     lower.rows[r].clear();
   }
-  const int row = static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) / kGroup * 64;
+  const int group = static_cast<int>(threadIdx.x) / kGroup;
+  const int row = static_cast<int>(threadIdx.x) / 32 * 16 + group * 64;
+  if (kTurns && group == 1) give_turn(0);
   Ring tile_ring;
   Ring point_ring;
   for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
@@ -187,8 +200,10 @@ __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename 
     for (int32_t tile = 0; tile < task.tiles; ++tile) {
       const int stage = tile_ring.at;
       barrier_wait(&shared.tile_full[stage], tile_ring.parity);
+      if (kTurns) await_turn(group);
       multiply<Shape, kSteps, kColumns>(upper, shared.tiles[stage], upper_sums);
       multiply<Shape, kSteps, kColumns>(lower, shared.tiles[stage], lower_sums);
+      if (kTurns) give_turn(1 - group);
       wgmma_wait<1>();
       pin(upper_sums);
       finish_tile<kSteps, kColumns>(task, upper, upper_sums, shared.terms[stage], tile);
@@ -232,24 +247,25 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 // ---------------------------------------------------------------------------------------------------------------------
 
-template <int kColumns, bool kStreamed>
+// kResident: panels of points that stay in shared memory; 0: they are streamed with the columns.
+template <int kColumns, int kResident>
 struct Wide {
   static constexpr int kRows = 128;
-  static constexpr int kMostPanels = 8;  // of resident points
+  static constexpr bool kStreamed = kResident == 0;
   static constexpr int kPointBytes = kRows * kPanel * 2;
   static constexpr int kTileBytes = kColumns * kPanel * 2;
   static constexpr int kStageBytes = kTileBytes + (kStreamed ? kPointBytes : 0);
-  static constexpr int kResidentBytes = kStreamed ? 0 : kMostPanels * kPointBytes;
+  static constexpr int kResidentBytes = kResident * kPointBytes;
   static constexpr int kStages = std::min(8, (kMostShared - kResidentBytes - 3 * 1024) / kStageBytes);
   static constexpr int kTermStages = 2;
   static constexpr int kTermBytes = (kColumns + kTermFloats) * 4;
 
   struct Shared {
-    alignas(1024) unsigned char points[kStreamed ? kStages : kMostPanels][kPointBytes];
+    alignas(1024) unsigned char points[kStreamed ? kStages : kResident][kPointBytes];
     alignas(1024) unsigned char tiles[kStages][kTileBytes];
     alignas(16) float terms[kTermStages][kColumns + kTermFloats];
-    uint64_t points_full[kMostPanels];
-    uint64_t points_empty[kMostPanels];
+    uint64_t points_full[std::max(1, kResident)];
+    uint64_t points_empty[std::max(1, kResident)];
     uint64_t terms_full[kTermStages];
     uint64_t terms_empty[kTermStages];
     uint64_t full[kStages];
@@ -258,10 +274,10 @@ struct Wide {
   static_assert(sizeof(Shared) <= kMostShared);
 };
 
-template <int kColumns, bool kStreamed>
+template <int kColumns, int kResident>
 __device__ __forceinline__ void wide_copy(const MatrixTask& task, const CUtensorMap* points, const CUtensorMap* columns,
-                                          typename Wide<kColumns, kStreamed>::Shared& shared) {
-  using Shape = Wide<kColumns, kStreamed>;
+                                          typename Wide<kColumns, kResident>::Shared& shared) {
+  using Shape = Wide<kColumns, kResident>;
   Ring ring;
   Ring term_ring;
   uint32_t point_parity = 0;
@@ -270,11 +286,11 @@ __device__ __forceinline__ void wide_copy(const MatrixTask& task, const CUtensor
     for (int tile = 0; tile < task.tiles; ++tile) {
       barrier_wait(&shared.terms_empty[term_ring.at], term_ring.parity ^ 1);
       barrier_arrive_expect(&shared.terms_full[term_ring.at], Shape::kTermBytes);
-      copy_bytes(shared.terms[term_ring.at], task.columns.terms + static_cast<int64_t>(tile) * (kColumns + kTermFloats),
+      copy_bytes(shared.terms[term_ring.at], task.columns.terms + tile * tile_floats(kColumns),
                  Shape::kTermBytes, &shared.terms_full[term_ring.at]);
       term_ring.template next<Shape::kTermStages>();
       for (int panel = 0; panel < task.panels; ++panel) {
-        if (!kStreamed && tile == 0) {
+        if (!Shape::kStreamed && tile == 0) {
           barrier_wait(&shared.points_empty[panel], point_parity ^ 1);
           barrier_arrive_expect(&shared.points_full[panel], Shape::kPointBytes);
           copy_box(shared.points[panel], points, panel * kPanel, row, &shared.points_full[panel]);
@@ -282,7 +298,7 @@ __device__ __forceinline__ void wide_copy(const MatrixTask& task, const CUtensor
         barrier_wait(&shared.empty[ring.at], ring.parity ^ 1);
         uint64_t* full = &shared.full[ring.at];
         barrier_arrive_expect(full, Shape::kStageBytes);
-        if (kStreamed) copy_box(shared.points[ring.at], points, panel * kPanel, row, full);
+        if (Shape::kStreamed) copy_box(shared.points[ring.at], points, panel * kPanel, row, full);
         copy_box(shared.tiles[ring.at], columns, panel * kPanel, tile * kColumns, full);
         ring.template next<Shape::kStages>();
       }
@@ -291,10 +307,10 @@ __device__ __forceinline__ void wide_copy(const MatrixTask& task, const CUtensor
   }
 }
 
-template <int kColumns, bool kStreamed>
+template <int kColumns, int kResident>
 __device__ __forceinline__ void wide_compute(const MatrixTask& task,
-                                             typename Wide<kColumns, kStreamed>::Shared& shared) {
-  using Shape = Wide<kColumns, kStreamed>;
+                                             typename Wide<kColumns, kResident>::Shared& shared) {
+  using Shape = Wide<kColumns, kResident>;
   float sums[kColumns / 2];
   const int group = static_cast<int>(threadIdx.x) / kGroup;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -314,9 +330,9 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
     for (int32_t tile = 0; tile < task.tiles; ++tile) {
       int before = -1;
       for (int panel = 0; panel < task.panels; ++panel) {
-        if (!kStreamed && tile == 0) barrier_wait(&shared.points_full[panel], point_parity);
+        if (!Shape::kStreamed && tile == 0) barrier_wait(&shared.points_full[panel], point_parity);
         barrier_wait(&shared.full[ring.at], ring.parity);
-        const unsigned char* of_points = shared.points[kStreamed ? ring.at : panel] + group * 64 * 128;
+        const unsigned char* of_points = shared.points[Shape::kStreamed ? ring.at : panel] + group * 64 * 128;
         const uint64_t a = panel_descriptor(of_points);
         const uint64_t b = panel_descriptor(shared.tiles[ring.at]);
         pin(sums);
@@ -329,7 +345,7 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
         if (before >= 0) {
           wgmma_wait<1>();
           release(&shared.empty[before]);
-          if (!kStreamed && tile == task.tiles - 1) release(&shared.points_empty[panel - 1]);
+          if (!Shape::kStreamed && tile == task.tiles - 1) release(&shared.points_empty[panel - 1]);
         }
         before = ring.at;
         ring.template next<Shape::kStages>();
@@ -337,7 +353,7 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
       wgmma_wait<0>();
       pin(sums);
       release(&shared.empty[before]);
-      if (!kStreamed && tile == task.tiles - 1) release(&shared.points_empty[task.panels - 1]);
+      if (!Shape::kStreamed && tile == task.tiles - 1) release(&shared.points_empty[task.panels - 1]);
 
       barrier_wait(&shared.terms_full[term_ring.at], term_ring.parity);
       const float* terms = shared.terms[term_ring.at];
@@ -345,15 +361,12 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
       tile_top_two<kColumns, MANYMEANS_SCREEN_PERIOD>(sums, terms, lane % 4, task.place_mask, scores[0], scores[1]);
       const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
 #pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        merge_tile(task, rows[r], scores[r], shared_terms, tile, first_row + 8 * r, radii[r]);
-      }
+      for (int r = 0; r < 2; ++r) merge_tile(task, rows[r], scores[r], shared_terms, tile, radii[r]);
       if (shared_terms.range >= 0) {
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          finish_row(task, rows[r], shared_terms, tile, first_row + 8 * r, radii[r]);
-          rows[r].clear();
-        }
+        finish_rows(task, rows, shared_terms, task.columns.order + static_cast<int64_t>(tile) * kColumns, tile,
+                    first_row, radii);
+        rows[0].clear();
+        rows[1].clear();
       }
       release(&shared.terms_empty[term_ring.at]);
       term_ring.template next<Shape::kTermStages>();
@@ -362,15 +375,15 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
   }
 }
 
-template <int kColumns, bool kStreamed>
+template <int kColumns, int kResident>
 __global__ void __launch_bounds__(kThreads, 1)
     wide_screen(const __grid_constant__ MatrixTask task, const __grid_constant__ CUtensorMap points,
                 const __grid_constant__ CUtensorMap columns) {
-  using Shape = Wide<kColumns, kStreamed>;
+  using Shape = Wide<kColumns, kResident>;
   extern __shared__ __align__(1024) unsigned char memory[];
   auto& shared = *reinterpret_cast<typename Shape::Shared*>(memory);
   if (threadIdx.x == 0) {
-    for (int i = 0; i < Shape::kMostPanels; ++i) {
+    for (int i = 0; i < kResident; ++i) {
       barrier_init(&shared.points_full[i], 1);
       barrier_init(&shared.points_empty[i], kComputingWarps);
     }
@@ -387,10 +400,10 @@ __global__ void __launch_bounds__(kThreads, 1)
   __syncthreads();
   if (threadIdx.x >= 2 * kGroup) {
     fewer_registers<24>();
-    if (threadIdx.x == 2 * kGroup) wide_copy<kColumns, kStreamed>(task, &points, &columns, shared);
+    if (threadIdx.x == 2 * kGroup) wide_copy<kColumns, kResident>(task, &points, &columns, shared);
   } else {
     more_registers<240>();
-    wide_compute<kColumns, kStreamed>(task, shared);
+    wide_compute<kColumns, kResident>(task, shared);
   }
 }
 
@@ -401,9 +414,10 @@ __global__ void gather_terms(PackedColumns columns) {
   const int tile = static_cast<int>(blockIdx.x);
   const int column = static_cast<int>(threadIdx.x);
   const int width = columns.tile_columns;
-  float* out = columns.terms + static_cast<int64_t>(tile) * (width + kTermFloats);
+  float* out = columns.terms + tile * tile_floats(width);
   const int64_t from = static_cast<int64_t>(tile) * width + column;
   out[offset_place(column)] = columns.offsets[from];
+  reinterpret_cast<uint32_t*>(out)[width + kTermFloats + column] = columns.order[from];
 
   __shared__ float slopes[256];
   __shared__ float errors[256];
@@ -419,12 +433,13 @@ __global__ void gather_terms(PackedColumns columns) {
   }
   if (column != 0) return;
   auto& terms = *reinterpret_cast<TileTerms*>(out + width);
-  terms = TileTerms{slopes[0], errors[0], 0, 0, -1, {}};
+  terms = TileTerms{slopes[0], errors[0], 0, 0, -1, 0, {}};
   for (int model = 0; model < columns.models; ++model) {
     const ColumnRange& range = columns.ranges[model];
     if (from < range.first || from >= range.first + range.count) continue;
     terms.slack = range.slack;
     terms.underflow = range.underflow;
+    terms.slot = range.slot;
     if (from + width >= range.first + range.count) terms.range = model;
   }
 }
@@ -498,10 +513,9 @@ void launch_narrow(MatrixTask& task, cudaStream_t stream) {
 
 template <int kColumns>
 void launch_wide(MatrixTask& task, cudaStream_t stream) {
-  if (task.panels <= Wide<kColumns, false>::kMostPanels) {
-    return launch<Wide<kColumns, false>>(wide_screen<kColumns, false>, task, stream);
-  }
-  launch<Wide<kColumns, true>>(wide_screen<kColumns, true>, task, stream);
+  if (task.panels <= 4) return launch<Wide<kColumns, 4>>(wide_screen<kColumns, 4>, task, stream);
+  if (task.panels <= 8) return launch<Wide<kColumns, 8>>(wide_screen<kColumns, 8>, task, stream);
+  launch<Wide<kColumns, 0>>(wide_screen<kColumns, 0>, task, stream);
 }
 
 }  // namespace
@@ -515,7 +529,7 @@ int matrix_tile_columns(int32_t padded_columns, int64_t largest_model) {
 }
 
 int64_t matrix_terms(int64_t columns, int tile_columns) {
-  return columns / tile_columns * (tile_columns + kTermFloats);
+  return columns / tile_columns * tile_floats(tile_columns);
 }
 
 bool matrix_screen_available(int device) {

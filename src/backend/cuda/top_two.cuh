@@ -17,16 +17,18 @@ struct Constant {
   static constexpr int value = kValue;
 };
 
-/// What a tile's columns share, beside their offsets: tile_terms(tile) is N offsets and one of these.
+/// What a tile's columns share. A tile's terms are N offsets, one of these, and N prototype numbers.
 struct TileTerms {
   float slope;      ///< the largest of its columns
   float error;      ///< likewise
   float slack;      ///< of its model
   float underflow;  ///< likewise
   int32_t range;    ///< its model if it is the model's last tile, else -1
-  int32_t unused[3];
+  int32_t slot;     ///< where its labels go
+  int32_t unused[2];
 };
 constexpr int kTermFloats = sizeof(TileTerms) / sizeof(float);
+__host__ __device__ constexpr int64_t tile_floats(int tile_columns) { return 2 * tile_columns + kTermFloats; }
 
 /// Where the offset of a tile's column stands: what a thread wants for two blocks of eight columns is one float4.
 __host__ __device__ constexpr int offset_place(int column) {
