@@ -24,16 +24,18 @@ struct PackedRows {
 constexpr int64_t kRowBlock = 128;
 constexpr int32_t kDepthBlock = 16;
 
+/// The matrix screen's columns come in tiles of this many: 64 for small models, so that little is padding, and 256 for
+/// long rows, whose products then read shared memory least.
+int matrix_tile_columns(int32_t padded_columns, int64_t largest_model);
+
 /// The columns of one model: a range of the concatenated ones.
 struct ColumnRange {
   int32_t slot = 0;           ///< where its labels go
-  int32_t first = 0;          ///< a multiple of kColumnBlock
-  int32_t count = 0;          ///< with padding, a multiple of kColumnBlock
+  int32_t first = 0;          ///< a multiple of tile_columns
+  int32_t count = 0;          ///< with padding, a multiple of tile_columns; padding stands at the end
   float slack = 0;            ///< u_b - 2 e_b - (slack * n^2 + underflow) must exceed the second best u
   float underflow = 0;
 };
-constexpr int32_t kColumnBlock = 128;
-
 /// The distinct prototypes of the active models as columns, z = 2^e (c - mu) rounded to fp16.
 struct PackedColumns {
   const void* values = nullptr;     ///< __half, columns x padded_columns (of PackedRows)
@@ -44,8 +46,11 @@ struct PackedColumns {
   int32_t columns = 0;              ///< of all models
   const ColumnRange* ranges = nullptr;  ///< `models` of them
   int32_t models = 0;
+  int32_t tile_columns = 128;       ///< matrix_tile_columns(), or any of 64, 128, 256 that divides all ranges
+  float* terms = nullptr;           ///< scratch of matrix_terms(columns, tile_columns) floats, aligned to 16
 };
 constexpr float kNeverWins = -0x1p126F;
+int64_t matrix_terms(int64_t columns, int tile_columns);
 
 /// A row whose label is one of a few.
 struct Unproved {
