@@ -12,7 +12,8 @@ namespace manymeans::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kChunk = 1024;  // rows that a block looks at together
+constexpr int kRowsTogether = 4;  // labels that a thread loads at once
+constexpr int kChunk = 2 * kThreads * kRowsTogether;  // rows that a block looks at together
 constexpr uint32_t kNoLabel = ~0U;
 constexpr int64_t kMostShared = 96 << 10;
 
@@ -89,26 +90,45 @@ __device__ void move_count(const AccumulateTask& task, const Sums& sums, int64_t
   }
 }
 
+// Four neighbouring labels in one load; `row` is a multiple of four.
+__device__ __forceinline__ void load_four(const LabelRows& labels, int32_t slot, int64_t row, uint32_t (&four)[4]) {
+  const int64_t at = slot * labels.stride + row;
+  if (labels.width == 1) {
+    const uchar4 v = *reinterpret_cast<const uchar4*>(static_cast<const uint8_t*>(labels.base) + at);
+    four[0] = v.x, four[1] = v.y, four[2] = v.z, four[3] = v.w;
+  } else if (labels.width == 2) {
+    const ushort4 v = *reinterpret_cast<const ushort4*>(static_cast<const uint16_t*>(labels.base) + at);
+    four[0] = v.x, four[1] = v.y, four[2] = v.z, four[3] = v.w;
+  } else {
+    const uint4 v = *reinterpret_cast<const uint4*>(static_cast<const uint32_t*>(labels.base) + at);
+    four[0] = v.x, four[1] = v.y, four[2] = v.z, four[3] = v.w;
+  }
+}
+
 // Lists the chunk's changes and brings the labels up to date.
-__device__ void list_changes(const AccumulateTask& task, const PassRange& range, int64_t first, Changes& changes,
-                             LabelSumWords& hash) {
-  const bool first_pass = in_first_pass(task.ranges, range);
+__device__ void list_changes(const AccumulateTask& task, const PassRange& range, bool first_pass, int64_t first,
+                             Changes& changes, LabelSumWords& hash) {
   if (threadIdx.x == 0) changes.count = 0;
   __syncthreads();
-  for (int i = threadIdx.x; i < kChunk; i += kThreads) {
-    const int64_t row = first + i;
-    if (row >= task.points.n) continue;
-    const uint32_t to = load_label(task.next, range.slot, row);
-    const uint32_t from = first_pass ? kNoLabel : load_label(task.current, range.slot, row);
-    if (from == to) continue;
-    store_label(task.current, range.slot, row, to);
-    const int at = atomicAdd(&changes.count, 1);
-    changes.place[at] = static_cast<uint16_t>(i);
-    changes.from[at] = from;
-    changes.to[at] = to;
-    if (from == kNoLabel) continue;
-    hash.add(device_label_term(row, to));
-    hash.subtract(device_label_term(row, from));
+  for (int i = threadIdx.x * kRowsTogether; i < kChunk; i += kThreads * kRowsTogether) {
+    if (first + i >= task.points.n) continue;
+    uint32_t to[kRowsTogether];
+    uint32_t from[kRowsTogether] = {kNoLabel, kNoLabel, kNoLabel, kNoLabel};
+    load_four(task.next, range.slot, first + i, to);
+    if (!first_pass) load_four(task.current, range.slot, first + i, from);
+#pragma unroll
+    for (int r = 0; r < kRowsTogether; ++r) {
+      const int64_t row = first + i + r;
+      if (from[r] == to[r] || row >= task.points.n) continue;
+      store_label(task.current, range.slot, row, to[r]);
+      const int at = atomicAdd(&changes.count, 1);
+      changes.place[at] = static_cast<uint16_t>(i + r);
+      changes.from[at] = from[r];
+      changes.to[at] = to[r];
+      if (first_pass) continue;
+      hash.add(device_label_term(row, to[r]));
+      hash.subtract(device_label_term(row, from[r]));
+    }
   }
   __syncthreads();
 }
@@ -159,11 +179,13 @@ __global__ void __launch_bounds__(kThreads) accumulate_kernel(AccumulateTask tas
   if constexpr (kShared) {
     for (int64_t i = threadIdx.x; i < 2 * (sums + 2 * range.k); i += kThreads) words[i] = 0;
   }
+  const bool first_pass = in_first_pass(task.ranges, range);
   LabelSumWords hash;
   unsigned long long changed = 0;
   const int64_t chunks = (task.points.n + kChunk - 1) / kChunk;
   for (int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
-    list_changes(task, range, chunk * kChunk, changes, hash);
+    list_changes(task, range, first_pass, chunk * kChunk, changes, hash);
+    if (changes.count == 0) continue;
     changed += static_cast<unsigned long long>(changes.count);
     if constexpr (kShared) {
       apply_changes(task, shared, chunk * kChunk, changes);
@@ -226,7 +248,7 @@ void accumulate(const AccumulateTask& task, int multiprocessors, cudaStream_t st
   const int64_t chunks = (task.points.n + kChunk - 1) / kChunk;
   const int64_t bytes = 8 * task.ranges.most_clusters * (task.terms.limbs * task.points.d + 2);
   const bool in_shared = bytes <= kMostShared;
-  const int64_t resident = in_shared ? std::clamp<int64_t>((200 << 10) / (bytes + 12288), 1, 6) : 6;
+  const int64_t resident = in_shared ? std::clamp<int64_t>((200 << 10) / (bytes + 22528), 1, 6) : 6;
   const int64_t wanted = (resident * multiprocessors * 2 + task.ranges.count - 1) / task.ranges.count;
   const dim3 grid(static_cast<unsigned>(std::clamp<int64_t>(wanted, 1, chunks)),
                   static_cast<unsigned>(task.ranges.count));

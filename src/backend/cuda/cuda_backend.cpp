@@ -28,13 +28,14 @@ CudaDevice first_device() {
   device.major = properties.major;
   device.minor = properties.minor;
   device.multiprocessors = properties.multiProcessorCount;
+  device.has_matrix_screen = matrix_screen_available(device.index);
   return device;
 }
 
 class CudaUpload final : public Upload {
  public:
-  CudaUpload(const Input& input, const CudaDevice& device, const BackendOptions& options, const CudaPlan& plan)
-      : shared_(input, device, options, plan) {}
+  CudaUpload(const Input& input, const CudaDevice& device, const BackendOptions& options)
+      : shared_(input, device, options) {}
   std::unique_ptr<Session> session(std::span<const int64_t> k, int) override {
     use_device(shared_.device);
     check_room(session_bytes(shared_.input, k, shared_.plan), free_memory(), "labels and statistics", shared_.input);
@@ -63,11 +64,10 @@ class CudaBackend final : public Backend {
     return fmt::format("sm_{}{}", device_.major, device_.minor);
   }
   int threads() const override { return threads_; }
-  std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
+  std::unique_ptr<Upload> upload(const Input& input, const Workload&) override {
     use_device(device_);
     device_.memory_free = CudaUpload::free_memory();
-    return std::make_unique<CudaUpload>(input, device_, options_,
-                                        make_cuda_plan(input, workload, device_, options_));
+    return std::make_unique<CudaUpload>(input, device_, options_);
   }
 
  private:

@@ -13,15 +13,29 @@ namespace {
 
 constexpr int64_t kReserve = int64_t{256} << 20;  // for the runtime, small arrays and seeding
 
-ScreenKind choose_screen(const Input& input, const BackendOptions& options) {
+// With so few columns the points stay in registers and float32 is as fast.
+constexpr int64_t kFewestMatrixColumns = kLowColumns + 1;
+// Rounding to fp16 takes 2^-12 or so of a row where no value is far out; with much more nothing is proved.
+constexpr double kMostHalfRatio = 0x1p-9;
+
+ScreenKind choose_screen(const Input& input, const CudaDevice& device, const BackendOptions& options, double ratio) {
   if (options.algorithm == "brute") return ScreenKind::kNone;
   if (options.algorithm != "auto" && options.algorithm != "matrix") {
     throw Error(ErrorCode::kUsage, "algorithm",
                 "the cuda backend has no '" + options.algorithm + "'; use auto, matrix or brute, or --backend cpu");
   }
-  if (options.screen_format.empty() || options.screen_format == "float32") return ScreenKind::kFloat;
-  static_cast<void>(input);
-  throw Error(ErrorCode::kUsage, "screen format", "the cuda backend has no '" + options.screen_format + "'");
+  const std::string& format = options.screen_format;
+  if (format == "float32") return ScreenKind::kFloat;
+  if (format == "float16") {
+    if (device.has_matrix_screen) return ScreenKind::kMatrix;
+    throw Error(ErrorCode::kUnavailable, "screen format",
+                device.name + " has no matrix units that the float16 screen can use; use float32");
+  }
+  if (!format.empty()) {
+    throw Error(ErrorCode::kUsage, "screen format", "the cuda backend has float32 and float16, not '" + format + "'");
+  }
+  const bool useful = input.points.d >= kFewestMatrixColumns && ratio <= kMostHalfRatio;
+  return device.has_matrix_screen && useful ? ScreenKind::kMatrix : ScreenKind::kFloat;
 }
 
 std::string describe(ScreenKind screen, const Input& input) {
@@ -36,15 +50,22 @@ std::string describe(ScreenKind screen, const Input& input) {
 
 }  // namespace
 
-CudaPlan make_cuda_plan(const Input& input, const Workload&, const CudaDevice& device, const BackendOptions& options) {
+CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options,
+                        double half_ratio) {
   CudaPlan plan;
-  plan.screen = choose_screen(input, options);
+  plan.screen = choose_screen(input, device, options, half_ratio);
+  plan.padded_columns = static_cast<int32_t>((input.points.d + kDepthBlock - 1) / kDepthBlock * kDepthBlock);
   plan.upload_bytes = static_cast<int64_t>(input.points.bytes() + input.weights.size() * sizeof(double)) +
-                      input.points.n * static_cast<int64_t>(sizeof(float)) + input.points.d * 64;
+                      2 * input.points.n * static_cast<int64_t>(sizeof(float)) + input.points.d * 64;
+  if (plan.screen == ScreenKind::kMatrix) plan.upload_bytes += (input.points.n + kRowBlock) * plan.padded_columns * 2;
   plan.text = fmt::format("{} on {} (compute capability {}.{})", describe(plan.screen, input), device.name,
                           device.major, device.minor);
   check_room(plan.upload_bytes, device.memory_free - kReserve, "the points", input);
   return plan;
+}
+
+int64_t list_capacity(int64_t rows, int64_t models) {
+  return std::clamp<int64_t>(rows / 8 * models, 4096, int64_t{8} << 20);
 }
 
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan) {
@@ -60,7 +81,8 @@ int64_t session_bytes(const Input& input, std::span<const int64_t> k, const Cuda
   const int64_t marks = models * (input.points.n / 8 + 16);
   const int64_t statistics = clusters * (input.limbs * input.points.d + 2) * 8;
   const int64_t columns = clusters * (input.points.d + 8) * (plan.screen == ScreenKind::kMatrix ? 6 : 4);
-  return labels + marks + statistics + columns + clusters * input.points.d * 8;
+  const int64_t list = plan.screen == ScreenKind::kMatrix ? list_capacity(input.points.n, models) * 48 : 0;
+  return labels + marks + statistics + columns + clusters * input.points.d * 8 + list;
 }
 
 void check_room(int64_t bytes, int64_t room, const char* what, const Input& input) {

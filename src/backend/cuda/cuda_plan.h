@@ -16,6 +16,7 @@ struct CudaDevice {
   int major = 0, minor = 0;
   int multiprocessors = 1;
   int64_t memory_free = 0;  ///< bytes
+  bool has_matrix_screen = false;
 };
 
 /// Makes it the calling thread's device.
@@ -29,13 +30,18 @@ enum class ScreenKind : uint8_t {
 
 struct CudaPlan {
   ScreenKind screen = ScreenKind::kFloat;
+  int32_t padded_columns = 0;  ///< of a packed row, for kMatrix
   int64_t upload_bytes = 0;  ///< device memory of an upload
   std::string text;          ///< for people
 };
 
 /// Throws Error(kUnavailable) where the points do not fit, and Error(kUsage) for what this backend does not have.
-CudaPlan make_cuda_plan(const Input& input, const Workload& workload, const CudaDevice& device,
-                        const BackendOptions& options);
+/// `half_ratio`: what rounding to fp16 usually takes from a row, relative to its norm.
+CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options,
+                        double half_ratio);
+
+/// Rows with few candidates that a pass can list; what does not fit is resolved by all distances.
+int64_t list_capacity(int64_t rows, int64_t models);
 
 /// Device memory of a session of models with these numbers of prototypes.
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan);

@@ -55,7 +55,8 @@ void CudaSession::make_room() {
   const bool low = d() <= kLowColumns;
   int64_t columns = 0;
   for (const Model& m : models_) columns += padded(m.most, low ? kLowGroup : kTileGroup);
-  if (shared_.plan.screen != ScreenKind::kNone) {
+  if (shared_.plan.screen == ScreenKind::kMatrix) make_room_for_matrix();
+  if (shared_.plan.screen == ScreenKind::kFloat) {
     columns_ = DeviceBuffer<float>(static_cast<size_t>(columns * (low ? low_column_floats(d()) : d() + 3)),
                                    "the prototypes' columns");
   }
@@ -66,6 +67,24 @@ void CudaSession::make_room() {
   host_ranges_ = PinnedBuffer<PassRange>(models, "the models");
   control_ = DeviceBuffer<PassControl>(1, "the state of a pass");
   host_control_ = PinnedBuffer<PassControl>(1, "the state of a pass");
+}
+
+void CudaSession::make_room_for_matrix() {
+  int64_t most = 1;
+  for (const Model& m : models_) most = std::max(most, m.most);
+  tile_columns_ = matrix_tile_columns(shared_.plan.padded_columns, most);
+  int64_t columns = 0;
+  for (const Model& m : models_) columns += padded(m.most, tile_columns_);
+  const auto count = static_cast<size_t>(columns);
+  halves_ = DeviceBuffer<uint16_t>(count * static_cast<size_t>(shared_.plan.padded_columns), "the prototypes' columns");
+  bounds_ = DeviceBuffer<float>(3 * count, "the columns' bounds");
+  order_ = DeviceBuffer<uint32_t>(count, "the columns' prototypes");
+  tile_terms_ = DeviceBuffer<float>(static_cast<size_t>(matrix_terms(columns, tile_columns_)), "the tiles' terms");
+  column_ranges_ = DeviceBuffer<ColumnRange>(models_.size(), "the models' columns");
+  host_column_ranges_ = PinnedBuffer<ColumnRange>(models_.size(), "the models' columns");
+  const int64_t capacity = list_capacity(n(), static_cast<int64_t>(models_.size()));
+  list_ = DeviceBuffer<Unproved>(static_cast<size_t>(capacity), "the list of rows");
+  listed_ = DeviceBuffer<uint32_t>(1, "the list of rows");
 }
 
 DeviceLabels CudaSession::labels_of(int slot) {

@@ -7,9 +7,12 @@
 #include "backend/cuda/own_distances.h"
 #include "backend/cuda/pass_ranges.h"
 
+#include <memory>
 #include <vector>
 
 namespace manymeans::cuda {
+
+class DeviceSeeding;
 
 class CudaSession final : public Session {
  public:
@@ -47,7 +50,9 @@ class CudaSession final : public Session {
   int64_t n() const { return shared_.points.n; }
   int64_t d() const { return shared_.points.d; }
   size_t prototype_bytes() const { return shared_.points.type == DataType::kFloat64 ? 8 : 4; }
+  DeviceSeeding& seeding();
   void make_room();
+  void make_room_for_matrix();
   PassRange range_of(int slot) const;
   LabelRows rows_of(DeviceBuffer<std::byte>& labels) { return {labels.data(), stride_, width_}; }
   DeviceLabels labels_of(int slot);
@@ -59,9 +64,12 @@ class CudaSession final : public Session {
   PassRanges begin_batch(std::span<const PassModel> models, int n);
   void enqueue_pass(const PassRanges& ranges);
   void enqueue_solve(const PassRanges& ranges);
-  int end_batch(std::span<PassModel> models, int n);
+  int passes_between_questions(std::span<const PassModel> models) const;
+  int end_batch(std::span<PassModel> models);
   AccumulateTask accumulate_task(const PassRanges& ranges);
   FloatColumns float_columns();
+  void enqueue_float_screen(const PassRanges& ranges);
+  void enqueue_matrix_screen(const PassRanges& ranges);
 
   const CudaShared& shared_;
   std::vector<Model> models_;
@@ -75,6 +83,17 @@ class CudaSession final : public Session {
   DeviceBuffer<long long> sums_, weights_, counts_;
   DeviceBuffer<float> columns_;  // starts, slopes and values; for more than kLowColumns columns errors too
   DeviceBuffer<int32_t> far_;
+  // For the matrix screen:
+  int32_t tile_columns_ = 0;
+  int32_t batch_columns_ = 0;  // of the models of this batch
+  DeviceBuffer<uint16_t> halves_;
+  DeviceBuffer<float> bounds_;  // offsets, slopes and errors
+  DeviceBuffer<uint32_t> order_;
+  DeviceBuffer<float> tile_terms_;
+  DeviceBuffer<ColumnRange> column_ranges_;
+  PinnedBuffer<ColumnRange> host_column_ranges_;
+  DeviceBuffer<Unproved> list_;
+  DeviceBuffer<uint32_t> listed_;
   DeviceBuffer<uint32_t> marks_;
   int64_t mark_stride_ = 0;
   DeviceBuffer<PassRange> ranges_;
@@ -84,6 +103,7 @@ class CudaSession final : public Session {
   PinnedBuffer<PassCounters> host_counters_;
   PinnedBuffer<PassControl> host_control_;
   OwnDistances own_distances_;
+  std::shared_ptr<DeviceSeeding> seeding_;  // shared, as only session_seeding.cu knows the type
 };
 
 }  // namespace manymeans::cuda

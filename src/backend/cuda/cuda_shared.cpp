@@ -6,15 +6,18 @@
 
 namespace manymeans::cuda {
 
-CudaShared::CudaShared(const Input& data, const CudaDevice& where, const BackendOptions& how, const CudaPlan& what)
-    : input(data), device(where), options(how), plan(what), frame(find_screen_frame(data)) {
+CudaShared::CudaShared(const Input& data, const CudaDevice& where, const BackendOptions& how)
+    : input(data), device(where), options(how), frame(find_screen_frame(data)) {
+  half_frame = find_half_frame(data, frame.centre, frame.largest);
+  plan = make_cuda_plan(data, device, options, half_frame.ratio);
   use_device(device);
   const Stream stream;
   upload_points(stream);
   upload_frame(stream);
   upload_terms(stream);
   bound = FloatBound::make(input.points.d, frame.exponent, options.test_bound_scale);
-  if (plan.screen != ScreenKind::kNone && input.points.d > kLowColumns) {
+  if (plan.screen == ScreenKind::kMatrix) pack(stream);
+  if (plan.screen == ScreenKind::kFloat && input.points.d > kLowColumns) {
     norms = DeviceBuffer<float>(static_cast<size_t>(input.points.n), "norms of the points");
     float_norms(points, device_frame, norms.data(), stream);
   }
@@ -48,6 +51,21 @@ void CudaShared::upload_frame(cudaStream_t stream) {
   device_frame.float_scale = static_cast<float>(device_frame.in_float ? device_frame.scale : 1.0);
   // `scaled` lives on this stack: the copy must be over before it goes.
   check(cudaStreamSynchronize(stream), "uploading the screen's frame");
+}
+
+void CudaShared::pack(cudaStream_t stream) {
+  half_frame.centre = centre_.data();
+  packed.rows = input.points.n;
+  packed.padded_rows = (packed.rows + kRowBlock - 1) / kRowBlock * kRowBlock;
+  packed.padded_columns = plan.padded_columns;
+  const auto rows = static_cast<size_t>(packed.padded_rows);
+  halves_ = DeviceBuffer<uint16_t>(rows * static_cast<size_t>(packed.padded_columns), "the packed points");
+  radii_ = DeviceBuffer<float>(rows, "radii of the points");
+  half_norms_ = DeviceBuffer<float>(rows, "norms of the points");
+  packed.values = halves_.data();
+  packed.radii = radii_.data();
+  packed.norms = half_norms_.data();
+  pack_rows(points, half_frame, packed, stream);
 }
 
 void CudaShared::upload_terms(cudaStream_t stream) {

@@ -7,23 +7,26 @@
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/device_points.h"
 #include "backend/cuda/float_screen.h"
+#include "backend/cuda/matrix_pack.h"
 #include "backend/cuda/screen_frame.h"
 
 namespace manymeans::cuda {
 
 struct CudaShared {
-  CudaShared(const Input& data, const CudaDevice& where, const BackendOptions& how, const CudaPlan& what);
+  CudaShared(const Input& data, const CudaDevice& where, const BackendOptions& how);
 
   const Input& input;
   CudaDevice device;
   BackendOptions options;
-  CudaPlan plan;
+  CudaPlan plan = {};
 
   DevicePoints points;
   ScreenFrame frame;
   DeviceFrame device_frame;
   FloatBound bound;
   DeviceBuffer<float> norms;  // with more than kLowColumns columns
+  HalfFrame half_frame;
+  PackedRows packed;  // for the matrix screen
   ColumnTerms terms;
   DeviceBuffer<int32_t> solve_shifts;
 
@@ -32,7 +35,11 @@ struct CudaShared {
   void upload_frame(cudaStream_t stream);
   void upload_terms(cudaStream_t stream);
 
+  void pack(cudaStream_t stream);
+
   DeviceBuffer<std::byte> point_bytes_;
+  DeviceBuffer<uint16_t> halves_;
+  DeviceBuffer<float> radii_, half_norms_;
   DeviceBuffer<double> weights_;
   DeviceBuffer<double> centre_;
   DeviceBuffer<float> scaled_centre_;

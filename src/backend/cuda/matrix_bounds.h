@@ -1,6 +1,8 @@
 // How far a score of the tensor-core screen can be from the true one: docs/screens.md, "Tensor cores".
 #pragma once
 
+#include <cuda_runtime_api.h>
+
 #include <cstdint>
 
 namespace manymeans::cuda {
@@ -22,7 +24,7 @@ struct MatrixBound {
 
 /// The bound of a column: score and true score differ by at most m * slope + error, where m >= r and m >= ratio * n,
 /// r the row's measured rounding, n its norm; `norm` = |z| and `rest` = |z - z~| of the column, rounded up.
-inline MatrixBound matrix_bound(double norm, double rest, int64_t d, double ratio) {
+__host__ __device__ inline MatrixBound matrix_bound(double norm, double rest, int64_t d, double ratio) {
   constexpr double kInflation = 1 + 0x1p-10;  // pays for every rounding of the bounds themselves
   const double roundings = static_cast<double>((d + 15) / 16 * kProductRoundings) * kProductUnit;
   const double sums = roundings / (1 - roundings) + kPlaceUnit;

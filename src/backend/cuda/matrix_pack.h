@@ -8,6 +8,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <span>
 
 namespace manymeans::cuda {
 
@@ -38,5 +39,8 @@ struct MatrixPackTask {
 
 /// Prototypes to fp16, with their bounds.
 void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream);
+
+/// Marks all rows of the ranges that could not be screened.
+void mark_far(const int32_t* far, uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

@@ -88,22 +88,30 @@ __device__ Nearest scan(const ResolveTask& task, const PassRange& range, int64_t
   return mine;
 }
 
-// A block a word of marks at a time; blockIdx.y is the range.
+// A block looks at 32 words of marks at a time; blockIdx.y is the range.
 template <bool kAlone>
 __global__ void scan_kernel(ResolveTask task) {
   if (stopped(task.ranges)) return;
   __shared__ Nearest of_warps[kThreads / 32];
+  __shared__ uint32_t words_here[32];
   const PassRange range = task.ranges.at[blockIdx.y];
   const int64_t words = (task.points.n + 31) / 32;
   unsigned long long resolved = 0;
-  for (int64_t w = blockIdx.x; w < words; w += gridDim.x) {
-    uint32_t word = task.marks[blockIdx.y * task.mark_stride + w];
-    for (; word != 0; word &= word - 1) {
-      const int64_t row = w * 32 + __ffs(static_cast<int>(word)) - 1;
-      if (row >= task.points.n) break;
-      const Nearest nearest = scan<kAlone>(task, range, row, of_warps);
-      if (threadIdx.x == 0) store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
-      ++resolved;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * 32; first < words; first += static_cast<int64_t>(gridDim.x) * 32) {
+    uint32_t mine = 0;
+    if (threadIdx.x < 32 && first + threadIdx.x < words) {
+      mine = task.marks[blockIdx.y * task.mark_stride + first + threadIdx.x];
+    }
+    if (__syncthreads_or(mine != 0) == 0) continue;
+    if (threadIdx.x < 32) words_here[threadIdx.x] = mine;
+    __syncthreads();
+    for (int w = 0; w < 32; ++w) {
+      for (uint32_t word = words_here[w]; word != 0; word &= word - 1) {
+        const int64_t row = (first + w) * 32 + __ffs(static_cast<int>(word)) - 1;
+        const Nearest nearest = scan<kAlone>(task, range, row, of_warps);
+        if (threadIdx.x == 0) store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
+        ++resolved;
+      }
     }
   }
   if (threadIdx.x != 0 || resolved == 0) return;
@@ -121,6 +129,7 @@ __global__ void list_kernel(ResolveTask task) {
   const int64_t teams = static_cast<int64_t>(gridDim.x) * (kThreads / kLanes);
   for (int64_t i = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) / kLanes; i < listed; i += teams) {
     const Unproved& entry = task.list[i];
+    if (task.far[entry.range] != 0) continue;
     const PassRange range = task.ranges.at[entry.range];
     Nearest nearest{INFINITY, range.k};
     for (int c = 0; c < entry.count; ++c) {
@@ -156,7 +165,7 @@ void resolve(const ResolveTask& task, int multiprocessors, cudaStream_t stream) 
   const bool alone = task.points.d <= 2 * kLanes;
   const unsigned threads = values <= 16384 ? 32 : kThreads;
   const int64_t most = static_cast<int64_t>(multiprocessors) * 64 * (kThreads / static_cast<int64_t>(threads));
-  const dim3 grid(static_cast<unsigned>(std::min(words, most)), static_cast<unsigned>(task.ranges.count));
+  const dim3 grid(static_cast<unsigned>(std::min((words + 31) / 32, most)), static_cast<unsigned>(task.ranges.count));
   if (alone) {
     scan_kernel<true><<<grid, threads, 0, stream>>>(task);
   } else {

@@ -19,6 +19,7 @@ struct ResolveTask {
   const Unproved* list = nullptr;   ///< rows with candidates; null: none
   const uint32_t* listed = nullptr;
   uint32_t capacity = 0;
+  const int32_t* far = nullptr;  ///< per range, with a list: its rows are all marked, so entries do not count
 };
 
 /// Counts the rows and their canonical distances in the ranges' counters.

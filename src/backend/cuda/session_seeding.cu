@@ -4,15 +4,13 @@
 
 namespace manymeans::cuda {
 
-CudaSession::~CudaSession() = default;
-
 DeviceSeeding& CudaSession::seeding() {
   use_device(shared_.device);
   if (!seeding_) {
     SeedingOptions options;
     options.exact = shared_.plan.screen == ScreenKind::kNone;
     options.bound_scale = shared_.options.test_bound_scale;
-    seeding_ = std::make_unique<DeviceSeeding>(shared_.input, shared_.points, static_cast<int>(models_.size()), stream_,
+    seeding_ = std::make_shared<DeviceSeeding>(shared_.input, shared_.points, static_cast<int>(models_.size()), stream_,
                                                options);
   }
   return *seeding_;
