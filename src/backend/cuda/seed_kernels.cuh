@@ -52,8 +52,10 @@ __device__ inline void use_distance(const SeedArguments& a, int64_t row, int col
 
 // Up to 32 queued pairs (row of the unit * 64 + column): eight threads a distance, four at a time; each thread keeps
 // one result, so that the sums are then made by all threads at once.
+// Not inlined: it is called once in many products, and its registers would crowd theirs.
 template <class T>
-__device__ void drain(const SeedArguments& a, int64_t unit_row, const uint16_t* queue, int count, unsigned* gains) {
+__device__ __noinline__ void drain(const SeedArguments& a, int64_t unit_row, const uint16_t* queue, int count,
+                                   unsigned* gains) {
   const auto* x = static_cast<const T*>(a.points.data);
   const int64_t d = a.points.d;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -121,7 +123,8 @@ __device__ void multiply_rows(const SeedArguments& a, const uint4* fragments, in
 #pragma unroll
     for (int i = 0; i < 8; ++i) sums[t][i / 4][i % 4] = 0;
   }
-#pragma unroll 2
+  constexpr int kUnroll = kTiles < 4 ? 2 : 1;
+#pragma unroll kUnroll
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     uint4 x[4];
 #pragma unroll
@@ -138,23 +141,45 @@ __device__ void multiply_rows(const SeedArguments& a, const uint4* fragments, in
   }
 }
 
-// Which of this thread's four pairs the screen cannot exclude; `row` is of the first 8 of 16 rows. A comparison that is
-// not true, with NaN too, excludes nothing.
-__device__ inline unsigned possible(const SeedArguments& a, const SeedTile& tile, const SeedColumn* columns,
-                                    int64_t row, const int (&sum)[4]) {
+// What the screen compares with, for the four of 32 rows that a thread sees: rows lane / 4 + 8 i. Fetched before the
+// product, so that their latency and the codes' are one. Rows beyond the last exclude every candidate.
+template <int kTiles>
+struct SeedLimits {
+  float radius[4];
+  float threshold[kTiles][4];
+};
+
+template <int kTiles>
+__device__ SeedLimits<kTiles> limits_of(const SeedArguments& a, int64_t first) {
+  SeedLimits<kTiles> limits;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int64_t row = first + static_cast<int>(threadIdx.x) % 32 / 4 + 8 * i;
+    const bool real = row < a.points.n;
+    limits.radius[i] = real ? a.radii[row] : 0.0f;
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t) {
+      limits.threshold[t][i] = real ? a.tile[t].thresholds[row] : __int_as_float(0x7f800000);
+    }
+  }
+  return limits;
+}
+
+// Which of this thread's four pairs of 16 rows (number `half` of the 32) the screen cannot exclude. A comparison that
+// is not true, with NaN too, excludes nothing.
+template <int kHalf, int kTiles>
+__device__ unsigned possible(const SeedLimits<kTiles>& limits, int tile, const SeedColumn* columns,
+                             const int (&sum)[4]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   unsigned flags = 0;
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int64_t at = row + 8 * half;
-    if (at >= a.points.n) continue;
-    const float threshold = tile.thresholds[at];
-    const float radius = a.radii[at];
+  for (int q = 0; q < 2; ++q) {
+    const SeedColumn c = columns[2 * (lane % 4) + q];
 #pragma unroll
-    for (int q = 0; q < 2; ++q) {
-      const SeedColumn& c = columns[2 * (lane % 4) + q];
-      const float bound = fmaf(c.scale, static_cast<float>(sum[2 * half + q]), fmaf(radius, c.slope, c.offset));
-      if (!(bound <= threshold)) flags |= 1u << (2 * half + q);
+    for (int i = 0; i < 2; ++i) {
+      const float reach = fmaf(limits.radius[2 * kHalf + i], c.slope, c.offset);
+      const float bound = fmaf(c.scale, static_cast<float>(sum[2 * i + q]), reach);
+      if (!(bound <= limits.threshold[tile][2 * kHalf + i])) flags |= 1u << (2 * i + q);
     }
   }
   return flags;
@@ -185,10 +210,45 @@ __device__ inline void end_block(const SeedArguments& a, SeedShared& s) {
   if (threadIdx.x == 0) atomicAdd(a.exact, static_cast<unsigned long long>(s.exact));
 }
 
+// The queue's full rounds are worked off; what is left moves to the front. Returns how much that is.
+template <class T>
+__device__ int drain_full_rounds(const SeedArguments& a, int64_t unit_row, uint16_t* queue, int count, unsigned* gains,
+                                 unsigned& exact) {
+  __syncwarp();
+  int done = 0;
+  for (; count - done >= 32; done += 32) drain<T>(a, unit_row, queue + done, 32, gains);
+  exact += done;
+  __syncwarp();
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int left = count - done;
+  const uint16_t kept = lane < left ? queue[done + lane] : uint16_t{0};
+  __syncwarp();
+  if (lane < left) queue[lane] = kept;
+  return left;
+}
+
+// Queues what the products of 32 rows cannot exclude.
+template <class T, int kTiles>
+__device__ int judge(const SeedArguments& a, SeedShared& s, const SeedLimits<kTiles>& limits,
+                     const int (&sums)[kTiles][2][4], int64_t unit_row, int first, int count, unsigned& exact) {
+  uint16_t* queue = s.queue[threadIdx.x / 32];
+#pragma unroll
+  for (int t = 0; t < kTiles; ++t) {
+    const SeedColumn* columns = s.columns + t * kSeedTileColumns;
+    const unsigned low = possible<0>(limits, t, columns, sums[t][0]);
+    const unsigned high = possible<1>(limits, t, columns, sums[t][1]);
+    if (!__any_sync(kAllLanes, (low | high) != 0)) continue;
+    count = enqueue(low, first, t * kSeedTileColumns, queue, count);
+    count = enqueue(high, first + 16, t * kSeedTileColumns, queue, count);
+    if (count >= 32) count = drain_full_rounds<T>(a, unit_row, queue, count, s.gains, exact);
+  }
+  return count;
+}
+
 /// Screens all rows against all candidates and resolves what may be nearer. A warp takes 256 rows at a time, 32 per
 /// product; pairs wait in a queue until a full round of distances is there.
 template <class T, int kTiles>
-__global__ void __launch_bounds__(kSeedThreads, 2)
+__global__ void __launch_bounds__(kSeedThreads, kTiles == 1 ? 3 : 2)
     seed_screen_kernel(const __grid_constant__ SeedArguments a, bool fragments_fit) {
   __shared__ SeedShared s;
   extern __shared__ uint4 staged[];
@@ -200,9 +260,7 @@ __global__ void __launch_bounds__(kSeedThreads, 2)
     fragments = staged;
   }
   __syncthreads();
-  const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  uint16_t* queue = s.queue[warp];
   unsigned exact = 0;
   const int64_t units = (a.points.n + kSeedUnitRows - 1) / kSeedUnitRows;
   for (int64_t unit = static_cast<int64_t>(blockIdx.x) * kSeedWarps + warp; unit < units;
@@ -210,37 +268,17 @@ __global__ void __launch_bounds__(kSeedThreads, 2)
     const int64_t unit_row = unit * kSeedUnitRows;
     int count = 0;
     for (int r = 0; r < kSeedUnitRows && unit_row + r < a.points.n; r += 32) {
+      const SeedLimits<kTiles> limits = limits_of<kTiles>(a, unit_row + r);
       int sums[kTiles][2][4];
       multiply_rows<kTiles>(a, fragments, unit_row + r, sums);
-#pragma unroll
-      for (int t = 0; t < kTiles; ++t) {
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-          const int first = r + 16 * m;
-          const unsigned flags =
-              possible(a, a.tile[t], s.columns + t * kSeedTileColumns, unit_row + first + lane / 4, sums[t][m]);
-          if (__any_sync(kAllLanes, flags != 0)) count = enqueue(flags, first, t * kSeedTileColumns, queue, count);
-        }
-        __syncwarp();
-        int done = 0;
-        for (; count - done >= 32; done += 32) drain<T>(a, unit_row, queue + done, 32, s.gains);
-        exact += done;
-        if (done > 0) {  // fewer than 32 are left: to the front
-          __syncwarp();
-          const int left = count - done;
-          const uint16_t kept = lane < left ? queue[done + lane] : uint16_t{0};
-          __syncwarp();
-          if (lane < left) queue[lane] = kept;
-          count = left;
-          __syncwarp();
-        }
-      }
+      count = judge<T, kTiles>(a, s, limits, sums, unit_row, r, count, exact);
     }
-    if (count > 0) drain<T>(a, unit_row, queue, count, s.gains);
+    __syncwarp();
+    if (count > 0) drain<T>(a, unit_row, s.queue[warp], count, s.gains);
     exact += count;
     __syncwarp();
   }
-  if (lane == 0) atomicAdd(&s.exact, exact);
+  if (threadIdx.x % 32 == 0) atomicAdd(&s.exact, exact);
   end_block(a, s);
 }
 
