@@ -319,10 +319,14 @@ std::string difference(const SeedTrace& expected, const SeedTrace& found) {
   return "";
 }
 
-SeedTrace reference_trace(OnDevice& run, uint64_t seed) {
+SeedTrace host_trace(const OnDevice& run, Upload& upload, uint64_t seed) {
   const std::vector<int64_t> k(kSeedSlots, 1);
-  const auto session = run.upload->session(k, 0);
+  const auto session = upload.session(k, 0);
   return seed_trace(functions_of(*session), run.input.points, seed);
+}
+
+SeedTrace reference_trace(OnDevice& run, uint64_t seed) {
+  return host_trace(run, *run.upload, seed);
 }
 
 SeedTrace device_trace(OnDevice& run, const cuda::SeedingOptions& options, uint64_t seed, int64_t* exact = nullptr) {
@@ -348,6 +352,19 @@ TEST(CudaServices, Seeding) {
   EXPECT_LT(with_screen, without / 2) << "the screen excludes too little";
   EXPECT_GT(with_screen, 0);
   fmt::print("{} of {} distances were left to be computed\n", with_screen, without);
+}
+
+// So many rows that every warp of the screen has several units; against the cpu backend, which the conformance tests
+// compare with the reference.
+TEST(CudaServices, SeedingOfManyRows) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  const auto cpu = make_backend("cpu", {});
+  for (const int64_t d : {3, 70}) {
+    const Case made = make_case(Family::kClusters, DataType::kUInt8, Weighting::kIntegers, {2'000'003, d, {2}}, 21);
+    OnDevice run(made);
+    const auto upload = cpu->upload(run.input);
+    ASSERT_EQ(difference(host_trace(run, *upload, 3), device_trace(run, {}, 3)), "") << made.name;
+  }
 }
 
 // Errors of codes lie along the candidates where there is one column, so bounds a quarter as large exclude rows

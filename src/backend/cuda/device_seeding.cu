@@ -19,7 +19,7 @@ constexpr int64_t kColumnsForEight = 9;
 // The screen's products are exact up to here: D * 128 * 127 < 2^31.
 constexpr int64_t kMostColumnsToScreen = int64_t{1} << 17;
 // Candidates that fit into this much shared memory are read from there.
-constexpr int64_t kFragmentBytes = 40 << 10;
+constexpr int64_t kFragmentBytes = 16 << 10;
 constexpr int kNumbersPerTile = kSeedTileColumns * kLimbs;
 
 enum Counter : size_t { kExact, kLength, kLargest, kCounters };
@@ -54,8 +54,10 @@ template <class T, int kTiles>
 void launch_screen(const SeedArguments& arguments, cudaStream_t stream) {
   const int64_t bytes = arguments.tiles * arguments.code_bytes * 8;
   const bool fit = bytes <= kFragmentBytes;
-  const size_t shared = fit ? static_cast<size_t>(bytes) : 0;
+  const size_t shared = kSeedRingBytes<kTiles> + (fit ? static_cast<size_t>(bytes) : 0);
   const auto kernel = seed_screen_kernel<T, kTiles>;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
+        "asking for the shared memory of the seeding screen");
   const int64_t units = (arguments.points.n + kSeedUnitRows - 1) / kSeedUnitRows;
   const int64_t blocks = std::min<int64_t>(resident_blocks(kernel, shared), (units + kSeedWarps - 1) / kSeedWarps);
   kernel<<<static_cast<int>(blocks), kSeedThreads, shared, stream>>>(arguments, fit);
@@ -82,9 +84,8 @@ struct DeviceSeeding::Model {
   Matrix tried;
   std::vector<int64_t> gains;
   DeviceBuffer<unsigned> hits;
-
-  DeviceBuffer<uint64_t> shares;  // of pick()
-  DeviceBuffer<int64_t> picked;
+  bool hits_clear = false;
+  const double* tried_centres = nullptr;  // on the device, nullptr if they are there no more
 };
 
 struct DeviceSeeding::Screen {
@@ -102,9 +103,13 @@ struct DeviceSeeding::Batch {
   std::vector<std::byte> rows;  // tiles x 8 x d of the prototypes' type
   DeviceBuffer<std::byte> raw;
   DeviceBuffer<double> centres;
+  DeviceBuffer<double> centre;  // one of another trial than the last
   DeviceBuffer<int8_t> fragments;
   DeviceBuffer<SeedColumn> columns;
   DeviceBuffer<int64_t> gains;
+  PinnedBuffer<int64_t> host_gains;
+  DeviceBuffer<int64_t> picked;
+  PinnedBuffer<int64_t> host_picked;
 
   void add_tile(const SeedTile& tile, const Matrix& candidates, int64_t first) {
     const size_t row = static_cast<size_t>(candidates.columns()) * size_of(candidates.type());
@@ -263,6 +268,7 @@ void DeviceSeeding::begin(Model& m, const Matrix& centres) {
 // Uploads the batch's candidates, prepares them and reads the points.
 void DeviceSeeding::run_batch(Batch& batch, bool lowering) {
   batch.pad();
+  for (Model& m : models_) m.tried_centres = nullptr;  // their place is needed
   SeedArguments& a = batch.arguments;
   const auto columns = static_cast<size_t>(a.tiles * kSeedTileColumns);
   const auto d = static_cast<size_t>(points_.d);
@@ -325,8 +331,13 @@ void DeviceSeeding::trials(std::span<SeedTrial> trials) {
     const auto rows = static_cast<int64_t>(trial.rows.size());
     const size_t words = hit_words(points_.n);
     const auto tiles = static_cast<size_t>((rows + kSeedTileColumns - 1) / kSeedTileColumns);
-    m.hits.reserve(tiles * words, "rows that candidates lower");
-    fill_zero(m.hits.data(), tiles * words, stream_, "clearing marks of seeding");
+    if (m.hits.size() < tiles * words) {
+      m.hits.reserve(tiles * words, "rows that candidates lower");
+      m.hits_clear = false;
+    }
+    if (!m.hits_clear) fill_zero(m.hits.data(), m.hits.size(), stream_, "clearing marks of seeding");
+    m.hits_clear = false;
+    m.tried_centres = nullptr;
     for (int64_t first = 0; first < rows; first += kSeedTileColumns) {
       const auto width = static_cast<int>(std::min<int64_t>(kSeedTileColumns, rows - first));
       unsigned* hits = m.hits.data() + static_cast<size_t>(first / kSeedTileColumns) * words;
@@ -345,16 +356,20 @@ void DeviceSeeding::trials(std::span<SeedTrial> trials) {
     }
     run_batch(*batch_, false);
   }
-  std::vector<int64_t> gains(placed.size() * kNumbersPerTile);
-  copy_to_host(gains.data(), batch_->gains.data(), gains.size(), stream_, "reading gains of candidates");
+  batch_->host_gains.reserve(placed.size() * kNumbersPerTile, "gains of candidates");
+  copy_to_host(batch_->host_gains.data(), batch_->gains.data(), placed.size() * kNumbersPerTile, stream_,
+               "reading gains of candidates");
   check(cudaStreamSynchronize(stream_), "screening candidates of seeding");
-  const int64_t* at = gains.data();
+  const int64_t* at = batch_->host_gains.data();
+  const double* centres = placed.size() <= kMostSeedTiles ? batch_->centres.data() : nullptr;
   for (SeedTrial& trial : trials) {
     Model& m = model(trial.slot);
     total(trial.slot);
     const size_t tiles = (trial.rows.size() + kSeedTileColumns - 1) / kSeedTileColumns;
     m.gains.assign(at, at + tiles * kNumbersPerTile);
     at += tiles * kNumbersPerTile;
+    m.tried_centres = centres;
+    if (centres != nullptr) centres += tiles * kSeedTileColumns * static_cast<size_t>(points_.d);
     trial.potentials.clear();
     for (size_t k = 0; k < trial.rows.size(); ++k) {
       int64_t limbs[kLimbs];
@@ -373,19 +388,26 @@ bool DeviceSeeding::apply_trial(Model& m, const Matrix& centre) {
     ++k;
   }
   if (k == m.tried.rows()) return false;
-  std::vector<double> wide(static_cast<size_t>(points_.d));
-  widen(centre.view().data, centre.type(), 0, points_.d, wide.data());
-  batch_->centres.reserve(wide.size(), "a centre");
-  copy_to_device(batch_->centres.data(), wide.data(), wide.size(), stream_, "uploading a centre");
+  batch_->centre.reserve(static_cast<size_t>(points_.d), "a centre");
+  const double* on_device = batch_->centre.data();
+  if (m.tried_centres != nullptr) {
+    on_device = m.tried_centres + k * points_.d;
+  } else {
+    std::vector<double> wide(static_cast<size_t>(points_.d));
+    widen(centre.view().data, centre.type(), 0, points_.d, wide.data());
+    copy_to_device(batch_->centre.data(), wide.data(), wide.size(), stream_, "uploading a centre");
+  }
   const auto blocks = static_cast<int>((points_.n + kSeedSumRows - 1) / kSeedSumRows);
   const unsigned* hits = m.hits.data() + static_cast<size_t>(k / kSeedTileColumns) * hit_words(points_.n);
   const SeedFrame frame = screen_ ? screen_->view : SeedFrame{};
   dispatch_type(points_.type, [&](auto type) {
-    seed_apply_kernel<decltype(type)>
-        <<<blocks, kSeedThreads, 0, stream_>>>(points_, rows_of(m, screen_.get()), frame, hits,
-                                               static_cast<int>(k % kSeedTileColumns), batch_->centres.data());
+    seed_apply_kernel<decltype(type)><<<blocks, kSeedThreads, 0, stream_>>>(
+        points_, rows_of(m, screen_.get()), frame, hits, static_cast<int>(k % kSeedTileColumns), on_device);
   });
   check_launch("adding a centre of seeding");
+  // For the next trial, while the host is busy with what comes before it.
+  fill_zero(m.hits.data(), m.hits.size(), stream_, "clearing marks of seeding");
+  m.hits_clear = true;
   for (size_t g = 0; g < kLimbs; ++g) m.total_limbs[g] -= m.gains[static_cast<size_t>(k) * kLimbs + g];
   return true;
 }
@@ -435,17 +457,21 @@ WideInt DeviceSeeding::total(int slot) {
 
 std::vector<int64_t> DeviceSeeding::pick(int slot, std::span<const uint64_t> u) {
   Model& m = model(slot);
-  std::vector<int64_t> rows(u.size());
-  if (u.empty()) return rows;
-  m.shares.reserve(u.size(), "shares of seeding");
-  m.picked.reserve(u.size(), "rows picked");
-  copy_to_device(m.shares.data(), u.data(), u.size(), stream_, "uploading shares of seeding");
-  seed_pick_kernel<<<1, kPickThreads, 0, stream_>>>(points_, rows_of(m, screen_.get()),
-                                                    (points_.n + kSeedSumRows - 1) / kSeedSumRows, m.shares.data(),
-                                                    static_cast<int>(u.size()), m.picked.data());
-  check_launch("picking rows");
-  copy_to_host(rows.data(), m.picked.data(), rows.size(), stream_, "reading rows picked");
-  check(cudaStreamSynchronize(stream_), "picking rows");
+  std::vector<int64_t> rows;
+  batch_->picked.reserve(kMostShares, "rows picked");
+  batch_->host_picked.reserve(kMostShares, "rows picked");
+  for (size_t first = 0; first < u.size(); first += kMostShares) {
+    const size_t count = std::min<size_t>(u.size() - first, kMostShares);
+    SeedShares shares;
+    std::copy_n(u.data() + first, count, shares.u);
+    seed_pick_kernel<<<1, kPickThreads, 0, stream_>>>(points_, rows_of(m, screen_.get()),
+                                                      (points_.n + kSeedSumRows - 1) / kSeedSumRows, shares,
+                                                      static_cast<int>(count), batch_->picked.data());
+    check_launch("picking rows");
+    copy_to_host(batch_->host_picked.data(), batch_->picked.data(), count, stream_, "reading rows picked");
+    check(cudaStreamSynchronize(stream_), "picking rows");
+    rows.insert(rows.end(), batch_->host_picked.data(), batch_->host_picked.data() + count);
+  }
   return rows;
 }
 

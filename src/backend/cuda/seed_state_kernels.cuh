@@ -311,35 +311,45 @@ __device__ inline LimbTriple from_lane(const LimbTriple& t, int lane) {
   return result;
 }
 
-// One level of a search for the first item whose inclusive prefix exceeds the threshold; all lanes call it. Items
-// begin .. end - 1 are fetched by item(i), 32 at a time; `before` is the sum of what lies before and grows to the sum
-// before the item found. end if there is none.
+// One level of a search for the first item whose inclusive prefix exceeds the threshold; all lanes call it. Lane l has
+// item l (0 beyond the last); `before` is the sum of what lies before them and grows to the sum before the item found.
+__device__ inline int find_lane(const LimbTriple& own, const Wide<3>& threshold, int bits, LimbTriple& before) {
+  LimbTriple prefix = warp_prefix(own);
+  prefix.add(before);
+  const unsigned over = __ballot_sync(kAllLanes, prefix.exceeds(threshold, bits));
+  const int found = over != 0 ? __ffs(static_cast<int>(over)) - 1 : 31;
+  if (found > 0) before = from_lane(prefix, found - 1);
+  return found;
+}
+
+// Items begin .. end - 1 in 32 parts of `part` items: the sum of this lane's part.
 template <class Item>
-__device__ int64_t find_item(int64_t begin, int64_t end, const Wide<3>& threshold, int bits, LimbTriple& before,
-                             Item&& item) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  for (int64_t at = begin; at < end; at += 32) {
-    LimbTriple own;
-    if (at + lane < end) own = item(at + lane);
-    LimbTriple prefix = warp_prefix(own);
-    prefix.add(before);
-    const unsigned over = __ballot_sync(kAllLanes, at + lane < end && prefix.exceeds(threshold, bits));
-    if (over != 0) {
-      const int found = __ffs(static_cast<int>(over)) - 1;
-      if (found > 0) before = from_lane(prefix, found - 1);
-      return at + found;
-    }
-    before = from_lane(prefix, 31);
+__device__ LimbTriple part_sum(int64_t begin, int64_t part, int64_t end, Item&& item) {
+  LimbTriple sum;
+  const int64_t first = begin + static_cast<int64_t>(threadIdx.x % 32) * part;
+#pragma unroll 8
+  for (int64_t i = 0; i < part; ++i) {
+    if (first + i < end) sum.add(item(first + i));
   }
-  return end;
+  return sum;
 }
 
 /// For each u the first row i with T_0 + .. + T_i > floor(u * total / 2^64); n if the total is 0. One block of
-/// kPickThreads threads: a thread sums a range of blocks, then a warp a u searches ranges, blocks and rows.
+/// kPickThreads threads: a thread sums a range of blocks, then a warp a u searches, 32 parts at a time: ranges of
+/// ranges, ranges, blocks, parts of a block, rows. Every level ends at a sum that exceeds what is sought, since the
+/// total does.
 constexpr int kPickThreads = 1024;
-__global__ void __launch_bounds__(kPickThreads) seed_pick_kernel(DevicePoints points, SeedRows rows, int64_t blocks,
-                                                                 const uint64_t* u, int count, int64_t* picked) {
+constexpr int kMostShares = 32;
+struct SeedShares {
+  uint64_t u[kMostShares] = {};
+};
+__global__ void __launch_bounds__(kPickThreads)
+    seed_pick_kernel(DevicePoints points, SeedRows rows, int64_t blocks, const __grid_constant__ SeedShares shares,
+                     int count, int64_t* picked) {
   __shared__ LimbTriple ranges[kPickThreads];
+  __shared__ LimbTriple groups[32];
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
   const auto thread = static_cast<int64_t>(threadIdx.x);
   const int64_t range = (blocks + kPickThreads - 1) / kPickThreads;
   const auto block = [&](int64_t b) {
@@ -349,30 +359,47 @@ __global__ void __launch_bounds__(kPickThreads) seed_pick_kernel(DevicePoints po
     return t;
   };
   LimbTriple mine;
+#pragma unroll 4
   for (int64_t b = thread * range; b < min(blocks, (thread + 1) * range); ++b) mine.add(block(b));
   ranges[thread] = mine;
+#pragma unroll
+  for (int g = 0; g < kDistanceLimbs; ++g) mine.v[g] = warp_sum(mine.v[g]);
+  if (lane == 0) groups[warp] = mine;
   __syncthreads();
   const int bits = rows.splitter.bits;
-  LimbTriple all;
-  for (int64_t t = thread % 32; t < kPickThreads; t += 32) all.add(ranges[t]);  // every warp its own copy of the total
+  LimbTriple all = groups[lane];
 #pragma unroll
   for (int g = 0; g < kDistanceLimbs; ++g) all.v[g] = warp_sum(all.v[g]);
   const auto total = recombined<3>(all.v, kDistanceLimbs, bits);
-  for (int i = static_cast<int>(thread / 32); i < count; i += kPickThreads / 32) {
-    const Wide<3> threshold = total.share(u[i]);
-    LimbTriple before;
-    int64_t row = points.n;
-    if (!total.is_zero()) {
-      const int64_t r = find_item(0, kPickThreads, threshold, bits, before, [&](int64_t t) { return ranges[t]; });
-      const int64_t b = find_item(r * range, min(blocks, (r + 1) * range), threshold, bits, before, block);
-      row =
-          find_item(b * kSeedSumRows, min(points.n, (b + 1) * kSeedSumRows), threshold, bits, before, [&](int64_t at) {
-            LimbTriple t;
-            rows.splitter.add_fixed(__dmul_rn(weight_of(points, at), rows.least[at]), 1, t.v);
-            return t;
-          });
+  const auto term = [&](int64_t row) {
+    LimbTriple t;
+    rows.splitter.add_fixed(__dmul_rn(weight_of(points, row), rows.least[row]), 1, t.v);
+    return t;
+  };
+  for (int i = warp; i < count; i += kPickThreads / 32) {
+    if (total.is_zero()) {
+      if (lane == 0) picked[i] = points.n;
+      continue;
     }
-    if (thread % 32 == 0) picked[i] = row;
+    const Wide<3> threshold = total.share(shares.u[i]);
+    LimbTriple before;
+    const int group = find_lane(groups[lane], threshold, bits, before);
+    const int64_t r = group * 32 + find_lane(ranges[group * 32 + lane], threshold, bits, before);
+    // A range has as many blocks as there are billions of rows, about: parts of parts until a part is one block.
+    int64_t first = r * range;
+    int64_t width = range;
+    const int64_t end = min(blocks, (r + 1) * range);
+    while (width > 1) {
+      const int64_t part = (width + 31) / 32;
+      first += find_lane(part_sum(first, part, min(end, first + width), block), threshold, bits, before) * part;
+      width = part;
+    }
+    const int64_t row = first * kSeedSumRows;
+    constexpr int64_t kPart = kSeedSumRows / 32;
+    static_assert(kPart == 32);
+    const int64_t part_row = row + find_lane(part_sum(row, kPart, points.n, term), threshold, bits, before) * kPart;
+    const int64_t found = part_row + find_lane(part_sum(part_row, 1, points.n, term), threshold, bits, before);
+    if (lane == 0) picked[i] = found;
   }
 }
 
