@@ -92,7 +92,7 @@ void CudaSession::enqueue_pass(const PassRanges& ranges) {
   accumulate(accumulate_task(ranges), shared_.device.multiprocessors, stream_);
 }
 
-void CudaSession::enqueue_float_screen(const PassRanges& ranges) {
+FloatScreenTask CudaSession::float_task(const PassRanges& ranges) {
   FloatScreenTask task;
   task.points = shared_.points;
   task.frame = shared_.device_frame;
@@ -103,8 +103,24 @@ void CudaSession::enqueue_float_screen(const PassRanges& ranges) {
   task.marks = marks_.data();
   task.mark_stride = mark_stride_;
   task.columns = float_columns();
+  return task;
+}
+
+void CudaSession::enqueue_float_screen(const PassRanges& ranges) {
+  const FloatScreenTask task = float_task(ranges);
   float_pack(task, stream_);
   float_screen(task, shared_.device.multiprocessors, stream_);
+}
+
+// What the matrix screen marked is looked at in float32, unless the models are so small that all distances cost less.
+void CudaSession::enqueue_second_screen(const PassRanges& ranges) {
+  constexpr int64_t kSmall = 16384;
+  if (columns_.empty() || ranges.most_clusters * d() <= kSmall) return;
+  const FloatScreenTask task = float_task(ranges);
+  const int64_t capacity = static_cast<int64_t>(marked_rows_.size()) / ranges.count;
+  float_pack(task, stream_);
+  float_screen_marked(task, {marked_rows_.data(), marked_counts_.data(), capacity}, shared_.device.multiprocessors,
+                      stream_);
 }
 
 void CudaSession::enqueue_matrix_screen(const PassRanges& ranges) {
@@ -139,6 +155,7 @@ void CudaSession::enqueue_matrix_screen(const PassRanges& ranges) {
   output.mark_stride = mark_stride_;
   matrix_screen(shared_.packed, columns, output, stream_);
   mark_far(far_.data(), marks_.data(), mark_stride_, ranges.count, n(), stream_);
+  enqueue_second_screen(ranges);
 }
 
 FloatColumns CudaSession::float_columns() {

@@ -56,7 +56,8 @@ void CudaSession::make_room() {
   int64_t columns = 0;
   for (const Model& m : models_) columns += padded(m.most, low ? kLowGroup : kTileGroup);
   if (shared_.plan.screen == ScreenKind::kMatrix) make_room_for_matrix();
-  if (shared_.plan.screen == ScreenKind::kFloat) {
+  const bool in_float = shared_.plan.screen == ScreenKind::kFloat || (shared_.plan.screen == ScreenKind::kMatrix && !low);
+  if (in_float) {
     columns_ = DeviceBuffer<float>(static_cast<size_t>(columns * (low ? low_column_floats(d()) : d() + 3)),
                                    "the prototypes' columns");
   }
@@ -85,6 +86,9 @@ void CudaSession::make_room_for_matrix() {
   const int64_t capacity = list_capacity(n(), static_cast<int64_t>(models_.size()));
   list_ = DeviceBuffer<Unproved>(static_cast<size_t>(capacity), "the list of rows");
   listed_ = DeviceBuffer<uint32_t>(1, "the list of rows");
+  marked_rows_ = DeviceBuffer<int64_t>(static_cast<size_t>(marked_capacity(n(), static_cast<int64_t>(models_.size()))),
+                                       "the marked rows");
+  marked_counts_ = DeviceBuffer<uint32_t>(models_.size(), "the marked rows");
 }
 
 DeviceLabels CudaSession::labels_of(int slot) {

@@ -68,7 +68,9 @@ class CudaSession final : public Session {
   int end_batch(std::span<PassModel> models);
   AccumulateTask accumulate_task(const PassRanges& ranges);
   FloatColumns float_columns();
+  FloatScreenTask float_task(const PassRanges& ranges);
   void enqueue_float_screen(const PassRanges& ranges);
+  void enqueue_second_screen(const PassRanges& ranges);
   void enqueue_matrix_screen(const PassRanges& ranges);
 
   const CudaShared& shared_;
@@ -94,6 +96,8 @@ class CudaSession final : public Session {
   PinnedBuffer<ColumnRange> host_column_ranges_;
   DeviceBuffer<Unproved> list_;
   DeviceBuffer<uint32_t> listed_;
+  DeviceBuffer<int64_t> marked_rows_;
+  DeviceBuffer<uint32_t> marked_counts_;
   DeviceBuffer<uint32_t> marks_;
   int64_t mark_stride_ = 0;
   DeviceBuffer<PassRange> ranges_;

@@ -17,7 +17,7 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
   upload_terms(stream);
   bound = FloatBound::make(input.points.d, frame.exponent, options.test_bound_scale);
   if (plan.screen == ScreenKind::kMatrix) pack(stream);
-  if (plan.screen == ScreenKind::kFloat && input.points.d > kLowColumns) {
+  if (plan.screen != ScreenKind::kNone && input.points.d > kLowColumns) {
     norms = DeviceBuffer<float>(static_cast<size_t>(input.points.n), "norms of the points");
     float_norms(points, device_frame, norms.data(), stream);
   }

@@ -66,6 +66,18 @@ struct FloatScreenTask {
   int64_t mark_stride = 0;
 };
 
+/// Rows that a coarser screen marked, gathered by range.
+struct MarkedRows {
+  int64_t* rows = nullptr;     ///< (ranges, capacity)
+  uint32_t* counts = nullptr;  ///< per range; may exceed the capacity: the others stay marked
+  int64_t capacity = 0;
+};
+
+/// Looks at marked rows once more, in float32; only what is not proved now either stays marked. For more than
+/// kLowColumns columns.
+void float_screen_marked(const FloatScreenTask& task, const MarkedRows& marked, int multiprocessors,
+                         cudaStream_t stream);
+
 /// n of every row, rounded up.
 void float_norms(const DevicePoints& points, const DeviceFrame& frame, float* norms, cudaStream_t stream);
 /// Columns from the ranges' prototypes.

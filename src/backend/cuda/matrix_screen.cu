@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
 #include <manymeans/error.h>
 
@@ -29,17 +30,22 @@ namespace {
 
 constexpr int kPanel = 64;  // halves in 128 bytes, what one swizzled row holds
 constexpr int kGroup = 128;  // threads that issue a product together
-constexpr int kThreads = 3 * kGroup;
-constexpr int kComputingWarps = 8;
 constexpr int kMostShared = 232448;  // of a block on compute capability 9.0
 
-#ifndef MANYMEANS_SCREEN_PERIOD
-#define MANYMEANS_SCREEN_PERIOD 0
+#ifndef MANYMEANS_COMPARED
+#define MANYMEANS_COMPARED 0
+#endif
+#ifndef MANYMEANS_G64
+#define MANYMEANS_G64 4
+#define MANYMEANS_H64 1
+#endif
+#ifndef MANYMEANS_G128
+#define MANYMEANS_G128 2
+#define MANYMEANS_H128 2
 #endif
 #ifndef MANYMEANS_SCREEN_TURNS
 #define MANYMEANS_SCREEN_TURNS 1
 #endif
-constexpr bool kTurns = MANYMEANS_SCREEN_TURNS;
 
 // A position in a ring of buffers, and the parity of the phase it is in.
 struct Ring {
@@ -72,12 +78,22 @@ __device__ __forceinline__ void release(uint64_t* barrier) {
 
 // ---------------------------------------------------------------------------------------------------------------------
 
-template <int kSteps, int kColumns>
+// kSteps: of 16 values a row. kGroups of threads own kHalves * 64 rows each.
+template <int kSteps_, int kColumns_, int kGroups_, int kHalves_>
 struct Narrow {
-  static constexpr int kRows = 256;
+  static constexpr int kSteps = kSteps_;
+  static constexpr int kColumns = kColumns_;
+  static constexpr int kGroups = kGroups_;
+  static constexpr int kHalves = kHalves_;
+  static constexpr int kThreads = (kGroups + 1) * kGroup;
+  // What is left of the block's registers when the copying group keeps 24 a thread: 168, 128 or 96 a thread at first.
+  static constexpr int kRegisters = kGroups == 2 ? 240 : kGroups == 3 ? 160 : 112;
+  static constexpr bool kTurns = kGroups == 2 && MANYMEANS_SCREEN_TURNS;
+  static constexpr int kRows = kGroups * kHalves * 64;
+  static constexpr int kBoxRows = std::min(kRows, 64 * kHalves);
   static constexpr int kPanels = (kSteps + 3) / 4;
   static constexpr int kPointBuffers = kPanels == 1 ? 2 : 1;
-  static constexpr int kStages = kPanels == 1 ? 6 : 4;
+  static constexpr int kStages = kPanels == 1 ? 6 : kColumns == 64 ? 6 : 4;
   static constexpr int kPointBytes = kPanels * kRows * kPanel * 2;
   static constexpr int kTileBytes = kPanels * kColumns * kPanel * 2;
   static constexpr int kTermBytes = tile_floats(kColumns) * 4;
@@ -103,13 +119,13 @@ struct Half {
   int64_t first_row;  // of the two; the other is 8 on
 };
 
-template <class Shape, int kSteps>
-__device__ __forceinline__ void load_half(const MatrixTask& task, Half<kSteps>& half, const unsigned char* points,
+template <class Shape>
+__device__ __forceinline__ void load_half(const MatrixTask& task, Half<Shape::kSteps>& half, const unsigned char* points,
                                           int64_t row_tile, int row) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int row_of_lane = row + lane % 16;
 #pragma unroll
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < Shape::kSteps; ++step) {
     const int chunk = (step % 4 * 2 + lane / 16) ^ (row_of_lane % 8);
     load_blocks(half.values[step], shared_address(points) + step / 4 * (Shape::kRows * 128) + row_of_lane * 128 + chunk * 16);
   }
@@ -119,25 +135,27 @@ __device__ __forceinline__ void load_half(const MatrixTask& task, Half<kSteps>& 
   half.radii[1] = task.points.radii[min(half.first_row + 8, last)];
 }
 
-template <class Shape, int kSteps, int kColumns>
-__device__ __forceinline__ void multiply(const Half<kSteps>& half, const unsigned char* tile,
-                                         float (&sums)[kColumns / 2]) {
+template <class Shape>
+__device__ __forceinline__ void multiply(const Half<Shape::kSteps>& half, const unsigned char* tile,
+                                         float (&sums)[Shape::kColumns / 2]) {
   pin(sums);
   wgmma_fence();
 #pragma unroll
-  for (int step = 0; step < kSteps; ++step) {
-    const uint64_t b = panel_descriptor(tile + step / 4 * (kColumns * 128)) + step % 4 * kDescriptorStep;
-    wgmma<kColumns>(sums, half.values[step], b, step == 0 ? 0 : 1);
+  for (int step = 0; step < Shape::kSteps; ++step) {
+    const uint64_t b = panel_descriptor(tile + step / 4 * (Shape::kColumns * 128)) + step % 4 * kDescriptorStep;
+    wgmma<Shape::kColumns>(sums, half.values[step], b, step == 0 ? 0 : 1);
   }
   wgmma_commit();
 }
 
-template <int kSteps, int kColumns>
-__device__ __forceinline__ void finish_tile(const MatrixTask& task, Half<kSteps>& half,
-                                            const float (&sums)[kColumns / 2], const float* terms, int32_t tile) {
+template <class Shape>
+__device__ __forceinline__ void finish_tile(const MatrixTask& task, Half<Shape::kSteps>& half,
+                                            const float (&sums)[Shape::kColumns / 2], const float* terms,
+                                            int32_t tile) {
+  constexpr int kColumns = Shape::kColumns;
   TopTwo scores[2];
-  tile_top_two<kColumns, MANYMEANS_SCREEN_PERIOD>(sums, terms, static_cast<int>(threadIdx.x % 4), task.place_mask,
-                                                  scores[0], scores[1]);
+  tile_top_two<kColumns, MANYMEANS_COMPARED>(sums, terms, static_cast<int>(threadIdx.x % 4), task.place_mask,
+                                                  scores);
   const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
 #pragma unroll
   for (int r = 0; r < 2; ++r) merge_tile(task, half.rows[r], scores[r], shared_terms, tile, half.radii[r]);
@@ -148,9 +166,10 @@ __device__ __forceinline__ void finish_tile(const MatrixTask& task, Half<kSteps>
   half.rows[1].clear();
 }
 
-template <class Shape, int kSteps, int kColumns>
+template <class Shape>
 __device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtensorMap* points, const CUtensorMap* columns,
                                             typename Shape::Shared& shared) {
+  constexpr int kColumns = Shape::kColumns;
   Ring tile_ring;
   Ring point_ring;
   for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
@@ -158,8 +177,10 @@ __device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtens
     uint64_t* points_full = &shared.points_full[point_ring.at];
     barrier_arrive_expect(points_full, Shape::kPointBytes);
     for (int panel = 0; panel < Shape::kPanels; ++panel) {
-      copy_box(shared.points[point_ring.at] + panel * Shape::kRows * 128, points, panel * kPanel,
-               row_tile * Shape::kRows, points_full);
+      for (int row = 0; row < Shape::kRows; row += Shape::kBoxRows) {
+        copy_box(shared.points[point_ring.at] + (panel * Shape::kRows + row) * 128, points, panel * kPanel,
+                 row_tile * Shape::kRows + row, points_full);
+      }
     }
     point_ring.template next<Shape::kPointBuffers>();
     for (int tile = 0; tile < task.tiles; ++tile) {
@@ -176,40 +197,43 @@ __device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtens
   }
 }
 
-template <class Shape, int kSteps, int kColumns>
+template <class Shape>
 __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename Shape::Shared& shared) {
-  Half<kSteps> upper;
-  Half<kSteps> lower;
-  float upper_sums[kColumns / 2];
-  float lower_sums[kColumns / 2];
+  constexpr int kHalves = Shape::kHalves;
+  Half<Shape::kSteps> halves[kHalves];
+  float sums[kHalves][Shape::kColumns / 2];
 #pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    upper.rows[r].clear();
-    lower.rows[r].clear();
+  for (Half<Shape::kSteps>& half : halves) {
+    half.rows[0].clear();
+    half.rows[1].clear();
   }
   const int group = static_cast<int>(threadIdx.x) / kGroup;
-  const int row = static_cast<int>(threadIdx.x) / 32 * 16 + group * 64;
-  if (kTurns && group == 1) give_turn(0);
+  const int row = static_cast<int>(threadIdx.x) % kGroup / 32 * 16 + group * kHalves * 64;
+  if (Shape::kTurns && group == 1) give_turn(0);
   Ring tile_ring;
   Ring point_ring;
   for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
     barrier_wait(&shared.points_full[point_ring.at], point_ring.parity);
-    load_half<Shape>(task, upper, shared.points[point_ring.at], row_tile, row);
-    load_half<Shape>(task, lower, shared.points[point_ring.at], row_tile, row + 64);
+#pragma unroll
+    for (int h = 0; h < kHalves; ++h) {
+      load_half<Shape>(task, halves[h], shared.points[point_ring.at], row_tile, row + h * 64);
+    }
     release(&shared.points_empty[point_ring.at]);
     for (int32_t tile = 0; tile < task.tiles; ++tile) {
       const int stage = tile_ring.at;
       barrier_wait(&shared.tile_full[stage], tile_ring.parity);
-      if (kTurns) await_turn(group);
-      multiply<Shape, kSteps, kColumns>(upper, shared.tiles[stage], upper_sums);
-      multiply<Shape, kSteps, kColumns>(lower, shared.tiles[stage], lower_sums);
-      if (kTurns) give_turn(1 - group);
-      wgmma_wait<1>();
-      pin(upper_sums);
-      finish_tile<kSteps, kColumns>(task, upper, upper_sums, shared.terms[stage], tile);
+      if (Shape::kTurns) await_turn(group);
+#pragma unroll
+      for (int h = 0; h < kHalves; ++h) multiply<Shape>(halves[h], shared.tiles[stage], sums[h]);
+      if (Shape::kTurns) give_turn(1 - group);
+      if constexpr (kHalves == 2) {
+        wgmma_wait<1>();
+        pin(sums[0]);
+        finish_tile<Shape>(task, halves[0], sums[0], shared.terms[stage], tile);
+      }
       wgmma_wait<0>();
-      pin(lower_sums);
-      finish_tile<kSteps, kColumns>(task, lower, lower_sums, shared.terms[stage], tile);
+      pin(sums[kHalves - 1]);
+      finish_tile<Shape>(task, halves[kHalves - 1], sums[kHalves - 1], shared.terms[stage], tile);
       release(&shared.tile_empty[stage]);
       tile_ring.template next<Shape::kStages>();
     }
@@ -217,31 +241,30 @@ __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename 
   }
 }
 
-template <int kSteps, int kColumns>
-__global__ void __launch_bounds__(kThreads, 1)
+template <class Shape>
+__global__ void __launch_bounds__(Shape::kThreads, 1)
     narrow_screen(const __grid_constant__ MatrixTask task, const __grid_constant__ CUtensorMap points,
                   const __grid_constant__ CUtensorMap columns) {
-  using Shape = Narrow<kSteps, kColumns>;
   extern __shared__ __align__(1024) unsigned char memory[];
   auto& shared = *reinterpret_cast<typename Shape::Shared*>(memory);
   if (threadIdx.x == 0) {
     for (int i = 0; i < Shape::kPointBuffers; ++i) {
       barrier_init(&shared.points_full[i], 1);
-      barrier_init(&shared.points_empty[i], kComputingWarps);
+      barrier_init(&shared.points_empty[i], 4 * Shape::kGroups);
     }
     for (int i = 0; i < Shape::kStages; ++i) {
       barrier_init(&shared.tile_full[i], 1);
-      barrier_init(&shared.tile_empty[i], kComputingWarps);
+      barrier_init(&shared.tile_empty[i], 4 * Shape::kGroups);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
-  if (threadIdx.x >= 2 * kGroup) {
+  if (threadIdx.x >= Shape::kGroups * kGroup) {
     fewer_registers<24>();
-    if (threadIdx.x == 2 * kGroup) narrow_copy<Shape, kSteps, kColumns>(task, &points, &columns, shared);
+    if (threadIdx.x == Shape::kGroups * kGroup) narrow_copy<Shape>(task, &points, &columns, shared);
   } else {
-    more_registers<240>();
-    narrow_compute<Shape, kSteps, kColumns>(task, shared);
+    more_registers<Shape::kRegisters>();
+    narrow_compute<Shape>(task, shared);
   }
 }
 
@@ -250,7 +273,9 @@ __global__ void __launch_bounds__(kThreads, 1)
 // kResident: panels of points that stay in shared memory; 0: they are streamed with the columns.
 template <int kColumns, int kResident>
 struct Wide {
+  static constexpr int kThreads = 3 * kGroup;
   static constexpr int kRows = 128;
+  static constexpr int kBoxRows = kRows;
   static constexpr bool kStreamed = kResident == 0;
   static constexpr int kPointBytes = kRows * kPanel * 2;
   static constexpr int kTileBytes = kColumns * kPanel * 2;
@@ -318,6 +343,10 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
   Ring ring;
   Ring term_ring;
   uint32_t point_parity = 0;
+  // The second group starts every tile some panels after the first. The first never gives two turns before the second
+  // has taken one: the ring is not long enough.
+  int lag = min(task.panels / 2, Shape::kStages - 2);
+  if (!MANYMEANS_SCREEN_TURNS || task.panels + lag < Shape::kStages) lag = 0;
   for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
     RowState rows[2];
     float radii[2];
@@ -330,6 +359,7 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
     for (int32_t tile = 0; tile < task.tiles; ++tile) {
       int before = -1;
       for (int panel = 0; panel < task.panels; ++panel) {
+        if (lag > 0 && panel == (group == 0 ? lag : 0)) group == 0 ? give_turn(1) : await_turn(1);
         if (!Shape::kStreamed && tile == 0) barrier_wait(&shared.points_full[panel], point_parity);
         barrier_wait(&shared.full[ring.at], ring.parity);
         const unsigned char* of_points = shared.points[Shape::kStreamed ? ring.at : panel] + group * 64 * 128;
@@ -358,7 +388,7 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
       barrier_wait(&shared.terms_full[term_ring.at], term_ring.parity);
       const float* terms = shared.terms[term_ring.at];
       TopTwo scores[2];
-      tile_top_two<kColumns, MANYMEANS_SCREEN_PERIOD>(sums, terms, lane % 4, task.place_mask, scores[0], scores[1]);
+      tile_top_two<kColumns, MANYMEANS_COMPARED>(sums, terms, lane % 4, task.place_mask, scores);
       const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
 #pragma unroll
       for (int r = 0; r < 2; ++r) merge_tile(task, rows[r], scores[r], shared_terms, tile, radii[r]);
@@ -376,7 +406,7 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
 }
 
 template <int kColumns, int kResident>
-__global__ void __launch_bounds__(kThreads, 1)
+__global__ void __launch_bounds__(3 * kGroup, 1)
     wide_screen(const __grid_constant__ MatrixTask task, const __grid_constant__ CUtensorMap points,
                 const __grid_constant__ CUtensorMap columns) {
   using Shape = Wide<kColumns, kResident>;
@@ -385,15 +415,15 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (threadIdx.x == 0) {
     for (int i = 0; i < kResident; ++i) {
       barrier_init(&shared.points_full[i], 1);
-      barrier_init(&shared.points_empty[i], kComputingWarps);
+      barrier_init(&shared.points_empty[i], 8);
     }
     for (int i = 0; i < Shape::kTermStages; ++i) {
       barrier_init(&shared.terms_full[i], 1);
-      barrier_init(&shared.terms_empty[i], kComputingWarps);
+      barrier_init(&shared.terms_empty[i], 8);
     }
     for (int i = 0; i < Shape::kStages; ++i) {
       barrier_init(&shared.full[i], 1);
-      barrier_init(&shared.empty[i], kComputingWarps);
+      barrier_init(&shared.empty[i], 8);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -493,22 +523,29 @@ void launch(Kernel kernel, MatrixTask& task, cudaStream_t stream) {
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared), "cudaFuncSetAttribute");
   task.row_tiles = static_cast<int32_t>((task.points.rows + Shape::kRows - 1) / Shape::kRows);
   const CUtensorMap points =
-      describe(task.points.values, task.points.padded_rows, task.points.padded_columns, Shape::kRows);
+      describe(task.points.values, task.points.padded_rows, task.points.padded_columns, Shape::kBoxRows);
   const CUtensorMap columns =
       describe(task.columns.values, task.columns.columns, task.points.padded_columns, task.columns.tile_columns);
   const int blocks = std::min(processors, task.row_tiles);
-  kernel<<<blocks, kThreads, kShared, stream>>>(task, points, columns);
+  kernel<<<blocks, Shape::kThreads, kShared, stream>>>(task, points, columns);
   check(cudaGetLastError(), "the matrix screen");
+}
+
+template <int kSteps, int kColumns>
+void launch_steps(MatrixTask& task, cudaStream_t stream) {
+  using Shape = std::conditional_t<kColumns == 64, Narrow<kSteps, 64, MANYMEANS_G64, MANYMEANS_H64>,
+                                   Narrow<kSteps, 128, MANYMEANS_G128, MANYMEANS_H128>>;
+  launch<Shape>(narrow_screen<Shape>, task, stream);
 }
 
 template <int kColumns>
 void launch_narrow(MatrixTask& task, cudaStream_t stream) {
   const int steps = task.points.padded_columns / 16;
-  if (steps <= 1) return launch<Narrow<1, kColumns>>(narrow_screen<1, kColumns>, task, stream);
-  if (steps <= 2) return launch<Narrow<2, kColumns>>(narrow_screen<2, kColumns>, task, stream);
-  if (steps <= 4) return launch<Narrow<4, kColumns>>(narrow_screen<4, kColumns>, task, stream);
-  if (steps <= 6) return launch<Narrow<6, kColumns>>(narrow_screen<6, kColumns>, task, stream);
-  launch<Narrow<8, kColumns>>(narrow_screen<8, kColumns>, task, stream);
+  if (steps <= 1) return launch_steps<1, kColumns>(task, stream);
+  if (steps <= 2) return launch_steps<2, kColumns>(task, stream);
+  if (steps <= 4) return launch_steps<4, kColumns>(task, stream);
+  if (steps <= 6) return launch_steps<6, kColumns>(task, stream);
+  launch_steps<8, kColumns>(task, stream);
 }
 
 template <int kColumns>

@@ -88,24 +88,25 @@ __device__ Nearest scan(const ResolveTask& task, const PassRange& range, int64_t
   return mine;
 }
 
-// A block looks at 32 words of marks at a time; blockIdx.y is the range.
+// A block looks at `together` words of marks at a time, at most 32; blockIdx.y is the range.
 template <bool kAlone>
-__global__ void scan_kernel(ResolveTask task) {
+__global__ void scan_kernel(ResolveTask task, int together) {
   if (stopped(task.ranges)) return;
   __shared__ Nearest of_warps[kThreads / 32];
   __shared__ uint32_t words_here[32];
   const PassRange range = task.ranges.at[blockIdx.y];
   const int64_t words = (task.points.n + 31) / 32;
   unsigned long long resolved = 0;
-  for (int64_t first = static_cast<int64_t>(blockIdx.x) * 32; first < words; first += static_cast<int64_t>(gridDim.x) * 32) {
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * together; first < words;
+       first += static_cast<int64_t>(gridDim.x) * together) {
     uint32_t mine = 0;
-    if (threadIdx.x < 32 && first + threadIdx.x < words) {
+    if (threadIdx.x < together && first + threadIdx.x < words) {
       mine = task.marks[blockIdx.y * task.mark_stride + first + threadIdx.x];
     }
     if (__syncthreads_or(mine != 0) == 0) continue;
     if (threadIdx.x < 32) words_here[threadIdx.x] = mine;
     __syncthreads();
-    for (int w = 0; w < 32; ++w) {
+    for (int w = 0; w < together; ++w) {
       for (uint32_t word = words_here[w]; word != 0; word &= word - 1) {
         const int64_t row = (first + w) * 32 + __ffs(static_cast<int>(word)) - 1;
         const Nearest nearest = scan<kAlone>(task, range, row, of_warps);
@@ -164,12 +165,16 @@ void resolve(const ResolveTask& task, int multiprocessors, cudaStream_t stream) 
   // One prototype is the work of one thread where it is short, else of eight.
   const bool alone = task.points.d <= 2 * kLanes;
   const unsigned threads = values <= 16384 ? 32 : kThreads;
-  const int64_t most = static_cast<int64_t>(multiprocessors) * 64 * (kThreads / static_cast<int64_t>(threads));
-  const dim3 grid(static_cast<unsigned>(std::min((words + 31) / 32, most)), static_cast<unsigned>(task.ranges.count));
+  const int64_t resident = static_cast<int64_t>(multiprocessors) * (alone || threads == 32 ? 32 : 8);
+  const int64_t all = words * task.ranges.count;
+  const int together = static_cast<int>(std::clamp<int64_t>(all / (4 * resident), 1, 32));
+  const int64_t most = std::max<int64_t>(1, 16 * resident / task.ranges.count);
+  const dim3 grid(static_cast<unsigned>(std::min((words + together - 1) / together, most)),
+                  static_cast<unsigned>(task.ranges.count));
   if (alone) {
-    scan_kernel<true><<<grid, threads, 0, stream>>>(task);
+    scan_kernel<true><<<grid, threads, 0, stream>>>(task, together);
   } else {
-    scan_kernel<false><<<grid, threads, 0, stream>>>(task);
+    scan_kernel<false><<<grid, threads, 0, stream>>>(task, together);
   }
   check_launch("resolving");
   if (task.list == nullptr) return;

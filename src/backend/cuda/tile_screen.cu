@@ -23,13 +23,13 @@ struct Tiles {
   float z[kDepth][kColumns + 4];
   float best[kRows], second[kRows];
   int column[kRows];
+  int64_t rows[kRows];  // which the block looks at
 };
 
-__device__ void load_tiles(const FloatScreenTask& task, int64_t first_row, int64_t first_column, int64_t first_value,
-                           Tiles& tiles) {
+__device__ void load_tiles(const FloatScreenTask& task, int64_t first_column, int64_t first_value, Tiles& tiles) {
   const int64_t d = task.points.d;
   for (int i = threadIdx.x; i < kRows * kDepth; i += kThreads) {
-    const int64_t row = min(first_row + i / kDepth, task.points.n - 1);
+    const int64_t row = tiles.rows[i / kDepth];
     const int64_t j = first_value + i % kDepth;
     tiles.x[i % kDepth][i / kDepth] =
         j < d ? frame_value(task.points, task.frame, row * d + j, static_cast<int>(j)) : 0.0F;
@@ -70,18 +70,15 @@ __device__ bool conclude(const FloatScreenTask& task, const PassRange& range, bo
   return lower > tiles.second[i] && !far;
 }
 
-__global__ void __launch_bounds__(kThreads) tile_kernel(FloatScreenTask task) {
-  if (stopped(task.ranges)) return;
-  __shared__ Tiles tiles;
-  const PassRange range = task.ranges.at[blockIdx.y];
-  const int64_t first_row = static_cast<int64_t>(blockIdx.x) * kRows;
+// The rows in tiles.rows against all columns of a model; the top two are left in `tiles`.
+__device__ void look(const FloatScreenTask& task, const PassRange& range, Tiles& tiles) {
   const int tx = threadIdx.x % 16;
   const int ty = threadIdx.x / 16;
   float m[kRowsPerThread], best[kRowsPerThread], second[kRowsPerThread];
   int column[kRowsPerThread];
 #pragma unroll
   for (int i = 0; i < kRowsPerThread; ++i) {
-    m[i] = task.norms[min(first_row + ty * kRowsPerThread + i, task.points.n - 1)];
+    m[i] = task.norms[tiles.rows[ty * kRowsPerThread + i]];
     best[i] = second[i] = -INFINITY;
     column[i] = 0;
   }
@@ -95,7 +92,7 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(FloatScreenTask task) {
     }
     for (int64_t j = 0; j < task.points.d; j += kDepth) {
       __syncthreads();
-      load_tiles(task, first_row, range.first + c, j, tiles);
+      load_tiles(task, range.first + c, j, tiles);
       __syncthreads();
 #pragma unroll
       for (int depth = 0; depth < kDepth; ++depth) {
@@ -131,14 +128,59 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(FloatScreenTask task) {
     tiles.column[ty * kRowsPerThread + i] = column[i];
   }
   __syncthreads();
+}
+
+__global__ void __launch_bounds__(kThreads) tile_kernel(FloatScreenTask task) {
+  if (stopped(task.ranges)) return;
+  __shared__ Tiles tiles;
+  const PassRange range = task.ranges.at[blockIdx.y];
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * kRows + threadIdx.x;
+  if (threadIdx.x < kRows) tiles.rows[threadIdx.x] = min(row, task.points.n - 1);
+  __syncthreads();
+  look(task, range, tiles);
   if (threadIdx.x >= kRows) return;
-  const int64_t row = first_row + threadIdx.x;
   bool proved = true;
   if (row < task.points.n) {
     proved = conclude(task, range, task.columns.far[blockIdx.y] != 0, tiles, static_cast<int>(threadIdx.x), row);
   }
   const uint32_t word = __ballot_sync(~0U, !proved);
   if (threadIdx.x % 32 == 0 && row < task.points.n) task.marks[blockIdx.y * task.mark_stride + row / 32] = word;
+}
+
+// The blocks of x share the gathered rows of range y.
+__global__ void __launch_bounds__(kThreads) marked_kernel(FloatScreenTask task, MarkedRows marked) {
+  if (stopped(task.ranges)) return;
+  __shared__ Tiles tiles;
+  const PassRange range = task.ranges.at[blockIdx.y];
+  const int64_t count = min(static_cast<int64_t>(marked.counts[blockIdx.y]), marked.capacity);
+  const int64_t* rows = marked.rows + blockIdx.y * marked.capacity;
+  const bool far = task.columns.far[blockIdx.y] != 0;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kRows; first < count;
+       first += static_cast<int64_t>(gridDim.x) * kRows) {
+    __syncthreads();
+    if (threadIdx.x < kRows) tiles.rows[threadIdx.x] = rows[min(first + threadIdx.x, count - 1)];
+    __syncthreads();
+    look(task, range, tiles);
+    if (threadIdx.x >= kRows || first + threadIdx.x >= count) continue;
+    const int64_t row = tiles.rows[threadIdx.x];
+    if (conclude(task, range, far, tiles, static_cast<int>(threadIdx.x), row)) continue;
+    atomicOr(task.marks + blockIdx.y * task.mark_stride + row / 32, 1U << (row % 32));
+  }
+}
+
+// A thread a word of marks; blockIdx.y is the range.
+__global__ void gather_kernel(FloatScreenTask task, MarkedRows marked) {
+  if (stopped(task.ranges)) return;
+  const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (at * 32 >= task.points.n) return;
+  uint32_t& word = task.marks[blockIdx.y * task.mark_stride + at];
+  uint32_t marks = word;
+  if (marks == 0) return;
+  int64_t place = atomicAdd(marked.counts + blockIdx.y, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
+  for (; marks != 0 && place < marked.capacity; marks &= marks - 1) {
+    marked.rows[blockIdx.y * marked.capacity + place++] = at * 32 + __ffs(static_cast<int>(marks)) - 1;
+  }
+  word = marks;
 }
 
 }  // namespace
@@ -150,6 +192,20 @@ void float_screen(const FloatScreenTask& task, int multiprocessors, cudaStream_t
   const dim3 grid(static_cast<unsigned>((task.points.n + kRows - 1) / kRows), static_cast<unsigned>(task.ranges.count));
   tile_kernel<<<grid, kThreads, 0, stream>>>(task);
   check_launch("screening");
+}
+
+void float_screen_marked(const FloatScreenTask& task, const MarkedRows& marked, int multiprocessors,
+                         cudaStream_t stream) {
+  const auto ranges = static_cast<unsigned>(task.ranges.count);
+  fill_zero(marked.counts, ranges, stream, "clearing counts");
+  const int64_t words = (task.points.n + 31) / 32;
+  gather_kernel<<<dim3(static_cast<unsigned>((words + kThreads - 1) / kThreads), ranges), kThreads, 0, stream>>>(task,
+                                                                                                             marked);
+  check_launch("gathering rows");
+  const int64_t blocks = std::min<int64_t>((marked.capacity + kRows - 1) / kRows,
+                                           std::max<int64_t>(1, 4 * multiprocessors / task.ranges.count));
+  marked_kernel<<<dim3(static_cast<unsigned>(blocks), ranges), kThreads, 0, stream>>>(task, marked);
+  check_launch("screening marked rows");
 }
 
 }  // namespace manymeans::cuda

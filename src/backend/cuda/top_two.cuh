@@ -12,11 +12,6 @@
 
 namespace manymeans::cuda {
 
-template <int kValue>
-struct Constant {
-  static constexpr int value = kValue;
-};
-
 /// What a tile's columns share. A tile's terms are N offsets, one of these, and N prototype numbers.
 struct TileTerms {
   float slope;      ///< the largest of its columns
@@ -72,59 +67,61 @@ __device__ __forceinline__ float with_place(float score, uint32_t mask, uint32_t
   return __uint_as_float((__float_as_uint(score) & mask) | place);
 }
 
-/// The best two of a stream. Every fourth step finds the smaller number by a comparison, the others by two additions on
-/// the other pipe: a + v - max(a, v) is the smaller up to three units in the last place of the larger magnitude, and the
-/// second best needs no more than that (docs/screens.md, "Tensor cores").
+/// The best of some numbers, and the second best up to three units in the last place of the larger ones.
 struct TopTwo {
   float best;
   float second;
-
-  __device__ __forceinline__ void start(float a, float b) {
-    best = fmaxf(a, b);
-    second = fminf(a, b);
-  }
-  template <bool kByAddition>
-  __device__ __forceinline__ void take(float v) {
-    const float larger = fmaxf(best, v);
-    const float smaller = kByAddition ? __fadd_rn(v, __fadd_rn(best, -larger)) : fminf(best, v);
-    second = fmaxf(second, smaller);
-    best = larger;
-  }
 };
 
-/// Of every `kPeriod` steps one compares; 1: all of them, 0: none.
-template <int kColumns, int kPeriod>
+/// The smaller of two numbers, up to three units in the last place of the larger magnitude: two additions on a pipe that
+/// has time, instead of a comparison on one that has none (docs/screens.md, "Tensor cores").
+template <bool kByAddition>
+__device__ __forceinline__ float smaller(float a, float b, float larger) {
+  return kByAddition ? __fadd_rn(b, __fadd_rn(a, -larger)) : fminf(a, b);
+}
+
+template <bool kByAddition>
+__device__ __forceinline__ TopTwo top_two(float a, float b) {
+  const float larger = fmaxf(a, b);
+  return {larger, smaller<kByAddition>(a, b, larger)};
+}
+
+template <bool kByAddition>
+__device__ __forceinline__ TopTwo top_two(const TopTwo& a, const TopTwo& b) {
+  const float larger = fmaxf(a.best, b.best);
+  return {larger, fmaxf(fmaxf(a.second, b.second), smaller<kByAddition>(a.best, b.best, larger))};
+}
+
+__device__ __forceinline__ float4 load_offsets(const float4* from) {
+  float4 h;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(h.x), "=f"(h.y), "=f"(h.z), "=f"(h.w)
+               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(from))));
+  return h;
+}
+
+/// The top two of what a thread holds of a tile, for its two rows. Four columns at a time, as a tree: a long chain of
+/// dependent instructions would leave the pipes idle.
+template <int kColumns, int kCompared>
 __device__ __forceinline__ void tile_top_two(const float (&sums)[kColumns / 2], const float* offsets, int lane_of_row,
-                                             uint32_t mask, TopTwo& upper_row, TopTwo& lower_row) {
+                                             uint32_t mask, TopTwo (&rows)[2]) {
   const auto* at = reinterpret_cast<const float4*>(offsets) + lane_of_row;
+  float4 next = load_offsets(at);
 #pragma unroll
   for (int pair = 0; pair < kColumns / 16; ++pair) {
-    const float4 h = at[pair * 4];
-    const float add[4] = {h.x, h.y, h.z, h.w};
-    float a[4];
-    float b[4];
+    const float add[4] = {next.x, next.y, next.z, next.w};
+    if (pair + 1 < kColumns / 16) next = load_offsets(at + (pair + 1) * 4);
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const int at_sum = pair * 8 + e / 2 * 4 + e % 2;
-      const auto place = static_cast<uint32_t>(pair * 4 + e);
-      a[e] = with_place(__fadd_rn(sums[at_sum], add[e]), mask, place);
-      b[e] = with_place(__fadd_rn(sums[at_sum + 2], add[e]), mask, place);
+    for (int r = 0; r < 2; ++r) {
+      float v[4];
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const float sum = sums[pair * 8 + e / 2 * 4 + e % 2 + 2 * r];
+        v[e] = with_place(__fadd_rn(sum, add[e]), mask, static_cast<uint32_t>(pair * 4 + e));
+      }
+      const TopTwo four = top_two<(kCompared < 3)>(top_two<(kCompared < 1)>(v[0], v[1]), top_two<(kCompared < 2)>(v[2], v[3]));
+      rows[r] = pair == 0 ? four : top_two<true>(rows[r], four);
     }
-    const auto take = [&](auto e) {
-      constexpr int kStep = decltype(e)::value;
-      constexpr bool kByAddition = kPeriod == 0 || kStep % kPeriod != 0;
-      upper_row.take<kByAddition>(a[kStep]);
-      lower_row.take<kByAddition>(b[kStep]);
-    };
-    if (pair == 0) {
-      upper_row.start(a[0], a[1]);
-      lower_row.start(b[0], b[1]);
-    } else {
-      take(Constant<0>{});
-      take(Constant<1>{});
-    }
-    take(Constant<2>{});
-    take(Constant<3>{});
   }
 }
 
