@@ -107,7 +107,7 @@ __device__ __forceinline__ void load_four(const LabelRows& labels, int32_t slot,
 
 // Lists the chunk's changes and brings the labels up to date.
 __device__ void list_changes(const AccumulateTask& task, const PassRange& range, bool first_pass, int64_t first,
-                             Changes& changes, LabelSumWords& hash) {
+                             Changes& changes) {
   if (threadIdx.x == 0) changes.count = 0;
   __syncthreads();
   for (int i = threadIdx.x * kRowsTogether; i < kChunk; i += kThreads * kRowsTogether) {
@@ -125,16 +125,14 @@ __device__ void list_changes(const AccumulateTask& task, const PassRange& range,
       changes.place[at] = static_cast<uint16_t>(i + r);
       changes.from[at] = from[r];
       changes.to[at] = to[r];
-      if (first_pass) continue;
-      hash.add(device_label_term(row, to[r]));
-      hash.subtract(device_label_term(row, from[r]));
     }
   }
   __syncthreads();
 }
 
 template <class Sums>
-__device__ void apply_changes(const AccumulateTask& task, const Sums& sums, int64_t first, const Changes& changes) {
+__device__ void apply_changes(const AccumulateTask& task, const Sums& sums, int64_t first, const Changes& changes,
+                              LabelSumWords& hash) {
   const auto d = static_cast<int>(task.points.d);
   // Neighbouring threads take neighbouring values of a row.
   const int64_t values = static_cast<int64_t>(changes.count) * d;
@@ -152,7 +150,11 @@ __device__ void apply_changes(const AccumulateTask& task, const Sums& sums, int6
     }
   }
   for (int c = threadIdx.x; c < changes.count; c += kThreads) {
-    move_count(task, sums, first + changes.place[c], changes.from[c], changes.to[c]);
+    const int64_t row = first + changes.place[c];
+    move_count(task, sums, row, changes.from[c], changes.to[c]);
+    if (changes.from[c] == kNoLabel) continue;
+    hash.add(device_label_term(row, changes.to[c]));
+    hash.subtract(device_label_term(row, changes.from[c]));
   }
 }
 
@@ -184,13 +186,13 @@ __global__ void __launch_bounds__(kThreads) accumulate_kernel(AccumulateTask tas
   unsigned long long changed = 0;
   const int64_t chunks = (task.points.n + kChunk - 1) / kChunk;
   for (int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
-    list_changes(task, range, first_pass, chunk * kChunk, changes, hash);
+    list_changes(task, range, first_pass, chunk * kChunk, changes);
     if (changes.count == 0) continue;
     changed += static_cast<unsigned long long>(changes.count);
     if constexpr (kShared) {
-      apply_changes(task, shared, chunk * kChunk, changes);
+      apply_changes(task, shared, chunk * kChunk, changes, hash);
     } else {
-      apply_changes(task, global, chunk * kChunk, changes);
+      apply_changes(task, global, chunk * kChunk, changes, hash);
     }
     __syncthreads();
   }
@@ -248,8 +250,8 @@ void accumulate(const AccumulateTask& task, int multiprocessors, cudaStream_t st
   const int64_t chunks = (task.points.n + kChunk - 1) / kChunk;
   const int64_t bytes = 8 * task.ranges.most_clusters * (task.terms.limbs * task.points.d + 2);
   const bool in_shared = bytes <= kMostShared;
-  const int64_t resident = in_shared ? std::clamp<int64_t>((200 << 10) / (bytes + 22528), 1, 6) : 6;
-  const int64_t wanted = (resident * multiprocessors * 2 + task.ranges.count - 1) / task.ranges.count;
+  const int64_t resident = in_shared ? std::clamp<int64_t>((220 << 10) / (bytes + 22528), 1, 8) : 8;
+  const int64_t wanted = (resident * multiprocessors + task.ranges.count - 1) / task.ranges.count;
   const dim3 grid(static_cast<unsigned>(std::clamp<int64_t>(wanted, 1, chunks)),
                   static_cast<unsigned>(task.ranges.count));
   if (in_shared) {

@@ -88,6 +88,9 @@ void CudaSession::enqueue_pass(const PassRanges& ranges) {
   task.next = rows_of(next_);
   task.marks = marks_.data();
   task.mark_stride = mark_stride_;
+  task.left = left_.data();
+  task.left_count = left_count_.data();
+  task.nearest = nearest_.data();
   resolve(task, shared_.device.multiprocessors, stream_);
   accumulate(accumulate_task(ranges), shared_.device.multiprocessors, stream_);
 }
@@ -112,15 +115,19 @@ void CudaSession::enqueue_float_screen(const PassRanges& ranges) {
   float_screen(task, shared_.device.multiprocessors, stream_);
 }
 
-// What the matrix screen marked is looked at in float32, unless the models are so small that all distances cost less.
+// What the matrix screen marked is looked at in float32.
 void CudaSession::enqueue_second_screen(const PassRanges& ranges) {
-  constexpr int64_t kSmall = 16384;
-  if (columns_.empty() || ranges.most_clusters * d() <= kSmall) return;
+  if (columns_.empty()) return;
   const FloatScreenTask task = float_task(ranges);
-  const int64_t capacity = static_cast<int64_t>(marked_rows_.size()) / ranges.count;
+  MarkedRows marked;
+  marked.rows = marked_rows_.data();
+  marked.counts = marked_counts_.data();
+  marked.capacity = static_cast<int64_t>(marked_rows_.size()) / ranges.count;
+  marked.top = slice_tops_.data();
+  const auto most = static_cast<int64_t>(slice_tops_.size() / marked_rows_.size());
+  marked.slices = static_cast<int32_t>(std::clamp<int64_t>(ranges.most_clusters / (4 * kTileGroup), 1, most));
   float_pack(task, stream_);
-  float_screen_marked(task, {marked_rows_.data(), marked_counts_.data(), capacity}, shared_.device.multiprocessors,
-                      stream_);
+  float_screen_marked(task, marked, shared_.device.multiprocessors, stream_);
 }
 
 void CudaSession::enqueue_matrix_screen(const PassRanges& ranges) {

@@ -69,7 +69,7 @@ int64_t list_capacity(int64_t rows, int64_t models) {
 }
 
 int64_t marked_capacity(int64_t rows, int64_t models) {
-  return std::max(models * 128, std::min(rows * models, int64_t{8} << 20));
+  return std::max(models * 128, std::min(rows * models / 2, int64_t{1} << 19));
 }
 
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan) {
@@ -85,7 +85,7 @@ int64_t session_bytes(const Input& input, std::span<const int64_t> k, const Cuda
   const int64_t marks = models * (input.points.n / 8 + 16);
   const int64_t statistics = clusters * (input.limbs * input.points.d + 2) * 8;
   const int64_t columns = clusters * (input.points.d + 8) * (plan.screen == ScreenKind::kMatrix ? 6 : 4);
-  const int64_t list = plan.screen == ScreenKind::kMatrix ? list_capacity(input.points.n, models) * 48 + marked_capacity(input.points.n, models) * 8 : 0;
+  const int64_t list = plan.screen == ScreenKind::kMatrix ? list_capacity(input.points.n, models) * 48 + marked_capacity(input.points.n, models) * 8 + kMostSliceTops * 12 : 0;
   return labels + marks + statistics + columns + clusters * input.points.d * 8 + list;
 }
 

@@ -45,6 +45,7 @@ int64_t list_capacity(int64_t rows, int64_t models);
 
 /// Marked rows of all models that a pass can look at again in float32.
 int64_t marked_capacity(int64_t rows, int64_t models);
+constexpr int64_t kMostSliceTops = int64_t{4} << 20;
 
 /// Device memory of a session of models with these numbers of prototypes.
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan);

@@ -64,6 +64,9 @@ void CudaSession::make_room() {
   far_ = DeviceBuffer<int32_t>(models, "flags of models");
   mark_stride_ = padded(n(), 128) / 32;
   marks_ = DeviceBuffer<uint32_t>(models * static_cast<size_t>(mark_stride_), "marks of rows");
+  left_ = DeviceBuffer<LeftRow>(kMostLeft, "rows that get all distances");
+  left_count_ = DeviceBuffer<uint32_t>(1, "rows that get all distances");
+  nearest_ = DeviceBuffer<SliceNearest>(kMostLeft * kLeftSlices, "rows that get all distances");
   ranges_ = DeviceBuffer<PassRange>(models, "the models");
   host_ranges_ = PinnedBuffer<PassRange>(models, "the models");
   control_ = DeviceBuffer<PassControl>(1, "the state of a pass");
@@ -88,6 +91,8 @@ void CudaSession::make_room_for_matrix() {
   listed_ = DeviceBuffer<uint32_t>(1, "the list of rows");
   marked_rows_ = DeviceBuffer<int64_t>(static_cast<size_t>(marked_capacity(n(), static_cast<int64_t>(models_.size()))),
                                        "the marked rows");
+  const int64_t slices = std::clamp<int64_t>(kMostSliceTops / static_cast<int64_t>(marked_rows_.size()), 1, 16);
+  slice_tops_ = DeviceBuffer<SliceTop>(marked_rows_.size() * static_cast<size_t>(slices), "the marked rows");
   marked_counts_ = DeviceBuffer<uint32_t>(models_.size(), "the marked rows");
 }
 

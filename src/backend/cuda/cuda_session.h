@@ -6,6 +6,7 @@
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/own_distances.h"
 #include "backend/cuda/pass_ranges.h"
+#include "backend/cuda/resolve.h"
 
 #include <memory>
 #include <vector>
@@ -98,8 +99,13 @@ class CudaSession final : public Session {
   DeviceBuffer<uint32_t> listed_;
   DeviceBuffer<int64_t> marked_rows_;
   DeviceBuffer<uint32_t> marked_counts_;
+  DeviceBuffer<SliceTop> slice_tops_;
   DeviceBuffer<uint32_t> marks_;
   int64_t mark_stride_ = 0;
+  // For rows that get all distances:
+  DeviceBuffer<LeftRow> left_;
+  DeviceBuffer<uint32_t> left_count_;
+  DeviceBuffer<SliceNearest> nearest_;
   DeviceBuffer<PassRange> ranges_;
   DeviceBuffer<PassCounters> counters_;  // (passes, models), then the control
   DeviceBuffer<PassControl> control_;

@@ -66,11 +66,19 @@ struct FloatScreenTask {
   int64_t mark_stride = 0;
 };
 
+/// The best of a row in a slice of the columns.
+struct SliceTop {
+  float best, second;
+  int32_t column;
+};
+
 /// Rows that a coarser screen marked, gathered by range.
 struct MarkedRows {
   int64_t* rows = nullptr;     ///< (ranges, capacity)
   uint32_t* counts = nullptr;  ///< per range; may exceed the capacity: the others stay marked
   int64_t capacity = 0;
+  SliceTop* top = nullptr;     ///< (ranges, capacity, slices)
+  int32_t slices = 1;          ///< columns are shared out, so that few rows keep the whole device busy
 };
 
 /// Looks at marked rows once more, in float32; only what is not proved now either stays marked. For more than

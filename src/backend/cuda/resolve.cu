@@ -42,10 +42,9 @@ __device__ double distance_alone(const DevicePoints& points, int64_t row, const 
   return __dadd_rn(even, __dadd_rn(__dadd_rn(p[1], p[5]), __dadd_rn(p[3], p[7])));
 }
 
-struct Nearest {
-  double distance;
-  long long k;
-
+struct Nearest : SliceNearest {
+  __device__ Nearest() = default;
+  __device__ Nearest(double d2, long long index) : SliceNearest{d2, index} {}
   __device__ void take(double other_distance, long long other) {
     if (other_distance < distance || (other_distance == distance && other < k)) {
       distance = other_distance;
@@ -63,18 +62,19 @@ __device__ Nearest warp_nearest(Nearest mine) {
   return mine;
 }
 
-// The nearest of all prototypes, by all threads of the block; thread 0 has it.
+// The nearest of prototypes [begin, end), by all threads of the block; thread 0 has it.
 template <bool kAlone>
-__device__ Nearest scan(const ResolveTask& task, const PassRange& range, int64_t row, Nearest* of_warps) {
+__device__ Nearest scan(const ResolveTask& task, const PassRange& range, int64_t row, int64_t begin, int64_t end,
+                        SliceNearest* of_warps) {
   Nearest mine{INFINITY, range.k};
   if constexpr (kAlone) {
-    for (int64_t k = threadIdx.x; k < range.k; k += blockDim.x) {
+    for (int64_t k = begin + threadIdx.x; k < end; k += blockDim.x) {
       mine.take(distance_alone(task.points, row, range, task.ranges.float64, k), k);
     }
   } else {
     const int lane = threadIdx.x % kLanes;
     const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
-    for (int64_t k = threadIdx.x / kLanes; k < range.k; k += blockDim.x / kLanes) {
+    for (int64_t k = begin + threadIdx.x / kLanes; k < end; k += blockDim.x / kLanes) {
       mine.take(distance_by_lanes(task.points, row, range, task.ranges.float64, k, lane, mask), k);
     }
   }
@@ -92,7 +92,7 @@ __device__ Nearest scan(const ResolveTask& task, const PassRange& range, int64_t
 template <bool kAlone>
 __global__ void scan_kernel(ResolveTask task, int together) {
   if (stopped(task.ranges)) return;
-  __shared__ Nearest of_warps[kThreads / 32];
+  __shared__ SliceNearest of_warps[kThreads / 32];
   __shared__ uint32_t words_here[32];
   const PassRange range = task.ranges.at[blockIdx.y];
   const int64_t words = (task.points.n + 31) / 32;
@@ -109,7 +109,7 @@ __global__ void scan_kernel(ResolveTask task, int together) {
     for (int w = 0; w < together; ++w) {
       for (uint32_t word = words_here[w]; word != 0; word &= word - 1) {
         const int64_t row = (first + w) * 32 + __ffs(static_cast<int>(word)) - 1;
-        const Nearest nearest = scan<kAlone>(task, range, row, of_warps);
+        const Nearest nearest = scan<kAlone>(task, range, row, 0, range.k, of_warps);
         if (threadIdx.x == 0) store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
         ++resolved;
       }
@@ -121,9 +121,62 @@ __global__ void scan_kernel(ResolveTask task, int together) {
   atomicAdd(&counters.candidates, resolved * static_cast<unsigned long long>(range.k));
 }
 
+// A thread a word of marks; blockIdx.y is the range. Takes rows out of the marks, as far as there is room.
+__global__ void left_kernel(ResolveTask task) {
+  if (stopped(task.ranges)) return;
+  const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (at * 32 >= task.points.n) return;
+  uint32_t& word = task.marks[blockIdx.y * task.mark_stride + at];
+  uint32_t marks = word;
+  if (marks == 0) return;
+  uint32_t place = atomicAdd(task.left_count, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
+  for (; marks != 0 && place < kMostLeft; marks &= marks - 1) {
+    task.left[place++] = {at * 32 + __ffs(static_cast<int>(marks)) - 1, static_cast<int32_t>(blockIdx.y)};
+  }
+  word = marks;
+}
+
+// blockIdx.x is the slice; the blocks of y share the rows.
+template <bool kAlone>
+__global__ void slice_kernel(ResolveTask task) {
+  if (stopped(task.ranges)) return;
+  __shared__ SliceNearest of_warps[kThreads / 32];
+  const uint32_t count = min(*task.left_count, static_cast<uint32_t>(kMostLeft));
+  for (uint32_t i = blockIdx.y; i < count; i += gridDim.y) {
+    const LeftRow left = task.left[i];
+    const PassRange range = task.ranges.at[left.range];
+    const Nearest nearest = scan<kAlone>(task, range, left.row, range.k * blockIdx.x / kLeftSlices,
+                                         range.k * (blockIdx.x + 1) / kLeftSlices, of_warps);
+    if (threadIdx.x == 0) task.nearest[i * kLeftSlices + blockIdx.x] = nearest;
+  }
+}
+
+// A thread a row.
+__global__ void join_kernel(ResolveTask task) {
+  if (stopped(task.ranges)) return;
+  const uint32_t count = min(*task.left_count, static_cast<uint32_t>(kMostLeft));
+  const uint32_t i = blockIdx.x * kThreads + threadIdx.x;
+  if (i >= count) return;
+  const LeftRow left = task.left[i];
+  const PassRange range = task.ranges.at[left.range];
+  Nearest nearest{INFINITY, range.k};
+  for (int s = 0; s < kLeftSlices; ++s) {
+    nearest.take(task.nearest[i * kLeftSlices + s].distance, task.nearest[i * kLeftSlices + s].k);
+  }
+  store_label(task.next, range.slot, left.row, static_cast<uint32_t>(nearest.k));
+  PassCounters& counters = task.ranges.counters[left.range];
+  atomicAdd(&counters.resolved, 1ULL);
+  atomicAdd(&counters.candidates, static_cast<unsigned long long>(range.k));
+}
+
 // Eight threads an entry of the list.
 __global__ void list_kernel(ResolveTask task) {
   if (stopped(task.ranges)) return;
+  __shared__ uint32_t rows_here;
+  __shared__ uint32_t candidates_here;
+  if (threadIdx.x == 0) rows_here = candidates_here = 0;
+  __syncthreads();
+  const bool one_range = task.ranges.count == 1;
   const uint32_t listed = min(*task.listed, task.capacity);
   const int lane = threadIdx.x % kLanes;
   const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
@@ -139,10 +192,19 @@ __global__ void list_kernel(ResolveTask task) {
     }
     if (lane != 0) continue;
     store_label(task.next, range.slot, entry.row, static_cast<uint32_t>(nearest.k));
+    if (one_range) {
+      atomicAdd(&rows_here, 1U);
+      atomicAdd(&candidates_here, static_cast<uint32_t>(entry.count));
+      continue;
+    }
     PassCounters& counters = task.ranges.counters[entry.range];
     atomicAdd(&counters.resolved, 1ULL);
     atomicAdd(&counters.candidates, static_cast<unsigned long long>(entry.count));
   }
+  __syncthreads();
+  if (threadIdx.x != 0 || rows_here == 0) return;
+  atomicAdd(&task.ranges.counters[0].resolved, static_cast<unsigned long long>(rows_here));
+  atomicAdd(&task.ranges.counters[0].candidates, static_cast<unsigned long long>(candidates_here));
 }
 
 __global__ void mark_kernel(uint32_t* marks, int64_t mark_stride, int64_t rows) {
@@ -157,6 +219,24 @@ __global__ void relabel_kernel(LabelRows labels, int slot, int64_t rows, const u
   if (row < rows) store_label(labels, slot, row, table[load_label(labels, slot, row)]);
 }
 
+// A few rows and many prototypes: every row by many blocks.
+void resolve_in_slices(const ResolveTask& task, bool alone, cudaStream_t stream) {
+  const int64_t words = (task.points.n + 31) / 32;
+  fill_zero(task.left_count, 1, stream, "clearing a count");
+  const dim3 gather(static_cast<unsigned>((words + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
+  left_kernel<<<gather, kThreads, 0, stream>>>(task);
+  check_launch("gathering rows");
+  const dim3 slices(kLeftSlices, 128);
+  if (alone) {
+    slice_kernel<true><<<slices, kThreads, 0, stream>>>(task);
+  } else {
+    slice_kernel<false><<<slices, kThreads, 0, stream>>>(task);
+  }
+  check_launch("resolving");
+  join_kernel<<<kMostLeft / kThreads, kThreads, 0, stream>>>(task);
+  check_launch("resolving");
+}
+
 }  // namespace
 
 void resolve(const ResolveTask& task, int multiprocessors, cudaStream_t stream) {
@@ -165,6 +245,7 @@ void resolve(const ResolveTask& task, int multiprocessors, cudaStream_t stream) 
   // One prototype is the work of one thread where it is short, else of eight.
   const bool alone = task.points.d <= 2 * kLanes;
   const unsigned threads = values <= 16384 ? 32 : kThreads;
+  if (values > 16384) resolve_in_slices(task, alone, stream);
   const int64_t resident = static_cast<int64_t>(multiprocessors) * (alone || threads == 32 ? 32 : 8);
   const int64_t all = words * task.ranges.count;
   const int together = static_cast<int>(std::clamp<int64_t>(all / (4 * resident), 1, 32));

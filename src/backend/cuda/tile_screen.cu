@@ -59,19 +59,19 @@ __device__ __forceinline__ void merge(float& best, float& second, int& column) {
 }
 
 // One row: writes a label, returns whether it is proved.
-__device__ bool conclude(const FloatScreenTask& task, const PassRange& range, bool far, const Tiles& tiles, int i,
-                         int64_t row) {
-  const float best = tiles.best[i];
-  const int64_t column = range.first + tiles.column[i];
-  store_label(task.next, range.slot, row, static_cast<uint32_t>(tiles.column[i]));
+__device__ bool conclude(const FloatScreenTask& task, const PassRange& range, bool far, float best, float second,
+                         int place, int64_t row) {
+  const int64_t column = range.first + place;
+  store_label(task.next, range.slot, row, static_cast<uint32_t>(place));
   const float m = task.norms[row];
   const float error = fmaf(m, task.columns.slopes[column], task.columns.errors[column]);
   const float lower = best - 2.0F * (1.0F + 0x1p-20F) * error - fmaf(task.bound.slack * m, m, task.bound.underflow);
-  return lower > tiles.second[i] && !far;
+  return lower > second && !far;
 }
 
-// The rows in tiles.rows against all columns of a model; the top two are left in `tiles`.
-__device__ void look(const FloatScreenTask& task, const PassRange& range, Tiles& tiles) {
+// The rows in tiles.rows against columns [begin, end) of a model, begin a multiple of kColumns; the top two are left in
+// `tiles`.
+__device__ void look(const FloatScreenTask& task, const PassRange& range, int64_t begin, int64_t end, Tiles& tiles) {
   const int tx = threadIdx.x % 16;
   const int ty = threadIdx.x / 16;
   float m[kRowsPerThread], best[kRowsPerThread], second[kRowsPerThread];
@@ -80,9 +80,9 @@ __device__ void look(const FloatScreenTask& task, const PassRange& range, Tiles&
   for (int i = 0; i < kRowsPerThread; ++i) {
     m[i] = task.norms[tiles.rows[ty * kRowsPerThread + i]];
     best[i] = second[i] = -INFINITY;
-    column[i] = 0;
+    column[i] = static_cast<int>(begin);
   }
-  for (int64_t c = 0; c < range.k; c += kColumns) {
+  for (int64_t c = begin; c < end; c += kColumns) {
     float u[kRowsPerThread][kColumnsPerThread];
 #pragma unroll
     for (int q = 0; q < kColumnsPerThread; ++q) {
@@ -137,33 +137,60 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(FloatScreenTask task) {
   const int64_t row = static_cast<int64_t>(blockIdx.x) * kRows + threadIdx.x;
   if (threadIdx.x < kRows) tiles.rows[threadIdx.x] = min(row, task.points.n - 1);
   __syncthreads();
-  look(task, range, tiles);
+  look(task, range, 0, range.k, tiles);
   if (threadIdx.x >= kRows) return;
   bool proved = true;
   if (row < task.points.n) {
-    proved = conclude(task, range, task.columns.far[blockIdx.y] != 0, tiles, static_cast<int>(threadIdx.x), row);
+    proved = conclude(task, range, task.columns.far[blockIdx.y] != 0, tiles.best[threadIdx.x],
+                      tiles.second[threadIdx.x], tiles.column[threadIdx.x], row);
   }
   const uint32_t word = __ballot_sync(~0U, !proved);
   if (threadIdx.x % 32 == 0 && row < task.points.n) task.marks[blockIdx.y * task.mark_stride + row / 32] = word;
 }
 
-// The blocks of x share the gathered rows of range y.
+// The gathered rows of range y, in tiles, against slices of its columns: the blocks of x share the pairs.
 __global__ void __launch_bounds__(kThreads) marked_kernel(FloatScreenTask task, MarkedRows marked) {
   if (stopped(task.ranges)) return;
   __shared__ Tiles tiles;
   const PassRange range = task.ranges.at[blockIdx.y];
   const int64_t count = min(static_cast<int64_t>(marked.counts[blockIdx.y]), marked.capacity);
-  const int64_t* rows = marked.rows + blockIdx.y * marked.capacity;
-  const bool far = task.columns.far[blockIdx.y] != 0;
-  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kRows; first < count;
-       first += static_cast<int64_t>(gridDim.x) * kRows) {
+  const int64_t first_row = blockIdx.y * marked.capacity;
+  const int64_t groups = (range.k + kColumns - 1) / kColumns;
+  const int64_t items = (count + kRows - 1) / kRows * marked.slices;
+  for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const int64_t first = item / marked.slices * kRows;
+    const int64_t slice = item % marked.slices;
     __syncthreads();
-    if (threadIdx.x < kRows) tiles.rows[threadIdx.x] = rows[min(first + threadIdx.x, count - 1)];
+    if (threadIdx.x < kRows) tiles.rows[threadIdx.x] = marked.rows[first_row + min(first + threadIdx.x, count - 1)];
     __syncthreads();
-    look(task, range, tiles);
+    look(task, range, groups * slice / marked.slices * kColumns,
+         min(range.k, groups * (slice + 1) / marked.slices * kColumns), tiles);
     if (threadIdx.x >= kRows || first + threadIdx.x >= count) continue;
-    const int64_t row = tiles.rows[threadIdx.x];
-    if (conclude(task, range, far, tiles, static_cast<int>(threadIdx.x), row)) continue;
+    marked.top[(first_row + first + threadIdx.x) * marked.slices + slice] = {
+        tiles.best[threadIdx.x], tiles.second[threadIdx.x], tiles.column[threadIdx.x]};
+  }
+}
+
+// A thread a gathered row: puts the slices together.
+__global__ void conclude_kernel(FloatScreenTask task, MarkedRows marked) {
+  if (stopped(task.ranges)) return;
+  const PassRange range = task.ranges.at[blockIdx.y];
+  const int64_t count = min(static_cast<int64_t>(marked.counts[blockIdx.y]), marked.capacity);
+  const bool far = task.columns.far[blockIdx.y] != 0;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
+       i += static_cast<int64_t>(gridDim.x) * kThreads) {
+    const int64_t at = blockIdx.y * marked.capacity + i;
+    SliceTop top = marked.top[at * marked.slices];
+    for (int s = 1; s < marked.slices; ++s) {
+      const SliceTop other = marked.top[at * marked.slices + s];
+      if (other.best > top.best) {
+        top = {other.best, fmaxf(top.best, other.second), other.column};
+      } else {
+        top.second = fmaxf(top.second, other.best);
+      }
+    }
+    const int64_t row = marked.rows[at];
+    if (conclude(task, range, far, top.best, top.second, top.column, row)) continue;
     atomicOr(task.marks + blockIdx.y * task.mark_stride + row / 32, 1U << (row % 32));
   }
 }
@@ -202,9 +229,10 @@ void float_screen_marked(const FloatScreenTask& task, const MarkedRows& marked, 
   gather_kernel<<<dim3(static_cast<unsigned>((words + kThreads - 1) / kThreads), ranges), kThreads, 0, stream>>>(task,
                                                                                                              marked);
   check_launch("gathering rows");
-  const int64_t blocks = std::min<int64_t>((marked.capacity + kRows - 1) / kRows,
-                                           std::max<int64_t>(1, 4 * multiprocessors / task.ranges.count));
-  marked_kernel<<<dim3(static_cast<unsigned>(blocks), ranges), kThreads, 0, stream>>>(task, marked);
+  const auto blocks = static_cast<unsigned>(std::max<int64_t>(1, 4 * multiprocessors / task.ranges.count));
+  marked_kernel<<<dim3(blocks, ranges), kThreads, 0, stream>>>(task, marked);
+  check_launch("screening marked rows");
+  conclude_kernel<<<dim3(blocks, ranges), kThreads, 0, stream>>>(task, marked);
   check_launch("screening marked rows");
 }
 
