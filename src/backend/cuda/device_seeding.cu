@@ -19,7 +19,7 @@ constexpr int64_t kColumnsForEight = 9;
 // The screen's products are exact up to here: D * 128 * 127 < 2^31.
 constexpr int64_t kMostColumnsToScreen = int64_t{1} << 17;
 // Candidates that fit into this much shared memory are read from there.
-constexpr int64_t kFragmentBytes = 16 << 10;
+constexpr int64_t kFragmentBytes = 40 << 10;
 constexpr int kNumbersPerTile = kSeedTileColumns * kLimbs;
 
 enum Counter : size_t { kExact, kLength, kLargest, kCounters };
@@ -54,10 +54,8 @@ template <class T, int kTiles>
 void launch_screen(const SeedArguments& arguments, cudaStream_t stream) {
   const int64_t bytes = arguments.tiles * arguments.code_bytes * 8;
   const bool fit = bytes <= kFragmentBytes;
-  const size_t shared = kSeedRingBytes<kTiles> + (fit ? static_cast<size_t>(bytes) : 0);
+  const size_t shared = fit ? static_cast<size_t>(bytes) : 0;
   const auto kernel = seed_screen_kernel<T, kTiles>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
-        "asking for the shared memory of the seeding screen");
   const int64_t units = (arguments.points.n + kSeedUnitRows - 1) / kSeedUnitRows;
   const int64_t blocks = std::min<int64_t>(resident_blocks(kernel, shared), (units + kSeedWarps - 1) / kSeedWarps);
   kernel<<<static_cast<int>(blocks), kSeedThreads, shared, stream>>>(arguments, fit);
@@ -401,8 +399,9 @@ bool DeviceSeeding::apply_trial(Model& m, const Matrix& centre) {
   const unsigned* hits = m.hits.data() + static_cast<size_t>(k / kSeedTileColumns) * hit_words(points_.n);
   const SeedFrame frame = screen_ ? screen_->view : SeedFrame{};
   dispatch_type(points_.type, [&](auto type) {
-    seed_apply_kernel<decltype(type)><<<blocks, kSeedThreads, 0, stream_>>>(
-        points_, rows_of(m, screen_.get()), frame, hits, static_cast<int>(k % kSeedTileColumns), on_device);
+    seed_apply_kernel<decltype(type)>
+        <<<blocks, kSeedThreads, 0, stream_>>>(points_, rows_of(m, screen_.get()), frame, hits,
+                                               static_cast<int>(k % kSeedTileColumns), on_device);
   });
   check_launch("adding a centre of seeding");
   // For the next trial, while the host is busy with what comes before it.

@@ -90,122 +90,96 @@ __device__ inline int enqueue(unsigned flags, int first_row, int first_column, u
 // 16 x 8 products of 32 columns, all exact: integers below 2^31.
 __device__ inline void multiply(int (&sum)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
                                 uint32_t b1) {
-  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+               : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
-// Codes come through a ring of stages in shared memory, a ring for each warp, so that reading never waits for the
-// products, the queue or the distances. A stage is 64 bytes of codes of each of 32 rows and, with the rows' last bytes,
-// what the screen compares with.
+// Points are read once and kept out of the way of what is read again.
+__device__ inline uint4 load_once(const int8_t* from) {
+  uint4 v;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(from));
+  return v;
+}
+
+// Products of 32 rows with all candidates. The product's inner index may be permuted freely, so a thread's 16 bytes of
+// a row serve as its operands of two products of 32 columns, and candidates are stored likewise: no exchange, no shared
+// memory for points.
 template <int kTiles>
-struct SeedStage {
-  uint4 codes[32][4];
-  float radius[32];
-  float threshold[kTiles][32];
-};
-
-template <int kTiles>
-constexpr int kSeedStages = kTiles == 1 ? 3 : 4;
-
-template <int kTiles>
-constexpr size_t kSeedRingBytes = kSeedWarps * kSeedStages<kTiles> * sizeof(SeedStage<kTiles>);
-
-__device__ inline void copy_16(void* to, const void* from) {
-  const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
-}
-
-__device__ inline void copy_4(void* to, const void* from) {
-  const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
-}
-
-__device__ inline void end_of_stage() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-template <int kPending>
-__device__ void wait_for_stage() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-}
-
-// Which 32 rows and which 64 bytes of them a stage holds: all chunks of 32 rows, the groups of 32 of a unit, the units
-// of this warp.
-struct SeedCursor {
-  int64_t unit;
-  int row = 0;  // of the unit
-  int chunk = 0;
-
-  __device__ bool valid(const SeedArguments& a) const { return unit * kSeedUnitRows < a.points.n; }
-  __device__ int64_t first() const { return unit * kSeedUnitRows + row; }
-  __device__ void advance(const SeedArguments& a, int chunks) {
-    if (++chunk < chunks) return;
-    chunk = 0;
-    row += 32;
-    if (row < kSeedUnitRows && first() < a.points.n) return;
-    row = 0;
-    unit += static_cast<int64_t>(gridDim.x) * kSeedWarps;
-  }
-};
-
-// Starts the copies of a stage. Rows beyond the last repeat the last; the comparison leaves them out.
-template <int kTiles>
-__device__ void fetch(const SeedArguments& a, const SeedCursor& cursor, int chunks, SeedStage<kTiles>& stage) {
-  if (cursor.valid(a)) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int row = lane / 4 + 8 * i;
-      const int64_t at = min(cursor.first() + row, a.points.n - 1);
-      copy_16(&stage.codes[row][lane % 4], a.codes + at * a.code_bytes + cursor.chunk * 64 + lane % 4 * 16);
-    }
-    if (cursor.chunk == chunks - 1) {
-      const int64_t at = min(cursor.first() + lane, a.points.n - 1);
-      copy_4(&stage.radius[lane], a.radii + at);
-#pragma unroll
-      for (int t = 0; t < kTiles; ++t) copy_4(&stage.threshold[t][lane], a.tile[t].thresholds + at);
-    }
-  }
-  end_of_stage();
-}
-
-// Adds the products of a stage. The product's inner index may be permuted freely, so a thread's 16 bytes of a row serve
-// as its operands of two products of 32 columns, and candidates are stored likewise; eight threads read 128 bytes.
-template <int kTiles>
-__device__ void multiply_stage(const SeedStage<kTiles>& stage, const uint4* fragments, int chunks, int chunk,
-                               int (&sums)[kTiles][2][4]) {
+__device__ void multiply_rows(const SeedArguments& a, const uint4* fragments, int64_t first,
+                              int (&sums)[kTiles][2][4]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  uint4 x[4];
+  const int64_t chunks = a.code_bytes / 64;
+  const int8_t* row[4];
 #pragma unroll
-  for (int i = 0; i < 4; ++i) x[i] = stage.codes[lane / 4 + 8 * i][lane % 4];
+  for (int i = 0; i < 4; ++i) {
+    const int64_t at = min(first + lane / 4 + 8 * i, a.points.n - 1);
+    row[i] = a.codes + at * a.code_bytes + lane % 4 * 16;
+  }
 #pragma unroll
   for (int t = 0; t < kTiles; ++t) {
-    const uint4 c = fragments[(t * chunks + chunk) * 32 + lane];
 #pragma unroll
-    for (int m = 0; m < 2; ++m) {
-      multiply(sums[t][m], x[2 * m].x, x[2 * m + 1].x, x[2 * m].y, x[2 * m + 1].y, c.x, c.y);
-      multiply(sums[t][m], x[2 * m].z, x[2 * m + 1].z, x[2 * m].w, x[2 * m + 1].w, c.z, c.w);
+    for (int i = 0; i < 8; ++i) sums[t][i / 4][i % 4] = 0;
+  }
+  constexpr int kUnroll = kTiles < 4 ? 2 : 1;
+#pragma unroll kUnroll
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    uint4 x[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) x[i] = load_once(row[i] + chunk * 64);
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t) {
+      const uint4 c = fragments[(t * chunks + chunk) * 32 + lane];
+#pragma unroll
+      for (int m = 0; m < 2; ++m) {
+        multiply(sums[t][m], x[2 * m].x, x[2 * m + 1].x, x[2 * m].y, x[2 * m + 1].y, c.x, c.y);
+        multiply(sums[t][m], x[2 * m].z, x[2 * m + 1].z, x[2 * m].w, x[2 * m + 1].w, c.z, c.w);
+      }
     }
   }
 }
 
-// Which of this thread's four pairs of 16 rows (number `half` of the 32) the screen cannot exclude; of the 32 rows
-// `rows` exist. A comparison that is not true, with NaN too, excludes nothing.
-__device__ inline unsigned possible(const float* radius, const float* threshold, const SeedColumn* columns, int half,
-                                    int rows, const int (&sum)[4]) {
+// What the screen compares with, for the four of 32 rows that a thread sees: rows lane / 4 + 8 i. Fetched before the
+// product, so that their latency and the codes' are one. Rows beyond the last exclude every candidate.
+template <int kTiles>
+struct SeedLimits {
+  float radius[4];
+  float threshold[kTiles][4];
+};
+
+template <int kTiles>
+__device__ SeedLimits<kTiles> limits_of(const SeedArguments& a, int64_t first) {
+  SeedLimits<kTiles> limits;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int64_t row = first + static_cast<int>(threadIdx.x) % 32 / 4 + 8 * i;
+    const bool real = row < a.points.n;
+    limits.radius[i] = real ? a.radii[row] : 0.0f;
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t) {
+      limits.threshold[t][i] = real ? a.tile[t].thresholds[row] : __int_as_float(0x7f800000);
+    }
+  }
+  return limits;
+}
+
+// Which of this thread's four pairs of 16 rows (number `half` of the 32) the screen cannot exclude. A comparison that
+// is not true, with NaN too, excludes nothing.
+template <int kHalf, int kTiles>
+__device__ unsigned possible(const SeedLimits<kTiles>& limits, int tile, const SeedColumn* columns,
+                             const int (&sum)[4]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   unsigned flags = 0;
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const int row = 16 * half + 8 * i + lane / 4;
-    const float r = radius[row];
-    const float limit = threshold[row];
+  for (int q = 0; q < 2; ++q) {
+    const SeedColumn c = columns[2 * (lane % 4) + q];
 #pragma unroll
-    for (int q = 0; q < 2; ++q) {
-      const SeedColumn c = columns[2 * (lane % 4) + q];
-      const float bound = fmaf(c.scale, static_cast<float>(sum[2 * i + q]), fmaf(r, c.slope, c.offset));
-      if (!(bound <= limit) && row < rows) flags |= 1u << (2 * i + q);
+    for (int i = 0; i < 2; ++i) {
+      const float reach = fmaf(limits.radius[2 * kHalf + i], c.slope, c.offset);
+      const float bound = fmaf(c.scale, static_cast<float>(sum[2 * i + q]), reach);
+      if (!(bound <= limits.threshold[tile][2 * kHalf + i])) flags |= 1u << (2 * i + q);
     }
   }
   return flags;
@@ -255,80 +229,57 @@ __device__ int drain_full_rounds(const SeedArguments& a, int64_t unit_row, uint1
 
 // Queues what the products of 32 rows cannot exclude.
 template <class T, int kTiles>
-__device__ int judge(const SeedArguments& a, SeedShared& s, const SeedStage<kTiles>& stage,
-                     const int (&sums)[kTiles][2][4], const SeedCursor& at, int count, unsigned& exact) {
+__device__ int judge(const SeedArguments& a, SeedShared& s, const SeedLimits<kTiles>& limits,
+                     const int (&sums)[kTiles][2][4], int64_t unit_row, int first, int count, unsigned& exact) {
   uint16_t* queue = s.queue[threadIdx.x / 32];
-  const int rows = static_cast<int>(min(a.points.n - at.first(), static_cast<int64_t>(32)));
 #pragma unroll
   for (int t = 0; t < kTiles; ++t) {
     const SeedColumn* columns = s.columns + t * kSeedTileColumns;
-    const unsigned low = possible(stage.radius, stage.threshold[t], columns, 0, rows, sums[t][0]);
-    const unsigned high = possible(stage.radius, stage.threshold[t], columns, 1, rows, sums[t][1]);
+    const unsigned low = possible<0>(limits, t, columns, sums[t][0]);
+    const unsigned high = possible<1>(limits, t, columns, sums[t][1]);
     if (!__any_sync(kAllLanes, (low | high) != 0)) continue;
-    count = enqueue(low, at.row, t * kSeedTileColumns, queue, count);
-    count = enqueue(high, at.row + 16, t * kSeedTileColumns, queue, count);
-    if (count >= 32) count = drain_full_rounds<T>(a, at.unit * kSeedUnitRows, queue, count, s.gains, exact);
+    count = enqueue(low, first, t * kSeedTileColumns, queue, count);
+    count = enqueue(high, first + 16, t * kSeedTileColumns, queue, count);
+    if (count >= 32) count = drain_full_rounds<T>(a, unit_row, queue, count, s.gains, exact);
   }
   return count;
 }
 
-// The rows of this warp: fetched ahead, multiplied, judged; the queue is emptied at the end of a unit.
-template <class T, int kTiles>
-__device__ unsigned screen_rows(const SeedArguments& a, SeedShared& s, const uint4* fragments,
-                                SeedStage<kTiles>* ring) {
-  constexpr int kStages = kSeedStages<kTiles>;
-  const int chunks = static_cast<int>(a.code_bytes / 64);
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  SeedCursor at{static_cast<int64_t>(blockIdx.x) * kSeedWarps + warp};
-  SeedCursor ahead = at;
-  for (int i = 0; i < kStages - 1; ++i) {
-    fetch(a, ahead, chunks, ring[i]);
-    ahead.advance(a, chunks);
-  }
-  unsigned exact = 0;
-  int count = 0;
-  int stage = 0;
-  int sums[kTiles][2][4] = {};
-  while (at.valid(a)) {
-    wait_for_stage<kStages - 2>();
-    __syncwarp();  // the copies of all lanes are there, and all have read the stage before: it is filled anew
-    fetch(a, ahead, chunks, ring[stage == 0 ? kStages - 1 : stage - 1]);
-    ahead.advance(a, chunks);
-    multiply_stage<kTiles>(ring[stage], fragments, chunks, at.chunk, sums);
-    if (at.chunk == chunks - 1) {
-      count = judge<T, kTiles>(a, s, ring[stage], sums, at, count, exact);
-#pragma unroll
-      for (int i = 0; i < kTiles * 8; ++i) sums[i / 8][i / 4 % 2][i % 4] = 0;
-    }
-    stage = stage == kStages - 1 ? 0 : stage + 1;
-    const int64_t unit = at.unit;
-    at.advance(a, chunks);
-    if (at.unit == unit || count == 0) continue;
-    __syncwarp();
-    drain<T>(a, unit * kSeedUnitRows, s.queue[warp], count, s.gains);
-    exact += count;
-    count = 0;
-  }
-  return exact;
-}
-
 /// Screens all rows against all candidates and resolves what may be nearer. A warp takes 256 rows at a time, 32 per
-/// product; pairs wait in a queue until a full round of distances is there. Dynamic shared memory: the rings of the
-/// warps, then the candidates' codes if they fit.
+/// product; pairs wait in a queue until a full round of distances is there. Copying codes ahead through rings in
+/// shared memory lost (H200, N = 8M, D = 128, 8 candidates: 0.48 ms a step instead of 0.37): 24 warps with 4 KB of
+/// loads each keep the memory busy (3.3 TB/s), and the copies' small stages cost more waits than they save.
 template <class T, int kTiles>
 __global__ void __launch_bounds__(kSeedThreads, kTiles == 1 ? 3 : 2)
     seed_screen_kernel(const __grid_constant__ SeedArguments a, bool fragments_fit) {
   __shared__ SeedShared s;
-  extern __shared__ uint4 dynamic[];
+  extern __shared__ uint4 staged[];
   begin_block(a, s);
-  uint4* staged = dynamic + kSeedRingBytes<kTiles> / sizeof(uint4);
   const int64_t words = a.tiles * a.code_bytes / 2;
+  const uint4* fragments = a.fragments;
   if (fragments_fit) {
     for (int64_t i = threadIdx.x; i < words; i += kSeedThreads) staged[i] = a.fragments[i];
+    fragments = staged;
   }
   __syncthreads();
-  auto* ring = reinterpret_cast<SeedStage<kTiles>*>(dynamic) + threadIdx.x / 32 * kSeedStages<kTiles>;
-  const unsigned exact = screen_rows<T, kTiles>(a, s, fragments_fit ? staged : a.fragments, ring);
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  unsigned exact = 0;
+  const int64_t units = (a.points.n + kSeedUnitRows - 1) / kSeedUnitRows;
+  for (int64_t unit = static_cast<int64_t>(blockIdx.x) * kSeedWarps + warp; unit < units;
+       unit += static_cast<int64_t>(gridDim.x) * kSeedWarps) {
+    const int64_t unit_row = unit * kSeedUnitRows;
+    int count = 0;
+    for (int r = 0; r < kSeedUnitRows && unit_row + r < a.points.n; r += 32) {
+      const SeedLimits<kTiles> limits = limits_of<kTiles>(a, unit_row + r);
+      int sums[kTiles][2][4];
+      multiply_rows<kTiles>(a, fragments, unit_row + r, sums);
+      count = judge<T, kTiles>(a, s, limits, sums, unit_row, r, count, exact);
+    }
+    __syncwarp();
+    if (count > 0) drain<T>(a, unit_row, s.queue[warp], count, s.gains);
+    exact += count;
+    __syncwarp();
+  }
   if (threadIdx.x % 32 == 0) atomicAdd(&s.exact, exact);
   end_block(a, s);
 }
