@@ -40,8 +40,12 @@ constexpr int kMostShared = 232448;  // of a block on compute capability 9.0
 #define MANYMEANS_H64 1
 #endif
 #ifndef MANYMEANS_G128
-#define MANYMEANS_G128 2
-#define MANYMEANS_H128 2
+#define MANYMEANS_G128 3
+#define MANYMEANS_H128 1
+#endif
+#ifndef MANYMEANS_LAG
+#define MANYMEANS_LAG 1
+#define MANYMEANS_LAG_LESS 1
 #endif
 #ifndef MANYMEANS_SCREEN_TURNS
 #define MANYMEANS_SCREEN_TURNS 1
@@ -88,7 +92,7 @@ struct Narrow {
   static constexpr int kThreads = (kGroups + 1) * kGroup;
   // What is left of the block's registers when the copying group keeps 24 a thread: 168, 128 or 96 a thread at first.
   static constexpr int kRegisters = kGroups == 2 ? 240 : kGroups == 3 ? 160 : 112;
-  static constexpr bool kTurns = kGroups == 2 && MANYMEANS_SCREEN_TURNS;
+  static constexpr bool kTurns = kColumns == 128 && MANYMEANS_SCREEN_TURNS;
   static constexpr int kRows = kGroups * kHalves * 64;
   static constexpr int kBoxRows = std::min(kRows, 64 * kHalves);
   static constexpr int kPanels = (kSteps + 3) / 4;
@@ -209,7 +213,7 @@ __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename 
   }
   const int group = static_cast<int>(threadIdx.x) / kGroup;
   const int row = static_cast<int>(threadIdx.x) % kGroup / 32 * 16 + group * kHalves * 64;
-  if (Shape::kTurns && group == 1) give_turn(0);
+  if (Shape::kTurns && group == Shape::kGroups - 1) give_turn(0);
   Ring tile_ring;
   Ring point_ring;
   for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
@@ -225,7 +229,7 @@ __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename 
       if (Shape::kTurns) await_turn(group);
 #pragma unroll
       for (int h = 0; h < kHalves; ++h) multiply<Shape>(halves[h], shared.tiles[stage], sums[h]);
-      if (Shape::kTurns) give_turn(1 - group);
+      if (Shape::kTurns) give_turn(group == Shape::kGroups - 1 ? 0 : group + 1);
       if constexpr (kHalves == 2) {
         wgmma_wait<1>();
         pin(sums[0]);
@@ -345,7 +349,7 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
   uint32_t point_parity = 0;
   // The second group starts every tile some panels after the first. The first never gives two turns before the second
   // has taken one: the ring is not long enough.
-  int lag = min(task.panels / 2, Shape::kStages - 2);
+  int lag = min(MANYMEANS_LAG == 0 ? task.panels / 2 : task.panels - 1, Shape::kStages - MANYMEANS_LAG_LESS);
   if (!MANYMEANS_SCREEN_TURNS || task.panels + lag < Shape::kStages) lag = 0;
   for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
     RowState rows[2];

@@ -120,7 +120,7 @@ __device__ __forceinline__ void tile_top_two(const float (&sums)[kColumns / 2], 
         v[e] = with_place(__fadd_rn(sum, add[e]), mask, static_cast<uint32_t>(pair * 4 + e));
       }
       const TopTwo four = top_two<(kCompared < 3)>(top_two<(kCompared < 1)>(v[0], v[1]), top_two<(kCompared < 2)>(v[2], v[3]));
-      rows[r] = pair == 0 ? four : top_two<true>(rows[r], four);
+      rows[r] = pair == 0 ? four : top_two<(kCompared < 4)>(rows[r], four);
     }
   }
 }
