@@ -11,9 +11,9 @@
 namespace manymeans::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 512;
 constexpr int kRowsTogether = 4;  // labels that a thread loads at once
-constexpr int kChunk = 2 * kThreads * kRowsTogether;  // rows that a block looks at together
+constexpr int kMostChunk = 2 * kThreads * kRowsTogether;  // rows that a block looks at together
 constexpr uint32_t kNoLabel = ~0U;
 constexpr int64_t kMostShared = 96 << 10;
 
@@ -52,8 +52,7 @@ struct SharedSums {
 // The rows of a chunk whose labels changed.
 struct Changes {
   int count;
-  uint16_t place[kChunk];
-  uint32_t from[kChunk], to[kChunk];
+  uint16_t place[kMostChunk];
 };
 
 __device__ int64_t integer_weight(const AccumulateTask& task, int64_t row) {
@@ -105,12 +104,12 @@ __device__ __forceinline__ void load_four(const LabelRows& labels, int32_t slot,
   }
 }
 
-// Lists the chunk's changes and brings the labels up to date.
+// Lists the chunk's changes.
 __device__ void list_changes(const AccumulateTask& task, const PassRange& range, bool first_pass, int64_t first,
                              Changes& changes) {
   if (threadIdx.x == 0) changes.count = 0;
   __syncthreads();
-  for (int i = threadIdx.x * kRowsTogether; i < kChunk; i += kThreads * kRowsTogether) {
+  for (int i = threadIdx.x * kRowsTogether; i < task.chunk; i += kThreads * kRowsTogether) {
     if (first + i >= task.points.n) continue;
     uint32_t to[kRowsTogether];
     uint32_t from[kRowsTogether] = {kNoLabel, kNoLabel, kNoLabel, kNoLabel};
@@ -118,22 +117,19 @@ __device__ void list_changes(const AccumulateTask& task, const PassRange& range,
     if (!first_pass) load_four(task.current, range.slot, first + i, from);
 #pragma unroll
     for (int r = 0; r < kRowsTogether; ++r) {
-      const int64_t row = first + i + r;
-      if (from[r] == to[r] || row >= task.points.n) continue;
-      store_label(task.current, range.slot, row, to[r]);
-      const int at = atomicAdd(&changes.count, 1);
-      changes.place[at] = static_cast<uint16_t>(i + r);
-      changes.from[at] = from[r];
-      changes.to[at] = to[r];
+      if (from[r] == to[r] || first + i + r >= task.points.n) continue;
+      changes.place[atomicAdd(&changes.count, 1)] = static_cast<uint16_t>(i + r);
     }
   }
   __syncthreads();
 }
 
+// Adds what changed, and brings the labels up to date.
 template <class Sums>
-__device__ void apply_changes(const AccumulateTask& task, const Sums& sums, int64_t first, const Changes& changes,
-                              LabelSumWords& hash) {
+__device__ void apply_changes(const AccumulateTask& task, const PassRange& range, const Sums& sums, bool first_pass,
+                              int64_t first, const Changes& changes, LabelSumWords& hash) {
   const auto d = static_cast<int>(task.points.d);
+  const auto before = [&](int64_t row) { return first_pass ? kNoLabel : load_label(task.current, range.slot, row); };
   // Neighbouring threads take neighbouring values of a row.
   const int64_t values = static_cast<int64_t>(changes.count) * d;
   int64_t i = threadIdx.x / d;
@@ -141,7 +137,8 @@ __device__ void apply_changes(const AccumulateTask& task, const Sums& sums, int6
   const int64_t row_step = kThreads / d;
   const int64_t value_step = kThreads % d;
   for (int64_t at = threadIdx.x; at < values; at += kThreads) {
-    move_value(task, sums, first + changes.place[i], j, changes.from[i], changes.to[i]);
+    const int64_t row = first + changes.place[i];
+    move_value(task, sums, row, j, before(row), load_label(task.next, range.slot, row));
     i += row_step;
     j += value_step;
     if (j >= d) {
@@ -149,12 +146,16 @@ __device__ void apply_changes(const AccumulateTask& task, const Sums& sums, int6
       ++i;
     }
   }
+  __syncthreads();  // the labels before are still read above
   for (int c = threadIdx.x; c < changes.count; c += kThreads) {
     const int64_t row = first + changes.place[c];
-    move_count(task, sums, row, changes.from[c], changes.to[c]);
-    if (changes.from[c] == kNoLabel) continue;
-    hash.add(device_label_term(row, changes.to[c]));
-    hash.subtract(device_label_term(row, changes.from[c]));
+    const uint32_t from = before(row);
+    const uint32_t to = load_label(task.next, range.slot, row);
+    move_count(task, sums, row, from, to);
+    store_label(task.current, range.slot, row, to);
+    if (first_pass) continue;
+    hash.add(device_label_term(row, to));
+    hash.subtract(device_label_term(row, from));
   }
 }
 
@@ -184,15 +185,15 @@ __global__ void __launch_bounds__(kThreads) accumulate_kernel(AccumulateTask tas
   const bool first_pass = in_first_pass(task.ranges, range);
   LabelSumWords hash;
   unsigned long long changed = 0;
-  const int64_t chunks = (task.points.n + kChunk - 1) / kChunk;
+  const int64_t chunks = (task.points.n + task.chunk - 1) / task.chunk;
   for (int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
-    list_changes(task, range, first_pass, chunk * kChunk, changes);
+    list_changes(task, range, first_pass, chunk * task.chunk, changes);
     if (changes.count == 0) continue;
     changed += static_cast<unsigned long long>(changes.count);
     if constexpr (kShared) {
-      apply_changes(task, shared, chunk * kChunk, changes, hash);
+      apply_changes(task, range, shared, first_pass, chunk * task.chunk, changes, hash);
     } else {
-      apply_changes(task, global, chunk * kChunk, changes, hash);
+      apply_changes(task, range, global, first_pass, chunk * task.chunk, changes, hash);
     }
     __syncthreads();
   }
@@ -246,13 +247,19 @@ __global__ void judge_kernel(PassRanges ranges) {
 
 }  // namespace
 
-void accumulate(const AccumulateTask& task, int multiprocessors, cudaStream_t stream) {
-  const int64_t chunks = (task.points.n + kChunk - 1) / kChunk;
-  const int64_t bytes = 8 * task.ranges.most_clusters * (task.terms.limbs * task.points.d + 2);
-  const bool in_shared = bytes <= kMostShared;
-  const int64_t resident = in_shared ? std::clamp<int64_t>((220 << 10) / (bytes + 22528), 1, 8) : 8;
-  const int64_t wanted = (resident * multiprocessors + task.ranges.count - 1) / task.ranges.count;
-  const dim3 grid(static_cast<unsigned>(std::clamp<int64_t>(wanted, 1, chunks)),
+void accumulate(const AccumulateTask& given, int multiprocessors, cudaStream_t stream) {
+  AccumulateTask task = given;
+  const int64_t sums = task.ranges.most_clusters * (task.terms.limbs * task.points.d + 2);
+  const int64_t bytes = 8 * sums;
+  // One wave of blocks; rows are shared out in whole chunks.
+  const int64_t fitting = bytes <= kMostShared ? std::clamp<int64_t>((220 << 10) / (bytes + 10240), 1, 4) : 4;
+  const int64_t blocks = std::max<int64_t>(1, fitting * multiprocessors / task.ranges.count);
+  const int64_t rows_a_block = (task.points.n + blocks - 1) / blocks;
+  task.chunk = static_cast<int32_t>(std::clamp<int64_t>((rows_a_block + 255) / 256 * 256, 256, kMostChunk));
+  // Adding a block's sums to the others' costs as much as about a fifth of as many rows.
+  const bool in_shared = bytes <= kMostShared && rows_a_block * 5 * task.points.d >= sums;
+  const int64_t chunks = (task.points.n + task.chunk - 1) / task.chunk;
+  const dim3 grid(static_cast<unsigned>(std::min(chunks, in_shared ? blocks : 4 * blocks)),
                   static_cast<unsigned>(task.ranges.count));
   if (in_shared) {
     check(cudaFuncSetAttribute(accumulate_kernel<true>, cudaFuncAttributeMaxDynamicSharedMemorySize,

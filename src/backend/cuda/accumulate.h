@@ -26,6 +26,7 @@ struct AccumulateTask {
   PassRanges ranges;
   LabelRows next;     ///< the labels that the pass found
   LabelRows current;  ///< those before; become those of the pass
+  int32_t chunk = 0;  ///< rows that a block looks at together; accumulate() chooses it
 };
 
 /// Adds the rows that entered a cluster and takes away those that left; in a first pass all rows enter. The ranges'

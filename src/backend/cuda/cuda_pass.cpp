@@ -167,7 +167,7 @@ void CudaSession::enqueue_matrix_screen(const PassRanges& ranges) {
 
 FloatColumns CudaSession::float_columns() {
   FloatColumns columns;
-  columns.far = far_.data();
+  columns.far = far_.data() + models_.size();
   if (d() <= kLowColumns) {
     columns.starts = columns_.data();
     columns.slopes = columns.starts + 1;

@@ -65,7 +65,7 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
 }
 
 int64_t list_capacity(int64_t rows, int64_t models) {
-  return std::clamp<int64_t>(rows / 8 * models, 4096, int64_t{8} << 20);
+  return std::clamp<int64_t>(rows * models, 4096, int64_t{16} << 20);
 }
 
 int64_t marked_capacity(int64_t rows, int64_t models) {

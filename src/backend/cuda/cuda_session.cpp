@@ -61,7 +61,7 @@ void CudaSession::make_room() {
     columns_ = DeviceBuffer<float>(static_cast<size_t>(columns * (low ? low_column_floats(d()) : d() + 3)),
                                    "the prototypes' columns");
   }
-  far_ = DeviceBuffer<int32_t>(models, "flags of models");
+  far_ = DeviceBuffer<int32_t>(2 * models, "flags of models");
   mark_stride_ = padded(n(), 128) / 32;
   marks_ = DeviceBuffer<uint32_t>(models * static_cast<size_t>(mark_stride_), "marks of rows");
   left_ = DeviceBuffer<LeftRow>(kMostLeft, "rows that get all distances");

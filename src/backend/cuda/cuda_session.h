@@ -85,7 +85,7 @@ class CudaSession final : public Session {
   DeviceBuffer<std::byte> prototypes_;
   DeviceBuffer<long long> sums_, weights_, counts_;
   DeviceBuffer<float> columns_;  // starts, slopes and values; for more than kLowColumns columns errors too
-  DeviceBuffer<int32_t> far_;
+  DeviceBuffer<int32_t> far_;  // of the matrix screen, then of the float32 screen
   // For the matrix screen:
   int32_t tile_columns_ = 0;
   int32_t batch_columns_ = 0;  // of the models of this batch

@@ -82,9 +82,13 @@ FloatBound FloatBound::make(int64_t d, int exponent, double scale) {
   const double inflation = 1 + 0x1p-10 + 4 * gamma;  // pays for the roundings of the bounds themselves
   FloatBound bound;
   bound.canonical = (static_cast<double>(d) / 8 + 8) * 0x1p-52;
-  bound.slope = (2 * kUnit + gamma) * inflation * scale;
-  bound.half = (gamma + 2 * kUnit + 2 * bound.canonical) * inflation * scale;
+  // The place in the lowest two bits, of the score and of its bound (only points in registers have it).
+  const double place = d <= kLowColumns ? 2 * 3 * 0x1p-23 * (1 + 0x1p-7) : 0;
+  bound.slope = (2 * kUnit + gamma + place) * inflation * scale;
+  bound.half = (gamma + 2 * kUnit + place + 2 * bound.canonical) * inflation * scale;
   bound.absolute = static_cast<double>(2 * d + 8) * 0x1p-84 * scale;
+  bound.half_up = std::nextafterf(static_cast<float>(bound.half * (1 + 0x1p-8)), 1.0F);
+  bound.absolute_up = std::nextafterf(static_cast<float>(bound.absolute * 2.125), 1.0F);
   bound.slack = std::nextafterf(static_cast<float>(2 * bound.canonical * inflation * scale), 1.0F);
   const double underflow = std::ldexp(static_cast<double>(d), 2 * std::min(exponent, 600) - 1073);
   bound.underflow = std::nextafterf(static_cast<float>(std::max(underflow, 0x1p-100)), HUGE_VALF);

@@ -34,6 +34,7 @@ struct FloatBound {
   double canonical = 0;  ///< eta
   float slack = 0;       ///< u_b - 2 e_b - (slack n^2 + underflow) must exceed the second best u
   float underflow = 0;
+  float half_up = 0, absolute_up = 0;  ///< an error from a column's start: at most half_up |start| + absolute_up
 
   static FloatBound make(int64_t d, int exponent, double scale);
 };

@@ -1,11 +1,10 @@
 // The float32 screen for up to 16 columns: points in registers, prototypes in shared memory, all models of an ensemble
 // in one reading of the points.
 //
-// A thread holds P points. Columns are looked at in groups of four: the running top two cost three instructions a
-// score (best and second best of all columns so far), and only the group of the best is remembered, which costs two
-// instructions a group. The column is found again at the end, once a row and model, by computing the group's four
-// scores anew: the same instructions give the same bits. Keeping an index per score instead costs two more of the
-// scarce comparing instructions a score; putting it into low bits of the score loosens the bound.
+// A thread holds P points. Columns are looked at in groups of four. A score carries its place in the group in its lowest
+// two bits, so that the running top two and the winner's column cost four instructions a score and two a group. An index
+// beside every score costs two more of these scarce comparing instructions; finding the column again at the end, by
+// computing the group's scores anew, cost a third of the kernel's time with ten prototypes a model.
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/float_screen.h"
 #include "backend/cuda/frame_value.cuh"
@@ -34,6 +33,8 @@ __device__ __forceinline__ float score(const float (&x)[D], float m, const float
   }
   return u;
 }
+
+constexpr uint32_t kPlaces = kGroup - 1;
 
 // What a thread knows about its points and one model so far.
 template <int P>
@@ -65,7 +66,8 @@ __device__ __forceinline__ void look(const float (&x)[P][D], const float (&m)[P]
     for (int v = 0; v < kVectors; ++v) column[v] = columns[c * kVectors + v];
 #pragma unroll
     for (int p = 0; p < P; ++p) {
-      const float u = score<D>(x[p], m[p], column);
+      const uint32_t bits = __float_as_uint(score<D>(x[p], m[p], column));
+      const float u = __uint_as_float((bits & ~kPlaces) | static_cast<uint32_t>(c));
       top.second[p] = fmaxf(top.second[p], fminf(top.best[p], u));
       top.best[p] = fmaxf(top.best[p], u);
     }
@@ -76,27 +78,14 @@ __device__ __forceinline__ void look(const float (&x)[P][D], const float (&m)[P]
 
 // One row and one model: writes a label, returns whether it is proved.
 template <int D>
-__device__ __forceinline__ bool conclude(const FloatScreenTask& task, const PassRange& range, bool far,
-                                         const float (&x)[D], float m, float best, float second, int group,
-                                         int64_t row) {
+__device__ __forceinline__ bool conclude(const FloatScreenTask& task, const PassRange& range, bool far, float m,
+                                         float best, float second, int group, int64_t row) {
   constexpr int kStride = (D + 2 + 3) / 4 * 4;
-  const float* columns = task.columns.starts + static_cast<int64_t>(group) * kGroup * kStride;
-  int place = 0;
-  float start = 0;
-  float slope = 0;
-#pragma unroll
-  for (int c = kGroup - 1; c >= 0; --c) {
-    const auto* column = reinterpret_cast<const float4*>(columns + c * kStride);
-    if (score<D>(x, m, column) != best) continue;
-    place = c;
-    start = column->x;
-    slope = column->y;
-  }
-  const auto label = static_cast<uint32_t>(static_cast<int64_t>(group) * kGroup + place - range.first);
-  store_label(task.next, range.slot, row, label);
+  const int column = group * kGroup + static_cast<int>(__float_as_uint(best) & kPlaces);
+  const float2 terms = *reinterpret_cast<const float2*>(task.columns.starts + static_cast<int64_t>(column) * kStride);
+  store_label(task.next, range.slot, row, static_cast<uint32_t>(column - static_cast<int>(range.first)));
   // |h| <= (|start| + absolute) (1 + 2^-9): the error of the column from its start, a little enlarged.
-  const float error = fmaf(m, slope, fmaf(static_cast<float>(task.bound.half * (1 + 0x1p-8)), fabsf(start),
-                                          static_cast<float>(task.bound.absolute * 2.125)));
+  const float error = fmaf(m, terms.y, fmaf(task.bound.half_up, fabsf(terms.x), task.bound.absolute_up));
   const float lower = best - 2.0F * (1.0F + 0x1p-20F) * error - fmaf(task.bound.slack * m, m, task.bound.underflow);
   return lower > second && !far;
 }
@@ -160,7 +149,7 @@ __global__ void __launch_bounds__(kThreads) low_kernel(FloatScreenTask task) {
       const int64_t row = base + p * kThreads;
       bool proved = true;
       if (row < task.points.n) {
-        proved = conclude<D>(task, range, far, x[p], m[p], top.best[p], top.second[p], top.group[p], row);
+        proved = conclude<D>(task, range, far, m[p], top.best[p], top.second[p], top.group[p], row);
       }
       const uint32_t word = __ballot_sync(~0U, !proved);
       if (threadIdx.x % 32 == 0 && row < task.points.n) task.marks[r * task.mark_stride + row / 32] = word;
@@ -171,7 +160,7 @@ __global__ void __launch_bounds__(kThreads) low_kernel(FloatScreenTask task) {
 template <int D, int P>
 void launch(const FloatScreenTask& task, int multiprocessors, cudaStream_t stream) {
   const int64_t blocks = (task.points.n + kThreads * P - 1) / (kThreads * P);
-  const int64_t wanted = (static_cast<int64_t>(multiprocessors) * 6 + blocks - 1) / blocks;
+  const int64_t wanted = (static_cast<int64_t>(multiprocessors) * 32 + blocks - 1) / blocks;
   const int64_t parts = std::clamp<int64_t>(wanted, 1, task.ranges.count);
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(parts));
   low_kernel<D, P><<<grid, kThreads, 0, stream>>>(task);

@@ -12,10 +12,16 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kLanes = 8;  // of the canonical distance: a thread each
 
-// d2 of a row and a prototype by the 8 neighbouring threads that call this together; all get it.
-__device__ double distance_by_lanes(const DevicePoints& points, int64_t row, const PassRange& range, bool float64,
-                                    int64_t k, int lane, unsigned mask) {
+// d2 of a row and a prototype by the 8 neighbouring threads that call this together; all get it. kFloats: the points are
+// float32, which lets loads of several steps be in flight together.
+template <bool kFloats>
+__device__ __forceinline__ double distance_by_lanes(const DevicePoints& points, int64_t row, const PassRange& range,
+                                                    bool float64, int64_t k, int lane, unsigned mask) {
   const int64_t d = points.d;
+  if constexpr (kFloats) {
+    return canonical_distance_by_eight(static_cast<const float*>(points.data) + row * d,
+                                       static_cast<const float*>(range.prototypes) + k * d, d, lane, mask);
+  }
   double p = 0;
   for (int64_t j = lane; j < d; j += kLanes) {
     const double t = __dsub_rn(load_double(points, row * d + j), prototype_value(range, float64, k * d + j));
@@ -63,7 +69,7 @@ __device__ Nearest warp_nearest(Nearest mine) {
 }
 
 // The nearest of prototypes [begin, end), by all threads of the block; thread 0 has it.
-template <bool kAlone>
+template <bool kAlone, bool kFloats>
 __device__ Nearest scan(const ResolveTask& task, const PassRange& range, int64_t row, int64_t begin, int64_t end,
                         SliceNearest* of_warps) {
   Nearest mine{INFINITY, range.k};
@@ -75,7 +81,7 @@ __device__ Nearest scan(const ResolveTask& task, const PassRange& range, int64_t
     const int lane = threadIdx.x % kLanes;
     const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
     for (int64_t k = begin + threadIdx.x / kLanes; k < end; k += blockDim.x / kLanes) {
-      mine.take(distance_by_lanes(task.points, row, range, task.ranges.float64, k, lane, mask), k);
+      mine.take(distance_by_lanes<kFloats>(task.points, row, range, task.ranges.float64, k, lane, mask), k);
     }
   }
   __syncwarp();
@@ -89,7 +95,7 @@ __device__ Nearest scan(const ResolveTask& task, const PassRange& range, int64_t
 }
 
 // A block looks at `together` words of marks at a time, at most 32; blockIdx.y is the range.
-template <bool kAlone>
+template <bool kAlone, bool kFloats>
 __global__ void scan_kernel(ResolveTask task, int together) {
   if (stopped(task.ranges)) return;
   __shared__ SliceNearest of_warps[kThreads / 32];
@@ -109,7 +115,7 @@ __global__ void scan_kernel(ResolveTask task, int together) {
     for (int w = 0; w < together; ++w) {
       for (uint32_t word = words_here[w]; word != 0; word &= word - 1) {
         const int64_t row = (first + w) * 32 + __ffs(static_cast<int>(word)) - 1;
-        const Nearest nearest = scan<kAlone>(task, range, row, 0, range.k, of_warps);
+        const Nearest nearest = scan<kAlone, kFloats>(task, range, row, 0, range.k, of_warps);
         if (threadIdx.x == 0) store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
         ++resolved;
       }
@@ -137,7 +143,7 @@ __global__ void left_kernel(ResolveTask task) {
 }
 
 // blockIdx.x is the slice; the blocks of y share the rows.
-template <bool kAlone>
+template <bool kAlone, bool kFloats>
 __global__ void slice_kernel(ResolveTask task) {
   if (stopped(task.ranges)) return;
   __shared__ SliceNearest of_warps[kThreads / 32];
@@ -145,7 +151,7 @@ __global__ void slice_kernel(ResolveTask task) {
   for (uint32_t i = blockIdx.y; i < count; i += gridDim.y) {
     const LeftRow left = task.left[i];
     const PassRange range = task.ranges.at[left.range];
-    const Nearest nearest = scan<kAlone>(task, range, left.row, range.k * blockIdx.x / kLeftSlices,
+    const Nearest nearest = scan<kAlone, kFloats>(task, range, left.row, range.k * blockIdx.x / kLeftSlices,
                                          range.k * (blockIdx.x + 1) / kLeftSlices, of_warps);
     if (threadIdx.x == 0) task.nearest[i * kLeftSlices + blockIdx.x] = nearest;
   }
@@ -170,6 +176,7 @@ __global__ void join_kernel(ResolveTask task) {
 }
 
 // Eight threads an entry of the list.
+template <bool kFloats>
 __global__ void list_kernel(ResolveTask task) {
   if (stopped(task.ranges)) return;
   __shared__ uint32_t rows_here;
@@ -188,7 +195,7 @@ __global__ void list_kernel(ResolveTask task) {
     Nearest nearest{INFINITY, range.k};
     for (int c = 0; c < entry.count; ++c) {
       const long long k = entry.candidates[c];
-      nearest.take(distance_by_lanes(task.points, entry.row, range, task.ranges.float64, k, lane, mask), k);
+      nearest.take(distance_by_lanes<kFloats>(task.points, entry.row, range, task.ranges.float64, k, lane, mask), k);
     }
     if (lane != 0) continue;
     store_label(task.next, range.slot, entry.row, static_cast<uint32_t>(nearest.k));
@@ -228,9 +235,11 @@ void resolve_in_slices(const ResolveTask& task, bool alone, cudaStream_t stream)
   check_launch("gathering rows");
   const dim3 slices(kLeftSlices, 128);
   if (alone) {
-    slice_kernel<true><<<slices, kThreads, 0, stream>>>(task);
+    slice_kernel<true, false><<<slices, kThreads, 0, stream>>>(task);
+  } else if (task.points.type == DataType::kFloat32) {
+    slice_kernel<false, true><<<slices, kThreads, 0, stream>>>(task);
   } else {
-    slice_kernel<false><<<slices, kThreads, 0, stream>>>(task);
+    slice_kernel<false, false><<<slices, kThreads, 0, stream>>>(task);
   }
   check_launch("resolving");
   join_kernel<<<kMostLeft / kThreads, kThreads, 0, stream>>>(task);
@@ -248,18 +257,26 @@ void resolve(const ResolveTask& task, int multiprocessors, cudaStream_t stream) 
   if (values > 16384) resolve_in_slices(task, alone, stream);
   const int64_t resident = static_cast<int64_t>(multiprocessors) * (alone || threads == 32 ? 32 : 8);
   const int64_t all = words * task.ranges.count;
-  const int together = static_cast<int>(std::clamp<int64_t>(all / (4 * resident), 1, 32));
-  const int64_t most = std::max<int64_t>(1, 16 * resident / task.ranges.count);
+  const int together = static_cast<int>(std::clamp<int64_t>(all / resident, 1, 32));
+  const int64_t most = std::max<int64_t>(1, resident / task.ranges.count);
   const dim3 grid(static_cast<unsigned>(std::min((words + together - 1) / together, most)),
                   static_cast<unsigned>(task.ranges.count));
+  const bool floats = task.points.type == DataType::kFloat32;
   if (alone) {
-    scan_kernel<true><<<grid, threads, 0, stream>>>(task, together);
+    scan_kernel<true, false><<<grid, threads, 0, stream>>>(task, together);
+  } else if (floats) {
+    scan_kernel<false, true><<<grid, threads, 0, stream>>>(task, together);
   } else {
-    scan_kernel<false><<<grid, threads, 0, stream>>>(task, together);
+    scan_kernel<false, false><<<grid, threads, 0, stream>>>(task, together);
   }
   check_launch("resolving");
   if (task.list == nullptr) return;
-  list_kernel<<<static_cast<unsigned>(multiprocessors * 8), kThreads, 0, stream>>>(task);
+  const auto blocks = static_cast<unsigned>(multiprocessors * 8);
+  if (floats) {
+    list_kernel<true><<<blocks, kThreads, 0, stream>>>(task);
+  } else {
+    list_kernel<false><<<blocks, kThreads, 0, stream>>>(task);
+  }
   check_launch("resolving listed rows");
 }
 
