@@ -395,13 +395,13 @@ bool DeviceSeeding::apply_trial(Model& m, const Matrix& centre) {
     widen(centre.view().data, centre.type(), 0, points_.d, wide.data());
     copy_to_device(batch_->centre.data(), wide.data(), wide.size(), stream_, "uploading a centre");
   }
-  const auto blocks = static_cast<int>((points_.n + kSeedSumRows - 1) / kSeedSumRows);
+  const int64_t warps = (points_.n + kSeedSumRows - 1) / kSeedSumRows;
+  const auto blocks = static_cast<int>((warps + kSeedWarps - 1) / kSeedWarps);
   const unsigned* hits = m.hits.data() + static_cast<size_t>(k / kSeedTileColumns) * hit_words(points_.n);
   const SeedFrame frame = screen_ ? screen_->view : SeedFrame{};
   dispatch_type(points_.type, [&](auto type) {
-    seed_apply_kernel<decltype(type)>
-        <<<blocks, kSeedThreads, 0, stream_>>>(points_, rows_of(m, screen_.get()), frame, hits,
-                                               static_cast<int>(k % kSeedTileColumns), on_device);
+    seed_apply_kernel<decltype(type)><<<blocks, kSeedThreads, 0, stream_>>>(
+        points_, rows_of(m, screen_.get()), frame, hits, static_cast<int>(k % kSeedTileColumns), on_device);
   });
   check_launch("adding a centre of seeding");
   // For the next trial, while the host is busy with what comes before it.
@@ -442,6 +442,23 @@ void DeviceSeeding::add(std::span<const Session::SeedCentres> models) {
     m.centres += added.centres->rows();
     m.tried = Matrix();
   }
+}
+
+void DeviceSeeding::add_labelled(int slot, const DeviceLabels& labels, const Matrix& centres) {
+  Model& m = model(slot);
+  std::vector<double> wide(static_cast<size_t>(centres.rows() * points_.d));
+  widen(centres.view().data, centres.type(), 0, centres.rows() * points_.d, wide.data());
+  DeviceBuffer<double> device(wide.size(), "centres of seeding");
+  copy_to_device(device.data(), wide.data(), wide.size(), stream_, "uploading centres of seeding");
+  dispatch(points_, [&]<class T, bool kEight>() {
+    seed_lower_kernel<T, kEight><<<grid_for(points_.n, kSeedThreads), kSeedThreads, 0, stream_>>>(
+        points_, labels, device.data(), m.least.data());
+  });
+  check_launch("adding centres of seeding");
+  m.centres += centres.rows();
+  m.tried = Matrix();
+  summarize(m, true);
+  check(cudaStreamSynchronize(stream_), "adding centres of seeding");  // `labels` and the centres may go
 }
 
 WideInt DeviceSeeding::total(int slot) {
