@@ -430,6 +430,16 @@ TEST(CudaServices, SeedingAtItsLimits) {
     for (const int64_t factor : {int64_t{0}, int64_t{1}, int64_t{1000}, int64_t{1} << 40}) {
       EXPECT_EQ(seeding.sample(0, 5, 1, factor), session->seed_sample(0, 5, 1, factor)) << factor;
     }
+    EXPECT_EQ(seeding.screens(), c == &same);  // the other has three columns
+    // Without room for the copy every distance is computed.
+    const int64_t bytes = c->shape.n * (c->shape.d + 8);
+    for (const int64_t budget : {bytes / 2, 4 * bytes}) {
+      cuda::DeviceSeeding capped(run.input, run.points, 1, run.stream, {.memory_budget = budget});
+      capped.add({&added, 1});
+      EXPECT_EQ(capped.screens(), c == &same && budget > bytes);
+      EXPECT_EQ(capped.total(0), session->seed_total(0));
+      EXPECT_EQ(capped.pick(0, {&u, 1}), session->seed_pick(0, {&u, 1}));
+    }
   }
 }
 

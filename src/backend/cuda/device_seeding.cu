@@ -61,6 +61,11 @@ void launch_screen(const SeedArguments& arguments, cudaStream_t stream) {
   kernel<<<static_cast<int>(blocks), kSeedThreads, shared, stream>>>(arguments, fit);
 }
 
+// Bytes of a row's codes: the matrix products take 64 columns at a time.
+int64_t code_bytes_of(int64_t d) {
+  return (d + 63) / 64 * 64;
+}
+
 size_t hit_words(int64_t n) {
   return static_cast<size_t>((n + 3) / 4);
 }
@@ -150,14 +155,27 @@ DeviceSeeding::Model& DeviceSeeding::model(int slot) {
   return models_[static_cast<size_t>(slot)];
 }
 
+// Whether there is room for the 8-bit copy and what goes with it, a tenth left free for the rest of seeding.
+bool DeviceSeeding::screen_fits() const {
+  size_t free = 0;
+  size_t all = 0;
+  check(cudaMemGetInfo(&free, &all), "asking for the device's free memory");
+  const auto budget = static_cast<size_t>(options_.memory_budget);
+  const size_t limit = budget > 0 ? std::min(free, budget) : free;
+  const auto row_bytes = static_cast<size_t>(code_bytes_of(points_.d)) + 2 * sizeof(float);
+  return static_cast<size_t>(points_.n) <= limit / 10 * 9 / row_bytes;
+}
+
 // The 8-bit copy, once for all models.
 void DeviceSeeding::make_screen() {
   if (!screens_ || screen_) return;
+  screens_ = screen_fits();
+  if (!screens_) return;
   const auto n = static_cast<size_t>(points_.n);
   const auto d = static_cast<size_t>(points_.d);
   screen_ = std::make_unique<Screen>();
   Screen& s = *screen_;
-  s.code_bytes = (points_.d + 63) / 64 * 64;
+  s.code_bytes = code_bytes_of(points_.d);
   std::vector<double> ranges(d);
   for (size_t j = 0; j < d; ++j) ranges[j] = input_.maximum[j] - input_.minimum[j];
   const double range = *std::max_element(ranges.begin(), ranges.end());

@@ -19,6 +19,7 @@ namespace manymeans::cuda {
 struct SeedingOptions {
   bool exact = false;              ///< every canonical distance, no screen
   int64_t columns_to_screen = 24;  ///< with fewer columns a screen costs more than it saves
+  int64_t memory_budget = 0;       ///< bytes that the screen may take; 0: what the device has free
   double bound_scale = 1;          ///< tests only: multiplies the screen's error bound
 };
 
@@ -41,9 +42,10 @@ class DeviceSeeding {
   std::vector<int64_t> sample(int slot, uint64_t key, uint32_t draw, int64_t factor);
   void end();
 
+  /// Whether candidates are screened, known after the first centre: without room for the copy they are not.
+  bool screens() const { return screens_; }
   /// Canonical distances computed by trials() and add() so far, the first centres' left out: what the screen let pass.
   int64_t exact_distances();
-  bool screens() const { return screens_; }
 
  private:
   struct Model;
@@ -51,6 +53,7 @@ class DeviceSeeding {
   struct Batch;
 
   Model& model(int slot);
+  bool screen_fits() const;
   void make_screen();
   void begin(Model& model, const Matrix& centres);
   void lower(int slot, const Matrix& centres);
