@@ -384,6 +384,31 @@ TEST(CudaServices, SeedingNeedsItsBound) {
   EXPECT_GT(wrong, 0) << "a quarter of the bound was enough";
 }
 
+// Many centres whose nearest a pass has found: the same least distances as without it.
+TEST(CudaServices, SeedingWithLabels) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  for (const Case& made : all_cases()) {
+    OnDevice run(made);
+    const auto session = run.upload->session(made.shape.k, 0);
+    const Matrix& centres = made.prototypes[0];
+    PassModel pass{0, &centres, {}};
+    session->advance({&pass, 1}, 1);
+    const Labels& labels = session->labels(0);
+    const auto on_device = uploaded<std::byte>(labels.bytes().data(), labels.bytes().size(), run.stream);
+    const Matrix first = gather_rows(run.input.points, std::vector<int64_t>{made.shape.n / 2});
+    const Session::SeedCentres begin{0, &first, true};
+    const Session::SeedCentres more{0, &centres, false};
+    session->seed_add({&begin, 1});
+    session->seed_add({&more, 1});
+    cuda::DeviceSeeding seeding(run.input, run.points, 1, run.stream, {.columns_to_screen = 1});
+    seeding.add({&begin, 1});
+    seeding.add_labelled(0, {on_device.data(), labels.width()}, centres);
+    ASSERT_EQ(seeding.total(0), session->seed_total(0)) << made.name;
+    const std::vector<uint64_t> u = {0, uint64_t{1} << 63, ~uint64_t{0}};
+    ASSERT_EQ(seeding.pick(0, u), session->seed_pick(0, u)) << made.name;
+  }
+}
+
 // A sampled row count beyond the first guess, and totals of zero.
 TEST(CudaServices, SeedingAtItsLimits) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
@@ -404,6 +429,16 @@ TEST(CudaServices, SeedingAtItsLimits) {
     EXPECT_EQ(seeding.total(0), session->seed_total(0));
     for (const int64_t factor : {int64_t{0}, int64_t{1}, int64_t{1000}, int64_t{1} << 40}) {
       EXPECT_EQ(seeding.sample(0, 5, 1, factor), session->seed_sample(0, 5, 1, factor)) << factor;
+    }
+    EXPECT_EQ(seeding.screens(), c == &same);  // the other has three columns
+    // Without room for the copy every distance is computed.
+    const int64_t bytes = c->shape.n * (c->shape.d + 8);
+    for (const int64_t budget : {bytes / 2, 4 * bytes}) {
+      cuda::DeviceSeeding capped(run.input, run.points, 1, run.stream, {.memory_budget = budget});
+      capped.add({&added, 1});
+      EXPECT_EQ(capped.screens(), c == &same && budget > bytes);
+      EXPECT_EQ(capped.total(0), session->seed_total(0));
+      EXPECT_EQ(capped.pick(0, {&u, 1}), session->seed_pick(0, {&u, 1}));
     }
   }
 }

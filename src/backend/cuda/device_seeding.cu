@@ -61,6 +61,11 @@ void launch_screen(const SeedArguments& arguments, cudaStream_t stream) {
   kernel<<<static_cast<int>(blocks), kSeedThreads, shared, stream>>>(arguments, fit);
 }
 
+// Bytes of a row's codes: the matrix products take 64 columns at a time.
+int64_t code_bytes_of(int64_t d) {
+  return (d + 63) / 64 * 64;
+}
+
 size_t hit_words(int64_t n) {
   return static_cast<size_t>((n + 3) / 4);
 }
@@ -150,14 +155,27 @@ DeviceSeeding::Model& DeviceSeeding::model(int slot) {
   return models_[static_cast<size_t>(slot)];
 }
 
+// Whether there is room for the 8-bit copy and what goes with it, a tenth left free for the rest of seeding.
+bool DeviceSeeding::screen_fits() const {
+  size_t free = 0;
+  size_t all = 0;
+  check(cudaMemGetInfo(&free, &all), "asking for the device's free memory");
+  const auto budget = static_cast<size_t>(options_.memory_budget);
+  const size_t limit = budget > 0 ? std::min(free, budget) : free;
+  const auto row_bytes = static_cast<size_t>(code_bytes_of(points_.d)) + 2 * sizeof(float);
+  return static_cast<size_t>(points_.n) <= limit / 10 * 9 / row_bytes;
+}
+
 // The 8-bit copy, once for all models.
 void DeviceSeeding::make_screen() {
   if (!screens_ || screen_) return;
+  screens_ = screen_fits();
+  if (!screens_) return;
   const auto n = static_cast<size_t>(points_.n);
   const auto d = static_cast<size_t>(points_.d);
   screen_ = std::make_unique<Screen>();
   Screen& s = *screen_;
-  s.code_bytes = (points_.d + 63) / 64 * 64;
+  s.code_bytes = code_bytes_of(points_.d);
   std::vector<double> ranges(d);
   for (size_t j = 0; j < d; ++j) ranges[j] = input_.maximum[j] - input_.minimum[j];
   const double range = *std::max_element(ranges.begin(), ranges.end());
@@ -395,13 +413,13 @@ bool DeviceSeeding::apply_trial(Model& m, const Matrix& centre) {
     widen(centre.view().data, centre.type(), 0, points_.d, wide.data());
     copy_to_device(batch_->centre.data(), wide.data(), wide.size(), stream_, "uploading a centre");
   }
-  const auto blocks = static_cast<int>((points_.n + kSeedSumRows - 1) / kSeedSumRows);
+  const int64_t warps = (points_.n + kSeedSumRows - 1) / kSeedSumRows;
+  const auto blocks = static_cast<int>((warps + kSeedWarps - 1) / kSeedWarps);
   const unsigned* hits = m.hits.data() + static_cast<size_t>(k / kSeedTileColumns) * hit_words(points_.n);
   const SeedFrame frame = screen_ ? screen_->view : SeedFrame{};
   dispatch_type(points_.type, [&](auto type) {
-    seed_apply_kernel<decltype(type)>
-        <<<blocks, kSeedThreads, 0, stream_>>>(points_, rows_of(m, screen_.get()), frame, hits,
-                                               static_cast<int>(k % kSeedTileColumns), on_device);
+    seed_apply_kernel<decltype(type)><<<blocks, kSeedThreads, 0, stream_>>>(
+        points_, rows_of(m, screen_.get()), frame, hits, static_cast<int>(k % kSeedTileColumns), on_device);
   });
   check_launch("adding a centre of seeding");
   // For the next trial, while the host is busy with what comes before it.
@@ -442,6 +460,23 @@ void DeviceSeeding::add(std::span<const Session::SeedCentres> models) {
     m.centres += added.centres->rows();
     m.tried = Matrix();
   }
+}
+
+void DeviceSeeding::add_labelled(int slot, const DeviceLabels& labels, const Matrix& centres) {
+  Model& m = model(slot);
+  std::vector<double> wide(static_cast<size_t>(centres.rows() * points_.d));
+  widen(centres.view().data, centres.type(), 0, centres.rows() * points_.d, wide.data());
+  DeviceBuffer<double> device(wide.size(), "centres of seeding");
+  copy_to_device(device.data(), wide.data(), wide.size(), stream_, "uploading centres of seeding");
+  dispatch(points_, [&]<class T, bool kEight>() {
+    seed_lower_kernel<T, kEight><<<grid_for(points_.n, kSeedThreads), kSeedThreads, 0, stream_>>>(
+        points_, labels, device.data(), m.least.data());
+  });
+  check_launch("adding centres of seeding");
+  m.centres += centres.rows();
+  m.tried = Matrix();
+  summarize(m, true);
+  check(cudaStreamSynchronize(stream_), "adding centres of seeding");  // `labels` and the centres may go
 }
 
 WideInt DeviceSeeding::total(int slot) {

@@ -19,6 +19,7 @@ namespace manymeans::cuda {
 struct SeedingOptions {
   bool exact = false;              ///< every canonical distance, no screen
   int64_t columns_to_screen = 24;  ///< with fewer columns a screen costs more than it saves
+  int64_t memory_budget = 0;       ///< bytes that the screen may take; 0: what the device has free
   double bound_scale = 1;          ///< tests only: multiplies the screen's error bound
 };
 
@@ -32,15 +33,19 @@ class DeviceSeeding {
 
   // As in Session. add() after trials() with one of the rows tried costs no further reading of the points.
   void add(std::span<const Session::SeedCentres> models);
+  /// The same with many centres (k-means||) of which another screen has found each row's nearest: `labels` name rows of
+  /// `centres`, and are complete. One reading of the points; add() takes one for each 32 centres.
+  void add_labelled(int slot, const DeviceLabels& labels, const Matrix& centres);
   WideInt total(int slot);
   std::vector<int64_t> pick(int slot, std::span<const uint64_t> u);
   void trials(std::span<SeedTrial> trials);
   std::vector<int64_t> sample(int slot, uint64_t key, uint32_t draw, int64_t factor);
   void end();
 
+  /// Whether candidates are screened, known after the first centre: without room for the copy they are not.
+  bool screens() const { return screens_; }
   /// Canonical distances computed by trials() and add() so far, the first centres' left out: what the screen let pass.
   int64_t exact_distances();
-  bool screens() const { return screens_; }
 
  private:
   struct Model;
@@ -48,6 +53,7 @@ class DeviceSeeding {
   struct Batch;
 
   Model& model(int slot);
+  bool screen_fits() const;
   void make_screen();
   void begin(Model& model, const Matrix& centres);
   void lower(int slot, const Matrix& centres);

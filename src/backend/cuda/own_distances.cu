@@ -25,14 +25,6 @@ struct Rows {
   int64_t count = 0;  // rows 0, step, .., (count - 1) * step
 };
 
-__device__ uint32_t label_at(const DeviceLabels& labels, int64_t row) {
-  switch (labels.width) {
-    case 1: return static_cast<const uint8_t*>(labels.data)[row];
-    case 2: return static_cast<const uint16_t*>(labels.data)[row];
-    default: return static_cast<const uint32_t*>(labels.data)[row];
-  }
-}
-
 // d2 of row number `first` + lane, first a multiple of 32; all lanes call it, rows beyond the last repeat the last.
 template <class T, bool kEight>
 __device__ double own_distance(const Rows& rows, int64_t first, uint32_t* label) {

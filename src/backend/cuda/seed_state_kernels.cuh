@@ -234,29 +234,46 @@ __global__ void __launch_bounds__(kSeedThreads)
   }
 }
 
-/// The candidate `column` of a trial becomes a centre: the rows that it lowers are marked, so only they are read.
-/// A block for each kSeedSumRows rows.
+// The rows whose bit `column` is set among the kSeedSumRows from `first` on, as offsets; how many. A warp's work.
+__device__ inline int list_hits(const DevicePoints& points, const unsigned* hits, int column, int64_t first,
+                                uint16_t* queue) {
+  constexpr int kWords = kSeedSumRows / 128;  // of four rows each, for a lane
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  unsigned marks[kWords];
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) {
+    const int64_t row = first + 4 * (lane + 32 * i);
+    marks[i] = row < points.n ? hits[row / 4] >> column & 0x01010101u : 0u;
+  }
+  int count = 0;
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) {
+    if (!__any_sync(kAllLanes, marks[i] != 0)) continue;
+    for (int b = 0; b < 4; ++b) {
+      const bool mine = (marks[i] >> (8 * b) & 1) != 0;
+      const unsigned ballot = __ballot_sync(kAllLanes, mine);
+      if (mine) queue[count + __popc(ballot & ((1u << lane) - 1))] = static_cast<uint16_t>(4 * (lane + 32 * i) + b);
+      count += __popc(ballot);
+    }
+  }
+  __syncwarp();
+  return count;
+}
+
+/// The candidate `column` of a trial becomes a centre: the rows that it lowers are marked, so only they are read. A
+/// warp for each kSeedSumRows rows, whose sum is its own: few rows are marked, so waiting is all it does, and warps
+/// that wait for one another would wait in turn.
 template <class T>
 __global__ void __launch_bounds__(kSeedThreads)
     seed_apply_kernel(DevicePoints points, SeedRows rows, SeedFrame frame, const unsigned* hits, int column,
                       const double* centre) {
-  constexpr int kWarpRows = kSeedSumRows / kSeedWarps;  // four a lane: one word of marks
-  static_assert(kWarpRows == 128);
-  __shared__ int64_t scratch[kDistanceLimbs * 32];
-  __shared__ uint8_t queues[kSeedWarps][kWarpRows];
+  __shared__ uint16_t queues[kSeedWarps][kSeedSumRows];
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  uint8_t* queue = queues[threadIdx.x / 32];
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * kSeedSumRows + threadIdx.x / 32 * kWarpRows;
-  const unsigned marks = first + 4 * lane < points.n ? hits[first / 4 + lane] >> column & 0x01010101u : 0u;
-  if (__syncthreads_or(static_cast<int>(marks)) == 0) return;
-  int count = 0;
-  for (int i = 0; i < 4; ++i) {
-    const bool mine = (marks >> (8 * i) & 1) != 0;
-    const unsigned ballot = __ballot_sync(kAllLanes, mine);
-    if (mine) queue[count + __popc(ballot & ((1u << lane) - 1))] = static_cast<uint8_t>(4 * lane + i);
-    count += __popc(ballot);
-  }
-  __syncwarp();
+  uint16_t* queue = queues[threadIdx.x / 32];
+  const int64_t block = static_cast<int64_t>(blockIdx.x) * kSeedWarps + threadIdx.x / 32;
+  const int64_t first = block * kSeedSumRows;
+  if (first >= points.n) return;
+  const int count = list_hits(points, hits, column, first, queue);
   const auto* x = static_cast<const T*>(points.data);
   int64_t change[kDistanceLimbs] = {};
   for (int done = 0; done < count; done += 32) {
@@ -268,15 +285,49 @@ __global__ void __launch_bounds__(kSeedThreads)
       if (round == (lane & 7)) d2 = other;
     }
     const int own = (lane & 7) * 4 + lane / 8;
-    if (own >= left) continue;
-    const int64_t row = first + queue[done + own];
-    const double weight = weight_of(points, row);
-    rows.splitter.add_fixed(__dmul_rn(weight, rows.least[row]), -1, change);
-    rows.splitter.add_fixed(__dmul_rn(weight, d2), 1, change);
-    rows.least[row] = d2;
-    if (rows.thresholds != nullptr) rows.thresholds[row] = threshold_of(frame, rows.squares[row], weight, d2);
+    if (own < left) {
+      const int64_t row = first + queue[done + own];
+      const double weight = weight_of(points, row);
+      rows.splitter.add_fixed(__dmul_rn(weight, rows.least[row]), -1, change);
+      rows.splitter.add_fixed(__dmul_rn(weight, d2), 1, change);
+      rows.least[row] = d2;
+      if (rows.thresholds != nullptr) rows.thresholds[row] = threshold_of(frame, rows.squares[row], weight, d2);
+    }
+    __syncwarp();
   }
-  block_add(change, rows.blocks + static_cast<int64_t>(blockIdx.x) * kDistanceLimbs, scratch);
+  if (count == 0) return;
+#pragma unroll
+  for (int g = 0; g < kDistanceLimbs; ++g) {
+    const int64_t sum = warp_sum(change[g]);
+    if (lane == 0) rows.blocks[block * kDistanceLimbs + g] += sum;
+  }
+}
+
+/// least[row] = the lesser of itself and the distance to the centre of the row's label; a thread or eight a row.
+template <class T, bool kEight>
+__global__ void __launch_bounds__(kSeedThreads)
+    seed_lower_kernel(DevicePoints points, DeviceLabels labels, const double* centres, double* least) {
+  const auto* x = static_cast<const T*>(points.data);
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kSeedThreads;
+  for (int64_t first = blockIdx.x * static_cast<int64_t>(kSeedThreads) + threadIdx.x / 32 * 32; first < points.n;
+       first += stride) {
+    const int64_t row = min(first + lane, points.n - 1);
+    const int64_t label = label_at(labels, row);
+    double d2 = 0;
+    if constexpr (kEight) {
+      for (int i = 0; i < 8; ++i) {
+        const int source = (lane & 24) + i;
+        const int64_t at = min(first + source, points.n - 1);
+        const int64_t k = __shfl_sync(kAllLanes, label, source);
+        const double other = canonical_distance_by_eight(x + at * points.d, centres + k * points.d, points.d, lane & 7);
+        if (i == (lane & 7)) d2 = other;
+      }
+    } else {
+      d2 = canonical_distance(x + row * points.d, centres + label * points.d, points.d);
+    }
+    if (first + lane < points.n) least[row] = fmin(least[row], d2);
+  }
 }
 
 struct LimbTriple {
