@@ -32,25 +32,6 @@ constexpr int kPanel = 64;  // halves in 128 bytes, what one swizzled row holds
 constexpr int kGroup = 128;  // threads that issue a product together
 constexpr int kMostShared = 232448;  // of a block on compute capability 9.0
 
-#ifndef MANYMEANS_COMPARED
-#define MANYMEANS_COMPARED 0
-#endif
-#ifndef MANYMEANS_G64
-#define MANYMEANS_G64 4
-#define MANYMEANS_H64 1
-#endif
-#ifndef MANYMEANS_G128
-#define MANYMEANS_G128 3
-#define MANYMEANS_H128 1
-#endif
-#ifndef MANYMEANS_LAG
-#define MANYMEANS_LAG 1
-#define MANYMEANS_LAG_LESS 1
-#endif
-#ifndef MANYMEANS_SCREEN_TURNS
-#define MANYMEANS_SCREEN_TURNS 1
-#endif
-
 // A position in a ring of buffers, and the parity of the phase it is in.
 struct Ring {
   int at = 0;
@@ -65,14 +46,13 @@ struct Ring {
   }
 };
 
-// The two groups issue their products in turns, so that one has the tensor cores while the other is in its epilogue;
-// without turns they run in step, and the cores idle. Barrier kTurn + g is group g's turn.
-constexpr int kTurn = 1;
-__device__ __forceinline__ void await_turn(int group) {
-  asm volatile("bar.sync %0, %1;" ::"r"(kTurn + group), "n"(2 * kGroup) : "memory");
+// One group waits here until the other has come by.
+constexpr int kMeeting = 1;  // a barrier; 0 is that of __syncthreads
+__device__ __forceinline__ void await_meeting() {
+  asm volatile("bar.sync %0, %1;" ::"n"(kMeeting), "n"(2 * kGroup) : "memory");
 }
-__device__ __forceinline__ void give_turn(int group) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(kTurn + group), "n"(2 * kGroup) : "memory");
+__device__ __forceinline__ void pass_meeting() {
+  asm volatile("bar.arrive %0, %1;" ::"n"(kMeeting), "n"(2 * kGroup) : "memory");
 }
 
 __device__ __forceinline__ void release(uint64_t* barrier) {
@@ -92,12 +72,11 @@ struct Narrow {
   static constexpr int kThreads = (kGroups + 1) * kGroup;
   // What is left of the block's registers when the copying group keeps 24 a thread: 168, 128 or 96 a thread at first.
   static constexpr int kRegisters = kGroups == 2 ? 240 : kGroups == 3 ? 160 : 112;
-  static constexpr bool kTurns = kColumns == 128 && MANYMEANS_SCREEN_TURNS;
   static constexpr int kRows = kGroups * kHalves * 64;
   static constexpr int kBoxRows = std::min(kRows, 64 * kHalves);
   static constexpr int kPanels = (kSteps + 3) / 4;
   static constexpr int kPointBuffers = kPanels == 1 ? 2 : 1;
-  static constexpr int kStages = kPanels == 1 ? 6 : kColumns == 64 ? 6 : 4;
+  static constexpr int kStages = kPanels == 1 || kColumns == 64 ? 6 : 4;
   static constexpr int kPointBytes = kPanels * kRows * kPanel * 2;
   static constexpr int kTileBytes = kPanels * kColumns * kPanel * 2;
   static constexpr int kTermBytes = tile_floats(kColumns) * 4;
@@ -158,7 +137,7 @@ __device__ __forceinline__ void finish_tile(const MatrixTask& task, Half<Shape::
                                             int32_t tile) {
   constexpr int kColumns = Shape::kColumns;
   TopTwo scores[2];
-  tile_top_two<kColumns, MANYMEANS_COMPARED>(sums, terms, static_cast<int>(threadIdx.x % 4), task.place_mask,
+  tile_top_two<kColumns>(sums, terms, static_cast<int>(threadIdx.x % 4), task.place_mask,
                                                   scores);
   const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
 #pragma unroll
@@ -213,7 +192,6 @@ __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename 
   }
   const int group = static_cast<int>(threadIdx.x) / kGroup;
   const int row = static_cast<int>(threadIdx.x) % kGroup / 32 * 16 + group * kHalves * 64;
-  if (Shape::kTurns && group == Shape::kGroups - 1) give_turn(0);
   Ring tile_ring;
   Ring point_ring;
   for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
@@ -226,10 +204,8 @@ __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename 
     for (int32_t tile = 0; tile < task.tiles; ++tile) {
       const int stage = tile_ring.at;
       barrier_wait(&shared.tile_full[stage], tile_ring.parity);
-      if (Shape::kTurns) await_turn(group);
 #pragma unroll
       for (int h = 0; h < kHalves; ++h) multiply<Shape>(halves[h], shared.tiles[stage], sums[h]);
-      if (Shape::kTurns) give_turn(group == Shape::kGroups - 1 ? 0 : group + 1);
       if constexpr (kHalves == 2) {
         wgmma_wait<1>();
         pin(sums[0]);
@@ -347,10 +323,10 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
   Ring ring;
   Ring term_ring;
   uint32_t point_parity = 0;
-  // The second group starts every tile some panels after the first. The first never gives two turns before the second
-  // has taken one: the ring is not long enough.
-  int lag = min(MANYMEANS_LAG == 0 ? task.panels / 2 : task.panels - 1, Shape::kStages - MANYMEANS_LAG_LESS);
-  if (!MANYMEANS_SCREEN_TURNS || task.panels + lag < Shape::kStages) lag = 0;
+  // The second group starts every tile some panels after the first, so that their epilogues do not coincide. The first
+  // cannot come by twice before the second: the ring is too short for that, or there is no lag.
+  int lag = min(task.panels, Shape::kStages) - 1;
+  if (task.panels + lag < Shape::kStages) lag = 0;
   for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
     RowState rows[2];
     float radii[2];
@@ -363,7 +339,8 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
     for (int32_t tile = 0; tile < task.tiles; ++tile) {
       int before = -1;
       for (int panel = 0; panel < task.panels; ++panel) {
-        if (lag > 0 && panel == (group == 0 ? lag : 0)) group == 0 ? give_turn(1) : await_turn(1);
+        if (lag > 0 && group == 0 && panel == lag) pass_meeting();
+        if (lag > 0 && group == 1 && panel == 0) await_meeting();
         if (!Shape::kStreamed && tile == 0) barrier_wait(&shared.points_full[panel], point_parity);
         barrier_wait(&shared.full[ring.at], ring.parity);
         const unsigned char* of_points = shared.points[Shape::kStreamed ? ring.at : panel] + group * 64 * 128;
@@ -392,7 +369,7 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
       barrier_wait(&shared.terms_full[term_ring.at], term_ring.parity);
       const float* terms = shared.terms[term_ring.at];
       TopTwo scores[2];
-      tile_top_two<kColumns, MANYMEANS_COMPARED>(sums, terms, lane % 4, task.place_mask, scores);
+      tile_top_two<kColumns>(sums, terms, lane % 4, task.place_mask, scores);
       const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
 #pragma unroll
       for (int r = 0; r < 2; ++r) merge_tile(task, rows[r], scores[r], shared_terms, tile, radii[r]);
@@ -537,8 +514,8 @@ void launch(Kernel kernel, MatrixTask& task, cudaStream_t stream) {
 
 template <int kSteps, int kColumns>
 void launch_steps(MatrixTask& task, cudaStream_t stream) {
-  using Shape = std::conditional_t<kColumns == 64, Narrow<kSteps, 64, MANYMEANS_G64, MANYMEANS_H64>,
-                                   Narrow<kSteps, 128, MANYMEANS_G128, MANYMEANS_H128>>;
+  // 64 columns are little work for the tensor cores: more groups hide the latencies of the rest.
+  using Shape = std::conditional_t<kColumns == 64, Narrow<kSteps, 64, 4, 1>, Narrow<kSteps, kColumns, 2, 2>>;
   launch<Shape>(narrow_screen<Shape>, task, stream);
 }
 

@@ -67,31 +67,19 @@ __device__ __forceinline__ float with_place(float score, uint32_t mask, uint32_t
   return __uint_as_float((__float_as_uint(score) & mask) | place);
 }
 
-/// The best of some numbers, and the second best up to three units in the last place of the larger ones.
+/// The best two of some numbers.
 struct TopTwo {
   float best;
   float second;
 };
 
-/// The smaller of two numbers, up to three units in the last place of the larger magnitude: two additions on a pipe that
-/// has time, instead of a comparison on one that has none (docs/screens.md, "Tensor cores").
-template <bool kByAddition>
-__device__ __forceinline__ float smaller(float a, float b, float larger) {
-  return kByAddition ? __fadd_rn(b, __fadd_rn(a, -larger)) : fminf(a, b);
-}
+__device__ __forceinline__ TopTwo top_two(float a, float b) { return {fmaxf(a, b), fminf(a, b)}; }
 
-template <bool kByAddition>
-__device__ __forceinline__ TopTwo top_two(float a, float b) {
-  const float larger = fmaxf(a, b);
-  return {larger, smaller<kByAddition>(a, b, larger)};
-}
-
-template <bool kByAddition>
 __device__ __forceinline__ TopTwo top_two(const TopTwo& a, const TopTwo& b) {
-  const float larger = fmaxf(a.best, b.best);
-  return {larger, fmaxf(fmaxf(a.second, b.second), smaller<kByAddition>(a.best, b.best, larger))};
+  return {fmaxf(a.best, b.best), fmaxf(fmaxf(a.second, b.second), fminf(a.best, b.best))};
 }
 
+/// Loads now: the compiler would wait until the registers are wanted.
 __device__ __forceinline__ float4 load_offsets(const float4* from) {
   float4 h;
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -101,8 +89,10 @@ __device__ __forceinline__ float4 load_offsets(const float4* from) {
 }
 
 /// The top two of what a thread holds of a tile, for its two rows. Four columns at a time, as a tree: a long chain of
-/// dependent instructions would leave the pipes idle.
-template <int kColumns, int kCompared>
+/// dependent instructions would leave the pipes idle. Five instructions a score. What lost: finding the smaller of two
+/// by two additions, b + (a - max(a, b)), which moves work from a pipe of half rate to one of full rate; it is one
+/// instruction more, and instructions are what is short beside a running product (bench/results/h200).
+template <int kColumns>
 __device__ __forceinline__ void tile_top_two(const float (&sums)[kColumns / 2], const float* offsets, int lane_of_row,
                                              uint32_t mask, TopTwo (&rows)[2]) {
   const auto* at = reinterpret_cast<const float4*>(offsets) + lane_of_row;
@@ -119,8 +109,8 @@ __device__ __forceinline__ void tile_top_two(const float (&sums)[kColumns / 2], 
         const float sum = sums[pair * 8 + e / 2 * 4 + e % 2 + 2 * r];
         v[e] = with_place(__fadd_rn(sum, add[e]), mask, static_cast<uint32_t>(pair * 4 + e));
       }
-      const TopTwo four = top_two<(kCompared < 3)>(top_two<(kCompared < 1)>(v[0], v[1]), top_two<(kCompared < 2)>(v[2], v[3]));
-      rows[r] = pair == 0 ? four : top_two<(kCompared < 4)>(rows[r], four);
+      const TopTwo four = top_two(top_two(v[0], v[1]), top_two(v[2], v[3]));
+      rows[r] = pair == 0 ? four : top_two(rows[r], four);
     }
   }
 }

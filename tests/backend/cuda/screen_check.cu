@@ -2,7 +2,7 @@
 // canonical distances of all prototypes, computed on the device in binary64 in the contract's order. A program of its
 // own, so that it can be carried to a machine with a device:
 //
-//   manymeans_screen_check probe | small | ties | fast | profile | big, any of them
+//   manymeans_screen_check probe | small | tiny | ties | fast | profile | big, any of them
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -603,6 +603,15 @@ void small() {
   one(10001, 3072, 700, 1, 0, 8);
 }
 
+// For a memory checker: every kernel, few rows.
+void tiny() {
+  for (const int d : {16, 30, 60, 90, 128, 200, 500, 600}) {
+    for (const int k : {60, 120, 600}) {
+      expect_right(Data{700, d, k, 2, 0, 4, 3}, 0, 1e13);
+    }
+  }
+}
+
 void ties() {
   for (const int d : {2, 16, 48, 128, 384, 768}) {
     const Data data{300000, d, 200, 1, 0, 0, 11};
@@ -662,6 +671,7 @@ int main(int argc, char** argv) {
     const std::string what = argv[i];
     if (what == "probe") probe();
     if (what == "small") small();
+    if (what == "tiny") tiny();
     if (what == "ties") ties();
     if (what == "big") big();
     if (what == "fast") fast();
