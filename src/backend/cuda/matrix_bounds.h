@@ -37,6 +37,8 @@ inline MatrixBound matrix_bound(double norm, double rest, int64_t d, double rati
 }
 
 /// A row's share of the margin is slack * n^2 + underflow: this is the slack.
-inline double matrix_slack(int64_t d) { return 2 * (static_cast<double>(d) / 8 + 8) * 0x1p-52 * (1 + 0x1p-10); }
+inline double matrix_slack(int64_t d) {
+  return 2 * (static_cast<double>(d) / 8 + 8) * 0x1p-52 * (1 + 0x1p-10);
+}
 
 }  // namespace manymeans::cuda

@@ -1,10 +1,10 @@
 // The end of a model: what four threads know of a row becomes a label, a list of candidates, or a mark.
 #pragma once
 
-#include <cstdint>
-
 #include "backend/cuda/screen.h"
 #include "backend/cuda/top_two.cuh"
+
+#include <cstdint>
 
 namespace manymeans::cuda {
 
@@ -13,10 +13,10 @@ struct MatrixTask {
   PackedRows points;
   PackedColumns columns;
   ScreenOutput output;
-  int32_t tiles;          // of columns
-  int32_t row_tiles;      // of the kernel's height
-  int32_t panels;         // of 64 halves
-  uint32_t place_mask;    // ~(tile_columns / 4 - 1)
+  int32_t tiles;        // of columns
+  int32_t row_tiles;    // of the kernel's height
+  int32_t panels;       // of 64 halves
+  uint32_t place_mask;  // ~(tile_columns / 4 - 1)
 };
 
 __device__ __forceinline__ void write_label(const LabelRows& labels, int32_t slot, int64_t row, uint32_t label) {
@@ -41,9 +41,9 @@ __device__ __forceinline__ int32_t column_of(const MatrixTask& task, float score
   return tile * task.columns.tile_columns + column_of_place(place, lane_of_row);
 }
 
-// Rows that are not proved: a list entry of all columns that reach `lower`, or a mark. Called by whole warps, for the two
-// rows of each four threads; `judged`: bit 4 i + r is set if row r of the i-th four is not proved; lane 4 i + r knows its
-// `lower`.
+// Rows that are not proved: a list entry of all columns that reach `lower`, or a mark. Called by whole warps, for the
+// two rows of each four threads; `judged`: bit 4 i + r is set if row r of the i-th four is not proved; lane 4 i + r
+// knows its `lower`.
 __device__ __forceinline__ void list_rows(const MatrixTask& task, const RowState (&rows)[2], int32_t range,
                                           int64_t first_row, uint32_t judged, float lower) {
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -121,8 +121,7 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowSta
   Finalist both[2];
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    both[r] = Finalist{rows[r].best, fmaxf(rows[r].second, rows[r].rest),
-                       rows[r].best_tile * 4 + lane_of_row};
+    both[r] = Finalist{rows[r].best, fmaxf(rows[r].second, rows[r].rest), rows[r].best_tile * 4 + lane_of_row};
   }
   // The neighbour gets the row that it takes, and gives the other.
   Finalist mine{odd ? both[1].best : both[0].best, odd ? both[1].second : both[0].second,
@@ -160,8 +159,8 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowSta
 __device__ __forceinline__ void merge_tile(const MatrixTask& task, RowState& state, const TopTwo& scores,
                                            const TileTerms& terms, int32_t tile, float radius) {
   const float bound = __fmaf_ru(radius, terms.slope, terms.error);
-  const float upper = with_place(__fadd_ru(scores.best, bound), task.place_mask,
-                                 __float_as_uint(scores.best) & ~task.place_mask);
+  const float upper =
+      with_place(__fadd_ru(scores.best, bound), task.place_mask, __float_as_uint(scores.best) & ~task.place_mask);
   state.take(upper, __fadd_ru(scores.second, bound), tile);
 }
 

@@ -10,13 +10,6 @@
 //     read once for 256 rows: at 128 rows a block the second cache would have to deliver 32 bytes a cycle.
 //   wide: 128 rows a block, 64 a group, 256 columns; while one group is in its epilogue the other has the tensor cores.
 //     The points stay in shared memory up to D = 512; beyond, they are streamed together with the columns.
-#include <cuda.h>
-#include <cuda_runtime.h>
-
-#include <algorithm>
-#include <string>
-#include <type_traits>
-
 #include <manymeans/error.h>
 
 #include "backend/cuda/matrix_finish.cuh"
@@ -25,11 +18,18 @@
 #include "backend/cuda/top_two.cuh"
 #include "backend/cuda/wgmma.cuh"
 
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+
 namespace manymeans::cuda {
 namespace {
 
-constexpr int kPanel = 64;  // halves in 128 bytes, what one swizzled row holds
-constexpr int kGroup = 128;  // threads that issue a product together
+constexpr int kPanel = 64;           // halves in 128 bytes, what one swizzled row holds
+constexpr int kGroup = 128;          // threads that issue a product together
 constexpr int kMostShared = 232448;  // of a block on compute capability 9.0
 
 // A position in a ring of buffers, and the parity of the phase it is in.
@@ -103,14 +103,15 @@ struct Half {
 };
 
 template <class Shape>
-__device__ __forceinline__ void load_half(const MatrixTask& task, Half<Shape::kSteps>& half, const unsigned char* points,
-                                          int64_t row_tile, int row) {
+__device__ __forceinline__ void load_half(const MatrixTask& task, Half<Shape::kSteps>& half,
+                                          const unsigned char* points, int64_t row_tile, int row) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int row_of_lane = row + lane % 16;
 #pragma unroll
   for (int step = 0; step < Shape::kSteps; ++step) {
     const int chunk = (step % 4 * 2 + lane / 16) ^ (row_of_lane % 8);
-    load_blocks(half.values[step], shared_address(points) + step / 4 * (Shape::kRows * 128) + row_of_lane * 128 + chunk * 16);
+    load_blocks(half.values[step],
+                shared_address(points) + step / 4 * (Shape::kRows * 128) + row_of_lane * 128 + chunk * 16);
   }
   half.first_row = row_tile * Shape::kRows + row + lane / 4;
   const int64_t last = task.points.rows - 1;
@@ -137,8 +138,7 @@ __device__ __forceinline__ void finish_tile(const MatrixTask& task, Half<Shape::
                                             int32_t tile) {
   constexpr int kColumns = Shape::kColumns;
   TopTwo scores[2];
-  tile_top_two<kColumns>(sums, terms, static_cast<int>(threadIdx.x % 4), task.place_mask,
-                                                  scores);
+  tile_top_two<kColumns>(sums, terms, static_cast<int>(threadIdx.x % 4), task.place_mask, scores);
   const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
 #pragma unroll
   for (int r = 0; r < 2; ++r) merge_tile(task, half.rows[r], scores[r], shared_terms, tile, half.radii[r]);
@@ -150,12 +150,13 @@ __device__ __forceinline__ void finish_tile(const MatrixTask& task, Half<Shape::
 }
 
 template <class Shape>
-__device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtensorMap* points, const CUtensorMap* columns,
-                                            typename Shape::Shared& shared) {
+__device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtensorMap* points,
+                                            const CUtensorMap* columns, typename Shape::Shared& shared) {
   constexpr int kColumns = Shape::kColumns;
   Ring tile_ring;
   Ring point_ring;
-  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
+  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles;
+       row_tile += static_cast<int>(gridDim.x)) {
     barrier_wait(&shared.points_empty[point_ring.at], point_ring.parity ^ 1);
     uint64_t* points_full = &shared.points_full[point_ring.at];
     barrier_arrive_expect(points_full, Shape::kPointBytes);
@@ -173,8 +174,8 @@ __device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtens
       for (int panel = 0; panel < Shape::kPanels; ++panel) {
         copy_box(shared.tiles[tile_ring.at] + panel * kColumns * 128, columns, panel * kPanel, tile * kColumns, full);
       }
-      copy_bytes(shared.terms[tile_ring.at], task.columns.terms + tile * tile_floats(kColumns),
-                 Shape::kTermBytes, full);
+      copy_bytes(shared.terms[tile_ring.at], task.columns.terms + tile * tile_floats(kColumns), Shape::kTermBytes,
+                 full);
       tile_ring.template next<Shape::kStages>();
     }
   }
@@ -194,7 +195,8 @@ __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename 
   const int row = static_cast<int>(threadIdx.x) % kGroup / 32 * 16 + group * kHalves * 64;
   Ring tile_ring;
   Ring point_ring;
-  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
+  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles;
+       row_tile += static_cast<int>(gridDim.x)) {
     barrier_wait(&shared.points_full[point_ring.at], point_ring.parity);
 #pragma unroll
     for (int h = 0; h < kHalves; ++h) {
@@ -286,13 +288,14 @@ __device__ __forceinline__ void wide_copy(const MatrixTask& task, const CUtensor
   Ring ring;
   Ring term_ring;
   uint32_t point_parity = 0;
-  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
+  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles;
+       row_tile += static_cast<int>(gridDim.x)) {
     const int row = row_tile * Shape::kRows;
     for (int tile = 0; tile < task.tiles; ++tile) {
       barrier_wait(&shared.terms_empty[term_ring.at], term_ring.parity ^ 1);
       barrier_arrive_expect(&shared.terms_full[term_ring.at], Shape::kTermBytes);
-      copy_bytes(shared.terms[term_ring.at], task.columns.terms + tile * tile_floats(kColumns),
-                 Shape::kTermBytes, &shared.terms_full[term_ring.at]);
+      copy_bytes(shared.terms[term_ring.at], task.columns.terms + tile * tile_floats(kColumns), Shape::kTermBytes,
+                 &shared.terms_full[term_ring.at]);
       term_ring.template next<Shape::kTermStages>();
       for (int panel = 0; panel < task.panels; ++panel) {
         if (!Shape::kStreamed && tile == 0) {
@@ -327,7 +330,8 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
   // cannot come by twice before the second: the ring is too short for that, or there is no lag.
   int lag = min(task.panels, Shape::kStages) - 1;
   if (task.panels + lag < Shape::kStages) lag = 0;
-  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
+  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles;
+       row_tile += static_cast<int>(gridDim.x)) {
     RowState rows[2];
     float radii[2];
     const int64_t first_row = static_cast<int64_t>(row_tile) * Shape::kRows + row;
@@ -484,10 +488,9 @@ CUtensorMap describe(const void* values, int64_t rows, int64_t columns, int box_
   const cuuint64_t pitch[1] = {static_cast<cuuint64_t>(columns) * 2};
   const cuuint32_t box[2] = {kPanel, static_cast<cuuint32_t>(box_rows)};
   const cuuint32_t step[2] = {1, 1};
-  const CUresult result =
-      encode_tiled()(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<void*>(values), sizes, pitch, box, step,
-                     CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult result = encode_tiled()(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<void*>(values), sizes,
+                                         pitch, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS) {
     throw Error(ErrorCode::kUnavailable, "cuda", "cuTensorMapEncodeTiled: error " + std::to_string(result));
   }
@@ -576,8 +579,9 @@ void matrix_screen(const PackedRows& points, const PackedColumns& columns, const
       break;
     default: break;
   }
-  throw Error(ErrorCode::kInternal, "cuda", "the matrix screen has no tiles of " + std::to_string(columns.tile_columns) +
-                                           " columns for " + std::to_string(points.padded_columns) + " values a row");
+  throw Error(ErrorCode::kInternal, "cuda",
+              "the matrix screen has no tiles of " + std::to_string(columns.tile_columns) + " columns for " +
+                  std::to_string(points.padded_columns) + " values a row");
 }
 
 }  // namespace manymeans::cuda

@@ -1,14 +1,14 @@
 // The epilogue of the tensor-core screen: which columns of a row have the largest upper scores.
 //
 // Three levels. Within a tile a thread finds the best and second best of the N / 4 columns that it holds of a row, the
-// best one's place among them in its lowest bits. Across tiles it keeps the best two of these tile-bests and the largest
-// of all the rest. At the end of a model the four threads that share a row put these together.
+// best one's place among them in its lowest bits. Across tiles it keeps the best two of these tile-bests and the
+// largest of all the rest. At the end of a model the four threads that share a row put these together.
 #pragma once
+
+#include "backend/cuda/screen.h"
 
 #include <cfloat>
 #include <cstdint>
-
-#include "backend/cuda/screen.h"
 
 namespace manymeans::cuda {
 
@@ -23,7 +23,9 @@ struct TileTerms {
   int32_t unused[2];
 };
 constexpr int kTermFloats = sizeof(TileTerms) / sizeof(float);
-__host__ __device__ constexpr int64_t tile_floats(int tile_columns) { return 2 * tile_columns + kTermFloats; }
+__host__ __device__ constexpr int64_t tile_floats(int tile_columns) {
+  return 2 * tile_columns + kTermFloats;
+}
 
 /// Where the offset of a tile's column stands: what a thread wants for two blocks of eight columns is one float4.
 __host__ __device__ constexpr int offset_place(int column) {
@@ -73,7 +75,9 @@ struct TopTwo {
   float second;
 };
 
-__device__ __forceinline__ TopTwo top_two(float a, float b) { return {fmaxf(a, b), fminf(a, b)}; }
+__device__ __forceinline__ TopTwo top_two(float a, float b) {
+  return {fmaxf(a, b), fminf(a, b)};
+}
 
 __device__ __forceinline__ TopTwo top_two(const TopTwo& a, const TopTwo& b) {
   return {fmaxf(a.best, b.best), fmaxf(fmaxf(a.second, b.second), fminf(a.best, b.best))};
