@@ -11,8 +11,8 @@ namespace manymeans::cuda {
 constexpr int kProductRoundings = 17;
 constexpr double kProductUnit = 0x1p-22;
 
-/// What the epilogue adds: a column's place in the lowest bits, up to six of them, twice; the offset; a second best by
-/// two additions; upward rounding.
+/// What the epilogue adds: a column's place in the lowest bits, up to six of them, twice; the offset; upward rounding;
+/// and some units to spare.
 constexpr double kPlaceUnit = (2 * 63 + 8) * 0x1p-23 * (1 + 0x1p-7);
 
 struct MatrixBound {

@@ -1,15 +1,18 @@
 // The tensor-core screen for Hopper: all scores of all rows, the best two of each kept in registers. docs/screens.md,
 // "Tensor cores", has the proof; screen.h what goes in and out.
 //
-// Two kernels, both persistent, with one warp that copies (TMA, a ring of barriers) and two groups of four warps that
-// multiply. What is bounded by what, in cycles of a multiprocessor's quarter for 32 scores: the product takes D / 16,
-// the epilogue 6 to 8 (its three or four min/max/logic instructions run at half rate), so at D = 128 they must overlap.
+// Two kernels, both persistent, with one warp that copies (TMA, a ring of barriers) and groups of four warps that
+// multiply. In cycles of a multiprocessor's quarter and for 32 scores the product takes D / 16, the epilogue five
+// instructions, four of them on a pipe of half rate.
 //
-//   narrow (D <= 128): 256 rows a block. A thread group owns 128 of them as two halves of 64, whose fp16 values stay in
-//     registers for all columns; while the products of one half run, the epilogue of the other does. Column tiles are
-//     read once for 256 rows: at 128 rows a block the second cache would have to deliver 32 bytes a cycle.
-//   wide: 128 rows a block, 64 a group, 256 columns; while one group is in its epilogue the other has the tensor cores.
-//     The points stay in shared memory up to D = 512; beyond, they are streamed together with the columns.
+//   narrow (D <= 128): 256 rows a block, whose fp16 values stay in registers for all columns. With 128 columns a tile
+//     a group owns 128 rows as two halves of 64, and the products of one half run while it is in the epilogue of the
+//     other; column tiles are read once for 256 rows, since at 128 the second cache would have to deliver 32 bytes a
+//     cycle. With 64 columns, small models: four groups of 64 rows.
+//   wide: 128 rows a block, 64 a group; the groups are some panels apart, so that one multiplies while the other is in
+//     its epilogue. The points stay in shared memory up to D = 512; beyond, they stream in together with the columns.
+//
+// What was tried, and what limits it: bench/results/h200/tensor_screen.md.
 #include <manymeans/error.h>
 
 #include "backend/cuda/matrix_finish.cuh"

@@ -17,7 +17,7 @@ struct PackedRows {
   const void* values = nullptr;  ///< __half, padded_rows x padded_columns
   const float* radii = nullptr;  ///< m, padded_rows
   const float* norms = nullptr;  ///< n >= |y|, padded_rows
-  int64_t rows = 0;
+  int64_t rows = 0;              ///< below 2^31
   int64_t padded_rows = 0;     ///< a multiple of kRowBlock
   int32_t padded_columns = 0;  ///< a multiple of kDepthBlock
 };

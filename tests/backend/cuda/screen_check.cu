@@ -28,6 +28,7 @@ using namespace manymeans;
 using namespace manymeans::cuda;
 
 int failures = 0;
+int64_t most_listed = 4'000'000;  // what does not fit into the list is marked
 
 #define CHECK_CUDA(call)                                                          \
   do {                                                                            \
@@ -338,7 +339,7 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
   Device<uint32_t> labels(static_cast<size_t>(data.rows * data.models));
   const int64_t mark_stride = (data.rows + 31) / 32;
   Device<uint32_t> marks(static_cast<size_t>(mark_stride * data.models));
-  const auto capacity = static_cast<uint32_t>(std::min<int64_t>(data.rows * data.models, 4'000'000));
+  const auto capacity = static_cast<uint32_t>(std::min(data.rows * data.models, most_listed));
   Device<Unproved> list(capacity);
   Device<uint32_t> listed(1);
 
@@ -616,6 +617,9 @@ void tiny() {
       expect_right(Data{700, d, k, 2, 0, 4, 3}, 0, 1e13);
     }
   }
+  most_listed = 5;
+  expect_right(Data{7000, 128, 600, 2, 0, 4, 3}, 0, 1e13);
+  most_listed = 4'000'000;
 }
 
 void ties() {
