@@ -18,8 +18,8 @@ struct PackedRows {
   const float* radii = nullptr;  ///< m, padded_rows
   const float* norms = nullptr;  ///< n >= |y|, padded_rows
   int64_t rows = 0;              ///< below 2^31
-  int64_t padded_rows = 0;     ///< a multiple of kRowBlock
-  int32_t padded_columns = 0;  ///< a multiple of kDepthBlock
+  int64_t padded_rows = 0;       ///< a multiple of kRowBlock
+  int32_t padded_columns = 0;    ///< a multiple of kDepthBlock
 };
 constexpr int64_t kRowBlock = 128;
 constexpr int32_t kDepthBlock = 16;
