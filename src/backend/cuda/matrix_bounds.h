@@ -13,8 +13,8 @@ namespace manymeans::cuda {
 constexpr int kProductRoundings = 17;
 constexpr double kProductUnit = 0x1p-22;
 
-/// What the epilogue adds: a column's place in the lowest bits, up to six of them, twice; the offset; a second best by
-/// two additions; upward rounding.
+/// What the epilogue adds: a column's place in the lowest bits, up to six of them, twice; the offset; upward rounding;
+/// and some units to spare.
 constexpr double kPlaceUnit = (2 * 63 + 8) * 0x1p-23 * (1 + 0x1p-7);
 
 struct MatrixBound {
@@ -39,6 +39,8 @@ __host__ __device__ inline MatrixBound matrix_bound(double norm, double rest, in
 }
 
 /// A row's share of the margin is slack * n^2 + underflow: this is the slack.
-inline double matrix_slack(int64_t d) { return 2 * (static_cast<double>(d) / 8 + 8) * 0x1p-52 * (1 + 0x1p-10); }
+inline double matrix_slack(int64_t d) {
+  return 2 * (static_cast<double>(d) / 8 + 8) * 0x1p-52 * (1 + 0x1p-10);
+}
 
 }  // namespace manymeans::cuda

@@ -1,10 +1,10 @@
 // The end of a model: what four threads know of a row becomes a label, a list of candidates, or a mark.
 #pragma once
 
-#include <cstdint>
-
 #include "backend/cuda/screen.h"
 #include "backend/cuda/top_two.cuh"
+
+#include <cstdint>
 
 namespace manymeans::cuda {
 
@@ -13,10 +13,10 @@ struct MatrixTask {
   PackedRows points;
   PackedColumns columns;
   ScreenOutput output;
-  int32_t tiles;          // of columns
-  int32_t row_tiles;      // of the kernel's height
-  int32_t panels;         // of 64 halves
-  uint32_t place_mask;    // ~(tile_columns / 4 - 1)
+  int32_t tiles;        // of columns
+  int32_t row_tiles;    // of the kernel's height
+  int32_t panels;       // of 64 halves
+  uint32_t place_mask;  // ~(tile_columns / 4 - 1)
 };
 
 __device__ __forceinline__ void write_label(const LabelRows& labels, int32_t slot, int64_t row, uint32_t label) {
@@ -41,9 +41,9 @@ __device__ __forceinline__ int32_t column_of(const MatrixTask& task, float score
   return tile * task.columns.tile_columns + column_of_place(place, lane_of_row);
 }
 
-// Rows that are not proved: a list entry of all columns that reach `lower`, or a mark. Called by whole warps, for the two
-// rows of each four threads; `judged`: bit 4 i + r is set if row r of the i-th four is not proved; lane 4 i + r knows its
-// `lower`.
+// Rows that are not proved: a list entry of all columns that reach `lower`, or a mark. Called by whole warps, for the
+// two rows of each four threads; `judged`: bit 4 i + r is set if row r of the i-th four is not proved; lane 4 i + r
+// knows its `lower`.
 __device__ __forceinline__ void list_rows(const MatrixTask& task, const RowState (&rows)[2], int32_t range,
                                           int64_t first_row, uint32_t judged, float lower) {
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -95,14 +95,14 @@ __device__ __forceinline__ void list_rows(const MatrixTask& task, const RowState
 struct Finalist {
   float best;
   float second;
-  int32_t column;  // of best
+  int32_t place;  // of best: 4 times its tile, and which of the four threads
 
   __device__ __forceinline__ void meet(int distance) {
     const float best_there = __shfl_xor_sync(~0U, best, distance);
     const float second_there = __shfl_xor_sync(~0U, second, distance);
-    const int32_t column_there = __shfl_xor_sync(~0U, column, distance);
+    const int32_t place_there = __shfl_xor_sync(~0U, place, distance);
     second = fmaxf(fmaxf(second, second_there), fminf(best, best_there));
-    column = best_there > best ? column_there : column;
+    place = best_there > best ? place_there : place;
     best = fmaxf(best, best_there);
   }
 };
@@ -121,24 +121,23 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowSta
   Finalist both[2];
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    both[r] = Finalist{rows[r].best, fmaxf(rows[r].second, rows[r].rest),
-                       column_of(task, rows[r].best, rows[r].best_tile, lane_of_row)};
+    both[r] = Finalist{rows[r].best, fmaxf(rows[r].second, rows[r].rest), rows[r].best_tile * 4 + lane_of_row};
   }
   // The neighbour gets the row that it takes, and gives the other.
   Finalist mine{odd ? both[1].best : both[0].best, odd ? both[1].second : both[0].second,
-                odd ? both[1].column : both[0].column};
+                odd ? both[1].place : both[0].place};
   const Finalist other{odd ? both[0].best : both[1].best, odd ? both[0].second : both[1].second,
-                       odd ? both[0].column : both[1].column};
+                       odd ? both[0].place : both[1].place};
   const float best_there = __shfl_xor_sync(~0U, other.best, 1);
   const float second_there = __shfl_xor_sync(~0U, other.second, 1);
-  const int32_t column_there = __shfl_xor_sync(~0U, other.column, 1);
+  const int32_t place_there = __shfl_xor_sync(~0U, other.place, 1);
   mine.second = fmaxf(fmaxf(mine.second, second_there), fminf(mine.best, best_there));
-  mine.column = best_there > mine.best ? column_there : mine.column;
+  mine.place = best_there > mine.best ? place_there : mine.place;
   mine.best = fmaxf(mine.best, best_there);
   // Where two threads have the same best they may name different columns: then second = best, and nothing is proved.
   mine.meet(2);
 
-  const int32_t best_tile = mine.column / task.columns.tile_columns;
+  const int32_t best_tile = mine.place / 4;
   const bool here = best_tile == tile;
   const TileTerms& of_best = here ? terms : terms_of(task.columns, best_tile);
   const float bound = __fmaf_ru(odd ? radii[1] : radii[0], of_best.slope, of_best.error);
@@ -146,8 +145,10 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowSta
   const float lower = __fadd_rd(__fmaf_rd(-2.0F, bound, mine.best), -slack);
   const bool proved = lower > mine.second;
   if (proved && exists && lane_of_row < 2) {
+    const auto place = static_cast<int>(__float_as_uint(mine.best) & ~task.place_mask);
+    const int column = column_of_place(place, mine.place % 4);
     const uint32_t label =
-        here ? order[mine.column % task.columns.tile_columns] : __ldg(task.columns.order + mine.column);
+        here ? order[column] : __ldg(task.columns.order + best_tile * task.columns.tile_columns + column);
     write_label(task.output.labels, terms.slot, row, label);
   }
   const uint32_t judged = __ballot_sync(~0U, !proved && exists) & 0x33333333U;
@@ -158,8 +159,8 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowSta
 __device__ __forceinline__ void merge_tile(const MatrixTask& task, RowState& state, const TopTwo& scores,
                                            const TileTerms& terms, int32_t tile, float radius) {
   const float bound = __fmaf_ru(radius, terms.slope, terms.error);
-  const float upper = with_place(__fadd_ru(scores.best, bound), task.place_mask,
-                                 __float_as_uint(scores.best) & ~task.place_mask);
+  const float upper =
+      with_place(__fadd_ru(scores.best, bound), task.place_mask, __float_as_uint(scores.best) & ~task.place_mask);
   state.take(upper, __fadd_ru(scores.second, bound), tile);
 }
 

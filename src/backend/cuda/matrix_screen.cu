@@ -1,22 +1,18 @@
 // The tensor-core screen for Hopper: all scores of all rows, the best two of each kept in registers. docs/screens.md,
 // "Tensor cores", has the proof; screen.h what goes in and out.
 //
-// Two kernels, both persistent, with one warp that copies (TMA, a ring of barriers) and two groups of four warps that
-// multiply. What is bounded by what, in cycles of a multiprocessor's quarter for 32 scores: the product takes D / 16,
-// the epilogue 6 to 8 (its three or four min/max/logic instructions run at half rate), so at D = 128 they must overlap.
+// Two kernels, both persistent, with one warp that copies (TMA, a ring of barriers) and groups of four warps that
+// multiply. In cycles of a multiprocessor's quarter and for 32 scores the product takes D / 16, the epilogue five
+// instructions, four of them on a pipe of half rate.
 //
-//   narrow (D <= 128): 256 rows a block. A thread group owns 128 of them as two halves of 64, whose fp16 values stay in
-//     registers for all columns; while the products of one half run, the epilogue of the other does. Column tiles are
-//     read once for 256 rows: at 128 rows a block the second cache would have to deliver 32 bytes a cycle.
-//   wide: 128 rows a block, 64 a group, 256 columns; while one group is in its epilogue the other has the tensor cores.
-//     The points stay in shared memory up to D = 512; beyond, they are streamed together with the columns.
-#include <cuda.h>
-#include <cuda_runtime.h>
-
-#include <algorithm>
-#include <string>
-#include <type_traits>
-
+//   narrow (D <= 128): 256 rows a block, whose fp16 values stay in registers for all columns. With 128 columns a tile
+//     a group owns 128 rows as two halves of 64, and the products of one half run while it is in the epilogue of the
+//     other; column tiles are read once for 256 rows, since at 128 the second cache would have to deliver 32 bytes a
+//     cycle. With 64 columns, small models: four groups of 64 rows.
+//   wide: 128 rows a block, 64 a group; the groups are some panels apart, so that one multiplies while the other is in
+//     its epilogue. The points stay in shared memory up to D = 512; beyond, they stream in together with the columns.
+//
+// What was tried, and what limits it: bench/results/h200/tensor_screen.md.
 #include <manymeans/error.h>
 
 #include "backend/cuda/matrix_finish.cuh"
@@ -25,31 +21,19 @@
 #include "backend/cuda/top_two.cuh"
 #include "backend/cuda/wgmma.cuh"
 
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+
 namespace manymeans::cuda {
 namespace {
 
-constexpr int kPanel = 64;  // halves in 128 bytes, what one swizzled row holds
-constexpr int kGroup = 128;  // threads that issue a product together
+constexpr int kPanel = 64;           // halves in 128 bytes, what one swizzled row holds
+constexpr int kGroup = 128;          // threads that issue a product together
 constexpr int kMostShared = 232448;  // of a block on compute capability 9.0
-
-#ifndef MANYMEANS_COMPARED
-#define MANYMEANS_COMPARED 0
-#endif
-#ifndef MANYMEANS_G64
-#define MANYMEANS_G64 4
-#define MANYMEANS_H64 1
-#endif
-#ifndef MANYMEANS_G128
-#define MANYMEANS_G128 3
-#define MANYMEANS_H128 1
-#endif
-#ifndef MANYMEANS_LAG
-#define MANYMEANS_LAG 1
-#define MANYMEANS_LAG_LESS 1
-#endif
-#ifndef MANYMEANS_SCREEN_TURNS
-#define MANYMEANS_SCREEN_TURNS 1
-#endif
 
 // A position in a ring of buffers, and the parity of the phase it is in.
 struct Ring {
@@ -65,14 +49,13 @@ struct Ring {
   }
 };
 
-// The two groups issue their products in turns, so that one has the tensor cores while the other is in its epilogue;
-// without turns they run in step, and the cores idle. Barrier kTurn + g is group g's turn.
-constexpr int kTurn = 1;
-__device__ __forceinline__ void await_turn(int group) {
-  asm volatile("bar.sync %0, %1;" ::"r"(kTurn + group), "n"(2 * kGroup) : "memory");
+// One group waits here until the other has come by.
+constexpr int kMeeting = 1;  // a barrier; 0 is that of __syncthreads
+__device__ __forceinline__ void await_meeting() {
+  asm volatile("bar.sync %0, %1;" ::"n"(kMeeting), "n"(2 * kGroup) : "memory");
 }
-__device__ __forceinline__ void give_turn(int group) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(kTurn + group), "n"(2 * kGroup) : "memory");
+__device__ __forceinline__ void pass_meeting() {
+  asm volatile("bar.arrive %0, %1;" ::"n"(kMeeting), "n"(2 * kGroup) : "memory");
 }
 
 __device__ __forceinline__ void release(uint64_t* barrier) {
@@ -92,12 +75,11 @@ struct Narrow {
   static constexpr int kThreads = (kGroups + 1) * kGroup;
   // What is left of the block's registers when the copying group keeps 24 a thread: 168, 128 or 96 a thread at first.
   static constexpr int kRegisters = kGroups == 2 ? 240 : kGroups == 3 ? 160 : 112;
-  static constexpr bool kTurns = kColumns == 128 && MANYMEANS_SCREEN_TURNS;
   static constexpr int kRows = kGroups * kHalves * 64;
   static constexpr int kBoxRows = std::min(kRows, 64 * kHalves);
   static constexpr int kPanels = (kSteps + 3) / 4;
   static constexpr int kPointBuffers = kPanels == 1 ? 2 : 1;
-  static constexpr int kStages = kPanels == 1 ? 6 : kColumns == 64 ? 6 : 4;
+  static constexpr int kStages = kPanels == 1 || kColumns == 64 ? 6 : 4;
   static constexpr int kPointBytes = kPanels * kRows * kPanel * 2;
   static constexpr int kTileBytes = kPanels * kColumns * kPanel * 2;
   static constexpr int kTermBytes = tile_floats(kColumns) * 4;
@@ -124,14 +106,15 @@ struct Half {
 };
 
 template <class Shape>
-__device__ __forceinline__ void load_half(const MatrixTask& task, Half<Shape::kSteps>& half, const unsigned char* points,
-                                          int64_t row_tile, int row) {
+__device__ __forceinline__ void load_half(const MatrixTask& task, Half<Shape::kSteps>& half,
+                                          const unsigned char* points, int64_t row_tile, int row) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int row_of_lane = row + lane % 16;
 #pragma unroll
   for (int step = 0; step < Shape::kSteps; ++step) {
     const int chunk = (step % 4 * 2 + lane / 16) ^ (row_of_lane % 8);
-    load_blocks(half.values[step], shared_address(points) + step / 4 * (Shape::kRows * 128) + row_of_lane * 128 + chunk * 16);
+    load_blocks(half.values[step],
+                shared_address(points) + step / 4 * (Shape::kRows * 128) + row_of_lane * 128 + chunk * 16);
   }
   half.first_row = row_tile * Shape::kRows + row + lane / 4;
   const int64_t last = task.points.rows - 1;
@@ -158,8 +141,7 @@ __device__ __forceinline__ void finish_tile(const MatrixTask& task, Half<Shape::
                                             int32_t tile) {
   constexpr int kColumns = Shape::kColumns;
   TopTwo scores[2];
-  tile_top_two<kColumns, MANYMEANS_COMPARED>(sums, terms, static_cast<int>(threadIdx.x % 4), task.place_mask,
-                                                  scores);
+  tile_top_two<kColumns>(sums, terms, static_cast<int>(threadIdx.x % 4), task.place_mask, scores);
   const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
 #pragma unroll
   for (int r = 0; r < 2; ++r) merge_tile(task, half.rows[r], scores[r], shared_terms, tile, half.radii[r]);
@@ -171,12 +153,13 @@ __device__ __forceinline__ void finish_tile(const MatrixTask& task, Half<Shape::
 }
 
 template <class Shape>
-__device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtensorMap* points, const CUtensorMap* columns,
-                                            typename Shape::Shared& shared) {
+__device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtensorMap* points,
+                                            const CUtensorMap* columns, typename Shape::Shared& shared) {
   constexpr int kColumns = Shape::kColumns;
   Ring tile_ring;
   Ring point_ring;
-  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
+  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles;
+       row_tile += static_cast<int>(gridDim.x)) {
     barrier_wait(&shared.points_empty[point_ring.at], point_ring.parity ^ 1);
     uint64_t* points_full = &shared.points_full[point_ring.at];
     barrier_arrive_expect(points_full, Shape::kPointBytes);
@@ -194,8 +177,8 @@ __device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtens
       for (int panel = 0; panel < Shape::kPanels; ++panel) {
         copy_box(shared.tiles[tile_ring.at] + panel * kColumns * 128, columns, panel * kPanel, tile * kColumns, full);
       }
-      copy_bytes(shared.terms[tile_ring.at], task.columns.terms + tile * tile_floats(kColumns),
-                 Shape::kTermBytes, full);
+      copy_bytes(shared.terms[tile_ring.at], task.columns.terms + tile * tile_floats(kColumns), Shape::kTermBytes,
+                 full);
       tile_ring.template next<Shape::kStages>();
     }
   }
@@ -213,10 +196,10 @@ __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename 
   }
   const int group = static_cast<int>(threadIdx.x) / kGroup;
   const int row = static_cast<int>(threadIdx.x) % kGroup / 32 * 16 + group * kHalves * 64;
-  if (Shape::kTurns && group == Shape::kGroups - 1) give_turn(0);
   Ring tile_ring;
   Ring point_ring;
-  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
+  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles;
+       row_tile += static_cast<int>(gridDim.x)) {
     barrier_wait(&shared.points_full[point_ring.at], point_ring.parity);
 #pragma unroll
     for (int h = 0; h < kHalves; ++h) {
@@ -226,10 +209,8 @@ __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename 
     for (int32_t tile = 0; tile < task.tiles; ++tile) {
       const int stage = tile_ring.at;
       barrier_wait(&shared.tile_full[stage], tile_ring.parity);
-      if (Shape::kTurns) await_turn(group);
 #pragma unroll
       for (int h = 0; h < kHalves; ++h) multiply<Shape>(halves[h], shared.tiles[stage], sums[h]);
-      if (Shape::kTurns) give_turn(group == Shape::kGroups - 1 ? 0 : group + 1);
       if constexpr (kHalves == 2) {
         wgmma_wait<1>();
         pin(sums[0]);
@@ -310,13 +291,14 @@ __device__ __forceinline__ void wide_copy(const MatrixTask& task, const CUtensor
   Ring ring;
   Ring term_ring;
   uint32_t point_parity = 0;
-  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
+  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles;
+       row_tile += static_cast<int>(gridDim.x)) {
     const int row = row_tile * Shape::kRows;
     for (int tile = 0; tile < task.tiles; ++tile) {
       barrier_wait(&shared.terms_empty[term_ring.at], term_ring.parity ^ 1);
       barrier_arrive_expect(&shared.terms_full[term_ring.at], Shape::kTermBytes);
-      copy_bytes(shared.terms[term_ring.at], task.columns.terms + tile * tile_floats(kColumns),
-                 Shape::kTermBytes, &shared.terms_full[term_ring.at]);
+      copy_bytes(shared.terms[term_ring.at], task.columns.terms + tile * tile_floats(kColumns), Shape::kTermBytes,
+                 &shared.terms_full[term_ring.at]);
       term_ring.template next<Shape::kTermStages>();
       for (int panel = 0; panel < task.panels; ++panel) {
         if (!Shape::kStreamed && tile == 0) {
@@ -347,11 +329,12 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
   Ring ring;
   Ring term_ring;
   uint32_t point_parity = 0;
-  // The second group starts every tile some panels after the first. The first never gives two turns before the second
-  // has taken one: the ring is not long enough.
-  int lag = min(MANYMEANS_LAG == 0 ? task.panels / 2 : task.panels - 1, Shape::kStages - MANYMEANS_LAG_LESS);
-  if (!MANYMEANS_SCREEN_TURNS || task.panels + lag < Shape::kStages) lag = 0;
-  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles; row_tile += static_cast<int>(gridDim.x)) {
+  // The second group starts every tile some panels after the first, so that their epilogues do not coincide. The first
+  // cannot come by twice before the second: the ring is too short for that, or there is no lag.
+  int lag = min(task.panels, Shape::kStages) - 1;
+  if (task.panels + lag < Shape::kStages) lag = 0;
+  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles;
+       row_tile += static_cast<int>(gridDim.x)) {
     RowState rows[2];
     float radii[2];
     const int64_t first_row = static_cast<int64_t>(row_tile) * Shape::kRows + row;
@@ -363,7 +346,8 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
     for (int32_t tile = 0; tile < task.tiles; ++tile) {
       int before = -1;
       for (int panel = 0; panel < task.panels; ++panel) {
-        if (lag > 0 && panel == (group == 0 ? lag : 0)) group == 0 ? give_turn(1) : await_turn(1);
+        if (lag > 0 && group == 0 && panel == lag) pass_meeting();
+        if (lag > 0 && group == 1 && panel == 0) await_meeting();
         if (!Shape::kStreamed && tile == 0) barrier_wait(&shared.points_full[panel], point_parity);
         barrier_wait(&shared.full[ring.at], ring.parity);
         const unsigned char* of_points = shared.points[Shape::kStreamed ? ring.at : panel] + group * 64 * 128;
@@ -392,7 +376,7 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
       barrier_wait(&shared.terms_full[term_ring.at], term_ring.parity);
       const float* terms = shared.terms[term_ring.at];
       TopTwo scores[2];
-      tile_top_two<kColumns, MANYMEANS_COMPARED>(sums, terms, lane % 4, task.place_mask, scores);
+      tile_top_two<kColumns>(sums, terms, lane % 4, task.place_mask, scores);
       const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
 #pragma unroll
       for (int r = 0; r < 2; ++r) merge_tile(task, rows[r], scores[r], shared_terms, tile, radii[r]);
@@ -507,10 +491,9 @@ CUtensorMap describe(const void* values, int64_t rows, int64_t columns, int box_
   const cuuint64_t pitch[1] = {static_cast<cuuint64_t>(columns) * 2};
   const cuuint32_t box[2] = {kPanel, static_cast<cuuint32_t>(box_rows)};
   const cuuint32_t step[2] = {1, 1};
-  const CUresult result =
-      encode_tiled()(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<void*>(values), sizes, pitch, box, step,
-                     CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult result = encode_tiled()(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<void*>(values), sizes,
+                                         pitch, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS) {
     throw Error(ErrorCode::kUnavailable, "cuda", "cuTensorMapEncodeTiled: error " + std::to_string(result));
   }
@@ -537,8 +520,8 @@ void launch(Kernel kernel, MatrixTask& task, cudaStream_t stream) {
 
 template <int kSteps, int kColumns>
 void launch_steps(MatrixTask& task, cudaStream_t stream) {
-  using Shape = std::conditional_t<kColumns == 64, Narrow<kSteps, 64, MANYMEANS_G64, MANYMEANS_H64>,
-                                   Narrow<kSteps, 128, MANYMEANS_G128, MANYMEANS_H128>>;
+  // 64 columns are little work for the tensor cores: more groups hide the latencies of the rest.
+  using Shape = std::conditional_t<kColumns == 64, Narrow<kSteps, 64, 4, 1>, Narrow<kSteps, kColumns, 2, 2>>;
   launch<Shape>(narrow_screen<Shape>, task, stream);
 }
 
@@ -599,8 +582,9 @@ void matrix_screen(const PackedRows& points, const PackedColumns& columns, const
       break;
     default: break;
   }
-  throw Error(ErrorCode::kInternal, "cuda", "the matrix screen has no tiles of " + std::to_string(columns.tile_columns) +
-                                           " columns for " + std::to_string(points.padded_columns) + " values a row");
+  throw Error(ErrorCode::kInternal, "cuda",
+              "the matrix screen has no tiles of " + std::to_string(columns.tile_columns) + " columns for " +
+                  std::to_string(points.padded_columns) + " values a row");
 }
 
 }  // namespace manymeans::cuda

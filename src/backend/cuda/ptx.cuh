@@ -67,8 +67,12 @@ __device__ __forceinline__ uint64_t panel_descriptor(const void* panel) {
 }
 constexpr uint64_t kDescriptorStep = 32 >> 4;  ///< 16 halves on
 
-__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
 
 /// Until at most kPending groups are under way.
 template <int kPending>

@@ -17,9 +17,9 @@ struct PackedRows {
   const void* values = nullptr;  ///< __half, padded_rows x padded_columns
   const float* radii = nullptr;  ///< m, padded_rows
   const float* norms = nullptr;  ///< n >= |y|, padded_rows
-  int64_t rows = 0;
-  int64_t padded_rows = 0;     ///< a multiple of kRowBlock
-  int32_t padded_columns = 0;  ///< a multiple of kDepthBlock
+  int64_t rows = 0;              ///< below 2^31
+  int64_t padded_rows = 0;       ///< a multiple of kRowBlock
+  int32_t padded_columns = 0;    ///< a multiple of kDepthBlock
 };
 constexpr int64_t kRowBlock = 128;
 constexpr int32_t kDepthBlock = 16;
@@ -30,24 +30,24 @@ int matrix_tile_columns(int32_t padded_columns, int64_t largest_model);
 
 /// The columns of one model: a range of the concatenated ones.
 struct ColumnRange {
-  int32_t slot = 0;           ///< where its labels go
-  int32_t first = 0;          ///< a multiple of tile_columns
-  int32_t count = 0;          ///< with padding, a multiple of tile_columns; padding stands at the end
-  float slack = 0;            ///< u_b - 2 e_b - (slack * n^2 + underflow) must exceed the second best u
+  int32_t slot = 0;   ///< where its labels go
+  int32_t first = 0;  ///< a multiple of tile_columns
+  int32_t count = 0;  ///< with padding, a multiple of tile_columns; padding stands at the end
+  float slack = 0;    ///< u_b - 2 e_b - (slack * n^2 + underflow) must exceed the second best u
   float underflow = 0;
 };
 /// The distinct prototypes of the active models as columns, z = 2^e (c - mu) rounded to fp16.
 struct PackedColumns {
-  const void* values = nullptr;     ///< __half, columns x padded_columns (of PackedRows)
-  const float* offsets = nullptr;   ///< h = -|z|^2 / 2; padding: kNeverWins
-  const float* slopes = nullptr;    ///< >= 0; padding: 0
-  const float* errors = nullptr;    ///< >= 0; padding: 0
-  const uint32_t* order = nullptr;  ///< the prototype's index in its model; padding: ~0
-  int32_t columns = 0;              ///< of all models
+  const void* values = nullptr;         ///< __half, columns x padded_columns (of PackedRows)
+  const float* offsets = nullptr;       ///< h = -|z|^2 / 2; padding: kNeverWins
+  const float* slopes = nullptr;        ///< >= 0; padding: 0
+  const float* errors = nullptr;        ///< >= 0; padding: 0
+  const uint32_t* order = nullptr;      ///< the prototype's index in its model; padding: ~0
+  int32_t columns = 0;                  ///< of all models
   const ColumnRange* ranges = nullptr;  ///< `models` of them
   int32_t models = 0;
-  int32_t tile_columns = 128;       ///< matrix_tile_columns(), or any of 64, 128, 256 that divides all ranges
-  float* terms = nullptr;           ///< scratch of matrix_terms(columns, tile_columns) floats, aligned to 16
+  int32_t tile_columns = 128;  ///< matrix_tile_columns(), or any of 64, 128, 256 that divides all ranges
+  float* terms = nullptr;      ///< scratch of matrix_terms(columns, tile_columns) floats, aligned to 16
 };
 constexpr float kNeverWins = -0x1p126F;
 int64_t matrix_terms(int64_t columns, int tile_columns);
@@ -69,12 +69,12 @@ struct LabelRows {
 };
 
 struct ScreenOutput {
-  LabelRows labels;                 ///< written for every row whose label is proved; the others may hold anything
-  Unproved* list = nullptr;         ///< `capacity` of them, in any order
-  uint32_t* listed = nullptr;       ///< how many; may exceed the capacity: entries beyond it must be marked instead
+  LabelRows labels;            ///< written for every row whose label is proved; the others may hold anything
+  Unproved* list = nullptr;    ///< `capacity` of them, in any order
+  uint32_t* listed = nullptr;  ///< how many; may exceed the capacity: entries beyond it must be marked instead
   uint32_t capacity = 0;
-  uint32_t* marks = nullptr;        ///< bit (row % 32) of marks[range * mark_stride + row / 32]: all prototypes are
-                                    ///< possible. Cleared before the screen runs.
+  uint32_t* marks = nullptr;  ///< bit (row % 32) of marks[range * mark_stride + row / 32]: all prototypes are
+                              ///< possible. Cleared before the screen runs.
   int64_t mark_stride = 0;
 };
 

@@ -1,14 +1,14 @@
 // The epilogue of the tensor-core screen: which columns of a row have the largest upper scores.
 //
 // Three levels. Within a tile a thread finds the best and second best of the N / 4 columns that it holds of a row, the
-// best one's place among them in its lowest bits. Across tiles it keeps the best two of these tile-bests and the largest
-// of all the rest. At the end of a model the four threads that share a row put these together.
+// best one's place among them in its lowest bits. Across tiles it keeps the best two of these tile-bests and the
+// largest of all the rest. At the end of a model the four threads that share a row put these together.
 #pragma once
+
+#include "backend/cuda/screen.h"
 
 #include <cfloat>
 #include <cstdint>
-
-#include "backend/cuda/screen.h"
 
 namespace manymeans::cuda {
 
@@ -23,7 +23,9 @@ struct TileTerms {
   int32_t unused[2];
 };
 constexpr int kTermFloats = sizeof(TileTerms) / sizeof(float);
-__host__ __device__ constexpr int64_t tile_floats(int tile_columns) { return 2 * tile_columns + kTermFloats; }
+__host__ __device__ constexpr int64_t tile_floats(int tile_columns) {
+  return 2 * tile_columns + kTermFloats;
+}
 
 /// Where the offset of a tile's column stands: what a thread wants for two blocks of eight columns is one float4.
 __host__ __device__ constexpr int offset_place(int column) {
@@ -67,31 +69,21 @@ __device__ __forceinline__ float with_place(float score, uint32_t mask, uint32_t
   return __uint_as_float((__float_as_uint(score) & mask) | place);
 }
 
-/// The best of some numbers, and the second best up to three units in the last place of the larger ones.
+/// The best two of some numbers.
 struct TopTwo {
   float best;
   float second;
 };
 
-/// The smaller of two numbers, up to three units in the last place of the larger magnitude: two additions on a pipe that
-/// has time, instead of a comparison on one that has none (docs/screens.md, "Tensor cores").
-template <bool kByAddition>
-__device__ __forceinline__ float smaller(float a, float b, float larger) {
-  return kByAddition ? __fadd_rn(b, __fadd_rn(a, -larger)) : fminf(a, b);
-}
-
-template <bool kByAddition>
 __device__ __forceinline__ TopTwo top_two(float a, float b) {
-  const float larger = fmaxf(a, b);
-  return {larger, smaller<kByAddition>(a, b, larger)};
+  return {fmaxf(a, b), fminf(a, b)};
 }
 
-template <bool kByAddition>
 __device__ __forceinline__ TopTwo top_two(const TopTwo& a, const TopTwo& b) {
-  const float larger = fmaxf(a.best, b.best);
-  return {larger, fmaxf(fmaxf(a.second, b.second), smaller<kByAddition>(a.best, b.best, larger))};
+  return {fmaxf(a.best, b.best), fmaxf(fmaxf(a.second, b.second), fminf(a.best, b.best))};
 }
 
+/// Loads now: the compiler would wait until the registers are wanted.
 __device__ __forceinline__ float4 load_offsets(const float4* from) {
   float4 h;
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -101,8 +93,10 @@ __device__ __forceinline__ float4 load_offsets(const float4* from) {
 }
 
 /// The top two of what a thread holds of a tile, for its two rows. Four columns at a time, as a tree: a long chain of
-/// dependent instructions would leave the pipes idle.
-template <int kColumns, int kCompared>
+/// dependent instructions would leave the pipes idle. Five instructions a score. What lost: finding the smaller of two
+/// by two additions, b + (a - max(a, b)), which moves work from a pipe of half rate to one of full rate; it is one
+/// instruction more, and instructions are what is short beside a running product (bench/results/h200).
+template <int kColumns>
 __device__ __forceinline__ void tile_top_two(const float (&sums)[kColumns / 2], const float* offsets, int lane_of_row,
                                              uint32_t mask, TopTwo (&rows)[2]) {
   const auto* at = reinterpret_cast<const float4*>(offsets) + lane_of_row;
@@ -119,8 +113,8 @@ __device__ __forceinline__ void tile_top_two(const float (&sums)[kColumns / 2], 
         const float sum = sums[pair * 8 + e / 2 * 4 + e % 2 + 2 * r];
         v[e] = with_place(__fadd_rn(sum, add[e]), mask, static_cast<uint32_t>(pair * 4 + e));
       }
-      const TopTwo four = top_two<(kCompared < 3)>(top_two<(kCompared < 1)>(v[0], v[1]), top_two<(kCompared < 2)>(v[2], v[3]));
-      rows[r] = pair == 0 ? four : top_two<(kCompared < 4)>(rows[r], four);
+      const TopTwo four = top_two(top_two(v[0], v[1]), top_two(v[2], v[3]));
+      rows[r] = pair == 0 ? four : top_two(rows[r], four);
     }
   }
 }

@@ -2,7 +2,13 @@
 // canonical distances of all prototypes, computed on the device in binary64 in the contract's order. A program of its
 // own, so that it can be carried to a machine with a device:
 //
-//   manymeans_screen_check probe | small | ties | fast | profile | big, any of them
+//   manymeans_screen_check probe | small | tiny | ties | fast | profile | big, any of them
+#include "backend/cuda/matrix_bounds.h"
+#include "backend/cuda/ptx.cuh"
+#include "backend/cuda/screen.h"
+#include "backend/cuda/wgmma.cuh"
+#include "core/distance.h"
+
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -16,26 +22,21 @@
 #include <string>
 #include <vector>
 
-#include "backend/cuda/matrix_bounds.h"
-#include "backend/cuda/ptx.cuh"
-#include "backend/cuda/screen.h"
-#include "backend/cuda/wgmma.cuh"
-#include "core/distance.h"
-
 namespace {
 
 using namespace manymeans;
 using namespace manymeans::cuda;
 
 int failures = 0;
+int64_t most_listed = 4'000'000;  // what does not fit into the list is marked
 
-#define CHECK_CUDA(call)                                                                        \
-  do {                                                                                          \
-    const cudaError_t status = (call);                                                          \
-    if (status != cudaSuccess) {                                                                \
-      std::printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(status));               \
-      std::exit(1);                                                                             \
-    }                                                                                           \
+#define CHECK_CUDA(call)                                                          \
+  do {                                                                            \
+    const cudaError_t status = (call);                                            \
+    if (status != cudaSuccess) {                                                  \
+      std::printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(status)); \
+      std::exit(1);                                                               \
+    }                                                                             \
   } while (false)
 
 template <class T>
@@ -91,7 +92,8 @@ __host__ __device__ inline float noise(uint32_t stream, int64_t row, int column)
 __host__ __device__ inline float plain_value(const Data& data, int64_t row, int column) {
   float x = noise(data.seed, row, column);
   if (data.centres > 0) {
-    const int centre = static_cast<int>(mix(static_cast<uint64_t>(row) * 77 + data.seed) % static_cast<uint32_t>(data.centres));
+    const int centre =
+        static_cast<int>(mix(static_cast<uint64_t>(row) * 77 + data.seed) % static_cast<uint32_t>(data.centres));
     x += 1.5F * noise(data.seed + 1, centre, column);
   }
   return x;
@@ -189,7 +191,8 @@ void pack_model(const Data& data, const std::vector<float>& prototypes, int mode
   }
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return squares[a] < squares[b]; });
   const size_t first = out.order.size();
-  const size_t count = (order.size() + static_cast<size_t>(tile) - 1) / static_cast<size_t>(tile) * static_cast<size_t>(tile);
+  const size_t count =
+      (order.size() + static_cast<size_t>(tile) - 1) / static_cast<size_t>(tile) * static_cast<size_t>(tile);
   const size_t end = first + count;
   out.values.resize(end * static_cast<size_t>(padded), __half(0.0F));
   out.offsets.resize(end, kNeverWins);
@@ -336,7 +339,7 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
   Device<uint32_t> labels(static_cast<size_t>(data.rows * data.models));
   const int64_t mark_stride = (data.rows + 31) / 32;
   Device<uint32_t> marks(static_cast<size_t>(mark_stride * data.models));
-  const auto capacity = static_cast<uint32_t>(std::min<int64_t>(data.rows * data.models, 4'000'000));
+  const auto capacity = static_cast<uint32_t>(std::min(data.rows * data.models, most_listed));
   Device<Unproved> list(capacity);
   Device<uint32_t> listed(1);
 
@@ -463,7 +466,8 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
       int best = 0;
       double least = std::numeric_limits<double>::infinity();
       for (int k = 0; k < data.k; ++k) {
-        const double d2 = canonical_distance(row.data(), &c[static_cast<size_t>(k) * static_cast<size_t>(data.d)], data.d);
+        const double d2 =
+            canonical_distance(row.data(), &c[static_cast<size_t>(k) * static_cast<size_t>(data.d)], data.d);
         if (d2 < least) {
           least = d2;
           best = k;
@@ -486,9 +490,11 @@ void print(const Data& data, const Outcome& o, double scale = 1) {
       "N=%-8lld D=%-4d K=%-6d M=%-3d %-8s scale %.2f  %9.4f ms %7.1f TFLOP/s  certified %.5f listed %.5f (%.2f) marked "
       "%.6f  wrong %lld of %lld\n",
       static_cast<long long>(data.rows), data.d, data.k, data.models,
-      data.averaged == 0 ? "ties" : data.centres > 0 ? "mixture" : "noise", scale, o.ms, operations / o.ms * 1e-9,
-      o.certified, o.listed, o.candidates, o.marked, static_cast<long long>(o.wrong),
-      static_cast<long long>(o.looked_at));
+      data.averaged == 0 ? "ties"
+      : data.centres > 0 ? "mixture"
+                         : "noise",
+      scale, o.ms, operations / o.ms * 1e-9, o.certified, o.listed, o.candidates, o.marked,
+      static_cast<long long>(o.wrong), static_cast<long long>(o.looked_at));
   std::fflush(stdout);
 }
 
@@ -516,7 +522,8 @@ __global__ void probe_sums(int rounds, uint32_t seed, double* worst) {
   __shared__ __align__(1024) __half b[64 * 64];
   double most = 0;
   for (int round = 0; round < rounds; ++round) {
-    const uint64_t base = (static_cast<uint64_t>(seed) << 48) + (static_cast<uint64_t>(blockIdx.x) * rounds + round) * 8192;
+    const uint64_t base =
+        (static_cast<uint64_t>(seed) << 48) + (static_cast<uint64_t>(blockIdx.x) * rounds + round) * 8192;
     const int kind = round % 8;
     const auto value = [&](uint32_t u) {
       const int spread = kind == 0 ? 1 : kind == 1 ? 4 : kind == 2 ? 12 : 24;
@@ -603,6 +610,18 @@ void small() {
   one(10001, 3072, 700, 1, 0, 8);
 }
 
+// For a memory checker: every kernel, few rows.
+void tiny() {
+  for (const int d : {16, 30, 60, 90, 128, 200, 500, 600}) {
+    for (const int k : {60, 120, 600}) {
+      expect_right(Data{700, d, k, 2, 0, 4, 3}, 0, 1e13);
+    }
+  }
+  most_listed = 5;
+  expect_right(Data{7000, 128, 600, 2, 0, 4, 3}, 0, 1e13);
+  most_listed = 4'000'000;
+}
+
 void ties() {
   for (const int d : {2, 16, 48, 128, 384, 768}) {
     const Data data{300000, d, 200, 1, 0, 0, 11};
@@ -662,6 +681,7 @@ int main(int argc, char** argv) {
     const std::string what = argv[i];
     if (what == "probe") probe();
     if (what == "small") small();
+    if (what == "tiny") tiny();
     if (what == "ties") ties();
     if (what == "big") big();
     if (what == "fast") fast();
