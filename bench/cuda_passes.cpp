@@ -52,7 +52,8 @@ std::vector<T> make_values(const Shape& shape, ThreadPool& pool) {
   std::vector<T> values(static_cast<size_t>(shape.n * shape.d));
   pool.for_each_range(shape.n, 4096, [&](int, int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
-      const auto group = static_cast<int64_t>(mixed(static_cast<uint64_t>(i) ^ 0x5555) % static_cast<uint64_t>(shape.k));
+      const auto group =
+          static_cast<int64_t>(mixed(static_cast<uint64_t>(i) ^ 0x5555) % static_cast<uint64_t>(shape.k));
       for (int64_t j = 0; j < shape.d; ++j) {
         double v = normal(static_cast<uint64_t>(i * shape.d + j));
         if (shape.mixture) v += 1.5 * normal(0xabcdef0000000000 + static_cast<uint64_t>(group * shape.d + j));
@@ -109,9 +110,10 @@ class Bench {
     for (const PassResult& pass : log_) std::printf(" %.2f", percent(pass.changed));
     std::printf("\n   resolved %%:");
     for (const PassResult& pass : log_) std::printf(" %.4f", percent(pass.resolved));
-    std::printf("\n   candidates a resolved row: %.2f; wrong labels among 10000: %lld\n",
-                static_cast<double>(log_.back().candidates) / std::max<double>(1, static_cast<double>(log_.back().resolved)),
-                static_cast<long long>(wrong_labels()));
+    std::printf(
+        "\n   candidates a resolved row: %.2f; wrong labels among 10000: %lld\n",
+        static_cast<double>(log_.back().candidates) / std::max<double>(1, static_cast<double>(log_.back().resolved)),
+        static_cast<long long>(wrong_labels()));
     std::fflush(stdout);
   }
 

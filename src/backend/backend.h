@@ -48,9 +48,9 @@ struct PassResult {
 
 /// One active model of a pass.
 struct PassModel {
-  int slot = 0;                        ///< index among the session's models
-  const Matrix* prototypes = nullptr;  ///< k x D
-  PassResult result;                   ///< of the last pass
+  int slot = 0;                          ///< index among the session's models
+  const Matrix* prototypes = nullptr;    ///< k x D
+  PassResult result;                     ///< of the last pass
   std::vector<PassResult> earlier = {};  ///< of the passes before it, where more than one was done
   Matrix moved = {};                     ///< then: the prototypes of the last pass
 };

@@ -198,8 +198,7 @@ void Group::redo(Member& member, const Matrix& start, size_t updates) {
   PassModel model{member.slot, &member.prototypes, {}};
   for (size_t u = 0; u < updates; ++u) {
     session_->advance({&model, 1}, 1);
-    member.prototypes =
-        solve_centroids(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
+    member.prototypes = solve_centroids(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
   }
   session_->advance({&model, 1}, 1);
 }

@@ -1,5 +1,4 @@
 #include "backend/cuda/accumulate.h"
-
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/limbs.cuh"
 #include "backend/cuda/pass_device.cuh"
@@ -12,7 +11,7 @@ namespace manymeans::cuda {
 namespace {
 
 constexpr int kThreads = 512;
-constexpr int kRowsTogether = 4;  // labels that a thread loads at once
+constexpr int kRowsTogether = 4;                          // labels that a thread loads at once
 constexpr int kMostChunk = 2 * kThreads * kRowsTogether;  // rows that a block looks at together
 constexpr uint32_t kNoLabel = ~0U;
 constexpr int64_t kMostShared = 96 << 10;
@@ -56,7 +55,8 @@ struct Changes {
 };
 
 __device__ int64_t integer_weight(const AccumulateTask& task, int64_t row) {
-  return task.points.weights == nullptr ? 1 : __double2ll_rn(scaled_by_power(task.points.weights[row], task.weight_shift));
+  return task.points.weights == nullptr ? 1
+                                        : __double2ll_rn(scaled_by_power(task.points.weights[row], task.weight_shift));
 }
 
 // One value of a row: into `to`, out of `from`.

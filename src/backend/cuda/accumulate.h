@@ -14,8 +14,8 @@ namespace manymeans::cuda {
 struct ColumnTerms {
   int limbs = 1;
   int bits = 0;
-  double radix = 1;               ///< 2^bits
-  const double* tops = nullptr;   ///< 2^exponent of every column, if all are normal numbers; else null
+  double radix = 1;                    ///< 2^bits
+  const double* tops = nullptr;        ///< 2^exponent of every column, if all are normal numbers; else null
   const int32_t* exponents = nullptr;  ///< shift - (limbs - 1) * bits of every column
 };
 
@@ -35,6 +35,7 @@ struct AccumulateTask {
 void accumulate(const AccumulateTask& task, int multiprocessors, cudaStream_t stream);
 
 /// Adds sign times one row to a cluster's statistics.
-void accumulate_row(const AccumulateTask& task, const PassRange& range, int64_t row, int64_t cluster, int sign, cudaStream_t stream);
+void accumulate_row(const AccumulateTask& task, const PassRange& range, int64_t row, int64_t cluster, int sign,
+                    cudaStream_t stream);
 
 }  // namespace manymeans::cuda

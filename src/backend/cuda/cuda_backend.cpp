@@ -60,9 +60,7 @@ class CudaBackend final : public Backend {
     threads_ = options.threads > 0 ? options.threads : usable_threads();
   }
   std::string_view name() const override { return "cuda"; }
-  std::string instruction_set() const override {
-    return fmt::format("sm_{}{}", device_.major, device_.minor);
-  }
+  std::string instruction_set() const override { return fmt::format("sm_{}{}", device_.major, device_.minor); }
   int threads() const override { return threads_; }
   std::unique_ptr<Upload> upload(const Input& input, const Workload&) override {
     use_device(device_);

@@ -85,7 +85,10 @@ int64_t session_bytes(const Input& input, std::span<const int64_t> k, const Cuda
   const int64_t marks = models * (input.points.n / 8 + 16);
   const int64_t statistics = clusters * (input.limbs * input.points.d + 2) * 8;
   const int64_t columns = clusters * (input.points.d + 8) * (plan.screen == ScreenKind::kMatrix ? 6 : 4);
-  const int64_t list = plan.screen == ScreenKind::kMatrix ? list_capacity(input.points.n, models) * 48 + marked_capacity(input.points.n, models) * 8 + kMostSliceTops * 12 : 0;
+  const int64_t list = plan.screen == ScreenKind::kMatrix
+                           ? list_capacity(input.points.n, models) * 48 + marked_capacity(input.points.n, models) * 8 +
+                                 kMostSliceTops * 12
+                           : 0;
   return labels + marks + statistics + columns + clusters * input.points.d * 8 + list;
 }
 

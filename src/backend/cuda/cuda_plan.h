@@ -31,14 +31,13 @@ enum class ScreenKind : uint8_t {
 struct CudaPlan {
   ScreenKind screen = ScreenKind::kFloat;
   int32_t padded_columns = 0;  ///< of a packed row, for kMatrix
-  int64_t upload_bytes = 0;  ///< device memory of an upload
-  std::string text;          ///< for people
+  int64_t upload_bytes = 0;    ///< device memory of an upload
+  std::string text;            ///< for people
 };
 
 /// Throws Error(kUnavailable) where the points do not fit, and Error(kUsage) for what this backend does not have.
 /// `half_ratio`: what rounding to fp16 usually takes from a row, relative to its norm.
-CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options,
-                        double half_ratio);
+CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options, double half_ratio);
 
 /// Rows with few candidates that a pass can list; what does not fit is resolved by all distances.
 int64_t list_capacity(int64_t rows, int64_t models);

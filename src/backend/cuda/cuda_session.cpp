@@ -1,4 +1,5 @@
 #include "backend/cuda/cuda_session.h"
+
 #include "backend/cuda/resolve.h"
 
 #include <algorithm>
@@ -56,7 +57,8 @@ void CudaSession::make_room() {
   int64_t columns = 0;
   for (const Model& m : models_) columns += padded(m.most, low ? kLowGroup : kTileGroup);
   if (shared_.plan.screen == ScreenKind::kMatrix) make_room_for_matrix();
-  const bool in_float = shared_.plan.screen == ScreenKind::kFloat || (shared_.plan.screen == ScreenKind::kMatrix && !low);
+  const bool in_float =
+      shared_.plan.screen == ScreenKind::kFloat || (shared_.plan.screen == ScreenKind::kMatrix && !low);
   if (in_float) {
     columns_ = DeviceBuffer<float>(static_cast<size_t>(columns * (low ? low_column_floats(d()) : d() + 3)),
                                    "the prototypes' columns");

@@ -38,10 +38,10 @@ class CudaSession final : public Session {
 
  private:
   struct Model {
-    int64_t k = 0;          // now; `relabel` lowers it
-    int64_t most = 0;       // what there is room for
-    int64_t first = 0;      // its first cluster among those of all models
-    bool labelled = false;  // there are labels
+    int64_t k = 0;                                      // now; `relabel` lowers it
+    int64_t most = 0;                                   // what there is room for
+    int64_t first = 0;                                  // its first cluster among those of all models
+    bool labelled = false;                              // there are labels
     bool labels_here = false, statistics_here = false;  // the host's copies are those of the device
     Labels labels;
     Statistics statistics;
@@ -85,7 +85,7 @@ class CudaSession final : public Session {
   DeviceBuffer<std::byte> prototypes_;
   DeviceBuffer<long long> sums_, weights_, counts_;
   DeviceBuffer<float> columns_;  // starts, slopes and values; for more than kLowColumns columns errors too
-  DeviceBuffer<int32_t> far_;  // of the matrix screen, then of the float32 screen
+  DeviceBuffer<int32_t> far_;    // of the matrix screen, then of the float32 screen
   // For the matrix screen:
   int32_t tile_columns_ = 0;
   int32_t batch_columns_ = 0;  // of the models of this batch

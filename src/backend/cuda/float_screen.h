@@ -28,8 +28,8 @@ struct DeviceFrame {
 
 /// What the error of a score is made of, as far as it does not depend on the prototype (docs/screens.md).
 struct FloatBound {
-  double slope = 0;      ///< times |z|
-  double half = 0;       ///< times |h|
+  double slope = 0;  ///< times |z|
+  double half = 0;   ///< times |h|
   double absolute = 0;
   double canonical = 0;  ///< eta
   float slack = 0;       ///< u_b - 2 e_b - (slack n^2 + underflow) must exceed the second best u
@@ -45,7 +45,7 @@ struct FloatColumns {
   float* starts = nullptr;  ///< -|z|^2 / 2 + error, rounded up; padding: never wins
   float* slopes = nullptr;
   float* values = nullptr;
-  int64_t stride = 0;       ///< of the three arrays; for low d they are one array of structures
+  int64_t stride = 0;  ///< of the three arrays; for low d they are one array of structures
   int64_t value_stride = 0;
   float* errors = nullptr;  ///< one per column; null for low d, where they follow from starts
   int32_t* far = nullptr;   ///< per range: a prototype is too far out to be screened
@@ -62,8 +62,8 @@ struct FloatScreenTask {
   FloatColumns columns;
   const float* norms = nullptr;  ///< n >= |y|; only for d > kLowColumns
   PassRanges ranges;
-  LabelRows next;                ///< gets the label that is proved, or any
-  uint32_t* marks = nullptr;     ///< bit (row % 32) of marks[range * mark_stride + row / 32]: not proved. All written.
+  LabelRows next;             ///< gets the label that is proved, or any
+  uint32_t* marks = nullptr;  ///< bit (row % 32) of marks[range * mark_stride + row / 32]: not proved. All written.
   int64_t mark_stride = 0;
 };
 
@@ -78,8 +78,8 @@ struct MarkedRows {
   int64_t* rows = nullptr;     ///< (ranges, capacity)
   uint32_t* counts = nullptr;  ///< per range; may exceed the capacity: the others stay marked
   int64_t capacity = 0;
-  SliceTop* top = nullptr;     ///< (ranges, capacity, slices)
-  int32_t slices = 1;          ///< columns are shared out, so that few rows keep the whole device busy
+  SliceTop* top = nullptr;  ///< (ranges, capacity, slices)
+  int32_t slices = 1;       ///< columns are shared out, so that few rows keep the whole device busy
 };
 
 /// Looks at marked rows once more, in float32; only what is not proved now either stays marked. For more than

@@ -1,8 +1,8 @@
 // A value of the points in the screen's frame: centred, scaled, rounded to float32.
 #pragma once
 
-#include "backend/cuda/point_value.cuh"
 #include "backend/cuda/float_screen.h"
+#include "backend/cuda/point_value.cuh"
 
 namespace manymeans::cuda {
 

@@ -1,10 +1,10 @@
 // The float32 screen for up to 16 columns: points in registers, prototypes in shared memory, all models of an ensemble
 // in one reading of the points.
 //
-// A thread holds P points. Columns are looked at in groups of four. A score carries its place in the group in its lowest
-// two bits, so that the running top two and the winner's column cost four instructions a score and two a group. An index
-// beside every score costs two more of these scarce comparing instructions; finding the column again at the end, by
-// computing the group's scores anew, cost a third of the kernel's time with ten prototypes a model.
+// A thread holds P points. Columns are looked at in groups of four. A score carries its place in the group in its
+// lowest two bits, so that the running top two and the winner's column cost four instructions a score and two a group.
+// An index beside every score costs two more of these scarce comparing instructions; finding the column again at the
+// end, by computing the group's scores anew, cost a third of the kernel's time with ten prototypes a model.
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/float_screen.h"
 #include "backend/cuda/frame_value.cuh"

@@ -1,7 +1,6 @@
-#include "backend/cuda/matrix_pack.h"
-
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/matrix_bounds.h"
+#include "backend/cuda/matrix_pack.h"
 #include "backend/cuda/pass_device.cuh"
 #include "backend/cuda/point_value.cuh"
 
@@ -106,7 +105,7 @@ __global__ void far_kernel(const int32_t* far, uint32_t* marks, int64_t mark_str
 
 void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedRows& rows, cudaStream_t stream) {
   rows_kernel<<<static_cast<unsigned>((rows.padded_rows + kWarps - 1) / kWarps), kThreads, 0, stream>>>(points, frame,
-                                                                                                     rows);
+                                                                                                        rows);
   check_launch("packing the points");
 }
 

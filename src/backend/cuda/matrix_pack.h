@@ -32,7 +32,7 @@ struct MatrixPackTask {
   int64_t d = 0;
   HalfFrame frame;
   double bound_scale = 1;
-  PackedColumns columns;   ///< filled but for `terms`; its ranges agree with `ranges` in order and prototypes
+  PackedColumns columns;  ///< filled but for `terms`; its ranges agree with `ranges` in order and prototypes
   int32_t padded_columns = 0;
   int32_t* far = nullptr;  ///< per range: a prototype is too far out to be screened
 };

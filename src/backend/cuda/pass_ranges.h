@@ -37,8 +37,8 @@ struct PassRange {
 struct PassRanges {
   const PassRange* at = nullptr;  ///< on the device
   int32_t count = 0;
-  int64_t most_clusters = 0;   ///< of one range
-  bool float64 = false;        ///< the prototypes' type
+  int64_t most_clusters = 0;         ///< of one range
+  bool float64 = false;              ///< the prototypes' type
   PassCounters* counters = nullptr;  ///< of this pass, one per range
   PassControl* control = nullptr;
 };

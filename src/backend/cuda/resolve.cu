@@ -1,8 +1,7 @@
-#include "backend/cuda/resolve.h"
-
-#include "backend/cuda/point_value.cuh"
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/pass_device.cuh"
+#include "backend/cuda/point_value.cuh"
+#include "backend/cuda/resolve.h"
 
 #include <algorithm>
 
@@ -12,8 +11,8 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kLanes = 8;  // of the canonical distance: a thread each
 
-// d2 of a row and a prototype by the 8 neighbouring threads that call this together; all get it. kFloats: the points are
-// float32, which lets loads of several steps be in flight together.
+// d2 of a row and a prototype by the 8 neighbouring threads that call this together; all get it. kFloats: the points
+// are float32, which lets loads of several steps be in flight together.
 template <bool kFloats>
 __device__ __forceinline__ double distance_by_lanes(const DevicePoints& points, int64_t row, const PassRange& range,
                                                     bool float64, int64_t k, int lane, unsigned mask) {
@@ -152,7 +151,7 @@ __global__ void slice_kernel(ResolveTask task) {
     const LeftRow left = task.left[i];
     const PassRange range = task.ranges.at[left.range];
     const Nearest nearest = scan<kAlone, kFloats>(task, range, left.row, range.k * blockIdx.x / kLeftSlices,
-                                         range.k * (blockIdx.x + 1) / kLeftSlices, of_warps);
+                                                  range.k * (blockIdx.x + 1) / kLeftSlices, of_warps);
     if (threadIdx.x == 0) task.nearest[i * kLeftSlices + blockIdx.x] = nearest;
   }
 }
@@ -288,7 +287,7 @@ void mark_all(uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, cu
 
 void relabel_rows(const LabelRows& labels, int slot, int64_t rows, const uint32_t* table, cudaStream_t stream) {
   relabel_kernel<<<static_cast<unsigned>((rows + kThreads - 1) / kThreads), kThreads, 0, stream>>>(labels, slot, rows,
-                                                                                                  table);
+                                                                                                   table);
   check_launch("replacing labels");
 }
 

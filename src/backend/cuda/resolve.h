@@ -25,14 +25,14 @@ constexpr int kLeftSlices = 32;
 struct ResolveTask {
   DevicePoints points;
   PassRanges ranges;
-  LabelRows next;                   ///< written for every row that is resolved
-  uint32_t* marks = nullptr;        ///< rows for which every prototype is possible, see ScreenOutput
+  LabelRows next;             ///< written for every row that is resolved
+  uint32_t* marks = nullptr;  ///< rows for which every prototype is possible, see ScreenOutput
   int64_t mark_stride = 0;
-  const Unproved* list = nullptr;   ///< rows with candidates; null: none
+  const Unproved* list = nullptr;  ///< rows with candidates; null: none
   const uint32_t* listed = nullptr;
   uint32_t capacity = 0;
   const int32_t* far = nullptr;  ///< per range, with a list: its rows are all marked, so entries do not count
-  LeftRow* left = nullptr;           ///< scratch: kMostLeft rows, their number, and (kMostLeft, kLeftSlices) results
+  LeftRow* left = nullptr;       ///< scratch: kMostLeft rows, their number, and (kMostLeft, kLeftSlices) results
   uint32_t* left_count = nullptr;
   SliceNearest* nearest = nullptr;
 };

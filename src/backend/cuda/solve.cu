@@ -1,8 +1,7 @@
-#include "backend/cuda/solve.h"
-
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/limbs.cuh"
 #include "backend/cuda/pass_device.cuh"
+#include "backend/cuda/solve.h"
 
 namespace manymeans::cuda {
 namespace {
@@ -44,8 +43,7 @@ __global__ void solve_kernel(SolveTask task) {
 
 void solve(const SolveTask& task, cudaStream_t stream) {
   const int64_t values = task.ranges.most_clusters * task.d;
-  const dim3 grid(static_cast<unsigned>((values + kThreads - 1) / kThreads),
-                  static_cast<unsigned>(task.ranges.count));
+  const dim3 grid(static_cast<unsigned>((values + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
   solve_kernel<<<grid, kThreads, 0, stream>>>(task);
   check_launch("solving for prototypes");
 }

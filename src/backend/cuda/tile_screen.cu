@@ -226,8 +226,8 @@ void float_screen_marked(const FloatScreenTask& task, const MarkedRows& marked, 
   const auto ranges = static_cast<unsigned>(task.ranges.count);
   fill_zero(marked.counts, ranges, stream, "clearing counts");
   const int64_t words = (task.points.n + 31) / 32;
-  gather_kernel<<<dim3(static_cast<unsigned>((words + kThreads - 1) / kThreads), ranges), kThreads, 0, stream>>>(task,
-                                                                                                             marked);
+  gather_kernel<<<dim3(static_cast<unsigned>((words + kThreads - 1) / kThreads), ranges), kThreads, 0, stream>>>(
+      task, marked);
   check_launch("gathering rows");
   const auto blocks = static_cast<unsigned>(std::max<int64_t>(1, 4 * multiprocessors / task.ranges.count));
   marked_kernel<<<dim3(blocks, ranges), kThreads, 0, stream>>>(task, marked);
