@@ -19,7 +19,8 @@ def _numbers(value, prefix=""):
 def parsed(text):
     """{name: number} of JSON, or of lines such as "amx_bf16_gflops: 3100"."""
     try:
-        return _numbers(json.loads(text))
+        read = json.loads(text)
+        return _numbers(read.get("rates", read) if isinstance(read, dict) else {})  # not the costs of the screens
     except ValueError:
         found = (LINE.match(line) for line in text.splitlines())
         return {match[1]: float(match[2]) for match in found if match}

@@ -25,6 +25,7 @@ int run(int argc, char** argv) {
   cli::add_fit_command(program, exit_code);
   cli::add_predict_command(program, exit_code);
   cli::add_info_command(program, exit_code);
+  cli::add_bench_command(program, exit_code);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& stop) {

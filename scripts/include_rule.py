@@ -9,7 +9,7 @@ import re
 HEIGHT = {"core": 0, "data": 1, "io": 2, "prototype": 2, "comm": 2, "backend": 2, "init": 3, "engine": 4}
 
 # Public headers that are vocabulary for every room. io.h speaks of files, so only these rooms see it.
-VOCABULARY = {"error.h", "points.h", "options.h", "result.h", "fit.h"}
+VOCABULARY = {"calibrate.h", "error.h", "points.h", "options.h", "result.h", "fit.h"}
 ROOMS_OF_IO_H = {"data", "io"}
 
 # Folders that use the library from outside.

@@ -59,6 +59,7 @@ struct PassLog {
   int64_t certified = 0;   ///< certified by the screen
   int64_t resolved = 0;    ///< decided by canonical distances
   int64_t candidates = 0;  ///< canonical distances computed for the resolved
+  int64_t tightened = 0;   ///< canonical distances to a row's own prototype, computed to renew its bound
 
   PassLog& operator+=(const PassLog& other);
 };
@@ -81,6 +82,8 @@ struct Provenance {
   int64_t certified = 0;                                ///< of these, certified by the screen
   int64_t resolved = 0;                                 ///< of these, decided by canonical distances
   int64_t candidates = 0;                               ///< canonical distances computed for the resolved
+  int64_t skipped = 0;                                  ///< of the labels, kept without a look, by bounds
+  int64_t tightened = 0;                                ///< canonical distances computed to renew a bound
   std::vector<PassLog> pass_log;                        ///< of the first passes, in order
   std::vector<std::pair<std::string, double>> seconds;  ///< per phase, in order
 };

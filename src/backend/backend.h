@@ -44,6 +44,17 @@ struct PassResult {
   int64_t resolved = 0;
   int64_t candidates = 0;  ///< canonical distances computed for the resolved rows
   int64_t tightened = 0;   ///< canonical distances to a row's own prototype, to renew a bound
+
+  PassResult& operator+=(const PassResult& other) {
+    changed += other.changed;
+    hash_delta += other.hash_delta;
+    skipped += other.skipped;
+    certified += other.certified;
+    resolved += other.resolved;
+    candidates += other.candidates;
+    tightened += other.tightened;
+    return *this;
+  }
 };
 
 /// One active model of a pass.
@@ -140,6 +151,7 @@ class Upload {
   /// Sessions of one upload may run in different threads at once.
   virtual std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) = 0;
   virtual std::string plan() const = 0;  ///< for people: what was chosen for this shape, and why
+  virtual std::vector<std::string> warnings() const { return {}; }  ///< what the user should know or mend
 };
 
 class Backend {

@@ -1,6 +1,8 @@
 #define XXH_INLINE_ALL
 #include "core/digest.h"
 
+#include "core/philox_lanes.h"
+
 #include <fmt/format.h>
 #include <xxhash.h>
 
@@ -62,7 +64,7 @@ LabelSum label_sum(const Labels& labels) {
   for (int64_t first = 0; first < labels.size(); first += kBlock) {
     const int64_t count = std::min(kBlock, labels.size() - first);
     labels.read(first, count, block.data());
-    for (int64_t i = 0; i < count; ++i) sum += label_term(first + i, block[static_cast<size_t>(i)]);
+    sum += sum_of_label_terms(first, block.data(), count);
   }
   return sum;
 }

@@ -118,6 +118,9 @@ void ThreadPool::work(int worker) {
       begin_.wait(lock, [&] { return stop_ || round_ != seen; });
       if (stop_) return;
       seen = round_;
+      if (closed_) continue;  // woke up after everything was done
+      ++running_;
+      ++joined_;
     }
     call(worker);
     const std::lock_guard lock(mutex_);
@@ -126,30 +129,47 @@ void ThreadPool::work(int worker) {
 }
 
 void ThreadPool::run(const std::function<void(int)>& task) {
+  run_round(task, size() - 1, true);
+}
+
+// With `all`, every worker takes part; else only those that wake up before the calling thread has nothing left to do:
+// on a busy machine, or for small work, the others are not waited for.
+void ThreadPool::run_round(const std::function<void(int)>& task, int helpers, bool all) {
   {
     const std::lock_guard lock(mutex_);
     task_ = &task;
     error_ = nullptr;
-    running_ = static_cast<int>(workers_.size());
+    joined_ = 0;
+    closed_ = false;
     ++round_;
   }
-  begin_.notify_all();
+  if (helpers >= size() - 1) {
+    begin_.notify_all();
+  } else {
+    for (int i = 0; i < helpers; ++i) begin_.notify_one();
+  }
   call(0);
   std::unique_lock lock(mutex_);
-  done_.wait(lock, [&] { return running_ == 0; });
+  const int needed = all ? size() - 1 : 0;
+  closed_ = !all;
+  done_.wait(lock, [&] { return running_ == 0 && joined_ >= needed; });
+  closed_ = true;
   if (error_) std::rethrow_exception(error_);
 }
 
 void ThreadPool::for_each_range(int64_t n, int64_t grain, const std::function<void(int, int64_t, int64_t)>& body) {
   std::atomic<int64_t> next{0};
-  run([&](int worker) {
+  const int64_t pieces = n / grain + (n % grain != 0 ? 1 : 0);
+  const auto helpers = static_cast<int>(std::clamp<int64_t>(pieces - 1, 0, size() - 1));
+  const std::function<void(int)> task = [&](int worker) {
     try {
       for (int64_t first; (first = next.fetch_add(grain)) < n;) body(worker, first, std::min(n, first + grain));
     } catch (...) {
       next.store(n);  // nobody takes another piece
       throw;
     }
-  });
+  };
+  run_round(task, helpers, false);
 }
 
 }  // namespace manymeans

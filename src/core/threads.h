@@ -41,6 +41,7 @@ class ThreadPool {
  private:
   void work(int worker);
   void call(int worker);
+  void run_round(const std::function<void(int)>& task, int helpers, bool all);
 
   std::vector<std::thread> workers_;
   std::mutex mutex_;
@@ -49,7 +50,9 @@ class ThreadPool {
   const std::function<void(int)>* task_ = nullptr;
   std::exception_ptr error_;
   uint64_t round_ = 0;
-  int running_ = 0;
+  int running_ = 0;     // workers inside task_
+  int joined_ = 0;      // workers that began it in this round
+  bool closed_ = true;  // nobody begins any more
   bool stop_ = false;
 };
 

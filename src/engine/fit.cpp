@@ -161,8 +161,11 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   provenance.certified = cost.certified;
   provenance.resolved = cost.resolved;
   provenance.candidates = cost.candidates;
+  provenance.skipped = cost.skipped;
+  provenance.tightened = cost.tightened;
   provenance.pass_log = cost.log;
   result.interrupted = control.stopped().has_value();
+  result.warnings = upload->warnings();
   collect(members, result);
   if (hooks.log) {
     for (const std::string& warning : result.warnings) hooks.log(warning);

@@ -148,7 +148,8 @@ void Group::pass(std::span<Member*> active) {
                   result.skipped,
                   result.certified,
                   result.resolved,
-                  result.candidates};
+                  result.candidates,
+                  result.tightened};
     }
     follow(*active[i], models[i]);
     active[i]->result.seconds +=
@@ -206,13 +207,15 @@ void Group::redo(Member& member, const Matrix& start, size_t updates) {
 // Sums what other ranks found out. A rank that is alone has all of it already.
 void Group::reduce(PassResult& result) const {
   if (context_.comm.size() == 1) return;
-  int64_t counts[] = {result.changed, result.skipped, result.certified, result.resolved, result.candidates};
+  int64_t counts[] = {result.changed,  result.skipped,    result.certified,
+                      result.resolved, result.candidates, result.tightened};
   context_.comm.all_reduce(counts);
   result.changed = counts[0];
   result.skipped = counts[1];
   result.certified = counts[2];
   result.resolved = counts[3];
   result.candidates = counts[4];
+  result.tightened = counts[5];
 }
 
 std::optional<StopReason> Group::report(std::span<Member*> active) {
@@ -328,6 +331,8 @@ void Cost::add_pass(const PassLog& pass) {
   certified += pass.certified;
   resolved += pass.resolved;
   candidates += pass.candidates;
+  skipped += pass.skipped;
+  tightened += pass.tightened;
   if (static_cast<int64_t>(log.size()) < kMostLoggedPasses) log.push_back(pass);
 }
 
@@ -339,6 +344,8 @@ Cost& Cost::operator+=(const Cost& other) {
   certified += other.certified;
   resolved += other.resolved;
   candidates += other.candidates;
+  skipped += other.skipped;
+  tightened += other.tightened;
   initialise += other.initialise;
   iterate += other.iterate;
   update += other.update;

@@ -12,6 +12,7 @@ PassLog& PassLog::operator+=(const PassLog& other) {
   certified += other.certified;
   resolved += other.resolved;
   candidates += other.candidates;
+  tightened += other.tightened;
   return *this;
 }
 

@@ -1,6 +1,6 @@
 #include "init/choose_rows.h"
 
-#include "core/random.h"
+#include "core/philox_lanes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,16 +11,12 @@
 namespace manymeans {
 namespace {
 
-using Draw = std::pair<uint64_t, int64_t>;  // (random number, row)
-
 // All draws up to and including `most`.
-std::vector<Draw> draws_below(int64_t n, uint64_t seed, uint64_t most, ThreadPool& pool) {
-  std::vector<std::vector<Draw>> found(static_cast<size_t>(pool.size()));
+std::vector<RowDraw> draws_below(int64_t n, uint64_t seed, uint64_t most, ThreadPool& pool) {
+  const DrawTask task = {seed, 0, Purpose::kRandomRow, most};
+  std::vector<std::vector<RowDraw>> found(static_cast<size_t>(pool.size()));
   pool.for_each_range(n, 1 << 16, [&](int worker, int64_t first, int64_t last) {
-    for (int64_t row = first; row < last; ++row) {
-      const uint64_t u = random_u64(seed, static_cast<uint64_t>(row), 0, Purpose::kRandomRow);
-      if (u <= most) found[static_cast<size_t>(worker)].emplace_back(u, row);
-    }
+    append_draws(task, first, last, found[static_cast<size_t>(worker)]);
   });
   for (size_t i = 1; i < found.size(); ++i) found[0].insert(found[0].end(), found[i].begin(), found[i].end());
   return std::move(found[0]);
@@ -33,7 +29,7 @@ std::vector<int64_t> random_rows(int64_t n, int64_t count, uint64_t seed, std::s
   const std::unordered_set<int64_t> taken(excluded.begin(), excluded.end());
   const int64_t wanted = std::min(n, count + static_cast<int64_t>(taken.size()));
   // Keep only draws that can be among the smallest: a little more than the expected share, more if that failed.
-  std::vector<Draw> draws;
+  std::vector<RowDraw> draws;
   for (double share =
            (static_cast<double>(wanted) + 8 * std::sqrt(static_cast<double>(wanted)) + 64) / static_cast<double>(n);
        static_cast<int64_t>(draws.size()) < wanted; share *= 2) {

@@ -36,9 +36,9 @@ Json options_json(const FitOptions& options) {
 }
 
 Json pass_json(const PassLog& pass) {
-  return {{"models", pass.models},        {"labelled", pass.labelled},   {"changed", pass.changed},
-          {"skipped", pass.skipped},      {"certified", pass.certified}, {"resolved", pass.resolved},
-          {"candidates", pass.candidates}};
+  return {{"models", pass.models},         {"labelled", pass.labelled},   {"changed", pass.changed},
+          {"skipped", pass.skipped},       {"certified", pass.certified}, {"resolved", pass.resolved},
+          {"candidates", pass.candidates}, {"tightened", pass.tightened}};
 }
 
 Json provenance_json(const Provenance& provenance) {
@@ -62,6 +62,8 @@ Json provenance_json(const Provenance& provenance) {
           {"certified", provenance.certified},
           {"resolved", provenance.resolved},
           {"candidates", provenance.candidates},
+          {"skipped", provenance.skipped},
+          {"tightened", provenance.tightened},
           {"certified_share", share(provenance.certified)},
           {"resolved_share", share(provenance.resolved)},
           {"pass_log", std::move(passes)},

@@ -41,6 +41,20 @@ TEST(ThreadPool, RunCallsEveryWorkerOnceAgainAndAgain) {
   }
 }
 
+TEST(ThreadPool, WorkersThatWakeUpLateHarmNothing) {
+  ThreadPool pool(6);
+  std::vector<int64_t> calls(static_cast<size_t>(pool.size()));
+  int64_t items = 0;
+  for (int round = 0; round < 2000; ++round) {  // most rounds end before anybody wakes up
+    std::atomic<int64_t> seen{0};
+    pool.for_each_range(round % 5, 1, [&](int, int64_t first, int64_t last) { seen += last - first; });
+    items += seen.load();
+    if (round % 7 == 0) pool.run([&](int worker) { ++calls[static_cast<size_t>(worker)]; });
+  }
+  EXPECT_EQ(items, 2000 / 5 * (0 + 1 + 2 + 3 + 4));
+  EXPECT_EQ(calls, std::vector<int64_t>(calls.size(), 286));
+}
+
 TEST(ThreadPool, RethrowsAndWorksAfterwards) {
   ThreadPool pool(4);
   for (int thrower = 0; thrower < pool.size(); ++thrower) {

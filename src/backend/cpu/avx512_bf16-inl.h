@@ -36,6 +36,23 @@ struct VectorPairs {
     }
   }
 
+  static double peak(int64_t rounds) {
+    constexpr int kSums = 10;
+    __m512 sums[kSums];
+#pragma GCC unroll 10
+    for (int i = 0; i < kSums; ++i) sums[i] = _mm512_setzero_ps();
+    const volatile int32_t given = 0x3f003f00;  // 0.5, 0.5
+    const auto x = reinterpret_cast<__m512bh>(_mm512_set1_epi32(given));
+    for (int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 10
+      for (int i = 0; i < kSums; ++i) sums[i] = _mm512_dpbf16_ps(sums[i], x, x);
+    }
+    for (int i = 1; i < kSums; ++i) sums[0] = _mm512_add_ps(sums[0], sums[i]);
+    const volatile float kept = _mm512_cvtss_f32(sums[0]);
+    static_cast<void>(kept);
+    return 2.0 * 32 * kSums * static_cast<double>(rounds);
+  }
+
   static void multiply(const MatrixSteps& steps, const char* tile, const char* span, int columns, float* panel) {
     for (int first = 0; first < columns; first += kBlock) {
       __m512 sums[kBlock][2];

@@ -171,12 +171,14 @@ void CarriedBounds::set_thresholds(std::span<const uint8_t> repeated) {
   gap_.resize(k);
   reach_.resize(k);
   half_.resize(k);
+  per_step_.assign(k, 0);
   repeated_.assign(repeated.begin(), repeated.end());
   for (size_t b = 0; b < k; ++b) {
     const auto within = [&](double v) { return below(v - slack - (v + own_path_[b]) * kOfSums - own_path_[b]); };
     gap_[b] = above((own_path_[b] + others_path_[b] + slack) * (1 + kOfSums));
     reach_[b] = within(reaches_[b]);
     half_[b] = within(halves_[b]);
+    if (known_) per_step_[b] = static_cast<float>(2 / std::max(moved_[b], 0x1p-100));
   }
 }
 
@@ -192,18 +194,40 @@ void CarriedBounds::set(int64_t row, uint32_t label, double nearest, double othe
   others_[i] = repeated_[label] != 0 ? -0x1p126F : below(others + others_path_[label]);
 }
 
-size_t CarriedBounds::tighten(int64_t first_row, std::span<uint32_t> places, const uint32_t* labels, const double* d2) {
-  float* nearest = nearest_.data() + first_row;
-  const float* others = others_.data() + first_row;
-  size_t left = 0;
-  for (size_t i = 0; i < places.size(); ++i) {  // without branches: which rows are kept cannot be foreseen
-    const uint32_t place = places[i];
-    const uint32_t label = labels[place];
-    const float now = above(at_most(d2[i]) - own_path_[label]);
+void CarriedBounds::classify(const RowsLeft& rows, uint8_t* classes) const {
+  constexpr float kLast = kLackClasses - 1;
+  const float* nearest = nearest_.data() + rows.first_row;
+  const float* others = others_.data() + rows.first_row;
+  for (size_t i = 0; i < rows.places.size(); ++i) {
+    const uint32_t place = rows.places[i];
+    const uint32_t label = rows.labels[place];
+    const float to_gap = std::max(gap_[label] - (others[place] - nearest[place]), nearest[place] - reach_[label]);
+    const float lack = std::min(to_gap, nearest[place] - half_[label]) * per_step_[label];
+    classes[i] = static_cast<uint8_t>(std::max(0.0F, std::min(kLast, lack)));  // NaN: the last class
+  }
+}
+
+size_t CarriedBounds::tighten(const RowsLeft& rows, std::span<const uint32_t> chosen, const double* d2,
+                              const uint8_t* classes, TighteningTrials& trials) {
+  constexpr uint32_t kKept = ~uint32_t{0};
+  float* nearest = nearest_.data() + rows.first_row;
+  const float* others = others_.data() + rows.first_row;
+  for (size_t c = 0; c < chosen.size(); ++c) {  // without branches: which rows are kept cannot be foreseen
+    uint32_t& place = rows.places[chosen[c]];
+    const uint32_t label = rows.labels[place];
+    const float now = above(at_most(d2[c]) - own_path_[label]);
     nearest[place] = now;
-    places[left] = place;
     const bool apart = (others[place] - now > gap_[label]) & (now < reach_[label]);
-    left += apart | (now < half_[label]) ? 0 : 1;
+    const bool kept = apart | (now < half_[label]);
+    const size_t lack_class = classes[chosen[c]];
+    ++trials.tried[lack_class];
+    trials.spared[lack_class] += kept ? 1 : 0;
+    place = kept ? kKept : place;
+  }
+  size_t left = 0;
+  for (const uint32_t place : rows.places) {
+    rows.places[left] = place;
+    left += place != kKept ? 1 : 0;
   }
   return left;
 }

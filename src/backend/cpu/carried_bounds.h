@@ -12,6 +12,7 @@
 
 #include <manymeans/points.h>
 
+#include "backend/cpu/bounds_policy.h"
 #include "backend/cpu/kernels.h"
 #include "core/aligned_buffer.h"
 #include "core/threads.h"
@@ -42,12 +43,22 @@ class CarriedBounds {
   void forget();
   void forget_row(int64_t row);
 
+  bool allocated() const { return nearest_.size() > 0; }
   bool known() const { return known_; }  ///< in this pass; every row that cannot be kept must then be set
   /// Whether rows keep their label, by kernel.
   KeepTask keep_task(int64_t first_row, int64_t count, const uint32_t* labels) const;
-  /// Rows first_row + places[i] have the labels labels[places[i]] and lie at the canonical distances d2[i] from these.
-  /// Leaves the places of those that may not keep them; returns how many there are.
-  size_t tighten(int64_t first_row, std::span<uint32_t> places, const uint32_t* labels, const double* d2);
+  /// Rows that may not keep their labels: row first_row + places[i] has the label labels[places[i]].
+  struct RowsLeft {
+    int64_t first_row;
+    std::span<uint32_t> places;
+    const uint32_t* labels;
+  };
+  /// Writes the class of every row: what it lacks (bounds_policy.h).
+  void classify(const RowsLeft& rows, uint8_t* classes) const;
+  /// Row places[chosen[i]] lies at the canonical distance d2[i] from the prototype of its label. Leaves the places of
+  /// those rows that still may not keep it; returns how many there are.
+  size_t tighten(const RowsLeft& rows, std::span<const uint32_t> chosen, const double* d2, const uint8_t* classes,
+                 TighteningTrials& trials);
   void set(int64_t row, uint32_t label, double nearest, double others);
 
   /// At least and at most the true distance, in the frame's units, of rows whose canonical distance is d2.
@@ -78,6 +89,7 @@ class CarriedBounds {
   std::vector<double> halves_;       // half the distance to the nearest other prototype; 0: not known
   std::vector<double> owed_;         // k x k: how much longer than B_b's the path of k may have been since any pass
   std::vector<float> gap_, reach_, half_;  // KeepTask
+  std::vector<float> per_step_;            // 2 / moved_
   std::vector<uint8_t> repeated_;
   AlignedBuffer<float> nearest_, others_;
 };

@@ -18,7 +18,10 @@ class CpuUpload final : public Upload {
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     return std::make_unique<CpuSession>(shared_, k, threads > 0 ? threads : shared_.options.threads);
   }
-  std::string plan() const override { return shared_.plan.why; }
+  std::vector<std::string> warnings() const override {
+    return shared_.plan.warning.empty() ? std::vector<std::string>{} : std::vector{shared_.plan.warning};
+  }
+  std::string plan() const override { return shared_.plan.why + shared_.bounds_log->text(); }
 
  private:
   CpuUpload(const Input& input, const CpuKernels& kernels, const BackendOptions& options, ThreadPool& pool,

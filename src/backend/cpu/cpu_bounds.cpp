@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace manymeans {
 namespace {
@@ -14,23 +15,52 @@ constexpr int64_t kPrefetchRows = 8;
 
 void CpuSession::follow_prototypes(std::span<const PassModel> models, std::span<const Target> targets) {
   if (!plan_.carry_bounds) return;
+  for (Worker& worker : workers_) worker.trials.assign(models_.size(), {});
   const BoundsFrame frame{&shared_.kernels, shared_.input.points.n, shared_.packed.frame().scale,
                           shared_.options.test_bound_scale};
   for (size_t i = 0; i < models.size(); ++i) {
     Model& m = model(models[i].slot);
-    if (!m.labelled || !targets[i].packed.screenable) m.bounds.forget();
-    if (targets[i].packed.screenable) {
-      m.bounds.follow(*models[i].prototypes, m.labels, targets[i].packed.repeated, frame, pool_);
-    }
+    make_room_for_bounds(m);
+    m.carries = m.policy.carries() && targets[i].packed.screenable;
+    if (!m.policy.carries()) m.bounds = {};
+    if (!m.labelled || !m.carries) m.bounds.forget();
+    if (m.carries) m.bounds.follow(*models[i].prototypes, m.labels, targets[i].packed.repeated, frame, pool_);
   }
+}
+
+// A model that is to carry bounds from now on and finds no room for them never will.
+void CpuSession::make_room_for_bounds(Model& m) {
+  if (!m.policy.carries() || m.bounds.allocated()) return;
+  const int64_t others =
+      std::count_if(models_.begin(), models_.end(), [](const Model& one) { return one.bounds.allocated(); });
+  if (others >= plan_.bounded_models) {
+    m.policy.refuse();
+    shared_.bounds_log->refused(shared_.input.points.n * CarriedBounds::kBytesPerRow);
+  } else if (shared_.plan.bounds == BoundsUse::kWhenTheyPay && !std::exchange(m.began, true)) {
+    shared_.bounds_log->began(m.passes + 1, m.changed_share);
+  }
+}
+
+// What a pass teaches about the next one.
+void CpuSession::learn_from_pass(const PassModel& active) {
+  Model& m = model(active.slot);
+  const int64_t rows = shared_.input.points.n;
+  ++m.passes;
+  m.changed_share = static_cast<double>(active.result.changed) / static_cast<double>(rows);
+  if (!plan_.carry_bounds) return;
+  const bool known = m.carries && m.bounds.known();
+  m.policy.learn(active.result, rows, known);
+  TighteningTrials trials;
+  for (const Worker& worker : workers_) trials += worker.trials[static_cast<size_t>(active.slot)];
+  if (known) m.tightening.learn(trials);
 }
 
 // Labels and statistics of one group, as long as a search, and one model.
 void CpuSession::label_group(const Target& target, Group& group, int worker_index, PassResult& result) {
   Worker& worker = workers_[static_cast<size_t>(worker_index)];
   Model& m = model(target.slot);
-  if (plan_.carry_bounds && target.packed.screenable && m.bounds.known()) {
-    list_rows_left(m, *target.prototypes, group, worker, result);
+  if (m.carries && m.bounds.known()) {
+    list_rows_left(target, group, worker, result);
     const auto left = static_cast<int64_t>(worker.left.size());
     if (left == 0) {
       result.skipped += group.rows;
@@ -50,10 +80,10 @@ void CpuSession::label_group(const Target& target, Group& group, int worker_inde
 
 void CpuSession::label_whole_group(const Target& target, const Group& group, int worker_index, PassResult& result) {
   Worker& worker = workers_[static_cast<size_t>(worker_index)];
-  const bool carried = plan_.carry_bounds && target.packed.screenable;
-  if (plan_.tiles_per_search == plan_.tiles_per_group) {
+  const bool carries = model(target.slot).carries;
+  if (group.rows <= plan_.tiles_per_group * tile_rows()) {
     find_labels(target, group, worker, result);
-    if (carried) renew_bounds(model(target.slot), group, worker);
+    if (carries) renew_bounds(model(target.slot), group, worker);
     record_changes(target.slot, group, worker_index, result);
     return;
   }
@@ -63,33 +93,42 @@ void CpuSession::label_whole_group(const Target& target, const Group& group, int
     Group part = make_group(t, std::min(last_tile, t + plan_.tiles_per_group));
     load_tiles(part, worker);
     find_labels(target, part, worker, result);
-    if (carried) renew_bounds(model(target.slot), part, worker);
+    if (carries) renew_bounds(model(target.slot), part, worker);
     record_changes(target.slot, part, worker_index, result);
   }
 }
 
 // worker.kept = the labels of the group, worker.left = the rows that may not keep theirs.
-void CpuSession::list_rows_left(Model& m, const Matrix& prototypes, const Group& group, Worker& worker,
-                                PassResult& result) const {
+void CpuSession::list_rows_left(const Target& target, const Group& group, Worker& worker, PassResult& result) {
+  Model& m = model(target.slot);
   m.labels.read(group.first_row, group.rows, worker.kept.data());
   std::fill(worker.kept.begin() + group.rows, worker.kept.end(), 0);
   worker.left.resize(static_cast<size_t>(group.rows));
   const KeepTask task = m.bounds.keep_task(group.first_row, group.rows, worker.kept.data());
   worker.left.resize(static_cast<size_t>(shared_.kernels.rows_left(task, worker.left.data())));
-  tighten(m, prototypes, group, worker, result);
+  tighten(target, group, worker, result);
 }
 
-// The distance to a row's own prototype takes the place of its bound: one distance may spare all others.
-void CpuSession::tighten(Model& m, const Matrix& prototypes, const Group& group, Worker& worker,
-                         PassResult& result) const {
+// The distance to a row's own prototype takes the place of its bound where that pays: one distance may spare all
+// others.
+void CpuSession::tighten(const Target& target, const Group& group, Worker& worker, PassResult& result) {
+  Model& m = model(target.slot);
   const size_t count = worker.left.size();
+  const CarriedBounds::RowsLeft rows{group.first_row, worker.left, worker.kept.data()};
+  m.bounds.classify(rows, worker.lack_classes.data());
+  size_t chosen = 0;
   for (size_t i = 0; i < count; ++i) {
-    if (i + kPrefetchRows < count) prefetch_row(group.first_row + worker.left[i + kPrefetchRows]);
-    const uint32_t place = worker.left[i];
-    worker.own_d2[i] = distance(group.first_row + place, prototypes, worker.kept[place], worker);
+    worker.chosen[chosen] = static_cast<uint32_t>(i);
+    chosen += m.tightening.tightens(worker.lack_classes[i], group.first_row + worker.left[i]) ? 1 : 0;
   }
-  worker.left.resize(m.bounds.tighten(group.first_row, worker.left, worker.kept.data(), worker.own_d2.data()));
-  result.tightened += static_cast<int64_t>(count);
+  for (size_t c = 0; c < chosen; ++c) {
+    if (c + kPrefetchRows < chosen) prefetch_row(group.first_row + worker.left[worker.chosen[c + kPrefetchRows]]);
+    const uint32_t place = worker.left[worker.chosen[c]];
+    worker.own_d2[c] = distance(group.first_row + place, *target.prototypes, worker.kept[place], worker);
+  }
+  worker.left.resize(m.bounds.tighten(rows, std::span(worker.chosen).first(chosen), worker.own_d2.data(),
+                                      worker.lack_classes.data(), worker.trials[static_cast<size_t>(target.slot)]));
+  result.tightened += static_cast<int64_t>(chosen);
 }
 
 // The rows left, in full tiles; worker.labels = the labels of the group.

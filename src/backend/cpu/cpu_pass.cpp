@@ -49,7 +49,7 @@ void CpuSession::screen_group(const PackedPrototypes& packed, const Group& group
       const Tile& tile = group.tiles[static_cast<size_t>(t)];
       const int64_t at = (t * packed.spans + span) * p;
       worker.screen_tiles[static_cast<size_t>(t)] = {tile.values, tile.radii, worker.best.data() + at,
-                                                     worker.second.data() + at};
+                                                     worker.second.data() + at, worker.third.data() + at};
     }
     const std::span<const std::byte> ahead =
         group.ahead.subspan(group.ahead.size() * static_cast<size_t>(chunk) / static_cast<size_t>(chunks),
@@ -89,6 +89,7 @@ void CpuSession::certify_group(const Target& target, const Group& group, Worker&
     const auto at = static_cast<int64_t>(t) * p;
     const CertifyTask task{worker.best.data() + at * packed.spans,
                            worker.second.data() + at * packed.spans,
+                           worker.third.data() + at * packed.spans,
                            packed.spans,
                            static_cast<int>(p),
                            tile.norms,
@@ -114,7 +115,7 @@ void CpuSession::certify_group(const Target& target, const Group& group, Worker&
 }
 
 // All prototypes whose upper score reaches what the best one's true score surely exceeds: the nearest is among them.
-// The screen left the best two of every span, so only spans whose second best is that high are looked at again.
+// The screen left the best two of every span, so only spans where a third may be that high are looked at again.
 void CpuSession::list_candidates(const PackedPrototypes& packed, const Group& group, int64_t at,
                                  const CertifyTask& task, uint64_t unproved, Worker& worker) const {
   for (uint64_t bits = unproved; bits != 0; bits &= bits - 1) {
@@ -128,12 +129,16 @@ void CpuSession::list_candidates(const PackedPrototypes& packed, const Group& gr
   const int64_t p = tile_rows();
   for (int64_t i = 0; i < count; ++i) {
     const SpanCandidates& found = worker.spans[static_cast<size_t>(i)];
-    for (uint64_t bits = found.best & ~found.several; bits != 0; bits &= bits - 1) {
-      const int64_t lane = std::countr_zero(bits);
-      const auto place = std::bit_cast<uint32_t>(task.best[found.span * p + lane]) & kColumnBits;
-      worker.candidates.push_back({at + lane, packed.order[static_cast<size_t>(found.span * kSpanColumns + place)]});
-    }
-    for (uint64_t bits = found.several; bits != 0; bits &= bits - 1) {
+    const auto add = [&](const float* scores, uint64_t rows) {
+      for (uint64_t bits = rows; bits != 0; bits &= bits - 1) {
+        const int64_t lane = std::countr_zero(bits);
+        const auto place = std::bit_cast<uint32_t>(scores[found.span * p + lane]) & kColumnBits;
+        worker.candidates.push_back({at + lane, packed.order[static_cast<size_t>(found.span * kSpanColumns + place)]});
+      }
+    };
+    add(task.best, found.best & ~found.more);
+    add(task.second, found.two);
+    for (uint64_t bits = found.more; bits != 0; bits &= bits - 1) {
       add_span_candidates(packed, group, found.span, at + std::countr_zero(bits), worker);
     }
   }

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace manymeans {
 namespace {
@@ -24,12 +25,19 @@ constexpr int64_t kGroupBytes = 256 << 10;
 // Most of a first-level cache of 32 KiB.
 constexpr int64_t kChunkBytes = 24 << 10;
 constexpr int64_t kMostTilesPerGroup = 32;
-// Best and second best of every span and row of a group.
+// Best three of every span and row of a group.
 constexpr int64_t kMostScoreBytes = 1 << 20;
 // Where few rows are left to look at, as many as this make some full tiles.
 constexpr int64_t kSearchedRows = 4096;
 // A thread should find at least this many groups, or the last one to finish decides the pass.
 constexpr int64_t kGroupsPerThread = 8;
+// Nanoseconds. Where looking at a row costs less than this, asking whether it needs to be costs as much
+// (docs/performance.md, "Bounds across passes").
+constexpr double kLeastScreenForBounds = 20;
+// What a row that is gathered costs beside its scores, and the exact distance of a row that stands alone.
+constexpr double kRowLeft = 25;
+constexpr double kDistance = 15;
+constexpr double kDistanceValue = 0.3;
 // Copies of statistics that nobody minds.
 constexpr int64_t kSmallStatistics = 256 << 20;
 
@@ -94,8 +102,9 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
   const bool wanted = options.algorithm == "kdtree" || tree_pays(options, points, workload);
   if (wanted && plan_tree(input, budget, plan)) return plan;
   const std::string no_tree = plan.why;
-  const ScreenChoice choice = choose_screen(input, kernels, options.screen_format, workload);
+  ScreenChoice choice = choose_screen(input, kernels, options.screen_format, workload);
   plan.screen = choice.screen;
+  plan.frame = std::move(choice.frame);
   const int64_t tiles = (points.n + plan.screen->tile_rows - 1) / plan.screen->tile_rows;
   plan.packed_bytes = tiles * tile_bytes(*plan.screen, points.d);
   plan.packed = plan.packed_bytes <= budget;
@@ -104,9 +113,26 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
                          : fmt::format("certified {} screen, tiles packed in every pass (a copy would take {} MiB; {})",
                                        name_of(plan.screen->format), plan.packed_bytes >> 20, choice.why);
   plan.why += no_tree;
-  plan.bounds = options.algorithm == "bounds";
-  if (plan.bounds) plan.why += "; bounds carried from pass to pass where 8 bytes a row and model fit";
+  plan.column_ns = choice.column_ns;
+  plan.warning = choice.warning;
+  if (options.algorithm == "auto" && options.screen_format.empty()) plan.bounds = BoundsUse::kWhenTheyPay;
+  if (options.algorithm != "bounds") return plan;
+  plan.bounds = BoundsUse::kAlways;
+  plan.why += "; bounds carried from pass to pass where 8 bytes a row and model fit";
   return plan;
+}
+
+BoundsUse bounds_use(const PointsPlan& plan, int64_t k) {
+  const bool cheap = plan.column_ns * static_cast<double>(k) < kLeastScreenForBounds;
+  return plan.bounds == BoundsUse::kWhenTheyPay && cheap ? BoundsUse::kNever : plan.bounds;
+}
+
+// Who asks for bounds by name gets few distances; auto gets short passes.
+double worth_of_tightening(const PointsPlan& plan, int64_t k, int64_t d) {
+  const auto columns = static_cast<double>(k);
+  if (plan.bounds != BoundsUse::kWhenTheyPay) return 1 / columns;
+  const double distance = kDistance + kDistanceValue * static_cast<double>(d);
+  return std::max(1 / columns, distance / (plan.column_ns * columns + kRowLeft));
 }
 
 SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span<const int64_t> k, int threads,
@@ -121,7 +147,7 @@ SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span
   }
   const int64_t tiles = (input.points.n + screen.tile_rows - 1) / screen.tile_rows;
   const int64_t fair_share = std::max<int64_t>(1, tiles / (kGroupsPerThread * threads));
-  const int64_t score_bytes = plan.most_spans * screen.tile_rows * 2 * static_cast<int64_t>(sizeof(float));
+  const int64_t score_bytes = plan.most_spans * screen.tile_rows * 3 * static_cast<int64_t>(sizeof(float));
   plan.tiles_per_group =
       std::clamp<int64_t>(std::min({kGroupBytes / tile_bytes(screen, d), kMostScoreBytes / score_bytes, fair_share}), 1,
                           kMostTilesPerGroup);
@@ -130,8 +156,10 @@ SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span
   const int64_t budget = memory_budget > 0
                              ? memory_budget
                              : std::max<int64_t>(kSmallStatistics, static_cast<int64_t>(input.points.bytes()));
-  const int64_t bounds_bytes = input.points.n * CarriedBounds::kBytesPerRow * static_cast<int64_t>(k.size());
-  plan.carry_bounds = points.bounds && bounds_bytes <= (memory_budget > 0 ? memory_budget : available_memory() / 4);
+  const int64_t bounds_bytes = input.points.n * CarriedBounds::kBytesPerRow;
+  plan.bounded_models = (memory_budget > 0 ? memory_budget : available_memory() / 4) / bounds_bytes;
+  plan.carry_bounds =
+      std::any_of(k.begin(), k.end(), [&](int64_t count) { return bounds_use(points, count) != BoundsUse::kNever; });
   plan.tiles_per_search = plan.tiles_per_group;
   if (plan.carry_bounds && points.packed) {
     plan.tiles_per_search = std::max(plan.tiles_per_group, std::min(kSearchedRows / screen.tile_rows, fair_share));

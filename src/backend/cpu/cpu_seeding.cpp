@@ -165,8 +165,9 @@ void CpuSession::seed_add_many(const Target& target) {
   // There may be more centres than any model has prototypes, and so more scores than a pass has.
   const auto scores = static_cast<size_t>(plan_.tiles_per_group * p * target.packed.spans);
   for (Worker& worker : workers_) {
-    if (worker.best.size() < scores) worker.best = AlignedBuffer<float>(scores);
-    if (worker.second.size() < scores) worker.second = AlignedBuffer<float>(scores);
+    for (AlignedBuffer<float>* buffer : {&worker.best, &worker.second, &worker.third}) {
+      if (buffer->size() < scores) *buffer = AlignedBuffer<float>(scores);
+    }
   }
   pool_.for_each_range(tiles, plan_.tiles_per_group, [&](int w, int64_t first, int64_t last) {
     Worker& worker = workers_[static_cast<size_t>(w)];

@@ -26,6 +26,10 @@ CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, int 
     clusters += count;
   }
   plan_ = plan_session(shared.input, shared.plan, k, pool_.size(), shared.options.memory_budget);
+  for (Model& m : models_) {
+    m.policy = BoundsPolicy(bounds_use(shared.plan, m.k));
+    m.tightening = TighteningChoice(worth_of_tightening(shared.plan, m.k, shared.input.points.d));
+  }
   workers_.resize(static_cast<size_t>(pool_.size()));
   // A thread that is alone needs no copy of the statistics, so a large one is no gain.
   const int64_t bytes = clusters * shared.units.stride * static_cast<int64_t>(sizeof(int64_t));
@@ -39,8 +43,9 @@ void CpuSession::prepare_workers(size_t active) {
   for (Worker& worker : workers_) {
     worker.results.assign(active, {});
     if (!worker.labels.empty()) continue;
-    worker.best = AlignedBuffer<float>(group_rows * static_cast<size_t>(plan_.most_spans));
-    worker.second = AlignedBuffer<float>(group_rows * static_cast<size_t>(plan_.most_spans));
+    for (AlignedBuffer<float>* buffer : {&worker.best, &worker.second, &worker.third}) {
+      *buffer = AlignedBuffer<float>(group_rows * static_cast<size_t>(plan_.most_spans));
+    }
     for (AlignedBuffer<float>* buffer : {&worker.upper, &worker.lower, &worker.runner_up}) {
       *buffer = AlignedBuffer<float>(group_rows);
     }
@@ -54,6 +59,8 @@ void CpuSession::prepare_workers(size_t active) {
       worker.others = AlignedBuffer<float>(group_rows);
       worker.kept.resize(searched_rows);
       worker.own_d2.resize(searched_rows);
+      worker.lack_classes.resize(searched_rows);
+      worker.chosen.resize(searched_rows);
       worker.gathered =
           AlignedBuffer<std::byte>(static_cast<size_t>(plan_.tiles_per_group) * shared_.packed.tile_bytes());
       std::fill_n(worker.gathered.data(), worker.gathered.size(), std::byte{0});
@@ -94,26 +101,42 @@ std::vector<CpuSession::Target> CpuSession::make_targets(std::span<const PassMod
 int CpuSession::advance(std::span<PassModel> models, int) {
   if (shared_.tree) return advance_tree(models);
   prepare_workers(models.size());
-  const Input& input = shared_.input;
-  for (const PassModel& active : models) {
-    Model& m = model(active.slot);
-    if (m.labels.empty()) {
-      m.labels = Labels(input.points.n, m.k);
-      m.statistics = Statistics(m.k, input.points.d, input.limbs);
-    }
-    if (plan_.by_label_order) continue;
-    for (Worker& worker : workers_) prepare_delta(worker.deltas[static_cast<size_t>(active.slot)], m.k);
-  }
+  for (const PassModel& active : models) prepare_model(model(active.slot), active.slot);
   const std::vector<Target> targets = make_targets(models);
   follow_prototypes(models, targets);
+  label_all(models, targets);
+  merge_deltas(models);
+  for (size_t i = 0; i < models.size(); ++i) {
+    models[i].result = {};
+    for (const Worker& worker : workers_) models[i].result += worker.results[i];
+    learn_from_pass(models[i]);
+    model(models[i].slot).labelled = true;
+  }
+  return 1;
+}
+
+void CpuSession::prepare_model(Model& m, int slot) {
+  const Input& input = shared_.input;
+  if (m.labels.empty()) {
+    m.labels = Labels(input.points.n, m.k);
+    m.statistics = Statistics(m.k, input.points.d, input.limbs);
+  }
+  if (plan_.by_label_order) return;
+  for (Worker& worker : workers_) prepare_delta(worker.deltas[static_cast<size_t>(slot)], m.k);
+}
+
+void CpuSession::label_all(std::span<const PassModel> models, std::span<const Target> targets) {
   const int64_t p = tile_rows();
-  const int64_t tiles = (input.points.n + p - 1) / p;
+  const int64_t tiles = (shared_.input.points.n + p - 1) / p;
+  const bool carried =
+      std::any_of(models.begin(), models.end(), [&](const PassModel& active) { return model(active.slot).carries; });
+  const int64_t search = carried ? plan_.tiles_per_search : plan_.tiles_per_group;
   const int64_t step = plan_.by_label_order ? std::max(plan_.tiles_per_search * pool_.size(),
                                                        kChangesBetweenSorts / (p * static_cast<int64_t>(models.size())))
                                             : tiles;
   for (int64_t begin = 0; begin < tiles; begin += step) {
     const int64_t count = std::min(step, tiles - begin);
-    pool_.for_each_range(count, plan_.tiles_per_search, [&](int w, int64_t first, int64_t last) {
+    pool_.for_each_range(count, search, [&](int w, int64_t first, int64_t last) {
       Worker& worker = workers_[static_cast<size_t>(w)];
       Group group = make_group(begin + first, begin + last);
       for (size_t i = 0; i < targets.size(); ++i) {
@@ -124,22 +147,6 @@ int CpuSession::advance(std::span<PassModel> models, int) {
       for (const PassModel& active : models) apply_by_label(active.slot);
     }
   }
-  merge_deltas(models);
-  for (size_t i = 0; i < models.size(); ++i) {
-    PassResult& total = models[i].result = {};
-    for (const Worker& worker : workers_) {
-      const PassResult& part = worker.results[i];
-      total.changed += part.changed;
-      total.hash_delta += part.hash_delta;
-      total.skipped += part.skipped;
-      total.certified += part.certified;
-      total.resolved += part.resolved;
-      total.candidates += part.candidates;
-      total.tightened += part.tightened;
-    }
-    model(models[i].slot).labelled = true;
-  }
-  return 1;
 }
 
 Labels CpuSession::take_labels(int slot) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "backend/cpu/bounds_policy.h"
 #include "backend/cpu/carried_bounds.h"
 #include "backend/cpu/cpu_plan.h"
 #include "backend/cpu/kd_tree.h"
@@ -45,6 +46,7 @@ struct CpuShared {
   PackedPoints packed;
   TermScales scales;
   UnitScales units;
+  std::unique_ptr<BoundsLog> bounds_log = std::make_unique<BoundsLog>();
   std::unique_ptr<KdTree> tree = nullptr;  // for algorithm kdtree
 };
 
@@ -99,8 +101,8 @@ struct Candidate {
 
 /// Scratch of one thread.
 struct Worker {
-  AlignedBuffer<std::byte> tiles;     // packed here where there is no packed copy
-  AlignedBuffer<float> best, second;  // per tile of a group: (spans, rows)
+  AlignedBuffer<std::byte> tiles;            // packed here where there is no packed copy
+  AlignedBuffer<float> best, second, third;  // per tile of a group: (spans, rows)
   AlignedBuffer<float> upper, lower, runner_up;
   AlignedBuffer<int32_t> column;
   std::vector<ScreenTile> screen_tiles;
@@ -114,7 +116,10 @@ struct Worker {
   // Where bounds are carried:
   AlignedBuffer<float> nearest, others;  // of the rows that were screened
   std::vector<uint32_t> left;            // rows of the group that are looked at
-  std::vector<double> own_d2;            // their distances to their own prototypes
+  std::vector<uint8_t> lack_classes;     // of these
+  std::vector<uint32_t> chosen;          // which of these are tightened
+  std::vector<double> own_d2;            // the distances of the chosen to their own prototypes
+  std::vector<TighteningTrials> trials;  // by slot
   std::vector<uint32_t> kept;            // labels of the group, so far
   AlignedBuffer<std::byte> gathered;     // tiles of them
   std::vector<float> fine_row;
@@ -170,7 +175,13 @@ class CpuSession final : public Session {
     Statistics statistics;
     SeedState seed;
     std::unique_ptr<TreeState> tree;  // with a kd-tree, from the first pass on
+    BoundsPolicy policy;
+    TighteningChoice tightening;
+    bool carries = false;  // bounds, in this pass
     CarriedBounds bounds;
+    bool began = false;  // with them, at the latest now
+    int64_t passes = 0;
+    double changed_share = 1;  // in the last pass
   };
   // A group of neighbouring tiles, as a thread works on it.
   struct Group {
@@ -194,6 +205,8 @@ class CpuSession final : public Session {
   Target make_target(int slot, const Matrix& prototypes, ThreadPool* pool = nullptr) const;
   std::vector<Target> make_targets(std::span<const PassModel> models);
   void prepare_workers(size_t active);
+  void prepare_model(Model& m, int slot);
+  void label_all(std::span<const PassModel> models, std::span<const Target> targets);
 
   // cpu_pass.cpp: screen and resolve.
   Group make_group(int64_t first_tile, int64_t last_tile) const;
@@ -211,8 +224,10 @@ class CpuSession final : public Session {
   // cpu_bounds.cpp: rows whose label cannot have changed are left out.
   void follow_prototypes(std::span<const PassModel> models, std::span<const Target> targets);
   void label_group(const Target& target, Group& group, int worker_index, PassResult& result);
-  void list_rows_left(Model& m, const Matrix& prototypes, const Group& group, Worker& worker, PassResult& result) const;
-  void tighten(Model& m, const Matrix& prototypes, const Group& group, Worker& worker, PassResult& result) const;
+  void make_room_for_bounds(Model& m);
+  void learn_from_pass(const PassModel& active);
+  void list_rows_left(const Target& target, const Group& group, Worker& worker, PassResult& result);
+  void tighten(const Target& target, const Group& group, Worker& worker, PassResult& result);
   void label_whole_group(const Target& target, const Group& group, int worker_index, PassResult& result);
   void label_rows_left(const Target& target, const Group& group, Worker& worker, PassResult& result);
   void renew_bounds(Model& m, const Group& group, Worker& worker) const;

@@ -1,6 +1,7 @@
 // Accumulate: only rows whose label changed touch the order-free sums.
 #include "backend/cpu/cpu_session.h"
 #include "core/data_type.h"
+#include "core/philox_lanes.h"
 
 #include <algorithm>
 #include <numeric>
@@ -160,12 +161,9 @@ void CpuSession::prefetch_row(int64_t row) const {
 
 LabelSum CpuSession::hash_change(const Changes& changes, int64_t first) const {
   const int64_t count = changes.size() - first;
-  uint64_t added[2] = {};
-  uint64_t taken[2] = {};
-  shared_.kernels.label_terms(changes.rows.data() + first, changes.to.data() + first, count, added);
-  shared_.kernels.label_terms(changes.rows.data() + first, changes.from.data() + first, count, taken);
-  const auto wide = [](const uint64_t(&sum)[2]) { return static_cast<LabelSum>(sum[1]) << 64 | sum[0]; };
-  return wide(added) - wide(taken);
+  const int64_t* rows = changes.rows.data() + first;
+  return sum_of_label_terms(rows, changes.to.data() + first, count) -
+         sum_of_label_terms(rows, changes.from.data() + first, count);
 }
 
 // Compares the worker's labels with those of the pass before, stores them, and accumulates the difference.

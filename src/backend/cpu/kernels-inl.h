@@ -16,7 +16,7 @@ template <int MR, int R>
 constexpr ScreenKernels float32_screen() {
   static_assert(MR * kLanes <= 64, "a word of hits has 64 bits");
   static_assert(kSpanColumns % R == 0, "a span is a whole number of blocks");
-  return {ScreenFormat::kFloat32, MR * kLanes, R, screen_f32<MR, R>, hits_f32<MR, R>};
+  return {ScreenFormat::kFloat32, MR * kLanes, R, screen_f32<MR, R>, hits_f32<MR, R>, peak_f32};
 }
 
 // `screens` begins with float32_screen<MR, R>().
@@ -24,11 +24,30 @@ template <int MR, int R>
 constexpr CpuKernels kernel_table(const char* name, const char* description, bool (*supported)(),
                                   const ScreenKernels* screens, int screen_count) {
   constexpr int kRows = MR * kLanes;
-  return {name,          description,        supported,           screens,          screen_count,
-          certify,       find_candidates,    bound_distances,     rows_left,        gather,
-          rescore<R>,    distance<float>,    distance<double>,    distances<float>, distances<double>,
-          add_distances, add_terms<float>,   add_terms<double>,   move_rows<float>, move_rows<double>,
-          label_terms,   pack<kRows, float>, pack<kRows, double>, round_row<float>, round_row<double>,
+  return {name,
+          description,
+          supported,
+          screens,
+          screen_count,
+          certify,
+          find_candidates,
+          bound_distances,
+          rows_left,
+          gather,
+          rescore<R>,
+          distance<float>,
+          distance<double>,
+          distances<float>,
+          distances<double>,
+          add_distances,
+          add_terms<float>,
+          add_terms<double>,
+          move_rows<float>,
+          move_rows<double>,
+          pack<kRows, float>,
+          pack<kRows, double>,
+          round_row<float>,
+          round_row<double>,
           lane_kernels()};
 }
 

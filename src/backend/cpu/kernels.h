@@ -94,8 +94,6 @@ struct CpuKernels {
   /// returns how many rows were moved.
   int64_t (*move_rows_f32)(const float* points, const MovedRows&, const UnitSums&);
   int64_t (*move_rows_f64)(const double* points, const MovedRows&, const UnitSums&);
-  /// Adds the label terms (core/label_term.h) of `count` < 2^31 pairs of row and label to sum[0] (low half) and sum[1].
-  void (*label_terms)(const int64_t* rows, const uint32_t* labels, int64_t count, uint64_t* sum);
   /// Writes one float32 tile: centred, scaled, rounded; norms rounded up.
   void (*pack_f32)(const float* x, const PackTask&, float* tile, float* norms);
   void (*pack_f64)(const double* x, const PackTask&, float* tile, float* norms);

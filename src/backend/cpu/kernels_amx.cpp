@@ -26,7 +26,7 @@ struct alignas(64) TileConfiguration {
 // Registers 0 to 3 are sums (columns low and high, rows low and high), 4 and 5 columns, 6 and 7 rows.
 template <int kRegister>
 HWY_INLINE void load_tile(const char* from) {
-  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(int64_t{64}), "i"(kRegister));
+  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(int64_t{64}), "i"(kRegister) : "memory");
 }
 template <int kRegister>
 HWY_INLINE void store_tile(float* to) {
@@ -136,6 +136,29 @@ void hits_amx(const HitsTask& in) {
   hits_by_panels<MatrixUnit>(in);
 }
 
+// Four sums, as in a panel; each product reads operands that are in registers.
+double peak_amx(int64_t rounds) {
+  alignas(64) uint16_t halves[512];
+  for (uint16_t& half : halves) half = 0x3f00;  // 0.5
+  const TileRegisters registers;
+  zero_tile<0>();
+  zero_tile<1>();
+  zero_tile<2>();
+  zero_tile<3>();
+  const char* from = reinterpret_cast<const char*>(halves);
+  load_tile<4>(from);
+  load_tile<5>(from);
+  load_tile<6>(from);
+  load_tile<7>(from);
+  for (int64_t round = 0; round < rounds; ++round) {
+    multiply_tiles<0, 4, 6>();
+    multiply_tiles<1, 4, 7>();
+    multiply_tiles<2, 5, 6>();
+    multiply_tiles<3, 5, 7>();
+  }
+  return 4 * 2.0 * 16 * 16 * 32 * static_cast<double>(rounds);
+}
+
 // The processor has it, the system saves its registers, and this process may use them.
 bool have_amx() {
   if (!have_avx512_bf16()) return false;
@@ -153,8 +176,8 @@ const CpuKernels& make_amx_kernels() {
   static_assert(HWY_STATIC_TARGET == HWY_AVX3, "the flags of this file do not give AVX-512");
   static constexpr ScreenKernels kScreens[] = {
       float32_screen<3, 8>(),
-      {ScreenFormat::kBfloat16, kMatrixRows, kMatrixColumns, screen_amx, hits_amx},
-      {ScreenFormat::kBfloat16Pair, kMatrixRows, kMatrixColumns, screen_amx, hits_amx},
+      {ScreenFormat::kBfloat16, kMatrixRows, kMatrixColumns, screen_amx, hits_amx, peak_amx},
+      {ScreenFormat::kBfloat16Pair, kMatrixRows, kMatrixColumns, screen_amx, hits_amx, peak_amx},
   };
   static constexpr CpuKernels kKernels =
       kernel_table<3, 8>("amx", "Intel AMX with bfloat16 products", have_amx, kScreens, 3);

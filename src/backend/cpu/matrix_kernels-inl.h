@@ -11,29 +11,33 @@ constexpr int kMatrixRows = 32;                 // P of the bfloat16 formats
 constexpr int kMatrixColumns = 16;              // R
 constexpr int64_t kUnitBytes = 1024;            // 16 rows or columns of 32 values
 constexpr int64_t kStepBytes = 2 * kUnitBytes;  // of a tile or a span
+constexpr int kChains = 4;
 constexpr int kPanelFloats = kSpanColumns * kMatrixRows;
 
 HWY_INLINE const char* span_values(const ScreenColumns& in, int64_t span) {
   return static_cast<const char*>(in.values) + span * in.steps->z_steps * kStepBytes;
 }
 
-// Best two upper scores of a panel's rows. Even and odd columns apart: one chain of maxima would wait for itself.
+// Best two upper scores of a panel's rows. Every fourth column together: one chain of maxima would wait for itself, and
+// the best two are then known to be the only candidates unless they meet in one chain.
 HWY_INLINE void finish_panel(const ScreenColumns& in, int64_t span, int columns, const float* panel,
                              const ScreenTile& tile) {
   const float* offsets = in.offsets + span * kSpanColumns;
   for (int m = 0; m < kMatrixRows; m += kLanes) {
-    BestTwo even, odd;
+    BestTwo chains[kChains];
 #pragma GCC unroll 8
-    for (int r = 0; r < columns; r += 2) {
-      const VecF a = hn::Add(hn::Load(kF32, panel + r * kMatrixRows + m), hn::Set(kF32, offsets[r]));
-      const VecF b = hn::Add(hn::Load(kF32, panel + (r + 1) * kMatrixRows + m), hn::Set(kF32, offsets[r + 1]));
-      even.add(with_place(a, kPlaces.values + r));
-      odd.add(with_place(b, kPlaces.values + r + 1));
+    for (int r = 0; r < columns; r += kChains) {
+#pragma GCC unroll 4
+      for (int c = 0; c < kChains; ++c) {
+        const VecF sum = hn::Load(kF32, panel + (r + c) * kMatrixRows + m);
+        chains[c].add(with_place(hn::Add(sum, hn::Set(kF32, offsets[r + c])), kPlaces.values + r + c));
+      }
     }
-    even.second = hn::Max(hn::Max(even.second, odd.second), hn::Min(even.best, odd.best));
-    even.best = hn::Max(even.best, odd.best);
-    const int64_t at = span * kMatrixRows + m;
-    even.store(hn::Load(kF32, tile.radii + m), in.slopes[span], in.errors[span], tile.best + at, tile.second + at);
+    BestThree low(chains[0]), high(chains[2]);
+    low.merge(BestThree(chains[1]));
+    high.merge(BestThree(chains[3]));
+    low.merge(high);
+    low.store(in, span, tile, kMatrixRows, m);
   }
 }
 

@@ -9,29 +9,6 @@
 namespace manymeans {
 namespace {
 
-constexpr int64_t kMostSampleRows = 511;
-constexpr int64_t kFewestSampleRows = 31;
-constexpr int64_t kSampleValues = int64_t{1} << 22;  // fewer rows of wide data: any centre will do, memory is bounded
-constexpr int kNormExponent = 60;
-
-// Median of every column over rows spread evenly.
-std::vector<double> sample_medians(const PointsView& points) {
-  const int64_t rows = std::min(points.n, std::clamp(kSampleValues / points.d, kFewestSampleRows, kMostSampleRows));
-  const auto d = static_cast<size_t>(points.d);
-  std::vector<std::vector<double>> columns(d, std::vector<double>(static_cast<size_t>(rows)));
-  std::vector<double> row(d);
-  for (int64_t i = 0; i < rows; ++i) {
-    const int64_t at = static_cast<int64_t>(static_cast<__int128>(i) * points.n / rows);
-    widen(points.data, points.type, at * points.d, points.d, row.data());
-    for (size_t j = 0; j < d; ++j) columns[j][static_cast<size_t>(i)] = row[j];
-  }
-  for (size_t j = 0; j < d; ++j) {
-    std::nth_element(columns[j].begin(), columns[j].begin() + rows / 2, columns[j].end());
-    row[j] = columns[j][static_cast<size_t>(rows / 2)];
-  }
-  return row;
-}
-
 // Values of row i of a tile from slot `first` on. Where it is even, pairs of them are neighbours.
 void place(const std::vector<uint16_t>& parts, int64_t first, int64_t i, std::byte* values) {
   const auto d = static_cast<int64_t>(parts.size()) - 1;
@@ -48,25 +25,11 @@ void place(const std::vector<uint16_t>& parts, int64_t first, int64_t i, std::by
 
 }  // namespace
 
-Frame find_frame(const Input& input) {
-  Frame frame;
-  frame.centre = sample_medians(input.points);
-  double square = 0;
-  for (size_t j = 0; j < frame.centre.size(); ++j) {
-    const double reach = std::max(input.maximum[j] - frame.centre[j], frame.centre[j] - input.minimum[j]);
-    square += reach * reach;
-  }
-  // Powers of two that binary64 holds; points so small that this is not enough are resolved, not screened.
-  frame.exponent = square > 0 ? std::clamp(kNormExponent - exponent(std::sqrt(square)), -1000, 1000) : 0;
-  frame.scale = std::ldexp(1.0, frame.exponent);
-  return frame;
-}
-
 PackedPoints::PackedPoints(const Input& input, const CpuKernels& kernels, const PointsPlan& plan, ThreadPool& pool)
     : input_(&input),
       kernels_(&kernels),
       screen_(plan.screen),
-      frame_(find_frame(input)),
+      frame_(plan.frame ? *plan.frame : find_frame(input)),
       tiles_((input.points.n + plan.screen->tile_rows - 1) / plan.screen->tile_rows) {
   if (screen_->format != ScreenFormat::kFloat32) {
     layout_ = MatrixLayout(screen_->format, input.points.d);
@@ -117,25 +80,29 @@ void PackedPoints::gather(std::span<const Tile> tiles, std::span<const uint32_t>
   task.blocks = matrix ? layout_.steps().x_steps : 1;
   task.to = reinterpret_cast<uint32_t*>(to);
   task.to_tile = static_cast<int64_t>(tile_bytes() / sizeof(float));
-  const auto count = static_cast<int64_t>(rows.size());
-  for (int64_t i = 0; i < count;) {
-    const int64_t t = rows[static_cast<size_t>(i)] / p;
-    task.from = static_cast<const uint32_t*>(tiles[static_cast<size_t>(t)].values);
-    task.at = i;
-    for (task.rows = 0; i < count && rows[static_cast<size_t>(i)] / p == t; ++i) {
-      task.rows |= uint64_t{1} << (rows[static_cast<size_t>(i)] % p);
+  const auto rows_in_tile = static_cast<uint32_t>(p);
+  float* norms = nullptr;
+  float* radii = nullptr;
+  gathered.clear();
+  for (size_t i = 0; i < rows.size();) {
+    const uint32_t first = rows[i] / rows_in_tile * rows_in_tile;
+    const Tile& from = tiles[first / rows_in_tile];
+    task.from = static_cast<const uint32_t*>(from.values);
+    task.at = static_cast<int64_t>(i);
+    for (task.rows = 0; i < rows.size() && rows[i] - first < rows_in_tile; ++i) {
+      if (i == gathered.size() * rows_in_tile) {
+        std::byte* values = to + gathered.size() * tile_bytes();
+        gathered.push_back(tile_at(values, 0));
+        norms = reinterpret_cast<float*>(values + values_bytes());
+        radii = matrix ? norms + p : norms;
+      }
+      const uint32_t lane = rows[i] - first;
+      task.rows |= uint64_t{1} << lane;
+      *norms++ = from.norms[lane];
+      *radii++ = from.radii[lane];
+      ++gathered.back().rows;
     }
     kernels_->gather(task);
-  }
-  for (int64_t first = 0; first < count; first += p, to += tile_bytes()) {
-    gathered.push_back(tile_at(to, std::min(p, count - first)));
-    auto* norms = reinterpret_cast<float*>(to + values_bytes());
-    float* radii = matrix ? norms + p : norms;
-    for (int64_t i = 0; i < gathered.back().rows; ++i) {
-      const auto row = rows[static_cast<size_t>(first + i)];
-      norms[i] = tiles[row / static_cast<size_t>(p)].norms[row % p];
-      radii[i] = tiles[row / static_cast<size_t>(p)].radii[row % p];
-    }
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cpu/cpu_plan.h"
+#include "backend/cpu/frame.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/matrix_layout.h"
 #include "core/aligned_buffer.h"
@@ -13,16 +14,6 @@
 #include <vector>
 
 namespace manymeans {
-
-/// y = (x - centre) * 2^exponent. The centre is any point (a median of a sample, so that outliers do not move it);
-/// the exponent brings the largest norm near 2^60, where no product overflows or vanishes.
-struct Frame {
-  std::vector<double> centre;
-  int exponent = 0;
-  double scale = 1;  ///< 2^exponent
-};
-
-Frame find_frame(const Input& input);
 
 /// One tile. norms[i] is at least |y_i|, and at most that times 1 + 2^-19; radii[i] is what the errors of row i's
 /// scores are proportional to.

@@ -36,7 +36,6 @@ struct BoundFactors {
   double accumulation;  // of |x||z|
   double place;         // the column's number in the lowest bits, twice
   double canonical;     // of |z|^2
-  double columns;
   double underflow;
 
   BoundFactors(int64_t d, double unit, int64_t roundings) {
@@ -44,7 +43,6 @@ struct BoundFactors {
     accumulation = n / (1 - n);
     place = 62 * 0x1p-23 * (1 + 0x1p-7);
     canonical = (static_cast<double>(d) / 8 + 8) * 0x1p-52;
-    columns = static_cast<double>(d);
     underflow = static_cast<double>(d + roundings) * 0x1p-84;
   }
 };
@@ -72,7 +70,8 @@ Bound matrix_bound(const ColumnNorms& norms, int64_t d, const PackedPoints& poin
   const double half = norms.exact * norms.exact / 2;
   const double of_rest = norms.exact + norms.rest;
   const double of_norm = norms.rest + 0x1p-8 * norms.low + 1.02 * norms.exact * (f.accumulation + f.place);
-  const double error = (f.place + 0x1p-21 + f.columns * 0x1p-51) * half + f.canonical * 2 * half + f.underflow;
+  const double error =
+      (f.place + 0x1p-21 + static_cast<double>(d) * 0x1p-51) * half + f.canonical * 2 * half + f.underflow;
   return {(of_rest + of_norm / points.ratio()) * kInflation, error * kInflation};
 }
 

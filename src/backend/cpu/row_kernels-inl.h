@@ -4,7 +4,6 @@
 
 #include "backend/cpu/kernels.h"
 #include "core/distance.h"
-#include "core/label_term.h"
 
 #include <hwy/highway.h>
 
@@ -358,88 +357,6 @@ int64_t move_rows(const T* points, const MovedRows& moved, const UnitSums& in) {
   }
   return moved.count;
 }
-
-HWY_INLINE void add_to_sum(LabelSum term, uint64_t* sum) {
-  const LabelSum total = (static_cast<LabelSum>(sum[1]) << 64 | sum[0]) + term;
-  sum[0] = static_cast<uint64_t>(total);
-  sum[1] = static_cast<uint64_t>(total >> 64);
-}
-
-#if HWY_TARGET == HWY_SCALAR
-
-inline void label_terms(const int64_t* rows, const uint32_t* labels, int64_t count, uint64_t* sum) {
-  for (int64_t i = 0; i < count; ++i) add_to_sum(label_term(rows[i], labels[i]), sum);
-}
-
-#else
-
-using U64 = hn::ScalableTag<uint64_t>;
-using VecU = hn::Vec<U64>;
-constexpr U64 kU64;
-
-// The four words of a counter, each in the low half of 64-bit lanes: the products of a round are then whole lanes, and
-// what is left in the high halves harms nothing, since multiplications do not look at it.
-struct PhiloxWords {
-  VecU word[4];
-};
-
-HWY_INLINE VecU times_word(VecU a, uint32_t factor) {
-  const hn::Repartition<uint32_t, U64> u32;
-  return hn::MulEven(hn::BitCast(u32, a), hn::Set(u32, factor));
-}
-
-// Philox4x32-10 with the key of the label sum, of two vectors at once, since a round waits for its products.
-HWY_INLINE void philox_label_sum(PhiloxWords (&c)[2]) {
-  uint32_t key_low = static_cast<uint32_t>(kLabelSumKey);
-  uint32_t key_high = static_cast<uint32_t>(kLabelSumKey >> 32);
-#pragma GCC unroll 10
-  for (int round = 0; round < 10; ++round) {
-#pragma GCC unroll 2
-    for (int v = 0; v < 2; ++v) {
-      VecU(&w)[4] = c[v].word;
-      const VecU first = times_word(w[0], 0xD2511F53U);
-      const VecU second = times_word(w[2], 0xCD9E8D57U);
-      w[0] = hn::Xor3(hn::ShiftRight<32>(second), w[1], hn::Set(kU64, key_low));
-      w[1] = second;
-      w[2] = hn::Xor3(hn::ShiftRight<32>(first), w[3], hn::Set(kU64, key_high));
-      w[3] = first;
-    }
-    key_low += 0x9E3779B9U;
-    key_high += 0xBB67AE85U;
-  }
-}
-
-// Sums each of the four words on its own: lanes of 64 bits hold 2^32 words.
-inline void label_terms(const int64_t* rows, const uint32_t* labels, int64_t count, uint64_t* sum) {
-  constexpr int64_t kU = hn::MaxLanes(kU64);
-  const hn::Rebind<uint32_t, U64> narrow;
-  const VecU low_half = hn::Set(kU64, 0xffffffffU);
-  VecU sums[4] = {hn::Zero(kU64), hn::Zero(kU64), hn::Zero(kU64), hn::Zero(kU64)};
-  for (int64_t i = 0; i < count; i += 2 * kU) {
-    PhiloxWords c[2];
-    VecU valid[2];
-    for (int v = 0; v < 2; ++v) {
-      const int64_t left = count - i - v * kU;
-      const int64_t at = left > 0 ? i + v * kU : i;
-      const auto lanes = static_cast<size_t>(left < 0 ? 0 : (left < kU ? left : kU));
-      valid[v] = hn::IfThenElseZero(hn::FirstN(kU64, lanes), low_half);
-      const VecU row = hn::MaskedLoad(hn::FirstN(kU64, lanes), kU64, reinterpret_cast<const uint64_t*>(rows) + at);
-      const VecU label = hn::PromoteTo(kU64, hn::MaskedLoad(hn::FirstN(narrow, lanes), narrow, labels + at));
-      c[v] = {row, hn::ShiftRight<32>(row), label, hn::Set(kU64, static_cast<uint64_t>(Purpose::kLabelSum))};
-    }
-    philox_label_sum(c);
-    for (int v = 0; v < 2; ++v) {
-      for (int w = 0; w < 4; ++w) sums[w] = hn::Add(sums[w], hn::And(c[v].word[w], valid[v]));
-    }
-  }
-  alignas(64) uint64_t lanes[kU];
-  for (int w = 0; w < 4; ++w) {
-    hn::Store(sums[w], kU64, lanes);
-    for (const uint64_t lane : lanes) add_to_sum(static_cast<LabelSum>(lane) << (32 * w), sum);
-  }
-}
-
-#endif
 
 }  // namespace
 }  // namespace manymeans

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "backend/cpu/frame.h"
 #include "backend/cpu/kernels.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +14,9 @@ namespace manymeans {
 struct ScreenChoice {
   const ScreenKernels* screen = nullptr;
   std::string why;
+  double column_ns = 0;        ///< about what a row and column take
+  std::string warning;         ///< about a file of costs that cannot be used
+  std::optional<Frame> frame;  ///< if the cost model asked for it
 };
 
 std::string_view name_of(ScreenFormat format);

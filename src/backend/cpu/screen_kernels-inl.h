@@ -42,6 +42,13 @@ HWY_INLINE VecF with_place(VecF score, const uint32_t* place) {
   return hn::BitCast(kF32, hn::OrAnd(hn::Set(kU32, *place), hn::BitCast(kU32, score), kept));
 }
 
+// Adds to a score the error that all columns of its span share, and keeps the place.
+HWY_INLINE VecF upper_score(VecF score, VecF bound) {
+  const auto places = hn::Set(kU32, kColumnBits);
+  const auto place = hn::And(hn::BitCast(kU32, score), places);
+  return hn::BitCast(kF32, hn::Or(hn::AndNot(places, hn::BitCast(kU32, hn::Add(score, bound))), place));
+}
+
 struct BestTwo {
   VecF best = hn::Set(kF32, kLowest);
   VecF second = hn::Set(kF32, kLowest);
@@ -50,14 +57,31 @@ struct BestTwo {
     second = hn::Max(second, hn::Min(score, best));
     best = hn::Max(best, score);
   }
-  // Adds the error of the span's scores, which all of its columns share, and keeps the best one's place.
-  HWY_INLINE void store(VecF radius, float slope, float error, float* best_to, float* second_to) const {
-    const VecF bound = hn::MulAdd(radius, hn::Set(kF32, slope), hn::Set(kF32, error));
-    const auto places = hn::Set(kU32, kColumnBits);
-    const auto place = hn::And(hn::BitCast(kU32, best), places);
-    const auto upper = hn::BitCast(kU32, hn::Add(best, bound));
-    hn::Store(hn::BitCast(kF32, hn::Or(hn::AndNot(places, upper), place)), kF32, best_to);
-    hn::Store(hn::Add(second, bound), kF32, second_to);
+};
+
+// The best two of several groups of columns, and what the others do not exceed.
+struct BestThree {
+  VecF best, second, third;
+
+  // Of one group no third is known, but it is not above the second.
+  HWY_INLINE explicit BestThree(const BestTwo& group) : best(group.best), second(group.second), third(group.second) {}
+
+  HWY_INLINE void merge(const BestThree& other) {
+    const VecF lesser = hn::Min(best, other.best);
+    const VecF seconds = hn::Max(second, other.second);
+    third = hn::Max(hn::Max(third, other.third), hn::Min(lesser, seconds));
+    second = hn::Max(lesser, seconds);
+    best = hn::Max(best, other.best);
+  }
+
+  // Stores the upper scores of `span` for the rows from `m` on.
+  HWY_INLINE void store(const ScreenColumns& in, int64_t span, const ScreenTile& tile, int tile_rows, int m) const {
+    const VecF radius = hn::Load(kF32, tile.radii + m);
+    const VecF bound = hn::MulAdd(radius, hn::Set(kF32, in.slopes[span]), hn::Set(kF32, in.errors[span]));
+    const int64_t at = span * tile_rows + m;
+    hn::Store(upper_score(best, bound), kF32, tile.best + at);
+    hn::Store(upper_score(second, bound), kF32, tile.second + at);
+    hn::Store(upper_score(third, bound), kF32, tile.third + at);
   }
 };
 
@@ -121,11 +145,7 @@ HWY_INLINE void screen_tile(const ScreenColumns& in, const ScreenTile& tile) {
       screen_block<MR, R, S, D>(static_cast<const float*>(tile.values), values + (first + b * R) * in.d,
                                 in.offsets + first + b * R, in.d, kPlaces.values + b * R, rows);
     }
-    for (int m = 0; m < MR; ++m) {
-      const int64_t at = span * kRows + m * kLanes;
-      rows[m].store(hn::Load(kF32, tile.radii + m * kLanes), in.slopes[span], in.errors[span], tile.best + at,
-                    tile.second + at);
-    }
+    for (int m = 0; m < MR; ++m) BestThree(rows[m]).store(in, span, tile, kRows, m * kLanes);
   }
 }
 
@@ -153,6 +173,24 @@ void screen_f32(const ScreenTask& in) {
     case 8: return screen_tiles<MR, R, kHalf, 8>(in);
     default: return screen_tiles<MR, R, R, 0>(in);
   }
+}
+
+// Ten sums hide the latency of two multiply-adds a cycle.
+double peak_f32(int64_t rounds) {
+  constexpr int kSums = 10;
+  VecF sums[kSums];
+#pragma GCC unroll 10
+  for (int i = 0; i < kSums; ++i) sums[i] = hn::Zero(kF32);
+  const volatile float given = 0.5F;
+  const VecF x = hn::Set(kF32, given), z = hn::Set(kF32, given);
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 10
+    for (int i = 0; i < kSums; ++i) sums[i] = hn::MulAdd(x, z, sums[i]);
+  }
+  for (int i = 1; i < kSums; ++i) sums[0] = hn::Add(sums[0], sums[i]);
+  const volatile float kept = hn::GetLane(sums[0]);
+  static_cast<void>(kept);
+  return 2.0 * kLanes * kSums * static_cast<double>(rounds);
 }
 
 // The bits of a mask of up to 16 lanes.
@@ -240,7 +278,9 @@ int64_t find_candidates(const CertifyTask& in, uint64_t rows, SpanCandidates* fo
   for (int64_t s = 0; s < in.spans; ++s) {
     const uint64_t best = reaching(in.best + s * in.tile_rows, in) & rows;
     if (best == 0) continue;
-    found[count++] = {s, best, reaching(in.second + s * in.tile_rows, in) & best};
+    const uint64_t two = reaching(in.second + s * in.tile_rows, in) & best;
+    const uint64_t more = reaching(in.third + s * in.tile_rows, in) & two;
+    found[count++] = {s, best, two & ~more, more};
   }
   return count;
 }
@@ -304,11 +344,13 @@ HWY_INLINE uint64_t lowest_bits(uint64_t bits, int count) {
 HWY_INLINE void gather_run(const GatherTask& in, const uint32_t* from, uint64_t lanes, uint32_t* to) {
   uint8_t bytes[8] = {static_cast<uint8_t>(lanes), static_cast<uint8_t>(lanes >> 8)};
   const auto mask = hn::LoadMaskBits(kU32, bytes);
+  // Compressing into a register and storing a part of it: the instruction that does both is several times slower.
+  const auto stored = hn::FirstN(kU32, static_cast<size_t>(__builtin_popcountll(lanes)));
   for (int64_t b = 0; b < in.blocks; ++b) {
     const int64_t block = b * in.lines * in.tile_rows;
     for (int64_t q = 0; q < in.lines; ++q) {
       const int64_t line = block + q * in.run;
-      hn::CompressBlendedStore(hn::Load(kU32, from + line), mask, kU32, to + line);
+      hn::BlendedStore(hn::Compress(hn::Load(kU32, from + line), mask), stored, kU32, to + line);
     }
   }
 }

@@ -36,12 +36,14 @@ struct MatrixSteps {
   const int32_t* z;
 };
 
-/// Points of one tile and where its results go: best and second best upper score per span and row, (spans, P).
+/// Points of one tile and where its results go: best and second best upper score per span and row, (spans, P), with
+/// their columns' places, and what no other upper score of the span exceeds.
 struct ScreenTile {
   const void* values;
   const float* radii;  // P
   float* best;         // of the first span of the call
   float* second;
+  float* third;
 };
 
 /// Prototypes of one call.
@@ -79,12 +81,16 @@ struct ScreenKernels {
   int block_columns;  ///< R: a span's columns come in multiples of this
   void (*screen)(const ScreenTask&);
   void (*hits)(const HitsTask&);
+  /// So many rounds of products that touch no memory: what the unit can do at best. Returns the floating-point
+  /// operations of them; null where there is no unit to speak of.
+  double (*peak)(int64_t rounds);
 };
 
 /// What decides whether a tile's best prototypes are proved.
 struct CertifyTask {
   const float* best;    // (spans, P)
   const float* second;  // (spans, P)
+  const float* third;   // (spans, P)
   int64_t spans;
   int tile_rows;       // P
   const float* norms;  // P, upper bounds of the rows' norms
@@ -99,11 +105,12 @@ struct CertifyTask {
   float* runner_up;   // out, P: the second largest upper score
 };
 
-/// Rows (bit i: row i) that have candidates in a span: its best column, or several of its columns.
+/// Rows (bit i: row i) that have candidates in a span: its best column, its best two, or perhaps more of its columns.
 struct SpanCandidates {
   int64_t span;
   uint64_t best;
-  uint64_t several;
+  uint64_t two;
+  uint64_t more;
 };
 
 /// Bounds of the scaled distances of a tile's rows, from what its certificates left.

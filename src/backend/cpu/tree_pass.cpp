@@ -1,5 +1,7 @@
 #include "backend/cpu/tree_pass.h"
 
+#include "core/philox_lanes.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -78,14 +80,10 @@ struct ChangeBatch {
   uint32_t from[kBatch];
   uint32_t to[kBatch];
 
-  LabelSum flush(const CpuKernels& kernels) {
-    if (count == 0) return 0;
-    uint64_t entering[2] = {}, leaving[2] = {};
-    kernels.label_terms(rows, to, count, entering);
-    kernels.label_terms(rows, from, count, leaving);
+  LabelSum flush() {
+    const LabelSum change = sum_of_label_terms(rows, to, count) - sum_of_label_terms(rows, from, count);
     count = 0;
-    const auto sum = [](const uint64_t* words) { return static_cast<LabelSum>(words[1]) << 64 | words[0]; };
-    return sum(entering) - sum(leaving);
+    return change;
   }
 };
 
@@ -371,7 +369,7 @@ class TreePass::Walk {
     }
   }
 
-  void flush() { result_.hash_delta += scratch_.batch.flush(kernels_); }
+  void flush() { result_.hash_delta += scratch_.batch.flush(); }
 
   const CpuShared& shared_;
   const CpuKernels& kernels_;
@@ -459,17 +457,10 @@ void TreePass::advance(std::span<Target> targets) {
   });
   if (copies) merge_changes(targets);
   for (size_t i = 0; i < targets.size(); ++i) {
-    PassResult& total = targets[i].result = {};
-    for (const Scratch& scratch : scratch_) {
-      const PassResult& part = scratch.results[i];
-      total.changed += part.changed;
-      total.hash_delta += part.hash_delta;
-      total.certified += part.certified;
-      total.resolved += part.resolved;
-      total.candidates += part.candidates;
-    }
+    targets[i].result = {};
+    for (const Scratch& scratch : scratch_) targets[i].result += scratch.results[i];
     targets[i].state->labelled = true;
-    targets[i].state->row_labels_are_old |= total.changed > 0;
+    targets[i].state->row_labels_are_old |= targets[i].result.changed > 0;
   }
 }
 

@@ -194,24 +194,6 @@ TEST_P(Kernels, MovedRowsAreExactIntegers) {
   }
 }
 
-TEST_P(Kernels, LabelTermsAreThoseOfTheDigest) {
-  std::uniform_int_distribution<int64_t> any_row(0, int64_t{1} << 62);
-  for (const size_t count : {0, 1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 1000}) {
-    std::vector<int64_t> rows(count);
-    std::vector<uint32_t> labels(count);
-    LabelSum expected = ~LabelSum{0} - 5;  // the sum goes on from what is there, mod 2^128
-    uint64_t sum[2] = {static_cast<uint64_t>(expected), static_cast<uint64_t>(expected >> 64)};
-    for (size_t i = 0; i < count; ++i) {
-      rows[i] = i % 2 == 0 ? static_cast<int64_t>(i) : any_row(random);
-      labels[i] = i % 3 == 0 ? static_cast<uint32_t>(i) : static_cast<uint32_t>(random());
-      expected += label_term(rows[i], labels[i]);
-    }
-    kernels().label_terms(rows.data(), labels.data(), static_cast<int64_t>(count), sum);
-    EXPECT_EQ(sum[0], static_cast<uint64_t>(expected));
-    EXPECT_EQ(sum[1], static_cast<uint64_t>(expected >> 64));
-  }
-}
-
 TEST_P(Kernels, PackingCentresTransposesAndBoundsNorms) {
   const int64_t p = kernels().screens[0].tile_rows;
   for (const int64_t d : {1, 5, 33}) {

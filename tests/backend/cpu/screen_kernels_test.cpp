@@ -69,8 +69,9 @@ struct Scene {
     const auto p = static_cast<size_t>(points.tile_rows());
     best = AlignedBuffer<float>(p * static_cast<size_t>(spans));
     second = AlignedBuffer<float>(p * static_cast<size_t>(spans));
+    third = AlignedBuffer<float>(p * static_cast<size_t>(spans));
     const Tile tile = points.tile(t, nullptr);
-    const ScreenTile to{tile.values, tile.radii, best.data(), second.data()};
+    const ScreenTile to{tile.values, tile.radii, best.data(), second.data(), third.data()};
     const MatrixSteps steps = points.layout().steps();
     points.screen().screen({columns.view(first_span, spans, points, steps), &to, 1, nullptr, 0});
   }
@@ -103,7 +104,7 @@ struct Scene {
   const CpuKernels& kernels;
   PackedPoints points;
   PackedPrototypes columns;
-  AlignedBuffer<float> best, second;
+  AlignedBuffer<float> best, second, third;
 };
 
 class Screens : public testing::TestWithParam<Unit> {
@@ -122,7 +123,7 @@ const std::vector<Shape>& shapes() {
   return kShapes;
 }
 
-TEST_P(Screens, BestTwoEncloseTheTrueScores) {
+TEST_P(Screens, BestThreeEncloseTheTrueScores) {
   unsigned seed = 0;
   for (const Shape& shape : shapes()) {
     Scene s(GetParam(), shape, ++seed);
@@ -135,15 +136,21 @@ TEST_P(Screens, BestTwoEncloseTheTrueScores) {
       for (int64_t span = 0; span < s.columns.spans; ++span) {
         const float best = s.best[static_cast<size_t>(span * p + lane)];
         const float second = s.second[static_cast<size_t>(span * p + lane)];
+        const float third = s.third[static_cast<size_t>(span * p + lane)];
         const int64_t place = std::bit_cast<uint32_t>(best) & kColumnBits;
+        const int64_t next = std::bit_cast<uint32_t>(second) & kColumnBits;
+        EXPECT_GE(second, third);
         for (int64_t c = span * 32; c < span * 32 + 32; ++c) {
           if (!s.exists(c)) continue;
           const long double truth = s.truth(row, c);
           if (c == span * 32 + place) {
             EXPECT_GE(best, truth) << "row " << row << " column " << c << " D " << s.d;
             EXPECT_LE(best - 2 * s.bound(span, tile.radii[lane]), truth) << "row " << row << " column " << c;
-          } else {
+          } else if (c == span * 32 + next && second > third) {
             EXPECT_GE(second, truth) << "row " << row << " column " << c << " D " << s.d;
+            EXPECT_LE(second - 2 * s.bound(span, tile.radii[lane]), truth) << "row " << row << " column " << c;
+          } else {
+            EXPECT_GE(third, truth) << "row " << row << " column " << c << " D " << s.d;
           }
         }
       }
@@ -214,9 +221,9 @@ TEST_P(Screens, RowsOnPrototypesAreCertifiedAndRowsBetweenThemAreNot) {
   AlignedBuffer<int32_t> column(static_cast<size_t>(p));
   AlignedBuffer<float> upper(static_cast<size_t>(p)), lower(static_cast<size_t>(p)), next(static_cast<size_t>(p));
   const uint64_t unproved = packed.kernels.certify(
-      {packed.best.data(), packed.second.data(), packed.columns.spans, static_cast<int>(p), tile.norms, tile.radii,
-       packed.columns.bounds.slopes.data(), packed.columns.bounds.errors.data(), packed.columns.slack,
-       packed.columns.underflow, column.data(), upper.data(), lower.data(), next.data()});
+      {packed.best.data(), packed.second.data(), packed.third.data(), packed.columns.spans, static_cast<int>(p),
+       tile.norms, tile.radii, packed.columns.bounds.slopes.data(), packed.columns.bounds.errors.data(),
+       packed.columns.slack, packed.columns.underflow, column.data(), upper.data(), lower.data(), next.data()});
   EXPECT_NE(unproved, 0U) << "a middle of two neighbours";
   for (int64_t i = 0; i < p; i += 2) {
     EXPECT_EQ(unproved >> i & 1, 0U) << i;

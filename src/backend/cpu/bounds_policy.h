@@ -1,0 +1,81 @@
+// When a model carries bounds from pass to pass, and which rows get an exact distance to renew theirs. All of it is
+// about speed: labels are the same whatever is decided here. Decisions follow from counts of whole passes, never from
+// clocks, so a fit does the same work on any number of threads.
+#pragma once
+
+#include "backend/backend.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace manymeans {
+
+/// Rows that may not keep their label fall into classes by what they lack, in halves of what their prototype moved in
+/// the last pass. An exact distance cannot gain much more than twice that movement, so the class tells nearly all: of
+/// the first two classes nine rows in ten are kept after it, of the later ones hardly any.
+constexpr int kLackClasses = 8;
+
+/// What tightening was good for in one pass, by class.
+struct TighteningTrials {
+  std::array<int64_t, kLackClasses> tried = {};
+  std::array<int64_t, kLackClasses> spared = {};
+
+  TighteningTrials& operator+=(const TighteningTrials& other);
+};
+
+/// Which classes are worth an exact distance.
+class TighteningChoice {
+ public:
+  /// `worth`: the least share of rows that must be kept for the distances of all of them to pay.
+  explicit TighteningChoice(double worth = 0) : worth_(worth) {}
+  /// A few rows of every class are tightened whatever was learned, so that it can be learned again.
+  bool tightens(int lack_class, int64_t row) const {
+    return worth_while_[static_cast<size_t>(lack_class)] || row % kTrialEvery == 0;
+  }
+  void learn(const TighteningTrials& trials);
+
+ private:
+  static constexpr int64_t kTrialEvery = 16;
+
+  double worth_;
+  std::array<double, kLackClasses> tried_ = {}, spared_ = {};  // of all passes, older ones counting less and less
+  std::array<bool, kLackClasses> worth_while_ = {true, true, true};
+};
+
+enum class BoundsUse : uint8_t { kNever, kAlways, kWhenTheyPay };
+
+/// Whether one model carries bounds in its next pass.
+class BoundsPolicy {
+ public:
+  explicit BoundsPolicy(BoundsUse use = BoundsUse::kNever) : carries_(use == BoundsUse::kAlways), use_(use) {}
+  bool carries() const { return carries_; }
+  void refuse();  ///< for good
+  /// `known`: the pass had bounds to go by.
+  void learn(const PassResult& result, int64_t rows, bool known);
+
+ private:
+  static constexpr double kFirstStart = 0.01;
+
+  bool carries_ = false;
+  BoundsUse use_;
+  double start_below_ = kFirstStart;  // share of changed labels
+  int poor_passes_ = 0;               // in a row, of those with bounds
+};
+
+/// What became of the bounds of an upload's models, for people. Sessions in several threads may write.
+class BoundsLog {
+ public:
+  void began(int64_t pass, double changed_share);
+  void refused(int64_t bytes);
+  std::string text() const;
+
+ private:
+  mutable std::mutex mutex_;
+  int64_t models_ = 0, first_pass_ = 0, refused_ = 0, refused_bytes_ = 0;
+  double changed_share_ = 0;
+};
+
+}  // namespace manymeans

@@ -1,0 +1,20 @@
+// Where the screens' numbers are centred and how they are scaled.
+#pragma once
+
+#include "data/input.h"
+
+#include <vector>
+
+namespace manymeans {
+
+/// y = (x - centre) * 2^exponent. The centre is any point (a median of a sample, so that outliers do not move it);
+/// the exponent brings the largest norm near 2^60, where no product overflows or vanishes.
+struct Frame {
+  std::vector<double> centre;
+  int exponent = 0;
+  double scale = 1;  ///< 2^exponent
+};
+
+Frame find_frame(const Input& input);
+
+}  // namespace manymeans

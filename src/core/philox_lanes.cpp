@@ -1,0 +1,206 @@
+// Compiled once for AVX-512, AVX2 and whatever the compiler targets anyway; the processor's best one is called. Highway
+// could choose, too, but from a library that this one does not need otherwise.
+#include "core/philox_lanes.h"
+
+#include <algorithm>
+
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/philox_lanes.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace manymeans {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_TARGET == HWY_SCALAR
+
+void label_terms(const int64_t* rows, int64_t first, const uint32_t* labels, int64_t count, LabelSum* sum) {
+  for (int64_t i = 0; i < count; ++i) *sum += label_term(rows == nullptr ? first + i : rows[i], labels[i]);
+}
+
+int64_t draws(const DrawTask& in, int64_t first, int64_t last, RowDraw* found) {
+  int64_t count = 0;
+  for (int64_t row = first; row < last; ++row) {
+    const uint64_t u = random_u64(in.key, static_cast<uint64_t>(row), in.draw, in.purpose);
+    if (u <= in.most) found[count++] = {u, row};
+  }
+  return count;
+}
+
+#else
+
+using U64 = hn::ScalableTag<uint64_t>;
+using VecU = hn::Vec<U64>;
+constexpr U64 kU64;
+constexpr int64_t kU = static_cast<int64_t>(hn::MaxLanes(kU64));
+
+// The four words of a counter, each in the low half of 64-bit lanes: the products of a round are then whole lanes, and
+// what is left in the high halves harms nothing, since multiplications do not look at it.
+struct PhiloxWords {
+  VecU word[4];
+};
+
+HWY_INLINE VecU times_word(VecU a, uint32_t factor) {
+  const hn::Repartition<uint32_t, U64> u32;
+  return hn::MulEven(hn::BitCast(u32, a), hn::Set(u32, factor));
+}
+
+HWY_INLINE PhiloxWords counter(VecU row, VecU draw, Purpose purpose) {
+  return {{row, hn::ShiftRight<32>(row), draw, hn::Set(kU64, static_cast<uint64_t>(purpose))}};
+}
+
+// Philox4x32-10 of two vectors at once, since a round waits for its products.
+HWY_INLINE void philox_rounds(uint64_t key, PhiloxWords (&c)[2]) {
+  auto key_low = static_cast<uint32_t>(key);
+  auto key_high = static_cast<uint32_t>(key >> 32);
+#pragma GCC unroll 10
+  for (int round = 0; round < 10; ++round) {
+#pragma GCC unroll 2
+    for (int v = 0; v < 2; ++v) {
+      VecU(&w)[4] = c[v].word;
+      const VecU first = times_word(w[0], 0xD2511F53U);
+      const VecU second = times_word(w[2], 0xCD9E8D57U);
+      w[0] = hn::Xor(hn::Xor(hn::ShiftRight<32>(second), w[1]), hn::Set(kU64, key_low));
+      w[1] = second;
+      w[2] = hn::Xor(hn::Xor(hn::ShiftRight<32>(first), w[3]), hn::Set(kU64, key_high));
+      w[3] = first;
+    }
+    key_low += 0x9E3779B9U;
+    key_high += 0xBB67AE85U;
+  }
+}
+
+HWY_INLINE VecU load_rows(const int64_t* rows, int64_t first, int64_t at, hn::Mask<U64> lanes) {
+  if (rows == nullptr) return hn::Iota(kU64, static_cast<uint64_t>(first + at));
+  return hn::MaskedLoad(lanes, kU64, reinterpret_cast<const uint64_t*>(rows) + at);
+}
+
+HWY_INLINE VecU load_labels(const uint32_t* labels, int64_t at, int64_t lanes) {
+  const hn::Rebind<uint32_t, U64> narrow;
+  return hn::PromoteTo(kU64, hn::MaskedLoad(hn::FirstN(narrow, static_cast<size_t>(lanes)), narrow, labels + at));
+}
+
+// Sums each of the four words on its own: lanes of 64 bits hold 2^32 words.
+void label_terms(const int64_t* rows, int64_t first, const uint32_t* labels, int64_t count, LabelSum* sum) {
+  const VecU low_half = hn::Set(kU64, 0xffffffffU);
+  VecU sums[4] = {hn::Zero(kU64), hn::Zero(kU64), hn::Zero(kU64), hn::Zero(kU64)};
+  for (int64_t i = 0; i < count; i += 2 * kU) {
+    PhiloxWords c[2];
+    VecU valid[2];
+    for (int v = 0; v < 2; ++v) {
+      const int64_t left = count - i - v * kU;
+      const int64_t at = left > 0 ? i + v * kU : i;
+      const int64_t lanes = left < 0 ? 0 : (left < kU ? left : kU);
+      const auto mask = hn::FirstN(kU64, static_cast<size_t>(lanes));
+      valid[v] = hn::IfThenElseZero(mask, low_half);
+      c[v] = counter(load_rows(rows, first, at, mask), load_labels(labels, at, lanes), Purpose::kLabelSum);
+    }
+    philox_rounds(kLabelSumKey, c);
+    for (int v = 0; v < 2; ++v) {
+      for (int w = 0; w < 4; ++w) sums[w] = hn::Add(sums[w], hn::And(c[v].word[w], valid[v]));
+    }
+  }
+  alignas(64) uint64_t lanes[kU];
+  for (int w = 0; w < 4; ++w) {
+    hn::Store(sums[w], kU64, lanes);
+    for (const uint64_t lane : lanes) *sum += static_cast<LabelSum>(lane) << (32 * w);
+  }
+}
+
+// `found` has room for all of the rows; returns how many there are.
+int64_t draws(const DrawTask& in, int64_t first, int64_t last, RowDraw* found) {
+  const VecU low_half = hn::Set(kU64, 0xffffffffU);
+  const VecU draw = hn::Set(kU64, in.draw);
+  const VecU largest_high = hn::Set(kU64, in.most >> 32);
+  alignas(64) uint64_t numbers[2 * kU];
+  int64_t count = 0;
+  for (int64_t row = first; row < last; row += 2 * kU) {
+    PhiloxWords c[2];
+    for (int v = 0; v < 2; ++v) {
+      c[v] = counter(hn::Iota(kU64, static_cast<uint64_t>(row + v * kU)), draw, in.purpose);
+    }
+    philox_rounds(in.key, c);
+    // High words decide nearly always, and fewer than one vector in a thousand goes on.
+    const VecU high = hn::Min(hn::And(c[0].word[1], low_half), hn::And(c[1].word[1], low_half));
+    if (hn::AllTrue(kU64, hn::Gt(high, largest_high))) continue;
+    for (int v = 0; v < 2; ++v) {
+      hn::Store(hn::Or(hn::And(c[v].word[0], low_half), hn::ShiftLeft<32>(c[v].word[1])), kU64, numbers + v * kU);
+    }
+    for (int64_t i = 0; i < 2 * kU && row + i < last; ++i) {
+      if (numbers[i] <= in.most) found[count++] = {numbers[i], row + i};
+    }
+  }
+  return count;
+}
+
+#endif
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace manymeans
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace manymeans {
+namespace {
+
+std::vector<PhiloxLanes> usable_lanes() {
+  std::vector<PhiloxLanes> usable;
+#if HWY_TARGETS & HWY_AVX3
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    usable.push_back({"avx512", N_AVX3::label_terms, N_AVX3::draws});
+  }
+#endif
+#if HWY_TARGETS & HWY_AVX2
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
+    usable.push_back({"avx2", N_AVX2::label_terms, N_AVX2::draws});
+  }
+#endif
+  usable.push_back({"baseline", HWY_STATIC_DISPATCH(label_terms), HWY_STATIC_DISPATCH(draws)});
+  return usable;
+}
+
+// Lanes of 64 bits hold the sum of this many words of 32 bits.
+constexpr int64_t kMostTerms = int64_t{1} << 31;
+
+LabelSum sum_in_parts(const int64_t* rows, int64_t first, const uint32_t* labels, int64_t count) {
+  LabelSum sum = 0;
+  for (int64_t i = 0; i < count; i += kMostTerms) {
+    const int64_t part = count - i < kMostTerms ? count - i : kMostTerms;
+    philox_lanes()[0].label_terms(rows == nullptr ? nullptr : rows + i, first + i, labels + i, part, &sum);
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::span<const PhiloxLanes> philox_lanes() {
+  static const std::vector<PhiloxLanes> kUsable = usable_lanes();
+  return kUsable;
+}
+
+LabelSum sum_of_label_terms(const int64_t* rows, const uint32_t* labels, int64_t count) {
+  return sum_in_parts(rows, 0, labels, count);
+}
+
+LabelSum sum_of_label_terms(int64_t first, const uint32_t* labels, int64_t count) {
+  return sum_in_parts(nullptr, first, labels, count);
+}
+
+void append_draws(const DrawTask& in, int64_t first, int64_t last, std::vector<RowDraw>& found) {
+  constexpr int64_t kBlock = 1024;
+  RowDraw block[kBlock];
+  for (int64_t row = first; row < last; row += kBlock) {
+    const int64_t count = philox_lanes()[0].draws(in, row, std::min(last, row + kBlock), block);
+    found.insert(found.end(), block, block + count);
+  }
+}
+
+}  // namespace manymeans
+#endif
