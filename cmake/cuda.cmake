@@ -13,5 +13,6 @@ endif()
 # What the contract asks, for device and host code.
 target_compile_options(
   manymeans_flags
-  INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xcompiler=-Wall,-Wextra,-ffp-contract=off,-frounding-math>
+  INTERFACE
+    $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xcompiler=-Wall,-Wextra,-Wno-unknown-pragmas,-Wno-unknown-pragmas,-ffp-contract=off,-frounding-math>
 )

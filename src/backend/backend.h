@@ -61,9 +61,11 @@ struct PassResult {
 
 /// One active model of a pass.
 struct PassModel {
-  int slot = 0;                        ///< index among the session's models
-  const Matrix* prototypes = nullptr;  ///< k x D
-  PassResult result;
+  int slot = 0;                          ///< index among the session's models
+  const Matrix* prototypes = nullptr;    ///< k x D
+  PassResult result;                     ///< of the last pass
+  std::vector<PassResult> earlier = {};  ///< of the passes before it, where more than one was done
+  Matrix moved = {};                     ///< then: the prototypes of the last pass
 };
 
 /// A row and its canonical distance (or w' * distance).
@@ -93,7 +95,8 @@ class Session {
   virtual ~Session() = default;
 
   /// Up to n passes for these models, with solves on the device between them, returning before any step that
-  /// the engine must judge; returns the passes done. A backend that leaves all solving to the engine does one.
+  /// the engine must judge: no label changed, or a cluster is empty. Returns the passes done. A backend that leaves
+  /// all solving to the engine does one.
   /// Afterwards labels(slot) and statistics(slot) are those of the last pass.
   virtual int advance(std::span<PassModel> models, int n) = 0;
 

@@ -56,6 +56,9 @@ class Group {
   bool initialise();
   bool initialise_with(const InitEntry& method, std::span<Member*> members);
   void pass(std::span<Member*> active);
+  int most_passes(std::span<Member*> active) const;
+  void follow(Member& member, PassModel& model);
+  void redo(Member& member, const Matrix& start, size_t updates);
   void reduce(PassResult& result) const;
   std::optional<StopReason> report(std::span<Member*> active);
   bool judge(Member& member, std::optional<StopReason> stop);
@@ -130,26 +133,75 @@ void Group::pass(std::span<Member*> active) {
     clusters += member->result.k;
   }
   const Stopwatch watch(cost_.iterate);
-  session_->advance(models, 1);
-  pass_seconds_ = watch.elapsed();
+  const int passes = session_->advance(models, most_passes(active));
+  pass_seconds_ = watch.elapsed() / passes;
   last_.resize(members_.size());
-  PassLog log;
+  std::vector<PassLog> logs(static_cast<size_t>(passes));
   for (size_t i = 0; i < active.size(); ++i) {
     reduce(models[i].result);
-    const PassResult& result = last_[static_cast<size_t>(active[i]->slot)] = models[i].result;
-    active[i]->state += result.hash_delta;
+    last_[static_cast<size_t>(active[i]->slot)] = models[i].result;
+    for (size_t p = 0; p < logs.size(); ++p) {
+      const PassResult& result = p < models[i].earlier.size() ? models[i].earlier[p] : models[i].result;
+      logs[p] += {1,
+                  context_.input.points.n,
+                  result.changed,
+                  result.skipped,
+                  result.certified,
+                  result.resolved,
+                  result.candidates,
+                  result.tightened};
+    }
+    follow(*active[i], models[i]);
     active[i]->result.seconds +=
-        pass_seconds_ * static_cast<double>(active[i]->result.k) / static_cast<double>(clusters);
-    log += {1,
-            context_.input.points.n,
-            result.changed,
-            result.skipped,
-            result.certified,
-            result.resolved,
-            result.candidates,
-            result.tightened};
+        watch.elapsed() * static_cast<double>(active[i]->result.k) / static_cast<double>(clusters);
   }
-  cost_.add_pass(log);
+  for (const PassLog& log : logs) cost_.add_pass(log);
+}
+
+// How many passes may be done before the next look: one where anybody watches or a rule looks at every update.
+int Group::most_passes(std::span<Member*> active) const {
+  constexpr int64_t kMostPasses = 64;  // between two looks at a signal
+  if (!context_.rules.empty() || context_.hooks.progress || context_.options.time_limit > 0 ||
+      context_.comm.size() > 1) {
+    return 1;
+  }
+  int64_t passes = kMostPasses;
+  for (const Member* member : active) {
+    if (member->stopping) return 1;
+    passes = std::min(passes, context_.options.max_iter - member->result.iterations + 1);
+  }
+  return static_cast<int>(std::max<int64_t>(1, passes));
+}
+
+// Does for the passes that a backend did on its own what judge() and update() do after each: none of them ended the
+// fit, moved a row or found a rule that holds, except that a state may have come back.
+void Group::follow(Member& member, PassModel& model) {
+  const Matrix start = model.earlier.empty() ? Matrix() : member.prototypes;
+  for (size_t p = 0; p < model.earlier.size(); ++p) {
+    member.begun = true;
+    member.relocated = false;
+    member.state += model.earlier[p].hash_delta;
+    ++member.result.iterations;
+    const bool cycle = member.cycle.seen(member.state);
+    if (!cycle && member.result.iterations < context_.options.max_iter) continue;
+    member.stopping = true;
+    member.result.stop_reason = cycle ? StopReason::kCycle : StopReason::kMaxIter;
+    if (p + 1 < model.earlier.size()) return redo(member, start, p + 1);
+  }
+  if (!model.earlier.empty()) member.prototypes = std::move(model.moved);
+  member.state += model.result.hash_delta;
+}
+
+// The backend went on after a state that had come back: from `start` once more, with so many updates, and the pass that
+// labels the rows.
+void Group::redo(Member& member, const Matrix& start, size_t updates) {
+  member.prototypes = start;
+  PassModel model{member.slot, &member.prototypes, {}};
+  for (size_t u = 0; u < updates; ++u) {
+    session_->advance({&model, 1}, 1);
+    member.prototypes = solve_centroids(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
+  }
+  session_->advance({&model, 1}, 1);
 }
 
 // Sums what other ranks found out. A rank that is alone has all of it already.

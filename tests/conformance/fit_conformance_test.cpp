@@ -70,7 +70,7 @@ class FitConformance : public testing::Test {
         const std::string& set = targets_[(compared_ / 5) % targets_.size()].instruction_set;
         if (!set.empty()) setenv("MANYMEANS_CPU_ISA", set.c_str(), 1);
         options.algorithm = kAlgorithms[(compared_ / 4 + compared_) % kAlgorithms.size()];
-        if (!takes(options.algorithm, made.shape.d)) options.algorithm = "auto";
+        if (!takes(backend, options.algorithm, made.shape.d)) options.algorithm = "auto";
         EXPECT_EQ(outcome(made, options, hooks), expected)
             << made.name << " init " << options.init << " stop " << options.stop << " empty " << name_of(options.empty)
             << " on " << backend << " " << name_of(strategy) << " " << options.algorithm << " " << options.threads;

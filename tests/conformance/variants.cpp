@@ -2,7 +2,12 @@
 
 #include <manymeans/error.h>
 
+#include "core/threads.h"
+#include "data/input.h"
+
 #include <fmt/core.h>
+
+#include <cstdlib>
 
 namespace manymeans::test {
 
@@ -16,19 +21,45 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   return make_backend(backend, options);
 }
 
-bool takes(std::string_view algorithm, int64_t columns) {
+bool takes(std::string_view backend, std::string_view algorithm, int64_t columns) {
+  if (backend == "cuda") return algorithm != "kdtree" && algorithm != "bounds";
   return algorithm != "kdtree" || columns <= 32;
+}
+
+// Whether this machine's device has a screen in this format; points say so, the backend alone does not.
+bool screens_in(std::string_view backend, const char* format) {
+  const std::vector<float> values = {1, 2, 3};
+  ThreadPool pool(1);
+  const Input input = prepare_input({values.data(), 3, 1}, {}, pool);
+  BackendOptions options;
+  options.screen_format = format;
+  try {
+    make_backend(backend, options)->upload(input);
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnavailable) throw;
+    fmt::print("[ NOT HERE ] {}\n", error.what());
+    return false;
+  }
 }
 
 std::vector<Target> targets() {
   std::vector<Target> found;
   for (const BackendEntry& entry : backends()) {
     if (entry.name == "reference") continue;  // the oracle itself
+    const char* only = std::getenv("MANYMEANS_TEST_BACKEND");
+    if (only != nullptr && entry.name != only) continue;
     try {
       entry.make({});
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kUnavailable) throw;
       fmt::print("[ NOT HERE ] {}\n", error.what());
+      continue;
+    }
+    if (entry.name == "cuda") {
+      for (const char* format : {"float32", "float16"}) {
+        if (screens_in("cuda", format)) found.push_back({"cuda", "", format});
+      }
       continue;
     }
     if (entry.name != "cpu") {

@@ -17,15 +17,17 @@ struct Target {
   std::string screen_format;    // likewise
 
   std::string name() const {
-    return backend + (instruction_set.empty() ? "" : "/" + instruction_set + "/" + screen_format);
+    return backend + (instruction_set.empty() ? "" : "/" + instruction_set) +
+           (screen_format.empty() ? "" : "/" + screen_format);
   }
   std::unique_ptr<Backend> make(const std::string& algorithm, int threads, double bound_scale = 1) const;
 };
 
-/// Whether an algorithm is for this many columns.
-bool takes(std::string_view algorithm, int64_t columns);
+/// Whether a backend has this algorithm, for this many columns.
+bool takes(std::string_view backend, std::string_view algorithm, int64_t columns);
 
-/// What can be tested here. What cannot is reported on the test's output, with the reason.
+/// What can be tested here (with MANYMEANS_TEST_BACKEND=name set, of this backend). What cannot is reported on the
+/// test's output, with the reason.
 std::vector<Target> targets();
 
 }  // namespace manymeans::test

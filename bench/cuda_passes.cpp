@@ -1,0 +1,224 @@
+// Times the passes of a backend as the engine asks for them, and checks labels against the contract's definition.
+//
+//   cuda_passes [--backend cuda] [--screen FORMAT] N D K MODELS TYPE DATA [N D K MODELS TYPE DATA ...]
+//
+// TYPE: float32 or float64; DATA: noise (N(0,1)) or mixture (K overlapping groups). Initial prototypes are rows of the
+// data. One iteration takes (T(11) - T(1)) / 10, T(p) the time of p passes from the initial prototypes with the solves
+// between them; medians of 3. A random 10000 labels of the last pass are compared with canonical distances on the host.
+#include <manymeans/error.h>
+
+#include "backend/backend.h"
+#include "core/data_type.h"
+#include "core/distance.h"
+#include "core/threads.h"
+#include "prototype/centroid.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <numbers>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace manymeans;
+
+struct Shape {
+  int64_t n, d, k, models;
+  DataType type;
+  bool mixture;
+};
+
+uint64_t mixed(uint64_t x) {  // splitmix64
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+double uniform(uint64_t seed) {
+  return (static_cast<double>(mixed(seed) >> 11) + 0.5) * 0x1p-53;
+}
+
+double normal(uint64_t seed) {
+  return std::sqrt(-2 * std::log(uniform(2 * seed))) * std::cos(2 * std::numbers::pi * uniform(2 * seed + 1));
+}
+
+template <class T>
+std::vector<T> make_values(const Shape& shape, ThreadPool& pool) {
+  std::vector<T> values(static_cast<size_t>(shape.n * shape.d));
+  pool.for_each_range(shape.n, 4096, [&](int, int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      const auto group =
+          static_cast<int64_t>(mixed(static_cast<uint64_t>(i) ^ 0x5555) % static_cast<uint64_t>(shape.k));
+      for (int64_t j = 0; j < shape.d; ++j) {
+        double v = normal(static_cast<uint64_t>(i * shape.d + j));
+        if (shape.mixture) v += 1.5 * normal(0xabcdef0000000000 + static_cast<uint64_t>(group * shape.d + j));
+        values[static_cast<size_t>(i * shape.d + j)] = static_cast<T>(v);
+      }
+    }
+  });
+  return values;
+}
+
+Matrix rows_of(const PointsView& points, int64_t k, uint64_t seed) {
+  Matrix result(k, points.d, prototype_type(points.type));
+  for (int64_t c = 0; c < k; ++c) {
+    const int64_t row = (points.n / k) * c + static_cast<int64_t>(mixed(seed * 7919 + static_cast<uint64_t>(c)) %
+                                                                  static_cast<uint64_t>(points.n / k));
+    for (int64_t j = 0; j < points.d; ++j) {
+      const auto at = static_cast<size_t>(c * points.d + j);
+      if (points.type == DataType::kFloat64) {
+        widen(points.data, points.type, row * points.d + j, 1, &result.values<double>()[at]);
+      } else {
+        widen(points.data, points.type, row * points.d + j, 1, &result.values<float>()[at]);
+      }
+    }
+  }
+  return result;
+}
+
+class Bench {
+ public:
+  Bench(Backend& backend, const Shape& shape, const PointsView& points, ThreadPool& pool)
+      : shape_(shape), pool_(pool), input_(prepare_input(points, {}, pool)) {
+    const Workload workload{shape.k, shape.k * shape.models, 12 * shape.models};
+    upload_ = backend.upload(input_, workload);
+    for (int64_t m = 0; m < shape.models; ++m) start_.push_back(rows_of(points, shape.k, static_cast<uint64_t>(m)));
+  }
+
+  void run() {
+    std::vector<double> one, eleven;
+    for (int repeat = 0; repeat < 4; ++repeat) {
+      const double first = seconds(1);
+      const double all = seconds(11);
+      if (repeat == 0) continue;  // warm-up
+      one.push_back(first);
+      eleven.push_back(all);
+    }
+    std::sort(one.begin(), one.end());
+    std::sort(eleven.begin(), eleven.end());
+    std::printf("N=%lld D=%lld K=%lld M=%lld %s %s | %.4f ms an iteration | first pass %.3f ms | %s\n",
+                static_cast<long long>(shape_.n), static_cast<long long>(shape_.d), static_cast<long long>(shape_.k),
+                static_cast<long long>(shape_.models), std::string(name_of(shape_.type)).c_str(),
+                shape_.mixture ? "mixture" : "noise", (eleven[1] - one[1]) * 100, one[1] * 1e3,
+                upload_->plan().c_str());
+    std::printf("   changed %%:");
+    for (const PassResult& pass : log_) std::printf(" %.2f", percent(pass.changed));
+    std::printf("\n   resolved %%:");
+    for (const PassResult& pass : log_) std::printf(" %.4f", percent(pass.resolved));
+    std::printf(
+        "\n   candidates a resolved row: %.2f; wrong labels among 10000: %lld\n",
+        static_cast<double>(log_.back().candidates) / std::max<double>(1, static_cast<double>(log_.back().resolved)),
+        static_cast<long long>(wrong_labels()));
+    std::fflush(stdout);
+  }
+
+ private:
+  double percent(int64_t count) const {
+    return 100 * static_cast<double>(count) / static_cast<double>(shape_.n * shape_.models);
+  }
+
+  // The time of so many passes; leaves the session and prototypes of the last.
+  double seconds(int passes) {
+    session_.reset();
+    const std::vector<int64_t> k(static_cast<size_t>(shape_.models), shape_.k);
+    session_ = upload_->session(k, 0);
+    prototypes_ = start_;
+    log_.assign(static_cast<size_t>(passes), {});
+    const auto begin = std::chrono::steady_clock::now();
+    for (int done = 0; done < passes;) {
+      std::vector<PassModel> models;
+      for (size_t m = 0; m < prototypes_.size(); ++m) models.push_back({static_cast<int>(m), &prototypes_[m], {}});
+      const int some = session_->advance(models, passes - done);
+      for (size_t m = 0; m < models.size(); ++m) {
+        for (int p = 0; p < some; ++p) {
+          const PassResult& result = p + 1 < some ? models[m].earlier[static_cast<size_t>(p)] : models[m].result;
+          PassResult& sum = log_[static_cast<size_t>(done + p)];
+          sum.changed += result.changed;
+          sum.resolved += result.resolved;
+          sum.candidates += result.candidates;
+        }
+        if (some > 1) prototypes_[m] = std::move(models[m].moved);
+      }
+      done += some;
+      for (size_t m = 0; done < passes && m < models.size(); ++m) {
+        prototypes_[m] = solve_centroids(session_->statistics(static_cast<int>(m)), input_, prototypes_[m], pool_);
+      }
+    }
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
+  int64_t wrong_labels() {
+    std::vector<int64_t> wrong(static_cast<size_t>(pool_.size()));
+    const Labels& labels = session_->labels(0);
+    std::vector<double> c(static_cast<size_t>(shape_.k * shape_.d));
+    widen(prototypes_[0].view().data, prototypes_[0].type(), 0, shape_.k * shape_.d, c.data());
+    const auto work = static_cast<int64_t>(4e9) / (shape_.k * shape_.d);
+    pool_.for_each_range(std::min<int64_t>(10000, work), 16, [&](int worker, int64_t first, int64_t last) {
+      std::vector<double> x(static_cast<size_t>(shape_.d));
+      for (int64_t i = first; i < last; ++i) {
+        const auto row = static_cast<int64_t>(mixed(static_cast<uint64_t>(i) + 99) % static_cast<uint64_t>(shape_.n));
+        widen(input_.points.data, shape_.type, row * shape_.d, shape_.d, x.data());
+        double least = INFINITY;
+        uint32_t label = 0;
+        for (int64_t k = 0; k < shape_.k; ++k) {
+          const double d2 = canonical_distance(x.data(), c.data() + k * shape_.d, shape_.d);
+          if (d2 < least) label = static_cast<uint32_t>(k);
+          least = std::min(least, d2);
+        }
+        wrong[static_cast<size_t>(worker)] += label != labels[row];
+      }
+    });
+    int64_t sum = 0;
+    for (const int64_t count : wrong) sum += count;
+    return sum;
+  }
+
+  Shape shape_;
+  ThreadPool& pool_;
+  Input input_;
+  std::unique_ptr<Upload> upload_;
+  std::unique_ptr<Session> session_;
+  std::vector<Matrix> start_, prototypes_;
+  std::vector<PassResult> log_;
+};
+
+void run_shape(Backend& backend, const Shape& shape, ThreadPool& pool) {
+  if (shape.type == DataType::kFloat64) {
+    const std::vector<double> values = make_values<double>(shape, pool);
+    Bench(backend, shape, {values.data(), shape.n, shape.d}, pool).run();
+  } else {
+    const std::vector<float> values = make_values<float>(shape, pool);
+    Bench(backend, shape, {values.data(), shape.n, shape.d}, pool).run();
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    std::string name = "cuda";
+    BackendOptions options;
+    int at = 1;
+    for (; at + 1 < argc && argv[at][0] == '-'; at += 2) {
+      (std::string(argv[at]) == "--backend" ? name : options.screen_format) = argv[at + 1];
+    }
+    ThreadPool pool(usable_threads());
+    const std::unique_ptr<Backend> backend = make_backend(name, options);
+    for (; at + 5 < argc; at += 6) {
+      const auto type = data_type_from_name(argv[at + 4]);
+      run_shape(*backend,
+                {std::atoll(argv[at]), std::atoll(argv[at + 1]), std::atoll(argv[at + 2]), std::atoll(argv[at + 3]),
+                 type.value_or(DataType::kFloat32), std::string(argv[at + 5]) == "mixture"},
+                pool);
+    }
+    return 0;
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return static_cast<int>(error.code());
+  }
+}

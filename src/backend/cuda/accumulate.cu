@@ -1,0 +1,288 @@
+#include "backend/cuda/accumulate.h"
+#include "backend/cuda/device_memory.h"
+#include "backend/cuda/limbs.cuh"
+#include "backend/cuda/pass_device.cuh"
+#include "backend/cuda/philox.cuh"
+#include "backend/cuda/point_value.cuh"
+
+#include <algorithm>
+
+namespace manymeans::cuda {
+namespace {
+
+constexpr int kThreads = 512;
+constexpr int kRowsTogether = 4;                          // labels that a thread loads at once
+constexpr int kMostChunk = 2 * kThreads * kRowsTogether;  // rows that a block looks at together
+constexpr uint32_t kNoLabel = ~0U;
+constexpr int64_t kMostShared = 96 << 10;
+
+// Where a block adds: its shared memory or the statistics themselves.
+struct GlobalSums {
+  long long* sums;
+  long long* weights;
+  long long* counts;
+
+  __device__ void add_to(long long* to, int64_t value) const {
+    atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(value));
+  }
+  __device__ void add_sum(int64_t at, int64_t value) const { add_to(sums + at, value); }
+  __device__ void add_weight(int64_t k, int64_t value) const { add_to(weights + k, value); }
+  __device__ void add_count(int64_t k, int64_t value) const { add_to(counts + k, value); }
+};
+
+// 64-bit sums in shared memory by two 32-bit atomics, which are native there: the low half's carry goes into the high.
+struct SharedSums {
+  uint32_t* words;  // (low, high) pairs: sums, weights, counts
+  int64_t sums;     // how many
+  int64_t k;
+
+  __device__ void add_to(int64_t at, int64_t value) const {
+    if (value == 0) return;
+    const auto low = static_cast<uint32_t>(value);
+    const uint32_t before = atomicAdd(words + 2 * at, low);
+    const uint32_t high = static_cast<uint32_t>(value >> 32) + (before + low < before ? 1U : 0U);
+    if (high != 0) atomicAdd(words + 2 * at + 1, high);
+  }
+  __device__ void add_sum(int64_t at, int64_t value) const { add_to(at, value); }
+  __device__ void add_weight(int64_t c, int64_t value) const { add_to(sums + c, value); }
+  __device__ void add_count(int64_t c, int64_t value) const { add_to(sums + k + c, value); }
+};
+
+// The rows of a chunk whose labels changed.
+struct Changes {
+  int count;
+  uint16_t place[kMostChunk];
+};
+
+__device__ int64_t integer_weight(const AccumulateTask& task, int64_t row) {
+  return task.points.weights == nullptr ? 1
+                                        : __double2ll_rn(scaled_by_power(task.points.weights[row], task.weight_shift));
+}
+
+// One value of a row: into `to`, out of `from`.
+template <class Sums>
+__device__ void move_value(const AccumulateTask& task, const Sums& sums, int64_t row, int64_t j, uint32_t from,
+                           uint32_t to) {
+  double v = load_double(task.points, row * task.points.d + j);
+  if (task.points.weights != nullptr) v = __dmul_rn(task.points.weights[row], v);
+  const ColumnTerms& terms = task.terms;
+  double y = terms.tops != nullptr ? __dmul_rn(v, terms.tops[j]) : scaled_by_power(v, terms.exponents[j]);
+  for (int g = terms.limbs - 1; g >= 0; --g) {
+    const int64_t part = g > 0 ? __double2ll_rz(y) : __double2ll_rn(y);
+    if (g > 0) y = __dmul_rn(__dsub_rn(y, __ll2double_rn(part)), terms.radix);
+    if (part == 0) continue;
+    if (to != kNoLabel) sums.add_sum((static_cast<int64_t>(to) * terms.limbs + g) * task.points.d + j, part);
+    if (from != kNoLabel) sums.add_sum((static_cast<int64_t>(from) * terms.limbs + g) * task.points.d + j, -part);
+  }
+}
+
+template <class Sums>
+__device__ void move_count(const AccumulateTask& task, const Sums& sums, int64_t row, uint32_t from, uint32_t to) {
+  const int64_t weight = integer_weight(task, row);
+  if (to != kNoLabel) {
+    sums.add_weight(to, weight);
+    sums.add_count(to, 1);
+  }
+  if (from != kNoLabel) {
+    sums.add_weight(from, -weight);
+    sums.add_count(from, -1);
+  }
+}
+
+// Four neighbouring labels in one load; `row` is a multiple of four.
+__device__ __forceinline__ void load_four(const LabelRows& labels, int32_t slot, int64_t row, uint32_t (&four)[4]) {
+  const int64_t at = slot * labels.stride + row;
+  if (labels.width == 1) {
+    const uchar4 v = *reinterpret_cast<const uchar4*>(static_cast<const uint8_t*>(labels.base) + at);
+    four[0] = v.x, four[1] = v.y, four[2] = v.z, four[3] = v.w;
+  } else if (labels.width == 2) {
+    const ushort4 v = *reinterpret_cast<const ushort4*>(static_cast<const uint16_t*>(labels.base) + at);
+    four[0] = v.x, four[1] = v.y, four[2] = v.z, four[3] = v.w;
+  } else {
+    const uint4 v = *reinterpret_cast<const uint4*>(static_cast<const uint32_t*>(labels.base) + at);
+    four[0] = v.x, four[1] = v.y, four[2] = v.z, four[3] = v.w;
+  }
+}
+
+// Lists the chunk's changes.
+__device__ void list_changes(const AccumulateTask& task, const PassRange& range, bool first_pass, int64_t first,
+                             Changes& changes) {
+  if (threadIdx.x == 0) changes.count = 0;
+  __syncthreads();
+  for (int i = threadIdx.x * kRowsTogether; i < task.chunk; i += kThreads * kRowsTogether) {
+    if (first + i >= task.points.n) continue;
+    uint32_t to[kRowsTogether];
+    uint32_t from[kRowsTogether] = {kNoLabel, kNoLabel, kNoLabel, kNoLabel};
+    load_four(task.next, range.slot, first + i, to);
+    if (!first_pass) load_four(task.current, range.slot, first + i, from);
+#pragma unroll
+    for (int r = 0; r < kRowsTogether; ++r) {
+      if (from[r] == to[r] || first + i + r >= task.points.n) continue;
+      changes.place[atomicAdd(&changes.count, 1)] = static_cast<uint16_t>(i + r);
+    }
+  }
+  __syncthreads();
+}
+
+// Adds what changed, and brings the labels up to date.
+template <class Sums>
+__device__ void apply_changes(const AccumulateTask& task, const PassRange& range, const Sums& sums, bool first_pass,
+                              int64_t first, const Changes& changes, LabelSumWords& hash) {
+  const auto d = static_cast<int>(task.points.d);
+  const auto before = [&](int64_t row) { return first_pass ? kNoLabel : load_label(task.current, range.slot, row); };
+  // Neighbouring threads take neighbouring values of a row.
+  const int64_t values = static_cast<int64_t>(changes.count) * d;
+  int64_t i = threadIdx.x / d;
+  int64_t j = threadIdx.x % d;
+  const int64_t row_step = kThreads / d;
+  const int64_t value_step = kThreads % d;
+  for (int64_t at = threadIdx.x; at < values; at += kThreads) {
+    const int64_t row = first + changes.place[i];
+    move_value(task, sums, row, j, before(row), load_label(task.next, range.slot, row));
+    i += row_step;
+    j += value_step;
+    if (j >= d) {
+      j -= d;
+      ++i;
+    }
+  }
+  __syncthreads();  // the labels before are still read above
+  for (int c = threadIdx.x; c < changes.count; c += kThreads) {
+    const int64_t row = first + changes.place[c];
+    const uint32_t from = before(row);
+    const uint32_t to = load_label(task.next, range.slot, row);
+    move_count(task, sums, row, from, to);
+    store_label(task.current, range.slot, row, to);
+    if (first_pass) continue;
+    hash.add(device_label_term(row, to));
+    hash.subtract(device_label_term(row, from));
+  }
+}
+
+__device__ void count_changes(PassCounters& counters, unsigned long long changed, LabelSumWords hash) {
+  for (int step = 16; step > 0; step /= 2) {
+    hash.add({__shfl_xor_sync(~0U, hash.low, step), __shfl_xor_sync(~0U, hash.high, step)});
+  }
+  if (threadIdx.x % 32 == 0 && (hash.low != 0 || hash.high != 0)) {
+    atomic_add_128(&counters.hash_low, &counters.hash_high, hash.low, hash.high);
+  }
+  if (threadIdx.x == 0 && changed != 0) atomicAdd(&counters.changed, changed);
+}
+
+// blockIdx.y is the range; the blocks of x share its chunks.
+template <bool kShared>
+__global__ void __launch_bounds__(kThreads) accumulate_kernel(AccumulateTask task) {
+  if (stopped(task.ranges)) return;
+  extern __shared__ uint32_t words[];
+  __shared__ Changes changes;
+  const PassRange range = task.ranges.at[blockIdx.y];
+  const int64_t sums = range.k * task.terms.limbs * task.points.d;
+  const GlobalSums global{range.sums, range.weights, range.counts};
+  const SharedSums shared{words, sums, range.k};
+  if constexpr (kShared) {
+    for (int64_t i = threadIdx.x; i < 2 * (sums + 2 * range.k); i += kThreads) words[i] = 0;
+  }
+  const bool first_pass = in_first_pass(task.ranges, range);
+  LabelSumWords hash;
+  unsigned long long changed = 0;
+  const int64_t chunks = (task.points.n + task.chunk - 1) / task.chunk;
+  for (int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
+    list_changes(task, range, first_pass, chunk * task.chunk, changes);
+    if (changes.count == 0) continue;
+    changed += static_cast<unsigned long long>(changes.count);
+    if constexpr (kShared) {
+      apply_changes(task, range, shared, first_pass, chunk * task.chunk, changes, hash);
+    } else {
+      apply_changes(task, range, global, first_pass, chunk * task.chunk, changes, hash);
+    }
+    __syncthreads();
+  }
+  count_changes(task.ranges.counters[blockIdx.y], changed, hash);
+  if constexpr (kShared) {
+    if (changed == 0) return;
+    for (int64_t i = threadIdx.x; i < sums + 2 * range.k; i += kThreads) {
+      const auto value = static_cast<int64_t>(words[2 * i] | static_cast<uint64_t>(words[2 * i + 1]) << 32);
+      if (value == 0) continue;
+      if (i < sums) {
+        global.add_sum(i, value);
+      } else if (i < sums + range.k) {
+        global.add_weight(i - sums, value);
+      } else {
+        global.add_count(i - sums - range.k, value);
+      }
+    }
+  }
+}
+
+__global__ void row_kernel(AccumulateTask task, PassRange range, int64_t row, uint32_t from, uint32_t to) {
+  const GlobalSums sums{range.sums, range.weights, range.counts};
+  for (int64_t j = threadIdx.x; j < task.points.d; j += kThreads) move_value(task, sums, row, j, from, to);
+  if (threadIdx.x == 0) move_count(task, sums, row, from, to);
+}
+
+// One thread a cluster.
+__global__ void empty_kernel(PassRanges ranges) {
+  if (stopped(ranges)) return;
+  const PassRange range = ranges.at[blockIdx.y];
+  const int64_t k = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (k < range.k && range.weights[k] == 0) atomicAdd(&ranges.counters[blockIdx.y].empty, 1ULL);
+}
+
+// One block, after everything else of a pass.
+__global__ void judge_kernel(PassRanges ranges) {
+  __shared__ int judge;
+  if (stopped(ranges)) return;
+  if (threadIdx.x == 0) judge = 0;
+  __syncthreads();
+  for (int r = threadIdx.x; r < ranges.count; r += kThreads) {
+    const PassCounters& counters = ranges.counters[r];
+    const bool strict = counters.changed == 0 && !in_first_pass(ranges, ranges.at[r]);
+    if (strict || counters.empty != 0) judge = 1;
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  ++ranges.control->passes;
+  ranges.control->stopped = static_cast<uint32_t>(judge);
+}
+
+}  // namespace
+
+void accumulate(const AccumulateTask& given, int multiprocessors, cudaStream_t stream) {
+  AccumulateTask task = given;
+  const int64_t sums = task.ranges.most_clusters * (task.terms.limbs * task.points.d + 2);
+  const int64_t bytes = 8 * sums;
+  // One wave of blocks; rows are shared out in whole chunks.
+  const int64_t fitting = bytes <= kMostShared ? std::clamp<int64_t>((220 << 10) / (bytes + 10240), 1, 4) : 4;
+  const int64_t blocks = std::max<int64_t>(1, fitting * multiprocessors / task.ranges.count);
+  const int64_t rows_a_block = (task.points.n + blocks - 1) / blocks;
+  task.chunk = static_cast<int32_t>(std::clamp<int64_t>((rows_a_block + 255) / 256 * 256, 256, kMostChunk));
+  // Adding a block's sums to the others' costs as much as about a fifth of as many rows.
+  const bool in_shared = bytes <= kMostShared && rows_a_block * 5 * task.points.d >= sums;
+  const int64_t chunks = (task.points.n + task.chunk - 1) / task.chunk;
+  const dim3 grid(static_cast<unsigned>(std::min(chunks, in_shared ? blocks : 4 * blocks)),
+                  static_cast<unsigned>(task.ranges.count));
+  if (in_shared) {
+    check(cudaFuncSetAttribute(accumulate_kernel<true>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(kMostShared)),
+          "sizing the shared memory of sums");
+    accumulate_kernel<true><<<grid, kThreads, static_cast<size_t>(bytes), stream>>>(task);
+  } else {
+    accumulate_kernel<false><<<grid, kThreads, 0, stream>>>(task);
+  }
+  check_launch("adding up clusters");
+  const dim3 clusters(static_cast<unsigned>((task.ranges.most_clusters + kThreads - 1) / kThreads),
+                      static_cast<unsigned>(task.ranges.count));
+  empty_kernel<<<clusters, kThreads, 0, stream>>>(task.ranges);
+  check_launch("looking for empty clusters");
+  judge_kernel<<<1, kThreads, 0, stream>>>(task.ranges);
+  check_launch("ending a pass");
+}
+
+void accumulate_row(const AccumulateTask& task, const PassRange& range, int64_t row, int64_t cluster, int sign,
+                    cudaStream_t stream) {
+  const auto label = static_cast<uint32_t>(cluster);
+  row_kernel<<<1, kThreads, 0, stream>>>(task, range, row, sign < 0 ? label : kNoLabel, sign > 0 ? label : kNoLabel);
+  check_launch("moving a row");
+}
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,89 @@
+// Backend "cuda": one device, the same bits.
+#include <manymeans/error.h>
+
+#include "backend/cuda/cuda_session.h"
+#include "core/threads.h"
+
+#include <fmt/format.h>
+
+namespace manymeans {
+namespace cuda {
+namespace {
+
+Error no_device(const std::string& why) {
+  return Error(ErrorCode::kUnavailable, "backend cuda", "there is no CUDA device: " + why + "; use --backend cpu");
+}
+
+CudaDevice first_device() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess || count == 0) {
+    cudaGetLastError();
+    throw no_device(status == cudaSuccess ? "the driver knows none" : cudaGetErrorString(status));
+  }
+  CudaDevice device;
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, device.index), "asking for the device's properties");
+  device.name = properties.name;
+  device.major = properties.major;
+  device.minor = properties.minor;
+  device.multiprocessors = properties.multiProcessorCount;
+  device.has_matrix_screen = matrix_screen_available(device.index);
+  return device;
+}
+
+class CudaUpload final : public Upload {
+ public:
+  CudaUpload(const Input& input, const CudaDevice& device, const BackendOptions& options)
+      : shared_(input, device, options) {}
+  std::unique_ptr<Session> session(std::span<const int64_t> k, int) override {
+    use_device(shared_.device);
+    check_room(session_bytes(shared_.input, k, shared_.plan), free_memory(), "labels and statistics", shared_.input);
+    return std::make_unique<CudaSession>(shared_, k);
+  }
+  std::string plan() const override { return shared_.plan.text; }
+
+  static int64_t free_memory() {
+    size_t free = 0;
+    size_t total = 0;
+    check(cudaMemGetInfo(&free, &total), "asking for the device's free memory");
+    return static_cast<int64_t>(free);
+  }
+
+ private:
+  CudaShared shared_;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const BackendOptions& options) : options_(options), device_(first_device()) {
+    threads_ = options.threads > 0 ? options.threads : usable_threads();
+  }
+  std::string_view name() const override { return "cuda"; }
+  std::string instruction_set() const override { return fmt::format("sm_{}{}", device_.major, device_.minor); }
+  int threads() const override { return threads_; }
+  std::unique_ptr<Upload> upload(const Input& input, const Workload&) override {
+    use_device(device_);
+    device_.memory_free = CudaUpload::free_memory();
+    return std::make_unique<CudaUpload>(input, device_, options_);
+  }
+
+ private:
+  BackendOptions options_;
+  CudaDevice device_;
+  int threads_ = 1;
+};
+
+}  // namespace
+
+void use_device(const CudaDevice& device) {
+  check(cudaSetDevice(device.index), "choosing the device");
+}
+
+}  // namespace cuda
+
+std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options) {
+  return std::make_unique<cuda::CudaBackend>(options);
+}
+
+}  // namespace manymeans

@@ -1,0 +1,251 @@
+// Batches of passes: screen, resolve, accumulate and, between two passes, solve; all queued without waiting.
+#include "backend/cuda/cuda_session.h"
+#include "backend/cuda/matrix_bounds.h"
+#include "backend/cuda/resolve.h"
+#include "backend/cuda/solve.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace manymeans::cuda {
+namespace {
+
+constexpr int kMostPasses = 64;  // of one batch
+// Questions to the device in one batch: the engine looks at signals between batches, so that of large problems is short.
+constexpr int kMostQuestions = 8;
+
+// Covers the underflow of squares in binary64; never a denormal number.
+float half_underflow(int64_t d, int exponent) {
+  return static_cast<float>(std::max(std::ldexp(static_cast<double>(d), 2 * std::min(exponent, 600) - 1073), 0x1p-100));
+}
+
+}  // namespace
+
+AccumulateTask CudaSession::accumulate_task(const PassRanges& ranges) {
+  return {shared_.points, shared_.terms, shared_.input.weight_shift, ranges, rows_of(next_), rows_of(current_)};
+}
+
+// Everything that the passes of a batch read.
+PassRanges CudaSession::begin_batch(std::span<const PassModel> models, int n) {
+  const size_t count = models.size();
+  const int64_t group = d() <= kLowColumns ? kLowGroup : kTileGroup;
+  PassRanges ranges;
+  int64_t first = 0;
+  batch_columns_ = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const int slot = models[i].slot;
+    Model& m = model(slot);
+    m.labels_here = m.statistics_here = false;
+    upload_prototypes(slot, *models[i].prototypes);
+    PassRange& range = host_ranges_[i] = range_of(slot);
+    range.first = first;
+    first += (m.k + group - 1) / group * group;
+    ranges.most_clusters = std::max(ranges.most_clusters, m.k);
+    if (shared_.plan.screen == ScreenKind::kMatrix) {
+      ColumnRange& columns = host_column_ranges_[i] = ColumnRange{};
+      columns.slot = slot;
+      columns.first = batch_columns_;
+      columns.count = static_cast<int32_t>((m.k + tile_columns_ - 1) / tile_columns_ * tile_columns_);
+      columns.slack = static_cast<float>(matrix_slack(d()) * shared_.options.test_bound_scale * (1 + 0x1p-20));
+      columns.underflow = half_underflow(d(), shared_.half_frame.exponent);
+      batch_columns_ += columns.count;
+    }
+    if (m.labelled) continue;
+    fill_zero(range.sums, static_cast<size_t>(m.k * d() * shared_.terms.limbs), stream_, "clearing sums");
+    fill_zero(range.weights, static_cast<size_t>(m.k), stream_, "clearing weights");
+    fill_zero(range.counts, static_cast<size_t>(m.k), stream_, "clearing counts");
+  }
+  const size_t all = count * static_cast<size_t>(n);
+  counters_.reserve(all, "counters of passes");
+  host_counters_.reserve(all, "counters of passes");
+  copy_to_device(ranges_.data(), host_ranges_.data(), count, stream_, "the models");
+  if (shared_.plan.screen == ScreenKind::kMatrix) {
+    copy_to_device(column_ranges_.data(), host_column_ranges_.data(), count, stream_, "the models' columns");
+  }
+  fill_zero(counters_.data(), all, stream_, "clearing counters");
+  fill_zero(control_.data(), 1, stream_, "clearing the state of a pass");
+  ranges.at = ranges_.data();
+  ranges.count = static_cast<int32_t>(count);
+  ranges.float64 = shared_.points.type == DataType::kFloat64;
+  ranges.counters = counters_.data();
+  ranges.control = control_.data();
+  return ranges;
+}
+
+void CudaSession::enqueue_pass(const PassRanges& ranges) {
+  ResolveTask task;
+  switch (shared_.plan.screen) {
+    case ScreenKind::kNone: mark_all(marks_.data(), mark_stride_, ranges.count, n(), stream_); break;
+    case ScreenKind::kFloat: enqueue_float_screen(ranges); break;
+    case ScreenKind::kMatrix:
+      enqueue_matrix_screen(ranges);
+      task.list = list_.data();
+      task.listed = listed_.data();
+      task.capacity = static_cast<uint32_t>(list_.size());
+      task.far = far_.data();
+      break;
+  }
+  task.points = shared_.points;
+  task.ranges = ranges;
+  task.next = rows_of(next_);
+  task.marks = marks_.data();
+  task.mark_stride = mark_stride_;
+  task.left = left_.data();
+  task.left_count = left_count_.data();
+  task.nearest = nearest_.data();
+  resolve(task, shared_.device.multiprocessors, stream_);
+  accumulate(accumulate_task(ranges), shared_.device.multiprocessors, stream_);
+}
+
+FloatScreenTask CudaSession::float_task(const PassRanges& ranges) {
+  FloatScreenTask task;
+  task.points = shared_.points;
+  task.frame = shared_.device_frame;
+  task.bound = shared_.bound;
+  task.norms = shared_.norms.data();
+  task.ranges = ranges;
+  task.next = rows_of(next_);
+  task.marks = marks_.data();
+  task.mark_stride = mark_stride_;
+  task.columns = float_columns();
+  return task;
+}
+
+void CudaSession::enqueue_float_screen(const PassRanges& ranges) {
+  const FloatScreenTask task = float_task(ranges);
+  float_pack(task, stream_);
+  float_screen(task, shared_.device.multiprocessors, stream_);
+}
+
+// What the matrix screen marked is looked at in float32.
+void CudaSession::enqueue_second_screen(const PassRanges& ranges) {
+  if (columns_.empty()) return;
+  const FloatScreenTask task = float_task(ranges);
+  MarkedRows marked;
+  marked.rows = marked_rows_.data();
+  marked.counts = marked_counts_.data();
+  marked.capacity = static_cast<int64_t>(marked_rows_.size()) / ranges.count;
+  marked.top = slice_tops_.data();
+  const auto most = static_cast<int64_t>(slice_tops_.size() / marked_rows_.size());
+  marked.slices = static_cast<int32_t>(std::clamp<int64_t>(ranges.most_clusters / (4 * kTileGroup), 1, most));
+  float_pack(task, stream_);
+  float_screen_marked(task, marked, shared_.device.multiprocessors, stream_);
+}
+
+void CudaSession::enqueue_matrix_screen(const PassRanges& ranges) {
+  MatrixPackTask task;
+  task.ranges = ranges;
+  task.d = d();
+  task.frame = shared_.half_frame;
+  task.bound_scale = shared_.options.test_bound_scale;
+  task.padded_columns = shared_.plan.padded_columns;
+  task.far = far_.data();
+  const size_t count = order_.size();
+  PackedColumns& columns = task.columns;
+  columns.values = halves_.data();
+  columns.offsets = bounds_.data();
+  columns.slopes = bounds_.data() + count;
+  columns.errors = bounds_.data() + 2 * count;
+  columns.order = order_.data();
+  columns.columns = batch_columns_;
+  columns.ranges = column_ranges_.data();
+  columns.models = ranges.count;
+  columns.tile_columns = tile_columns_;
+  columns.terms = tile_terms_.data();
+  pack_matrix_columns(task, stream_);
+  fill_zero(marks_.data(), static_cast<size_t>(ranges.count * mark_stride_), stream_, "clearing marks");
+  fill_zero(listed_.data(), 1, stream_, "clearing the list");
+  ScreenOutput output;
+  output.labels = rows_of(next_);
+  output.list = list_.data();
+  output.listed = listed_.data();
+  output.capacity = static_cast<uint32_t>(list_.size());
+  output.marks = marks_.data();
+  output.mark_stride = mark_stride_;
+  matrix_screen(shared_.packed, columns, output, stream_);
+  mark_far(far_.data(), marks_.data(), mark_stride_, ranges.count, n(), stream_);
+  enqueue_second_screen(ranges);
+}
+
+FloatColumns CudaSession::float_columns() {
+  FloatColumns columns;
+  columns.far = far_.data() + models_.size();
+  if (d() <= kLowColumns) {
+    columns.starts = columns_.data();
+    columns.slopes = columns.starts + 1;
+    columns.values = columns.starts + 2;
+    columns.stride = columns.value_stride = low_column_floats(d());
+    return columns;
+  }
+  const auto count = static_cast<int64_t>(columns_.size()) / (d() + 3);
+  columns.starts = columns_.data();
+  columns.slopes = columns.starts + count;
+  columns.errors = columns.slopes + count;
+  columns.values = columns.errors + count;
+  columns.stride = 1;
+  columns.value_stride = d();
+  return columns;
+}
+
+void CudaSession::enqueue_solve(const PassRanges& ranges) {
+  solve({ranges, d(), shared_.terms.limbs, shared_.terms.bits, shared_.solve_shifts.data()}, stream_);
+}
+
+// Tells the models what happened; returns the passes done.
+int CudaSession::end_batch(std::span<PassModel> models) {
+  const size_t count = models.size();
+  const auto done = static_cast<int>(host_control_[0].passes);
+  copy_to_host(host_counters_.data(), counters_.data(), count * static_cast<size_t>(done), stream_,
+               "counters of passes");
+  stream_.synchronize("fetching counters");
+  for (size_t i = 0; i < count; ++i) {
+    PassModel& pass = models[i];
+    Model& m = model(pass.slot);
+    pass.earlier.clear();
+    for (int p = 0; p < done; ++p) {
+      const PassCounters& found = host_counters_[static_cast<size_t>(p) * count + i];
+      PassResult result;
+      result.changed = static_cast<int64_t>(found.changed);
+      result.hash_delta = static_cast<LabelSum>(found.hash_high) << 64 | found.hash_low;
+      result.resolved = static_cast<int64_t>(found.resolved);
+      result.candidates = static_cast<int64_t>(found.candidates);
+      result.certified = this->n() - result.resolved;
+      if (p + 1 < done) pass.earlier.push_back(result);
+      pass.result = result;
+    }
+    m.labelled = true;
+    if (done > 1) download_prototypes(pass.slot, pass.moved);
+  }
+  return done;
+}
+
+// How many passes are queued before the device is asked how they went: many of small problems, whose time is that of a
+// question; one of large ones, since the matrix screen does not look at `stopped`.
+int CudaSession::passes_between_questions(std::span<const PassModel> models) const {
+  constexpr double kWork = 2e10;  // products; about 0.1 ms
+  double work = 1;
+  for (const PassModel& pass : models) {
+    work += static_cast<double>(pass.prototypes->rows()) * static_cast<double>(n()) * static_cast<double>(d() + 8);
+  }
+  return static_cast<int>(std::clamp(kWork / work, 1.0, 8.0));
+}
+
+int CudaSession::advance(std::span<PassModel> models, int n) {
+  use_device(shared_.device);
+  const int together = passes_between_questions(models);
+  const int most = std::clamp(n, 1, std::min(kMostPasses, kMostQuestions * together));
+  PassRanges ranges = begin_batch(models, most);
+  int queued = 0;
+  do {
+    for (const int until = std::min(most, queued + together); queued < until; ++queued) {
+      if (queued > 0) enqueue_solve(ranges);
+      ranges.counters = counters_.data() + static_cast<size_t>(queued) * models.size();
+      enqueue_pass(ranges);
+    }
+    copy_to_host(host_control_.data(), control_.data(), 1, stream_, "the state of a pass");
+    stream_.synchronize("a pass");
+  } while (queued < most && host_control_[0].stopped == 0);
+  return end_batch(models);
+}
+
+}  // namespace manymeans::cuda

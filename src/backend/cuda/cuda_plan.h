@@ -1,0 +1,55 @@
+// What the cuda backend does for a shape, decided before anything is allocated.
+#pragma once
+
+#include "backend/backend.h"
+#include "data/input.h"
+
+#include <cstdint>
+#include <string>
+
+namespace manymeans::cuda {
+
+/// One device, as far as plans and launches need to know it.
+struct CudaDevice {
+  int index = 0;
+  std::string name;
+  int major = 0, minor = 0;
+  int multiprocessors = 1;
+  int64_t memory_free = 0;  ///< bytes
+  bool has_matrix_screen = false;
+};
+
+/// Makes it the calling thread's device.
+void use_device(const CudaDevice& device);
+
+enum class ScreenKind : uint8_t {
+  kNone,    ///< canonical distances only
+  kFloat,   ///< float32 by fused multiply-adds
+  kMatrix,  ///< fp16 in the matrix units
+};
+
+struct CudaPlan {
+  ScreenKind screen = ScreenKind::kFloat;
+  int32_t padded_columns = 0;  ///< of a packed row, for kMatrix
+  int64_t upload_bytes = 0;    ///< device memory of an upload
+  std::string text;            ///< for people
+};
+
+/// Throws Error(kUnavailable) where the points do not fit, and Error(kUsage) for what this backend does not have.
+/// `half_ratio`: what rounding to fp16 usually takes from a row, relative to its norm.
+CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options, double half_ratio);
+
+/// Rows with few candidates that a pass can list; what does not fit is resolved by all distances.
+int64_t list_capacity(int64_t rows, int64_t models);
+
+/// Marked rows of all models that a pass can look at again in float32.
+int64_t marked_capacity(int64_t rows, int64_t models);
+constexpr int64_t kMostSliceTops = int64_t{4} << 20;
+
+/// Device memory of a session of models with these numbers of prototypes.
+int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan);
+
+/// Throws Error(kUnavailable) if `bytes` for `what` do not fit into what is free; the message says what would.
+void check_room(int64_t bytes, int64_t room, const char* what, const Input& input);
+
+}  // namespace manymeans::cuda

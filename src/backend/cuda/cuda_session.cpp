@@ -1,0 +1,255 @@
+#include "backend/cuda/cuda_session.h"
+
+#include "backend/cuda/resolve.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace manymeans::cuda {
+namespace {
+
+int64_t padded(int64_t count, int64_t group) {
+  return (count + group - 1) / group * group;
+}
+
+// Labels of one width as those of another.
+template <class T>
+void store_labels(const std::byte* from, int64_t count, Labels& to) {
+  constexpr int64_t kBlock = 4096;
+  const T* typed = reinterpret_cast<const T*>(from);
+  std::vector<uint32_t> block(kBlock);
+  for (int64_t first = 0; first < count; first += kBlock) {
+    const int64_t some = std::min(kBlock, count - first);
+    for (int64_t i = 0; i < some; ++i) block[static_cast<size_t>(i)] = typed[first + i];
+    to.write(first, some, block.data());
+  }
+}
+
+}  // namespace
+
+CudaSession::CudaSession(const CudaShared& shared, std::span<const int64_t> k)
+    : shared_((use_device(shared.device), shared)), own_distances_(shared.input, shared.points, stream_) {
+  int64_t most = 1;
+  for (const int64_t count : k) {
+    Model m;
+    m.k = m.most = count;
+    m.first = clusters_;
+    clusters_ += count;
+    most = std::max(most, count);
+    models_.push_back(std::move(m));
+  }
+  width_ = most <= 256 ? 1 : (most <= 65536 ? 2 : 4);
+  make_room();
+}
+
+void CudaSession::make_room() {
+  const size_t models = models_.size();
+  const auto values = static_cast<size_t>(clusters_ * d());
+  stride_ = padded(n(), 128);
+  current_ = DeviceBuffer<std::byte>(models * static_cast<size_t>(stride_ * width_), "the labels");
+  next_ = DeviceBuffer<std::byte>(models * static_cast<size_t>(stride_ * width_), "the labels of a pass");
+  prototypes_ = DeviceBuffer<std::byte>(values * prototype_bytes(), "the prototypes");
+  sums_ = DeviceBuffer<long long>(values * static_cast<size_t>(shared_.terms.limbs), "the clusters' sums");
+  weights_ = DeviceBuffer<long long>(static_cast<size_t>(clusters_), "the clusters' weights");
+  counts_ = DeviceBuffer<long long>(static_cast<size_t>(clusters_), "the clusters' counts");
+  const bool low = d() <= kLowColumns;
+  int64_t columns = 0;
+  for (const Model& m : models_) columns += padded(m.most, low ? kLowGroup : kTileGroup);
+  if (shared_.plan.screen == ScreenKind::kMatrix) make_room_for_matrix();
+  const bool in_float =
+      shared_.plan.screen == ScreenKind::kFloat || (shared_.plan.screen == ScreenKind::kMatrix && !low);
+  if (in_float) {
+    columns_ = DeviceBuffer<float>(static_cast<size_t>(columns * (low ? low_column_floats(d()) : d() + 3)),
+                                   "the prototypes' columns");
+  }
+  far_ = DeviceBuffer<int32_t>(2 * models, "flags of models");
+  mark_stride_ = padded(n(), 128) / 32;
+  marks_ = DeviceBuffer<uint32_t>(models * static_cast<size_t>(mark_stride_), "marks of rows");
+  left_ = DeviceBuffer<LeftRow>(kMostLeft, "rows that get all distances");
+  left_count_ = DeviceBuffer<uint32_t>(1, "rows that get all distances");
+  nearest_ = DeviceBuffer<SliceNearest>(kMostLeft * kLeftSlices, "rows that get all distances");
+  ranges_ = DeviceBuffer<PassRange>(models, "the models");
+  host_ranges_ = PinnedBuffer<PassRange>(models, "the models");
+  control_ = DeviceBuffer<PassControl>(1, "the state of a pass");
+  host_control_ = PinnedBuffer<PassControl>(1, "the state of a pass");
+}
+
+void CudaSession::make_room_for_matrix() {
+  int64_t most = 1;
+  for (const Model& m : models_) most = std::max(most, m.most);
+  tile_columns_ = matrix_tile_columns(shared_.plan.padded_columns, most);
+  int64_t columns = 0;
+  for (const Model& m : models_) columns += padded(m.most, tile_columns_);
+  const auto count = static_cast<size_t>(columns);
+  halves_ = DeviceBuffer<uint16_t>(count * static_cast<size_t>(shared_.plan.padded_columns), "the prototypes' columns");
+  bounds_ = DeviceBuffer<float>(3 * count, "the columns' bounds");
+  order_ = DeviceBuffer<uint32_t>(count, "the columns' prototypes");
+  tile_terms_ = DeviceBuffer<float>(static_cast<size_t>(matrix_terms(columns, tile_columns_)), "the tiles' terms");
+  column_ranges_ = DeviceBuffer<ColumnRange>(models_.size(), "the models' columns");
+  host_column_ranges_ = PinnedBuffer<ColumnRange>(models_.size(), "the models' columns");
+  const int64_t capacity = list_capacity(n(), static_cast<int64_t>(models_.size()));
+  list_ = DeviceBuffer<Unproved>(static_cast<size_t>(capacity), "the list of rows");
+  listed_ = DeviceBuffer<uint32_t>(1, "the list of rows");
+  marked_rows_ = DeviceBuffer<int64_t>(static_cast<size_t>(marked_capacity(n(), static_cast<int64_t>(models_.size()))),
+                                       "the marked rows");
+  const int64_t slices = std::clamp<int64_t>(kMostSliceTops / static_cast<int64_t>(marked_rows_.size()), 1, 16);
+  slice_tops_ = DeviceBuffer<SliceTop>(marked_rows_.size() * static_cast<size_t>(slices), "the marked rows");
+  marked_counts_ = DeviceBuffer<uint32_t>(models_.size(), "the marked rows");
+}
+
+DeviceLabels CudaSession::labels_of(int slot) {
+  return {current_.data() + slot * stride_ * width_, width_};
+}
+
+PassRange CudaSession::range_of(int slot) const {
+  const Model& m = models_[static_cast<size_t>(slot)];
+  auto* bytes = const_cast<std::byte*>(prototypes_.data());
+  PassRange range;
+  range.slot = slot;
+  range.first_pass = m.labelled ? 0 : 1;
+  range.k = m.k;
+  range.prototypes = bytes + static_cast<size_t>(m.first * d()) * prototype_bytes();
+  range.sums = const_cast<long long*>(sums_.data()) + m.first * d() * shared_.terms.limbs;
+  range.weights = const_cast<long long*>(weights_.data()) + m.first;
+  range.counts = const_cast<long long*>(counts_.data()) + m.first;
+  return range;
+}
+
+void CudaSession::upload_prototypes(int slot, const Matrix& prototypes) {
+  auto* to = static_cast<std::byte*>(const_cast<void*>(range_of(slot).prototypes));
+  copy_to_device(to, prototypes.bytes().data(), prototypes.bytes().size(), stream_, "prototypes");
+}
+
+void CudaSession::download_prototypes(int slot, Matrix& prototypes) {
+  const DataType type = prototype_type(shared_.points.type);
+  prototypes = Matrix(model(slot).k, d(), type);
+  const void* from = range_of(slot).prototypes;
+  const size_t bytes = prototypes.bytes().size();
+  std::byte* to = type == DataType::kFloat64 ? reinterpret_cast<std::byte*>(prototypes.values<double>().data())
+                                             : reinterpret_cast<std::byte*>(prototypes.values<float>().data());
+  copy_to_host(to, static_cast<const std::byte*>(from), bytes, stream_, "prototypes");
+  stream_.synchronize("fetching prototypes");
+}
+
+const Labels& CudaSession::labels(int slot) {
+  Model& m = model(slot);
+  if (m.labels_here || !m.labelled) return m.labels;
+  use_device(shared_.device);
+  m.labels = Labels(n(), m.k);
+  const auto* from = static_cast<const std::byte*>(labels_of(slot).data);
+  const auto bytes = static_cast<size_t>(n() * width_);
+  if (m.labels.width() == width_) {
+    copy_to_host(m.labels.bytes().data(), from, bytes, stream_, "labels");
+    stream_.synchronize("fetching labels");
+  } else {
+    std::vector<std::byte> wide(bytes);
+    copy_to_host(wide.data(), from, bytes, stream_, "labels");
+    stream_.synchronize("fetching labels");
+    if (width_ == 2) {
+      store_labels<uint16_t>(wide.data(), n(), m.labels);
+    } else {
+      store_labels<uint32_t>(wide.data(), n(), m.labels);
+    }
+  }
+  m.labels_here = true;
+  return m.labels;
+}
+
+Labels CudaSession::take_labels(int slot) {
+  labels(slot);
+  Model& m = model(slot);
+  m.labelled = m.labels_here = false;
+  return std::exchange(m.labels, Labels());
+}
+
+const Statistics& CudaSession::statistics(int slot) {
+  Model& m = model(slot);
+  if (m.statistics_here) return m.statistics;
+  use_device(shared_.device);
+  m.statistics = Statistics(m.k, d(), shared_.terms.limbs);
+  const PassRange range = range_of(slot);
+  const auto fetch = [&](std::vector<int64_t>& to, const long long* from) {
+    copy_to_host(reinterpret_cast<long long*>(to.data()), from, to.size(), stream_, "statistics");
+  };
+  fetch(m.statistics.sums, range.sums);
+  fetch(m.statistics.weights, range.weights);
+  fetch(m.statistics.counts, range.counts);
+  stream_.synchronize("fetching statistics");
+  m.statistics_here = true;
+  return m.statistics;
+}
+
+void CudaSession::send_statistics(int slot) {
+  const Model& m = model(slot);
+  const PassRange range = range_of(slot);
+  const auto send = [&](long long* to, const std::vector<int64_t>& from) {
+    copy_to_device(to, reinterpret_cast<const long long*>(from.data()), from.size(), stream_, "statistics");
+  };
+  send(range.sums, m.statistics.sums);
+  send(range.weights, m.statistics.weights);
+  send(range.counts, m.statistics.counts);
+  stream_.synchronize("sending statistics");
+}
+
+void CudaSession::move_row(int slot, int64_t row, uint32_t label) {
+  Model& m = model(slot);
+  const uint32_t before = labels(slot)[row];
+  use_device(shared_.device);
+  const PassRange range = range_of(slot);
+  const AccumulateTask task = accumulate_task({});
+  accumulate_row(task, range, row, before, -1, stream_);
+  accumulate_row(task, range, row, label, 1, stream_);
+  m.labels.write(row, 1, &label);
+  auto* to = const_cast<std::byte*>(static_cast<const std::byte*>(labels_of(slot).data)) + row * width_;
+  copy_to_device(to, reinterpret_cast<const std::byte*>(&label), static_cast<size_t>(width_), stream_, "a label");
+  stream_.synchronize("moving a row");
+  m.statistics_here = false;
+}
+
+void CudaSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+  use_device(shared_.device);
+  Model& m = model(slot);
+  const Statistics old = statistics(slot);
+  const auto k = static_cast<int64_t>(kept.size());
+  m.statistics = Statistics(k, d(), shared_.terms.limbs);
+  for (int64_t to = 0; to < k; ++to) {
+    const int64_t from = kept[static_cast<size_t>(to)];
+    std::copy_n(old.row(from), shared_.terms.limbs * d(), m.statistics.row(to));
+    m.statistics.weights[static_cast<size_t>(to)] = old.weights[static_cast<size_t>(from)];
+  }
+  for (size_t l = 0; l < new_label.size(); ++l) m.statistics.counts[new_label[l]] += old.counts[l];
+  m.k = k;
+  send_statistics(slot);
+  DeviceBuffer<uint32_t> table(new_label.size(), "new labels");
+  copy_to_device(table.data(), new_label.data(), new_label.size(), stream_, "new labels");
+  relabel_rows(rows_of(current_), slot, n(), table.data(), stream_);
+  stream_.synchronize("replacing labels");
+  m.labels_here = false;
+}
+
+InertiaSum CudaSession::inertia(int slot, const Matrix& prototypes) {
+  use_device(shared_.device);
+  upload_prototypes(slot, prototypes);
+  return own_distances_.inertia(labels_of(slot), range_of(slot).prototypes);
+}
+
+std::vector<int64_t> CudaSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {
+  use_device(shared_.device);
+  upload_prototypes(slot, prototypes);
+  return own_distances_.inertia(labels_of(slot), range_of(slot).prototypes, format);
+}
+
+std::vector<double> CudaSession::distances(int slot, const Matrix& prototypes) {
+  use_device(shared_.device);
+  upload_prototypes(slot, prototypes);
+  return own_distances_.distances(labels_of(slot), range_of(slot).prototypes);
+}
+
+std::vector<DistantRow> CudaSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
+  use_device(shared_.device);
+  upload_prototypes(slot, prototypes);
+  return own_distances_.farthest_rows(labels_of(slot), range_of(slot).prototypes, count);
+}
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,119 @@
+// Labels and statistics of an ensemble's models on a CUDA device.
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/cuda/cuda_shared.h"
+#include "backend/cuda/device_memory.h"
+#include "backend/cuda/own_distances.h"
+#include "backend/cuda/pass_ranges.h"
+#include "backend/cuda/resolve.h"
+
+#include <memory>
+#include <vector>
+
+namespace manymeans::cuda {
+
+class DeviceSeeding;
+
+class CudaSession final : public Session {
+ public:
+  CudaSession(const CudaShared& shared, std::span<const int64_t> k);
+
+  int advance(std::span<PassModel> models, int n) override;
+  const Labels& labels(int slot) override;
+  const Statistics& statistics(int slot) override;
+  Labels take_labels(int slot) override;
+  std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
+  void move_row(int slot, int64_t row, uint32_t label) override;
+  void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  InertiaSum inertia(int slot, const Matrix& prototypes) override;
+  std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) override;
+  std::vector<double> distances(int slot, const Matrix& prototypes) override;
+  void seed_add(std::span<const SeedCentres> models) override;
+  WideInt seed_total(int slot) override;
+  std::vector<int64_t> seed_pick(int slot, std::span<const uint64_t> u) override;
+  void seed_try(std::span<SeedTrial> trials) override;
+  std::vector<int64_t> seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) override;
+  void seed_end() override;
+
+ private:
+  struct Model {
+    int64_t k = 0;                                      // now; `relabel` lowers it
+    int64_t most = 0;                                   // what there is room for
+    int64_t first = 0;                                  // its first cluster among those of all models
+    bool labelled = false;                              // there are labels
+    bool labels_here = false, statistics_here = false;  // the host's copies are those of the device
+    Labels labels;
+    Statistics statistics;
+  };
+
+  Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
+  int64_t n() const { return shared_.points.n; }
+  int64_t d() const { return shared_.points.d; }
+  size_t prototype_bytes() const { return shared_.points.type == DataType::kFloat64 ? 8 : 4; }
+  DeviceSeeding& seeding();
+  void make_room();
+  void make_room_for_matrix();
+  PassRange range_of(int slot) const;
+  LabelRows rows_of(DeviceBuffer<std::byte>& labels) { return {labels.data(), stride_, width_}; }
+  DeviceLabels labels_of(int slot);
+  void upload_prototypes(int slot, const Matrix& prototypes);
+  void download_prototypes(int slot, Matrix& prototypes);
+  void send_statistics(int slot);
+
+  // One batch of passes.
+  PassRanges begin_batch(std::span<const PassModel> models, int n);
+  void enqueue_pass(const PassRanges& ranges);
+  void enqueue_solve(const PassRanges& ranges);
+  int passes_between_questions(std::span<const PassModel> models) const;
+  int end_batch(std::span<PassModel> models);
+  AccumulateTask accumulate_task(const PassRanges& ranges);
+  FloatColumns float_columns();
+  FloatScreenTask float_task(const PassRanges& ranges);
+  void enqueue_float_screen(const PassRanges& ranges);
+  void enqueue_second_screen(const PassRanges& ranges);
+  void enqueue_matrix_screen(const PassRanges& ranges);
+
+  const CudaShared& shared_;
+  std::vector<Model> models_;
+  int64_t clusters_ = 0;  // of all models
+  int64_t stride_ = 0;    // of the labels of two slots
+  int32_t width_ = 1;     // bytes of a label
+
+  Stream stream_;
+  DeviceBuffer<std::byte> current_, next_;  // labels
+  DeviceBuffer<std::byte> prototypes_;
+  DeviceBuffer<long long> sums_, weights_, counts_;
+  DeviceBuffer<float> columns_;  // starts, slopes and values; for more than kLowColumns columns errors too
+  DeviceBuffer<int32_t> far_;    // of the matrix screen, then of the float32 screen
+  // For the matrix screen:
+  int32_t tile_columns_ = 0;
+  int32_t batch_columns_ = 0;  // of the models of this batch
+  DeviceBuffer<uint16_t> halves_;
+  DeviceBuffer<float> bounds_;  // offsets, slopes and errors
+  DeviceBuffer<uint32_t> order_;
+  DeviceBuffer<float> tile_terms_;
+  DeviceBuffer<ColumnRange> column_ranges_;
+  PinnedBuffer<ColumnRange> host_column_ranges_;
+  DeviceBuffer<Unproved> list_;
+  DeviceBuffer<uint32_t> listed_;
+  DeviceBuffer<int64_t> marked_rows_;
+  DeviceBuffer<uint32_t> marked_counts_;
+  DeviceBuffer<SliceTop> slice_tops_;
+  DeviceBuffer<uint32_t> marks_;
+  int64_t mark_stride_ = 0;
+  // For rows that get all distances:
+  DeviceBuffer<LeftRow> left_;
+  DeviceBuffer<uint32_t> left_count_;
+  DeviceBuffer<SliceNearest> nearest_;
+  DeviceBuffer<PassRange> ranges_;
+  DeviceBuffer<PassCounters> counters_;  // (passes, models), then the control
+  DeviceBuffer<PassControl> control_;
+  PinnedBuffer<PassRange> host_ranges_;
+  PinnedBuffer<PassCounters> host_counters_;
+  PinnedBuffer<PassControl> host_control_;
+  OwnDistances own_distances_;
+  std::shared_ptr<DeviceSeeding> seeding_;  // shared, as only session_seeding.cu knows the type
+};
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,91 @@
+#include "backend/cuda/cuda_shared.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace manymeans::cuda {
+
+CudaShared::CudaShared(const Input& data, const CudaDevice& where, const BackendOptions& how)
+    : input(data), device(where), options(how), frame(find_screen_frame(data)) {
+  half_frame = find_half_frame(data, frame.centre, frame.largest);
+  plan = make_cuda_plan(data, device, options, half_frame.ratio);
+  use_device(device);
+  const Stream stream;
+  upload_points(stream);
+  upload_frame(stream);
+  upload_terms(stream);
+  bound = FloatBound::make(input.points.d, frame.exponent, options.test_bound_scale);
+  if (plan.screen == ScreenKind::kMatrix) pack(stream);
+  if (plan.screen != ScreenKind::kNone && input.points.d > kLowColumns) {
+    norms = DeviceBuffer<float>(static_cast<size_t>(input.points.n), "norms of the points");
+    float_norms(points, device_frame, norms.data(), stream);
+  }
+  stream.synchronize("uploading points");
+}
+
+void CudaShared::upload_points(cudaStream_t stream) {
+  const PointsView& from = input.points;
+  point_bytes_ = DeviceBuffer<std::byte>(from.bytes(), "the points");
+  copy_to_device(point_bytes_.data(), static_cast<const std::byte*>(from.data), from.bytes(), stream, "the points");
+  if (!input.weights.empty()) {
+    weights_ = DeviceBuffer<double>(input.weights.size(), "the weights");
+    copy_to_device(weights_.data(), input.weights.data(), input.weights.size(), stream, "the weights");
+  }
+  points = {point_bytes_.data(), from.type, from.n, from.d, weights_.data()};
+}
+
+void CudaShared::upload_frame(cudaStream_t stream) {
+  const size_t d = frame.centre.size();
+  centre_ = DeviceBuffer<double>(d, "the screen's frame");
+  scaled_centre_ = DeviceBuffer<float>(d, "the screen's frame");
+  std::vector<float> scaled(d);
+  for (size_t j = 0; j < d; ++j) scaled[j] = static_cast<float>(std::ldexp(frame.centre[j], frame.exponent));
+  copy_to_device(centre_.data(), frame.centre.data(), d, stream, "the screen's frame");
+  copy_to_device(scaled_centre_.data(), scaled.data(), d, stream, "the screen's frame");
+  device_frame.centre = centre_.data();
+  device_frame.scaled_centre = scaled_centre_.data();
+  device_frame.scale = std::ldexp(1.0, frame.exponent);
+  // Powers of two that are normal floats; larger and smaller ones take the way through binary64.
+  device_frame.in_float = input.points.type != DataType::kFloat64 && std::abs(frame.exponent) <= 100;
+  device_frame.float_scale = static_cast<float>(device_frame.in_float ? device_frame.scale : 1.0);
+  // `scaled` lives on this stack: the copy must be over before it goes.
+  check(cudaStreamSynchronize(stream), "uploading the screen's frame");
+}
+
+void CudaShared::pack(cudaStream_t stream) {
+  half_frame.centre = centre_.data();
+  packed.rows = input.points.n;
+  packed.padded_rows = (packed.rows + kRowBlock - 1) / kRowBlock * kRowBlock;
+  packed.padded_columns = plan.padded_columns;
+  const auto rows = static_cast<size_t>(packed.padded_rows);
+  halves_ = DeviceBuffer<uint16_t>(rows * static_cast<size_t>(packed.padded_columns), "the packed points");
+  radii_ = DeviceBuffer<float>(rows, "radii of the points");
+  half_norms_ = DeviceBuffer<float>(rows, "norms of the points");
+  packed.values = halves_.data();
+  packed.radii = radii_.data();
+  packed.norms = half_norms_.data();
+  pack_rows(points, half_frame, packed, stream);
+}
+
+void CudaShared::upload_terms(cudaStream_t stream) {
+  std::vector<double> tops;
+  std::vector<int32_t> exponents, shifts;
+  bool normal = true;
+  for (const SumFormat& format : input.columns) {
+    exponents.push_back(format.shift - (format.limbs - 1) * format.bits);
+    normal = normal && std::abs(exponents.back()) < 1022;
+    tops.push_back(std::ldexp(1.0, std::clamp(exponents.back(), -1022, 1023)));
+    shifts.push_back(input.weight_shift - format.shift);
+  }
+  tops_ = DeviceBuffer<double>(tops.size(), "the sums' formats");
+  exponents_ = DeviceBuffer<int32_t>(tops.size(), "the sums' formats");
+  solve_shifts = DeviceBuffer<int32_t>(tops.size(), "the sums' formats");
+  copy_to_device(tops_.data(), tops.data(), tops.size(), stream, "the sums' formats");
+  copy_to_device(exponents_.data(), exponents.data(), tops.size(), stream, "the sums' formats");
+  copy_to_device(solve_shifts.data(), shifts.data(), tops.size(), stream, "the sums' formats");
+  check(cudaStreamSynchronize(stream), "uploading the sums' formats");
+  terms = {input.limbs, input.bits, std::ldexp(1.0, input.bits), normal ? tops_.data() : nullptr, exponents_.data()};
+}
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,89 @@
+#include "backend/cuda/device_memory.h"
+
+#include <manymeans/error.h>
+
+namespace manymeans::cuda {
+namespace {
+
+bool device_is_missing(cudaError_t status) {
+  return status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver || status == cudaErrorInvalidDevice ||
+         status == cudaErrorDevicesUnavailable || status == cudaErrorNoKernelImageForDevice ||
+         status == cudaErrorDeviceUninitialized || status == cudaErrorSystemDriverMismatch ||
+         status == cudaErrorCompatNotSupportedOnDevice;
+}
+
+// The runtime's out-of-memory error says nothing; this says how much was asked for and how much there is.
+[[noreturn]] void throw_out_of_memory(size_t bytes, const char* what, const char* where, const std::string& room) {
+  throw Error(ErrorCode::kUnavailable, where,
+              std::string(what) + " needs " + std::to_string(bytes) + " bytes, " + room +
+                  "; use fewer points, columns or models at a time, or --backend cpu");
+}
+
+}  // namespace
+
+void check(cudaError_t status, const char* doing) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // the next call shall not report it again
+  const bool unavailable = status == cudaErrorMemoryAllocation || device_is_missing(status);
+  throw Error(unavailable ? ErrorCode::kUnavailable : ErrorCode::kInternal, "cuda",
+              std::string(doing) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
+}
+
+namespace detail {
+
+void* allocate_device(size_t bytes, const char* what) {
+  if (bytes == 0) return nullptr;
+  void* memory = nullptr;
+  const cudaError_t status = cudaMalloc(&memory, bytes);
+  if (status != cudaErrorMemoryAllocation) {
+    check(status, what);
+    return memory;
+  }
+  cudaGetLastError();
+  size_t free = 0;
+  size_t total = 0;
+  check(cudaMemGetInfo(&free, &total), "asking for the device's free memory");
+  throw_out_of_memory(bytes, what, "cuda device memory",
+                      "the device has " + std::to_string(free) + " of " + std::to_string(total) + " free");
+}
+
+void* allocate_pinned(size_t bytes, const char* what) {
+  if (bytes == 0) return nullptr;
+  void* memory = nullptr;
+  const cudaError_t status = cudaMallocHost(&memory, bytes);
+  if (status != cudaErrorMemoryAllocation) {
+    check(status, what);
+    return memory;
+  }
+  cudaGetLastError();
+  throw_out_of_memory(bytes, what, "cuda pinned memory", "which the host cannot lock");
+}
+
+// Destructors cannot throw. An error here is one of earlier work, which the last synchronisation has reported.
+void free_device(void* memory) noexcept {
+  if (memory != nullptr) cudaFree(memory);
+}
+
+void free_pinned(void* memory) noexcept {
+  if (memory != nullptr) cudaFreeHost(memory);
+}
+
+}  // namespace detail
+
+Stream::Stream() {
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+}
+
+Stream::~Stream() {
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+}
+
+Event::Event(bool timing) {
+  check(cudaEventCreateWithFlags(&event_, timing ? cudaEventDefault : cudaEventDisableTiming), "making an event");
+}
+
+Event::~Event() {
+  if (event_ != nullptr) cudaEventDestroy(event_);
+}
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,27 @@
+// What kernels know of the points: pointers into device memory that somebody else owns.
+#pragma once
+
+#include <manymeans/points.h>
+
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+/// N x D points in device memory, row-major without gaps, in the type they came in.
+struct DevicePoints {
+  const void* data = nullptr;
+  DataType type = DataType::kFloat32;
+  int64_t n = 0;
+  int64_t d = 0;
+  const double* weights = nullptr;  ///< w' of Input, n values, or nullptr: all one
+
+  size_t bytes() const { return static_cast<size_t>(n) * static_cast<size_t>(d) * size_of(type); }
+};
+
+/// n labels in device memory, `width` bytes each, as in manymeans::Labels.
+struct DeviceLabels {
+  const void* data = nullptr;
+  int width = 4;
+};
+
+}  // namespace manymeans::cuda

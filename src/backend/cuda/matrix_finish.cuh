@@ -1,0 +1,167 @@
+// The end of a model: what four threads know of a row becomes a label, a list of candidates, or a mark.
+#pragma once
+
+#include "backend/cuda/screen.h"
+#include "backend/cuda/top_two.cuh"
+
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+/// What the kernels of the matrix screen are given beside their tensor maps.
+struct MatrixTask {
+  PackedRows points;
+  PackedColumns columns;
+  ScreenOutput output;
+  int32_t tiles;        // of columns
+  int32_t row_tiles;    // of the kernel's height
+  int32_t panels;       // of 64 halves
+  uint32_t place_mask;  // ~(tile_columns / 4 - 1)
+};
+
+__device__ __forceinline__ void write_label(const LabelRows& labels, int32_t slot, int64_t row, uint32_t label) {
+  const int64_t at = slot * labels.stride + row;
+  if (labels.width == 4) {
+    static_cast<uint32_t*>(labels.base)[at] = label;
+  } else if (labels.width == 2) {
+    static_cast<uint16_t*>(labels.base)[at] = static_cast<uint16_t>(label);
+  } else {
+    static_cast<uint8_t*>(labels.base)[at] = static_cast<uint8_t>(label);
+  }
+}
+
+__device__ __forceinline__ const TileTerms& terms_of(const PackedColumns& columns, int32_t tile) {
+  return *reinterpret_cast<const TileTerms*>(columns.terms + tile * tile_floats(columns.tile_columns) +
+                                             columns.tile_columns);
+}
+
+// The column among all of a thread's best or second score.
+__device__ __forceinline__ int32_t column_of(const MatrixTask& task, float score, int32_t tile, int lane_of_row) {
+  const auto place = static_cast<int>(__float_as_uint(score) & ~task.place_mask);
+  return tile * task.columns.tile_columns + column_of_place(place, lane_of_row);
+}
+
+// Rows that are not proved: a list entry of all columns that reach `lower`, or a mark. Called by whole warps, for the
+// two rows of each four threads; `judged`: bit 4 i + r is set if row r of the i-th four is not proved; lane 4 i + r
+// knows its `lower`.
+__device__ __forceinline__ void list_rows(const MatrixTask& task, const RowState (&rows)[2], int32_t range,
+                                          int64_t first_row, uint32_t judged, float lower) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const int quad = lane & ~3;
+  uint32_t bests[2];
+  uint32_t seconds[2];
+  uint32_t listed = 0;  // as `judged`
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const float threshold = __shfl_sync(~0U, lower, quad + r);
+    const bool open = judged >> (quad + r) & 1;
+    // Written so that NaN is a candidate.
+    bests[r] = __ballot_sync(~0U, open && !(rows[r].best < threshold)) >> quad & 0xF;
+    seconds[r] = __ballot_sync(~0U, open && !(rows[r].second < threshold)) >> quad & 0xF;
+    const bool many = (__ballot_sync(~0U, open && !(rows[r].rest < threshold)) >> quad & 0xF) != 0;
+    listed |= __ballot_sync(~0U, open && !many && lane == quad) << r;
+  }
+  uint32_t base = 0;
+  if (lane == 0 && listed != 0) base = atomicAdd(task.output.listed, static_cast<uint32_t>(__popc(listed)));
+  base = __shfl_sync(~0U, base, 0);
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int bit = quad + r;
+    if ((judged >> bit & 1) == 0) continue;
+    const int64_t row = first_row + 8 * r;
+    const uint32_t slot = base + static_cast<uint32_t>(__popc(listed & ((1U << bit) - 1)));
+    if ((listed >> bit & 1) == 0 || slot >= task.output.capacity) {
+      if (lane == quad) atomicOr(task.output.marks + range * task.output.mark_stride + row / 32, 1U << (row % 32));
+      continue;
+    }
+    Unproved& entry = task.output.list[slot];
+    const uint32_t before = (1U << (lane - quad)) - 1;
+    int at = __popc(bests[r] & before) + __popc(seconds[r] & before);
+    if (bests[r] >> (lane - quad) & 1) {
+      entry.candidates[at++] = task.columns.order[column_of(task, rows[r].best, rows[r].best_tile, lane - quad)];
+    }
+    if (seconds[r] >> (lane - quad) & 1) {
+      entry.candidates[at] = task.columns.order[column_of(task, rows[r].second, rows[r].second_tile, lane - quad)];
+    }
+    if (lane == quad) {
+      entry.row = row;
+      entry.range = range;
+      entry.count = __popc(bests[r]) + __popc(seconds[r]);
+    }
+  }
+}
+
+// What a thread knows of a row and tells the three others.
+struct Finalist {
+  float best;
+  float second;
+  int32_t place;  // of best: 4 times its tile, and which of the four threads
+
+  __device__ __forceinline__ void meet(int distance) {
+    const float best_there = __shfl_xor_sync(~0U, best, distance);
+    const float second_there = __shfl_xor_sync(~0U, second, distance);
+    const int32_t place_there = __shfl_xor_sync(~0U, place, distance);
+    second = fmaxf(fmaxf(second, second_there), fminf(best, best_there));
+    place = best_there > best ? place_there : place;
+    best = fmaxf(best, best_there);
+  }
+};
+
+// Both rows of four threads: those of odd number take the second row, the others the first. `terms` and `order`: of the
+// model's last tile, which is `tile`.
+__device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowState (&rows)[2], const TileTerms& terms,
+                                            const uint32_t* order, int32_t tile, int64_t first_row,
+                                            const float (&radii)[2]) {
+  const int lane_of_row = static_cast<int>(threadIdx.x % 4);
+  const bool odd = lane_of_row % 2 != 0;
+  const int64_t row = first_row + (odd ? 8 : 0);
+  const bool exists = row < task.points.rows;
+  const float norm = exists ? __ldg(task.points.norms + row) : 0.0F;
+
+  Finalist both[2];
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    both[r] = Finalist{rows[r].best, fmaxf(rows[r].second, rows[r].rest), rows[r].best_tile * 4 + lane_of_row};
+  }
+  // The neighbour gets the row that it takes, and gives the other.
+  Finalist mine{odd ? both[1].best : both[0].best, odd ? both[1].second : both[0].second,
+                odd ? both[1].place : both[0].place};
+  const Finalist other{odd ? both[0].best : both[1].best, odd ? both[0].second : both[1].second,
+                       odd ? both[0].place : both[1].place};
+  const float best_there = __shfl_xor_sync(~0U, other.best, 1);
+  const float second_there = __shfl_xor_sync(~0U, other.second, 1);
+  const int32_t place_there = __shfl_xor_sync(~0U, other.place, 1);
+  mine.second = fmaxf(fmaxf(mine.second, second_there), fminf(mine.best, best_there));
+  mine.place = best_there > mine.best ? place_there : mine.place;
+  mine.best = fmaxf(mine.best, best_there);
+  // Where two threads have the same best they may name different columns: then second = best, and nothing is proved.
+  mine.meet(2);
+
+  const int32_t best_tile = mine.place / 4;
+  const bool here = best_tile == tile;
+  const TileTerms& of_best = here ? terms : terms_of(task.columns, best_tile);
+  const float bound = __fmaf_ru(odd ? radii[1] : radii[0], of_best.slope, of_best.error);
+  const float slack = __fmaf_ru(__fmul_ru(terms.slack, norm), norm, terms.underflow);
+  const float lower = __fadd_rd(__fmaf_rd(-2.0F, bound, mine.best), -slack);
+  const bool proved = lower > mine.second;
+  if (proved && exists && lane_of_row < 2) {
+    const auto place = static_cast<int>(__float_as_uint(mine.best) & ~task.place_mask);
+    const int column = column_of_place(place, mine.place % 4);
+    const uint32_t label =
+        here ? order[column] : __ldg(task.columns.order + best_tile * task.columns.tile_columns + column);
+    write_label(task.output.labels, terms.slot, row, label);
+  }
+  const uint32_t judged = __ballot_sync(~0U, !proved && exists) & 0x33333333U;
+  if (judged != 0) list_rows(task, rows, terms.range, first_row, judged, lower);
+}
+
+// A tile's results enter what a thread knows of a row.
+__device__ __forceinline__ void merge_tile(const MatrixTask& task, RowState& state, const TopTwo& scores,
+                                           const TileTerms& terms, int32_t tile, float radius) {
+  const float bound = __fmaf_ru(radius, terms.slope, terms.error);
+  const float upper =
+      with_place(__fadd_ru(scores.best, bound), task.place_mask, __float_as_uint(scores.best) & ~task.place_mask);
+  state.take(upper, __fadd_ru(scores.second, bound), tile);
+}
+
+}  // namespace manymeans::cuda

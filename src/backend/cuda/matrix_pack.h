@@ -1,0 +1,46 @@
+// fp16 copies for the screen in the matrix units: of the points once, of the prototypes in every pass.
+#pragma once
+
+#include "backend/cuda/device_points.h"
+#include "backend/cuda/pass_ranges.h"
+#include "data/input.h"
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <span>
+
+namespace manymeans::cuda {
+
+/// y = (x - centre) * 2^exponent, with components below 2^15.
+struct HalfFrame {
+  int exponent = 0;
+  double scale = 1;  ///< 2^exponent
+  /// A row's radius is the larger of its rounding r and ratio * n: the usual r / n, so that neither part is wasted.
+  double ratio = 1;
+  const double* centre = nullptr;  ///< on the device
+};
+
+/// From a sample of rows. `largest` bounds every |x_j - centre_j|.
+HalfFrame find_half_frame(const Input& input, std::span<const double> centre, double largest);
+
+/// Rows to fp16, with radii and norms, all rounded up. Fills the padding.
+void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedRows& rows, cudaStream_t stream);
+
+struct MatrixPackTask {
+  PassRanges ranges;
+  int64_t d = 0;
+  HalfFrame frame;
+  double bound_scale = 1;
+  PackedColumns columns;  ///< filled but for `terms`; its ranges agree with `ranges` in order and prototypes
+  int32_t padded_columns = 0;
+  int32_t* far = nullptr;  ///< per range: a prototype is too far out to be screened
+};
+
+/// Prototypes to fp16, with their bounds.
+void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream);
+
+/// Marks all rows of the ranges that could not be screened.
+void mark_far(const int32_t* far, uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, cudaStream_t stream);
+
+}  // namespace manymeans::cuda

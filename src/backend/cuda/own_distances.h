@@ -1,0 +1,42 @@
+// Distances of rows to the prototype of their label, on the device: inertia, distances(), farthest_rows() of a session.
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/cuda/device_memory.h"
+#include "backend/cuda/device_points.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace manymeans::cuda {
+
+/// Labels and prototypes are in device memory; prototypes are k x D of prototype_type(points.type). Every call waits
+/// for its result in the stream. Host memory and device memory beyond the arguments: as each function says.
+class OwnDistances {
+ public:
+  /// `input` is the host's description of the same points (formats, weights); it and the device's must outlive this.
+  OwnDistances(const Input& input, const DevicePoints& points, cudaStream_t stream);
+
+  /// The sum of RN(w' * d2) in the format that the farthest row gives. One reading of the points where a sample tells
+  /// the size of the farthest distance to a factor of two or so, else two.
+  InertiaSum inertia(const DeviceLabels& labels, const void* prototypes);
+  /// Its limbs in this format. One reading.
+  std::vector<int64_t> inertia(const DeviceLabels& labels, const void* prototypes, const SumFormat& format);
+  /// d2 of every row. One reading; a few MB on the device.
+  std::vector<double> distances(const DeviceLabels& labels, const void* prototypes);
+  /// Rows with w' > 0 and d2 > 0, the `count` first by (d2 descending, row ascending). One reading of the points, 8 N
+  /// bytes on the device, and up to 12 readings of those.
+  std::vector<DistantRow> farthest_rows(const DeviceLabels& labels, const void* prototypes, int64_t count);
+
+ private:
+  struct Sums;
+  // Sums and farthest distance of every `step`-th row; sums in `format` and in the one for terms twice as large.
+  Sums sum_rows(const DeviceLabels& labels, const void* prototypes, const SumFormat& format, int64_t step);
+
+  const Input& input_;
+  DevicePoints points_;
+  cudaStream_t stream_;
+  DeviceBuffer<int64_t> sums_;  // 2 * kDistanceLimbs limbs, then the bits of the farthest distance
+};
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,89 @@
+// What a screen of the cuda backend reads and writes. Everything here is in device memory.
+//
+// A screen looks at rounded copies of points and prototypes and proves labels: docs/screens.md, "CUDA". For a row and a
+// column it knows a score s within e = m * slope + error of the true one, m the row's radius. It ranks by upper scores
+// u = s + e, and a row's label is proved if u_b - 2 e_b - (slack * n^2 + underflow) > the second largest u, n the row's
+// norm. What it cannot prove it lists, or marks in a bitmap; both are resolved by canonical distances afterwards.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+/// Points as a matrix unit wants them: y = 2^e (x - mu), rounded to fp16, row-major, zero padded.
+struct PackedRows {
+  const void* values = nullptr;  ///< __half, padded_rows x padded_columns
+  const float* radii = nullptr;  ///< m, padded_rows
+  const float* norms = nullptr;  ///< n >= |y|, padded_rows
+  int64_t rows = 0;              ///< below 2^31
+  int64_t padded_rows = 0;       ///< a multiple of kRowBlock
+  int32_t padded_columns = 0;    ///< a multiple of kDepthBlock
+};
+constexpr int64_t kRowBlock = 128;
+constexpr int32_t kDepthBlock = 16;
+
+/// The matrix screen's columns come in tiles of this many: 64 for small models, so that little is padding, and 256 for
+/// long rows, whose products then read shared memory least.
+int matrix_tile_columns(int32_t padded_columns, int64_t largest_model);
+
+/// The columns of one model: a range of the concatenated ones.
+struct ColumnRange {
+  int32_t slot = 0;   ///< where its labels go
+  int32_t first = 0;  ///< a multiple of tile_columns
+  int32_t count = 0;  ///< with padding, a multiple of tile_columns; padding stands at the end
+  float slack = 0;    ///< u_b - 2 e_b - (slack * n^2 + underflow) must exceed the second best u
+  float underflow = 0;
+};
+/// The distinct prototypes of the active models as columns, z = 2^e (c - mu) rounded to fp16.
+struct PackedColumns {
+  const void* values = nullptr;         ///< __half, columns x padded_columns (of PackedRows)
+  const float* offsets = nullptr;       ///< h = -|z|^2 / 2; padding: kNeverWins
+  const float* slopes = nullptr;        ///< >= 0; padding: 0
+  const float* errors = nullptr;        ///< >= 0; padding: 0
+  const uint32_t* order = nullptr;      ///< the prototype's index in its model; padding: ~0
+  int32_t columns = 0;                  ///< of all models
+  const ColumnRange* ranges = nullptr;  ///< `models` of them
+  int32_t models = 0;
+  int32_t tile_columns = 128;  ///< matrix_tile_columns(), or any of 64, 128, 256 that divides all ranges
+  float* terms = nullptr;      ///< scratch of matrix_terms(columns, tile_columns) floats, aligned to 16
+};
+constexpr float kNeverWins = -0x1p126F;
+int64_t matrix_terms(int64_t columns, int tile_columns);
+
+/// A row whose label is one of a few.
+struct Unproved {
+  int64_t row;
+  int32_t range;  ///< index into PackedColumns::ranges
+  int32_t count;  ///< of candidates, 1 .. kMostCandidates
+  uint32_t candidates[8];
+};
+constexpr int kMostCandidates = 8;
+
+/// Labels of slot s: `width` bytes each (1, 2 or 4), from base + s * stride * width on.
+struct LabelRows {
+  void* base = nullptr;
+  int64_t stride = 0;
+  int32_t width = 4;
+};
+
+struct ScreenOutput {
+  LabelRows labels;            ///< written for every row whose label is proved; the others may hold anything
+  Unproved* list = nullptr;    ///< `capacity` of them, in any order
+  uint32_t* listed = nullptr;  ///< how many; may exceed the capacity: entries beyond it must be marked instead
+  uint32_t capacity = 0;
+  uint32_t* marks = nullptr;  ///< bit (row % 32) of marks[range * mark_stride + row / 32]: all prototypes are
+                              ///< possible. Cleared before the screen runs.
+  int64_t mark_stride = 0;
+};
+
+/// Whether the matrix units of this device can do it (compute capability 9.0).
+bool matrix_screen_available(int device);
+
+/// Launches the screen over all rows; asynchronous. Accumulation may truncate: docs/screens.md, "CUDA".
+/// Throws Error(kUnavailable) where the launch fails.
+void matrix_screen(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
+                   cudaStream_t stream);
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,50 @@
+#include "backend/cuda/screen_frame.h"
+
+#include "core/data_type.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace manymeans::cuda {
+namespace {
+
+constexpr int64_t kMostSampleRows = 511;
+constexpr int64_t kFewestSampleRows = 31;
+constexpr int64_t kSampleValues = int64_t{1} << 22;  // fewer rows of wide data: any centre will do
+constexpr int kNormExponent = 60;
+
+// Median of every column over rows spread evenly.
+std::vector<double> sample_medians(const PointsView& points) {
+  const int64_t rows = std::min(points.n, std::clamp(kSampleValues / points.d, kFewestSampleRows, kMostSampleRows));
+  const auto d = static_cast<size_t>(points.d);
+  std::vector<std::vector<double>> columns(d, std::vector<double>(static_cast<size_t>(rows)));
+  std::vector<double> row(d);
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t at = static_cast<int64_t>(static_cast<__int128>(i) * points.n / rows);
+    widen(points.data, points.type, at * points.d, points.d, row.data());
+    for (size_t j = 0; j < d; ++j) columns[j][static_cast<size_t>(i)] = row[j];
+  }
+  for (size_t j = 0; j < d; ++j) {
+    std::nth_element(columns[j].begin(), columns[j].begin() + rows / 2, columns[j].end());
+    row[j] = columns[j][static_cast<size_t>(rows / 2)];
+  }
+  return row;
+}
+
+}  // namespace
+
+ScreenFrame find_screen_frame(const Input& input) {
+  ScreenFrame frame;
+  frame.centre = sample_medians(input.points);
+  double square = 0;
+  for (size_t j = 0; j < frame.centre.size(); ++j) {
+    const double reach = std::max(input.maximum[j] - frame.centre[j], frame.centre[j] - input.minimum[j]);
+    square += reach * reach;
+    frame.largest = std::max(frame.largest, reach);
+  }
+  // Powers of two that binary64 holds; points so small that this is not enough are resolved, not screened.
+  frame.exponent = square > 0 ? std::clamp(kNormExponent - exponent(std::sqrt(square)), -1000, 1000) : 0;
+  return frame;
+}
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,126 @@
+// What the cuda backend decides before it touches a device: screens, memory, bounds. Needs no device.
+#include "backend/cuda/cuda_plan.h"
+
+#include <manymeans/error.h>
+
+#include "backend/cuda/float_screen.h"
+#include "backend/cuda/matrix_pack.h"
+#include "backend/cuda/screen_frame.h"
+#include "core/threads.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace manymeans::cuda {
+namespace {
+
+struct Points {
+  std::vector<float> values;
+  Input input;
+
+  Points(int64_t n, int64_t d, double far_value = 0) {
+    std::mt19937 random(7);
+    std::normal_distribution<float> normal;
+    for (int64_t i = 0; i < n * d; ++i) values.push_back(normal(random));
+    if (far_value != 0) values[0] = static_cast<float>(far_value);
+    ThreadPool pool(1);
+    input = prepare_input({values.data(), n, d}, {}, pool);
+  }
+  double half_ratio() const {
+    const ScreenFrame frame = find_screen_frame(input);
+    return find_half_frame(input, frame.centre, frame.largest).ratio;
+  }
+};
+
+CudaDevice hopper() {
+  CudaDevice device;
+  device.name = "test";
+  device.major = 9;
+  device.multiprocessors = 132;
+  device.memory_free = int64_t{1} << 34;
+  device.has_matrix_screen = true;
+  return device;
+}
+
+CudaPlan plan(const Points& points, const CudaDevice& device, const BackendOptions& options) {
+  return make_cuda_plan(points.input, device, options, points.half_ratio());
+}
+
+TEST(CudaPlan, ChoosesTheScreenByColumnsAndDevice) {
+  CudaDevice older = hopper();
+  older.has_matrix_screen = false;
+  EXPECT_EQ(plan(Points(300, 16), hopper(), {}).screen, ScreenKind::kFloat);
+  EXPECT_EQ(plan(Points(300, 17), hopper(), {}).screen, ScreenKind::kMatrix);
+  EXPECT_EQ(plan(Points(300, 17), hopper(), {}).padded_columns, 32);
+  EXPECT_EQ(plan(Points(300, 17), older, {}).screen, ScreenKind::kFloat);
+  EXPECT_EQ(plan(Points(300, 17), hopper(), {.algorithm = "brute"}).screen, ScreenKind::kNone);
+}
+
+// One value far out leaves the others few bits of fp16.
+TEST(CudaPlan, AnOutlierMakesFp16Useless) {
+  EXPECT_LT(Points(300, 40).half_ratio(), 0x1p-11);
+  const Points points(300, 40, 1e9);
+  EXPECT_GT(points.half_ratio(), 0x1p-9);
+  EXPECT_EQ(plan(points, hopper(), {}).screen, ScreenKind::kFloat);
+}
+
+TEST(CudaPlan, RefusesWhatItDoesNotHave) {
+  const Points points(300, 20);
+  CudaDevice older = hopper();
+  older.has_matrix_screen = false;
+  const auto code = [&](const CudaDevice& device, const BackendOptions& options) {
+    try {
+      plan(points, device, options);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::kInternal;
+  };
+  EXPECT_EQ(code(hopper(), {.algorithm = "kdtree"}), ErrorCode::kUsage);
+  EXPECT_EQ(code(hopper(), {.screen_format = "bfloat16"}), ErrorCode::kUsage);
+  EXPECT_EQ(code(older, {.screen_format = "float16"}), ErrorCode::kUnavailable);
+}
+
+TEST(CudaPlan, SaysWhatWouldFitWhereTheDeviceIsTooSmall) {
+  CudaDevice small = hopper();
+  small.memory_free = (int64_t{256} << 20) + 2 * (2000 * 20 * 4);
+  const Points points(4000, 20);
+  try {
+    plan(points, small, {});
+    FAIL() << "the points do not fit";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    EXPECT_NE(std::string(error.what()).find("of the 4000 rows would fit"), std::string::npos) << error.what();
+  }
+}
+
+TEST(CudaPlan, CountsASessionsMemory) {
+  const Points points(1000, 20);
+  const CudaPlan matrix = plan(points, hopper(), {});
+  const std::vector<int64_t> one = {100};
+  const std::vector<int64_t> two = {100, 300};
+  const int64_t bytes = session_bytes(points.input, one, matrix);
+  EXPECT_GT(bytes, 2 * 1000 + 100 * 20 * (points.input.limbs * 8 + 4));
+  // The second model needs labels of two bytes for both.
+  EXPECT_GT(session_bytes(points.input, two, matrix), bytes + 3 * 2 * 1000);
+}
+
+// The bound of docs/screens.md, in full, against float32 sums in the worst order that it allows.
+TEST(CudaPlan, FloatBoundsCoverTheirRoundings) {
+  for (const int64_t d : {1, 2, 16, 17, 100, 1000, 100000}) {
+    const FloatBound bound = FloatBound::make(d, 0, 1);
+    const double u = 0x1p-24;
+    const double place = d <= kLowColumns ? 6 * 0x1p-23 : 0;
+    EXPECT_GT(bound.slope, static_cast<double>(d + 5) * u + place);
+    EXPECT_GT(bound.half, static_cast<double>(d + 4) * u + place);
+    EXPECT_GE(static_cast<double>(bound.half_up), bound.half);
+    const FloatBound quarter = FloatBound::make(d, 0, 0.25);
+    EXPECT_LT(quarter.slope, 0.26 * bound.slope);
+    EXPECT_LT(quarter.half, 0.26 * bound.half);
+  }
+}
+
+}  // namespace
+}  // namespace manymeans::cuda
