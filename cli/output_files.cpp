@@ -39,7 +39,7 @@ void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std
                   fmt::format("names the same file as {}, '{}'; give each its own", other->flag, output->path));
     }
     for (const std::string& input : inputs) {
-      if (!same_file(output->path, input)) continue;
+      if (!same_file(output->path, points_file(input))) continue;
       throw Error(ErrorCode::kUsage, output->flag,
                   fmt::format("would overwrite the input '{}'; give another name", input));
     }

@@ -32,9 +32,14 @@ struct Dataset {
   std::string path;
 };
 
-/// Reads points: .npy (memory-mapped), .csv, .tsv, .txt and their .gz.
-/// Throws Error(kBadData) that names the file, the row and the column.
+/// Reads points in any of the formats that `info` lists (docs/files.md); "-" is standard input, file:member one table
+/// of a file that holds several. Throws Error(kBadData) that names the file, the row and the column.
 Dataset read_points(const std::string& path, const ReadOptions& options = {});
+
+/// The file that a path of points means: the path itself, or what stands before the colon in file:member.
+std::string points_file(const std::string& path);
+/// Whether there is something to read at this path: a file, a file of which a member is named, or standard input.
+bool is_points_path(const std::string& path);
 
 /// Scaling of columns.
 enum class Scale : uint8_t {

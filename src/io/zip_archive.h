@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,8 +47,12 @@ class ZipReader {
   ZipReader(std::span<const std::byte> bytes, const std::string& path);
 
   bool has(const std::string& name) const { return members_.contains(name); }
+  /// Of all members, in the order of their names.
+  std::vector<std::string> names() const;
   /// The bytes of a member, its checksum checked.
   std::vector<std::byte> read(const std::string& name) const;
+  /// Where a member's bytes stand in the archive as they are, its checksum checked; nothing if it is deflated.
+  std::optional<std::span<const std::byte>> in_place(const std::string& name) const;
 
  private:
   struct Member {
@@ -65,6 +70,9 @@ class ZipReader {
   Directory find_directory() const;
   size_t read_entry(size_t at);
   void read_zip64(std::span<const std::byte> extra, Member& member) const;
+  const Member& find(const std::string& name) const;
+  std::span<const std::byte> packed_bytes(const std::string& name, const Member& member) const;
+  void check(const std::string& name, const Member& member, std::span<const std::byte> bytes) const;
   std::span<const std::byte> part(uint64_t offset, uint64_t size) const;
   template <class T>
   T number(uint64_t offset) const;
