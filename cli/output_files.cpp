@@ -19,6 +19,7 @@ bool same_file(const std::string& a, const std::string& b) {
 }
 
 void check_ending(const OutputFile& output) {
+  if (output.endings.empty()) return;
   for (const std::string& ending : output.endings) {
     if (output.path.size() > ending.size() && output.path.ends_with(ending)) return;
   }

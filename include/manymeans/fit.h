@@ -78,6 +78,7 @@ struct Info {
   std::vector<Choice> instruction_sets;  ///< best first
   std::vector<Choice> inits;
   std::vector<Choice> readers;
+  std::vector<Choice> writers;
   std::vector<std::string> devices;
 };
 Info info();

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -22,6 +23,10 @@ class ZipWriter {
 
   /// One member, made of two parts.
   void add(const std::string& name, std::string_view head, std::span<const std::byte> body);
+  using Sink = std::function<void(std::span<const std::byte>)>;
+  /// The same with a body of `size` bytes that `produce` gives to its sink: twice, for the checksum stands before it.
+  void add(const std::string& name, std::string_view head, uint64_t size,
+           const std::function<void(const Sink&)>& produce);
   /// The directory at the end. The file is whole after it.
   void finish();
 
