@@ -16,3 +16,7 @@ manymeans_need_header(MANYMEANS_XXHASH_INCLUDE xxhash.h libxxhash-dev)
 manymeans_need_header(MANYMEANS_FAST_FLOAT_INCLUDE fast_float/fast_float.h libfast-float-dev)
 manymeans_need_header(MANYMEANS_JSON_INCLUDE nlohmann/json.hpp nlohmann-json3-dev)
 manymeans_need_header(MANYMEANS_CLI11_INCLUDE CLI/CLI.hpp libcli11-dev)
+
+# Where it is found, .h5 files can be read; where not, a stand-in says how to get it. HDF5's CMake module needs C.
+enable_language(C)
+find_package(HDF5 COMPONENTS C QUIET) # libhdf5-dev

@@ -44,7 +44,7 @@ std::string write_columns(const std::string& path, const std::vector<const Label
       }
     }
   };
-  write_table(path, *writer_for(path), table);
+  write_table(path, *result_writer_for(path), table);
   return std::string(name_of(table.type));
 }
 
@@ -89,7 +89,7 @@ void write_values(const std::string& path, std::span<const double> values, const
   table.fill = [&](int64_t first, int64_t count, std::byte* out) {
     std::memcpy(out, values.data() + first, static_cast<size_t>(count) * sizeof(double));
   };
-  write_table(path, *writer_for(path), table);
+  write_table(path, *result_writer_for(path), table);
 }
 
 namespace {

@@ -34,11 +34,12 @@ struct Half {
 struct BFloat {
   uint16_t bits;
 };
+// Narrow types are read only where the binary64 is exact in them, so they need its digits.
 void append(Half value, std::string& text) {
-  append(half_to_float(value.bits), text);
+  append(static_cast<double>(half_to_float(value.bits)), text);
 }
 void append(BFloat value, std::string& text) {
-  append(bfloat16_to_float(value.bits), text);
+  append(static_cast<double>(bfloat16_to_float(value.bits)), text);
 }
 
 struct Lines {

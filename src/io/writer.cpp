@@ -32,6 +32,18 @@ constexpr WriterEntry kWriters[] = {
 // Devices and pipes have no ending; what reads from them is a person or a program that wants text.
 constexpr std::string_view kSpecialEnding = ".csv";
 
+// The path in lower case, or what stands in for it where it has no ending.
+std::string ending_of(const std::string& path) {
+  if (is_special_file(path)) return std::string(kSpecialEnding);
+  std::string lower = path;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
+
+bool is_ending(const std::string& path, const Writer& writer) {
+  return !writer.ending().empty() && path.ends_with(writer.ending());
+}
+
 }  // namespace
 
 std::string_view name_of(CellType type) {
@@ -64,26 +76,28 @@ std::vector<Choice> writer_choices() {
   return result;
 }
 
-std::unique_ptr<Writer> writer_for(const std::string& path) {
-  return writer_for(path, "auto");
-}
-
 std::unique_ptr<Writer> writer_for(const std::string& path, const std::string& format) {
-  std::string lower = path;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (is_special_file(path)) lower = kSpecialEnding;
+  const std::string ending = ending_of(path);
   std::string endings, names = "auto";
   for (const WriterEntry& entry : kWriters) {
     std::unique_ptr<Writer> writer = entry.make();
-    const std::string_view ending = writer->ending();
-    if (format == entry.name || (format == "auto" && !ending.empty() && lower.ends_with(ending))) return writer;
-    if (!ending.empty()) endings += (endings.empty() ? "" : ", ") + std::string(ending);
+    if (format == entry.name || (format == "auto" && is_ending(ending, *writer))) return writer;
+    if (!writer->ending().empty()) endings += (endings.empty() ? "" : ", ") + std::string(writer->ending());
     names += ", " + std::string(entry.name);
   }
   if (format != "auto") {
     throw Error(ErrorCode::kUsage, "format", "there is no writer '" + format + "'; known: " + names);
   }
   throw Error(ErrorCode::kUsage, path, "the ending of this path says no format that can be written; use " + endings);
+}
+
+std::unique_ptr<Writer> result_writer_for(const std::string& path) {
+  const std::string ending = ending_of(path);
+  for (const std::string_view name : {"npy", "csv"}) {
+    std::unique_ptr<Writer> writer = writer_for(path, std::string(name));
+    if (is_ending(ending, *writer)) return writer;
+  }
+  throw Error(ErrorCode::kUsage, path, "the ending of this path says no format that can be written; use .npy or .csv");
 }
 
 void write_table(const std::string& path, const Writer& writer, const Table& table) {
@@ -98,7 +112,7 @@ void check_points_path(const std::string& path, const std::string& format) {
 }
 
 void check_table_path(const std::string& path) {
-  (void)writer_for(path);
+  (void)result_writer_for(path);
   check_writable(path);
 }
 

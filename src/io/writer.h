@@ -51,10 +51,11 @@ class Writer {
 /// Names and descriptions, for help and `info`.
 std::vector<Choice> writer_choices();
 
-/// The writer for this path, by its ending; .csv for devices and pipes. Throws Error(kUsage) that names the endings.
-std::unique_ptr<Writer> writer_for(const std::string& path);
-/// The writer with this name; by the path for "auto".
-std::unique_ptr<Writer> writer_for(const std::string& path, const std::string& format);
+/// The writer with this name; for "auto" by the ending of the path, which is .csv for devices and pipes.
+/// Throws Error(kUsage) that names what there is.
+std::unique_ptr<Writer> writer_for(const std::string& path, const std::string& format = "auto");
+/// The same for labels and distances, which go to .npy and .csv only.
+std::unique_ptr<Writer> result_writer_for(const std::string& path);
 
 /// Writes the whole table, or nothing. No value changes: one that the format cannot hold is an Error(kBadData) that
 /// names its row and column.
