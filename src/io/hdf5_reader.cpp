@@ -7,6 +7,9 @@
 #include "io/stored_matrix.h"
 
 #include <fmt/format.h>
+
+// The interface of 1.10, which later versions keep under this name.
+#define H5_USE_110_API
 #include <hdf5.h>
 
 #include <array>
