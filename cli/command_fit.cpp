@@ -170,8 +170,7 @@ void bind_outputs(CLI::App& app, FitCommand& command) {
 void add_fit_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("fit", "Fit an ensemble of k-means models to a file of points.");
   const auto command = std::make_shared<FitCommand>();
-  app->add_option("DATA", command->data, "File of points: .npy, or text (.csv, .tsv, .txt) as it is or as .gz.")
-      ->required();
+  app->add_option("DATA", command->data, kDataHelp)->required();
   bind_fit_flags(*app, command->options);
   bind_read_flags(*app, command->reading);
   app->add_option("--weights", command->reading.weights,

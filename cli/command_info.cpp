@@ -35,6 +35,7 @@ std::string to_text(const Info& about) {
   out += to_text("instruction sets of the cpu backend, best first", about.instruction_sets);
   out += to_text("initialisations", about.inits);
   out += to_text("readers", about.readers);
+  out += to_text("writers", about.writers);
   out += about.devices.empty() ? "devices: none\n" : "devices:\n";
   for (const std::string& device : about.devices) out += "  " + device + "\n";
   return out;
@@ -57,6 +58,7 @@ Json to_json(const Info& about) {
           {"instruction_sets", to_json(about.instruction_sets)},
           {"inits", to_json(about.inits)},
           {"readers", to_json(about.readers)},
+          {"writers", to_json(about.writers)},
           {"devices", about.devices}};
 }
 

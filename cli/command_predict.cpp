@@ -132,8 +132,7 @@ void add_predict_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("predict", "Label points by a model that 'fit' has written.");
   const auto command = std::make_shared<PredictCommand>();
   app->add_option("MODEL", command->model, "Model file (.npz) that 'manymeans fit --model' has written.")->required();
-  app->add_option("DATA", command->data, "File of points: .npy, or text (.csv, .tsv, .txt) as it is or as .gz.")
-      ->required();
+  app->add_option("DATA", command->data, kDataHelp)->required();
   app->add_option("-k,--clusters", number_into("-k,--clusters", command->k, 1),
                   "Which k of MODEL to use; needed when it holds several.")
       ->type_name("K")

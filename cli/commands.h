@@ -8,6 +8,8 @@ namespace manymeans::cli {
 void add_fit_command(CLI::App& program, int& exit_code);
 void add_predict_command(CLI::App& program, int& exit_code);
 void add_bench_command(CLI::App& program, int& exit_code);
+void add_convert_command(CLI::App& program, int& exit_code);
+void add_describe_command(CLI::App& program, int& exit_code);
 void add_info_command(CLI::App& program, int& exit_code);
 
 }  // namespace manymeans::cli

@@ -7,7 +7,6 @@
 #include "stored_models.h"
 
 #include <algorithm>
-#include <filesystem>
 
 namespace manymeans::cli {
 namespace {
@@ -32,8 +31,7 @@ bool names_initial_file(const std::string& init) {
   std::vector<std::string> methods;
   for (const Choice& method : info().inits) methods.push_back(method.name);
   if (std::ranges::find(methods, init) != methods.end()) return false;
-  std::error_code ignored;
-  if (std::filesystem::exists(init, ignored)) return true;
+  if (is_points_path(init)) return true;
   throw Error(ErrorCode::kUsage, "--init",
               fmt::format("must be one of {} or a file, found '{}'", fmt::join(methods, ", "), shown(init)));
 }

@@ -24,6 +24,8 @@ int run(int argc, char** argv) {
   program.require_subcommand(1);
   cli::add_fit_command(program, exit_code);
   cli::add_predict_command(program, exit_code);
+  cli::add_convert_command(program, exit_code);
+  cli::add_describe_command(program, exit_code);
   cli::add_info_command(program, exit_code);
   cli::add_bench_command(program, exit_code);
   try {

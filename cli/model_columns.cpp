@@ -51,6 +51,11 @@ Dataset read_like_model(const std::string& path, ReadOptions options, const Mode
   Dataset points = read_points(path, options);
   if (any_type && points.view.type == DataType::kFloat64 && model.prototypes.type() == DataType::kFloat32) {
     options.dtype = DataType::kFloat32;
+    if (path == "-") {
+      throw Error(ErrorCode::kUsage, "--dtype",
+                  "standard input holds float64, the model is of float32, and it cannot be read twice; say --dtype "
+                  "float32");
+    }
     points = read_points(path, options);
   }
   if (!file.column_names.empty() && !points.column_names.empty() && points.column_names != file.column_names) {

@@ -19,6 +19,7 @@ bool same_file(const std::string& a, const std::string& b) {
 }
 
 void check_ending(const OutputFile& output) {
+  if (output.endings.empty()) return;
   for (const std::string& ending : output.endings) {
     if (output.path.size() > ending.size() && output.path.ends_with(ending)) return;
   }
@@ -39,7 +40,7 @@ void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std
                   fmt::format("names the same file as {}, '{}'; give each its own", other->flag, output->path));
     }
     for (const std::string& input : inputs) {
-      if (!same_file(output->path, input)) continue;
+      if (!same_file(output->path, points_file(input))) continue;
       throw Error(ErrorCode::kUsage, output->flag,
                   fmt::format("would overwrite the input '{}'; give another name", input));
     }

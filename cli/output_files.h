@@ -11,7 +11,7 @@ namespace manymeans::cli {
 struct OutputFile {
   std::string flag;
   std::string path;
-  std::vector<std::string> endings;  ///< of the path, any of them
+  std::vector<std::string> endings;  ///< of the path, any of them; none: any at all
 };
 
 /// Throws Error(kUsage) for a wrong ending, for two outputs that are one file and for an output that is one of the

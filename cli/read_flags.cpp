@@ -57,4 +57,16 @@ void bind_read_flags(CLI::App& app, ReadOptions& options) {
       ->group("Reading");
 }
 
+void bind_threads(CLI::App& app, int& threads) {
+  const auto store = [&threads](const CLI::results_t& texts) {
+    threads = parse_number<int>("--threads", texts.front());
+    if (threads < 0) throw Error(ErrorCode::kUsage, "--threads", fmt::format("must be at least 0, found {}", threads));
+    return true;
+  };
+  app.add_option("--threads", store, "Threads; 0: all usable ones. Never changes the answer.")
+      ->type_name("COUNT")
+      ->default_str("0")
+      ->group("Reading");
+}
+
 }  // namespace manymeans::cli

@@ -11,8 +11,16 @@
 
 namespace manymeans::cli {
 
+/// What every command says of its file of points.
+inline constexpr const char* kDataHelp =
+    "File of points: .npy, .npz, text (.csv, .tsv, .txt, .gz), .fvecs, .fbin and more, see 'manymeans info'; "
+    "FILE.npz:NAME is one of several arrays, '-' standard input (with --format).";
+
 /// Adds --format, --dtype, --columns and --numeric-only; `options` must outlive `app`.
 void bind_read_flags(CLI::App& app, ReadOptions& options);
+
+/// Adds --threads, which must be at least 0.
+void bind_threads(CLI::App& app, int& threads);
 
 /// Calls work(); where the library complains about "points", the error names their file instead.
 template <class Work>

@@ -101,6 +101,7 @@ struct Info {
   std::vector<Choice> instruction_sets;  ///< best first
   std::vector<Choice> inits;
   std::vector<Choice> readers;
+  std::vector<Choice> writers;
   std::vector<std::string> devices;
 };
 Info info();

@@ -32,9 +32,14 @@ struct Dataset {
   std::string path;
 };
 
-/// Reads points: .npy (memory-mapped), .csv, .tsv, .txt and their .gz.
-/// Throws Error(kBadData) that names the file, the row and the column.
+/// Reads points in any of the formats that `info` lists (docs/files.md); "-" is standard input, file:member one table
+/// of a file that holds several. Throws Error(kBadData) that names the file, the row and the column.
 Dataset read_points(const std::string& path, const ReadOptions& options = {});
+
+/// The file that a path of points means: the path itself, or what stands before the colon in file:member.
+std::string points_file(const std::string& path);
+/// Whether there is something to read at this path: a file, a file of which a member is named, or standard input.
+bool is_points_path(const std::string& path);
 
 /// Scaling of columns.
 enum class Scale : uint8_t {
@@ -62,6 +67,26 @@ std::string write_labels(const std::string& path, const FitResult& result);
 std::string write_labels(const std::string& path, const Labels& labels);
 /// N float64 values as .npy or .csv.
 void write_values(const std::string& path, std::span<const double> values, const std::string& name);
+
+/// Points in any of the formats that `info` lists as writers; `format` is a writer's name, or auto: by the path's
+/// ending. No value changes: one that the format cannot hold is an Error(kBadData) that names its row and column.
+void write_points(const std::string& path, const Dataset& points, const std::string& format = "auto");
+/// Throws Error(kUsage) unless a writer is found as by write_points(), and Error(kUnavailable) unless a file could be
+/// written at this path now.
+void check_points_path(const std::string& path, const std::string& format = "auto");
+
+/// What a column of points holds.
+struct ColumnSummary {
+  int64_t missing = 0;   ///< NaN
+  int64_t infinite = 0;  ///< infinities
+  double min = 0;        ///< of the values that are not NaN; NaN where there are none
+  double max = 0;
+  double mean = 0;        ///< of the finite values; NaN where there are none
+  double deviation = 0;   ///< biased (divided by their number), as --scale standard has it
+  bool constant = false;  ///< all values are the same, and none is missing
+};
+/// Reads the points twice. The same bits for any number of threads.
+std::vector<ColumnSummary> summarise_columns(const PointsView& points, int threads = 0);
 
 /// What a model file holds.
 struct StoredModel {

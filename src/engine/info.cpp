@@ -7,6 +7,7 @@
 #include "core/threads.h"
 #include "init/init.h"
 #include "io/reader.h"
+#include "io/writer.h"
 
 #include <algorithm>
 
@@ -47,6 +48,7 @@ Info info() {
   result.inits.push_back({"auto", "k-means++ up to k = 5000, k-means|| above", true});
   for (const InitEntry& entry : inits()) result.inits.push_back({std::string(entry.name), "", true});
   result.readers = reader_choices();
+  result.writers = writer_choices();
   result.devices = devices();
   return result;
 }

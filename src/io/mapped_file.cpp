@@ -27,6 +27,12 @@ struct OpenFile {
 };
 
 int open_for_reading(const std::string& path) {
+  if (path == MappedFile::kStandardInput) {
+    const int copy = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0)
+      fail(path, std::string("cannot be read: ") + std::strerror(errno) + "; pipe or redirect a file into it");
+    return copy;
+  }
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file >= 0) return file;
   const int error = errno;
@@ -42,10 +48,10 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path, Acce
   if (::fstat(open.file, &status) != 0) fail(path, std::string("cannot be examined: ") + std::strerror(errno));
   if (S_ISDIR(status.st_mode)) fail(path, "this is a folder; a file is needed");
   std::shared_ptr<MappedFile> result(new MappedFile());
-  if (S_ISREG(status.st_mode)) {
+  if (S_ISREG(status.st_mode) && ::lseek(open.file, 0, SEEK_CUR) == 0) {
     if (status.st_size > 0) result->map(open.file, static_cast<size_t>(status.st_size), path, access);
-  } else if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) {
-    result->read_all(open.file, path);
+  } else if (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) {
+    result->read_all(open.file, path);  // of a regular file, too, where somebody has read its beginning
   } else {
     fail(path, "this is a device; a file or a pipe is needed");
   }

@@ -15,7 +15,10 @@ enum class Access { kOnce, kAgainAndAgain };
 /// A file's bytes. Regular files are mapped, so nothing is copied; pipes are read to their end.
 class MappedFile {
  public:
-  /// Throws Error(kBadData) that names the path: missing, unreadable, a folder, a device, or empty.
+  static constexpr std::string_view kStandardInput = "-";
+
+  /// "-" is standard input. Throws Error(kBadData) that names the path: missing, unreadable, a folder, a device, or
+  /// empty.
   static std::shared_ptr<const MappedFile> open(const std::string& path, Access access);
 
   ~MappedFile();

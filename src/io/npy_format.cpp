@@ -187,6 +187,25 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& w
   return header;
 }
 
+StoredMatrix npy_matrix(std::span<const std::byte> file, const std::string& where) {
+  const NpyHeader header = parse_npy_header(file, where);
+  if (header.shape.empty() || header.shape.size() > 2) {
+    throw Error(ErrorCode::kBadData, where,
+                fmt::format("an array of {} dimensions was found; 2 are needed (rows, columns), or 1 for one column",
+                            header.shape.size()));
+  }
+  const auto item = static_cast<int64_t>(header.item_size);
+  StoredMatrix matrix;
+  matrix.data = file.data() + header.offset;
+  matrix.n = header.shape[0];
+  matrix.d = header.shape.size() == 2 ? header.shape[1] : 1;
+  matrix.type = header.descr();
+  if (header.count == 0) return matrix;  // the other length may be anything: no product of it is safe
+  matrix.row_step = header.fortran_order ? item : matrix.d * item;
+  matrix.column_step = header.fortran_order ? matrix.n * item : item;
+  return matrix;
+}
+
 std::string make_npy_header(std::string_view descr, std::span<const int64_t> shape) {
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape_text(shape));
   constexpr size_t kAlign = 64;

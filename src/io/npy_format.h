@@ -1,6 +1,8 @@
 // The .npy format, versions 1 to 3: header in, header out.
 #pragma once
 
+#include "io/stored_matrix.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -26,6 +28,9 @@ struct NpyHeader {
 
 /// Reads a header and checks it against the size of the file. `where` is named in errors (kBadData).
 NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& where);
+
+/// The matrix of a whole .npy file; a vector is one column. Throws Error(kBadData) naming `where`.
+StoredMatrix npy_matrix(std::span<const std::byte> file, const std::string& where);
 
 /// Whether these bytes begin like a .npy file.
 bool is_npy(std::string_view bytes);

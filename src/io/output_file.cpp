@@ -52,8 +52,10 @@ std::string advice(int error) {
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path) : path_(path), target_(follow_links(path)) {
+OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
   if (path.empty()) throw Error(ErrorCode::kUsage, "output", "the path is empty; the name of a file is needed");
+  // The link /dev/stdout leads to no path where that is a pipe: what is written directly needs none.
+  if (!is_special_file(path)) target_ = follow_links(path);
   struct stat status {};
   const bool there = ::stat(target_.c_str(), &status) == 0;
   if (!there && errno != ENOENT) fail("written", errno);

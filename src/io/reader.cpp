@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/fp_environment.h"
+#include "io/mapped_file.h"
 
 #include <fmt/format.h>
 
@@ -24,28 +25,46 @@ namespace {
 // For files whose ending no reader claims: text without an ending is common.
 constexpr std::string_view kDefaultReader = "text";
 
-std::unique_ptr<Reader> make_reader(const std::string& path, const std::string& format) {
-  std::string known = "auto";
-  std::string lower = path;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+bool claims(const Reader& reader, const std::string& path) {
+  const std::string lower = lower_case(path);
+  const auto endings = reader.endings();
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return lower.ends_with(ending); });
+}
+
+// Nothing where no reader claims the ending.
+std::unique_ptr<Reader> reader_by_ending(const std::string& path) {
+  const MemberPath parts = split_member(path);
   for (const ReaderEntry& entry : readers()) {
     std::unique_ptr<Reader> reader = entry.make();
-    if (entry.name == format) return reader;
+    if (!parts.member.empty() && reader->has_members() && claims(*reader, parts.file)) return reader;
+  }
+  for (const ReaderEntry& entry : readers()) {
+    std::unique_ptr<Reader> reader = entry.make();
+    if (claims(*reader, path)) return reader;
+  }
+  return nullptr;
+}
+
+std::unique_ptr<Reader> make_reader(const std::string& path, const std::string& format) {
+  if (format == "auto") {
+    if (auto reader = reader_by_ending(path)) return reader;
+    return make_reader(path, std::string(kDefaultReader));
+  }
+  std::string known = "auto";
+  for (const ReaderEntry& entry : readers()) {
+    if (entry.name == format) return entry.make();
     known += ", " + std::string(entry.name);
-    if (format != "auto") continue;
-    for (const std::string_view ending : reader->endings()) {
-      if (lower.ends_with(ending)) return reader;
-    }
   }
-  if (format != "auto") {
-    throw Error(ErrorCode::kUsage, "format", "there is no reader '" + format + "'; known: " + known);
-  }
-  return make_reader(path, std::string(kDefaultReader));
+  throw Error(ErrorCode::kUsage, "format", "there is no reader '" + format + "'; known: " + known);
 }
 
 std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& options) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(options.weights, ignored)) {
+  if (!is_points_path(options.weights)) {
     throw Error(
         ErrorCode::kUsage, "weights",
         fmt::format("'{}' is neither a column of {} nor a file; give a column's name or number, or a file of {} "
@@ -65,6 +84,22 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
   return {values, values + file.view.n};
 }
 
+// Messages about "-" say what that is.
+Dataset read_naming_input(const std::string& path, const ReadOptions& options) {
+  const std::unique_ptr<Reader> reader = make_reader(path, options.format);
+  if (path != MappedFile::kStandardInput) return reader->read(path, options);
+  constexpr std::string_view kStart = "[-";
+  try {
+    return reader->read(path, options);
+  } catch (const Error& error) {
+    const std::string_view what = error.what();
+    const size_t end = what.find("] ");
+    if (!what.starts_with(kStart) || end == std::string_view::npos) throw;
+    const std::string where = "standard input" + std::string(what.substr(kStart.size(), end - kStart.size()));
+    throw Error(error.code(), where, std::string(what.substr(end + 2)));
+  }
+}
+
 }  // namespace
 
 std::span<const ReaderEntry> readers() {
@@ -79,15 +114,36 @@ std::span<const ReaderEntry> readers() {
 std::vector<Choice> reader_choices() {
   std::vector<Choice> result;
   for (const ReaderEntry& entry : readers()) {
-    result.push_back({std::string(entry.name), std::string(entry.make()->description()), true});
+    const std::unique_ptr<Reader> reader = entry.make();
+    result.push_back({std::string(entry.name), std::string(reader->description()), reader->available()});
   }
   return result;
+}
+
+MemberPath split_member(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) return {path, ""};
+  for (size_t colon = path.find(':'); colon != std::string::npos; colon = path.find(':', colon + 1)) {
+    const std::string file = path.substr(0, colon);
+    if (std::filesystem::exists(file, ignored)) return {file, path.substr(colon + 1)};
+  }
+  return {path, ""};
+}
+
+std::string points_file(const std::string& path) {
+  const std::unique_ptr<Reader> reader = make_reader(path, "auto");
+  return reader->has_members() ? split_member(path).file : path;
+}
+
+bool is_points_path(const std::string& path) {
+  std::error_code ignored;
+  return path == MappedFile::kStandardInput || std::filesystem::exists(points_file(path), ignored);
 }
 
 Dataset read_points(const std::string& path, const ReadOptions& options) {
   const FpEnvironmentGuard guard;
   try {
-    Dataset result = make_reader(path, options.format)->read(path, options);
+    Dataset result = read_naming_input(path, options);
     result.path = path;
     if (result.view.n == 0 || result.view.d == 0) {
       throw Error(ErrorCode::kBadData, path,

@@ -19,6 +19,10 @@ class Reader {
   virtual std::string_view description() const = 0;
   /// File endings that choose this reader, with the dot, in lower case.
   virtual std::vector<std::string_view> endings() const = 0;
+  /// Whether a file of this format holds several tables, one of which a path names as file:member.
+  virtual bool has_members() const { return false; }
+  /// False for the stand-in of a reader whose library was not there when this program was built.
+  virtual bool available() const { return true; }
   /// Reads points, and weights where `options.weights` is a column; weight files are the caller's business.
   virtual Dataset read(const std::string& path, const ReadOptions& options) const = 0;
 };
@@ -29,6 +33,15 @@ struct ReaderEntry {
   std::unique_ptr<Reader> (*make)();
 };
 std::span<const ReaderEntry> readers();
+
+/// A path as the user wrote it, taken apart.
+struct MemberPath {
+  std::string file;
+  std::string member;  ///< what stands behind the colon; empty: no member was named
+};
+/// Splits file:member. A colon belongs to the name of a file that is there: only what follows an existing file is a
+/// member.
+MemberPath split_member(const std::string& path);
 
 /// Names and descriptions, for help and `info`.
 std::vector<Choice> reader_choices();

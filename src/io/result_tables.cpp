@@ -32,6 +32,7 @@ std::string write_columns(const std::string& path, const std::vector<const Label
   }
   Table table;
   table.names = std::move(names);
+  table.columns = static_cast<int64_t>(table.names.size());
   table.rows = columns[0]->size();
   table.type = width == 1 ? CellType::kUInt8 : (width == 2 ? CellType::kUInt16 : CellType::kUInt32);
   table.fill = [&](int64_t first, int64_t count, std::byte* out) {
@@ -43,7 +44,7 @@ std::string write_columns(const std::string& path, const std::vector<const Label
       }
     }
   };
-  write_table(path, table);
+  write_table(path, *result_writer_for(path), table);
   return std::string(name_of(table.type));
 }
 
@@ -88,7 +89,37 @@ void write_values(const std::string& path, std::span<const double> values, const
   table.fill = [&](int64_t first, int64_t count, std::byte* out) {
     std::memcpy(out, values.data() + first, static_cast<size_t>(count) * sizeof(double));
   };
-  write_table(path, table);
+  write_table(path, *result_writer_for(path), table);
+}
+
+namespace {
+
+CellType cell_type(DataType type) {
+  switch (type) {
+    case DataType::kFloat32: return CellType::kFloat32;
+    case DataType::kFloat64: return CellType::kFloat64;
+    case DataType::kFloat16: return CellType::kFloat16;
+    case DataType::kBFloat16: return CellType::kBFloat16;
+    case DataType::kUInt8: return CellType::kUInt8;
+    case DataType::kInt8: return CellType::kInt8;
+  }
+  throw Error(ErrorCode::kInternal, "points", "an unknown type");
+}
+
+}  // namespace
+
+void write_points(const std::string& path, const Dataset& points, const std::string& format) {
+  const PointsView& view = points.view;
+  Table table;
+  table.rows = view.n;
+  table.columns = view.d;
+  table.names = points.column_names;
+  table.type = cell_type(view.type);
+  const auto* cells = static_cast<const std::byte*>(view.data);
+  table.fill = [cells, row_size = table.row_size()](int64_t first, int64_t count, std::byte* out) {
+    std::memcpy(out, cells + static_cast<size_t>(first) * row_size, static_cast<size_t>(count) * row_size);
+  };
+  write_table(path, *writer_for(path, format), table);
 }
 
 }  // namespace manymeans

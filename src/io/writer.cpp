@@ -3,6 +3,8 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
+#include "io/cells.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -16,10 +18,13 @@ namespace manymeans {
 
 namespace {
 
-using WriterMaker = std::unique_ptr<Writer> (*)();
+struct WriterEntry {
+  std::string_view name;
+  std::unique_ptr<Writer> (*make)();
+};
 
-#define MANYMEANS_REGISTER(name, maker) maker,
-constexpr WriterMaker kMakers[] = {
+#define MANYMEANS_REGISTER(name, maker) WriterEntry{name, maker},
+constexpr WriterEntry kWriters[] = {
 #include "registry/writer.inc"
 };
 #undef MANYMEANS_REGISTER
@@ -27,51 +32,87 @@ constexpr WriterMaker kMakers[] = {
 // Devices and pipes have no ending; what reads from them is a person or a program that wants text.
 constexpr std::string_view kSpecialEnding = ".csv";
 
+// The path in lower case, or what stands in for it where it has no ending.
+std::string ending_of(const std::string& path) {
+  if (is_special_file(path)) return std::string(kSpecialEnding);
+  std::string lower = path;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
+
+bool is_ending(const std::string& path, const Writer& writer) {
+  return !writer.ending().empty() && path.ends_with(writer.ending());
+}
+
 }  // namespace
 
 std::string_view name_of(CellType type) {
-  constexpr std::array<std::string_view, 4> kNames = {"uint8", "uint16", "uint32", "float64"};
+  constexpr std::array<std::string_view, 9> kNames = {"uint8",   "uint16",   "uint32", "float64", "float32",
+                                                      "float16", "bfloat16", "int8",   "int32"};
   return kNames[static_cast<size_t>(type)];
 }
 
 size_t size_of(CellType type) {
-  constexpr std::array<size_t, 4> kSizes = {1, 2, 4, 8};
+  constexpr std::array<size_t, 9> kSizes = {1, 2, 4, 8, 4, 2, 2, 1, 4};
   return kSizes[static_cast<size_t>(type)];
 }
 
-void for_each_block(const Table& table, const std::function<void(int64_t, std::span<const std::byte>)>& use) {
+void for_each_block(const Table& table, const std::function<void(int64_t, int64_t, std::span<const std::byte>)>& use) {
   constexpr size_t kBlockBytes = size_t{1} << 20;
   const auto block = static_cast<int64_t>(std::max<size_t>(1, kBlockBytes / table.row_size()));
   std::vector<std::byte> cells(static_cast<size_t>(std::min(block, table.rows)) * table.row_size());
   for (int64_t first = 0; first < table.rows; first += block) {
     const int64_t count = std::min(block, table.rows - first);
     table.fill(first, count, cells.data());
-    use(count, std::span(cells).first(static_cast<size_t>(count) * table.row_size()));
+    use(first, count, std::span(cells).first(static_cast<size_t>(count) * table.row_size()));
   }
 }
 
-std::unique_ptr<Writer> writer_for(const std::string& path) {
-  std::string lower = path;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (is_special_file(path)) lower = kSpecialEnding;
-  std::string known;
-  for (const WriterMaker make : kMakers) {
-    std::unique_ptr<Writer> writer = make();
-    if (lower.ends_with(writer->ending())) return writer;
-    known += (known.empty() ? "" : " or ") + std::string(writer->ending());
+std::vector<Choice> writer_choices() {
+  std::vector<Choice> result;
+  for (const WriterEntry& entry : kWriters) {
+    result.push_back({std::string(entry.name), std::string(entry.make()->description()), true});
   }
-  throw Error(ErrorCode::kUsage, path, "the ending of this path says no format that can be written; use " + known);
+  return result;
 }
 
-void write_table(const std::string& path, const Table& table) {
-  const std::unique_ptr<Writer> writer = writer_for(path);
+std::unique_ptr<Writer> writer_for(const std::string& path, const std::string& format) {
+  const std::string ending = ending_of(path);
+  std::string endings, names = "auto";
+  for (const WriterEntry& entry : kWriters) {
+    std::unique_ptr<Writer> writer = entry.make();
+    if (format == entry.name || (format == "auto" && is_ending(ending, *writer))) return writer;
+    if (!writer->ending().empty()) endings += (endings.empty() ? "" : ", ") + std::string(writer->ending());
+    names += ", " + std::string(entry.name);
+  }
+  if (format != "auto") {
+    throw Error(ErrorCode::kUsage, "format", "there is no writer '" + format + "'; known: " + names);
+  }
+  throw Error(ErrorCode::kUsage, path, "the ending of this path says no format that can be written; use " + endings);
+}
+
+std::unique_ptr<Writer> result_writer_for(const std::string& path) {
+  const std::string ending = ending_of(path);
+  for (const std::string_view name : {"npy", "csv"}) {
+    std::unique_ptr<Writer> writer = writer_for(path, std::string(name));
+    if (is_ending(ending, *writer)) return writer;
+  }
+  throw Error(ErrorCode::kUsage, path, "the ending of this path says no format that can be written; use .npy or .csv");
+}
+
+void write_table(const std::string& path, const Writer& writer, const Table& table) {
   OutputFile file(path);
-  writer->write(table, file);
+  writer.write(with_type(table, writer.stored_type(table.type), path), file);
   file.commit();
 }
 
+void check_points_path(const std::string& path, const std::string& format) {
+  (void)writer_for(path, format);
+  check_writable(path);
+}
+
 void check_table_path(const std::string& path) {
-  (void)writer_for(path);
+  (void)result_writer_for(path);
   check_writable(path);
 }
 

@@ -1,5 +1,7 @@
-// The writers of tables (labels, distances): one file and one CMake line each.
+// The writers of tables (points, labels, distances): one file and one CMake line each.
 #pragma once
+
+#include <manymeans/fit.h>
 
 #include "io/output_file.h"
 
@@ -14,37 +16,49 @@
 
 namespace manymeans {
 
-enum class CellType : uint8_t { kUInt8, kUInt16, kUInt32, kFloat64 };
+enum class CellType : uint8_t { kUInt8, kUInt16, kUInt32, kFloat64, kFloat32, kFloat16, kBFloat16, kInt8, kInt32 };
 std::string_view name_of(CellType type);
 size_t size_of(CellType type);
 
 /// A table that is produced while it is written, so that no second copy of it exists.
 struct Table {
-  std::vector<std::string> names;  ///< one per column
-  int64_t rows = 0;
+  int64_t rows = 0, columns = 1;
+  std::vector<std::string> names;  ///< one per column, or none
   CellType type = CellType::kUInt8;
   /// Puts rows [first, first + count), row-major, at `out`.
   std::function<void(int64_t first, int64_t count, std::byte* out)> fill;
 
-  size_t row_size() const { return names.size() * size_of(type); }
+  size_t row_size() const { return static_cast<size_t>(columns) * size_of(type); }
 };
 
 /// Calls use(first, count, bytes) for all rows, in blocks.
 void for_each_block(const Table& table,
-                    const std::function<void(int64_t count, std::span<const std::byte> cells)>& use);
+                    const std::function<void(int64_t first, int64_t count, std::span<const std::byte> cells)>& use);
 
 /// Writes one format. A maker of it is registered as manymeans_register(writer name maker file...).
 class Writer {
  public:
   virtual ~Writer() = default;
-  virtual std::string_view ending() const = 0;  ///< with the dot, in lower case
+  virtual std::string_view description() const = 0;
+  /// With the dot, in lower case; empty for a format that has none of its own.
+  virtual std::string_view ending() const = 0;
+  /// The type in which this format stores cells of type `cells`; that of the table where it stores any.
+  virtual CellType stored_type(CellType cells) const { return cells; }
+  /// Writes a table of a type that stored_type() gave.
   virtual void write(const Table& table, OutputFile& file) const = 0;
 };
 
-/// The writer for this path, by its ending; .csv for devices and pipes. Throws Error(kUsage) that names the endings.
-std::unique_ptr<Writer> writer_for(const std::string& path);
+/// Names and descriptions, for help and `info`.
+std::vector<Choice> writer_choices();
 
-/// Writes the whole table, or nothing.
-void write_table(const std::string& path, const Table& table);
+/// The writer with this name; for "auto" by the ending of the path, which is .csv for devices and pipes.
+/// Throws Error(kUsage) that names what there is.
+std::unique_ptr<Writer> writer_for(const std::string& path, const std::string& format = "auto");
+/// The same for labels and distances, which go to .npy and .csv only.
+std::unique_ptr<Writer> result_writer_for(const std::string& path);
+
+/// Writes the whole table, or nothing. No value changes: one that the format cannot hold is an Error(kBadData) that
+/// names its row and column.
+void write_table(const std::string& path, const Writer& writer, const Table& table);
 
 }  // namespace manymeans

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +23,10 @@ class ZipWriter {
 
   /// One member, made of two parts.
   void add(const std::string& name, std::string_view head, std::span<const std::byte> body);
+  using Sink = std::function<void(std::span<const std::byte>)>;
+  /// The same with a body of `size` bytes that `produce` gives to its sink: twice, for the checksum stands before it.
+  void add(const std::string& name, std::string_view head, uint64_t size,
+           const std::function<void(const Sink&)>& produce);
   /// The directory at the end. The file is whole after it.
   void finish();
 
@@ -46,8 +52,12 @@ class ZipReader {
   ZipReader(std::span<const std::byte> bytes, const std::string& path);
 
   bool has(const std::string& name) const { return members_.contains(name); }
+  /// Of all members, in the order of their names.
+  std::vector<std::string> names() const;
   /// The bytes of a member, its checksum checked.
   std::vector<std::byte> read(const std::string& name) const;
+  /// Where a member's bytes stand in the archive as they are, its checksum checked; nothing if it is deflated.
+  std::optional<std::span<const std::byte>> in_place(const std::string& name) const;
 
  private:
   struct Member {
@@ -65,6 +75,9 @@ class ZipReader {
   Directory find_directory() const;
   size_t read_entry(size_t at);
   void read_zip64(std::span<const std::byte> extra, Member& member) const;
+  const Member& find(const std::string& name) const;
+  std::span<const std::byte> packed_bytes(const std::string& name, const Member& member) const;
+  void check(const std::string& name, const Member& member, std::span<const std::byte> bytes) const;
   std::span<const std::byte> part(uint64_t offset, uint64_t size) const;
   template <class T>
   T number(uint64_t offset) const;

@@ -138,27 +138,50 @@ void ZipReader::read_zip64(std::span<const std::byte> extra, Member& member) con
   }
 }
 
-std::vector<std::byte> ZipReader::read(const std::string& name) const {
+std::vector<std::string> ZipReader::names() const {
+  std::vector<std::string> result;
+  for (const auto& [name, member] : members_) result.push_back(name);
+  return result;
+}
+
+const ZipReader::Member& ZipReader::find(const std::string& name) const {
   const auto found = members_.find(name);
   if (found == members_.end()) damaged("the archive has no member '" + name + "'");
-  const Member& member = found->second;
+  return found->second;
+}
+
+std::span<const std::byte> ZipReader::packed_bytes(const std::string& name, const Member& member) const {
   if (number<uint32_t>(member.offset) != kLocal) damaged("member '" + name + "' is not where the archive says it is");
   const uint64_t names = uint64_t{number<uint16_t>(member.offset + 26)} + number<uint16_t>(member.offset + 28);
-  const auto packed = part(member.offset + kLocalSize + names, member.packed_size);
-  std::vector<std::byte> result;
-  if (member.method == kStored) {
-    if (member.size != member.packed_size) damaged("member '" + name + "' has two different sizes");
-    result.assign(packed.begin(), packed.end());
-  } else if (member.method == kDeflated) {
-    if (member.size / kLargestRatio > member.packed_size) damaged("member '" + name + "' lies about its size");
-    result.resize(member.size);
-    if (!RawInflater().run(packed, result)) damaged("member '" + name + "' cannot be inflated to the size it gives");
-  } else {
+  return part(member.offset + kLocalSize + names, member.packed_size);
+}
+
+void ZipReader::check(const std::string& name, const Member& member, std::span<const std::byte> bytes) const {
+  const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+  if (crc != member.crc) damaged("the checksum of member '" + name + "' is wrong: the file was changed or damaged");
+}
+
+std::optional<std::span<const std::byte>> ZipReader::in_place(const std::string& name) const {
+  const Member& member = find(name);
+  if (member.method != kStored) return std::nullopt;
+  if (member.size != member.packed_size) damaged("member '" + name + "' has two different sizes");
+  const auto bytes = packed_bytes(name, member);
+  check(name, member, bytes);
+  return bytes;
+}
+
+std::vector<std::byte> ZipReader::read(const std::string& name) const {
+  if (const auto stored = in_place(name)) return {stored->begin(), stored->end()};
+  const Member& member = find(name);
+  const auto packed = packed_bytes(name, member);
+  if (member.method != kDeflated) {
     damaged(
         fmt::format("member '{}' is packed by method {}; stored and deflated ones can be read", name, member.method));
   }
-  const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(result.data()), result.size());
-  if (crc != member.crc) damaged("the checksum of member '" + name + "' is wrong: the file was changed or damaged");
+  if (member.size / kLargestRatio > member.packed_size) damaged("member '" + name + "' lies about its size");
+  std::vector<std::byte> result(member.size);
+  if (!RawInflater().run(packed, result)) damaged("member '" + name + "' cannot be inflated to the size it gives");
+  check(name, member, result);
   return result;
 }
 

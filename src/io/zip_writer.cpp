@@ -50,8 +50,13 @@ void ZipWriter::put(std::string_view bytes) {
 }
 
 void ZipWriter::add(const std::string& name, std::string_view head, std::span<const std::byte> body) {
-  Member member{name, 0, head.size() + body.size(), written_};
-  member.crc = crc_of(crc_of(0, head.data(), head.size()), body.data(), body.size());
+  add(name, head, body.size(), [&](const Sink& sink) { sink(body); });
+}
+
+void ZipWriter::add(const std::string& name, std::string_view head, uint64_t size,
+                    const std::function<void(const Sink&)>& produce) {
+  Member member{name, crc_of(0, head.data(), head.size()), head.size() + size, written_};
+  produce([&](std::span<const std::byte> part) { member.crc = crc_of(member.crc, part.data(), part.size()); });
   const bool zip64 = member.size >= zip64_from_;
   std::string header = "PK\x03\x04";
   append_common(header, member.crc, member.size, name.size(), zip64 ? 20 : 0, zip64);
@@ -64,8 +69,8 @@ void ZipWriter::add(const std::string& name, std::string_view head, std::span<co
   }
   put(header);
   put(head);
-  file_.write(body);
-  written_ += body.size();
+  produce([&](std::span<const std::byte> part) { file_.write(part); });
+  written_ += size;
   members_.push_back(std::move(member));
 }
 

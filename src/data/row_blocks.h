@@ -1,0 +1,34 @@
+// All rows of points, widened, in pieces of a size that caches like.
+#pragma once
+
+#include <manymeans/points.h>
+
+#include "core/data_type.h"
+#include "core/threads.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace manymeans {
+
+// Rows that are handled together; one piece of about 32 KiB.
+inline int64_t rows_per_block(int64_t d) {
+  return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, d));
+}
+
+// Calls body(worker, first row, rows, pointer to float or double rows) over all points.
+template <class T, class Body>
+void for_each_block(const PointsView& points, ThreadPool& pool, Body&& body) {
+  const int64_t block = rows_per_block(points.d);
+  std::vector<std::vector<T>> scratch(static_cast<size_t>(pool.size()));
+  pool.for_each_range(points.n, block * 16, [&](int worker, int64_t first, int64_t last) {
+    std::vector<T>& space = scratch[static_cast<size_t>(worker)];
+    space.resize(static_cast<size_t>(block * points.d));
+    for (int64_t row = first; row < last; row += block) {
+      const int64_t rows = std::min(block, last - row);
+      body(worker, row, rows, rows_as<T>(points, row, rows, space.data()));
+    }
+  });
+}
+
+}  // namespace manymeans

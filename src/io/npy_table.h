@@ -1,0 +1,13 @@
+// A table as a NumPy array.
+#pragma once
+
+#include "io/writer.h"
+
+#include <string>
+
+namespace manymeans {
+
+/// The .npy header of a table: one column is a vector, several are a matrix.
+std::string npy_header_of(const Table& table);
+
+}  // namespace manymeans

@@ -1,0 +1,231 @@
+#include "io/stored_matrix.h"
+
+#include <manymeans/error.h>
+
+#include "core/data_type.h"
+#include "core/threads.h"
+#include "io/column_selection.h"
+#include "io/row_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+struct Direct {
+  std::string_view descr;
+  DataType type;
+};
+// What the engine reads as it is.
+constexpr std::array kDirect = {Direct{"<f4", DataType::kFloat32}, Direct{"<f8", DataType::kFloat64},
+                                Direct{"<f2", DataType::kFloat16}, Direct{"|u1", DataType::kUInt8},
+                                Direct{"|i1", DataType::kInt8}};
+
+struct Half {
+  uint16_t bits;
+};
+struct BFloat {
+  uint16_t bits;
+};
+
+// One value, byte order put right.
+template <class T, bool kSwap>
+T load(const std::byte* at) {
+  std::array<std::byte, sizeof(T)> bytes;
+  std::memcpy(bytes.data(), at, sizeof(T));
+  if (kSwap) std::reverse(bytes.begin(), bytes.end());
+  return std::bit_cast<T>(bytes);
+}
+
+template <class T>
+double to_double(T value) {
+  return static_cast<double>(value);
+}
+double to_double(Half value) {
+  return half_to_float(value.bits);
+}
+double to_double(BFloat value) {
+  return bfloat16_to_float(value.bits);
+}
+
+// Whether an integer is changed on its way to this type.
+template <class T>
+bool is_lost(T value, DataType type) {
+  if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
+    const double wide = static_cast<double>(value);
+    // 2^63 and 2^64 do not convert back; they come only from integers that were rounded up.
+    if (wide >= std::ldexp(1.0, std::is_signed_v<T> ? 63 : 64) || static_cast<T>(wide) != value) return true;
+    return type == DataType::kFloat32 && static_cast<double>(static_cast<float>(wide)) != wide;
+  } else {
+    return false;
+  }
+}
+
+class Converter {
+ public:
+  Converter(const std::string& path, const StoredMatrix& source, const FileColumns& file, std::vector<int64_t> columns,
+            ThreadPool& pool)
+      : path_(path), source_(source), file_(file), columns_(std::move(columns)), pool_(pool) {}
+
+  template <class T, bool kSwap>
+  RowStore convert(DataType type, std::vector<std::string>& warnings);
+
+ private:
+  [[noreturn]] void refuse(const RowStore& store, int64_t row, size_t column, double value) const;
+
+  const std::string& path_;
+  const StoredMatrix& source_;
+  const FileColumns& file_;
+  std::vector<int64_t> columns_;
+  ThreadPool& pool_;
+};
+
+void Converter::refuse(const RowStore& store, int64_t row, size_t column, double value) const {
+  const bool overflow = store.type() == DataType::kFloat32;
+  throw Error(ErrorCode::kBadData, path_,
+              fmt::format("row {}, column {}: {} {}", row + 1, columns_[column] + 1, value,
+                          overflow ? "is too large for float32; use dtype float64"
+                                   : fmt::format("is not exact in {}; use a wider dtype", name_of(store.type()))));
+}
+
+template <class T, bool kSwap>
+RowStore Converter::convert(DataType type, std::vector<std::string>& warnings) {
+  const size_t d = columns_.size();
+  RowStore store(source_.n, static_cast<int64_t>(d), type, path_);
+  LostIntegers lost(d);
+  std::mutex mutex;
+  int64_t refused_row = source_.n;  // the first row, whichever thread finds it
+  size_t refused_column = 0;
+  double refused_value = 0;
+  pool_.for_each_range(source_.n, std::max<int64_t>(1, 65536 / static_cast<int64_t>(d)),
+                       [&](int, int64_t first, int64_t last) {
+                         std::vector<double> values(d);
+                         LostIntegers lost_here(d);
+                         for (int64_t row = first; row < last; ++row) {
+                           const std::byte* from = source_.data + row * source_.row_step;
+                           for (size_t j = 0; j < d; ++j) {
+                             const T value = load<T, kSwap>(from + columns_[j] * source_.column_step);
+                             values[j] = to_double(value);
+                             if (is_lost(value, type) && !lost_here.seen(j)) {
+                               if constexpr (std::is_integral_v<T>) lost_here.add(j, row + 1, std::to_string(value));
+                             }
+                           }
+                           const int64_t bad = store.store(row, values.data());
+                           if (bad < 0) continue;
+                           const std::lock_guard lock(mutex);
+                           if (row < refused_row) {
+                             refused_row = row;
+                             refused_column = static_cast<size_t>(bad);
+                             refused_value = values[refused_column];
+                           }
+                           return;
+                         }
+                         const std::lock_guard lock(mutex);
+                         lost.merge(lost_here);
+                       });
+  if (refused_row < source_.n) refuse(store, refused_row, refused_column, refused_value);
+  std::vector<std::string> labels;
+  for (const int64_t column : columns_) labels.push_back(file_.label(column));
+  if (auto warning = lost_integers_warning(lost, labels, type, "row")) warnings.push_back(std::move(*warning));
+  return store;
+}
+
+struct Conversion {
+  std::string_view kind_and_size;
+  RowStore (Converter::*run)(DataType, std::vector<std::string>&);
+  RowStore (Converter::*run_swapped)(DataType, std::vector<std::string>&);
+};
+template <class T>
+constexpr Conversion conversion(std::string_view name) {
+  return {name, &Converter::convert<T, false>, &Converter::convert<T, true>};
+}
+constexpr std::array kConversions = {conversion<float>("f4"),    conversion<double>("f8"),   conversion<Half>("f2"),
+                                     conversion<uint8_t>("u1"),  conversion<int8_t>("i1"),   conversion<uint16_t>("u2"),
+                                     conversion<int16_t>("i2"),  conversion<uint32_t>("u4"), conversion<int32_t>("i4"),
+                                     conversion<uint64_t>("u8"), conversion<int64_t>("i8"),  conversion<uint8_t>("b1"),
+                                     conversion<BFloat>("V2")};
+
+std::string_view kind_and_size(const StoredMatrix& matrix) {
+  return std::string_view(matrix.type).substr(1);
+}
+
+// Throws unless the type of the values is one that can be read, and asked for where it could be anything.
+const Conversion& find_conversion(const StoredMatrix& matrix, const ReadOptions& options, const std::string& path) {
+  const std::string_view wanted = kind_and_size(matrix);
+  if (wanted.starts_with('V') && options.dtype != DataType::kBFloat16) {
+    throw Error(ErrorCode::kBadData, path,
+                "values of type '" + matrix.type + "' could be anything; if they are bfloat16, say so: dtype bfloat16");
+  }
+  for (const Conversion& entry : kConversions) {
+    if (entry.kind_and_size == wanted) return entry;
+  }
+  throw Error(
+      ErrorCode::kBadData, path,
+      "values of type '" + matrix.type + "' are not supported; float16, float32, float64, integers and bool are");
+}
+
+// What the points will be in memory.
+DataType result_type(const StoredMatrix& matrix, const ReadOptions& options) {
+  if (options.dtype) return *options.dtype;
+  for (const Direct& direct : kDirect) {
+    if (kind_and_size(matrix) == direct.descr.substr(1)) return direct.type;
+  }
+  return DataType::kFloat32;
+}
+
+bool can_be_used_in_place(const StoredMatrix& matrix, DataType type) {
+  const auto size = static_cast<int64_t>(size_of(type));
+  const bool dense =
+      (matrix.column_step == size || matrix.d == 1) && (matrix.row_step == matrix.d * size || matrix.n == 1);
+  const bool aligned = reinterpret_cast<uintptr_t>(matrix.data) % static_cast<size_t>(size) == 0;
+  if (!dense || !aligned || matrix.type.starts_with('>')) return false;
+  if (type == DataType::kBFloat16) return kind_and_size(matrix) == "V2";
+  return std::any_of(kDirect.begin(), kDirect.end(),
+                     [&](const Direct& direct) { return matrix.type == direct.descr && direct.type == type; });
+}
+
+}  // namespace
+
+Dataset read_stored(const StoredMatrix& matrix, std::shared_ptr<const void> owner, const std::string& path,
+                    const ReadOptions& options) {
+  const Conversion& conversion = find_conversion(matrix, options, path);
+  const DataType type = result_type(matrix, options);
+  Dataset result;
+  result.view = {nullptr, matrix.n, matrix.d, type};
+  if (matrix.n == 0 || matrix.d == 0) return result;  // the caller complains about no rows or no columns
+  const FileColumns columns{matrix.d, {}};
+  std::vector<int64_t> wanted = select_columns(columns, options.columns);
+  ThreadPool pool(thread_count(options.threads));
+  const auto convert = [&](std::vector<int64_t> chosen, DataType to) {
+    Converter converter(path, matrix, columns, std::move(chosen), pool);
+    const auto run = matrix.type.starts_with('>') ? conversion.run_swapped : conversion.run;
+    return (converter.*run)(to, result.warnings);
+  };
+  if (const auto weights = find_column(columns, options.weights)) {
+    std::erase(wanted, *weights);
+    const RowStore store = convert({*weights}, DataType::kFloat64);
+    const double* values = static_cast<const double*>(store.view().data);
+    result.weights.assign(values, values + matrix.n);
+  }
+  if (wanted.empty())
+    throw Error(ErrorCode::kBadData, path, "no column is left beside the weights; choose at least one");
+  if (wanted == select_columns(columns, {}) && can_be_used_in_place(matrix, type)) {
+    result.view = {matrix.data, matrix.n, matrix.d, type};
+    result.owner = std::move(owner);
+    return result;
+  }
+  const RowStore store = convert(std::move(wanted), type);
+  result.view = store.view();
+  result.owner = store.owner();
+  return result;
+}
+
+}  // namespace manymeans

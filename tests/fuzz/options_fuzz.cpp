@@ -1,0 +1,36 @@
+// Any words as the flags of a fit: options that pass the check, or a message.
+#include <manymeans/manymeans.h>
+
+#include "fit_flags.h"
+#include "read_flags.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace manymeans;
+  std::vector<std::string> words(1);  // one a line
+  for (size_t i = 0; i < size; ++i) {
+    if (data[i] == '\n') {
+      words.emplace_back();
+    } else {
+      words.back() += static_cast<char>(data[i]);
+    }
+  }
+  FitOptions options;
+  ReadOptions reading;
+  CLI::App app;
+  cli::bind_fit_flags(app, options);
+  cli::bind_read_flags(app, reading);
+  try {
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the end
+    check(options);
+  } catch (const CLI::ParseError&) {
+    return 0;  // a message of the flag parser
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kInternal) std::abort();
+  }
+  return 0;
+}
