@@ -11,7 +11,8 @@ namespace manymeans::cuda {
 namespace {
 
 constexpr int kMostPasses = 64;  // of one batch
-// Questions to the device in one batch: the engine looks at signals between batches, so that of large problems is short.
+// Questions to the device in one batch: the engine looks at signals between batches, so that of large problems is
+// short.
 constexpr int kMostQuestions = 8;
 
 // Covers the underflow of squares in binary64; never a denormal number.
