@@ -36,7 +36,8 @@ manymeans_need_header(MANYMEANS_CLI11_INCLUDE CLI/CLI.hpp libcli11-dev)
 
 # Where it is found, .h5 files can be read; where not, a stand-in says how to get it.
 option(MANYMEANS_HDF5 "Read HDF5 files where the HDF5 library is found (libhdf5-dev)" ON)
-if(MANYMEANS_HDF5)
+# A self-contained library links nothing that may be missing where it goes.
+if(MANYMEANS_HDF5 AND NOT MANYMEANS_SELF_CONTAINED)
   find_path(MANYMEANS_HDF5_INCLUDE hdf5.h PATH_SUFFIXES hdf5/serial)
   find_library(MANYMEANS_HDF5_LIBRARY NAMES hdf5_serial hdf5 PATH_SUFFIXES hdf5/serial)
 endif()
