@@ -5,7 +5,7 @@
 
 #include "backend/cuda/float_screen.h"
 #include "backend/cuda/matrix_pack.h"
-#include "backend/cuda/screen_frame.h"
+#include "backend/frame.h"
 #include "core/threads.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ struct Points {
     input = prepare_input({values.data(), n, d}, {}, pool);
   }
   double half_ratio() const {
-    const ScreenFrame frame = find_screen_frame(input);
+    const Frame frame = find_frame(input);
     return find_half_frame(input, frame.centre, frame.largest).ratio;
   }
 };

@@ -3,8 +3,8 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/bounds_policy.h"
-#include "backend/cpu/frame.h"
 #include "backend/cpu/kernels.h"
+#include "backend/frame.h"
 #include "data/input.h"
 
 #include <cstdint>

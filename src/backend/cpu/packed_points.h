@@ -2,9 +2,9 @@
 #pragma once
 
 #include "backend/cpu/cpu_plan.h"
-#include "backend/cpu/frame.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/matrix_layout.h"
+#include "backend/frame.h"
 #include "core/aligned_buffer.h"
 #include "core/threads.h"
 #include "data/input.h"

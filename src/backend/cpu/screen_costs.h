@@ -2,8 +2,8 @@
 #pragma once
 
 #include "backend/backend.h"
-#include "backend/cpu/frame.h"
 #include "backend/cpu/kernels.h"
+#include "backend/frame.h"
 
 #include <optional>
 #include <string>

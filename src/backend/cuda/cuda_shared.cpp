@@ -7,7 +7,7 @@
 namespace manymeans::cuda {
 
 CudaShared::CudaShared(const Input& data, const CudaDevice& where, const BackendOptions& how)
-    : input(data), device(where), options(how), frame(find_screen_frame(data)) {
+    : input(data), device(where), options(how), frame(find_frame(data)) {
   half_frame = find_half_frame(data, frame.centre, frame.largest);
   plan = make_cuda_plan(data, device, options, half_frame.ratio);
   use_device(device);

@@ -8,7 +8,7 @@
 #include "backend/cuda/device_points.h"
 #include "backend/cuda/float_screen.h"
 #include "backend/cuda/matrix_pack.h"
-#include "backend/cuda/screen_frame.h"
+#include "backend/frame.h"
 
 namespace manymeans::cuda {
 
@@ -21,7 +21,7 @@ struct CudaShared {
   CudaPlan plan = {};
 
   DevicePoints points;
-  ScreenFrame frame;
+  Frame frame;
   DeviceFrame device_frame;
   FloatBound bound;
   DeviceBuffer<float> norms;  // with more than kLowColumns columns

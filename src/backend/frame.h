@@ -12,7 +12,8 @@ namespace manymeans {
 struct Frame {
   std::vector<double> centre;
   int exponent = 0;
-  double scale = 1;  ///< 2^exponent
+  double scale = 1;    ///< 2^exponent
+  double largest = 0;  ///< bounds every component |x_j - centre_j|
 };
 
 Frame find_frame(const Input& input);

@@ -1,16 +1,16 @@
-#include "backend/cuda/screen_frame.h"
+#include "backend/frame.h"
 
 #include "core/data_type.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace manymeans::cuda {
+namespace manymeans {
 namespace {
 
 constexpr int64_t kMostSampleRows = 511;
 constexpr int64_t kFewestSampleRows = 31;
-constexpr int64_t kSampleValues = int64_t{1} << 22;  // fewer rows of wide data: any centre will do
+constexpr int64_t kSampleValues = int64_t{1} << 22;  // fewer rows of wide data: any centre will do, memory is bounded
 constexpr int kNormExponent = 60;
 
 // Median of every column over rows spread evenly.
@@ -33,8 +33,8 @@ std::vector<double> sample_medians(const PointsView& points) {
 
 }  // namespace
 
-ScreenFrame find_screen_frame(const Input& input) {
-  ScreenFrame frame;
+Frame find_frame(const Input& input) {
+  Frame frame;
   frame.centre = sample_medians(input.points);
   double square = 0;
   for (size_t j = 0; j < frame.centre.size(); ++j) {
@@ -44,7 +44,8 @@ ScreenFrame find_screen_frame(const Input& input) {
   }
   // Powers of two that binary64 holds; points so small that this is not enough are resolved, not screened.
   frame.exponent = square > 0 ? std::clamp(kNormExponent - exponent(std::sqrt(square)), -1000, 1000) : 0;
+  frame.scale = std::ldexp(1.0, frame.exponent);
   return frame;
 }
 
-}  // namespace manymeans::cuda
+}  // namespace manymeans
