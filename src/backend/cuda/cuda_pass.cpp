@@ -62,6 +62,7 @@ PassRanges CudaSession::begin_batch(std::span<const PassModel> models, int n) {
   copy_to_device(ranges_.data(), host_ranges_.data(), count, stream_, "the models");
   if (shared_.plan.screen == ScreenKind::kMatrix) {
     copy_to_device(column_ranges_.data(), host_column_ranges_.data(), count, stream_, "the models' columns");
+    fill_zero(marks_.data(), count * static_cast<size_t>(mark_stride_), stream_, "clearing marks");
   }
   fill_zero(counters_.data(), all, stream_, "clearing counters");
   fill_zero(control_.data(), 1, stream_, "clearing the state of a pass");
@@ -73,29 +74,52 @@ PassRanges CudaSession::begin_batch(std::span<const PassModel> models, int n) {
   return ranges;
 }
 
-void CudaSession::enqueue_pass(const PassRanges& ranges) {
+ResolveTask CudaSession::resolve_task(const PassRanges& ranges) {
   ResolveTask task;
-  switch (shared_.plan.screen) {
-    case ScreenKind::kNone: mark_all(marks_.data(), mark_stride_, ranges.count, n(), stream_); break;
-    case ScreenKind::kFloat: enqueue_float_screen(ranges); break;
-    case ScreenKind::kMatrix:
-      enqueue_matrix_screen(ranges);
-      task.list = list_.data();
-      task.listed = listed_.data();
-      task.capacity = static_cast<uint32_t>(list_.size());
-      task.far = far_.data();
-      break;
-  }
   task.points = shared_.points;
   task.ranges = ranges;
   task.next = rows_of(next_);
   task.marks = marks_.data();
   task.mark_stride = mark_stride_;
+  task.open = open_;
   task.left = left_.data();
-  task.left_count = left_count_.data();
+  task.left_count = numbers_.data() + kLeft;
   task.nearest = nearest_.data();
-  resolve(task, shared_.device.multiprocessors, stream_);
-  accumulate(accumulate_task(ranges), shared_.device.multiprocessors, stream_);
+  if (shared_.plan.screen == ScreenKind::kMatrix) {
+    task.marked = numbers_.data() + kMarked;
+    task.list = list_.data();
+    task.listed = numbers_.data() + kListed;
+    task.capacity = static_cast<uint32_t>(list_.size());
+    task.far = far_.data();
+  }
+  return task;
+}
+
+void CudaSession::enqueue_pass(const PassRanges& ranges) {
+  fill_zero(numbers_.data(), numbers_.size(), stream_, "clearing numbers of rows");
+  const int processors = shared_.device.multiprocessors;
+  ResolveTask task = resolve_task(ranges);
+  const bool direct = ranges.most_clusters * d() <= kDirectValues && n() < (int64_t{1} << 31);
+  if (shared_.plan.screen == ScreenKind::kMatrix) {
+    enqueue_matrix_screen(ranges);
+    task.collected = collects(shared_.plan, ranges.most_clusters, d());
+    if (task.collected) enqueue_collect(ranges);
+    resolve_few(task, processors, stream_);
+    if (task.collected) enqueue_second_screen(ranges);
+  } else {
+    if (shared_.plan.screen == ScreenKind::kNone) {
+      mark_all(marks_.data(), mark_stride_, ranges.count, n(), stream_);
+    } else {
+      enqueue_float_screen(ranges);
+    }
+    if (direct) {
+      task.marked = numbers_.data() + kMarked;
+      open_marked(task, stream_);
+      resolve_few(task, processors, stream_);
+    }
+  }
+  resolve_marked(task, processors, stream_);
+  accumulate(accumulate_task(ranges), processors, stream_);
 }
 
 FloatScreenTask CudaSession::float_task(const PassRanges& ranges) {
@@ -118,10 +142,11 @@ void CudaSession::enqueue_float_screen(const PassRanges& ranges) {
   float_screen(task, shared_.device.multiprocessors, stream_);
 }
 
-// What the matrix screen marked is looked at in float32.
+// Rows with more candidates than were kept are looked at in float32.
 void CudaSession::enqueue_second_screen(const PassRanges& ranges) {
   if (columns_.empty()) return;
-  const FloatScreenTask task = float_task(ranges);
+  FloatScreenTask task = float_task(ranges);
+  task.wanted = numbers_.data() + kMarked;
   MarkedRows marked;
   marked.rows = marked_rows_.data();
   marked.counts = marked_counts_.data();
@@ -133,16 +158,9 @@ void CudaSession::enqueue_second_screen(const PassRanges& ranges) {
   float_screen_marked(task, marked, shared_.device.multiprocessors, stream_);
 }
 
-void CudaSession::enqueue_matrix_screen(const PassRanges& ranges) {
-  MatrixPackTask task;
-  task.ranges = ranges;
-  task.d = d();
-  task.frame = shared_.half_frame;
-  task.bound_scale = shared_.options.test_bound_scale;
-  task.padded_columns = shared_.plan.padded_columns;
-  task.far = far_.data();
+PackedColumns CudaSession::packed_columns(const PassRanges& ranges) {
   const size_t count = order_.size();
-  PackedColumns& columns = task.columns;
+  PackedColumns columns;
   columns.values = halves_.data();
   columns.offsets = bounds_.data();
   columns.slopes = bounds_.data() + count;
@@ -153,19 +171,34 @@ void CudaSession::enqueue_matrix_screen(const PassRanges& ranges) {
   columns.models = ranges.count;
   columns.tile_columns = tile_columns_;
   columns.terms = tile_terms_.data();
+  return columns;
+}
+
+void CudaSession::enqueue_matrix_screen(const PassRanges& ranges) {
+  MatrixPackTask task;
+  task.ranges = ranges;
+  task.d = d();
+  task.frame = shared_.half_frame;
+  task.bound_scale = shared_.options.test_bound_scale;
+  task.padded_columns = shared_.plan.padded_columns;
+  task.far = far_.data();
+  task.columns = packed_columns(ranges);
   pack_matrix_columns(task, stream_);
-  fill_zero(marks_.data(), static_cast<size_t>(ranges.count * mark_stride_), stream_, "clearing marks");
-  fill_zero(listed_.data(), 1, stream_, "clearing the list");
   ScreenOutput output;
   output.labels = rows_of(next_);
   output.list = list_.data();
-  output.listed = listed_.data();
+  output.listed = numbers_.data() + kListed;
   output.capacity = static_cast<uint32_t>(list_.size());
   output.marks = marks_.data();
   output.mark_stride = mark_stride_;
-  matrix_screen(shared_.packed, columns, output, stream_);
-  mark_far(far_.data(), marks_.data(), mark_stride_, ranges.count, n(), stream_);
-  enqueue_second_screen(ranges);
+  output.marked = numbers_.data() + kMarked;
+  output.open = open_;
+  matrix_screen(shared_.packed, task.columns, output, stream_);
+  mark_far(far_.data(), marks_.data(), mark_stride_, ranges.count, n(), numbers_.data() + kMarked, stream_);
+}
+
+void CudaSession::enqueue_collect(const PassRanges& ranges) {
+  matrix_collect(shared_.packed, packed_columns(ranges), open_, stream_);
 }
 
 FloatColumns CudaSession::float_columns() {

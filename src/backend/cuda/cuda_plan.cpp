@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "backend/cuda/float_screen.h"
+#include "backend/cuda/resolve.h"
 
 #include <fmt/format.h>
 
@@ -68,8 +69,18 @@ int64_t list_capacity(int64_t rows, int64_t models) {
   return std::clamp<int64_t>(rows * models, 4096, int64_t{16} << 20);
 }
 
+int64_t open_capacity(int64_t rows, int64_t models) {
+  constexpr int64_t kMost = int64_t{1} << 19;  // of all models
+  const int64_t wanted = std::min((rows + 1) / 2, kMost / models);
+  return std::max<int64_t>(1, (wanted + kOpenBlock - 1) / kOpenBlock) * kOpenBlock;
+}
+
 int64_t marked_capacity(int64_t rows, int64_t models) {
   return std::max(models * 128, std::min(rows * models / 2, int64_t{1} << 19));
+}
+
+bool collects(const CudaPlan& plan, int64_t clusters, int64_t d) {
+  return plan.screen == ScreenKind::kMatrix && clusters * d > kDirectValues;
 }
 
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan) {
@@ -89,7 +100,10 @@ int64_t session_bytes(const Input& input, std::span<const int64_t> k, const Cuda
                            ? list_capacity(input.points.n, models) * 48 + marked_capacity(input.points.n, models) * 8 +
                                  kMostSliceTops * 12
                            : 0;
-  return labels + marks + statistics + columns + clusters * input.points.d * 8 + list;
+  const int64_t open_row =
+      8 + (collects(plan, most, input.points.d) ? 2 * plan.padded_columns + 4 * (1 + kMostCollected) : 0);
+  const int64_t open = open_capacity(input.points.n, models) * models * open_row;
+  return labels + marks + statistics + columns + clusters * input.points.d * 8 + list + open;
 }
 
 void check_room(int64_t bytes, int64_t room, const char* what, const Input& input) {

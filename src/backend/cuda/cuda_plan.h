@@ -42,9 +42,15 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
 /// Rows with few candidates that a pass can list; what does not fit is resolved by all distances.
 int64_t list_capacity(int64_t rows, int64_t models);
 
+/// Open rows of each model that there is room for: a multiple of kOpenBlock.
+int64_t open_capacity(int64_t rows, int64_t models);
+
 /// Marked rows of all models that a pass can look at again in float32.
 int64_t marked_capacity(int64_t rows, int64_t models);
 constexpr int64_t kMostSliceTops = int64_t{4} << 20;
+
+/// Whether open rows of a model with so many prototypes are looked at once more; smaller models get all distances.
+bool collects(const CudaPlan& plan, int64_t clusters, int64_t d);
 
 /// Device memory of a session of models with these numbers of prototypes.
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan);

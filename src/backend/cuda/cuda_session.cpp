@@ -55,6 +55,8 @@ void CudaSession::make_room() {
   counts_ = DeviceBuffer<long long>(static_cast<size_t>(clusters_), "the clusters' counts");
   const bool low = d() <= kLowColumns;
   int64_t columns = 0;
+  int64_t most = 1;
+  for (const Model& m : models_) most = std::max(most, m.most);
   for (const Model& m : models_) columns += padded(m.most, low ? kLowGroup : kTileGroup);
   if (shared_.plan.screen == ScreenKind::kMatrix) make_room_for_matrix();
   const bool in_float =
@@ -66,8 +68,8 @@ void CudaSession::make_room() {
   far_ = DeviceBuffer<int32_t>(2 * models, "flags of models");
   mark_stride_ = padded(n(), 128) / 32;
   marks_ = DeviceBuffer<uint32_t>(models * static_cast<size_t>(mark_stride_), "marks of rows");
+  make_room_for_open(most);
   left_ = DeviceBuffer<LeftRow>(kMostLeft, "rows that get all distances");
-  left_count_ = DeviceBuffer<uint32_t>(1, "rows that get all distances");
   nearest_ = DeviceBuffer<SliceNearest>(kMostLeft * kLeftSlices, "rows that get all distances");
   ranges_ = DeviceBuffer<PassRange>(models, "the models");
   host_ranges_ = PinnedBuffer<PassRange>(models, "the models");
@@ -90,12 +92,28 @@ void CudaSession::make_room_for_matrix() {
   host_column_ranges_ = PinnedBuffer<ColumnRange>(models_.size(), "the models' columns");
   const int64_t capacity = list_capacity(n(), static_cast<int64_t>(models_.size()));
   list_ = DeviceBuffer<Unproved>(static_cast<size_t>(capacity), "the list of rows");
-  listed_ = DeviceBuffer<uint32_t>(1, "the list of rows");
   marked_rows_ = DeviceBuffer<int64_t>(static_cast<size_t>(marked_capacity(n(), static_cast<int64_t>(models_.size()))),
                                        "the marked rows");
   const int64_t slices = std::clamp<int64_t>(kMostSliceTops / static_cast<int64_t>(marked_rows_.size()), 1, 16);
   slice_tops_ = DeviceBuffer<SliceTop>(marked_rows_.size() * static_cast<size_t>(slices), "the marked rows");
   marked_counts_ = DeviceBuffer<uint32_t>(models_.size(), "the marked rows");
+}
+
+void CudaSession::make_room_for_open(int64_t most_clusters) {
+  const auto models = static_cast<int64_t>(models_.size());
+  numbers_ = DeviceBuffer<uint32_t>(kNumbers + models_.size(), "numbers of rows");
+  open_.capacity = static_cast<uint32_t>(open_capacity(n(), models));
+  const auto rows = static_cast<size_t>(models * open_.capacity);
+  open_rows_ = DeviceBuffer<OpenRow>(rows, "the open rows");
+  open_.rows = open_rows_.data();
+  open_.counts = numbers_.data() + kNumbers;
+  if (!collects(shared_.plan, most_clusters, d())) return;
+  open_values_ = DeviceBuffer<uint16_t>(rows * static_cast<size_t>(shared_.plan.padded_columns), "the open rows");
+  open_found_ = DeviceBuffer<uint32_t>(rows, "the open rows");
+  open_prototypes_ = DeviceBuffer<uint32_t>(rows * kMostCollected, "the open rows' candidates");
+  open_.values = open_values_.data();
+  open_.found = open_found_.data();
+  open_.prototypes = open_prototypes_.data();
 }
 
 DeviceLabels CudaSession::labels_of(int slot) {

@@ -54,6 +54,7 @@ class CudaSession final : public Session {
   DeviceSeeding& seeding();
   void make_room();
   void make_room_for_matrix();
+  void make_room_for_open(int64_t most_clusters);
   PassRange range_of(int slot) const;
   LabelRows rows_of(DeviceBuffer<std::byte>& labels) { return {labels.data(), stride_, width_}; }
   DeviceLabels labels_of(int slot);
@@ -72,6 +73,9 @@ class CudaSession final : public Session {
   FloatScreenTask float_task(const PassRanges& ranges);
   void enqueue_float_screen(const PassRanges& ranges);
   void enqueue_second_screen(const PassRanges& ranges);
+  void enqueue_collect(const PassRanges& ranges);
+  PackedColumns packed_columns(const PassRanges& ranges);
+  ResolveTask resolve_task(const PassRanges& ranges);
   void enqueue_matrix_screen(const PassRanges& ranges);
 
   const CudaShared& shared_;
@@ -79,6 +83,9 @@ class CudaSession final : public Session {
   int64_t clusters_ = 0;  // of all models
   int64_t stride_ = 0;    // of the labels of two slots
   int32_t width_ = 1;     // bytes of a label
+
+  // Places in numbers_; those of the models' open rows follow.
+  static constexpr size_t kListed = 0, kLeft = 1, kMarked = 2, kNumbers = 3;
 
   Stream stream_;
   DeviceBuffer<std::byte> current_, next_;  // labels
@@ -96,15 +103,19 @@ class CudaSession final : public Session {
   DeviceBuffer<ColumnRange> column_ranges_;
   PinnedBuffer<ColumnRange> host_column_ranges_;
   DeviceBuffer<Unproved> list_;
-  DeviceBuffer<uint32_t> listed_;
   DeviceBuffer<int64_t> marked_rows_;
   DeviceBuffer<uint32_t> marked_counts_;
   DeviceBuffer<SliceTop> slice_tops_;
   DeviceBuffer<uint32_t> marks_;
   int64_t mark_stride_ = 0;
-  // For rows that get all distances:
+  // For rows that the screens leave. Numbers, cleared before every pass: listed rows, left rows, whether any are
+  // marked, open rows of every model.
+  DeviceBuffer<uint32_t> numbers_;
+  OpenRows open_;  // into these:
+  DeviceBuffer<OpenRow> open_rows_;
+  DeviceBuffer<uint16_t> open_values_;
+  DeviceBuffer<uint32_t> open_found_, open_prototypes_;
   DeviceBuffer<LeftRow> left_;
-  DeviceBuffer<uint32_t> left_count_;
   DeviceBuffer<SliceNearest> nearest_;
   DeviceBuffer<PassRange> ranges_;
   DeviceBuffer<PassCounters> counters_;  // (passes, models), then the control

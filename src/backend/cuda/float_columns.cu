@@ -35,7 +35,7 @@ __global__ void norms_kernel(DevicePoints points, DeviceFrame frame, float* norm
 
 // A warp a column; blockIdx.y is the range.
 __global__ void pack_kernel(FloatScreenTask task, int64_t group) {
-  if (stopped(task.ranges)) return;
+  if (stopped(task.ranges) || (task.wanted != nullptr && *task.wanted == 0)) return;
   const PassRange range = task.ranges.at[blockIdx.y];
   const int64_t k = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
   const int64_t padded = (range.k + group - 1) / group * group;

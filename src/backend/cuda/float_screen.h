@@ -65,6 +65,7 @@ struct FloatScreenTask {
   LabelRows next;             ///< gets the label that is proved, or any
   uint32_t* marks = nullptr;  ///< bit (row % 32) of marks[range * mark_stride + row / 32]: not proved. All written.
   int64_t mark_stride = 0;
+  const uint32_t* wanted = nullptr;  ///< null, or 0: float_pack() and float_screen_marked() have nothing to do
 };
 
 /// The best of a row in a slice of the columns.

@@ -12,7 +12,7 @@ namespace manymeans::cuda {
 struct MatrixTask {
   PackedRows points;
   PackedColumns columns;
-  ScreenOutput output;
+  ScreenOutput output;  // of the collecting kernels just the open rows
   int32_t tiles;        // of columns
   int32_t row_tiles;    // of the kernel's height
   int32_t panels;       // of 64 halves
@@ -41,37 +41,63 @@ __device__ __forceinline__ int32_t column_of(const MatrixTask& task, float score
   return tile * task.columns.tile_columns + column_of_place(place, lane_of_row);
 }
 
-// Rows that are not proved: a list entry of all columns that reach `lower`, or a mark. Called by whole warps, for the
-// two rows of each four threads; `judged`: bit 4 i + r is set if row r of the i-th four is not proved; lane 4 i + r
+__device__ __forceinline__ void mark_row(const ScreenOutput& output, int32_t range, int64_t row) {
+  atomicOr(output.marks + range * output.mark_stride + row / 32, 1U << (row % 32));
+  if (output.marked != nullptr) *output.marked = 1;
+}
+
+__device__ __forceinline__ void open_row(const ScreenOutput& output, int32_t range, uint32_t slot, int64_t row,
+                                         float lower) {
+  if (slot >= output.open.capacity) return mark_row(output, range, row);
+  output.open.rows[static_cast<int64_t>(range) * output.open.capacity + slot] = {static_cast<int32_t>(row), lower};
+}
+
+// Places for a warp's entries, one for each bit; called by whole warps.
+__device__ __forceinline__ uint32_t reserve(uint32_t* count, uint32_t bits) {
+  uint32_t base = 0;
+  if (threadIdx.x % 32 == 0 && bits != 0) base = atomicAdd(count, static_cast<uint32_t>(__popc(bits)));
+  return __shfl_sync(~0U, base, 0);
+}
+
+// Rows that are not proved: a list entry of all columns that reach `lower`, or an open row. Called by whole warps, for
+// the two rows of each four threads; `judged`: bit 4 i + r is set if row r of the i-th four is not proved; lane 4 i + r
 // knows its `lower`.
 __device__ __forceinline__ void list_rows(const MatrixTask& task, const RowState (&rows)[2], int32_t range,
                                           int64_t first_row, uint32_t judged, float lower) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int quad = lane & ~3;
+  float thresholds[2];
   uint32_t bests[2];
   uint32_t seconds[2];
   uint32_t listed = 0;  // as `judged`
+  uint32_t opened = 0;  // likewise
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    const float threshold = __shfl_sync(~0U, lower, quad + r);
+    const float threshold = thresholds[r] = __shfl_sync(~0U, lower, quad + r);
     const bool open = judged >> (quad + r) & 1;
     // Written so that NaN is a candidate.
     bests[r] = __ballot_sync(~0U, open && !(rows[r].best < threshold)) >> quad & 0xF;
     seconds[r] = __ballot_sync(~0U, open && !(rows[r].second < threshold)) >> quad & 0xF;
     const bool many = (__ballot_sync(~0U, open && !(rows[r].rest < threshold)) >> quad & 0xF) != 0;
     listed |= __ballot_sync(~0U, open && !many && lane == quad) << r;
+    opened |= __ballot_sync(~0U, open && many && lane == quad) << r;
   }
-  uint32_t base = 0;
-  if (lane == 0 && listed != 0) base = atomicAdd(task.output.listed, static_cast<uint32_t>(__popc(listed)));
-  base = __shfl_sync(~0U, base, 0);
+  const uint32_t base = reserve(task.output.listed, listed);
+  const uint32_t open_base = task.output.open.capacity == 0 ? 0 : reserve(task.output.open.counts + range, opened);
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     const int bit = quad + r;
     if ((judged >> bit & 1) == 0) continue;
     const int64_t row = first_row + 8 * r;
-    const uint32_t slot = base + static_cast<uint32_t>(__popc(listed & ((1U << bit) - 1)));
-    if ((listed >> bit & 1) == 0 || slot >= task.output.capacity) {
-      if (lane == quad) atomicOr(task.output.marks + range * task.output.mark_stride + row / 32, 1U << (row % 32));
+    const uint32_t below = (1U << bit) - 1;
+    if (opened >> bit & 1) {
+      const uint32_t slot = open_base + static_cast<uint32_t>(__popc(opened & below));
+      if (lane == quad) open_row(task.output, range, slot, row, thresholds[r]);
+      continue;
+    }
+    const uint32_t slot = base + static_cast<uint32_t>(__popc(listed & below));
+    if (slot >= task.output.capacity) {
+      if (lane == quad) mark_row(task.output, range, row);
       continue;
     }
     Unproved& entry = task.output.list[slot];
@@ -163,5 +189,36 @@ __device__ __forceinline__ void merge_tile(const MatrixTask& task, RowState& sta
       with_place(__fadd_ru(scores.best, bound), task.place_mask, __float_as_uint(scores.best) & ~task.place_mask);
   state.take(upper, __fadd_ru(scores.second, bound), tile);
 }
+
+// What a thread does with the scores of its two rows, tile by tile: it proves them.
+struct ProveRows {
+  RowState rows[2];
+  float radii[2];
+  int64_t first_row;  // of the two; the other is 8 on
+
+  __device__ __forceinline__ void begin(const MatrixTask& task, int /*range*/, int64_t first) {
+    first_row = first;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      rows[r].clear();
+      radii[r] = task.points.radii[min(first + 8 * r, task.points.rows - 1)];
+    }
+  }
+
+  // terms: the tile's; order: its prototypes.
+  template <int kColumns>
+  __device__ __forceinline__ void take_tile(const MatrixTask& task, const float (&sums)[kColumns / 2],
+                                            const float* terms, const uint32_t* order, int32_t tile) {
+    TopTwo scores[2];
+    tile_top_two<kColumns>(sums, terms, static_cast<int>(threadIdx.x % 4), task.place_mask, scores);
+    const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) merge_tile(task, rows[r], scores[r], shared_terms, tile, radii[r]);
+    if (shared_terms.range < 0) return;
+    finish_rows(task, rows, shared_terms, order, tile, first_row, radii);
+    rows[0].clear();
+    rows[1].clear();
+  }
+};
 
 }  // namespace manymeans::cuda

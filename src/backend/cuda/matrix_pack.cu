@@ -93,8 +93,9 @@ __global__ void columns_kernel(MatrixPackTask task) {
 }
 
 // Every prototype is possible for the rows of models that could not be screened.
-__global__ void far_kernel(const int32_t* far, uint32_t* marks, int64_t mark_stride, int64_t rows) {
+__global__ void far_kernel(const int32_t* far, uint32_t* marks, int64_t mark_stride, int64_t rows, uint32_t* marked) {
   if (far[blockIdx.y] == 0) return;
+  *marked = 1;
   const int64_t word = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (word * 32 >= rows) return;
   const int64_t left = rows - word * 32;
@@ -117,9 +118,10 @@ void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream) {
   check_launch("packing prototypes");
 }
 
-void mark_far(const int32_t* far, uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, cudaStream_t stream) {
+void mark_far(const int32_t* far, uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, uint32_t* marked,
+              cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(((rows + 31) / 32 + kThreads - 1) / kThreads), static_cast<unsigned>(ranges));
-  far_kernel<<<grid, kThreads, 0, stream>>>(far, marks, mark_stride, rows);
+  far_kernel<<<grid, kThreads, 0, stream>>>(far, marks, mark_stride, rows, marked);
   check_launch("marking rows");
 }
 

@@ -40,7 +40,8 @@ struct MatrixPackTask {
 /// Prototypes to fp16, with their bounds.
 void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream);
 
-/// Marks all rows of the ranges that could not be screened.
-void mark_far(const int32_t* far, uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, cudaStream_t stream);
+/// Marks all rows of the ranges that could not be screened; *marked becomes 1 if there are any.
+void mark_far(const int32_t* far, uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, uint32_t* marked,
+              cudaStream_t stream);
 
 }  // namespace manymeans::cuda

@@ -12,9 +12,13 @@
 //   wide: 128 rows a block, 64 a group; the groups are some panels apart, so that one multiplies while the other is in
 //     its epilogue. The points stay in shared memory up to D = 512; beyond, they stream in together with the columns.
 //
+// Rows with more possible columns than fit into a list entry are copied together and go through the same kernels once
+// more, with another epilogue that notes all of them (matrix_collect.cuh).
+//
 // What was tried, and what limits it: bench/results/h200/tensor_screen.md.
 #include <manymeans/error.h>
 
+#include "backend/cuda/matrix_collect.cuh"
 #include "backend/cuda/matrix_finish.cuh"
 #include "backend/cuda/ptx.cuh"
 #include "backend/cuda/screen.h"
@@ -97,17 +101,15 @@ struct Narrow {
 };
 
 // Half of the rows of a thread group: 64, of which a thread shares two.
-template <int kSteps>
+template <int kSteps, class Epilogue>
 struct Half {
   uint32_t values[kSteps][4];
-  RowState rows[2];
-  float radii[2];
-  int64_t first_row;  // of the two; the other is 8 on
+  Epilogue epilogue;
 };
 
-template <class Shape>
-__device__ __forceinline__ void load_half(const MatrixTask& task, Half<Shape::kSteps>& half,
-                                          const unsigned char* points, int64_t row_tile, int row) {
+template <class Shape, class Work, class Epilogue>
+__device__ __forceinline__ void load_half(const MatrixTask& task, const Work& work, Half<Shape::kSteps, Epilogue>& half,
+                                          const unsigned char* points, int row) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int row_of_lane = row + lane % 16;
 #pragma unroll
@@ -116,61 +118,48 @@ __device__ __forceinline__ void load_half(const MatrixTask& task, Half<Shape::kS
     load_blocks(half.values[step],
                 shared_address(points) + step / 4 * (Shape::kRows * 128) + row_of_lane * 128 + chunk * 16);
   }
-  half.first_row = row_tile * Shape::kRows + row + lane / 4;
-  const int64_t last = task.points.rows - 1;
-  half.radii[0] = task.points.radii[min(half.first_row, last)];
-  half.radii[1] = task.points.radii[min(half.first_row + 8, last)];
+  half.epilogue.begin(task, work.range(), static_cast<int64_t>(work.row_tile()) * Shape::kRows + row + lane / 4);
 }
 
 template <class Shape>
-__device__ __forceinline__ void multiply(const Half<Shape::kSteps>& half, const unsigned char* tile,
+__device__ __forceinline__ void multiply(const uint32_t (&values)[Shape::kSteps][4], const unsigned char* tile,
                                          float (&sums)[Shape::kColumns / 2]) {
   pin(sums);
   wgmma_fence();
 #pragma unroll
   for (int step = 0; step < Shape::kSteps; ++step) {
     const uint64_t b = panel_descriptor(tile + step / 4 * (Shape::kColumns * 128)) + step % 4 * kDescriptorStep;
-    wgmma<Shape::kColumns>(sums, half.values[step], b, step == 0 ? 0 : 1);
+    wgmma<Shape::kColumns>(sums, values[step], b, step == 0 ? 0 : 1);
   }
   wgmma_commit();
 }
 
-template <class Shape>
-__device__ __forceinline__ void finish_tile(const MatrixTask& task, Half<Shape::kSteps>& half,
+template <class Shape, class Epilogue>
+__device__ __forceinline__ void finish_tile(const MatrixTask& task, Epilogue& epilogue,
                                             const float (&sums)[Shape::kColumns / 2], const float* terms,
                                             int32_t tile) {
-  constexpr int kColumns = Shape::kColumns;
-  TopTwo scores[2];
-  tile_top_two<kColumns>(sums, terms, static_cast<int>(threadIdx.x % 4), task.place_mask, scores);
-  const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
-#pragma unroll
-  for (int r = 0; r < 2; ++r) merge_tile(task, half.rows[r], scores[r], shared_terms, tile, half.radii[r]);
-  if (shared_terms.range < 0) return;
-  const auto* order = reinterpret_cast<const uint32_t*>(terms + kColumns + kTermFloats);
-  finish_rows(task, half.rows, shared_terms, order, tile, half.first_row, half.radii);
-  half.rows[0].clear();
-  half.rows[1].clear();
+  const auto* order = reinterpret_cast<const uint32_t*>(terms + Shape::kColumns + kTermFloats);
+  epilogue.template take_tile<Shape::kColumns>(task, sums, terms, order, tile);
 }
 
-template <class Shape>
+template <class Shape, class Work>
 __device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtensorMap* points,
                                             const CUtensorMap* columns, typename Shape::Shared& shared) {
   constexpr int kColumns = Shape::kColumns;
   Ring tile_ring;
   Ring point_ring;
-  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles;
-       row_tile += static_cast<int>(gridDim.x)) {
+  for (Work work(task); work.more(); work.next()) {
     barrier_wait(&shared.points_empty[point_ring.at], point_ring.parity ^ 1);
     uint64_t* points_full = &shared.points_full[point_ring.at];
     barrier_arrive_expect(points_full, Shape::kPointBytes);
     for (int panel = 0; panel < Shape::kPanels; ++panel) {
       for (int row = 0; row < Shape::kRows; row += Shape::kBoxRows) {
         copy_box(shared.points[point_ring.at] + (panel * Shape::kRows + row) * 128, points, panel * kPanel,
-                 row_tile * Shape::kRows + row, points_full);
+                 work.row_tile() * Shape::kRows + row, points_full);
       }
     }
     point_ring.template next<Shape::kPointBuffers>();
-    for (int tile = 0; tile < task.tiles; ++tile) {
+    for (int tile = work.first_tile(); tile < work.last_tile(); ++tile) {
       barrier_wait(&shared.tile_empty[tile_ring.at], tile_ring.parity ^ 1);
       uint64_t* full = &shared.tile_full[tile_ring.at];
       barrier_arrive_expect(full, Shape::kTileBytes + Shape::kTermBytes);
@@ -184,41 +173,35 @@ __device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtens
   }
 }
 
-template <class Shape>
+template <class Shape, class Work, class Epilogue>
 __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename Shape::Shared& shared) {
   constexpr int kHalves = Shape::kHalves;
-  Half<Shape::kSteps> halves[kHalves];
+  Half<Shape::kSteps, Epilogue> halves[kHalves];
   float sums[kHalves][Shape::kColumns / 2];
-#pragma unroll
-  for (Half<Shape::kSteps>& half : halves) {
-    half.rows[0].clear();
-    half.rows[1].clear();
-  }
   const int group = static_cast<int>(threadIdx.x) / kGroup;
   const int row = static_cast<int>(threadIdx.x) % kGroup / 32 * 16 + group * kHalves * 64;
   Ring tile_ring;
   Ring point_ring;
-  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles;
-       row_tile += static_cast<int>(gridDim.x)) {
+  for (Work work(task); work.more(); work.next()) {
     barrier_wait(&shared.points_full[point_ring.at], point_ring.parity);
 #pragma unroll
     for (int h = 0; h < kHalves; ++h) {
-      load_half<Shape>(task, halves[h], shared.points[point_ring.at], row_tile, row + h * 64);
+      load_half<Shape>(task, work, halves[h], shared.points[point_ring.at], row + h * 64);
     }
     release(&shared.points_empty[point_ring.at]);
-    for (int32_t tile = 0; tile < task.tiles; ++tile) {
+    for (int32_t tile = work.first_tile(); tile < work.last_tile(); ++tile) {
       const int stage = tile_ring.at;
       barrier_wait(&shared.tile_full[stage], tile_ring.parity);
 #pragma unroll
-      for (int h = 0; h < kHalves; ++h) multiply<Shape>(halves[h], shared.tiles[stage], sums[h]);
+      for (int h = 0; h < kHalves; ++h) multiply<Shape>(halves[h].values, shared.tiles[stage], sums[h]);
       if constexpr (kHalves == 2) {
         wgmma_wait<1>();
         pin(sums[0]);
-        finish_tile<Shape>(task, halves[0], sums[0], shared.terms[stage], tile);
+        finish_tile<Shape>(task, halves[0].epilogue, sums[0], shared.terms[stage], tile);
       }
       wgmma_wait<0>();
       pin(sums[kHalves - 1]);
-      finish_tile<Shape>(task, halves[kHalves - 1], sums[kHalves - 1], shared.terms[stage], tile);
+      finish_tile<Shape>(task, halves[kHalves - 1].epilogue, sums[kHalves - 1], shared.terms[stage], tile);
       release(&shared.tile_empty[stage]);
       tile_ring.template next<Shape::kStages>();
     }
@@ -226,7 +209,7 @@ __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename 
   }
 }
 
-template <class Shape>
+template <class Shape, class Work, class Epilogue>
 __global__ void __launch_bounds__(Shape::kThreads, 1)
     narrow_screen(const __grid_constant__ MatrixTask task, const __grid_constant__ CUtensorMap points,
                   const __grid_constant__ CUtensorMap columns) {
@@ -246,10 +229,10 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   __syncthreads();
   if (threadIdx.x >= Shape::kGroups * kGroup) {
     fewer_registers<24>();
-    if (threadIdx.x == Shape::kGroups * kGroup) narrow_copy<Shape>(task, &points, &columns, shared);
+    if (threadIdx.x == Shape::kGroups * kGroup) narrow_copy<Shape, Work>(task, &points, &columns, shared);
   } else {
     more_registers<Shape::kRegisters>();
-    narrow_compute<Shape>(task, shared);
+    narrow_compute<Shape, Work, Epilogue>(task, shared);
   }
 }
 
@@ -284,24 +267,23 @@ struct Wide {
   static_assert(sizeof(Shared) <= kMostShared);
 };
 
-template <int kColumns, int kResident>
+template <int kColumns, int kResident, class Work>
 __device__ __forceinline__ void wide_copy(const MatrixTask& task, const CUtensorMap* points, const CUtensorMap* columns,
                                           typename Wide<kColumns, kResident>::Shared& shared) {
   using Shape = Wide<kColumns, kResident>;
   Ring ring;
   Ring term_ring;
   uint32_t point_parity = 0;
-  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles;
-       row_tile += static_cast<int>(gridDim.x)) {
-    const int row = row_tile * Shape::kRows;
-    for (int tile = 0; tile < task.tiles; ++tile) {
+  for (Work work(task); work.more(); work.next()) {
+    const int row = work.row_tile() * Shape::kRows;
+    for (int tile = work.first_tile(); tile < work.last_tile(); ++tile) {
       barrier_wait(&shared.terms_empty[term_ring.at], term_ring.parity ^ 1);
       barrier_arrive_expect(&shared.terms_full[term_ring.at], Shape::kTermBytes);
       copy_bytes(shared.terms[term_ring.at], task.columns.terms + tile * tile_floats(kColumns), Shape::kTermBytes,
                  &shared.terms_full[term_ring.at]);
       term_ring.template next<Shape::kTermStages>();
       for (int panel = 0; panel < task.panels; ++panel) {
-        if (!Shape::kStreamed && tile == 0) {
+        if (!Shape::kStreamed && tile == work.first_tile()) {
           barrier_wait(&shared.points_empty[panel], point_parity ^ 1);
           barrier_arrive_expect(&shared.points_full[panel], Shape::kPointBytes);
           copy_box(shared.points[panel], points, panel * kPanel, row, &shared.points_full[panel]);
@@ -318,7 +300,7 @@ __device__ __forceinline__ void wide_copy(const MatrixTask& task, const CUtensor
   }
 }
 
-template <int kColumns, int kResident>
+template <int kColumns, int kResident, class Work, class Epilogue>
 __device__ __forceinline__ void wide_compute(const MatrixTask& task,
                                              typename Wide<kColumns, kResident>::Shared& shared) {
   using Shape = Wide<kColumns, kResident>;
@@ -333,22 +315,15 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
   // cannot come by twice before the second: the ring is too short for that, or there is no lag.
   int lag = min(task.panels, Shape::kStages) - 1;
   if (task.panels + lag < Shape::kStages) lag = 0;
-  for (int row_tile = static_cast<int>(blockIdx.x); row_tile < task.row_tiles;
-       row_tile += static_cast<int>(gridDim.x)) {
-    RowState rows[2];
-    float radii[2];
-    const int64_t first_row = static_cast<int64_t>(row_tile) * Shape::kRows + row;
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      rows[r].clear();
-      radii[r] = task.points.radii[min(first_row + 8 * r, task.points.rows - 1)];
-    }
-    for (int32_t tile = 0; tile < task.tiles; ++tile) {
+  for (Work work(task); work.more(); work.next()) {
+    Epilogue epilogue;
+    epilogue.begin(task, work.range(), static_cast<int64_t>(work.row_tile()) * Shape::kRows + row);
+    for (int32_t tile = work.first_tile(); tile < work.last_tile(); ++tile) {
       int before = -1;
       for (int panel = 0; panel < task.panels; ++panel) {
         if (lag > 0 && group == 0 && panel == lag) pass_meeting();
         if (lag > 0 && group == 1 && panel == 0) await_meeting();
-        if (!Shape::kStreamed && tile == 0) barrier_wait(&shared.points_full[panel], point_parity);
+        if (!Shape::kStreamed && tile == work.first_tile()) barrier_wait(&shared.points_full[panel], point_parity);
         barrier_wait(&shared.full[ring.at], ring.parity);
         const unsigned char* of_points = shared.points[Shape::kStreamed ? ring.at : panel] + group * 64 * 128;
         const uint64_t a = panel_descriptor(of_points);
@@ -363,7 +338,7 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
         if (before >= 0) {
           wgmma_wait<1>();
           release(&shared.empty[before]);
-          if (!Shape::kStreamed && tile == task.tiles - 1) release(&shared.points_empty[panel - 1]);
+          if (!Shape::kStreamed && tile == work.last_tile() - 1) release(&shared.points_empty[panel - 1]);
         }
         before = ring.at;
         ring.template next<Shape::kStages>();
@@ -371,21 +346,12 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
       wgmma_wait<0>();
       pin(sums);
       release(&shared.empty[before]);
-      if (!Shape::kStreamed && tile == task.tiles - 1) release(&shared.points_empty[task.panels - 1]);
+      if (!Shape::kStreamed && tile == work.last_tile() - 1) release(&shared.points_empty[task.panels - 1]);
 
       barrier_wait(&shared.terms_full[term_ring.at], term_ring.parity);
       const float* terms = shared.terms[term_ring.at];
-      TopTwo scores[2];
-      tile_top_two<kColumns>(sums, terms, lane % 4, task.place_mask, scores);
-      const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
-#pragma unroll
-      for (int r = 0; r < 2; ++r) merge_tile(task, rows[r], scores[r], shared_terms, tile, radii[r]);
-      if (shared_terms.range >= 0) {
-        finish_rows(task, rows, shared_terms, task.columns.order + static_cast<int64_t>(tile) * kColumns, tile,
-                    first_row, radii);
-        rows[0].clear();
-        rows[1].clear();
-      }
+      const uint32_t* order = task.columns.order + static_cast<int64_t>(tile) * kColumns;
+      epilogue.template take_tile<kColumns>(task, sums, terms, order, tile);
       release(&shared.terms_empty[term_ring.at]);
       term_ring.template next<Shape::kTermStages>();
     }
@@ -393,7 +359,7 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
   }
 }
 
-template <int kColumns, int kResident>
+template <int kColumns, int kResident, class Work, class Epilogue>
 __global__ void __launch_bounds__(3 * kGroup, 1)
     wide_screen(const __grid_constant__ MatrixTask task, const __grid_constant__ CUtensorMap points,
                 const __grid_constant__ CUtensorMap columns) {
@@ -418,10 +384,10 @@ __global__ void __launch_bounds__(3 * kGroup, 1)
   __syncthreads();
   if (threadIdx.x >= 2 * kGroup) {
     fewer_registers<24>();
-    if (threadIdx.x == 2 * kGroup) wide_copy<kColumns, kResident>(task, &points, &columns, shared);
+    if (threadIdx.x == 2 * kGroup) wide_copy<kColumns, kResident, Work>(task, &points, &columns, shared);
   } else {
     more_registers<240>();
-    wide_compute<kColumns, kResident>(task, shared);
+    wide_compute<kColumns, kResident, Work, Epilogue>(task, shared);
   }
 }
 
@@ -501,50 +467,111 @@ CUtensorMap describe(const void* values, int64_t rows, int64_t columns, int box_
 }
 
 template <class Shape, class Kernel>
-void launch(Kernel kernel, MatrixTask& task, cudaStream_t stream) {
+void launch(Kernel kernel, MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
   int device = 0;
   int processors = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
   check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
   constexpr int kShared = sizeof(typename Shape::Shared);
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared), "cudaFuncSetAttribute");
-  task.row_tiles = static_cast<int32_t>((task.points.rows + Shape::kRows - 1) / Shape::kRows);
-  const CUtensorMap points =
-      describe(task.points.values, task.points.padded_rows, task.points.padded_columns, Shape::kBoxRows);
+  task.row_tiles = static_cast<int32_t>((rows.rows + Shape::kRows - 1) / Shape::kRows);
+  const CUtensorMap points = describe(rows.values, rows.padded_rows, rows.padded_columns, Shape::kBoxRows);
   const CUtensorMap columns =
-      describe(task.columns.values, task.columns.columns, task.points.padded_columns, task.columns.tile_columns);
+      describe(task.columns.values, task.columns.columns, rows.padded_columns, task.columns.tile_columns);
   const int blocks = std::min(processors, task.row_tiles);
   kernel<<<blocks, Shape::kThreads, kShared, stream>>>(task, points, columns);
   check(cudaGetLastError(), "the matrix screen");
 }
 
-template <int kSteps, int kColumns>
-void launch_steps(MatrixTask& task, cudaStream_t stream) {
+// The two things that the kernels can do.
+struct Prove {
+  template <int kRows>
+  using Work = AllRows<kRows>;
+  using Epilogue = ProveRows;
+};
+struct Collect {
+  template <int kRows>
+  using Work = OpenTiles<kRows>;
+  using Epilogue = CollectRows;
+};
+
+template <class Purpose, int kSteps, int kColumns>
+void launch_steps(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
   // 64 columns are little work for the tensor cores: more groups hide the latencies of the rest.
   using Shape = std::conditional_t<kColumns == 64, Narrow<kSteps, 64, 4, 1>, Narrow<kSteps, kColumns, 2, 2>>;
-  launch<Shape>(narrow_screen<Shape>, task, stream);
+  using Work = typename Purpose::template Work<Shape::kRows>;
+  launch<Shape>(narrow_screen<Shape, Work, typename Purpose::Epilogue>, task, rows, stream);
 }
 
-template <int kColumns>
-void launch_narrow(MatrixTask& task, cudaStream_t stream) {
+template <class Purpose, int kColumns>
+void launch_narrow(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
   const int steps = task.points.padded_columns / 16;
-  if (steps <= 1) return launch_steps<1, kColumns>(task, stream);
-  if (steps <= 2) return launch_steps<2, kColumns>(task, stream);
-  if (steps <= 4) return launch_steps<4, kColumns>(task, stream);
-  if (steps <= 6) return launch_steps<6, kColumns>(task, stream);
-  launch_steps<8, kColumns>(task, stream);
+  if (steps <= 1) return launch_steps<Purpose, 1, kColumns>(task, rows, stream);
+  if (steps <= 2) return launch_steps<Purpose, 2, kColumns>(task, rows, stream);
+  if (steps <= 4) return launch_steps<Purpose, 4, kColumns>(task, rows, stream);
+  if (steps <= 6) return launch_steps<Purpose, 6, kColumns>(task, rows, stream);
+  launch_steps<Purpose, 8, kColumns>(task, rows, stream);
 }
 
-template <int kColumns>
-void launch_wide(MatrixTask& task, cudaStream_t stream) {
-  if (task.panels <= 4) return launch<Wide<kColumns, 4>>(wide_screen<kColumns, 4>, task, stream);
-  if (task.panels <= 8) return launch<Wide<kColumns, 8>>(wide_screen<kColumns, 8>, task, stream);
-  launch<Wide<kColumns, 0>>(wide_screen<kColumns, 0>, task, stream);
+template <class Purpose, int kColumns, int kResident>
+void launch_resident(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
+  using Shape = Wide<kColumns, kResident>;
+  using Work = typename Purpose::template Work<Shape::kRows>;
+  launch<Shape>(wide_screen<kColumns, kResident, Work, typename Purpose::Epilogue>, task, rows, stream);
+}
+
+template <class Purpose, int kColumns>
+void launch_wide(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
+  if (task.panels <= 4) return launch_resident<Purpose, kColumns, 4>(task, rows, stream);
+  if (task.panels <= 8) return launch_resident<Purpose, kColumns, 8>(task, rows, stream);
+  launch_resident<Purpose, kColumns, 0>(task, rows, stream);
+}
+
+constexpr int kNarrowColumns = 128;  // of points
+
+// `rows`: what is read through the copy engine; `points` those whose numbers the epilogue knows.
+template <class Purpose>
+void screen_for(const PackedRows& points, const PackedRows& rows, const PackedColumns& columns,
+                const ScreenOutput& output, cudaStream_t stream) {
+  MatrixTask task{};
+  task.points = points;
+  task.columns = columns;
+  task.output = output;
+  task.tiles = columns.columns / columns.tile_columns;
+  task.panels = (points.padded_columns + kPanel - 1) / kPanel;
+  task.place_mask = ~static_cast<uint32_t>(columns.tile_columns / 4 - 1);
+  if (rows.rows == 0 || task.tiles == 0) return;
+  const bool narrow = points.padded_columns <= kNarrowColumns;
+  switch (columns.tile_columns) {
+    case 64:
+      return narrow ? launch_narrow<Purpose, 64>(task, rows, stream) : launch_wide<Purpose, 64>(task, rows, stream);
+    case 128:
+      return narrow ? launch_narrow<Purpose, 128>(task, rows, stream) : launch_wide<Purpose, 128>(task, rows, stream);
+    case 256:
+      if (!narrow) return launch_wide<Purpose, 256>(task, rows, stream);
+      break;
+    default: break;
+  }
+  throw Error(ErrorCode::kInternal, "cuda",
+              "the matrix screen has no tiles of " + std::to_string(columns.tile_columns) + " columns for " +
+                  std::to_string(points.padded_columns) + " values a row");
+}
+
+// A warp an open row; blockIdx.y is the range.
+__global__ void gather_rows(PackedRows points, OpenRows open) {
+  const uint32_t count = min(open.counts[blockIdx.y], open.capacity);
+  const int pieces = points.padded_columns / 8;  // of 16 bytes
+  const uint32_t warps = blockDim.x / 32;
+  for (uint32_t i = blockIdx.x * warps + threadIdx.x / 32; i < count; i += gridDim.x * warps) {
+    const int64_t place = static_cast<int64_t>(blockIdx.y) * open.capacity + i;
+    const auto* from = static_cast<const uint4*>(points.values) + static_cast<int64_t>(open.rows[place].row) * pieces;
+    auto* to = static_cast<uint4*>(open.values) + place * pieces;
+    for (int piece = static_cast<int>(threadIdx.x % 32); piece < pieces; piece += 32) to[piece] = from[piece];
+    if (threadIdx.x % 32 == 0) open.found[place] = 0;
+  }
 }
 
 }  // namespace
-
-constexpr int kNarrowColumns = 128;  // of points
 
 int matrix_tile_columns(int32_t padded_columns, int64_t largest_model) {
   if (largest_model <= 64) return 64;
@@ -563,28 +590,23 @@ bool matrix_screen_available(int device) {
 
 void matrix_screen(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
                    cudaStream_t stream) {
-  MatrixTask task{};
-  task.points = points;
-  task.columns = columns;
-  task.output = output;
-  task.tiles = columns.columns / columns.tile_columns;
-  task.panels = (points.padded_columns + kPanel - 1) / kPanel;
-  task.place_mask = ~static_cast<uint32_t>(columns.tile_columns / 4 - 1);
-  if (points.rows == 0 || task.tiles == 0) return;
-  gather_terms<<<static_cast<unsigned>(task.tiles), static_cast<unsigned>(columns.tile_columns), 0, stream>>>(columns);
+  if (points.rows == 0 || columns.columns == 0) return;
+  gather_terms<<<static_cast<unsigned>(columns.columns / columns.tile_columns),
+                 static_cast<unsigned>(columns.tile_columns), 0, stream>>>(columns);
   check(cudaGetLastError(), "gather_terms");
-  const bool narrow = points.padded_columns <= kNarrowColumns;
-  switch (columns.tile_columns) {
-    case 64: return narrow ? launch_narrow<64>(task, stream) : launch_wide<64>(task, stream);
-    case 128: return narrow ? launch_narrow<128>(task, stream) : launch_wide<128>(task, stream);
-    case 256:
-      if (!narrow) return launch_wide<256>(task, stream);
-      break;
-    default: break;
-  }
-  throw Error(ErrorCode::kInternal, "cuda",
-              "the matrix screen has no tiles of " + std::to_string(columns.tile_columns) + " columns for " +
-                  std::to_string(points.padded_columns) + " values a row");
+  screen_for<Prove>(points, points, columns, output, stream);
+}
+
+void matrix_collect(const PackedRows& points, const PackedColumns& columns, const OpenRows& open, cudaStream_t stream) {
+  if (open.capacity == 0 || columns.columns == 0) return;
+  gather_rows<<<dim3(256, static_cast<unsigned>(columns.models)), 256, 0, stream>>>(points, open);
+  check(cudaGetLastError(), "gathering open rows");
+  PackedRows gathered = points;
+  gathered.values = open.values;
+  gathered.rows = gathered.padded_rows = static_cast<int64_t>(columns.models) * open.capacity;
+  ScreenOutput output;
+  output.open = open;
+  screen_for<Collect>(points, gathered, columns, output, stream);
 }
 
 }  // namespace manymeans::cuda

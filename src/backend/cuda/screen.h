@@ -61,6 +61,25 @@ struct Unproved {
 };
 constexpr int kMostCandidates = 8;
 
+/// A row with more possible columns than an entry of the list holds: those whose upper score reaches `lower` (or is
+/// NaN).
+struct OpenRow {
+  int32_t row;
+  float lower;
+};
+constexpr uint32_t kOpenBlock = 256;  ///< of what there is room for, per range; a multiple of the kernels' heights
+
+/// The open rows of all ranges, and of each all its possible prototypes.
+struct OpenRows {
+  OpenRow* rows = nullptr;         ///< (ranges, capacity)
+  uint32_t* counts = nullptr;      ///< per range; may exceed the capacity: rows beyond it must be marked instead
+  uint32_t capacity = 0;           ///< per range, a multiple of kOpenBlock; 0: every open row is marked
+  void* values = nullptr;          ///< scratch of matrix_collect(): __half (ranges, capacity, padded_columns)
+  uint32_t* found = nullptr;       ///< (ranges, capacity): how many prototypes; may exceed kMostCollected
+  uint32_t* prototypes = nullptr;  ///< (ranges, capacity, kMostCollected), in any order
+};
+constexpr int kMostCollected = 32;
+
 /// Labels of slot s: `width` bytes each (1, 2 or 4), from base + s * stride * width on.
 struct LabelRows {
   void* base = nullptr;
@@ -76,6 +95,8 @@ struct ScreenOutput {
   uint32_t* marks = nullptr;  ///< bit (row % 32) of marks[range * mark_stride + row / 32]: all prototypes are
                               ///< possible. Cleared before the screen runs.
   int64_t mark_stride = 0;
+  uint32_t* marked = nullptr;  ///< becomes 1 where a mark is set; may be null
+  OpenRows open;               ///< gets rows and counts
 };
 
 /// Whether the matrix units of this device can do it (compute capability 9.0).
@@ -85,5 +106,9 @@ bool matrix_screen_available(int device);
 /// Throws Error(kUnavailable) where the launch fails.
 void matrix_screen(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
                    cudaStream_t stream);
+
+/// Looks at the open rows that matrix_screen() left once more, with the same scores, and notes every possible
+/// prototype. `columns` as matrix_screen() left them.
+void matrix_collect(const PackedRows& points, const PackedColumns& columns, const OpenRows& open, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

@@ -197,7 +197,7 @@ __global__ void conclude_kernel(FloatScreenTask task, MarkedRows marked) {
 
 // A thread a word of marks; blockIdx.y is the range.
 __global__ void gather_kernel(FloatScreenTask task, MarkedRows marked) {
-  if (stopped(task.ranges)) return;
+  if (stopped(task.ranges) || (task.wanted != nullptr && *task.wanted == 0)) return;
   const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (at * 32 >= task.points.n) return;
   uint32_t& word = task.marks[blockIdx.y * task.mark_stride + at];

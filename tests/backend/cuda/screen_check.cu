@@ -294,6 +294,7 @@ __global__ void true_labels(const float* x, const float* prototypes, int64_t row
 struct Outcome {
   double certified = 0;  // share
   double listed = 0;
+  double open = 0;
   double marked = 0;
   double candidates = 0;  // per listed row
   int64_t wrong = 0;      // among the rows looked at
@@ -343,6 +344,19 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
   Device<Unproved> list(capacity);
   Device<uint32_t> listed(1);
 
+  const auto models = static_cast<size_t>(data.models);
+  OpenRows open;
+  open.capacity = 64 * kOpenBlock;
+  Device<OpenRow> open_rows(models * open.capacity);
+  Device<uint32_t> open_counts(models), open_found(models * open.capacity);
+  Device<uint32_t> open_prototypes(models * open.capacity * kMostCollected);
+  Device<__half> open_values(models * open.capacity * static_cast<size_t>(padded));
+  open.rows = open_rows.data;
+  open.counts = open_counts.data;
+  open.values = open_values.data;
+  open.found = open_found.data;
+  open.prototypes = open_prototypes.data;
+
   PackedRows packed;
   packed.values = values.data;
   packed.radii = radii.data;
@@ -368,6 +382,7 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
   output.capacity = capacity;
   output.marks = marks.data;
   output.mark_stride = mark_stride;
+  output.open = open;
 
   cudaEvent_t from;
   cudaEvent_t to;
@@ -378,6 +393,7 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
     labels.fill(0xFF);
     marks.fill(0);
     listed.fill(0);
+    open_counts.fill(0);
     CHECK_CUDA(cudaEventRecord(from));
     matrix_screen(packed, wanted, output, nullptr);
     CHECK_CUDA(cudaEventRecord(to));
@@ -386,24 +402,51 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
     CHECK_CUDA(cudaEventElapsedTime(&ms, from, to));
     times.push_back(ms);
   }
+  matrix_collect(packed, wanted, open, nullptr);
+  CHECK_CUDA(cudaDeviceSynchronize());
   if (repeats > 0) times.erase(times.begin());
   std::sort(times.begin(), times.end());
   Outcome outcome;
   outcome.ms = static_cast<double>(times[times.size() / 2]);
 
-  // Every row of every model is proved, listed or marked, once.
+  // Every row of every model is proved, listed, open or marked, once.
   const std::vector<uint32_t> got = labels.host();
   const std::vector<uint32_t> marked = marks.host();
   const uint32_t entries = std::min(listed.host()[0], capacity);
   std::vector<Unproved> unproved = list.host();
-  unproved.resize(entries);
   const int64_t all = data.rows * data.models;
+  std::vector<std::vector<uint32_t>> candidates;
   std::vector<int32_t> entry_of(static_cast<size_t>(all), -1);
-  for (size_t i = 0; i < unproved.size(); ++i) {
-    const auto at = static_cast<size_t>(unproved[i].range * data.rows + unproved[i].row);
-    if (entry_of[at] >= 0) ++outcome.wrong;
-    entry_of[at] = static_cast<int32_t>(i);
-    outcome.candidates += unproved[i].count;
+  const auto enter = [&](int model, int64_t row, const uint32_t* first, uint32_t count) {
+    int32_t& entry = entry_of[static_cast<size_t>(model * data.rows + row)];
+    if (entry >= 0) ++outcome.wrong;
+    entry = static_cast<int32_t>(candidates.size());
+    candidates.emplace_back(first, first + count);
+  };
+  for (uint32_t i = 0; i < entries; ++i) {
+    const Unproved& entry = unproved[i];
+    if (entry.count < 1 || entry.count > kMostCandidates) ++outcome.wrong;
+    enter(entry.range, entry.row, entry.candidates, static_cast<uint32_t>(entry.count));
+    outcome.candidates += entry.count;
+  }
+  const std::vector<OpenRow> open_row = open_rows.host();
+  const std::vector<uint32_t> found = open_found.host();
+  const std::vector<uint32_t> collected = open_prototypes.host();
+  const std::vector<uint32_t> counts = open_counts.host();
+  int64_t opened = 0;
+  for (int model = 0; model < data.models; ++model) {
+    for (uint32_t i = 0; i < std::min(counts[static_cast<size_t>(model)], open.capacity); ++i) {
+      const size_t at = static_cast<size_t>(model) * open.capacity + i;
+      ++opened;
+      // With more, every prototype is looked at.
+      const uint32_t* first = &collected[at * kMostCollected];
+      if (found[at] <= kMostCollected) {
+        enter(model, open_row[at].row, first, found[at]);
+      } else {
+        enter(model, open_row[at].row, nullptr, 0);
+        candidates.back().push_back(~0U);
+      }
+    }
   }
   int64_t certified = 0;
   int64_t marks_set = 0;
@@ -418,6 +461,7 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
   }
   outcome.certified = static_cast<double>(certified) / static_cast<double>(all);
   outcome.listed = entries / static_cast<double>(all);
+  outcome.open = static_cast<double>(opened) / static_cast<double>(all);
   outcome.marked = static_cast<double>(marks_set) / static_cast<double>(all);
   outcome.candidates /= std::max(1U, entries);
 
@@ -449,9 +493,8 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
       if (got[at] != ~0U) {
         good = got[at] == want;
       } else if (entry_of[at] >= 0) {
-        const Unproved& entry = unproved[static_cast<size_t>(entry_of[at])];
-        good = entry.count >= 1 && entry.count <= kMostCandidates &&
-               std::find(entry.candidates, entry.candidates + entry.count, want) != entry.candidates + entry.count;
+        const std::vector<uint32_t>& entry = candidates[static_cast<size_t>(entry_of[at])];
+        good = entry == std::vector<uint32_t>{~0U} || std::find(entry.begin(), entry.end(), want) != entry.end();
       }
       if (!good && ++outcome.wrong <= 3) {
         std::printf("  row %lld model %d: label %d, not %u\n", static_cast<long long>(i * stride), model,
@@ -487,13 +530,13 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
 void print(const Data& data, const Outcome& o, double scale = 1) {
   const double operations = 2.0 * static_cast<double>(data.rows) * data.d * data.k * data.models;
   std::printf(
-      "N=%-8lld D=%-4d K=%-6d M=%-3d %-8s scale %.2f  %9.4f ms %7.1f TFLOP/s  certified %.5f listed %.5f (%.2f) marked "
-      "%.6f  wrong %lld of %lld\n",
+      "N=%-8lld D=%-4d K=%-6d M=%-3d %-8s scale %.2f  %9.4f ms %7.1f TFLOP/s  certified %.5f listed %.5f (%.2f) open "
+      "%.5f marked %.6f  wrong %lld of %lld\n",
       static_cast<long long>(data.rows), data.d, data.k, data.models,
       data.averaged == 0 ? "ties"
       : data.centres > 0 ? "mixture"
                          : "noise",
-      scale, o.ms, operations / o.ms * 1e-9, o.certified, o.listed, o.candidates, o.marked,
+      scale, o.ms, operations / o.ms * 1e-9, o.certified, o.listed, o.candidates, o.open, o.marked,
       static_cast<long long>(o.wrong), static_cast<long long>(o.looked_at));
   std::fflush(stdout);
 }
