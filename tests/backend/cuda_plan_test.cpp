@@ -3,6 +3,7 @@
 
 #include <manymeans/error.h>
 
+#include "backend/cuda/accumulate.h"
 #include "backend/cuda/float_screen.h"
 #include "backend/cuda/matrix_pack.h"
 #include "backend/frame.h"
@@ -105,6 +106,31 @@ TEST(CudaPlan, CountsASessionsMemory) {
   EXPECT_GT(bytes, 2 * 1000 + 100 * 20 * (points.input.limbs * 8 + 4));
   // The second model needs labels of two bytes for both.
   EXPECT_GT(session_bytes(points.input, two, matrix), bytes + 3 * 2 * 1000);
+}
+
+// Room for two entries a row and model, in slices, where the statistics are too large for shared memory.
+TEST(CudaPlan, ChoosesSumsByLabel) {
+  EXPECT_EQ(label_order_capacity(8'000'000, 128, 2, 1024, 1), 2 * 8'003'584);
+  EXPECT_EQ(label_order_capacity(8'000'000, 128, 2, 1024, 10), 2 * 10 * 1'679'360);
+  EXPECT_EQ(label_order_capacity(int64_t{1} << 33, 2, 1, 100'000, 1), int64_t{1} << 25);
+  EXPECT_EQ(label_order_capacity(100'000, 100, 1, 200, 50'000), 2 * 50'000 * kLabelOrderRows);
+  EXPECT_EQ(label_order_capacity(8'000'000, 128, 4, 1024, 1), 0) << "too many limbs";
+  EXPECT_EQ(label_order_capacity(8'000'000, 128, 1, 64, 1), 0) << "64 x 130 integers fit shared memory";
+  EXPECT_EQ(label_order_capacity(10'000, 128, 1, 1024, 1), 0) << "too little to do";
+  EXPECT_EQ(label_order_capacity(10, kMostLabelOrderColumns + 1, 1, 2, 1), 0) << "too many columns";
+}
+
+TEST(CudaPlan, CountsTheRoomForSumsByLabel) {
+  const Points points(66'000, 128);
+  const CudaPlan matrix = plan(points, hopper(), {});
+  const std::vector<int64_t> k = {320};
+  const int64_t entries = label_order_capacity(66'000, 128, points.input.limbs, 320, 1);
+  ASSERT_GT(entries, 0);
+  Input wide = points.input;
+  wide.limbs = kMostLabelOrderLimbs + 1;  // larger sums, and no order
+  const int64_t sums = 320 * 128 * (wide.limbs - points.input.limbs) * 8;
+  EXPECT_EQ(session_bytes(wide, k, matrix) - session_bytes(points.input, k, matrix),
+            sums - 4 * (entries + 2 * 320 + 1));
 }
 
 // The bound of docs/screens.md, in full, against float32 sums in the worst order that it allows.

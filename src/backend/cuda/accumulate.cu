@@ -1,8 +1,8 @@
 #include "backend/cuda/accumulate.h"
+#include "backend/cuda/accumulate_by_label.h"
+#include "backend/cuda/column_terms.cuh"
 #include "backend/cuda/device_memory.h"
-#include "backend/cuda/limbs.cuh"
-#include "backend/cuda/pass_device.cuh"
-#include "backend/cuda/philox.cuh"
+#include "backend/cuda/label_changes.cuh"
 #include "backend/cuda/point_value.cuh"
 
 #include <algorithm>
@@ -10,11 +10,7 @@
 namespace manymeans::cuda {
 namespace {
 
-constexpr int kThreads = 512;
-constexpr int kRowsTogether = 4;                          // labels that a thread loads at once
-constexpr int kMostChunk = 2 * kThreads * kRowsTogether;  // rows that a block looks at together
-constexpr uint32_t kNoLabel = ~0U;
-constexpr int64_t kMostShared = 96 << 10;
+constexpr int kThreads = kChangeThreads;
 
 // Where a block adds: its shared memory or the statistics themselves.
 struct GlobalSums {
@@ -48,17 +44,6 @@ struct SharedSums {
   __device__ void add_count(int64_t c, int64_t value) const { add_to(sums + k + c, value); }
 };
 
-// The rows of a chunk whose labels changed.
-struct Changes {
-  int count;
-  uint16_t place[kMostChunk];
-};
-
-__device__ int64_t integer_weight(const AccumulateTask& task, int64_t row) {
-  return task.points.weights == nullptr ? 1
-                                        : __double2ll_rn(scaled_by_power(task.points.weights[row], task.weight_shift));
-}
-
 // One value of a row: into `to`, out of `from`.
 template <class Sums>
 __device__ void move_value(const AccumulateTask& task, const Sums& sums, int64_t row, int64_t j, uint32_t from,
@@ -66,14 +51,11 @@ __device__ void move_value(const AccumulateTask& task, const Sums& sums, int64_t
   double v = load_double(task.points, row * task.points.d + j);
   if (task.points.weights != nullptr) v = __dmul_rn(task.points.weights[row], v);
   const ColumnTerms& terms = task.terms;
-  double y = terms.tops != nullptr ? __dmul_rn(v, terms.tops[j]) : scaled_by_power(v, terms.exponents[j]);
-  for (int g = terms.limbs - 1; g >= 0; --g) {
-    const int64_t part = g > 0 ? __double2ll_rz(y) : __double2ll_rn(y);
-    if (g > 0) y = __dmul_rn(__dsub_rn(y, __ll2double_rn(part)), terms.radix);
-    if (part == 0) continue;
+  split_term<0>(terms, scaled_term(terms, v, top_of(terms, j), j), [&](int g, int64_t part) {
+    if (part == 0) return;
     if (to != kNoLabel) sums.add_sum((static_cast<int64_t>(to) * terms.limbs + g) * task.points.d + j, part);
     if (from != kNoLabel) sums.add_sum((static_cast<int64_t>(from) * terms.limbs + g) * task.points.d + j, -part);
-  }
+  });
 }
 
 template <class Sums>
@@ -89,47 +71,12 @@ __device__ void move_count(const AccumulateTask& task, const Sums& sums, int64_t
   }
 }
 
-// Four neighbouring labels in one load; `row` is a multiple of four.
-__device__ __forceinline__ void load_four(const LabelRows& labels, int32_t slot, int64_t row, uint32_t (&four)[4]) {
-  const int64_t at = slot * labels.stride + row;
-  if (labels.width == 1) {
-    const uchar4 v = *reinterpret_cast<const uchar4*>(static_cast<const uint8_t*>(labels.base) + at);
-    four[0] = v.x, four[1] = v.y, four[2] = v.z, four[3] = v.w;
-  } else if (labels.width == 2) {
-    const ushort4 v = *reinterpret_cast<const ushort4*>(static_cast<const uint16_t*>(labels.base) + at);
-    four[0] = v.x, four[1] = v.y, four[2] = v.z, four[3] = v.w;
-  } else {
-    const uint4 v = *reinterpret_cast<const uint4*>(static_cast<const uint32_t*>(labels.base) + at);
-    four[0] = v.x, four[1] = v.y, four[2] = v.z, four[3] = v.w;
-  }
-}
-
-// Lists the chunk's changes.
-__device__ void list_changes(const AccumulateTask& task, const PassRange& range, bool first_pass, int64_t first,
-                             Changes& changes) {
-  if (threadIdx.x == 0) changes.count = 0;
-  __syncthreads();
-  for (int i = threadIdx.x * kRowsTogether; i < task.chunk; i += kThreads * kRowsTogether) {
-    if (first + i >= task.points.n) continue;
-    uint32_t to[kRowsTogether];
-    uint32_t from[kRowsTogether] = {kNoLabel, kNoLabel, kNoLabel, kNoLabel};
-    load_four(task.next, range.slot, first + i, to);
-    if (!first_pass) load_four(task.current, range.slot, first + i, from);
-#pragma unroll
-    for (int r = 0; r < kRowsTogether; ++r) {
-      if (from[r] == to[r] || first + i + r >= task.points.n) continue;
-      changes.place[atomicAdd(&changes.count, 1)] = static_cast<uint16_t>(i + r);
-    }
-  }
-  __syncthreads();
-}
-
 // Adds what changed, and brings the labels up to date.
 template <class Sums>
 __device__ void apply_changes(const AccumulateTask& task, const PassRange& range, const Sums& sums, bool first_pass,
                               int64_t first, const Changes& changes, LabelSumWords& hash) {
   const auto d = static_cast<int>(task.points.d);
-  const auto before = [&](int64_t row) { return first_pass ? kNoLabel : load_label(task.current, range.slot, row); };
+  const auto before = [&](int64_t row) { return label_before(task, range, first_pass, row); };
   // Neighbouring threads take neighbouring values of a row.
   const int64_t values = static_cast<int64_t>(changes.count) * d;
   int64_t i = threadIdx.x / d;
@@ -157,16 +104,6 @@ __device__ void apply_changes(const AccumulateTask& task, const PassRange& range
     hash.add(device_label_term(row, to));
     hash.subtract(device_label_term(row, from));
   }
-}
-
-__device__ void count_changes(PassCounters& counters, unsigned long long changed, LabelSumWords hash) {
-  for (int step = 16; step > 0; step /= 2) {
-    hash.add({__shfl_xor_sync(~0U, hash.low, step), __shfl_xor_sync(~0U, hash.high, step)});
-  }
-  if (threadIdx.x % 32 == 0 && (hash.low != 0 || hash.high != 0)) {
-    atomic_add_128(&counters.hash_low, &counters.hash_high, hash.low, hash.high);
-  }
-  if (threadIdx.x == 0 && changed != 0) atomicAdd(&counters.changed, changed);
 }
 
 // blockIdx.y is the range; the blocks of x share its chunks.
@@ -252,20 +189,22 @@ void accumulate(const AccumulateTask& given, int multiprocessors, cudaStream_t s
   const int64_t sums = task.ranges.most_clusters * (task.terms.limbs * task.points.d + 2);
   const int64_t bytes = 8 * sums;
   // One wave of blocks; rows are shared out in whole chunks.
-  const int64_t fitting = bytes <= kMostShared ? std::clamp<int64_t>((220 << 10) / (bytes + 10240), 1, 4) : 4;
+  const int64_t fitting = bytes <= kMostSharedSums ? std::clamp<int64_t>((220 << 10) / (bytes + 10240), 1, 4) : 4;
   const int64_t blocks = std::max<int64_t>(1, fitting * multiprocessors / task.ranges.count);
   const int64_t rows_a_block = (task.points.n + blocks - 1) / blocks;
   task.chunk = static_cast<int32_t>(std::clamp<int64_t>((rows_a_block + 255) / 256 * 256, 256, kMostChunk));
   // Adding a block's sums to the others' costs as much as about a fifth of as many rows.
-  const bool in_shared = bytes <= kMostShared && rows_a_block * 5 * task.points.d >= sums;
+  const bool in_shared = bytes <= kMostSharedSums && rows_a_block * 5 * task.points.d >= sums;
   const int64_t chunks = (task.points.n + task.chunk - 1) / task.chunk;
   const dim3 grid(static_cast<unsigned>(std::min(chunks, in_shared ? blocks : 4 * blocks)),
                   static_cast<unsigned>(task.ranges.count));
   if (in_shared) {
     check(cudaFuncSetAttribute(accumulate_kernel<true>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(kMostShared)),
+                               static_cast<int>(kMostSharedSums)),
           "sizing the shared memory of sums");
     accumulate_kernel<true><<<grid, kThreads, static_cast<size_t>(bytes), stream>>>(task);
+  } else if (task.order.capacity > 0) {
+    accumulate_by_label(task, multiprocessors, stream);
   } else {
     accumulate_kernel<false><<<grid, kThreads, 0, stream>>>(task);
   }

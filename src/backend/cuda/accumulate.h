@@ -19,6 +19,22 @@ struct ColumnTerms {
   const int32_t* exponents = nullptr;  ///< shift - (limbs - 1) * bits of every column
 };
 
+/// Statistics of at most this many bytes a model are added up in the shared memory of a block.
+constexpr int64_t kMostSharedSums = 96 << 10;
+
+/// Scratch for sums by label order (accumulate_by_label.h): rows that changed, each cluster's next to each other.
+/// Cluster c of a range is number PassRange::first + c.
+struct LabelOrder {
+  uint32_t* entries = nullptr;  ///< two for each row and range of a slice
+  int64_t capacity = 0;         ///< entries: label_order_capacity(); 0: there is no room, sums go another way
+  uint32_t* first = nullptr;    ///< PassRanges::clusters + 1: each cluster's first entry
+  uint32_t* next = nullptr;     ///< PassRanges::clusters: where a cluster's next entry goes
+};
+constexpr int64_t kLabelOrderRows = 4096;       ///< slices of rows are multiples of this, but for the last
+constexpr int64_t kLabelOrderColumns = 32 * 4;  ///< of a warp
+constexpr int64_t kMostLabelOrderColumns = 65535 * kLabelOrderColumns;
+constexpr int kMostLabelOrderLimbs = 3;         ///< that a thread keeps in registers
+
 struct AccumulateTask {
   DevicePoints points;
   ColumnTerms terms;
@@ -26,6 +42,7 @@ struct AccumulateTask {
   PassRanges ranges;
   LabelRows next;     ///< the labels that the pass found
   LabelRows current;  ///< those before; become those of the pass
+  LabelOrder order;   ///< for statistics that fit no shared memory
   int32_t chunk = 0;  ///< rows that a block looks at together; accumulate() chooses it
 };
 

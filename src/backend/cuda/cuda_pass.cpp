@@ -23,7 +23,12 @@ float half_underflow(int64_t d, int exponent) {
 }  // namespace
 
 AccumulateTask CudaSession::accumulate_task(const PassRanges& ranges) {
-  return {shared_.points, shared_.terms, shared_.input.weight_shift, ranges, rows_of(next_), rows_of(current_)};
+  LabelOrder order;
+  order.entries = entries_.data();
+  order.capacity = static_cast<int64_t>(entries_.size());
+  order.first = first_entries_.data();
+  order.next = next_entries_.data();
+  return {shared_.points, shared_.terms, shared_.input.weight_shift, ranges, rows_of(next_), rows_of(current_), order};
 }
 
 // Everything that the passes of a batch read.
@@ -56,6 +61,7 @@ PassRanges CudaSession::begin_batch(std::span<const PassModel> models, int n) {
     fill_zero(range.weights, static_cast<size_t>(m.k), stream_, "clearing weights");
     fill_zero(range.counts, static_cast<size_t>(m.k), stream_, "clearing counts");
   }
+  ranges.clusters = first;
   const size_t all = count * static_cast<size_t>(n);
   counters_.reserve(all, "counters of passes");
   host_counters_.reserve(all, "counters of passes");

@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "backend/cuda/accumulate.h"
 #include "backend/cuda/float_screen.h"
 #include "backend/cuda/resolve.h"
 
@@ -83,6 +84,16 @@ bool collects(const CudaPlan& plan, int64_t clusters, int64_t d) {
   return plan.screen == ScreenKind::kMatrix && clusters * d > kDirectValues;
 }
 
+int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t most_clusters, int64_t models) {
+  constexpr int64_t kFewestValues = int64_t{1} << 23;  // of all models: about 0.1 ms of atomic operations
+  constexpr int64_t kMostRows = int64_t{1} << 24;      // of all models, in one slice
+  const int64_t bytes = 8 * most_clusters * (limbs * columns + 2);
+  if (limbs > kMostLabelOrderLimbs || columns > kMostLabelOrderColumns || bytes <= kMostSharedSums) return 0;
+  if (rows * columns * models < kFewestValues) return 0;
+  const int64_t slice = std::max<int64_t>(kMostRows / models, 1);
+  return 2 * models * ((std::min(rows, slice) + kLabelOrderRows - 1) / kLabelOrderRows * kLabelOrderRows);
+}
+
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan) {
   int64_t clusters = 0;
   int64_t most = 1;
@@ -103,7 +114,9 @@ int64_t session_bytes(const Input& input, std::span<const int64_t> k, const Cuda
   const int64_t open_row =
       8 + (collects(plan, most, input.points.d) ? 2 * plan.padded_columns + 4 * (1 + kMostCollected) : 0);
   const int64_t open = open_capacity(input.points.n, models) * models * open_row;
-  return labels + marks + statistics + columns + clusters * input.points.d * 8 + list + open;
+  const int64_t entries = label_order_capacity(input.points.n, input.points.d, input.limbs, most, models);
+  const int64_t order = entries > 0 ? 4 * (entries + 2 * clusters + 1) : 0;
+  return labels + marks + statistics + columns + clusters * input.points.d * 8 + list + open + order;
 }
 
 void check_room(int64_t bytes, int64_t room, const char* what, const Input& input) {

@@ -52,6 +52,10 @@ constexpr int64_t kMostSliceTops = int64_t{4} << 20;
 /// Whether open rows of a model with so many prototypes are looked at once more; smaller models get all distances.
 bool collects(const CudaPlan& plan, int64_t clusters, int64_t d);
 
+/// Entries of the rows that changed, for sums by label order; 0 where statistics are added up in another way: they fit
+/// shared memory, have too many limbs, or there are too few values for the kernels that this takes.
+int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t most_clusters, int64_t models);
+
 /// Device memory of a session of models with these numbers of prototypes.
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan);
 

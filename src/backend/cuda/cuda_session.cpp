@@ -71,6 +71,12 @@ void CudaSession::make_room() {
   make_room_for_open(most);
   left_ = DeviceBuffer<LeftRow>(kMostLeft, "rows that get all distances");
   nearest_ = DeviceBuffer<SliceNearest>(kMostLeft * kLeftSlices, "rows that get all distances");
+  const int64_t entries = label_order_capacity(n(), d(), shared_.terms.limbs, most, static_cast<int64_t>(models));
+  if (entries > 0) {
+    entries_ = DeviceBuffer<uint32_t>(static_cast<size_t>(entries), "the rows that changed");
+    first_entries_ = DeviceBuffer<uint32_t>(static_cast<size_t>(columns + 1), "the rows that changed");
+    next_entries_ = DeviceBuffer<uint32_t>(static_cast<size_t>(columns), "the rows that changed");
+  }
   ranges_ = DeviceBuffer<PassRange>(models, "the models");
   host_ranges_ = PinnedBuffer<PassRange>(models, "the models");
   control_ = DeviceBuffer<PassControl>(1, "the state of a pass");

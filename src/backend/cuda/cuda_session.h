@@ -117,6 +117,7 @@ class CudaSession final : public Session {
   DeviceBuffer<uint32_t> open_found_, open_prototypes_;
   DeviceBuffer<LeftRow> left_;
   DeviceBuffer<SliceNearest> nearest_;
+  DeviceBuffer<uint32_t> entries_, first_entries_, next_entries_;  // for sums by label order
   DeviceBuffer<PassRange> ranges_;
   DeviceBuffer<PassCounters> counters_;  // (passes, models), then the control
   DeviceBuffer<PassControl> control_;
