@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kMostLocalClusters = 8192;  // of a range: a block counts them in its shared memory
 constexpr int kScanThreads = 1024;
 constexpr int kScanTogether = 4;
-constexpr int kSumThreads = 256;
+constexpr int kSumThreads = 128;
 constexpr int kLaneColumns = kLabelOrderColumns / 32;  // of a lane
 constexpr int kEntriesTogether = 4;                    // rows that a warp loads at once
 constexpr uint32_t kLeaves = 1U << 31;                 // of an entry; the rest is the row, from the slice's first on
@@ -222,27 +222,28 @@ __device__ __forceinline__ void load_row(const AccumulateTask& task, int64_t row
   }
 }
 
-template <class T, int kLimbs>
+// kPlain: there are no weights, and the columns' powers of two are at hand.
+template <bool kPlain, class T, int kLimbs>
 __device__ __forceinline__ void add_row(const AccumulateTask& task, int64_t row, bool leaves,
                                         const T (&values)[kLaneColumns], LaneSums<kLimbs>& lane) {
-  const double* weights = task.points.weights;
+  const double* weights = kPlain ? nullptr : task.points.weights;
   const double weight = weights != nullptr ? weights[row] : 1;
 #pragma unroll
   for (int c = 0; c < kLaneColumns; ++c) {
     if (c >= lane.rounds) continue;
     double v = widened(values[c]);
     if (weights != nullptr) v = __dmul_rn(weight, v);
-    const double y = scaled_term(task.terms, v, lane.top[c], lane.column[c]);
+    const double y = kPlain ? __dmul_rn(v, lane.top[c]) : scaled_term(task.terms, v, lane.top[c], lane.column[c]);
     split_term<kLimbs>(task.terms, leaves ? -y : y, [&](int g, int64_t part) { lane.sums[c][g] += part; });
   }
   if (blockIdx.y != 0) return;
-  const int64_t integer = integer_weight(task, row);
+  const int64_t integer = kPlain ? 1 : integer_weight(task, row);
   lane.weight += leaves ? -integer : integer;
   lane.count += leaves ? -1 : 1;
 }
 
 // Adds the rows of the entries from `begin` to `end`, which are of one cluster.
-template <class T, int kLimbs>
+template <class T, bool kPlain, int kLimbs>
 __device__ __forceinline__ void add_run(const AccumulateTask& task, int64_t first_row, uint32_t begin, uint32_t end,
                                         LaneSums<kLimbs>& lane) {
   for (uint32_t i = begin; i < end; i += kEntriesTogether) {
@@ -254,7 +255,8 @@ __device__ __forceinline__ void add_run(const AccumulateTask& task, int64_t firs
     for (int r = 0; r < kEntriesTogether; ++r) load_row(task, first_row + (entry[r] & ~kLeaves), lane, values[r]);
 #pragma unroll
     for (int r = 0; r < kEntriesTogether; ++r) {
-      if (i + r < end) add_row(task, first_row + (entry[r] & ~kLeaves), (entry[r] & kLeaves) != 0, values[r], lane);
+      if (i + r >= end) continue;
+      add_row<kPlain>(task, first_row + (entry[r] & ~kLeaves), (entry[r] & kLeaves) != 0, values[r], lane);
     }
   }
 }
@@ -323,8 +325,8 @@ __device__ __forceinline__ uint32_t entries_at_once(uint32_t count, uint32_t war
 }
 
 // blockIdx.y is a group of columns; the warps of x share the entries.
-template <class T, int kLimbs>
-__global__ void __launch_bounds__(kSumThreads, 3)
+template <class T, int kLimbs, bool kPlain>
+__global__ void __launch_bounds__(kSumThreads, kPlain&& kLimbs < 3 && sizeof(T) < 8 ? 5 : 4)
     sum_kernel(const __grid_constant__ AccumulateTask task, int64_t first_row) {
   if (stopped(task.ranges)) return;
   const LabelOrder& order = task.order;
@@ -342,7 +344,7 @@ __global__ void __launch_bounds__(kSumThreads, 3)
     for (uint32_t begin = start; begin < end;) {
       cluster = cluster_of_entry(order, clusters, cluster, begin);
       const uint32_t run_end = min(end, order.first[cluster + 1]);
-      add_run<T>(task, first_row, begin, run_end, lane);
+      add_run<T, kPlain>(task, first_row, begin, run_end, lane);
       store_sums(task, cluster, lane);
       begin = run_end;
       ++cluster;
@@ -368,18 +370,25 @@ void put_in_order(AccumulateTask task, const Slice& slice, int multiprocessors, 
   check_launch("ordering changes");
 }
 
+template <class T, int kLimbs>
+void launch_sums(const AccumulateTask& task, int64_t first_row, int multiprocessors, cudaStream_t stream) {
+  const int64_t groups = (task.points.d + kLabelOrderColumns - 1) / kLabelOrderColumns;
+  const dim3 grid(static_cast<unsigned>(std::max<int64_t>(1, 10 * multiprocessors / groups)),
+                  static_cast<unsigned>(groups));
+  const bool plain = task.terms.tops != nullptr && task.points.weights == nullptr;
+  const auto kernel = plain ? sum_kernel<T, kLimbs, true> : sum_kernel<T, kLimbs, false>;
+  kernel<<<grid, kSumThreads, 0, stream>>>(task, first_row);
+  check_launch("adding up clusters");
+}
+
 template <class T>
 void add_in_order(const AccumulateTask& task, int64_t first_row, int multiprocessors, cudaStream_t stream) {
-  const int64_t groups = (task.points.d + kLabelOrderColumns - 1) / kLabelOrderColumns;
-  const dim3 grid(static_cast<unsigned>(std::max<int64_t>(1, 6 * multiprocessors / groups)),
-                  static_cast<unsigned>(groups));
   switch (task.terms.limbs) {
-    case 1: sum_kernel<T, 1><<<grid, kSumThreads, 0, stream>>>(task, first_row); break;
-    case 2: sum_kernel<T, 2><<<grid, kSumThreads, 0, stream>>>(task, first_row); break;
-    case 3: sum_kernel<T, 3><<<grid, kSumThreads, 0, stream>>>(task, first_row); break;
+    case 1: return launch_sums<T, 1>(task, first_row, multiprocessors, stream);
+    case 2: return launch_sums<T, 2>(task, first_row, multiprocessors, stream);
+    case 3: return launch_sums<T, 3>(task, first_row, multiprocessors, stream);
     default: throw Error(ErrorCode::kInternal, "sums by label", "they have registers for three limbs");
   }
-  check_launch("adding up clusters");
 }
 
 }  // namespace
