@@ -157,19 +157,28 @@ __global__ void row_kernel(AccumulateTask task, PassRange range, int64_t row, ui
   if (threadIdx.x == 0) move_count(task, sums, row, from, to);
 }
 
-// One thread a cluster.
+// Notes the clusters without weight. The blocks of x share a range's clusters.
+__device__ void count_empty(const PassRanges& ranges, int r) {
+  const PassRange range = ranges.at[r];
+  unsigned long long empty = 0;
+  for (int64_t k = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; k < range.k;
+       k += static_cast<int64_t>(gridDim.x) * kThreads) {
+    empty += range.weights[k] == 0;
+  }
+  if (empty != 0) atomicAdd(&ranges.counters[r].empty, empty);
+}
+
+// blockIdx.y is the range.
 __global__ void empty_kernel(PassRanges ranges) {
-  if (stopped(ranges)) return;
-  const PassRange range = ranges.at[blockIdx.y];
-  const int64_t k = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  if (k < range.k && range.weights[k] == 0) atomicAdd(&ranges.counters[blockIdx.y].empty, 1ULL);
+  if (!stopped(ranges)) count_empty(ranges, static_cast<int>(blockIdx.y));
 }
 
 // One block, after everything else of a pass.
-__global__ void judge_kernel(PassRanges ranges) {
+__global__ void judge_kernel(PassRanges ranges, bool count) {
   __shared__ int judge;
   if (stopped(ranges)) return;
   if (threadIdx.x == 0) judge = 0;
+  for (int r = 0; count && r < ranges.count; ++r) count_empty(ranges, r);
   __syncthreads();
   for (int r = threadIdx.x; r < ranges.count; r += kThreads) {
     const PassCounters& counters = ranges.counters[r];
@@ -209,11 +218,15 @@ void accumulate(const AccumulateTask& given, int multiprocessors, cudaStream_t s
     accumulate_kernel<false><<<grid, kThreads, 0, stream>>>(task);
   }
   check_launch("adding up clusters");
-  const dim3 clusters(static_cast<unsigned>((task.ranges.most_clusters + kThreads - 1) / kThreads),
-                      static_cast<unsigned>(task.ranges.count));
-  empty_kernel<<<clusters, kThreads, 0, stream>>>(task.ranges);
-  check_launch("looking for empty clusters");
-  judge_kernel<<<1, kThreads, 0, stream>>>(task.ranges);
+  // Few clusters are looked at by the block that ends the pass.
+  const bool few = task.ranges.most_clusters * task.ranges.count <= 4 * kThreads;
+  if (!few) {
+    const dim3 clusters(static_cast<unsigned>((task.ranges.most_clusters + kThreads - 1) / kThreads),
+                        static_cast<unsigned>(task.ranges.count));
+    empty_kernel<<<clusters, kThreads, 0, stream>>>(task.ranges);
+    check_launch("looking for empty clusters");
+  }
+  judge_kernel<<<1, kThreads, 0, stream>>>(task.ranges, few);
   check_launch("ending a pass");
 }
 
