@@ -33,7 +33,7 @@ struct LabelOrder {
 constexpr int64_t kLabelOrderRows = 4096;       ///< slices of rows are multiples of this, but for the last
 constexpr int64_t kLabelOrderColumns = 32 * 4;  ///< of a warp
 constexpr int64_t kMostLabelOrderColumns = 65535 * kLabelOrderColumns;
-constexpr int kMostLabelOrderLimbs = 3;         ///< that a thread keeps in registers
+constexpr int kMostLabelOrderLimbs = 3;  ///< that a thread keeps in registers
 
 struct AccumulateTask {
   DevicePoints points;
