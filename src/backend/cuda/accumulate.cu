@@ -157,20 +157,19 @@ __global__ void row_kernel(AccumulateTask task, PassRange range, int64_t row, ui
   if (threadIdx.x == 0) move_count(task, sums, row, from, to);
 }
 
-// Notes the clusters without weight. The blocks of x share a range's clusters.
-__device__ void count_empty(const PassRanges& ranges, int r) {
-  const PassRange range = ranges.at[r];
-  unsigned long long empty = 0;
-  for (int64_t k = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; k < range.k;
-       k += static_cast<int64_t>(gridDim.x) * kThreads) {
-    empty += range.weights[k] == 0;
+// Notes the clusters without weight; the blocks share those of all ranges.
+__device__ void count_empty(const PassRanges& ranges) {
+  const int64_t all = ranges.most_clusters * ranges.count;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < all;
+       i += static_cast<int64_t>(gridDim.x) * kThreads) {
+    const int64_t r = i / ranges.most_clusters;
+    const int64_t k = i % ranges.most_clusters;
+    if (k < ranges.at[r].k && ranges.at[r].weights[k] == 0) atomicAdd(&ranges.counters[r].empty, 1ULL);
   }
-  if (empty != 0) atomicAdd(&ranges.counters[r].empty, empty);
 }
 
-// blockIdx.y is the range.
 __global__ void empty_kernel(PassRanges ranges) {
-  if (!stopped(ranges)) count_empty(ranges, static_cast<int>(blockIdx.y));
+  if (!stopped(ranges)) count_empty(ranges);
 }
 
 // One block, after everything else of a pass.
@@ -178,7 +177,7 @@ __global__ void judge_kernel(PassRanges ranges, bool count) {
   __shared__ int judge;
   if (stopped(ranges)) return;
   if (threadIdx.x == 0) judge = 0;
-  for (int r = 0; count && r < ranges.count; ++r) count_empty(ranges, r);
+  if (count) count_empty(ranges);
   __syncthreads();
   for (int r = threadIdx.x; r < ranges.count; r += kThreads) {
     const PassCounters& counters = ranges.counters[r];
@@ -219,11 +218,12 @@ void accumulate(const AccumulateTask& given, int multiprocessors, cudaStream_t s
   }
   check_launch("adding up clusters");
   // Few clusters are looked at by the block that ends the pass.
-  const bool few = task.ranges.most_clusters * task.ranges.count <= 4 * kThreads;
+  const int64_t clusters = task.ranges.most_clusters * task.ranges.count;
+  const bool few = clusters <= 4 * kThreads;
   if (!few) {
-    const dim3 clusters(static_cast<unsigned>((task.ranges.most_clusters + kThreads - 1) / kThreads),
-                        static_cast<unsigned>(task.ranges.count));
-    empty_kernel<<<clusters, kThreads, 0, stream>>>(task.ranges);
+    const int64_t most = int64_t{4} * multiprocessors;
+    empty_kernel<<<static_cast<unsigned>(std::min((clusters + kThreads - 1) / kThreads, most)), kThreads, 0, stream>>>(
+        task.ranges);
     check_launch("looking for empty clusters");
   }
   judge_kernel<<<1, kThreads, 0, stream>>>(task.ranges, few);

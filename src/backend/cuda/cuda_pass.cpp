@@ -5,15 +5,15 @@
 #include "backend/cuda/solve.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 namespace manymeans::cuda {
 namespace {
 
 constexpr int kMostPasses = 64;  // of one batch
-// Questions to the device in one batch: the engine looks at signals between batches, so that of large problems is
-// short.
-constexpr int kMostQuestions = 8;
+// The engine looks at signals between batches. How many passes a batch has changes no answer.
+constexpr std::chrono::milliseconds kLongestBatch{700};
 
 // Covers the underflow of squares in binary64; never a denormal number.
 float half_underflow(int64_t d, int exponent) {
@@ -177,6 +177,7 @@ PackedColumns CudaSession::packed_columns(const PassRanges& ranges) {
   columns.models = ranges.count;
   columns.tile_columns = tile_columns_;
   columns.terms = tile_terms_.data();
+  columns.stopped = &control_.data()->stopped;
   return columns;
 }
 
@@ -260,20 +261,21 @@ int CudaSession::end_batch(std::span<PassModel> models) {
 }
 
 // How many passes are queued before the device is asked how they went: many of small problems, whose time is that of a
-// question; one of large ones, since the matrix screen does not look at `stopped`.
+// question; a few of large ones, so that the device does not wait for launches.
 int CudaSession::passes_between_questions(std::span<const PassModel> models) const {
   constexpr double kWork = 2e10;  // products; about 0.1 ms
   double work = 1;
   for (const PassModel& pass : models) {
     work += static_cast<double>(pass.prototypes->rows()) * static_cast<double>(n()) * static_cast<double>(d() + 8);
   }
-  return static_cast<int>(std::clamp(kWork / work, 1.0, 8.0));
+  return static_cast<int>(std::clamp(kWork / work, 2.0, 8.0));
 }
 
 int CudaSession::advance(std::span<PassModel> models, int n) {
   use_device(shared_.device);
   const int together = passes_between_questions(models);
-  const int most = std::clamp(n, 1, std::min(kMostPasses, kMostQuestions * together));
+  const int most = std::clamp(n, 1, kMostPasses);
+  const auto begin = std::chrono::steady_clock::now();
   PassRanges ranges = begin_batch(models, most);
   int queued = 0;
   do {
@@ -284,7 +286,7 @@ int CudaSession::advance(std::span<PassModel> models, int n) {
     }
     copy_to_host(host_control_.data(), control_.data(), 1, stream_, "the state of a pass");
     stream_.synchronize("a pass");
-  } while (queued < most && host_control_[0].stopped == 0);
+  } while (queued < most && host_control_[0].stopped == 0 && std::chrono::steady_clock::now() - begin < kLongestBatch);
   return end_batch(models);
 }
 

@@ -147,7 +147,7 @@ void CudaSession::upload_prototypes(int slot, const Matrix& prototypes) {
 
 void CudaSession::download_prototypes(int slot, Matrix& prototypes) {
   const DataType type = prototype_type(shared_.points.type);
-  prototypes = Matrix(model(slot).k, d(), type);
+  if (prototypes.rows() != model(slot).k || prototypes.type() != type) prototypes = Matrix(model(slot).k, d(), type);
   const void* from = range_of(slot).prototypes;
   const size_t bytes = prototypes.bytes().size();
   std::byte* to = type == DataType::kFloat64 ? reinterpret_cast<std::byte*>(prototypes.values<double>().data())
@@ -191,7 +191,7 @@ const Statistics& CudaSession::statistics(int slot) {
   Model& m = model(slot);
   if (m.statistics_here) return m.statistics;
   use_device(shared_.device);
-  m.statistics = Statistics(m.k, d(), shared_.terms.limbs);
+  if (m.statistics.k != m.k || m.statistics.sums.empty()) m.statistics = Statistics(m.k, d(), shared_.terms.limbs);
   const PassRange range = range_of(slot);
   const auto fetch = [&](std::vector<int64_t>& to, const long long* from) {
     copy_to_host(reinterpret_cast<long long*>(to.data()), from, to.size(), stream_, "statistics");

@@ -19,6 +19,10 @@ struct MatrixTask {
   uint32_t place_mask;  // ~(tile_columns / 4 - 1)
 };
 
+__device__ __forceinline__ bool is_stopped(const PackedColumns& columns) {
+  return columns.stopped != nullptr && *columns.stopped != 0;
+}
+
 __device__ __forceinline__ void write_label(const LabelRows& labels, int32_t slot, int64_t row, uint32_t label) {
   const int64_t at = slot * labels.stride + row;
   if (labels.width == 4) {

@@ -35,6 +35,7 @@ namespace {
 
 // One block a tile: offsets in the order of the epilogue, the largest slope and error, and the model.
 __global__ void gather_terms(PackedColumns columns) {
+  if (is_stopped(columns)) return;
   const int tile = static_cast<int>(blockIdx.x);
   const int column = static_cast<int>(threadIdx.x);
   const int width = columns.tile_columns;
@@ -198,7 +199,8 @@ void screen_for(const PackedRows& points, const PackedRows& rows, const PackedCo
 }
 
 // A warp an open row; blockIdx.y is the range.
-__global__ void gather_rows(PackedRows points, OpenRows open) {
+__global__ void gather_rows(PackedRows points, PackedColumns columns, OpenRows open) {
+  if (is_stopped(columns)) return;
   const uint32_t count = min(open.counts[blockIdx.y], open.capacity);
   const int pieces = points.padded_columns / 8;  // of 16 bytes
   const uint32_t warps = blockDim.x / 32;
@@ -239,7 +241,7 @@ void matrix_screen(const PackedRows& points, const PackedColumns& columns, const
 
 void matrix_collect(const PackedRows& points, const PackedColumns& columns, const OpenRows& open, cudaStream_t stream) {
   if (open.capacity == 0 || columns.columns == 0) return;
-  gather_rows<<<dim3(256, static_cast<unsigned>(columns.models)), 256, 0, stream>>>(points, open);
+  gather_rows<<<dim3(256, static_cast<unsigned>(columns.models)), 256, 0, stream>>>(points, columns, open);
   check(cudaGetLastError(), "gathering open rows");
   PackedRows gathered = points;
   gathered.values = open.values;

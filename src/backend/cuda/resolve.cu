@@ -273,7 +273,7 @@ __device__ void choose_of_all(const ResolveTask& task, int r, int64_t block, int
   const OpenRows& open = task.open;
   const PassRange range = task.ranges.at[r];
   const int64_t count = min(open.counts[r], open.capacity);
-  const bool by_block = count < 4 * blocks;
+  const bool by_block = count <= blocks;
   const int64_t team = by_block ? block : block * (kThreads / 32) + threadIdx.x / 32;
   const int64_t teams = by_block ? blocks : blocks * (kThreads / 32);
   for (int64_t i = team; i < count; i += teams) {
@@ -390,7 +390,8 @@ void resolve_marked(const ResolveTask& task, int multiprocessors, cudaStream_t s
   const int64_t resident = static_cast<int64_t>(multiprocessors) * (alone || direct ? 32 : 8);
   const int64_t all = words * task.ranges.count;
   const int together = static_cast<int>(std::clamp<int64_t>(all / resident, 1, 32));
-  const int64_t most = std::max<int64_t>(1, resident / task.ranges.count);
+  // Where there are hardly any marks, a launch costs what its blocks do.
+  const int64_t most = std::max<int64_t>(1, (task.marked == nullptr ? resident : resident / 8) / task.ranges.count);
   const dim3 grid(static_cast<unsigned>(std::min((words + together - 1) / together, most)),
                   static_cast<unsigned>(task.ranges.count));
   if (alone) {

@@ -46,8 +46,9 @@ struct PackedColumns {
   int32_t columns = 0;                  ///< of all models
   const ColumnRange* ranges = nullptr;  ///< `models` of them
   int32_t models = 0;
-  int32_t tile_columns = 128;  ///< matrix_tile_columns(), or any of 64, 128, 256 that divides all ranges
-  float* terms = nullptr;      ///< scratch of matrix_terms(columns, tile_columns) floats, aligned to 16
+  int32_t tile_columns = 128;         ///< matrix_tile_columns(), or any of 64, 128, 256 that divides all ranges
+  float* terms = nullptr;             ///< scratch of matrix_terms(columns, tile_columns) floats, aligned to 16
+  const uint32_t* stopped = nullptr;  ///< null, or not 0: there is nothing to do (PassControl)
 };
 constexpr float kNeverWins = -0x1p126F;
 int64_t matrix_terms(int64_t columns, int tile_columns);
