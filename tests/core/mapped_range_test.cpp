@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
+#include <functional>
 
 namespace manymeans::test {
 namespace {
@@ -53,10 +55,10 @@ TEST(MappedRange, ACutFileGivesZerosAndAnError) {
   const std::string path = folder.file("a", std::string(3 * kPage, 'x'));
   const auto file = MappedFile::open(path, Access::kOnce);
   ASSERT_EQ(::truncate(path.c_str(), kPage), 0);
-  const volatile std::byte* bytes = file->bytes().data();
-  EXPECT_EQ(bytes[kPage - 1], std::byte{'x'});
-  EXPECT_EQ(bytes[kPage], std::byte{0});
-  EXPECT_EQ(bytes[3 * kPage - 1], std::byte{0});
+  const volatile char* bytes = file->text().data();
+  EXPECT_EQ(char{bytes[kPage - 1]}, 'x');
+  EXPECT_EQ(char{bytes[kPage]}, '\0');
+  EXPECT_EQ(char{bytes[3 * kPage - 1]}, '\0');
   const std::string what = complaint([&] { check_mapped(file->bytes().data()); });
   EXPECT_NE(what.find(path), std::string::npos) << what;
   EXPECT_NE(what.find("had 12288 bytes, now 4096"), std::string::npos) << what;
