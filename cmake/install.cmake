@@ -5,6 +5,9 @@ include(CMakePackageConfigHelpers)
 set(cmake_folder ${CMAKE_INSTALL_LIBDIR}/cmake/manymeans)
 
 if(MANYMEANS_CLI)
+  # The program finds a shared library where it was installed to, and where both were moved to.
+  file(RELATIVE_PATH to_library ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(manymeans_cli PROPERTIES INSTALL_RPATH "$<$<BOOL:${BUILD_SHARED_LIBS}>:$ORIGIN/${to_library}>")
   install(TARGETS manymeans_cli RUNTIME COMPONENT program)
 endif()
 

@@ -169,10 +169,10 @@ def test_cut_files(folder):
     dice = random.Random(SEED)
     content = npy(folder / "content", 60000, 8).read_bytes()
     points = folder / "points.npy"
-    endless = ["--stop", "strict", "--max-iter", "1000000", "--models", "50", "--quiet"]
+    endless = ["--stop", "strict", "--max-iter", "1000000", "--models", "4", "--quiet"]
     for change in "cut", "written":
         points.write_bytes(content)
-        process = start("fit", points, "-k", 200, *endless, "--labels", folder / "labels.npy")
+        process = start("fit", points, "-k", 100, *endless, "--labels", folder / "labels.npy")
         wait_until_mapped(process, points)
         time.sleep(0.3)
         if change == "cut":
@@ -189,7 +189,7 @@ def test_cut_files(folder):
     text = folder / "points.csv"
     lines = b"".join(b"%d,%d,%d\n" % (i, i * 7 % 11, i * 5 % 13) for i in range(60000))
     outcomes = {}
-    for number in range(24):
+    for number in range(16):
         path, whole = ((points, content), (text, lines))[number % 2]
         path.write_bytes(whole)
         process = start(*(["describe", path] if number % 3 else ["fit", path, "-k", 8, "--max-iter", 20, "--quiet"]))
@@ -213,7 +213,7 @@ def test_signals(folder):
     expect(0, run(*arguments[0]))
     longest = time.monotonic() - begin
     outcomes = {}
-    for number in range(60):
+    for number in range(42):
         for path in model, labels, converted:
             path.unlink(missing_ok=True)
         kind = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)[number % 3]

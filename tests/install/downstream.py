@@ -29,9 +29,9 @@ def run(*command, **options):
     return done.stdout
 
 
-def check_program(program):
+def check_program(program, **options):
     """The example must print what it prints inside this tree."""
-    printed = run(program)
+    printed = run(program, **options)
     if not PRINTED.search(printed):
         sys.exit(f"{program} printed:\n{printed}")
     print(f"{program}: {printed.splitlines()[-1]}")
@@ -80,7 +80,7 @@ def use_pkg_config(arguments, root):
         flags = run("pkg-config", *extra, "--cflags", "--libs", "manymeans", env=environment).split()
         source = arguments.source / "examples/quick_start.cpp"
         run(arguments.compiler, "-std=c++20", source, "-o", program, *flags, env=environment)
-        check_program(program)
+        check_program(program, env=environment)
     version = run("pkg-config", "--modversion", "manymeans", env=environment).strip()
     if run(root / "bin/manymeans", "--version") != f"manymeans {version}\n":
         sys.exit(f"the installed program has another version than manymeans.pc, {version}")
