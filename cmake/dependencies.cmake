@@ -42,3 +42,4 @@ option(MANYMEANS_HDF5 "Read HDF5 files where the HDF5 library is found (libhdf5-
 if(MANYMEANS_HDF5 AND NOT MANYMEANS_SELF_CONTAINED)
   include(cmake/manymeans-hdf5.cmake)
 endif()
+unset(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)
