@@ -36,8 +36,8 @@ def measure(build):
     """{file of src/: (lines that ran, lines that can run, numbers of those that did not)}"""
     report = build / "coverage.json"
     subprocess.run([sys.executable, "-m", "gcovr", "--root", ROOT, "--filter", "src/", "--object-directory", build,
-                    "--gcov-ignore-errors", "no_working_dir_found", "--gcov-ignore-parse-errors", "all", "--json", report,
-                    build / "src"], check=True)
+                    "--gcov-ignore-errors", "no_working_dir_found", "--gcov-ignore-parse-errors", "all",
+                    "--merge-mode-functions", "separate", "--json", report, build / "src"], check=True)
     found = {}
     for file in json.loads(report.read_text())["files"]:
         counts = {}
