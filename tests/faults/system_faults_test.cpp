@@ -12,6 +12,7 @@
 #include <limits>
 #include <map>
 #include <new>
+#include <ostream>
 
 namespace manymeans::test {
 namespace {
@@ -79,6 +80,9 @@ struct FitCase {
   std::string name;
   FitOptions options;
 };
+void PrintTo(const FitCase& test, std::ostream* out) {
+  *out << test.name;
+}
 
 class FitFaults : public testing::TestWithParam<FitCase> {};
 
