@@ -1,6 +1,7 @@
 // The program: parses, calls a subcommand, turns what was thrown into an exit code.
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
+#include <manymeans/io.h>
 
 #include "commands.h"
 #include "help_format.h"
@@ -41,6 +42,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) try {
   cli::prepare_standard_streams();
   cli::catch_stop_signals();
+  guard_mapped_files();
   return run(argc, argv);
 } catch (const Error& error) {
   return cli::complain(error.code(), error.what());

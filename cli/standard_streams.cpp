@@ -27,6 +27,7 @@ int write_all(int file, std::string_view text) {
 
 void prepare_standard_streams() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // ulimit -f
   for (int file = 0; file <= 2; ++file) {
     // Opened the wrong way round on purpose: reading or writing it still fails, as it would have.
     if (::fcntl(file, F_GETFD) < 0) ::open("/dev/null", file == 0 ? O_WRONLY : O_RDONLY);

@@ -7,8 +7,8 @@
 
 namespace manymeans::cli {
 
-/// Makes writing to a closed pipe an error instead of a killing signal, and occupies the numbers of closed
-/// standard streams, so that no output file can be opened as standard output by accident.
+/// Makes writing to a closed pipe, or more than ulimit -f allows, an error instead of a killing signal, and occupies
+/// the numbers of closed standard streams, so that no output file can be opened as standard output by accident.
 void prepare_standard_streams();
 
 /// Writes to standard output at once. Throws Error(kUnavailable) when not all of it could be written.

@@ -1,4 +1,6 @@
 # Everything the library is built from; `./dev packages` installs the Debian packages named here.
+# Whoever links the library links these too, also from a folder above this one.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 find_package(Threads REQUIRED)
 
 function(manymeans_need_package name package)
@@ -10,14 +12,12 @@ endfunction()
 manymeans_need_package(fmt libfmt-dev)
 manymeans_need_package(ZLIB zlib1g-dev)
 
-add_library(manymeans_fmt INTERFACE)
+set(MANYMEANS_FMT fmt::fmt)
 if(MANYMEANS_SELF_CONTAINED)
-  target_link_libraries(manymeans_fmt INTERFACE fmt::fmt-header-only)
+  set(MANYMEANS_FMT fmt::fmt-header-only)
   # Unused parts of libstdc++.a must go: one of them asks for a C library that is newer than all else does. libgcc_s stays
   # shared for the same reason; every Linux has it.
   add_link_options(-static-libstdc++ -Wl,--gc-sections -Wl,--exclude-libs,ALL)
-else()
-  target_link_libraries(manymeans_fmt INTERFACE fmt::fmt)
 endif()
 
 # Header-only libraries: looked for as headers, since not every release of them ships a CMake package.
@@ -32,12 +32,14 @@ manymeans_need_header(MANYMEANS_RANDOM123_INCLUDE Random123/philox.h librandom12
 manymeans_need_header(MANYMEANS_XXHASH_INCLUDE xxhash.h libxxhash-dev)
 manymeans_need_header(MANYMEANS_FAST_FLOAT_INCLUDE fast_float/fast_float.h libfast-float-dev)
 manymeans_need_header(MANYMEANS_JSON_INCLUDE nlohmann/json.hpp nlohmann-json3-dev)
-manymeans_need_header(MANYMEANS_CLI11_INCLUDE CLI/CLI.hpp libcli11-dev)
+if(MANYMEANS_CLI OR MANYMEANS_FUZZ)
+  manymeans_need_header(MANYMEANS_CLI11_INCLUDE CLI/CLI.hpp libcli11-dev)
+endif()
 
 # Where it is found, .h5 files can be read; where not, a stand-in says how to get it.
 option(MANYMEANS_HDF5 "Read HDF5 files where the HDF5 library is found (libhdf5-dev)" ON)
 # A self-contained library links nothing that may be missing where it goes.
 if(MANYMEANS_HDF5 AND NOT MANYMEANS_SELF_CONTAINED)
-  find_path(MANYMEANS_HDF5_INCLUDE hdf5.h PATH_SUFFIXES hdf5/serial)
-  find_library(MANYMEANS_HDF5_LIBRARY NAMES hdf5_serial hdf5 PATH_SUFFIXES hdf5/serial)
+  include(cmake/manymeans-hdf5.cmake)
 endif()
+unset(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)

@@ -36,6 +36,13 @@ struct Dataset {
 /// of a file that holds several. Throws Error(kBadData) that names the file, the row and the column.
 Dataset read_points(const std::string& path, const ReadOptions& options = {});
 
+/// Files of points are mapped: where one is cut off, or its disk fails, while it is read, the system sends SIGBUS,
+/// which ends the process. After this call such a read gives zeros instead, and the function that reads throws
+/// Error(kBadData). It sets the process's handler of SIGBUS, which passes on what is not about files of this library;
+/// a handler that is set later has to do the same. The program calls it; programs that link the library may.
+/// Without it, too, functions throw Error(kBadData) when a file was written to while they used it.
+void guard_mapped_files();
+
 /// The file that a path of points means: the path itself, or what stands before the colon in file:member.
 std::string points_file(const std::string& path);
 /// Whether there is something to read at this path: a file, a file of which a member is named, or standard input.

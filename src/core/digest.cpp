@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 namespace manymeans {
@@ -20,16 +19,16 @@ static_assert(std::endian::native == std::endian::little, "digests are defined o
 // XXH3-128 of a stream of bytes.
 class Hasher {
  public:
-  Hasher() : state_(XXH3_createState(), &XXH3_freeState) { XXH3_128bits_reset(state_.get()); }
-  void add(const void* data, size_t size) { XXH3_128bits_update(state_.get(), data, size); }
+  Hasher() { XXH3_128bits_reset(&state_); }
+  void add(const void* data, size_t size) { XXH3_128bits_update(&state_, data, size); }
   template <class T>
   void add(T value) {
     add(&value, sizeof value);
   }
-  XXH128_hash_t finish() const { return XXH3_128bits_digest(state_.get()); }
+  XXH128_hash_t finish() const { return XXH3_128bits_digest(&state_); }
 
  private:
-  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state_;
+  XXH3_state_t state_;
 };
 
 XXH128_hash_t hash_of(const ModelResult& model) {

@@ -3,6 +3,8 @@
 
 #include "core/fixed_point.h"
 #include "core/fp_environment.h"
+#include "core/mapped_range.h"
+#include "core/out_of_memory.h"
 #include "data/row_blocks.h"
 
 #include <cmath>
@@ -126,6 +128,7 @@ std::vector<ColumnSummary> summarise(const PointsView& points, ThreadPool& pool)
   const std::vector<Sums> sums = find_sums<T>(points, adders, pool);
   std::vector<ColumnSummary> result;
   for (size_t j = 0; j < ranges.size(); ++j) result.push_back(summarise(ranges[j], sums[j], adders[j], points.n));
+  check_mapped(points.data);
   return result;
 }
 
@@ -135,8 +138,10 @@ std::vector<ColumnSummary> summarise_columns(const PointsView& points, int threa
   const FpEnvironmentGuard guard;
   if (points.n < 1 || points.d < 1)
     return std::vector<ColumnSummary>(static_cast<size_t>(std::max<int64_t>(points.d, 0)));
-  ThreadPool pool(thread_count(threads));
-  return points.type == DataType::kFloat64 ? summarise<double>(points, pool) : summarise<float>(points, pool);
+  return or_out_of_memory("points", "give it fewer columns", [&] {
+    ThreadPool pool(thread_count(threads));
+    return points.type == DataType::kFloat64 ? summarise<double>(points, pool) : summarise<float>(points, pool);
+  });
 }
 
 }  // namespace manymeans

@@ -3,6 +3,8 @@
 
 #include "core/data_type.h"
 #include "core/fp_environment.h"
+#include "core/mapped_range.h"
+#include "core/out_of_memory.h"
 #include "core/threads.h"
 #include "data/input.h"
 
@@ -39,14 +41,18 @@ std::optional<Scale> scale_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-Scaling find_scaling(const PointsView& points, Scale kind, int threads) {
-  const FpEnvironmentGuard guard;
+namespace {
+
+constexpr const char* kAdvice = "give it fewer rows or columns";
+
+Scaling find_it(const PointsView& points, Scale kind, int threads) {
   Scaling scaling;
   scaling.kind = kind;
   if (kind == Scale::kNone) return scaling;
   ThreadPool pool(thread_count(threads));
   const Input input = prepare_input(points, {}, pool);
   if (kind == Scale::kMinMax) {
+    check_mapped(points.data);
     for (size_t j = 0; j < input.minimum.size(); ++j) {
       const double range = input.maximum[j] - input.minimum[j];
       scaling.offset.push_back(input.minimum[j]);
@@ -59,11 +65,11 @@ Scaling find_scaling(const PointsView& points, Scale kind, int threads) {
     scaling.offset.push_back(column.mean);
     scaling.divisor.push_back(deviation > 0 ? deviation : 1);
   }
+  check_mapped(points.data);
   return scaling;
 }
 
-Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threads) {
-  const FpEnvironmentGuard guard;
+Matrix apply_it(const PointsView& points, const Scaling& scaling, int threads) {
   if (static_cast<int64_t>(scaling.offset.size()) != points.d) {
     throw Error(ErrorCode::kBadData, "scaling",
                 "the scaling was made for " + std::to_string(scaling.offset.size()) + " columns, the points have " +
@@ -78,7 +84,20 @@ Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threa
       scale_rows(points, scaling, first, last, result.values<float>().data());
     }
   });
+  check_mapped(points.data);
   return result;
+}
+
+}  // namespace
+
+Scaling find_scaling(const PointsView& points, Scale kind, int threads) {
+  const FpEnvironmentGuard guard;
+  return or_out_of_memory("scaling", kAdvice, [&] { return find_it(points, kind, threads); });
+}
+
+Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threads) {
+  const FpEnvironmentGuard guard;
+  return or_out_of_memory("scaling", kAdvice, [&] { return apply_it(points, scaling, threads); });
 }
 
 }  // namespace manymeans

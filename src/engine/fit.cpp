@@ -2,6 +2,7 @@
 #include <manymeans/fit.h>
 
 #include "core/fp_environment.h"
+#include "core/mapped_range.h"
 #include "core/random.h"
 #include "core/threads.h"
 #include "engine/lloyd.h"
@@ -140,6 +141,7 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   const FitContext context{input, options, hooks, *backend, *upload,
                            *comm, control, rules, variance, estimate ? &*estimate : nullptr};
   const Cost cost = run_strategy(context, members, backend->threads());
+  check_mapped(points.data);
   end_phase("fit");
   // Parts of the phase "fit"; under the strategy task they are summed over the threads.
   provenance.seconds.emplace_back("fit: initialise", cost.initialise);
@@ -178,8 +180,8 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
 FitResult fit(const PointsView& points, std::span<const double> weights, const FitOptions& options,
               const FitHooks& hooks) {
   const FpEnvironmentGuard guard;
-  check(options);
   try {
+    check(options);
     return fit_checked(points, weights, options, hooks);
   } catch (const std::bad_alloc&) {
     throw out_of_memory(points);

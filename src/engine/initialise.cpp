@@ -4,6 +4,8 @@
 
 #include "backend/backend.h"
 #include "core/fp_environment.h"
+#include "core/mapped_range.h"
+#include "core/out_of_memory.h"
 #include "core/random.h"
 #include "engine/control.h"
 #include "init/init.h"
@@ -16,10 +18,10 @@
 
 namespace manymeans {
 
-Initialisation initialise(const PointsView& points, std::span<const double> weights, const FitOptions& options,
-                          const FitHooks& hooks) {
-  const FpEnvironmentGuard guard;
-  check(options);
+namespace {
+
+Initialisation initialise_checked(const PointsView& points, std::span<const double> weights, const FitOptions& options,
+                                  const FitHooks& hooks) {
   const int64_t k = options.k[0];
   Control control(hooks, options.time_limit);
   const auto backend = make_backend(options.backend, {.threads = options.threads, .abort = hooks.abort});
@@ -46,7 +48,19 @@ Initialisation initialise(const PointsView& points, std::span<const double> weig
   if (!find_init(options.init, points.n, k, points.d).run(context, {&model, 1})) {
     throw Error(ErrorCode::kInterrupted, "initialise", "it was stopped before there were prototypes");
   }
+  check_mapped(points.data);
   return {std::move(model.prototypes), std::move(model.rows), std::move(model.warnings)};
+}
+
+}  // namespace
+
+Initialisation initialise(const PointsView& points, std::span<const double> weights, const FitOptions& options,
+                          const FitHooks& hooks) {
+  const FpEnvironmentGuard guard;
+  return or_out_of_memory("memory", "give it fewer rows", [&] {
+    check(options);
+    return initialise_checked(points, weights, options, hooks);
+  });
 }
 
 }  // namespace manymeans

@@ -1,5 +1,6 @@
 #include "engine/lloyd.h"
 
+#include "core/mapped_range.h"
 #include "engine/empty_clusters.h"
 #include "prototype/centroid.h"
 
@@ -46,6 +47,7 @@ class Group {
     for (Member& member : members_) active.push_back(&member);
     while (!active.empty()) {
       pass(active);
+      check_mapped(context_.input.points.data);
       const std::optional<StopReason> stop = report(active);
       std::erase_if(active, [&](Member* member) { return judge(*member, stop); });
     }

@@ -3,6 +3,8 @@
 
 #include "backend/backend.h"
 #include "core/fp_environment.h"
+#include "core/mapped_range.h"
+#include "core/out_of_memory.h"
 #include "prototype/centroid.h"
 
 #include <fmt/format.h>
@@ -54,10 +56,9 @@ void store_column(std::span<const double> squares, int64_t k, Matrix& out, Threa
   });
 }
 
-}  // namespace
+constexpr const char* kAdvice = "give it fewer rows at a time";
 
-Prediction predict(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
-  const FpEnvironmentGuard guard;
+Prediction predict_rows(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
   const Prepared prepared = prepare(points, prototypes, options);
   const auto upload = prepared.backend->upload(prepared.input, {prototypes.n, prototypes.n, 1});
   const auto session = upload->session({&prototypes.n, 1}, options.threads);
@@ -73,12 +74,12 @@ Prediction predict(const PointsView& points, const PointsView& prototypes, const
     result.inertia = std::ldexp(rounded_sum(sum.limbs.data(), sum.format), -sum.format.shift);
   }
   result.labels = session->take_labels(0);
+  check_mapped(points.data);
   return result;
 }
 
 // One model of one prototype after the other: every backend has distances to the prototype of a label.
-Matrix transform(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
-  const FpEnvironmentGuard guard;
+Matrix transform_rows(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
   const Prepared prepared = prepare(points, prototypes, options);
   const int64_t one = 1;
   const auto upload = prepared.backend->upload(prepared.input, {1, 1, 1});
@@ -101,7 +102,20 @@ Matrix transform(const PointsView& points, const PointsView& prototypes, const P
       store_column<float>(squares, k, result, pool);
     }
   }
+  check_mapped(points.data);
   return result;
+}
+
+}  // namespace
+
+Prediction predict(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
+  const FpEnvironmentGuard guard;
+  return or_out_of_memory("memory", kAdvice, [&] { return predict_rows(points, prototypes, options); });
+}
+
+Matrix transform(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
+  const FpEnvironmentGuard guard;
+  return or_out_of_memory("memory", kAdvice, [&] { return transform_rows(points, prototypes, options); });
 }
 
 }  // namespace manymeans

@@ -1,6 +1,9 @@
 #include "io/mapped_file.h"
 
 #include <manymeans/error.h>
+#include <manymeans/io.h>
+
+#include "core/mapped_range.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,6 +12,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace manymeans {
 namespace {
@@ -65,9 +69,11 @@ void MappedFile::map(int file, size_t size, const std::string& path, Access acce
     mapping_ = nullptr;
     throw Error(ErrorCode::kUnavailable, path, std::string("cannot be mapped into memory: ") + std::strerror(errno));
   }
-  ::madvise(mapping_, size, access == Access::kOnce ? MADV_SEQUENTIAL : MADV_WILLNEED);
   data_ = static_cast<const std::byte*>(mapping_);
-  size_ = size;
+  size_ = size;  // from here on the destructor unmaps, whatever is thrown
+  range_ = std::make_shared<MappedRange>(mapping_, size, file, path);
+  FileWatch::add(range_);
+  ::madvise(mapping_, size, access == Access::kOnce ? MADV_SEQUENTIAL : MADV_WILLNEED);
 }
 
 void MappedFile::read_all(int file, const std::string& path) {
@@ -87,7 +93,32 @@ void MappedFile::read_all(int file, const std::string& path) {
 }
 
 MappedFile::~MappedFile() {
+  if (range_) range_->unmap();
   if (mapping_ != nullptr) ::munmap(mapping_, size_);
+}
+
+namespace {
+thread_local FileWatch* innermost = nullptr;
+}
+
+FileWatch::FileWatch() : outer_(innermost) {
+  innermost = this;
+}
+
+FileWatch::~FileWatch() {
+  innermost = outer_;
+}
+
+void FileWatch::add(std::shared_ptr<const MappedRange> file) {
+  if (innermost != nullptr) innermost->files_.push_back(std::move(file));
+}
+
+void FileWatch::check() const {
+  for (const auto& file : files_) file->check();
+}
+
+void guard_mapped_files() {
+  replace_lost_pages();
 }
 
 }  // namespace manymeans

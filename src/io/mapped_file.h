@@ -6,11 +6,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace manymeans {
 
 /// How the bytes will be read: a hint to the system.
 enum class Access { kOnce, kAgainAndAgain };
+
+class MappedRange;
 
 /// A file's bytes. Regular files are mapped, so nothing is copied; pipes are read to their end.
 class MappedFile {
@@ -35,8 +38,27 @@ class MappedFile {
 
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
-  void* mapping_ = nullptr;  // what to unmap
-  std::string read_;         // what was read instead
+  void* mapping_ = nullptr;             // what to unmap
+  std::shared_ptr<MappedRange> range_;  // notices when that file changes
+  std::string read_;                    // what was read instead
+};
+
+/// Remembers the files that this thread opens while the object lives: a reader that saw one half of a file before and
+/// the other half after a change has read nothing that ever was.
+class FileWatch {
+ public:
+  FileWatch();
+  ~FileWatch();
+  FileWatch(const FileWatch&) = delete;
+  FileWatch& operator=(const FileWatch&) = delete;
+
+  /// Throws Error(kBadData) for the first file that was cut off or written to since it was opened.
+  void check() const;
+  static void add(std::shared_ptr<const MappedRange> file);
+
+ private:
+  std::vector<std::shared_ptr<const MappedRange>> files_;
+  FileWatch* outer_;
 };
 
 }  // namespace manymeans

@@ -3,6 +3,7 @@
 #include <manymeans/io.h>
 
 #include "core/fp_environment.h"
+#include "core/out_of_memory.h"
 #include "io/mapped_file.h"
 #include "io/npz.h"
 
@@ -16,6 +17,8 @@
 
 namespace manymeans {
 namespace {
+
+constexpr const char* kNothing = "nothing was written";
 
 constexpr int64_t kFormatVersion = 1;
 
@@ -160,46 +163,57 @@ void ModelLoader::load_scaling(ModelFile& result, int64_t columns) const {
 
 void save_model(const std::string& path, const FitResult& result, const Scaling& scaling,
                 const std::vector<std::string>& column_names) {
-  ModelFile file{{}, scaling, column_names, to_json(result)};
-  for (const ModelResult& model : result.models) {
-    // Those that had not begun hold nothing to save; the JSON lists them.
-    if (model.stop_reason == StopReason::kNotBegun) continue;
-    file.models.push_back({model.k, model.seed, model.iterations, model.inertia,
-                           std::string(name_of(model.stop_reason)), model.init, model.prototypes, model.counts,
-                           model.weights, model.k_requested, model.replica});
-  }
-  save_model(path, file);
+  or_out_of_memory(path, kNothing, [&] {
+    ModelFile file{{}, scaling, column_names, to_json(result)};
+    for (const ModelResult& model : result.models) {
+      // Those that had not begun hold nothing to save; the JSON lists them.
+      if (model.stop_reason == StopReason::kNotBegun) continue;
+      file.models.push_back({model.k, model.seed, model.iterations, model.inertia,
+                             std::string(name_of(model.stop_reason)), model.init, model.prototypes, model.counts,
+                             model.weights, model.k_requested, model.replica});
+    }
+    save_model(path, file);
+  });
 }
 
 void save_model(const std::string& path, const ModelFile& stored) {
-  const Models& models = stored.models;
-  if (models.empty()) {
-    throw Error(ErrorCode::kInterrupted, path, "there is nothing to save: no model had begun; let the fit run longer");
-  }
-  OutputFile file(path);
-  NpzWriter npz(file);
-  npz.add_number("format_version", kFormatVersion);
-  add_each(npz, "k", models, [](const StoredModel& model) { return model.k; });
-  add_each(npz, "k_requested", models, [](const StoredModel& model) { return model.k_requested; });
-  add_each(npz, "replica", models, [](const StoredModel& model) { return model.replica; });
-  add_each(npz, "seed", models, [](const StoredModel& model) { return model.seed; });
-  add_each(npz, "iterations", models, [](const StoredModel& model) { return model.iterations; });
-  add_each(npz, "inertia", models, [](const StoredModel& model) { return model.inertia; });
-  add_each(npz, "stop_reason", models, [](const StoredModel& model) { return model.stop_reason; });
-  add_each(npz, "init", models, [](const StoredModel& model) { return model.init; });
-  for (size_t i = 0; i < models.size(); ++i) add_model(npz, i, models[i]);
-  npz.add_text("scale_kind", std::string(name_of(stored.scaling.kind)));
-  npz.add("scale_offset", stored.scaling.offset);
-  npz.add("scale_divisor", stored.scaling.divisor);
-  npz.add("column_names", stored.column_names);
-  npz.add_text("json", stored.json);
-  npz.finish();
-  file.commit();
+  or_out_of_memory(path, kNothing, [&] {
+    const Models& models = stored.models;
+    if (models.empty()) {
+      throw Error(ErrorCode::kInterrupted, path,
+                  "there is nothing to save: no model had begun; let the fit run longer");
+    }
+    OutputFile file(path);
+    NpzWriter npz(file);
+    npz.add_number("format_version", kFormatVersion);
+    add_each(npz, "k", models, [](const StoredModel& model) { return model.k; });
+    add_each(npz, "k_requested", models, [](const StoredModel& model) { return model.k_requested; });
+    add_each(npz, "replica", models, [](const StoredModel& model) { return model.replica; });
+    add_each(npz, "seed", models, [](const StoredModel& model) { return model.seed; });
+    add_each(npz, "iterations", models, [](const StoredModel& model) { return model.iterations; });
+    add_each(npz, "inertia", models, [](const StoredModel& model) { return model.inertia; });
+    add_each(npz, "stop_reason", models, [](const StoredModel& model) { return model.stop_reason; });
+    add_each(npz, "init", models, [](const StoredModel& model) { return model.init; });
+    for (size_t i = 0; i < models.size(); ++i) add_model(npz, i, models[i]);
+    npz.add_text("scale_kind", std::string(name_of(stored.scaling.kind)));
+    npz.add("scale_offset", stored.scaling.offset);
+    npz.add("scale_divisor", stored.scaling.divisor);
+    npz.add("column_names", stored.column_names);
+    npz.add_text("json", stored.json);
+    npz.finish();
+    file.commit();
+  });
 }
 
 ModelFile load_model(const std::string& path) {
+  const FileWatch watch;
   try {
-    return ModelLoader(path).run();
+    ModelFile result = ModelLoader(path).run();
+    watch.check();
+    return result;
+  } catch (const Error&) {
+    watch.check();
+    throw;
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::kUnavailable, path, "there is not enough memory to read this file");
   }

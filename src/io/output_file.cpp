@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 namespace manymeans {
 namespace {
@@ -76,9 +77,9 @@ OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
 void OutputFile::open_beside() {
   const std::string start = folder_of(target_) + "/.manymeans-" + std::to_string(::getpid()) + "-";
   for (int number = 0; file_ < 0; ++number) {
-    const std::string name = start + std::to_string(number) + ".tmp";
+    std::string name = start + std::to_string(number) + ".tmp";
     file_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file_ >= 0) beside_ = name;
+    if (file_ >= 0) beside_ = std::move(name);  // no copy: were there no memory for it, the file would stay for ever
     if (file_ < 0 && errno != EEXIST) fail("written", errno);
   }
 }

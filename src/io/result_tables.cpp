@@ -2,6 +2,8 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
+#include "core/mapped_range.h"
+#include "core/out_of_memory.h"
 #include "io/writer.h"
 
 #include <fmt/format.h>
@@ -12,6 +14,8 @@
 
 namespace manymeans {
 namespace {
+
+constexpr const char* kNothing = "nothing was written";
 
 template <class T>
 void put_labels(const Labels& labels, int64_t first, int64_t count, size_t column, size_t columns, std::byte* out) {
@@ -60,36 +64,40 @@ std::vector<int64_t> requested_k(const FitResult& result) {
 }  // namespace
 
 std::string write_labels(const std::string& path, const FitResult& result) {
-  std::vector<const Labels*> columns;
-  std::vector<std::string> names;
-  for (const int64_t k : requested_k(result)) {
-    const int64_t best = result.best(k);
-    if (best < 0) {
-      throw Error(
-          ErrorCode::kInterrupted, path,
-          fmt::format("there are no labels for k = {}: none of its models had begun; let the fit run longer", k));
+  return or_out_of_memory(path, kNothing, [&] {
+    std::vector<const Labels*> columns;
+    std::vector<std::string> names;
+    for (const int64_t k : requested_k(result)) {
+      const int64_t best = result.best(k);
+      if (best < 0) {
+        throw Error(
+            ErrorCode::kInterrupted, path,
+            fmt::format("there are no labels for k = {}: none of its models had begun; let the fit run longer", k));
+      }
+      columns.push_back(&result.models[static_cast<size_t>(best)].labels);
+      names.push_back(fmt::format("k{}", k));
     }
-    columns.push_back(&result.models[static_cast<size_t>(best)].labels);
-    names.push_back(fmt::format("k{}", k));
-  }
-  if (columns.empty()) throw Error(ErrorCode::kInterrupted, path, "there are no labels: the fit has no models");
-  if (names.size() == 1) names = {"label"};
-  return write_columns(path, columns, std::move(names));
+    if (columns.empty()) throw Error(ErrorCode::kInterrupted, path, "there are no labels: the fit has no models");
+    if (names.size() == 1) names = {"label"};
+    return write_columns(path, columns, std::move(names));
+  });
 }
 
 std::string write_labels(const std::string& path, const Labels& labels) {
-  return write_columns(path, {&labels}, {"label"});
+  return or_out_of_memory(path, kNothing, [&] { return write_columns(path, {&labels}, {"label"}); });
 }
 
 void write_values(const std::string& path, std::span<const double> values, const std::string& name) {
-  Table table;
-  table.names = {name};
-  table.rows = static_cast<int64_t>(values.size());
-  table.type = CellType::kFloat64;
-  table.fill = [&](int64_t first, int64_t count, std::byte* out) {
-    std::memcpy(out, values.data() + first, static_cast<size_t>(count) * sizeof(double));
-  };
-  write_table(path, *result_writer_for(path), table);
+  or_out_of_memory(path, kNothing, [&] {
+    Table table;
+    table.names = {name};
+    table.rows = static_cast<int64_t>(values.size());
+    table.type = CellType::kFloat64;
+    table.fill = [&](int64_t first, int64_t count, std::byte* out) {
+      std::memcpy(out, values.data() + first, static_cast<size_t>(count) * sizeof(double));
+    };
+    write_table(path, *result_writer_for(path), table);
+  });
 }
 
 namespace {
@@ -109,17 +117,20 @@ CellType cell_type(DataType type) {
 }  // namespace
 
 void write_points(const std::string& path, const Dataset& points, const std::string& format) {
-  const PointsView& view = points.view;
-  Table table;
-  table.rows = view.n;
-  table.columns = view.d;
-  table.names = points.column_names;
-  table.type = cell_type(view.type);
-  const auto* cells = static_cast<const std::byte*>(view.data);
-  table.fill = [cells, row_size = table.row_size()](int64_t first, int64_t count, std::byte* out) {
-    std::memcpy(out, cells + static_cast<size_t>(first) * row_size, static_cast<size_t>(count) * row_size);
-  };
-  write_table(path, *writer_for(path, format), table);
+  or_out_of_memory(path, kNothing, [&] {
+    const PointsView& view = points.view;
+    Table table;
+    table.rows = view.n;
+    table.columns = view.d;
+    table.names = points.column_names;
+    table.type = cell_type(view.type);
+    const auto* cells = static_cast<const std::byte*>(view.data);
+    table.fill = [cells, row_size = table.row_size()](int64_t first, int64_t count, std::byte* out) {
+      std::memcpy(out, cells + static_cast<size_t>(first) * row_size, static_cast<size_t>(count) * row_size);
+      check_mapped(cells);
+    };
+    write_table(path, *writer_for(path, format), table);
+  });
 }
 
 }  // namespace manymeans

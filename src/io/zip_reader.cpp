@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <new>
 
 namespace manymeans {
 namespace {
@@ -25,10 +26,10 @@ constexpr uint64_t kLargestRatio = 1032;
 
 class RawInflater {
  public:
-  RawInflater() { ready_ = inflateInit2(&stream_, -MAX_WBITS) == Z_OK; }
-  ~RawInflater() {
-    if (ready_) inflateEnd(&stream_);
+  RawInflater() {
+    if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
   }
+  ~RawInflater() { inflateEnd(&stream_); }
   RawInflater(const RawInflater&) = delete;
   RawInflater& operator=(const RawInflater&) = delete;
 
@@ -36,7 +37,8 @@ class RawInflater {
   bool run(std::span<const std::byte> in, std::span<std::byte> out) {
     constexpr size_t kMost = std::numeric_limits<uInt>::max();
     size_t taken = 0, made = 0;
-    for (int code = ready_ ? Z_OK : Z_MEM_ERROR; code != Z_STREAM_END;) {
+    for (int code = Z_OK; code != Z_STREAM_END;) {
+      if (code == Z_MEM_ERROR) throw std::bad_alloc();
       if (code != Z_OK) return false;
       const size_t given = std::min(kMost, in.size() - taken);
       const size_t room = std::min(kMost, out.size() - made);
@@ -53,7 +55,6 @@ class RawInflater {
 
  private:
   z_stream stream_{};
-  bool ready_ = false;
 };
 
 }  // namespace

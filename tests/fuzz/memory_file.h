@@ -1,39 +1,20 @@
-// Bytes as a file with a path, without a disk.
+// Bytes as a file with a path, without a disk and without the system.
 #pragma once
 
-#include <sys/mman.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace manymeans::fuzz {
 
-/// One file in memory, its content replaced for each execution.
-class MemoryFile {
- public:
-  MemoryFile() : file_(::memfd_create("fuzz", MFD_CLOEXEC)) {
-    if (file_ < 0) std::abort();
-  }
-  ~MemoryFile() { ::close(file_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-
-  /// The path at which these bytes can be opened.
-  std::string hold(const uint8_t* data, size_t size) const {
-    if (::ftruncate(file_, 0) != 0 || ::pwrite(file_, data, size, 0) != static_cast<ssize_t>(size)) std::abort();
-    return "/proc/self/fd/" + std::to_string(file_);
-  }
-
- private:
-  int file_;
-};
+/// The path at which these bytes are a file until the next call. They stay the caller's.
+std::string hold(std::span<const uint8_t> bytes);
 
 /// Puts the right checksum of each stored member into the directory of a zip archive: a fuzzer that has to guess them
 /// would never reach what stands behind the check.

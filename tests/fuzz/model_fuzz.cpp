@@ -8,10 +8,9 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace manymeans;
-  static const fuzz::MemoryFile file;
   std::vector<uint8_t> bytes(data, data + size);
   fuzz::repair_checksums(bytes);
-  const std::string path = file.hold(bytes.data(), bytes.size());
+  const std::string path = fuzz::hold(bytes);
   try {
     const ModelFile models = load_model(path);
     if (models.models.empty()) std::abort();

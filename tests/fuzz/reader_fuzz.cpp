@@ -24,11 +24,10 @@ ReadOptions options_from(uint8_t choice) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const fuzz::MemoryFile file;
   if (size == 0) return 0;
   std::vector<uint8_t> bytes(data + 1, data + size);
   if ((data[0] & 64) != 0) fuzz::repair_checksums(bytes);  // means something to archives only
-  const std::string path = file.hold(bytes.data(), bytes.size());
+  const std::string path = fuzz::hold(bytes);
   try {
     const Dataset points = read_points(path, options_from(data[0]));
     if (points.view.n < 1 || points.view.d < 1) std::abort();

@@ -1,0 +1,144 @@
+#include "core/mapped_range.h"
+
+#include <manymeans/error.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+namespace manymeans {
+
+// What the signal handler knows of a range. Slots are used again and never freed, so that it may walk along them at any
+// moment; end = 0 marks one without a range.
+struct MappedRange::Slot {
+  std::atomic<uintptr_t> begin{0}, end{0};
+  std::atomic<bool> lost{false};
+  std::atomic<bool> taken{true};
+  const MappedRange* range = nullptr;  // for check_mapped, whose caller keeps the range alive
+  Slot* next = nullptr;
+};
+
+namespace {
+using Slot = MappedRange::Slot;
+
+// A signal handler can reach nothing but variables like these: with those of the program's own signals (cli/), the only
+// mutable state that outlives a call.
+std::atomic<Slot*> first_slot{nullptr};
+struct sigaction previous_action;
+uintptr_t page_size = 4096;
+static_assert(std::atomic<uintptr_t>::is_always_lock_free && std::atomic<Slot*>::is_always_lock_free,
+              "else a signal handler may not touch it");
+
+Slot* take_slot() {
+  for (Slot* slot = first_slot; slot != nullptr; slot = slot->next) {
+    bool free = false;
+    if (slot->taken.compare_exchange_strong(free, true)) return slot;
+  }
+  Slot* slot = new Slot();
+  slot->next = first_slot;
+  while (!first_slot.compare_exchange_weak(slot->next, slot)) {
+  }
+  return slot;
+}
+
+Slot* find_slot(uintptr_t address) {
+  for (Slot* slot = first_slot; slot != nullptr; slot = slot->next) {
+    if (slot->begin <= address && address < slot->end) return slot;
+  }
+  return nullptr;
+}
+
+// From this page to the end of the range: where a file was cut off, nothing follows, and one call is enough.
+bool replace_by_zeros(Slot& slot, uintptr_t address) {
+  const uintptr_t begin = address / page_size * page_size;
+  slot.lost = true;                                 // before anybody can read a zero
+  void* const at = reinterpret_cast<void*>(begin);  // NOLINT(performance-no-int-to-ptr): the system gave a number
+  return ::mmap(at, slot.end - begin, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
+}
+
+// Only async-signal-safe calls in here; mmap is one on Linux, a bare system call.
+void on_bus_error(int signal, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+  Slot* const slot = info->si_code > 0 ? find_slot(address) : nullptr;  // 0 and below: sent by somebody
+  const bool replaced = slot != nullptr && replace_by_zeros(*slot, address);
+  errno = saved_errno;
+  if (replaced) return;  // the read is tried again, and succeeds
+  if ((previous_action.sa_flags & SA_SIGINFO) != 0) return previous_action.sa_sigaction(signal, info, context);
+  if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
+    return previous_action.sa_handler(signal);
+  }
+  std::signal(signal, SIG_DFL);
+  if (info->si_code <= 0) std::raise(signal);  // a read is tried again by itself, and ends the program
+}
+
+}  // namespace
+
+MappedRange::MappedRange(const void* data, size_t size, int file, std::string path)
+    : path_(std::move(path)), size_(size), slot_(take_slot()) {
+  file_ = ::fcntl(file, F_DUPFD_CLOEXEC, 0);
+  if (file_ < 0) {
+    slot_->taken = false;
+    throw Error(ErrorCode::kUnavailable, path_,
+                std::string("cannot be kept open: ") + std::strerror(errno) + "; close other files first");
+  }
+  struct stat status {};
+  if (::fstat(file_, &status) == 0) written_ = status.st_mtim;
+  slot_->range = this;
+  slot_->lost = false;
+  slot_->begin = reinterpret_cast<uintptr_t>(data);
+  slot_->end = reinterpret_cast<uintptr_t>(data) + size;
+}
+
+void MappedRange::unmap() {
+  slot_->end = 0;
+}
+
+MappedRange::~MappedRange() {
+  unmap();
+  slot_->taken = false;
+  ::close(file_);
+}
+
+void MappedRange::check() const {
+  const auto fail = [&](const std::string& what) {
+    throw Error(ErrorCode::kBadData, path_, what + "; leave the file as it is until the end");
+  };
+  struct stat status {};
+  const bool known = ::fstat(file_, &status) == 0;
+  if (known && static_cast<size_t>(status.st_size) < size_) {
+    fail(fmt::format("the file was cut off while it was read: it had {} bytes, now {}", size_, status.st_size));
+  }
+  if (slot_->lost) fail("the file was cut off while it was read, or its disk failed");
+  if (!known || status.st_mtim.tv_sec != written_.tv_sec || status.st_mtim.tv_nsec != written_.tv_nsec) {
+    fail("somebody wrote to the file while it was read, so there is no answer for it");
+  }
+}
+
+void check_mapped(const void* address) {
+  if (const Slot* slot = find_slot(reinterpret_cast<uintptr_t>(address))) slot->range->check();
+}
+
+void replace_lost_pages() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    page_size = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+    struct sigaction action {};
+    action.sa_sigaction = on_bus_error;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    ::sigaction(SIGBUS, nullptr, &previous_action);  // known before it can be needed
+    ::sigaction(SIGBUS, &action, nullptr);
+  });
+}
+
+}  // namespace manymeans

@@ -1,0 +1,45 @@
+// Memory that is a file: noticing that the file shrank, changed or could not be read while it was in use.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <ctime>
+#include <string>
+
+namespace manymeans {
+
+/// A part of a file, mapped for reading. While one of these lives, check_mapped() knows its addresses.
+class MappedRange {
+ public:
+  /// [data, data + size) maps the open file `file` from its beginning; the file may be closed.
+  /// Throws Error(kUnavailable) when the process has too many open files.
+  MappedRange(const void* data, size_t size, int file, std::string path);
+  ~MappedRange();
+  MappedRange(const MappedRange&) = delete;
+  MappedRange& operator=(const MappedRange&) = delete;
+
+  /// To be called before the memory is unmapped; check() still works afterwards.
+  void unmap();
+
+  /// Throws Error(kBadData) when bytes were missing where somebody read them (zeros were read instead; see
+  /// replace_lost_pages), and when the file is shorter or was written to since. A few system calls.
+  void check() const;
+
+  struct Slot;
+
+ private:
+  std::string path_;
+  int file_;
+  size_t size_;
+  timespec written_{};  // the file's last change, when this object was made
+  Slot* slot_;
+};
+
+/// Calls check() of the range that holds this address, if there is one.
+void check_mapped(const void* address);
+
+/// Handles SIGBUS from now on: reading a page of a MappedRange whose file has lost it gives zeros, and check() throws.
+/// Any other SIGBUS goes to the handler that was there before. Only the first call does anything.
+void replace_lost_pages();
+
+}  // namespace manymeans

@@ -1,0 +1,33 @@
+# Given as CMAKE_PROJECT_manymeans_INCLUDE: the library once more, from nothing, but quicker.
+cmake_language(
+  DEFER
+  CALL
+    target_precompile_headers
+    manymeans
+    PRIVATE
+    <algorithm>
+    <array>
+    <atomic>
+    <cmath>
+    <filesystem>
+    <functional>
+    <memory>
+    <mutex>
+    <optional>
+    <span>
+    <string>
+    <thread>
+    <vector>
+    <fmt/format.h>
+)
+cmake_language(
+  DEFER
+  CALL
+    set_source_files_properties
+    src/backend/cpu/kernels_portable.cpp
+    TARGET_DIRECTORY
+    manymeans
+    PROPERTIES
+    SKIP_PRECOMPILE_HEADERS
+    ON
+)
