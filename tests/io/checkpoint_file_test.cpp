@@ -118,7 +118,7 @@ TEST(CheckpointFile, DamagedFilesAreRefusedOrSayTheSame) {
   for (size_t size = 0; size < whole.size(); size += 1 + size / 97) {
     expect_error(ErrorCode::kBadData, {"damaged"}, [&] { load_checkpoint(folder.file("damaged", whole.substr(0, size))); });
   }
-  for (size_t byte = 0; byte < whole.size(); ++byte) {
+  for (size_t byte = 0; byte < whole.size(); byte += 1 + byte % 11) {
     std::string turned = whole;
     turned[byte] = static_cast<char>(turned[byte] ^ (1 << byte % 8));
     load(turned);
