@@ -53,7 +53,8 @@ std::vector<std::string> other_options(const FitIdentity& mine, const FitIdentit
   for (const auto& [name, value] : mine.options) {
     const auto other = there.find(name);
     if (other == there.end() || other->second != value) {
-      result.push_back(fmt::format("{} was {} and is {}", name, other == there.end() ? "unknown" : other->second, value));
+      result.push_back(
+          fmt::format("{} was {} and is {}", name, other == there.end() ? "unknown" : other->second, value));
     }
     if (other != there.end()) there.erase(other);
   }
@@ -70,7 +71,8 @@ std::vector<std::string> other_data(const FitIdentity& mine, const FitIdentity& 
   compare("the rows", found.rows, mine.rows);
   compare("the columns", found.columns, mine.columns);
   compare("the values", name_of(found.type), name_of(mine.type));
-  if (result.empty() && mine.points != found.points) result.push_back("the points have other values (or another order)");
+  if (result.empty() && mine.points != found.points)
+    result.push_back("the points have other values (or another order)");
   if (mine.weights != found.weights) {
     const bool one_is_none = mine.weights == 0 || found.weights == 0;
     result.push_back(one_is_none ? fmt::format("there were {}weights", found.weights == 0 ? "no " : "")

@@ -1,21 +1,22 @@
 // How far a fit is, written down while it runs, and taken up again.
 //
-// Why so little is enough: a labelling pass is a function of the points and the prototypes alone (the argmin of canonical
-// distances, and exact integer sums over it), and so are the initial prototypes of the options. So a model is written
-// down right after a pass, *with the prototypes of that pass* and before anybody looks at what it says. Whoever goes on
-// makes that pass once more in a session that has never seen a label, and gets the same labels and statistics, whatever
-// the way that led there: labels of the pass before, rows moved to empty clusters, clusters dropped, bounds. What the
-// repeated pass cannot know is how its labels compare with earlier ones: the number of changed rows, the change of the
-// label sum and what the cycle finder remembers. These are numbers, and they are in the file. Judging, relocating,
-// dropping, solving and the stop rules then follow from the same values as in the fit that was not disturbed, and a
-// model that had finished finishes again in the same way: its inertia and labels need not be kept either.
+// Why so little is enough: a labelling pass is a function of the points and the prototypes alone (the argmin of
+// canonical distances, and exact integer sums over it), and so are the initial prototypes of the options. So a model is
+// written down right after a pass, *with the prototypes of that pass* and before anybody looks at what it says. Whoever
+// goes on makes that pass once more in a session that has never seen a label, and gets the same labels and statistics,
+// whatever the way that led there: labels of the pass before, rows moved to empty clusters, clusters dropped, bounds.
+// What the repeated pass cannot know is how its labels compare with earlier ones: the number of changed rows, the
+// change of the label sum and what the cycle finder remembers. These are numbers, and they are in the file. Judging,
+// relocating, dropping, solving and the stop rules then follow from the same values as in the fit that was not
+// disturbed, and a model that had finished finishes again in the same way: its inertia and labels need not be kept
+// either.
 #pragma once
+
+#include <manymeans/fit.h>
 
 #include "data/input.h"
 #include "engine/member.h"
 #include "io/checkpoint_file.h"
-
-#include <manymeans/fit.h>
 
 #include <chrono>
 #include <mutex>

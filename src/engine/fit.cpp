@@ -163,8 +163,16 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   end_phase("upload");
 
   const std::unique_ptr<Comm> comm = make_self_comm();
-  const FitContext context{input, options, hooks, *backend, *upload,
-                           *comm, control, rules, variance, estimate ? &*estimate : nullptr,
+  const FitContext context{input,
+                           options,
+                           hooks,
+                           *backend,
+                           *upload,
+                           *comm,
+                           control,
+                           rules,
+                           variance,
+                           estimate ? &*estimate : nullptr,
                            checkpoint ? &*checkpoint : nullptr};
   const Cost cost = run_and_write_down(context, members, backend->threads());
   end_phase("fit");
@@ -210,7 +218,8 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
   const FpEnvironmentGuard guard;
   check(options);
   if (hooks.checkpoint.every < 0) {
-    throw Error(ErrorCode::kUsage, "every", fmt::format("{} is negative; 0 means by the clock", hooks.checkpoint.every));
+    throw Error(ErrorCode::kUsage, "every",
+                fmt::format("{} is negative; 0 means by the clock", hooks.checkpoint.every));
   }
   try {
     return fit_checked(points, weights, options, hooks);

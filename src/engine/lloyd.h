@@ -41,7 +41,8 @@ struct Cost {
 };
 
 /// Initialises and iterates these models together, in one pass per iteration for all that are still active,
-/// on `threads` threads. Members that a checkpoint has put somewhere go on from there; those that never began are left so.
+/// on `threads` threads. Members that a checkpoint has put somewhere go on from there; those that never began are left
+/// so.
 Cost fit_group(const FitContext& context, std::span<Member> members, int threads);
 
 }  // namespace manymeans

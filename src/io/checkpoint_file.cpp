@@ -245,8 +245,7 @@ void CheckpointLoader::load_prototypes() {
   const std::string_view descr = type == DataType::kFloat64 ? "<f8" : "<f4";
   if (!header.is(descr) || header.shape.size() != 2 || header.shape[1] != result_.identity.columns ||
       header.fortran_order) {
-    values.fail(
-        fmt::format("a matrix of '{}' with {} columns in C order is needed", descr, result_.identity.columns));
+    values.fail(fmt::format("a matrix of '{}' with {} columns in C order is needed", descr, result_.identity.columns));
   }
   const std::vector<int64_t> k = numbers("k", 0, header.shape[0]);
   int64_t row = 0;

@@ -25,15 +25,15 @@ enum class ModelStage : uint8_t {
 /// One model, without anything that has a value for each row: labels and statistics follow from the prototypes.
 struct ModelState {
   ModelStage stage = ModelStage::kNotBegun;
-  Matrix prototypes;           ///< k x D: the initial ones, or those of the last pass
-  int64_t iterations = 0;      ///< updates done
-  int64_t changed = 0;         ///< rows whose label that pass changed
-  bool first_pass = false;     ///< it was the model's first
-  bool stopping = false;       ///< a reason to stop was known before it
-  bool relocated = false;      ///< the update before it moved rows to empty clusters
+  Matrix prototypes;        ///< k x D: the initial ones, or those of the last pass
+  int64_t iterations = 0;   ///< updates done
+  int64_t changed = 0;      ///< rows whose label that pass changed
+  bool first_pass = false;  ///< it was the model's first
+  bool stopping = false;    ///< a reason to stop was known before it
+  bool relocated = false;   ///< the update before it moved rows to empty clusters
   StopReason stop_reason = StopReason::kNotBegun;
-  LabelSum label_change = 0;   ///< change of the label sum since the first pass
-  LabelSum cycle_saved = 0;    ///< Brent's method: the saved state, and where it is
+  LabelSum label_change = 0;  ///< change of the label sum since the first pass
+  LabelSum cycle_saved = 0;   ///< Brent's method: the saved state, and where it is
   uint64_t cycle_power = 1;
   uint64_t cycle_step = 0;
   bool cycle_begun = false;

@@ -77,7 +77,8 @@ FitOptions random_options(std::mt19937_64& random, int64_t n) {
   const auto stops = std::array{"tol", "strict", "labels:0.05", "shift:0.01", "shift:0.1:0.5", "inertia:0.001"};
   o.stop = stops[random() % 6];
   o.tol = random() % 2 == 0 ? 0 : 1e-4;
-  o.empty = std::array{EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop, EmptyPolicy::kError}[random() % 4];
+  o.empty =
+      std::array{EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop, EmptyPolicy::kError}[random() % 4];
   o.max_iter = static_cast<int64_t>(random() % 15);
   return o;
 }
@@ -462,8 +463,7 @@ TEST(Checkpoint, AFolderThatGoesAwayCostsAWarningNotTheFit) {
   const FitResult result = fit(points, {}, options({4}), hooks);
   EXPECT_EQ(result.digest(), fit(points, {}, options({4})).digest());
   ASSERT_EQ(result.warnings.size(), 1u);
-  EXPECT_NE(result.warnings[0].find("a checkpoint could not be written: [" + hooks.checkpoint.path),
-            std::string::npos);
+  EXPECT_NE(result.warnings[0].find("a checkpoint could not be written: [" + hooks.checkpoint.path), std::string::npos);
 }
 
 TEST(Checkpoint, EveryNCountsPasses) {

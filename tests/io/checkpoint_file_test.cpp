@@ -116,7 +116,8 @@ TEST(CheckpointFile, DamagedFilesAreRefusedOrSayTheSame) {
     }
   };
   for (size_t size = 0; size < whole.size(); size += 1 + size / 97) {
-    expect_error(ErrorCode::kBadData, {"damaged"}, [&] { load_checkpoint(folder.file("damaged", whole.substr(0, size))); });
+    expect_error(ErrorCode::kBadData, {"damaged"},
+                 [&] { load_checkpoint(folder.file("damaged", whole.substr(0, size))); });
   }
   for (size_t byte = 0; byte < whole.size(); byte += 1 + byte % 11) {
     std::string turned = whole;

@@ -57,8 +57,8 @@ def answer_of(model):
 class Fit:
     """One set of flags, and what the fit gives that nobody disturbs."""
 
-    def __init__(self, program, data, name, rng):
-        self.program, self.data, self.name, self.rng = program, data, name, rng
+    def __init__(self, program, data, name):
+        self.program, self.data, self.name = program, data, name
         self.flags = [str(data / flag) if flag.endswith(".npy") else flag for flag in FITS[name]]
         with tempfile.TemporaryDirectory(dir=data.parent) as folder:
             place = pathlib.Path(folder)
@@ -93,9 +93,9 @@ class Fit:
         while running.poll() is None and not (place / "m.npz").exists():
             time.sleep(0.0002)
 
-    def command(self, more):
+    def command(self, more, flags=("--threads", "2")):
         return [str(self.program), "fit", str(self.data / "points.npy"), *self.flags, "--seed", "5", "--json",
-                "--model", "m.npz", "--labels", "l.csv", *speed(self.rng), *more]  # fmt: skip
+                "--model", "m.npz", "--labels", "l.csv", *flags, *more]  # fmt: skip
 
     def run(self, place, more):
         done = subprocess.run(self.command(more), cwd=place, capture_output=True, check=False)
@@ -140,7 +140,7 @@ def one_round(fit, rng, ending, count):
             (place / "c").write_bytes(fit.last)
         for attempt in range(3):  # the last one may run to its end
             more = ["--checkpoint", "c", "--every", str(rng.choice([1, 2, 7])), "--resume"]
-            running = subprocess.Popen(fit.command(more), cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            running = subprocess.Popen(fit.command(more, speed(rng)), cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             killed = attempt == 0 or (attempt == 1 and rng.random() < 0.5)
             if killed:
                 wait_for_the_moment(fit, rng, running, place, ending)
@@ -184,7 +184,7 @@ def main():
         write_npy(data / "points.npy", "|u1", (arguments.rows, 6), rng.randbytes(arguments.rows * 6))
         write_npy(data / "weights.npy", "|u1", (arguments.rows,), rng.randbytes(arguments.rows))
         names = list(FITS)[: max(1, min(len(FITS), arguments.count // 4))]
-        fits = [Fit(arguments.program.resolve(), data, name, rng) for name in names]
+        fits = [Fit(arguments.program.resolve(), data, name) for name in names]
         for fit in fits:
             print(f"{fit.name}: {fit.seconds:.2f} s, its end {fit.end_seconds:.2f} s, after the first output {fit.output_seconds:.3f} s, digest {fit.digest}", flush=True)
         count = dict.fromkeys(("kills", "while outputs were written", "ended before", "unfinished files left by a kill"), 0)
