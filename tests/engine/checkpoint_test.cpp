@@ -139,6 +139,22 @@ TEST(Checkpoint, ResumedFromAnyMomentItIsTheSameAnswer) {
   fmt::print("{} resumed\n", met.resumed);
 }
 
+TEST(Checkpoint, WithEveryStopRuleItIsTheSameAnswer) {
+  for (const char* stop : {"tol", "labels:0.01", "shift:0.02:0.9", "inertia:0.001"}) {
+    std::mt19937_64 random(1);
+    const test::Case made = test::make_case(test::Family::kClusters, DataType::kFloat64, test::Weighting::kIntegers,
+                                            {1500, 3, {1}}, 21);
+    FitOptions o = options({12, 9}, 2);
+    o.stop = stop;
+    Met met;
+    resume_from_every_moment(made, o, random, met);
+    EXPECT_GE(met.resumed, 6);
+    const std::string expected = outcome(made, o);
+    const std::string rule = std::string(stop).substr(0, std::string(stop).find(':'));
+    EXPECT_NE(expected.find(" " + rule + " "), std::string::npos) << stop << ": " << expected;
+  }
+}
+
 // Few rows for many clusters: rows move, clusters drop, and states of all labels come back.
 TEST(Checkpoint, WithEmptyClustersAndCyclesItIsTheSameAnswer) {
   Met met;
