@@ -42,9 +42,7 @@ def run_fit(
     options = {name: value for name, value in options.items() if value is not None}
     options["threads"] = _threads.effective(n_threads)
     with Reporter(callback, progress) as reporter:
-        values = _manymeans.fit(
-            points.array, points.bfloat16, weights, options, initial, reporter.hook, checkpoint
-        )
+        values = _manymeans.fit(points.array, points.bfloat16, weights, options, initial, reporter.hook, checkpoint)
     return FitResult(values, points.names)
 
 

@@ -1,9 +1,9 @@
 #include "engine/checkpoint.h"
 
 #include <manymeans/error.h>
-#include <manymeans/io.h>
 
 #include "data/content_hash.h"
+#include "io/output_file.h"
 #include "prototype/centroid.h"
 
 #include <fmt/format.h>
@@ -129,7 +129,7 @@ FitIdentity identity_of(const Input& input, std::span<const double> weights, con
 
 Checkpoint::Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members)
     : hooks_(hooks), how_(hooks.checkpoint), members_(members), pause_(kLeastPause) {
-  check_writable(how_.path);
+  const OutputFile could_be_written(how_.path);  // found out now, not after the first ten seconds
   file_.identity = std::move(identity);
   file_.models.resize(members.size());
 }

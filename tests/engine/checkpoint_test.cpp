@@ -142,8 +142,8 @@ TEST(Checkpoint, ResumedFromAnyMomentItIsTheSameAnswer) {
 TEST(Checkpoint, WithEveryStopRuleItIsTheSameAnswer) {
   for (const char* stop : {"tol", "labels:0.01", "shift:0.02:0.9", "inertia:0.001"}) {
     std::mt19937_64 random(1);
-    const test::Case made = test::make_case(test::Family::kClusters, DataType::kFloat64, test::Weighting::kIntegers,
-                                            {1500, 3, {1}}, 21);
+    const test::Case made =
+        test::make_case(test::Family::kClusters, DataType::kFloat64, test::Weighting::kIntegers, {1500, 3, {1}}, 21);
     FitOptions o = options({12, 9}, 2);
     o.stop = stop;
     Met met;
