@@ -35,15 +35,13 @@ std::string text_of(const std::vector<int64_t>& value) {
 std::string text_of(const std::optional<uint64_t>& value) {
   return value ? fmt::format("{}", *value) : "none";
 }
-std::string text_of(Strategy value) {
-  return std::string(name_of(value));
-}
-std::string text_of(EmptyPolicy value) {
-  return std::string(name_of(value));
-}
 template <class Value>
 std::string text_of(const Value& value) {
-  return fmt::format("{}", value);  // the shortest text that reads back as the same number
+  if constexpr (requires { std::string(name_of(value)); }) {
+    return std::string(name_of(value));
+  } else {
+    return fmt::format("{}", value);  // the shortest text that reads back as the same number
+  }
 }
 
 // What differs between two fits, in words; first the options, then the data.
