@@ -1,6 +1,7 @@
 // manymeans fit: points in, an ensemble of models out.
 #include <manymeans/manymeans.h>
 
+#include "checkpoint_flags.h"
 #include "commands.h"
 #include "fit_flags.h"
 #include "fit_report.h"
@@ -24,6 +25,7 @@ struct FitCommand {
   ReadOptions reading;
   Scale scale = Scale::kNone;
   std::string model, labels;  // outputs; empty: not asked for
+  CheckpointOptions checkpoint;
   bool json = false, quiet = false;
   bool k_given = false;
 };
@@ -38,7 +40,10 @@ const char* const kExamples =
     "  manymeans fit table.csv.gz -k 2..20:2 --numeric-only --scale standard --json\n"
     "      Compares ten numbers of clusters; one JSON object on standard output.\n"
     "  manymeans fit points.npy --init out.npz -k 64 --max-iter 1000\n"
-    "      Goes on from the best model of an earlier fit.\n\n"
+    "      Goes on from the best model of an earlier fit.\n"
+    "  manymeans fit points.npy -k 5000 --model out.npz --checkpoint run.ckpt \\\n"
+    "      --resume\n"
+    "      May be killed at any time: the same command goes on where it was.\n\n"
     "The answer depends on the points, the options and the seed only: not on\n"
     "--threads, --backend, --algorithm or --strategy. Ctrl-C stops after the current\n"
     "pass and writes what was asked for (exit code 5); a second Ctrl-C ends at once.\n"
@@ -81,12 +86,16 @@ ScaledPoints read_and_scale(const FitCommand& command, ProgressLine& line) {
 // Everything that can be found wrong without the points, so that nobody waits for it.
 void check_early(const FitCommand& command, bool initial_file) {
   check(command.options);
+  check_checkpoint(command.checkpoint);
   if (initial_file && command.options.k.size() > 1) {
     throw Error(ErrorCode::kUsage, "--init", "a file of prototypes needs a single k, several were given");
   }
   std::vector<std::string> inputs = {command.data};
   if (!command.reading.weights.empty()) inputs.push_back(command.reading.weights);
-  check_outputs({{"--model", command.model, {".npz"}}, {"--labels", command.labels, {".npy", ".csv"}}}, inputs);
+  check_outputs({{"--model", command.model, {".npz"}},
+                 {"--labels", command.labels, {".npy", ".csv"}},
+                 {"--checkpoint", command.checkpoint.path, {}}},
+                inputs);
   const float origin = 0;  // one point, one prototype: is the backend there, and does it know the algorithm?
   predict({&origin, 1, 1}, {&origin, 1, 1},
           {.backend = command.options.backend, .algorithm = command.options.algorithm, .threads = 1});
@@ -102,6 +111,7 @@ FitResult run_fit(FitCommand& command, ScaledPoints& points, bool initial_file, 
     hooks.initial = initial.view;
   }
   hooks.cancel = &defer_stop_signals();
+  hooks.checkpoint = command.checkpoint;
   if (line.on()) {  // what is shown costs a little to compute
     hooks.progress = [&](const Progress& progress) {
       line.update(progress, command.options);
@@ -143,11 +153,15 @@ int run(FitCommand& command) {
   const bool initial_file = names_initial_file(command.options.init);
   command.reading.threads = command.options.threads;
   check_early(command, initial_file);
+  if (!command.quiet) announce_resuming(command.checkpoint);
   ScaledPoints points = read_and_scale(command, line);
   const FitResult result = run_fit(command, points, initial_file, line);
   line.erase();
+  if (result.interrupted && !command.quiet) announce_going_on(command.checkpoint);
   write_results(command, points, result);
-  return defer_stop_signals() ? static_cast<int>(ErrorCode::kInterrupted) : 0;
+  const int exit_code = defer_stop_signals() ? static_cast<int>(ErrorCode::kInterrupted) : 0;
+  if (exit_code == 0 && !result.interrupted) remove_checkpoint(command.checkpoint);
+  return exit_code;
 }
 
 void bind_outputs(CLI::App& app, FitCommand& command) {
@@ -189,6 +203,7 @@ void add_fit_command(CLI::App& program, int& exit_code) {
       ->default_str("none")
       ->group("Reading");
   bind_outputs(*app, *command);
+  bind_checkpoint_flags(*app, command->checkpoint);
   app->footer(kExamples);
   app->callback([app, command, &exit_code] {
     command->k_given = app->count("-k") > 0;

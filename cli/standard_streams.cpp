@@ -49,6 +49,10 @@ void warn(std::string_view message) {
   print_error_stream(fmt::format("manymeans: warning: {}\n", message));
 }
 
+void note(std::string_view message) {
+  print_error_stream(fmt::format("manymeans: {}\n", message));
+}
+
 int complain(ErrorCode code, std::string_view message) {
   print_error_stream(fmt::format("manymeans: error: {}\n", message));
   return static_cast<int>(code);

@@ -17,6 +17,9 @@ void print(std::string_view text);
 /// "manymeans: warning: ..." on standard error.
 void warn(std::string_view message);
 
+/// "manymeans: ..." on standard error: what is good to know and no warning.
+void note(std::string_view message);
+
 /// "manymeans: error: ..." on standard error; returns the exit code.
 int complain(ErrorCode code, std::string_view message);
 

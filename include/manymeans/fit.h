@@ -26,6 +26,19 @@ struct Progress {
   double seconds = 0;            ///< since the fit began
 };
 
+/// A file in which a fit writes down how far it is, so that another one can go on from there: after a crash, a signal
+/// or a time limit, to the same bits as a fit that nobody disturbed. docs/checkpoints.md says what is in it.
+struct CheckpointOptions {
+  std::string path = {};  ///< empty: none is written
+  /// Passes between two writes. 0: by the clock, every ten seconds, and more seldom where that would take more than
+  /// one hundredth of the time. It is also written at the end of the fit, whatever ends it.
+  int64_t every = 0;
+  /// Go on from the file, if it is there; else begin anew. Points, weights and all options that decide the answer must
+  /// be those that it was written with: Error(kUsage) or Error(kBadData) names what differs. Time limit, backend,
+  /// algorithm, strategy and threads may differ.
+  bool resume = false;
+};
+
 /// What the caller wants to be told, and how the caller stops a fit. All may be left out.
 struct FitHooks {
   std::function<bool(const Progress&)> progress = {};  ///< return false to stop after the current pass
@@ -33,6 +46,7 @@ struct FitHooks {
   const std::atomic<bool>* cancel = nullptr;           ///< set it to stop after the current pass
   const std::atomic<bool>* abort = nullptr;            ///< set it to give up within a pass: fit throws kInterrupted
   PointsView initial = {};                             ///< k x D initial prototypes, instead of options.init
+  CheckpointOptions checkpoint = {};                   ///< by default none
 };
 
 /// Fits options.models models for every k in options.k to the same points.
@@ -41,6 +55,8 @@ struct FitHooks {
 /// weights  empty, or N non-negative weights.
 /// Returns the same bits for any thread count, instruction set, backend, strategy and algorithm.
 /// Throws Error: kUsage (options, K > N), kBadData (NaN, infinity, weights), kUnavailable (memory, backend).
+/// With a checkpoint, also when another fit is resumed or the file is damaged; one that cannot be written while the fit
+/// runs is a warning.
 /// Time O(iterations N D sum K); memory O(N D + N M + threads D sum K).
 FitResult fit(const PointsView& points, std::span<const double> weights, const FitOptions& options,
               const FitHooks& hooks = {});

@@ -7,9 +7,11 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <string>
+#include <tuple>
 
 namespace manymeans::python {
 namespace nb = nanobind;
@@ -79,7 +81,8 @@ nb::dict as_dict(FitResult& result) {
 }
 
 nb::dict fit_points(const AnyArray& points, bool bfloat16, const nb::object& weights, const nb::dict& options,
-                    const std::optional<AnyArray>& initial, const nb::object& callback) {
+                    const std::optional<AnyArray>& initial, const nb::object& callback,
+                    const std::optional<std::tuple<std::string, int64_t, bool>>& checkpoint) {
   const PointsView view = points_of(points, bfloat16);
   const std::span<const double> given_weights = values_of(weights);
   const FitOptions fit_options = options_of(options);
@@ -88,6 +91,7 @@ nb::dict fit_points(const AnyArray& points, bool bfloat16, const nb::object& wei
   hooks.progress = waiting.progress();
   hooks.abort = &waiting.abort();
   if (initial) hooks.initial = points_of(*initial);
+  if (checkpoint) hooks.checkpoint = {std::get<0>(*checkpoint), std::get<1>(*checkpoint), std::get<2>(*checkpoint)};
   FitResult result;
   waiting.run([&] { result = fit(view, given_weights, fit_options, hooks); });
   return as_dict(result);
@@ -129,7 +133,8 @@ std::string digest_of(const nb::dict& model) {
 
 void add_fitting(nb::module_& module) {
   module.def("fit", &fit_points, nb::arg("points").noconvert(), nb::arg("bfloat16"), nb::arg("weights").none(),
-             nb::arg("options"), nb::arg("initial").none(), nb::arg("callback").none());
+             nb::arg("options"), nb::arg("initial").none(), nb::arg("callback").none(),
+             nb::arg("checkpoint").none() = nb::none());
   module.def("initialise", &initial_prototypes, nb::arg("points").noconvert(), nb::arg("bfloat16"),
              nb::arg("weights").none(), nb::arg("options"));
   module.def("digest", &digest_of, nb::arg("model"));

@@ -36,12 +36,13 @@ def run_fit(
     n_threads: int | None = None,
     callback: Callback | None = None,
     progress: bool = False,
+    checkpoint: tuple[str, int, bool] | None = None,
 ) -> FitResult:
     """Call the library; options have its names."""
     options = {name: value for name, value in options.items() if value is not None}
     options["threads"] = _threads.effective(n_threads)
     with Reporter(callback, progress) as reporter:
-        values = _manymeans.fit(points.array, points.bfloat16, weights, options, initial, reporter.hook)
+        values = _manymeans.fit(points.array, points.bfloat16, weights, options, initial, reporter.hook, checkpoint)
     return FitResult(values, points.names)
 
 
@@ -66,6 +67,9 @@ def fit(
     callback: Callback | None = None,
     progress: bool = False,
     memory_limit: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = 0,
+    resume: bool = False,
 ) -> FitResult:
     """Fit an ensemble of k-means models to the same points.
 
@@ -108,6 +112,13 @@ def fit(
         Show a progress bar.
     memory_limit : int, optional
         Most bytes of the dense array that a sparse `X` may become; by default what is available.
+    checkpoint : path-like, optional
+        File in which the fit writes down how far it is, also when it is stopped or fails. It stays there.
+    checkpoint_every : int, default=0
+        Iterations between two writes; 0: every ten seconds, or as seldom as it takes to cost less than 1 % of the time.
+    resume : bool, default=False
+        Go on from `checkpoint`, if it is there, to the result of a fit that nobody disturbed. `X`, the weights and all
+        parameters must be the same, but for those that never change the answer, `time_limit` and `callback`.
 
     Returns
     -------
@@ -144,6 +155,8 @@ def fit(
     32
 
     """
+    if checkpoint is None and (resume or checkpoint_every):
+        raise UsageError("resume and checkpoint_every need checkpoint, the name of a file")
     points = plain_points(X, memory_limit)
     weights = plain_weights(sample_weight, points.array.shape[0])
     initial = None if isinstance(init, str) else conform(Points(np.asarray(init)), "init").array
@@ -156,6 +169,7 @@ def fit(
             "empty": empty, "time_limit": time_limit, "algorithm": algorithm, "backend": backend, "strategy": strategy,
         },
         initial=initial, n_threads=n_threads, callback=callback, progress=progress,
+        checkpoint=None if checkpoint is None else (os.fspath(checkpoint), checkpoint_every, resume),
     )  # fmt: skip
     for text in result.warnings:
         python_warnings.warn(text, stacklevel=2)

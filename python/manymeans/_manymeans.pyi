@@ -15,6 +15,7 @@ def fit(
     options: dict[str, Any],
     initial: _Array | None,
     callback: Callable[[dict[str, Any]], Any] | None,
+    checkpoint: tuple[str, int, bool] | None = None,
 ) -> dict[str, Any]: ...
 def initialise(
     points: _Array, bfloat16: bool, weights: npt.NDArray[np.float64] | None, options: dict[str, Any]

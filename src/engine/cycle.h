@@ -10,24 +10,32 @@ namespace manymeans {
 
 class CycleFinder {
  public:
+  /// All that it remembers.
+  struct Memory {
+    LabelSum saved = 0;
+    uint64_t power = 1;
+    uint64_t step = 0;
+    bool begun = false;
+  };
+  CycleFinder() = default;
+  explicit CycleFinder(const Memory& memory) : memory_(memory) {}
+  const Memory& memory() const { return memory_; }
+
   /// True if `state` equals the saved one.
   bool seen(LabelSum state) {
-    if (begun_ && state == saved_) return true;
-    if (++step_ >= power_ || !begun_) {
-      saved_ = state;
-      power_ *= 2;
-      step_ = 0;
-      begun_ = true;
+    if (memory_.begun && state == memory_.saved) return true;
+    if (++memory_.step >= memory_.power || !memory_.begun) {
+      memory_.saved = state;
+      memory_.power *= 2;
+      memory_.step = 0;
+      memory_.begun = true;
     }
     return false;
   }
   void reset() { *this = CycleFinder(); }
 
  private:
-  LabelSum saved_ = 0;
-  uint64_t power_ = 1;
-  uint64_t step_ = 0;
-  bool begun_ = false;
+  Memory memory_;
 };
 
 }  // namespace manymeans

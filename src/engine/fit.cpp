@@ -90,10 +90,31 @@ Cost run_strategy(const FitContext& context, std::span<Member> members, int thre
   return cost;
 }
 
+// The same with a checkpoint, which is written in the end, whatever the end is.
+Cost run_and_write_down(const FitContext& context, std::span<Member> members, int threads) {
+  if (context.checkpoint == nullptr) return run_strategy(context, members, threads);
+  try {
+    const Cost cost = run_strategy(context, members, threads);
+    context.checkpoint->write_now();
+    return cost;
+  } catch (...) {
+    context.checkpoint->write_now();
+    if (context.hooks.log) {
+      for (const std::string& warning : context.checkpoint->warnings()) context.hooks.log(warning);
+    }
+    throw;
+  }
+}
+
 void collect(std::vector<Member>& members, FitResult& result) {
   int64_t not_begun = 0;
   for (Member& member : members) {
-    not_begun += member.result.stop_reason == StopReason::kNotBegun;
+    if (member.result.labels.empty()) {  // whatever a checkpoint knows of it
+      ++not_begun;
+      member.result.stop_reason = StopReason::kNotBegun;
+      member.result.k = member.result.k_requested;
+      member.result.iterations = 0;
+    }
     for (std::string& warning : member.warnings) result.warnings.push_back(std::move(warning));
     result.models.push_back(std::move(member.result));
   }
@@ -131,16 +152,30 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   const double variance = has_rule(rules, StopReason::kTol) ? mean_variance(column_moments(input, pool)) : 0;
   std::optional<InertiaEstimate> estimate;
   if (hooks.progress) estimate.emplace(input, pool);
+  std::vector<Member> members = make_members(options, points, hooks.initial.data != nullptr);
+  std::optional<Checkpoint> checkpoint;
+  if (!hooks.checkpoint.path.empty()) {
+    checkpoint.emplace(hooks, identity_of(input, weights, options, hooks.initial, pool), members);
+    checkpoint->resume(options, input);
+  }
   end_phase("validate");
 
-  std::vector<Member> members = make_members(options, points, hooks.initial.data != nullptr);
   const std::unique_ptr<Upload> upload = backend->upload(input, workload_of(options, members));
   end_phase("upload");
 
   const std::unique_ptr<Comm> comm = make_self_comm();
-  const FitContext context{input, options, hooks, *backend, *upload,
-                           *comm, control, rules, variance, estimate ? &*estimate : nullptr};
-  const Cost cost = run_strategy(context, members, backend->threads());
+  const FitContext context{input,
+                           options,
+                           hooks,
+                           *backend,
+                           *upload,
+                           *comm,
+                           control,
+                           rules,
+                           variance,
+                           estimate ? &*estimate : nullptr,
+                           checkpoint ? &*checkpoint : nullptr};
+  const Cost cost = run_and_write_down(context, members, backend->threads());
   check_mapped(points.data);
   end_phase("fit");
   // Parts of the phase "fit"; under the strategy task they are summed over the threads.
@@ -168,6 +203,9 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   provenance.pass_log = cost.log;
   result.interrupted = control.stopped().has_value();
   result.warnings = upload->warnings();
+  if (checkpoint) {
+    result.warnings.insert(result.warnings.end(), checkpoint->warnings().begin(), checkpoint->warnings().end());
+  }
   collect(members, result);
   if (hooks.log) {
     for (const std::string& warning : result.warnings) hooks.log(warning);
@@ -180,6 +218,10 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
 FitResult fit(const PointsView& points, std::span<const double> weights, const FitOptions& options,
               const FitHooks& hooks) {
   const FpEnvironmentGuard guard;
+  if (hooks.checkpoint.every < 0) {
+    throw Error(ErrorCode::kUsage, "every",
+                fmt::format("{} is negative; 0 means by the clock", hooks.checkpoint.every));
+  }
   try {
     check(options);
     return fit_checked(points, weights, options, hooks);

@@ -46,8 +46,9 @@ class Group {
     std::vector<Member*> active;
     for (Member& member : members_) active.push_back(&member);
     while (!active.empty()) {
-      pass(active);
+      const int passes = pass(active);
       check_mapped(context_.input.points.data);
+      write_down(active, passes);
       const std::optional<StopReason> stop = report(active);
       std::erase_if(active, [&](Member* member) { return judge(*member, stop); });
     }
@@ -57,7 +58,8 @@ class Group {
  private:
   bool initialise();
   bool initialise_with(const InitEntry& method, std::span<Member*> members);
-  void pass(std::span<Member*> active);
+  int pass(std::span<Member*> active);
+  void write_down(std::span<Member*> active, int passes);
   int most_passes(std::span<Member*> active) const;
   void follow(Member& member, PassModel& model);
   void redo(Member& member, const Matrix& start, size_t updates);
@@ -78,19 +80,23 @@ class Group {
   Cost cost_;
 };
 
-// Prototypes for every member; false if the fit was stopped before they were there.
+// Prototypes for every member that has none yet; false if the fit was stopped before they were there.
 bool Group::initialise() {
   const Stopwatch watch(cost_.initialise);
+  std::vector<Member*> members;
+  for (Member& member : members_) {
+    if (member.prototypes.empty()) members.push_back(&member);
+  }
   if (context_.hooks.initial.data != nullptr) {
     const Matrix given = make_prototypes(context_.hooks.initial, prototype_type(context_.input.points.type));
     check_overflow(context_.input, std::max(context_.input.max_magnitude(), largest_magnitude(given)));
-    for (Member& member : members_) member.prototypes = given;
+    for (Member* member : members) member->prototypes = given;
     return true;
   }
   std::map<const InitEntry*, std::vector<Member*>> by_method;
-  for (Member& member : members_) {
-    by_method[&find_init(member.result.init, context_.input.points.n, member.result.k, context_.input.points.d)]
-        .push_back(&member);
+  for (Member* member : members) {
+    by_method[&find_init(member->result.init, context_.input.points.n, member->result.k, context_.input.points.d)]
+        .push_back(member);
   }
   for (auto& [method, group] : by_method) {
     // Seeding keeps 8 bytes per row and model: as many models at a time as fit a quarter of a gibibyte.
@@ -124,10 +130,15 @@ bool Group::initialise_with(const InitEntry& method, std::span<Member*> members)
     members[i]->prototypes = std::move(models[i].prototypes);
     for (std::string& warning : models[i].warnings) members[i]->warnings.push_back(std::move(warning));
   }
+  if (context_.checkpoint != nullptr) {
+    for (const Member* member : members) context_.checkpoint->initialised(*member);
+    context_.checkpoint->count(1);
+  }
   return true;
 }
 
-void Group::pass(std::span<Member*> active) {
+// Labels the rows for these members, once or several times; how often.
+int Group::pass(std::span<Member*> active) {
   std::vector<PassModel> models;
   int64_t clusters = 0;
   for (const Member* member : active) {
@@ -141,7 +152,9 @@ void Group::pass(std::span<Member*> active) {
   std::vector<PassLog> logs(static_cast<size_t>(passes));
   for (size_t i = 0; i < active.size(); ++i) {
     reduce(models[i].result);
-    last_[static_cast<size_t>(active[i]->slot)] = models[i].result;
+    PassResult& last = last_[static_cast<size_t>(active[i]->slot)] = models[i].result;
+    // To a session that has seen no label yet, all of them are new.
+    if (const auto changed = std::exchange(active[i]->repeats, std::nullopt)) last.changed = *changed;
     for (size_t p = 0; p < logs.size(); ++p) {
       const PassResult& result = p < models[i].earlier.size() ? models[i].earlier[p] : models[i].result;
       logs[p] += {1,
@@ -158,6 +171,16 @@ void Group::pass(std::span<Member*> active) {
         watch.elapsed() * static_cast<double>(active[i]->result.k) / static_cast<double>(clusters);
   }
   for (const PassLog& log : logs) cost_.add_pass(log);
+  return passes;
+}
+
+// Between the pass and the judgement: see checkpoint.h.
+void Group::write_down(std::span<Member*> active, int passes) {
+  if (context_.checkpoint == nullptr) return;
+  for (const Member* member : active) {
+    context_.checkpoint->labelled(*member, last_[static_cast<size_t>(member->slot)].changed);
+  }
+  context_.checkpoint->count(passes);
 }
 
 // How many passes may be done before the next look: one where anybody watches or a rule looks at every update.
@@ -168,8 +191,9 @@ int Group::most_passes(std::span<Member*> active) const {
     return 1;
   }
   int64_t passes = kMostPasses;
+  if (context_.checkpoint != nullptr) passes = std::min(passes, context_.checkpoint->passes_left());
   for (const Member* member : active) {
-    if (member->stopping) return 1;
+    if (member->stopping || member->repeats) return 1;
     passes = std::min(passes, context_.options.max_iter - member->result.iterations + 1);
   }
   return static_cast<int>(std::max<int64_t>(1, passes));

@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "comm/comm.h"
+#include "engine/checkpoint.h"
 #include "engine/control.h"
 #include "engine/inertia_estimate.h"
 #include "engine/member.h"
@@ -26,6 +27,7 @@ struct FitContext {
   std::vector<StopRule> rules;
   double mean_variance = 0;
   const InertiaEstimate* estimate = nullptr;  ///< null where nobody is told
+  Checkpoint* checkpoint = nullptr;           ///< null where none is written
 };
 
 /// What a group of models cost.
@@ -39,7 +41,8 @@ struct Cost {
 };
 
 /// Initialises and iterates these models together, in one pass per iteration for all that are still active,
-/// on `threads` threads. Members that never began are left so.
+/// on `threads` threads. Members that a checkpoint has put somewhere go on from there; those that never began are left
+/// so.
 Cost fit_group(const FitContext& context, std::span<Member> members, int threads);
 
 }  // namespace manymeans

@@ -22,6 +22,8 @@ struct Member {
   CycleFinder cycle;
   std::optional<double> last_inertia;  ///< exact, of the pass before; only for the stop rule inertia
   std::vector<std::string> warnings;
+  /// Set when the member comes from a checkpoint: rows that its last pass changed. That pass is done once more.
+  std::optional<int64_t> repeats;
 
   std::string title() const {
     return "k = " + std::to_string(result.k_requested) + ", seed " + std::to_string(result.seed);

@@ -17,6 +17,11 @@ void NpzWriter::add(const std::string& key, std::string_view descr, std::span<co
   zip_.add(key + ".npy", make_npy_header(descr, shape), values);
 }
 
+void NpzWriter::add_parts(const std::string& key, std::string_view descr, std::span<const int64_t> shape,
+                          uint64_t bytes, const std::function<void(const ZipWriter::Sink&)>& produce) {
+  zip_.add(key + ".npy", make_npy_header(descr, shape), bytes, produce);
+}
+
 void NpzWriter::add_strings(const std::string& key, std::span<const std::string> values,
                             std::span<const int64_t> shape) {
   std::vector<std::u32string> texts;

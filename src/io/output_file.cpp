@@ -74,13 +74,36 @@ OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
   if (there) (void)::fchmod(file_, status.st_mode & 07777);
 }
 
+// A name in the target's folder that nobody has.
+std::string OutputFile::name_beside(int number) const {
+  return folder_of(target_) + "/.manymeans-" + std::to_string(::getpid()) + "-" + std::to_string(number) + ".tmp";
+}
+
 void OutputFile::open_beside() {
-  const std::string start = folder_of(target_) + "/.manymeans-" + std::to_string(::getpid()) + "-";
+  // Without a name, where the file system can: then nothing is left behind when the program is killed. It gets one
+  // through /proc in the end.
+  file_ = ::open(folder_of(target_).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  nameless_ = file_ >= 0 && ::access(own_link().c_str(), F_OK) == 0;
+  if (nameless_) return;
+  if (file_ >= 0) ::close(file_);
+  file_ = -1;
   for (int number = 0; file_ < 0; ++number) {
-    std::string name = start + std::to_string(number) + ".tmp";
+    std::string name = name_beside(number);
     file_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file_ >= 0) beside_ = std::move(name);  // no copy: were there no memory for it, the file would stay for ever
     if (file_ < 0 && errno != EEXIST) fail("written", errno);
+  }
+}
+
+std::string OutputFile::own_link() const {
+  return "/proc/self/fd/" + std::to_string(file_);
+}
+
+void OutputFile::give_name() {
+  for (int number = 0; beside_.empty(); ++number) {
+    const std::string name = name_beside(number);
+    if (::linkat(AT_FDCWD, own_link().c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) beside_ = name;
+    if (beside_.empty() && errno != EEXIST) fail("put in its place", errno);
   }
 }
 
@@ -117,7 +140,9 @@ void OutputFile::write_out(std::span<const std::byte> bytes) {
 void OutputFile::commit() {
   flush();
   // The bytes must be on disk before the name is: a crash in between must not leave an empty file.
-  if (!beside_.empty() && ::fsync(file_) != 0) fail("written", errno);
+  const bool replaces = nameless_ || !beside_.empty();
+  if (replaces && ::fsync(file_) != 0) fail("written", errno);
+  if (nameless_) give_name();
   const int closed = ::close(file_);
   file_ = -1;
   if (closed != 0) fail("written", errno);

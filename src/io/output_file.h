@@ -26,13 +26,17 @@ class OutputFile {
 
  private:
   void open_beside();
+  void give_name();
+  std::string name_beside(int number) const;
+  std::string own_link() const;
   void flush();
   void write_out(std::span<const std::byte> bytes);
   [[noreturn]] void fail(const std::string& doing, int error);
 
   std::string path_;    // as the caller gave it, for messages
   std::string target_;  // with links followed
-  std::string beside_;  // empty for a device
+  std::string beside_;  // empty for a device, and as long as the file has no name
+  bool nameless_ = false;
   int file_ = -1;
   std::vector<std::byte> buffer_;
 };

@@ -28,7 +28,8 @@ TEST(OutputFile, NothingIsLeftWithoutCommit) {
   {
     OutputFile file(folder / "new");
     file.write(std::string(3 << 20, 'x'));
-    EXPECT_EQ(folder.names().size(), 1u);
+    const Names names = folder.names();  // where the file system can, not even one beside the target
+    EXPECT_TRUE(names.empty() || (names.size() == 1 && names[0].starts_with(".manymeans-"))) << names[0];
   }
   EXPECT_EQ(folder.names(), Names{});
 }

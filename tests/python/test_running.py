@@ -212,6 +212,30 @@ def test_time_limit(mixture):
         KMeans(100, time_limit=1e-9).fit(X)
 
 
+def test_checkpoint_after_ctrl_c(mixture, tmp_path):
+    def press(progress):
+        if progress.iteration == 2 and progress.phase == "iterate":
+            signal.raise_signal(signal.SIGINT)
+
+    path = tmp_path / "run.ckpt"
+    whole = manymeans.fit(mixture, [6, 9], models=2, tol=0, seed=3)
+    with pytest.raises(KeyboardInterrupt):
+        manymeans.fit(mixture, [6, 9], models=2, tol=0, seed=3, callback=press, checkpoint=path)
+    iterations = []
+    result = manymeans.fit(
+        mixture, [6, 9], models=2, tol=0, seed=3, strategy="data", checkpoint=path, checkpoint_every=1, resume=True,
+        callback=lambda progress: iterations.append(progress.iteration),
+    )  # fmt: skip
+    assert result.digest == whole.digest
+    assert iterations[0] == 2
+    with pytest.raises(manymeans.UsageError, match="seed was 3 and is 4"):
+        manymeans.fit(mixture, [6, 9], models=2, tol=0, seed=4, checkpoint=str(path), resume=True)
+    with pytest.raises(manymeans.BadDataError, match="other values"):
+        manymeans.fit(mixture + 1, [6, 9], models=2, tol=0, seed=3, checkpoint=str(path), resume=True)
+    with pytest.raises(manymeans.UsageError, match="need checkpoint"):
+        manymeans.fit(mixture, 3, resume=True)
+
+
 def test_models_that_had_not_begun(mixture):
     def stop(progress):
         return progress.phase != "iterate"

@@ -1,0 +1,73 @@
+#include "checkpoint_flags.h"
+
+#include <manymeans/error.h>
+
+#include "flag_values.h"
+#include "standard_streams.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+namespace manymeans::cli {
+namespace {
+
+bool is_there(const CheckpointOptions& checkpoint) {
+  std::error_code ignored;
+  return std::filesystem::exists(checkpoint.path, ignored);
+}
+
+}  // namespace
+
+void bind_checkpoint_flags(CLI::App& app, CheckpointOptions& checkpoint) {
+  app.add_option("--checkpoint", checkpoint.path,
+                 "Write down in FILE how far the fit is, so that --resume can go on after a crash, a signal or a time "
+                 "limit, to the same answer. Removed when the fit has ended and all outputs are written.")
+      ->type_name("FILE")
+      ->group("Checkpoint");
+  const auto set_every = [&checkpoint](const CLI::results_t& texts) {
+    checkpoint.every = parse_number<int64_t>("--every", texts.front());
+    if (checkpoint.every >= 1) return true;
+    throw Error(ErrorCode::kUsage, "--every", fmt::format("must be at least 1, found '{}'", texts.front()));
+  };
+  app.add_option("--every", set_every,
+                 "Write it every COUNT iterations. Left out: every ten seconds, or as seldom as it takes to cost less "
+                 "than 1 % of the time.")
+      ->type_name("COUNT")
+      ->group("Checkpoint");
+  app.add_flag("--resume", checkpoint.resume,
+               "Go on from the checkpoint, or from the beginning where there is none yet. Points and options must be "
+               "the same, but for those that never change the answer and --time-limit.")
+      ->group("Checkpoint");
+}
+
+void check_checkpoint(const CheckpointOptions& checkpoint) {
+  if (checkpoint.path.empty()) {
+    if (!checkpoint.resume && checkpoint.every == 0) return;
+    throw Error(ErrorCode::kUsage, checkpoint.resume ? "--resume" : "--every", "needs --checkpoint FILE");
+  }
+  if (checkpoint.resume || !is_there(checkpoint)) return;
+  throw Error(ErrorCode::kUsage, "--checkpoint",
+              fmt::format("'{}' is there, of a fit that has not ended; add --resume to go on with it, or delete it",
+                          checkpoint.path));
+}
+
+void announce_resuming(const CheckpointOptions& checkpoint) {
+  if (!checkpoint.resume) return;
+  note(is_there(checkpoint) ? fmt::format("going on from {}", checkpoint.path)
+                            : fmt::format("there is no {} yet: beginning anew", checkpoint.path));
+}
+
+void announce_going_on(const CheckpointOptions& checkpoint) {
+  if (!checkpoint.path.empty()) note("the fit has not ended; to go on, give the same command with --resume");
+}
+
+void remove_checkpoint(const CheckpointOptions& checkpoint) {
+  if (checkpoint.path.empty() || std::remove(checkpoint.path.c_str()) == 0) return;
+  warn(fmt::format("{} is not needed any more but cannot be removed: {}", checkpoint.path, std::strerror(errno)));
+}
+
+}  // namespace manymeans::cli

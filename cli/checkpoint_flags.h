@@ -1,0 +1,26 @@
+// The checkpoint of `fit`: its flags, what is said of it, and its end.
+#pragma once
+
+#include <manymeans/fit.h>
+
+#include <CLI/CLI.hpp>
+
+namespace manymeans::cli {
+
+/// Adds --checkpoint, --every and --resume; parsing stores into `checkpoint`, which must outlive `app`.
+void bind_checkpoint_flags(CLI::App& app, CheckpointOptions& checkpoint);
+
+/// Throws Error(kUsage) for flags without --checkpoint, and for a file that is there and not to be gone on from: a file
+/// that is there is one of a fit that has not ended, and nobody meant to lose it.
+void check_checkpoint(const CheckpointOptions& checkpoint);
+
+/// With --resume: whether there is something to go on from.
+void announce_resuming(const CheckpointOptions& checkpoint);
+
+/// After a fit that was stopped: how to go on.
+void announce_going_on(const CheckpointOptions& checkpoint);
+
+/// The fit has ended and its outputs are written.
+void remove_checkpoint(const CheckpointOptions& checkpoint);
+
+}  // namespace manymeans::cli

@@ -1,0 +1,30 @@
+#define XXH_INLINE_ALL
+#include "data/content_hash.h"
+
+#include <xxhash.h>
+
+#include <cstddef>
+#include <vector>
+
+namespace manymeans {
+
+ContentHash content_hash(const PointsView& points, ThreadPool& pool) {
+  constexpr int64_t kRows = 4096;
+  const size_t row_bytes = static_cast<size_t>(points.d) * size_of(points.type);
+  const auto* const bytes = static_cast<const std::byte*>(points.data);
+  std::vector<ContentHash> sums(static_cast<size_t>(pool.size()));
+  pool.for_each_range(points.n, kRows, [&](int worker, int64_t first, int64_t last) {
+    ContentHash sum = 0;
+    for (int64_t row = first; row < last; ++row) {
+      const XXH128_hash_t hash =
+          XXH3_128bits_withSeed(bytes + static_cast<size_t>(row) * row_bytes, row_bytes, static_cast<uint64_t>(row));
+      sum += static_cast<ContentHash>(hash.high64) << 64 | hash.low64;
+    }
+    sums[static_cast<size_t>(worker)] += sum;
+  });
+  ContentHash total = 0;
+  for (const ContentHash sum : sums) total += sum;
+  return total;
+}
+
+}  // namespace manymeans

@@ -1,0 +1,19 @@
+// A number that tells the contents of two sets of points apart.
+#pragma once
+
+#include <manymeans/points.h>
+
+#include "core/threads.h"
+
+#include <cstdint>
+
+namespace manymeans {
+
+using ContentHash = unsigned __int128;
+
+/// Sum mod 2^128 over all rows of XXH3-128(bytes of the row, seeded with its index): independent of threads and of the
+/// order in which rows are read. 0 for no rows. Reads the points once. No protection against people who look for
+/// two contents with one hash.
+ContentHash content_hash(const PointsView& points, ThreadPool& pool);
+
+}  // namespace manymeans

@@ -1,0 +1,254 @@
+#include "engine/checkpoint.h"
+
+#include <manymeans/error.h>
+
+#include "data/content_hash.h"
+#include "io/output_file.h"
+#include "prototype/centroid.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto kLeastPause = 10s;
+constexpr int64_t kShareOfTime = 100;  // writing takes at most one part in so many
+
+// A fit that time ends is not at its end; the rest is about speed and room.
+constexpr std::array<std::string_view, 6> kNeverDecide = {"time_limit", "algorithm", "backend",
+                                                          "strategy",   "threads",   "memory"};
+
+std::string text_of(const std::vector<int64_t>& value) {
+  return fmt::format("{}", fmt::join(value, ","));
+}
+std::string text_of(const std::optional<uint64_t>& value) {
+  return value ? fmt::format("{}", *value) : "none";
+}
+template <class Value>
+std::string text_of(const Value& value) {
+  if constexpr (requires { std::string(name_of(value)); }) {
+    return std::string(name_of(value));
+  } else {
+    return fmt::format("{}", value);  // the shortest text that reads back as the same number
+  }
+}
+
+// What differs between two fits, in words; first the options, then the data.
+std::vector<std::string> other_options(const FitIdentity& mine, const FitIdentity& found) {
+  std::vector<std::string> result;
+  std::map<std::string, std::string> there(found.options.begin(), found.options.end());
+  for (const auto& [name, value] : mine.options) {
+    const auto other = there.find(name);
+    if (other == there.end() || other->second != value) {
+      result.push_back(
+          fmt::format("{} was {} and is {}", name, other == there.end() ? "unknown" : other->second, value));
+    }
+    if (other != there.end()) there.erase(other);
+  }
+  for (const auto& [name, value] : there) result.push_back(fmt::format("{} was {} and is unknown", name, value));
+  if (mine.initial != found.initial) result.push_back("the initial prototypes are others");
+  return result;
+}
+
+std::vector<std::string> other_data(const FitIdentity& mine, const FitIdentity& found) {
+  std::vector<std::string> result;
+  const auto compare = [&](const char* what, const auto& was, const auto& is) {
+    if (was != is) result.push_back(fmt::format("{} were {} and are {}", what, was, is));
+  };
+  compare("the rows", found.rows, mine.rows);
+  compare("the columns", found.columns, mine.columns);
+  compare("the values", name_of(found.type), name_of(mine.type));
+  if (result.empty() && mine.points != found.points)
+    result.push_back("the points have other values (or another order)");
+  if (mine.weights != found.weights) {
+    const bool one_is_none = mine.weights == 0 || found.weights == 0;
+    result.push_back(one_is_none ? fmt::format("there were {}weights", found.weights == 0 ? "no " : "")
+                                 : "the weights are others");
+  }
+  return result;
+}
+
+// The member as it was after its last pass, which it will do once more.
+void take_up(const ModelState& state, Member& member) {
+  member.prototypes = state.prototypes;
+  member.warnings = state.warnings;
+  if (state.stage == ModelStage::kInitialised) return;
+  ModelResult& result = member.result;
+  result.k = state.prototypes.rows();
+  result.iterations = state.iterations;
+  result.stop_reason = state.stop_reason;
+  result.seconds = state.seconds;
+  member.begun = !state.first_pass;
+  member.stopping = state.stopping;
+  member.relocated = state.relocated;
+  member.state = state.label_change;
+  member.cycle = CycleFinder({state.cycle_saved, state.cycle_power, state.cycle_step, state.cycle_begun});
+  if (!std::isnan(state.last_inertia)) member.last_inertia = state.last_inertia;
+  member.repeats = state.changed;
+}
+
+}  // namespace
+
+bool decides_the_answer(std::string_view option) {
+  return std::find(kNeverDecide.begin(), kNeverDecide.end(), option) == kNeverDecide.end();
+}
+
+FitIdentity identity_of(const Input& input, std::span<const double> weights, const FitOptions& options,
+                        const PointsView& initial, ThreadPool& pool) {
+  FitIdentity identity;
+  for_each_option(options, [&](const OptionInfo& info, const auto& value) {
+    if (decides_the_answer(info.name)) identity.options.emplace_back(info.name, text_of(value));
+  });
+  identity.rows = input.points.n;
+  identity.columns = input.points.d;
+  identity.type = input.points.type;
+  identity.points = content_hash(input.points, pool);
+  identity.weights = content_hash({weights.data(), static_cast<int64_t>(weights.size()), 1}, pool);
+  if (initial.data != nullptr) {
+    // The prototypes themselves count, not the name of the file that they were read from.
+    identity.initial = content_hash(initial, pool);
+    for (auto& [name, value] : identity.options) {
+      if (name == "init") value = "given";
+    }
+  }
+  return identity;
+}
+
+Checkpoint::Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members)
+    : hooks_(hooks), how_(hooks.checkpoint), members_(members), pause_(kLeastPause) {
+  const OutputFile could_be_written(how_.path);  // found out now, not after the first ten seconds
+  file_.identity = std::move(identity);
+  file_.models.resize(members.size());
+}
+
+void Checkpoint::check_identity(const FitIdentity& found) const {
+  std::vector<std::string> differences = other_options(file_.identity, found);
+  const ErrorCode code = differences.empty() ? ErrorCode::kBadData : ErrorCode::kUsage;
+  for (std::string& text : other_data(file_.identity, found)) differences.push_back(std::move(text));
+  if (differences.empty()) return;
+  throw Error(code, how_.path,
+              fmt::format("this checkpoint is of another fit: {}; give what it was made with, or another file",
+                          fmt::join(differences, ", ")));
+}
+
+// What a file could say of a model and no fit with these options can have written.
+void Checkpoint::check_state(const ModelState& state, const Member& member, const FitOptions& options) const {
+  const int64_t k = state.prototypes.rows();
+  const int64_t least = options.empty == EmptyPolicy::kDrop ? 1 : member.result.k;
+  const bool reason = state.stop_reason > StopReason::kStrict && state.stop_reason <= StopReason::kMaxIter;
+  const bool possible = state.stage == ModelStage::kNotBegun ||
+                        (k >= least && k <= member.result.k && state.iterations <= options.max_iter &&
+                         state.cycle_power > 0 && state.stopping == reason);
+  if (possible) return;
+  throw Error(ErrorCode::kBadData, how_.path,
+              fmt::format("what it says of model {} cannot be; it was changed or damaged", member.title()));
+}
+
+void Checkpoint::resume(const FitOptions& options, const Input& input) {
+  if (!how_.resume) return;
+  if (!std::filesystem::exists(how_.path)) {
+    if (hooks_.log) hooks_.log(fmt::format("there is no checkpoint {} yet: the fit begins anew", how_.path));
+    return;
+  }
+  CheckpointFile found = load_checkpoint(how_.path);
+  check_identity(found.identity);
+  if (found.models.size() != members_.size()) {
+    throw Error(ErrorCode::kBadData, how_.path,
+                fmt::format("it has {} models; this fit has {}", found.models.size(), members_.size()));
+  }
+  double magnitude = input.max_magnitude();
+  int64_t begun = 0, iterations = 0;
+  for (size_t i = 0; i < members_.size(); ++i) {
+    const ModelState& state = found.models[i];
+    check_state(state, members_[i], options);
+    if (state.stage == ModelStage::kNotBegun) continue;
+    magnitude = std::max(magnitude, largest_magnitude(state.prototypes));
+    take_up(state, members_[i]);
+    ++begun;
+    iterations = std::max(iterations, state.iterations);
+  }
+  check_overflow(input, magnitude);
+  file_.models = std::move(found.models);
+  if (hooks_.log) {
+    hooks_.log(fmt::format("going on from checkpoint {}: {} of {} models had begun, with {} iterations at most",
+                           how_.path, begun, members_.size(), iterations));
+  }
+}
+
+ModelState& Checkpoint::state_of(const Member& member) {
+  return file_.models[static_cast<size_t>(&member - members_.data())];
+}
+
+void Checkpoint::initialised(const Member& member) {
+  const std::lock_guard lock(mutex_);
+  ModelState& state = state_of(member);
+  state.stage = ModelStage::kInitialised;
+  state.prototypes = member.prototypes;
+  state.warnings = member.warnings;
+}
+
+void Checkpoint::labelled(const Member& member, int64_t changed) {
+  const std::lock_guard lock(mutex_);
+  ModelState& state = state_of(member);
+  const CycleFinder::Memory& cycle = member.cycle.memory();
+  state.stage = ModelStage::kLabelled;
+  state.prototypes = member.prototypes;
+  state.iterations = member.result.iterations;
+  state.changed = changed;
+  state.first_pass = !member.begun;
+  state.stopping = member.stopping;
+  state.relocated = member.relocated;
+  state.stop_reason = member.result.stop_reason;
+  state.label_change = member.state;
+  state.cycle_saved = cycle.saved;
+  state.cycle_power = cycle.power;
+  state.cycle_step = cycle.step;
+  state.cycle_begun = cycle.begun;
+  state.last_inertia = member.last_inertia.value_or(std::numeric_limits<double>::quiet_NaN());
+  state.seconds = member.result.seconds;
+  state.warnings = member.warnings;
+}
+
+void Checkpoint::count(int64_t passes) {
+  const std::lock_guard lock(mutex_);
+  passes_ += passes;
+  if (how_.every > 0 ? passes_ >= how_.every : Clock::now() - last_ >= pause_) write();
+}
+
+int64_t Checkpoint::passes_left() const {
+  if (how_.every == 0) return std::numeric_limits<int64_t>::max();
+  const std::lock_guard lock(mutex_);
+  return std::max<int64_t>(1, how_.every - passes_);
+}
+
+void Checkpoint::write_now() {
+  const std::lock_guard lock(mutex_);
+  write();
+}
+
+// A disk that is full for a while must not cost the fit: the file before stays whole, and the user is told.
+void Checkpoint::write() {
+  const Clock::time_point begin = Clock::now();
+  try {
+    save_checkpoint(how_.path, file_);
+  } catch (const std::exception& error) {
+    const std::string text = fmt::format("a checkpoint could not be written: {}", error.what());
+    if (std::find(warnings_.begin(), warnings_.end(), text) == warnings_.end()) warnings_.push_back(text);
+  }
+  passes_ = 0;
+  last_ = Clock::now();
+  pause_ = std::max<Clock::duration>(kLeastPause, kShareOfTime * (last_ - begin));
+}
+
+}  // namespace manymeans

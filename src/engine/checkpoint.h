@@ -1,0 +1,79 @@
+// How far a fit is, written down while it runs, and taken up again.
+//
+// Why so little is enough: a labelling pass is a function of the points and the prototypes alone (the argmin of
+// canonical distances, and exact integer sums over it), and so are the initial prototypes of the options. So a model is
+// written down right after a pass, *with the prototypes of that pass* and before anybody looks at what it says. Whoever
+// goes on makes that pass once more in a session that has never seen a label, and gets the same labels and statistics,
+// whatever the way that led there: labels of the pass before, rows moved to empty clusters, clusters dropped, bounds.
+// What the repeated pass cannot know is how its labels compare with earlier ones: the number of changed rows, the
+// change of the label sum and what the cycle finder remembers. These are numbers, and they are in the file. Judging,
+// relocating, dropping, solving and the stop rules then follow from the same values as in the fit that was not
+// disturbed, and a model that had finished finishes again in the same way: its inertia and labels need not be kept
+// either.
+#pragma once
+
+#include <manymeans/fit.h>
+
+#include "data/input.h"
+#include "engine/member.h"
+#include "io/checkpoint_file.h"
+
+#include <chrono>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+/// Whether the value of this option can change the answer of a fit that runs to its end.
+bool decides_the_answer(std::string_view option);
+
+/// What tells this fit from others. Reads the points once.
+FitIdentity identity_of(const Input& input, std::span<const double> weights, const FitOptions& options,
+                        const PointsView& initial, ThreadPool& pool);
+
+/// The checkpoint of one fit; several threads may report to it.
+class Checkpoint {
+ public:
+  /// `members` are all models of the ensemble and must outlive this. Throws Error(kUnavailable) if the file could not
+  /// be written now.
+  Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members);
+
+  /// Puts the members where the file says they were. Nothing happens without `resume` or without a file.
+  /// Throws Error: kUsage for other options, kBadData for other points or a damaged file.
+  void resume(const FitOptions& options, const Input& input);
+
+  /// A member has its initial prototypes.
+  void initialised(const Member& member);
+  /// A pass has labelled the rows by member.prototypes and changed `changed` of them; nobody has judged it yet.
+  void labelled(const Member& member, int64_t changed);
+  /// So many passes are done: writes the file if it is time to.
+  void count(int64_t passes);
+  /// Passes until it must be written; at least 1.
+  int64_t passes_left() const;
+  /// At the end of the fit, whatever ends it.
+  void write_now();
+  /// What could not be written.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  ModelState& state_of(const Member& member);
+  void check_identity(const FitIdentity& found) const;
+  void check_state(const ModelState& state, const Member& member, const FitOptions& options) const;
+  void write();
+
+  const FitHooks& hooks_;
+  const CheckpointOptions& how_;
+  std::span<Member> members_;
+  mutable std::mutex mutex_;
+  CheckpointFile file_;
+  int64_t passes_ = 0;  // since it was written
+  Clock::time_point last_ = Clock::now();
+  Clock::duration pause_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace manymeans

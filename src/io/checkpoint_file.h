@@ -1,0 +1,69 @@
+// The file in which a fit writes down how far it is: docs/checkpoints.md.
+#pragma once
+
+#include <manymeans/points.h>
+#include <manymeans/result.h>
+
+#include "core/label_term.h"
+#include "data/content_hash.h"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace manymeans {
+
+/// How far a model has come.
+enum class ModelStage : uint8_t {
+  kNotBegun,     ///< nothing is known of it
+  kInitialised,  ///< its initial prototypes are there
+  kLabelled,     ///< a labelling pass with these prototypes is done, and what it says was not looked at yet
+};
+
+/// One model, without anything that has a value for each row: labels and statistics follow from the prototypes.
+struct ModelState {
+  ModelStage stage = ModelStage::kNotBegun;
+  Matrix prototypes;        ///< k x D: the initial ones, or those of the last pass
+  int64_t iterations = 0;   ///< updates done
+  int64_t changed = 0;      ///< rows whose label that pass changed
+  bool first_pass = false;  ///< it was the model's first
+  bool stopping = false;    ///< a reason to stop was known before it
+  bool relocated = false;   ///< the update before it moved rows to empty clusters
+  StopReason stop_reason = StopReason::kNotBegun;
+  LabelSum label_change = 0;  ///< change of the label sum since the first pass
+  LabelSum cycle_saved = 0;   ///< Brent's method: the saved state, and where it is
+  uint64_t cycle_power = 1;
+  uint64_t cycle_step = 0;
+  bool cycle_begun = false;
+  double last_inertia = std::numeric_limits<double>::quiet_NaN();  ///< of the pass before; NaN: not known
+  double seconds = 0;                                              ///< its share of the passes so far
+  std::vector<std::string> warnings;
+};
+
+/// What a fit is a function of, as far as it takes to tell another fit from this one.
+struct FitIdentity {
+  std::vector<std::pair<std::string, std::string>> options;  ///< that decide the answer: name, value as text
+  int64_t rows = 0;
+  int64_t columns = 0;
+  DataType type = DataType::kFloat32;
+  ContentHash points = 0;
+  ContentHash weights = 0;  ///< 0: none
+  ContentHash initial = 0;  ///< of given prototypes; 0: none
+};
+
+struct CheckpointFile {
+  FitIdentity identity;
+  std::vector<ModelState> models;  ///< in the order of the ensemble
+};
+
+/// Replaces the file at once: a reader, or whoever comes after a crash, finds the old one or the new one.
+/// Throws Error(kUnavailable). Time and bytes O(sum of k D); nothing is copied.
+void save_checkpoint(const std::string& path, const CheckpointFile& file);
+
+/// Throws Error(kBadData) naming the file, and the key in it, for whatever is damaged, missing or out of range;
+/// Error(kUnavailable) if there is not enough memory.
+CheckpointFile load_checkpoint(const std::string& path);
+
+}  // namespace manymeans
