@@ -190,8 +190,12 @@ FieldKind kind_of(const arrow::DataType& type) {
 std::optional<int64_t> first_length(const arrow::Array& array) {
   const arrow::Array& stored = storage_of(array);
   if (stored.IsNull(0)) return std::nullopt;
-  if (stored.type_id() == arrow::Type::LIST) return static_cast<const arrow::ListArray&>(stored).value_length(0);
-  return static_cast<const arrow::LargeListArray&>(stored).value_length(0);
+  const auto length_in = [](const auto& lists) -> int64_t {
+    const int64_t length = lists.value_length(0);
+    return length <= lists.values()->length() ? length : -1;
+  };
+  if (stored.type_id() == arrow::Type::LIST) return length_in(static_cast<const arrow::ListArray&>(stored));
+  return length_in(static_cast<const arrow::LargeListArray&>(stored));
 }
 
 std::optional<ArrowProblem> copy_rows(const arrow::Array& array, int64_t first, int64_t count,

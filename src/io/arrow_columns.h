@@ -27,7 +27,7 @@ arrow::Type::type number_type(const arrow::DataType& type);
 /// The length of the lists of a type of kind kFixedList.
 int64_t fixed_length(const arrow::DataType& type);
 
-/// The length of the list in row 0 of an array; nothing where it is null.
+/// The length of the list in row 0 of an array of kind kList; nothing where it is null, -1 for more than there is.
 std::optional<int64_t> first_length(const arrow::Array& array);
 
 /// The first row of a block that cannot be used.

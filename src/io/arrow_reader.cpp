@@ -31,6 +31,7 @@ struct Part {
   int64_t width = 1;  // columns that it gives
   size_t first = 0;   // the first of them; of the weight: their number
   bool is_weight = false;
+  bool is_list = false;
 };
 
 // The first problem of the file, whichever thread finds it.
@@ -54,7 +55,8 @@ class ArrowTableReader {
   void add_part(int64_t field, bool is_weight);
   int64_t list_length(int64_t field);
   void find_type();
-  std::vector<std::string> names_and_labels();
+  std::string label(size_t column) const;
+  std::vector<std::string> names() const;
   void read_piece(size_t piece, Worker& worker);
   bool read_block(const arrow::RecordBatch& batch, int64_t first, int64_t count, int64_t row, Worker& worker);
   bool store(int64_t count, int64_t row, const Worker& worker);
@@ -70,7 +72,6 @@ class ArrowTableReader {
   std::vector<Part> parts_;          // columns in the order of the points, the weight last
   std::vector<int> fields_;          // of the parts, rising: the columns of the tables that the source gives
   size_t width_ = 0;                 // columns of the points
-  std::vector<std::string> labels_;  // one a column
   std::vector<int64_t> first_rows_;  // of the pieces, and the number of rows
   std::unique_ptr<RowStore> store_;
   Dataset result_;
@@ -121,15 +122,18 @@ int64_t ArrowTableReader::list_length(int64_t field) {
   const auto table = source_.open(fields)->read(piece - rows.begin());
   for (const auto& chunk : table->column(0)->chunks()) {
     if (chunk->length() == 0) continue;
-    if (const auto length = first_length(*chunk)) return *length;
+    const auto length = first_length(*chunk);
+    if (length && *length < 0)
+      fail(columns_.label(field) + ": the first list lies outside of its values; it is damaged");
+    if (length) return *length;
     fail(fmt::format("row 1, {}: the list is missing (null); its length is needed", columns_.label(field)));
   }
   return 1;
 }
 
 void ArrowTableReader::add_part(int64_t field, bool is_weight) {
-  Part part{static_cast<int>(field), 1, width_, is_weight};
   const FieldKind kind = kind_of(type_of(field));
+  Part part{static_cast<int>(field), 1, width_, is_weight, kind != FieldKind::kNumber};
   if (kind == FieldKind::kFixedList) part.width = fixed_length(type_of(field));
   if (kind == FieldKind::kList) part.width = list_length(field);
   if (part.width < 1) fail(columns_.label(field) + " holds empty lists; points need numbers");
@@ -159,18 +163,24 @@ void ArrowTableReader::find_type() {
   type_ = options_.dtype.value_or(same ? *common : (wide ? DataType::kFloat64 : DataType::kFloat32));
 }
 
-// Names of the columns go to the result; what errors and warnings call them comes back.
-std::vector<std::string> ArrowTableReader::names_and_labels() {
-  std::vector<std::string> labels;
+// What errors and warnings call a column.
+std::string ArrowTableReader::label(size_t column) const {
+  const auto part = std::find_if(parts_.begin(), parts_.end(), [&](const Part& candidate) {
+    return column < candidate.first + static_cast<size_t>(candidate.width);
+  });
+  const std::string field = columns_.label(part->field);
+  return part->is_list ? fmt::format("{}, value {}", field, column - part->first + 1) : field;
+}
+
+std::vector<std::string> ArrowTableReader::names() const {
+  std::vector<std::string> names;
   for (const Part& part : parts_) {
     const std::string name = columns_.name(part.field);
-    const bool list = kind_of(type_of(part.field)) != FieldKind::kNumber;
     for (int64_t i = 0; i < part.width && !part.is_weight; ++i) {
-      result_.column_names.push_back(list ? fmt::format("{}[{}]", name, i + 1) : name);
-      labels.push_back(columns_.label(part.field) + (list ? fmt::format(", value {}", i + 1) : ""));
+      names.push_back(part.is_list ? fmt::format("{}[{}]", name, i + 1) : name);
     }
   }
-  return labels;
+  return names;
 }
 
 void ArrowTableReader::report(int64_t row, std::string what) {
@@ -189,7 +199,7 @@ bool ArrowTableReader::store(int64_t count, int64_t row, const Worker& worker) {
     const int64_t bad = store_->store(row + i, values);
     if (bad < 0) continue;
     const bool overflow = type_ == DataType::kFloat32;
-    report(row + i, fmt::format("{}: {} {}", labels_[static_cast<size_t>(bad)], values[bad],
+    report(row + i, fmt::format("{}: {} {}", label(static_cast<size_t>(bad)), values[bad],
                                 overflow ? "is too large for float32; use dtype float64"
                                          : fmt::format("is not exact in {}; use a wider dtype", name_of(type_))));
     return false;
@@ -226,10 +236,7 @@ bool ArrowTableReader::read_block(const arrow::RecordBatch& batch, int64_t first
 void ArrowTableReader::read_piece(size_t piece, Worker& worker) {
   int64_t row = first_rows_[piece];
   if (row > bad_row_.load()) return;  // what lies behind the first problem does not matter
-  if (!worker.pieces) {
-    worker.pieces = source_.open(fields_);
-    worker.lost = LostIntegers(width_);
-  }
+  if (!worker.pieces) worker.pieces = source_.open(fields_);
   const auto table = worker.pieces->read(static_cast<int64_t>(piece));
   const bool as_promised =
       table->num_rows() == first_rows_[piece + 1] - row && table->num_columns() == static_cast<int>(fields_.size());
@@ -237,6 +244,9 @@ void ArrowTableReader::read_piece(size_t piece, Worker& worker) {
     fail(fmt::format("part {} of the file holds {} rows, its directory says {}; the file is damaged", piece + 1,
                      table->num_rows(), first_rows_[piece + 1] - row));
   }
+  if (table->num_rows() == 0) return;
+  // Only now: a damaged file may promise lists of any length, and none that was read is that long.
+  if (worker.lost.columns.empty()) worker.lost = LostIntegers(width_);
   const int64_t block = std::max<int64_t>(1, 32768 / static_cast<int64_t>(width_));
   arrow::TableBatchReader batches(*table);
   for (std::shared_ptr<arrow::RecordBatch> batch;;) {
@@ -257,7 +267,6 @@ Dataset ArrowTableReader::read() {
   if (parts_.back().is_weight) parts_.back().first = width_;
   std::sort(fields_.begin(), fields_.end());
   find_type();
-  labels_ = names_and_labels();
   const std::vector<int64_t> rows = source_.piece_rows(fields_);
   first_rows_.assign(1, 0);
   for (const int64_t count : rows) {
@@ -278,10 +287,14 @@ Dataset ArrowTableReader::read() {
   if (problem_.row < n) fail(fmt::format("row {}, {}", problem_.row + 1, problem_.what));
   LostIntegers lost(width_);
   for (const Worker& worker : workers) {
-    if (worker.pieces) lost.merge(worker.lost);
+    if (!worker.lost.columns.empty()) lost.merge(worker.lost);
   }
-  if (auto warning = lost_integers_warning(lost, labels_, type_, "row"))
+  std::vector<std::string> labels;
+  for (size_t column = 0; column < width_; ++column) labels.push_back(label(column));
+  if (auto warning = lost_integers_warning(lost, labels, type_, "row")) {
     result_.warnings.push_back(std::move(*warning));
+  }
+  result_.column_names = names();
   result_.view = store_->view();
   result_.owner = store_->owner();
   return std::move(result_);
