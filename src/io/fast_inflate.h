@@ -1,5 +1,5 @@
-// A gzip member at once, by libdeflate, which takes a third of zlib's time but can neither go on where it stopped nor say
-// what is wrong.
+// A gzip member at once, by libdeflate, which takes a third of zlib's time but can neither go on where it stopped nor
+// say what is wrong.
 #pragma once
 
 #include "io/gzip.h"
@@ -17,7 +17,8 @@ struct InflatedMember {
 };
 
 /// Inflates and checks the member with which `bytes` begin into `out` from `used` on, growing it where needed. Nothing
-/// where that does not work: the member is damaged, or this program was built without libdeflate. Then zlib has to do it.
+/// where that does not work: the member is damaged, or this program was built without libdeflate. Then zlib has to do
+/// it.
 std::optional<InflatedMember> inflate_at_once(std::string_view bytes, ByteBuffer& out, size_t used);
 
 }  // namespace manymeans
