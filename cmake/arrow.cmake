@@ -10,7 +10,8 @@ if(MANYMEANS_ARROW_INCLUDE AND MANYMEANS_ARROW_LIBRARY AND MANYMEANS_PARQUET_LIB
 elseif(MANYMEANS_ARROW_PYTHON)
   execute_process(
     COMMAND
-      ${MANYMEANS_ARROW_PYTHON} -c "import pyarrow as a; print(a.get_include(), a.get_library_dirs()[0], sep=';', end='')"
+      ${MANYMEANS_ARROW_PYTHON} -c
+      "import pyarrow as a; print(a.get_include(), a.get_library_dirs()[0], sep=';', end='')"
     OUTPUT_VARIABLE found
     RESULT_VARIABLE failed
     ERROR_QUIET
@@ -40,7 +41,10 @@ if(MANYMEANS_ARROW_INCLUDES)
     MANYMEANS_ARROW_FITS_${key}
   )
   if(NOT MANYMEANS_ARROW_FITS_${key})
-    message(WARNING "The Arrow C++ that was found cannot be used by this compiler: Parquet and Arrow files are left out")
+    message(
+      WARNING
+      "The Arrow C++ that was found cannot be used by this compiler: Parquet and Arrow files are left out"
+    )
     unset(MANYMEANS_ARROW_INCLUDES)
     unset(MANYMEANS_ARROW_OF_PYTHON)
   endif()

@@ -1,7 +1,6 @@
 #include "io/files.h"
 
 #include <cmath>
-
 #include <random>
 
 namespace manymeans::test {

@@ -18,7 +18,6 @@ import pytest
 
 import manymeans
 
-
 PROGRAM = os.environ.get("MANYMEANS_PROGRAM") or shutil.which("manymeans")
 
 
