@@ -25,6 +25,7 @@ const char* const kExamples =
     "  manymeans convert points.csv points.npy\n"
     "  manymeans convert base.fvecs base.npy\n"
     "  manymeans convert arrays.npz:train train.fbin --dtype float32\n"
+    "  manymeans convert vectors.parquet vectors.npy --columns embedding\n"
     "  manymeans convert table.csv.gz x.npy --columns 1-5,age --dtype float64\n"
     "  zcat big.csv.gz | manymeans convert - big.fbin --format text\n\n"
     "The ending of OUT says its format; 'manymeans info' lists all of them. Text is\n"

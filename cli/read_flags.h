@@ -13,7 +13,7 @@ namespace manymeans::cli {
 
 /// What every command says of its file of points.
 inline constexpr const char* kDataHelp =
-    "File of points: .npy, .npz, text (.csv, .tsv, .txt, .gz), .fvecs, .fbin and more, see 'manymeans info'; "
+    "File of points: .npy, .npz, text (.csv, .tsv, .txt, .gz), .parquet, .fvecs and more, see 'manymeans info'; "
     "FILE.npz:NAME is one of several arrays, '-' standard input (with --format).";
 
 /// Adds --format, --dtype, --columns and --numeric-only; `options` must outlive `app`.

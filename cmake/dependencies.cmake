@@ -36,10 +36,24 @@ if(MANYMEANS_CLI OR MANYMEANS_FUZZ)
   manymeans_need_header(MANYMEANS_CLI11_INCLUDE CLI/CLI.hpp libcli11-dev)
 endif()
 
-# Where it is found, .h5 files can be read; where not, a stand-in says how to get it.
-option(MANYMEANS_HDF5 "Read HDF5 files where the HDF5 library is found (libhdf5-dev)" ON)
+# Where they are found, .h5, .parquet and .arrow files can be read and written; where not, a stand-in says how.
+option(MANYMEANS_HDF5 "Read and write HDF5 files where the HDF5 library is found (libhdf5-dev)" ON)
+option(
+  MANYMEANS_ARROW
+  "Read and write Parquet and Arrow files where Arrow C++ is found (libarrow-dev, libparquet-dev)"
+  ON
+)
+set(MANYMEANS_ARROW_PYTHON "" CACHE FILEPATH "A Python whose pyarrow brings Arrow C++, where the system has none")
 # A self-contained library links nothing that may be missing where it goes.
 if(MANYMEANS_HDF5 AND NOT MANYMEANS_SELF_CONTAINED)
   include(cmake/manymeans-hdf5.cmake)
+endif()
+option(MANYMEANS_LIBDEFLATE "Inflate .gz files by libdeflate where it is found (libdeflate-dev), else by zlib" ON)
+if(MANYMEANS_LIBDEFLATE AND NOT MANYMEANS_SELF_CONTAINED)
+  find_path(MANYMEANS_LIBDEFLATE_INCLUDE libdeflate.h)
+  find_library(MANYMEANS_LIBDEFLATE_LIBRARY deflate)
+endif()
+if(MANYMEANS_ARROW AND NOT MANYMEANS_SELF_CONTAINED)
+  include(${CMAKE_CURRENT_LIST_DIR}/arrow.cmake)
 endif()
 unset(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)

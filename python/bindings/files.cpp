@@ -126,6 +126,7 @@ nb::object bfloat16_bits(const AnyArray& tensor) {
 }  // namespace
 
 void add_files(nb::module_& module) {
+  module.def("points_file", &points_file, nb::arg("path"));
   module.def("read", &read_file, nb::arg("path"), nb::arg("format"), nb::arg("dtype").none(), nb::arg("columns"),
              nb::arg("numeric_only"), nb::arg("weights"), nb::arg("threads"));
   module.def("load_model", &load, nb::arg("path"));

@@ -340,12 +340,12 @@ def read(
     weights: str | int | os.PathLike[str] = "",
     n_threads: int | None = None,
 ) -> Dataset:
-    r"""Read points as the command line does: ``.npy`` (mapped), ``.csv``, ``.tsv``, ``.txt`` and their ``.gz``.
+    r"""Read points as the command line does: ``.npy`` (mapped), text and its ``.gz``, ``.npz``, ``.parquet`` and more.
 
     Parameters
     ----------
     path : str or path-like
-        The file.
+        The file; ``"file:name"`` is one of several arrays in a ``.npz`` or ``.h5``. `info` lists what this build reads.
     format : str, default="auto"
         A reader's name (see `info`), or auto: by the file's ending.
     dtype : str or dtype, optional
@@ -384,8 +384,9 @@ def read(
 
     """
     name = None if dtype is None else dtype if isinstance(dtype, str) else np.dtype(dtype).name
+    _existing(_manymeans.points_file(os.fspath(path)))
     found = _manymeans.read(
-        _existing(path), format, name, [str(column) for column in columns], numeric_only,
+        os.fspath(path), format, name, [str(column) for column in columns], numeric_only,
         os.fspath(weights) if isinstance(weights, os.PathLike) else str(weights), _threads.effective(n_threads),
     )  # fmt: skip
     points = Points(found["points"], found["bfloat16"]).numbers

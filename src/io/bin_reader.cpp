@@ -1,9 +1,7 @@
 // Two 32-bit numbers, N and D, then N rows of D values: .fbin and its kin, and the binary files of NU-MineBench.
 #include <manymeans/error.h>
 
-#include "io/mapped_file.h"
-#include "io/reader.h"
-#include "io/stored_matrix.h"
+#include "io/mapped_reader.h"
 
 #include <fmt/format.h>
 
@@ -14,15 +12,8 @@ namespace {
 
 constexpr size_t kHeaderSize = 8;
 
-struct BinFormat {
-  std::string_view ending;
-  std::string_view description;
-  std::string_view type;
-  size_t item_size;
-};
-
 // The header must agree with the size of the file to the byte, so nothing that it claims is believed.
-StoredMatrix find_rows(std::span<const std::byte> bytes, const BinFormat& format, const std::string& path) {
+StoredMatrix find_rows(std::span<const std::byte> bytes, const MappedFormat& format, const std::string& path) {
   if (bytes.size() < kHeaderSize) {
     throw Error(ErrorCode::kBadData, path,
                 fmt::format("the header is cut off: {} bytes found; 8 are needed, the number of rows and of columns",
@@ -45,37 +36,26 @@ StoredMatrix find_rows(std::span<const std::byte> bytes, const BinFormat& format
                              std::string(format.type));
 }
 
-class BinReader : public Reader {
- public:
-  explicit BinReader(const BinFormat& format) : format_(format) {}
-  std::string_view description() const override { return format_.description; }
-  std::vector<std::string_view> endings() const override { return {format_.ending}; }
-  Dataset read(const std::string& path, const ReadOptions& options) const override {
-    const auto file = MappedFile::open(path, Access::kAgainAndAgain);
-    return read_stored(find_rows(file->bytes(), format_, path), file, path, options);
-  }
-
- private:
-  BinFormat format_;
-};
-
 }  // namespace
 
 std::unique_ptr<Reader> make_fbin_reader() {
-  return std::make_unique<BinReader>(BinFormat{".fbin", "N, D and float32 rows (.fbin), mapped", "<f4", 4});
+  return std::make_unique<MappedReader>(MappedFormat{".fbin", "N, D and float32 rows (.fbin), mapped", "<f4", 4},
+                                        find_rows);
 }
 std::unique_ptr<Reader> make_u8bin_reader() {
-  return std::make_unique<BinReader>(BinFormat{".u8bin", "N, D and uint8 rows (.u8bin), mapped", "|u1", 1});
+  return std::make_unique<MappedReader>(MappedFormat{".u8bin", "N, D and uint8 rows (.u8bin), mapped", "|u1", 1},
+                                        find_rows);
 }
 std::unique_ptr<Reader> make_i8bin_reader() {
-  return std::make_unique<BinReader>(BinFormat{".i8bin", "N, D and int8 rows (.i8bin), mapped", "|i1", 1});
+  return std::make_unique<MappedReader>(MappedFormat{".i8bin", "N, D and int8 rows (.i8bin), mapped", "|i1", 1},
+                                        find_rows);
 }
 std::unique_ptr<Reader> make_ibin_reader() {
-  return std::make_unique<BinReader>(BinFormat{".ibin", "N, D and int32 rows (.ibin)", "<i4", 4});
+  return std::make_unique<MappedReader>(MappedFormat{".ibin", "N, D and int32 rows (.ibin)", "<i4", 4}, find_rows);
 }
 std::unique_ptr<Reader> make_minebench_reader() {
-  return std::make_unique<BinReader>(
-      BinFormat{".bin", "NU-MineBench binary: N, D and float32 rows (.bin), mapped", "<f4", 4});
+  return std::make_unique<MappedReader>(
+      MappedFormat{".bin", "NU-MineBench binary: N, D and float32 rows (.bin), mapped", "<f4", 4}, find_rows);
 }
 
 }  // namespace manymeans

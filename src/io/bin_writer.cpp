@@ -16,7 +16,7 @@ class BinWriter : public Writer {
   BinWriter(std::string_view ending, std::string_view description, CellType type)
       : ending_(ending), description_(description), type_(type) {}
   std::string_view description() const override { return description_; }
-  std::string_view ending() const override { return ending_; }
+  std::vector<std::string_view> endings() const override { return {ending_}; }
   CellType stored_type(CellType) const override { return type_; }
   void write(const Table& table, OutputFile& file) const override {
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();  // some programs read them as signed

@@ -16,7 +16,7 @@ class CsvWriter : public Writer {
   std::string_view description() const override {
     return "text with commas, and a line of names if there are any (.csv)";
   }
-  std::string_view ending() const override { return ".csv"; }
+  std::vector<std::string_view> endings() const override { return {".csv"}; }
   void write(const Table& table, OutputFile& file) const override {
     std::string header;
     for (const std::string& name : table.names) header += (header.empty() ? "" : ",") + quoted(name);

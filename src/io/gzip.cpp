@@ -2,6 +2,8 @@
 
 #include <manymeans/error.h>
 
+#include "io/fast_inflate.h"
+
 #include <zlib.h>
 
 #include <algorithm>
@@ -45,7 +47,7 @@ void Inflater::make_room(ByteBuffer& out, size_t used) {
 
 ByteBuffer Inflater::run(std::string_view bytes) {
   ByteBuffer out;
-  out.resize(std::max<size_t>(bytes.size() * 4, size_t{1} << 16));
+  out.resize(size_t{1} << 16);
   size_t used = 0;
   size_t taken = 0;
   for (bool inside = false;;) {
@@ -59,6 +61,13 @@ ByteBuffer Inflater::run(std::string_view bytes) {
     if (!inside &&
         std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(taken), bytes.end(), [](char c) { return c == 0; }))
       break;
+    if (!inside) {
+      if (const auto member = inflate_at_once(bytes.substr(taken), out, used)) {
+        taken += member->taken;
+        used += member->given;
+        continue;
+      }
+    }
     inside = true;
     make_room(out, used);
     const size_t given = std::min(bytes.size() - taken, kMaxBlock);

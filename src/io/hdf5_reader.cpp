@@ -1,6 +1,7 @@
 // One dataset of a HDF5 file: mapped where it lies in one piece, else read by the HDF5 library.
 #include <manymeans/error.h>
 
+#include "io/hdf5_library.h"
 #include "io/mapped_file.h"
 #include "io/reader.h"
 #include "io/row_store.h"
@@ -8,33 +9,11 @@
 
 #include <fmt/format.h>
 
-// The interface of 1.10, which later versions keep under this name.
-#define H5_USE_110_API
-#include <hdf5.h>
-
 #include <array>
-#include <mutex>
 #include <utility>
 
 namespace manymeans {
 namespace {
-
-// A number of the library, closed on every way out.
-class Handle {
- public:
-  Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
-  ~Handle() {
-    if (id_ >= 0) close_(id_);
-  }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-  explicit operator bool() const { return id_ >= 0; }
-  operator hid_t() const { return id_; }  // NOLINT(google-explicit-constructor): the library takes nothing else
-
- private:
-  hid_t id_;
-  herr_t (*close_)(hid_t);
-};
 
 // What the type is called in .npy headers; empty for text, compound types and numbers that nobody else has.
 std::string type_name(hid_t type) {
@@ -97,7 +76,7 @@ class Hdf5Dataset {
 
   std::shared_ptr<const MappedFile> bytes_;
   std::string where_;
-  Handle file_, data_, type_;
+  Hdf5Handle file_, data_, type_;
 };
 
 hid_t open_file(const std::string& path) {
@@ -119,7 +98,7 @@ Hdf5Dataset::Hdf5Dataset(const MemberPath& path, std::shared_ptr<const MappedFil
 }
 
 StoredMatrix Hdf5Dataset::find_shape() const {
-  const Handle space(H5Dget_space(data_), H5Sclose);
+  const Hdf5Handle space(H5Dget_space(data_), H5Sclose);
   const int rank = space ? H5Sget_simple_extent_ndims(space) : -1;
   if (rank < 1 || rank > 2) {
     fail(fmt::format("a dataset of {} dimensions was found; 2 are needed (rows, columns), or 1 for one column", rank));
@@ -173,9 +152,7 @@ class Hdf5Reader : public Reader {
   std::vector<std::string_view> endings() const override { return {".h5", ".hdf5"}; }
   bool has_members() const override { return true; }
   Dataset read(const std::string& path, const ReadOptions& options) const override {
-    static std::mutex one_at_a_time;  // most builds of the library are not made for threads
-    const std::lock_guard lock(one_at_a_time);
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // it would print its own messages
+    const Hdf5Session session;
     const MemberPath parts = split_member(path);
     return Hdf5Dataset(parts, MappedFile::open(parts.file, Access::kAgainAndAgain)).read(options);
   }

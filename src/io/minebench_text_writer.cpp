@@ -7,7 +7,7 @@ namespace {
 class MineBenchTextWriter : public Writer {
  public:
   std::string_view description() const override { return "NU-MineBench text: the number of the row, then its values"; }
-  std::string_view ending() const override { return {}; }
+  std::vector<std::string_view> endings() const override { return {}; }
   void write(const Table& table, OutputFile& file) const override { write_text_rows(table, ' ', true, file); }
 };
 

@@ -1,25 +1,18 @@
 // .npy files: in place where the values already are what the engine reads, else with one copy.
-#include "io/mapped_file.h"
+#include "io/mapped_reader.h"
 #include "io/npy_format.h"
-#include "io/reader.h"
 
 namespace manymeans {
 namespace {
 
-class NpyReader : public Reader {
- public:
-  std::string_view description() const override { return "NumPy arrays (.npy), mapped into memory"; }
-  std::vector<std::string_view> endings() const override { return {".npy"}; }
-  Dataset read(const std::string& path, const ReadOptions& options) const override {
-    const auto file = MappedFile::open(path, Access::kAgainAndAgain);
-    return read_stored(npy_matrix(file->bytes(), path), file, path, options);
-  }
-};
+StoredMatrix find_array(std::span<const std::byte> bytes, const MappedFormat&, const std::string& path) {
+  return npy_matrix(bytes, path);
+}
 
 }  // namespace
 
 std::unique_ptr<Reader> make_npy_reader() {
-  return std::make_unique<NpyReader>();
+  return std::make_unique<MappedReader>(MappedFormat{".npy", "NumPy arrays (.npy), mapped into memory"}, find_array);
 }
 
 }  // namespace manymeans

@@ -8,7 +8,7 @@ namespace {
 class NpzTableWriter : public Writer {
  public:
   std::string_view description() const override { return "NumPy archive of one array, 'points' (.npz)"; }
-  std::string_view ending() const override { return ".npz"; }
+  std::vector<std::string_view> endings() const override { return {".npz"}; }
   void write(const Table& table, OutputFile& file) const override {
     ZipWriter zip(file);
     const size_t size = static_cast<size_t>(table.rows) * table.row_size();

@@ -112,7 +112,7 @@ OutputFile::~OutputFile() {
   if (!beside_.empty()) ::unlink(beside_.c_str());
 }
 
-void OutputFile::fail(const std::string& doing, int error) {
+void OutputFile::fail(const std::string& doing, int error) const {
   throw Error(ErrorCode::kUnavailable, path_,
               "cannot be " + doing + ": " + std::strerror(error) + "; " + advice(error));
 }

@@ -23,6 +23,11 @@ class OutputFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
   void commit();
+  /// The name under which a library may write the whole file by itself, instead of write(); no pipe or device has one.
+  const std::string& name_beside() const { return beside_; }
+  const std::string& path() const { return path_; }  ///< as the caller gave it
+  /// Throws the Error about a path that could not be "written", with the reason of errno.
+  [[noreturn]] void fail(const std::string& doing, int error) const;
 
  private:
   void open_beside();
@@ -31,7 +36,6 @@ class OutputFile {
   std::string own_link() const;
   void flush();
   void write_out(std::span<const std::byte> bytes);
-  [[noreturn]] void fail(const std::string& doing, int error);
 
   std::string path_;    // as the caller gave it, for messages
   std::string target_;  // with links followed

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace manymeans {
@@ -35,6 +36,19 @@ class RowStore {
   DataType type_;
   std::shared_ptr<void> data_;
 };
+
+/// Whether an integer is changed on its way to this type, float32 or float64; no other type changes any.
+template <class T>
+bool is_lost(T value, DataType type) {
+  if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
+    const double wide = static_cast<double>(value);
+    // 2^63 and 2^64 do not convert back; they come only from integers that were rounded up.
+    if (wide >= (std::is_signed_v<T> ? 0x1p63 : 0x1p64) || static_cast<T>(wide) != value) return true;
+    return type == DataType::kFloat32 && static_cast<double>(static_cast<float>(wide)) != wide;
+  } else {
+    return false;
+  }
+}
 
 /// Places of the first integers that were changed by the type, per column; one for each thread, then merged.
 struct LostIntegers {

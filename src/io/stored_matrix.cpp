@@ -56,19 +56,6 @@ double to_double(BFloat value) {
   return bfloat16_to_float(value.bits);
 }
 
-// Whether an integer is changed on its way to this type.
-template <class T>
-bool is_lost(T value, DataType type) {
-  if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
-    const double wide = static_cast<double>(value);
-    // 2^63 and 2^64 do not convert back; they come only from integers that were rounded up.
-    if (wide >= std::ldexp(1.0, std::is_signed_v<T> ? 63 : 64) || static_cast<T>(wide) != value) return true;
-    return type == DataType::kFloat32 && static_cast<double>(static_cast<float>(wide)) != wide;
-  } else {
-    return false;
-  }
-}
-
 class Converter {
  public:
   Converter(const std::string& path, const StoredMatrix& source, const FileColumns& file, std::vector<int64_t> columns,

@@ -1,9 +1,7 @@
 // .fvecs, .bvecs and .ivecs, as the TEXMEX collections have them: before each row, how many values it has.
 #include <manymeans/error.h>
 
-#include "io/mapped_file.h"
-#include "io/reader.h"
-#include "io/stored_matrix.h"
+#include "io/mapped_reader.h"
 
 #include <fmt/format.h>
 
@@ -19,13 +17,6 @@ int32_t count_at(std::span<const std::byte> bytes, size_t at) {
   std::memcpy(&count, bytes.data() + at, kCountSize);
   return count;
 }
-
-struct VecsFormat {
-  std::string_view ending;
-  std::string_view description;
-  std::string_view type;
-  size_t item_size;
-};
 
 // Every row is `stride` bytes long, or this says which is not. A file too short for its last row is cut off.
 void check_rows(std::span<const std::byte> bytes, int32_t d, size_t stride, const std::string& path) {
@@ -45,7 +36,7 @@ void check_rows(std::span<const std::byte> bytes, int32_t d, size_t stride, cons
   }
 }
 
-StoredMatrix find_rows(std::span<const std::byte> bytes, const VecsFormat& format, const std::string& path) {
+StoredMatrix find_rows(std::span<const std::byte> bytes, const MappedFormat& format, const std::string& path) {
   if (bytes.size() < kCountSize) {
     throw Error(
         ErrorCode::kBadData, path,
@@ -64,30 +55,19 @@ StoredMatrix find_rows(std::span<const std::byte> bytes, const VecsFormat& forma
   return matrix;
 }
 
-class VecsReader : public Reader {
- public:
-  explicit VecsReader(const VecsFormat& format) : format_(format) {}
-  std::string_view description() const override { return format_.description; }
-  std::vector<std::string_view> endings() const override { return {format_.ending}; }
-  Dataset read(const std::string& path, const ReadOptions& options) const override {
-    const auto file = MappedFile::open(path, Access::kAgainAndAgain);
-    return read_stored(find_rows(file->bytes(), format_, path), file, path, options);
-  }
-
- private:
-  VecsFormat format_;
-};
-
 }  // namespace
 
 std::unique_ptr<Reader> make_fvecs_reader() {
-  return std::make_unique<VecsReader>(VecsFormat{".fvecs", "rows of a count and float32 values (.fvecs)", "<f4", 4});
+  return std::make_unique<MappedReader>(MappedFormat{".fvecs", "rows of a count and float32 values (.fvecs)", "<f4", 4},
+                                        find_rows);
 }
 std::unique_ptr<Reader> make_bvecs_reader() {
-  return std::make_unique<VecsReader>(VecsFormat{".bvecs", "rows of a count and uint8 values (.bvecs)", "|u1", 1});
+  return std::make_unique<MappedReader>(MappedFormat{".bvecs", "rows of a count and uint8 values (.bvecs)", "|u1", 1},
+                                        find_rows);
 }
 std::unique_ptr<Reader> make_ivecs_reader() {
-  return std::make_unique<VecsReader>(VecsFormat{".ivecs", "rows of a count and int32 values (.ivecs)", "<i4", 4});
+  return std::make_unique<MappedReader>(MappedFormat{".ivecs", "rows of a count and int32 values (.ivecs)", "<i4", 4},
+                                        find_rows);
 }
 
 }  // namespace manymeans

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <utility>
 
 namespace manymeans {
 
@@ -41,7 +42,20 @@ std::string ending_of(const std::string& path) {
 }
 
 bool is_ending(const std::string& path, const Writer& writer) {
-  return !writer.ending().empty() && path.ends_with(writer.ending());
+  const auto endings = writer.endings();
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+std::unique_ptr<Writer> available(std::unique_ptr<Writer>& writer, const std::string& path) {
+  if (writer->missing().empty()) return std::move(writer);
+  throw Error(ErrorCode::kUnavailable, path,
+              "this build of manymeans cannot write such files; " + std::string(writer->missing()));
+}
+
+// For a writer whose library opens the file by its name.
+void check_has_name(const Writer& writer, const std::string& path) {
+  if (!writer.needs_name() || !is_special_file(path)) return;
+  throw Error(ErrorCode::kUsage, path, "this format cannot be written to a pipe or a device; give the name of a file");
 }
 
 }  // namespace
@@ -71,7 +85,8 @@ void for_each_block(const Table& table, const std::function<void(int64_t, int64_
 std::vector<Choice> writer_choices() {
   std::vector<Choice> result;
   for (const WriterEntry& entry : kWriters) {
-    result.push_back({std::string(entry.name), std::string(entry.make()->description()), true});
+    const std::unique_ptr<Writer> writer = entry.make();
+    result.push_back({std::string(entry.name), std::string(writer->description()), writer->missing().empty()});
   }
   return result;
 }
@@ -81,8 +96,8 @@ std::unique_ptr<Writer> writer_for(const std::string& path, const std::string& f
   std::string endings, names = "auto";
   for (const WriterEntry& entry : kWriters) {
     std::unique_ptr<Writer> writer = entry.make();
-    if (format == entry.name || (format == "auto" && is_ending(ending, *writer))) return writer;
-    if (!writer->ending().empty()) endings += (endings.empty() ? "" : ", ") + std::string(writer->ending());
+    if (format == entry.name || (format == "auto" && is_ending(ending, *writer))) return available(writer, path);
+    for (const std::string_view its : writer->endings()) endings += (endings.empty() ? "" : ", ") + std::string(its);
     names += ", " + std::string(entry.name);
   }
   if (format != "auto") {
@@ -101,13 +116,14 @@ std::unique_ptr<Writer> result_writer_for(const std::string& path) {
 }
 
 void write_table(const std::string& path, const Writer& writer, const Table& table) {
+  check_has_name(writer, path);
   OutputFile file(path);
   writer.write(with_type(table, writer.stored_type(table.type), path), file);
   file.commit();
 }
 
 void check_points_path(const std::string& path, const std::string& format) {
-  (void)writer_for(path, format);
+  check_has_name(*writer_for(path, format), path);
   check_writable(path);
 }
 

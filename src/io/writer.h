@@ -40,8 +40,12 @@ class Writer {
  public:
   virtual ~Writer() = default;
   virtual std::string_view description() const = 0;
-  /// With the dot, in lower case; empty for a format that has none of its own.
-  virtual std::string_view ending() const = 0;
+  /// File endings that choose this writer, with the dot, in lower case.
+  virtual std::vector<std::string_view> endings() const = 0;
+  /// How to get a writer whose library was not there when this program was built; empty where it was.
+  virtual std::string_view missing() const { return {}; }
+  /// Whether a library writes the file by its name, so that it can be no pipe.
+  virtual bool needs_name() const { return false; }
   /// The type in which this format stores cells of type `cells`; that of the table where it stores any.
   virtual CellType stored_type(CellType cells) const { return cells; }
   /// Writes a table of a type that stored_type() gave.
@@ -52,7 +56,8 @@ class Writer {
 std::vector<Choice> writer_choices();
 
 /// The writer with this name; for "auto" by the ending of the path, which is .csv for devices and pipes.
-/// Throws Error(kUsage) that names what there is.
+/// Throws Error(kUsage) that names what there is, Error(kUnavailable) for one that is not
+/// built in.
 std::unique_ptr<Writer> writer_for(const std::string& path, const std::string& format = "auto");
 /// The same for labels and distances, which go to .npy and .csv only.
 std::unique_ptr<Writer> result_writer_for(const std::string& path);

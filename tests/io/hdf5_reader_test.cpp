@@ -21,6 +21,9 @@ TEST_F(Hdf5, AStandInSaysHowToGetIt) {
   if (is_built_in()) GTEST_SKIP() << "the reader is built in";
   expect_error(ErrorCode::kUnavailable, {"some_datasets.h5:/plain", "install libhdf5-dev", "again"},
                [&] { read_points(path("some_datasets.h5") + ":/plain"); });
+  const Folder folder;
+  expect_error(ErrorCode::kUnavailable, {"a.h5", "cannot write", "libhdf5-dev"},
+               [&] { check_points_path(folder / "a.h5"); });
 }
 
 TEST_F(Hdf5, Datasets) {
@@ -55,12 +58,6 @@ TEST_F(Hdf5, WhatCannotBeRead) {
     const std::string cut = folder.file("cut.h5", whole.substr(0, size));
     expect_error(ErrorCode::kBadData, {"cut.h5"}, [&] { read_points(cut); });
   }
-}
-
-TEST(MissingReader, SaysSo) {
-  const Folder folder;
-  expect_error(ErrorCode::kUnavailable, {"a.parquet", ".npy or .csv first"},
-               [&] { read_points(folder.file("a.parquet", "PAR1")); });
 }
 
 }  // namespace

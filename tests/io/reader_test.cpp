@@ -21,8 +21,8 @@ TEST(Reader, ChosenByEndingOrName) {
   EXPECT_EQ(values_of(read_points(folder / "b.txt", options).view), values);
   options.format = "text";
   EXPECT_EQ(values_of(read_points(folder.file("c.npy", "1\n2\n"), options).view), values);
-  options.format = "parquet";
-  expect_error(ErrorCode::kUsage, {"'parquet'", "auto, npy, text"}, [&] { read_points(folder / "c.npy", options); });
+  options.format = "excel";
+  expect_error(ErrorCode::kUsage, {"'excel'", "auto, npy, text"}, [&] { read_points(folder / "c.npy", options); });
 }
 
 TEST(Reader, PathsThatCannotBeRead) {

@@ -4,9 +4,12 @@
 #include "io/writer.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -68,11 +71,24 @@ void expect_round_trips(const std::vector<std::string>& writers, const Dataset& 
 
 std::vector<std::string> all_writers() {
   std::vector<std::string> names;
-  for (const Choice& choice : writer_choices()) names.push_back(choice.name);
+  for (const Choice& choice : writer_choices()) {
+    if (choice.available) names.push_back(choice.name);
+  }
   return names;
 }
 
-const std::vector<std::string> kFloat32Writers = {"npy", "csv", "npz", "fvecs", "fbin", "minebench", "minebench-text"};
+// These, and those of libraries that are built in, which hold all types of points.
+std::vector<std::string> with_libraries(std::vector<std::string> names) {
+  for (const std::string name : {"parquet", "arrow", "hdf5"}) {
+    const std::vector<std::string> all = all_writers();
+    if (std::find(all.begin(), all.end(), name) != all.end()) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<std::string> float32_writers() {
+  return with_libraries({"npy", "csv", "npz", "fvecs", "fbin", "minebench", "minebench-text"});
+}
 
 TEST(RoundTrip, SmallIntegersThroughAllPairs) {
   const std::vector<std::string> writers = all_writers();
@@ -88,14 +104,15 @@ TEST(RoundTrip, AnyFloat32) {
                                1e-45F,        3.4028235e38F, 16777216.0F, std::numeric_limits<float>::infinity()};
   std::mt19937 random(2);
   while (values.size() < 30000) values.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
-  expect_round_trips<float>(kFloat32Writers, make_points(values, 3, DataType::kFloat32));
+  expect_round_trips<float>(float32_writers(), make_points(values, 3, DataType::kFloat32));
 }
 
 TEST(RoundTrip, AnyFloat64) {
   std::vector<double> values = {0.1, -0.0, 5e-324, 1.7976931348623157e308, std::numeric_limits<double>::quiet_NaN()};
   std::mt19937_64 random(3);
   while (values.size() < 3000) values.push_back(std::bit_cast<double>(random()));
-  expect_round_trips<double>({"npy", "csv", "npz", "minebench-text"}, make_points(values, 5, DataType::kFloat64));
+  expect_round_trips<double>(with_libraries({"npy", "csv", "npz", "minebench-text"}),
+                             make_points(values, 5, DataType::kFloat64));
 }
 
 TEST(RoundTrip, NarrowTypes) {
@@ -105,7 +122,7 @@ TEST(RoundTrip, NarrowTypes) {
     if ((i & 0x7c00) != 0x7c00) bits.push_back(static_cast<uint16_t>(i));
   }
   bits.resize(bits.size() / 4 * 4);
-  for (const std::string& writer : kFloat32Writers) {
+  for (const std::string& writer : float32_writers()) {
     const Dataset halves = through(folder, make_points(bits, 4, DataType::kFloat16), writer, DataType::kFloat16);
     EXPECT_EQ(std::memcmp(halves.view.data, bits.data(), halves.view.bytes()), 0) << writer;
   }
@@ -113,7 +130,7 @@ TEST(RoundTrip, NarrowTypes) {
   for (uint32_t i = 0; i < 65536; i += 7) {
     if ((i & 0x7f80) != 0x7f80) brain.push_back(static_cast<uint16_t>(i));
   }
-  for (const std::string& writer : kFloat32Writers) {
+  for (const std::string& writer : float32_writers()) {
     const Dataset back = through(folder, make_points(brain, 1, DataType::kBFloat16), writer, DataType::kBFloat16);
     EXPECT_EQ(std::memcmp(back.view.data, brain.data(), back.view.bytes()), 0) << writer;
   }
@@ -132,6 +149,53 @@ TEST(RoundTrip, NamesSurviveText) {
   points.column_names = {"first, \"x\"", "second"};
   write_points(folder / "a.csv", points);
   EXPECT_EQ(read_points(folder / "a.csv").column_names, points.column_names);
+}
+
+TEST(RoundTrip, NamesSurviveParquetAndArrow) {
+  const Folder folder;
+  Dataset points = make_points<float>({1, 2, 3, 4}, 2, DataType::kFloat32);
+  const std::vector<std::string> writers = with_libraries({});
+  for (const std::string name : {"parquet", "arrow"}) {
+    if (std::find(writers.begin(), writers.end(), name) == writers.end()) GTEST_SKIP() << "built without Arrow C++";
+    points.column_names = {"first, \"x\"", "second"};
+    write_points(folder / ("a." + name), points);
+    EXPECT_EQ(read_points(folder / ("a." + name)).column_names, points.column_names);
+    points.column_names = {};
+    write_points(folder / ("a." + name), points);
+    EXPECT_EQ(read_points(folder / ("a." + name)).column_names, (std::vector<std::string>{"c1", "c2"}));
+  }
+}
+
+// More than a block or a batch of a writer.
+TEST(RoundTrip, ManyRows) {
+  std::vector<float> values(11000003);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 251) / 4;
+  expect_round_trips<float>(with_libraries({"npy"}), make_points(values, 1, DataType::kFloat32));
+}
+
+// A limit on the size of files stands for a full disk.
+TEST(RoundTrip, AFileThatCannotBeWrittenWhole) {
+  const Folder folder;
+  std::vector<float> values(1 << 20, 0.5F);
+  const Dataset points = make_points(values, 2, DataType::kFloat32);
+  const std::string old = content_of(folder.file("a.old", "what was there"));
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit limit{65536, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  for (const std::string& writer : float32_writers()) {
+    expect_error(ErrorCode::kUnavailable, {"a.old", "cannot be written", "File too large"},
+                 [&] { write_points(folder / "a.old", points, writer); });
+    EXPECT_EQ(content_of(folder / "a.old"), old) << writer;
+    EXPECT_EQ(folder.names().size(), 1u) << writer;
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  const std::vector<std::string> libraries = with_libraries({});
+  if (std::find(libraries.begin(), libraries.end(), "hdf5") == libraries.end()) return;
+  expect_error(ErrorCode::kUsage, {"/dev/null", "give the name of a file"},
+               [&] { check_points_path("/dev/null", "hdf5"); });
 }
 
 TEST(RoundTrip, ValuesThatAFormatCannotHold) {

@@ -1,6 +1,7 @@
 #include "io/files.h"
 
 #include <cmath>
+#include <random>
 
 namespace manymeans::test {
 namespace {
@@ -197,6 +198,35 @@ TEST_F(TextReader, Compressed) {
   flipped[flipped.size() - 6] = static_cast<char>(flipped[flipped.size() - 6] ^ 1);  // of the checksum
   broken(flipped, "damaged");
   broken(gzipped(""), "empty");
+}
+
+// The last bytes of a file say the size of its last member only.
+TEST_F(TextReader, MembersOfManySizes) {
+  std::string text, packed;
+  std::mt19937 random(1);
+  const auto add = [&](int rows) {
+    std::string more;
+    for (int i = 0; i < rows; ++i) more += std::to_string(random() % 1000) + "," + std::to_string(random() % 7) + "\n";
+    text += more;
+    packed += gzipped(more);
+  };
+  for (const int rows : {1, 200000, 3, 0, 50000, 1}) add(rows);
+  for (int i = 0; i < 300; ++i) add(i % 5);
+  packed += gzipped("");
+  const Values expected = values(text);
+  EXPECT_EQ(values(packed, {}, "data.csv.gz"), expected);
+  // Of nothing but repeats: more than a thousand bytes for each that is stored.
+  std::string same;
+  for (int i = 0; i < 4000000; ++i) same += "7\n";
+  EXPECT_EQ(values(gzipped(same) + gzipped("8\n"), {}, "same.csv.gz").size(), 4000001u);
+  // Damage and cuts behind a whole member.
+  for (size_t cut = 1; cut < 40; ++cut) {
+    const std::string path = folder_.file("broken.csv.gz", packed.substr(0, packed.size() / 2 - cut * 1000));
+    expect_error(ErrorCode::kBadData, {path, "gzip data ends in the middle"}, [&] { read_points(path); });
+  }
+  packed[packed.size() / 3] = static_cast<char>(packed[packed.size() / 3] ^ 1);
+  const std::string path = folder_.file("broken.csv.gz", packed);
+  expect_error(ErrorCode::kBadData, {path, "gzip data is damaged near byte"}, [&] { read_points(path); });
 }
 
 }  // namespace

@@ -1,0 +1,150 @@
+"""Files that other libraries wrote, and what they find in ours.
+
+Mostly by the program: the extension module under test cannot hold a second copy of Arrow beside pyarrow's.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+
+import h5py
+import numpy as np
+import pandas
+import pyarrow
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+import manymeans
+
+PROGRAM = os.environ.get("MANYMEANS_PROGRAM") or shutil.which("manymeans")
+
+
+def is_built_in(format):
+    info = json.loads(subprocess.run([PROGRAM, "info", "--json"], check=True, capture_output=True).stdout)
+    return any(reader["name"] == format and reader["available"] for reader in info["readers"])
+
+
+needs_arrow = pytest.mark.skipif(not is_built_in("parquet"), reason="built without Arrow C++")
+needs_hdf5 = pytest.mark.skipif(not is_built_in("hdf5"), reason="built without HDF5")
+
+
+def convert(*arguments):
+    """What the program says when it fails."""
+    done = subprocess.run([PROGRAM, "convert", "--quiet", *map(str, arguments)], capture_output=True, text=True)
+    return done.stderr if done.returncode else ""
+
+
+def points_of(path, *flags):
+    """The points that the program finds, by way of a .npy."""
+    out = path.with_suffix(".found.npy")
+    assert convert(path, out, *flags) == ""
+    return np.load(out)
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return np.random.default_rng(1).standard_normal((5000, 24)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def table(vectors):
+    """Ids, an embedding, a category."""
+    return pyarrow.table(
+        {
+            "id": np.arange(len(vectors)),
+            "embedding": pyarrow.FixedSizeListArray.from_arrays(vectors.ravel(), vectors.shape[1]),
+            "lists": pyarrow.array(list(vectors), pyarrow.list_(pyarrow.float32())),
+            "kind": pandas.Categorical(np.where(vectors[:, 0] > 0, "a", "b")),
+        }
+    )
+
+
+def expect_vectors(path, vectors):
+    for column in ("embedding", "lists"):
+        for threads in ("1", "3"):
+            found = points_of(path, "--columns", column, "--threads", threads)
+            assert found.dtype == np.float32
+            assert found.tobytes() == vectors.tobytes()
+    numbers = points_of(path, "--numeric-only")
+    assert numbers.shape == (len(vectors), 1 + 24 + 24)
+    assert (numbers[:, 0] == np.arange(len(vectors))).all()
+    assert "column 4 ('kind')" in convert(path, path.with_suffix(".npy"))
+
+
+@needs_arrow
+@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd", "lz4", "brotli"])
+@pytest.mark.parametrize("version", ["1.0", "2.6"])
+def test_parquet(tmp_path, table, vectors, compression, version):
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(table, path, compression=compression, version=version, row_group_size=1234)
+    expect_vectors(path, vectors)
+
+
+@needs_arrow
+@pytest.mark.parametrize("compression", ["uncompressed", "lz4", "zstd"])
+def test_feather(tmp_path, table, vectors, compression):
+    path = tmp_path / "a.feather"
+    pyarrow.feather.write_feather(table, path, compression=compression, chunksize=999)
+    expect_vectors(path, vectors)
+
+
+@needs_arrow
+def test_arrow_stream(tmp_path, table, vectors):
+    path = tmp_path / "a.arrow"
+    with pyarrow.ipc.new_stream(path, table.schema) as stream:
+        stream.write_table(table, max_chunksize=999)
+    expect_vectors(path, vectors)
+
+
+@needs_arrow
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_frames_of_pandas(tmp_path, vectors, ending):
+    path = tmp_path / f"a.{ending}"
+    frame = pandas.DataFrame(vectors, columns=[f"x{j}" for j in range(vectors.shape[1])])
+    getattr(frame, f"to_{ending}")(path)
+    assert points_of(path).tobytes() == vectors.tobytes()
+    frame.loc[4321, "x7"] = None  # NaN, which pandas writes as null
+    getattr(frame, f"to_{ending}")(path)
+    assert "row 4322, column 8 ('x7'): the value is missing" in convert(path, tmp_path / "no.npy")
+
+
+@needs_arrow
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "uint8", "int8"])
+def test_what_pyarrow_finds(tmp_path, dtype):
+    X = (np.random.default_rng(2).standard_normal((3000, 5)) * 20).astype(dtype)
+    np.save(tmp_path / "x.npy", X)
+    for ending, read in (
+        ("parquet", pyarrow.parquet.read_table),
+        ("feather", pyarrow.feather.read_table),
+        ("arrow", lambda path: pyarrow.ipc.open_file(path).read_all()),
+    ):
+        assert convert(tmp_path / "x.npy", tmp_path / f"x.{ending}") == ""
+        found = read(tmp_path / f"x.{ending}")
+        found.validate(full=True)
+        assert found.column_names == ["c1", "c2", "c3", "c4", "c5"]
+        assert (np.stack([column.to_numpy() for column in found.columns], axis=1) == X).all()
+        assert {str(field.type).replace("halffloat", "float16") for field in found.schema} <= {
+            dtype,
+            {"float32": "float", "float64": "double"}.get(dtype),
+        }
+
+
+@needs_hdf5
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "uint8", "int8"])
+def test_hdf5(tmp_path, dtype):
+    X = (np.random.default_rng(3).standard_normal((3000, 5)) * 20).astype(dtype)
+    np.save(tmp_path / "x.npy", X)
+    assert convert(tmp_path / "x.npy", tmp_path / "x.h5") == ""
+    with h5py.File(tmp_path / "x.h5") as file:
+        assert list(file) == ["points"]
+        assert file["points"].dtype == dtype
+        assert (file["points"][:] == X).all()
+    with h5py.File(tmp_path / "y.h5", "w") as file:
+        file.create_dataset("group/packed", data=X, compression="gzip", shuffle=True, chunks=(100, 3))
+        file["plain"] = X
+    for name in ("group/packed", "plain"):
+        assert manymeans.read(f"{tmp_path}/y.h5:/{name}").points.tobytes() == X.tobytes()
+    with pytest.raises(FileNotFoundError):
+        manymeans.read(tmp_path / "z.h5:/plain")
