@@ -2,18 +2,23 @@
 
 #include <manymeans/error.h>
 
-#include <fcntl.h>
+#include "core/memory.h"
+
 #include <fmt/format.h>
+
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace manymeans {
 namespace {
@@ -46,6 +51,13 @@ int open_temporary(const std::string& folder) {
   const int named = ::mkostemp(name.data(), O_CLOEXEC);
   if (named >= 0) ::unlink(name.c_str());
   return named;
+}
+
+// All of the disk space that the file will need; an error number, or 0.
+int take_space(int file, size_t bytes) {
+  int error = EINTR;
+  while (error == EINTR) error = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
+  return error;
 }
 
 // One entry of /proc/self/smaps.
@@ -92,8 +104,7 @@ std::byte* map_temporary(size_t bytes) {
   const std::string folder = temporary_folder();
   const Descriptor open(open_temporary(folder));
   if (open.file < 0) fail(folder, bytes, errno);
-  int error = EINTR;
-  while (error == EINTR) error = ::posix_fallocate(open.file, 0, static_cast<off_t>(bytes));
+  const int error = take_space(open.file, bytes);
   if (error != 0) fail(folder, bytes, error);
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, open.file, 0);
   if (data == MAP_FAILED) fail(folder, bytes, errno);
@@ -102,6 +113,44 @@ std::byte* map_temporary(size_t bytes) {
 
 void unmap_temporary(std::byte* data, size_t bytes) noexcept {
   ::munmap(data, bytes);
+}
+
+TemporaryBytes::~TemporaryBytes() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+  if (file_ >= 0) ::close(file_);
+}
+
+TemporaryBytes::TemporaryBytes(TemporaryBytes&& other) noexcept
+    : file_(std::exchange(other.file_, -1)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
+
+TemporaryBytes& TemporaryBytes::operator=(TemporaryBytes&& other) noexcept {
+  std::swap(file_, other.file_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+void TemporaryBytes::resize(size_t size) {
+  const std::string folder = temporary_folder();
+  if (file_ < 0) file_ = open_temporary(folder);
+  if (file_ < 0) fail(folder, size, errno);
+  size = std::max<size_t>(size, 1);
+  const int error = size > size_ ? take_space(file_, size) : 0;
+  if (error != 0) fail(folder, size, error);
+  void* moved = data_ == nullptr ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0)
+                                 : ::mremap(data_, size_, size, MREMAP_MAYMOVE);
+  if (moved == MAP_FAILED) fail(folder, size, errno);
+  data_ = static_cast<std::byte*>(moved);
+  size_ = size;
+  if (::ftruncate(file_, static_cast<off_t>(size)) != 0) fail(folder, size, errno);
+}
+
+Storage storage_for(int64_t bytes, int64_t limit) {
+  constexpr int64_t kShare = 16;
+  const int64_t most = limit > 0 ? limit / kShare : available_memory() / 2;
+  return bytes > most ? Storage::kFile : Storage::kMemory;
 }
 
 void give_back(const void* begin, size_t size, size_t first, size_t bytes) noexcept {

@@ -22,6 +22,31 @@ std::string temporary_folder();
 std::byte* map_temporary(size_t bytes);
 void unmap_temporary(std::byte* data, size_t bytes) noexcept;
 
+/// The same, with a size that changes: what was there stays, what is new is zero.
+class TemporaryBytes {
+ public:
+  TemporaryBytes() = default;
+  ~TemporaryBytes();
+  TemporaryBytes(const TemporaryBytes&) = delete;
+  TemporaryBytes& operator=(const TemporaryBytes&) = delete;
+  TemporaryBytes(TemporaryBytes&& other) noexcept;
+  TemporaryBytes& operator=(TemporaryBytes&& other) noexcept;
+
+  void resize(size_t size);
+  std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  int file_ = -1;
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+/// Where a copy of this many bytes belongs. `limit`: what may be held in memory altogether; 0: the caller has said
+/// nothing, and only what is more than half of the available memory goes to a file.
+Storage storage_for(int64_t bytes, int64_t limit);
+
 /// Gives back the pages of [first, first + bytes), and of some neighbours as far as [begin, begin + size): what the
 /// system maps around a page that is touched. All of it must lie in a file.
 void give_back(const void* begin, size_t size, size_t first, size_t bytes) noexcept;

@@ -27,6 +27,13 @@ void RowWindow::fetch(int64_t first, int64_t last) const {
   fetch_ahead(begin, static_cast<size_t>(last - first) * row_bytes());
 }
 
+RowWindow reading_window(const PointsView& points, int64_t memory) {
+  constexpr int64_t kChunk = int64_t{1} << 20;
+  const auto bytes = static_cast<int64_t>(points.bytes());
+  if (storage_for(bytes, memory) == Storage::kMemory || !lies_in_file(points.data, points.bytes())) return {};
+  return {points, true, std::max<int64_t>(1, kChunk / (bytes / points.n)), 0};
+}
+
 RowPass::RowPass(const RowWindow& window, int64_t first, int64_t last, GiveBack also)
     : window_(window), first_(first), last_(last), also_(std::move(also)), fetched_(first) {
   if (!window.moves() || first >= last) return;

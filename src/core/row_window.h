@@ -40,6 +40,9 @@ class RowWindow {
   int64_t kept_ = 0;
 };
 
+/// A window for reading points once, where `memory` (as in ReadOptions) asks for that and they lie in a file.
+RowWindow reading_window(const PointsView& points, int64_t memory);
+
 /// One pass over rows [first, last): knows which chunks all threads are done with. `also` gives back other arrays'
 /// shares of the same rows. Does nothing where the window does not move.
 class RowPass {

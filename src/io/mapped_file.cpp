@@ -2,6 +2,8 @@
 
 #include <manymeans/error.h>
 
+#include "core/memory.h"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -65,7 +67,9 @@ void MappedFile::map(int file, size_t size, const std::string& path, Access acce
     mapping_ = nullptr;
     throw Error(ErrorCode::kUnavailable, path, std::string("cannot be mapped into memory: ") + std::strerror(errno));
   }
-  ::madvise(mapping_, size, access == Access::kOnce ? MADV_SEQUENTIAL : MADV_WILLNEED);
+  // What will not fit is better read as it is needed.
+  const bool fits = static_cast<int64_t>(size) < available_memory() / 2;
+  ::madvise(mapping_, size, access == Access::kOnce ? MADV_SEQUENTIAL : (fits ? MADV_WILLNEED : MADV_NORMAL));
   data_ = static_cast<const std::byte*>(mapping_);
   size_ = size;
 }
