@@ -70,8 +70,7 @@ ScaledPoints read_and_scale(const FitCommand& command, ProgressLine& line) {
   const int64_t memory = command.options.memory.bytes;
   begin = Clock::now();
   line.show("scaling");
-  points.scaling =
-      naming_file(command.data, [&] { return find_scaling(points.view, command.scale, threads, memory); });
+  points.scaling = naming_file(command.data, [&] { return find_scaling(points.view, command.scale, threads, memory); });
   points.scaled = scale_points(points.view, points.scaling, threads, memory);
   points.view = points.scaled.view;
   points.dataset.view = {};

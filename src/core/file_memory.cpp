@@ -4,9 +4,8 @@
 
 #include "core/memory.h"
 
-#include <fmt/format.h>
-
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,8 +22,9 @@
 namespace manymeans {
 namespace {
 
-// A page that is touched brings up to 16 neighbours with it (fault-around).
-constexpr size_t kAround = size_t{64} << 10;
+// A page that is touched brings up to 16 neighbours with it (fault-around), or all of a huge page where the file's
+// cache has those and the system does not heed the advice against them (before Linux 6.12).
+constexpr size_t kAround = size_t{2} << 20;
 
 // Closes on every way out.
 struct Descriptor {
@@ -108,6 +108,7 @@ std::byte* map_temporary(size_t bytes) {
   if (error != 0) fail(folder, bytes, error);
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, open.file, 0);
   if (data == MAP_FAILED) fail(folder, bytes, errno);
+  map_small_pages(data, bytes);
   return static_cast<std::byte*>(data);
 }
 
@@ -161,6 +162,12 @@ void give_back(const void* begin, size_t size, size_t first, size_t bytes) noexc
   const uintptr_t from = std::max(lowest, (start + first) / kAround * kAround);
   const uintptr_t to = std::min(highest, (start + first + bytes + kAround - 1) / kAround * kAround);
   if (from < to) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+}
+
+void map_small_pages(const void* data, size_t bytes) noexcept {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const uintptr_t from = reinterpret_cast<uintptr_t>(data) / page * page;
+  ::madvise(reinterpret_cast<void*>(from), reinterpret_cast<uintptr_t>(data) + bytes - from, MADV_NOHUGEPAGE);
 }
 
 void fetch_ahead(const void* data, size_t bytes) noexcept {

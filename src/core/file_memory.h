@@ -50,6 +50,8 @@ Storage storage_for(int64_t bytes, int64_t limit);
 /// Gives back the pages of [first, first + bytes), and of some neighbours as far as [begin, begin + size): what the
 /// system maps around a page that is touched. All of it must lie in a file.
 void give_back(const void* begin, size_t size, size_t first, size_t bytes) noexcept;
+/// Asks the system to map these bytes by small pages only, so that few come with one that is touched.
+void map_small_pages(const void* data, size_t bytes) noexcept;
 /// Asks the system to begin reading these bytes of a mapped file. Returns at once.
 void fetch_ahead(const void* data, size_t bytes) noexcept;
 

@@ -12,6 +12,11 @@ constexpr int64_t kChunksAhead = 4;
 
 }  // namespace
 
+RowWindow::RowWindow(const PointsView& points, bool in_file, int64_t chunk_rows, int64_t kept)
+    : points_(points), in_file_(in_file), chunk_rows_(chunk_rows), kept_(kept) {
+  if (in_file) map_small_pages(points.data, points.bytes());
+}
+
 void RowWindow::give_back(int64_t first, int64_t last) const {
   first = std::max(first, kept_);
   if (!in_file_ || !moves() || first >= last) return;

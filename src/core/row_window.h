@@ -17,10 +17,9 @@ class RowWindow {
  public:
   /// All rows stay.
   RowWindow() = default;
-  /// Rows are given back in chunks of `chunk_rows` (at least 1) behind a pass, but for the first `kept` rows. Unless the
-  /// points lie in a file, only what the passes themselves keep is.
-  RowWindow(const PointsView& points, bool in_file, int64_t chunk_rows, int64_t kept)
-      : points_(points), in_file_(in_file), chunk_rows_(chunk_rows), kept_(kept) {}
+  /// Rows are given back in chunks of `chunk_rows` (at least 1) behind a pass, but for the first `kept` rows. Unless
+  /// the points lie in a file, only what the passes themselves keep is.
+  RowWindow(const PointsView& points, bool in_file, int64_t chunk_rows, int64_t kept);
 
   bool moves() const { return chunk_rows_ > 0; }
   int64_t chunk_rows() const { return chunk_rows_; }

@@ -144,12 +144,12 @@ MemoryPlan plan_parts(const MemoryTask& task, const RowBytes& row, int64_t limit
   const int64_t kept = task.in_file ? std::min(n, rest / 4 / row.points) : 0;
   plan.window = RowWindow(task.points, task.in_file, std::min(rows, n), kept);
   const auto place = [](Storage storage) { return storage == Storage::kMemory ? "in memory" : "in a side file"; };
-  plan.text = fmt::format("at most {}: {}; labels {}; distances of seeding {}; up to {} for copies of the points",
-                          in_mib(limit),
-                          task.in_file ? fmt::format("points stay in their file, {} rows at a time{}", std::min(rows, n),
-                                                     kept > 0 ? fmt::format(" and the first {} always", kept) : "")
-                                       : "points are the caller's",
-                          place(plan.labels), place(plan.seeding), in_mib(plan.copies));
+  plan.text = fmt::format(
+      "at most {}: {}; labels {}; distances of seeding {}; up to {} for copies of the points", in_mib(limit),
+      task.in_file ? fmt::format("points stay in their file, {} rows at a time{}", std::min(rows, n),
+                                 kept > 0 ? fmt::format(" and the first {} always", kept) : "")
+                   : "points are the caller's",
+      place(plan.labels), place(plan.seeding), in_mib(plan.copies));
   return plan;
 }
 
@@ -158,6 +158,12 @@ MemoryPlan plan_parts(const MemoryTask& task, const RowBytes& row, int64_t limit
 int64_t least_memory(const MemoryTask& task) {
   const RowBytes row = row_bytes(task);
   return fixed_bytes(task) + window_bytes(task, row, chunk_rows(row, kLeastChunk));
+}
+
+bool fits_easily(const MemoryTask& task) {
+  MemoryTask counted = task;
+  counted.in_file = true;
+  return fixed_bytes(counted) + row_bytes(counted).sum() * counted.points.n <= available_memory() / 2;
 }
 
 MemoryPlan plan_memory(const MemoryTask& task, int64_t limit) {

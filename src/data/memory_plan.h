@@ -41,6 +41,9 @@ struct MemoryPlan {
 /// not counted. Throws Error(kUnavailable, "memory") that says which limit would do; every limit from there on does.
 MemoryPlan plan_memory(const MemoryTask& task, int64_t limit);
 
+/// Whether half of the available memory is enough, were the points in a file: then nobody need find out.
+bool fits_easily(const MemoryTask& task);
+
 /// The least limit for which plan_memory() finds a plan.
 int64_t least_memory(const MemoryTask& task);
 

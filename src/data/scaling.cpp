@@ -108,10 +108,9 @@ Dataset scale_points(const PointsView& points, const Scaling& scaling, int threa
   const auto bytes = static_cast<int64_t>(result.view.bytes());
   const auto values = std::make_shared<AlignedBuffer<std::byte>>(result.view.bytes(), storage_for(bytes, memory));
   const size_t row = result.view.bytes() / static_cast<size_t>(std::max<int64_t>(1, points.n));
-  scale_all(points, scaling, reading_window(points, memory), threads, values->data(),
-            [&](int64_t first, int64_t last) {
-              values->give_back(static_cast<size_t>(first) * row, static_cast<size_t>(last - first) * row);
-            });
+  scale_all(points, scaling, reading_window(points, memory), threads, values->data(), [&](int64_t first, int64_t last) {
+    values->give_back(static_cast<size_t>(first) * row, static_cast<size_t>(last - first) * row);
+  });
   values->give_back(0, values->size());
   result.view.data = values->data();
   result.owner = values;

@@ -120,6 +120,7 @@ MemoryPlan plan_memory_of(const PointsView& points, bool weights, bool given, co
     task.k.insert(task.k.end(), static_cast<size_t>(options.models), std::min(k, points.n));
     task.oversamples |= !given && find_init(options.init, points.n, k, points.d).name == "k-means||";
   }
+  if (options.memory.bytes == 0 && fits_easily(task)) return {};
   task.in_file = lies_in_file(points.data, points.bytes());
   return plan_memory(task, options.memory.bytes);
 }

@@ -59,8 +59,7 @@ double sum_about(const Input& input, const std::vector<double>& centre, ThreadPo
 
 }  // namespace
 
-InertiaEstimate::InertiaEstimate(const Input& input, ThreadPool& pool)
-    : input_(input), centre_(mean_of_sample(input)) {
+InertiaEstimate::InertiaEstimate(const Input& input, ThreadPool& pool) : input_(input), centre_(mean_of_sample(input)) {
   about_centre_ = input.points.type == DataType::kFloat64 ? sum_about<double>(input, centre_, pool)
                                                           : sum_about<float>(input, centre_, pool);
 }

@@ -25,17 +25,17 @@ struct Unit {
 };
 constexpr int64_t kKibi = 1024;
 constexpr int64_t kKilo = 1000;
-constexpr std::array<Unit, 14> kUnits = {{{"tib", kKibi * kKibi * kKibi * kKibi},
-                                          {"gib", kKibi * kKibi * kKibi},
-                                          {"mib", kKibi * kKibi},
+constexpr std::array<Unit, 14> kUnits = {{{"tib", kKibi* kKibi* kKibi* kKibi},
+                                          {"gib", kKibi* kKibi* kKibi},
+                                          {"mib", kKibi* kKibi},
                                           {"kib", kKibi},
-                                          {"tb", kKilo * kKilo * kKilo * kKilo},
-                                          {"gb", kKilo * kKilo * kKilo},
-                                          {"mb", kKilo * kKilo},
+                                          {"tb", kKilo* kKilo* kKilo* kKilo},
+                                          {"gb", kKilo* kKilo* kKilo},
+                                          {"mb", kKilo* kKilo},
                                           {"kb", kKilo},
-                                          {"t", kKibi * kKibi * kKibi * kKibi},
-                                          {"g", kKibi * kKibi * kKibi},
-                                          {"m", kKibi * kKibi},
+                                          {"t", kKibi* kKibi* kKibi* kKibi},
+                                          {"g", kKibi* kKibi* kKibi},
+                                          {"m", kKibi* kKibi},
                                           {"k", kKibi},
                                           {"b", 1},
                                           {"", 1}}};

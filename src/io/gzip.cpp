@@ -50,6 +50,7 @@ ByteBuffer Inflater::run(std::string_view bytes) {
   ByteBuffer out(memory_);
   out.resize(std::max<size_t>(bytes.size() * 4, size_t{1} << 16));
   const bool gives_back = out.in_file() && lies_in_file(bytes.data(), bytes.size());
+  if (gives_back) map_small_pages(bytes.data(), bytes.size());
   size_t used = 0;
   size_t taken = 0;
   for (bool inside = false;;) {

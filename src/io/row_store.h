@@ -17,7 +17,7 @@ class RowStore {
  public:
   /// In memory, or in a temporary file where `memory` asks for that (ReadOptions::memory).
   /// Throws Error(kUnavailable) naming `where` if there is not enough memory, or "memory" if the disk is full.
-  RowStore(int64_t rows, int64_t columns, DataType type, const std::string& where, int64_t memory);
+  RowStore(int64_t rows, int64_t columns, DataType type, const std::string& where, int64_t memory = 0);
 
   DataType type() const { return type_; }
   int64_t columns() const { return columns_; }

@@ -118,6 +118,7 @@ RowStore Converter::convert(DataType type, int64_t memory, std::vector<std::stri
   const size_t d = columns_.size();
   RowStore store(source_.n, static_cast<int64_t>(d), type, path_, memory);
   const bool gives_back = store.in_file() && source_lies_in_file();
+  if (gives_back) map_small_pages(source_.data, source_bytes());
   LostIntegers lost(d);
   std::mutex mutex;
   int64_t refused_row = source_.n;  // the first row, whichever thread finds it

@@ -81,7 +81,9 @@ Parser::Parser(const TextLayout& layout, const TextPlan& plan, const std::string
   if (plan.weight >= 0) targets_[static_cast<size_t>(plan.weight)] = static_cast<int32_t>(plan.columns.size());
   exact_below_ = plan.type == DataType::kFloat32 ? 0x1p24 : 0x1p53;
   const auto size = static_cast<int64_t>(layout.body.size());
-  gives_back_ = storage_for(size, plan.memory) == Storage::kFile && lies_in_file(layout.body.data(), layout.body.size());
+  gives_back_ =
+      storage_for(size, plan.memory) == Storage::kFile && lies_in_file(layout.body.data(), layout.body.size());
+  if (gives_back_) map_small_pages(layout.body.data(), layout.body.size());
 }
 
 void Parser::give_back_text(int64_t piece) const {

@@ -124,16 +124,19 @@ void CpuSession::for_each_possible(std::span<const Target> targets, Visit&& visi
       model(target.slot).seed.least.give_back(static_cast<size_t>(first), static_cast<size_t>(last - first));
     }
   });
+  // Packing a tile costs more than the distances of its rows to one prototype.
+  const bool few = !shared_.plan.packed && targets.size() == 1 && targets[0].prototypes->rows() == 1;
+  const bool exact = shared_.plan.brute || few;
   pool_.for_each_range(n, seed_block_rows(), [&](int w, int64_t first, int64_t last) {
     Worker& worker = workers_[static_cast<size_t>(w)];
     for (int64_t row = first; row < last; row += p) {
       const int64_t end = std::min(last, row + p);
       pass.begin(row);
       Tile tile{};
-      if (!shared_.plan.brute) tile = shared_.packed.tile(row / p, worker.tiles.data());
+      if (!exact) tile = shared_.packed.tile(row / p, worker.tiles.data());
       for (size_t i = 0; i < targets.size(); ++i) {
         const SeedState& state = model(targets[i].slot).seed;
-        if (!shared_.plan.brute && targets[i].packed.screenable) {
+        if (!exact && targets[i].packed.screenable) {
           for_each_hit(targets[i], state, tile, row, worker, [&](int64_t hit, int64_t k) { visit(w, i, hit, k); });
           continue;
         }

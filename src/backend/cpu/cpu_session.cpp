@@ -34,9 +34,9 @@ CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, int 
   // A thread that is alone needs no copy of the statistics, so a large one is no gain.
   const int64_t bytes = clusters * shared.units.stride * static_cast<int64_t>(sizeof(int64_t));
   const MemoryPlan& memory = shared.input.memory;
-  const bool small = bytes <= (memory.limited
-                                   ? memory.sums
-                                   : std::max(kSmallStatistics, static_cast<int64_t>(shared.input.points.bytes()) / 4));
+  const bool small =
+      bytes <= (memory.limited ? memory.sums
+                               : std::max(kSmallStatistics, static_cast<int64_t>(shared.input.points.bytes()) / 4));
   unit_sums_ = shared.units.fits && (pool_.size() > 1 || small);
 }
 
@@ -214,9 +214,8 @@ void CpuSession::for_each_distance(int slot, const Matrix& prototypes, Body&& bo
       body(w, distances_of(slot, prototypes, row, std::min(rows, last - row), workers_[static_cast<size_t>(w)]));
     }
   };
-  for_each_row_range(
-      shared_.input.memory.window, pool_, shared_.input.points.n, 16 * rows, body_of_rows,
-      [&](int64_t first, int64_t last) { model(slot).labels.give_back(first, last - first); });
+  for_each_row_range(shared_.input.memory.window, pool_, shared_.input.points.n, 16 * rows, body_of_rows,
+                     [&](int64_t first, int64_t last) { model(slot).labels.give_back(first, last - first); });
 }
 
 std::vector<DistantRow> CpuSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {

@@ -76,8 +76,7 @@ template <class Body>
 void ReferenceSession::for_each_distance(int slot, const Matrix& prototypes, Body&& body) {
   const std::vector<double> c = widened(prototypes);
   const Model& state = model(slot);
-  for_each_row(state,
-               [&](int64_t i) { body(i, canonical_distance(point(i), c.data() + state.labels[i] * d(), d())); });
+  for_each_row(state, [&](int64_t i) { body(i, canonical_distance(point(i), c.data() + state.labels[i] * d(), d())); });
 }
 
 std::vector<double> ReferenceSession::distances(int slot, const Matrix& prototypes) {
