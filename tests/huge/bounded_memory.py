@@ -88,21 +88,20 @@ def main():
 
         # Two columns: labels and distances of seeding are as large as the points, 24 models of them.
         narrow = folder / "narrow.npy"
-        small = arguments.megabytes // 16
-        write_points(narrow, small * 2**20 // 8, 2)
+        write_points(narrow, 2**22, 2)
         compare(
-            program, "24 models", narrow, [max(32, small // 2)],
+            program, "24 models", narrow, [32],
             "-k", 5, "--models", 24, "--max-iter", 2, "--labels", folder / "labels.npy",
         )  # fmt: skip
         narrow.unlink()
 
         doubles = folder / "doubles.npy"
-        write_points(doubles, small * 2**20 // 160, 20, np.float64)
-        compare(program, "scaled", doubles, [max(32, small // 2)], "-k", 8, "--scale", "standard", "--init", "random", *several)
+        write_points(doubles, 2**19, 20, np.float64)
+        compare(program, "scaled", doubles, [32], "-k", 8, "--scale", "standard", "--init", "random", *several)
         text = folder / "text.csv"
         with open(text, "w") as file:
             doubles_read = np.load(doubles, mmap_mode="r")
-            for first in range(0, small * 2**20 // 320, 8192):
+            for first in range(0, 2**18, 8192):
                 np.savetxt(file, doubles_read[first : first + 8192], fmt="%.6g", delimiter=",")
         compare(program, "text", text, [24], "-k", 8, "--init", "random", *several)
     print("bounded memory: all digests agree, all peaks are kept")
