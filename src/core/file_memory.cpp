@@ -177,6 +177,7 @@ void fetch_ahead(const void* data, size_t bytes) noexcept {
 }
 
 bool lies_in_file(const void* data, size_t bytes) {
+  if (bytes == 0) return false;
   const auto begin = reinterpret_cast<uintptr_t>(data);
   const uintptr_t end = begin + bytes;
   uintptr_t safe_to = begin;  // the areas come in order of their addresses
@@ -196,7 +197,7 @@ bool lies_in_file(const void* data, size_t bytes) {
     }
   }
   use();
-  return bytes > 0 && safe_to >= end;
+  return safe_to >= end;
 }
 
 }  // namespace manymeans

@@ -65,8 +65,12 @@ class Memory : public testing::Test {
       const FitResult result = fit(data.view, weights, limited);
       EXPECT_EQ(result.digest(), whole.digest()) << result.provenance.memory;
       const std::string& memory = result.provenance.memory;
-      if (more == 0) EXPECT_NE(memory.find("distances of seeding in a side file"), std::string::npos) << memory;
-      if (more == 64) EXPECT_NE(memory.find("everything fits"), std::string::npos) << memory;
+      if (more == 0) {
+        EXPECT_NE(memory.find("distances of seeding in a side file"), std::string::npos) << memory;
+      }
+      if (more == 64) {
+        EXPECT_NE(memory.find("everything fits"), std::string::npos) << memory;
+      }
       moved += memory.find("rows at a time") != std::string::npos ? 1 : 0;
     }
     EXPECT_GE(moved, 2);
