@@ -31,6 +31,7 @@ constexpr int64_t kSeedBytes = 8;
 constexpr int64_t kMostLabelBytes = 4;
 // Candidates of k-means|| per cluster: five rounds of as many again in the mean, and a margin.
 constexpr int64_t kCandidates = 8;
+constexpr int64_t kLeastCopy = 2;  // bytes of a value, in bfloat16
 // Where the caller sets no limit, this part of the available memory is left to others once it becomes scarce.
 constexpr int64_t kReserveShare = 16;
 
@@ -102,6 +103,12 @@ int64_t window_bytes(const MemoryTask& task, const RowBytes& row, int64_t rows) 
   return chunks(task) * (rows * row.sum() + kAroundAChunk);
 }
 
+// Models: as many as there is room for, but no more than the engine would seed together without a limit.
+int64_t seeded_together(const MemoryTask& task, int64_t room) {
+  const int64_t most = std::min(static_cast<int64_t>(task.k.size()), (int64_t{1} << 25) / task.points.n);
+  return std::clamp<int64_t>(room, 1, std::max<int64_t>(1, most));
+}
+
 std::string in_mib(int64_t bytes) {
   return fmt::format("{} MiB", (bytes + kMiB - 1) / kMiB);
 }
@@ -111,8 +118,7 @@ MemoryPlan plan_whole(const MemoryTask& task, const RowBytes& row, int64_t limit
   const int64_t n = task.points.n;
   MemoryPlan plan;
   plan.limited = true;
-  plan.seeded_together =
-      std::clamp<int64_t>(1 + rest / 2 / (row.seeding * n), 1, std::max<int64_t>(1, (int64_t{1} << 25) / n));
+  plan.seeded_together = seeded_together(task, 1 + rest / 2 / (row.seeding * n));
   plan.copies = rest / 2 / sessions(task);
   plan.bounds = plan.sums = rest / 4 / sessions(task);
   plan.text = fmt::format("at most {}: everything fits, with {} for copies", in_mib(limit), in_mib(rest));
@@ -133,23 +139,25 @@ MemoryPlan plan_parts(const MemoryTask& task, const RowBytes& row, int64_t limit
   plan.seeded_together = 1;
   int64_t seeded = 0;
   if (plan.seeding == Storage::kMemory) {
-    plan.seeded_together =
-        std::clamp<int64_t>(rest / 2 / (row.seeding * n), 1, std::max<int64_t>(1, (int64_t{1} << 25) / n));
+    plan.seeded_together = seeded_together(task, rest / 2 / (row.seeding * n));
     seeded = plan.seeded_together * row.seeding * n;
     rest -= seeded;
   }
-  plan.copies = rest / 2 / sessions(task);
+  // Where not even the smallest copy has room, rows that stay are the better use of it.
+  const bool copied = kLeastCopy * task.points.d * n <= rest / 2;
+  plan.copies = copied ? rest / 2 / sessions(task) : 0;
   plan.bounds = (seeded + rest / 8) / sessions(task);  // seeding is over when there are bounds
   plan.sums = rest / 8 / sessions(task);
-  const int64_t kept = task.in_file ? std::min(n, rest / 4 / row.points) : 0;
+  const int64_t kept = task.in_file ? std::min(n, (copied ? rest / 4 : rest / 4 * 3) / row.points) : 0;
   plan.window = RowWindow(task.points, task.in_file, std::min(rows, n), kept);
   const auto place = [](Storage storage) { return storage == Storage::kMemory ? "in memory" : "in a side file"; };
   plan.text = fmt::format(
-      "at most {}: {}; labels {}; distances of seeding {}; up to {} for copies of the points", in_mib(limit),
+      "at most {}: {}; labels {}; distances of seeding {}; {}", in_mib(limit),
       task.in_file ? fmt::format("points stay in their file, {} rows at a time{}", std::min(rows, n),
                                  kept > 0 ? fmt::format(" and the first {} always", kept) : "")
                    : "points are the caller's",
-      place(plan.labels), place(plan.seeding), in_mib(plan.copies));
+      place(plan.labels), place(plan.seeding),
+      copied ? fmt::format("up to {} for copies of the points", in_mib(plan.copies)) : "no copy of the points");
   return plan;
 }
 

@@ -65,6 +65,23 @@ TEST(MemoryPlan, PointsThatDoNotFitAreReadInPieces) {
   EXPECT_LT(plan.copies + plan.sums + plan.bounds, 256 * kMiB);
 }
 
+TEST(MemoryPlan, WithoutALimitTheMachineIsTheLimit) {
+  const int64_t rows = available_memory() / 256;  // twice what there is
+  const MemoryPlan plan = plan_memory(task_of(rows, 128, {8}), 0);
+  EXPECT_TRUE(plan.window.moves());
+  EXPECT_LT(plan.copies + plan.bounds + plan.sums, available_memory());
+  EXPECT_FALSE(plan_memory(task_of(rows, 128, {8}, false), 0).window.moves());
+  EXPECT_FALSE(fits_easily(task_of(rows, 128, {8}, false)));
+}
+
+TEST(MemoryPlan, RoomThatNoCopyFitsKeepsRows) {
+  const MemoryTask task = task_of(4'194'304, 128, {64});
+  EXPECT_EQ(plan_memory(task, 256 * kMiB).copies, 0);
+  MemoryTask wide = task;
+  wide.points.type = DataType::kFloat64;
+  EXPECT_GT(plan_memory(wide, 2600 * kMiB).copies, 1000 * kMiB);
+}
+
 TEST(MemoryPlan, LabelsOfManyModelsGoToAFile) {
   const MemoryTask task = task_of(4'194'304, 128, std::vector<int64_t>(200, 8));
   EXPECT_EQ(plan_memory(task, 256 * kMiB).labels, Storage::kFile);
