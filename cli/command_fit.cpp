@@ -54,7 +54,7 @@ const char* const kExamples =
 struct ScaledPoints {
   Dataset dataset;
   Scaling scaling;
-  Matrix scaled;
+  Dataset scaled;
   PointsView view;
   std::vector<std::pair<std::string, double>> seconds;
 };
@@ -71,12 +71,13 @@ ScaledPoints read_and_scale(const FitCommand& command, ProgressLine& line) {
   points.view = points.dataset.view;
   points.seconds.emplace_back("read", seconds_since(begin));
   if (command.scale == Scale::kNone) return points;
+  const int threads = command.options.threads;
+  const int64_t memory = command.options.memory.bytes;
   begin = Clock::now();
   line.show("scaling");
-  points.scaling =
-      naming_file(command.data, [&] { return find_scaling(points.view, command.scale, command.options.threads); });
-  points.scaled = apply_scaling(points.view, points.scaling, command.options.threads);
-  points.view = points.scaled.view();
+  points.scaling = naming_file(command.data, [&] { return find_scaling(points.view, command.scale, threads, memory); });
+  points.scaled = scale_points(points.view, points.scaling, threads, memory);
+  points.view = points.scaled.view;
   points.dataset.view = {};
   points.dataset.owner.reset();
   points.seconds.emplace_back("scale", seconds_since(begin));
@@ -152,6 +153,7 @@ int run(FitCommand& command) {
   ProgressLine line(!command.quiet && !command.json);
   const bool initial_file = names_initial_file(command.options.init);
   command.reading.threads = command.options.threads;
+  command.reading.memory = command.options.memory.bytes;
   check_early(command, initial_file);
   if (!command.quiet) announce_resuming(command.checkpoint);
   ScaledPoints points = read_and_scale(command, line);

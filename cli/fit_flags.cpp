@@ -25,6 +25,9 @@ void set(const char* flag, const std::string& text, EmptyPolicy& value) {
   check_choice(flag, text, {"farthest", "keep", "drop", "error"});
   value = empty_policy_from_name(text).value();
 }
+void set(const char*, const std::string& text, ByteSize& value) {
+  value = parse_byte_size(text);
+}
 template <class Number>
 void set(const char* flag, const std::string& text, Number& value) {
   value = parse_number<Number>(flag, text);
@@ -41,6 +44,9 @@ std::string shown_default(Strategy value) {
 }
 std::string shown_default(EmptyPolicy value) {
   return std::string(name_of(value));
+}
+std::string shown_default(ByteSize value) {
+  return name_of(value);
 }
 template <class Value>
 std::string shown_default(const Value& value) {

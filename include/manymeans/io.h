@@ -20,6 +20,9 @@ struct ReadOptions {
   bool numeric_only = false;                     ///< leave out columns that hold text, with a note in `warnings`
   std::string weights = {};  ///< a column's name or number (text files), or a file of N numbers; empty: none
   int threads = 0;
+  /// Bytes that may be in memory altogether: copies of more than a sixteenth of it go to temporary files. 0: of more
+  /// than half of the available memory.
+  int64_t memory = 0;
 };
 
 /// Points that were read. `view` stays valid as long as the object (or a copy of `owner`) lives.
@@ -63,9 +66,12 @@ struct Scaling {
   std::vector<double> offset;
   std::vector<double> divisor;
 };
-Scaling find_scaling(const PointsView& points, Scale kind, int threads = 0);
+Scaling find_scaling(const PointsView& points, Scale kind, int threads = 0, int64_t memory = 0);
 /// A new matrix of scaled points, computed in binary64 and rounded once to float32 (float64 for float64 points).
 Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threads = 0);
+
+/// The same, in a temporary file where `memory` asks for that (as in ReadOptions).
+Dataset scale_points(const PointsView& points, const Scaling& scaling, int threads, int64_t memory);
 
 /// Labels of the best model of each k: N values for one k, N x number of k for several.
 /// The ending of the path says the format: .npy or .csv (devices and pipes: .csv). Returns the type ("uint8", ...).

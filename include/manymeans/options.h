@@ -30,6 +30,17 @@ std::string_view name_of(EmptyPolicy policy);
 std::optional<Strategy> strategy_from_name(std::string_view name);
 std::optional<EmptyPolicy> empty_policy_from_name(std::string_view name);
 
+/// A number of bytes, as people write it: 4096, 256MiB, 1.5GB.
+struct ByteSize {
+  int64_t bytes = 0;
+  bool operator==(const ByteSize&) const = default;
+};
+/// "256MiB"; whole numbers of the largest unit that fits. 0 is "0".
+std::string name_of(ByteSize size);
+/// Units are B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB and K, M, G, T (powers of 1024), in any case.
+/// Throws Error(kUsage) naming "memory".
+ByteSize parse_byte_size(const std::string& text);
+
 /// All options of fit(). The defaults are those of scikit-learn's KMeans where both have the option.
 struct FitOptions {
   std::vector<int64_t> k = {8};
@@ -46,6 +57,7 @@ struct FitOptions {
   std::string backend = "auto";
   Strategy strategy = Strategy::kConcatenated;
   int threads = 0;
+  ByteSize memory = {};
 };
 
 /// How an option is shown to people.
@@ -106,6 +118,11 @@ void for_each_option(Options& options, Visitor&& visit) {
   visit(OptionInfo{"threads", "--threads", "COUNT",
                    "Threads; 0: as many as the cgroup quota and the affinity mask allow. Never changes the answer."},
         options.threads);
+  visit(OptionInfo{"memory", "--memory", "SIZE",
+                   "Most memory to use, as 256MiB or 2GB; 0: what the machine and its cgroup have. Points that do not "
+                   "fit are read from their file in every pass, other arrays go to side files (docs/memory.md). Never "
+                   "changes the answer."},
+        options.memory);
 }
 
 /// The numbers in "8", "8,16,32", "2..20" or "2..20:2", in order. Throws Error(kUsage).

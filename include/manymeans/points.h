@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace manymeans {
@@ -99,17 +100,28 @@ class Matrix {
   std::vector<std::byte> bytes_;
 };
 
-/// One label per row, in the smallest unsigned type that holds K - 1.
+/// One label per row, in the smallest unsigned type that holds K - 1. All are 0 at first.
 class Labels {
  public:
   Labels() = default;
-  Labels(int64_t n, int64_t k);
+  /// `in_file`: in a temporary file without a name instead of in memory; Error(kUnavailable) where the disk is full.
+  Labels(int64_t n, int64_t k, bool in_file = false);
+  Labels(const Labels& other);  ///< the copy lies where the other does
+  Labels& operator=(const Labels& other);
+  Labels(Labels&& other) noexcept : Labels() { swap(other); }
+  Labels& operator=(Labels&& other) noexcept {
+    Labels taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  ~Labels();
 
   int64_t size() const { return n_; }
   int width() const { return width_; }  ///< bytes per label: 1, 2 or 4
   bool empty() const { return n_ == 0; }
-  std::span<const std::byte> bytes() const { return bytes_; }
-  std::span<std::byte> bytes() { return bytes_; }
+  bool in_file() const { return in_file_; }
+  std::span<const std::byte> bytes() const { return {bytes_, size_of_bytes()}; }
+  std::span<std::byte> bytes() { return {bytes_, size_of_bytes()}; }
 
   uint32_t operator[](int64_t row) const {
     uint32_t label = 0;
@@ -120,11 +132,22 @@ class Labels {
   void read(int64_t first, int64_t count, uint32_t* out) const;
   /// Stores the labels of rows [first, first + count). Different rows may be written by different threads.
   void write(int64_t first, int64_t count, const uint32_t* labels);
+  /// These labels are not needed for now: what lies in a file need not stay in memory.
+  void give_back(int64_t first, int64_t count) const;
 
  private:
+  size_t size_of_bytes() const { return static_cast<size_t>(n_) * static_cast<size_t>(width_); }
+  void swap(Labels& other) noexcept {
+    std::swap(n_, other.n_);
+    std::swap(width_, other.width_);
+    std::swap(in_file_, other.in_file_);
+    std::swap(bytes_, other.bytes_);
+  }
+
   int64_t n_ = 0;
   int width_ = 1;
-  std::vector<std::byte> bytes_;
+  bool in_file_ = false;
+  std::byte* bytes_ = nullptr;
 };
 
 }  // namespace manymeans

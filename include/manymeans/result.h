@@ -72,7 +72,8 @@ struct Provenance {
   std::string version;
   std::string backend;
   std::string instruction_set;
-  std::string plan;  ///< the backend's plan, for people
+  std::string plan;    ///< the backend's plan, for people
+  std::string memory;  ///< what was held where, for people; empty where everything was in memory
   int threads = 0;
   int64_t rows = 0;  ///< rows used: always all of them
   int64_t columns = 0;

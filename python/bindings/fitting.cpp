@@ -34,6 +34,14 @@ void set_option(Strategy& member, nb::handle value) {
   member = *strategy;
 }
 
+void set_option(ByteSize& member, nb::handle value) {
+  if (nb::isinstance<nb::str>(value)) {
+    member = parse_byte_size(nb::cast<std::string>(value));
+  } else {
+    member.bytes = nb::cast<int64_t>(value);
+  }
+}
+
 FitOptions options_of(const nb::dict& values) {
   FitOptions options;
   size_t used = 0;

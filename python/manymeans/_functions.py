@@ -63,6 +63,7 @@ def fit(
     algorithm: str = "auto",
     backend: str = "auto",
     strategy: str = "concatenated",
+    memory: int | str | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
     progress: bool = False,
@@ -104,6 +105,9 @@ def fit(
         Seconds; the fit stops after the pass during which they are used up.
     algorithm, backend, strategy : str
         How and where to compute; see ``manymeans fit --help`` and `info`. They never change the answer.
+    memory : int or str, optional
+        Most memory to use beside `X`, in bytes or as "2GB"; by default what the machine has. A ``numpy.memmap`` that
+        does not fit is read from its file in every pass. Never changes the answer.
     n_threads : int, optional
         Threads; by default all that are usable. Never changes the answer.
     callback : callable, optional
@@ -167,6 +171,7 @@ def fit(
             "k": k_list(k), "models": models, "seed": seed, "model_seed": model_seed,
             "init": init if initial is None else None, "max_iter": max_iter, "tol": float(tol), "stop": stop,
             "empty": empty, "time_limit": time_limit, "algorithm": algorithm, "backend": backend, "strategy": strategy,
+            "memory": memory,
         },
         initial=initial, n_threads=n_threads, callback=callback, progress=progress,
         checkpoint=None if checkpoint is None else (os.fspath(checkpoint), checkpoint_every, resume),

@@ -162,6 +162,8 @@ class Backend {
   virtual std::string_view name() const = 0;
   virtual std::string instruction_set() const = 0;
   virtual int threads() const = 0;
+  /// Whether what it holds follows Input::memory.
+  virtual bool keeps_to_memory() const { return false; }
   virtual std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) = 0;
   std::unique_ptr<Upload> upload(const Input& input) { return upload(input, Workload{}); }
 };

@@ -14,7 +14,8 @@ constexpr int64_t kSampleValues = int64_t{1} << 22;  // fewer rows of wide data:
 constexpr int kNormExponent = 60;
 
 // Median of every column over rows spread evenly.
-std::vector<double> sample_medians(const PointsView& points) {
+std::vector<double> sample_medians(const Input& input) {
+  const PointsView& points = input.points;
   const int64_t rows = std::min(points.n, std::clamp(kSampleValues / points.d, kFewestSampleRows, kMostSampleRows));
   const auto d = static_cast<size_t>(points.d);
   std::vector<std::vector<double>> columns(d, std::vector<double>(static_cast<size_t>(rows)));
@@ -23,6 +24,7 @@ std::vector<double> sample_medians(const PointsView& points) {
     const int64_t at = static_cast<int64_t>(static_cast<__int128>(i) * points.n / rows);
     widen(points.data, points.type, at * points.d, points.d, row.data());
     for (size_t j = 0; j < d; ++j) columns[j][static_cast<size_t>(i)] = row[j];
+    input.memory.window.visited(at);
   }
   for (size_t j = 0; j < d; ++j) {
     std::nth_element(columns[j].begin(), columns[j].begin() + rows / 2, columns[j].end());
@@ -35,7 +37,7 @@ std::vector<double> sample_medians(const PointsView& points) {
 
 Frame find_frame(const Input& input) {
   Frame frame;
-  frame.centre = sample_medians(input.points);
+  frame.centre = sample_medians(input);
   double square = 0;
   for (size_t j = 0; j < frame.centre.size(); ++j) {
     const double reach = std::max(input.maximum[j] - frame.centre[j], frame.centre[j] - input.minimum[j]);

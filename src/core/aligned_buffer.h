@@ -1,5 +1,8 @@
 // Uninitialised memory at vector alignment; large buffers at huge-page alignment, and with huge pages where allowed.
+// Or zeros in a file, whose pages can be given back.
 #pragma once
+
+#include "core/file_memory.h"
 
 #include <sys/mman.h>
 
@@ -24,6 +27,19 @@ class AlignedBuffer {
     if (alignment == kHugePage) madvise(data_.get(), bytes, MADV_HUGEPAGE);  // advice: refusal costs only speed
   }
 
+  AlignedBuffer(size_t count, Storage storage) : AlignedBuffer(storage == Storage::kMemory ? count : 0) {
+    if (storage == Storage::kMemory || count == 0) return;
+    size_ = count;
+    data_.get_deleter().mapped = count * sizeof(T);
+    data_.reset(reinterpret_cast<T*>(map_temporary(count * sizeof(T))));
+  }
+
+  /// These values are not needed for now: what lies in a file need not stay in memory.
+  void give_back(size_t first, size_t count) const {
+    const size_t mapped = data_.get_deleter().mapped;
+    if (mapped > 0) manymeans::give_back(data_.get(), mapped, first * sizeof(T), count * sizeof(T));
+  }
+
   T* data() { return data_.get(); }
   const T* data() const { return data_.get(); }
   size_t size() const { return size_; }
@@ -32,7 +48,14 @@ class AlignedBuffer {
 
  private:
   struct Free {
-    void operator()(T* p) const { std::free(p); }
+    size_t mapped = 0;  // bytes of a file
+    void operator()(T* p) const {
+      if (mapped > 0) {
+        unmap_temporary(reinterpret_cast<std::byte*>(p), mapped);
+      } else {
+        std::free(p);
+      }
+    }
   };
   std::unique_ptr<T, Free> data_;
   size_t size_ = 0;

@@ -58,12 +58,16 @@ uint64_t from_hex(const std::string& digits) {
 
 LabelSum label_sum(const Labels& labels) {
   constexpr int64_t kBlock = 4096;
+  constexpr int64_t kReadTogether = 256 * kBlock;  // before labels in a file are given back
   std::vector<uint32_t> block(kBlock);
   LabelSum sum = 0;
   for (int64_t first = 0; first < labels.size(); first += kBlock) {
     const int64_t count = std::min(kBlock, labels.size() - first);
     labels.read(first, count, block.data());
     sum += sum_of_label_terms(first, block.data(), count);
+    if (first / kReadTogether != (first + count) / kReadTogether || first + count == labels.size()) {
+      labels.give_back(first / kReadTogether * kReadTogether, first + count - first / kReadTogether * kReadTogether);
+    }
   }
   return sum;
 }

@@ -1,7 +1,11 @@
 #include <manymeans/points.h>
 
+#include "core/file_memory.h"
+
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 
 namespace manymeans {
 namespace {
@@ -20,13 +24,44 @@ void write_as(std::byte* to, int64_t count, const uint32_t* labels) {
 
 }  // namespace
 
-Labels::Labels(int64_t n, int64_t k)
-    : n_(n),
-      width_(k <= 256 ? 1 : (k <= 65536 ? 2 : 4)),
-      bytes_(static_cast<size_t>(n) * static_cast<size_t>(width_)) {}
+Labels::Labels(int64_t n, int64_t k, bool in_file)
+    : n_(n), width_(k <= 256 ? 1 : (k <= 65536 ? 2 : 4)), in_file_(in_file && n > 0) {
+  if (n == 0) return;
+  if (in_file_) {
+    bytes_ = map_temporary(size_of_bytes());
+    return;
+  }
+  bytes_ = static_cast<std::byte*>(std::calloc(size_of_bytes(), 1));
+  if (bytes_ == nullptr) throw std::bad_alloc();
+}
+
+Labels::Labels(const Labels& other)
+    : Labels(other.n_, other.width_ == 1 ? 1 : (other.width_ == 2 ? 65536 : int64_t{1} << 32), other.in_file_) {
+  if (n_ > 0) std::memcpy(bytes_, other.bytes_, size_of_bytes());
+}
+
+Labels& Labels::operator=(const Labels& other) {
+  Labels copy(other);
+  swap(copy);
+  return *this;
+}
+
+Labels::~Labels() {
+  if (in_file_) {
+    unmap_temporary(bytes_, size_of_bytes());
+  } else {
+    std::free(bytes_);
+  }
+}
+
+void Labels::give_back(int64_t first, int64_t count) const {
+  if (!in_file_) return;
+  const auto width = static_cast<size_t>(width_);
+  manymeans::give_back(bytes_, size_of_bytes(), static_cast<size_t>(first) * width, static_cast<size_t>(count) * width);
+}
 
 void Labels::read(int64_t first, int64_t count, uint32_t* out) const {
-  const std::byte* from = bytes_.data() + first * width_;
+  const std::byte* from = bytes_ + first * width_;
   switch (width_) {
     case 1: return read_as<uint8_t>(from, count, out);
     case 2: return read_as<uint16_t>(from, count, out);
@@ -35,7 +70,7 @@ void Labels::read(int64_t first, int64_t count, uint32_t* out) const {
 }
 
 void Labels::write(int64_t first, int64_t count, const uint32_t* labels) {
-  std::byte* to = bytes_.data() + first * width_;
+  std::byte* to = bytes_ + first * width_;
   switch (width_) {
     case 1: return write_as<uint8_t>(to, count, labels);
     case 2: return write_as<uint16_t>(to, count, labels);

@@ -1,5 +1,7 @@
 #include "core/memory.h"
 
+#include "core/cgroup.h"
+
 #include <algorithm>
 #include <fstream>
 #include <limits>
@@ -11,10 +13,19 @@ namespace {
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
 // "max" and absent files mean no limit.
-int64_t read_number(const char* path) {
+int64_t read_number(const std::string& path) {
   std::ifstream file(path);
   int64_t value = 0;
   return file >> value ? value : kUnlimited;
+}
+
+// The sum of some lines "key value" of a file; 0 where it is absent.
+int64_t sum_of_lines(const std::string& path, const std::string& one, const std::string& other) {
+  std::ifstream file(path);
+  int64_t sum = 0;
+  int64_t value = 0;
+  for (std::string key; file >> key >> value;) sum += key == one || key == other ? value : 0;
+  return sum;
 }
 
 int64_t system_available() {
@@ -27,18 +38,24 @@ int64_t system_available() {
   return kUnlimited;
 }
 
-int64_t rest(int64_t limit, int64_t used) {
+// What a group may still take. Pages of files are counted as used but are dropped when something else needs the room.
+int64_t rest_of_group(const CgroupFolder& group) {
+  const bool v2 = group.version == 2;
+  const int64_t limit = read_number(group.path + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
+  const int64_t used = read_number(group.path + (v2 ? "/memory.current" : "/memory.usage_in_bytes"));
   if (limit == kUnlimited || used == kUnlimited) return kUnlimited;
-  return std::max<int64_t>(0, limit - used);
+  const std::string stat = group.path + "/memory.stat";
+  const int64_t files = v2 ? sum_of_lines(stat, "inactive_file", "active_file")
+                           : sum_of_lines(stat, "total_inactive_file", "total_active_file");
+  return std::clamp<int64_t>(limit - used + files, 0, limit);
 }
 
 }  // namespace
 
 int64_t available_memory() {
-  return std::min({system_available(),
-                   rest(read_number("/sys/fs/cgroup/memory.max"), read_number("/sys/fs/cgroup/memory.current")),
-                   rest(read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-                        read_number("/sys/fs/cgroup/memory/memory.usage_in_bytes"))});
+  int64_t available = system_available();
+  for (const CgroupFolder& group : cgroup_folders("memory")) available = std::min(available, rest_of_group(group));
+  return available;
 }
 
 }  // namespace manymeans

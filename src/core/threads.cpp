@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "core/cgroup.h"
 #include "core/fp_environment.h"
 
 #include <sched.h>
@@ -11,7 +12,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <string>
 
 namespace manymeans {
@@ -49,24 +49,11 @@ double read_v1_quota(const std::string& folder) {
   return parse_quota(quota, period);
 }
 
-// The tightest quota of this process's cgroup and all its parents. A line of /proc/self/cgroup reads
-// "id:controllers:path"; version 2 has the id 0 and no controllers.
+// The tightest quota of this process's cgroup and all its parents.
 double cgroup_quota() {
   double least = HUGE_VAL;
-  std::ifstream cgroups("/proc/self/cgroup");
-  for (std::string line; std::getline(cgroups, line);) {
-    std::istringstream fields(line);
-    std::string id, controllers, path;
-    std::getline(fields, id, ':');
-    std::getline(fields, controllers, ':');
-    std::getline(fields, path);
-    const bool v2 = id == "0" && controllers.empty();
-    if (!v2 && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
-    const std::string root = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + controllers;
-    for (std::string folder = path;; folder.resize(folder.rfind('/'))) {
-      least = std::min(least, v2 ? read_v2_quota(root + folder) : read_v1_quota(root + folder));
-      if (folder.rfind('/') == std::string::npos) break;
-    }
+  for (const CgroupFolder& group : cgroup_folders("cpu")) {
+    least = std::min(least, group.version == 2 ? read_v2_quota(group.path) : read_v1_quota(group.path));
   }
   return least;
 }

@@ -65,7 +65,7 @@ template <class T>
 std::vector<Range> find_ranges(const PointsView& points, ThreadPool& pool) {
   const auto d = static_cast<size_t>(points.d);
   std::vector<std::vector<Range>> ranges(static_cast<size_t>(pool.size()), std::vector<Range>(d));
-  for_each_block<T>(points, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
+  for_each_block<T>(points, {}, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
     Range* mine = ranges[static_cast<size_t>(worker)].data();
     for (int64_t i = 0; i < rows; ++i, x += d) {
       for (size_t j = 0; j < d; ++j) mine[j].add(x[j]);
@@ -81,7 +81,7 @@ template <class T>
 std::vector<Sums> find_sums(const PointsView& points, const std::vector<Adders>& adders, ThreadPool& pool) {
   const auto d = static_cast<size_t>(points.d);
   std::vector<std::vector<Sums>> sums(static_cast<size_t>(pool.size()), std::vector<Sums>(d));
-  for_each_block<T>(points, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
+  for_each_block<T>(points, {}, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
     Sums* mine = sums[static_cast<size_t>(worker)].data();
     for (int64_t i = 0; i < rows; ++i, x += d) {
       for (size_t j = 0; j < d; ++j) {

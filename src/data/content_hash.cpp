@@ -8,12 +8,12 @@
 
 namespace manymeans {
 
-ContentHash content_hash(const PointsView& points, ThreadPool& pool) {
+ContentHash content_hash(const PointsView& points, ThreadPool& pool, const RowWindow& window) {
   constexpr int64_t kRows = 4096;
   const size_t row_bytes = static_cast<size_t>(points.d) * size_of(points.type);
   const auto* const bytes = static_cast<const std::byte*>(points.data);
   std::vector<ContentHash> sums(static_cast<size_t>(pool.size()));
-  pool.for_each_range(points.n, kRows, [&](int worker, int64_t first, int64_t last) {
+  for_each_row_range(window, pool, points.n, kRows, [&](int worker, int64_t first, int64_t last) {
     ContentHash sum = 0;
     for (int64_t row = first; row < last; ++row) {
       const XXH128_hash_t hash =

@@ -3,6 +3,7 @@
 
 #include <manymeans/points.h>
 
+#include "core/row_window.h"
 #include "core/threads.h"
 
 #include <cstdint>
@@ -12,8 +13,9 @@ namespace manymeans {
 using ContentHash = unsigned __int128;
 
 /// Sum mod 2^128 over all rows of XXH3-128(bytes of the row, seeded with its index): independent of threads and of the
-/// order in which rows are read. 0 for no rows. Reads the points once. No protection against people who look for
+/// order in which rows are read. 0 for no rows. Reads the points once, in
+/// a window. No protection against people who look for
 /// two contents with one hash.
-ContentHash content_hash(const PointsView& points, ThreadPool& pool);
+ContentHash content_hash(const PointsView& points, ThreadPool& pool, const RowWindow& window = {});
 
 }  // namespace manymeans

@@ -3,11 +3,15 @@
 
 #include <manymeans/points.h>
 
+#include "data/input.h"
+
 #include <span>
 
 namespace manymeans {
 
 /// These rows, in this order, as T (float32, or float64 for float64 points), -0 as +0.
 Matrix gather_rows(const PointsView& points, std::span<const int64_t> rows);
+/// The same of the points of a fit, within its memory.
+Matrix gather_rows(const Input& input, std::span<const int64_t> rows);
 
 }  // namespace manymeans

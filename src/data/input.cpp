@@ -79,7 +79,7 @@ ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
   const PointsView& points = input.points;
   std::vector<ColumnScan> scans(static_cast<size_t>(pool.size()), ColumnScan(points.d));
   std::atomic<int64_t> bad{std::numeric_limits<int64_t>::max()};
-  for_each_block<T>(points, pool, [&](int worker, int64_t row, int64_t rows, const T* x) {
+  for_each_block<T>(points, input.memory.window, pool, [&](int worker, int64_t row, int64_t rows, const T* x) {
     const int64_t count = rows * points.d;
     if (!all_finite(x, count)) {
       const int64_t at = row * points.d + (std::find_if(x, x + count, [](T v) { return !std::isfinite(v); }) - x);
@@ -187,7 +187,7 @@ std::vector<MomentSums> sum_moments(const Input& input, const std::vector<Moment
     x_terms.emplace_back(f.x);
     xx_terms.emplace_back(f.xx);
   }
-  for_each_block<T>(input.points, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
+  for_each_block<T>(input.points, input.memory.window, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
     MomentSums* mine = sums[static_cast<size_t>(worker)].data();
     for (int64_t i = 0; i < rows; ++i, x += d) {
       for (size_t j = 0; j < d; ++j) {
@@ -218,10 +218,12 @@ double Input::max_magnitude() const {
   return largest;
 }
 
-Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool) {
+Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool,
+                    const MemoryPlan& memory) {
   check_shape(points);
   Input input;
   input.points = points;
+  input.memory = memory;
   input.bits = limb_bits(points.n);
   quantise_weights(input, weights);
   if (points.type == DataType::kFloat64) {

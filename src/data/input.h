@@ -6,6 +6,7 @@
 
 #include "core/fixed_point.h"
 #include "core/threads.h"
+#include "data/memory_plan.h"
 
 #include <span>
 #include <string>
@@ -21,6 +22,7 @@ constexpr int64_t kMostClusters = (int64_t{1} << 31) - 64;
 
 struct Input {
   PointsView points;
+  MemoryPlan memory;            ///< what may be held in memory beside them, and how many of their rows
   std::vector<double> weights;  ///< w' = q * 2^-weight_shift for integers q, N values; empty without weights
   int weight_shift = 0;         ///< s_w
   double max_weight = 1;        ///< largest w'
@@ -45,7 +47,8 @@ struct Input {
 /// Reads everything once. Throws Error(kBadData): no rows or columns, NaN or infinity (names row and column,
 /// both from 1), a weight that is negative, not finite or too small to count, no weight above zero, products
 /// that overflow.
-Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool);
+Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool,
+                    const MemoryPlan& memory = {});
 
 /// Throws Error(kBadData) if weighted squared distances overflow with values of this magnitude: given prototypes may
 /// be larger than all points.

@@ -4,6 +4,7 @@
 #include <manymeans/points.h>
 
 #include "core/data_type.h"
+#include "core/row_window.h"
 #include "core/threads.h"
 
 #include <algorithm>
@@ -18,10 +19,10 @@ inline int64_t rows_per_block(int64_t d) {
 
 // Calls body(worker, first row, rows, pointer to float or double rows) over all points.
 template <class T, class Body>
-void for_each_block(const PointsView& points, ThreadPool& pool, Body&& body) {
+void for_each_block(const PointsView& points, const RowWindow& window, ThreadPool& pool, Body&& body) {
   const int64_t block = rows_per_block(points.d);
   std::vector<std::vector<T>> scratch(static_cast<size_t>(pool.size()));
-  pool.for_each_range(points.n, block * 16, [&](int worker, int64_t first, int64_t last) {
+  for_each_row_range(window, pool, points.n, block * 16, [&](int worker, int64_t first, int64_t last) {
     std::vector<T>& space = scratch[static_cast<size_t>(worker)];
     space.resize(static_cast<size_t>(block * points.d));
     for (int64_t row = first; row < last; row += block) {

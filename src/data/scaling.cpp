@@ -1,6 +1,7 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
+#include "core/aligned_buffer.h"
 #include "core/data_type.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
@@ -8,6 +9,7 @@
 #include "core/threads.h"
 #include "data/input.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -45,12 +47,14 @@ namespace {
 
 constexpr const char* kAdvice = "give it fewer rows or columns";
 
-Scaling find_it(const PointsView& points, Scale kind, int threads) {
+Scaling find_it(const PointsView& points, Scale kind, int threads, int64_t memory) {
   Scaling scaling;
   scaling.kind = kind;
   if (kind == Scale::kNone) return scaling;
   ThreadPool pool(thread_count(threads));
-  const Input input = prepare_input(points, {}, pool);
+  MemoryPlan plan;
+  plan.window = reading_window(points, memory);
+  const Input input = prepare_input(points, {}, pool, plan);
   if (kind == Scale::kMinMax) {
     check_mapped(points.data);
     for (size_t j = 0; j < input.minimum.size(); ++j) {
@@ -69,35 +73,65 @@ Scaling find_it(const PointsView& points, Scale kind, int threads) {
   return scaling;
 }
 
-Matrix apply_it(const PointsView& points, const Scaling& scaling, int threads) {
+void check_columns(const PointsView& points, const Scaling& scaling) {
   if (static_cast<int64_t>(scaling.offset.size()) != points.d) {
     throw Error(ErrorCode::kBadData, "scaling",
                 "the scaling was made for " + std::to_string(scaling.offset.size()) + " columns, the points have " +
                     std::to_string(points.d));
   }
-  Matrix result(points.n, points.d, prototype_type(points.type));
+}
+
+// `out` has room for all values; `also` is told which rows are done.
+void scale_all(const PointsView& points, const Scaling& scaling, const RowWindow& window, int threads, void* out,
+               const RowPass::GiveBack& also) {
   ThreadPool pool(thread_count(threads));
-  pool.for_each_range(points.n, 4096, [&](int, int64_t first, int64_t last) {
-    if (result.type() == DataType::kFloat64) {
-      scale_rows(points, scaling, first, last, result.values<double>().data());
+  const auto scale = [&](int, int64_t first, int64_t last) {
+    if (points.type == DataType::kFloat64) {
+      scale_rows(points, scaling, first, last, static_cast<double*>(out));
     } else {
-      scale_rows(points, scaling, first, last, result.values<float>().data());
+      scale_rows(points, scaling, first, last, static_cast<float*>(out));
     }
-  });
+  };
+  for_each_row_range(window, pool, points.n, 4096, scale, also);
   check_mapped(points.data);
+}
+
+Dataset scaled_copy(const PointsView& points, const Scaling& scaling, int threads, int64_t memory) {
+  Dataset result;
+  result.view = {nullptr, points.n, points.d, prototype_type(points.type)};
+  const auto bytes = static_cast<int64_t>(result.view.bytes());
+  const auto values = std::make_shared<AlignedBuffer<std::byte>>(result.view.bytes(), storage_for(bytes, memory));
+  const size_t row = result.view.bytes() / static_cast<size_t>(std::max<int64_t>(1, points.n));
+  scale_all(points, scaling, reading_window(points, memory), threads, values->data(), [&](int64_t first, int64_t last) {
+    values->give_back(static_cast<size_t>(first) * row, static_cast<size_t>(last - first) * row);
+  });
+  values->give_back(0, values->size());
+  result.view.data = values->data();
+  result.owner = values;
   return result;
 }
 
 }  // namespace
 
-Scaling find_scaling(const PointsView& points, Scale kind, int threads) {
+Scaling find_scaling(const PointsView& points, Scale kind, int threads, int64_t memory) {
   const FpEnvironmentGuard guard;
-  return or_out_of_memory("scaling", kAdvice, [&] { return find_it(points, kind, threads); });
+  return or_out_of_memory("scaling", kAdvice, [&] { return find_it(points, kind, threads, memory); });
 }
 
 Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threads) {
   const FpEnvironmentGuard guard;
-  return or_out_of_memory("scaling", kAdvice, [&] { return apply_it(points, scaling, threads); });
+  check_columns(points, scaling);
+  return or_out_of_memory("scaling", kAdvice, [&] {
+    Matrix result(points.n, points.d, prototype_type(points.type));
+    scale_all(points, scaling, {}, threads, const_cast<void*>(result.view().data), {});
+    return result;
+  });
+}
+
+Dataset scale_points(const PointsView& points, const Scaling& scaling, int threads, int64_t memory) {
+  const FpEnvironmentGuard guard;
+  check_columns(points, scaling);
+  return or_out_of_memory("scaling", kAdvice, [&] { return scaled_copy(points, scaling, threads, memory); });
 }
 
 }  // namespace manymeans

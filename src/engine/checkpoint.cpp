@@ -113,7 +113,7 @@ FitIdentity identity_of(const Input& input, std::span<const double> weights, con
   identity.rows = input.points.n;
   identity.columns = input.points.d;
   identity.type = input.points.type;
-  identity.points = content_hash(input.points, pool);
+  identity.points = content_hash(input.points, pool, input.memory.window);
   identity.weights = content_hash({weights.data(), static_cast<int64_t>(weights.size()), 1}, pool);
   if (initial.data != nullptr) {
     // The prototypes themselves count, not the name of the file that they were read from.

@@ -124,6 +124,29 @@ void collect(std::vector<Member>& members, FitResult& result) {
   }
 }
 
+// Made before anything is allocated.
+MemoryPlan plan_memory_of(const PointsView& points, bool weights, bool given, const FitOptions& options,
+                          const Backend& backend) {
+  if (!backend.keeps_to_memory()) {
+    if (options.memory.bytes == 0) return {};
+    throw Error(ErrorCode::kUsage, "memory",
+                fmt::format("the backend {} keeps to no limit; use cpu or reference", backend.name()));
+  }
+  if (points.n < 1 || points.d < 1) return {};  // an error of its own
+  MemoryTask task;
+  task.points = points;
+  task.weights = weights;
+  task.strategy = options.strategy;
+  task.threads = backend.threads();
+  for (const int64_t k : options.k) {
+    task.k.insert(task.k.end(), static_cast<size_t>(options.models), std::min(k, points.n));
+    task.oversamples |= !given && find_init(options.init, points.n, k, points.d).name == "k-means||";
+  }
+  if (options.memory.bytes == 0 && fits_easily(task)) return {};
+  task.in_file = lies_in_file(points.data, points.bytes());
+  return plan_memory(task, options.memory.bytes);
+}
+
 Error out_of_memory(const PointsView& points) {
   return Error(ErrorCode::kUnavailable, "memory",
                fmt::format("there is not enough memory for {} rows of {} columns and these models; "
@@ -146,13 +169,15 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   const std::unique_ptr<Backend> backend =
       make_backend(options.backend, {.threads = options.threads, .algorithm = options.algorithm, .abort = hooks.abort});
   ThreadPool pool(backend->threads(), hooks.abort);
-  const Input input = prepare_input(points, weights, pool);
+  const bool given = hooks.initial.data != nullptr;
+  const MemoryPlan memory = plan_memory_of(points, !weights.empty(), given, options, *backend);
+  const Input input = prepare_input(points, weights, pool, memory);
   check_against_points(options, points, hooks);
   const std::vector<StopRule> rules = parse_stop_rules(options.stop, options.tol);
   const double variance = has_rule(rules, StopReason::kTol) ? mean_variance(column_moments(input, pool)) : 0;
   std::optional<InertiaEstimate> estimate;
   if (hooks.progress) estimate.emplace(input, pool);
-  std::vector<Member> members = make_members(options, points, hooks.initial.data != nullptr);
+  std::vector<Member> members = make_members(options, points, given);
   std::optional<Checkpoint> checkpoint;
   if (!hooks.checkpoint.path.empty()) {
     checkpoint.emplace(hooks, identity_of(input, weights, options, hooks.initial, pool), members);
@@ -188,6 +213,7 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   provenance.backend = backend->name();
   provenance.instruction_set = backend->instruction_set();
   provenance.plan = upload->plan();
+  provenance.memory = memory.text;
   provenance.threads = pool.size();  // the system may have given fewer than asked for
   provenance.rows = points.n;
   provenance.columns = points.d;

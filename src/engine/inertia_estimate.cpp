@@ -13,13 +13,15 @@ constexpr int64_t kSampleRows = 1000;
 // Roundings of two sums of this size stay below it by far; what is smaller is not shown.
 constexpr double kLeastShare = 1e-12;
 
-std::vector<double> mean_of_sample(const PointsView& points) {
+std::vector<double> mean_of_sample(const Input& input) {
+  const PointsView& points = input.points;
   const auto d = static_cast<size_t>(points.d);
   std::vector<double> mean(d), space(d);
   const int64_t count = std::min(points.n, kSampleRows);
   for (int64_t i = 0; i < count; ++i) {
     const double* x = rows_as<double>(points, i * points.n / count, 1, space.data());
     for (size_t j = 0; j < d; ++j) mean[j] += x[j] / static_cast<double>(count);
+    input.memory.window.visited(i * points.n / count);
   }
   return mean;
 }
@@ -43,7 +45,7 @@ double sum_about(const Input& input, const std::vector<double>& centre, ThreadPo
   const PointsView& points = input.points;
   const int64_t rows_per_piece = std::max<int64_t>(1, 16384 / points.d);
   std::vector<double> sums(static_cast<size_t>(pool.size()));
-  pool.for_each_range(points.n, rows_per_piece, [&](int worker, int64_t first, int64_t last) {
+  for_each_row_range(input.memory.window, pool, points.n, rows_per_piece, [&](int worker, int64_t first, int64_t last) {
     std::vector<T> space(points.type == prototype_type(points.type) ? 0
                                                                     : static_cast<size_t>((last - first) * points.d));
     const T* x = rows_as<T>(points, first, last - first, space.data());
@@ -57,8 +59,7 @@ double sum_about(const Input& input, const std::vector<double>& centre, ThreadPo
 
 }  // namespace
 
-InertiaEstimate::InertiaEstimate(const Input& input, ThreadPool& pool)
-    : input_(input), centre_(mean_of_sample(input.points)) {
+InertiaEstimate::InertiaEstimate(const Input& input, ThreadPool& pool) : input_(input), centre_(mean_of_sample(input)) {
   about_centre_ = input.points.type == DataType::kFloat64 ? sum_about<double>(input, centre_, pool)
                                                           : sum_about<float>(input, centre_, pool);
 }

@@ -99,8 +99,10 @@ bool Group::initialise() {
         .push_back(member);
   }
   for (auto& [method, group] : by_method) {
-    // Seeding keeps 8 bytes per row and model: as many models at a time as fit a quarter of a gibibyte.
-    const auto together = static_cast<size_t>(std::max<int64_t>(1, (int64_t{1} << 25) / context_.input.points.n));
+    // Seeding keeps 8 bytes per row and model: as many models at a time as planned, or fit a quarter of a gibibyte.
+    const int64_t planned = context_.input.memory.seeded_together;
+    const auto together =
+        static_cast<size_t>(planned > 0 ? planned : std::max<int64_t>(1, (int64_t{1} << 25) / context_.input.points.n));
     for (size_t first = 0; first < group.size(); first += together) {
       const size_t count = std::min(together, group.size() - first);
       if (!initialise_with(*method, std::span(group).subspan(first, count))) return false;

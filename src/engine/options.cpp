@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -17,6 +18,27 @@ namespace {
 constexpr std::array<std::string_view, 3> kStrategies = {"concatenated", "data", "task"};
 constexpr std::array<std::string_view, 4> kPolicies = {"farthest", "keep", "drop", "error"};
 constexpr int64_t kMostModels = 1'000'000;
+
+struct Unit {
+  std::string_view name;
+  int64_t bytes;
+};
+constexpr int64_t kKibi = 1024;
+constexpr int64_t kKilo = 1000;
+constexpr std::array<Unit, 14> kUnits = {{{"tib", kKibi* kKibi* kKibi* kKibi},
+                                          {"gib", kKibi* kKibi* kKibi},
+                                          {"mib", kKibi* kKibi},
+                                          {"kib", kKibi},
+                                          {"tb", kKilo* kKilo* kKilo* kKilo},
+                                          {"gb", kKilo* kKilo* kKilo},
+                                          {"mb", kKilo* kKilo},
+                                          {"kb", kKilo},
+                                          {"t", kKibi* kKibi* kKibi* kKibi},
+                                          {"g", kKibi* kKibi* kKibi},
+                                          {"m", kKibi* kKibi},
+                                          {"k", kKibi},
+                                          {"b", 1},
+                                          {"", 1}}};
 
 Error usage(const std::string& where, const std::string& what) {
   return Error(ErrorCode::kUsage, where, what);
@@ -74,6 +96,29 @@ std::optional<EmptyPolicy> empty_policy_from_name(std::string_view name) {
   return static_cast<EmptyPolicy>(at - kPolicies.begin());
 }
 
+std::string name_of(ByteSize size) {
+  constexpr std::array<std::string_view, 4> kNames = {"TiB", "GiB", "MiB", "KiB"};
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (size.bytes > 0 && size.bytes % kUnits[i].bytes == 0) {
+      return fmt::format("{}{}", size.bytes / kUnits[i].bytes, kNames[i]);
+    }
+  }
+  return fmt::format("{}", size.bytes);
+}
+
+ByteSize parse_byte_size(const std::string& text) {
+  double number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  std::string unit(end, text.data() + text.size());
+  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto found = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& known) { return known.name == unit; });
+  const double bytes = found == kUnits.end() ? -1 : number * static_cast<double>(found->bytes);
+  if (code != std::errc() || !(bytes >= 0 && bytes <= 0x1p60)) {
+    throw usage("memory", fmt::format("'{}' is no size; write bytes, 256MiB or 1.5GB", text));
+  }
+  return {static_cast<int64_t>(bytes)};
+}
+
 std::vector<int64_t> parse_k_list(const std::string& text) {
   std::vector<int64_t> result;
   for (size_t begin = 0; begin <= text.size();) {
@@ -109,6 +154,9 @@ void check(const FitOptions& options) {
   }
   if (!(options.time_limit >= 0)) throw usage("time_limit", fmt::format("{} must be 0 or larger", options.time_limit));
   if (options.threads < 0) throw usage("threads", fmt::format("{} is negative; 0 means all", options.threads));
+  if (options.memory.bytes < 0) {
+    throw usage("memory", fmt::format("{} is negative; 0 means what there is", options.memory.bytes));
+  }
   parse_stop_rules(options.stop, options.tol);
 }
 

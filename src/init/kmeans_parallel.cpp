@@ -21,7 +21,7 @@ std::vector<int64_t> oversample(const InitContext& context, const InitModel& mod
                                 const std::function<bool()>& proceed) {
   std::vector<int64_t> candidates = {first};
   const auto add = [&](std::span<const int64_t> rows, bool begin) {
-    const Matrix centres = gather_rows(context.input.points, rows);
+    const Matrix centres = gather_rows(context.input, rows);
     const Session::SeedCentres added{model.slot, &centres, begin};
     context.session.seed_add({&added, 1});
   };
@@ -55,7 +55,7 @@ std::vector<double> attracted_weights(const InitContext& context, const Matrix& 
 // k of the candidates by weighted k-means++; false if it was told to stop. With k in the thousands this takes as long
 // as the rounds, so it reports progress itself.
 bool reduce(const InitContext& context, InitModel& model, std::span<const int64_t> rows) {
-  const Matrix candidates = gather_rows(context.input.points, rows);
+  const Matrix candidates = gather_rows(context.input, rows);
   const std::vector<double> weights = attracted_weights(context, candidates);
   const Input input = prepare_input(candidates.view(), weights, context.pool);
   const auto upload = context.backend.upload(input);
@@ -92,7 +92,7 @@ bool init_kmeans_parallel(const InitContext& context, std::span<InitModel> model
           random_rows(context.input.points.n, model.k - found, model.seed, rows, context.pool);
       rows.insert(rows.end(), rest.begin(), rest.end());
     }
-    model.prototypes = gather_rows(context.input.points, rows);
+    model.prototypes = gather_rows(context.input, rows);
     model.rows = std::move(rows);
   }
   return true;

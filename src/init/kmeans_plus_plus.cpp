@@ -29,7 +29,7 @@ void add_centres(const InitContext& context, std::span<Seeding* const> seedings,
   std::vector<Matrix> centres;
   std::vector<Session::SeedCentres> added;
   for (const Seeding* seeding : seedings) {
-    centres.push_back(gather_rows(context.input.points, std::span(seeding->rows).last(1)));
+    centres.push_back(gather_rows(context.input, std::span(seeding->rows).last(1)));
   }
   for (size_t i = 0; i < seedings.size(); ++i) added.push_back({seedings[i]->model->slot, &centres[i], first});
   context.session.seed_add(added);
@@ -107,7 +107,7 @@ bool init_kmeans_plus_plus(const InitContext& context, std::span<InitModel> mode
   }
   context.session.seed_end();
   for (Seeding& seeding : seedings) {
-    seeding.model->prototypes = gather_rows(context.input.points, seeding.rows);
+    seeding.model->prototypes = gather_rows(context.input, seeding.rows);
     seeding.model->rows = std::move(seeding.rows);
   }
   return true;

@@ -10,7 +10,7 @@ bool init_random(const InitContext& context, std::span<InitModel> models) {
   for (InitModel& model : models) {
     if (!context.proceed(step++, static_cast<int64_t>(models.size()))) return false;
     model.rows = random_rows(context.input.points.n, model.k, model.seed, {}, context.pool);
-    model.prototypes = gather_rows(context.input.points, model.rows);
+    model.prototypes = gather_rows(context.input, model.rows);
   }
   return true;
 }

@@ -297,8 +297,14 @@ void save_checkpoint(const std::string& path, const CheckpointFile& file) {
 }
 
 CheckpointFile load_checkpoint(const std::string& path) {
+  const FileWatch watch;
   try {
-    return CheckpointLoader(path).run();
+    CheckpointFile file = CheckpointLoader(path).run();
+    watch.check();
+    return file;
+  } catch (const Error&) {
+    watch.check();  // says better what was wrong
+    throw;
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::kUnavailable, path, "there is not enough memory to read this file");
   }

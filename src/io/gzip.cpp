@@ -7,16 +7,18 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 
 namespace manymeans {
 namespace {
 
-constexpr size_t kMaxBlock = size_t{1} << 30;  // zlib counts in unsigned int
+constexpr size_t kMaxBlock = size_t{1} << 30;   // zlib counts in unsigned int
+constexpr size_t kFileBlock = size_t{4} << 20;  // of a file, in memory
 
 class Inflater {
  public:
-  explicit Inflater(const std::string& path) : path_(path) {
+  Inflater(const std::string& path, int64_t memory) : path_(path), memory_(memory) {
     // 15 + 16: the largest window, gzip headers and checksums.
     if (inflateInit2(&stream_, 15 + 16) != Z_OK) throw std::bad_alloc();
   }
@@ -37,17 +39,21 @@ class Inflater {
 
   z_stream stream_{};
   const std::string& path_;
+  int64_t memory_;
 };
 
 void Inflater::make_room(ByteBuffer& out, size_t used) {
   if (used == out.size()) out.resize(std::max<size_t>(out.size() * 2, size_t{1} << 16));
   stream_.next_out = reinterpret_cast<Bytef*>(out.data()) + used;
-  stream_.avail_out = static_cast<uInt>(std::min(out.size() - used, kMaxBlock));
+  stream_.avail_out = static_cast<uInt>(std::min(out.size() - used, out.in_file() ? kFileBlock : kMaxBlock));
 }
 
 ByteBuffer Inflater::run(std::string_view bytes) {
-  ByteBuffer out;
+  ByteBuffer out(memory_);
   out.resize(size_t{1} << 16);
+  if (memory_ > 0) out.resize(bytes.size() * 4);  // a guess, so that it is known where it goes
+  const bool gives_back = out.in_file() && lies_in_file(bytes.data(), bytes.size());
+  if (gives_back) map_small_pages(bytes.data(), bytes.size());
   size_t used = 0;
   size_t taken = 0;
   for (bool inside = false;;) {
@@ -61,7 +67,7 @@ ByteBuffer Inflater::run(std::string_view bytes) {
     if (!inside &&
         std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(taken), bytes.end(), [](char c) { return c == 0; }))
       break;
-    if (!inside) {
+    if (!inside && !out.in_file()) {
       if (const auto member = inflate_at_once(bytes.substr(taken), out, used)) {
         taken += member->taken;
         used += member->given;
@@ -77,6 +83,10 @@ ByteBuffer Inflater::run(std::string_view bytes) {
     const int code = inflate(&stream_, Z_NO_FLUSH);
     taken += given - stream_.avail_in;
     used += room - stream_.avail_out;
+    out.give_back(used - (room - stream_.avail_out), room - stream_.avail_out);
+    if (gives_back) {
+      manymeans::give_back(bytes.data(), bytes.size(), taken - (given - stream_.avail_in), given - stream_.avail_in);
+    }
     if (code == Z_STREAM_END) {
       inside = false;
       inflateReset(&stream_);
@@ -93,6 +103,16 @@ ByteBuffer Inflater::run(std::string_view bytes) {
 }  // namespace
 
 void ByteBuffer::resize(size_t size) {
+  if (!in_file() && storage_for(static_cast<int64_t>(size), memory_) == Storage::kFile) {
+    file_.resize(size);
+    if (size_ > 0) std::memcpy(file_.data(), data_.get(), size_);
+    data_.reset();
+  }
+  if (in_file()) {
+    file_.resize(size);
+    size_ = size;
+    return;
+  }
   char* grown = static_cast<char*>(std::realloc(data_.get(), std::max<size_t>(size, 1)));
   if (grown == nullptr) throw std::bad_alloc();
   (void)data_.release();
@@ -100,12 +120,16 @@ void ByteBuffer::resize(size_t size) {
   size_ = size;
 }
 
+void ByteBuffer::give_back(size_t first, size_t count) const {
+  if (in_file()) manymeans::give_back(file_.data(), file_.size(), first, count);
+}
+
 bool is_gzip(std::string_view bytes) {
   return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
 }
 
-ByteBuffer inflate_gzip(std::string_view bytes, const std::string& path) {
-  return Inflater(path).run(bytes);
+ByteBuffer inflate_gzip(std::string_view bytes, const std::string& path, int64_t memory) {
+  return Inflater(path, memory).run(bytes);
 }
 
 }  // namespace manymeans

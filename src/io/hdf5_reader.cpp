@@ -121,12 +121,13 @@ StoredMatrix Hdf5Dataset::find_shape() const {
 
 // Chunked or compressed: the library puts it together in memory.
 Dataset Hdf5Dataset::read_packed(StoredMatrix matrix, const ReadOptions& options) const {
-  const RowStore store(matrix.n, matrix.row_step, DataType::kUInt8, where_);
+  const RowStore store(matrix.n, matrix.row_step, DataType::kUInt8, where_, options.memory);
   auto* to = static_cast<std::byte*>(const_cast<void*>(store.view().data));
   if (H5Dread(data_, type_, H5S_ALL, H5S_ALL, H5P_DEFAULT, to) < 0) {
     fail("the HDF5 library cannot read the values: the file is damaged, or packed by a filter that is not there");
   }
   matrix.data = to;
+  store.give_back(0, matrix.n);
   return read_stored(matrix, store.owner(), where_, options);
 }
 

@@ -24,6 +24,9 @@ Json option_value(const T& value) {
     return value;
   }
 }
+Json option_value(const ByteSize& value) {
+  return value.bytes;
+}
 template <class T>
 Json option_value(const std::optional<T>& value) {
   return value ? option_value(*value) : Json(nullptr);
@@ -53,6 +56,7 @@ Json provenance_json(const Provenance& provenance) {
           {"backend", provenance.backend},
           {"instruction_set", provenance.instruction_set},
           {"plan", provenance.plan},
+          {"memory", provenance.memory},
           {"threads", provenance.threads},
           {"rows", provenance.rows},
           {"columns", provenance.columns},

@@ -4,6 +4,7 @@
 #include <manymeans/io.h>
 
 #include "core/mapped_range.h"
+#include "core/memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -69,11 +70,13 @@ void MappedFile::map(int file, size_t size, const std::string& path, Access acce
     mapping_ = nullptr;
     throw Error(ErrorCode::kUnavailable, path, std::string("cannot be mapped into memory: ") + std::strerror(errno));
   }
+  // What will not fit is better read as it is needed.
+  const bool fits = static_cast<int64_t>(size) < available_memory() / 2;
+  ::madvise(mapping_, size, access == Access::kOnce ? MADV_SEQUENTIAL : (fits ? MADV_WILLNEED : MADV_NORMAL));
   data_ = static_cast<const std::byte*>(mapping_);
   size_ = size;  // from here on the destructor unmaps, whatever is thrown
   range_ = std::make_shared<MappedRange>(mapping_, size, file, path);
   FileWatch::add(range_);
-  ::madvise(mapping_, size, access == Access::kOnce ? MADV_SEQUENTIAL : MADV_WILLNEED);
 }
 
 void MappedFile::read_all(int file, const std::string& path) {

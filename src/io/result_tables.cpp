@@ -46,6 +46,7 @@ std::string write_columns(const std::string& path, const std::vector<const Label
         case 2: put_labels<uint16_t>(*columns[j], first, count, j, columns.size(), out); break;
         default: put_labels<uint32_t>(*columns[j], first, count, j, columns.size(), out); break;
       }
+      columns[j]->give_back(first, count);
     }
   };
   write_table(path, *result_writer_for(path), table);

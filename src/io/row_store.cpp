@@ -2,6 +2,8 @@
 
 #include <manymeans/error.h>
 
+#include "core/file_memory.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -79,13 +81,19 @@ bool put(double value, BFloat& out) {
 
 }  // namespace
 
-RowStore::RowStore(int64_t rows, int64_t columns, DataType type, const std::string& where)
+RowStore::RowStore(int64_t rows, int64_t columns, DataType type, const std::string& where, int64_t memory)
     : rows_(rows), columns_(columns), type_(type) {
   size_t size = size_of(type);
   const bool overflow = __builtin_mul_overflow(size, static_cast<size_t>(rows), &size) ||
                         __builtin_mul_overflow(size, static_cast<size_t>(columns), &size);
   // Vector units like the alignment, and aligned_alloc wants a multiple of it.
   constexpr size_t kAlign = 64;
+  in_file_ = !overflow && size < SIZE_MAX / 4 && storage_for(static_cast<int64_t>(size), memory) == Storage::kFile;
+  if (in_file_) {
+    data_ = std::shared_ptr<void>(map_temporary(size),
+                                  [size](void* data) { unmap_temporary(static_cast<std::byte*>(data), size); });
+    return;
+  }
   void* data =
       overflow || size > SIZE_MAX - kAlign ? nullptr : std::aligned_alloc(kAlign, (size + kAlign) / kAlign * kAlign);
   if (data == nullptr) {
@@ -95,6 +103,13 @@ RowStore::RowStore(int64_t rows, int64_t columns, DataType type, const std::stri
                     rows, columns, name_of(type)));
   }
   data_ = std::shared_ptr<void>(data, std::free);
+}
+
+void RowStore::give_back(int64_t first, int64_t last) const {
+  if (!in_file_) return;
+  const size_t row = static_cast<size_t>(columns_) * size_of(type_);
+  manymeans::give_back(data_.get(), row * static_cast<size_t>(rows_), static_cast<size_t>(first) * row,
+                       static_cast<size_t>(last - first) * row);
 }
 
 template <class T>

@@ -16,8 +16,9 @@ namespace manymeans {
 /// Memory for N x D values of any type.
 class RowStore {
  public:
-  /// Throws Error(kUnavailable) naming `where` if there is not enough memory.
-  RowStore(int64_t rows, int64_t columns, DataType type, const std::string& where);
+  /// In memory, or in a temporary file where `memory` asks for that (ReadOptions::memory).
+  /// Throws Error(kUnavailable) naming `where` if there is not enough memory, or "memory" if the disk is full.
+  RowStore(int64_t rows, int64_t columns, DataType type, const std::string& where, int64_t memory = 0);
 
   DataType type() const { return type_; }
   int64_t columns() const { return columns_; }
@@ -27,6 +28,9 @@ class RowStore {
   /// Rounds D values to the type (float64 and float32) or stores them if they are exact (narrow types).
   /// Returns the first column that could not be stored, or -1. Different rows may be stored by different threads.
   int64_t store(int64_t row, const double* values);
+  bool in_file() const { return in_file_; }
+  /// These rows are not needed for now.
+  void give_back(int64_t first, int64_t last) const;
 
  private:
   template <class T>
@@ -34,6 +38,7 @@ class RowStore {
 
   int64_t rows_, columns_;
   DataType type_;
+  bool in_file_ = false;
   std::shared_ptr<void> data_;
 };
 

@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/data_type.h"
+#include "core/file_memory.h"
 #include "core/threads.h"
 #include "io/column_selection.h"
 #include "io/row_store.h"
@@ -63,9 +64,16 @@ class Converter {
       : path_(path), source_(source), file_(file), columns_(std::move(columns)), pool_(pool) {}
 
   template <class T, bool kSwap>
-  RowStore convert(DataType type, std::vector<std::string>& warnings);
+  RowStore convert(DataType type, int64_t memory, std::vector<std::string>& warnings);
 
  private:
+  // Where the numbers lie row by row, a piece of them for each row, or column by column.
+  bool by_columns() const { return source_.column_step > source_.row_step; }
+  size_t source_bytes() const {
+    return static_cast<size_t>((source_.n - 1) * source_.row_step + (source_.d - 1) * source_.column_step) + 1;
+  }
+  bool source_lies_in_file() const { return lies_in_file(source_.data, source_bytes()); }
+  void give_back_source(int64_t first, int64_t last) const;
   [[noreturn]] void refuse(const RowStore& store, int64_t row, size_t column, double value) const;
 
   const std::string& path_;
@@ -74,6 +82,15 @@ class Converter {
   std::vector<int64_t> columns_;
   ThreadPool& pool_;
 };
+
+void Converter::give_back_source(int64_t first, int64_t last) const {
+  const auto rows = static_cast<size_t>((last - first) * source_.row_step);
+  const int64_t parts = by_columns() ? source_.d : 1;
+  for (int64_t j = 0; j < parts; ++j) {
+    const auto at = static_cast<size_t>(first * source_.row_step + j * source_.column_step);
+    if (at < source_bytes()) give_back(source_.data, source_bytes(), at, rows);
+  }
+}
 
 void Converter::refuse(const RowStore& store, int64_t row, size_t column, double value) const {
   const bool overflow = store.type() == DataType::kFloat32;
@@ -84,9 +101,11 @@ void Converter::refuse(const RowStore& store, int64_t row, size_t column, double
 }
 
 template <class T, bool kSwap>
-RowStore Converter::convert(DataType type, std::vector<std::string>& warnings) {
+RowStore Converter::convert(DataType type, int64_t memory, std::vector<std::string>& warnings) {
   const size_t d = columns_.size();
-  RowStore store(source_.n, static_cast<int64_t>(d), type, path_);
+  RowStore store(source_.n, static_cast<int64_t>(d), type, path_, memory);
+  const bool gives_back = store.in_file() && source_lies_in_file();
+  if (gives_back) map_small_pages(source_.data, source_bytes());
   LostIntegers lost(d);
   std::mutex mutex;
   int64_t refused_row = source_.n;  // the first row, whichever thread finds it
@@ -115,9 +134,13 @@ RowStore Converter::convert(DataType type, std::vector<std::string>& warnings) {
                            }
                            return;
                          }
+                         store.give_back(first, last);
+                         if (gives_back) give_back_source(first, last);
                          const std::lock_guard lock(mutex);
                          lost.merge(lost_here);
                        });
+  store.give_back(0, source_.n);
+  if (gives_back) give_back_source(0, source_.n);
   if (refused_row < source_.n) refuse(store, refused_row, refused_column, refused_value);
   std::vector<std::string> labels;
   for (const int64_t column : columns_) labels.push_back(file_.label(column));
@@ -127,8 +150,8 @@ RowStore Converter::convert(DataType type, std::vector<std::string>& warnings) {
 
 struct Conversion {
   std::string_view kind_and_size;
-  RowStore (Converter::*run)(DataType, std::vector<std::string>&);
-  RowStore (Converter::*run_swapped)(DataType, std::vector<std::string>&);
+  RowStore (Converter::*run)(DataType, int64_t, std::vector<std::string>&);
+  RowStore (Converter::*run_swapped)(DataType, int64_t, std::vector<std::string>&);
 };
 template <class T>
 constexpr Conversion conversion(std::string_view name) {
@@ -194,7 +217,7 @@ Dataset read_stored(const StoredMatrix& matrix, std::shared_ptr<const void> owne
   const auto convert = [&](std::vector<int64_t> chosen, DataType to) {
     Converter converter(path, matrix, columns, std::move(chosen), pool);
     const auto run = matrix.type.starts_with('>') ? conversion.run_swapped : conversion.run;
-    return (converter.*run)(to, result.warnings);
+    return (converter.*run)(to, options.memory, result.warnings);
   };
   if (const auto weights = find_column(columns, options.weights)) {
     std::erase(wanted, *weights);

@@ -2,6 +2,8 @@
 
 #include <manymeans/error.h>
 
+#include "core/file_memory.h"
+
 #include <fast_float/fast_float.h>
 #include <fmt/format.h>
 
@@ -55,6 +57,7 @@ class Parser {
   std::optional<Problem> store(int64_t row, Worker& worker);
   void merge(std::vector<Worker>& workers);
   std::string describe(const Problem& problem) const;
+  void give_back_text(int64_t piece) const;
   int64_t line_of(int64_t row) const { return layout_.first_line + row; }
 
   const TextLayout& layout_;
@@ -63,6 +66,7 @@ class Parser {
   ThreadPool& pool_;
   std::vector<int32_t> targets_;  // per field: column of the points, their number for the weight, or kSkip
   double exact_below_;            // all integers below this magnitude are exact in the type
+  bool gives_back_;               // the text lies in a file, and should not stay in memory
   TextPoints result_;
 };
 
@@ -76,6 +80,17 @@ Parser::Parser(const TextLayout& layout, const TextPlan& plan, const std::string
     targets_[static_cast<size_t>(plan.columns[j])] = static_cast<int32_t>(j);
   if (plan.weight >= 0) targets_[static_cast<size_t>(plan.weight)] = static_cast<int32_t>(plan.columns.size());
   exact_below_ = plan.type == DataType::kFloat32 ? 0x1p24 : 0x1p53;
+  const auto size = static_cast<int64_t>(layout.body.size());
+  gives_back_ =
+      storage_for(size, plan.memory) == Storage::kFile && lies_in_file(layout.body.data(), layout.body.size());
+  if (gives_back_) map_small_pages(layout.body.data(), layout.body.size());
+}
+
+void Parser::give_back_text(int64_t piece) const {
+  if (!gives_back_) return;
+  const auto size = static_cast<int64_t>(layout_.body.size());
+  give_back(layout_.body.data(), layout_.body.size(), static_cast<size_t>(piece * kPiece),
+            static_cast<size_t>(std::min(kPiece, size - piece * kPiece)));
 }
 
 // The row that begins first in each piece, and the number of rows at the end. A row belongs to the piece in which
@@ -90,6 +105,7 @@ std::vector<int64_t> Parser::first_rows() const {
     const int64_t last = std::min(size, (piece + 1) * kPiece) - 1;
     rows[static_cast<size_t>(piece + 1)] =
         std::count(body.begin() + first, body.begin() + last, '\n') + (piece == 0 ? 1 : 0);
+    give_back_text(piece);
   });
   for (size_t i = 1; i < rows.size(); ++i) rows[i] += rows[i - 1];
   return rows;
@@ -99,7 +115,7 @@ TextPoints Parser::run() {
   const std::vector<int64_t> rows = first_rows();
   const auto pieces = static_cast<int64_t>(rows.size()) - 1;
   const size_t d = plan_.columns.size();
-  result_.points = std::make_unique<RowStore>(rows.back(), static_cast<int64_t>(d), plan_.type, path_);
+  result_.points = std::make_unique<RowStore>(rows.back(), static_cast<int64_t>(d), plan_.type, path_, plan_.memory);
   if (plan_.weight >= 0) result_.weights.resize(static_cast<size_t>(rows.back()));
   std::vector<Worker> workers(static_cast<size_t>(pool_.size()), Worker(d));
   std::mutex mutex;
@@ -107,7 +123,10 @@ TextPoints Parser::run() {
   std::atomic<int64_t> bad_piece{pieces};  // the lowest with a problem: what lies behind it does not matter
   pool_.for_each_range(pieces, 1, [&](int worker, int64_t piece, int64_t) {
     if (piece > bad_piece.load()) return;
-    auto problem = parse_piece(piece, rows[static_cast<size_t>(piece)], workers[static_cast<size_t>(worker)]);
+    const auto at = static_cast<size_t>(piece);
+    auto problem = parse_piece(piece, rows[at], workers[static_cast<size_t>(worker)]);
+    give_back_text(piece);
+    result_.points->give_back(rows[at], rows[at + 1]);
     if (!problem) return;
     const std::lock_guard lock(mutex);
     if (piece > bad_piece.load()) return;
@@ -117,6 +136,7 @@ TextPoints Parser::run() {
   if (first_problem) {
     throw Error(ErrorCode::kBadData, path_, fmt::format("line {}{}", first_problem->line, describe(*first_problem)));
   }
+  result_.points->give_back(0, rows.back());
   merge(workers);
   return std::move(result_);
 }

@@ -19,6 +19,7 @@ struct TextPlan {
   DataType type = DataType::kFloat32;
   /// Text in a column is noted instead of being an error; the values of that column are then 0.
   bool note_text = false;
+  int64_t memory = 0;  ///< as in ReadOptions
 };
 
 struct TextPoints {

@@ -20,9 +20,9 @@ namespace {
 
 // The text of a file, inflated where needed.
 struct TextFile {
-  explicit TextFile(const std::string& path) : file(MappedFile::open(path, Access::kOnce)), text(file->text()) {
+  TextFile(const std::string& path, int64_t memory) : file(MappedFile::open(path, Access::kOnce)), text(file->text()) {
     if (!is_gzip(text)) return;
-    inflated = inflate_gzip(text, path);
+    inflated = inflate_gzip(text, path, memory);
     text = inflated.text();
     file.reset();
     if (text.empty()) throw Error(ErrorCode::kBadData, path, "the file is empty (0 bytes inflated); points are needed");
@@ -83,6 +83,7 @@ TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const s
   plan.columns = select_columns(layout.columns, options.columns);
   plan.type = options.dtype.value_or(DataType::kFloat32);
   plan.note_text = options.numeric_only;
+  plan.memory = options.memory;
   if (!options.weights.empty()) plan.weight = find_column(layout.columns, options.weights).value_or(-1);
   std::erase(plan.columns, plan.weight);
   if (plan.columns.empty()) {
@@ -92,7 +93,7 @@ TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const s
 }
 
 Dataset TextReader::read(const std::string& path, const ReadOptions& options) const {
-  const TextFile file(path);
+  const TextFile file(path, options.memory);
   const TextLayout layout = find_layout(file.text, path);
   TextPlan plan = make_plan(layout, options, path);
   ThreadPool pool(thread_count(options.threads));

@@ -60,6 +60,7 @@ TEST(CheckOptions, NamesTheWrongParameter) {
   expect_named(with([](auto& o) { o.tol = std::stod("nan"); }), "tol");
   expect_named(with([](auto& o) { o.time_limit = -1; }), "time_limit");
   expect_named(with([](auto& o) { o.threads = -1; }), "threads");
+  expect_named(with([](auto& o) { o.memory.bytes = -1; }), "memory");
   expect_named(with([](auto& o) { o.stop = "soon"; }), "stop");
 }
 
@@ -72,7 +73,7 @@ TEST(ForEachOption, NamesEveryOptionOnce) {
     EXPECT_TRUE(flags.insert(info.flags).second) << info.flags;
     EXPECT_GT(std::string(info.help).size(), 10U);
   });
-  EXPECT_EQ(names.size(), 14U);
+  EXPECT_EQ(names.size(), 15U);
 }
 
 TEST(Names, RoundTrip) {

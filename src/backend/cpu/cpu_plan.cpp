@@ -59,6 +59,12 @@ void check_algorithm(std::string_view algorithm) {
               fmt::format("there is no algorithm '{}'; known: auto, matrix, bounds, kdtree, brute", algorithm));
 }
 
+// Bytes for copies of the points.
+int64_t copies_budget(const Input& input, const BackendOptions& options) {
+  if (options.memory_budget > 0) return options.memory_budget;
+  return input.memory.limited ? input.memory.copies : available_memory() / 4;
+}
+
 // Plans a kd-tree; false, with the reason, if there is no room for one.
 bool plan_tree(const Input& input, int64_t budget, PointsPlan& plan) {
   if (input.points.d > kMostTreeColumns) {
@@ -67,7 +73,7 @@ bool plan_tree(const Input& input, int64_t budget, PointsPlan& plan) {
                             kMostTreeColumns, input.points.d));
   }
   const int64_t bytes = KdTree::bytes(input);
-  plan.tree = bytes <= budget && KdTree::can_hold(input);
+  plan.tree = bytes <= budget && KdTree::can_hold(input) && !input.memory.window.moves();
   plan.why = plan.tree ? fmt::format("kd-tree of at most {} MiB", (bytes >> 20) + 1)
                        : fmt::format("; no kd-tree: it would take {} MiB", (bytes >> 20) + 1);
   return plan.tree;
@@ -98,7 +104,7 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
         options.algorithm == "brute" ? "exact distances only, as asked" : "exact distances only: too many columns";
     return plan;
   }
-  const int64_t budget = options.memory_budget > 0 ? options.memory_budget : available_memory() / 4;
+  const int64_t budget = copies_budget(input, options);
   const bool wanted = options.algorithm == "kdtree" || tree_pays(options, points, workload);
   if (wanted && plan_tree(input, budget, plan)) return plan;
   const std::string no_tree = plan.why;
@@ -121,6 +127,22 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
   plan.why += "; bounds carried from pass to pass where 8 bytes a row and model fit";
   return plan;
 }
+
+namespace {
+
+// Bytes for a copy of the statistics for each thread.
+int64_t sums_budget(const Input& input, int64_t memory_budget) {
+  if (memory_budget > 0) return memory_budget;
+  if (input.memory.limited) return input.memory.sums;
+  return std::max<int64_t>(kSmallStatistics, static_cast<int64_t>(input.points.bytes()));
+}
+
+int64_t bounds_budget(const Input& input, int64_t memory_budget) {
+  if (memory_budget > 0) return memory_budget;
+  return input.memory.limited ? input.memory.bounds : available_memory() / 4;
+}
+
+}  // namespace
 
 BoundsUse bounds_use(const PointsPlan& plan, int64_t k) {
   const bool cheap = plan.column_ns * static_cast<double>(k) < kLeastScreenForBounds;
@@ -153,16 +175,19 @@ SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span
                           kMostTilesPerGroup);
   plan.spans_per_chunk = std::max<int64_t>(1, kChunkBytes / span_bytes(screen, d));
   plan.statistics_bytes = clusters * (d * input.limbs + 2) * static_cast<int64_t>(sizeof(int64_t));
-  const int64_t budget = memory_budget > 0
-                             ? memory_budget
-                             : std::max<int64_t>(kSmallStatistics, static_cast<int64_t>(input.points.bytes()));
+  const int64_t budget = sums_budget(input, memory_budget);
   const int64_t bounds_bytes = input.points.n * CarriedBounds::kBytesPerRow;
-  plan.bounded_models = (memory_budget > 0 ? memory_budget : available_memory() / 4) / bounds_bytes;
+  plan.bounded_models = bounds_budget(input, memory_budget) / bounds_bytes;
   plan.carry_bounds =
       std::any_of(k.begin(), k.end(), [&](int64_t count) { return bounds_use(points, count) != BoundsUse::kNever; });
   plan.tiles_per_search = plan.tiles_per_group;
   if (plan.carry_bounds && points.packed) {
     plan.tiles_per_search = std::max(plan.tiles_per_group, std::min(kSearchedRows / screen.tile_rows, fair_share));
+  }
+  if (const RowWindow& window = input.memory.window; window.moves()) {
+    const int64_t most = std::max<int64_t>(1, window.chunk_rows() / screen.tile_rows);
+    plan.tiles_per_group = std::min(plan.tiles_per_group, most);
+    plan.tiles_per_search = std::min(plan.tiles_per_search, most);
   }
   plan.by_label_order = threads > 1 && plan.statistics_bytes * threads > budget;
   return plan;

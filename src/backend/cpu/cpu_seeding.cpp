@@ -28,6 +28,12 @@ size_t first_equal_row(const Matrix& rows, size_t k) {
   return i;
 }
 
+RowPass::GiveBack give_back_of(const SeedState& state) {
+  return [&state](int64_t first, int64_t last) {
+    state.least.give_back(static_cast<size_t>(first), static_cast<size_t>(last - first));
+  };
+}
+
 }  // namespace
 
 int64_t CpuSession::seed_block_rows() const {
@@ -43,9 +49,9 @@ void CpuSession::seed_add_terms(const SeedState& state, int64_t row, double leas
 // The first centre: all distances, and from the largest term the format of all sums to come.
 void CpuSession::seed_begin(SeedState& state, const Matrix& centre) {
   const int64_t n = shared_.input.points.n;
-  state.least = AlignedBuffer<double>(static_cast<size_t>(n));
+  state.least = AlignedBuffer<double>(static_cast<size_t>(n), shared_.input.memory.seeding);
   std::vector<double> largest(workers_.size(), 0.0);
-  pool_.for_each_range(n, seed_block_rows(), [&](int w, int64_t first, int64_t last) {
+  const auto begin_rows = [&](int w, int64_t first, int64_t last) {
     Worker& worker = workers_[static_cast<size_t>(w)];
     double most = 0;
     for (int64_t row = first; row < last; ++row) {
@@ -54,7 +60,8 @@ void CpuSession::seed_begin(SeedState& state, const Matrix& centre) {
       most = std::max(most, shared_.input.weight(row) * d2);
     }
     largest[static_cast<size_t>(w)] = std::max(largest[static_cast<size_t>(w)], most);
-  });
+  };
+  for_each_row_range(shared_.input.memory.window, pool_, n, seed_block_rows(), begin_rows, give_back_of(state));
   state.adder =
       TermAdder(SumFormat::make(shared_.input.bits, kLimbs, *std::max_element(largest.begin(), largest.end())));
   seed_sum_blocks(state);
@@ -64,11 +71,13 @@ void CpuSession::seed_sum_blocks(SeedState& state) {
   const int64_t n = shared_.input.points.n;
   const int64_t block = seed_block_rows();
   state.blocks.assign(static_cast<size_t>((n + block - 1) / block * kLimbs), 0);
+  RowPass pass(shared_.input.memory.window, 0, n, give_back_of(state));
   pool_.for_each_range(n, block, [&](int, int64_t first, int64_t last) {
     int64_t* limbs = state.blocks.data() + first / block * kLimbs;
     for (int64_t row = first; row < last; ++row) {
       seed_add_terms(state, row, state.least[static_cast<size_t>(row)], 1, limbs);
     }
+    pass.done(first, last);
   });
 }
 
@@ -110,15 +119,24 @@ template <class Visit>
 void CpuSession::for_each_possible(std::span<const Target> targets, Visit&& visit) {
   const int64_t n = shared_.input.points.n;
   const int64_t p = tile_rows();
+  RowPass pass(shared_.input.memory.window, 0, n, [&](int64_t first, int64_t last) {
+    for (const Target& target : targets) {
+      model(target.slot).seed.least.give_back(static_cast<size_t>(first), static_cast<size_t>(last - first));
+    }
+  });
+  // Packing a tile costs more than the distances of its rows to one prototype.
+  const bool few = !shared_.plan.packed && targets.size() == 1 && targets[0].prototypes->rows() == 1;
+  const bool exact = shared_.plan.brute || few;
   pool_.for_each_range(n, seed_block_rows(), [&](int w, int64_t first, int64_t last) {
     Worker& worker = workers_[static_cast<size_t>(w)];
     for (int64_t row = first; row < last; row += p) {
       const int64_t end = std::min(last, row + p);
+      pass.begin(row);
       Tile tile{};
-      if (!shared_.plan.brute) tile = shared_.packed.tile(row / p, worker.tiles.data());
+      if (!exact) tile = shared_.packed.tile(row / p, worker.tiles.data());
       for (size_t i = 0; i < targets.size(); ++i) {
         const SeedState& state = model(targets[i].slot).seed;
-        if (!shared_.plan.brute && targets[i].packed.screenable) {
+        if (!exact && targets[i].packed.screenable) {
           for_each_hit(targets[i], state, tile, row, worker, [&](int64_t hit, int64_t k) { visit(w, i, hit, k); });
           continue;
         }
@@ -126,6 +144,7 @@ void CpuSession::for_each_possible(std::span<const Target> targets, Visit&& visi
           for (int64_t k = 0; k < targets[i].prototypes->rows(); ++k) visit(w, i, all, k);
         }
       }
+      pass.done(row, end);
     }
   });
 }
@@ -169,9 +188,11 @@ void CpuSession::seed_add_many(const Target& target) {
       if (buffer->size() < scores) *buffer = AlignedBuffer<float>(scores);
     }
   }
+  RowPass pass(shared_.input.memory.window, 0, shared_.input.points.n, give_back_of(state));
   pool_.for_each_range(tiles, plan_.tiles_per_group, [&](int w, int64_t first, int64_t last) {
     Worker& worker = workers_[static_cast<size_t>(w)];
     Group group = make_group(first, last);
+    pass.begin(group.first_row);
     load_tiles(group, worker);
     PassResult ignored;
     find_labels(target, group, worker, ignored);
@@ -180,6 +201,7 @@ void CpuSession::seed_add_many(const Target& target) {
       least = std::min(
           least, distance(group.first_row + i, *target.prototypes, worker.labels[static_cast<size_t>(i)], worker));
     }
+    pass.done(group.first_row, group.first_row + group.rows);
   });
   seed_sum_blocks(state);
 }
@@ -218,6 +240,7 @@ std::vector<int64_t> CpuSession::seed_pick(int slot, std::span<const uint64_t> u
       seed_add_terms(state, row, state.least[static_cast<size_t>(row)], 1, limbs);
       if (recombine(limbs, format) > rest) break;
     }
+    state.least.give_back(static_cast<size_t>(at * block), static_cast<size_t>(last - at * block));
     rows[i] = row;
   }
   return rows;
@@ -227,7 +250,7 @@ void CpuSession::seed_try(std::span<SeedTrial> trials) {
   prepare_workers(0);
   std::vector<Matrix> candidates;
   std::vector<Target> targets;
-  for (const SeedTrial& trial : trials) candidates.push_back(gather_rows(shared_.input.points, trial.rows));
+  for (const SeedTrial& trial : trials) candidates.push_back(gather_rows(shared_.input, trial.rows));
   for (size_t i = 0; i < trials.size(); ++i) targets.push_back(make_target(trials[i].slot, candidates[i]));
   // Per thread, trial and candidate: by how much the potential falls.
   std::vector<size_t> first(trials.size() + 1);
@@ -263,7 +286,7 @@ std::vector<int64_t> CpuSession::seed_sample(int slot, uint64_t key, uint32_t dr
   // A quick comparison in binary64 decides all but the rows within 2^-40 of the threshold.
   const double ratio = std::ldexp(static_cast<double>(factor), 64) / total.to_double();
   std::vector<std::vector<int64_t>> found(workers_.size());
-  pool_.for_each_range(shared_.input.points.n, 4096, [&](int w, int64_t begin, int64_t end) {
+  const auto sample = [&](int w, int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       int64_t limbs[kLimbs] = {};
       seed_add_terms(state, row, state.least[static_cast<size_t>(row)], 1, limbs);
@@ -276,7 +299,8 @@ std::vector<int64_t> CpuSession::seed_sample(int slot, uint64_t key, uint32_t dr
         found[static_cast<size_t>(w)].push_back(row);
       }
     }
-  });
+  };
+  for_each_row_range(shared_.input.memory.window, pool_, shared_.input.points.n, 4096, sample, give_back_of(state));
   std::vector<int64_t> rows;
   for (const auto& part : found) rows.insert(rows.end(), part.begin(), part.end());
   std::sort(rows.begin(), rows.end());

@@ -33,7 +33,10 @@ CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, int 
   workers_.resize(static_cast<size_t>(pool_.size()));
   // A thread that is alone needs no copy of the statistics, so a large one is no gain.
   const int64_t bytes = clusters * shared.units.stride * static_cast<int64_t>(sizeof(int64_t));
-  const bool small = bytes <= std::max(kSmallStatistics, static_cast<int64_t>(shared.input.points.bytes()) / 4);
+  const MemoryPlan& memory = shared.input.memory;
+  const bool small =
+      bytes <= (memory.limited ? memory.sums
+                               : std::max(kSmallStatistics, static_cast<int64_t>(shared.input.points.bytes()) / 4));
   unit_sums_ = shared.units.fits && (pool_.size() > 1 || small);
 }
 
@@ -118,11 +121,24 @@ int CpuSession::advance(std::span<PassModel> models, int) {
 void CpuSession::prepare_model(Model& m, int slot) {
   const Input& input = shared_.input;
   if (m.labels.empty()) {
-    m.labels = Labels(input.points.n, m.k);
+    m.labels = Labels(input.points.n, m.k, input.memory.labels == Storage::kFile);
     m.statistics = Statistics(m.k, input.points.d, input.limbs);
   }
   if (plan_.by_label_order) return;
   for (Worker& worker : workers_) prepare_delta(worker.deltas[static_cast<size_t>(slot)], m.k);
+}
+
+// Changes wait for their sums, so the rows between two sorts must fit the window, and the changes their budget.
+int64_t CpuSession::tiles_between_sorts(size_t models) const {
+  constexpr int64_t kBytesPerChange = 40;
+  const MemoryPlan& memory = shared_.input.memory;
+  const int64_t per_tile = tile_rows() * static_cast<int64_t>(models);
+  int64_t tiles = kChangesBetweenSorts / per_tile;
+  if (memory.limited) tiles = std::min(tiles, memory.sums / (kBytesPerChange * per_tile));
+  if (memory.window.moves()) {
+    tiles = std::min(tiles, memory.window.chunk_rows() * (pool_.size() + 1) / tile_rows());
+  }
+  return std::max(plan_.tiles_per_search * pool_.size(), tiles);
 }
 
 void CpuSession::label_all(std::span<const PassModel> models, std::span<const Target> targets) {
@@ -131,21 +147,25 @@ void CpuSession::label_all(std::span<const PassModel> models, std::span<const Ta
   const bool carried =
       std::any_of(models.begin(), models.end(), [&](const PassModel& active) { return model(active.slot).carries; });
   const int64_t search = carried ? plan_.tiles_per_search : plan_.tiles_per_group;
-  const int64_t step = plan_.by_label_order ? std::max(plan_.tiles_per_search * pool_.size(),
-                                                       kChangesBetweenSorts / (p * static_cast<int64_t>(models.size())))
-                                            : tiles;
+  const int64_t step = plan_.by_label_order ? tiles_between_sorts(models.size()) : tiles;
+  RowPass pass(shared_.input.memory.window, 0, shared_.input.points.n, [&](int64_t first, int64_t last) {
+    for (const PassModel& active : models) model(active.slot).labels.give_back(first, last - first);
+  });
   for (int64_t begin = 0; begin < tiles; begin += step) {
     const int64_t count = std::min(step, tiles - begin);
     pool_.for_each_range(count, search, [&](int w, int64_t first, int64_t last) {
       Worker& worker = workers_[static_cast<size_t>(w)];
       Group group = make_group(begin + first, begin + last);
+      pass.begin(group.first_row);
       for (size_t i = 0; i < targets.size(); ++i) {
         label_group(targets[i], group, w, worker.results[i]);
       }
+      if (!plan_.by_label_order) pass.done(group.first_row, group.first_row + group.rows);
     });
-    if (plan_.by_label_order) {
-      for (const PassModel& active : models) apply_by_label(active.slot);
-    }
+    if (!plan_.by_label_order) continue;
+    for (const PassModel& active : models) apply_by_label(active.slot);
+    const Group rows = make_group(begin, begin + count);
+    pass.done(rows.first_row, rows.first_row + rows.rows);
   }
 }
 
@@ -189,11 +209,13 @@ void CpuSession::for_each_distance(int slot, const Matrix& prototypes, Body&& bo
   prepare_workers(0);
   constexpr int64_t kValues = 1 << 14;  // of points: 64 KiB
   const int64_t rows = std::clamp<int64_t>(kValues / shared_.input.points.d, 8, 1024);
-  pool_.for_each_range(shared_.input.points.n, 16 * rows, [&](int w, int64_t first, int64_t last) {
+  const auto body_of_rows = [&](int w, int64_t first, int64_t last) {
     for (int64_t row = first; row < last; row += rows) {
       body(w, distances_of(slot, prototypes, row, std::min(rows, last - row), workers_[static_cast<size_t>(w)]));
     }
-  });
+  };
+  for_each_row_range(shared_.input.memory.window, pool_, shared_.input.points.n, 16 * rows, body_of_rows,
+                     [&](int64_t first, int64_t last) { model(slot).labels.give_back(first, last - first); });
 }
 
 std::vector<DistantRow> CpuSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
@@ -238,14 +260,19 @@ void CpuSession::relabel(int slot, std::span<const uint32_t> new_label, std::spa
   labels_changed(slot);
   Model& m = model(slot);
   const auto k = static_cast<int64_t>(kept.size());
-  Labels labels(m.labels.size(), k);
+  Labels labels(m.labels.size(), k, m.labels.in_file());
   constexpr int64_t kRows = 4096;
-  pool_.for_each_range(m.labels.size(), kRows, [&](int, int64_t first, int64_t last) {
+  const auto replace = [&](int, int64_t first, int64_t last) {
     std::vector<uint32_t> block(static_cast<size_t>(last - first));
     m.labels.read(first, last - first, block.data());
     for (uint32_t& label : block) label = new_label[label];
     labels.write(first, last - first, block.data());
-  });
+  };
+  for_each_row_range(shared_.input.memory.window, pool_, m.labels.size(), kRows, replace,
+                     [&](int64_t first, int64_t last) {
+                       m.labels.give_back(first, last - first);
+                       labels.give_back(first, last - first);
+                     });
   Statistics statistics(k, m.statistics.d, m.statistics.limbs);
   for (int64_t i = 0; i < k; ++i) {
     const auto from = static_cast<size_t>(kept[static_cast<size_t>(i)]);
@@ -272,6 +299,8 @@ double CpuSession::farthest_of_sample(int slot, const Matrix& prototypes) {
     const int64_t row = i * n / count;
     if (!(shared_.input.weight(row) > 0)) continue;
     farthest = std::max(farthest, distance(row, prototypes, model(slot).labels[row], workers_[0]));
+    shared_.input.memory.window.visited(row);
+    model(slot).labels.give_back(row, 1);
   }
   return farthest;
 }

@@ -207,6 +207,7 @@ class CpuSession final : public Session {
   void prepare_workers(size_t active);
   void prepare_model(Model& m, int slot);
   void label_all(std::span<const PassModel> models, std::span<const Target> targets);
+  int64_t tiles_between_sorts(size_t models) const;
 
   // cpu_pass.cpp: screen and resolve.
   Group make_group(int64_t first_tile, int64_t last_tile) const;

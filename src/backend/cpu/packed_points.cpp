@@ -37,8 +37,14 @@ PackedPoints::PackedPoints(const Input& input, const CpuKernels& kernels, const 
   }
   if (!plan.packed) return;
   AlignedBuffer<std::byte> copy(static_cast<size_t>(tiles_) * tile_bytes());
+  const int64_t p = tile_rows();
+  RowPass pass(input.memory.window, 0, input.points.n);
   pool.for_each_range(tiles_, 16, [&](int, int64_t first, int64_t last) {
-    for (int64_t t = first; t < last; ++t) pack(t, copy.data() + static_cast<size_t>(t) * tile_bytes());
+    for (int64_t t = first; t < last; ++t) {
+      pass.begin(t * p);
+      pack(t, copy.data() + static_cast<size_t>(t) * tile_bytes());
+      pass.done(t * p, std::min(input.points.n, (t + 1) * p));
+    }
   });
   copy_ = std::move(copy);
 }
@@ -203,7 +209,9 @@ void PackedPoints::find_ratio() {
   RoundedRow rounded{screen_->format == ScreenFormat::kBfloat16Pair, high.data(), low.data(), 0, 0};
   std::vector<double> ratios;
   for (int64_t i = 0; i < rows; ++i) {
-    round_row(static_cast<int64_t>(static_cast<__int128>(i) * n / rows), rounded, wide.data());
+    const auto row = static_cast<int64_t>(static_cast<__int128>(i) * n / rows);
+    round_row(row, rounded, wide.data());
+    input_->memory.window.visited(row);
     if (rounded.square > 0) ratios.push_back(std::sqrt(rounded.rest_square / rounded.square));
   }
   ratio_ = kLeast;

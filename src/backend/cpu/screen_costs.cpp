@@ -34,6 +34,7 @@ class Pilot {
       std::vector<double> y(d_);
       const int64_t row = static_cast<int64_t>(static_cast<__int128>(i) * n / sampled);
       widen(input.points.data, input.points.type, row * input.points.d, input.points.d, y.data());
+      input.memory.window.visited(row);
       for (size_t j = 0; j < d_; ++j) y[j] = (y[j] - frame.centre[j]) * frame.scale;
       rows_.push_back(std::move(y));
     }

@@ -23,6 +23,7 @@ class ReferenceBackend final : public Backend {
   std::string_view name() const override { return "reference"; }
   std::string instruction_set() const override { return "portable"; }
   int threads() const override { return 1; }
+  bool keeps_to_memory() const override { return true; }
   std::unique_ptr<Upload> upload(const Input& input, const Workload&) override {
     return std::make_unique<ReferenceUpload>(input);
   }

@@ -37,10 +37,10 @@ void ReferenceSession::assign(PassModel& pass) {
   const int64_t k = pass.prototypes->rows();
   Model& state = model(pass.slot);
   const bool first_pass = state.labels.empty();
-  if (first_pass) state.labels = Labels(n(), k);
+  if (first_pass) state.labels = Labels(n(), k, input_.memory.labels == Storage::kFile);
   state.statistics = Statistics(k, d(), input_.limbs);
   pass.result = {};
-  for (int64_t i = 0; i < n(); ++i) {
+  for_each_row(state, [&](int64_t i) {
     const double* x = point(i);
     uint32_t label = 0;
     double least = canonical_distance(x, prototypes.data(), d());
@@ -56,7 +56,7 @@ void ReferenceSession::assign(PassModel& pass) {
     if (!first_pass && label != before) pass.result.hash_delta += label_term(i, label) - label_term(i, before);
     state.labels.write(i, 1, &label);
     add_row(state.statistics, i, label, 1);
-  }
+  });
   pass.result.resolved = n();
   pass.result.candidates = n() * k;
 }
@@ -72,12 +72,16 @@ Labels ReferenceSession::take_labels(int slot) {
   return taken;
 }
 
-std::vector<double> ReferenceSession::distances(int slot, const Matrix& prototypes) {
+template <class Body>
+void ReferenceSession::for_each_distance(int slot, const Matrix& prototypes, Body&& body) {
   const std::vector<double> c = widened(prototypes);
+  const Model& state = model(slot);
+  for_each_row(state, [&](int64_t i) { body(i, canonical_distance(point(i), c.data() + state.labels[i] * d(), d())); });
+}
+
+std::vector<double> ReferenceSession::distances(int slot, const Matrix& prototypes) {
   std::vector<double> result(static_cast<size_t>(n()));
-  for (int64_t i = 0; i < n(); ++i) {
-    result[static_cast<size_t>(i)] = canonical_distance(point(i), c.data() + model(slot).labels[i] * d(), d());
-  }
+  for_each_distance(slot, prototypes, [&](int64_t i, double d2) { result[static_cast<size_t>(i)] = d2; });
   return result;
 }
 
@@ -90,22 +94,25 @@ InertiaSum ReferenceSession::inertia(int slot, const Matrix& prototypes) {
 
 std::vector<int64_t> ReferenceSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {
   std::vector<int64_t> limbs(static_cast<size_t>(format.limbs));
-  const std::vector<double> d2 = distances(slot, prototypes);
-  for (int64_t i = 0; i < n(); ++i) add_term(input_.weight(i) * d2[static_cast<size_t>(i)], format, 1, limbs.data());
+  for_each_distance(slot, prototypes,
+                    [&](int64_t i, double d2) { add_term(input_.weight(i) * d2, format, 1, limbs.data()); });
   return limbs;
 }
 
 std::vector<DistantRow> ReferenceSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
-  const std::vector<double> d2 = distances(slot, prototypes);
+  constexpr int64_t kWaiting = 4096;  // so that no more than these and `count` rows are kept
   std::vector<DistantRow> rows;
-  for (int64_t i = 0; i < n(); ++i) {
-    const double distance = d2[static_cast<size_t>(i)];
+  const auto cut = [&] {
+    // Rows are ascending already, and a stable sort keeps that order among equal distances.
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const DistantRow& a, const DistantRow& b) { return a.distance > b.distance; });
+    if (static_cast<int64_t>(rows.size()) > count) rows.resize(static_cast<size_t>(count));
+  };
+  for_each_distance(slot, prototypes, [&](int64_t i, double distance) {
     if (input_.weight(i) > 0 && distance > 0) rows.push_back({distance, i, model(slot).labels[i]});
-  }
-  // Rows are ascending already, and a stable sort keeps that order among equal distances.
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const DistantRow& a, const DistantRow& b) { return a.distance > b.distance; });
-  if (static_cast<int64_t>(rows.size()) > count) rows.resize(static_cast<size_t>(count));
+    if (static_cast<int64_t>(rows.size()) >= count + kWaiting) cut();
+  });
+  cut();
   return rows;
 }
 
@@ -118,8 +125,9 @@ void ReferenceSession::move_row(int slot, int64_t row, uint32_t label) {
 
 void ReferenceSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
   Model& state = model(slot);
-  Labels labels(n(), static_cast<int64_t>(kept.size()));
-  for (int64_t i = 0; i < n(); ++i) labels.write(i, 1, &new_label[state.labels[i]]);
+  Labels labels(n(), static_cast<int64_t>(kept.size()), state.labels.in_file());
+  for_each_row(state, [&](int64_t i) { labels.write(i, 1, &new_label[state.labels[i]]); });
+  labels.give_back(0, n());
   Statistics statistics(static_cast<int64_t>(kept.size()), d(), input_.limbs);
   for (size_t to = 0; to < kept.size(); ++to) {
     const auto from = static_cast<size_t>(kept[to]);

@@ -17,17 +17,18 @@ WideInt ReferenceSession::seed_term(const Model& state, int64_t row, double leas
 void ReferenceSession::seed_add(std::span<const SeedCentres> models) {
   for (const SeedCentres& seed : models) {
     Model& state = model(seed.slot);
-    if (seed.first) state.least.assign(static_cast<size_t>(n()), std::numeric_limits<double>::infinity());
+    if (seed.first) state.least = AlignedBuffer<double>(static_cast<size_t>(n()), input_.memory.seeding);
     const std::vector<double> centres = widened(*seed.centres);
     double largest = 0;
-    for (int64_t i = 0; i < n(); ++i) {
+    for_each_row(state, [&](int64_t i) {
       double& least = state.least[static_cast<size_t>(i)];
+      if (seed.first) least = std::numeric_limits<double>::infinity();
       const double* x = point(i);
       for (int64_t c = 0; c < seed.centres->rows(); ++c) {
         least = std::min(least, canonical_distance(x, centres.data() + c * d(), d()));
       }
       largest = std::max(largest, input_.weight(i) * least);
-    }
+    });
     // Later centres only lower the distances, so this format holds for all of them.
     if (seed.first) state.seed_format = SumFormat::make(input_.bits, kDistanceLimbs, largest);
   }
@@ -36,7 +37,7 @@ void ReferenceSession::seed_add(std::span<const SeedCentres> models) {
 WideInt ReferenceSession::seed_total(int slot) {
   const Model& state = model(slot);
   WideInt total;
-  for (int64_t i = 0; i < n(); ++i) total += seed_term(state, i, state.least[static_cast<size_t>(i)]);
+  for_each_row(state, [&](int64_t i) { total += seed_term(state, i, state.least[static_cast<size_t>(i)]); });
   return total;
 }
 
@@ -48,9 +49,15 @@ std::vector<int64_t> ReferenceSession::seed_pick(int slot, std::span<const uint6
     const WideInt threshold = total.times(share).shift_right_64();
     WideInt prefix;
     int64_t i = 0;
-    for (; i < n(); ++i) {
-      prefix += seed_term(state, i, state.least[static_cast<size_t>(i)]);
-      if (prefix > threshold) break;
+    {
+      RowPass pass(input_.memory.window, 0, n(), [&](int64_t first, int64_t last) {
+        state.least.give_back(static_cast<size_t>(first), static_cast<size_t>(last - first));
+      });
+      for (; i < n(); ++i) {
+        prefix += seed_term(state, i, state.least[static_cast<size_t>(i)]);
+        if (prefix > threshold) break;
+        pass.done(i, i + 1);
+      }
     }
     picked.push_back(i);  // n when the total is zero: nothing can be picked
   }
@@ -65,10 +72,10 @@ void ReferenceSession::seed_try(std::span<SeedTrial> trials) {
     for (const int64_t candidate : trial.rows) {
       std::copy_n(point(candidate), d(), centre.data());
       WideInt potential;
-      for (int64_t i = 0; i < n(); ++i) {
+      for_each_row(state, [&](int64_t i) {
         const double distance = canonical_distance(point(i), centre.data(), d());
         potential += seed_term(state, i, std::min(state.least[static_cast<size_t>(i)], distance));
-      }
+      });
       trial.potentials.push_back(potential);
     }
   }
@@ -78,11 +85,11 @@ std::vector<int64_t> ReferenceSession::seed_sample(int slot, uint64_t key, uint3
   const Model& state = model(slot);
   const WideInt total = seed_total(slot);
   std::vector<int64_t> rows;
-  for (int64_t i = 0; i < n(); ++i) {
+  for_each_row(state, [&](int64_t i) {
     const uint64_t u = random_u64(key, static_cast<uint64_t>(i), draw, Purpose::kOversample);
     const WideInt term = seed_term(state, i, state.least[static_cast<size_t>(i)]);
     if (total.times(u) < term.times(static_cast<uint64_t>(factor)).shift_left_64()) rows.push_back(i);
-  }
+  });
   return rows;
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "core/aligned_buffer.h"
+#include "core/row_window.h"
 
 #include <vector>
 
@@ -37,7 +39,7 @@ class ReferenceSession final : public Session {
   struct Model {
     Labels labels;  // empty before the first pass
     Statistics statistics;
-    std::vector<double> least;  // m_i of seeding
+    AlignedBuffer<double> least;  // m_i of seeding
     SumFormat seed_format;
   };
 
@@ -45,9 +47,25 @@ class ReferenceSession final : public Session {
   int64_t n() const { return input_.points.n; }
   int64_t d() const { return input_.points.d; }
 
+  // Calls body(row) for every row, in order; what a model knows of a row is done with then, too.
+  template <class Body>
+  void for_each_row(const Model& state, Body&& body) const {
+    RowPass pass(input_.memory.window, 0, n(), [&](int64_t first, int64_t last) {
+      state.labels.give_back(first, last - first);
+      state.least.give_back(static_cast<size_t>(first), static_cast<size_t>(last - first));
+    });
+    for (int64_t i = 0; i < n(); ++i) {
+      pass.begin(i);
+      body(i);
+      pass.done(i, i + 1);
+    }
+  }
   // One row of the points, valid until the next call.
   const double* point(int64_t row);
   void assign(PassModel& pass);
+  // Calls body(row, d2) with the distance of every row to the prototype of its label.
+  template <class Body>
+  void for_each_distance(int slot, const Matrix& prototypes, Body&& body);
   // Adds sign times the row to its cluster's statistics.
   void add_row(Statistics& statistics, int64_t row, uint32_t label, int sign);
   // T_i for this least distance.

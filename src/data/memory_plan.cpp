@@ -1,0 +1,200 @@
+#include "data/memory_plan.h"
+
+#include <manymeans/error.h>
+
+#include "core/fixed_point.h"
+#include "core/memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+namespace manymeans {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+// The program, the threads' stacks, what an allocator keeps.
+constexpr int64_t kProgram = 8 * kMiB;
+// Scores, tiles and rows that one thread works on, and as many values of this many rows.
+constexpr int64_t kWorker = 3 * kMiB;
+constexpr int64_t kWorkerRows = 256;
+// A chunk of the window: calls to the system should cost little, and all threads' chunks be a small part of the limit.
+constexpr int64_t kMostChunk = 4 * kMiB;
+constexpr int64_t kLeastChunk = kMiB / 4;
+constexpr int64_t kRowsOfAChunk = 64;  // a multiple of every tile
+// What the system maps around pages that are touched, in each array that a pass goes over.
+constexpr int64_t kAroundAChunk = 4 * (int64_t{64} << 10);
+// Values for one model and row while it is seeded; k-means|| labels rows with its candidates after that.
+constexpr int64_t kSeedBytes = 8;
+constexpr int64_t kMostLabelBytes = 4;
+// Candidates of k-means|| per cluster: five rounds of as many again in the mean, and a margin.
+constexpr int64_t kCandidates = 8;
+constexpr int64_t kLeastCopy = 2;  // bytes of a value, in bfloat16
+// Where the caller sets no limit, this part of the available memory is left to others once it becomes scarce.
+constexpr int64_t kReserveShare = 16;
+
+int64_t label_bytes(int64_t k) {
+  return k <= 256 ? 1 : (k <= 65536 ? 2 : 4);
+}
+
+// Sessions that run at the same time.
+int64_t sessions(const MemoryTask& task) {
+  if (task.strategy != Strategy::kTask) return 1;
+  return std::min<int64_t>(task.threads, static_cast<int64_t>(task.k.size()));
+}
+
+// Clusters that are fitted at the same time: the largest models of those that might meet.
+int64_t active_clusters(const MemoryTask& task) {
+  std::vector<int64_t> k = task.k;
+  std::sort(k.begin(), k.end(), std::greater<>());
+  const size_t together = task.strategy == Strategy::kConcatenated ? k.size() : static_cast<size_t>(sessions(task));
+  int64_t sum = 0;
+  for (size_t i = 0; i < std::min(k.size(), together); ++i) sum += k[i];
+  return sum;
+}
+
+// What cannot be given back: prototypes, statistics, results, scratch, weights.
+int64_t fixed_bytes(const MemoryTask& task) {
+  const int64_t d = task.points.d;
+  const auto value = static_cast<int64_t>(size_of(prototype_type(task.points.type)));
+  const int64_t limbs = max_limbs(task.points.type == DataType::kFloat64);
+  // Statistics, two sets of prototypes, and their rounded copies for the screen.
+  const int64_t active = d * (limbs * 8 + 2 * value + 16) + 256;
+  int64_t all = 0;
+  int64_t most = 0;
+  for (const int64_t k : task.k) {
+    all += k;
+    most = std::max(most, k);
+  }
+  const int64_t candidates = task.oversamples ? kCandidates * most * sessions(task) : 0;
+  return kProgram + (active_clusters(task) + candidates) * active + all * (d * value + 64) +
+         task.threads * (kWorker + kWorkerRows * d * 8) + (task.weights ? 16 * task.points.n : 0);
+}
+
+// Bytes of a row, all arrays together.
+struct RowBytes {
+  int64_t points = 0;
+  int64_t labels = 0;
+  int64_t seeding = 0;
+  int64_t sum() const { return points + labels + seeding; }
+};
+
+RowBytes row_bytes(const MemoryTask& task) {
+  RowBytes row;
+  if (task.in_file) row.points = task.points.d * static_cast<int64_t>(size_of(task.points.type));
+  for (const int64_t k : task.k) row.labels += label_bytes(k);
+  row.labels += kMostLabelBytes * sessions(task);  // a second set: while clusters are dropped, or of k-means||
+  row.seeding = kSeedBytes * sessions(task);
+  return row;
+}
+
+// Chunks that threads are at work on: each may have begun one and not finished another.
+int64_t chunks(const MemoryTask& task) {
+  return 2 * task.threads + 2;
+}
+
+int64_t chunk_rows(const RowBytes& row, int64_t bytes) {
+  return std::max<int64_t>(1, bytes / (row.sum() * kRowsOfAChunk)) * kRowsOfAChunk;
+}
+
+int64_t window_bytes(const MemoryTask& task, const RowBytes& row, int64_t rows) {
+  return chunks(task) * (rows * row.sum() + kAroundAChunk);
+}
+
+// Models: as many as there is room for, but no more than the engine would seed together without a limit.
+int64_t seeded_together(const MemoryTask& task, int64_t room) {
+  const int64_t most = std::min(static_cast<int64_t>(task.k.size()), (int64_t{1} << 25) / task.points.n);
+  return std::clamp<int64_t>(room, 1, std::max<int64_t>(1, most));
+}
+
+std::string in_mib(int64_t bytes) {
+  return fmt::format("{} MiB", (bytes + kMiB - 1) / kMiB);
+}
+
+// Everything but avoidable copies fits: all rows stay.
+MemoryPlan plan_whole(const MemoryTask& task, const RowBytes& row, int64_t limit, int64_t rest) {
+  const int64_t n = task.points.n;
+  MemoryPlan plan;
+  plan.limited = true;
+  plan.seeded_together = seeded_together(task, 1 + rest / 2 / (row.seeding * n));
+  plan.copies = rest / 2 / sessions(task);
+  plan.bounds = plan.sums = rest / 4 / sessions(task);
+  plan.text = fmt::format("at most {}: everything fits, with {} for copies", in_mib(limit), in_mib(rest));
+  return plan;
+}
+
+// What is small and used most stays in memory; then copies of the points, then as many of their rows as there is room.
+MemoryPlan plan_parts(const MemoryTask& task, const RowBytes& row, int64_t limit, int64_t rest) {
+  const int64_t n = task.points.n;
+  const int64_t chunk_bytes = std::clamp(rest / 4 / chunks(task), kLeastChunk, kMostChunk);
+  const int64_t rows = chunk_rows(row, chunk_bytes);
+  rest -= window_bytes(task, row, rows);
+  MemoryPlan plan;
+  plan.limited = true;
+  plan.labels = row.labels * n <= rest / 2 ? Storage::kMemory : Storage::kFile;
+  if (plan.labels == Storage::kMemory) rest -= row.labels * n;
+  plan.seeding = row.seeding * n <= rest / 2 ? Storage::kMemory : Storage::kFile;
+  plan.seeded_together = 1;
+  int64_t seeded = 0;
+  if (plan.seeding == Storage::kMemory) {
+    plan.seeded_together = seeded_together(task, rest / 2 / (row.seeding * n));
+    seeded = plan.seeded_together * row.seeding * n;
+    rest -= seeded;
+  }
+  // Where not even the smallest copy has room, rows that stay are the better use of it.
+  const bool copied = kLeastCopy * task.points.d * n <= rest / 2;
+  plan.copies = copied ? rest / 2 / sessions(task) : 0;
+  plan.bounds = (seeded + rest / 8) / sessions(task);  // seeding is over when there are bounds
+  plan.sums = rest / 8 / sessions(task);
+  const int64_t kept = task.in_file ? std::min(n, (copied ? rest / 4 : rest / 4 * 3) / row.points) : 0;
+  plan.window = RowWindow(task.points, task.in_file, std::min(rows, n), kept);
+  const auto place = [](Storage storage) { return storage == Storage::kMemory ? "in memory" : "in a side file"; };
+  plan.text = fmt::format(
+      "at most {}: {}; labels {}; distances of seeding {}; {}", in_mib(limit),
+      task.in_file ? fmt::format("points stay in their file, {} rows at a time{}", std::min(rows, n),
+                                 kept > 0 ? fmt::format(" and the first {} always", kept) : "")
+                   : "points are the caller's",
+      place(plan.labels), place(plan.seeding),
+      copied ? fmt::format("up to {} for copies of the points", in_mib(plan.copies)) : "no copy of the points");
+  return plan;
+}
+
+}  // namespace
+
+int64_t least_memory(const MemoryTask& task) {
+  const RowBytes row = row_bytes(task);
+  return fixed_bytes(task) + window_bytes(task, row, chunk_rows(row, kLeastChunk));
+}
+
+bool fits_easily(const MemoryTask& task) {
+  MemoryTask counted = task;
+  counted.in_file = true;
+  return fixed_bytes(counted) + row_bytes(counted).sum() * counted.points.n <= available_memory() / 2;
+}
+
+MemoryPlan plan_memory(const MemoryTask& task, int64_t limit) {
+  const RowBytes row = row_bytes(task);
+  const int64_t fixed = fixed_bytes(task);
+  const int64_t whole = fixed + row.sum() * task.points.n;
+  if (limit <= 0) {
+    const int64_t available = available_memory();
+    // Half is left for what backends copy where they may.
+    if (whole <= available / 2) return {};
+    limit = available - available / kReserveShare;
+  }
+  if (whole <= limit) return plan_whole(task, row, limit, limit - whole);
+  if (const int64_t least = least_memory(task); limit < least) {
+    throw Error(ErrorCode::kUnavailable, "memory",
+                fmt::format("{} are too little for {} rows of {} columns in {} model{} with {} clusters in all: at "
+                            "least {} are needed (memory {}MiB), less with fewer threads, or strategy data",
+                            limit % kMiB == 0 ? in_mib(limit) : fmt::format("{} bytes", limit), task.points.n,
+                            task.points.d, task.k.size(), task.k.size() == 1 ? "" : "s",
+                            std::accumulate(task.k.begin(), task.k.end(), int64_t{0}), in_mib(least),
+                            (least + kMiB - 1) / kMiB));
+  }
+  return plan_parts(task, row, limit, limit - fixed);
+}
+
+}  // namespace manymeans

@@ -1,0 +1,50 @@
+// What a fit may hold in memory, decided before it allocates anything. docs/memory.md explains the plan to users.
+#pragma once
+
+#include <manymeans/options.h>
+#include <manymeans/points.h>
+
+#include "core/file_memory.h"
+#include "core/row_window.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace manymeans {
+
+/// What is asked of a fit, as far as its memory goes.
+struct MemoryTask {
+  PointsView points;
+  bool in_file = false;  ///< the points lie in a mapped file: their pages count, but can be given back
+  bool weights = false;
+  std::vector<int64_t> k;  ///< of every model
+  Strategy strategy = Strategy::kConcatenated;
+  int threads = 1;
+  bool oversamples = false;  ///< some model begins with k-means||
+};
+
+struct MemoryPlan {
+  bool limited = false;  ///< false: nothing below but the defaults holds, and everything is in memory
+  RowWindow window = {};
+  Storage labels = Storage::kMemory;   ///< of all models
+  Storage seeding = Storage::kMemory;  ///< least distances of k-means++ and k-means||, 8 bytes a row and model
+  int64_t seeded_together = 0;         ///< models; 0: as many as the engine likes
+  // Bytes for what can be done without, in each of the sessions that run at the same time:
+  int64_t copies = 0;  ///< a packed copy of the points, a kd-tree
+  int64_t bounds = 0;  ///< carried from pass to pass
+  int64_t sums = 0;    ///< statistics of each thread
+  std::string text;    ///< for people; empty unless limited
+};
+
+/// `limit` in bytes; 0: what the machine and its control groups have left. Points that the caller holds in memory are
+/// not counted. Throws Error(kUnavailable, "memory") that says which limit would do; every limit from there on does.
+MemoryPlan plan_memory(const MemoryTask& task, int64_t limit);
+
+/// Whether half of the available memory is enough, were the points in a file: then nobody need find out.
+bool fits_easily(const MemoryTask& task);
+
+/// The least limit for which plan_memory() finds a plan.
+int64_t least_memory(const MemoryTask& task);
+
+}  // namespace manymeans
