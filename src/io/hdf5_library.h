@@ -34,7 +34,11 @@ class Hdf5Handle {
 /// Hold this while calling the library: most builds of it are not made for threads. It prints nothing meanwhile.
 class Hdf5Session {
  public:
-  Hdf5Session() : lock_(mutex()) { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+  Hdf5Session() : lock_(mutex()) {
+    // At the end of the process it would close again what could not be closed on a full disk, and crash.
+    (void)H5dont_atexit();
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  }
 
  private:
   static std::mutex& mutex() {
