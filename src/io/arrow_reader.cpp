@@ -277,7 +277,7 @@ Dataset ArrowTableReader::read() {
   const int64_t n = first_rows_.back();
   result_.view = {nullptr, n, static_cast<int64_t>(width_), type_};
   if (n == 0) return std::move(result_);  // the caller complains about no rows
-  store_ = std::make_unique<RowStore>(n, static_cast<int64_t>(width_), type_, path_);
+  store_ = std::make_unique<RowStore>(n, static_cast<int64_t>(width_), type_, path_, options_.memory);
   if (parts_.back().is_weight) result_.weights.resize(static_cast<size_t>(n));
   ThreadPool pool(thread_count(options_.threads));
   std::vector<Worker> workers(static_cast<size_t>(pool.size()));
