@@ -8,6 +8,9 @@ if(MANYMEANS_CLI)
   # The program finds a shared library where it was installed to, and where both were moved to.
   file(RELATIVE_PATH to_library ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(manymeans_cli PROPERTIES INSTALL_RPATH "$<$<BOOL:${BUILD_SHARED_LIBS}>:$ORIGIN/${to_library}>")
+  if(MANYMEANS_ARROW_OF_PYTHON) # a build for tests
+    set_property(TARGET manymeans_cli PROPERTY INSTALL_RPATH_USE_LINK_PATH ON)
+  endif()
   install(TARGETS manymeans_cli RUNTIME COMPONENT program)
 endif()
 

@@ -75,7 +75,7 @@ OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
 }
 
 // A name in the target's folder that nobody has.
-std::string OutputFile::name_beside(int number) const {
+std::string OutputFile::free_name(int number) const {
   return folder_of(target_) + "/.manymeans-" + std::to_string(::getpid()) + "-" + std::to_string(number) + ".tmp";
 }
 
@@ -88,7 +88,7 @@ void OutputFile::open_beside() {
   if (file_ >= 0) ::close(file_);
   file_ = -1;
   for (int number = 0; file_ < 0; ++number) {
-    std::string name = name_beside(number);
+    std::string name = free_name(number);
     file_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file_ >= 0) beside_ = std::move(name);  // no copy: were there no memory for it, the file would stay for ever
     if (file_ < 0 && errno != EEXIST) fail("written", errno);
@@ -101,9 +101,13 @@ std::string OutputFile::own_link() const {
 
 void OutputFile::give_name() {
   for (int number = 0; beside_.empty(); ++number) {
-    const std::string name = name_beside(number);
-    if (::linkat(AT_FDCWD, own_link().c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) beside_ = name;
-    if (beside_.empty() && errno != EEXIST) fail("put in its place", errno);
+    std::string name = free_name(number);
+    const std::string link = own_link();
+    if (::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      beside_ = std::move(name);  // no copy, as above
+    } else if (errno != EEXIST) {
+      fail("put in its place", errno);
+    }
   }
 }
 

@@ -24,7 +24,11 @@ class OutputFile {
   void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
   void commit();
   /// The name under which a library may write the whole file by itself, instead of write(); no pipe or device has one.
-  const std::string& name_beside() const { return beside_; }
+  /// From here on a killed program may leave that file behind.
+  const std::string& name_beside() {
+    if (nameless_) give_name();
+    return beside_;
+  }
   const std::string& path() const { return path_; }  ///< as the caller gave it
   /// Throws the Error about a path that could not be "written", with the reason of errno.
   [[noreturn]] void fail(const std::string& doing, int error) const;
@@ -32,7 +36,7 @@ class OutputFile {
  private:
   void open_beside();
   void give_name();
-  std::string name_beside(int number) const;
+  std::string free_name(int number) const;
   std::string own_link() const;
   void flush();
   void write_out(std::span<const std::byte> bytes);

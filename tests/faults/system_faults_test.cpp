@@ -153,7 +153,9 @@ TEST(FileFaults, EveryAllocationFailsOnce) {
   points.view = {values.data(), 20, 3};
   int64_t formats = 0;
   for (const Choice& writer : info().writers) {
-    if (!writer.available) continue;
+    // The libraries of these do not all survive without memory: Arrow's ends the program.
+    const bool by_others = writer.name == "parquet" || writer.name == "arrow" || writer.name == "hdf5";
+    if (!writer.available || by_others) continue;
     const std::string path = folder / ("points." + writer.name);
     const std::vector<float> whole = {1, 2, 3, 4, 5, 6};
     Dataset fitting = points;

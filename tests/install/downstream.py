@@ -60,7 +60,11 @@ def install(arguments):
     run(arguments.cmake, "--install", arguments.build, "--prefix", first)
     first.rename(root)
     for path in root.rglob("*"):
-        if path.suffix in {".cmake", ".pc"} and (str(first) in path.read_text() or str(arguments.source) in path.read_text()):
+        if path.suffix not in {".cmake", ".pc"}:
+            continue
+        # The build of the tests links the Arrow libraries inside pyarrow, wherever that is; no other build does.
+        text = re.sub(r"[^;: \"]*/pyarrow(/[^;: \"]*)?", "", path.read_text())
+        if str(first) in text or str(arguments.source) in text:
             sys.exit(f"{path} names a folder of this machine")
     headers = {path.relative_to(root / "include").parts[0] for path in (root / "include").rglob("*.h")}
     if headers != {"manymeans"}:
