@@ -154,6 +154,22 @@ Error out_of_memory(const PointsView& points) {
                            points.n, points.d));
 }
 
+void tell_cost(const Cost& cost, Provenance& provenance) {
+  // Parts of the phase "fit"; under the strategy task they are summed over the threads.
+  provenance.seconds.emplace_back("fit: initialise", cost.initialise);
+  provenance.seconds.emplace_back("fit: passes", cost.iterate);
+  provenance.seconds.emplace_back("fit: update", cost.update);
+  provenance.seconds.emplace_back("fit: finish", cost.finish);
+  provenance.passes = cost.passes;
+  provenance.labelled = cost.labelled;
+  provenance.certified = cost.certified;
+  provenance.resolved = cost.resolved;
+  provenance.candidates = cost.candidates;
+  provenance.skipped = cost.skipped;
+  provenance.tightened = cost.tightened;
+  provenance.pass_log = cost.log;
+}
+
 FitResult fit_checked(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                       const FitHooks& hooks) {
   Control control(hooks, options.time_limit);
@@ -203,11 +219,7 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   const Cost cost = run_and_write_down(context, members, backend->threads());
   check_mapped(points.data);
   end_phase("fit");
-  // Parts of the phase "fit"; under the strategy task they are summed over the threads.
-  provenance.seconds.emplace_back("fit: initialise", cost.initialise);
-  provenance.seconds.emplace_back("fit: passes", cost.iterate);
-  provenance.seconds.emplace_back("fit: update", cost.update);
-  provenance.seconds.emplace_back("fit: finish", cost.finish);
+  tell_cost(cost, provenance);
 
   provenance.version = MANYMEANS_VERSION;
   provenance.backend = backend->name();
@@ -219,14 +231,6 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   provenance.columns = points.d;
   provenance.type = points.type;
   provenance.options = options;
-  provenance.passes = cost.passes;
-  provenance.labelled = cost.labelled;
-  provenance.certified = cost.certified;
-  provenance.resolved = cost.resolved;
-  provenance.candidates = cost.candidates;
-  provenance.skipped = cost.skipped;
-  provenance.tightened = cost.tightened;
-  provenance.pass_log = cost.log;
   result.interrupted = control.stopped().has_value();
   result.warnings = upload->warnings();
   if (checkpoint) {

@@ -3,6 +3,7 @@
 
 #include <manymeans/error.h>
 
+#include "io/file_watch.h"
 #include "io/mapped_file.h"
 #include "io/npz.h"
 

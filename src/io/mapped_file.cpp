@@ -1,10 +1,10 @@
 #include "io/mapped_file.h"
 
 #include <manymeans/error.h>
-#include <manymeans/io.h>
 
 #include "core/mapped_range.h"
 #include "core/memory.h"
+#include "io/file_watch.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -98,30 +98,6 @@ void MappedFile::read_all(int file, const std::string& path) {
 MappedFile::~MappedFile() {
   if (range_) range_->unmap();
   if (mapping_ != nullptr) ::munmap(mapping_, size_);
-}
-
-namespace {
-thread_local FileWatch* innermost = nullptr;
-}
-
-FileWatch::FileWatch() : outer_(innermost) {
-  innermost = this;
-}
-
-FileWatch::~FileWatch() {
-  innermost = outer_;
-}
-
-void FileWatch::add(std::shared_ptr<const MappedRange> file) {
-  if (innermost != nullptr) innermost->files_.push_back(std::move(file));
-}
-
-void FileWatch::check() const {
-  for (const auto& file : files_) file->check();
-}
-
-void guard_mapped_files() {
-  replace_lost_pages();
 }
 
 }  // namespace manymeans

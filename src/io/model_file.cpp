@@ -4,6 +4,7 @@
 
 #include "core/fp_environment.h"
 #include "core/out_of_memory.h"
+#include "io/file_watch.h"
 #include "io/mapped_file.h"
 #include "io/npz.h"
 

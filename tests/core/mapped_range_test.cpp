@@ -4,6 +4,7 @@
 #include <manymeans/fit.h>
 
 #include "io/files.h"
+#include "io/file_watch.h"
 #include "io/mapped_file.h"
 
 #include <fcntl.h>
