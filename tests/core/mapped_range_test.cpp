@@ -3,8 +3,8 @@
 
 #include <manymeans/fit.h>
 
-#include "io/files.h"
 #include "io/file_watch.h"
+#include "io/files.h"
 #include "io/mapped_file.h"
 
 #include <fcntl.h>
