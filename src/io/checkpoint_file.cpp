@@ -298,17 +298,7 @@ void save_checkpoint(const std::string& path, const CheckpointFile& file) {
 }
 
 CheckpointFile load_checkpoint(const std::string& path) {
-  const FileWatch watch;
-  try {
-    CheckpointFile file = CheckpointLoader(path).run();
-    watch.check();
-    return file;
-  } catch (const Error&) {
-    watch.check();  // says better what was wrong
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::kUnavailable, path, "there is not enough memory to read this file");
-  }
+  return load_unchanged(path, [&] { return CheckpointLoader(path).run(); });
 }
 
 }  // namespace manymeans

@@ -1,7 +1,12 @@
 // Files that change while they are read.
 #pragma once
 
+#include <manymeans/error.h>
+
 #include <memory>
+#include <new>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace manymeans {
@@ -25,5 +30,29 @@ class FileWatch {
   std::vector<std::shared_ptr<const MappedRange>> files_;
   FileWatch* outer_;
 };
+
+/// What `load` reads. A file that changed meanwhile is the reason of whatever else it complains about.
+template <class Load>
+auto read_unchanged(Load&& load) {
+  const FileWatch watch;
+  try {
+    auto result = std::forward<Load>(load)();
+    watch.check();
+    return result;
+  } catch (const Error&) {
+    watch.check();
+    throw;
+  }
+}
+
+/// The same for a file that is read as a whole: throws Error(kUnavailable) where there is not enough memory.
+template <class Load>
+auto load_unchanged(const std::string& path, Load&& load) {
+  try {
+    return read_unchanged(std::forward<Load>(load));
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kUnavailable, path, "there is not enough memory to read this file");
+  }
+}
 
 }  // namespace manymeans

@@ -207,17 +207,7 @@ void save_model(const std::string& path, const ModelFile& stored) {
 }
 
 ModelFile load_model(const std::string& path) {
-  const FileWatch watch;
-  try {
-    ModelFile result = ModelLoader(path).run();
-    watch.check();
-    return result;
-  } catch (const Error&) {
-    watch.check();
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::kUnavailable, path, "there is not enough memory to read this file");
-  }
+  return load_unchanged(path, [&] { return ModelLoader(path).run(); });
 }
 
 }  // namespace manymeans

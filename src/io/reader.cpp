@@ -85,26 +85,13 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
   return {values, values + file.view.n};
 }
 
-// A file that changed under the reader is the reason of whatever else the reader complains about.
-Dataset read_unchanged(const Reader& reader, const std::string& path, const ReadOptions& options) {
-  const FileWatch watch;
-  try {
-    Dataset result = reader.read(path, options);
-    watch.check();
-    return result;
-  } catch (const Error&) {
-    watch.check();
-    throw;
-  }
-}
-
 // Messages about "-" say what that is.
 Dataset read_naming_input(const std::string& path, const ReadOptions& options) {
   const std::unique_ptr<Reader> reader = make_reader(path, options.format);
-  if (path != MappedFile::kStandardInput) return read_unchanged(*reader, path, options);
+  if (path != MappedFile::kStandardInput) return read_unchanged([&] { return reader->read(path, options); });
   constexpr std::string_view kStart = "[-";
   try {
-    return read_unchanged(*reader, path, options);
+    return read_unchanged([&] { return reader->read(path, options); });
   } catch (const Error& error) {
     const std::string_view what = error.what();
     const size_t end = what.find("] ");
