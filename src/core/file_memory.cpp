@@ -150,8 +150,8 @@ void TemporaryBytes::resize(size_t size) {
 
 Storage storage_for(int64_t bytes, int64_t limit) {
   constexpr int64_t kShare = 16;
-  const int64_t most = limit > 0 ? limit / kShare : available_memory() / 2;
-  return bytes > most ? Storage::kFile : Storage::kMemory;
+  const bool fits = limit > 0 ? bytes <= limit / kShare : fits_in_half(bytes);
+  return fits ? Storage::kMemory : Storage::kFile;
 }
 
 void give_back(const void* begin, size_t size, size_t first, size_t bytes) noexcept {

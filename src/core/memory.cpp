@@ -58,4 +58,9 @@ int64_t available_memory() {
   return available;
 }
 
+bool fits_in_half(int64_t bytes) {
+  constexpr int64_t kFew = int64_t{1} << 20;
+  return bytes <= kFew || bytes <= available_memory() / 2;
+}
+
 }  // namespace manymeans

@@ -54,20 +54,30 @@ HWY_INLINE PhiloxWords counter(VecU row, VecU draw, Purpose purpose) {
   return {{row, hn::ShiftRight<32>(row), draw, hn::Set(kU64, static_cast<uint64_t>(purpose))}};
 }
 
-// Philox4x32-10 of two vectors at once, since a round waits for its products.
-HWY_INLINE void philox_rounds(uint64_t key, PhiloxWords (&c)[2]) {
+// By a shuffle, since shifts and products want the same port of many processors.
+HWY_INLINE VecU high_word(VecU a) {
+  const hn::Repartition<uint32_t, U64> u32;
+  return hn::BitCast(kU64, hn::DupOdd(hn::BitCast(u32, a)));
+}
+
+// So many vectors at once, since a round waits for its products; as many as registers hold.
+constexpr int kVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+constexpr int64_t kAtOnce = kVectors * kU;
+
+// Philox4x32-10.
+HWY_INLINE void philox_rounds(uint64_t key, PhiloxWords (&c)[kVectors]) {
   auto key_low = static_cast<uint32_t>(key);
   auto key_high = static_cast<uint32_t>(key >> 32);
 #pragma GCC unroll 10
   for (int round = 0; round < 10; ++round) {
-#pragma GCC unroll 2
-    for (int v = 0; v < 2; ++v) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
       VecU(&w)[4] = c[v].word;
       const VecU first = times_word(w[0], 0xD2511F53U);
       const VecU second = times_word(w[2], 0xCD9E8D57U);
-      w[0] = hn::Xor(hn::Xor(hn::ShiftRight<32>(second), w[1]), hn::Set(kU64, key_low));
+      w[0] = hn::Xor(hn::Xor(high_word(second), w[1]), hn::Set(kU64, key_low));
       w[1] = second;
-      w[2] = hn::Xor(hn::Xor(hn::ShiftRight<32>(first), w[3]), hn::Set(kU64, key_high));
+      w[2] = hn::Xor(hn::Xor(high_word(first), w[3]), hn::Set(kU64, key_high));
       w[3] = first;
     }
     key_low += 0x9E3779B9U;
@@ -89,10 +99,10 @@ HWY_INLINE VecU load_labels(const uint32_t* labels, int64_t at, int64_t lanes) {
 void label_terms(const int64_t* rows, int64_t first, const uint32_t* labels, int64_t count, LabelSum* sum) {
   const VecU low_half = hn::Set(kU64, 0xffffffffU);
   VecU sums[4] = {hn::Zero(kU64), hn::Zero(kU64), hn::Zero(kU64), hn::Zero(kU64)};
-  for (int64_t i = 0; i < count; i += 2 * kU) {
-    PhiloxWords c[2];
-    VecU valid[2];
-    for (int v = 0; v < 2; ++v) {
+  for (int64_t i = 0; i < count; i += kAtOnce) {
+    PhiloxWords c[kVectors];
+    VecU valid[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
       const int64_t left = count - i - v * kU;
       const int64_t at = left > 0 ? i + v * kU : i;
       const int64_t lanes = left < 0 ? 0 : (left < kU ? left : kU);
@@ -101,7 +111,7 @@ void label_terms(const int64_t* rows, int64_t first, const uint32_t* labels, int
       c[v] = counter(load_rows(rows, first, at, mask), load_labels(labels, at, lanes), Purpose::kLabelSum);
     }
     philox_rounds(kLabelSumKey, c);
-    for (int v = 0; v < 2; ++v) {
+    for (int v = 0; v < kVectors; ++v) {
       for (int w = 0; w < 4; ++w) sums[w] = hn::Add(sums[w], hn::And(c[v].word[w], valid[v]));
     }
   }
@@ -117,21 +127,22 @@ int64_t draws(const DrawTask& in, int64_t first, int64_t last, RowDraw* found) {
   const VecU low_half = hn::Set(kU64, 0xffffffffU);
   const VecU draw = hn::Set(kU64, in.draw);
   const VecU largest_high = hn::Set(kU64, in.most >> 32);
-  alignas(64) uint64_t numbers[2 * kU];
+  alignas(64) uint64_t numbers[kAtOnce];
   int64_t count = 0;
-  for (int64_t row = first; row < last; row += 2 * kU) {
-    PhiloxWords c[2];
-    for (int v = 0; v < 2; ++v) {
+  for (int64_t row = first; row < last; row += kAtOnce) {
+    PhiloxWords c[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
       c[v] = counter(hn::Iota(kU64, static_cast<uint64_t>(row + v * kU)), draw, in.purpose);
     }
     philox_rounds(in.key, c);
     // High words decide nearly always, and fewer than one vector in a thousand goes on.
-    const VecU high = hn::Min(hn::And(c[0].word[1], low_half), hn::And(c[1].word[1], low_half));
+    VecU high = low_half;
+    for (const PhiloxWords& words : c) high = hn::Min(high, hn::And(words.word[1], low_half));
     if (hn::AllTrue(kU64, hn::Gt(high, largest_high))) continue;
-    for (int v = 0; v < 2; ++v) {
+    for (int v = 0; v < kVectors; ++v) {
       hn::Store(hn::Or(hn::And(c[v].word[0], low_half), hn::ShiftLeft<32>(c[v].word[1])), kU64, numbers + v * kU);
     }
-    for (int64_t i = 0; i < 2 * kU && row + i < last; ++i) {
+    for (int64_t i = 0; i < kAtOnce && row + i < last; ++i) {
       if (numbers[i] <= in.most) found[count++] = {numbers[i], row + i};
     }
   }

@@ -171,7 +171,7 @@ int64_t least_memory(const MemoryTask& task) {
 bool fits_easily(const MemoryTask& task) {
   MemoryTask counted = task;
   counted.in_file = true;
-  return fixed_bytes(counted) + row_bytes(counted).sum() * counted.points.n <= available_memory() / 2;
+  return fits_in_half(fixed_bytes(counted) + row_bytes(counted).sum() * counted.points.n);
 }
 
 MemoryPlan plan_memory(const MemoryTask& task, int64_t limit) {

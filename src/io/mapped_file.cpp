@@ -71,7 +71,7 @@ void MappedFile::map(int file, size_t size, const std::string& path, Access acce
     throw Error(ErrorCode::kUnavailable, path, std::string("cannot be mapped into memory: ") + std::strerror(errno));
   }
   // What will not fit is better read as it is needed.
-  const bool fits = static_cast<int64_t>(size) < available_memory() / 2;
+  const bool fits = fits_in_half(static_cast<int64_t>(size));
   ::madvise(mapping_, size, access == Access::kOnce ? MADV_SEQUENTIAL : (fits ? MADV_WILLNEED : MADV_NORMAL));
   data_ = static_cast<const std::byte*>(mapping_);
   size_ = size;  // from here on the destructor unmaps, whatever is thrown
