@@ -20,6 +20,10 @@ std::span<const BackendEntry> backends() {
   return kEntries;
 }
 
+std::span<const double> Session::seed_least(int) const {
+  throw Error(ErrorCode::kInternal, "backend", "this backend does not count equal rows");
+}
+
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options) {
   std::string known = "auto";
   for (const BackendEntry& entry : backends()) {

@@ -46,6 +46,7 @@ struct PassResult {
   int64_t resolved = 0;
   int64_t candidates = 0;  ///< canonical distances computed for the resolved rows
   int64_t tightened = 0;   ///< canonical distances to a row's own prototype, to renew a bound
+  int64_t repeated = 0;    ///< labels that came with those of equal rows
 
   PassResult& operator+=(const PassResult& other) {
     changed += other.changed;
@@ -55,6 +56,7 @@ struct PassResult {
     resolved += other.resolved;
     candidates += other.candidates;
     tightened += other.tightened;
+    repeated += other.repeated;
     return *this;
   }
 };
@@ -134,6 +136,8 @@ class Session {
   virtual void seed_try(std::span<SeedTrial> trials) = 0;
   /// Rows i, ascending, with u_i * total < factor * T_i * 2^64; u_i from Philox(key, i, draw, kOversample).
   virtual std::vector<int64_t> seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) = 0;
+  /// m_i of all rows, for whoever chooses rows itself; only where Backend::counts_equal_rows().
+  virtual std::span<const double> seed_least(int slot) const;
   /// Frees what seeding holds.
   virtual void seed_end() = 0;
 };
@@ -164,6 +168,9 @@ class Backend {
   virtual int threads() const = 0;
   /// Whether what it holds follows Input::memory.
   virtual bool keeps_to_memory() const { return false; }
+  /// Whether its statistics and seeding follow Input::counted. What its sessions say of inertia, counts of rows and
+  /// picked rows does not have to.
+  virtual bool counts_equal_rows() const { return false; }
   virtual std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) = 0;
   std::unique_ptr<Upload> upload(const Input& input) { return upload(input, Workload{}); }
 };

@@ -1,6 +1,7 @@
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 
+#include "backend/equal_rows_upload.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/random.h"
@@ -161,12 +162,13 @@ void tell_cost(const Cost& cost, Provenance& provenance) {
   provenance.seconds.emplace_back("fit: update", cost.update);
   provenance.seconds.emplace_back("fit: finish", cost.finish);
   provenance.passes = cost.passes;
-  provenance.labelled = cost.labelled;
-  provenance.certified = cost.certified;
-  provenance.resolved = cost.resolved;
-  provenance.candidates = cost.candidates;
-  provenance.skipped = cost.skipped;
-  provenance.tightened = cost.tightened;
+  provenance.labelled = cost.sum.labelled;
+  provenance.repeated = cost.sum.repeated;
+  provenance.certified = cost.sum.certified;
+  provenance.resolved = cost.sum.resolved;
+  provenance.candidates = cost.sum.candidates;
+  provenance.skipped = cost.sum.skipped;
+  provenance.tightened = cost.sum.tightened;
   provenance.pass_log = cost.log;
 }
 
@@ -201,7 +203,7 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   }
   end_phase("validate");
 
-  const std::unique_ptr<Upload> upload = backend->upload(input, workload_of(options, members));
+  const std::unique_ptr<Upload> upload = upload_points(*backend, input, workload_of(options, members), pool);
   end_phase("upload");
 
   const std::unique_ptr<Comm> comm = make_self_comm();

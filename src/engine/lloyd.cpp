@@ -162,6 +162,7 @@ int Group::pass(std::span<Member*> active) {
       logs[p] += {1,
                   context_.input.points.n,
                   result.changed,
+                  result.repeated,
                   result.skipped,
                   result.certified,
                   result.resolved,
@@ -235,8 +236,8 @@ void Group::redo(Member& member, const Matrix& start, size_t updates) {
 // Sums what other ranks found out. A rank that is alone has all of it already.
 void Group::reduce(PassResult& result) const {
   if (context_.comm.size() == 1) return;
-  int64_t counts[] = {result.changed,  result.skipped,    result.certified,
-                      result.resolved, result.candidates, result.tightened};
+  int64_t counts[] = {result.changed,    result.skipped,   result.certified, result.resolved,
+                      result.candidates, result.tightened, result.repeated};
   context_.comm.all_reduce(counts);
   result.changed = counts[0];
   result.skipped = counts[1];
@@ -244,6 +245,7 @@ void Group::reduce(PassResult& result) const {
   result.resolved = counts[3];
   result.candidates = counts[4];
   result.tightened = counts[5];
+  result.repeated = counts[6];
 }
 
 std::optional<StopReason> Group::report(std::span<Member*> active) {
@@ -355,12 +357,7 @@ void Group::finish(Member& member, StopReason reason) {
 
 void Cost::add_pass(const PassLog& pass) {
   ++passes;
-  labelled += pass.labelled;
-  certified += pass.certified;
-  resolved += pass.resolved;
-  candidates += pass.candidates;
-  skipped += pass.skipped;
-  tightened += pass.tightened;
+  sum += pass;
   if (static_cast<int64_t>(log.size()) < kMostLoggedPasses) log.push_back(pass);
 }
 
@@ -368,12 +365,7 @@ Cost& Cost::operator+=(const Cost& other) {
   if (log.size() < other.log.size()) log.resize(other.log.size());
   for (size_t i = 0; i < other.log.size(); ++i) log[i] += other.log[i];
   passes += other.passes;
-  labelled += other.labelled;
-  certified += other.certified;
-  resolved += other.resolved;
-  candidates += other.candidates;
-  skipped += other.skipped;
-  tightened += other.tightened;
+  sum += other.sum;
   initialise += other.initialise;
   iterate += other.iterate;
   update += other.update;

@@ -32,7 +32,8 @@ struct FitContext {
 
 /// What a group of models cost.
 struct Cost {
-  int64_t passes = 0, labelled = 0, certified = 0, resolved = 0, candidates = 0, skipped = 0, tightened = 0;
+  int64_t passes = 0;
+  PassLog sum;                                                 ///< over all passes
   std::vector<PassLog> log;                                    ///< of the first passes
   double initialise = 0, iterate = 0, update = 0, finish = 0;  ///< seconds
 

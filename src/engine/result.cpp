@@ -8,6 +8,7 @@ PassLog& PassLog::operator+=(const PassLog& other) {
   models += other.models;
   labelled += other.labelled;
   changed += other.changed;
+  repeated += other.repeated;
   skipped += other.skipped;
   certified += other.certified;
   resolved += other.resolved;

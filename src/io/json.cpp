@@ -40,8 +40,8 @@ Json options_json(const FitOptions& options) {
 
 Json pass_json(const PassLog& pass) {
   return {{"models", pass.models},         {"labelled", pass.labelled},   {"changed", pass.changed},
-          {"skipped", pass.skipped},       {"certified", pass.certified}, {"resolved", pass.resolved},
-          {"candidates", pass.candidates}, {"tightened", pass.tightened}};
+          {"repeated", pass.repeated},     {"skipped", pass.skipped},     {"certified", pass.certified},
+          {"resolved", pass.resolved},     {"candidates", pass.candidates}, {"tightened", pass.tightened}};
 }
 
 Json provenance_json(const Provenance& provenance) {
@@ -63,6 +63,7 @@ Json provenance_json(const Provenance& provenance) {
           {"dtype", std::string(name_of(provenance.type))},
           {"passes", provenance.passes},
           {"labelled", provenance.labelled},
+          {"repeated", provenance.repeated},
           {"certified", provenance.certified},
           {"resolved", provenance.resolved},
           {"candidates", provenance.candidates},

@@ -92,6 +92,7 @@ class Interview {
                                          static_cast<int64_t>(delta >> 64)};
       add_state(when, model.slot);
       trace_.labelled += made_.shape.n;
+      trace_.repeated += model.result.repeated;
       trace_.skipped += model.result.skipped;
       trace_.certified += model.result.certified;
       trace_.resolved += model.result.resolved;

@@ -20,7 +20,7 @@ struct Answer {
 
 struct Trace {
   std::vector<Answer> answers;
-  int64_t labelled = 0, skipped = 0, certified = 0, resolved = 0;
+  int64_t labelled = 0, repeated = 0, skipped = 0, certified = 0, resolved = 0;
 };
 
 /// Asks a backend everything that the engine can ask: seeding, passes of changing sets of models with prototypes

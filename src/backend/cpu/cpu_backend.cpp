@@ -49,6 +49,7 @@ class CpuBackend final : public Backend {
   std::string instruction_set() const override { return kernels_.name; }
   int threads() const override { return options_.threads; }
   bool keeps_to_memory() const override { return true; }
+  bool counts_equal_rows() const override { return true; }
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
     ThreadPool pool(options_.threads, options_.abort);
     return std::make_unique<CpuUpload>(input, kernels_, options_, workload, pool);

@@ -1,23 +1,17 @@
 // D^2 sampling for k-means++ and k-means||, for all models of an ensemble in the same passes. A candidate pays an
 // exact distance only for rows whose upper score says that it may be nearer than the centres so far.
 #include "backend/cpu/cpu_session.h"
-#include "core/random.h"
 #include "data/gather.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <numeric>
 
 namespace manymeans {
 namespace {
 
 constexpr int kLimbs = kDistanceLimbs;
 constexpr int64_t kBlockRows = 1024;  // about: whole tiles
-
-void add_to(WideInt& sum, const int64_t* limbs, const SumFormat& format) {
-  sum += recombine(limbs, format);
-}
 
 // The first row with the bits of row k.
 size_t first_equal_row(const Matrix& rows, size_t k) {
@@ -43,7 +37,11 @@ int64_t CpuSession::seed_block_rows() const {
 
 // Adds sign * T of a row whose least distance is `least`.
 void CpuSession::seed_add_terms(const SeedState& state, int64_t row, double least, int sign, int64_t* limbs) const {
-  state.adder.add(shared_.input.weight(row) * least, sign, limbs);
+  if (shared_.input.counted) {
+    state.adder.add(least, sign * static_cast<int>(shared_.input.weight(row)), limbs);
+  } else {
+    state.adder.add(shared_.input.weight(row) * least, sign, limbs);
+  }
 }
 
 // The first centre: all distances, and from the largest term the format of all sums to come.
@@ -57,7 +55,7 @@ void CpuSession::seed_begin(SeedState& state, const Matrix& centre) {
     for (int64_t row = first; row < last; ++row) {
       const double d2 = distance(row, centre, 0, worker);
       state.least[static_cast<size_t>(row)] = d2;
-      most = std::max(most, shared_.input.weight(row) * d2);
+      most = std::max(most, shared_.input.counted ? d2 : shared_.input.weight(row) * d2);
     }
     largest[static_cast<size_t>(w)] = std::max(largest[static_cast<size_t>(w)], most);
   };
@@ -206,42 +204,25 @@ void CpuSession::seed_add_many(const Target& target) {
   seed_sum_blocks(state);
 }
 
+SeedTerms CpuSession::seed_terms(const SeedState& state) const {
+  const auto add = [this, &state](int64_t row, int64_t* limbs) {
+    seed_add_terms(state, row, state.least[static_cast<size_t>(row)], 1, limbs);
+  };
+  return {shared_.input.points.n, seed_block_rows(), state.blocks, state.adder.format(), add};
+}
+
 WideInt CpuSession::seed_total(int slot) {
-  const SeedState& state = model(slot).seed;
-  int64_t limbs[kLimbs] = {};
-  for (size_t i = 0; i < state.blocks.size(); ++i) limbs[i % kLimbs] += state.blocks[i];
-  return recombine(limbs, state.adder.format());
+  return seed_terms(model(slot).seed).total();
 }
 
 std::vector<int64_t> CpuSession::seed_pick(int slot, std::span<const uint64_t> u) {
   const SeedState& state = model(slot).seed;
-  const SumFormat& format = state.adder.format();
-  const int64_t n = shared_.input.points.n;
-  const int64_t block = seed_block_rows();
-  const WideInt total = seed_total(slot);
-  std::vector<size_t> order(u.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return u[a] < u[b]; });
-  std::vector<int64_t> rows(u.size());
-  WideInt before;  // of all blocks before `at`
-  int64_t at = 0;
-  for (const size_t i : order) {  // targets ascend: one walk over the blocks serves all
-    const WideInt wanted = total.times(u[i]).shift_right_64();
-    for (;; ++at) {
-      WideInt next = before;
-      add_to(next, state.blocks.data() + at * kLimbs, format);
-      if (next > wanted) break;
-      before = next;
-    }
-    const int64_t last = std::min(n, (at + 1) * block);
-    int64_t limbs[kLimbs] = {};
-    int64_t row = at * block;
-    for (const WideInt rest = wanted - before; row < last; ++row) {
-      seed_add_terms(state, row, state.least[static_cast<size_t>(row)], 1, limbs);
-      if (recombine(limbs, format) > rest) break;
-    }
-    state.least.give_back(static_cast<size_t>(at * block), static_cast<size_t>(last - at * block));
-    rows[i] = row;
+  const SeedTerms terms = seed_terms(state);
+  std::vector<int64_t> rows = terms.pick(u);
+  for (const int64_t row : rows) {
+    const int64_t first = row / terms.block_rows * terms.block_rows;
+    state.least.give_back(static_cast<size_t>(first),
+                          static_cast<size_t>(std::min(terms.block_rows, terms.n - first)));
   }
   return rows;
 }
@@ -281,30 +262,22 @@ void CpuSession::seed_try(std::span<SeedTrial> trials) {
 
 std::vector<int64_t> CpuSession::seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) {
   const SeedState& state = model(slot).seed;
-  const SumFormat& format = state.adder.format();
-  const WideInt total = seed_total(slot);
-  // A quick comparison in binary64 decides all but the rows within 2^-40 of the threshold.
-  const double ratio = std::ldexp(static_cast<double>(factor), 64) / total.to_double();
+  const SeedTerms terms = seed_terms(state);
+  const SeedSample sample{key, draw, factor, terms.total()};
   std::vector<std::vector<int64_t>> found(workers_.size());
-  const auto sample = [&](int w, int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      int64_t limbs[kLimbs] = {};
-      seed_add_terms(state, row, state.least[static_cast<size_t>(row)], 1, limbs);
-      const uint64_t u = random_u64(key, static_cast<uint64_t>(row), draw, Purpose::kOversample);
-      const double term = rounded_sum(limbs, format) * ratio;
-      const double number = static_cast<double>(u);
-      if (number > term * (1 + 0x1p-40)) continue;
-      if (number < term * (1 - 0x1p-40) ||
-          total.times(u) < recombine(limbs, format).times(static_cast<uint64_t>(factor)).shift_left_64()) {
-        found[static_cast<size_t>(w)].push_back(row);
-      }
-    }
+  const auto append = [&](int w, int64_t first, int64_t last) {
+    sample.append(terms, first, last, found[static_cast<size_t>(w)]);
   };
-  for_each_row_range(shared_.input.memory.window, pool_, shared_.input.points.n, 4096, sample, give_back_of(state));
+  for_each_row_range(shared_.input.memory.window, pool_, terms.n, 4096, append, give_back_of(state));
   std::vector<int64_t> rows;
   for (const auto& part : found) rows.insert(rows.end(), part.begin(), part.end());
   std::sort(rows.begin(), rows.end());
   return rows;
+}
+
+std::span<const double> CpuSession::seed_least(int slot) const {
+  const SeedState& state = models_[static_cast<size_t>(slot)].seed;
+  return {state.least.data(), state.least.size()};
 }
 
 void CpuSession::seed_end() {

@@ -8,6 +8,7 @@
 #include "backend/cpu/kd_tree.h"
 #include "backend/cpu/packed_points.h"
 #include "backend/cpu/packed_prototypes.h"
+#include "backend/seed_choice.h"
 #include "core/threads.h"
 
 #include <memory>
@@ -165,6 +166,7 @@ class CpuSession final : public Session {
   std::vector<int64_t> seed_pick(int slot, std::span<const uint64_t> u) override;
   void seed_try(std::span<SeedTrial> trials) override;
   std::vector<int64_t> seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) override;
+  std::span<const double> seed_least(int slot) const override;
   void seed_end() override;
 
  private:
@@ -279,6 +281,7 @@ class CpuSession final : public Session {
 
   // cpu_seeding.cpp
   int64_t seed_block_rows() const;
+  SeedTerms seed_terms(const SeedState& state) const;
   void seed_begin(SeedState& state, const Matrix& centre);
   void seed_sum_blocks(SeedState& state);
   void seed_add_many(const Target& target);

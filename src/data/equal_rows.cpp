@@ -1,0 +1,184 @@
+#include "data/equal_rows.h"
+
+#include "core/data_type.h"
+#include "core/memory.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <unordered_map>
+
+namespace manymeans {
+namespace {
+
+constexpr int64_t kPiece = 1 << 14;  // rows
+constexpr uint32_t kNone = ~uint32_t{0};
+
+// Bytes of one row.
+class Rows {
+ public:
+  explicit Rows(const PointsView& points)
+      : data_(static_cast<const std::byte*>(points.data)),
+        bytes_(static_cast<size_t>(points.d) * size_of(points.type)) {}
+  size_t bytes() const { return bytes_; }
+  const std::byte* at(int64_t row) const { return data_ + static_cast<size_t>(row) * bytes_; }
+  uint64_t hash(int64_t row) const { return XXH3_64bits(at(row), bytes_); }
+  bool equal(int64_t a, int64_t b) const { return std::memcmp(at(a), at(b), bytes_) == 0; }
+
+ private:
+  const std::byte* data_;
+  size_t bytes_;
+};
+
+// The largest group whose terms are exact: v = m x for float32 values, and limbs below 2^51 where kernels add them (up to
+// 50 bits; the plain code takes all that an int64 holds). 0: there is none.
+int64_t most_repeats(const Input& input) {
+  for (size_t j = 0; j < input.columns.size(); ++j) {
+    if (input.columns[j].shift + input.lowest[j] < 0) return 0;  // terms are rounded
+  }
+  return int64_t{1} << (input.bits > 50 ? 20 : std::min(52 - input.bits, 20));
+}
+
+// How many of `rest` equal rows make one group: products with binary64 values are exact for powers of two only.
+int64_t group_size(int64_t rest, int64_t most, DataType type) {
+  const auto power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(rest)));
+  return std::min(most, type == DataType::kFloat64 ? power : rest);
+}
+
+// Whether some rows repeat each other about as often as they do if every row occurs twice. Quick, and never the last word.
+bool some_repeat(const Input& input) {
+  const int64_t n = input.points.n;
+  const int64_t count = std::min<int64_t>(n / 4, 1 << 14);
+  const Rows rows(input.points);
+  std::vector<uint64_t> hashes;
+  for (int64_t i = 0; i < count; ++i) {  // one of every n / count neighbours
+    const int64_t low = i * n / count;
+    const int64_t high = (i + 1) * n / count;
+    const auto u = static_cast<int64_t>(XXH3_64bits_withSeed(&i, sizeof i, 0) >> 1);
+    hashes.push_back(rows.hash(low + u % (high - low)));
+  }
+  std::sort(hashes.begin(), hashes.end());
+  const int64_t repeats = hashes.end() - std::unique(hashes.begin(), hashes.end());
+  return repeats >= std::max<int64_t>(4, count * count / (4 * n));
+}
+
+// Rows sorted into buckets by their hashes, ascending in each.
+struct Buckets {
+  std::vector<uint64_t> hashes;  // by row
+  std::vector<uint32_t> rows;
+  std::vector<uint32_t> first;  // of each bucket, and the end
+
+  Buckets(const Input& input, ThreadPool& pool) {
+    const int64_t n = input.points.n;
+    const Rows all(input.points);
+    hashes.resize(static_cast<size_t>(n));
+    pool.for_each_range(n, kPiece, [&](int, int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) hashes[static_cast<size_t>(row)] = all.hash(row);
+    });
+    const int bits = std::clamp(static_cast<int>(std::bit_width(static_cast<uint64_t>(n))) - 12, 1, 16);
+    first.assign((size_t{1} << bits) + 1, 0);
+    for (const uint64_t hash : hashes) ++first[(hash >> (64 - bits)) + 1];
+    for (size_t b = 1; b < first.size(); ++b) first[b] += first[b - 1];
+    rows.resize(static_cast<size_t>(n));
+    std::vector<uint32_t> next(first.begin(), first.end() - 1);
+    for (size_t row = 0; row < hashes.size(); ++row) rows[next[hashes[row] >> (64 - bits)]++] = static_cast<uint32_t>(row);
+  }
+};
+
+// For every row the first one that equals it.
+std::vector<uint32_t> first_equal_rows(const Input& input, ThreadPool& pool) {
+  const Buckets buckets(input, pool);
+  const Rows rows(input.points);
+  std::vector<uint32_t> result(buckets.rows.size());
+  pool.for_each_range(static_cast<int64_t>(buckets.first.size()) - 1, 1, [&](int, int64_t b, int64_t) {
+    const auto bucket = static_cast<size_t>(b);
+    const std::span<const uint32_t> mine(buckets.rows.data() + buckets.first[bucket],
+                                         buckets.rows.data() + buckets.first[bucket + 1]);
+    const size_t mask = std::bit_ceil(2 * mine.size() + 1) - 1;
+    std::vector<uint32_t> table(mask + 1, kNone);  // rows that have no equal before them, found by their hash
+    for (const uint32_t row : mine) {
+      const uint64_t hash = buckets.hashes[row];
+      size_t at = hash & mask;
+      while (table[at] != kNone && (buckets.hashes[table[at]] != hash || !rows.equal(table[at], row))) {
+        at = (at + 1) & mask;
+      }
+      if (table[at] == kNone) table[at] = row;
+      result[row] = table[at];
+    }
+  });
+  return result;
+}
+
+// Numbers the groups in the order of their first rows; the sizes go into the weights.
+void number_groups(const std::vector<uint32_t>& leader, int64_t most, EqualRows& out) {
+  const size_t n = leader.size();
+  const DataType type = out.input.points.type;
+  std::vector<uint32_t> rest(n);   // of a leader: its rows that are in no group yet
+  std::vector<uint32_t> open(n);   // of a leader: its group that has room
+  std::vector<uint32_t> room(n);   // for so many
+  for (const uint32_t row : leader) ++rest[row];
+  out.group.resize(n);
+  out.first.assign(1, 0);
+  for (size_t row = 0; row < n; ++row) {
+    const uint32_t l = leader[row];
+    if (room[l] == 0) {
+      const int64_t size = group_size(rest[l], most, type);
+      room[l] = static_cast<uint32_t>(size);
+      rest[l] -= room[l];
+      open[l] = static_cast<uint32_t>(out.input.weights.size());
+      out.input.weights.push_back(static_cast<double>(size));
+      out.first.push_back(out.first.back() + room[l]);
+    }
+    --room[l];
+    out.group[row] = open[l];
+  }
+}
+
+void list_members(EqualRows& out) {
+  std::vector<uint32_t> next(out.first.begin(), out.first.end() - 1);
+  out.members.resize(out.group.size());
+  for (size_t row = 0; row < out.group.size(); ++row) {
+    out.members[next[out.group[row]]++] = static_cast<uint32_t>(row);
+  }
+}
+
+void copy_points(const Input& input, EqualRows& out, ThreadPool& pool) {
+  const Rows rows(input.points);
+  const auto groups = static_cast<int64_t>(out.input.weights.size());
+  out.values = AlignedBuffer<std::byte>(static_cast<size_t>(groups) * rows.bytes());
+  pool.for_each_range(groups, kPiece, [&](int, int64_t begin, int64_t end) {
+    for (int64_t g = begin; g < end; ++g) {
+      std::memcpy(out.values.data() + static_cast<size_t>(g) * rows.bytes(), rows.at(out.members_of(g)[0]),
+                  rows.bytes());
+    }
+  });
+  out.input.points.data = out.values.data();
+  out.input.points.n = groups;
+}
+
+}  // namespace
+
+std::optional<EqualRows> find_equal_rows(const Input& input, ThreadPool& pool, const EqualRowsRule& rule) {
+  const int64_t n = input.points.n;
+  if (!input.weights.empty() || input.memory.limited || n < rule.least_rows || n >= int64_t{kNone}) return std::nullopt;
+  const int64_t most = most_repeats(input);
+  if (most == 0) return std::nullopt;
+  if (rule.sample_first && !some_repeat(input)) return std::nullopt;
+  if (!fits_in_half(n * 28 + static_cast<int64_t>(input.points.bytes()))) return std::nullopt;
+  EqualRows result;
+  result.input = input;
+  number_groups(first_equal_rows(input, pool), most, result);
+  if (static_cast<double>(result.input.weights.size()) > rule.most_groups * static_cast<double>(n)) return std::nullopt;
+  list_members(result);
+  copy_points(input, result, pool);
+  result.input.max_weight = *std::max_element(result.input.weights.begin(), result.input.weights.end());
+  result.input.counted = true;
+  return result;
+}
+
+}  // namespace manymeans
