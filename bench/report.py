@@ -87,7 +87,8 @@ def last_key(runs):
 def _pass_rows(row):
     """For each thing that is counted, its share of the labels in each of the first passes."""
     log = (row["manymeans"].get("pass_log") or [])[:SHOWN_PASSES]
-    for what in ("changed", "skipped", "certified", "resolved") if log else ():
+    repeats = ["repeated"] if any(one.get("repeated") for one in log) else []
+    for what in ["changed", *repeats, "skipped", "certified", "resolved"] if log else ():
         shares = [f"{one.get(what, 0) / max(one['labelled'], 1):.2%}" for one in log]
         yield [suite_rows.title(row) if what == "changed" else "", what, *shares, *[""] * (SHOWN_PASSES - len(log))]
     if log:

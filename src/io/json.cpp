@@ -45,8 +45,8 @@ Json pass_json(const PassLog& pass) {
 }
 
 Json provenance_json(const Provenance& provenance) {
-  const auto share = [&](int64_t count) {
-    return provenance.labelled > 0 ? static_cast<double>(count) / static_cast<double>(provenance.labelled) : 0.0;
+  const auto share = [looked_at = provenance.labelled - provenance.repeated](int64_t count) {
+    return looked_at > 0 ? static_cast<double>(count) / static_cast<double>(looked_at) : 0.0;
   };
   Json seconds = Json::object();
   for (const auto& [phase, value] : provenance.seconds) seconds[phase] = value;
