@@ -37,7 +37,8 @@ TEST(Json, Provenance) {
   const auto json = nlohmann::json::parse(to_json(result))["provenance"];
   EXPECT_EQ(json["version"], "1.2.3");
   EXPECT_EQ(json["dtype"], "float32");
-  EXPECT_EQ(json["certified_share"], 0.75);
+  EXPECT_EQ(json["repeated"], 12);
+  EXPECT_EQ(json["certified_share"], 0.75);  // of the labels that were looked at
   EXPECT_EQ(json["resolved_share"], 0.25);
   EXPECT_EQ(json["seconds"]["iterate"], 1.5);
   ASSERT_EQ(json["pass_log"].size(), 2U);
@@ -45,6 +46,7 @@ TEST(Json, Provenance) {
   EXPECT_EQ(json["pass_log"][0]["certified"], 3);
   EXPECT_EQ(json["pass_log"][0]["candidates"], 7);
   EXPECT_EQ(json["pass_log"][1]["changed"], 1);
+  EXPECT_EQ(json["pass_log"][1]["repeated"], 5);
   EXPECT_EQ(json["pass_log"][1]["skipped"], 2);
   const auto& options = json["options"];
   int count = 0;
