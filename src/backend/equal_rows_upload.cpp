@@ -16,9 +16,9 @@
 namespace manymeans {
 namespace {
 
-constexpr int64_t kPiece = 1 << 14;     // rows or groups that a thread takes at a time
-constexpr int64_t kSeedBlock = 1024;    // rows whose terms have a sum
-constexpr int64_t kLeastPasses = 4;     // of all models: fewer do not pay for finding the groups
+constexpr int64_t kPiece = 1 << 14;   // rows or groups that a thread takes at a time
+constexpr int64_t kSeedBlock = 1024;  // rows whose terms have a sum
+constexpr int64_t kLeastPasses = 4;   // of all models: fewer do not pay for finding the groups
 
 // Changed rows whose label terms are summed together.
 struct ChangedRows {

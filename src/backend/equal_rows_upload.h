@@ -1,7 +1,8 @@
 // Points of which equal rows are computed once: a session over one row of each group, seen as one over all rows.
 //
-// All that leaves it is what a session over all rows would say, to the bit: labels and distances are those of the group,
-// statistics and seeding terms are integers times the group's size, and random choices go through the rows in their order.
+// All that leaves it is what a session over all rows would say, to the bit: labels and distances are those of the
+// group, statistics and seeding terms are integers times the group's size, and random choices go through the rows in
+// their order.
 #pragma once
 
 #include "backend/backend.h"
@@ -14,8 +15,7 @@ namespace manymeans {
 
 /// Points of `input` on the backend's device, grouped where that pays: MANYMEANS_EQUAL_ROWS=each turns it off, =once
 /// groups whatever repeats.
-std::unique_ptr<Upload> upload_points(Backend& backend, const Input& input, const Workload& workload,
-                                      ThreadPool& pool);
+std::unique_ptr<Upload> upload_points(Backend& backend, const Input& input, const Workload& workload, ThreadPool& pool);
 
 /// The same with groups that were found. `input` must outlive it.
 std::unique_ptr<Upload> upload_equal_rows(Backend& backend, const Input& input, EqualRows rows,

@@ -35,8 +35,8 @@ class Rows {
   size_t bytes_;
 };
 
-// The largest group whose terms are exact: v = m x for float32 values, and limbs below 2^51 where kernels add them (up to
-// 50 bits; the plain code takes all that an int64 holds). 0: there is none.
+// The largest group whose terms are exact: v = m x for float32 values, and limbs below 2^51 where kernels add them (up
+// to 50 bits; the plain code takes all that an int64 holds). 0: there is none.
 int64_t most_repeats(const Input& input) {
   for (size_t j = 0; j < input.columns.size(); ++j) {
     if (input.columns[j].shift + input.lowest[j] < 0) return 0;  // terms are rounded
@@ -50,7 +50,8 @@ int64_t group_size(int64_t rest, int64_t most, DataType type) {
   return std::min(most, type == DataType::kFloat64 ? power : rest);
 }
 
-// Whether some rows repeat each other about as often as they do if every row occurs twice. Quick, and never the last word.
+// Whether some rows repeat each other about as often as they do if every row occurs twice. Quick, and never the last
+// word.
 bool some_repeat(const Input& input) {
   const int64_t n = input.points.n;
   const int64_t count = std::min<int64_t>(n / 4, 1 << 14);
@@ -86,7 +87,8 @@ struct Buckets {
     for (size_t b = 1; b < first.size(); ++b) first[b] += first[b - 1];
     rows.resize(static_cast<size_t>(n));
     std::vector<uint32_t> next(first.begin(), first.end() - 1);
-    for (size_t row = 0; row < hashes.size(); ++row) rows[next[hashes[row] >> (64 - bits)]++] = static_cast<uint32_t>(row);
+    for (size_t row = 0; row < hashes.size(); ++row)
+      rows[next[hashes[row] >> (64 - bits)]++] = static_cast<uint32_t>(row);
   }
 };
 
@@ -118,9 +120,9 @@ std::vector<uint32_t> first_equal_rows(const Input& input, ThreadPool& pool) {
 void number_groups(const std::vector<uint32_t>& leader, int64_t most, EqualRows& out) {
   const size_t n = leader.size();
   const DataType type = out.input.points.type;
-  std::vector<uint32_t> rest(n);   // of a leader: its rows that are in no group yet
-  std::vector<uint32_t> open(n);   // of a leader: its group that has room
-  std::vector<uint32_t> room(n);   // for so many
+  std::vector<uint32_t> rest(n);  // of a leader: its rows that are in no group yet
+  std::vector<uint32_t> open(n);  // of a leader: its group that has room
+  std::vector<uint32_t> room(n);  // for so many
   for (const uint32_t row : leader) ++rest[row];
   out.group.resize(n);
   out.first.assign(1, 0);

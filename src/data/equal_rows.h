@@ -1,5 +1,5 @@
-// Rows that occur more than once, as in tables of counts and categories or in the pixels of a picture: what is found out
-// of a row holds for all that equal it.
+// Rows that occur more than once, as in tables of counts and categories or in the pixels of a picture: what is found
+// out of a row holds for all that equal it.
 #pragma once
 
 #include "core/aligned_buffer.h"
@@ -14,11 +14,11 @@ namespace manymeans {
 
 /// The points as groups of equal rows. A row that occurs very often is in several groups: see most_repeats.
 struct EqualRows {
-  Input input;                       ///< a row of each group; Input::counted, its weights say how large the groups are
-  AlignedBuffer<std::byte> values;   ///< its points
-  std::vector<uint32_t> group;       ///< of every row
-  std::vector<uint32_t> members;     ///< rows of group 0, ascending, then those of group 1, ..
-  std::vector<uint32_t> first;       ///< where the members of each group begin, and the end
+  Input input;                      ///< a row of each group; Input::counted, its weights say how large the groups are
+  AlignedBuffer<std::byte> values;  ///< its points
+  std::vector<uint32_t> group;      ///< of every row
+  std::vector<uint32_t> members;    ///< rows of group 0, ascending, then those of group 1, ..
+  std::vector<uint32_t> first;      ///< where the members of each group begin, and the end
 
   int64_t groups() const { return input.points.n; }
   std::span<const uint32_t> members_of(int64_t g) const {

@@ -26,7 +26,7 @@ struct Input {
   std::vector<double> weights;  ///< w' = q * 2^-weight_shift for integers q, N values; empty without weights
   int weight_shift = 0;         ///< s_w
   double max_weight = 1;        ///< largest w'
-  bool counted = false;         ///< a weight says how often a row occurs: its terms, each of weight one, count that often
+  bool counted = false;  ///< a weight says how often a row occurs: its terms, each of weight one, count that often
 
   int bits = 0;                    ///< b: bits of a limb
   int limbs = 1;                   ///< of the columns' sums; more than a column needs changes no result

@@ -39,9 +39,9 @@ Json options_json(const FitOptions& options) {
 }
 
 Json pass_json(const PassLog& pass) {
-  return {{"models", pass.models},         {"labelled", pass.labelled},   {"changed", pass.changed},
-          {"repeated", pass.repeated},     {"skipped", pass.skipped},     {"certified", pass.certified},
-          {"resolved", pass.resolved},     {"candidates", pass.candidates}, {"tightened", pass.tightened}};
+  return {{"models", pass.models},     {"labelled", pass.labelled},     {"changed", pass.changed},
+          {"repeated", pass.repeated}, {"skipped", pass.skipped},       {"certified", pass.certified},
+          {"resolved", pass.resolved}, {"candidates", pass.candidates}, {"tightened", pass.tightened}};
 }
 
 Json provenance_json(const Provenance& provenance) {

@@ -221,8 +221,7 @@ std::vector<int64_t> CpuSession::seed_pick(int slot, std::span<const uint64_t> u
   std::vector<int64_t> rows = terms.pick(u);
   for (const int64_t row : rows) {
     const int64_t first = row / terms.block_rows * terms.block_rows;
-    state.least.give_back(static_cast<size_t>(first),
-                          static_cast<size_t>(std::min(terms.block_rows, terms.n - first)));
+    state.least.give_back(static_cast<size_t>(first), static_cast<size_t>(std::min(terms.block_rows, terms.n - first)));
   }
   return rows;
 }

@@ -1,10 +1,10 @@
 // A session over groups of equal rows says what the reference says of all rows, to the bit.
+#include <manymeans/fit.h>
+
 #include "backend/equal_rows_upload.h"
 #include "conformance/cases.h"
 #include "conformance/trace.h"
 #include "conformance/variants.h"
-
-#include <manymeans/fit.h>
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -95,8 +95,7 @@ TEST(EqualRowsConformance, RandomCases) {
 // Enough rows for the kernels that add terms of groups, whose limbs have little room beside those of single rows.
 TEST(EqualRowsConformance, ManyRows) {
   for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kUInt8}) {
-    const Case made =
-        with_repeats(make_case(Family::kClusters, type, Weighting::kNone, {20003, 7, {6, 11}}, 99));
+    const Case made = with_repeats(make_case(Family::kClusters, type, Weighting::kNone, {20003, 7, {6, 11}}, 99));
     const Trace oracle = expected(made);
     for (const Target& target : counting_targets()) compare(made, oracle, target, 3, "auto");
   }
