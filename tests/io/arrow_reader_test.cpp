@@ -236,6 +236,12 @@ TEST_F(Arrow, CutFiles) {
   }
 }
 
+// 380 bytes that say they hold 10^9 rows; found by a fuzzer.
+TEST_F(Arrow, MoreRowsThanValuesTakeNoMemory) {
+  expect_error(ErrorCode::kBadData, {"too_many_rows.parquet", "a column has too few values"},
+               [] { read_points(stored("too_many_rows.parquet")); });
+}
+
 TEST_F(Arrow, DamagedFiles) {
   const Folder folder;
   std::mt19937 random(1);
