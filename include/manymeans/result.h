@@ -56,12 +56,12 @@ struct PassLog {
   int64_t models = 0;      ///< that took part
   int64_t labelled = 0;    ///< labels found: rows times models
   int64_t changed = 0;     ///< of these, other than after the pass before (first pass: all)
-  int64_t repeated = 0;    ///< came with the label of an equal row
   int64_t skipped = 0;     ///< kept without a look, by bounds
   int64_t certified = 0;   ///< certified by the screen
   int64_t resolved = 0;    ///< decided by canonical distances
   int64_t candidates = 0;  ///< canonical distances computed for the resolved
   int64_t tightened = 0;   ///< canonical distances to a row's own prototype, computed to renew its bound
+  int64_t repeated = 0;    ///< of the labels, came with that of an equal row
 
   PassLog& operator+=(const PassLog& other);
 };

@@ -168,8 +168,8 @@ class Backend {
   virtual int threads() const = 0;
   /// Whether what it holds follows Input::memory.
   virtual bool keeps_to_memory() const { return false; }
-  /// Whether its statistics and seeding follow Input::counted. What its sessions say of inertia, counts of rows and
-  /// picked rows does not have to.
+  /// Whether its statistics and seeding follow Input::counted. What its sessions say of inertia, picked or farthest
+  /// rows, and of how many rows there are or changed, does not have to.
   virtual bool counts_equal_rows() const { return false; }
   virtual std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) = 0;
   std::unique_ptr<Upload> upload(const Input& input) { return upload(input, Workload{}); }

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -45,8 +47,8 @@ struct ChangedRows {
 class EqualRowsSession final : public Session {
  public:
   EqualRowsSession(const Input& input, const EqualRows& rows, std::unique_ptr<Session> groups,
-                   std::span<const int64_t> k, int threads)
-      : input_(input), rows_(rows), groups_(std::move(groups)), pool_(threads), models_(k.size()) {
+                   std::span<const int64_t> k, int threads, const std::atomic<bool>* abort)
+      : input_(input), rows_(rows), groups_(std::move(groups)), pool_(threads, abort), models_(k.size()) {
     for (size_t slot = 0; slot < k.size(); ++slot) models_[slot].k = k[slot];
   }
 
@@ -81,20 +83,25 @@ class EqualRowsSession final : public Session {
     Labels labels;  // of the rows, once somebody has asked; empty: not up to date
     Statistics statistics;
     bool statistics_are_old = true;
-    SumFormat seed_format;
-    std::vector<int64_t> seed_terms;   // T of a row of each group
-    std::vector<int64_t> seed_blocks;  // of kSeedBlock rows each
-    bool seed_terms_are_old = true;
+    struct Seeding {
+      TermAdder adder;              // of the terms T
+      std::vector<double> least;    // of the groups, when the sums were brought up to date
+      std::vector<int64_t> blocks;  // sums of T over kSeedBlock rows each
+    } seeding;
   };
 
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
+  // Groups that a thread takes at a time where the work is with their members.
+  int64_t piece_of_groups() const { return std::max<int64_t>(1, kPiece * rows_.groups() / input_.points.n); }
   int64_t group_of(int64_t row) const { return rows_.group[static_cast<size_t>(row)]; }
+  void require_no_moved_rows(int slot);
   void count_changes(int slot, PassResult& result);
   void count_moved_rows(int slot, PassResult& result);
   void add_row(Statistics& statistics, int64_t row, uint32_t cluster, int sign) const;
   std::vector<int64_t> sum_of_distances(const std::vector<double>& d2, const SumFormat& format);
   SeedTerms seed_terms(int slot);
-  void bring_seed_terms_up_to_date(int slot);
+  void sum_seed_blocks(Model::Seeding& seeding, std::span<const double> least);
+  void change_seed_blocks(Model::Seeding& seeding, std::span<const double> least);
 
   const Input& input_;
   const EqualRows& rows_;
@@ -127,6 +134,7 @@ int EqualRowsSession::advance(std::span<PassModel> models, int) {
 }
 
 void EqualRowsSession::count_changes(int slot, PassResult& result) {
+  if (result.changed == 0) return;  // of no group
   struct Part {
     int64_t changed = 0;
     ChangedRows hashed;
@@ -135,7 +143,7 @@ void EqualRowsSession::count_changes(int slot, PassResult& result) {
   std::vector<Part> parts(static_cast<size_t>(pool_.size()));
   const Labels& before = model(slot).before;
   const Labels& now = groups_->labels(slot);
-  pool_.for_each_range(rows_.groups(), kPiece, [&](int w, int64_t first, int64_t last) {
+  pool_.for_each_range(rows_.groups(), piece_of_groups(), [&](int w, int64_t first, int64_t last) {
     Part& part = parts[static_cast<size_t>(w)];
     const auto count = static_cast<size_t>(last - first);
     part.before.resize(count);
@@ -192,8 +200,10 @@ const Labels& EqualRowsSession::labels(int slot) {
 Labels EqualRowsSession::take_labels(int slot) {
   labels(slot);
   groups_->take_labels(slot);
-  model(slot).labelled = false;
-  return std::move(model(slot).labels);
+  Model& m = model(slot);
+  Labels taken = std::move(m.labels);
+  m = Model{.k = m.k};
+  return taken;
 }
 
 const Statistics& EqualRowsSession::statistics(int slot) {
@@ -224,7 +234,13 @@ void EqualRowsSession::add_row(Statistics& statistics, int64_t row, uint32_t clu
   statistics.counts[cluster] += sign;
 }
 
+// What follows goes by the labels of groups. The engine labels rows anew before it asks again.
+void EqualRowsSession::require_no_moved_rows(int slot) {
+  if (!model(slot).moved.empty()) throw Error(ErrorCode::kInternal, "backend", "rows were moved since the last pass");
+}
+
 std::vector<DistantRow> EqualRowsSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
+  require_no_moved_rows(slot);
   const std::vector<double> d2 = groups_->distances(slot, prototypes);
   std::vector<double> sorted;
   for (const double distance : d2) {
@@ -242,12 +258,15 @@ std::vector<DistantRow> EqualRowsSession::farthest_rows(int slot, const Matrix& 
   for (int64_t g = 0; g < rows_.groups(); ++g) {
     const double distance = d2[static_cast<size_t>(g)];
     if (!(distance > 0) || distance < least) continue;
-    for (const uint32_t row : rows_.members_of(g)) rows.push_back({distance, row, labels[g]});
+    const std::span<const uint32_t> members = rows_.members_of(g);
+    const size_t some = std::min(members.size(), static_cast<size_t>(count));  // no others can be among them
+    for (const uint32_t row : members.first(some)) rows.push_back({distance, row, labels[g]});
   }
-  std::sort(rows.begin(), rows.end(), [](const DistantRow& a, const DistantRow& b) {
+  const auto end = rows.begin() + std::min(count, static_cast<int64_t>(rows.size()));
+  std::partial_sort(rows.begin(), end, rows.end(), [](const DistantRow& a, const DistantRow& b) {
     return a.distance != b.distance ? a.distance > b.distance : a.row < b.row;
   });
-  if (static_cast<int64_t>(rows.size()) > count) rows.resize(static_cast<size_t>(count));
+  rows.erase(end, rows.end());
   return rows;
 }
 
@@ -264,8 +283,8 @@ void EqualRowsSession::move_row(int slot, int64_t row, uint32_t label) {
 
 void EqualRowsSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
   Model& m = model(slot);
+  require_no_moved_rows(slot);
   groups_->relabel(slot, new_label, kept);
-  for (Moved& moved : m.moved) moved.label = new_label[moved.label];
   m.k = static_cast<int64_t>(kept.size());
   m.labels = {};
   m.statistics_are_old = true;
@@ -287,6 +306,7 @@ std::vector<int64_t> EqualRowsSession::sum_of_distances(const std::vector<double
 }
 
 InertiaSum EqualRowsSession::inertia(int slot, const Matrix& prototypes) {
+  require_no_moved_rows(slot);
   const std::vector<double> d2 = groups_->distances(slot, prototypes);
   const double farthest = *std::max_element(d2.begin(), d2.end());
   const SumFormat format = distance_format(input_, farthest);
@@ -294,10 +314,12 @@ InertiaSum EqualRowsSession::inertia(int slot, const Matrix& prototypes) {
 }
 
 std::vector<int64_t> EqualRowsSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {
+  require_no_moved_rows(slot);
   return sum_of_distances(groups_->distances(slot, prototypes), format);
 }
 
 std::vector<double> EqualRowsSession::distances(int slot, const Matrix& prototypes) {
+  require_no_moved_rows(slot);
   const std::vector<double> d2 = groups_->distances(slot, prototypes);
   std::vector<double> result(static_cast<size_t>(input_.points.n));
   pool_.for_each_range(input_.points.n, kPiece, [&](int, int64_t first, int64_t last) {
@@ -311,46 +333,64 @@ std::vector<double> EqualRowsSession::distances(int slot, const Matrix& prototyp
 void EqualRowsSession::seed_add(std::span<const SeedCentres> models) {
   groups_->seed_add(models);
   for (const SeedCentres& added : models) {
-    Model& m = model(added.slot);
-    m.seed_terms_are_old = true;
     if (!added.first) continue;
     const std::span<const double> least = groups_->seed_least(added.slot);
-    m.seed_format = SumFormat::make(input_.bits, kDistanceLimbs, *std::max_element(least.begin(), least.end()));
+    const double largest = *std::max_element(least.begin(), least.end());
+    model(added.slot).seeding = {TermAdder(SumFormat::make(input_.bits, kDistanceLimbs, largest)), {}, {}};
   }
 }
 
-void EqualRowsSession::bring_seed_terms_up_to_date(int slot) {
-  Model& m = model(slot);
-  if (!m.seed_terms_are_old) return;
-  const std::span<const double> least = groups_->seed_least(slot);
-  const TermAdder adder(m.seed_format);
-  m.seed_terms.assign(least.size() * kDistanceLimbs, 0);
-  pool_.for_each_range(rows_.groups(), kPiece, [&](int, int64_t first, int64_t last) {
-    for (auto g = static_cast<size_t>(first); g < static_cast<size_t>(last); ++g) {
-      adder.add(least[g], 1, m.seed_terms.data() + g * kDistanceLimbs);
-    }
-  });
+void EqualRowsSession::sum_seed_blocks(Model::Seeding& seeding, std::span<const double> least) {
   const int64_t n = input_.points.n;
-  m.seed_blocks.assign(static_cast<size_t>((n + kSeedBlock - 1) / kSeedBlock * kDistanceLimbs), 0);
+  seeding.blocks.assign(static_cast<size_t>((n + kSeedBlock - 1) / kSeedBlock * kDistanceLimbs), 0);
   pool_.for_each_range(n, kSeedBlock, [&](int, int64_t first, int64_t last) {
-    int64_t sums[kDistanceLimbs] = {};
-    for (int64_t row = first; row < last; ++row) {
-      const int64_t* term = m.seed_terms.data() + group_of(row) * kDistanceLimbs;
-      for (int g = 0; g < kDistanceLimbs; ++g) sums[g] += term[g];
-    }
-    std::copy_n(sums, kDistanceLimbs, m.seed_blocks.data() + first / kSeedBlock * kDistanceLimbs);
+    int64_t* sums = seeding.blocks.data() + first / kSeedBlock * kDistanceLimbs;
+    for (int64_t row = first; row < last; ++row) seeding.adder.add(least[static_cast<size_t>(group_of(row))], 1, sums);
   });
-  m.seed_terms_are_old = false;
+}
+
+// The same where few groups have another distance than before. The members of a group lie anywhere.
+void EqualRowsSession::change_seed_blocks(Model::Seeding& seeding, std::span<const double> least) {
+  pool_.for_each_range(rows_.groups(), piece_of_groups(), [&](int, int64_t first, int64_t last) {
+    for (int64_t g = first; g < last; ++g) {
+      const double before = seeding.least[static_cast<size_t>(g)];
+      const double now = least[static_cast<size_t>(g)];
+      if (before == now) continue;
+      int64_t change[kDistanceLimbs] = {};
+      seeding.adder.add(before, -1, change);
+      seeding.adder.add(now, 1, change);
+      for (const uint32_t row : rows_.members_of(g)) {
+        int64_t* sums = seeding.blocks.data() + row / kSeedBlock * kDistanceLimbs;
+        for (int l = 0; l < kDistanceLimbs; ++l) {
+          std::atomic_ref<int64_t>(sums[l]).fetch_add(change[l], std::memory_order_relaxed);
+        }
+      }
+    }
+  });
 }
 
 SeedTerms EqualRowsSession::seed_terms(int slot) {
-  bring_seed_terms_up_to_date(slot);
-  const Model& m = model(slot);
-  const auto add = [this, &m](int64_t row, int64_t* limbs) {
-    const int64_t* term = m.seed_terms.data() + group_of(row) * kDistanceLimbs;
-    for (int g = 0; g < kDistanceLimbs; ++g) limbs[g] += term[g];
+  Model::Seeding& seeding = model(slot).seeding;
+  const std::span<const double> least = groups_->seed_least(slot);
+  std::atomic<int64_t> changed = seeding.least.empty() ? rows_.groups() : 0;
+  if (!seeding.least.empty()) {
+    pool_.for_each_range(rows_.groups(), kPiece, [&](int, int64_t first, int64_t last) {
+      int64_t mine = 0;
+      for (auto g = static_cast<size_t>(first); g < static_cast<size_t>(last); ++g)
+        mine += seeding.least[g] != least[g];
+      changed += mine;
+    });
+  }
+  if (changed > rows_.groups() / 8) {
+    sum_seed_blocks(seeding, least);
+  } else if (changed > 0) {
+    change_seed_blocks(seeding, least);
+  }
+  if (changed > 0) seeding.least.assign(least.begin(), least.end());
+  const auto add = [this, &seeding](int64_t row, int64_t* limbs) {
+    seeding.adder.add(seeding.least[static_cast<size_t>(group_of(row))], 1, limbs);
   };
-  return {input_.points.n, kSeedBlock, m.seed_blocks, m.seed_format, add};
+  return {input_.points.n, kSeedBlock, seeding.blocks, seeding.adder.format(), add};
 }
 
 void EqualRowsSession::seed_try(std::span<SeedTrial> trials) {
@@ -376,22 +416,20 @@ std::vector<int64_t> EqualRowsSession::seed_sample(int slot, uint64_t key, uint3
 
 void EqualRowsSession::seed_end() {
   groups_->seed_end();
-  for (Model& m : models_) {
-    m.seed_terms = {};
-    m.seed_blocks = {};
-  }
+  for (Model& m : models_) m.seeding = Model::Seeding();
 }
 
 class EqualRowsUpload final : public Upload {
  public:
-  EqualRowsUpload(Backend& backend, const Input& input, EqualRows rows, const Workload& workload)
-      : input_(input), threads_(backend.threads()), rows_(std::move(rows)) {
+  EqualRowsUpload(Backend& backend, const Input& input, EqualRows rows, const Workload& workload,
+                  const std::atomic<bool>* abort)
+      : input_(input), threads_(backend.threads()), abort_(abort), rows_(std::move(rows)) {
     groups_ = backend.upload(rows_.input, workload);
   }
 
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     return std::make_unique<EqualRowsSession>(input_, rows_, groups_->session(k, threads), k,
-                                              threads > 0 ? threads : threads_);
+                                              threads > 0 ? threads : threads_, abort_);
   }
   std::string plan() const override {
     return fmt::format("{}; equal rows once: {} instead of {}", groups_->plan(), rows_.groups(), input_.points.n);
@@ -401,6 +439,7 @@ class EqualRowsUpload final : public Upload {
  private:
   const Input& input_;
   int threads_;
+  const std::atomic<bool>* abort_;
   EqualRows rows_;
   std::unique_ptr<Upload> groups_;
 };
@@ -408,12 +447,12 @@ class EqualRowsUpload final : public Upload {
 }  // namespace
 
 std::unique_ptr<Upload> upload_equal_rows(Backend& backend, const Input& input, EqualRows rows,
-                                          const Workload& workload) {
-  return std::make_unique<EqualRowsUpload>(backend, input, std::move(rows), workload);
+                                          const Workload& workload, const std::atomic<bool>* abort) {
+  return std::make_unique<EqualRowsUpload>(backend, input, std::move(rows), workload, abort);
 }
 
-std::unique_ptr<Upload> upload_points(Backend& backend, const Input& input, const Workload& workload,
-                                      ThreadPool& pool) {
+std::unique_ptr<Upload> upload_points(Backend& backend, const Input& input, const Workload& workload, ThreadPool& pool,
+                                      const std::atomic<bool>* abort) {
   const char* asked = std::getenv("MANYMEANS_EQUAL_ROWS");
   const std::string how = asked == nullptr ? "" : asked;
   if (!how.empty() && how != "each" && how != "once") {
@@ -423,7 +462,7 @@ std::unique_ptr<Upload> upload_points(Backend& backend, const Input& input, cons
   if (how == "once") rule = {1, 1, false};
   if (backend.counts_equal_rows() && how != "each" && (how == "once" || workload.passes >= kLeastPasses)) {
     if (std::optional<EqualRows> rows = find_equal_rows(input, pool, rule)) {
-      return upload_equal_rows(backend, input, std::move(*rows), workload);
+      return upload_equal_rows(backend, input, std::move(*rows), workload, abort);
     }
   }
   return backend.upload(input, workload);

@@ -14,11 +14,12 @@
 namespace manymeans {
 
 /// Points of `input` on the backend's device, grouped where that pays: MANYMEANS_EQUAL_ROWS=each turns it off, =once
-/// groups whatever repeats.
-std::unique_ptr<Upload> upload_points(Backend& backend, const Input& input, const Workload& workload, ThreadPool& pool);
+/// groups whatever repeats and can be grouped. Once *abort is set, its sessions throw Error(kInterrupted).
+std::unique_ptr<Upload> upload_points(Backend& backend, const Input& input, const Workload& workload, ThreadPool& pool,
+                                      const std::atomic<bool>* abort);
 
 /// The same with groups that were found. `input` must outlive it.
 std::unique_ptr<Upload> upload_equal_rows(Backend& backend, const Input& input, EqualRows rows,
-                                          const Workload& workload);
+                                          const Workload& workload, const std::atomic<bool>* abort);
 
 }  // namespace manymeans

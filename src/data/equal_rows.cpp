@@ -7,17 +7,16 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstring>
-#include <limits>
-#include <unordered_map>
+#include <utility>
 
 namespace manymeans {
 namespace {
 
 constexpr int64_t kPiece = 1 << 14;  // rows
 constexpr uint32_t kNone = ~uint32_t{0};
+constexpr int64_t kBytesPerRow = 52;  // at most, beside the copied points: numbers of rows, sizes and places of groups
 
 // Bytes of one row.
 class Rows {
@@ -35,36 +34,48 @@ class Rows {
   size_t bytes_;
 };
 
-// The largest group whose terms are exact: v = m x for float32 values, and limbs below 2^51 where kernels add them (up
-// to 50 bits; the plain code takes all that an int64 holds). 0: there is none.
-int64_t most_repeats(const Input& input) {
-  for (size_t j = 0; j < input.columns.size(); ++j) {
-    if (input.columns[j].shift + input.lowest[j] < 0) return 0;  // terms are rounded
+// Which groups have exact terms.
+struct Limits {
+  int64_t most = 0;            // rows of a group; 0: terms are rounded, whatever their group
+  bool powers_of_two = false;  // m x is exact for these m only
+
+  // Limbs stay below 2^51 where kernels add them (up to 50 bits; the plain code takes all that an int64 holds).
+  explicit Limits(const Input& input) : most(int64_t{1} << (input.bits > 50 ? 20 : std::min(52 - input.bits, 20))) {
+    const int most_bits = std::bit_width(static_cast<uint64_t>(most));
+    for (size_t j = 0; j < input.columns.size(); ++j) {
+      const SumFormat& format = input.columns[j];
+      if (format.shift + input.lowest[j] < 0) most = 0;
+      // float32 values have 24 bits each, whatever their column.
+      const int widest = format.limbs * format.bits - 2 - format.shift - input.lowest[j];
+      powers_of_two |= input.points.type == DataType::kFloat64 && widest + most_bits > 53;
+    }
   }
-  return int64_t{1} << (input.bits > 50 ? 20 : std::min(52 - input.bits, 20));
-}
 
-// How many of `rest` equal rows make one group: products with binary64 values are exact for powers of two only.
-int64_t group_size(int64_t rest, int64_t most, DataType type) {
-  const auto power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(rest)));
-  return std::min(most, type == DataType::kFloat64 ? power : rest);
-}
+  // How many of `rest` equal rows make one group.
+  int64_t size(int64_t rest) const {
+    return std::min(most, powers_of_two ? static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(rest))) : rest);
+  }
+};
 
-// Whether some rows repeat each other about as often as they do if every row occurs twice. Quick, and never the last
-// word.
+// Whether some rows repeat each other about as often as they do if every row occurs twice, be it anywhere or next to
+// each other. Quick, and never the last word.
 bool some_repeat(const Input& input) {
   const int64_t n = input.points.n;
   const int64_t count = std::min<int64_t>(n / 4, 1 << 14);
   const Rows rows(input.points);
-  std::vector<uint64_t> hashes;
-  for (int64_t i = 0; i < count; ++i) {  // one of every n / count neighbours
-    const int64_t low = i * n / count;
-    const int64_t high = (i + 1) * n / count;
-    const auto u = static_cast<int64_t>(XXH3_64bits_withSeed(&i, sizeof i, 0) >> 1);
-    hashes.push_back(rows.hash(low + u % (high - low)));
+  std::vector<std::pair<uint64_t, int64_t>> found;  // hash and row
+  int64_t like_the_next = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t u = XXH3_64bits_withSeed(&i, sizeof i, 0);
+    const auto row = static_cast<int64_t>((static_cast<unsigned __int128>(u) * static_cast<uint64_t>(n - 1)) >> 64);
+    found.emplace_back(rows.hash(row), row);
+    like_the_next += rows.equal(row, row + 1) ? 1 : 0;
   }
-  std::sort(hashes.begin(), hashes.end());
-  const int64_t repeats = hashes.end() - std::unique(hashes.begin(), hashes.end());
+  if (like_the_next >= count / 4) return true;
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());  // no row is its own repeat
+  const auto same_hash = [](const auto& a, const auto& b) { return a.first == b.first; };
+  const int64_t repeats = found.end() - std::unique(found.begin(), found.end(), same_hash);
   return repeats >= std::max<int64_t>(4, count * count / (4 * n));
 }
 
@@ -116,10 +127,10 @@ std::vector<uint32_t> first_equal_rows(const Input& input, ThreadPool& pool) {
   return result;
 }
 
-// Numbers the groups in the order of their first rows; the sizes go into the weights.
-void number_groups(const std::vector<uint32_t>& leader, int64_t most, EqualRows& out) {
+// Numbers the groups in the order of their first rows; the sizes go into the weights. False if there are more than
+// `most_groups`.
+bool number_groups(const std::vector<uint32_t>& leader, const Limits& limits, double most_groups, EqualRows& out) {
   const size_t n = leader.size();
-  const DataType type = out.input.points.type;
   std::vector<uint32_t> rest(n);  // of a leader: its rows that are in no group yet
   std::vector<uint32_t> open(n);  // of a leader: its group that has room
   std::vector<uint32_t> room(n);  // for so many
@@ -129,7 +140,8 @@ void number_groups(const std::vector<uint32_t>& leader, int64_t most, EqualRows&
   for (size_t row = 0; row < n; ++row) {
     const uint32_t l = leader[row];
     if (room[l] == 0) {
-      const int64_t size = group_size(rest[l], most, type);
+      if (static_cast<double>(out.input.weights.size()) >= most_groups) return false;
+      const int64_t size = limits.size(rest[l]);
       room[l] = static_cast<uint32_t>(size);
       rest[l] -= room[l];
       open[l] = static_cast<uint32_t>(out.input.weights.size());
@@ -139,6 +151,7 @@ void number_groups(const std::vector<uint32_t>& leader, int64_t most, EqualRows&
     --room[l];
     out.group[row] = open[l];
   }
+  return true;
 }
 
 void list_members(EqualRows& out) {
@@ -168,14 +181,14 @@ void copy_points(const Input& input, EqualRows& out, ThreadPool& pool) {
 std::optional<EqualRows> find_equal_rows(const Input& input, ThreadPool& pool, const EqualRowsRule& rule) {
   const int64_t n = input.points.n;
   if (!input.weights.empty() || input.memory.limited || n < rule.least_rows || n >= int64_t{kNone}) return std::nullopt;
-  const int64_t most = most_repeats(input);
-  if (most == 0) return std::nullopt;
+  const Limits limits(input);
+  if (limits.most == 0) return std::nullopt;
   if (rule.sample_first && !some_repeat(input)) return std::nullopt;
-  if (!fits_in_half(n * 28 + static_cast<int64_t>(input.points.bytes()))) return std::nullopt;
+  if (!fits_in_half(n * kBytesPerRow + static_cast<int64_t>(input.points.bytes()))) return std::nullopt;
   EqualRows result;
   result.input = input;
-  number_groups(first_equal_rows(input, pool), most, result);
-  if (static_cast<double>(result.input.weights.size()) > rule.most_groups * static_cast<double>(n)) return std::nullopt;
+  const std::vector<uint32_t> leader = first_equal_rows(input, pool);
+  if (!number_groups(leader, limits, rule.most_groups * static_cast<double>(n), result)) return std::nullopt;
   list_members(result);
   copy_points(input, result, pool);
   result.input.max_weight = *std::max_element(result.input.weights.begin(), result.input.weights.end());

@@ -35,7 +35,8 @@ struct EqualRowsRule {
 };
 
 /// None where it does not pay or the terms of a group would not be exact: with weights, with limited memory, where a
-/// column spans so much that the last limb rounds. Reads the points once, O(N D); 20 bytes a row of memory.
+/// column spans so much that the last limb rounds. Reads the points once, O(N D); up to 52 bytes a row of
+/// memory meanwhile.
 std::optional<EqualRows> find_equal_rows(const Input& input, ThreadPool& pool, const EqualRowsRule& rule = {});
 
 }  // namespace manymeans

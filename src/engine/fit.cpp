@@ -203,7 +203,8 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   }
   end_phase("validate");
 
-  const std::unique_ptr<Upload> upload = upload_points(*backend, input, workload_of(options, members), pool);
+  const std::unique_ptr<Upload> upload =
+      upload_points(*backend, input, workload_of(options, members), pool, hooks.abort);
   end_phase("upload");
 
   const std::unique_ptr<Comm> comm = make_self_comm();

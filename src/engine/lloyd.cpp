@@ -99,7 +99,8 @@ bool Group::initialise() {
         .push_back(member);
   }
   for (auto& [method, group] : by_method) {
-    // Seeding keeps 8 bytes per row and model: as many models at a time as planned, or fit a quarter of a gibibyte.
+    // Seeding keeps about 8 bytes per row and model: as many models at a time as planned, or fit a quarter of a
+    // gibibyte.
     const int64_t planned = context_.input.memory.seeded_together;
     const auto together =
         static_cast<size_t>(planned > 0 ? planned : std::max<int64_t>(1, (int64_t{1} << 25) / context_.input.points.n));
@@ -162,12 +163,12 @@ int Group::pass(std::span<Member*> active) {
       logs[p] += {1,
                   context_.input.points.n,
                   result.changed,
-                  result.repeated,
                   result.skipped,
                   result.certified,
                   result.resolved,
                   result.candidates,
-                  result.tightened};
+                  result.tightened,
+                  result.repeated};
     }
     follow(*active[i], models[i]);
     active[i]->result.seconds +=

@@ -76,14 +76,16 @@ class ParquetSource : public ArrowSource {
     metadata_ = reader_->parquet_reader()->metadata();
   }
   std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
-  std::vector<int64_t> piece_rows(const std::vector<int>&) override {
+  std::vector<int64_t> piece_rows(const std::vector<int>& fields) override {
+    std::vector<int> leaves;
+    for (const int field : fields) add_leaves(reader_->manifest().schema_fields.at(static_cast<size_t>(field)), leaves);
     std::vector<int64_t> rows;
     for (int i = 0; i < metadata_->num_row_groups(); ++i) {
       const auto group = metadata_->RowGroup(i);
       rows.push_back(group->num_rows());
       // A small file may well hold many rows, but never fewer values than these: memory for a damaged number of rows
       // would be taken before anything is read.
-      for (int column = 0; column < group->num_columns(); ++column) {
+      for (const int column : leaves) {
         if (group->ColumnChunk(column)->num_values() < rows.back()) fail_arrow(path_, "a column has too few values");
       }
     }

@@ -1,4 +1,5 @@
 // A session over groups of equal rows says what the reference says of all rows, to the bit.
+#include <manymeans/error.h>
 #include <manymeans/fit.h>
 
 #include "backend/equal_rows_upload.h"
@@ -9,6 +10,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 
 namespace manymeans::test {
@@ -25,7 +27,7 @@ class GroupingBackend final : public Backend {
     std::optional<EqualRows> rows = find_equal_rows(input, pool_, {1, 1, false});
     if (!rows) return backend_->upload(input, workload);
     groups += rows->groups();
-    return upload_equal_rows(*backend_, input, std::move(*rows), workload);
+    return upload_equal_rows(*backend_, input, std::move(*rows), workload, nullptr);
   }
 
   int64_t groups = 0;  // of all uploads
@@ -129,6 +131,65 @@ TEST(EqualRowsConformance, WholeFits) {
     EXPECT_EQ(found.digest(), digest) << init;
     EXPECT_GT(found.provenance.repeated, 0);
   }
+}
+
+TEST(EqualRowsConformance, ThePassLogAddsUpForEveryStrategy) {
+  const Case made =
+      with_repeats(make_case(Family::kClusters, DataType::kFloat64, Weighting::kNone, {20000, 2, {1}}, 4));
+  std::string digest;
+  for (const Strategy strategy : {Strategy::kConcatenated, Strategy::kData, Strategy::kTask}) {
+    FitOptions options;
+    options.k = {3, 9};
+    options.models = 2;
+    options.strategy = strategy;
+    const FitResult found = fit(made.points(), {}, options);
+    const Provenance& sum = found.provenance;
+    EXPECT_EQ(sum.repeated + sum.skipped + sum.certified + sum.resolved, sum.labelled);
+    EXPECT_GT(sum.repeated, sum.labelled / 4);
+    if (digest.empty()) digest = found.digest();
+    EXPECT_EQ(found.digest(), digest);
+  }
+}
+
+// A group at the limit with the largest value of its column: limbs are as large as they get.
+TEST(EqualRowsConformance, TheLargestGroupOfTheLargestValue) {
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
+    Case made = make_case(Family::kNormal, type, Weighting::kNone, {20000, 9, {5}}, 12);
+    const size_t bytes = made.bytes.size() / 20000;
+    for (size_t row = 0; row < 20000; ++row) {  // the first row has magnitudes that no other has
+      if (row % 3 != 0) std::memcpy(made.bytes.data() + row * bytes, made.bytes.data(), bytes);
+    }
+    for (size_t j = 0; j < 9; ++j) {
+      for (size_t row = 0; row < 20000; ++row) {
+        if (row % 3 == 0 && row > 0) continue;
+        std::byte* value = made.bytes.data() + row * bytes + j * bytes / 9;
+        const float narrow = j % 2 == 0 ? 123.4567f : -9.999999f;
+        const double wide = j % 2 == 0 ? 123.456789012345 : -9.99999999999999;
+        std::memcpy(value, type == DataType::kFloat32 ? static_cast<const void*>(&narrow) : &wide, bytes / 9);
+      }
+    }
+    const Trace oracle = expected(made);
+    for (const Target& target : counting_targets()) {
+      for (const char* algorithm : {"matrix", "kdtree"}) compare(made, oracle, target, 2, algorithm);
+    }
+  }
+}
+
+TEST(EqualRowsConformance, TheVariableOfTheEnvironment) {
+  const Case made = with_repeats(make_case(Family::kGrid, DataType::kFloat32, Weighting::kNone, {500, 3, {1}}, 3));
+  FitOptions options;
+  options.k = {3};
+  const auto repeated = [&](const char* value) {
+    ::setenv("MANYMEANS_EQUAL_ROWS", value, 1);
+    const int64_t count = fit(made.points(), {}, options).provenance.repeated;
+    ::unsetenv("MANYMEANS_EQUAL_ROWS");
+    return count;
+  };
+  EXPECT_EQ(repeated(""), 0) << "few rows";
+  EXPECT_EQ(repeated("each"), 0);
+  EXPECT_GT(repeated("once"), 0);
+  EXPECT_THROW(repeated("twice"), Error);
+  ::unsetenv("MANYMEANS_EQUAL_ROWS");
 }
 
 }  // namespace

@@ -73,6 +73,8 @@ TEST(EqualRows, AsFewGroupsAsTermsAllow) {
   const Input input = input_of(many, 2);
   const std::optional<EqualRows> rows = groups_of(input);
   EXPECT_EQ(rows->input.max_weight, std::ldexp(1, 52 - input.bits));
+  const std::vector<double> whole(21, 3.0);
+  EXPECT_EQ(groups_of(input_of(whole, 3))->groups(), 1);
   const std::vector<double> wide(21, 0.1);  // 7 rows; in binary64 only 4 + 2 + 1 of them give exact products
   EXPECT_EQ(groups_of(input_of(wide, 3))->input.weights, (std::vector<double>{4, 2, 1}));
 }
@@ -108,6 +110,9 @@ TEST(EqualRows, ByItselfOnlyWhereItPays) {
   EXPECT_TRUE(groups(20000, 10));
   EXPECT_TRUE(groups(200000, 50000));
   EXPECT_FALSE(groups(200000, 1 << 30)) << "rows that hardly repeat";
+  std::vector<float> sorted;  // each row stands next to those that equal it
+  for (int i = 0; i < 200000; ++i) sorted.push_back(static_cast<float>(i / 2));
+  EXPECT_TRUE(groups_of(input_of(sorted, 1), 1, usual));
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ inline FitResult make_result() {
   result.provenance.repeated = 12;
   result.provenance.certified = 6;
   result.provenance.resolved = 2;
-  result.provenance.pass_log = {{2, 12, 4, 7, 0, 3, 2, 7}, {1, 8, 1, 5, 2, 1, 0, 0}};
+  result.provenance.pass_log = {{2, 12, 4, 0, 3, 2, 7, 0, 7}, {1, 8, 1, 2, 1, 0, 0, 0, 5}};
   result.provenance.options.k = {3, 300};
   result.provenance.seconds = {{"read", 0.25}, {"iterate", 1.5}};
   result.warnings = {"a warning with a \"quote\""};

@@ -13,12 +13,21 @@ namespace {
 constexpr int kLimbs = kDistanceLimbs;
 constexpr int64_t kBlockRows = 1024;  // about: whole tiles
 
+// The first row of `rows` with the bits of the one row of `wanted`; -1: there is none.
+int64_t row_equal_to(const Matrix& rows, const Matrix& wanted) {
+  const size_t bytes = wanted.bytes().size();
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    if (std::memcmp(rows.bytes().data() + static_cast<size_t>(i) * bytes, wanted.bytes().data(), bytes) == 0) return i;
+  }
+  return -1;
+}
+
 // The first row with the bits of row k.
-size_t first_equal_row(const Matrix& rows, size_t k) {
+int64_t first_equal_row(const Matrix& rows, int64_t k) {
   const size_t bytes = static_cast<size_t>(rows.columns()) * size_of(rows.type());
   const std::byte* data = rows.bytes().data();
-  size_t i = 0;
-  while (std::memcmp(data + i * bytes, data + k * bytes, bytes) != 0) ++i;
+  int64_t i = 0;
+  while (std::memcmp(data + static_cast<size_t>(i) * bytes, data + static_cast<size_t>(k) * bytes, bytes) != 0) ++i;
   return i;
 }
 
@@ -48,6 +57,8 @@ void CpuSession::seed_add_terms(const SeedState& state, int64_t row, double leas
 void CpuSession::seed_begin(SeedState& state, const Matrix& centre) {
   const int64_t n = shared_.input.points.n;
   state.least = AlignedBuffer<double>(static_cast<size_t>(n), shared_.input.memory.seeding);
+  state.tried = {};
+  state.lowered.clear();
   std::vector<double> largest(workers_.size(), 0.0);
   const auto begin_rows = [&](int w, int64_t first, int64_t last) {
     Worker& worker = workers_[static_cast<size_t>(w)];
@@ -85,17 +96,11 @@ void CpuSession::for_each_hit(const Target& target, const SeedState& state, cons
                               Worker& worker, Body&& body) const {
   const int64_t p = tile_rows();
   const PackedPrototypes& packed = target.packed;
-  const double scale = shared_.packed.frame().scale;
   worker.thresholds.resize(static_cast<size_t>(p));
   worker.hits.resize(static_cast<size_t>(packed.spans * kSpanColumns));
-  for (int64_t i = 0; i < tile.rows; ++i) {
-    // d2 >= least is sure when 2 u <= |y|^2 - least, in scaled units: docs/screens.md, "Seeding".
-    const double square = static_cast<double>(tile.norms[i]) * static_cast<double>(tile.norms[i]);
-    const double least = state.least[static_cast<size_t>(first_row + i)] * scale * scale;
-    const double threshold =
-        (square * (1 - 0x1p-18) - least * (1 + 0x1p-20)) / 2 - static_cast<double>(packed.underflow);
-    worker.thresholds[static_cast<size_t>(i)] = static_cast<float>(threshold - std::abs(threshold) * 0x1p-20);
-  }
+  // d2 >= least is sure when 2 u <= |y|^2 - least, in scaled units: docs/screens.md, "Seeding".
+  shared_.kernels.seed_thresholds({tile.norms, state.least.data() + first_row, tile.rows, shared_.packed.frame().scale,
+                                   static_cast<double>(packed.underflow), worker.thresholds.data()});
   std::fill(worker.thresholds.begin() + tile.rows, worker.thresholds.end(), std::numeric_limits<float>::infinity());
   const MatrixSteps steps = shared_.packed.layout().steps();
   shared_.packed.screen().hits({packed.view(0, packed.spans, shared_.packed, steps), tile.values, tile.radii,
@@ -150,27 +155,52 @@ void CpuSession::for_each_possible(std::span<const Target> targets, Visit&& visi
 void CpuSession::seed_add(std::span<const SeedCentres> models) {
   prepare_workers(0);
   std::vector<Target> single;
+  std::vector<SeedCentres> tried;
   for (const SeedCentres& added : models) {
     SeedState& state = model(added.slot).seed;
     if (added.first) {
       seed_begin(state, *added.centres);
-    } else if (added.centres->rows() == 1) {
-      single.push_back(make_target(added.slot, *added.centres));
-    } else {
+    } else if (added.centres->rows() > 1) {
       seed_add_many(make_target(added.slot, *added.centres));
+    } else if (!state.lowered.empty() && row_equal_to(state.tried, *added.centres) >= 0) {
+      tried.push_back(added);
+    } else {
+      single.push_back(make_target(added.slot, *added.centres));
     }
   }
-  const int64_t block = seed_block_rows();
-  // A block of rows belongs to one thread, so its sums and distances are changed in place.
   for_each_possible(single, [&](int w, size_t i, int64_t row, int64_t) {
-    SeedState& state = model(single[i].slot).seed;
-    double& least = state.least[static_cast<size_t>(row)];
-    const double d2 = distance(row, *single[i].prototypes, 0, workers_[static_cast<size_t>(w)]);
-    if (!(d2 < least)) return;
-    int64_t* limbs = state.blocks.data() + row / block * kLimbs;
-    seed_add_terms(state, row, least, -1, limbs);
-    seed_add_terms(state, row, d2, 1, limbs);
-    least = d2;
+    seed_lower(model(single[i].slot).seed, *single[i].prototypes, row, workers_[static_cast<size_t>(w)]);
+  });
+  seed_add_tried(tried);
+}
+
+// Gives a row its distance to a new centre where that is less. A block of rows belongs to one thread, so its sums and
+// distances are changed in place.
+void CpuSession::seed_lower(SeedState& state, const Matrix& centre, int64_t row, Worker& worker) {
+  double& least = state.least[static_cast<size_t>(row)];
+  const double d2 = distance(row, centre, 0, worker);
+  if (!(d2 < least)) return;
+  int64_t* limbs = state.blocks.data() + row / seed_block_rows() * kLimbs;
+  seed_add_terms(state, row, least, -1, limbs);
+  seed_add_terms(state, row, d2, 1, limbs);
+  least = d2;
+}
+
+// Centres that were candidates of the last trial: the rows that they lower are known.
+void CpuSession::seed_add_tried(std::span<const SeedCentres> models) {
+  if (models.empty()) return;
+  const int64_t p = tile_rows();
+  pool_.for_each_range(shared_.input.points.n, seed_block_rows(), [&](int w, int64_t first, int64_t last) {
+    for (const SeedCentres& added : models) {
+      SeedState& state = model(added.slot).seed;
+      const int64_t k = row_equal_to(state.tried, *added.centres);
+      for (int64_t row = first; row < last; row += p) {
+        for (uint64_t bits = state.lowered[static_cast<size_t>(row / p * state.tried.rows() + k)]; bits != 0;
+             bits &= bits - 1) {
+          seed_lower(state, *added.centres, row + std::countr_zero(bits), workers_[static_cast<size_t>(w)]);
+        }
+      }
+    }
   });
 }
 
@@ -236,14 +266,26 @@ void CpuSession::seed_try(std::span<SeedTrial> trials) {
   std::vector<size_t> first(trials.size() + 1);
   for (size_t i = 0; i < trials.size(); ++i) first[i + 1] = first[i] + trials[i].rows.size() * kLimbs;
   std::vector<std::vector<int64_t>> gains(workers_.size(), std::vector<int64_t>(first.back()));
+  const int64_t p = tile_rows();
+  const bool remembers = !shared_.input.memory.limited;
+  if (remembers) {
+    for (size_t i = 0; i < trials.size(); ++i) {
+      SeedState& state = model(trials[i].slot).seed;
+      state.lowered.assign(static_cast<size_t>((shared_.input.points.n + p - 1) / p * candidates[i].rows()), 0);
+      state.tried = candidates[i];
+    }
+  }
   for_each_possible(targets, [&](int w, size_t i, int64_t row, int64_t k) {
-    const SeedState& state = model(targets[i].slot).seed;
+    SeedState& state = model(targets[i].slot).seed;
     const double least = state.least[static_cast<size_t>(row)];
     const double d2 = distance(row, candidates[i], k, workers_[static_cast<size_t>(w)]);
     if (!(d2 < least)) return;
     int64_t* gain = gains[static_cast<size_t>(w)].data() + first[i] + static_cast<size_t>(k) * kLimbs;
     seed_add_terms(state, row, least, 1, gain);
     seed_add_terms(state, row, d2, -1, gain);
+    if (remembers) {
+      state.lowered[static_cast<size_t>(row / p * candidates[i].rows() + k)] |= uint64_t{1} << (row % p);
+    }
   });
   for (size_t i = 0; i < trials.size(); ++i) {
     const SumFormat& format = model(trials[i].slot).seed.adder.format();
@@ -252,7 +294,7 @@ void CpuSession::seed_try(std::span<SeedTrial> trials) {
     for (size_t k = 0; k < trials[i].rows.size(); ++k) {
       WideInt potential = total;
       // A candidate that repeats an earlier one is not screened: it has that one's gains.
-      const size_t same = first_equal_row(candidates[i], k);
+      const auto same = static_cast<size_t>(first_equal_row(candidates[i], static_cast<int64_t>(k)));
       for (const auto& gain : gains) potential = potential - recombine(gain.data() + first[i] + same * kLimbs, format);
       trials[i].potentials.push_back(potential);
     }

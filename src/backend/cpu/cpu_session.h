@@ -138,6 +138,10 @@ struct SeedState {
   AlignedBuffer<double> least;  // m_i
   TermAdder adder;              // of the terms T_i
   std::vector<int64_t> blocks;  // sums of T over blocks of rows, kDistanceLimbs limbs each
+  // The candidates of the last trial and which rows each lowers, a word for every tile and candidate: the one that is
+  // chosen needs no second look at all rows. Kept where memory has no limit.
+  Matrix tried;
+  std::vector<uint64_t> lowered;
 };
 
 class TreePass;
@@ -285,6 +289,8 @@ class CpuSession final : public Session {
   void seed_begin(SeedState& state, const Matrix& centre);
   void seed_sum_blocks(SeedState& state);
   void seed_add_many(const Target& target);
+  void seed_add_tried(std::span<const SeedCentres> models);
+  void seed_lower(SeedState& state, const Matrix& centre, int64_t row, Worker& worker);
   template <class Body>
   void for_each_hit(const Target& target, const SeedState& state, const Tile& tile, int64_t first_row, Worker& worker,
                     Body&& body) const;

@@ -40,6 +40,7 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           distances<float>,
           distances<double>,
           add_distances,
+          seed_thresholds,
           add_terms<float>,
           add_terms<double>,
           move_rows<float>,

@@ -50,6 +50,17 @@ struct LabelledRows {
   const uint32_t* labels;
 };
 
+/// For each row the score above which a prototype may be nearer than its least distance so far: docs/screens.md,
+/// "Seeding". float of t - 2^-20 |t| for t = (norm^2 (1 - 2^-18) - least scale^2 (1 + 2^-20)) / 2 - underflow.
+struct SeedThresholds {
+  const float* norms;
+  const double* least;
+  int64_t count;
+  double scale;  // of the points' frame
+  double underflow;
+  float* thresholds;  // out
+};
+
 /// Sums of RN(w' * d2) in two formats of three limbs at once: the second has twice the largest term of the first.
 struct DistanceTerms {
   const double* d2;
@@ -87,6 +98,7 @@ struct CpuKernels {
   void (*distances_f32)(const LabelledRows<float>&, double* d2);
   void (*distances_f64)(const LabelledRows<double>&, double* d2);
   void (*add_distances)(const DistanceTerms&);
+  void (*seed_thresholds)(const SeedThresholds&);
   /// Order-free terms RN(weight * x_j) of one row.
   void (*add_terms_f32)(const float* x, const TermRow&);
   void (*add_terms_f64)(const double* x, const TermRow&);

@@ -210,6 +210,15 @@ void add_terms(const T* x, const TermRow& row) {
 
 #if HWY_TARGET == HWY_SCALAR
 
+inline void seed_thresholds(const SeedThresholds& in) {
+  for (int64_t i = 0; i < in.count; ++i) {
+    const double norm = in.norms[i];
+    const double least = in.least[i] * (in.scale * in.scale);
+    const double t = (norm * norm * (1 - 0x1p-18) - least * (1 + 0x1p-20)) * 0.5 - in.underflow;
+    in.thresholds[i] = static_cast<float>(t - std::abs(t) * 0x1p-20);
+  }
+}
+
 inline void add_distances(const DistanceTerms& in) {
   for (int64_t i = 0; i < in.count; ++i) {
     const double weight = in.weights == nullptr ? 1 : in.weights[i];
@@ -227,6 +236,20 @@ inline void add_distances(const DistanceTerms& in) {
 }
 
 #else
+
+inline void seed_thresholds(const SeedThresholds& in) {
+  const VecD scale = hn::Set(kF64, in.scale * in.scale);
+  for (int64_t i = 0; i < in.count; i += kWide) {
+    const auto lanes = static_cast<size_t>(in.count - i < kWide ? in.count - i : kWide);
+    const VecD norm = load_some(in.norms + i, lanes);
+    const VecD square = hn::Mul(hn::Mul(norm, norm), hn::Set(kF64, 1 - 0x1p-18));
+    const VecD least = hn::Mul(hn::Mul(load_some(in.least + i, lanes), scale), hn::Set(kF64, 1 + 0x1p-20));
+    const VecD half = hn::Mul(hn::Sub(square, least), hn::Set(kF64, 0.5));
+    const VecD t = hn::Sub(half, hn::Set(kF64, in.underflow));
+    const VecD lower = hn::Sub(t, hn::Mul(hn::Abs(t), hn::Set(kF64, 0x1p-20)));
+    hn::BlendedStore(hn::DemoteTo(Narrow(), lower), hn::FirstN(Narrow(), lanes), Narrow(), in.thresholds + i);
+  }
+}
 
 inline void add_distances(const DistanceTerms& in) {
   const hn::FixedTag<int64_t, kWide> i64;

@@ -108,6 +108,23 @@ TEST_P(Kernels, DistanceTermsAreThoseOfAddTermInBothFormats) {
   }
 }
 
+TEST_P(Kernels, SeedThresholds) {
+  for (const int64_t count : {1, 3, 8, 21, 64}) {
+    auto norms = numbers<float>(random, count, 4);
+    auto least = numbers<double>(random, count, 4);
+    for (float& norm : norms) norm = std::fabs(norm);
+    for (double& d2 : least) d2 = std::fabs(d2);
+    std::vector<float> found(static_cast<size_t>(count) + 1, 7.0f);
+    kernels().seed_thresholds({norms.data(), least.data(), count, 0.25, 1e-9, found.data()});
+    for (size_t i = 0; i < norms.size(); ++i) {
+      const double square = static_cast<double>(norms[i]) * static_cast<double>(norms[i]);
+      const double t = (square * (1 - 0x1p-18) - least[i] * 0.0625 * (1 + 0x1p-20)) * 0.5 - 1e-9;
+      EXPECT_EQ(found[i], static_cast<float>(t - std::fabs(t) * 0x1p-20));
+    }
+    EXPECT_EQ(found.back(), 7.0f) << "nothing is written behind the rows";
+  }
+}
+
 TEST_P(Kernels, TermsAreThoseOfAddTerm) {
   for (const int64_t d : {1, 3, 7, 8, 9, 31, 54}) {
     for (const int limbs : {1, 2, 3, 4}) {
