@@ -202,7 +202,9 @@ Labels EqualRowsSession::take_labels(int slot) {
   groups_->take_labels(slot);
   Model& m = model(slot);
   Labels taken = std::move(m.labels);
-  m = Model{.k = m.k};
+  const int64_t k = m.k;
+  m = Model();
+  m.k = k;
   return taken;
 }
 
