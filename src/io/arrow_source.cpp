@@ -104,8 +104,17 @@ class ParquetSource : public ArrowSource {
 };
 
 // --- Arrow files, which are Feather files of version 2 ---------------------------------------------------------------
+// Values are read where they lie; those of a damaged file or of another writer may not be aligned, and are copied then.
+template <class Options>
+void ask_for_aligned_values(Options& options) {
+  if constexpr (requires { options.ensure_alignment; }) {  // not in old versions
+    options.ensure_alignment = decltype(options.ensure_alignment)::kDataTypeSpecificAlignment;
+  }
+}
+
 arrow::ipc::IpcReadOptions only(const std::vector<int>& fields) {
   arrow::ipc::IpcReadOptions options;
+  ask_for_aligned_values(options);
   options.use_threads = false;
   options.included_fields = fields;
   return options;

@@ -242,6 +242,11 @@ TEST_F(Arrow, MoreRowsThanValuesTakeNoMemory) {
                [] { read_points(stored("too_many_rows.parquet")); });
 }
 
+// Values at an odd address; found by a fuzzer. Sanitizers see more here than others do.
+TEST_F(Arrow, ValuesThatAreNotAligned) {
+  (void)can_be_read(stored("not_aligned.arrow"));
+}
+
 TEST_F(Arrow, DamagedFiles) {
   const Folder folder;
   std::mt19937 random(1);
