@@ -13,22 +13,14 @@ namespace {
 constexpr int kLimbs = kDistanceLimbs;
 constexpr int64_t kBlockRows = 1024;  // about: whole tiles
 
-// The first row of `rows` with the bits of the one row of `wanted`; -1: there is none.
-int64_t row_equal_to(const Matrix& rows, const Matrix& wanted) {
-  const size_t bytes = wanted.bytes().size();
+// The first row of `rows` with the bits of row k of `wanted`; -1: there is none.
+int64_t first_equal_row(const Matrix& rows, const Matrix& wanted, int64_t k) {
+  const size_t bytes = static_cast<size_t>(rows.columns()) * size_of(rows.type());
+  const std::byte* row = wanted.bytes().data() + static_cast<size_t>(k) * bytes;
   for (int64_t i = 0; i < rows.rows(); ++i) {
-    if (std::memcmp(rows.bytes().data() + static_cast<size_t>(i) * bytes, wanted.bytes().data(), bytes) == 0) return i;
+    if (std::memcmp(rows.bytes().data() + static_cast<size_t>(i) * bytes, row, bytes) == 0) return i;
   }
   return -1;
-}
-
-// The first row with the bits of row k.
-int64_t first_equal_row(const Matrix& rows, int64_t k) {
-  const size_t bytes = static_cast<size_t>(rows.columns()) * size_of(rows.type());
-  const std::byte* data = rows.bytes().data();
-  int64_t i = 0;
-  while (std::memcmp(data + static_cast<size_t>(i) * bytes, data + static_cast<size_t>(k) * bytes, bytes) != 0) ++i;
-  return i;
 }
 
 RowPass::GiveBack give_back_of(const SeedState& state) {
@@ -162,7 +154,7 @@ void CpuSession::seed_add(std::span<const SeedCentres> models) {
       seed_begin(state, *added.centres);
     } else if (added.centres->rows() > 1) {
       seed_add_many(make_target(added.slot, *added.centres));
-    } else if (!state.lowered.empty() && row_equal_to(state.tried, *added.centres) >= 0) {
+    } else if (!state.lowered.empty() && first_equal_row(state.tried, *added.centres, 0) >= 0) {
       tried.push_back(added);
     } else {
       single.push_back(make_target(added.slot, *added.centres));
@@ -193,7 +185,7 @@ void CpuSession::seed_add_tried(std::span<const SeedCentres> models) {
   pool_.for_each_range(shared_.input.points.n, seed_block_rows(), [&](int w, int64_t first, int64_t last) {
     for (const SeedCentres& added : models) {
       SeedState& state = model(added.slot).seed;
-      const int64_t k = row_equal_to(state.tried, *added.centres);
+      const int64_t k = first_equal_row(state.tried, *added.centres, 0);
       for (int64_t row = first; row < last; row += p) {
         for (uint64_t bits = state.lowered[static_cast<size_t>(row / p * state.tried.rows() + k)]; bits != 0;
              bits &= bits - 1) {
@@ -294,7 +286,7 @@ void CpuSession::seed_try(std::span<SeedTrial> trials) {
     for (size_t k = 0; k < trials[i].rows.size(); ++k) {
       WideInt potential = total;
       // A candidate that repeats an earlier one is not screened: it has that one's gains.
-      const auto same = static_cast<size_t>(first_equal_row(candidates[i], static_cast<int64_t>(k)));
+      const auto same = static_cast<size_t>(first_equal_row(candidates[i], candidates[i], static_cast<int64_t>(k)));
       for (const auto& gain : gains) potential = potential - recombine(gain.data() + first[i] + same * kLimbs, format);
       trials[i].potentials.push_back(potential);
     }
