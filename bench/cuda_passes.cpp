@@ -1,10 +1,11 @@
 // Times the passes of a backend as the engine asks for them, and checks labels against the contract's definition.
 //
-//   cuda_passes [--backend cuda] [--screen FORMAT] N D K MODELS TYPE DATA [N D K MODELS TYPE DATA ...]
+//   cuda_passes [--backend cuda] [--screen FORMAT] [--repeats 3] N D K MODELS TYPE DATA [N D K MODELS TYPE DATA ...]
 //
 // TYPE: float32 or float64; DATA: noise (N(0,1)) or mixture (K overlapping groups). Initial prototypes are rows of the
 // data. One iteration takes (T(11) - T(1)) / 10, T(p) the time of p passes from the initial prototypes with the solves
-// between them; medians of 3. A random 10000 labels of the last pass are compared with canonical distances on the host.
+// between them; medians of 3 (of --repeats). A random 10000 labels of the last pass are compared with canonical
+// distances on the host, and all label sums with those of the first repeat: where they differ, the program fails.
 #include <manymeans/error.h>
 
 #include "backend/backend.h"
@@ -90,11 +91,16 @@ class Bench {
     for (int64_t m = 0; m < shape.models; ++m) start_.push_back(rows_of(points, shape.k, static_cast<uint64_t>(m)));
   }
 
-  void run() {
+  /// Whether every repeat found the same.
+  bool run(int repeats) {
     std::vector<double> one, eleven;
-    for (int repeat = 0; repeat < 4; ++repeat) {
+    std::vector<PassResult> expected;
+    bool same = true;
+    for (int repeat = 0; repeat <= repeats; ++repeat) {
       const double first = seconds(1);
       const double all = seconds(11);
+      if (expected.empty()) expected = log_;
+      same = same_as(expected, repeat) && same;
       if (repeat == 0) continue;  // warm-up
       one.push_back(first);
       eleven.push_back(all);
@@ -104,8 +110,8 @@ class Bench {
     std::printf("N=%lld D=%lld K=%lld M=%lld %s %s | %.4f ms an iteration | first pass %.3f ms | %s\n",
                 static_cast<long long>(shape_.n), static_cast<long long>(shape_.d), static_cast<long long>(shape_.k),
                 static_cast<long long>(shape_.models), std::string(name_of(shape_.type)).c_str(),
-                shape_.mixture ? "mixture" : "noise", (eleven[1] - one[1]) * 100, one[1] * 1e3,
-                upload_->plan().c_str());
+                shape_.mixture ? "mixture" : "noise", (eleven[eleven.size() / 2] - one[one.size() / 2]) * 100,
+                one[one.size() / 2] * 1e3, upload_->plan().c_str());
     std::printf("   changed %%:");
     for (const PassResult& pass : log_) std::printf(" %.2f", percent(pass.changed));
     std::printf("\n   resolved %%:");
@@ -115,9 +121,24 @@ class Bench {
         static_cast<double>(log_.back().candidates) / std::max<double>(1, static_cast<double>(log_.back().resolved)),
         static_cast<long long>(wrong_labels()));
     std::fflush(stdout);
+    return same;
   }
 
  private:
+  // Whether the passes were those of the first repeat; tells the first that was not.
+  bool same_as(const std::vector<PassResult>& expected, int repeat) const {
+    for (size_t p = 0; p < log_.size(); ++p) {
+      const PassResult &a = log_[p], &b = expected[p];
+      if (a.hash_delta == b.hash_delta && a.resolved == b.resolved && a.candidates == b.candidates) continue;
+      std::printf("REPEAT %d DIFFERS in pass %zu: labels %s; resolved %lld, %lld; candidates %lld, %lld\n", repeat, p,
+                  a.hash_delta == b.hash_delta ? "equal" : "different", static_cast<long long>(a.resolved),
+                  static_cast<long long>(b.resolved), static_cast<long long>(a.candidates),
+                  static_cast<long long>(b.candidates));
+      return false;
+    }
+    return true;
+  }
+
   double percent(int64_t count) const {
     return 100 * static_cast<double>(count) / static_cast<double>(shape_.n * shape_.models);
   }
@@ -137,10 +158,7 @@ class Bench {
       for (size_t m = 0; m < models.size(); ++m) {
         for (int p = 0; p < some; ++p) {
           const PassResult& result = p + 1 < some ? models[m].earlier[static_cast<size_t>(p)] : models[m].result;
-          PassResult& sum = log_[static_cast<size_t>(done + p)];
-          sum.changed += result.changed;
-          sum.resolved += result.resolved;
-          sum.candidates += result.candidates;
+          log_[static_cast<size_t>(done + p)] += result;
         }
         if (some > 1) prototypes_[m] = std::move(models[m].moved);
       }
@@ -187,14 +205,13 @@ class Bench {
   std::vector<PassResult> log_;
 };
 
-void run_shape(Backend& backend, const Shape& shape, ThreadPool& pool) {
+bool run_shape(Backend& backend, const Shape& shape, int repeats, ThreadPool& pool) {
   if (shape.type == DataType::kFloat64) {
     const std::vector<double> values = make_values<double>(shape, pool);
-    Bench(backend, shape, {values.data(), shape.n, shape.d}, pool).run();
-  } else {
-    const std::vector<float> values = make_values<float>(shape, pool);
-    Bench(backend, shape, {values.data(), shape.n, shape.d}, pool).run();
+    return Bench(backend, shape, {values.data(), shape.n, shape.d}, pool).run(repeats);
   }
+  const std::vector<float> values = make_values<float>(shape, pool);
+  return Bench(backend, shape, {values.data(), shape.n, shape.d}, pool).run(repeats);
 }
 
 }  // namespace
@@ -204,19 +221,27 @@ int main(int argc, char** argv) {
     std::string name = "cuda";
     BackendOptions options;
     int at = 1;
+    int repeats = 3;
     for (; at + 1 < argc && argv[at][0] == '-'; at += 2) {
-      (std::string(argv[at]) == "--backend" ? name : options.screen_format) = argv[at + 1];
+      if (std::string(argv[at]) == "--repeats") {
+        repeats = std::max(1, std::atoi(argv[at + 1]));
+      } else {
+        (std::string(argv[at]) == "--backend" ? name : options.screen_format) = argv[at + 1];
+      }
     }
+    bool same = true;
     ThreadPool pool(usable_threads());
     const std::unique_ptr<Backend> backend = make_backend(name, options);
     for (; at + 5 < argc; at += 6) {
       const auto type = data_type_from_name(argv[at + 4]);
-      run_shape(*backend,
-                {std::atoll(argv[at]), std::atoll(argv[at + 1]), std::atoll(argv[at + 2]), std::atoll(argv[at + 3]),
-                 type.value_or(DataType::kFloat32), std::string(argv[at + 5]) == "mixture"},
-                pool);
+      same =
+          run_shape(*backend,
+                    {std::atoll(argv[at]), std::atoll(argv[at + 1]), std::atoll(argv[at + 2]), std::atoll(argv[at + 3]),
+                     type.value_or(DataType::kFloat32), std::string(argv[at + 5]) == "mixture"},
+                    repeats, pool) &&
+          same;
     }
-    return 0;
+    return same ? 0 : 1;
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return static_cast<int>(error.code());

@@ -132,12 +132,14 @@ __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename 
     for (int h = 0; h < kHalves; ++h) {
       load_half<Shape>(task, work, halves[h], shared.points[point_ring.at], row + h * 64);
     }
-    release(&shared.points_empty[point_ring.at]);
     for (int32_t tile = work.first_tile(); tile < work.last_tile(); ++tile) {
       const int stage = tile_ring.at;
       barrier_wait(&shared.tile_full[stage], tile_ring.parity);
 #pragma unroll
       for (int h = 0; h < kHalves; ++h) multiply<Shape>(halves[h].values, shared.tiles[stage], sums[h]);
+      // Not before: loads may still be under way when the next instruction begins, and the next points would overwrite
+      // what they read. A product waits for its operands.
+      if (tile == work.first_tile()) release(&shared.points_empty[point_ring.at]);
       if constexpr (kHalves == 2) {
         wgmma_wait<1>();
         pin(sums[0]);

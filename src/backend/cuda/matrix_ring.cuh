@@ -35,6 +35,7 @@ __device__ __forceinline__ void pass_meeting() {
   asm volatile("bar.arrive %0, %1;" ::"n"(kMeeting), "n"(2 * kGroup) : "memory");
 }
 
+// The buffer may be written again. What was read from it must have been used: no instruction here waits for loads.
 __device__ __forceinline__ void release(uint64_t* barrier) {
   __syncwarp();
   if (threadIdx.x % 32 == 0) barrier_arrive(barrier);
