@@ -99,6 +99,10 @@ Prediction predict(const PointsView& points, const PointsView& prototypes, const
 /// points, else float32. Throws as predict(). Time O(N D K), memory N K values and O(N).
 Matrix transform(const PointsView& points, const PointsView& prototypes, const PredictOptions& options = {});
 
+/// The CUDA device in whose memory this address lies, for PointsView::cuda_device. -1: in the host's, as far as this
+/// build can tell.
+int cuda_device_of(const void* address);
+
 /// One thing that can be chosen by name.
 struct Choice {
   std::string name;

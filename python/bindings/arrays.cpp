@@ -2,6 +2,8 @@
 
 #include <manymeans/error.h>
 
+#include "device_arrays.h"
+
 #include <cstring>
 #include <optional>
 #include <string>
@@ -42,17 +44,27 @@ nb::dlpack::dtype numpy_type_of(DataType type) {
 
 }  // namespace
 
+DataType checked_data_type(nb::dlpack::dtype type, bool bfloat16) {
+  const std::optional<DataType> known = data_type_of(type, bfloat16);
+  if (known) return *known;
+  throw Error(ErrorCode::kBadData, "points",
+              "they are of another type; float32, float64, float16, bfloat16, uint8 or int8 are right");
+}
+
 PointsView points_of(const AnyArray& array, bool bfloat16) {
-  const std::optional<DataType> type = data_type_of(array.dtype(), bfloat16);
-  if (!type) {
-    throw Error(ErrorCode::kBadData, "points",
-                "they are of another type; float32, float64, float16, bfloat16, uint8 or int8 are right");
-  }
+  const DataType type = checked_data_type(array.dtype(), bfloat16);
   if (array.ndim() != 2) {
     throw Error(ErrorCode::kBadData, "points",
                 "the array has " + std::to_string(array.ndim()) + " dimensions; rows and columns are right");
   }
-  return {array.data(), static_cast<int64_t>(array.shape(0)), static_cast<int64_t>(array.shape(1)), *type};
+  return {array.data(), static_cast<int64_t>(array.shape(0)), static_cast<int64_t>(array.shape(1)), type};
+}
+
+PointsView points_of(nb::handle points, bool bfloat16) {
+  if (nb::isinstance<DeviceArray>(points)) return nb::cast<const DeviceArray&>(points).view();
+  AnyArray array;
+  if (!nb::try_cast(points, array, false)) throw nb::type_error("points: a C-contiguous array is needed");
+  return points_of(array, bfloat16);
 }
 
 std::span<const double> values_of(const nb::object& array) {

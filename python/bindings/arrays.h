@@ -20,6 +20,12 @@ using AnyArray = nanobind::ndarray<nanobind::ro, nanobind::c_contig, nanobind::d
 /// Throws Error(kBadData) for other types or dimensions.
 PointsView points_of(const AnyArray& array, bool bfloat16 = false);
 
+/// The same for whatever the package passes: such an array, or a DeviceArray. The object must outlive the view.
+PointsView points_of(nanobind::handle points, bool bfloat16);
+
+/// Throws Error(kBadData) where the library has no such type.
+DataType checked_data_type(nanobind::dlpack::dtype type, bool bfloat16 = false);
+
 /// N float64 values where they lie; none for None.
 std::span<const double> values_of(const nanobind::object& array);
 

@@ -88,7 +88,7 @@ nb::dict as_dict(FitResult& result) {
   return out;
 }
 
-nb::dict fit_points(const AnyArray& points, bool bfloat16, const nb::object& weights, const nb::dict& options,
+nb::dict fit_points(const nb::object& points, bool bfloat16, const nb::object& weights, const nb::dict& options,
                     const std::optional<AnyArray>& initial, const nb::object& callback,
                     const std::optional<std::tuple<std::string, int64_t, bool>>& checkpoint) {
   const PointsView view = points_of(points, bfloat16);
@@ -105,7 +105,7 @@ nb::dict fit_points(const AnyArray& points, bool bfloat16, const nb::object& wei
   return as_dict(result);
 }
 
-nb::tuple initial_prototypes(const AnyArray& points, bool bfloat16, const nb::object& weights,
+nb::tuple initial_prototypes(const nb::object& points, bool bfloat16, const nb::object& weights,
                              const nb::dict& options) {
   const PointsView view = points_of(points, bfloat16);
   const std::span<const double> given_weights = values_of(weights);
@@ -140,11 +140,10 @@ std::string digest_of(const nb::dict& model) {
 }  // namespace
 
 void add_fitting(nb::module_& module) {
-  module.def("fit", &fit_points, nb::arg("points").noconvert(), nb::arg("bfloat16"), nb::arg("weights").none(),
-             nb::arg("options"), nb::arg("initial").none(), nb::arg("callback").none(),
-             nb::arg("checkpoint").none() = nb::none());
-  module.def("initialise", &initial_prototypes, nb::arg("points").noconvert(), nb::arg("bfloat16"),
-             nb::arg("weights").none(), nb::arg("options"));
+  module.def("fit", &fit_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("weights").none(), nb::arg("options"),
+             nb::arg("initial").none(), nb::arg("callback").none(), nb::arg("checkpoint").none() = nb::none());
+  module.def("initialise", &initial_prototypes, nb::arg("points"), nb::arg("bfloat16"), nb::arg("weights").none(),
+             nb::arg("options"));
   module.def("digest", &digest_of, nb::arg("model"));
   module.def(
       "combined_digest", [](const std::vector<std::string>& models) { return combined_digest(models); },

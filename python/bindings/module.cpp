@@ -1,6 +1,8 @@
 // manymeans._manymeans: the library, spoken to in arrays, dicts and strings. The package above it is plain Python.
 #include "module.h"
 
+#include "device_arrays.h"
+
 #include <atomic>
 
 namespace {
@@ -18,6 +20,7 @@ extern "C" __attribute__((visibility("default"))) void manymeans_set_num_threads
 NB_MODULE(_manymeans, module) {
   using namespace manymeans::python;
   add_errors();
+  add_device_arrays(module);
   add_fitting(module);
   add_predicting(module);
   add_files(module);

@@ -15,8 +15,9 @@ namespace manymeans::python {
 namespace nb = nanobind;
 namespace {
 
-nb::tuple predict_points(const AnyArray& points, bool bfloat16, const AnyArray& prototypes, const std::string& backend,
-                         int threads, bool distances, bool inertia, const nb::object& weights) {
+nb::tuple predict_points(const nb::object& points, bool bfloat16, const AnyArray& prototypes,
+                         const std::string& backend, int threads, bool distances, bool inertia,
+                         const nb::object& weights) {
   const PointsView view = points_of(points, bfloat16), given = points_of(prototypes);
   Waiting waiting;
   PredictOptions options;
@@ -32,7 +33,7 @@ nb::tuple predict_points(const AnyArray& points, bool bfloat16, const AnyArray& 
   return nb::make_tuple(to_numpy(std::move(result.labels)), found, result.inertia);
 }
 
-nb::object transform_points(const AnyArray& points, bool bfloat16, const AnyArray& prototypes,
+nb::object transform_points(const nb::object& points, bool bfloat16, const AnyArray& prototypes,
                             const std::string& backend, int threads) {
   const PointsView view = points_of(points, bfloat16), given = points_of(prototypes);
   Waiting waiting;
@@ -45,7 +46,7 @@ nb::object transform_points(const AnyArray& points, bool bfloat16, const AnyArra
   return to_numpy(std::move(result));
 }
 
-nb::object scale_points(const AnyArray& points, bool bfloat16, const std::string& kind,
+nb::object scale_points(const nb::object& points, bool bfloat16, const std::string& kind,
                         const std::vector<double>& offset, const std::vector<double>& divisor, int threads) {
   const PointsView view = points_of(points, bfloat16);
   const auto scale = scale_from_name(kind);
@@ -87,13 +88,13 @@ nb::dict info_dict() {
 }  // namespace
 
 void add_predicting(nb::module_& module) {
-  module.def("predict", &predict_points, nb::arg("points").noconvert(), nb::arg("bfloat16"),
-             nb::arg("prototypes").noconvert(), nb::arg("backend"), nb::arg("threads"), nb::arg("distances"),
-             nb::arg("inertia"), nb::arg("weights").none());
-  module.def("transform", &transform_points, nb::arg("points").noconvert(), nb::arg("bfloat16"),
-             nb::arg("prototypes").noconvert(), nb::arg("backend"), nb::arg("threads"));
-  module.def("apply_scaling", &scale_points, nb::arg("points").noconvert(), nb::arg("bfloat16"), nb::arg("kind"),
-             nb::arg("offset"), nb::arg("divisor"), nb::arg("threads"));
+  module.def("predict", &predict_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("prototypes").noconvert(),
+             nb::arg("backend"), nb::arg("threads"), nb::arg("distances"), nb::arg("inertia"),
+             nb::arg("weights").none());
+  module.def("transform", &transform_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("prototypes").noconvert(),
+             nb::arg("backend"), nb::arg("threads"));
+  module.def("apply_scaling", &scale_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("kind"), nb::arg("offset"),
+             nb::arg("divisor"), nb::arg("threads"));
   module.def("info", &info_dict);
 }
 

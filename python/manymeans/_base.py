@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ._functions import seed_of
-from ._input import DTYPES, Points, conform, densify, is_arrow, is_tensor, unwrap
+from ._input import DTYPES, Points, conform, densify, is_arrow, is_on_cuda, is_tensor, on_host, plain_weights, unwrap
 from ._progress import Callback
 from ._result import FitResult, Model, predict_points, transform_points
 
@@ -63,14 +63,17 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
 
     def _points(self, X: Any, *, reset: bool) -> Points:
         """Check as scikit-learn does; what the library can read stays where it is. It finds NaN and infinity itself."""
-        if is_arrow(X) or is_tensor(X) or getattr(getattr(X, "dtype", None), "name", "") == "bfloat16":
+        if is_arrow(X) or is_tensor(X) or is_on_cuda(X) or getattr(getattr(X, "dtype", None), "name", "") == "bfloat16":
             points = unwrap(X)
             assert points is not None
+            ready = points.bfloat16 or points.on_device  # of types that scikit-learn does not know
+            if ready:
+                points = conform(points)
             # Names count where each names a column of the points, not one of lists.
             named = points.names is not None and len(points.names) == points.array.shape[-1]
             validate_data(self, X if named else points.array, reset=reset, skip_check_array=True)
-            if points.bfloat16:
-                return conform(points)
+            if ready:
+                return points
             array = check_array(points.array, **self._how(), estimator=self, input_name="X")
         else:
             array = validate_data(self, X, reset=reset, accept_sparse="csr", **self._how())
@@ -87,7 +90,9 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
     def _weights(sample_weight: Any, points: Points) -> npt.NDArray[np.float64] | None:
         if sample_weight is None:
             return None
-        checked = _check_sample_weight(sample_weight, points.array, dtype=np.float64)
+        if points.on_device:
+            return plain_weights(sample_weight, points.array.shape[0])
+        checked = _check_sample_weight(on_host(sample_weight), points.array, dtype=np.float64)
         return np.ascontiguousarray(checked)
 
     def _test_points(self, X: Any) -> Points:

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import INITS, SHARED_CONSTRAINTS, _BaseEstimator
 from ._functions import k_list, run_fit
+from ._input import on_host
 from ._kmeans import _take
 from ._progress import Callback
 from ._result import FitResult, Model
@@ -164,7 +165,7 @@ class EnsembleKMeans(_BaseEstimator):
         initial = None
         if not isinstance(self.init, str):
             initial = check_array(
-                self.init, dtype=np.float64 if points.wide else np.float32, order="C", input_name="init"
+                on_host(self.init), dtype=np.float64 if points.wide else np.float32, order="C", input_name="init"
             )
         options = self._options() | {
             "k": ks, "models": int(self.models_per_k), "init": self.init if initial is None else None,

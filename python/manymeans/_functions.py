@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from . import _manymeans, _threads
 from ._errors import UsageError
-from ._input import Points, conform, plain_points, plain_weights
+from ._input import Points, conform, on_host, plain_points, plain_weights
 from ._progress import Callback, Reporter
 from ._result import FitResult, Model, _existing, predict_points
 
@@ -79,8 +79,9 @@ def fit(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Points. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and int8, tensors of the CPU
-        and single-chunk Arrow columns are read in place; all else is copied once.
+        Points. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and int8, tensors (also
+        of CUDA devices, where built with CUDA) and single-chunk Arrow columns are read in place; all else is copied
+        once.
     k : int, str or iterable of int, default=8
         Numbers of clusters: ``8``, ``[8, 16]``, ``range(2, 21)``, ``"8,16"`` or ``"2..20:2"``.
     models : int, default=1
@@ -163,7 +164,7 @@ def fit(
         raise UsageError("resume and checkpoint_every need checkpoint, the name of a file")
     points = plain_points(X, memory_limit)
     weights = plain_weights(sample_weight, points.array.shape[0])
-    initial = None if isinstance(init, str) else conform(Points(np.asarray(init)), "init").array
+    initial = None if isinstance(init, str) else conform(Points(np.asarray(on_host(init))), "init").array
     result = run_fit(
         points,
         weights,
@@ -233,7 +234,7 @@ def predict(
     elif k is not None:
         raise UsageError("k chooses among the models of a FitResult; without one it must be left out")
     else:
-        centers = model.cluster_centers if isinstance(model, Model) else np.asarray(model)
+        centers = model.cluster_centers if isinstance(model, Model) else np.asarray(on_host(model))
     centers = conform(Points(centers), "model").array
     labels, found, _ = predict_points(points, centers, n_threads=n_threads, backend=backend, distances=distances)
     return (labels, found) if distances else labels

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +18,8 @@ DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8]
 
 # Devices of DLPack whose memory the CPU can read: CPU, CUDA's and ROCm's pinned host memory, CUDA's managed memory.
 _HOST_DEVICES = {1, 3, 11, 13}
+_CUDA_DEVICE = 2
+_DEVICE_TYPES = ("float64", "float32", "float16", "bfloat16", "uint8", "int8")
 
 
 class Points(NamedTuple):
@@ -22,8 +27,8 @@ class Points(NamedTuple):
 
     Attributes
     ----------
-    array : ndarray
-        Of one of `DTYPES`, or uint16 where `bfloat16`.
+    array : ndarray or DeviceArray
+        Of one of `DTYPES`, or uint16 where `bfloat16`; a DeviceArray has nothing but a shape and a dtype.
     bfloat16 : bool
         Whether the numbers are bfloat16, for which NumPy has no type.
     names : list of str or None
@@ -31,13 +36,22 @@ class Points(NamedTuple):
 
     """
 
-    array: npt.NDArray[Any]
+    array: Any
     bfloat16: bool = False
     names: list[str] | None = None
 
     @property
+    def on_device(self) -> bool:
+        """Whether the array lies in the memory of a CUDA device."""
+        return isinstance(self.array, _manymeans.DeviceArray)
+
+    @property
     def numbers(self) -> npt.NDArray[Any]:
-        """The array; a copy as float32 for bfloat16."""
+        """The array; a copy as float32 for bfloat16, and in the memory of the CPU for arrays of a device."""
+        if self.on_device:
+            columns = self.array.shape[1]
+            numbers = _manymeans.apply_scaling(self.array, self.bfloat16, "none", [0.0] * columns, [1.0] * columns, 0)
+            return numbers if self.bfloat16 else numbers.astype(self.array.dtype, copy=False)  # exact either way
         if not self.bfloat16:
             return self.array
         return (self.array.astype(np.uint32) << 16).view(np.float32)
@@ -57,17 +71,81 @@ def is_tensor(X: Any) -> bool:
     return not isinstance(X, np.ndarray) and hasattr(X, "__dlpack_device__") and hasattr(X, "__dlpack__")
 
 
+def is_on_cuda(X: Any) -> bool:
+    """Whether this array lies in the memory of a CUDA device."""
+    if is_tensor(X):
+        return int(X.__dlpack_device__()[0]) == _CUDA_DEVICE
+    return hasattr(X, "__cuda_array_interface__")
+
+
+def on_host(X: Any) -> Any:
+    """Give a copy in the memory of the CPU of an array of a device, and anything else as it is."""
+    if not is_on_cuda(X):
+        return X
+    if hasattr(X, "detach"):  # torch
+        X = X.detach().cpu()
+        return X.float() if "bfloat16" in str(X.dtype) else X
+    if hasattr(X, "copy_to_host"):  # numba
+        return X.copy_to_host()
+    return X.get() if type(X).__module__.startswith("cupy") else np.asarray(X)
+
+
 def is_arrow(X: Any) -> bool:
     """Whether this is a table or column of Arrow (pyarrow, polars, ...); pandas has its own way."""
     return not _is_dataframe(X) and (hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__"))
+
+
+@functools.cache
+def _has_cuda() -> bool:
+    backends = _manymeans.info()["backends"]
+    return any(backend["name"] == "cuda" and backend["available"] for backend in backends)
+
+
+def _readable_on_device(X: Any) -> Any:
+    """Give the array itself, or a copy on its device, contiguous and of a type that the library reads."""
+    dtype = str(getattr(X, "dtype", "")).rsplit(".", maxsplit=1)[-1]
+    if dtype and dtype not in _DEVICE_TYPES:
+        if "complex" in dtype or not (hasattr(X, "double") or hasattr(X, "astype")):
+            raise BadDataError(f"X is of type {dtype} on a CUDA device; {', '.join(_DEVICE_TYPES)} are right")
+        X = X.double() if hasattr(X, "double") else X.astype("float64")
+    if hasattr(X, "contiguous"):
+        return X.contiguous()
+    if type(X).__module__.startswith("cupy") and not X.flags.c_contiguous:
+        return X.copy(order="C")
+    return X
+
+
+def _its_device(X: Any) -> Any:
+    """Give a context in which the array's device is the current one, as torch and CuPy want it to be exported."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(X, torch.Tensor):
+        return torch.cuda.device(X.device)
+    device = getattr(X, "device", None)
+    return device if hasattr(device, "__enter__") else contextlib.nullcontext()
+
+
+def _from_device(X: Any) -> Points:
+    if not _has_cuda():
+        raise BadDataError(
+            "X is on a CUDA device, which this build of manymeans cannot read; copy it to the CPU's memory first, "
+            "with X.cpu() in torch or X.get() in CuPy, or build manymeans with CUDA"
+        )
+    if hasattr(X, "detach"):
+        X = X.detach()
+    with _its_device(X):
+        X = _readable_on_device(X)
+        if is_tensor(X):  # 1: CUDA's default stream, which the library waits for
+            array = _manymeans.DeviceArray.from_capsule(X.__dlpack__(stream=1))
+        else:
+            array = _manymeans.DeviceArray.from_interface(X)
+    return Points(array, bfloat16=array.bfloat16)
 
 
 def _from_tensor(X: Any) -> Points:
     device = int(X.__dlpack_device__()[0])
     if device not in _HOST_DEVICES:
         raise BadDataError(
-            f"X is on a device (DLPack type {device}) that this build of manymeans cannot read; "
-            "copy it to the CPU's memory first, with X.cpu() in torch or X.get() in CuPy"
+            f"X is on a device (DLPack type {device}) that manymeans cannot read; copy it to the CPU's memory first"
         )
     if hasattr(X, "detach"):  # torch gives nothing away that still wants gradients
         X = X.detach()
@@ -90,6 +168,8 @@ def unwrap(X: Any) -> Points | None:
     if is_arrow(X):
         array, names, _ = _manymeans.arrow_points(X)
         return Points(array, names=list(names) or None)
+    if is_on_cuda(X):
+        return _from_device(X)
     if is_tensor(X):
         return _from_tensor(X)
     return None
@@ -140,7 +220,7 @@ def conform(points: Points, name: str = "X") -> Points:
     array = points.array
     if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] < 1:
         raise BadDataError(f"{name} has the shape {array.shape}; rows and columns, at least one of each, are needed")
-    if points.bfloat16:
+    if points.bfloat16 or points.on_device:
         return points
     if array.dtype not in DTYPES or not array.dtype.isnative:
         if array.dtype.kind in "cSUMmV":
@@ -156,7 +236,7 @@ def plain_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64] | None:
     """Give weights as the library wants them."""
     if sample_weight is None:
         return None
-    weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    weights = np.ascontiguousarray(on_host(sample_weight), dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):

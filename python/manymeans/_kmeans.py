@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ._base import INITS, SHARED_CONSTRAINTS, _BaseEstimator
 from ._functions import run_fit
-from ._input import Points
+from ._input import Points, on_host
 from ._progress import Callback
 from ._result import FitResult, Model
 
@@ -168,9 +168,9 @@ class KMeans(_BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Points. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and int8, tensors of the
-            CPU and single-chunk Arrow columns are read in place; all else, also Fortran order and strides, is copied
-            once. A sparse matrix is made dense if it fits `memory_limit`.
+            Points. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and int8, tensors
+            (also of CUDA devices, where built with CUDA) and single-chunk Arrow columns are read in place; all else,
+            also Fortran order and strides, is copied once. A sparse matrix is made dense if it fits `memory_limit`.
         y : Ignored
             There by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -247,7 +247,7 @@ class KMeans(_BaseEstimator):
 
     def _initial(self, centers: Any, points: Points) -> npt.NDArray[Any]:
         dtype = np.float64 if points.wide else np.float32
-        array: npt.NDArray[Any] = check_array(centers, dtype=dtype, order="C", input_name="init")
+        array: npt.NDArray[Any] = check_array(on_host(centers), dtype=dtype, order="C", input_name="init")
         if array.shape[0] != self.n_clusters:
             raise ValueError(
                 f"The shape of the initial centers {array.shape} does not match the number of clusters "

@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include <algorithm>
 #include <array>
 
 namespace manymeans {
@@ -31,6 +32,18 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
     known += ", " + std::string(entry.name);
   }
   throw Error(ErrorCode::kUsage, "backend", "there is no backend '" + std::string(name) + "'; known: " + known);
+}
+
+std::unique_ptr<Backend> make_backend(std::string_view name, const PointsView& points, BackendOptions options) {
+  if (!points.on_device()) return make_backend(name, options);
+  const bool known = std::ranges::any_of(backends(), [&](const BackendEntry& entry) { return entry.name == name; });
+  if (known && name != "cuda") {
+    throw Error(ErrorCode::kUsage, "backend",
+                "the points lie in the memory of a CUDA device, where the backend '" + std::string(name) +
+                    "' cannot read them; use auto or cuda, or copy them to the host's memory");
+  }
+  options.device = points.cuda_device;
+  return make_backend(name == "auto" ? "cuda" : name, options);
 }
 
 }  // namespace manymeans

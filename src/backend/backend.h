@@ -35,6 +35,7 @@ struct BackendOptions {
   int64_t memory_budget = 0;         ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
   double test_bound_scale = 1;       ///< tests only: multiplies the screen's error bound
   const std::atomic<bool>* abort = nullptr;  ///< set by the caller to be thrown Error(kInterrupted) within a second
+  int device = 0;                            ///< number among those of its kind
 };
 
 /// What one pass found out about one model.
@@ -184,6 +185,8 @@ struct BackendEntry {
 std::span<const BackendEntry> backends();
 /// "auto" is the first entry. Throws Error(kUsage) for an unknown name.
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options);
+/// The same for these points: of those on a device, only one backend on that device can take any.
+std::unique_ptr<Backend> make_backend(std::string_view name, const PointsView& points, BackendOptions options);
 /// Instruction sets of the cpu backend, best first.
 std::vector<Choice> cpu_instruction_sets();
 /// Names of the screens' formats that this instruction set has, for BackendOptions::screen_format.

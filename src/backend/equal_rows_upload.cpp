@@ -225,7 +225,7 @@ const Statistics& EqualRowsSession::statistics(int slot) {
 void EqualRowsSession::add_row(Statistics& statistics, int64_t row, uint32_t cluster, int sign) const {
   const int64_t d = input_.points.d;
   std::vector<double> x(static_cast<size_t>(d));
-  widen(input_.points.data, input_.points.type, row * d, d, x.data());
+  widen_row(input_.points, row, x.data());
   int64_t* sums = statistics.row(cluster);
   for (int64_t j = 0; j < d; ++j) {
     int64_t limbs[kMaxLimbs] = {};

@@ -1,6 +1,6 @@
 #include "backend/frame.h"
 
-#include "core/data_type.h"
+#include "data/gather.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,19 +18,14 @@ std::vector<double> sample_medians(const Input& input) {
   const PointsView& points = input.points;
   const int64_t rows = std::min(points.n, std::clamp(kSampleValues / points.d, kFewestSampleRows, kMostSampleRows));
   const auto d = static_cast<size_t>(points.d);
-  std::vector<std::vector<double>> columns(d, std::vector<double>(static_cast<size_t>(rows)));
-  std::vector<double> row(d);
-  for (int64_t i = 0; i < rows; ++i) {
-    const int64_t at = static_cast<int64_t>(static_cast<__int128>(i) * points.n / rows);
-    widen(points.data, points.type, at * points.d, points.d, row.data());
-    for (size_t j = 0; j < d; ++j) columns[j][static_cast<size_t>(i)] = row[j];
-    input.memory.window.visited(at);
-  }
+  const Matrix sample = gather_rows(input, spread_rows(points.n, rows));
+  std::vector<double> medians(d), column(static_cast<size_t>(rows));
   for (size_t j = 0; j < d; ++j) {
-    std::nth_element(columns[j].begin(), columns[j].begin() + rows / 2, columns[j].end());
-    row[j] = columns[j][static_cast<size_t>(rows / 2)];
+    for (int64_t i = 0; i < rows; ++i) column[static_cast<size_t>(i)] = sample.at(i, static_cast<int64_t>(j));
+    std::nth_element(column.begin(), column.begin() + rows / 2, column.end());
+    medians[j] = column[static_cast<size_t>(rows / 2)];
   }
-  return row;
+  return medians;
 }
 
 }  // namespace

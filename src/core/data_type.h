@@ -3,8 +3,12 @@
 
 #include <manymeans/points.h>
 
+#include "core/device_rows.h"
+
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace manymeans {
 
@@ -43,8 +47,31 @@ void widen(const void* data, DataType type, int64_t first, int64_t count, T* out
   }
 }
 
-/// Rows [first, first + count) as T: a pointer into the data where it has that type, else into `scratch`
-/// (count * d values).
+/// The bytes of rows [first, first + count): where they lie, or, from a device, in `space`.
+inline const std::byte* row_bytes(const PointsView& points, int64_t first, int64_t count,
+                                  std::vector<std::byte>& space) {
+  const size_t size = static_cast<size_t>(points.d) * size_of(points.type);
+  const size_t begin = static_cast<size_t>(first) * size;
+  if (!points.on_device()) return static_cast<const std::byte*>(points.data) + begin;
+  space.resize(static_cast<size_t>(count) * size);
+  fetch_device_bytes(points, begin, space.size(), space.data());
+  return space.data();
+}
+
+/// These rows in the host's memory: where they lie, or, from a device, in `space`.
+inline PointsView host_rows(const PointsView& points, int64_t first, int64_t count, std::vector<std::byte>& space) {
+  return {row_bytes(points, first, count, space), count, points.d, points.type};
+}
+
+/// Row `row` of points, widened.
+template <class T>
+void widen_row(const PointsView& points, int64_t row, T* out) {
+  std::vector<std::byte> space;
+  widen(row_bytes(points, row, 1, space), points.type, 0, points.d, out);
+}
+
+/// Rows [first, first + count) of points in the host's memory as T: a pointer into the data where it has that type,
+/// else into `scratch` (count * d values).
 template <class T>
 const T* rows_as(const PointsView& points, int64_t first, int64_t count, T* scratch) {
   constexpr DataType kSame = sizeof(T) == 8 ? DataType::kFloat64 : DataType::kFloat32;

@@ -34,6 +34,7 @@ void RowWindow::fetch(int64_t first, int64_t last) const {
 
 RowWindow reading_window(const PointsView& points, int64_t memory) {
   constexpr int64_t kChunk = int64_t{1} << 20;
+  if (points.on_device()) return {};
   const auto bytes = static_cast<int64_t>(points.bytes());
   if (storage_for(bytes, memory) == Storage::kMemory || !lies_in_file(points.data, points.bytes())) return {};
   return {points, true, std::max<int64_t>(1, kChunk / (bytes / points.n)), 0};

@@ -139,6 +139,7 @@ std::vector<ColumnSummary> summarise_columns(const PointsView& points, int threa
   if (points.n < 1 || points.d < 1)
     return std::vector<ColumnSummary>(static_cast<size_t>(std::max<int64_t>(points.d, 0)));
   return or_out_of_memory("points", "give it fewer columns", [&] {
+    await_points(points);
     ThreadPool pool(thread_count(threads));
     return points.type == DataType::kFloat64 ? summarise<double>(points, pool) : summarise<float>(points, pool);
   });

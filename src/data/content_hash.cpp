@@ -1,6 +1,8 @@
 #define XXH_INLINE_ALL
 #include "data/content_hash.h"
 
+#include "core/data_type.h"
+
 #include <xxhash.h>
 
 #include <cstddef>
@@ -10,14 +12,14 @@ namespace manymeans {
 
 ContentHash content_hash(const PointsView& points, ThreadPool& pool, const RowWindow& window) {
   constexpr int64_t kRows = 4096;
-  const size_t row_bytes = static_cast<size_t>(points.d) * size_of(points.type);
-  const auto* const bytes = static_cast<const std::byte*>(points.data);
+  const size_t size = static_cast<size_t>(points.d) * size_of(points.type);
   std::vector<ContentHash> sums(static_cast<size_t>(pool.size()));
   for_each_row_range(window, pool, points.n, kRows, [&](int worker, int64_t first, int64_t last) {
     ContentHash sum = 0;
-    for (int64_t row = first; row < last; ++row) {
-      const XXH128_hash_t hash =
-          XXH3_128bits_withSeed(bytes + static_cast<size_t>(row) * row_bytes, row_bytes, static_cast<uint64_t>(row));
+    std::vector<std::byte> space;
+    const std::byte* bytes = row_bytes(points, first, last - first, space);
+    for (int64_t row = first; row < last; ++row, bytes += size) {
+      const XXH128_hash_t hash = XXH3_128bits_withSeed(bytes, size, static_cast<uint64_t>(row));
       sum += static_cast<ContentHash>(hash.high64) << 64 | hash.low64;
     }
     sums[static_cast<size_t>(worker)] += sum;

@@ -180,6 +180,7 @@ void copy_points(const Input& input, EqualRows& out, ThreadPool& pool) {
 
 std::optional<EqualRows> find_equal_rows(const Input& input, ThreadPool& pool, const EqualRowsRule& rule) {
   const int64_t n = input.points.n;
+  if (input.points.on_device()) return std::nullopt;
   if (!input.weights.empty() || input.memory.limited || n < rule.least_rows || n >= int64_t{kNone}) return std::nullopt;
   const Limits limits(input);
   if (limits.most == 0) return std::nullopt;

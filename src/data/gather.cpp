@@ -8,10 +8,19 @@ namespace {
 
 Matrix gather(const PointsView& points, std::span<const int64_t> rows, const RowWindow& window) {
   Matrix result(static_cast<int64_t>(rows.size()), points.d, prototype_type(points.type));
+  std::vector<std::byte> fetched;
+  if (points.on_device()) {
+    fetched.resize(rows.size() * static_cast<size_t>(points.d) * size_of(points.type));
+    fetch_device_rows(points, rows, fetched.data());
+  }
   const auto copy = [&](auto values) {
     for (size_t i = 0; i < rows.size(); ++i) {
       auto* out = values.data() + static_cast<int64_t>(i) * points.d;
-      widen(points.data, points.type, rows[i] * points.d, points.d, out);
+      if (points.on_device()) {
+        widen(fetched.data(), points.type, static_cast<int64_t>(i) * points.d, points.d, out);
+      } else {
+        widen(points.data, points.type, rows[i] * points.d, points.d, out);
+      }
       for (int64_t j = 0; j < points.d; ++j) out[j] += 0;  // no negative zeros
       window.visited(rows[i]);
     }
@@ -32,6 +41,14 @@ Matrix gather_rows(const PointsView& points, std::span<const int64_t> rows) {
 
 Matrix gather_rows(const Input& input, std::span<const int64_t> rows) {
   return gather(input.points, rows, input.memory.window);
+}
+
+std::vector<int64_t> spread_rows(int64_t n, int64_t count) {
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < count; ++i) {
+    rows.push_back(static_cast<int64_t>(static_cast<__int128>(i) * n / count));
+  }
+  return rows;
 }
 
 }  // namespace manymeans

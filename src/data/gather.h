@@ -6,6 +6,7 @@
 #include "data/input.h"
 
 #include <span>
+#include <vector>
 
 namespace manymeans {
 
@@ -13,5 +14,8 @@ namespace manymeans {
 Matrix gather_rows(const PointsView& points, std::span<const int64_t> rows);
 /// The same of the points of a fit, within its memory.
 Matrix gather_rows(const Input& input, std::span<const int64_t> rows);
+
+/// `count` rows of n, evenly spread: floor(i n / count).
+std::vector<int64_t> spread_rows(int64_t n, int64_t count);
 
 }  // namespace manymeans

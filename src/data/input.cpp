@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/data_type.h"
+#include "data/column_scan.h"
 #include "data/row_blocks.h"
 
 #include <fmt/format.h>
@@ -11,31 +12,10 @@
 #include <atomic>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 namespace manymeans {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// What one thread has seen of each column. `low` is the smallest value of the lowest set bit of any term.
-struct ColumnScan {
-  std::vector<double> minimum, maximum, largest, low;
-
-  explicit ColumnScan(int64_t d)
-      : minimum(static_cast<size_t>(d), kInfinity),
-        maximum(static_cast<size_t>(d), -kInfinity),
-        largest(static_cast<size_t>(d), 0),
-        low(static_cast<size_t>(d), kInfinity) {}
-
-  void merge(const ColumnScan& other) {
-    for (size_t j = 0; j < low.size(); ++j) {
-      minimum[j] = std::min(minimum[j], other.minimum[j]);
-      maximum[j] = std::max(maximum[j], other.maximum[j]);
-      largest[j] = std::max(largest[j], other.largest[j]);
-      low[j] = std::min(low[j], other.low[j]);
-    }
-  }
-};
 
 // Value of the lowest set bit of v, infinity for 0: v minus v with that bit cleared, which is exact.
 template <class T>
@@ -74,9 +54,25 @@ bool all_finite(const T* x, int64_t count) {
   return poison == T{0};
 }
 
+[[noreturn]] void refuse_value(const PointsView& points, int64_t at) {
+  std::vector<double> row(static_cast<size_t>(points.d));
+  widen_row(points, at / points.d, row.data());
+  const double value = row[static_cast<size_t>(at % points.d)];
+  throw Error(ErrorCode::kBadData, "points",
+              fmt::format("row {}, column {} is {}; every value must be finite (remove or fill such rows first)",
+                          at / points.d + 1, at % points.d + 1, std::isnan(value) ? "NaN" : fmt::format("{}", value)));
+}
+
+ColumnScan scan_on_device(const Input& input) {
+  DeviceScan scan = scan_device_columns(input.points, input.weights);
+  if (scan.bad >= 0) refuse_value(input.points, scan.bad);
+  return std::move(scan.columns);
+}
+
 template <class T>
 ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
   const PointsView& points = input.points;
+  if (points.on_device()) return scan_on_device(input);
   std::vector<ColumnScan> scans(static_cast<size_t>(pool.size()), ColumnScan(points.d));
   std::atomic<int64_t> bad{std::numeric_limits<int64_t>::max()};
   for_each_block<T>(points, input.memory.window, pool, [&](int worker, int64_t row, int64_t rows, const T* x) {
@@ -90,14 +86,7 @@ ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
     const double* weights = input.weights.empty() ? nullptr : input.weights.data() + row;
     scan_rows(x, rows, points.d, weights, scans[static_cast<size_t>(worker)]);
   });
-  if (const int64_t at = bad.load(); at != std::numeric_limits<int64_t>::max()) {
-    T value;
-    widen(points.data, points.type, at, 1, &value);
-    throw Error(ErrorCode::kBadData, "points",
-                fmt::format("row {}, column {} is {}; every value must be finite (remove or fill such rows first)",
-                            at / points.d + 1, at % points.d + 1,
-                            std::isnan(value) ? "NaN" : fmt::format("{}", static_cast<double>(value))));
-  }
+  if (const int64_t at = bad.load(); at != std::numeric_limits<int64_t>::max()) refuse_value(points, at);
   for (size_t i = 1; i < scans.size(); ++i) scans[0].merge(scans[i]);
   return scans[0];
 }
@@ -106,6 +95,7 @@ void check_shape(const PointsView& points) {
   if (points.n < 1) throw Error(ErrorCode::kBadData, "points", "there are no rows; at least one is needed");
   if (points.d < 1) throw Error(ErrorCode::kBadData, "points", "there are no columns; at least one is needed");
   if (points.data == nullptr) throw Error(ErrorCode::kUsage, "points", "the pointer to the values is null");
+  await_points(points);
 }
 
 // q = RNE(w * 2^s_w), kept as w' = q * 2^-s_w.
@@ -168,18 +158,9 @@ void fill_columns(Input& input, ThreadPool& pool) {
   }
 }
 
-// Three-limb sums of one column's x and x * x.
-struct MomentSums {
-  int64_t x[kDistanceLimbs] = {};
-  int64_t xx[kDistanceLimbs] = {};
-};
-
-struct MomentFormats {
-  SumFormat x, xx;
-};
-
 template <class T>
 std::vector<MomentSums> sum_moments(const Input& input, const std::vector<MomentFormats>& formats, ThreadPool& pool) {
+  if (input.points.on_device()) return sum_device_moments(input.points, formats);
   const auto d = static_cast<size_t>(input.points.d);
   std::vector<std::vector<MomentSums>> sums(static_cast<size_t>(pool.size()), std::vector<MomentSums>(d));
   std::vector<TermAdder> x_terms, xx_terms;

@@ -8,6 +8,7 @@
 #include "core/threads.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
 namespace manymeans {
@@ -22,12 +23,15 @@ template <class T, class Body>
 void for_each_block(const PointsView& points, const RowWindow& window, ThreadPool& pool, Body&& body) {
   const int64_t block = rows_per_block(points.d);
   std::vector<std::vector<T>> scratch(static_cast<size_t>(pool.size()));
+  std::vector<std::vector<std::byte>> fetched(static_cast<size_t>(pool.size()));
   for_each_row_range(window, pool, points.n, block * 16, [&](int worker, int64_t first, int64_t last) {
     std::vector<T>& space = scratch[static_cast<size_t>(worker)];
     space.resize(static_cast<size_t>(block * points.d));
+    // A whole range at a time: that is as much as a copy from a device needs to be fast.
+    const PointsView range = host_rows(points, first, last - first, fetched[static_cast<size_t>(worker)]);
     for (int64_t row = first; row < last; row += block) {
       const int64_t rows = std::min(block, last - row);
-      body(worker, row, rows, rows_as<T>(points, row, rows, space.data()));
+      body(worker, row, rows, rows_as<T>(range, row - first, rows, space.data()));
     }
   });
 }

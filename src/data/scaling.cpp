@@ -21,8 +21,10 @@ template <class T>
 void scale_rows(const PointsView& points, const Scaling& scaling, int64_t first, int64_t last, T* out) {
   const auto d = static_cast<size_t>(points.d);
   std::vector<T> scratch(d);
+  std::vector<std::byte> fetched;
+  const PointsView rows = host_rows(points, first, last - first, fetched);
   for (int64_t row = first; row < last; ++row) {
-    const T* x = rows_as<T>(points, row, 1, scratch.data());
+    const T* x = rows_as<T>(rows, row - first, 1, scratch.data());
     for (size_t j = 0; j < d; ++j) {
       const double value = (static_cast<double>(x[j]) - scaling.offset[j]) / scaling.divisor[j];
       out[static_cast<size_t>(row) * d + j] = static_cast<T>(value) + T{0};  // + 0: no negative zeros
@@ -84,6 +86,7 @@ void check_columns(const PointsView& points, const Scaling& scaling) {
 // `out` has room for all values; `also` is told which rows are done.
 void scale_all(const PointsView& points, const Scaling& scaling, const RowWindow& window, int threads, void* out,
                const RowPass::GiveBack& also) {
+  await_points(points);
   ThreadPool pool(thread_count(threads));
   const auto scale = [&](int, int64_t first, int64_t last) {
     if (points.type == DataType::kFloat64) {

@@ -2,6 +2,7 @@
 #include <manymeans/fit.h>
 
 #include "backend/equal_rows_upload.h"
+#include "core/device_rows.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/random.h"
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -65,6 +67,33 @@ std::vector<Member> make_members(const FitOptions& options, const PointsView& po
   return members;
 }
 
+// A member a thread. Where several fail, the first one's error is thrown, as if they had come one after the other.
+Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int threads) {
+  Cost cost;
+  std::mutex mutex;
+  std::exception_ptr error;
+  auto failed = static_cast<int64_t>(members.size());
+  ThreadPool pool(threads);
+  pool.for_each_range(static_cast<int64_t>(members.size()), 1, [&](int, int64_t member, int64_t) {
+    {
+      const std::lock_guard lock(mutex);
+      if (failed < member || context.control.stopped()) return;
+    }
+    try {
+      const Cost mine = fit_group(context, {&members[static_cast<size_t>(member)], 1}, 1);
+      const std::lock_guard lock(mutex);
+      cost += mine;
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (member > failed) return;
+      failed = member;
+      error = std::current_exception();
+    }
+  });
+  if (error) std::rethrow_exception(error);
+  return cost;
+}
+
 // Spreads the ensemble over groups and threads as the strategy says.
 Cost run_strategy(const FitContext& context, std::span<Member> members, int threads) {
   Cost cost;
@@ -76,17 +105,7 @@ Cost run_strategy(const FitContext& context, std::span<Member> members, int thre
         cost += fit_group(context, {&member, 1}, threads);
       }
       return cost;
-    case Strategy::kTask: {
-      std::mutex mutex;
-      ThreadPool pool(threads);
-      pool.for_each_range(static_cast<int64_t>(members.size()), 1, [&](int, int64_t first, int64_t) {
-        if (context.control.stopped()) return;
-        const Cost mine = fit_group(context, {&members[static_cast<size_t>(first)], 1}, 1);
-        const std::lock_guard lock(mutex);
-        cost += mine;
-      });
-      return cost;
-    }
+    case Strategy::kTask: return fit_side_by_side(context, members, threads);
   }
   return cost;
 }
@@ -184,13 +203,14 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
     last = now;
   };
 
-  const std::unique_ptr<Backend> backend =
-      make_backend(options.backend, {.threads = options.threads, .algorithm = options.algorithm, .abort = hooks.abort});
+  const std::unique_ptr<Backend> backend = make_backend(
+      options.backend, points, {.threads = options.threads, .algorithm = options.algorithm, .abort = hooks.abort});
   ThreadPool pool(backend->threads(), hooks.abort);
   const bool given = hooks.initial.data != nullptr;
   const MemoryPlan memory = plan_memory_of(points, !weights.empty(), given, options, *backend);
   const Input input = prepare_input(points, weights, pool, memory);
   check_against_points(options, points, hooks);
+  await_points(hooks.initial);
   const std::vector<StopRule> rules = parse_stop_rules(options.stop, options.tol);
   const double variance = has_rule(rules, StopReason::kTol) ? mean_variance(column_moments(input, pool)) : 0;
   std::optional<InertiaEstimate> estimate;

@@ -1,6 +1,7 @@
 #include "engine/inertia_estimate.h"
 
-#include "core/data_type.h"
+#include "data/gather.h"
+#include "data/row_blocks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,14 +15,13 @@ constexpr int64_t kSampleRows = 1000;
 constexpr double kLeastShare = 1e-12;
 
 std::vector<double> mean_of_sample(const Input& input) {
-  const PointsView& points = input.points;
-  const auto d = static_cast<size_t>(points.d);
-  std::vector<double> mean(d), space(d);
-  const int64_t count = std::min(points.n, kSampleRows);
+  const int64_t count = std::min(input.points.n, kSampleRows);
+  const Matrix sample = gather_rows(input, spread_rows(input.points.n, count));
+  std::vector<double> mean(static_cast<size_t>(input.points.d));
   for (int64_t i = 0; i < count; ++i) {
-    const double* x = rows_as<double>(points, i * points.n / count, 1, space.data());
-    for (size_t j = 0; j < d; ++j) mean[j] += x[j] / static_cast<double>(count);
-    input.memory.window.visited(i * points.n / count);
+    for (size_t j = 0; j < mean.size(); ++j) {
+      mean[j] += sample.at(i, static_cast<int64_t>(j)) / static_cast<double>(count);
+    }
   }
   return mean;
 }
@@ -42,15 +42,10 @@ double squares_about(const T* x, int64_t rows, const double* weights, const std:
 
 template <class T>
 double sum_about(const Input& input, const std::vector<double>& centre, ThreadPool& pool) {
-  const PointsView& points = input.points;
-  const int64_t rows_per_piece = std::max<int64_t>(1, 16384 / points.d);
   std::vector<double> sums(static_cast<size_t>(pool.size()));
-  for_each_row_range(input.memory.window, pool, points.n, rows_per_piece, [&](int worker, int64_t first, int64_t last) {
-    std::vector<T> space(points.type == prototype_type(points.type) ? 0
-                                                                    : static_cast<size_t>((last - first) * points.d));
-    const T* x = rows_as<T>(points, first, last - first, space.data());
+  for_each_block<T>(input.points, input.memory.window, pool, [&](int worker, int64_t first, int64_t rows, const T* x) {
     const double* weights = input.weights.empty() ? nullptr : input.weights.data() + first;
-    sums[static_cast<size_t>(worker)] += squares_about(x, last - first, weights, centre);
+    sums[static_cast<size_t>(worker)] += squares_about(x, rows, weights, centre);
   });
   double total = 0;
   for (const double sum : sums) total += sum;

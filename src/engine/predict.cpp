@@ -36,7 +36,7 @@ Prepared prepare(const PointsView& points, const PointsView& prototypes, const P
                 fmt::format("they have {} columns, the model has {}", points.d, prototypes.d));
   }
   Prepared result;
-  result.backend = make_backend(options.backend,
+  result.backend = make_backend(options.backend, points,
                                 {.threads = options.threads, .algorithm = options.algorithm, .abort = options.abort});
   ThreadPool pool(result.backend->threads(), options.abort);
   result.input = prepare_input(points, options.weights, pool);

@@ -2,6 +2,7 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
+#include "core/data_type.h"
 #include "core/mapped_range.h"
 #include "core/out_of_memory.h"
 #include "io/writer.h"
@@ -125,10 +126,11 @@ void write_points(const std::string& path, const Dataset& points, const std::str
     table.columns = view.d;
     table.names = points.column_names;
     table.type = cell_type(view.type);
-    const auto* cells = static_cast<const std::byte*>(view.data);
-    table.fill = [cells, row_size = table.row_size()](int64_t first, int64_t count, std::byte* out) {
-      std::memcpy(out, cells + static_cast<size_t>(first) * row_size, static_cast<size_t>(count) * row_size);
-      check_mapped(cells);
+    await_points(view);
+    table.fill = [&view, row_size = table.row_size()](int64_t first, int64_t count, std::byte* out) {
+      std::vector<std::byte> fetched;
+      std::memcpy(out, row_bytes(view, first, count, fetched), static_cast<size_t>(count) * row_size);
+      check_mapped(view.data);
     };
     write_table(path, *writer_for(path, format), table);
   });

@@ -36,8 +36,10 @@ void solve_rows(const Statistics& statistics, const Input& input, std::span<cons
 template <class T>
 void round_rows(const PointsView& rows, std::span<T> out) {
   std::vector<double> wide(static_cast<size_t>(rows.d));
+  std::vector<std::byte> fetched;
+  const std::byte* bytes = row_bytes(rows, 0, rows.n, fetched);
   for (int64_t i = 0; i < rows.n; ++i) {
-    widen(rows.data, rows.type, i * rows.d, rows.d, wide.data());
+    widen(bytes, rows.type, i * rows.d, rows.d, wide.data());
     for (int64_t j = 0; j < rows.d; ++j) {
       const T value = static_cast<T>(wide[static_cast<size_t>(j)]) + T{0};
       if (!std::isfinite(value) || std::fabs(static_cast<double>(value)) > kMaxMagnitude) {
@@ -71,6 +73,7 @@ Matrix solve_centroids(const Statistics& statistics, const Input& input, const M
 }
 
 Matrix make_prototypes(const PointsView& rows, DataType type) {
+  await_points(rows);
   Matrix result(rows.n, rows.d, type);
   if (type == DataType::kFloat64) {
     round_rows(rows, result.values<double>());

@@ -182,6 +182,28 @@ TEST(Fit, ProvenanceTellsWhatRan) {
   EXPECT_EQ(result.best(7), -1);
 }
 
+// Ten distinct rows cannot fill twelve clusters: every model fails, in its own words.
+TEST(Fit, TheFirstModelsErrorIsThrownWhicheverThreadIsFast) {
+  std::vector<float> x = groups(10, 2, 8);
+  for (int copies = 0; copies < 2; ++copies) x.insert(x.end(), x.begin(), x.begin() + 20);
+  FitOptions o = options({12}, 8);
+  o.init = "random";
+  o.empty = EmptyPolicy::kError;
+  o.threads = 4;
+  const auto error = [&](Strategy strategy) -> std::string {
+    o.strategy = strategy;
+    try {
+      fit(PointsView(x.data(), 30, 2), {}, o);
+    } catch (const Error& thrown) {
+      return thrown.what();
+    }
+    return "";
+  };
+  const std::string expected = error(Strategy::kData);
+  ASSERT_NE(expected.find("lost all its points"), std::string::npos) << expected;
+  for (int repeat = 0; repeat < 100; ++repeat) ASSERT_EQ(error(Strategy::kTask), expected);
+}
+
 TEST(Fit, ConvergedModelsLeaveThePasses) {
   const auto x = groups(4000, 3, 9, 40);
   const FitResult result = fit(PointsView(x.data(), 4000, 3), {}, options({2, 40}, 1));

@@ -73,9 +73,24 @@ def test_tensors_are_read_in_place(mixture, seen):
     assert np.array_equal(manymeans.fit(Tensor(mixture), 5).best().labels.shape, (5000,))
 
 
-def test_tensors_elsewhere_are_refused(mixture):
+@pytest.mark.parametrize("device", [2, 10])  # CUDA, ROCm
+@pytest.mark.parametrize("fit", [lambda X: KMeans(5).fit(X), lambda X: manymeans.fit(X, 5)], ids=["KMeans", "fit"])
+def test_tensors_elsewhere_are_refused(device, fit, mixture, monkeypatch):
+    monkeypatch.setattr(manymeans._input, "_has_cuda", lambda: False)
     with pytest.raises(ValueError, match="device"):
-        KMeans(5).fit(Tensor(mixture, device=(2, 0)))
+        fit(Tensor(mixture, device=(device, 0)))
+
+
+def test_arrays_of_a_cuda_interface_are_refused_without_cuda(mixture, monkeypatch):
+    monkeypatch.setattr(manymeans._input, "_has_cuda", lambda: False)
+
+    class Interface:
+        __cuda_array_interface__ = {"shape": (2, 2), "typestr": "<f4", "data": (0, False), "version": 3}
+
+    with pytest.raises(ValueError, match="CUDA"):
+        KMeans(1).fit(Interface())
+    with pytest.raises(ValueError, match="CUDA"):
+        manymeans.fit(Interface(), 1)
 
 
 def fixed_size_lists(X):

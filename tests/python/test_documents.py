@@ -96,7 +96,7 @@ def test_stubs_name_what_the_extension_has():
     from manymeans import _manymeans
 
     stub = (pathlib.Path(manymeans.__file__).resolve().parent / "_manymeans.pyi").read_text()
-    stubbed = set(re.findall(r"^def (\w+)", stub, re.MULTILINE))
+    stubbed = set(re.findall(r"^(?:def|class) (\w+)", stub, re.MULTILINE))
     assert stubbed == {name for name in dir(_manymeans) if not name.startswith("_")}
 
 

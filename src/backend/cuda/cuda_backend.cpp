@@ -2,6 +2,7 @@
 #include <manymeans/error.h>
 
 #include "backend/cuda/cuda_session.h"
+#include "backend/cuda/on_device.h"
 #include "core/threads.h"
 
 #include <fmt/format.h>
@@ -14,14 +15,19 @@ Error no_device(const std::string& why) {
   return Error(ErrorCode::kUnavailable, "backend cuda", "there is no CUDA device: " + why + "; use --backend cpu");
 }
 
-CudaDevice first_device() {
+CudaDevice find_device(int index) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess || count == 0) {
     cudaGetLastError();
     throw no_device(status == cudaSuccess ? "the driver knows none" : cudaGetErrorString(status));
   }
+  if (index >= count) {
+    throw Error(ErrorCode::kUnavailable, "backend cuda",
+                fmt::format("there is no device {}; there are {}", index, count));
+  }
   CudaDevice device;
+  device.index = index;
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, device.index), "asking for the device's properties");
   device.name = properties.name;
@@ -56,7 +62,7 @@ class CudaUpload final : public Upload {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const BackendOptions& options) : options_(options), device_(first_device()) {
+  explicit CudaBackend(const BackendOptions& options) : options_(options), device_(find_device(options.device)) {
     threads_ = options.threads > 0 ? options.threads : usable_threads();
   }
   std::string_view name() const override { return "cuda"; }
@@ -69,6 +75,7 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  CurrentDevice back_;  // of the thread that makes the backend and destroys it
   BackendOptions options_;
   CudaDevice device_;
   int threads_ = 1;

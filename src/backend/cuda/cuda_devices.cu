@@ -1,4 +1,5 @@
 // Lists CUDA devices, and says of each whether this build holds machine code for it.
+#include "backend/cuda/on_device.h"
 #include "backend/devices.h"
 
 #include <cuda_runtime.h>
@@ -14,6 +15,7 @@ __global__ void probe() {}
 
 std::string describe(int device) {
   const std::string where = "cuda:" + std::to_string(device) + " ";
+  cuda::CurrentDevice back;  // the caller's, which this leaves as it was
   cudaDeviceProp properties;
   cudaError_t status = cudaGetDeviceProperties(&properties, device);
   if (status == cudaSuccess) status = cudaSetDevice(device);

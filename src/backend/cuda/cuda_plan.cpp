@@ -57,7 +57,8 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
   CudaPlan plan;
   plan.screen = choose_screen(input, device, options, half_ratio);
   plan.padded_columns = static_cast<int32_t>((input.points.d + kDepthBlock - 1) / kDepthBlock * kDepthBlock);
-  plan.upload_bytes = static_cast<int64_t>(input.points.bytes() + input.weights.size() * sizeof(double)) +
+  const size_t point_bytes = input.points.on_device() ? 0 : input.points.bytes();
+  plan.upload_bytes = static_cast<int64_t>(point_bytes + input.weights.size() * sizeof(double)) +
                       2 * input.points.n * static_cast<int64_t>(sizeof(float)) + input.points.d * 64;
   if (plan.screen == ScreenKind::kMatrix) plan.upload_bytes += (input.points.n + kRowBlock) * plan.padded_columns * 2;
   plan.text = fmt::format("{} on {} (compute capability {}.{})", describe(plan.screen, input), device.name,

@@ -26,13 +26,17 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
 
 void CudaShared::upload_points(cudaStream_t stream) {
   const PointsView& from = input.points;
-  point_bytes_ = DeviceBuffer<std::byte>(from.bytes(), "the points");
-  copy_to_device(point_bytes_.data(), static_cast<const std::byte*>(from.data), from.bytes(), stream, "the points");
+  points = {from.data, from.type, from.n, from.d, nullptr};
+  if (!from.on_device()) {
+    point_bytes_ = DeviceBuffer<std::byte>(from.bytes(), "the points");
+    copy_to_device(point_bytes_.data(), static_cast<const std::byte*>(from.data), from.bytes(), stream, "the points");
+    points.data = point_bytes_.data();
+  }
   if (!input.weights.empty()) {
     weights_ = DeviceBuffer<double>(input.weights.size(), "the weights");
     copy_to_device(weights_.data(), input.weights.data(), input.weights.size(), stream, "the weights");
+    points.weights = weights_.data();
   }
-  points = {point_bytes_.data(), from.type, from.n, from.d, weights_.data()};
 }
 
 void CudaShared::upload_frame(cudaStream_t stream) {

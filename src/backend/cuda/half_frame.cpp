@@ -1,6 +1,6 @@
 // How coarse fp16 is for some points.
 #include "backend/cuda/matrix_pack.h"
-#include "core/data_type.h"
+#include "data/gather.h"
 
 #include <algorithm>
 #include <cmath>
@@ -29,15 +29,13 @@ HalfFrame find_half_frame(const Input& input, std::span<const double> centre, do
   frame.scale = std::ldexp(1.0, frame.exponent);
   const PointsView& points = input.points;
   const int64_t rows = std::min(points.n, kSampleRows);
-  std::vector<double> row(static_cast<size_t>(points.d));
+  const Matrix sample = gather_rows(input, spread_rows(points.n, rows));
   std::vector<double> ratios;
   for (int64_t i = 0; i < rows; ++i) {
-    const int64_t at = static_cast<int64_t>(static_cast<__int128>(i) * points.n / rows);
-    widen(points.data, points.type, at * points.d, points.d, row.data());
     double norm = 0;
     double rest = 0;
-    for (size_t j = 0; j < row.size(); ++j) {
-      const double y = (row[j] - centre[j]) * frame.scale;
+    for (size_t j = 0; j < centre.size(); ++j) {
+      const double y = (sample.at(i, static_cast<int64_t>(j)) - centre[j]) * frame.scale;
       const double off = y - rounded_to_half(y);
       norm += y * y;
       rest += off * off;

@@ -6,7 +6,8 @@
 namespace manymeans {
 
 std::unique_ptr<Backend> make_cuda_backend(const BackendOptions&) {
-  throw Error(ErrorCode::kUnavailable, "backend cuda", "this version has no CUDA backend yet; use --backend cpu");
+  throw Error(ErrorCode::kUnavailable, "backend cuda",
+              "this build has none (CMake option MANYMEANS_CUDA); use --backend cpu");
 }
 
 }  // namespace manymeans

@@ -1,0 +1,117 @@
+#include "device_arrays.h"
+
+#include <manymeans/error.h>
+#include <manymeans/fit.h>
+
+#include "arrays.h"
+
+#include <nanobind/stl/string.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace manymeans::python {
+namespace nb = nanobind;
+namespace {
+
+// How the array interface spells types; all are the machine's byte order.
+DataType type_of_interface(const std::string& name) {
+  constexpr std::array<std::pair<const char*, DataType>, 5> kNames = {{{"<f4", DataType::kFloat32},
+                                                                       {"<f8", DataType::kFloat64},
+                                                                       {"<f2", DataType::kFloat16},
+                                                                       {"|u1", DataType::kUInt8},
+                                                                       {"|i1", DataType::kInt8}}};
+  for (const auto& [known, type] : kNames) {
+    if (name == known) return type;
+  }
+  throw Error(ErrorCode::kBadData, "points",
+              "they are of the type " + name + "; float32, float64, float16, uint8 or int8 are right");
+}
+
+bool is_contiguous(const nb::dict& interface, const std::vector<int64_t>& shape, DataType type) {
+  if (!interface.contains("strides") || interface["strides"].is_none()) return true;
+  const nb::tuple strides = nb::cast<nb::tuple>(interface["strides"]);
+  auto expected = static_cast<int64_t>(size_of(type));
+  for (size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] > 1 && nb::cast<int64_t>(strides[i]) != expected) return false;
+    expected *= shape[i];
+  }
+  return true;
+}
+
+}  // namespace
+
+DeviceArray DeviceArray::from_capsule(const nb::object& capsule) {
+  DeviceArray result;
+  if (!nb::try_cast(capsule, result.array_, false)) {
+    throw Error(ErrorCode::kBadData, "points", "this is no contiguous array in the memory of a CUDA device");
+  }
+  result.data_ = result.array_.data();
+  for (size_t i = 0; i < result.array_.ndim(); ++i) {
+    result.shape_.push_back(static_cast<int64_t>(result.array_.shape(i)));
+  }
+  result.type_ = checked_data_type(result.array_.dtype());
+  result.device_ = result.array_.device_id();
+  return result;
+}
+
+DeviceArray DeviceArray::from_interface(const nb::object& owner) {
+  const nb::dict interface = nb::cast<nb::dict>(owner.attr("__cuda_array_interface__"));
+  DeviceArray result;
+  result.owner_ = owner;
+  for (const nb::handle size : nb::cast<nb::tuple>(interface["shape"])) {
+    result.shape_.push_back(nb::cast<int64_t>(size));
+  }
+  result.type_ = type_of_interface(nb::cast<std::string>(interface["typestr"]));
+  if (!is_contiguous(interface, result.shape_, result.type_)) {
+    throw Error(ErrorCode::kBadData, "points", "the array on the device has strides; give a contiguous copy of it");
+  }
+  result.data_ = reinterpret_cast<const void*>(nb::cast<uintptr_t>(nb::cast<nb::tuple>(interface["data"])[0]));
+  result.device_ = cuda_device_of(result.data_);
+  if (result.device_ < 0) {
+    throw Error(ErrorCode::kBadData, "points", "they do not lie in the memory of a CUDA device that can be used here");
+  }
+  if (interface.contains("mask") && !interface["mask"].is_none()) {
+    throw Error(ErrorCode::kBadData, "points", "some values are masked; fill or remove such rows first");
+  }
+  if (interface.contains("stream") && !interface["stream"].is_none()) {
+    result.stream_ = reinterpret_cast<void*>(nb::cast<uintptr_t>(interface["stream"]));
+  }
+  return result;
+}
+
+PointsView DeviceArray::view() const {
+  if (shape_.size() != 2) {
+    throw Error(ErrorCode::kBadData, "points",
+                "the array has " + std::to_string(shape_.size()) + " dimensions; rows and columns are right");
+  }
+  PointsView view(data_, shape_[0], shape_[1], type_);
+  view.cuda_device = device_;
+  view.cuda_stream = stream_;
+  return view;
+}
+
+nb::tuple DeviceArray::shape() const {
+  nb::list sizes;
+  for (const int64_t size : shape_) sizes.append(size);
+  return nb::tuple(sizes);
+}
+
+nb::object DeviceArray::dtype() const {
+  const std::string name = bfloat16() ? "uint16" : std::string(name_of(type_));
+  return nb::module_::import_("numpy").attr("dtype")(name);
+}
+
+void add_device_arrays(nb::module_& module) {
+  nb::class_<DeviceArray>(module, "DeviceArray")
+      .def_static("from_capsule", &DeviceArray::from_capsule, nb::arg("capsule"))
+      .def_static("from_interface", &DeviceArray::from_interface, nb::arg("owner"))
+      .def_prop_ro("shape", &DeviceArray::shape)
+      .def_prop_ro("dtype", &DeviceArray::dtype)
+      .def_prop_ro("ndim", [](const DeviceArray& array) { return nb::len(array.shape()); })
+      .def_prop_ro("bfloat16", &DeviceArray::bfloat16);
+}
+
+}  // namespace manymeans::python

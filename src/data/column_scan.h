@@ -1,0 +1,61 @@
+// What one reading of the points finds out about each column; and the same readings of points on a device, done by the
+// device: the cuda backend implements them.
+#pragma once
+
+#include <manymeans/points.h>
+
+#include "core/fixed_point.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace manymeans {
+
+/// Terms are w' * x, or x without weights. `low` is the smallest value of the lowest set bit of any term, infinity
+/// where all are 0.
+struct ColumnScan {
+  std::vector<double> minimum, maximum, largest, low;
+
+  explicit ColumnScan(int64_t d)
+      : minimum(static_cast<size_t>(d), kInfinity),
+        maximum(static_cast<size_t>(d), -kInfinity),
+        largest(static_cast<size_t>(d), 0),
+        low(static_cast<size_t>(d), kInfinity) {}
+
+  void merge(const ColumnScan& other) {
+    for (size_t j = 0; j < low.size(); ++j) {
+      minimum[j] = std::min(minimum[j], other.minimum[j]);
+      maximum[j] = std::max(maximum[j], other.maximum[j]);
+      largest[j] = std::max(largest[j], other.largest[j]);
+      low[j] = std::min(low[j], other.low[j]);
+    }
+  }
+
+ private:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+};
+
+/// kDistanceLimbs limbs of the sums of one column's x and x * x.
+struct MomentSums {
+  int64_t x[kDistanceLimbs] = {};
+  int64_t xx[kDistanceLimbs] = {};
+};
+
+struct MomentFormats {
+  SumFormat x, xx;
+};
+
+/// Where a value is not finite, the first such is `bad`, counted through rows; else that is -1.
+struct DeviceScan {
+  ColumnScan columns;
+  int64_t bad = -1;
+};
+
+/// Weights w', or none, lie in the host's memory; the points, which await_points() has waited for, on a device.
+DeviceScan scan_device_columns(const PointsView& points, std::span<const double> weights);
+std::vector<MomentSums> sum_device_moments(const PointsView& points, std::span<const MomentFormats> formats);
+
+}  // namespace manymeans

@@ -1,0 +1,167 @@
+"""Arrays in the memory of a CUDA device are read there, and give what the same numbers give from the CPU's memory."""
+
+import numpy as np
+import pytest
+
+import manymeans
+from manymeans import EnsembleKMeans, KMeans
+
+
+def _cuda_here():
+    backends = manymeans.info()["backends"]
+    return any(backend["name"] == "cuda" and backend["available"] for backend in backends)
+
+
+if not _cuda_here():
+    pytest.skip("no CUDA device, or manymeans is built without CUDA", allow_module_level=True)
+
+
+class Interface:
+    """An array of a library that has nothing but __cuda_array_interface__."""
+
+    def __init__(self, array):
+        self._array = array
+        self.shape, self.dtype = array.shape, array.dtype
+
+    @property
+    def __cuda_array_interface__(self):
+        return self._array.__cuda_array_interface__
+
+
+def torch_tensor(X):
+    torch = pytest.importorskip("torch")
+    return torch.from_numpy(X).cuda()
+
+
+def cupy_array(X):
+    return pytest.importorskip("cupy").asarray(X)
+
+
+def interface_of_cupy(X):
+    return Interface(cupy_array(X))
+
+
+def slice_of_torch(X):
+    return torch_tensor(np.vstack([X[:3], X, X[:2]]))[3:-2]
+
+
+def torch_columns(X):
+    return torch_tensor(np.ascontiguousarray(X.T)).T
+
+
+def cupy_columns(X):
+    return cupy_array(np.asfortranarray(X))
+
+
+WAYS = [torch_tensor, cupy_array, interface_of_cupy, slice_of_torch, torch_columns, cupy_columns]
+
+
+@pytest.mark.parametrize("wrap", WAYS)
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "u1", "i1"])
+def test_every_way_gives_one_answer(wrap, dtype, mixture):
+    X = np.clip(mixture * 10, 0, 100).astype(dtype)
+    on_device = wrap(X)
+    fitted = KMeans(6, random_state=4).fit(on_device)
+    expected = KMeans(6, random_state=4).fit(X)
+    assert fitted.answer_ == expected.answer_
+    assert fitted.provenance_["backend"] == "cuda"
+    assert np.array_equal(fitted.predict(on_device), expected.labels_)
+    assert np.array_equal(fitted.transform(on_device), expected.transform(X))
+    assert fitted.score(on_device) == expected.score(X)
+    result = manymeans.fit(on_device, [3, 5], models=2, init="k-means||")
+    assert result.digest == manymeans.fit(X, [3, 5], models=2, init="k-means||").digest
+
+
+def test_bfloat16(mixture):
+    torch = pytest.importorskip("torch")
+    rounded = torch.from_numpy(mixture).bfloat16()
+    assert KMeans(5, random_state=0).fit(rounded.cuda()).answer_ == KMeans(5, random_state=0).fit(rounded).answer_
+
+
+def test_other_types_are_converted_on_the_device(mixture):
+    X = (mixture * 10).astype("i4")
+    expected = KMeans(5, random_state=0).fit(X.astype("f8")).answer_
+    assert KMeans(5, random_state=0).fit(torch_tensor(X)).answer_ == expected
+    assert KMeans(5, random_state=0).fit(cupy_array(X)).answer_ == expected
+
+
+def test_nothing_is_copied(mixture):
+    torch = pytest.importorskip("torch")
+    X = torch.zeros((40_000_000, 16), device="cuda")  # 2.6 GB
+    X[:, 0] = torch.arange(len(X), device="cuda") % 5
+    torch.cuda.synchronize()
+    seen = []
+    KMeans(5, init="random", n_init=1, max_iter=2, callback=lambda p: seen.append(torch.cuda.mem_get_info()[0])).fit(X)
+    before = torch.cuda.mem_get_info()[0]
+    assert before - min(seen) < X.numel() * 4  # labels, lists and statistics; no points
+
+
+def test_work_in_torchs_stream_is_waited_for(mixture):
+    torch = pytest.importorskip("torch")
+    Y = torch.randn((3000, 3000), device="cuda")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        X = torch.full(mixture.shape, float("nan"), device="cuda")
+        for _ in range(50):  # X is right only when these are done
+            Y = Y @ Y / 3000
+        X.copy_(torch.from_numpy(mixture))
+        fitted = KMeans(5, random_state=0).fit(X)
+    assert fitted.answer_ == KMeans(5, random_state=0).fit(mixture).answer_
+
+
+def test_weights_and_prototypes_of_the_device(mixture):
+    weights = np.arange(len(mixture)) % 3 + 0.5
+    expected = KMeans(4, init=mixture[:4], n_init=1).fit(mixture, sample_weight=weights)
+    for wrap in (torch_tensor, cupy_array):
+        X = wrap(mixture)
+        fitted = KMeans(4, init=wrap(mixture[:4]), n_init=1).fit(X, sample_weight=wrap(weights))
+        assert fitted.answer_ == expected.answer_
+        again = EnsembleKMeans(4, init=wrap(mixture[:4])).fit(X, sample_weight=wrap(weights))
+        assert again.inertia_ == expected.inertia_
+
+
+def test_prototypes_of_the_device_in_predict(mixture):
+    expected = manymeans.predict(mixture[:7], mixture)
+    for wrap in (torch_tensor, cupy_array):
+        assert np.array_equal(manymeans.predict(wrap(mixture[:7]), wrap(mixture)), expected)
+        assert np.array_equal(manymeans.predict(mixture[:7].astype("f8"), wrap(mixture)), expected)
+
+
+def test_numba(mixture):
+    cuda = pytest.importorskip("numba.cuda")
+    on_device = cuda.to_device(mixture)
+    assert manymeans.fit(on_device, 5).digest == manymeans.fit(mixture, 5).digest
+
+
+def test_the_current_device_stays(mixture):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.device_count() < 2:
+        pytest.skip("one device")
+    expected = manymeans.fit(mixture, 5).digest
+    for device in range(torch.cuda.device_count()):
+        assert manymeans.fit(torch.from_numpy(mixture).cuda(device), 5).digest == expected
+        assert torch.cuda.current_device() == 0
+
+
+def test_init_functions_get_numpy(mixture):
+    def first(X, k, random_state):
+        assert isinstance(X, np.ndarray)
+        return X[:k]
+
+    fitted = KMeans(4, init=first, n_init=1).fit(torch_tensor(mixture))
+    assert fitted.answer_ == KMeans(4, init=mixture[:4], n_init=1).fit(mixture).answer_
+
+
+def test_errors(mixture):
+    with pytest.raises(ValueError, match="cpu"):
+        KMeans(4, backend="cpu").fit(torch_tensor(mixture))
+    with pytest.raises(ValueError, match="rows and columns"):
+        manymeans.fit(torch_tensor(mixture[:, 0].copy()), 3)
+    bad = mixture.copy()
+    bad[7, 1] = np.nan
+    with pytest.raises(ValueError, match="row 8, column 2 is NaN"):
+        KMeans(4).fit(torch_tensor(bad))
+    with pytest.raises(ValueError, match="complex"):
+        KMeans(4).fit(torch_tensor(mixture.astype("c8")))
+    with pytest.raises(ValueError, match="features"):
+        KMeans(4).fit(torch_tensor(mixture)).predict(torch_tensor(mixture[:, :1].copy()))
