@@ -172,7 +172,7 @@ __global__ void empty_kernel(PassRanges ranges) {
   if (!stopped(ranges)) count_empty(ranges);
 }
 
-// One block, after everything else of a pass.
+// One block, after everything else of a pass. Clearing numbers here spares a launch.
 __global__ void judge_kernel(PassRanges ranges, bool count) {
   __shared__ int judge;
   if (stopped(ranges)) return;
@@ -184,6 +184,7 @@ __global__ void judge_kernel(PassRanges ranges, bool count) {
     const bool strict = counters.changed == 0 && !in_first_pass(ranges, ranges.at[r]);
     if (strict || counters.empty != 0) judge = 1;
   }
+  for (int i = threadIdx.x; i < ranges.number_count; i += kThreads) ranges.numbers[i] = 0;
   __syncthreads();
   if (threadIdx.x != 0) return;
   ++ranges.control->passes;

@@ -72,11 +72,14 @@ PassRanges CudaSession::begin_batch(std::span<const PassModel> models, int n) {
   }
   fill_zero(counters_.data(), all, stream_, "clearing counters");
   fill_zero(control_.data(), 1, stream_, "clearing the state of a pass");
+  fill_zero(numbers_.data(), numbers_.size(), stream_, "clearing numbers of rows");
   ranges.at = ranges_.data();
   ranges.count = static_cast<int32_t>(count);
   ranges.float64 = shared_.points.type == DataType::kFloat64;
   ranges.counters = counters_.data();
   ranges.control = control_.data();
+  ranges.numbers = numbers_.data();
+  ranges.number_count = static_cast<int32_t>(numbers_.size());
   return ranges;
 }
 
@@ -96,13 +99,12 @@ ResolveTask CudaSession::resolve_task(const PassRanges& ranges) {
     task.list = list_.data();
     task.listed = numbers_.data() + kListed;
     task.capacity = static_cast<uint32_t>(list_.size());
-    task.far = far_.data();
+    task.far = far_from_matrix();
   }
   return task;
 }
 
 void CudaSession::enqueue_pass(const PassRanges& ranges) {
-  fill_zero(numbers_.data(), numbers_.size(), stream_, "clearing numbers of rows");
   const int processors = shared_.device.multiprocessors;
   ResolveTask task = resolve_task(ranges);
   const bool direct = ranges.most_clusters * d() <= kDirectValues && n() < (int64_t{1} << 31);
@@ -188,7 +190,7 @@ void CudaSession::enqueue_matrix_screen(const PassRanges& ranges) {
   task.frame = shared_.half_frame;
   task.bound_scale = shared_.options.test_bound_scale;
   task.padded_columns = shared_.plan.padded_columns;
-  task.far = far_.data();
+  task.far = far_from_matrix();
   task.columns = packed_columns(ranges);
   pack_matrix_columns(task, stream_);
   ScreenOutput output;
@@ -201,7 +203,6 @@ void CudaSession::enqueue_matrix_screen(const PassRanges& ranges) {
   output.marked = numbers_.data() + kMarked;
   output.open = open_;
   matrix_screen(shared_.packed, task.columns, output, stream_);
-  mark_far(far_.data(), marks_.data(), mark_stride_, ranges.count, n(), numbers_.data() + kMarked, stream_);
 }
 
 void CudaSession::enqueue_collect(const PassRanges& ranges) {
@@ -210,7 +211,7 @@ void CudaSession::enqueue_collect(const PassRanges& ranges) {
 
 FloatColumns CudaSession::float_columns() {
   FloatColumns columns;
-  columns.far = far_.data() + models_.size();
+  columns.far = far_from_float();
   if (d() <= kLowColumns) {
     columns.starts = columns_.data();
     columns.slopes = columns.starts + 1;

@@ -65,7 +65,6 @@ void CudaSession::make_room() {
     columns_ = DeviceBuffer<float>(static_cast<size_t>(columns * (low ? low_column_floats(d()) : d() + 3)),
                                    "the prototypes' columns");
   }
-  far_ = DeviceBuffer<int32_t>(2 * models, "flags of models");
   mark_stride_ = padded(n(), 128) / 32;
   marks_ = DeviceBuffer<uint32_t>(models * static_cast<size_t>(mark_stride_), "marks of rows");
   make_room_for_open(most);
@@ -107,7 +106,7 @@ void CudaSession::make_room_for_matrix() {
 
 void CudaSession::make_room_for_open(int64_t most_clusters) {
   const auto models = static_cast<int64_t>(models_.size());
-  numbers_ = DeviceBuffer<uint32_t>(kNumbers + models_.size(), "numbers of rows");
+  numbers_ = DeviceBuffer<uint32_t>(kNumbers + 3 * models_.size(), "numbers of rows");
   open_.capacity = static_cast<uint32_t>(open_capacity(n(), models));
   const auto rows = static_cast<size_t>(models * open_.capacity);
   open_rows_ = DeviceBuffer<OpenRow>(rows, "the open rows");

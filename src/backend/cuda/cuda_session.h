@@ -84,15 +84,17 @@ class CudaSession final : public Session {
   int64_t stride_ = 0;    // of the labels of two slots
   int32_t width_ = 1;     // bytes of a label
 
-  // Places in numbers_; those of the models' open rows follow.
+  // Places in numbers_; three for each model follow: its open rows, and whether it was too far out for the matrix
+  // screen, and for the float32 screen.
   static constexpr size_t kListed = 0, kLeft = 1, kMarked = 2, kNumbers = 3;
+  uint32_t* far_from_matrix() { return numbers_.data() + kNumbers + models_.size(); }
+  uint32_t* far_from_float() { return numbers_.data() + kNumbers + 2 * models_.size(); }
 
   Stream stream_;
   DeviceBuffer<std::byte> current_, next_;  // labels
   DeviceBuffer<std::byte> prototypes_;
   DeviceBuffer<long long> sums_, weights_, counts_;
   DeviceBuffer<float> columns_;  // starts, slopes and values; for more than kLowColumns columns errors too
-  DeviceBuffer<int32_t> far_;    // of the matrix screen, then of the float32 screen
   // For the matrix screen:
   int32_t tile_columns_ = 0;
   int32_t batch_columns_ = 0;  // of the models of this batch
@@ -108,8 +110,8 @@ class CudaSession final : public Session {
   DeviceBuffer<SliceTop> slice_tops_;
   DeviceBuffer<uint32_t> marks_;
   int64_t mark_stride_ = 0;
-  // For rows that the screens leave. Numbers, cleared before every pass: listed rows, left rows, whether any are
-  // marked, open rows of every model.
+  // For rows that the screens leave. Numbers, zero when a pass begins: listed rows, left rows, whether any are marked,
+  // and those of the models.
   DeviceBuffer<uint32_t> numbers_;
   OpenRows open_;  // into these:
   DeviceBuffer<OpenRow> open_rows_;

@@ -48,7 +48,7 @@ struct FloatColumns {
   int64_t stride = 0;  ///< of the three arrays; for low d they are one array of structures
   int64_t value_stride = 0;
   float* errors = nullptr;  ///< one per column; null for low d, where they follow from starts
-  int32_t* far = nullptr;   ///< per range: a prototype is too far out to be screened
+  uint32_t* far = nullptr;  ///< per range, 0: becomes 1 where a prototype is too far out to be screened
   int64_t columns = 0;      ///< of all ranges, padded
 };
 

@@ -92,16 +92,6 @@ __global__ void columns_kernel(MatrixPackTask task) {
   const_cast<uint32_t*>(task.columns.order)[column] = k < range.k ? static_cast<uint32_t>(k) : ~0U;
 }
 
-// Every prototype is possible for the rows of models that could not be screened.
-__global__ void far_kernel(const int32_t* far, uint32_t* marks, int64_t mark_stride, int64_t rows, uint32_t* marked) {
-  if (far[blockIdx.y] == 0) return;
-  *marked = 1;
-  const int64_t word = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  if (word * 32 >= rows) return;
-  const int64_t left = rows - word * 32;
-  marks[blockIdx.y * mark_stride + word] = left >= 32 ? ~0U : (1U << left) - 1;
-}
-
 }  // namespace
 
 void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedRows& rows, cudaStream_t stream) {
@@ -111,18 +101,10 @@ void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedR
 }
 
 void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream) {
-  fill_zero(task.far, static_cast<size_t>(task.ranges.count), stream, "clearing flags");
   const int64_t most = task.ranges.most_clusters + task.columns.tile_columns;
   const dim3 grid(static_cast<unsigned>((most + kWarps - 1) / kWarps), static_cast<unsigned>(task.ranges.count));
   columns_kernel<<<grid, kThreads, 0, stream>>>(task);
   check_launch("packing prototypes");
-}
-
-void mark_far(const int32_t* far, uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, uint32_t* marked,
-              cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>(((rows + 31) / 32 + kThreads - 1) / kThreads), static_cast<unsigned>(ranges));
-  far_kernel<<<grid, kThreads, 0, stream>>>(far, marks, mark_stride, rows, marked);
-  check_launch("marking rows");
 }
 
 }  // namespace manymeans::cuda

@@ -34,14 +34,10 @@ struct MatrixPackTask {
   double bound_scale = 1;
   PackedColumns columns;  ///< filled but for `terms`; its ranges agree with `ranges` in order and prototypes
   int32_t padded_columns = 0;
-  int32_t* far = nullptr;  ///< per range: a prototype is too far out to be screened
+  uint32_t* far = nullptr;  ///< per range, 0: becomes 1 where a prototype is too far out to be screened
 };
 
 /// Prototypes to fp16, with their bounds.
 void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream);
-
-/// Marks all rows of the ranges that could not be screened; *marked becomes 1 if there are any.
-void mark_far(const int32_t* far, uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, uint32_t* marked,
-              cudaStream_t stream);
 
 }  // namespace manymeans::cuda

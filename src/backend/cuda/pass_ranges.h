@@ -42,6 +42,8 @@ struct PassRanges {
   bool float64 = false;              ///< the prototypes' type
   PassCounters* counters = nullptr;  ///< of this pass, one per range
   PassControl* control = nullptr;
+  uint32_t* numbers = nullptr;  ///< what the kernels of one pass tell each other; its end clears them for the next
+  int32_t number_count = 0;
 };
 
 }  // namespace manymeans::cuda

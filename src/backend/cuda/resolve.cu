@@ -286,6 +286,21 @@ __device__ void choose_of_all(const ResolveTask& task, int r, int64_t block, int
   }
 }
 
+// 32 marks, but for those beyond the last row.
+__device__ __forceinline__ uint32_t all_marks(int64_t rows, int64_t word) {
+  const int64_t left = rows - word * 32;
+  return left >= 32 ? ~0U : (1U << left) - 1;
+}
+
+// A range that could not be screened: every prototype is possible for its rows.
+__device__ void mark_range(const ResolveTask& task, int r, int64_t block, int64_t blocks) {
+  uint32_t* const marks = task.marks + r * task.mark_stride;
+  for (int64_t word = block * kThreads + threadIdx.x; word * 32 < task.points.n; word += blocks * kThreads) {
+    marks[word] = all_marks(task.points.n, word);
+  }
+  *task.marked = 1;
+}
+
 // The first blocks take the list, the others the open rows, range by range in turn.
 template <bool kAlone, bool kFloats>
 __global__ void few_kernel(ResolveTask task) {
@@ -303,8 +318,9 @@ __global__ void few_kernel(ResolveTask task) {
     const auto ranges = static_cast<unsigned>(task.ranges.count);
     range = static_cast<int>(other % ranges);
     const int64_t blocks = (gridDim.x - task.list_blocks) / ranges;
-    if (task.far != nullptr && task.far[range] != 0) return;
-    if (task.collected) {
+    if (task.far != nullptr && task.far[range] != 0) {
+      mark_range(task, range, other / ranges, blocks);
+    } else if (task.collected) {
       choose_collected<kFloats>(task, range, other / ranges, blocks, tally);
     } else {
       choose_of_all<kAlone, kFloats>(task, range, other / ranges, blocks, of_warps, tally);
@@ -323,8 +339,7 @@ __global__ void few_kernel(ResolveTask task) {
 __global__ void mark_kernel(uint32_t* marks, int64_t mark_stride, int64_t rows) {
   const int64_t word = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (word * 32 >= rows) return;
-  const int64_t left = rows - word * 32;
-  marks[blockIdx.y * mark_stride + word] = left >= 32 ? ~0U : (1U << left) - 1;
+  marks[blockIdx.y * mark_stride + word] = all_marks(rows, word);
 }
 
 __global__ void relabel_kernel(LabelRows labels, int slot, int64_t rows, const uint32_t* table) {

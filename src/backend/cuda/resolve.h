@@ -32,10 +32,11 @@ struct ResolveTask {
   const Unproved* list = nullptr;  ///< rows with candidates; null: none
   const uint32_t* listed = nullptr;
   uint32_t capacity = 0;
-  OpenRows open;                 ///< further rows
-  bool collected = false;        ///< with their possible prototypes; else every prototype is
-  const int32_t* far = nullptr;  ///< per range, null: none is; its rows are all marked, so entries do not count
-  LeftRow* left = nullptr;       ///< scratch: kMostLeft rows, their number (zero), and (kMostLeft, kLeftSlices) results
+  OpenRows open;           ///< further rows
+  bool collected = false;  ///< with their possible prototypes; else every prototype is
+  const uint32_t* far =
+      nullptr;              ///< per range, null: none is; where not 0, all its rows get marked and no entry counts
+  LeftRow* left = nullptr;  ///< scratch: kMostLeft rows, their number (zero), and (kMostLeft, kLeftSlices) results
   uint32_t* left_count = nullptr;
   SliceNearest* nearest = nullptr;
   uint32_t list_blocks = 0;  ///< set by resolve_few()
