@@ -135,7 +135,8 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
 
     def _fitted_centers(self) -> npt.NDArray[Any]:
         check_is_fitted(self)
-        return conform(Points(np.asarray(self.cluster_centers_)), "cluster_centers_").array
+        array: npt.NDArray[Any] = conform(Points(np.asarray(self.cluster_centers_)), "cluster_centers_").array
+        return array
 
     def _predict(self, X: Any, centers: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
         labels, _, _ = predict_points(self._test_points(X), centers, n_threads=self.n_threads, backend=self.backend)

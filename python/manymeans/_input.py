@@ -52,14 +52,13 @@ class Points(NamedTuple):
             columns = self.array.shape[1]
             numbers = _manymeans.apply_scaling(self.array, self.bfloat16, "none", [0.0] * columns, [1.0] * columns, 0)
             return numbers if self.bfloat16 else numbers.astype(self.array.dtype, copy=False)  # exact either way
-        if not self.bfloat16:
-            return self.array
-        return (self.array.astype(np.uint32) << 16).view(np.float32)
+        array: npt.NDArray[Any] = self.array
+        return (array.astype(np.uint32) << 16).view(np.float32) if self.bfloat16 else array
 
     @property
     def wide(self) -> bool:
         """Whether prototypes of these points are float64."""
-        return self.array.dtype == np.float64
+        return bool(self.array.dtype == np.float64)
 
 
 def _is_dataframe(X: Any) -> bool:
