@@ -51,12 +51,15 @@ DataType checked_data_type(nb::dlpack::dtype type, bool bfloat16) {
               "they are of another type; float32, float64, float16, bfloat16, uint8 or int8 are right");
 }
 
+void check_dimensions(size_t count) {
+  if (count == 2) return;
+  throw Error(ErrorCode::kBadData, "points",
+              "the array has " + std::to_string(count) + " dimensions; rows and columns are right");
+}
+
 PointsView points_of(const AnyArray& array, bool bfloat16) {
   const DataType type = checked_data_type(array.dtype(), bfloat16);
-  if (array.ndim() != 2) {
-    throw Error(ErrorCode::kBadData, "points",
-                "the array has " + std::to_string(array.ndim()) + " dimensions; rows and columns are right");
-  }
+  check_dimensions(array.ndim());
   return {array.data(), static_cast<int64_t>(array.shape(0)), static_cast<int64_t>(array.shape(1)), type};
 }
 

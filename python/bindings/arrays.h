@@ -23,6 +23,9 @@ PointsView points_of(const AnyArray& array, bool bfloat16 = false);
 /// The same for whatever the package passes: such an array, or a DeviceArray. The object must outlive the view.
 PointsView points_of(nanobind::handle points, bool bfloat16);
 
+/// Throws Error(kBadData) unless there are two.
+void check_dimensions(size_t count);
+
 /// Throws Error(kBadData) where the library has no such type.
 DataType checked_data_type(nanobind::dlpack::dtype type, bool bfloat16 = false);
 

@@ -83,10 +83,7 @@ DeviceArray DeviceArray::from_interface(const nb::object& owner) {
 }
 
 PointsView DeviceArray::view() const {
-  if (shape_.size() != 2) {
-    throw Error(ErrorCode::kBadData, "points",
-                "the array has " + std::to_string(shape_.size()) + " dimensions; rows and columns are right");
-  }
+  check_dimensions(shape_.size());
   PointsView view(data_, shape_[0], shape_[1], type_);
   view.cuda_device = device_;
   view.cuda_stream = stream_;

@@ -25,12 +25,16 @@ struct ColumnScan {
         largest(static_cast<size_t>(d), 0),
         low(static_cast<size_t>(d), kInfinity) {}
 
+  /// What was seen of column j elsewhere.
+  void take(size_t j, double its_minimum, double its_maximum, double its_largest, double its_low) {
+    minimum[j] = std::min(minimum[j], its_minimum);
+    maximum[j] = std::max(maximum[j], its_maximum);
+    largest[j] = std::max(largest[j], its_largest);
+    low[j] = std::min(low[j], its_low);
+  }
   void merge(const ColumnScan& other) {
     for (size_t j = 0; j < low.size(); ++j) {
-      minimum[j] = std::min(minimum[j], other.minimum[j]);
-      maximum[j] = std::max(maximum[j], other.maximum[j]);
-      largest[j] = std::max(largest[j], other.largest[j]);
-      low[j] = std::min(low[j], other.low[j]);
+      take(j, other.minimum[j], other.maximum[j], other.largest[j], other.low[j]);
     }
   }
 

@@ -8,19 +8,18 @@ namespace {
 
 Matrix gather(const PointsView& points, std::span<const int64_t> rows, const RowWindow& window) {
   Matrix result(static_cast<int64_t>(rows.size()), points.d, prototype_type(points.type));
-  std::vector<std::byte> fetched;
+  const void* values_there = points.data;
+  std::vector<std::byte> fetched;  // of points on a device: these rows alone
   if (points.on_device()) {
     fetched.resize(rows.size() * static_cast<size_t>(points.d) * size_of(points.type));
     fetch_device_rows(points, rows, fetched.data());
+    values_there = fetched.data();
   }
   const auto copy = [&](auto values) {
     for (size_t i = 0; i < rows.size(); ++i) {
       auto* out = values.data() + static_cast<int64_t>(i) * points.d;
-      if (points.on_device()) {
-        widen(fetched.data(), points.type, static_cast<int64_t>(i) * points.d, points.d, out);
-      } else {
-        widen(points.data, points.type, rows[i] * points.d, points.d, out);
-      }
+      const int64_t row = points.on_device() ? static_cast<int64_t>(i) : rows[i];
+      widen(values_there, points.type, row * points.d, points.d, out);
       for (int64_t j = 0; j < points.d; ++j) out[j] += 0;  // no negative zeros
       window.visited(rows[i]);
     }

@@ -3,6 +3,7 @@
 #include "backend/cuda/accumulate_by_label.h"
 #include "backend/cuda/cuda_plan.h"
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda_present.h"
 #include "conformance/cases.h"
 #include "conformance/trace.h"
 #include "core/data_type.h"
@@ -26,13 +27,6 @@ namespace manymeans::test {
 namespace {
 
 using cuda::DeviceBuffer;
-
-bool device_present() {
-  int count = 0;
-  const bool present = cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
-  cudaGetLastError();
-  return present;
-}
 
 template <class T>
 DeviceBuffer<T> on_device(const std::vector<T>& values, cudaStream_t stream) {

@@ -3,6 +3,7 @@
 #include <manymeans/manymeans.h>
 
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda_present.h"
 #include "conformance/cases.h"
 #include "core/threads.h"
 #include "data/content_hash.h"
@@ -22,13 +23,6 @@ namespace manymeans::test {
 namespace {
 
 using cuda::DeviceBuffer;
-
-bool device_present() {
-  int count = 0;
-  const bool present = cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
-  cudaGetLastError();
-  return present;
-}
 
 // A copy on the device that begins one row after the start of its buffer.
 class OnDevice {

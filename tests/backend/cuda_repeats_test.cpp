@@ -2,9 +2,10 @@
 // here. Every kernel of the matrix screen has a shape; small cases are the conformance tests' business.
 #include <manymeans/fit.h>
 
+#include "backend/cuda_present.h"
+#include "core/random.h"
 #include "core/threads.h"
 
-#include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,27 +15,13 @@
 namespace manymeans::test {
 namespace {
 
-bool device_present() {
-  int count = 0;
-  const bool present = cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
-  cudaGetLastError();
-  return present;
-}
-
-uint64_t mixed(uint64_t x) {  // splitmix64
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
 // Sums of four uniform numbers: no structure, and no row is far out.
 std::vector<float> noise(int64_t n, int64_t d) {
   std::vector<float> values(static_cast<size_t>(n * d));
   ThreadPool pool(usable_threads());
   pool.for_each_range(n * d, 1 << 16, [&](int, int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
-      const uint64_t bits = mixed(static_cast<uint64_t>(i));
+      const uint64_t bits = random_u64(1, static_cast<uint64_t>(i), 0, Purpose::kOversample);
       float sum = 0;
       for (int part = 0; part < 4; ++part) sum += static_cast<float>(bits >> (16 * part) & 0xffff);
       values[static_cast<size_t>(i)] = sum * 0x1p-16F - 2;

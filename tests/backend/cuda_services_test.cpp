@@ -7,6 +7,7 @@
 #include "backend/cuda/own_distances.h"
 #include "backend/cuda/philox.cuh"
 #include "backend/cuda/wide.cuh"
+#include "backend/cuda_present.h"
 #include "conformance/cases.h"
 #include "core/label_term.h"
 #include "core/random.h"
@@ -91,13 +92,6 @@ TEST(CudaArithmetic, WideIntegersAreTheHosts) {
     check_width.operator()<7>(1 + static_cast<int>(random() % 6), bits);
     if (HasFatalFailure()) return;
   }
-}
-
-bool device_present() {
-  int count = 0;
-  const bool present = cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
-  cudaGetLastError();
-  return present;
 }
 
 TEST(CudaMemory, ErrorsSayWhatWasAskedFor) {

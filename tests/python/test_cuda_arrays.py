@@ -6,13 +6,7 @@ import pytest
 import manymeans
 from manymeans import EnsembleKMeans, KMeans
 
-
-def _cuda_here():
-    backends = manymeans.info()["backends"]
-    return any(backend["name"] == "cuda" and backend["available"] for backend in backends)
-
-
-if not _cuda_here():
+if not manymeans._input._has_cuda():
     pytest.skip("no CUDA device, or manymeans is built without CUDA", allow_module_level=True)
 
 

@@ -2,6 +2,7 @@
 
 #include "backend/cpu/cpu_session.h"
 #include "core/data_type.h"
+#include "data/gather.h"
 
 #include <algorithm>
 #include <cmath>
@@ -132,14 +133,10 @@ class SampleTree {
  public:
   SampleTree(const PointsView& points, int64_t subtrees) {
     const int64_t count = std::min(points.n, subtrees * kSamplePerSubtree);
-    std::vector<T> values(static_cast<size_t>(count * points.d));
-    for (int64_t i = 0; i < count; ++i) {
-      const auto row = static_cast<int64_t>(static_cast<__int128>(i) * points.n / count);
-      widen(points.data, points.type, row * points.d, points.d, values.data() + i * points.d);
-    }
+    const Matrix sample = gather_rows(points, spread_rows(points.n, count));
     std::vector<uint32_t> rows(static_cast<size_t>(count));
     std::iota(rows.begin(), rows.end(), 0U);
-    Splitter<T> splitter(values.data(), points.d, count);
+    Splitter<T> splitter(sample.values<T>().data(), points.d, count);
     grow(splitter, rows.data(), count, subtrees, 0);
   }
 

@@ -4,7 +4,7 @@
 
 #include "backend/cpu/matrix_layout.h"
 #include "backend/cpu/screen_cost_table.h"
-#include "core/data_type.h"
+#include "data/gather.h"
 
 #include <fmt/format.h>
 
@@ -30,12 +30,12 @@ class Pilot {
     // Every other sampled row stands for a point; what is compared is bounded whatever d is.
     const int64_t most = std::clamp<int64_t>((int64_t{1} << 21) / input.points.d, 16, 256);
     const int64_t sampled = std::min(n, 2 * std::min(most, clusters));
+    const Matrix sample = gather_rows(input, spread_rows(n, sampled));
     for (int64_t i = 0; i < sampled; ++i) {
       std::vector<double> y(d_);
-      const int64_t row = static_cast<int64_t>(static_cast<__int128>(i) * n / sampled);
-      widen(input.points.data, input.points.type, row * input.points.d, input.points.d, y.data());
-      input.memory.window.visited(row);
-      for (size_t j = 0; j < d_; ++j) y[j] = (y[j] - frame.centre[j]) * frame.scale;
+      for (size_t j = 0; j < d_; ++j) {
+        y[j] = (sample.at(i, static_cast<int64_t>(j)) - frame.centre[j]) * frame.scale;
+      }
       rows_.push_back(std::move(y));
     }
     const size_t half = rows_.size() / 2;

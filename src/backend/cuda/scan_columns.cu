@@ -138,11 +138,7 @@ DeviceScan scan_device_columns(const PointsView& points, std::span<const double>
 
   DeviceScan scan{ColumnScan(points.d), first_bad == kNoneBad ? -1 : static_cast<int64_t>(first_bad)};
   for (size_t i = 0; i < found.size(); ++i) {
-    const size_t j = i % d;
-    scan.columns.minimum[j] = std::min(scan.columns.minimum[j], found[i].minimum);
-    scan.columns.maximum[j] = std::max(scan.columns.maximum[j], found[i].maximum);
-    scan.columns.largest[j] = std::max(scan.columns.largest[j], found[i].largest);
-    scan.columns.low[j] = std::min(scan.columns.low[j], found[i].low);
+    scan.columns.take(i % d, found[i].minimum, found[i].maximum, found[i].largest, found[i].low);
   }
   return scan;
 }
