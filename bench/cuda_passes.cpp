@@ -1,6 +1,6 @@
 // Times the passes of a backend as the engine asks for them, and checks labels against the contract's definition.
 //
-//   cuda_passes [--backend cuda] [--screen FORMAT] [--repeats 3] N D K MODELS TYPE DATA [N D K MODELS TYPE DATA ...]
+//   cuda_passes [--backend cuda] [--screen FORMAT] [--memory MIB] [--repeats 3] N D K MODELS TYPE DATA [N D K ...]
 //
 // TYPE: float32 or float64; DATA: noise (N(0,1)) or mixture (K overlapping groups). Initial prototypes are rows of the
 // data. One iteration takes (T(11) - T(1)) / 10, T(p) the time of p passes from the initial prototypes with the solves
@@ -86,7 +86,7 @@ class Bench {
  public:
   Bench(Backend& backend, const Shape& shape, const PointsView& points, ThreadPool& pool)
       : shape_(shape), pool_(pool), input_(prepare_input(points, {}, pool)) {
-    const Workload workload{shape.k, shape.k * shape.models, 12 * shape.models};
+    const Workload workload{shape.k, shape.k * shape.models, 12 * shape.models, shape.models, 1};
     upload_ = backend.upload(input_, workload);
     for (int64_t m = 0; m < shape.models; ++m) start_.push_back(rows_of(points, shape.k, static_cast<uint64_t>(m)));
   }
@@ -225,6 +225,8 @@ int main(int argc, char** argv) {
     for (; at + 1 < argc && argv[at][0] == '-'; at += 2) {
       if (std::string(argv[at]) == "--repeats") {
         repeats = std::max(1, std::atoi(argv[at + 1]));
+      } else if (std::string(argv[at]) == "--memory") {
+        options.device_memory = std::atoll(argv[at + 1]) << 20;
       } else {
         (std::string(argv[at]) == "--backend" ? name : options.screen_format) = argv[at + 1];
       }

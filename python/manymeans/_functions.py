@@ -108,7 +108,8 @@ def fit(
         How and where to compute; see ``manymeans fit --help`` and `info`. They never change the answer.
     memory : int or str, optional
         Most memory to use beside `X`, in bytes or as "2GB"; by default what the machine has. A ``numpy.memmap`` that
-        does not fit is read from its file in every pass. Never changes the answer.
+        does not fit is read from its file in every pass. With ``backend="cuda"``: most memory of the device. Never
+        changes the answer.
     n_threads : int, optional
         Threads; by default all that are usable. Never changes the answer.
     callback : callable, optional

@@ -36,6 +36,8 @@ struct BackendOptions {
   double test_bound_scale = 1;       ///< tests only: multiplies the screen's error bound
   const std::atomic<bool>* abort = nullptr;  ///< set by the caller to be thrown Error(kInterrupted) within a second
   int device = 0;                            ///< number among those of its kind
+  int64_t device_memory = 0;                 ///< most bytes to take of the device's memory; 0: what is free
+  int64_t test_slice_rows = 0;               ///< tests only: as if no more rows than about these fitted the device
 };
 
 /// What one pass found out about one model.
@@ -148,6 +150,8 @@ struct Workload {
   int64_t most_clusters = 64;  ///< of one model
   int64_t all_clusters = 64;   ///< of all models that share passes
   int64_t passes = 10;         ///< of all models, at most
+  int64_t models = 1;          ///< of one session
+  int64_t sessions = 1;        ///< at the same time
 };
 
 /// Points on a device. The input must outlive it.
@@ -169,6 +173,8 @@ class Backend {
   virtual int threads() const = 0;
   /// Whether what it holds follows Input::memory.
   virtual bool keeps_to_memory() const { return false; }
+  /// Whether it has memory of its own that follows BackendOptions::device_memory.
+  virtual bool keeps_to_device_memory() const { return false; }
   /// Whether its statistics and seeding follow Input::counted. What its sessions say of inertia, picked or farthest
   /// rows, and of how many rows there are or changed, does not have to.
   virtual bool counts_equal_rows() const { return false; }

@@ -21,8 +21,11 @@
 namespace manymeans {
 namespace {
 
-Workload workload_of(const FitOptions& options, std::span<const Member> members) {
-  Workload workload{1, 0, (std::min<int64_t>(options.max_iter, 1000) + 1) * static_cast<int64_t>(members.size())};
+Workload workload_of(const FitOptions& options, std::span<const Member> members, int threads) {
+  const auto models = static_cast<int64_t>(members.size());
+  Workload workload{1, 0, (std::min<int64_t>(options.max_iter, 1000) + 1) * models};
+  if (options.strategy == Strategy::kConcatenated) workload.models = models;
+  if (options.strategy == Strategy::kTask) workload.sessions = std::min<int64_t>(threads, models);
   for (const Member& member : members) {
     workload.most_clusters = std::max(workload.most_clusters, member.result.k);
     workload.all_clusters += member.result.k;
@@ -148,9 +151,9 @@ void collect(std::vector<Member>& members, FitResult& result) {
 MemoryPlan plan_memory_of(const PointsView& points, bool weights, bool given, const FitOptions& options,
                           const Backend& backend) {
   if (!backend.keeps_to_memory()) {
-    if (options.memory.bytes == 0) return {};
+    if (options.memory.bytes == 0 || backend.keeps_to_device_memory()) return {};
     throw Error(ErrorCode::kUsage, "memory",
-                fmt::format("the backend {} keeps to no limit; use cpu or reference", backend.name()));
+                fmt::format("the backend {} keeps to no limit; use cpu, cuda or reference", backend.name()));
   }
   if (points.n < 1 || points.d < 1) return {};  // an error of its own
   MemoryTask task;
@@ -203,8 +206,11 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
     last = now;
   };
 
-  const std::unique_ptr<Backend> backend = make_backend(
-      options.backend, points, {.threads = options.threads, .algorithm = options.algorithm, .abort = hooks.abort});
+  const std::unique_ptr<Backend> backend = make_backend(options.backend, points,
+                                                        {.threads = options.threads,
+                                                         .algorithm = options.algorithm,
+                                                         .abort = hooks.abort,
+                                                         .device_memory = options.memory.bytes});
   ThreadPool pool(backend->threads(), hooks.abort);
   const bool given = hooks.initial.data != nullptr;
   const MemoryPlan memory = plan_memory_of(points, !weights.empty(), given, options, *backend);
@@ -224,7 +230,7 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   end_phase("validate");
 
   const std::unique_ptr<Upload> upload =
-      upload_points(*backend, input, workload_of(options, members), pool, hooks.abort);
+      upload_points(*backend, input, workload_of(options, members, backend->threads()), pool, hooks.abort);
   end_phase("upload");
 
   const std::unique_ptr<Comm> comm = make_self_comm();

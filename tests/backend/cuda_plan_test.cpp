@@ -46,7 +46,7 @@ CudaDevice hopper() {
 }
 
 CudaPlan plan(const Points& points, const CudaDevice& device, const BackendOptions& options) {
-  return make_cuda_plan(points.input, device, options, points.half_ratio());
+  return make_cuda_plan(points.input, device, options, points.half_ratio(), {});
 }
 
 TEST(CudaPlan, ChoosesTheScreenByColumnsAndDevice) {
@@ -84,17 +84,68 @@ TEST(CudaPlan, RefusesWhatItDoesNotHave) {
   EXPECT_EQ(code(older, {.screen_format = "float16"}), ErrorCode::kUnavailable);
 }
 
-TEST(CudaPlan, SaysWhatWouldFitWhereTheDeviceIsTooSmall) {
-  CudaDevice small = hopper();
-  small.memory_free = (int64_t{256} << 20) + 2 * (2000 * 20 * 4);
+TEST(CudaPlan, SaysWhatIsNeededWhereTheDeviceIsTooSmall) {
   const Points points(4000, 20);
   try {
-    plan(points, small, {});
-    FAIL() << "the points do not fit";
+    plan(points, hopper(), {.device_memory = int64_t{1} << 20});
+    FAIL() << "a megabyte is too little for any session";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
-    EXPECT_NE(std::string(error.what()).find("of the 4000 rows would fit"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("and 1 MiB are free"), std::string::npos) << error.what();
   }
+}
+
+// What there is room for is used, and never more.
+TEST(CudaPlan, StreamsWhatDoesNotFit) {
+  Points points(70'000, 256);
+  for (const int64_t weights : {0, 1}) {
+    points.input.weights.assign(static_cast<size_t>(weights * 70'000), 1.0);
+    const CudaPlan all = plan(points, hopper(), {});
+    EXPECT_TRUE(all.whole(70'000));
+    EXPECT_EQ(all.text.find("every pass"), std::string::npos);
+    int64_t resident_before = 0;
+    int sliced = 0;
+    for (int64_t room = int64_t{1} << 20; room < all.upload_bytes + all.session_bytes; room += int64_t{5} << 20) {
+      CudaPlan some;
+      try {
+        some = plan(points, hopper(), {.device_memory = room});
+      } catch (const Error&) {
+        EXPECT_EQ(sliced, 0) << "what is enough stays enough";
+        continue;
+      }
+      if (some.whole(70'000)) break;
+      ++sliced;
+      EXPECT_LE(some.upload_bytes + some.session_bytes, room);
+      EXPECT_EQ(some.slice_rows % kSliceRows, 0);
+      EXPECT_TRUE(some.resident_rows == 70'000 || some.resident_rows % some.slice_rows == 0);
+      EXPECT_GE(some.resident_rows + 2 * some.slice_rows, resident_before);
+      resident_before = some.resident_rows;
+      EXPECT_NE(some.text.find("every pass"), std::string::npos) << some.text;
+    }
+    EXPECT_GT(sliced, 5);
+  }
+}
+
+// More models need more for labels, and sessions side by side for everything.
+TEST(CudaPlan, CountsModelsAndSessions) {
+  const Points points(70'000, 256);
+  const int64_t room = int64_t{50} << 20;
+  const auto resident = [&](int64_t models, int64_t sessions) {
+    const Workload workload{64, 64 * models * sessions, 10, models, sessions};
+    return make_cuda_plan(points.input, hopper(), {.device_memory = room}, points.half_ratio(), workload).resident_rows;
+  };
+  EXPECT_GT(resident(1, 1), resident(8, 1));
+  EXPECT_GT(resident(1, 1), resident(1, 30));
+}
+
+TEST(CudaPlan, PointsOnTheDeviceAreNeverStreamed) {
+  Points points(70'000, 256);
+  const CudaPlan all = plan(points, hopper(), {});
+  points.input.points.cuda_device = 0;
+  const CudaPlan small = make_cuda_plan(points.input, hopper(), {.device_memory = 20 << 20}, 0x1p-12, {});
+  EXPECT_EQ(small.resident_rows, 70'000);
+  EXPECT_FALSE(small.whole(70'000));
+  EXPECT_NE(small.text.find("rounded again in every pass"), std::string::npos) << small.text;
 }
 
 TEST(CudaPlan, CountsASessionsMemory) {

@@ -6,6 +6,7 @@
 #include "backend/cuda/device_seeding.h"
 #include "backend/cuda/own_distances.h"
 #include "backend/cuda/philox.cuh"
+#include "backend/cuda/point_slices.h"
 #include "backend/cuda/wide.cuh"
 #include "backend/cuda_present.h"
 #include "conformance/cases.h"
@@ -175,7 +176,8 @@ void expect_same_rows(const std::vector<DistantRow>& found, const std::vector<Di
   }
 }
 
-void check_own_distances(const Case& made) {
+// `slice_rows`: as if no more fitted the device.
+void check_own_distances(const Case& made, int64_t slice_rows) {
   OnDevice run(made);
   const auto session = run.upload->session(made.shape.k, 0);
   const Matrix& prototypes = made.prototypes[0];
@@ -185,7 +187,13 @@ void check_own_distances(const Case& made) {
   const auto device_labels = uploaded<std::byte>(labels.bytes().data(), labels.bytes().size(), run.stream);
   const auto device_prototypes = uploaded<std::byte>(prototypes.bytes().data(), prototypes.bytes().size(), run.stream);
   const cuda::DeviceLabels view{device_labels.data(), labels.width()};
-  cuda::OwnDistances own(run.input, run.points, run.stream);
+  cuda::CudaPlan plan;
+  plan.screen = cuda::ScreenKind::kNone;
+  plan.slice_rows = std::min(slice_rows, made.shape.n);
+  plan.resident_rows = plan.slice_rows;
+  const BackendOptions options;
+  cuda::PointSlices slices(run.input, plan, options, {}, run.stream);
+  cuda::OwnDistances own(run.input, slices, run.stream);
   const auto sum = [](const std::vector<int64_t>& limbs, const SumFormat& format) {
     return recombine(limbs.data(), format);
   };
@@ -210,7 +218,9 @@ void check_own_distances(const Case& made) {
 TEST(CudaServices, OwnDistances) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   for (const Case& made : all_cases()) {
-    ASSERT_NO_FATAL_FAILURE(check_own_distances(made));
+    for (const int64_t slice_rows : {made.shape.n, int64_t{128}, int64_t{384}}) {
+      ASSERT_NO_FATAL_FAILURE(check_own_distances(made, slice_rows)) << "slices of " << slice_rows;
+    }
   }
 }
 

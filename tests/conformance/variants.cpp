@@ -18,6 +18,7 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   options.instruction_set = instruction_set;
   options.screen_format = screen_format;
   options.test_bound_scale = bound_scale;
+  options.test_slice_rows = slice_rows;
   return make_backend(backend, options);
 }
 
@@ -58,7 +59,9 @@ std::vector<Target> targets() {
     }
     if (entry.name == "cuda") {
       for (const char* format : {"float32", "float16"}) {
-        if (screens_in("cuda", format)) found.push_back({"cuda", "", format});
+        if (!screens_in("cuda", format)) continue;
+        found.push_back({"cuda", "", format});
+        found.push_back({"cuda", "", format, 128});
       }
       continue;
     }

@@ -15,10 +15,11 @@ struct Target {
   std::string backend;
   std::string instruction_set;  // empty: the backend has no choice of them
   std::string screen_format;    // likewise
+  int64_t slice_rows = 0;       // as if no more rows than about these fitted the device
 
   std::string name() const {
     return backend + (instruction_set.empty() ? "" : "/" + instruction_set) +
-           (screen_format.empty() ? "" : "/" + screen_format);
+           (screen_format.empty() ? "" : "/" + screen_format) + (slice_rows == 0 ? "" : "/slices");
   }
   std::unique_ptr<Backend> make(const std::string& algorithm, int threads, double bound_scale = 1) const;
 };

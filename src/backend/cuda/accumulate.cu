@@ -101,8 +101,8 @@ __device__ void apply_changes(const AccumulateTask& task, const PassRange& range
     move_count(task, sums, row, from, to);
     store_label(task.current, range.slot, row, to);
     if (first_pass) continue;
-    hash.add(device_label_term(row, to));
-    hash.subtract(device_label_term(row, from));
+    hash.add(device_label_term(task.points.first + row, to));
+    hash.subtract(device_label_term(task.points.first + row, from));
   }
 }
 
@@ -218,16 +218,19 @@ void accumulate(const AccumulateTask& given, int multiprocessors, cudaStream_t s
     accumulate_kernel<false><<<grid, kThreads, 0, stream>>>(task);
   }
   check_launch("adding up clusters");
+}
+
+void end_pass(const PassRanges& ranges, int multiprocessors, cudaStream_t stream) {
   // Few clusters are looked at by the block that ends the pass.
-  const int64_t clusters = task.ranges.most_clusters * task.ranges.count;
+  const int64_t clusters = ranges.most_clusters * ranges.count;
   const bool few = clusters <= 4 * kThreads;
   if (!few) {
     const int64_t most = int64_t{4} * multiprocessors;
     empty_kernel<<<static_cast<unsigned>(std::min((clusters + kThreads - 1) / kThreads, most)), kThreads, 0, stream>>>(
-        task.ranges);
+        ranges);
     check_launch("looking for empty clusters");
   }
-  judge_kernel<<<1, kThreads, 0, stream>>>(task.ranges, few);
+  judge_kernel<<<1, kThreads, 0, stream>>>(ranges, few);
   check_launch("ending a pass");
 }
 

@@ -47,9 +47,12 @@ struct AccumulateTask {
 };
 
 /// Adds the rows that entered a cluster and takes away those that left; in a first pass all rows enter. The ranges'
-/// statistics must be zero then. Counts changes and the label sum's change, ends the pass and stops the batch where the
-/// engine must judge: no label changed, or a cluster is empty.
+/// statistics must be zero then. Counts changes and the label sum's change. The rows may be a part of all.
 void accumulate(const AccumulateTask& task, int multiprocessors, cudaStream_t stream);
+
+/// Ends the pass, when all rows are added up, and stops the batch where the engine must judge: no label changed, or a
+/// cluster is empty.
+void end_pass(const PassRanges& ranges, int multiprocessors, cudaStream_t stream);
 
 /// Adds sign times one row to a cluster's statistics.
 void accumulate_row(const AccumulateTask& task, const PassRange& range, int64_t row, int64_t cluster, int sign,

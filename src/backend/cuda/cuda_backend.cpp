@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace manymeans {
 namespace cuda {
 namespace {
@@ -40,11 +42,15 @@ CudaDevice find_device(int index) {
 
 class CudaUpload final : public Upload {
  public:
-  CudaUpload(const Input& input, const CudaDevice& device, const BackendOptions& options)
-      : shared_(input, device, options) {}
+  CudaUpload(const Input& input, const CudaDevice& device, const BackendOptions& options, const Workload& workload)
+      : shared_(input, device, options, workload) {}
   std::unique_ptr<Session> session(std::span<const int64_t> k, int) override {
     use_device(shared_.device);
-    check_room(session_bytes(shared_.input, k, shared_.plan), free_memory(), "labels and statistics", shared_.input);
+    int64_t room = free_memory();
+    if (shared_.options.device_memory > 0) {
+      room = std::min(room, shared_.options.device_memory - shared_.plan.upload_bytes);
+    }
+    check_room(session_bytes(shared_.input, k, shared_.plan), room, "labels and statistics");
     return std::make_unique<CudaSession>(shared_, k);
   }
   std::string plan() const override { return shared_.plan.text; }
@@ -68,10 +74,11 @@ class CudaBackend final : public Backend {
   std::string_view name() const override { return "cuda"; }
   std::string instruction_set() const override { return fmt::format("sm_{}{}", device_.major, device_.minor); }
   int threads() const override { return threads_; }
-  std::unique_ptr<Upload> upload(const Input& input, const Workload&) override {
+  bool keeps_to_device_memory() const override { return true; }
+  std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
     use_device(device_);
     device_.memory_free = CudaUpload::free_memory();
-    return std::make_unique<CudaUpload>(input, device_, options_);
+    return std::make_unique<CudaUpload>(input, device_, options_, workload);
   }
 
  private:

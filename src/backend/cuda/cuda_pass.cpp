@@ -22,13 +22,13 @@ float half_underflow(int64_t d, int exponent) {
 
 }  // namespace
 
-AccumulateTask CudaSession::accumulate_task(const PassRanges& ranges) {
+AccumulateTask CudaSession::accumulate_task(const PassRanges& ranges, const DevicePoints& points) {
   LabelOrder order;
   order.entries = entries_.data();
   order.capacity = static_cast<int64_t>(entries_.size());
   order.first = first_entries_.data();
   order.next = next_entries_.data();
-  return {shared_.points, shared_.terms, shared_.input.weight_shift, ranges, rows_of(next_), rows_of(current_), order};
+  return {points, shared_.terms, shared_.input.weight_shift, ranges, next_rows(), current_rows(points.first), order};
 }
 
 // Everything that the passes of a batch read.
@@ -75,7 +75,7 @@ PassRanges CudaSession::begin_batch(std::span<const PassModel> models, int n) {
   fill_zero(numbers_.data(), numbers_.size(), stream_, "clearing numbers of rows");
   ranges.at = ranges_.data();
   ranges.count = static_cast<int32_t>(count);
-  ranges.float64 = shared_.points.type == DataType::kFloat64;
+  ranges.float64 = float64();
   ranges.counters = counters_.data();
   ranges.control = control_.data();
   ranges.numbers = numbers_.data();
@@ -83,11 +83,11 @@ PassRanges CudaSession::begin_batch(std::span<const PassModel> models, int n) {
   return ranges;
 }
 
-ResolveTask CudaSession::resolve_task(const PassRanges& ranges) {
+ResolveTask CudaSession::resolve_task(const PassRanges& ranges, const PointSlice& slice) {
   ResolveTask task;
-  task.points = shared_.points;
+  task.points = slice.points;
   task.ranges = ranges;
-  task.next = rows_of(next_);
+  task.next = next_rows();
   task.marks = marks_.data();
   task.mark_stride = mark_stride_;
   task.open = open_;
@@ -105,20 +105,30 @@ ResolveTask CudaSession::resolve_task(const PassRanges& ranges) {
 }
 
 void CudaSession::enqueue_pass(const PassRanges& ranges) {
+  bool first = true;
+  shared_.slices->for_each(stream_, PointSlices::Use::kScreen, [&](const PointSlice& slice) {
+    if (!first) fill_zero(numbers_.data(), numbers_.size(), stream_, "clearing numbers of rows");
+    first = false;
+    enqueue_slice(ranges, slice);
+  });
+  end_pass(ranges, shared_.device.multiprocessors, stream_);
+}
+
+void CudaSession::enqueue_slice(const PassRanges& ranges, const PointSlice& slice) {
   const int processors = shared_.device.multiprocessors;
-  ResolveTask task = resolve_task(ranges);
-  const bool direct = ranges.most_clusters * d() <= kDirectValues && n() < (int64_t{1} << 31);
+  ResolveTask task = resolve_task(ranges, slice);
+  const bool direct = ranges.most_clusters * d() <= kDirectValues && slice.points.n < (int64_t{1} << 31);
   if (shared_.plan.screen == ScreenKind::kMatrix) {
-    enqueue_matrix_screen(ranges);
+    enqueue_matrix_screen(ranges, slice);
     task.collected = collects(shared_.plan, ranges.most_clusters, d());
-    if (task.collected) enqueue_collect(ranges);
+    if (task.collected) enqueue_collect(ranges, slice);
     resolve_few(task, processors, stream_);
-    if (task.collected) enqueue_second_screen(ranges);
+    if (task.collected) enqueue_second_screen(ranges, slice);
   } else {
     if (shared_.plan.screen == ScreenKind::kNone) {
-      mark_all(marks_.data(), mark_stride_, ranges.count, n(), stream_);
+      mark_all(marks_.data(), mark_stride_, ranges.count, slice.points.n, stream_);
     } else {
-      enqueue_float_screen(ranges);
+      enqueue_float_screen(ranges, slice);
     }
     if (direct) {
       task.marked = numbers_.data() + kMarked;
@@ -127,33 +137,33 @@ void CudaSession::enqueue_pass(const PassRanges& ranges) {
     }
   }
   resolve_marked(task, processors, stream_);
-  accumulate(accumulate_task(ranges), processors, stream_);
+  accumulate(accumulate_task(ranges, slice.points), processors, stream_);
 }
 
-FloatScreenTask CudaSession::float_task(const PassRanges& ranges) {
+FloatScreenTask CudaSession::float_task(const PassRanges& ranges, const PointSlice& slice) {
   FloatScreenTask task;
-  task.points = shared_.points;
+  task.points = slice.points;
   task.frame = shared_.device_frame;
   task.bound = shared_.bound;
-  task.norms = shared_.norms.data();
+  task.norms = slice.norms;
   task.ranges = ranges;
-  task.next = rows_of(next_);
+  task.next = next_rows();
   task.marks = marks_.data();
   task.mark_stride = mark_stride_;
   task.columns = float_columns();
   return task;
 }
 
-void CudaSession::enqueue_float_screen(const PassRanges& ranges) {
-  const FloatScreenTask task = float_task(ranges);
+void CudaSession::enqueue_float_screen(const PassRanges& ranges, const PointSlice& slice) {
+  const FloatScreenTask task = float_task(ranges, slice);
   float_pack(task, stream_);
   float_screen(task, shared_.device.multiprocessors, stream_);
 }
 
 // Rows with more candidates than were kept are looked at in float32.
-void CudaSession::enqueue_second_screen(const PassRanges& ranges) {
+void CudaSession::enqueue_second_screen(const PassRanges& ranges, const PointSlice& slice) {
   if (columns_.empty()) return;
-  FloatScreenTask task = float_task(ranges);
+  FloatScreenTask task = float_task(ranges, slice);
   task.wanted = numbers_.data() + kMarked;
   MarkedRows marked;
   marked.rows = marked_rows_.data();
@@ -183,7 +193,7 @@ PackedColumns CudaSession::packed_columns(const PassRanges& ranges) {
   return columns;
 }
 
-void CudaSession::enqueue_matrix_screen(const PassRanges& ranges) {
+void CudaSession::enqueue_matrix_screen(const PassRanges& ranges, const PointSlice& slice) {
   MatrixPackTask task;
   task.ranges = ranges;
   task.d = d();
@@ -194,7 +204,7 @@ void CudaSession::enqueue_matrix_screen(const PassRanges& ranges) {
   task.columns = packed_columns(ranges);
   pack_matrix_columns(task, stream_);
   ScreenOutput output;
-  output.labels = rows_of(next_);
+  output.labels = next_rows();
   output.list = list_.data();
   output.listed = numbers_.data() + kListed;
   output.capacity = static_cast<uint32_t>(list_.size());
@@ -202,11 +212,11 @@ void CudaSession::enqueue_matrix_screen(const PassRanges& ranges) {
   output.mark_stride = mark_stride_;
   output.marked = numbers_.data() + kMarked;
   output.open = open_;
-  matrix_screen(shared_.packed, task.columns, output, stream_);
+  matrix_screen(slice.packed, task.columns, output, stream_);
 }
 
-void CudaSession::enqueue_collect(const PassRanges& ranges) {
-  matrix_collect(shared_.packed, packed_columns(ranges), open_, stream_);
+void CudaSession::enqueue_collect(const PassRanges& ranges, const PointSlice& slice) {
+  matrix_collect(slice.packed, packed_columns(ranges), open_, stream_);
 }
 
 FloatColumns CudaSession::float_columns() {
@@ -264,7 +274,8 @@ int CudaSession::end_batch(std::span<PassModel> models) {
 // How many passes are queued before the device is asked how they went: many of small problems, whose time is that of a
 // question; a few of large ones, so that the device does not wait for launches.
 int CudaSession::passes_between_questions(std::span<const PassModel> models) const {
-  constexpr double kWork = 2e10;  // products; about 0.1 ms
+  if (!shared_.slices->whole()) return 1;  // each waits for the points anyway
+  constexpr double kWork = 2e10;           // products; about 0.1 ms
   double work = 1;
   for (const PassModel& pass : models) {
     work += static_cast<double>(pass.prototypes->rows()) * static_cast<double>(n()) * static_cast<double>(d() + 8);

@@ -13,6 +13,7 @@
 namespace manymeans::cuda {
 namespace {
 
+constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kReserve = int64_t{256} << 20;  // for the runtime, small arrays and seeding
 
 // With so few columns the points stay in registers and float32 is as fast.
@@ -50,20 +51,113 @@ std::string describe(ScreenKind screen, const Input& input) {
   return "";
 }
 
+std::string describe_slices(const CudaPlan& plan, const PointsView& points) {
+  if (plan.whole(points.n)) return "";
+  const int64_t row_bytes = static_cast<int64_t>(size_of(points.type)) * points.d;
+  const int64_t streamed = (points.n - plan.resident_rows) * row_bytes;
+  const bool rounds = plan.screen == ScreenKind::kMatrix || points.d > kLowColumns;
+  if (streamed == 0) {
+    return fmt::format("; {}{} rows at a time", rounds ? "rounded again in every pass, " : "", plan.slice_rows);
+  }
+  return fmt::format("; {} of {} MiB of points are copied to the device in every pass, {} rows at a time",
+                     streamed / kMiB, points.n * row_bytes / kMiB, plan.slice_rows);
+}
+
+// Which rows are on the device, and when.
+class RowPlanner {
+ public:
+  RowPlanner(const Input& input, const Workload& workload, int64_t room, int64_t forced_rows)
+      : input_(input), workload_(workload), room_(room), forced_rows_(forced_rows) {
+    const int64_t others = std::max<int64_t>(0, workload.models - 1);
+    k_.push_back(workload.most_clusters);
+    // Of the other models only the sum is known; each is padded.
+    const int64_t rest = workload.models > 1 ? workload.all_clusters - workload.most_clusters : 0;
+    k_.insert(k_.end(), static_cast<size_t>(others), others > 0 ? (rest + others - 1) / others + kTileGroup : 0);
+  }
+
+  void choose(CudaPlan& plan) const {
+    const int64_t n = input_.points.n;
+    if (forced_rows_ > 0 && forced_rows_ < n) {
+      const int64_t rows = (forced_rows_ + kRowBlock - 1) / kRowBlock * kRowBlock;
+      return keep(plan, rows, input_.points.on_device() ? n : std::min(rows, n));
+    }
+    constexpr int64_t kMostRows = (int64_t{1} << 31) - kRowBlock;  // of PackedRows
+    if (n <= kMostRows && fits(plan, n, n)) return;
+    if (fits_in_slices(plan, n)) return;  // the points do, but not their rounded copy
+    if (!fits_in_slices(plan, resident(0))) {
+      check_room(bytes(plan), room_, "labels, statistics and the smallest slice of the points");
+    }
+    const int64_t rows = plan.slice_rows;
+    keep(plan, rows, resident((room_ - bytes(plan)) / row_bytes() / rows * rows));
+  }
+
+ private:
+  int64_t row_bytes() const {
+    return std::max<int64_t>(1, input_.points.d * static_cast<int64_t>(size_of(input_.points.type)));
+  }
+  // Points that lie on the device stay there.
+  int64_t resident(int64_t rows) const {
+    return input_.points.on_device() ? input_.points.n : std::min(rows, input_.points.n);
+  }
+  bool fits(CudaPlan& plan, int64_t rows, int64_t resident) const {
+    keep(plan, rows, resident);
+    return bytes(plan) <= room_;
+  }
+  // The largest slices for which there is room; else the smallest.
+  bool fits_in_slices(CudaPlan& plan, int64_t resident) const {
+    // So many bytes are fetched in milliseconds, which is much more than the launches of their kernels take. Most of
+    // the room is better used for rows that stay.
+    const int64_t slice_bytes = std::min(128 * kMiB, room_ / 32);
+    const auto whole_units = [](int64_t rows) { return std::max(kSliceRows, rows / kSliceRows * kSliceRows); };
+    for (int64_t rows = whole_units(std::min(slice_bytes / row_bytes(), 64 * kMiB));; rows = whole_units(rows / 2)) {
+      const bool fitting = fits(plan, rows, resident);
+      if (fitting || rows == kSliceRows) return fitting;
+    }
+  }
+  int64_t bytes(const CudaPlan& plan) const {
+    return plan.upload_bytes + workload_.sessions * plan.session_bytes + seeding_bytes(plan);
+  }
+  // Points that are not all on the device are seeded by the host.
+  int64_t seeding_bytes(const CudaPlan& plan) const {
+    constexpr int64_t kSeedBytes = 13;  // a row and model
+    const int64_t n = input_.points.n;
+    if (plan.resident_rows < n) return 0;
+    const int64_t together = std::max<int64_t>(1, (int64_t{1} << 25) / std::max<int64_t>(1, n));
+    return kSeedBytes * n * std::min(workload_.models, together);
+  }
+  void keep(CudaPlan& plan, int64_t slice_rows, int64_t resident_rows) const {
+    const PointsView& points = input_.points;
+    if (slice_rows >= points.n) slice_rows = resident_rows = points.n;
+    const int64_t packed = (slice_rows + kRowBlock - 1) / kRowBlock * kRowBlock;
+    const int64_t buffers = resident_rows < points.n ? 2 * slice_rows : 0;
+    plan.slice_rows = slice_rows;
+    plan.resident_rows = resident_rows;
+    plan.upload_bytes = (points.on_device() ? 0 : (resident_rows + buffers) * row_bytes()) +
+                        static_cast<int64_t>(input_.weights.size() * sizeof(double)) + points.d * 64;
+    if (plan.screen == ScreenKind::kMatrix) plan.upload_bytes += packed * (2 * plan.padded_columns + 8);
+    if (plan.screen != ScreenKind::kNone && points.d > kLowColumns) plan.upload_bytes += packed * 4;
+    plan.session_bytes = session_bytes(input_, k_, plan);
+  }
+
+  const Input& input_;
+  const Workload& workload_;
+  int64_t room_;
+  int64_t forced_rows_;
+  std::vector<int64_t> k_;  // of the models of a session
+};
+
 }  // namespace
 
-CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options,
-                        double half_ratio) {
+CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options, double half_ratio,
+                        const Workload& workload) {
   CudaPlan plan;
   plan.screen = choose_screen(input, device, options, half_ratio);
   plan.padded_columns = static_cast<int32_t>((input.points.d + kDepthBlock - 1) / kDepthBlock * kDepthBlock);
-  const size_t point_bytes = input.points.on_device() ? 0 : input.points.bytes();
-  plan.upload_bytes = static_cast<int64_t>(point_bytes + input.weights.size() * sizeof(double)) +
-                      2 * input.points.n * static_cast<int64_t>(sizeof(float)) + input.points.d * 64;
-  if (plan.screen == ScreenKind::kMatrix) plan.upload_bytes += (input.points.n + kRowBlock) * plan.padded_columns * 2;
-  plan.text = fmt::format("{} on {} (compute capability {}.{})", describe(plan.screen, input), device.name,
-                          device.major, device.minor);
-  check_room(plan.upload_bytes, device.memory_free - kReserve, "the points", input);
+  int64_t room = device.memory_free - kReserve;
+  if (options.device_memory > 0) room = std::min(room, options.device_memory);
+  RowPlanner(input, workload, room, options.test_slice_rows).choose(plan);
+  plan.text = fmt::format("{} on {} (compute capability {}.{}){}", describe(plan.screen, input), device.name,
+                          device.major, device.minor, describe_slices(plan, input.points));
   return plan;
 }
 
@@ -81,6 +175,11 @@ int64_t marked_capacity(int64_t rows, int64_t models) {
   return std::max(models * 128, std::min(rows * models / 2, int64_t{1} << 19));
 }
 
+int64_t marked_slices(int64_t marked) {
+  constexpr int64_t kMostSliceTops = int64_t{4} << 20;
+  return std::clamp<int64_t>(kMostSliceTops / marked, 1, 16);
+}
+
 bool collects(const CudaPlan& plan, int64_t clusters, int64_t d) {
   return plan.screen == ScreenKind::kMatrix && clusters * d > kDirectValues;
 }
@@ -96,6 +195,7 @@ int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t m
 }
 
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan) {
+  const int64_t rows = std::min(plan.slice_rows, input.points.n);
   int64_t clusters = 0;
   int64_t most = 1;
   for (const int64_t count : k) {
@@ -104,31 +204,29 @@ int64_t session_bytes(const Input& input, std::span<const int64_t> k, const Cuda
   }
   const auto models = static_cast<int64_t>(k.size());
   const int64_t width = most <= 256 ? 1 : (most <= 65536 ? 2 : 4);
-  const int64_t labels = 2 * models * (input.points.n + 127) / 128 * 128 * width;
-  const int64_t marks = models * (input.points.n / 8 + 16);
+  const int64_t labels = models * width * ((input.points.n + 127) / 128 + (rows + 127) / 128) * 128;
+  const int64_t marks = models * (rows / 8 + 16);
   const int64_t statistics = clusters * (input.limbs * input.points.d + 2) * 8;
   const int64_t columns = clusters * (input.points.d + 8) * (plan.screen == ScreenKind::kMatrix ? 6 : 4);
+  const int64_t marked = marked_capacity(rows, models);
   const int64_t list = plan.screen == ScreenKind::kMatrix
-                           ? list_capacity(input.points.n, models) * 48 + marked_capacity(input.points.n, models) * 8 +
-                                 kMostSliceTops * 12
+                           ? list_capacity(rows, models) * 48 + marked * (8 + 12 * marked_slices(marked))
                            : 0;
   const int64_t open_row =
       8 + (collects(plan, most, input.points.d) ? 2 * plan.padded_columns + 4 * (1 + kMostCollected) : 0);
-  const int64_t open = open_capacity(input.points.n, models) * models * open_row;
-  const int64_t entries = label_order_capacity(input.points.n, input.points.d, input.limbs, most, models);
+  const int64_t open = open_capacity(rows, models) * models * open_row;
+  const int64_t entries = label_order_capacity(rows, input.points.d, input.limbs, most, models);
   const int64_t order = entries > 0 ? 4 * (entries + 2 * clusters + 1) : 0;
   return labels + marks + statistics + columns + clusters * input.points.d * 8 + list + open + order;
 }
 
-void check_room(int64_t bytes, int64_t room, const char* what, const Input& input) {
+void check_room(int64_t bytes, int64_t room, const char* what) {
   if (bytes <= room) return;
-  constexpr double kMiB = 1 << 20;
-  const double share = static_cast<double>(std::max<int64_t>(0, room)) / static_cast<double>(bytes);
-  throw Error(ErrorCode::kUnavailable, "cuda device memory",
-              fmt::format("{} need {:.0f} MiB, and {:.0f} MiB are free; about {} of the {} rows would fit: use fewer "
-                          "rows or models at a time, or --backend cpu",
-                          what, static_cast<double>(bytes) / kMiB, static_cast<double>(room) / kMiB,
-                          static_cast<int64_t>(share * static_cast<double>(input.points.n)), input.points.n));
+  throw Error(
+      ErrorCode::kUnavailable, "cuda device memory",
+      fmt::format("{} need {} MiB, and {} MiB are free; use more memory, fewer rows or models at a time (strategy "
+                  "data), or --backend cpu",
+                  what, (bytes + kMiB - 1) / kMiB, std::max<int64_t>(0, room) / kMiB));
 }
 
 }  // namespace manymeans::cuda

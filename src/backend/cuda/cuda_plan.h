@@ -31,13 +31,23 @@ enum class ScreenKind : uint8_t {
 struct CudaPlan {
   ScreenKind screen = ScreenKind::kFloat;
   int32_t padded_columns = 0;  ///< of a packed row, for kMatrix
-  int64_t upload_bytes = 0;    ///< device memory of an upload
-  std::string text;            ///< for people
-};
+  // Where not everything fits: rows that a pass has on the device together, a multiple of kSliceRows, and the first
+  // rows, whole slices, whose points stay there (all those of points that lie on the device already).
+  int64_t slice_rows = 0;
+  int64_t resident_rows = 0;
+  int64_t upload_bytes = 0;   ///< device memory of an upload
+  int64_t session_bytes = 0;  ///< that sessions may take; seeding has what they leave
+  std::string text;           ///< for people
 
-/// Throws Error(kUnavailable) where the points do not fit, and Error(kUsage) for what this backend does not have.
+  /// All rows at once.
+  bool whole(int64_t n) const { return slice_rows >= n; }
+};
+constexpr int64_t kSliceRows = 4096;
+
+/// Throws Error(kUnavailable) where not even slices fit, and Error(kUsage) for what this backend does not have.
 /// `half_ratio`: what rounding to fp16 usually takes from a row, relative to its norm.
-CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options, double half_ratio);
+CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options, double half_ratio,
+                        const Workload& workload);
 
 /// Rows with few candidates that a pass can list; what does not fit is resolved by all distances.
 int64_t list_capacity(int64_t rows, int64_t models);
@@ -47,7 +57,8 @@ int64_t open_capacity(int64_t rows, int64_t models);
 
 /// Marked rows of all models that a pass can look at again in float32.
 int64_t marked_capacity(int64_t rows, int64_t models);
-constexpr int64_t kMostSliceTops = int64_t{4} << 20;
+/// Parts of the columns that are looked at side by side for so many marked rows.
+int64_t marked_slices(int64_t marked);
 
 /// Whether open rows of a model with so many prototypes are looked at once more; smaller models get all distances.
 bool collects(const CudaPlan& plan, int64_t clusters, int64_t d);
@@ -56,10 +67,10 @@ bool collects(const CudaPlan& plan, int64_t clusters, int64_t d);
 /// shared memory, have too many limbs, or there are too few values for the kernels that this takes.
 int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t most_clusters, int64_t models);
 
-/// Device memory of a session of models with these numbers of prototypes.
+/// Device memory of a session of models with these numbers of prototypes, seeding left out.
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan);
 
-/// Throws Error(kUnavailable) if `bytes` for `what` do not fit into what is free; the message says what would.
-void check_room(int64_t bytes, int64_t room, const char* what, const Input& input);
+/// Throws Error(kUnavailable) if `bytes` for `what` do not fit into what is free.
+void check_room(int64_t bytes, int64_t room, const char* what);
 
 }  // namespace manymeans::cuda

@@ -29,7 +29,7 @@ void store_labels(const std::byte* from, int64_t count, Labels& to) {
 }  // namespace
 
 CudaSession::CudaSession(const CudaShared& shared, std::span<const int64_t> k)
-    : shared_((use_device(shared.device), shared)), own_distances_(shared.input, shared.points, stream_) {
+    : shared_((use_device(shared.device), shared)), own_distances_(shared.input, *shared.slices, stream_) {
   int64_t most = 1;
   for (const int64_t count : k) {
     Model m;
@@ -47,8 +47,9 @@ void CudaSession::make_room() {
   const size_t models = models_.size();
   const auto values = static_cast<size_t>(clusters_ * d());
   stride_ = padded(n(), 128);
+  next_stride_ = padded(rows_together(), 128);
   current_ = DeviceBuffer<std::byte>(models * static_cast<size_t>(stride_ * width_), "the labels");
-  next_ = DeviceBuffer<std::byte>(models * static_cast<size_t>(stride_ * width_), "the labels of a pass");
+  next_ = DeviceBuffer<std::byte>(models * static_cast<size_t>(next_stride_ * width_), "the labels of a pass");
   prototypes_ = DeviceBuffer<std::byte>(values * prototype_bytes(), "the prototypes");
   sums_ = DeviceBuffer<long long>(values * static_cast<size_t>(shared_.terms.limbs), "the clusters' sums");
   weights_ = DeviceBuffer<long long>(static_cast<size_t>(clusters_), "the clusters' weights");
@@ -65,12 +66,13 @@ void CudaSession::make_room() {
     columns_ = DeviceBuffer<float>(static_cast<size_t>(columns * (low ? low_column_floats(d()) : d() + 3)),
                                    "the prototypes' columns");
   }
-  mark_stride_ = padded(n(), 128) / 32;
+  mark_stride_ = padded(rows_together(), 128) / 32;
   marks_ = DeviceBuffer<uint32_t>(models * static_cast<size_t>(mark_stride_), "marks of rows");
   make_room_for_open(most);
   left_ = DeviceBuffer<LeftRow>(kMostLeft, "rows that get all distances");
   nearest_ = DeviceBuffer<SliceNearest>(kMostLeft * kLeftSlices, "rows that get all distances");
-  const int64_t entries = label_order_capacity(n(), d(), shared_.terms.limbs, most, static_cast<int64_t>(models));
+  const int64_t entries =
+      label_order_capacity(rows_together(), d(), shared_.terms.limbs, most, static_cast<int64_t>(models));
   if (entries > 0) {
     entries_ = DeviceBuffer<uint32_t>(static_cast<size_t>(entries), "the rows that changed");
     first_entries_ = DeviceBuffer<uint32_t>(static_cast<size_t>(columns + 1), "the rows that changed");
@@ -95,19 +97,18 @@ void CudaSession::make_room_for_matrix() {
   tile_terms_ = DeviceBuffer<float>(static_cast<size_t>(matrix_terms(columns, tile_columns_)), "the tiles' terms");
   column_ranges_ = DeviceBuffer<ColumnRange>(models_.size(), "the models' columns");
   host_column_ranges_ = PinnedBuffer<ColumnRange>(models_.size(), "the models' columns");
-  const int64_t capacity = list_capacity(n(), static_cast<int64_t>(models_.size()));
+  const int64_t capacity = list_capacity(rows_together(), static_cast<int64_t>(models_.size()));
   list_ = DeviceBuffer<Unproved>(static_cast<size_t>(capacity), "the list of rows");
-  marked_rows_ = DeviceBuffer<int64_t>(static_cast<size_t>(marked_capacity(n(), static_cast<int64_t>(models_.size()))),
-                                       "the marked rows");
-  const int64_t slices = std::clamp<int64_t>(kMostSliceTops / static_cast<int64_t>(marked_rows_.size()), 1, 16);
-  slice_tops_ = DeviceBuffer<SliceTop>(marked_rows_.size() * static_cast<size_t>(slices), "the marked rows");
+  const int64_t marked = marked_capacity(rows_together(), static_cast<int64_t>(models_.size()));
+  marked_rows_ = DeviceBuffer<int64_t>(static_cast<size_t>(marked), "the marked rows");
+  slice_tops_ = DeviceBuffer<SliceTop>(static_cast<size_t>(marked * marked_slices(marked)), "the marked rows");
   marked_counts_ = DeviceBuffer<uint32_t>(models_.size(), "the marked rows");
 }
 
 void CudaSession::make_room_for_open(int64_t most_clusters) {
   const auto models = static_cast<int64_t>(models_.size());
   numbers_ = DeviceBuffer<uint32_t>(kNumbers + 3 * models_.size(), "numbers of rows");
-  open_.capacity = static_cast<uint32_t>(open_capacity(n(), models));
+  open_.capacity = static_cast<uint32_t>(open_capacity(rows_together(), models));
   const auto rows = static_cast<size_t>(models * open_.capacity);
   open_rows_ = DeviceBuffer<OpenRow>(rows, "the open rows");
   open_.rows = open_rows_.data();
@@ -145,7 +146,7 @@ void CudaSession::upload_prototypes(int slot, const Matrix& prototypes) {
 }
 
 void CudaSession::download_prototypes(int slot, Matrix& prototypes) {
-  const DataType type = prototype_type(shared_.points.type);
+  const DataType type = prototype_type(shared_.input.points.type);
   if (prototypes.rows() != model(slot).k || prototypes.type() != type) prototypes = Matrix(model(slot).k, d(), type);
   const void* from = range_of(slot).prototypes;
   const size_t bytes = prototypes.bytes().size();
@@ -220,9 +221,9 @@ void CudaSession::move_row(int slot, int64_t row, uint32_t label) {
   const uint32_t before = labels(slot)[row];
   use_device(shared_.device);
   const PassRange range = range_of(slot);
-  const AccumulateTask task = accumulate_task({});
-  accumulate_row(task, range, row, before, -1, stream_);
-  accumulate_row(task, range, row, label, 1, stream_);
+  const AccumulateTask task = accumulate_task({}, shared_.slices->row(row, moved_row_, stream_));
+  accumulate_row(task, range, 0, before, -1, stream_);
+  accumulate_row(task, range, 0, label, 1, stream_);
   m.labels.write(row, 1, &label);
   auto* to = const_cast<std::byte*>(static_cast<const std::byte*>(labels_of(slot).data)) + row * width_;
   copy_to_device(to, reinterpret_cast<const std::byte*>(&label), static_cast<size_t>(width_), stream_, "a label");
@@ -246,7 +247,7 @@ void CudaSession::relabel(int slot, std::span<const uint32_t> new_label, std::sp
   send_statistics(slot);
   DeviceBuffer<uint32_t> table(new_label.size(), "new labels");
   copy_to_device(table.data(), new_label.data(), new_label.size(), stream_, "new labels");
-  relabel_rows(rows_of(current_), slot, n(), table.data(), stream_);
+  relabel_rows(current_rows(0), slot, n(), table.data(), stream_);
   stream_.synchronize("replacing labels");
   m.labels_here = false;
 }

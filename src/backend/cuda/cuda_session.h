@@ -8,12 +8,14 @@
 #include "backend/cuda/pass_ranges.h"
 #include "backend/cuda/resolve.h"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 namespace manymeans::cuda {
 
 class DeviceSeeding;
+struct HostSeeding;
 
 class CudaSession final : public Session {
  public:
@@ -48,15 +50,21 @@ class CudaSession final : public Session {
   };
 
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
-  int64_t n() const { return shared_.points.n; }
-  int64_t d() const { return shared_.points.d; }
-  size_t prototype_bytes() const { return shared_.points.type == DataType::kFloat64 ? 8 : 4; }
+  int64_t n() const { return shared_.input.points.n; }
+  int64_t d() const { return shared_.input.points.d; }
+  bool float64() const { return shared_.input.points.type == DataType::kFloat64; }
+  size_t prototype_bytes() const { return float64() ? 8 : 4; }
+  int64_t rows_together() const { return std::min(n(), shared_.plan.slice_rows); }
   DeviceSeeding& seeding();
+  Session* host_seeding();
   void make_room();
   void make_room_for_matrix();
   void make_room_for_open(int64_t most_clusters);
   PassRange range_of(int slot) const;
-  LabelRows rows_of(DeviceBuffer<std::byte>& labels) { return {labels.data(), stride_, width_}; }
+  // From this row on.
+  LabelRows current_rows(int64_t first) { return {current_.data() + first * width_, stride_, width_}; }
+  // Of the slice at work.
+  LabelRows next_rows() { return {next_.data(), next_stride_, width_}; }
   DeviceLabels labels_of(int slot);
   void upload_prototypes(int slot, const Matrix& prototypes);
   void download_prototypes(int slot, Matrix& prototypes);
@@ -65,24 +73,26 @@ class CudaSession final : public Session {
   // One batch of passes.
   PassRanges begin_batch(std::span<const PassModel> models, int n);
   void enqueue_pass(const PassRanges& ranges);
+  void enqueue_slice(const PassRanges& ranges, const PointSlice& slice);
   void enqueue_solve(const PassRanges& ranges);
   int passes_between_questions(std::span<const PassModel> models) const;
   int end_batch(std::span<PassModel> models);
-  AccumulateTask accumulate_task(const PassRanges& ranges);
+  AccumulateTask accumulate_task(const PassRanges& ranges, const DevicePoints& points);
   FloatColumns float_columns();
-  FloatScreenTask float_task(const PassRanges& ranges);
-  void enqueue_float_screen(const PassRanges& ranges);
-  void enqueue_second_screen(const PassRanges& ranges);
-  void enqueue_collect(const PassRanges& ranges);
+  FloatScreenTask float_task(const PassRanges& ranges, const PointSlice& slice);
+  void enqueue_float_screen(const PassRanges& ranges, const PointSlice& slice);
+  void enqueue_second_screen(const PassRanges& ranges, const PointSlice& slice);
+  void enqueue_collect(const PassRanges& ranges, const PointSlice& slice);
   PackedColumns packed_columns(const PassRanges& ranges);
-  ResolveTask resolve_task(const PassRanges& ranges);
-  void enqueue_matrix_screen(const PassRanges& ranges);
+  ResolveTask resolve_task(const PassRanges& ranges, const PointSlice& slice);
+  void enqueue_matrix_screen(const PassRanges& ranges, const PointSlice& slice);
 
   const CudaShared& shared_;
   std::vector<Model> models_;
   int64_t clusters_ = 0;  // of all models
-  int64_t stride_ = 0;    // of the labels of two slots
-  int32_t width_ = 1;     // bytes of a label
+  int64_t stride_ = 0;    // between the labels of two slots
+  int64_t next_stride_ = 0;
+  int32_t width_ = 1;  // bytes of a label
 
   // Places in numbers_; three for each model follow: its open rows, and whether it was too far out for the matrix
   // screen, and for the float32 screen.
@@ -91,7 +101,8 @@ class CudaSession final : public Session {
   uint32_t* far_from_float() { return numbers_.data() + kNumbers + 2 * models_.size(); }
 
   Stream stream_;
-  DeviceBuffer<std::byte> current_, next_;  // labels
+  DeviceBuffer<std::byte> current_;  // labels of all rows
+  DeviceBuffer<std::byte> next_;     // those that a pass finds, of a slice
   DeviceBuffer<std::byte> prototypes_;
   DeviceBuffer<long long> sums_, weights_, counts_;
   DeviceBuffer<float> columns_;  // starts, slopes and values; for more than kLowColumns columns errors too
@@ -126,8 +137,10 @@ class CudaSession final : public Session {
   PinnedBuffer<PassRange> host_ranges_;
   PinnedBuffer<PassCounters> host_counters_;
   PinnedBuffer<PassControl> host_control_;
+  DeviceBuffer<std::byte> moved_row_;
   OwnDistances own_distances_;
-  std::shared_ptr<DeviceSeeding> seeding_;  // shared, as only session_seeding.cu knows the type
+  std::shared_ptr<DeviceSeeding> seeding_;  // shared, as only session_seeding.cu knows the types
+  std::shared_ptr<HostSeeding> host_seeding_;
 };
 
 }  // namespace manymeans::cuda

@@ -6,37 +6,17 @@
 
 namespace manymeans::cuda {
 
-CudaShared::CudaShared(const Input& data, const CudaDevice& where, const BackendOptions& how)
+CudaShared::CudaShared(const Input& data, const CudaDevice& where, const BackendOptions& how, const Workload& workload)
     : input(data), device(where), options(how), frame(find_frame(data)) {
   half_frame = find_half_frame(data, frame.centre, frame.largest);
-  plan = make_cuda_plan(data, device, options, half_frame.ratio);
+  plan = make_cuda_plan(data, device, options, half_frame.ratio, workload);
   use_device(device);
   const Stream stream;
-  upload_points(stream);
   upload_frame(stream);
   upload_terms(stream);
   bound = FloatBound::make(input.points.d, frame.exponent, options.test_bound_scale);
-  if (plan.screen == ScreenKind::kMatrix) pack(stream);
-  if (plan.screen != ScreenKind::kNone && input.points.d > kLowColumns) {
-    norms = DeviceBuffer<float>(static_cast<size_t>(input.points.n), "norms of the points");
-    float_norms(points, device_frame, norms.data(), stream);
-  }
+  slices = std::make_unique<PointSlices>(input, plan, options, SliceFrames{half_frame, device_frame}, stream);
   stream.synchronize("uploading points");
-}
-
-void CudaShared::upload_points(cudaStream_t stream) {
-  const PointsView& from = input.points;
-  points = {from.data, from.type, from.n, from.d, nullptr};
-  if (!from.on_device()) {
-    point_bytes_ = DeviceBuffer<std::byte>(from.bytes(), "the points");
-    copy_to_device(point_bytes_.data(), static_cast<const std::byte*>(from.data), from.bytes(), stream, "the points");
-    points.data = point_bytes_.data();
-  }
-  if (!input.weights.empty()) {
-    weights_ = DeviceBuffer<double>(input.weights.size(), "the weights");
-    copy_to_device(weights_.data(), input.weights.data(), input.weights.size(), stream, "the weights");
-    points.weights = weights_.data();
-  }
 }
 
 void CudaShared::upload_frame(cudaStream_t stream) {
@@ -47,7 +27,7 @@ void CudaShared::upload_frame(cudaStream_t stream) {
   for (size_t j = 0; j < d; ++j) scaled[j] = static_cast<float>(std::ldexp(frame.centre[j], frame.exponent));
   copy_to_device(centre_.data(), frame.centre.data(), d, stream, "the screen's frame");
   copy_to_device(scaled_centre_.data(), scaled.data(), d, stream, "the screen's frame");
-  device_frame.centre = centre_.data();
+  device_frame.centre = half_frame.centre = centre_.data();
   device_frame.scaled_centre = scaled_centre_.data();
   device_frame.scale = std::ldexp(1.0, frame.exponent);
   // Powers of two that are normal floats; larger and smaller ones take the way through binary64.
@@ -55,21 +35,6 @@ void CudaShared::upload_frame(cudaStream_t stream) {
   device_frame.float_scale = static_cast<float>(device_frame.in_float ? device_frame.scale : 1.0);
   // `scaled` lives on this stack: the copy must be over before it goes.
   check(cudaStreamSynchronize(stream), "uploading the screen's frame");
-}
-
-void CudaShared::pack(cudaStream_t stream) {
-  half_frame.centre = centre_.data();
-  packed.rows = input.points.n;
-  packed.padded_rows = (packed.rows + kRowBlock - 1) / kRowBlock * kRowBlock;
-  packed.padded_columns = plan.padded_columns;
-  const auto rows = static_cast<size_t>(packed.padded_rows);
-  halves_ = DeviceBuffer<uint16_t>(rows * static_cast<size_t>(packed.padded_columns), "the packed points");
-  radii_ = DeviceBuffer<float>(rows, "radii of the points");
-  half_norms_ = DeviceBuffer<float>(rows, "norms of the points");
-  packed.values = halves_.data();
-  packed.radii = radii_.data();
-  packed.norms = half_norms_.data();
-  pack_rows(points, half_frame, packed, stream);
 }
 
 void CudaShared::upload_terms(cudaStream_t stream) {

@@ -149,6 +149,14 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+DeviceLabels from_row(const DeviceLabels& labels, int64_t row) {
+  return {static_cast<const std::byte*>(labels.data) + row * labels.width, labels.width};
+}
+
+bool is_farther(const DistantRow& a, const DistantRow& b) {
+  return a.distance != b.distance ? a.distance > b.distance : a.row < b.row;
+}
+
 // Calls body with a storage type and whether eight threads share a row.
 template <class Body>
 void dispatch(const DevicePoints& points, Body&& body) {
@@ -215,21 +223,25 @@ struct OwnDistances::Sums {
   double farthest;
 };
 
-OwnDistances::OwnDistances(const Input& input, const DevicePoints& points, cudaStream_t stream)
-    : input_(input), points_(points), stream_(stream), sums_(2 * kLimbs + 1, "sums of distances") {}
+OwnDistances::OwnDistances(const Input& input, PointSlices& slices, cudaStream_t stream)
+    : input_(input), slices_(slices), stream_(stream), sums_(2 * kLimbs + 1, "sums of distances") {}
 
 OwnDistances::Sums OwnDistances::sum_rows(const DeviceLabels& labels, const void* prototypes, const SumFormat& format,
                                           int64_t step) {
   SumFormat larger = format;
   larger.shift -= 1;
-  const Rows rows{points_, labels, prototypes, step, (points_.n + step - 1) / step};
   fill_zero(sums_.data(), sums_.size(), stream_, "clearing sums of distances");
-  const int grid = grid_for(rows.count, kThreads);
-  dispatch(points_, [&]<class T, bool kEight>() {
-    sum_kernel<T, kEight>
-        <<<grid, kThreads, 0, stream_>>>(rows, TermSplitter(format), TermSplitter(larger), sums_.data());
-  });
-  check_launch("summing distances");
+  const auto add = [&](const PointSlice& slice) {
+    const DevicePoints& points = slice.points;
+    const Rows rows{points, from_row(labels, points.first), prototypes, step, (points.n + step - 1) / step};
+    const int grid = grid_for(rows.count, kThreads);
+    dispatch(points, [&]<class T, bool kEight>() {
+      sum_kernel<T, kEight>
+          <<<grid, kThreads, 0, stream_>>>(rows, TermSplitter(format), TermSplitter(larger), sums_.data());
+    });
+    check_launch("summing distances");
+  };
+  slices_.for_each(stream_, PointSlices::Use::kPoints, add, step > 1 ? 1 : kAllSlices);
   int64_t host[2 * kLimbs + 1];
   copy_to_host(host, sums_.data(), sums_.size(), stream_, "reading sums of distances");
   check(cudaStreamSynchronize(stream_), "summing distances");
@@ -242,7 +254,7 @@ OwnDistances::Sums OwnDistances::sum_rows(const DeviceLabels& labels, const void
 
 InertiaSum OwnDistances::inertia(const DeviceLabels& labels, const void* prototypes) {
   constexpr int64_t kSample = 4096;
-  const int64_t step = (points_.n + kSample - 1) / kSample;
+  const int64_t step = (n() + kSample - 1) / kSample;
   SumFormat guess = distance_format(input_, 1);
   if (step > 1) guess = distance_format(input_, sum_rows(labels, prototypes, guess, step).farthest);
   for (;;) {  // twice at most: the second guess is right
@@ -261,39 +273,56 @@ std::vector<int64_t> OwnDistances::inertia(const DeviceLabels& labels, const voi
 }
 
 std::vector<double> OwnDistances::distances(const DeviceLabels& labels, const void* prototypes) {
+  return distances(labels, prototypes, false);
+}
+
+std::vector<double> OwnDistances::distances(const DeviceLabels& labels, const void* prototypes, bool eligible) {
   constexpr int64_t kChunk = int64_t{1} << 20;
-  std::vector<double> result(static_cast<size_t>(points_.n));
-  DeviceBuffer<double> chunk(static_cast<size_t>(std::min(points_.n, kChunk)), "distances");
-  const Rows rows{points_, labels, prototypes, 1, points_.n};
-  for (int64_t first = 0; first < points_.n; first += kChunk) {
-    const int64_t last = std::min(points_.n, first + kChunk);
-    dispatch(points_, [&]<class T, bool kEight>() {
-      distance_kernel<T, kEight>
-          <<<grid_for(last - first, kThreads), kThreads, 0, stream_>>>(rows, first, last, false, chunk.data());
-    });
-    check_launch("computing distances");
-    copy_to_host(result.data() + first, chunk.data(), static_cast<size_t>(last - first), stream_, "reading distances");
-  }
+  std::vector<double> result(static_cast<size_t>(n()));
+  DeviceBuffer<double> chunk(static_cast<size_t>(std::min(n(), kChunk)), "distances");
+  slices_.for_each(stream_, PointSlices::Use::kPoints, [&](const PointSlice& slice) {
+    const DevicePoints& points = slice.points;
+    const Rows rows{points, from_row(labels, points.first), prototypes, 1, points.n};
+    for (int64_t first = 0; first < points.n; first += kChunk) {
+      const int64_t last = std::min(points.n, first + kChunk);
+      dispatch(points, [&]<class T, bool kEight>() {
+        distance_kernel<T, kEight>
+            <<<grid_for(last - first, kThreads), kThreads, 0, stream_>>>(rows, first, last, eligible, chunk.data());
+      });
+      check_launch("computing distances");
+      copy_to_host(result.data() + points.first + first, chunk.data(), static_cast<size_t>(last - first), stream_,
+                   "reading distances");
+    }
+  });
   check(cudaStreamSynchronize(stream_), "computing distances");
   return result;
 }
 
 std::vector<DistantRow> OwnDistances::farthest_rows(const DeviceLabels& labels, const void* prototypes, int64_t count) {
-  const int64_t n = points_.n;
-  count = std::min(count, n);
+  count = std::min(count, n());
   if (count <= 0) return {};
-  DeviceBuffer<double> d2(static_cast<size_t>(n), "distances of all rows");
-  const Rows rows{points_, labels, prototypes, 1, n};
-  dispatch(points_, [&]<class T, bool kEight>() {
-    distance_kernel<T, kEight><<<grid_for(n, kThreads), kThreads, 0, stream_>>>(rows, 0, n, true, d2.data());
+  std::vector<DistantRow> rows =
+      slices_.whole() ? farthest_on_device(labels, prototypes, count) : farthest_on_host(labels, prototypes, count);
+  std::sort(rows.begin(), rows.end(), is_farther);
+  return rows;
+}
+
+std::vector<DistantRow> OwnDistances::farthest_on_device(const DeviceLabels& labels, const void* prototypes,
+                                                         int64_t count) {
+  const DevicePoints& points = slices_.points();
+  DeviceBuffer<double> d2(static_cast<size_t>(points.n), "distances of all rows");
+  const Rows rows{points, labels, prototypes, 1, points.n};
+  const int grid = grid_for(points.n, kThreads);
+  dispatch(points, [&]<class T, bool kEight>() {
+    distance_kernel<T, kEight><<<grid, kThreads, 0, stream_>>>(rows, 0, points.n, true, d2.data());
   });
   check_launch("computing distances");
-  const Last last = find_last(d2.data(), n, count, stream_);
+  const Last last = find_last(d2.data(), points.n, count, stream_);
   DeviceBuffer<Found> found(static_cast<size_t>(count), "the farthest rows");
   DeviceBuffer<unsigned long long> length(1, "the number of farthest rows");
   fill_zero(length.data(), 1, stream_, "clearing a counter");
-  collect_kernel<<<grid_for(n, kThreads), kThreads, 0, stream_>>>(d2.data(), n, last.bits, last.row, labels,
-                                                                  found.data(), count, length.data());
+  collect_kernel<<<grid, kThreads, 0, stream_>>>(d2.data(), points.n, last.bits, last.row, labels, found.data(), count,
+                                                 length.data());
   check_launch("listing the farthest rows");
   unsigned long long listed = 0;
   std::vector<Found> host(static_cast<size_t>(count));
@@ -303,10 +332,28 @@ std::vector<DistantRow> OwnDistances::farthest_rows(const DeviceLabels& labels, 
   host.resize(static_cast<size_t>(listed));
   std::vector<DistantRow> result;
   for (const Found& f : host) result.push_back({f.distance, f.row, f.label});
-  std::sort(result.begin(), result.end(), [](const DistantRow& a, const DistantRow& b) {
-    return a.distance != b.distance ? a.distance > b.distance : a.row < b.row;
-  });
   return result;
+}
+
+std::vector<DistantRow> OwnDistances::farthest_on_host(const DeviceLabels& labels, const void* prototypes,
+                                                       int64_t count) {
+  const std::vector<double> d2 = distances(labels, prototypes, true);
+  std::vector<DistantRow> rows;
+  for (int64_t row = 0; row < n(); ++row) {
+    if (d2[static_cast<size_t>(row)] > 0) rows.push_back({d2[static_cast<size_t>(row)], row, 0});
+    if (static_cast<int64_t>(rows.size()) < 2 * count + 4096) continue;
+    std::nth_element(rows.begin(), rows.begin() + count, rows.end(), is_farther);
+    rows.resize(static_cast<size_t>(count));
+  }
+  std::sort(rows.begin(), rows.end(), is_farther);
+  if (static_cast<int64_t>(rows.size()) > count) rows.resize(static_cast<size_t>(count));
+  for (DistantRow& row : rows) {  // numbers of labels.width bytes, the lowest first
+    const auto width = static_cast<size_t>(labels.width);
+    copy_to_host(reinterpret_cast<std::byte*>(&row.label),
+                 static_cast<const std::byte*>(from_row(labels, row.row).data), width, stream_, "reading labels");
+  }
+  check(cudaStreamSynchronize(stream_), "reading labels");
+  return rows;
 }
 
 }  // namespace manymeans::cuda

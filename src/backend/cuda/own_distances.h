@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/device_points.h"
+#include "backend/cuda/point_slices.h"
 
 #include <cstdint>
 #include <vector>
@@ -14,8 +15,8 @@ namespace manymeans::cuda {
 /// for its result in the stream. Host memory and device memory beyond the arguments: as each function says.
 class OwnDistances {
  public:
-  /// `input` is the host's description of the same points (formats, weights); it and the device's must outlive this.
-  OwnDistances(const Input& input, const DevicePoints& points, cudaStream_t stream);
+  /// `input` is the host's description of the same points (formats, weights); it and the slices must outlive this.
+  OwnDistances(const Input& input, PointSlices& slices, cudaStream_t stream);
 
   /// The sum of RN(w' * d2) in the format that the farthest row gives. One reading of the points where a sample tells
   /// the size of the farthest distance to a factor of two or so, else two.
@@ -24,17 +25,22 @@ class OwnDistances {
   std::vector<int64_t> inertia(const DeviceLabels& labels, const void* prototypes, const SumFormat& format);
   /// d2 of every row. One reading; a few MB on the device.
   std::vector<double> distances(const DeviceLabels& labels, const void* prototypes);
-  /// Rows with w' > 0 and d2 > 0, the `count` first by (d2 descending, row ascending). One reading of the points, 8 N
-  /// bytes on the device, and up to 12 readings of those.
+  /// Rows with w' > 0 and d2 > 0, the `count` first by (d2 descending, row ascending). One reading of the points; where
+  /// those are all on the device, 8 N bytes there and up to 12 readings of them, else 8 N bytes on the host.
   std::vector<DistantRow> farthest_rows(const DeviceLabels& labels, const void* prototypes, int64_t count);
 
  private:
   struct Sums;
-  // Sums and farthest distance of every `step`-th row; sums in `format` and in the one for terms twice as large.
+  // Sums and farthest distance of every `step`-th row, or of a part of these where points come in slices; sums in
+  // `format` and in the one for terms twice as large.
+  int64_t n() const { return slices_.points().n; }
+  std::vector<double> distances(const DeviceLabels& labels, const void* prototypes, bool eligible);
+  std::vector<DistantRow> farthest_on_device(const DeviceLabels& labels, const void* prototypes, int64_t count);
+  std::vector<DistantRow> farthest_on_host(const DeviceLabels& labels, const void* prototypes, int64_t count);
   Sums sum_rows(const DeviceLabels& labels, const void* prototypes, const SumFormat& format, int64_t step);
 
   const Input& input_;
-  DevicePoints points_;
+  PointSlices& slices_;
   cudaStream_t stream_;
   DeviceBuffer<int64_t> sums_;  // 2 * kDistanceLimbs limbs, then the bits of the farthest distance
 };
