@@ -41,7 +41,7 @@ CudaDevice hopper() {
   device.major = 9;
   device.multiprocessors = 132;
   device.memory_free = int64_t{1} << 34;
-  device.has_matrix_screen = true;
+  device.matrix_unit = MatrixUnit::kHopper;
   return device;
 }
 
@@ -51,7 +51,7 @@ CudaPlan plan(const Points& points, const CudaDevice& device, const BackendOptio
 
 TEST(CudaPlan, ChoosesTheScreenByColumnsAndDevice) {
   CudaDevice older = hopper();
-  older.has_matrix_screen = false;
+  older.matrix_unit = MatrixUnit::kNone;
   EXPECT_EQ(plan(Points(300, 16), hopper(), {}).screen, ScreenKind::kFloat);
   EXPECT_EQ(plan(Points(300, 17), hopper(), {}).screen, ScreenKind::kMatrix);
   EXPECT_EQ(plan(Points(300, 17), hopper(), {}).padded_columns, 32);
@@ -70,7 +70,7 @@ TEST(CudaPlan, AnOutlierMakesFp16Useless) {
 TEST(CudaPlan, RefusesWhatItDoesNotHave) {
   const Points points(300, 20);
   CudaDevice older = hopper();
-  older.has_matrix_screen = false;
+  older.matrix_unit = MatrixUnit::kNone;
   const auto code = [&](const CudaDevice& device, const BackendOptions& options) {
     try {
       plan(points, device, options);

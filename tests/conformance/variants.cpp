@@ -58,10 +58,10 @@ std::vector<Target> targets() {
       continue;
     }
     if (entry.name == "cuda") {
-      for (const char* format : {"float32", "float16"}) {
+      for (const char* format : {"float32", "float16", "float16-sync"}) {
         if (!screens_in("cuda", format)) continue;
         found.push_back({"cuda", "", format});
-        found.push_back({"cuda", "", format, 128});
+        if (format != std::string_view("float16-sync")) found.push_back({"cuda", "", format, 128});
       }
       continue;
     }

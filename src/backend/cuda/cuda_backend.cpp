@@ -36,7 +36,7 @@ CudaDevice find_device(int index) {
   device.major = properties.major;
   device.minor = properties.minor;
   device.multiprocessors = properties.multiProcessorCount;
-  device.has_matrix_screen = matrix_screen_available(device.index);
+  device.matrix_unit = matrix_unit_of(device.index);
   return device;
 }
 

@@ -179,6 +179,7 @@ void CudaSession::enqueue_second_screen(const PassRanges& ranges, const PointSli
 PackedColumns CudaSession::packed_columns(const PassRanges& ranges) {
   const size_t count = order_.size();
   PackedColumns columns;
+  columns.unit = shared_.plan.matrix_unit;
   columns.values = halves_.data();
   columns.offsets = bounds_.data();
   columns.slopes = bounds_.data() + count;

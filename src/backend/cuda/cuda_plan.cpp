@@ -29,16 +29,17 @@ ScreenKind choose_screen(const Input& input, const CudaDevice& device, const Bac
   }
   const std::string& format = options.screen_format;
   if (format == "float32") return ScreenKind::kFloat;
-  if (format == "float16") {
-    if (device.has_matrix_screen) return ScreenKind::kMatrix;
+  if (format == "float16" || format == "float16-sync") {
+    if (device.matrix_unit != MatrixUnit::kNone) return ScreenKind::kMatrix;
     throw Error(ErrorCode::kUnavailable, "screen format",
                 device.name + " has no matrix units that the float16 screen can use; use float32");
   }
   if (!format.empty()) {
-    throw Error(ErrorCode::kUsage, "screen format", "the cuda backend has float32 and float16, not '" + format + "'");
+    throw Error(ErrorCode::kUsage, "screen format",
+                "the cuda backend has float32, float16 and float16-sync, not '" + format + "'");
   }
   const bool useful = input.points.d >= kFewestMatrixColumns && ratio <= kMostHalfRatio;
-  return device.has_matrix_screen && useful ? ScreenKind::kMatrix : ScreenKind::kFloat;
+  return device.matrix_unit != MatrixUnit::kNone && useful ? ScreenKind::kMatrix : ScreenKind::kFloat;
 }
 
 std::string describe(ScreenKind screen, const Input& input) {
@@ -152,6 +153,7 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
                         const Workload& workload) {
   CudaPlan plan;
   plan.screen = choose_screen(input, device, options, half_ratio);
+  plan.matrix_unit = options.screen_format == "float16-sync" ? MatrixUnit::kSync : device.matrix_unit;
   plan.padded_columns = static_cast<int32_t>((input.points.d + kDepthBlock - 1) / kDepthBlock * kDepthBlock);
   int64_t room = device.memory_free - kReserve;
   if (options.device_memory > 0) room = std::min(room, options.device_memory);

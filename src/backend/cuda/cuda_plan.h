@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "backend/cuda/screen.h"
 #include "data/input.h"
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct CudaDevice {
   int major = 0, minor = 0;
   int multiprocessors = 1;
   int64_t memory_free = 0;  ///< bytes
-  bool has_matrix_screen = false;
+  MatrixUnit matrix_unit = MatrixUnit::kNone;
 };
 
 /// Makes it the calling thread's device.
@@ -30,7 +31,8 @@ enum class ScreenKind : uint8_t {
 
 struct CudaPlan {
   ScreenKind screen = ScreenKind::kFloat;
-  int32_t padded_columns = 0;  ///< of a packed row, for kMatrix
+  MatrixUnit matrix_unit = MatrixUnit::kNone;  ///< for kMatrix
+  int32_t padded_columns = 0;                  ///< of a packed row, likewise
   // Where not everything fits: rows that a pass has on the device together, a multiple of kSliceRows, and the first
   // rows, whole slices, whose points stay there (all those of points that lie on the device already).
   int64_t slice_rows = 0;

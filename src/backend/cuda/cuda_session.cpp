@@ -87,7 +87,7 @@ void CudaSession::make_room() {
 void CudaSession::make_room_for_matrix() {
   int64_t most = 1;
   for (const Model& m : models_) most = std::max(most, m.most);
-  tile_columns_ = matrix_tile_columns(shared_.plan.padded_columns, most);
+  tile_columns_ = matrix_tile_columns(shared_.plan.matrix_unit, shared_.plan.padded_columns, most);
   int64_t columns = 0;
   for (const Model& m : models_) columns += padded(m.most, tile_columns_);
   const auto count = static_cast<size_t>(columns);

@@ -1,23 +1,13 @@
 // The end of a model: what four threads know of a row becomes a label, a list of candidates, or a mark.
 #pragma once
 
+#include "backend/cuda/matrix_task.h"
 #include "backend/cuda/screen.h"
 #include "backend/cuda/top_two.cuh"
 
 #include <cstdint>
 
 namespace manymeans::cuda {
-
-/// What the kernels of the matrix screen are given beside their tensor maps.
-struct MatrixTask {
-  PackedRows points;
-  PackedColumns columns;
-  ScreenOutput output;  // of the collecting kernels just the open rows
-  int32_t tiles;        // of columns
-  int32_t row_tiles;    // of the kernel's height
-  int32_t panels;       // of 64 halves
-  uint32_t place_mask;  // ~(tile_columns / 4 - 1)
-};
 
 __device__ __forceinline__ bool is_stopped(const PackedColumns& columns) {
   return columns.stopped != nullptr && *columns.stopped != 0;

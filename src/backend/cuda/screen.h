@@ -22,11 +22,16 @@ struct PackedRows {
   int32_t padded_columns = 0;    ///< a multiple of kDepthBlock
 };
 constexpr int64_t kRowBlock = 128;
+
+/// What multiplies: Hopper's own instructions (compute capability 9.0), or those of every device from 8.0 on.
+enum class MatrixUnit : uint8_t { kNone, kSync, kHopper };
+MatrixUnit matrix_unit_of(int device);
+
 constexpr int32_t kDepthBlock = 16;
 
-/// The matrix screen's columns come in tiles of this many: 64 for small models, so that little is padding, and 256 for
-/// long rows, whose products then read shared memory least.
-int matrix_tile_columns(int32_t padded_columns, int64_t largest_model);
+/// The matrix screen's columns come in tiles of this many: 64 for small models, so that little is padding, and on
+/// Hopper 256 for long rows, whose products then read shared memory least.
+int matrix_tile_columns(MatrixUnit unit, int32_t padded_columns, int64_t largest_model);
 
 /// The columns of one model: a range of the concatenated ones.
 struct ColumnRange {
@@ -46,6 +51,7 @@ struct PackedColumns {
   int32_t columns = 0;                  ///< of all models
   const ColumnRange* ranges = nullptr;  ///< `models` of them
   int32_t models = 0;
+  MatrixUnit unit = MatrixUnit::kHopper;
   int32_t tile_columns = 128;         ///< matrix_tile_columns(), or any of 64, 128, 256 that divides all ranges
   float* terms = nullptr;             ///< scratch of matrix_terms(columns, tile_columns) floats, aligned to 16
   const uint32_t* stopped = nullptr;  ///< null, or not 0: there is nothing to do (PassControl)
@@ -99,9 +105,6 @@ struct ScreenOutput {
   uint32_t* marked = nullptr;  ///< becomes 1 where a mark is set; may be null
   OpenRows open;               ///< gets rows and counts
 };
-
-/// Whether the matrix units of this device can do it (compute capability 9.0).
-bool matrix_screen_available(int device);
 
 /// Launches the screen over all rows; asynchronous. Accumulation may truncate: docs/screens.md, "CUDA".
 /// Throws Error(kUnavailable) where the launch fails.

@@ -3,6 +3,8 @@
 // own, so that it can be carried to a machine with a device:
 //
 //   manymeans_screen_check probe | small | tiny | ties | fast | profile | big, any of them
+//
+// SCREEN_CHECK_SYNC=1: by mma.sync, as on devices that are not Hopper.
 #include "backend/cuda/matrix_bounds.h"
 #include "backend/cuda/ptx.cuh"
 #include "backend/cuda/screen.h"
@@ -305,7 +307,8 @@ struct Outcome {
 Outcome run(const Data& data, double bound_scale, int repeats, double most_work) {
   const int padded = (data.d + 15) / 16 * 16;
   const char* forced = std::getenv("SCREEN_CHECK_TILE");
-  const int tile = forced != nullptr && data.d <= 128 ? std::atoi(forced) : matrix_tile_columns(padded, data.k);
+  const MatrixUnit unit = std::getenv("SCREEN_CHECK_SYNC") != nullptr ? MatrixUnit::kSync : MatrixUnit::kHopper;
+  const int tile = forced != nullptr && data.d <= 128 ? std::atoi(forced) : matrix_tile_columns(unit, padded, data.k);
   const int64_t padded_rows = (data.rows + kRowBlock - 1) / kRowBlock * kRowBlock;
   std::vector<std::vector<float>> prototypes;
   for (int model = 0; model < data.models; ++model) prototypes.push_back(prototypes_of(data, model));
@@ -373,6 +376,7 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
   wanted.columns = static_cast<int32_t>(columns.order.size());
   wanted.ranges = ranges.data;
   wanted.models = data.models;
+  wanted.unit = unit;
   wanted.tile_columns = tile;
   wanted.terms = terms.data;
   ScreenOutput output;
