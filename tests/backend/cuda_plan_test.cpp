@@ -59,6 +59,17 @@ TEST(CudaPlan, ChoosesTheScreenByColumnsAndDevice) {
   EXPECT_EQ(plan(Points(300, 17), hopper(), {.algorithm = "brute"}).screen, ScreenKind::kNone);
 }
 
+TEST(CudaPlan, PutsManyRowsOfFewColumnsIntoBoxes) {
+  EXPECT_EQ(plan(Points(40'000, 2), hopper(), {}).screen, ScreenKind::kBoxes);
+  EXPECT_EQ(plan(Points(30'000, 2), hopper(), {}).screen, ScreenKind::kFloat);
+  EXPECT_EQ(plan(Points(40'000, 3), hopper(), {}).screen, ScreenKind::kFloat) << "boxes would be wide";
+  EXPECT_EQ(plan(Points(40'000, 2), hopper(), {.algorithm = "matrix"}).screen, ScreenKind::kFloat);
+  EXPECT_EQ(plan(Points(10, 4), hopper(), {.algorithm = "kdtree"}).screen, ScreenKind::kBoxes);
+  CudaDevice small = hopper();
+  small.memory_free = (int64_t{256} << 20) + (int64_t{32} << 20);
+  EXPECT_EQ(plan(Points(40'000, 2), small, {}).screen, ScreenKind::kFloat) << "there is no room to sort";
+}
+
 // One value far out leaves the others few bits of fp16.
 TEST(CudaPlan, AnOutlierMakesFp16Useless) {
   EXPECT_LT(Points(300, 40).half_ratio(), 0x1p-11);

@@ -53,7 +53,9 @@ TEST_P(CudaRepeats, AllAreTheCpusAnswer) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, CudaRepeats,
-                         testing::Values(RepeatedShape{400000, 8, 100, 4},     // float32, points in registers
+                         testing::Values(RepeatedShape{400000, 2, 10, 20},     // boxes
+                                         RepeatedShape{200000, 3, 300, 2},     // and labels of two bytes
+                                         RepeatedShape{400000, 8, 100, 4},     // float32, points in registers
                                          RepeatedShape{200000, 32, 64, 4},     // short rows, 64 columns a tile
                                          RepeatedShape{200000, 64, 64, 3},     //
                                          RepeatedShape{200000, 96, 50, 3},     //

@@ -23,7 +23,7 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
 }
 
 bool takes(std::string_view backend, std::string_view algorithm, int64_t columns) {
-  if (backend == "cuda") return algorithm != "kdtree" && algorithm != "bounds";
+  if (backend == "cuda") return algorithm == "kdtree" ? columns <= 4 : algorithm != "bounds";
   return algorithm != "kdtree" || columns <= 32;
 }
 

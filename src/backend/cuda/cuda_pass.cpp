@@ -105,6 +105,10 @@ ResolveTask CudaSession::resolve_task(const PassRanges& ranges, const PointSlice
 }
 
 void CudaSession::enqueue_pass(const PassRanges& ranges) {
+  if (boxed()) {
+    box_pass(box_task(ranges), shared_.device.multiprocessors, stream_);
+    return end_pass(ranges, shared_.device.multiprocessors, stream_);
+  }
   bool first = true;
   shared_.slices->for_each(stream_, PointSlices::Use::kScreen, [&](const PointSlice& slice) {
     if (!first) fill_zero(numbers_.data(), numbers_.size(), stream_, "clearing numbers of rows");
@@ -281,6 +285,7 @@ int CudaSession::passes_between_questions(std::span<const PassModel> models) con
   for (const PassModel& pass : models) {
     work += static_cast<double>(pass.prototypes->rows()) * static_cast<double>(n()) * static_cast<double>(d() + 8);
   }
+  if (boxed()) work /= static_cast<double>(kBoxRows) / 8;
   return static_cast<int>(std::clamp(kWork / work, 2.0, 8.0));
 }
 

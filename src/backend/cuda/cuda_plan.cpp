@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "backend/cuda/accumulate.h"
+#include "backend/cuda/boxed_points.h"
 #include "backend/cuda/float_screen.h"
 #include "backend/cuda/resolve.h"
 
@@ -21,11 +22,31 @@ constexpr int64_t kFewestMatrixColumns = kLowColumns + 1;
 // Rounding to fp16 takes 2^-12 or so of a row where no value is far out; with much more nothing is proved.
 constexpr double kMostHalfRatio = 0x1p-9;
 
+bool can_be_boxed(const PointsView& points) {
+  return points.d <= kMostBoxColumns && points.n <= kMostBoxPoints;
+}
+
+int64_t box_bytes(const Input& input) {
+  const PointsView& points = input.points;
+  return BoxedPoints::bytes(points.n, points.d, points.type, !input.weights.empty(), input.limbs) +
+         BoxedPoints::making_bytes(points.n);
+}
+
+// Whether boxes are narrow enough to tell prototypes apart: eight or more along each column. Fewer rows than that are
+// screened in less time than the launches take.
+bool pays_to_box(const PointsView& points) {
+  constexpr int64_t kFewestRows = 32768;
+  return can_be_boxed(points) && points.n >= std::max(kFewestRows, kBoxRows << 3 * points.d);
+}
+
 ScreenKind choose_screen(const Input& input, const CudaDevice& device, const BackendOptions& options, double ratio) {
   if (options.algorithm == "brute") return ScreenKind::kNone;
+  if (options.algorithm == "kdtree" && can_be_boxed(input.points)) return ScreenKind::kBoxes;
   if (options.algorithm != "auto" && options.algorithm != "matrix") {
     throw Error(ErrorCode::kUsage, "algorithm",
-                "the cuda backend has no '" + options.algorithm + "'; use auto, matrix or brute, or --backend cpu");
+                fmt::format("the cuda backend has no '{}' for {} columns; use auto, matrix, kdtree (up to {} columns) "
+                            "or brute, or --backend cpu",
+                            options.algorithm, input.points.d, kMostBoxColumns));
   }
   const std::string& format = options.screen_format;
   if (format == "float32") return ScreenKind::kFloat;
@@ -38,6 +59,7 @@ ScreenKind choose_screen(const Input& input, const CudaDevice& device, const Bac
     throw Error(ErrorCode::kUsage, "screen format",
                 "the cuda backend has float32, float16 and float16-sync, not '" + format + "'");
   }
+  if (options.algorithm == "auto" && pays_to_box(input.points)) return ScreenKind::kBoxes;
   const bool useful = input.points.d >= kFewestMatrixColumns && ratio <= kMostHalfRatio;
   return device.matrix_unit != MatrixUnit::kNone && useful ? ScreenKind::kMatrix : ScreenKind::kFloat;
 }
@@ -48,6 +70,7 @@ std::string describe(ScreenKind screen, const Input& input) {
     case ScreenKind::kFloat:
       return input.points.d <= kLowColumns ? "float32 screen, points in registers" : "float32 screen, in tiles";
     case ScreenKind::kMatrix: return "fp16 screen in the matrix units";
+    case ScreenKind::kBoxes: return fmt::format("boxes of {} neighbouring rows", kBoxRows);
   }
   return "";
 }
@@ -74,6 +97,12 @@ class RowPlanner {
     // Of the other models only the sum is known; each is padded.
     const int64_t rest = workload.models > 1 ? workload.all_clusters - workload.most_clusters : 0;
     k_.insert(k_.end(), static_cast<size_t>(others), others > 0 ? (rest + others - 1) / others + kTileGroup : 0);
+  }
+
+  /// Whether nothing has to be cut into slices.
+  bool holds_all(CudaPlan& plan) const {
+    const int64_t n = input_.points.n;
+    return (forced_rows_ == 0 || forced_rows_ >= n) && fits(plan, n, n);
   }
 
   void choose(CudaPlan& plan) const {
@@ -136,6 +165,7 @@ class RowPlanner {
     plan.upload_bytes = (points.on_device() ? 0 : (resident_rows + buffers) * row_bytes()) +
                         static_cast<int64_t>(input_.weights.size() * sizeof(double)) + points.d * 64;
     if (plan.screen == ScreenKind::kMatrix) plan.upload_bytes += packed * (2 * plan.padded_columns + 8);
+    if (plan.screen == ScreenKind::kBoxes) plan.upload_bytes += box_bytes(input_);
     if (plan.screen != ScreenKind::kNone && points.d > kLowColumns) plan.upload_bytes += packed * 4;
     plan.session_bytes = session_bytes(input_, k_, plan);
   }
@@ -157,7 +187,9 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
   plan.padded_columns = static_cast<int32_t>((input.points.d + kDepthBlock - 1) / kDepthBlock * kDepthBlock);
   int64_t room = device.memory_free - kReserve;
   if (options.device_memory > 0) room = std::min(room, options.device_memory);
-  RowPlanner(input, workload, room, options.test_slice_rows).choose(plan);
+  const RowPlanner planner(input, workload, room, options.test_slice_rows);
+  if (plan.screen == ScreenKind::kBoxes && !planner.holds_all(plan)) plan.screen = ScreenKind::kFloat;
+  planner.choose(plan);
   plan.text = fmt::format("{} on {} (compute capability {}.{}){}", describe(plan.screen, input), device.name,
                           device.major, device.minor, describe_slices(plan, input.points));
   return plan;
@@ -219,7 +251,8 @@ int64_t session_bytes(const Input& input, std::span<const int64_t> k, const Cuda
   const int64_t open = open_capacity(rows, models) * models * open_row;
   const int64_t entries = label_order_capacity(rows, input.points.d, input.limbs, most, models);
   const int64_t order = entries > 0 ? 4 * (entries + 2 * clusters + 1) : 0;
-  return labels + marks + statistics + columns + clusters * input.points.d * 8 + list + open + order;
+  const int64_t boxes = plan.screen == ScreenKind::kBoxes ? models * (input.points.n / kBoxRows + 1) * 20 : 0;
+  return boxes + labels + marks + statistics + columns + clusters * input.points.d * 8 + list + open + order;
 }
 
 void check_room(int64_t bytes, int64_t room, const char* what) {

@@ -49,11 +49,18 @@ void CudaSession::make_room() {
   stride_ = padded(n(), 128);
   next_stride_ = padded(rows_together(), 128);
   current_ = DeviceBuffer<std::byte>(models * static_cast<size_t>(stride_ * width_), "the labels");
-  next_ = DeviceBuffer<std::byte>(models * static_cast<size_t>(next_stride_ * width_), "the labels of a pass");
+  // Boxes change labels where they are; this is for those of one model in their rows' order.
+  next_ = DeviceBuffer<std::byte>((boxed() ? 1 : models) * static_cast<size_t>(next_stride_ * width_),
+                                  "the labels of a pass");
   prototypes_ = DeviceBuffer<std::byte>(values * prototype_bytes(), "the prototypes");
   sums_ = DeviceBuffer<long long>(values * static_cast<size_t>(shared_.terms.limbs), "the clusters' sums");
   weights_ = DeviceBuffer<long long>(static_cast<size_t>(clusters_), "the clusters' weights");
   counts_ = DeviceBuffer<long long>(static_cast<size_t>(clusters_), "the clusters' counts");
+  ranges_ = DeviceBuffer<PassRange>(models, "the models");
+  host_ranges_ = PinnedBuffer<PassRange>(models, "the models");
+  control_ = DeviceBuffer<PassControl>(1, "the state of a pass");
+  host_control_ = PinnedBuffer<PassControl>(1, "the state of a pass");
+  if (boxed()) return make_room_for_boxes();
   const bool low = d() <= kLowColumns;
   int64_t columns = 0;
   int64_t most = 1;
@@ -78,10 +85,6 @@ void CudaSession::make_room() {
     first_entries_ = DeviceBuffer<uint32_t>(static_cast<size_t>(columns + 1), "the rows that changed");
     next_entries_ = DeviceBuffer<uint32_t>(static_cast<size_t>(columns), "the rows that changed");
   }
-  ranges_ = DeviceBuffer<PassRange>(models, "the models");
-  host_ranges_ = PinnedBuffer<PassRange>(models, "the models");
-  control_ = DeviceBuffer<PassControl>(1, "the state of a pass");
-  host_control_ = PinnedBuffer<PassControl>(1, "the state of a pass");
 }
 
 void CudaSession::make_room_for_matrix() {
@@ -123,6 +126,7 @@ void CudaSession::make_room_for_open(int64_t most_clusters) {
 }
 
 DeviceLabels CudaSession::labels_of(int slot) {
+  if (boxed()) return unboxed_labels(slot);
   return {current_.data() + slot * stride_ * width_, width_};
 }
 
@@ -225,8 +229,12 @@ void CudaSession::move_row(int slot, int64_t row, uint32_t label) {
   accumulate_row(task, range, 0, before, -1, stream_);
   accumulate_row(task, range, 0, label, 1, stream_);
   m.labels.write(row, 1, &label);
-  auto* to = const_cast<std::byte*>(static_cast<const std::byte*>(labels_of(slot).data)) + row * width_;
-  copy_to_device(to, reinterpret_cast<const std::byte*>(&label), static_cast<size_t>(width_), stream_, "a label");
+  if (boxed()) {
+    set_boxed_label(box_task({}), slot, row, label, stream_);
+  } else {
+    auto* to = const_cast<std::byte*>(static_cast<const std::byte*>(labels_of(slot).data)) + row * width_;
+    copy_to_device(to, reinterpret_cast<const std::byte*>(&label), static_cast<size_t>(width_), stream_, "a label");
+  }
   stream_.synchronize("moving a row");
   m.statistics_here = false;
 }
@@ -248,6 +256,7 @@ void CudaSession::relabel(int slot, std::span<const uint32_t> new_label, std::sp
   DeviceBuffer<uint32_t> table(new_label.size(), "new labels");
   copy_to_device(table.data(), new_label.data(), new_label.size(), stream_, "new labels");
   relabel_rows(current_rows(0), slot, n(), table.data(), stream_);
+  if (boxed()) forget_boxes(slot);
   stream_.synchronize("replacing labels");
   m.labels_here = false;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "backend/cuda/box_pass.h"
 #include "backend/cuda/cuda_shared.h"
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/own_distances.h"
@@ -59,6 +60,7 @@ class CudaSession final : public Session {
   Session* host_seeding();
   void make_room();
   void make_room_for_matrix();
+  void make_room_for_boxes();
   void make_room_for_open(int64_t most_clusters);
   PassRange range_of(int slot) const;
   // From this row on.
@@ -69,6 +71,12 @@ class CudaSession final : public Session {
   void upload_prototypes(int slot, const Matrix& prototypes);
   void download_prototypes(int slot, Matrix& prototypes);
   void send_statistics(int slot);
+
+  // With points in boxes labels lie in their order.
+  bool boxed() const { return shared_.boxes != nullptr; }
+  BoxTask box_task(const PassRanges& ranges);
+  DeviceLabels unboxed_labels(int slot);
+  void forget_boxes(int slot);
 
   // One batch of passes.
   PassRanges begin_batch(std::span<const PassModel> models, int n);
@@ -131,6 +139,8 @@ class CudaSession final : public Session {
   DeviceBuffer<LeftRow> left_;
   DeviceBuffer<SliceNearest> nearest_;
   DeviceBuffer<uint32_t> entries_, first_entries_, next_entries_;  // for sums by label order
+  DeviceBuffer<uint32_t> box_labels_;                              // for points in boxes: (models, boxes)
+  DeviceBuffer<BoxEntry> box_entries_;
   DeviceBuffer<PassRange> ranges_;
   DeviceBuffer<PassCounters> counters_;  // (passes, models), then the control
   DeviceBuffer<PassControl> control_;

@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "backend/cuda/accumulate.h"
+#include "backend/cuda/boxed_points.h"
 #include "backend/cuda/cuda_plan.h"
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/float_screen.h"
@@ -29,6 +30,7 @@ struct CudaShared {
   ColumnTerms terms;
   DeviceBuffer<int32_t> solve_shifts;
   std::unique_ptr<PointSlices> slices;  // of which sessions take turns
+  std::unique_ptr<BoxedPoints> boxes;   // null but for ScreenKind::kBoxes
 
  private:
   void upload_frame(cudaStream_t stream);

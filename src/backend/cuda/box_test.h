@@ -1,0 +1,69 @@
+// Which prototypes can be nearest to a point of a box. Proof: docs/screens.md, "kd-tree".
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+/// What a comparison leaves room for: roundings of its sums, and the canonical slack.
+struct BoxBound {
+  double of_square = 0;  ///< times the squared distance of either prototype to the box's middle
+  double of_reach = 0;   ///< times the box's reach
+  double of_near = 0;    ///< canonical, times that of the nearest prototype
+  double of_half = 0;    ///< canonical, times the sum of the squared half widths
+  double underflow = 0;
+
+  /// `scale`: tests only; multiplies all of it, the reach of the box included.
+  static BoxBound make(int64_t d, double scale) {
+    const auto columns = static_cast<double>(d);
+    const double relative = (columns + 8) * 0x1p-52;
+    const double canonical = (columns / 8 + 8) * 0x1p-52;
+    return {scale * relative, scale * 2 * (1 + relative), scale * 2.25 * canonical, scale * 36 * canonical,
+            scale * columns * 0x1p-1070};
+  }
+};
+
+/// All points with |x_j - middle_j| <= half_j.
+template <int D>
+struct Box {
+  double middle[D];
+  double half[D];
+  double half_square;  ///< at least the sum of half_j^2
+};
+
+/// The squared distance of a prototype to the middle.
+template <int D>
+__host__ __device__ inline double square_to_middle(const Box<D>& box, const double (&c)[D]) {
+  double square = 0;
+  for (int j = 0; j < D; ++j) {
+    const double t = box.middle[j] - c[j];
+    square = fma(t, t, square);
+  }
+  return square;
+}
+
+/// The part of every comparison that depends on the nearest prototype only; `square`: square_to_middle() of it.
+template <int D>
+__host__ __device__ inline double fixed_bound(const BoxBound& bound, const Box<D>& box, double square) {
+  return fma(bound.of_square + bound.of_near, square, fma(bound.of_half, box.half_square, bound.underflow));
+}
+
+/// Whether every point of the box is nearer to `near` than to `c`, in canonical distance. `near` may be any prototype,
+/// near_square its square_to_middle() and fixed its fixed_bound(). False for near itself, and for NaN.
+template <int D>
+__host__ __device__ inline bool falls_out(const BoxBound& bound, const Box<D>& box, const double (&near)[D],
+                                          double near_square, double fixed, const double (&c)[D]) {
+  double square = 0;
+  double reach = 0;
+  for (int j = 0; j < D; ++j) {
+    const double t = box.middle[j] - c[j];
+    square = fma(t, t, square);
+    reach = fma(box.half[j], fabs(near[j] - c[j]), reach);
+  }
+  return square - near_square > fma(bound.of_reach, reach, fma(bound.of_square, square, fixed));
+}
+
+}  // namespace manymeans::cuda
