@@ -152,6 +152,8 @@ struct Workload {
   int64_t passes = 10;         ///< of all models, at most
   int64_t models = 1;          ///< of one session
   int64_t sessions = 1;        ///< at the same time
+  bool apart = false;          ///< k-means++ or the like draws the first prototypes of most models
+  std::vector<int64_t> clusters = {};  ///< of each model; empty: of one, most_clusters
 };
 
 /// Points on a device. The input must outlive it.

@@ -26,10 +26,14 @@ Workload workload_of(const FitOptions& options, std::span<const Member> members,
   Workload workload{1, 0, (std::min<int64_t>(options.max_iter, 1000) + 1) * models};
   if (options.strategy == Strategy::kConcatenated) workload.models = models;
   if (options.strategy == Strategy::kTask) workload.sessions = std::min<int64_t>(threads, models);
+  int64_t apart = 0;
   for (const Member& member : members) {
     workload.most_clusters = std::max(workload.most_clusters, member.result.k);
     workload.all_clusters += member.result.k;
+    workload.clusters.push_back(member.result.k);
+    apart += member.result.init.starts_with("k-means");
   }
+  workload.apart = 2 * apart > models;
   return workload;
 }
 

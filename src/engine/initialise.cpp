@@ -32,7 +32,7 @@ Initialisation initialise_checked(const PointsView& points, std::span<const doub
         ErrorCode::kUsage, "k",
         fmt::format("{} prototypes were asked for, but there are only {} rows; k must be at most that", k, points.n));
   }
-  const auto upload = backend->upload(input, {k, k, 2 + k});
+  const auto upload = backend->upload(input, {.most_clusters = k, .all_clusters = k, .passes = 2 + k, .apart = true});
   const auto session = upload->session({&k, 1}, backend->threads());
   const auto proceed = [&](int64_t step, int64_t steps) {
     Progress progress;

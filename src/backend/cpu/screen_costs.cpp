@@ -4,12 +4,10 @@
 
 #include "backend/cpu/matrix_layout.h"
 #include "backend/cpu/screen_cost_table.h"
-#include "data/gather.h"
+#include "backend/cpu/screen_pilot.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <vector>
@@ -21,84 +19,6 @@ double column_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t 
   if (screen.format == ScreenFormat::kFloat32) return costs.score + costs.value * static_cast<double>(d);
   return costs.matrix_score + costs.step * static_cast<double>(MatrixLayout(screen.format, d).products());
 }
-
-// Which share of rows a bfloat16 screen would leave unproved, were a sample of the rows the prototypes.
-class Pilot {
- public:
-  Pilot(const Input& input, const Frame& frame, int64_t clusters) : d_(static_cast<size_t>(input.points.d)) {
-    const int64_t n = input.points.n;
-    // Every other sampled row stands for a point; what is compared is bounded whatever d is.
-    const int64_t most = std::clamp<int64_t>((int64_t{1} << 21) / input.points.d, 16, 256);
-    const int64_t sampled = std::min(n, 2 * std::min(most, clusters));
-    const Matrix sample = gather_rows(input, spread_rows(n, sampled));
-    for (int64_t i = 0; i < sampled; ++i) {
-      std::vector<double> y(d_);
-      for (size_t j = 0; j < d_; ++j) {
-        y[j] = (sample.at(i, static_cast<int64_t>(j)) - frame.centre[j]) * frame.scale;
-      }
-      rows_.push_back(std::move(y));
-    }
-    const size_t half = rows_.size() / 2;
-    for (size_t i = 0; i < half && half >= 2; ++i) margins_.push_back(find_margin(rows_[i], half));
-  }
-
-  double unproved(ScreenFormat format) const {
-    if (margins_.empty()) return 0;
-    int64_t count = 0;
-    for (size_t i = 0; i < margins_.size(); ++i) count += !proved(i, format);
-    return static_cast<double>(count) / static_cast<double>(margins_.size());
-  }
-
- private:
-  struct Margin {
-    size_t nearest;  // among rows_
-    double margin;   // half of what the next one's squared distance is larger
-  };
-  struct Norms {
-    double norm;
-    double rest;
-  };
-
-  Norms norms(const std::vector<double>& y, ScreenFormat format) const {
-    double square = 0, rest_square = 0;
-    for (const double v : y) {
-      double rest = v - static_cast<double>(from_bfloat16(to_bfloat16(static_cast<float>(v))));
-      if (format == ScreenFormat::kBfloat16Pair) {
-        rest -= static_cast<double>(from_bfloat16(to_bfloat16(static_cast<float>(rest))));
-      }
-      square += v * v;
-      rest_square += rest * rest;
-    }
-    return {std::sqrt(square), std::sqrt(rest_square)};
-  }
-
-  // Of a point to the prototypes, which are the rows from `half` on.
-  Margin find_margin(const std::vector<double>& x, size_t half) const {
-    double best = std::numeric_limits<double>::infinity(), second = best;
-    size_t nearest = half;
-    for (size_t k = half; k < rows_.size(); ++k) {
-      double square = 0;
-      for (size_t j = 0; j < d_; ++j) square += (x[j] - rows_[k][j]) * (x[j] - rows_[k][j]);
-      if (square < best) {
-        second = std::exchange(best, square);
-        nearest = k;
-      } else {
-        second = std::min(second, square);
-      }
-    }
-    return {nearest, (second - best) / 2};
-  }
-
-  bool proved(size_t i, ScreenFormat format) const {
-    const Norms point = norms(rows_[i], format), prototype = norms(rows_[margins_[i].nearest], format);
-    const double error = point.rest * prototype.norm + point.norm * prototype.rest;
-    return margins_[i].margin > 2 * error;
-  }
-
-  size_t d_;
-  std::vector<std::vector<double>> rows_;
-  std::vector<Margin> margins_;  // of the rows that stand for points
-};
 
 }  // namespace
 
@@ -121,17 +41,62 @@ ScreenChoice screen_of_name(const CpuKernels& kernels, std::string_view format) 
               fmt::format("instruction set {} has no {} screen", kernels.name, format));
 }
 
-// Nanoseconds of a row and model.
-double row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, int64_t k, double unproved) {
+// Nanoseconds of a row and model; its rounded copy is read once for `models` of them.
+double row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, const PilotCounts& counts,
+              int64_t models) {
   const auto values = static_cast<double>(d);
-  const auto columns = static_cast<double>(k);
-  if (screen.format == ScreenFormat::kFloat32) {
-    return columns * column_ns(costs, screen, d) + 4 * values * costs.byte;
+  double bytes = 4 * values;
+  if (screen.format != ScreenFormat::kFloat32) {
+    bytes = static_cast<double>(MatrixLayout(screen.format, d).tile_bytes()) / screen.tile_rows;
   }
-  const double bytes = static_cast<double>(MatrixLayout(screen.format, d).tile_bytes()) / screen.tile_rows;
-  // A span is computed whole, however few of its columns there are.
-  return std::ceil(columns / kSpanColumns) * kSpanColumns * column_ns(costs, screen, d) +
-         unproved * (costs.resolve + costs.resolve_value * values) + bytes * costs.byte;
+  // Resolving was measured on rows of two candidates.
+  return counts.columns * column_ns(costs, screen, d) +
+         counts.candidates / 2 * (costs.resolve + costs.resolve_value * values) +
+         bytes * costs.byte / static_cast<double>(models);
+}
+
+// Were every span full and every row proved.
+double least_row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, const Workload& workload) {
+  int64_t columns = 0;
+  for (const int64_t k : workload.clusters) {
+    columns += (k + screen.block_columns - 1) / screen.block_columns * screen.block_columns;
+  }
+  const auto models = static_cast<int64_t>(workload.clusters.size());
+  return row_ns(costs, screen, d, {static_cast<double>(columns) / static_cast<double>(models), 0, 0},
+                workload.together ? models : 1);
+}
+
+// The cheapest by the cost model; those that could not be are not tried.
+void choose_by_cost(const Input& input, const CpuKernels& kernels, const Workload& workload, const CostTable& table,
+                    ScreenChoice& choice) {
+  // Short spans and rows left unproved make every format dearer, but none alone by more than this.
+  constexpr double kHopeless = 2;
+  const int64_t d = input.points.d;
+  const double fine = least_row_ns(table.costs, kernels.screens[0], d, workload);
+  std::vector<const ScreenKernels*> tried = {&kernels.screens[0]};
+  for (int i = 1; i < kernels.screen_count; ++i) {
+    if (least_row_ns(table.costs, kernels.screens[i], d, workload) < kHopeless * fine) {
+      tried.push_back(&kernels.screens[i]);
+    }
+  }
+  const char* costs = table.measured ? "measured" : "shipped";
+  choice.why = fmt::format("about {:.3g} ns a row and model by {} costs, others far more", fine, costs);
+  if (tried.size() == 1) return;
+  choice.frame = find_frame(input);
+  const ScreenPilot pilot(input, kernels, *choice.frame, workload);
+  const int64_t models = workload.together ? static_cast<int64_t>(workload.clusters.size()) : 1;
+  double least = std::numeric_limits<double>::infinity();
+  std::string found;
+  for (const ScreenKernels* screen : tried) {
+    const PilotCounts counts = pilot.run(*screen);
+    const double cost = row_ns(table.costs, *screen, d, counts, models);
+    found += fmt::format("{}{} {:.3g} ({:.1f} %)", found.empty() ? "" : ", ", name_of(screen->format), cost,
+                         100 * counts.unproved);
+    if (cost >= least) continue;
+    least = cost;
+    choice.screen = screen;
+  }
+  choice.why = fmt::format("ns a row and model by {} costs, and rows of a sample unproved: {}", costs, found);
 }
 
 }  // namespace
@@ -148,21 +113,7 @@ ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::s
     choice = screen_of_name(kernels, format);
     choice.warning = table.warning;
   } else if (kernels.screen_count > 1) {
-    choice.frame = find_frame(input);
-    const Pilot pilot(input, *choice.frame, workload.most_clusters);
-    const double fine = row_ns(table.costs, kernels.screens[0], d, workload.most_clusters, 0);
-    double least = fine, left = 0;
-    for (int i = 1; i < kernels.screen_count; ++i) {
-      const double unproved = pilot.unproved(kernels.screens[i].format);
-      const double cost = row_ns(table.costs, kernels.screens[i], d, workload.most_clusters, unproved);
-      if (cost >= least) continue;
-      least = cost;
-      left = unproved;
-      choice.screen = &kernels.screens[i];
-    }
-    choice.why =
-        fmt::format("about {:.3g} ns a row and model by {} costs, float32 {:.3g}, {:.1f} % of a sample unproved", least,
-                    table.measured ? "measured" : "shipped", fine, 100 * left);
+    choose_by_cost(input, kernels, workload, table, choice);
   }
   choice.column_ns = column_ns(table.costs, *choice.screen, d);
   return choice;
