@@ -19,21 +19,31 @@ constexpr int64_t kFewestPoints = 32;
 constexpr int64_t kPointValues = int64_t{1} << 20;
 constexpr int64_t kPrototypeValues = int64_t{1} << 21;
 constexpr int64_t kFewestPrototypes = 16;
-// Rows of which as many as that for each prototype are to choose from, and values of all their distances.
-constexpr int64_t kPoolRows = 8;
-constexpr int64_t kPoolValues = int64_t{1} << 23;
+// Rows from which a model's prototypes are drawn apart: k-means++ finds the far ones among all, and these decide about
+// the bounds. So many for each, so many at least, and so many values of all their distances at most.
+constexpr int64_t kPoolRows = 32;
+constexpr int64_t kFewestPoolRows = 2048;
+constexpr int64_t kPoolValues = int64_t{1} << 22;
 // Models of different k that are looked at; those between them are alike.
 constexpr int64_t kMostModels = 4;
 
-// Evenly from the sorted numbers of clusters, each different one once.
-std::vector<int64_t> some_of(std::span<const int64_t> clusters) {
+struct Some {
+  int64_t clusters;
+  int64_t models;  // for which it stands, of kMostModels or all
+};
+
+// Evenly from the sorted numbers of clusters.
+std::vector<Some> some_of(std::span<const int64_t> clusters) {
   std::vector<int64_t> sorted(clusters.begin(), clusters.end());
   std::sort(sorted.begin(), sorted.end());
   const auto count = static_cast<int64_t>(sorted.size());
   const int64_t taken = std::min(count, kMostModels);
-  std::vector<int64_t> some;
-  for (int64_t i = 0; i < taken; ++i) some.push_back(sorted[static_cast<size_t>((2 * i + 1) * count / (2 * taken))]);
-  some.erase(std::unique(some.begin(), some.end()), some.end());
+  std::vector<Some> some;
+  for (int64_t i = 0; i < taken; ++i) {
+    const int64_t k = sorted[static_cast<size_t>((2 * i + 1) * count / (2 * taken))];
+    if (some.empty() || some.back().clusters != k) some.push_back({k, 0});
+    ++some.back().models;
+  }
   return some;
 }
 
@@ -160,23 +170,25 @@ class Screened {
 ScreenPilot::ScreenPilot(const Input& input, const CpuKernels& kernels, const Frame& frame, const Workload& workload)
     : kernels_(kernels), frame_(frame) {
   const int64_t n = input.points.n, d = input.points.d;
-  std::vector<int64_t> k = some_of(workload.clusters);
-  for (int64_t& count : k) count = std::min(count, std::max(kPrototypeValues / d, kFewestPrototypes));
+  std::vector<Some> some = some_of(workload.clusters);
+  for (Some& one : some) one.clusters = std::min(one.clusters, std::max(kPrototypeValues / d, kFewestPrototypes));
   // Of few rows half may be prototypes. Both are spread over all rows: files are often sorted.
   const int64_t most = std::clamp(kPointValues / d, kFewestPoints, kMostPoints);
-  const int64_t points = std::min(most, std::max(n - k.back(), (n + 1) / 2));
+  const int64_t points = std::min(most, std::max(n - some.back().clusters, (n + 1) / 2));
   const std::vector<int64_t> of_points = spread_rows(n, points);
   points_ = gather_rows(input, of_points);
   sample_.points = points_.view();
-  for (const int64_t count : k) prototypes_.push_back(draw_prototypes(input, workload.apart, count, of_points));
+  for (const Some& one : some) {
+    prototypes_.push_back(draw_prototypes(input, workload.apart, one.clusters, of_points));
+    models_.push_back(one.models);
+  }
 }
 
 Matrix ScreenPilot::draw_prototypes(const Input& input, bool apart, int64_t count,
                                     const std::vector<int64_t>& of_points) const {
   const int64_t n = input.points.n;
   const int64_t others = std::max<int64_t>(1, n - static_cast<int64_t>(of_points.size()));
-  // So many distances can be afforded.
-  const int64_t pool = std::min(kPoolRows * count, kPoolValues / (count * input.points.d));
+  const int64_t pool = std::min(std::max(kPoolRows * count, kFewestPoolRows), kPoolValues / (count * input.points.d));
   if (apart && pool > count && others > count) {
     const std::vector<int64_t> rows = other_rows(n, std::min(pool, others), of_points);
     std::vector<double> weights;
@@ -196,16 +208,22 @@ PilotCounts ScreenPilot::run(const ScreenKernels& screen) const {
   ThreadPool pool(1);
   const PackedPoints points(sample_, kernels_, plan, pool);
   AlignedBuffer<std::byte> tile(points.tile_bytes());
-  PilotCounts counts;
-  for (const Matrix& prototypes : prototypes_) {
-    const PackedPrototypes packed = pack_prototypes(prototypes, points, kernels_, 1);
-    counts.columns += static_cast<double>(std::accumulate(packed.widths.begin(), packed.widths.end(), int64_t{0}) *
-                                          sample_.points.n);
+  PilotCounts all;
+  double pairs = 0;
+  for (size_t i = 0; i < prototypes_.size(); ++i) {
+    const PackedPrototypes packed = pack_prototypes(prototypes_[i], points, kernels_, 1);
+    PilotCounts counts;
+    counts.columns = static_cast<double>(std::accumulate(packed.widths.begin(), packed.widths.end(), int64_t{0}) *
+                                         sample_.points.n);
     Screened screened(points, packed, kernels_);
     for (int64_t t = 0; packed.screenable && t < points.tiles(); ++t) screened.add(points.tile(t, tile.data()), counts);
+    const auto models = static_cast<double>(models_[i]);
+    all.columns += models * counts.columns;
+    all.unproved += models * counts.unproved;
+    all.candidates += models * counts.candidates;
+    pairs += models * static_cast<double>(sample_.points.n);
   }
-  const auto pairs = static_cast<double>(sample_.points.n) * static_cast<double>(prototypes_.size());
-  return {counts.columns / pairs, counts.unproved / pairs, counts.candidates / pairs};
+  return {all.columns / pairs, all.unproved / pairs, all.candidates / pairs};
 }
 
 }  // namespace manymeans

@@ -40,6 +40,7 @@ class ScreenPilot {
   Matrix points_;
   Input sample_;                    // of points_
   std::vector<Matrix> prototypes_;  // of some models that stand for all
+  std::vector<int64_t> models_;     // for how many
 };
 
 }  // namespace manymeans

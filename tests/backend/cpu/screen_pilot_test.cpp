@@ -12,6 +12,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -97,7 +98,7 @@ double unproved_in_a_fit(const Scene& scene, const ScreenKernels& screen, const 
   options.max_iter = 0;
   options.backend = "cpu";
   options.algorithm = "matrix";
-  const FitResult result = fit(scene.points(), options);
+  const FitResult result = fit(scene.points(), {}, options);
   const auto resolved = static_cast<double>(result.provenance.resolved);
   return resolved / (resolved + static_cast<double>(result.provenance.certified));
 }
@@ -107,7 +108,7 @@ Input prepared(const Scene& scene) {
   return prepare_input(scene.points(), {}, pool);
 }
 
-void expect_near_shares_of_fits(const char* init, bool apart) {
+void expect_near_shares_of_fits(const char* init, bool apart, double tolerance) {
   for (const Scene& scene : scenes()) {
     const Input input = prepared(scene);
     const Frame frame = find_frame(input);
@@ -116,18 +117,18 @@ void expect_near_shares_of_fits(const char* init, bool apart) {
       const double real = unproved_in_a_fit(scene, kernels().screens[i], init);
       const double expected = pilot.run(kernels().screens[i]).unproved;
       // A sample of 512 rows and other prototypes; what matters is whether it is a hundredth or a tenth.
-      EXPECT_LE(expected, 1.6 * real + 0.015) << scene.name << ", " << name_of(kernels().screens[i].format);
-      EXPECT_GE(expected, real / 1.6 - 0.015) << scene.name << ", " << name_of(kernels().screens[i].format);
+      EXPECT_LE(expected, 1.6 * real + tolerance) << scene.name << ", " << name_of(kernels().screens[i].format);
+      EXPECT_GE(expected, real / 1.6 - tolerance) << scene.name << ", " << name_of(kernels().screens[i].format);
     }
   }
 }
 
 TEST(ScreenPilot, ExpectsWhatFitsFromRandomRowsReport) {
-  expect_near_shares_of_fits("random", false);
+  expect_near_shares_of_fits("random", false, 0.02);
 }
 
 TEST(ScreenPilot, ExpectsWhatFitsFromPrototypesFarApartReport) {
-  expect_near_shares_of_fits("k-means++", true);
+  expect_near_shares_of_fits("k-means++", true, 0.05);
 }
 
 TEST(ScreenPilot, SeesThatSpansAreShared) {
@@ -176,10 +177,16 @@ TEST(ScreenChoice, CountsWhatIsLeftUnproved) {
 }
 
 TEST(ScreenChoice, IsForAllModels) {
-  std::vector<int64_t> sweep;
-  for (int64_t k = 2; k <= 32; ++k) sweep.insert(sweep.end(), 4, k);
-  EXPECT_EQ(choice_with_amx(noise(8, 32), {400}), "float32");
-  EXPECT_EQ(choice_with_amx(groups("skewed columns", 0.03, 0.05, 2.5), sweep), "float32");
+  const Scene scene = noise(16, 64);
+  const Input input = prepared(scene);
+  const Frame frame = find_frame(input);
+  const auto columns = [&](std::vector<int64_t> clusters) {
+    return ScreenPilot(input, kernels(), frame, {.clusters = std::move(clusters)}).run(kernels().screens[0]).columns;
+  };
+  const double few = columns({4}), many = columns({64});
+  EXPECT_LE(few, 8);
+  EXPECT_GE(many, 64);
+  EXPECT_DOUBLE_EQ(columns({64, 4, 4, 4}), (3 * few + many) / 4);
 }
 
 }  // namespace
