@@ -16,7 +16,7 @@ template <int MR, int R>
 constexpr ScreenKernels float32_screen() {
   static_assert(MR * kLanes <= 64, "a word of hits has 64 bits");
   static_assert(kSpanColumns % R == 0, "a span is a whole number of blocks");
-  return {ScreenFormat::kFloat32, MR * kLanes, R, screen_f32<MR, R>, hits_f32<MR, R>, peak_f32};
+  return {ScreenFormat::kFloat32, MR * kLanes, R, kLeastWidth<R>, screen_f32<MR, R>, hits_f32<MR, R>, peak_f32};
 }
 
 // `screens` begins with float32_screen<MR, R>().

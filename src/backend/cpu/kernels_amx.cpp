@@ -176,8 +176,8 @@ const CpuKernels& make_amx_kernels() {
   static_assert(HWY_STATIC_TARGET == HWY_AVX3, "the flags of this file do not give AVX-512");
   static constexpr ScreenKernels kScreens[] = {
       float32_screen<3, 8>(),
-      {ScreenFormat::kBfloat16, kMatrixRows, kMatrixColumns, screen_amx, hits_amx, peak_amx},
-      {ScreenFormat::kBfloat16Pair, kMatrixRows, kMatrixColumns, screen_amx, hits_amx, peak_amx},
+      {ScreenFormat::kBfloat16, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_amx, hits_amx, peak_amx},
+      {ScreenFormat::kBfloat16Pair, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_amx, hits_amx, peak_amx},
   };
   static constexpr CpuKernels kKernels =
       kernel_table<3, 8>("amx", "Intel AMX with bfloat16 products", have_amx, kScreens, 3);

@@ -8,9 +8,9 @@ const CpuKernels& make_avx512_bf16_kernels() {
   static_assert(HWY_STATIC_TARGET == HWY_AVX3, "the flags of this file do not give AVX-512");
   static constexpr ScreenKernels kScreens[] = {
       float32_screen<3, 8>(),
-      {ScreenFormat::kBfloat16, kMatrixRows, kMatrixColumns, screen_by_panels<VectorPairs>, hits_by_panels<VectorPairs>,
+      {ScreenFormat::kBfloat16, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_by_panels<VectorPairs>, hits_by_panels<VectorPairs>,
        VectorPairs::peak},
-      {ScreenFormat::kBfloat16Pair, kMatrixRows, kMatrixColumns, screen_by_panels<VectorPairs>,
+      {ScreenFormat::kBfloat16Pair, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_by_panels<VectorPairs>,
        hits_by_panels<VectorPairs>, VectorPairs::peak},
   };
   static constexpr CpuKernels kKernels =

@@ -37,9 +37,9 @@ const CpuKernels& make_portable_kernels() {
   static_assert(HWY_STATIC_TARGET == HWY_SCALAR, "the flags of this file do not give the scalar target");
   static constexpr ScreenKernels kScreens[] = {
       float32_screen<8, 2>(),
-      {ScreenFormat::kBfloat16, kMatrixRows, kMatrixColumns, screen_by_panels<ScalarPairs>, hits_by_panels<ScalarPairs>,
-       nullptr},
-      {ScreenFormat::kBfloat16Pair, kMatrixRows, kMatrixColumns, screen_by_panels<ScalarPairs>,
+      {ScreenFormat::kBfloat16, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_by_panels<ScalarPairs>,
+       hits_by_panels<ScalarPairs>, nullptr},
+      {ScreenFormat::kBfloat16Pair, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_by_panels<ScalarPairs>,
        hits_by_panels<ScalarPairs>, nullptr},
   };
   static constexpr CpuKernels kKernels =

@@ -185,7 +185,7 @@ class Packer {
 
   // Places for all, from the largest norms down.
   void fill_spans() {
-    const int64_t block = points_.screen().block_columns;
+    const int64_t block = points_.screen().width_columns;
     int64_t extra = most_extra_spans(prototypes_.rows());
     for (auto end = static_cast<int64_t>(sorted_.size()); end > 0;) {
       int64_t begin = std::max<int64_t>(0, end - kSpanColumns);

@@ -32,7 +32,7 @@ struct SpanBounds {
 
 struct PackedPrototypes {
   int64_t spans = 0;                ///< each has 32 places for columns
-  std::vector<int32_t> widths;      ///< per span: columns, padded to whole blocks
+  std::vector<int32_t> widths;      ///< per span: columns, padded to what is computed at once
   bool screenable = true;           ///< false: a prototype is too far out; use exact distances
   std::vector<uint32_t> order;      ///< per place: its prototype; repeated prototypes have no column but the first's
   std::vector<uint8_t> repeated;    ///< per prototype: there is another with the same bits

@@ -59,7 +59,7 @@ double row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, 
 double least_row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, const Workload& workload) {
   int64_t columns = 0;
   for (const int64_t k : workload.clusters) {
-    columns += (k + screen.block_columns - 1) / screen.block_columns * screen.block_columns;
+    columns += (k + screen.width_columns - 1) / screen.width_columns * screen.width_columns;
   }
   const auto models = static_cast<int64_t>(workload.clusters.size());
   return row_ns(costs, screen, d, {static_cast<double>(columns) / static_cast<double>(models), 0, 0},

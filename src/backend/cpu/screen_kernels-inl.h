@@ -117,19 +117,46 @@ HWY_INLINE void multiply(const float* HWY_RESTRICT tile, const float* HWY_RESTRI
   }
 }
 
+// The best two of a tile's rows among S columns of a block of R.
+template <int MR, int R, int S, int D>
+HWY_INLINE void screen_part(const float* tile, const float* block, const float* offsets, int64_t d,
+                            const uint32_t* places, BestTwo (&rows)[MR]) {
+  VecF sums[S][MR];
+  multiply<MR, R, S, D>(tile, block, offsets, d, sums);
+#pragma GCC unroll 8
+  for (int r = 0; r < S; ++r) {
+#pragma GCC unroll 8
+    for (int m = 0; m < MR; ++m) rows[m].add(with_place(sums[r][m], places + r));
+  }
+}
+
 // The best two of a tile's rows among one block's columns, S at a time: as many sums as registers hold besides.
 template <int MR, int R, int S, int D>
 HWY_INLINE void screen_block(const float* tile, const float* block, const float* offsets, int64_t d,
                              const uint32_t* places, BestTwo (&rows)[MR]) {
 #pragma GCC unroll 1
   for (int first = 0; first < R; first += S) {
-    VecF sums[S][MR];
-    multiply<MR, R, S, D>(tile, block + first, offsets + first, d, sums);
-#pragma GCC unroll 8
-    for (int r = 0; r < S; ++r) {
-#pragma GCC unroll 8
-      for (int m = 0; m < MR; ++m) rows[m].add(with_place(sums[r][m], places + first + r));
+    screen_part<MR, R, S, D>(tile, block + first, offsets + first, d, places + first, rows);
+  }
+}
+
+// What a span is padded to. KDD's models of 2 to 32 prototypes computed a third more columns in whole blocks of eight.
+template <int R>
+constexpr int kLeastWidth = R > 2 ? 2 : R;
+
+// The first `columns` of a block, fewer than R of them.
+template <int MR, int R, int D>
+HWY_INLINE void screen_rest(const float* tile, const float* block, const float* offsets, int64_t d, int64_t columns,
+                            const uint32_t* places, BestTwo (&rows)[MR]) {
+  int64_t first = 0;
+  if constexpr (R > 4) {
+    if ((columns & 4) != 0) {
+      screen_part<MR, R, 4, D>(tile, block, offsets, d, places, rows);
+      first = 4;
     }
+  }
+  if constexpr (R > 2) {
+    if ((columns & 2) != 0) screen_part<MR, R, 2, D>(tile, block + first, offsets + first, d, places + first, rows);
   }
 }
 
@@ -145,6 +172,9 @@ HWY_INLINE void screen_tile(const ScreenColumns& in, const ScreenTile& tile) {
       screen_block<MR, R, S, D>(static_cast<const float*>(tile.values), values + (first + b * R) * in.d,
                                 in.offsets + first + b * R, in.d, kPlaces.values + b * R, rows);
     }
+    const int64_t done = blocks * R;
+    screen_rest<MR, R, D>(static_cast<const float*>(tile.values), values + (first + done) * in.d,
+                          in.offsets + first + done, in.d, in.widths[span] - done, kPlaces.values + done, rows);
     for (int m = 0; m < MR; ++m) BestThree(rows[m]).store(in, span, tile, kRows, m * kLanes);
   }
 }

@@ -54,7 +54,7 @@ struct ScreenColumns {
   const float* offsets;      // per column
   const float* slopes;       // per span
   const float* errors;
-  const int32_t* widths;  // per span: columns that it holds, whole blocks R of its 32 places
+  const int32_t* widths;  // per span: columns of its 32 places that are computed
   int64_t spans;
 };
 
@@ -78,7 +78,8 @@ struct HitsTask {
 struct ScreenKernels {
   ScreenFormat format;
   int tile_rows;      ///< P, a multiple of 16, or of 8 for scalar code; at most 64
-  int block_columns;  ///< R: a span's columns come in multiples of this
+  int block_columns;  ///< R: a span's columns are stored in multiples of this
+  int width_columns;  ///< and are computed in multiples of this
   void (*screen)(const ScreenTask&);
   void (*hits)(const HitsTask&);
   /// So many rounds of products that touch no memory: what the unit can do at best. Returns the floating-point
