@@ -37,7 +37,7 @@ CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, int 
   const bool small =
       bytes <= (memory.limited ? memory.sums
                                : std::max(kSmallStatistics, static_cast<int64_t>(shared.input.points.bytes()) / 4));
-  unit_sums_ = shared.units.fits && (pool_.size() > 1 || small);
+  unit_sums_ = shared.units.fits && (pool_.size() > 1 || small) && !(shared.input.counted && plan_.by_label_order);
 }
 
 void CpuSession::prepare_workers(size_t active) {

@@ -28,7 +28,7 @@ struct TermScales {
 
 /// Sums in units of each column's lowest bit (UnitSums of kernels.h), where every term fits one integer.
 struct UnitScales {
-  bool fits = false;  ///< no weights, no column too wide
+  bool fits = false;  ///< no weights but of counted rows, no column too wide
   bool narrow = false;
   uint32_t most_terms = 0;
   int64_t stride = 0;
@@ -64,7 +64,7 @@ struct UnitDelta {
 };
 
 /// A change of statistics made by one thread: in units where they fit, else in limbs with a mark at every cluster that
-/// it touched.
+/// it touched. Counted rows take both ways: most of them once, the others in limbs.
 struct Delta {
   UnitDelta units;
   Statistics statistics;
@@ -91,6 +91,8 @@ struct Changes {
   }
   /// Those of `count` rows from `first` on whose labels differ.
   void append(int64_t first, int64_t count, const uint32_t* old_labels, const uint32_t* labels);
+  /// Moves the rows that count more than once to the end of `heavy`.
+  void take_heavy(const Input& input, Changes& heavy);
   void clear();
 };
 
@@ -130,6 +132,7 @@ struct Worker {
   std::vector<uint64_t> hits;
   std::vector<Delta> deltas;        // by slot
   std::vector<Changes> changes;     // by slot
+  Changes heavy;                    // those of rows that count more than once
   std::vector<PassResult> results;  // by position among the active models
 };
 
@@ -250,6 +253,7 @@ class CpuSession final : public Session {
   void add_row(int64_t row, Worker& worker, int64_t* to, int64_t* from) const;
   LabelSum hash_change(const Changes& changes, int64_t first) const;
   void prepare_delta(Delta& delta, int64_t k) const;
+  void move_in_limbs(const Changes& changes, Worker& worker, Delta& delta, Statistics& statistics);
   void move_in_units(const Changes& changes, bool from_nowhere, Worker& worker, UnitDelta& delta,
                      Statistics& statistics);
   int64_t move_some(const MovedRows& moved, const UnitSums& sums, Worker& worker) const;

@@ -51,7 +51,7 @@ TermScales::TermScales(const Input& input) : radix(std::ldexp(1.0, input.bits)) 
 }
 
 UnitScales::UnitScales(const Input& input) : stride((input.points.d + 7) / 8 * 8) {
-  if (!input.weights.empty()) return;
+  if (!input.weights.empty() && !input.counted) return;
   int widest = 0;
   bool normal = true;  // every unit is a normal number
   units = AlignedBuffer<double>(static_cast<size_t>(stride));
@@ -92,6 +92,25 @@ void Changes::append(int64_t first, int64_t count, const uint32_t* old_labels, c
     from[at] = old_labels[i];
     to[at] = labels[i];
     at += labels[i] != old_labels[i] ? 1 : 0;
+  }
+  rows.resize(at);
+  from.resize(at);
+  to.resize(at);
+}
+
+void Changes::take_heavy(const Input& input, Changes& heavy) {
+  size_t at = 0;
+  for (int64_t i = 0; i < size(); ++i) {
+    const Change change = this->at(i);
+    if (input.weight(change.row) != 1) {
+      heavy.rows.push_back(change.row);
+      heavy.from.push_back(change.from);
+      heavy.to.push_back(change.to);
+      continue;
+    }
+    rows[at] = change.row;
+    from[at] = change.from;
+    to[at++] = change.to;
   }
   rows.resize(at);
   from.resize(at);
@@ -186,18 +205,27 @@ void CpuSession::record_changes(int slot, const Group& group, int worker_index, 
   if (m.labelled) result.hash_delta += hash_change(changes, waiting);
   if (plan_.by_label_order) return;
   Delta& delta = worker.deltas[static_cast<size_t>(slot)];
-  if (unit_sums_) {
-    move_in_units(changes, !m.labelled, worker, delta.units, m.statistics);
+  if (!unit_sums_) {
+    move_in_limbs(changes, worker, delta, m.statistics);
   } else {
-    const bool alone = pool_.size() == 1;
-    for (int64_t i = 0; i < changes.size(); ++i) {
-      if (i + kPrefetchDistance < changes.size()) {
-        prefetch_row(changes.rows[static_cast<size_t>(i + kPrefetchDistance)]);
-      }
-      apply_change(changes.at(i), worker, alone ? m.statistics : delta.statistics, alone ? nullptr : &delta.touched);
+    if (shared_.input.counted) {
+      changes.take_heavy(shared_.input, worker.heavy);
+      move_in_limbs(worker.heavy, worker, delta, m.statistics);
+      worker.heavy.clear();
     }
+    move_in_units(changes, !m.labelled, worker, delta.units, m.statistics);
   }
   changes.clear();
+}
+
+void CpuSession::move_in_limbs(const Changes& changes, Worker& worker, Delta& delta, Statistics& statistics) {
+  const bool alone = pool_.size() == 1;
+  for (int64_t i = 0; i < changes.size(); ++i) {
+    if (i + kPrefetchDistance < changes.size()) {
+      prefetch_row(changes.rows[static_cast<size_t>(i + kPrefetchDistance)]);
+    }
+    apply_change(changes.at(i), worker, alone ? statistics : delta.statistics, alone ? nullptr : &delta.touched);
+  }
 }
 
 // Makes room for a thread's own sums.
@@ -205,7 +233,9 @@ void CpuSession::prepare_delta(Delta& delta, int64_t k) const {
   const Input& input = shared_.input;
   if (unit_sums_) {
     if (delta.units.k() != k) delta.units = UnitDelta(k, shared_.units.stride);
-  } else if (pool_.size() > 1 && delta.statistics.k != k) {
+    if (!input.counted) return;
+  }
+  if (pool_.size() > 1 && delta.statistics.k != k) {
     delta.statistics = Statistics(k, input.points.d, input.limbs);
     delta.touched.assign(static_cast<size_t>(k), 0);
   }
@@ -269,6 +299,7 @@ void CpuSession::flush(UnitDelta& delta, int64_t cluster, Statistics& statistics
 // Adds what every thread changed, cluster by cluster, and clears it.
 void CpuSession::merge_deltas(std::span<const PassModel> models) {
   if (plan_.by_label_order || (pool_.size() == 1 && !unit_sums_)) return;
+  const bool in_limbs = pool_.size() > 1 && (!unit_sums_ || shared_.input.counted);
   const auto merge_limbs = [&](Model& m, Delta& delta, int64_t k) {
     const auto at = static_cast<size_t>(k);
     if (delta.touched[at] == 0) return;
@@ -288,11 +319,8 @@ void CpuSession::merge_deltas(std::span<const PassModel> models) {
       for (Worker& worker : workers_) {
         Delta& delta = worker.deltas[static_cast<size_t>(active.slot)];
         for (int64_t k = first; k < last; ++k) {
-          if (!unit_sums_) {
-            merge_limbs(m, delta, k);
-          } else if (delta.units.terms[static_cast<size_t>(k)] != 0) {
-            flush(delta.units, k, m.statistics, k, 1);
-          }
+          if (in_limbs) merge_limbs(m, delta, k);
+          if (unit_sums_ && delta.units.terms[static_cast<size_t>(k)] != 0) flush(delta.units, k, m.statistics, k, 1);
         }
       }
     };
