@@ -160,12 +160,25 @@ void CpuSession::resolve_group(const Target& target, const Group& group, Worker&
   result.candidates += static_cast<int64_t>(worker.candidates.size());
 }
 
+// The row in float32, from its tile where that holds it; returns a bound of its norm.
+float CpuSession::fine_row(const Group& group, int64_t row_in_group, Worker& worker) const {
+  const int64_t d = shared_.input.points.d;
+  worker.fine_row.resize(static_cast<size_t>(d));
+  if (shared_.packed.screen().format != ScreenFormat::kFloat32) {
+    return shared_.packed.fine_row(group.row(row_in_group), worker.fine_row.data());
+  }
+  const int64_t p = tile_rows();
+  const Tile& tile = group.tiles[static_cast<size_t>(row_in_group / p)];
+  const float* values = static_cast<const float*>(tile.values) + row_in_group % p;
+  for (int64_t j = 0; j < d; ++j) worker.fine_row[static_cast<size_t>(j)] = values[j * p];
+  return tile.norms[row_in_group % p];
+}
+
 // The candidates of one span for one row, by float32 scores.
 void CpuSession::add_span_candidates(const PackedPrototypes& packed, const Group& group, int64_t span,
                                      int64_t row_in_group, Worker& worker) const {
   const int64_t d = shared_.input.points.d;
-  worker.fine_row.resize(static_cast<size_t>(d));
-  const float norm = shared_.packed.fine_row(group.row(row_in_group), worker.fine_row.data());
+  const float norm = fine_row(group, row_in_group, worker);
   const float threshold = worker.lower[static_cast<size_t>(row_in_group)];
   const int64_t first = span * kSpanColumns;
   const int64_t columns = packed.widths[static_cast<size_t>(span)];

@@ -227,6 +227,7 @@ class CpuSession final : public Session {
   void certify_group(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
   void list_candidates(const PackedPrototypes& packed, const Group& group, int64_t at, const CertifyTask& task,
                        uint64_t unproved, Worker& worker) const;
+  float fine_row(const Group& group, int64_t row_in_group, Worker& worker) const;
   void add_span_candidates(const PackedPrototypes& packed, const Group& group, int64_t span, int64_t row_in_group,
                            Worker& worker) const;
   void resolve_group(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
