@@ -8,8 +8,8 @@ const CpuKernels& make_avx512_bf16_kernels() {
   static_assert(HWY_STATIC_TARGET == HWY_AVX3, "the flags of this file do not give AVX-512");
   static constexpr ScreenKernels kScreens[] = {
       float32_screen<3, 8>(),
-      {ScreenFormat::kBfloat16, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_by_panels<VectorPairs>, hits_by_panels<VectorPairs>,
-       VectorPairs::peak},
+      {ScreenFormat::kBfloat16, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_by_panels<VectorPairs>,
+       hits_by_panels<VectorPairs>, VectorPairs::peak},
       {ScreenFormat::kBfloat16Pair, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_by_panels<VectorPairs>,
        hits_by_panels<VectorPairs>, VectorPairs::peak},
   };

@@ -213,8 +213,8 @@ PilotCounts ScreenPilot::run(const ScreenKernels& screen) const {
   for (size_t i = 0; i < prototypes_.size(); ++i) {
     const PackedPrototypes packed = pack_prototypes(prototypes_[i], points, kernels_, 1);
     PilotCounts counts;
-    counts.columns = static_cast<double>(std::accumulate(packed.widths.begin(), packed.widths.end(), int64_t{0}) *
-                                         sample_.points.n);
+    counts.columns =
+        static_cast<double>(std::accumulate(packed.widths.begin(), packed.widths.end(), int64_t{0}) * sample_.points.n);
     Screened screened(points, packed, kernels_);
     for (int64_t t = 0; packed.screenable && t < points.tiles(); ++t) screened.add(points.tile(t, tile.data()), counts);
     const auto models = static_cast<double>(models_[i]);
