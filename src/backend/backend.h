@@ -28,9 +28,10 @@ namespace manymeans {
 
 /// What a backend is made with.
 struct BackendOptions {
-  int threads = 0;                   ///< 0: all usable
-  std::string algorithm = "auto";    ///< auto, matrix, bounds, kdtree, brute
-  std::string screen_format = {};    ///< tests and benchmarks: float32, bfloat16, bfloat16-pair, float16[-sync]; empty: by cost
+  int threads = 0;                 ///< 0: all usable
+  std::string algorithm = "auto";  ///< auto, matrix, bounds, kdtree, brute
+  std::string screen_format =
+      {};  ///< tests and benchmarks: float32, bfloat16, bfloat16-pair, float16[-sync]; empty: by cost
   std::string instruction_set = {};  ///< forced; empty: MANYMEANS_CPU_ISA, else the best
   int64_t memory_budget = 0;         ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
   double test_bound_scale = 1;       ///< tests only: multiplies the screen's error bound
@@ -147,12 +148,12 @@ class Session {
 
 /// What will be done with uploaded points, as far as it is known: for choosing how to go about it, never for what.
 struct Workload {
-  int64_t most_clusters = 64;  ///< of one model
-  int64_t all_clusters = 64;   ///< of all models that share passes
-  int64_t passes = 10;         ///< of all models, at most
-  int64_t models = 1;          ///< of one session
-  int64_t sessions = 1;        ///< at the same time
-  bool apart = false;          ///< k-means++ or the like draws the first prototypes of most models
+  int64_t most_clusters = 64;          ///< of one model
+  int64_t all_clusters = 64;           ///< of all models that share passes
+  int64_t passes = 10;                 ///< of all models, at most
+  int64_t models = 1;                  ///< of one session
+  int64_t sessions = 1;                ///< at the same time
+  bool apart = false;                  ///< k-means++ or the like draws the first prototypes of most models
   std::vector<int64_t> clusters = {};  ///< of each model; empty: of one, most_clusters
 };
 

@@ -58,12 +58,12 @@ double row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, 
 // Were every span full and every row proved.
 double least_row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, const Workload& workload) {
   int64_t columns = 0;
-  for (const int64_t k : workload.clusters) {
+  const std::vector<int64_t> clusters = clusters_of(workload);
+  for (const int64_t k : clusters) {
     columns += (k + screen.width_columns - 1) / screen.width_columns * screen.width_columns;
   }
-  const auto models = static_cast<int64_t>(workload.clusters.size());
-  return row_ns(costs, screen, d, {static_cast<double>(columns) / static_cast<double>(models), 0, 0},
-                workload.together ? models : 1);
+  const double each = static_cast<double>(columns) / static_cast<double>(clusters.size());
+  return row_ns(costs, screen, d, {each, 0, 0}, workload.models);
 }
 
 // The cheapest by the cost model; those that could not be are not tried.
@@ -84,12 +84,11 @@ void choose_by_cost(const Input& input, const CpuKernels& kernels, const Workloa
   if (tried.size() == 1) return;
   choice.frame = find_frame(input);
   const ScreenPilot pilot(input, kernels, *choice.frame, workload);
-  const int64_t models = workload.together ? static_cast<int64_t>(workload.clusters.size()) : 1;
   double least = std::numeric_limits<double>::infinity();
   std::string found;
   for (const ScreenKernels* screen : tried) {
     const PilotCounts counts = pilot.run(*screen);
-    const double cost = row_ns(table.costs, *screen, d, counts, models);
+    const double cost = row_ns(table.costs, *screen, d, counts, workload.models);
     found += fmt::format("{}{} {:.3g} ({:.1f} %)", found.empty() ? "" : ", ", name_of(screen->format), cost,
                          100 * counts.unproved);
     if (cost >= least) continue;

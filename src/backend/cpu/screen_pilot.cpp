@@ -167,10 +167,14 @@ class Screened {
 
 }  // namespace
 
+std::vector<int64_t> clusters_of(const Workload& workload) {
+  return workload.clusters.empty() ? std::vector{workload.most_clusters} : workload.clusters;
+}
+
 ScreenPilot::ScreenPilot(const Input& input, const CpuKernels& kernels, const Frame& frame, const Workload& workload)
     : kernels_(kernels), frame_(frame) {
   const int64_t n = input.points.n, d = input.points.d;
-  std::vector<Some> some = some_of(workload.clusters);
+  std::vector<Some> some = some_of(clusters_of(workload));
   for (Some& one : some) one.clusters = std::min(one.clusters, std::max(kPrototypeValues / d, kFewestPrototypes));
   // Of few rows half may be prototypes. Both are spread over all rows: files are often sorted.
   const int64_t most = std::clamp(kPointValues / d, kFewestPoints, kMostPoints);

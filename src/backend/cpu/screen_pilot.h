@@ -18,6 +18,9 @@ struct PilotCounts {
   double candidates = 0;  ///< of these rows, all together; a span to be looked at again counts as kSecondLook
 };
 
+/// The k of every model.
+std::vector<int64_t> clusters_of(const Workload& workload);
+
 /// Rows of the sample stand for points and others of it for prototypes, and a screen does with them what it would do
 /// with all: it packs, multiplies and certifies, and spans share bounds and places as they will. An estimate from
 /// margins and rounding errors of single rows saw 0 % unproved where spans of KDD's far and near prototypes left 10 %.
@@ -26,7 +29,7 @@ class ScreenPilot {
  public:
   static constexpr double kSecondLook = 4;
 
-  /// Kernels and frame must outlive the pilot. The workload has a model.
+  /// Kernels and frame must outlive the pilot.
   ScreenPilot(const Input& input, const CpuKernels& kernels, const Frame& frame, const Workload& workload);
 
   PilotCounts run(const ScreenKernels& screen) const;

@@ -112,7 +112,7 @@ void expect_near_shares_of_fits(const char* init, bool apart, double tolerance) 
   for (const Scene& scene : scenes()) {
     const Input input = prepared(scene);
     const Frame frame = find_frame(input);
-    const ScreenPilot pilot(input, kernels(), frame, {.clusters = {scene.k}, .apart = apart});
+    const ScreenPilot pilot(input, kernels(), frame, {.apart = apart, .clusters = {scene.k}});
     for (int i = 0; i < kernels().screen_count; ++i) {
       const double real = unproved_in_a_fit(scene, kernels().screens[i], init);
       const double expected = pilot.run(kernels().screens[i]).unproved;
@@ -151,7 +151,7 @@ TEST(ScreenPilot, TakesWhateverShape) {
       const Input input = prepare_input(PointsView(values.data(), n, d), {}, pool);
       const Frame frame = find_frame(input);
       for (const bool apart : {false, true}) {
-        const Workload workload{.clusters = {1, n, (n + 1) / 2, n, n}, .apart = apart};
+        const Workload workload{.apart = apart, .clusters = {1, n, (n + 1) / 2, n, n}};
         const PilotCounts counts = ScreenPilot(input, kernels(), frame, workload).run(kernels().screens[1]);
         EXPECT_GT(counts.columns, 0) << n << " x " << d;
         EXPECT_LE(counts.unproved, 1);
