@@ -1,7 +1,6 @@
 // Times the passes of a backend as the engine asks for them, and checks labels against the contract's definition.
 //
-//   cuda_passes [--backend cuda] [--algorithm auto] [--screen FORMAT] [--memory MIB] [--repeats 3] N D K MODELS TYPE
-//               DATA [N D K ...]
+//   cuda_passes [--backend cuda] [--screen FORMAT] [--memory MIB] [--queued 0] [--repeats 3] N D K MODELS TYPE DATA ...
 //
 // TYPE: float32 or float64; DATA: noise (N(0,1)) or mixture (K overlapping groups). Initial prototypes are rows of the
 // data. One iteration takes (T(11) - T(1)) / 10, T(p) the time of p passes from the initial prototypes with the solves
@@ -230,6 +229,8 @@ int main(int argc, char** argv) {
         options.device_memory = std::atoll(argv[at + 1]) << 20;
       } else if (std::string(argv[at]) == "--algorithm") {
         options.algorithm = argv[at + 1];
+      } else if (std::string(argv[at]) == "--queued") {
+        options.queued_passes = std::atoi(argv[at + 1]) != 0;
       } else {
         (std::string(argv[at]) == "--backend" ? name : options.screen_format) = argv[at + 1];
       }

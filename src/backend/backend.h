@@ -35,6 +35,7 @@ struct BackendOptions {
   std::string instruction_set = {};  ///< forced; empty: MANYMEANS_CPU_ISA, else the best
   int64_t memory_budget = 0;         ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
   double test_bound_scale = 1;       ///< tests only: multiplies the screen's error bound
+  bool queued_passes = false;        ///< tests and benchmarks, cuda: never a batch of passes in one kernel
   const std::atomic<bool>* abort = nullptr;  ///< set by the caller to be thrown Error(kInterrupted) within a second
   int device = 0;                            ///< number among those of its kind
   int64_t device_memory = 0;                 ///< most bytes to take of the device's memory; 0: what is free

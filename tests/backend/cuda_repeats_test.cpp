@@ -55,6 +55,10 @@ TEST_P(CudaRepeats, AllAreTheCpusAnswer) {
 INSTANTIATE_TEST_SUITE_P(Kernels, CudaRepeats,
                          testing::Values(RepeatedShape{400000, 2, 10, 20},     // boxes
                                          RepeatedShape{200000, 3, 300, 2},     // and labels of two bytes
+                                         RepeatedShape{10000, 64, 100, 1},     // all passes in one kernel
+                                         RepeatedShape{51200, 160, 32, 1},     //
+                                         RepeatedShape{30000, 32, 33, 4},      //
+                                         RepeatedShape{5000, 300, 200, 2},     //
                                          RepeatedShape{400000, 8, 100, 4},     // float32, points in registers
                                          RepeatedShape{200000, 32, 64, 4},     // short rows, 64 columns a tile
                                          RepeatedShape{200000, 64, 64, 3},     //

@@ -19,6 +19,7 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   options.screen_format = screen_format;
   options.test_bound_scale = bound_scale;
   options.test_slice_rows = slice_rows;
+  options.queued_passes = queued_passes;
   return make_backend(backend, options);
 }
 
@@ -60,8 +61,12 @@ std::vector<Target> targets() {
     if (entry.name == "cuda") {
       for (const char* format : {"float32", "float16", "float16-sync"}) {
         if (!screens_in("cuda", format)) continue;
+        // The cases are small, so that in fp16 a batch is one kernel; the ways of large problems are tried too.
+        const bool in_fp16 = std::string_view(format) != "float32";
+        if (in_fp16) found.push_back({"cuda", "", format, 0, true});
+        if (format == std::string_view("float16-sync")) continue;
         found.push_back({"cuda", "", format});
-        if (format != std::string_view("float16-sync")) found.push_back({"cuda", "", format, 128});
+        found.push_back({"cuda", "", format, 128});
       }
       continue;
     }

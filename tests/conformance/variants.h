@@ -16,10 +16,12 @@ struct Target {
   std::string instruction_set;  // empty: the backend has no choice of them
   std::string screen_format;    // likewise
   int64_t slice_rows = 0;       // as if no more rows than about these fitted the device
+  bool queued_passes = false;   // cuda: see BackendOptions
 
   std::string name() const {
     return backend + (instruction_set.empty() ? "" : "/" + instruction_set) +
-           (screen_format.empty() ? "" : "/" + screen_format) + (slice_rows == 0 ? "" : "/slices");
+           (screen_format.empty() ? "" : "/" + screen_format) + (slice_rows == 0 ? "" : "/slices") +
+           (queued_passes ? "/queued" : "");
   }
   std::unique_ptr<Backend> make(const std::string& algorithm, int threads, double bound_scale = 1) const;
 };

@@ -181,8 +181,7 @@ __global__ void judge_kernel(PassRanges ranges, bool count) {
   __syncthreads();
   for (int r = threadIdx.x; r < ranges.count; r += kThreads) {
     const PassCounters& counters = ranges.counters[r];
-    const bool strict = counters.changed == 0 && !in_first_pass(ranges, ranges.at[r]);
-    if (strict || counters.empty != 0) judge = 1;
+    if (changed_nothing(counters, in_first_pass(ranges, ranges.at[r])) || counters.empty != 0) judge = 1;
   }
   for (int i = threadIdx.x; i < ranges.number_count; i += kThreads) ranges.numbers[i] = 0;
   __syncthreads();

@@ -72,16 +72,6 @@ __global__ void __launch_bounds__(kChangeThreads) count_kernel(AccumulateTask ta
   }
 }
 
-__device__ uint32_t warp_inclusive_sum(uint32_t v) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-  for (int step = 1; step < 32; step *= 2) {
-    const uint32_t other = __shfl_up_sync(~0U, v, step);
-    if (lane >= step) v += other;
-  }
-  return v;
-}
-
 // The sum of `v` over the threads of the block before this one; `total` over all of them.
 __device__ uint32_t block_exclusive_sum(uint32_t v, uint32_t* of_warp, uint32_t& total) {
   const int warp = static_cast<int>(threadIdx.x) / 32;

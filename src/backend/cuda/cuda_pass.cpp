@@ -1,6 +1,7 @@
 // Batches of passes: screen, resolve, accumulate and, between two passes, solve; all queued without waiting.
 #include "backend/cuda/cuda_session.h"
 #include "backend/cuda/matrix_bounds.h"
+#include "backend/cuda/resident_passes.h"
 #include "backend/cuda/resolve.h"
 #include "backend/cuda/solve.h"
 
@@ -198,7 +199,7 @@ PackedColumns CudaSession::packed_columns(const PassRanges& ranges) {
   return columns;
 }
 
-void CudaSession::enqueue_matrix_screen(const PassRanges& ranges, const PointSlice& slice) {
+MatrixPackTask CudaSession::matrix_pack_task(const PassRanges& ranges) {
   MatrixPackTask task;
   task.ranges = ranges;
   task.d = d();
@@ -207,6 +208,11 @@ void CudaSession::enqueue_matrix_screen(const PassRanges& ranges, const PointSli
   task.padded_columns = shared_.plan.padded_columns;
   task.far = far_from_matrix();
   task.columns = packed_columns(ranges);
+  return task;
+}
+
+void CudaSession::enqueue_matrix_screen(const PassRanges& ranges, const PointSlice& slice) {
+  const MatrixPackTask task = matrix_pack_task(ranges);
   pack_matrix_columns(task, stream_);
   ScreenOutput output;
   output.labels = next_rows();
@@ -276,6 +282,26 @@ int CudaSession::end_batch(std::span<PassModel> models) {
   return done;
 }
 
+// All passes of a batch in one kernel, where the problem is small enough; whether it is.
+bool CudaSession::enqueue_resident_passes(const PassRanges& ranges, int most) {
+  if (shared_.plan.screen != ScreenKind::kMatrix || !shared_.slices->whole() || shared_.options.queued_passes) {
+    return false;
+  }
+  ResidentTask task;
+  task.shape = resident_shape(n(), shared_.plan.padded_columns, ranges.most_clusters, ranges.count,
+                              shared_.terms.limbs, ResidentDevice::of(shared_.device.index));
+  if (task.shape.blocks == 0) return false;
+  task.columns = matrix_pack_task(ranges);
+  task.solve_shifts = shared_.solve_shifts.data();
+  task.passes = most;
+  shared_.slices->for_each(stream_, PointSlices::Use::kScreen, [&](const PointSlice& all) {
+    task.sums = accumulate_task(ranges, all.points);
+    task.points = all.packed;
+    resident_passes(task, stream_);
+  });
+  return true;
+}
+
 // How many passes are queued before the device is asked how they went: many of small problems, whose time is that of a
 // question; a few of large ones, so that the device does not wait for launches.
 int CudaSession::passes_between_questions(std::span<const PassModel> models) const {
@@ -295,6 +321,11 @@ int CudaSession::advance(std::span<PassModel> models, int n) {
   const int most = std::clamp(n, 1, kMostPasses);
   const auto begin = std::chrono::steady_clock::now();
   PassRanges ranges = begin_batch(models, most);
+  if (enqueue_resident_passes(ranges, most)) {
+    copy_to_host(host_control_.data(), control_.data(), 1, stream_, "the state of a pass");
+    stream_.synchronize("a batch of passes");
+    return end_batch(models);
+  }
   int queued = 0;
   do {
     for (const int until = std::min(most, queued + together); queued < until; ++queued) {

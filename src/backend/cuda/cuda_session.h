@@ -83,6 +83,7 @@ class CudaSession final : public Session {
   void enqueue_pass(const PassRanges& ranges);
   void enqueue_slice(const PassRanges& ranges, const PointSlice& slice);
   void enqueue_solve(const PassRanges& ranges);
+  bool enqueue_resident_passes(const PassRanges& ranges, int most);
   int passes_between_questions(std::span<const PassModel> models) const;
   int end_batch(std::span<PassModel> models);
   AccumulateTask accumulate_task(const PassRanges& ranges, const DevicePoints& points);
@@ -92,6 +93,7 @@ class CudaSession final : public Session {
   void enqueue_second_screen(const PassRanges& ranges, const PointSlice& slice);
   void enqueue_collect(const PassRanges& ranges, const PointSlice& slice);
   PackedColumns packed_columns(const PassRanges& ranges);
+  MatrixPackTask matrix_pack_task(const PassRanges& ranges);
   ResolveTask resolve_task(const PassRanges& ranges, const PointSlice& slice);
   void enqueue_matrix_screen(const PassRanges& ranges, const PointSlice& slice);
 

@@ -61,11 +61,18 @@ __device__ __forceinline__ uint32_t label_before(const AccumulateTask& task, con
   return first_pass ? kNoLabel : load_label(task.current, range.slot, row);
 }
 
-// Adds to the pass's counters: `hash` of every thread, `changed` of the block's first.
-__device__ inline void count_changes(PassCounters& counters, unsigned long long changed, LabelSumWords hash) {
+// The sum over the warp.
+__device__ inline LabelSumWords warp_sum(LabelSumWords hash) {
+#pragma unroll 1
   for (int step = 16; step > 0; step /= 2) {
     hash.add({__shfl_xor_sync(~0U, hash.low, step), __shfl_xor_sync(~0U, hash.high, step)});
   }
+  return hash;
+}
+
+// Adds to the pass's counters: `hash` of every thread, `changed` of the block's first.
+__device__ inline void count_changes(PassCounters& counters, unsigned long long changed, LabelSumWords hash) {
+  hash = warp_sum(hash);
   if (threadIdx.x % 32 == 0 && (hash.low != 0 || hash.high != 0)) {
     atomic_add_128(&counters.hash_low, &counters.hash_high, hash.low, hash.high);
   }

@@ -90,6 +90,7 @@ __device__ void block_add(const int64_t (&limbs)[G], int64_t* to, int64_t* scrat
 /// RN(S) of limbs: rounded_sum() of core/fixed_point.h, for at most 6 limbs.
 __device__ inline double device_rounded_sum(const int64_t* limbs, int count, int bits, int64_t stride = 1) {
   if (count == 1) return __ll2double_rn(limbs[0]);
+  if (count == 2) return recombined<2>(limbs, count, bits, stride).to_double();  // below 2^63 (1 + 2^62)
   if (count <= 4) return recombined<4>(limbs, count, bits, stride).to_double();
   return recombined<7>(limbs, count, bits, stride).to_double();
 }

@@ -127,6 +127,30 @@ struct Finalist {
   }
 };
 
+// What four threads know of two rows: those of odd number get the second row, the others the first. Where two threads
+// have the same best they may name different places: then second = best, and nothing is proved.
+__device__ __forceinline__ Finalist join_rows(const Finalist (&both)[2]) {
+  const bool odd = threadIdx.x % 2 != 0;
+  Finalist mine{odd ? both[1].best : both[0].best, odd ? both[1].second : both[0].second,
+                odd ? both[1].place : both[0].place};
+  const Finalist other{odd ? both[0].best : both[1].best, odd ? both[0].second : both[1].second,
+                       odd ? both[0].place : both[1].place};
+  // The neighbour gets the row that it takes, and gives the other.
+  const float best_there = __shfl_xor_sync(~0U, other.best, 1);
+  const float second_there = __shfl_xor_sync(~0U, other.second, 1);
+  const int32_t place_there = __shfl_xor_sync(~0U, other.place, 1);
+  mine.second = fmaxf(fmaxf(mine.second, second_there), fminf(mine.best, best_there));
+  mine.place = best_there > mine.best ? place_there : mine.place;
+  mine.best = fmaxf(mine.best, best_there);
+  mine.meet(2);
+  return mine;
+}
+
+// u_b - 2 e_b - (slack * n^2 + underflow), rounded downwards.
+__device__ __forceinline__ float lower_score(float best, float bound, float norm, float slack, float underflow) {
+  return __fadd_rd(__fmaf_rd(-2.0F, bound, best), -__fmaf_ru(__fmul_ru(slack, norm), norm, underflow));
+}
+
 // Both rows of four threads: those of odd number take the second row, the others the first. `terms` and `order`: of the
 // model's last tile, which is `tile`.
 __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowState (&rows)[2], const TileTerms& terms,
@@ -138,31 +162,14 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowSta
   const bool exists = row < task.points.rows;
   const float norm = exists ? __ldg(task.points.norms + row) : 0.0F;
 
-  Finalist both[2];
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    both[r] = Finalist{rows[r].best, fmaxf(rows[r].second, rows[r].rest), rows[r].best_tile * 4 + lane_of_row};
-  }
-  // The neighbour gets the row that it takes, and gives the other.
-  Finalist mine{odd ? both[1].best : both[0].best, odd ? both[1].second : both[0].second,
-                odd ? both[1].place : both[0].place};
-  const Finalist other{odd ? both[0].best : both[1].best, odd ? both[0].second : both[1].second,
-                       odd ? both[0].place : both[1].place};
-  const float best_there = __shfl_xor_sync(~0U, other.best, 1);
-  const float second_there = __shfl_xor_sync(~0U, other.second, 1);
-  const int32_t place_there = __shfl_xor_sync(~0U, other.place, 1);
-  mine.second = fmaxf(fmaxf(mine.second, second_there), fminf(mine.best, best_there));
-  mine.place = best_there > mine.best ? place_there : mine.place;
-  mine.best = fmaxf(mine.best, best_there);
-  // Where two threads have the same best they may name different columns: then second = best, and nothing is proved.
-  mine.meet(2);
+  const Finalist mine = join_rows({{rows[0].best, fmaxf(rows[0].second, rows[0].rest), rows[0].best_tile * 4 + lane_of_row},
+                                   {rows[1].best, fmaxf(rows[1].second, rows[1].rest), rows[1].best_tile * 4 + lane_of_row}});
 
   const int32_t best_tile = mine.place / 4;
   const bool here = best_tile == tile;
   const TileTerms& of_best = here ? terms : terms_of(task.columns, best_tile);
   const float bound = __fmaf_ru(odd ? radii[1] : radii[0], of_best.slope, of_best.error);
-  const float slack = __fmaf_ru(__fmul_ru(terms.slack, norm), norm, terms.underflow);
-  const float lower = __fadd_rd(__fmaf_rd(-2.0F, bound, mine.best), -slack);
+  const float lower = lower_score(mine.best, bound, norm, terms.slack, terms.underflow);
   const bool proved = lower > mine.second;
   if (proved && exists && lane_of_row < 2) {
     const auto place = static_cast<int>(__float_as_uint(mine.best) & ~task.place_mask);

@@ -45,6 +45,22 @@ __device__ inline bool in_first_pass(const PassRanges& ranges, const PassRange& 
   return range.first_pass != 0 && ranges.control->passes == 0;
 }
 
+/// Whether a pass has changed no label, so that the engine must judge.
+__device__ inline bool changed_nothing(const PassCounters& counters, bool first_pass) {
+  return counters.changed == 0 && !first_pass;
+}
+
+/// The sum of `v` over the threads of the warp up to this one.
+__device__ inline uint32_t warp_inclusive_sum(uint32_t v) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2) {
+    const uint32_t other = __shfl_up_sync(~0U, v, step);
+    if (lane >= step) v += other;
+  }
+  return v;
+}
+
 __device__ inline double prototype_value(const PassRange& range, bool float64, int64_t at) {
   return float64 ? static_cast<const double*>(range.prototypes)[at]
                  : static_cast<double>(static_cast<const float*>(range.prototypes)[at]);

@@ -120,25 +120,27 @@ struct Wide {
   __host__ __device__ double to_double() const {
     Wide magnitude = *this;
     if (negative()) magnitude.negate();
-    int high = W - 1;
-    while (high > 0 && magnitude.word[high] == 0) --high;
-    // 64 bits from the highest one, what lies below them folded into the lowest: more than 53, guard and sticky.
-    uint64_t top = magnitude.word[high];
+    // 64 bits from the highest one, what lies below them folded into the lowest: more than 53, guard and sticky. The
+    // words are looked at without an index, so that they stay in registers.
+    int high = 0;
+    uint64_t top = 0;
+    uint64_t next = 0;
+    uint64_t rest = 0;
+#pragma unroll
+    for (int i = W - 1; i >= 0; --i) {
+      if (top == 0) {
+        top = magnitude.word[i];
+        high = i;
+      } else if (i == high - 1) {
+        next = magnitude.word[i];
+      } else {
+        rest |= magnitude.word[i];
+      }
+    }
     if (top == 0) return 0;
     const int zeros = leading_zeros(top);
-    uint64_t rest = 0;
-    if (high > 0) {
-      const uint64_t next = magnitude.word[high - 1];
-      if (zeros > 0) {
-        top = (top << zeros) | (next >> (64 - zeros));
-        rest = next << zeros;
-      } else {
-        rest = next;
-      }
-      for (int i = 0; i < high - 1; ++i) rest |= magnitude.word[i];
-    } else {
-      top <<= zeros;
-    }
+    rest |= next << zeros;
+    if (zeros > 0) top = (top << zeros) | (next >> (64 - zeros));
     if (rest != 0) top |= 1;
     const double value = scaled_by_power(rounded(top), high * 64 - zeros);
     return negative() ? -value : value;

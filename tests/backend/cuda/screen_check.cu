@@ -562,8 +562,26 @@ __device__ inline int swizzled(int row, int column) {  // of a panel of halves, 
   return row * 64 + ((column / 8) ^ (row % 8)) * 8 + column % 8;
 }
 
+// sums += a b' for the 16 rows of a warp, eight columns at a time; the elements of wgmma's fragments.
+__device__ void multiply_by_warps(const __half* a, const __half* b, float (&sums)[32]) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const auto two = [](const __half* matrix, int row, int column) {
+    return *reinterpret_cast<const uint32_t*>(matrix + swizzled(row, column));
+  };
+  const int row = static_cast<int>(threadIdx.x) / 32 * 16 + lane / 4;
+  const int column = lane % 4 * 2;
+  const uint32_t left[4] = {two(a, row, column), two(a, row + 8, column), two(a, row, column + 8),
+                            two(a, row + 8, column + 8)};
+  for (int t = 0; t < 8; ++t) {
+    float four[4] = {sums[4 * t], sums[4 * t + 1], sums[4 * t + 2], sums[4 * t + 3]};
+    multiply_blocks(four, left, two(b, t * 8 + lane / 4, column), two(b, t * 8 + lane / 4, column + 8));
+    for (int e = 0; e < 4; ++e) sums[4 * t + e] = four[e];
+  }
+}
+
 // Each block makes `rounds` products of 64 x 64 x 16 from random numbers of several kinds and keeps the largest error,
 // in units of 2^-22 of the largest magnitude.
+template <bool kSmall>
 __global__ void probe_sums(int rounds, uint32_t seed, double* worst) {
   __shared__ __align__(1024) __half a[64 * 64];
   __shared__ __align__(1024) __half b[64 * 64];
@@ -594,12 +612,16 @@ __global__ void probe_sums(int rounds, uint32_t seed, double* worst) {
       const float c = ldexpf(1.0F + static_cast<float>(u & 0x7FFFFF) * 0x1p-23F, c_exponent);
       before[i] = sums[i] = kind == 6 ? 0.0F : (u >> 24 & 1) ? -c : c;
     }
-    pin(sums);
-    wgmma_fence();
-    wgmma<64>(sums, panel_descriptor(a), panel_descriptor(b), 1);
-    wgmma_commit();
-    wgmma_wait<0>();
-    pin(sums);
+    if constexpr (kSmall) {
+      multiply_by_warps(a, b, sums);
+    } else {
+      pin(sums);
+      wgmma_fence();
+      wgmma<64>(sums, panel_descriptor(a), panel_descriptor(b), 1);
+      wgmma_commit();
+      wgmma_wait<0>();
+      pin(sums);
+    }
     const int lane = static_cast<int>(threadIdx.x % 32);
     for (int i = 0; i < 32; ++i) {
       const int row = static_cast<int>(threadIdx.x) / 32 * 16 + lane / 4 + (i % 4 / 2) * 8;
@@ -618,18 +640,25 @@ __global__ void probe_sums(int rounds, uint32_t seed, double* worst) {
   atomicMax(reinterpret_cast<unsigned long long*>(worst), static_cast<unsigned long long>(__double_as_longlong(most)));
 }
 
-void probe() {
+// kSmall: by the instruction of a warp (ptx.cuh), else by that of four.
+template <bool kSmall>
+void probe_one() {
   Device<double> worst(1);
   worst.fill(0);
   const int rounds = 400;
   const int blocks = 132 * 8;
-  probe_sums<<<blocks, 128>>>(rounds, 1, worst.data);
+  probe_sums<kSmall><<<blocks, 128>>>(rounds, 1, worst.data);
   CHECK_CUDA(cudaGetLastError());
   CHECK_CUDA(cudaDeviceSynchronize());
   const double most = worst.host()[0];
-  std::printf("probe: %.3g sums; the worst is off by %.4f units of 2^-22 of the largest magnitude; assumed %d\n",
-              static_cast<double>(rounds) * blocks * 64 * 64, most, kProductRoundings);
+  std::printf("probe of %s: %.3g sums; the worst is off by %.4f units of 2^-22 of the largest magnitude; assumed %d\n",
+              kSmall ? "mma.sync" : "wgmma", static_cast<double>(rounds) * blocks * 64 * 64, most, kProductRoundings);
   if (!(most <= kProductRoundings) || most == 0) ++failures;
+}
+
+void probe() {
+  probe_one<false>();
+  probe_one<true>();
 }
 
 void small() {
