@@ -1,8 +1,7 @@
 // Batches of small problems in one kernel: what fits, and many passes in a row with everything that the engine may do
 // between two batches, against the reference. The conformance tests ask for one pass at a time.
-#include "backend/cuda/resident_passes.h"
-
 #include "backend/backend.h"
+#include "backend/cuda/resident_passes.h"
 #include "backend/cuda_present.h"
 #include "conformance/cases.h"
 #include "core/threads.h"
@@ -194,7 +193,7 @@ bool has_fp16() {
 
 // Every family, type and weighting turns up, in shapes from a single row to many tiles a block.
 std::vector<Case> batch_cases() {
-  const std::vector<Shape> shapes = {{1, 1, {1}},         {17, 3, {4, 1}},     {300, 40, {7}},     {2113, 16, {33}},
+  const std::vector<Shape> shapes = {{1, 1, {1}},         {17, 3, {4, 1}},     {300, 40, {7}},    {2113, 16, {33}},
                                      {5000, 65, {20, 3}}, {9001, 2, {50}},     {1500, 130, {65}}, {40000, 8, {12}},
                                      {700, 520, {40}},    {6000, 33, {2, 65}}, {2000, 20, {300}}};
   std::vector<Case> cases;

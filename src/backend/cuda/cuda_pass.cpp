@@ -288,8 +288,8 @@ bool CudaSession::enqueue_resident_passes(const PassRanges& ranges, int most) {
     return false;
   }
   ResidentTask task;
-  task.shape = resident_shape(n(), shared_.plan.padded_columns, ranges.most_clusters, ranges.count,
-                              shared_.terms.limbs, ResidentDevice::of(shared_.device.index));
+  task.shape = resident_shape(n(), shared_.plan.padded_columns, ranges.most_clusters, ranges.count, shared_.terms.limbs,
+                              ResidentDevice::of(shared_.device.index));
   if (task.shape.blocks == 0) return false;
   task.columns = matrix_pack_task(ranges);
   task.solve_shifts = shared_.solve_shifts.data();

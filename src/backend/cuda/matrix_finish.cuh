@@ -162,8 +162,9 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowSta
   const bool exists = row < task.points.rows;
   const float norm = exists ? __ldg(task.points.norms + row) : 0.0F;
 
-  const Finalist mine = join_rows({{rows[0].best, fmaxf(rows[0].second, rows[0].rest), rows[0].best_tile * 4 + lane_of_row},
-                                   {rows[1].best, fmaxf(rows[1].second, rows[1].rest), rows[1].best_tile * 4 + lane_of_row}});
+  const Finalist mine =
+      join_rows({{rows[0].best, fmaxf(rows[0].second, rows[0].rest), rows[0].best_tile * 4 + lane_of_row},
+                 {rows[1].best, fmaxf(rows[1].second, rows[1].rest), rows[1].best_tile * 4 + lane_of_row}});
 
   const int32_t best_tile = mine.place / 4;
   const bool here = best_tile == tile;

@@ -31,7 +31,7 @@ __device__ __forceinline__ double distance_by_lanes(const DevicePoints& points, 
 
 /// One thread, all lanes.
 __device__ inline double distance_alone(const DevicePoints& points, int64_t row, const PassRange& range, bool float64,
-                                 int64_t k) {
+                                        int64_t k) {
   const int64_t d = points.d;
   double p[kLanes] = {};
   for (int64_t first = 0; first < d; first += kLanes) {

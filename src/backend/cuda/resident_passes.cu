@@ -47,8 +47,7 @@ __device__ void prepare_prototypes(const ResidentTask& task, const Resident& her
     for (int64_t j = lane; here_too && j < task.points.padded_columns; j += 32 * warps) {
       double z = 0;
       if (j < d) {
-        const double c = solve ? solve_value(solving, range, k, j)
-                               : prototype_value(range, ranges.float64, k * d + j);
+        const double c = solve ? solve_value(solving, range, k, j) : prototype_value(range, ranges.float64, k * d + j);
         z = half_frame_value(task.columns, c, j);
       }
       auto* values = static_cast<__half*>(const_cast<void*>(task.columns.columns.values));
@@ -88,8 +87,8 @@ __device__ void resolve_open(const ResidentTask& task, const PassRange& range, c
 #pragma unroll 1
     for (int c = lane / kLanes; c < candidates; c += 32 / kLanes) {
       const int64_t k = all ? c : entry.candidates[c];
-      nearest.take(distance_by_lanes<kPlain>(task.sums.points, here.first + entry.row, range,
-                                              task.sums.ranges.float64, k, lane % kLanes, mask),
+      nearest.take(distance_by_lanes<kPlain>(task.sums.points, here.first + entry.row, range, task.sums.ranges.float64,
+                                             k, lane % kLanes, mask),
                    k);
     }
     __syncwarp();

@@ -32,18 +32,18 @@ struct Resident {
   int32_t tiles;
   int32_t stride;
 
-  float2* terms;          ///< of a column: h + error, rounded up, and slope
-  __half* values;         ///< of the rows
-  __half* columns;        ///< of the prototypes
-  float *radii, *norms;   ///< of the rows
-  float* errors;          ///< of the columns
-  ResidentOpen* open;     ///< rows that are not proved, and then:
-  uint32_t* entries;      ///< rows that changed, in label order; in the same place
-  uint32_t* places;       ///< of each cluster among the entries
-  int32_t* gains;         ///< of each cluster: rows
-  uint16_t* labels;       ///< (models, most rows of a block): before the pass
-  uint16_t* to;           ///< those that the pass finds
-  PassRange* ranges;      ///< of the models
+  float2* terms;            ///< of a column: h + error, rounded up, and slope
+  __half* values;           ///< of the rows
+  __half* columns;          ///< of the prototypes
+  float *radii, *norms;     ///< of the rows
+  float* errors;            ///< of the columns
+  ResidentOpen* open;       ///< rows that are not proved, and then:
+  uint32_t* entries;        ///< rows that changed, in label order; in the same place
+  uint32_t* places;         ///< of each cluster among the entries
+  int32_t* gains;           ///< of each cluster: rows
+  uint16_t* labels;         ///< (models, most rows of a block): before the pass
+  uint16_t* to;             ///< those that the pass finds
+  PassRange* ranges;        ///< of the models
   ColumnRange* columns_of;  ///< of the models
 };
 
@@ -61,7 +61,8 @@ __device__ __forceinline__ Resident lay_out(const ResidentTask& task, unsigned c
   const int32_t first_tile = static_cast<int32_t>(static_cast<int64_t>(tiles) * blockIdx.x / gridDim.x);
   here.tiles = static_cast<int32_t>(static_cast<int64_t>(tiles) * (blockIdx.x + 1) / gridDim.x) - first_tile;
   here.first = static_cast<int64_t>(first_tile) * kResidentTile;
-  here.rows = static_cast<int32_t>(min(static_cast<int64_t>(here.tiles) * kResidentTile, task.points.rows - here.first));
+  here.rows =
+      static_cast<int32_t>(min(static_cast<int64_t>(here.tiles) * kResidentTile, task.points.rows - here.first));
   here.stride = shape.stride;
   // Largest alignment first; every array's length is a multiple of 16 bytes.
   const auto take = [&](int64_t bytes) {
@@ -158,8 +159,7 @@ __device__ __forceinline__ bool load_columns(const ResidentTask& task, const Col
 __device__ __forceinline__ void multiply_tile(const Resident& here, int padded_columns, int tile, int first,
                                               float (&sums)[kResidentColumns / 8][4]) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const uint32_t rows =
-      shared_address(here.values + (tile * kResidentTile + lane % 16) * here.stride + lane / 16 * 8);
+  const uint32_t rows = shared_address(here.values + (tile * kResidentTile + lane % 16) * here.stride + lane / 16 * 8);
   const uint32_t columns =
       shared_address(here.columns + (first + lane / 16 * 8 + lane % 8) * here.stride + lane / 8 % 2 * 8);
 #pragma unroll
@@ -268,8 +268,8 @@ __device__ __forceinline__ void screen_rows(const Resident& here, const ColumnRa
     }
     const Finalist mine = join_rows(rows);
     const int row = first_row + (lane % 2 != 0 ? 8 : 0);
-    const float bound = __fmaf_ru(lane % 2 != 0 ? radii[1] : radii[0], here.terms[mine.place].y,
-                                  here.errors[mine.place]);
+    const float bound =
+        __fmaf_ru(lane % 2 != 0 ? radii[1] : radii[0], here.terms[mine.place].y, here.errors[mine.place]);
     const float lower = lower_score(mine.best, bound, here.norms[row], place.slack, place.underflow);
     const bool proved = lower > mine.second && !far;
     const bool speaks = lane % 4 < 2 && row < here.rows;

@@ -19,8 +19,8 @@ static_assert(kMostResidentRows <= kResidentLeaves && kMostResidentK < kNoReside
 
 /// What the threads of a block tell each other.
 struct ResidentTally {
-  uint32_t open;     ///< rows
-  uint32_t entries;  ///< of rows that changed
+  uint32_t open;                  ///< rows
+  uint32_t entries;               ///< of rows that changed
   uint32_t resolved, candidates;  ///< less than 2^25: rows of a block times prototypes
 };
 
@@ -145,7 +145,7 @@ __device__ __forceinline__ void add_entries(const AccumulateTask& task, const Pa
       sums[g] = 0;
     }
   };
-  const auto load = [&](uint32_t i, Value (&values)[kTogether]) {
+  const auto load = [&](uint32_t i, Value(&values)[kTogether]) {
 #pragma unroll
     for (int e = 0; e < kTogether; ++e) {
       const int64_t row = here.first + here.entries[min(i + e, end - 1)] % kResidentLeaves;
@@ -205,7 +205,7 @@ __device__ __forceinline__ void add_changes(const ResidentTask& task, int r, boo
   for (uint32_t item = threadIdx.x / 32; item < items; item += kResidentWarps) {
     const uint32_t begin = item / groups * run;
     add_entries<kPlain, kLimbs>(task.sums, here.ranges[r], here, static_cast<int>(item % groups) * 32, begin,
-                                 min(begin + run, entries));
+                                min(begin + run, entries));
   }
 }
 

@@ -27,8 +27,7 @@ __device__ inline double solved_value(const SolveTask& task, const PassRange& ra
   const double sum = device_rounded_sum(sums, task.limbs, task.bits, task.d);
   const double value = scaled_once(__ddiv_rn(sum, __ll2double_rn(weight)), shift);
   // + 0: no negative zeros.
-  return task.ranges.float64 ? __dadd_rn(value, 0.0)
-                             : static_cast<double>(__fadd_rn(__double2float_rn(value), 0.0F));
+  return task.ranges.float64 ? __dadd_rn(value, 0.0) : static_cast<double>(__fadd_rn(__double2float_rn(value), 0.0F));
 }
 
 /// Overwrites a value of the range's prototypes, unless the cluster has no weight; what it is now.
