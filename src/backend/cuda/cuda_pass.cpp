@@ -294,12 +294,13 @@ bool CudaSession::enqueue_resident_passes(const PassRanges& ranges, int most) {
   task.columns = matrix_pack_task(ranges);
   task.solve_shifts = shared_.solve_shifts.data();
   task.passes = most;
+  bool begun = false;
   shared_.slices->for_each(stream_, PointSlices::Use::kScreen, [&](const PointSlice& all) {
     task.sums = accumulate_task(ranges, all.points);
     task.points = all.packed;
-    resident_passes(task, stream_);
+    begun = resident_passes(task, stream_);
   });
-  return true;
+  return begun;
 }
 
 // How many passes are queued before the device is asked how they went: many of small problems, whose time is that of a

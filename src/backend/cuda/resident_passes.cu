@@ -211,7 +211,7 @@ ResidentShape resident_shape(int64_t rows, int32_t padded_columns, int64_t most_
   return shape;
 }
 
-void resident_passes(const ResidentTask& task, cudaStream_t stream) {
+bool resident_passes(const ResidentTask& task, cudaStream_t stream) {
   const int limbs = task.sums.terms.limbs;
   const bool plain = task.sums.points.type == DataType::kFloat32 && task.sums.points.weights == nullptr &&
                      task.sums.terms.tops != nullptr;
@@ -221,9 +221,14 @@ void resident_passes(const ResidentTask& task, cudaStream_t stream) {
         "sizing the shared memory of a batch");
   ResidentTask given = task;
   void* arguments[] = {&given};
-  check(cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(task.shape.blocks)), dim3(kResidentThreads),
-                                    arguments, bytes, stream),
-        "starting a batch of passes");
+  const cudaError_t status = cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(task.shape.blocks)),
+                                                         dim3(kResidentThreads), arguments, bytes, stream);
+  if (status == cudaErrorCooperativeLaunchTooLarge) {
+    cudaGetLastError();
+    return false;
+  }
+  check(status, "starting a batch of passes");
+  return true;
 }
 
 }  // namespace manymeans::cuda

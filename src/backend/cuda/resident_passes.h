@@ -51,7 +51,8 @@ struct ResidentTask {
 };
 
 /// Does up to task.passes passes with the solves between them, ending where the engine must judge: the control says how
-/// many, and each has its counters. Asynchronous. Throws Error(kUnavailable) where the launch fails.
-void resident_passes(const ResidentTask& task, cudaStream_t stream);
+/// many, and each has its counters. Asynchronous. False, with nothing begun, where the blocks cannot all be there at
+/// once (somebody else keeps a part of the device); throws Error(kUnavailable) where the launch fails otherwise.
+bool resident_passes(const ResidentTask& task, cudaStream_t stream);
 
 }  // namespace manymeans::cuda
