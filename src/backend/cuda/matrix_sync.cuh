@@ -7,6 +7,7 @@
 
 #include "backend/cuda/matrix_collect.cuh"
 #include "backend/cuda/matrix_finish.cuh"
+#include "backend/cuda/warp_product.cuh"
 
 #include <cuda_runtime.h>
 
@@ -35,23 +36,6 @@ __device__ __forceinline__ void copy_async(void* to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))),
                "l"(from)
                : "memory");
-}
-
-/// Four 8 x 8 blocks of halves.
-__device__ __forceinline__ void load_four_blocks(uint32_t (&to)[4], const void* from) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(from)))
-               : "memory");
-}
-
-/// sums += a (16 x 16) times b (16 x 8).
-__device__ __forceinline__ void multiply_add(float* sums, const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
-      "%3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 /// Where a chunk of 16 bytes of a row stands in a panel: eight rows at the same chunk are in different banks.

@@ -95,16 +95,6 @@ __device__ __forceinline__ void load_blocks(uint32_t (&to)[4], uint32_t address)
                : "memory");
 }
 
-/// sums += a b', a 16 x 16 as load_blocks() leaves it, b 8 x 16: row g and row g + 8 of two neighbouring columns, as
-/// the larger product of wgmma.cuh has them.
-__device__ __forceinline__ void multiply_blocks(float (&sums)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
-      "%3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
 // ---- Registers move from the warps that copy to those that compute.
 
 template <int kRegisters>

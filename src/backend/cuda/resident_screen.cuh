@@ -4,8 +4,8 @@
 
 #include "backend/cuda/matrix_finish.cuh"
 #include "backend/cuda/pass_device.cuh"
-#include "backend/cuda/ptx.cuh"
 #include "backend/cuda/resident_passes.h"
+#include "backend/cuda/warp_product.cuh"
 
 #include <cuda_fp16.h>
 
@@ -159,21 +159,20 @@ __device__ __forceinline__ bool load_columns(const ResidentTask& task, const Col
 __device__ __forceinline__ void multiply_tile(const Resident& here, int padded_columns, int tile, int first,
                                               float (&sums)[kResidentColumns / 8][4]) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const uint32_t rows = shared_address(here.values + (tile * kResidentTile + lane % 16) * here.stride + lane / 16 * 8);
-  const uint32_t columns =
-      shared_address(here.columns + (first + lane / 16 * 8 + lane % 8) * here.stride + lane / 8 % 2 * 8);
+  const __half* const rows = here.values + (tile * kResidentTile + lane % 16) * here.stride + lane / 16 * 8;
+  const __half* const columns = here.columns + (first + lane / 16 * 8 + lane % 8) * here.stride + lane / 8 % 2 * 8;
 #pragma unroll
   for (int t = 0; t < kResidentColumns / 8; ++t) sums[t][0] = sums[t][1] = sums[t][2] = sums[t][3] = 0;
 #pragma unroll 2
   for (int j = 0; j < padded_columns; j += 16) {
     uint32_t a[4];
-    load_blocks(a, rows + static_cast<uint32_t>(j) * 2);
+    load_four_blocks(a, rows + j);
 #pragma unroll
     for (int pair = 0; pair < kResidentColumns / 16; ++pair) {
       uint32_t b[4];
-      load_blocks(b, columns + static_cast<uint32_t>(pair * 16 * here.stride + j) * 2);
-      multiply_blocks(sums[2 * pair], a, b[0], b[1]);
-      multiply_blocks(sums[2 * pair + 1], a, b[2], b[3]);
+      load_four_blocks(b, columns + pair * 16 * here.stride + j);
+      multiply_add(sums[2 * pair], a, b[0], b[1]);
+      multiply_add(sums[2 * pair + 1], a, b[2], b[3]);
     }
   }
 }

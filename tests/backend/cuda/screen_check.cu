@@ -8,6 +8,7 @@
 #include "backend/cuda/matrix_bounds.h"
 #include "backend/cuda/ptx.cuh"
 #include "backend/cuda/screen.h"
+#include "backend/cuda/warp_product.cuh"
 #include "backend/cuda/wgmma.cuh"
 #include "core/distance.h"
 
@@ -574,7 +575,7 @@ __device__ void multiply_by_warps(const __half* a, const __half* b, float (&sums
                             two(a, row + 8, column + 8)};
   for (int t = 0; t < 8; ++t) {
     float four[4] = {sums[4 * t], sums[4 * t + 1], sums[4 * t + 2], sums[4 * t + 3]};
-    multiply_blocks(four, left, two(b, t * 8 + lane / 4, column), two(b, t * 8 + lane / 4, column + 8));
+    multiply_add(four, left, two(b, t * 8 + lane / 4, column), two(b, t * 8 + lane / 4, column + 8));
     for (int e = 0; e < 4; ++e) sums[4 * t + e] = four[e];
   }
 }
