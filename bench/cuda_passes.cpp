@@ -1,7 +1,7 @@
 // Times the passes of a backend as the engine asks for them, and checks labels against the contract's definition.
 //
-//   cuda_passes [--backend cuda] [--screen FORMAT] [--memory MIB] [--queued 0] [--passes 11] [--repeats 3]
-//               N D K MODELS TYPE DATA ...
+//   cuda_passes [--backend cuda] [--algorithm auto] [--screen FORMAT] [--memory MIB] [--queued 0] [--passes 11]
+//               [--repeats 3] N D K MODELS TYPE DATA ...
 //
 // TYPE: float32 or float64; DATA: noise (N(0,1)) or mixture (K overlapping groups). Initial prototypes are rows of the
 // data. One iteration takes (T(11) - T(1)) / 10, T(p) the time of p passes (--passes for 11) from the initial

@@ -284,9 +284,8 @@ int CudaSession::end_batch(std::span<PassModel> models) {
 
 // All passes of a batch in one kernel, where the problem is small enough; whether it is.
 bool CudaSession::enqueue_resident_passes(const PassRanges& ranges, int most) {
-  if (shared_.plan.screen != ScreenKind::kMatrix || !shared_.slices->whole() || shared_.options.queued_passes) {
-    return false;
-  }
+  const bool in_fp16 = shared_.plan.screen == ScreenKind::kMatrix && !boxed();
+  if (!in_fp16 || !shared_.slices->whole() || shared_.options.queued_passes) return false;
   ResidentTask task;
   task.shape = resident_shape(n(), shared_.plan.padded_columns, ranges.most_clusters, ranges.count, shared_.terms.limbs,
                               ResidentDevice::of(shared_.device.index));
