@@ -188,7 +188,9 @@ BackendOptions in_fp16(bool queued) {
 }
 
 bool has_fp16() {
-  return device_present() && ResidentDevice::of(0).cooperative && cuda::matrix_screen_available(0);
+  int major = 0;
+  return device_present() && ResidentDevice::of(0).cooperative &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess && major >= 8;
 }
 
 // Every family, type and weighting turns up, in shapes from a single row to many tiles a block.
