@@ -124,7 +124,7 @@ TEST_P(CudaSlices, HaveTheSameDistancesAndRows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, CudaSlices,
-                         testing::Values(SlicedShape{1'000'000, 2, 10, 1, 8},     // float32, points in registers
+                         testing::Values(SlicedShape{1'000'000, 2, 10, 1, 8},      // float32, points in registers
                                          SlicedShape{300'000, 40, 60, 1, 40},      // fp16, all distances at once
                                          SlicedShape{100'000, 200, 300, 2, 60}));  // candidates, sums by label
 
