@@ -24,7 +24,7 @@ class BackendConformance : public testing::Test {
   }
 
   void compare(const Target& target, const Case& made, const Trace& expected, int threads, const char* algorithm) {
-    if (!takes(target.backend, algorithm, made.shape.d)) return;
+    if (!takes(target, algorithm, made.shape.d)) return;
     const std::unique_ptr<Backend> backend = target.make(algorithm, threads);
     if (!target.instruction_set.empty()) {
       ASSERT_EQ(backend->instruction_set(), target.instruction_set);

@@ -62,7 +62,7 @@ Trace expected(const Case& made) {
 }
 
 void compare(const Case& made, const Trace& oracle, const Target& target, int threads, const char* algorithm) {
-  if (!takes(target.backend, algorithm, made.shape.d)) return;
+  if (!takes(target, algorithm, made.shape.d)) return;
   GroupingBackend backend(target.make(algorithm, threads));
   const Trace found = trace_of(backend, made);
   EXPECT_EQ(first_difference(oracle, found), "")

@@ -239,7 +239,7 @@ TEST_F(Screen, MillionsOfNearTiesGetTheirCanonicalLabels) {
     pairs += made.shape.n * made.shape.k[0];
     for (const Target& target : targets_) {
       for (const char* algorithm : {"matrix", "kdtree"}) {
-        if (!takes(target.backend, algorithm, made.shape.d)) continue;
+        if (!takes(target, algorithm, made.shape.d)) continue;
         const Labelling found = label(*target.make(algorithm, 2), made);
         EXPECT_EQ(differences(found, expected), 0) << made.name << " on " << target.name() << " " << algorithm;
         EXPECT_EQ(found.result.certified + found.result.resolved, made.shape.n);
@@ -257,7 +257,7 @@ TEST_F(Screen, MillionsOfNearTiesGetTheirCanonicalLabels) {
 TEST_F(Screen, CertifiesPlainRowsAndResolvesNearTies) {
   const Case made = NearTies(layouts()[1], 9000, 7).make();
   for (const Target& target : targets_) {
-    if (takes(target.backend, "kdtree", made.shape.d)) {
+    if (takes(target, "kdtree", made.shape.d)) {
       const PassResult by_tree = label(*target.make("kdtree", 3), made).result;
       // On a device boxes hold 128 rows, of these all some near-ties.
       if (target.backend != "cuda") {
@@ -288,9 +288,9 @@ TEST_F(Screen, AQuarterOfTheBoundGivesWrongLabels) {
       const std::unique_ptr<Backend> unsound = target.make(algorithm, 2, 0.25);
       int64_t wrong = 0;
       std::string where;
-      if (!takes(target.backend, algorithm, 1)) continue;
+      if (!takes(target, algorithm, 1)) continue;
       for (const Case& made : cases) {
-        if (!takes(target.backend, algorithm, made.shape.d)) continue;
+        if (!takes(target, algorithm, made.shape.d)) continue;
         const int64_t found = differences(label(*unsound, made), label(*reference_, made));
         if (found > 0) where += fmt::format("\n  {} in {}", found, made.name);
         wrong += found;

@@ -28,6 +28,10 @@ bool takes(std::string_view backend, std::string_view algorithm, int64_t columns
   return algorithm != "kdtree" || columns <= 32;
 }
 
+bool takes(const Target& target, std::string_view algorithm, int64_t columns) {
+  return takes(target.backend, algorithm, columns) && (target.slice_rows == 0 || algorithm != "kdtree");
+}
+
 // Whether this machine's device has a screen in this format; points say so, the backend alone does not.
 bool screens_in(std::string_view backend, const char* format) {
   const std::vector<float> values = {1, 2, 3};
