@@ -47,10 +47,15 @@ int64_t rest_of_group(const CgroupFolder& group) {
   const std::string stat = group.path + "/memory.stat";
   const int64_t files = v2 ? sum_of_lines(stat, "inactive_file", "active_file")
                            : sum_of_lines(stat, "total_inactive_file", "total_active_file");
-  return std::clamp<int64_t>(limit - used + files, 0, limit);
+  return left_of_limit(limit, used, files);
 }
 
 }  // namespace
+
+int64_t left_of_limit(int64_t limit, int64_t used, int64_t files) {
+  const int64_t free = std::clamp<int64_t>(limit - used, 0, limit);
+  return files < limit - free ? free + files : limit;
+}
 
 int64_t available_memory() {
   int64_t available = system_available();
