@@ -56,24 +56,17 @@ struct Count {
   int64_t out = 0, wrong = 0;
 };
 
-// The prototypes mirror each other about the corner of the box that reaches out to the second, but for a few units in
-// the last place.
-template <int D>
-Count mirrored(std::mt19937_64& random, const BoxBound& bound) {
+// Boxes and pairs of prototypes as `make` draws them, column by column.
+template <int D, class Make>
+Count count_out(std::mt19937_64& random, const BoxBound& bound, const Make& make) {
   Count count;
   for (int repeat = 0; repeat < 20000; ++repeat) {
     Box<D> box;
     Pair<D> pair;
     double squares = 0;
     for (int j = 0; j < D; ++j) {
-      box.middle[j] = random_double(random, 0, 3);
-      box.half[j] = repeat % 2 == 0 ? 0 : std::ldexp(static_cast<double>(random() % 8), -6);
+      make(random, repeat, j, box, pair);
       squares += box.half[j] * box.half[j];
-      const double away = random_double(random, -2, 1);
-      const double corner = away > 0 ? box.middle[j] + box.half[j] : box.middle[j] - box.half[j];
-      pair.other[j] = corner + away;
-      pair.near[j] = corner - away;
-      for (uint64_t ulps = random() % 3; ulps > 0; --ulps) pair.near[j] = std::nextafter(pair.near[j], corner);
     }
     box.half_square = squares * (1 + 0x1p-40);
     if (!falls_out<D>(bound, box, pair.near, pair.other)) continue;
@@ -83,27 +76,30 @@ Count mirrored(std::mt19937_64& random, const BoxBound& bound) {
   return count;
 }
 
+// The prototypes mirror each other about the corner of the box that reaches out to the second, but for a few units in
+// the last place.
+template <int D>
+Count mirrored(std::mt19937_64& random, const BoxBound& bound) {
+  return count_out<D>(random, bound, [](std::mt19937_64& bits, int repeat, int j, Box<D>& box, Pair<D>& pair) {
+    box.middle[j] = random_double(bits, 0, 3);
+    box.half[j] = repeat % 2 == 0 ? 0 : std::ldexp(static_cast<double>(bits() % 8), -6);
+    const double away = random_double(bits, -2, 1);
+    const double corner = away > 0 ? box.middle[j] + box.half[j] : box.middle[j] - box.half[j];
+    pair.other[j] = corner + away;
+    pair.near[j] = corner - away;
+    for (uint64_t ulps = bits() % 3; ulps > 0; --ulps) pair.near[j] = std::nextafter(pair.near[j], corner);
+  });
+}
+
 // Any box and any two prototypes.
 template <int D>
 Count anywhere(std::mt19937_64& random, const BoxBound& bound) {
-  Count count;
-  for (int repeat = 0; repeat < 20000; ++repeat) {
-    Box<D> box;
-    Pair<D> pair;
-    double squares = 0;
-    for (int j = 0; j < D; ++j) {
-      box.middle[j] = random_double(random, -3, 3);
-      box.half[j] = std::abs(random_double(random, -8, 0));
-      squares += box.half[j] * box.half[j];
-      pair.near[j] = random_double(random, -3, 3);
-      pair.other[j] = random_double(random, -3, 3);
-    }
-    box.half_square = squares * (1 + 0x1p-40);
-    if (!falls_out<D>(bound, box, pair.near, pair.other)) continue;
-    ++count.out;
-    count.wrong += some_point_is_not_nearer<D>(box, pair) ? 1 : 0;
-  }
-  return count;
+  return count_out<D>(random, bound, [](std::mt19937_64& bits, int, int j, Box<D>& box, Pair<D>& pair) {
+    box.middle[j] = random_double(bits, -3, 3);
+    box.half[j] = std::abs(random_double(bits, -8, 0));
+    pair.near[j] = random_double(bits, -3, 3);
+    pair.other[j] = random_double(bits, -3, 3);
+  });
 }
 
 template <int D>

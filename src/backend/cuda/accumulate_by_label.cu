@@ -266,10 +266,6 @@ __device__ __forceinline__ PassRange range_of_cluster(const PassRanges& ranges, 
   return ranges.at[low];
 }
 
-__device__ __forceinline__ void add_to(long long* to, int64_t value) {
-  if (value != 0) atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(value));
-}
-
 // The lanes' sums into the cluster's, and from zero again.
 template <int kLimbs>
 __device__ __forceinline__ void store_sums(const AccumulateTask& task, int64_t cluster, LaneSums<kLimbs>& lane) {

@@ -302,11 +302,11 @@ __device__ __forceinline__ void add_to_cluster(const BoxTask& task, const PassRa
                                                int64_t value) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int sums = D * task.terms.limbs;
-  if (lane >= sums + 2 || value == 0) return;
+  if (lane >= sums + 2) return;
   long long* at = range.sums + static_cast<int64_t>(cluster) * sums + lane;
   if (lane == sums) at = range.weights + cluster;
   if (lane == sums + 1) at = range.counts + cluster;
-  atomicAdd(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(value));
+  add_to(at, value);
 }
 
 // Adds the rows to the clusters that they enter and takes them from those that they leave. Each cluster gets one number
@@ -355,8 +355,7 @@ __device__ __forceinline__ void add_row(const BoxTask& task, const PassRange& ra
     if (task.rows.weights != nullptr) v = __dmul_rn(weight, v);
     y[j] = scaled_term(task.terms, v, top_of(task.terms, j), j);
   }
-  const int64_t integer = task.rows.weights == nullptr ? 1 : __double2ll_rn(scaled_by_power(weight, task.weight_shift));
-  add_moving<D>(task, range, y, {from, to, integer});
+  add_moving<D>(task, range, y, {from, to, integer_weight(task.rows.weights, task.weight_shift, place)});
 }
 
 // What a warp has found out about a range.

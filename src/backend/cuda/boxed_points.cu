@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t end = min(rows.n, (box + 1) * kBoxRows);
   int64_t weight = 0;
   for (int64_t place = box * kBoxRows + lane; place < end; place += 32) {
-    weight += rows.weights == nullptr ? 1 : __double2ll_rn(scaled_by_power(rows.weights[place], weight_shift));
+    weight += integer_weight(rows.weights, weight_shift, place);
   }
   weight = warp_sum(weight);
   if (lane == 0) sums[terms.limbs * rows.d * rows.count + box] = weight;

@@ -32,9 +32,13 @@ __device__ __forceinline__ void split_term(const ColumnTerms& terms, double y, c
   add(0, static_cast<int64_t>(__double2ll_rn(y)));
 }
 
+/// w' 2^shift of a row; `weights` may be null: all one.
+__device__ __forceinline__ int64_t integer_weight(const double* weights, int shift, int64_t row) {
+  return weights == nullptr ? 1 : __double2ll_rn(scaled_by_power(weights[row], shift));
+}
+
 __device__ __forceinline__ int64_t integer_weight(const AccumulateTask& task, int64_t row) {
-  return task.points.weights == nullptr ? 1
-                                        : __double2ll_rn(scaled_by_power(task.points.weights[row], task.weight_shift));
+  return integer_weight(task.points.weights, task.weight_shift, row);
 }
 
 }  // namespace manymeans::cuda

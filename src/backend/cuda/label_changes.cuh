@@ -70,6 +70,11 @@ __device__ inline LabelSumWords warp_sum(LabelSumWords hash) {
   return hash;
 }
 
+// Adds to a sum, a weight or a count of a cluster, if there is anything to add.
+__device__ __forceinline__ void add_to(long long* to, int64_t value) {
+  if (value != 0) atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(value));
+}
+
 // Adds to the pass's counters: `hash` of every thread, `changed` of the block's first.
 __device__ inline void count_changes(PassCounters& counters, unsigned long long changed, LabelSumWords hash) {
   hash = warp_sum(hash);

@@ -301,10 +301,7 @@ std::vector<double> OwnDistances::distances(const DeviceLabels& labels, const vo
 std::vector<DistantRow> OwnDistances::farthest_rows(const DeviceLabels& labels, const void* prototypes, int64_t count) {
   count = std::min(count, n());
   if (count <= 0) return {};
-  std::vector<DistantRow> rows =
-      slices_.whole() ? farthest_on_device(labels, prototypes, count) : farthest_on_host(labels, prototypes, count);
-  std::sort(rows.begin(), rows.end(), is_farther);
-  return rows;
+  return slices_.whole() ? farthest_on_device(labels, prototypes, count) : farthest_on_host(labels, prototypes, count);
 }
 
 std::vector<DistantRow> OwnDistances::farthest_on_device(const DeviceLabels& labels, const void* prototypes,
@@ -332,6 +329,7 @@ std::vector<DistantRow> OwnDistances::farthest_on_device(const DeviceLabels& lab
   host.resize(static_cast<size_t>(listed));
   std::vector<DistantRow> result;
   for (const Found& f : host) result.push_back({f.distance, f.row, f.label});
+  std::sort(result.begin(), result.end(), is_farther);
   return result;
 }
 

@@ -101,10 +101,6 @@ __device__ __forceinline__ void count_entries(const Resident& here, const Reside
   count_changes(counters, first_pass ? entries : entries / 2, hash);
 }
 
-__device__ __forceinline__ void add_to(long long* to, int64_t value) {
-  if (value != 0) atomic_add(reinterpret_cast<int64_t*>(to), value);
-}
-
 /// Numbers of rows, and weights.
 template <bool kPlain>
 __device__ __forceinline__ void add_gains(const ResidentTask& task, const PassRange& range, const Resident& here,
