@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,9 @@ struct BackendOptions {
   int64_t memory_budget = 0;         ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
   double test_bound_scale = 1;       ///< tests only: multiplies the screen's error bound
   bool queued_passes = false;        ///< tests and benchmarks, cuda: never a batch of passes in one kernel
+  /// Tests and benchmarks, cuda: whether columns below what a row's best score was are passed over; empty: where models
+  /// are large.
+  std::optional<bool> floors = {};
   const std::atomic<bool>* abort = nullptr;  ///< set by the caller to be thrown Error(kInterrupted) within a second
   int device = 0;                            ///< number among those of its kind
   int64_t device_memory = 0;                 ///< most bytes to take of the device's memory; 0: what is free

@@ -6,6 +6,7 @@
 #include "backend/cuda/accumulate.h"
 #include "backend/cuda/float_screen.h"
 #include "backend/cuda/matrix_pack.h"
+#include "backend/cuda/score_falls.h"
 #include "backend/frame.h"
 #include "core/threads.h"
 
@@ -68,6 +69,37 @@ TEST(CudaPlan, PutsManyRowsOfFewColumnsIntoBoxes) {
   CudaDevice small = hopper();
   small.memory_free = (int64_t{256} << 20) + (int64_t{32} << 20);
   EXPECT_EQ(plan(Points(40'000, 2), small, {}).screen, ScreenKind::kFloat) << "there is no room to sort";
+}
+
+TEST(CudaPlan, GivesFloorsToLargeModelsOfPointsThatFit) {
+  const Points points(40'000, 17);
+  const auto floors = [&](int64_t k, const CudaDevice& device, const BackendOptions& options = {}) {
+    return make_cuda_plan(points.input, device, options, points.half_ratio(), {k, k}).floors;
+  };
+  EXPECT_TRUE(floors(100'000, hopper()));
+  EXPECT_FALSE(floors(1000, hopper())) << "little work";
+  EXPECT_FALSE(floors(700, hopper()));
+  EXPECT_TRUE(floors(10, hopper(), {.floors = true}));
+  EXPECT_FALSE(floors(100'000, hopper(), {.floors = false}));
+  EXPECT_FALSE(floors(10, hopper(), {.floors = true, .test_slice_rows = 4096}));
+  EXPECT_FALSE(floors(100'000, hopper(), {.algorithm = "brute"}));
+}
+
+TEST(CudaPlan, FloorsPayWhereFewLabelsChangeOrColumnsAreMany) {
+  EXPECT_FALSE(floors_pay(30, 1000, 1024));
+  EXPECT_TRUE(floors_pay(25, 1000, 1024));
+  EXPECT_FALSE(floors_pay(1000, 1000, 8192)) << "a first pass";
+  EXPECT_TRUE(floors_pay(1000, 1000, 65536));
+  EXPECT_TRUE(floors_pay(0, int64_t{1} << 40, 1));
+}
+
+// Rows that fall by more than was guessed must find room among the open ones.
+TEST(CudaPlan, FailingRowsAreFew) {
+  EXPECT_EQ(failing_rows(1'000'000, 1024, 1U << 19), 16);
+  EXPECT_EQ(failing_rows(1'000'000, 1 << 20, 1U << 19), 8);
+  EXPECT_EQ(failing_rows(1'000'000, 10, 1U << 19), 64);
+  EXPECT_EQ(failing_rows(int64_t{1} << 28, 1024, 1U << 19), 4);
+  EXPECT_EQ(failing_rows(int64_t{1} << 40, 1024, 1U << 19), 1);
 }
 
 // One value far out leaves the others few bits of fp16.

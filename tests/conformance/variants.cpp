@@ -20,6 +20,7 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   options.test_bound_scale = bound_scale;
   options.test_slice_rows = slice_rows;
   options.queued_passes = queued_passes;
+  options.floors = floors;
   return make_backend(backend, options);
 }
 
@@ -68,6 +69,7 @@ std::vector<Target> targets() {
         // The cases are small, so that in fp16 a batch is one kernel; the ways of large problems are tried too.
         const bool in_fp16 = std::string_view(format) != "float32";
         if (in_fp16) found.push_back({"cuda", "", format, 0, true});
+        if (in_fp16) found.push_back({"cuda", "", format, 0, true, true});
         if (format == std::string_view("float16-sync")) continue;
         found.push_back({"cuda", "", format});
         found.push_back({"cuda", "", format, 128});

@@ -17,11 +17,12 @@ struct Target {
   std::string screen_format;    // likewise
   int64_t slice_rows = 0;       // as if no more rows than about these fitted the device
   bool queued_passes = false;   // cuda: see BackendOptions
+  bool floors = false;          // likewise
 
   std::string name() const {
     return backend + (instruction_set.empty() ? "" : "/" + instruction_set) +
            (screen_format.empty() ? "" : "/" + screen_format) + (slice_rows == 0 ? "" : "/slices") +
-           (queued_passes ? "/queued" : "");
+           (queued_passes ? "/queued" : "") + (floors ? "/floors" : "");
   }
   std::unique_ptr<Backend> make(const std::string& algorithm, int threads, double bound_scale = 1) const;
 };

@@ -3,6 +3,7 @@
 #include "backend/cuda/matrix_bounds.h"
 #include "backend/cuda/resident_passes.h"
 #include "backend/cuda/resolve.h"
+#include "backend/cuda/score_falls.h"
 #include "backend/cuda/solve.h"
 
 #include <algorithm>
@@ -39,9 +40,12 @@ PassRanges CudaSession::begin_batch(std::span<const PassModel> models, int n) {
   PassRanges ranges;
   int64_t first = 0;
   batch_columns_ = 0;
+  floors_known_ = shared_.plan.floors;
   for (size_t i = 0; i < count; ++i) {
     const int slot = models[i].slot;
     Model& m = model(slot);
+    floors_known_ = floors_known_ && m.labelled;
+    if (!m.labelled) m.changed = this->n();
     m.labels_here = m.statistics_here = false;
     upload_prototypes(slot, *models[i].prototypes);
     PassRange& range = host_ranges_[i] = range_of(slot);
@@ -63,6 +67,7 @@ PassRanges CudaSession::begin_batch(std::span<const PassModel> models, int n) {
     fill_zero(range.counts, static_cast<size_t>(m.k), stream_, "clearing counts");
   }
   ranges.clusters = first;
+  weigh_floors(models);
   const size_t all = count * static_cast<size_t>(n);
   counters_.reserve(all, "counters of passes");
   host_counters_.reserve(all, "counters of passes");
@@ -116,6 +121,7 @@ void CudaSession::enqueue_pass(const PassRanges& ranges) {
     first = false;
     enqueue_slice(ranges, slice);
   });
+  floors_known_ = shared_.plan.floors;
   end_pass(ranges, shared_.device.multiprocessors, stream_);
 }
 
@@ -190,6 +196,7 @@ PackedColumns CudaSession::packed_columns(const PassRanges& ranges) {
   columns.slopes = bounds_.data() + count;
   columns.errors = bounds_.data() + 2 * count;
   columns.order = order_.data();
+  columns.column_of = shared_.plan.floors ? column_of_.data() : nullptr;
   columns.columns = batch_columns_;
   columns.ranges = column_ranges_.data();
   columns.models = ranges.count;
@@ -208,12 +215,14 @@ MatrixPackTask CudaSession::matrix_pack_task(const PassRanges& ranges) {
   task.padded_columns = shared_.plan.padded_columns;
   task.far = far_from_matrix();
   task.columns = packed_columns(ranges);
+  if (!shared_.plan.floors) return task;
+  task.sort = {sort_keys_.data(), sort_keys_.data() + order_.size(), sorted_prototypes_.data(), sort_scratch_.data(),
+               sort_scratch_.size()};
+  task.moves = {prototypes_.data(), prototypes_before_.data(), moves_.data()};
   return task;
 }
 
-void CudaSession::enqueue_matrix_screen(const PassRanges& ranges, const PointSlice& slice) {
-  const MatrixPackTask task = matrix_pack_task(ranges);
-  pack_matrix_columns(task, stream_);
+ScreenOutput CudaSession::matrix_output() {
   ScreenOutput output;
   output.labels = next_rows();
   output.list = list_.data();
@@ -223,11 +232,28 @@ void CudaSession::enqueue_matrix_screen(const PassRanges& ranges, const PointSli
   output.mark_stride = mark_stride_;
   output.marked = numbers_.data() + kMarked;
   output.open = open_;
+  if (!shared_.plan.floors) return output;
+  const bool known = floors_known_ && floors_pay_;
+  output.floors = {lowers_.data(), stride_, current_rows(0), moves_.data(), known ? falls_.data() : nullptr};
+  return output;
+}
+
+void CudaSession::enqueue_matrix_screen(const PassRanges& ranges, const PointSlice& slice) {
+  const MatrixPackTask task = matrix_pack_task(ranges);
+  const ScreenOutput output = matrix_output();
+  pack_matrix_columns(task, stream_);
+  gather_tile_terms(task.columns, stream_);
+  if (output.floors.falls != nullptr) {
+    FallsTask falls{slice.packed, task.columns, output.floors};
+    falls.sample = sampled_falls_.data();
+    falls.failing = failing_rows(slice.points.n, ranges.most_clusters, open_.capacity);
+    guess_falls(falls, stream_);
+  }
   matrix_screen(slice.packed, task.columns, output, stream_);
 }
 
 void CudaSession::enqueue_collect(const PassRanges& ranges, const PointSlice& slice) {
-  matrix_collect(slice.packed, packed_columns(ranges), open_, stream_);
+  matrix_collect(slice.packed, packed_columns(ranges), matrix_output(), stream_);
 }
 
 FloatColumns CudaSession::float_columns() {
@@ -254,6 +280,28 @@ void CudaSession::enqueue_solve(const PassRanges& ranges) {
   solve({ranges, d(), shared_.terms.limbs, shared_.terms.bits, shared_.solve_shifts.data()}, stream_);
 }
 
+// Whether the passes to come are to use floors.
+void CudaSession::weigh_floors(std::span<const PassModel> models) {
+  int64_t changed = 0;
+  int64_t most = 1;
+  for (const PassModel& pass : models) {
+    changed += model(pass.slot).changed;
+    most = std::max(most, model(pass.slot).k);
+  }
+  floors_pay_ = shared_.options.floors.value_or(floors_pay(changed, n() * static_cast<int64_t>(models.size()), most));
+}
+
+// From the last pass that is done.
+void CudaSession::learn_changes(std::span<const PassModel> models) {
+  const size_t count = models.size();
+  const size_t done = host_control_[0].passes;
+  if (done == 0) return;
+  copy_to_host(host_counters_.data(), counters_.data() + (done - 1) * count, count, stream_, "counters of a pass");
+  stream_.synchronize("fetching counters");
+  for (size_t i = 0; i < count; ++i) model(models[i].slot).changed = static_cast<int64_t>(host_counters_[i].changed);
+  weigh_floors(models);
+}
+
 // Tells the models what happened; returns the passes done.
 int CudaSession::end_batch(std::span<PassModel> models) {
   const size_t count = models.size();
@@ -277,6 +325,7 @@ int CudaSession::end_batch(std::span<PassModel> models) {
       pass.result = result;
     }
     m.labelled = true;
+    m.changed = pass.result.changed;
     if (done > 1) download_prototypes(pass.slot, pass.moved);
   }
   return done;
@@ -335,6 +384,7 @@ int CudaSession::advance(std::span<PassModel> models, int n) {
     }
     copy_to_host(host_control_.data(), control_.data(), 1, stream_, "the state of a pass");
     stream_.synchronize("a pass");
+    if (shared_.plan.floors) learn_changes(models);
   } while (queued < most && host_control_[0].stopped == 0 && std::chrono::steady_clock::now() - begin < kLongestBatch);
   return end_batch(models);
 }

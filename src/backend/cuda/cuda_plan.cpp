@@ -6,6 +6,7 @@
 #include "backend/cuda/boxed_points.h"
 #include "backend/cuda/float_screen.h"
 #include "backend/cuda/resolve.h"
+#include "backend/cuda/score_falls.h"
 
 #include <fmt/format.h>
 
@@ -85,6 +86,15 @@ std::string describe_slices(const CudaPlan& plan, const PointsView& points) {
   }
   return fmt::format("; {} of {} MiB of points are copied to the device in every pass, {} rows at a time",
                      streamed / kMiB, points.n * row_bytes / kMiB, plan.slice_rows);
+}
+
+// Whether so many columns are below a row's floor that finding that out costs less than ranking them.
+bool pays_to_have_floors(const Input& input, const Workload& workload, const BackendOptions& options) {
+  constexpr int64_t kFewestClusters = 768;
+  constexpr double kLeastWork = 3e10;  // products of a model; guessing the floors takes some 40 us
+  const double rows = static_cast<double>(input.points.n) * static_cast<double>(input.points.d);
+  return options.floors.value_or(workload.most_clusters >= kFewestClusters &&
+                                 rows * static_cast<double>(workload.most_clusters) >= kLeastWork);
 }
 
 // Which rows are on the device, and when.
@@ -179,6 +189,11 @@ class RowPlanner {
 
 }  // namespace
 
+bool floors_pay(int64_t changed, int64_t labels, int64_t most_clusters) {
+  constexpr double kColumns = 40960;  // measured: docs/performance.md
+  return static_cast<double>(changed) * kColumns <= static_cast<double>(labels) * static_cast<double>(most_clusters);
+}
+
 CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options, double half_ratio,
                         const Workload& workload) {
   CudaPlan plan;
@@ -189,6 +204,8 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
   if (options.device_memory > 0) room = std::min(room, options.device_memory);
   const RowPlanner planner(input, workload, room, options.test_slice_rows);
   if (plan.screen == ScreenKind::kBoxes && !planner.holds_all(plan)) plan.screen = ScreenKind::kFloat;
+  plan.floors = plan.screen == ScreenKind::kMatrix && pays_to_have_floors(input, workload, options);
+  if (plan.floors && !planner.holds_all(plan)) plan.floors = false;
   planner.choose(plan);
   plan.text = fmt::format("{} on {} (compute capability {}.{}){}", describe(plan.screen, input), device.name,
                           device.major, device.minor, describe_slices(plan, input.points));
@@ -252,7 +269,9 @@ int64_t session_bytes(const Input& input, std::span<const int64_t> k, const Cuda
   const int64_t entries = label_order_capacity(rows, input.points.d, input.limbs, most, models);
   const int64_t order = entries > 0 ? 4 * (entries + 2 * clusters + 1) : 0;
   const int64_t boxes = plan.screen == ScreenKind::kBoxes ? models * (input.points.n / kBoxRows + 1) * 20 : 0;
-  return boxes + labels + marks + statistics + columns + clusters * input.points.d * 8 + list + open + order;
+  const int64_t floors =
+      plan.floors ? models * 4 * (input.points.n + 128 + kSampledRows) + clusters * (48 + 4 * input.points.d) : 0;
+  return floors + boxes + labels + marks + statistics + columns + clusters * input.points.d * 8 + list + open + order;
 }
 
 void check_room(int64_t bytes, int64_t room, const char* what) {

@@ -34,6 +34,7 @@ struct CudaPlan {
   ScreenKind screen = ScreenKind::kFloat;
   MatrixUnit matrix_unit = MatrixUnit::kNone;  ///< for kMatrix
   int32_t padded_columns = 0;                  ///< of a packed row, likewise
+  bool floors = false;                         ///< likewise: rows remember what their best score was (score_falls.h)
   // Where not everything fits: rows that a pass has on the device together, a multiple of kSliceRows, and the first
   // rows, whole slices, whose points stay there (all those of points that lie on the device already).
   int64_t slice_rows = 0;
@@ -46,6 +47,11 @@ struct CudaPlan {
   bool whole(int64_t n) const { return slice_rows >= n; }
 };
 constexpr int64_t kSliceRows = 4096;
+
+/// Whether columns below floors are to be passed over (score_falls.h) in a plan that has them, after a pass that
+/// changed so many of all models' labels. Where many change, scores have fallen so far that too many columns are above
+/// the floors; these cost the more the fewer columns the largest model has.
+bool floors_pay(int64_t changed, int64_t labels, int64_t most_clusters);
 
 /// Throws Error(kUnavailable) where not even slices fit, and Error(kUsage) for what this backend does not have.
 /// `half_ratio`: what rounding to fp16 usually takes from a row, relative to its norm.

@@ -1,6 +1,7 @@
 #include "backend/cuda/cuda_session.h"
 
 #include "backend/cuda/resolve.h"
+#include "backend/cuda/score_falls.h"
 
 #include <algorithm>
 #include <cstring>
@@ -106,6 +107,16 @@ void CudaSession::make_room_for_matrix() {
   marked_rows_ = DeviceBuffer<int64_t>(static_cast<size_t>(marked), "the marked rows");
   slice_tops_ = DeviceBuffer<SliceTop>(static_cast<size_t>(marked * marked_slices(marked)), "the marked rows");
   marked_counts_ = DeviceBuffer<uint32_t>(models_.size(), "the marked rows");
+  if (!shared_.plan.floors) return;
+  lowers_ = DeviceBuffer<float>(models_.size() * static_cast<size_t>(stride_), "the rows' best scores");
+  falls_ = DeviceBuffer<Fall>(models_.size(), "falls of scores");
+  prototypes_before_ = DeviceBuffer<float>(static_cast<size_t>(clusters_ * d()), "the prototypes of the pass before");
+  moves_ = DeviceBuffer<float>(count, "movements of prototypes");
+  sampled_falls_ = DeviceBuffer<float>(models_.size() * kSampledRows, "falls of scores");
+  sort_keys_ = DeviceBuffer<uint64_t>(2 * count, "the columns' order");
+  sorted_prototypes_ = DeviceBuffer<uint32_t>(count, "the columns' order");
+  column_of_ = DeviceBuffer<uint32_t>(count, "the columns' order");
+  sort_scratch_ = DeviceBuffer<std::byte>(ColumnSort::bytes_for(columns), "the columns' order");
 }
 
 void CudaSession::make_room_for_open(int64_t most_clusters) {

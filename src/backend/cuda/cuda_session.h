@@ -44,6 +44,7 @@ class CudaSession final : public Session {
     int64_t k = 0;                                      // now; `relabel` lowers it
     int64_t most = 0;                                   // what there is room for
     int64_t first = 0;                                  // its first cluster among those of all models
+    int64_t changed = 0;                                // labels in the last pass that the host knows of
     bool labelled = false;                              // there are labels
     bool labels_here = false, statistics_here = false;  // the host's copies are those of the device
     Labels labels;
@@ -86,6 +87,8 @@ class CudaSession final : public Session {
   bool enqueue_resident_passes(const PassRanges& ranges, int most);
   int passes_between_questions(std::span<const PassModel> models) const;
   int end_batch(std::span<PassModel> models);
+  void weigh_floors(std::span<const PassModel> models);
+  void learn_changes(std::span<const PassModel> models);
   AccumulateTask accumulate_task(const PassRanges& ranges, const DevicePoints& points);
   FloatColumns float_columns();
   FloatScreenTask float_task(const PassRanges& ranges, const PointSlice& slice);
@@ -95,6 +98,7 @@ class CudaSession final : public Session {
   PackedColumns packed_columns(const PassRanges& ranges);
   MatrixPackTask matrix_pack_task(const PassRanges& ranges);
   ResolveTask resolve_task(const PassRanges& ranges, const PointSlice& slice);
+  ScreenOutput matrix_output();
   void enqueue_matrix_screen(const PassRanges& ranges, const PointSlice& slice);
 
   const CudaShared& shared_;
@@ -125,6 +129,13 @@ class CudaSession final : public Session {
   DeviceBuffer<float> tile_terms_;
   DeviceBuffer<ColumnRange> column_ranges_;
   PinnedBuffer<ColumnRange> host_column_ranges_;
+  DeviceBuffer<uint64_t> sort_keys_;  // of plans with floors, see ColumnSort
+  DeviceBuffer<uint32_t> sorted_prototypes_, column_of_;
+  DeviceBuffer<std::byte> sort_scratch_;
+  DeviceBuffer<float> lowers_, sampled_falls_, prototypes_before_, moves_;  // of plans with floors, see Floors
+  DeviceBuffer<Fall> falls_;
+  bool floors_known_ = false;  // a pass before has left lower scores of all models at work
+  bool floors_pay_ = false;    // and few enough labels change
   DeviceBuffer<Unproved> list_;
   DeviceBuffer<int64_t> marked_rows_;
   DeviceBuffer<uint32_t> marked_counts_;

@@ -24,6 +24,13 @@ __device__ __forceinline__ void write_label(const LabelRows& labels, int32_t slo
   }
 }
 
+__device__ __forceinline__ uint32_t read_label(const LabelRows& labels, int32_t slot, int64_t row) {
+  const int64_t at = slot * labels.stride + row;
+  if (labels.width == 4) return static_cast<const uint32_t*>(labels.base)[at];
+  if (labels.width == 2) return static_cast<const uint16_t*>(labels.base)[at];
+  return static_cast<const uint8_t*>(labels.base)[at];
+}
+
 __device__ __forceinline__ const TileTerms& terms_of(const PackedColumns& columns, int32_t tile) {
   return *reinterpret_cast<const TileTerms*>(columns.terms + tile * tile_floats(columns.tile_columns) +
                                              columns.tile_columns);
@@ -151,6 +158,10 @@ __device__ __forceinline__ float lower_score(float best, float bound, float norm
   return __fadd_rd(__fmaf_rd(-2.0F, bound, best), -__fmaf_ru(__fmul_ru(slack, norm), norm, underflow));
 }
 
+__device__ __forceinline__ float* lower_at(const Floors& floors, int32_t slot, int64_t row) {
+  return floors.lowers + slot * floors.stride + row;
+}
+
 // Both rows of four threads: those of odd number take the second row, the others the first. `terms` and `order`: of the
 // model's last tile, which is `tile`.
 __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowState (&rows)[2], const TileTerms& terms,
@@ -172,6 +183,9 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowSta
   const float bound = __fmaf_ru(odd ? radii[1] : radii[0], of_best.slope, of_best.error);
   const float lower = lower_score(mine.best, bound, norm, terms.slack, terms.underflow);
   const bool proved = lower > mine.second;
+  if (task.output.floors.lowers != nullptr && exists && lane_of_row < 2) {
+    *lower_at(task.output.floors, terms.slot, row) = lower;
+  }
   if (proved && exists && lane_of_row < 2) {
     const auto place = static_cast<int>(__float_as_uint(mine.best) & ~task.place_mask);
     const int column = column_of_place(place, mine.place % 4);

@@ -3,12 +3,12 @@
 //
 // Two kernels, both persistent, with one warp that copies (TMA, a ring of barriers) and groups of four warps that
 // multiply. In cycles of a multiprocessor's quarter and for 32 scores the product takes D / 16, the epilogue five
-// instructions, four of them on a pipe of half rate.
+// instructions, four of them on a pipe of half rate; with floors (matrix_filter.cuh) less than two.
 //
-//   narrow (D <= 128): 256 rows a block, whose fp16 values stay in registers for all columns. With 128 columns a tile
-//     a group owns 128 rows as two halves of 64, and the products of one half run while it is in the epilogue of the
-//     other; column tiles are read once for 256 rows, since at 128 the second cache would have to deliver 32 bytes a
-//     cycle. With 64 columns, small models: four groups of 64 rows.
+//   narrow (D <= 128): 256 rows a block, four groups of 64, whose fp16 values stay on the chip for all columns: in
+//     registers for tiles of 64 columns, small models, else in shared memory. Groups know nothing of each other, so
+//     that the products of some run beside the epilogues of others; column tiles are read once for 256 rows, since at
+//     128 the second cache would have to deliver 32 bytes a cycle.
 //   wide: 128 rows a block, 64 a group; the groups are some panels apart, so that one multiplies while the other is in
 //     its epilogue. The points stay in shared memory up to D = 512; beyond, they stream in together with the columns.
 //
@@ -17,6 +17,7 @@
 
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/matrix_collect.cuh"
+#include "backend/cuda/matrix_filter.cuh"
 #include "backend/cuda/matrix_kernels.h"
 #include "backend/cuda/matrix_narrow.cuh"
 #include "backend/cuda/matrix_wide.cuh"
@@ -26,7 +27,6 @@
 
 #include <algorithm>
 #include <string>
-#include <type_traits>
 
 namespace manymeans::cuda {
 namespace {
@@ -86,6 +86,11 @@ struct Prove {
   using Work = AllRows<kRows>;
   using Epilogue = ProveRows;
 };
+struct Filter {
+  template <int kRows>
+  using Work = AllRows<kRows>;
+  using Epilogue = FilterRows;
+};
 struct Collect {
   template <int kRows>
   using Work = OpenTiles<kRows>;
@@ -94,8 +99,7 @@ struct Collect {
 
 template <class Purpose, int kSteps, int kColumns>
 void launch_steps(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
-  // 64 columns are little work for the tensor cores: more groups hide the latencies of the rest.
-  using Shape = std::conditional_t<kColumns == 64, Narrow<kSteps, 64, 4, 1>, Narrow<kSteps, kColumns, 2, 2>>;
+  using Shape = Narrow<kSteps, kColumns>;
   using Work = typename Purpose::template Work<Shape::kRows>;
   launch<Shape>(narrow_screen<Shape, Work, typename Purpose::Epilogue>, task, rows, stream);
 }
@@ -143,8 +147,11 @@ void screen_for(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
 }  // namespace
 
 void hopper_screen(MatrixTask task, const PackedRows& rows, MatrixPurpose purpose, cudaStream_t stream) {
-  if (purpose == MatrixPurpose::kProve) return screen_for<Prove>(task, rows, stream);
-  screen_for<Collect>(task, rows, stream);
+  switch (purpose) {
+    case MatrixPurpose::kProve: return screen_for<Prove>(task, rows, stream);
+    case MatrixPurpose::kFilter: return screen_for<Filter>(task, rows, stream);
+    case MatrixPurpose::kCollect: return screen_for<Collect>(task, rows, stream);
+  }
 }
 
 }  // namespace manymeans::cuda

@@ -14,6 +14,7 @@ namespace manymeans::cuda {
 
 enum class MatrixPurpose : uint8_t {
   kProve,    ///< labels and lists of all rows
+  kFilter,   ///< the same, ranking only columns above the rows' floors
   kCollect,  ///< all possible prototypes of the open rows
 };
 

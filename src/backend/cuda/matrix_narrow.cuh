@@ -1,4 +1,5 @@
-// The tensor-core screen for short rows (D <= 128): the points stay in registers. See matrix_screen.cu.
+// The tensor-core screen for short rows (D <= 128): the points of a block stay on the chip for all columns. See
+// matrix_screen.cu.
 #pragma once
 
 #include "backend/cuda/matrix_finish.cuh"
@@ -13,29 +14,31 @@
 
 namespace manymeans::cuda {
 
-// kSteps: of 16 values a row. kGroups of threads own kHalves * 64 rows each.
-template <int kSteps_, int kColumns_, int kGroups_, int kHalves_>
+// kSteps: of 16 values a row. Each of kGroups of threads owns 64 rows.
+template <int kSteps_, int kColumns_>
 struct Narrow {
   static constexpr int kSteps = kSteps_;
   static constexpr int kColumns = kColumns_;
-  static constexpr int kGroups = kGroups_;
-  static constexpr int kHalves = kHalves_;
+  static constexpr int kGroups = 4;
   static constexpr int kThreads = (kGroups + 1) * kGroup;
-  // What is left of the block's registers when the copying group keeps 24 a thread: 168, 128 or 96 a thread at first.
-  static constexpr int kRegisters = kGroups == 2 ? 240 : kGroups == 3 ? 160 : 112;
-  static constexpr int kRows = kGroups * kHalves * 64;
-  static constexpr int kBoxRows = std::min(kRows, 64 * kHalves);
+  // What is left of the block's registers, 96 a thread at first, when the copying group keeps 24 a thread.
+  static constexpr int kRegisters = 112;
+  static constexpr int kRows = kGroups * 64;
+  static constexpr int kBoxRows = 64;
   static constexpr int kPanels = (kSteps + 3) / 4;
-  static constexpr int kPointBuffers = kPanels == 1 ? 2 : 1;
-  static constexpr int kStages = kPanels == 1 || kColumns == 64 ? 6 : 4;
+  // With 64 columns the points stay in registers: shared memory could not deliver both sides of such small products in
+  // time. Their buffer is free again after the first tile of columns.
+  static constexpr bool kPointsInRegisters = kColumns == 64;
+  static constexpr int kPointBuffers = kPanels == 1 || !kPointsInRegisters ? 2 : 1;
+  static constexpr int kStages = kPanels == 1 || kColumns == 64 ? 6 : 3;
   static constexpr int kPointBytes = kPanels * kRows * kPanel * 2;
   static constexpr int kTileBytes = kPanels * kColumns * kPanel * 2;
-  static constexpr int kTermBytes = tile_floats(kColumns) * 4;
+  static constexpr int kTermBytes = order_place(kColumns) * 4;
 
   struct Shared {
     alignas(1024) unsigned char points[kPointBuffers][kPointBytes];
     alignas(1024) unsigned char tiles[kStages][kTileBytes];
-    alignas(16) float terms[kStages][tile_floats(kColumns)];
+    alignas(16) float terms[kStages][order_place(kColumns)];
     uint64_t points_full[kPointBuffers];
     uint64_t points_empty[kPointBuffers];
     uint64_t tile_full[kStages];
@@ -43,48 +46,6 @@ struct Narrow {
   };
   static_assert(sizeof(Shared) <= kMostShared);
 };
-
-// Half of the rows of a thread group: 64, of which a thread shares two.
-template <int kSteps, class Epilogue>
-struct Half {
-  uint32_t values[kSteps][4];
-  Epilogue epilogue;
-};
-
-template <class Shape, class Work, class Epilogue>
-__device__ __forceinline__ void load_half(const MatrixTask& task, const Work& work, Half<Shape::kSteps, Epilogue>& half,
-                                          const unsigned char* points, int row) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  const int row_of_lane = row + lane % 16;
-#pragma unroll
-  for (int step = 0; step < Shape::kSteps; ++step) {
-    const int chunk = (step % 4 * 2 + lane / 16) ^ (row_of_lane % 8);
-    load_blocks(half.values[step],
-                shared_address(points) + step / 4 * (Shape::kRows * 128) + row_of_lane * 128 + chunk * 16);
-  }
-  half.epilogue.begin(task, work.range(), static_cast<int64_t>(work.row_tile()) * Shape::kRows + row + lane / 4);
-}
-
-template <class Shape>
-__device__ __forceinline__ void multiply(const uint32_t (&values)[Shape::kSteps][4], const unsigned char* tile,
-                                         float (&sums)[Shape::kColumns / 2]) {
-  pin(sums);
-  wgmma_fence();
-#pragma unroll
-  for (int step = 0; step < Shape::kSteps; ++step) {
-    const uint64_t b = panel_descriptor(tile + step / 4 * (Shape::kColumns * 128)) + step % 4 * kDescriptorStep;
-    wgmma<Shape::kColumns>(sums, values[step], b, step == 0 ? 0 : 1);
-  }
-  wgmma_commit();
-}
-
-template <class Shape, class Epilogue>
-__device__ __forceinline__ void finish_tile(const MatrixTask& task, Epilogue& epilogue,
-                                            const float (&sums)[Shape::kColumns / 2], const float* terms,
-                                            int32_t tile) {
-  const auto* order = reinterpret_cast<const uint32_t*>(terms + Shape::kColumns + kTermFloats);
-  epilogue.template take_tile<Shape::kColumns>(task, sums, terms, order, tile);
-}
 
 template <class Shape, class Work>
 __device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtensorMap* points,
@@ -117,37 +78,63 @@ __device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtens
   }
 }
 
+// The left side of a group's products, if it stays in registers: the 64 rows of a buffer of points.
+template <class Shape>
+__device__ __forceinline__ void load_points(uint32_t (&values)[Shape::kSteps][4], const unsigned char* points) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const int row = static_cast<int>(threadIdx.x) / 32 * 16 + lane % 16;
+#pragma unroll
+  for (int step = 0; step < Shape::kSteps; ++step) {
+    const int chunk = (step % 4 * 2 + lane / 16) ^ (row % 8);
+    load_blocks(values[step], shared_address(points) + step / 4 * (Shape::kRows * 128) + row * 128 + chunk * 16);
+  }
+}
+
+template <class Shape>
+__device__ __forceinline__ void multiply(const uint32_t (&values)[Shape::kSteps][4], const unsigned char* points,
+                                         const unsigned char* tile, float (&sums)[Shape::kColumns / 2]) {
+  const unsigned char* of_group = points + static_cast<int>(threadIdx.x) / kGroup * 64 * 128;
+  pin(sums);
+  wgmma_fence();
+#pragma unroll
+  for (int step = 0; step < Shape::kSteps; ++step) {
+    const uint64_t b = panel_descriptor(tile + step / 4 * (Shape::kColumns * 128)) + step % 4 * kDescriptorStep;
+    if constexpr (Shape::kPointsInRegisters) {
+      wgmma<Shape::kColumns>(sums, values[step], b, step == 0 ? 0 : 1);
+    } else {
+      const uint64_t a = panel_descriptor(of_group + step / 4 * (Shape::kRows * 128)) + step % 4 * kDescriptorStep;
+      wgmma<Shape::kColumns>(sums, a, b, step == 0 ? 0 : 1);
+    }
+  }
+  wgmma_commit();
+  wgmma_wait<0>();
+  pin(sums);
+}
+
+// Groups know nothing of each other: while some look at their scores, the products of others are under way.
 template <class Shape, class Work, class Epilogue>
 __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename Shape::Shared& shared) {
-  constexpr int kHalves = Shape::kHalves;
-  Half<Shape::kSteps, Epilogue> halves[kHalves];
-  float sums[kHalves][Shape::kColumns / 2];
-  const int group = static_cast<int>(threadIdx.x) / kGroup;
-  const int row = static_cast<int>(threadIdx.x) % kGroup / 32 * 16 + group * kHalves * 64;
+  const int row = static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
+  uint32_t values[Shape::kSteps][4];
+  float sums[Shape::kColumns / 2];
   Ring tile_ring;
   Ring point_ring;
   for (Work work(task); work.more(); work.next()) {
+    const unsigned char* points = shared.points[point_ring.at];
     barrier_wait(&shared.points_full[point_ring.at], point_ring.parity);
-#pragma unroll
-    for (int h = 0; h < kHalves; ++h) {
-      load_half<Shape>(task, work, halves[h], shared.points[point_ring.at], row + h * 64);
-    }
+    if constexpr (Shape::kPointsInRegisters) load_points<Shape>(values, points);
+    Epilogue epilogue;
+    epilogue.begin(task, work.range(), static_cast<int64_t>(work.row_tile()) * Shape::kRows + row);
     for (int32_t tile = work.first_tile(); tile < work.last_tile(); ++tile) {
       const int stage = tile_ring.at;
       barrier_wait(&shared.tile_full[stage], tile_ring.parity);
-#pragma unroll
-      for (int h = 0; h < kHalves; ++h) multiply<Shape>(halves[h].values, shared.tiles[stage], sums[h]);
-      // Not before: loads may still be under way when the next instruction begins, and the next points would overwrite
-      // what they read. A product waits for its operands.
-      if (tile == work.first_tile()) release(&shared.points_empty[point_ring.at]);
-      if constexpr (kHalves == 2) {
-        wgmma_wait<1>();
-        pin(sums[0]);
-        finish_tile<Shape>(task, halves[0].epilogue, sums[0], shared.terms[stage], tile);
-      }
-      wgmma_wait<0>();
-      pin(sums[kHalves - 1]);
-      finish_tile<Shape>(task, halves[kHalves - 1].epilogue, sums[kHalves - 1], shared.terms[stage], tile);
+      multiply<Shape>(values, points, shared.tiles[stage], sums);
+      // Not before a product has used them: loads to registers may still be under way when the next instruction
+      // begins, and the next points would overwrite what they read.
+      const int32_t last_use = Shape::kPointsInRegisters ? work.first_tile() : work.last_tile() - 1;
+      if (tile == last_use) release(&shared.points_empty[point_ring.at]);
+      epilogue.template take_tile<Shape::kColumns>(task, sums, shared.terms[stage],
+                                                   task.columns.order + tile * Shape::kColumns, tile);
       release(&shared.tile_empty[stage]);
       tile_ring.template next<Shape::kStages>();
     }

@@ -2,6 +2,10 @@
 #include "backend/cuda/pack_column.cuh"
 #include "backend/cuda/point_value.cuh"
 
+#include <cub/device/device_radix_sort.cuh>
+
+#include <bit>
+
 namespace manymeans::cuda {
 namespace {
 
@@ -32,12 +36,71 @@ __global__ void rows_kernel(DevicePoints points, HalfFrame frame, PackedRows row
 // A warp a column; blockIdx.y is the range.
 __global__ void columns_kernel(MatrixPackTask task) {
   if (stopped(task.ranges)) return;
+  const int64_t at = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
+  const ColumnRange& range = task.columns.ranges[blockIdx.y];
+  if (at >= range.count) return;
+  int64_t k = at;
+  if (task.sort.keys != nullptr) {
+    k = task.sort.prototypes[range.first + at];
+    if (threadIdx.x % 32 == 0 && k < task.ranges.at[blockIdx.y].k) {
+      const_cast<uint32_t*>(task.columns.column_of)[range.first + k] = static_cast<uint32_t>(range.first + at);
+    }
+  }
+  pack_column(task, blockIdx.y, at, k);
+}
+
+// A warp a prototype or padding; blockIdx.y is the range. Keys: range, then the square of the norm as a float32, whose
+// bits stand in the order of its values. `order` has the prototypes before they are sorted. And how far they moved.
+__global__ void keys_kernel(MatrixPackTask task) {
   const int64_t k = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
-  if (k >= task.columns.ranges[blockIdx.y].count) return;
-  pack_column(task, blockIdx.y, k);
+  const ColumnRange& columns = task.columns.ranges[blockIdx.y];
+  if (k >= columns.count) return;
+  const PassRange range = task.ranges.at[blockIdx.y];
+  const auto skipped = static_cast<const char*>(range.prototypes) - static_cast<const char*>(task.moves.prototypes);
+  float* before = task.moves.before + skipped / (task.ranges.float64 ? 8 : 4);
+  double square = 0;
+  float move = 0;
+  for (int64_t j = threadIdx.x % 32; k < range.k && j < task.d; j += 32) {
+    const double z = half_frame_value(task, prototype_value(range, task.ranges.float64, k * task.d + j), j);
+    const auto off = static_cast<float>(z) - before[k * task.d + j];
+    before[k * task.d + j] = static_cast<float>(z);
+    square = fma(z, z, square);
+    move = fmaf(off, off, move);
+  }
+  square = warp_sum(square);
+  for (int step = 16; step > 0; step /= 2) move += __shfl_xor_sync(~0U, move, step);
+  if (threadIdx.x % 32 != 0) return;
+  task.moves.moves[columns.first + k] = sqrtf(move);
+  const uint32_t norm = k < range.k ? __float_as_uint(__double2float_rn(square)) : ~0U;
+  task.sort.keys[columns.first + k] = static_cast<uint64_t>(blockIdx.y) << 32 | norm;
+  const_cast<uint32_t*>(task.columns.order)[columns.first + k] = static_cast<uint32_t>(k);
+}
+
+// Eight bits of a mantissa tell norms apart well enough.
+constexpr int kFirstKeyBit = 15;
+
+void sort_columns(const MatrixPackTask& task, dim3 grid, cudaStream_t stream) {
+  keys_kernel<<<grid, kThreads, 0, stream>>>(task);
+  check_launch("norms of prototypes");
+  const int bits = 32 + std::bit_width(static_cast<unsigned>(task.ranges.count - 1));
+  size_t bytes = task.sort.scratch_bytes;
+  check(cub::DeviceRadixSort::SortPairs(task.sort.scratch, bytes, task.sort.keys, task.sort.sorted_keys,
+                                        task.columns.order, task.sort.prototypes, task.columns.columns, kFirstKeyBit,
+                                        bits, stream),
+        "sorting prototypes by their norms");
 }
 
 }  // namespace
+
+size_t ColumnSort::bytes_for(int64_t columns) {
+  size_t bytes = 0;
+  const uint64_t* keys = nullptr;
+  const uint32_t* values = nullptr;
+  check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, static_cast<uint64_t*>(nullptr), values,
+                                        static_cast<uint32_t*>(nullptr), static_cast<int>(columns), kFirstKeyBit, 64),
+        "sorting prototypes by their norms");
+  return bytes;
+}
 
 void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedRows& rows, cudaStream_t stream) {
   rows_kernel<<<static_cast<unsigned>((rows.padded_rows + kWarps - 1) / kWarps), kThreads, 0, stream>>>(points, frame,
@@ -48,6 +111,7 @@ void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedR
 void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream) {
   const int64_t most = task.ranges.most_clusters + task.columns.tile_columns;
   const dim3 grid(static_cast<unsigned>((most + kWarps - 1) / kWarps), static_cast<unsigned>(task.ranges.count));
+  if (task.sort.keys != nullptr) sort_columns(task, grid, stream);
   columns_kernel<<<grid, kThreads, 0, stream>>>(task);
   check_launch("packing prototypes");
 }

@@ -27,17 +27,38 @@ HalfFrame find_half_frame(const Input& input, std::span<const double> centre, do
 /// Rows to fp16, with radii and norms, all rounded up. Fills the padding.
 void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedRows& rows, cudaStream_t stream);
 
+/// Scratch for standing columns by ascending norm; null where they stand in the order of their prototypes.
+struct ColumnSort {
+  uint64_t* keys = nullptr;         ///< of all columns, for which range and norm
+  uint64_t* sorted_keys = nullptr;  ///< likewise
+  uint32_t* prototypes = nullptr;   ///< likewise
+  void* scratch = nullptr;
+  size_t scratch_bytes = 0;
+
+  static size_t bytes_for(int64_t columns);
+};
+
+/// How far prototypes have moved since they were packed before; with a ColumnSort only.
+struct PrototypeMoves {
+  const void* prototypes = nullptr;  ///< where those of the session's first model begin
+  float* before = nullptr;           ///< in the frame, laid out like these; written
+  float* moves = nullptr;            ///< Floors::moves; written
+};
+
 struct MatrixPackTask {
   PassRanges ranges;
   int64_t d = 0;
   HalfFrame frame;
   double bound_scale = 1;
   PackedColumns columns;  ///< filled but for `terms`; its ranges agree with `ranges` in order and prototypes
+  ColumnSort sort;
+  PrototypeMoves moves;
   int32_t padded_columns = 0;
   uint32_t* far = nullptr;  ///< per range, 0: becomes 1 where a prototype is too far out to be screened
 };
 
-/// Prototypes to fp16, with their bounds.
+/// Prototypes to fp16, with their bounds; neighbours in a tile have similar norms, and so similar bounds and offsets,
+/// where task.sort has room for that.
 void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

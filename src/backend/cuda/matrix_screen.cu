@@ -7,13 +7,15 @@
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/matrix_finish.cuh"
 #include "backend/cuda/matrix_kernels.h"
+#include "backend/cuda/own_score.cuh"
 
 #include <cuda_runtime.h>
 
 namespace manymeans::cuda {
 namespace {
 
-// One block a tile: offsets in the order of the epilogue, the largest slope and error, and the model.
+// One block a tile: offsets in the order of the epilogue, the largest of each 16, the largest slope and error, and the
+// model.
 __global__ void gather_terms(PackedColumns columns) {
   if (is_stopped(columns)) return;
   const int tile = static_cast<int>(blockIdx.x);
@@ -22,7 +24,10 @@ __global__ void gather_terms(PackedColumns columns) {
   float* out = columns.terms + tile * tile_floats(width);
   const int64_t from = static_cast<int64_t>(tile) * width + column;
   out[offset_place(column)] = columns.offsets[from];
-  reinterpret_cast<uint32_t*>(out)[width + kTermFloats + column] = columns.order[from];
+  reinterpret_cast<uint32_t*>(out)[order_place(width) + column] = columns.order[from];
+  float largest = columns.offsets[from];
+  for (int step = 8; step > 0; step /= 2) largest = fmaxf(largest, __shfl_xor_sync(~0U, largest, step));
+  if (column % 16 == 0) out[width + kTermFloats + column / 16] = largest;
 
   __shared__ float slopes[256];
   __shared__ float errors[256];
@@ -63,9 +68,11 @@ void screen(const PackedRows& points, const PackedRows& rows, const PackedColumn
   (columns.unit == MatrixUnit::kHopper ? hopper_screen : sync_screen)(task, rows, purpose, stream);
 }
 
-// A warp an open row; blockIdx.y is the range.
-__global__ void gather_rows(PackedRows points, PackedColumns columns, OpenRows open) {
+// A warp an open row; blockIdx.y is the range. A row of which no column reached the floor gets its threshold from the
+// label that it had.
+__global__ void gather_rows(PackedRows points, PackedColumns columns, ScreenOutput output) {
   if (is_stopped(columns)) return;
+  const OpenRows& open = output.open;
   const uint32_t count = min(open.counts[blockIdx.y], open.capacity);
   const int pieces = points.padded_columns / 8;  // of 16 bytes
   const uint32_t warps = blockDim.x / 32;
@@ -75,6 +82,12 @@ __global__ void gather_rows(PackedRows points, PackedColumns columns, OpenRows o
     auto* to = static_cast<uint4*>(open.values) + place * pieces;
     for (int piece = static_cast<int>(threadIdx.x % 32); piece < pieces; piece += 32) to[piece] = from[piece];
     if (threadIdx.x % 32 == 0) open.found[place] = 0;
+    if (output.floors.falls == nullptr || open.rows[place].lower > kNoScore) continue;
+    const float lower = own_lower_score(points, columns, blockIdx.y, output.floors, open.rows[place].row);
+    __syncwarp();
+    if (threadIdx.x % 32 != 0) continue;
+    open.rows[place].lower = lower;
+    *lower_at(output.floors, columns.ranges[blockIdx.y].slot, open.rows[place].row) = lower;
   }
 }
 
@@ -103,24 +116,29 @@ MatrixUnit matrix_unit_of(int device) {
   return major >= 8 ? MatrixUnit::kSync : MatrixUnit::kNone;
 }
 
-void matrix_screen(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
-                   cudaStream_t stream) {
-  if (points.rows == 0 || columns.columns == 0) return;
+void gather_tile_terms(const PackedColumns& columns, cudaStream_t stream) {
+  if (columns.columns == 0) return;
   gather_terms<<<static_cast<unsigned>(columns.columns / columns.tile_columns),
                  static_cast<unsigned>(columns.tile_columns), 0, stream>>>(columns);
   check_launch("gathering the columns' terms");
-  screen(points, points, columns, output, MatrixPurpose::kProve, stream);
 }
 
-void matrix_collect(const PackedRows& points, const PackedColumns& columns, const OpenRows& open, cudaStream_t stream) {
+void matrix_screen(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
+                   cudaStream_t stream) {
+  if (points.rows == 0 || columns.columns == 0) return;
+  const bool filter = output.floors.falls != nullptr;
+  screen(points, points, columns, output, filter ? MatrixPurpose::kFilter : MatrixPurpose::kProve, stream);
+}
+
+void matrix_collect(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
+                    cudaStream_t stream) {
+  const OpenRows& open = output.open;
   if (open.capacity == 0 || columns.columns == 0) return;
-  gather_rows<<<dim3(256, static_cast<unsigned>(columns.models)), 256, 0, stream>>>(points, columns, open);
+  gather_rows<<<dim3(256, static_cast<unsigned>(columns.models)), 256, 0, stream>>>(points, columns, output);
   check_launch("gathering open rows");
   PackedRows gathered = points;
   gathered.values = open.values;
   gathered.rows = gathered.padded_rows = static_cast<int64_t>(columns.models) * open.capacity;
-  ScreenOutput output;
-  output.open = open;
   screen(points, gathered, columns, output, MatrixPurpose::kCollect, stream);
 }
 

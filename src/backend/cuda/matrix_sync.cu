@@ -1,4 +1,5 @@
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/matrix_filter.cuh"
 #include "backend/cuda/matrix_kernels.h"
 #include "backend/cuda/matrix_sync.cuh"
 
@@ -26,8 +27,11 @@ void launch(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
 template <int kColumns>
 void launch_for(MatrixTask& task, const PackedRows& rows, MatrixPurpose purpose, cudaStream_t stream) {
   constexpr int kRows = Sync<kColumns>::kRows;
-  if (purpose == MatrixPurpose::kProve) return launch<kColumns, AllRows<kRows>, ProveRows>(task, rows, stream);
-  launch<kColumns, OpenTiles<kRows>, CollectRows>(task, rows, stream);
+  switch (purpose) {
+    case MatrixPurpose::kProve: return launch<kColumns, AllRows<kRows>, ProveRows>(task, rows, stream);
+    case MatrixPurpose::kFilter: return launch<kColumns, AllRows<kRows>, FilterRows>(task, rows, stream);
+    case MatrixPurpose::kCollect: return launch<kColumns, OpenTiles<kRows>, CollectRows>(task, rows, stream);
+  }
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ __device__ __forceinline__ void screen_rows(const MatrixTask& task, const Packed
                           min(4, (rows.padded_columns - panel * kPanelColumns) / 16), sums);
     if (panel + 1 == task.panels) {
       const float* terms = shared.terms[tile % 2];
-      const auto* order = reinterpret_cast<const uint32_t*>(terms + kColumns + kTermFloats);
+      const auto* order = reinterpret_cast<const uint32_t*>(terms + order_place(kColumns));
 #pragma unroll
       for (int h = 0; h < Shape::kHalves; ++h) {
         epilogues[h].template take_tile<kColumns>(task, sums[h], terms, order, tile);

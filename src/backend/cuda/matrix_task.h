@@ -12,7 +12,7 @@ constexpr int kPanelColumns = 64;  ///< halves of a row that the kernels copy to
 struct MatrixTask {
   PackedRows points;
   PackedColumns columns;
-  ScreenOutput output;  // of the collecting kernels just the open rows
+  ScreenOutput output;
   int32_t tiles;        // of columns
   int32_t row_tiles;    // of the kernel's height
   int32_t panels;       // of 64 halves

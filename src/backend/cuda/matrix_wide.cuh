@@ -26,12 +26,12 @@ struct Wide {
   static constexpr int kResidentBytes = kResident * kPointBytes;
   static constexpr int kStages = std::min(8, (kMostShared - kResidentBytes - 3 * 1024) / kStageBytes);
   static constexpr int kTermStages = 2;
-  static constexpr int kTermBytes = (kColumns + kTermFloats) * 4;
+  static constexpr int kTermBytes = order_place(kColumns) * 4;
 
   struct Shared {
     alignas(1024) unsigned char points[kStreamed ? kStages : kResident][kPointBytes];
     alignas(1024) unsigned char tiles[kStages][kTileBytes];
-    alignas(16) float terms[kTermStages][kColumns + kTermFloats];
+    alignas(16) float terms[kTermStages][order_place(kColumns)];
     uint64_t points_full[std::max(1, kResident)];
     uint64_t points_empty[std::max(1, kResident)];
     uint64_t terms_full[kTermStages];

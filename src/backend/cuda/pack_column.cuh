@@ -66,10 +66,10 @@ __device__ __forceinline__ double half_frame_value(const MatrixPackTask& task, d
   return (c - task.frame.centre[j]) * task.frame.scale;
 }
 
-/// Prototype k of range r, or the padding behind its prototypes, by a warp.
-__device__ inline void pack_column(const MatrixPackTask& task, unsigned r, int64_t k) {
+/// Prototype k of range r into its column `at`, or padding if there is no such prototype, by a warp.
+__device__ inline void pack_column(const MatrixPackTask& task, unsigned r, int64_t at, int64_t k) {
   const PassRange range = task.ranges.at[r];
-  const int64_t column = task.columns.ranges[r].first + k;
+  const int64_t column = task.columns.ranges[r].first + at;
   auto* values = static_cast<__half*>(const_cast<void*>(task.columns.values)) + column * task.padded_columns;
   Norms squares;
   for (int64_t j = threadIdx.x % 32; j < task.padded_columns; j += 32) {

@@ -5,6 +5,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <utility>
 
 namespace manymeans::cuda {
 
@@ -81,10 +82,16 @@ __device__ __forceinline__ void wgmma_wait() {
 }
 
 /// Keeps the compiler from moving uses of these registers across.
+__device__ __forceinline__ void pin(float& value) {
+  asm volatile("" : "+f"(value)::"memory");
+}
+template <int kCount, int... kAt>
+__device__ __forceinline__ void pin_each(float (&values)[kCount], std::integer_sequence<int, kAt...> /*places*/) {
+  (pin(values[kAt]), ...);
+}
 template <int kCount>
 __device__ __forceinline__ void pin(float (&values)[kCount]) {
-#pragma unroll
-  for (float& value : values) asm volatile("" : "+f"(value)::"memory");
+  pin_each(values, std::make_integer_sequence<int, kCount>());
 }
 
 /// Four 8 x 8 blocks of halves: a 16 x 16 left side of a product.

@@ -43,11 +43,13 @@ struct ColumnRange {
 };
 /// The distinct prototypes of the active models as columns, z = 2^e (c - mu) rounded to fp16.
 struct PackedColumns {
-  const void* values = nullptr;         ///< __half, columns x padded_columns (of PackedRows)
-  const float* offsets = nullptr;       ///< h = -|z|^2 / 2; padding: kNeverWins
-  const float* slopes = nullptr;        ///< >= 0; padding: 0
-  const float* errors = nullptr;        ///< >= 0; padding: 0
-  const uint32_t* order = nullptr;      ///< the prototype's index in its model; padding: ~0
+  const void* values = nullptr;     ///< __half, columns x padded_columns (of PackedRows)
+  const float* offsets = nullptr;   ///< h = -|z|^2 / 2; padding: kNeverWins
+  const float* slopes = nullptr;    ///< >= 0; padding: 0
+  const float* errors = nullptr;    ///< >= 0; padding: 0
+  const uint32_t* order = nullptr;  ///< the prototype's index in its model; padding: ~0
+  /// The column of prototype k of the model whose columns begin at f is column_of[f + k]; null: f + k.
+  const uint32_t* column_of = nullptr;
   int32_t columns = 0;                  ///< of all models
   const ColumnRange* ranges = nullptr;  ///< `models` of them
   int32_t models = 0;
@@ -94,6 +96,24 @@ struct LabelRows {
   int32_t width = 4;
 };
 
+/// How much less a row's best score may be than in the last pass: per_move times the movement of its label's prototype
+/// and slope times its radius.
+struct Fall {
+  float per_move;
+  float slope;
+};
+
+/// What a row's best score is expected to reach: columns below it are not ranked. It is a guess that may fail, and a
+/// row for which it does is not proved (docs/screens.md, "Floors").
+struct Floors {
+  float* lowers = nullptr;  ///< of slot s and row i at [s * stride + i]: what the best score was at least when the row
+                            ///< was last looked at; a screen writes its own. Null: nobody wants to know
+  int64_t stride = 0;
+  LabelRows labels;              ///< of the pass before
+  const float* moves = nullptr;  ///< how far prototype k of the model whose columns begin at f has moved since: [f + k]
+  const Fall* falls = nullptr;   ///< per range: how much less it may be now. Null: every column is ranked
+};
+
 struct ScreenOutput {
   LabelRows labels;            ///< written for every row whose label is proved; the others may hold anything
   Unproved* list = nullptr;    ///< `capacity` of them, in any order
@@ -104,7 +124,11 @@ struct ScreenOutput {
   int64_t mark_stride = 0;
   uint32_t* marked = nullptr;  ///< becomes 1 where a mark is set; may be null
   OpenRows open;               ///< gets rows and counts
+  Floors floors;
 };
+
+/// Fills `terms` from everything else; asynchronous. Before the screen.
+void gather_tile_terms(const PackedColumns& columns, cudaStream_t stream);
 
 /// Launches the screen over all rows; asynchronous. Accumulation may truncate: docs/screens.md, "CUDA".
 /// Throws Error(kUnavailable) where the launch fails.
@@ -112,7 +136,9 @@ void matrix_screen(const PackedRows& points, const PackedColumns& columns, const
                    cudaStream_t stream);
 
 /// Looks at the open rows that matrix_screen() left once more, with the same scores, and notes every possible
-/// prototype. `columns` as matrix_screen() left them.
-void matrix_collect(const PackedRows& points, const PackedColumns& columns, const OpenRows& open, cudaStream_t stream);
+/// prototype. `columns` as matrix_screen() left them, `output` what it was given: rows that reached no floor get their
+/// threshold from the label that they had.
+void matrix_collect(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
+                    cudaStream_t stream);
 
 }  // namespace manymeans::cuda

@@ -12,7 +12,8 @@
 
 namespace manymeans::cuda {
 
-/// What a tile's columns share. A tile's terms are N offsets, one of these, and N prototype numbers.
+/// What a tile's columns share. A tile's terms are N offsets, one of these, the largest offset of each 16 columns, and
+/// N prototype numbers.
 struct TileTerms {
   float slope;      ///< the largest of its columns
   float error;      ///< likewise
@@ -23,8 +24,12 @@ struct TileTerms {
   int32_t unused[2];
 };
 constexpr int kTermFloats = sizeof(TileTerms) / sizeof(float);
+/// Where the prototype numbers begin.
+__host__ __device__ constexpr int order_place(int tile_columns) {
+  return tile_columns + kTermFloats + tile_columns / 16;
+}
 __host__ __device__ constexpr int64_t tile_floats(int tile_columns) {
-  return 2 * tile_columns + kTermFloats;
+  return order_place(tile_columns) + tile_columns;
 }
 
 /// Where the offset of a tile's column stands: what a thread wants for two blocks of eight columns is one float4.
@@ -46,8 +51,10 @@ struct RowState {
   int32_t best_tile;
   int32_t second_tile;
 
-  __device__ __forceinline__ void clear() {
-    best = second = rest = -FLT_MAX;
+  /// `floor`: no column that it is not told of is above it.
+  __device__ __forceinline__ void clear(float floor = -FLT_MAX) {
+    best = second = -FLT_MAX;
+    rest = floor;
     best_tile = second_tile = 0;
   }
 

@@ -2,8 +2,9 @@
 // canonical distances of all prototypes, computed on the device in binary64 in the contract's order. A program of its
 // own, so that it can be carried to a machine with a device:
 //
-//   manymeans_screen_check probe | small | tiny | ties | fast | profile | big, any of them
+//   manymeans_screen_check probe | small | tiny | ties | floors | fast | profile | big, any of them
 //
+// fall NUMBER before them: columns below floors are passed over, so far below the best score of a screen before.
 // SCREEN_CHECK_SYNC=1: by mma.sync, as on devices that are not Hopper.
 #include "backend/cuda/matrix_bounds.h"
 #include "backend/cuda/ptx.cuh"
@@ -22,6 +23,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,7 @@ using namespace manymeans::cuda;
 
 int failures = 0;
 int64_t most_listed = 4'000'000;  // what does not fit into the list is marked
+std::optional<float> fall;        // floors are so far below the best score of a screen before
 
 #define CHECK_CUDA(call)                                                          \
   do {                                                                            \
@@ -47,12 +50,13 @@ struct Device {
   T* data = nullptr;
   size_t size = 0;
   explicit Device(size_t count) : size(count) { CHECK_CUDA(cudaMalloc(&data, std::max<size_t>(1, count) * sizeof(T))); }
-  explicit Device(const std::vector<T>& from) : Device(from.size()) {
-    CHECK_CUDA(cudaMemcpy(data, from.data(), size * sizeof(T), cudaMemcpyHostToDevice));
-  }
+  explicit Device(const std::vector<T>& from) : Device(from.size()) { copy(from); }
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
   ~Device() { cudaFree(data); }
+  void copy(const std::vector<T>& from) {
+    CHECK_CUDA(cudaMemcpy(data, from.data(), size * sizeof(T), cudaMemcpyHostToDevice));
+  }
   void fill(int byte) { CHECK_CUDA(cudaMemset(data, byte, size * sizeof(T))); }
   std::vector<T> host() const {
     std::vector<T> out(size);
@@ -389,6 +393,29 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
   output.mark_stride = mark_stride;
   output.open = open;
 
+  Device<float> lowers(static_cast<size_t>(data.rows * data.models));
+  const Device<Fall> falls(std::vector<Fall>(models, Fall{fall.value_or(0), 0}));
+  const Device<float> moves(std::vector<float>(columns.order.size(), 1));
+  std::vector<uint32_t> before(static_cast<size_t>(data.rows * data.models));
+  lowers.fill(0);
+  if (fall) {
+    labels.fill(0);
+    marks.fill(0);
+    listed.fill(0);
+    open_counts.fill(0);
+    output.floors.lowers = lowers.data;
+    output.floors.stride = data.rows;
+    gather_tile_terms(wanted, nullptr);
+    matrix_screen(packed, wanted, output, nullptr);
+    CHECK_CUDA(cudaDeviceSynchronize());
+    output.floors.falls = falls.data;
+    before = labels.host();  // any would do; those of rows that are not proved are wrong
+  }
+  const std::vector<float> kept_lowers = lowers.host();
+  const Device<uint32_t> old_labels(before);
+  output.floors.labels = {old_labels.data, data.rows, 4};
+  output.floors.moves = moves.data;
+
   cudaEvent_t from;
   cudaEvent_t to;
   CHECK_CUDA(cudaEventCreate(&from));
@@ -399,7 +426,9 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
     marks.fill(0);
     listed.fill(0);
     open_counts.fill(0);
+    lowers.copy(kept_lowers);
     CHECK_CUDA(cudaEventRecord(from));
+    gather_tile_terms(wanted, nullptr);
     matrix_screen(packed, wanted, output, nullptr);
     CHECK_CUDA(cudaEventRecord(to));
     CHECK_CUDA(cudaDeviceSynchronize());
@@ -407,7 +436,7 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
     CHECK_CUDA(cudaEventElapsedTime(&ms, from, to));
     times.push_back(ms);
   }
-  matrix_collect(packed, wanted, open, nullptr);
+  matrix_collect(packed, wanted, output, nullptr);
   CHECK_CUDA(cudaDeviceSynchronize());
   if (repeats > 0) times.erase(times.begin());
   std::sort(times.begin(), times.end());
@@ -732,6 +761,19 @@ void big() {
   expect_right(Data{1'000'000, 64, 64, 1, 0, 100, 5}, 9, 1e11);
 }
 
+// With floors that are far below the best score, near it, and above it for some rows or all.
+void floors() {
+  for (const float below : {1e30F, 2.0F, 0.1F, 0.0F, -0.2F}) {
+    fall = below;
+    std::printf("floors %g below the best score of a pass before:\n", static_cast<double>(below));
+    small();
+    tiny();
+  }
+  fall = 0.5F;
+  ties();
+  fall.reset();
+}
+
 // A few shapes, for comparing versions.
 void fast() {
   for (const Data& data : {Data{8'000'000, 128, 1024, 1, 0, 8, 5}, Data{1'000'000, 128, 65536, 1, 0, 2, 5},
@@ -760,6 +802,8 @@ int main(int argc, char** argv) {
     if (what == "small") small();
     if (what == "tiny") tiny();
     if (what == "ties") ties();
+    if (what == "floors") floors();
+    if (what == "fall" && i + 1 < argc) fall = std::strtof(argv[++i], nullptr);
     if (what == "big") big();
     if (what == "fast") fast();
     if (what == "profile") profile();

@@ -1,0 +1,107 @@
+// The epilogue of the tensor-core screen where a pass came before: only columns that may matter are ranked.
+//
+// A row's best score seldom falls by much from one pass to the next, so nearly all columns are below what it can be
+// expected to reach, its floor. That is found out for four columns at a time by their largest sum alone and the largest
+// offset of 16 columns, which are neighbours by norm: less than two instructions a column instead of five, and nothing
+// to do at the end of a tile. The floor counts as an upper score of all columns that were passed over, so a row that
+// does not reach it is simply not proved.
+#pragma once
+
+#include "backend/cuda/matrix_finish.cuh"
+
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+struct FilterRows {
+  RowState rows[2];
+  float radii[2];
+  float floors[2];
+  int64_t first_row;  // of the two; the other is 8 on
+
+  __device__ __forceinline__ void begin(const MatrixTask& task, int /*range*/, int64_t first) {
+    first_row = first;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) radii[r] = task.points.radii[row_of(task, r)];
+    begin_model(task, *task.columns.ranges, 0);
+  }
+
+  template <int kColumns>
+  __device__ __forceinline__ void take_tile(const MatrixTask& task, const float (&sums)[kColumns / 2],
+                                            const float* terms, const uint32_t* order, int32_t tile) {
+    const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
+    float bounds[2];
+    float limits[2];  // of scores; what is not above them has no upper score above the floor
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      bounds[r] = __fmaf_ru(radii[r], shared_terms.slope, shared_terms.error);
+      limits[r] = __fadd_rd(floors[r], -bounds[r]);
+    }
+    const uint32_t reached = groups_above<kColumns>(sums, terms + kColumns + kTermFloats, limits);
+    const auto* offsets = reinterpret_cast<const float4*>(terms) + threadIdx.x % 4;
+#pragma unroll
+    for (int group = 0; group < kColumns / 16; ++group) {
+      if ((reached >> (2 * group) & 3) == 0) continue;
+      const float4 four = load_offsets(offsets + group * 4);
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        if ((reached >> (2 * group + r) & 1) == 0) continue;
+        const float v[4] = {__fadd_rn(sums[group * 8 + 2 * r], four.x), __fadd_rn(sums[group * 8 + 2 * r + 1], four.y),
+                            __fadd_rn(sums[group * 8 + 2 * r + 4], four.z),
+                            __fadd_rn(sums[group * 8 + 2 * r + 5], four.w)};
+        rank(rows[r], v, static_cast<uint32_t>(group * 4), bounds[r], task.place_mask, tile);
+      }
+    }
+    if (shared_terms.range < 0) return;
+    finish_rows(task, rows, shared_terms, order, tile, first_row, radii);
+    if (tile + 1 < task.tiles) begin_model(task, task.columns.ranges[shared_terms.range + 1], shared_terms.range + 1);
+  }
+
+ private:
+  // Bit 2 g + r: some column of the g-th 16 may reach the floor in row r of some four threads of the warp. All threads
+  // of a warp get the same bits and go the same way; ranking too much does no harm. `largest_offsets`: of each 16.
+  // Comparisons are written so that NaN is ranked.
+  template <int kColumns>
+  static __device__ __forceinline__ uint32_t groups_above(const float (&sums)[kColumns / 2],
+                                                          const float* largest_offsets, const float (&limits)[2]) {
+    uint32_t reached = 0;
+#pragma unroll
+    for (int group = 0; group < kColumns / 16; ++group) {
+      const float offset = largest_offsets[group];
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const int at = group * 8 + 2 * r;
+        const float largest = fmaxf(fmaxf(sums[at], sums[at + 1]), fmaxf(sums[at + 4], sums[at + 5]));
+        if (!(largest <= __fadd_rd(limits[r], -offset))) reached |= 1U << (2 * group + r);
+      }
+    }
+    return __reduce_or_sync(~0U, reached);
+  }
+
+  __device__ __forceinline__ int64_t row_of(const MatrixTask& task, int r) const {
+    return min(first_row + 8 * r, task.points.rows - 1);
+  }
+
+  __device__ __forceinline__ void begin_model(const MatrixTask& task, const ColumnRange& range, int at) {
+    const Floors& known = task.output.floors;
+    const Fall fall = known.falls[at];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int64_t row = row_of(task, r);
+      const float move = known.moves[range.first + read_label(known.labels, range.slot, row)];
+      floors[r] = *lower_at(known, range.slot, row) - fmaf(fall.per_move, move, fall.slope * radii[r]);
+      rows[r].clear(floors[r]);
+    }
+  }
+
+  // Four columns of a row, from a place of the tile on.
+  static __device__ __forceinline__ void rank(RowState& row, const float (&v)[4], uint32_t place, float bound,
+                                              uint32_t mask, int32_t tile) {
+    const TopTwo four = top_two(top_two(with_place(v[0], mask, place), with_place(v[1], mask, place + 1)),
+                                top_two(with_place(v[2], mask, place + 2), with_place(v[3], mask, place + 3)));
+    const float upper = with_place(__fadd_ru(four.best, bound), mask, __float_as_uint(four.best) & ~mask);
+    row.take(upper, __fadd_ru(four.second, bound), tile);
+  }
+};
+
+}  // namespace manymeans::cuda
