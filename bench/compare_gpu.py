@@ -1,14 +1,19 @@
-"""Compares manymeans on a CUDA device with flash-kmeans and with plain torch: the same points, the same first centroids,
-the same iterations, in one run. `./dev bench gpu` runs it; it needs torch with CUDA, and flash-kmeans where it is to
-take part.
+"""Compares manymeans on a CUDA device with its peers, the same points, the same first centroids and the same iterations
+in one run: flash-kmeans, FlashLib, fastkmeans and plain torch on the device, scikit-learn and the cpu backend on the
+host; each where it is found. `./dev bench gpu` runs it; it needs NumPy, and torch with CUDA for the peers there.
 
 An iteration takes (T(i) - T(1)) / (i - 1), T(i) being a whole fit of i iterations, the final labelling included for
-manymeans; medians of --repeats. Peers start from points that lie on the device as float16 already. Labels of manymeans
-are recomputed from its final prototypes, and its digest is compared with that of the cpu backend."""
+manymeans; medians of --repeats. Peers on the GPU start from points that lie there as float16 already. Labels of manymeans
+are recomputed from its final prototypes, and its digests are compared with those of the cpu backend."""
 
 import argparse
+import concurrent.futures
+import importlib.util
 import json
+import math
+import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -18,18 +23,36 @@ import time
 import numpy as np
 
 import canonical_labels
-import data_sets
+import energy
+import gpu_peers
+import gpu_report
 import machine
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-CHECK_OPERATIONS = 2e11  # of the recomputed labels
-TORCH_CHUNK = 1 << 28  # distances that torch holds at once
+CHECKED_ROWS = 1_000_000
+CHECK_OPERATIONS = 2e11  # of labels that are recomputed on the host
+PIECE = 1 << 17  # rows that have random numbers of their own
+SUSTAINED, READ = 1.5, 1.0  # seconds of passes one after the other, and those of them whose power counts
+QUICK_SHARE, QUICK_ROWS = 20, 2_000
+# Kernels are loaded when the process begins, not in the pass that is first to use them: the peers are warm too.
+ENVIRONMENT = {**os.environ, "CUDA_MODULE_LOADING": "EAGER"}
 
 
 def points_of(row, kind):
-    n, d = row["n"], row["d"]
-    points = data_sets.noise(n, d, 7) if kind == "noise" else data_sets.mixture(n, d, max(2, row["k"] // 2), 4, 8)
+    """N(0, 1) in every column, or a mixture of k/2 groups that are typically 4 deviations apart (docs/benchmarks.md)."""
+    n, d, groups = row["n"], row["d"], max(2, row["k"] // 2)
+    points = np.empty((n, d), np.float32)
+    centres = np.random.default_rng(8).standard_normal((groups, d), np.float32) * np.float32(4 / np.sqrt(2 * d))
+
+    def fill(first):
+        random, part = np.random.default_rng([7, first]), points[first : first + PIECE]
+        random.standard_normal(dtype=np.float32, out=part)
+        if kind == "mixture":
+            part += centres[random.integers(groups, size=len(part))]
+
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        list(pool.map(fill, range(0, n, PIECE)))
     return points.astype(row.get("dtype", "float32"), copy=False)
 
 
@@ -37,174 +60,183 @@ class Ours:
     """Whole fits by the program; the points come from a file."""
 
     def __init__(self, options, row, path):
-        self.program, self.row, self.path = options.program, row, path
+        self.program, self.backend, self.row, self.path, self.digests = options.program, options.backend, row, path, {}
 
-    def fit(self, iterations, backend="cuda", extra=()):
+    def fit(self, iterations, backend=None, extra=()):
         models = self.row.get("models", 1)
         command = [self.program, "fit", self.path, "-k", self.row["k"], "--models", models, "--tol", 0, "--max-iter",
-                   iterations, "--init", "first" if models == 1 else "random", "--backend", backend, "--json", *extra]
-        done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, check=True, text=True)
-        return json.loads(done.stdout)
+                   iterations, "--init", "first" if models == 1 else "random", "--backend", backend or self.backend, "--json",
+                   *extra]
+        done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, check=True, text=True, env=ENVIRONMENT)
+        found = json.loads(done.stdout)
+        self.digests.setdefault(iterations, set()).add(found["digest"])
+        return found
 
-    def seconds(self, iterations):
-        self.last = self.fit(iterations)
-        return self.last["provenance"]["seconds"]["fit"] - self.last["provenance"]["seconds"]["fit: initialise"]
-
-    def check(self, points, iterations):
-        """Recomputes labels of random rows; gives (rows, wrong ones, digest of the cpu backend is ours)."""
-        with tempfile.TemporaryDirectory() as folder:
-            labels, model = pathlib.Path(folder, "labels.npy"), pathlib.Path(folder, "model.npz")
-            ours = self.fit(iterations, extra=["--labels", labels, "--model", model])
-            best = min(range(len(ours["models"])), key=lambda m: ours["models"][m]["inertia"])
-            with np.load(model) as arrays:
-                prototypes = arrays[f"centroids_{best}"]
-            found = np.load(labels).ravel()
-        rows = int(min(len(points), 1e6, CHECK_OPERATIONS / (2 * self.row["k"] * self.row["d"])))
-        chosen = np.random.default_rng(5).choice(len(points), rows, replace=False)
-        right, _ = canonical_labels.labels(points[chosen], prototypes)
-        same = self.fit(iterations, "cpu")["digest"] == ours["digest"]
-        return rows, int((found[chosen] != right).sum()), same
-
-
-def flash(points, row):
-    import torch
-    from flash_kmeans import batch_kmeans_Euclid
-    models, k = row.get("models", 1), row["k"]
-    x = torch.from_numpy(points).cuda().half()[None]
-    x = x.expand(models, -1, -1).contiguous() if models > 1 else x
-    first = torch.stack([x[m, m * k : (m + 1) * k] for m in range(models)])
-    return lambda iterations: batch_kmeans_Euclid(x, k, max_iters=iterations, tol=-1.0, init_centroids=first.clone())
-
-
-def torch_chunked(points, row):
-    """What people write themselves: float32 (tf32 allowed), distances by a matrix product, in pieces of rows."""
-    import torch
-    torch.backends.cuda.matmul.allow_tf32 = True
-    x, k = torch.from_numpy(points).cuda(), row["k"]
-    rows = max(1, TORCH_CHUNK // k)
-
-    def fit(iterations):
-        c = x[:k].clone()
-        for _ in range(iterations):
-            half = (c * c).sum(1) / 2
-            labels = torch.cat([torch.argmax(part @ c.T - half, 1) for part in x.split(rows)])
-            sums = torch.zeros_like(c).index_add_(0, labels, x)
-            counts = torch.bincount(labels, minlength=k).clamp(min=1)
-            c = sums / counts[:, None]
-        return c
-
-    return fit if row.get("models", 1) == 1 else None
-
-
-def peer_seconds(make, points, row, iterations, repeats):
-    """{iterations: median seconds} or why there is none."""
-    import torch
-    try:
-        fit = make(points, row)
-        if fit is None:
-            return "one model only"
+    def times(self, iterations, repeats, extra):
+        """{iterations: seconds of each repeat}, and the summary of the last fit, which writes what `extra` says."""
         times = {1: [], iterations: []}
-        fit(1), fit(2)  # compiles
-        for _ in range(repeats):
+        for repeat in range(repeats):
             for count, kept in times.items():
-                torch.cuda.synchronize()
-                begin = time.perf_counter()
-                fit(count)
-                torch.cuda.synchronize()
-                kept.append(time.perf_counter() - begin)
-        return {count: statistics.median(kept) for count, kept in times.items()}
-    except Exception as failure:  # a peer that fails is a line of the table, not the end of the run
-        return f"{type(failure).__name__}: {str(failure).splitlines()[0][:120] if str(failure) else ''}"
-    finally:
-        torch.cuda.empty_cache()
+                last = repeat + 1 == repeats and count == iterations
+                summary = self.fit(count, extra=extra if last else ())
+                kept.append(fit_seconds(summary))
+        return times, summary
 
 
-def per_iteration(times, iterations):
-    return 1e3 * (times[iterations] - times[1]) / (iterations - 1)
+def fit_seconds(summary):
+    seconds = summary["provenance"]["seconds"]
+    return seconds["fit"] - seconds["fit: initialise"]
 
 
-def measure(row, kind, options, peers):
-    points = points_of(row, kind)
+def other_backend(backend):
+    """The one that answers are compared with."""
+    return "cpu" if backend != "cpu" else "reference"
+
+
+def on_cpu(ours, iterations, longest):
+    """(times of the other backend, the most iterations whose digests were compared). Few iterations
+    where many would take longer than `longest` seconds: then the time is that of a pass."""
+    other = other_backend(ours.backend)
+    summary = ours.fit(1, other)
+    one = fit_seconds(summary)
+    if one / 2 * (iterations + 1) > longest:
+        return {"ms": 1e3 * summary["provenance"]["seconds"]["fit: passes"] / 2, "rough": True}, 1
+    many = fit_seconds(ours.fit(iterations, other))
+    return {"ms": gpu_peers.per_iteration({1: one, iterations: many}, iterations)}, iterations
+
+
+def wrong_labels(points, labels, model, summary):
+    """(rows drawn at random, those of them whose label is not the canonical one of the final prototypes)."""
+    best = min(range(len(summary["models"])), key=lambda m: summary["models"][m]["inertia"])
+    with np.load(model) as arrays:
+        prototypes = arrays[f"centroids_{best}"]
+    found, rows = np.load(labels).ravel(), min(len(points), CHECKED_ROWS)
+    on_device = importlib.util.find_spec("torch") is not None and canonical_labels.torch_device() == "cuda"
+    if not on_device:
+        rows = int(min(rows, CHECK_OPERATIONS / (2 * prototypes.size)))
+    chosen = np.sort(np.random.default_rng(5).choice(len(points), rows, replace=False))
+    compute = canonical_labels.labels_by_torch if on_device else canonical_labels.labels
+    right, _ = compute(points[chosen], prototypes)
+    return rows, int((found[chosen] != right).sum())
+
+
+def warm_passes(options, row, kind, ms, meter):
+    """Passes alone, one after the other, by cuda_passes on points of the same kind: {"ms", "watts"}, or None where
+    that program is not beside the other."""
+    program = options.program.with_name("cuda_passes")
+    if options.backend != "cuda" or not program.exists():
+        return None
     iterations = row.get("iterations", 11)
+    repeats = min(20_000, max(3, math.ceil(SUSTAINED / ((iterations + 1) * max(ms, 0.005) / 1e3))))
+    command = ["stdbuf", "-oL", program, "--repeats", repeats, "--passes", iterations, row["n"], row["d"], row["k"],
+               row.get("models", 1), row.get("dtype", "float32"), kind]
+    with energy.Recorder(meter) as recorder:
+        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
+        for line in process.stdout:
+            timed = re.search(r"\| ([\d.]+) ms an iteration", line)
+            if timed:
+                found, end = float(timed[1]), time.perf_counter()
+        if process.wait() != 0:
+            raise subprocess.CalledProcessError(process.returncode, "cuda_passes")
+    return {"ms": found, "watts": recorder.watts(end - READ, end)}
+
+
+def measure(row, kind, options, meter):
+    points, iterations = points_of(row, kind), row.get("iterations", 11)
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder, "points.npy")
+        path, labels, model = (pathlib.Path(folder, name) for name in ("points.npy", "labels.npy", "model.npz"))
         np.save(path, points)
         ours = Ours(options, row, path)
-        times = {1: [], iterations: []}
-        for _ in range(options.repeats):
-            for count, kept in times.items():
-                kept.append(ours.seconds(count))
-        provenance = ours.last["provenance"]
-        rows, wrong, same = ours.check(points, iterations)
-    result = {"row": row["name"], "kind": kind, "ms": per_iteration({c: statistics.median(t) for c, t in times.items()}, iterations),
-              "single": times, "certified": provenance["certified_share"],
-              "candidates": provenance["candidates"] / max(1, provenance["resolved"]), "plan": provenance["plan"],
-              "seconds": provenance["seconds"], "pass_log": provenance["pass_log"], "checked": rows, "wrong": wrong,
-              "digest_of_cpu": same, "peers": {}}
-    for name, make in peers.items():
-        found = peer_seconds(make, points, row, iterations, options.repeats)
-        result["peers"][name] = {"failed": found} if isinstance(found, str) else {"ms": per_iteration(found, iterations)}
-    return result
-
-
-def table(suite, results):
-    wanted = {row["name"]: row for row in suite["rows"]}
-    names = list(dict.fromkeys(name for result in results for name in result["peers"]))
-    lines = ["| | ms | at most | aim | floor | " + " | ".join(names) + " | certified | candidates each | labels wrong | cpu's digest |",
-             "| --- |" + " ---: |" * (8 + len(names))]
-    for result in results:
-        row = wanted[result["row"]]
-        peers = [f"{found['ms']:.3g} ({found['ms'] / result['ms']:.2f}x)" if "ms" in found else "-"
-                 for found in (result["peers"].get(name, {}) for name in names)]
-        reached = "" if result["ms"] <= row["at_most"] else " **missed**"
-        lines.append(f"| {result['row']} / {result['kind']} | {result['ms']:.4g} | {row['at_most']}{reached} | {row['aim']} | "
-                     f"{row.get('floor', '-')} | " + " | ".join(peers) +
-                     f" | {result['certified']:.2%} | {result['candidates']:.2f} | {result['wrong']} of {result['checked']} | "
-                     f"{'same' if result['digest_of_cpu'] else '**DIFFERS**'} |")
-    failures = [f"- {result['row']} / {result['kind']}: {name}: {found['failed']}" for result in results
-                for name, found in result["peers"].items() if "failed" in found]
-    return "\n".join([*lines, "", *failures])
+        times, summary = ours.times(iterations, options.repeats, ["--labels", labels, "--model", model])
+        provenance = summary["provenance"]
+        checked, wrong = wrong_labels(points, labels, model, summary)
+        ms = gpu_peers.per_iteration({count: statistics.median(each) for count, each in times.items()}, iterations)
+        warm = warm_passes(options, row, kind, ms, meter)
+        peers = {name: gpu_peers.on_gpu(name, points, row, iterations, options.repeats, meter)
+                 for name in options.peers if name in gpu_peers.ON_GPU}
+        cpu, compared = on_cpu(ours, iterations, options.longest)
+        if "cpu backend" in options.peers:
+            peers[f"{other_backend(options.backend)} backend"] = cpu
+        if "scikit-learn" in options.peers:
+            peers["scikit-learn"] = gpu_peers.scikit_learn(path, points, row, len(os.sched_getaffinity(0)), options.longest / 4)
+    return {"row": row["name"], "kind": kind, "ms": ms, "single": times, "warm": warm,
+            "certified": provenance["certified_share"],
+            "candidates": provenance.get("candidates", 0) / max(1, provenance.get("resolved", 0)), "plan": provenance["plan"],
+            "seconds": provenance["seconds"], "pass_log": provenance["pass_log"], "checked": checked, "wrong": wrong,
+            "digest_of_cpu": all(len(found) == 1 for found in ours.digests.values()), "compared_iterations": compared,
+            "peers": peers}
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/cuda/bin/manymeans")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/cuda/bin/manymeans",
+                        help="cuda_passes beside it times and powers passes alone; default: %(default)s")
+    parser.add_argument("--backend", default="cuda", help="another than cuda: to try the machinery without a GPU")
     parser.add_argument("--suite", type=pathlib.Path, default=HERE / "suites/gpu.json")
     parser.add_argument("--rows", metavar="TEXT", nargs="*", default=[""], help="only rows whose name holds one of these")
-    parser.add_argument("--peers", metavar="NAME", nargs="*", default=["flash-kmeans", "torch"])
+    parser.add_argument("--kinds", choices=("noise", "mixture"), nargs="*", default=["noise", "mixture"],
+                        help="of the points; a row that has one only is measured anyway")
+    parser.add_argument("--peers", metavar="NAME", nargs="*", choices=gpu_peers.NAMES, default=list(gpu_peers.NAMES),
+                        help=f"of {', '.join(gpu_peers.NAMES)}; default: all")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the points, once: to try the machinery")
+    parser.add_argument("--longest", type=float, default=20, metavar="SECONDS", help="fits on the host that would take longer "
+                        "are made shorter; scikit-learn may take a quarter of it for an iteration")
     parser.add_argument("--budget", type=float, default=3600, metavar="SECONDS", help="begin no row after this time")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for gpu.json and gpu.md")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.program = options.program.resolve()
+    if options.quick:
+        options.repeats = 1
+    return options
+
+
+def chosen_rows(suite, options):
+    """[(row, kind)] of those asked for."""
+    for row in suite["rows"]:
+        if not any(text in row["name"] for text in options.rows):
+            continue
+        if options.quick:
+            row = {**row, "n": min(row["n"], max(row["n"] // QUICK_SHARE, QUICK_ROWS, 4 * row["k"]))}
+        kinds = ["noise", "mixture"] if row.get("mixture") else ["noise"]
+        yield from ((row, kind) for kind in kinds if kind in options.kinds or len(kinds) == 1)
 
 
 def main():
     options = parse_arguments()
-    begin = time.monotonic()
-    suite = json.loads(options.suite.read_text())
-    peers = {name: {"flash-kmeans": flash, "torch": torch_chunked}[name] for name in options.peers}
+    begin, meter = time.monotonic(), energy.Meter()
+    suite = json.loads(options.suite.read_text(encoding="utf-8"))
+    lacking = gpu_peers.missing(options.peers) if options.backend == "cuda" else {name: "a GPU" for name in gpu_peers.ON_GPU}
+    options.peers = [name for name in options.peers if name not in lacking]
     options.out.mkdir(parents=True, exist_ok=True)
-    results, left_out = [], []
-    for row in suite["rows"]:
-        for kind in ["noise", *(["mixture"] if row.get("mixture") else [])]:
-            if not any(text in row["name"] for text in options.rows):
-                continue
-            if time.monotonic() - begin > options.budget:
-                left_out.append(f"{row['name']} / {kind}")
-                continue
-            print(f"{time.monotonic() - begin:6.0f} s  {row['name']} / {kind}", file=sys.stderr, flush=True)
-            try:
-                results.append(measure(row, kind, options, peers))
-            except subprocess.CalledProcessError as failure:
-                left_out.append(f"{row['name']} / {kind}: FAILED with exit code {failure.returncode}")
-                continue
-            text = f"# {suite['name']}\n\n{suite['about']}\n\n{table(suite, results)}\n"
-            text += "".join(f"- left out: {name}\n" for name in left_out)
-            (options.out / "gpu.md").write_text(text)
-            (options.out / "gpu.json").write_text(json.dumps({"machine": machine.describe(), "results": results}, indent=1))
-    print(table(suite, results))
-    print("\n".join(f"left out: {name}" for name in left_out))
-    return 1 if any(result["wrong"] or not result["digest_of_cpu"] for result in results) else 0
+    about = {"machine": machine.describe(), "device": device_of(options.program), "quick": options.quick,
+             "not found": lacking, "no joules": meter.lacking}
+    results, left_out, text = [], [], ""
+    for row, kind in chosen_rows(suite, options):
+        name = f"{row['name']} / {kind}"
+        if time.monotonic() - begin > options.budget:
+            left_out.append(name)
+            continue
+        print(f"{time.monotonic() - begin:6.0f} s  {name}", file=sys.stderr, flush=True)
+        try:
+            results.append(measure(row, kind, options, meter))
+        except subprocess.CalledProcessError as failure:
+            left_out.append(f"{name}: FAILED with exit code {failure.returncode}")
+        text = gpu_report.page(suite, about, results, left_out)
+        (options.out / "gpu.md").write_text(text, encoding="utf-8")
+        everything = json.dumps({**about, "left out": left_out, "results": results}, indent=1)
+        (options.out / "gpu.json").write_text(everything + "\n", encoding="utf-8")
+    text = gpu_report.page(suite, about, results, left_out)
+    (options.out / "gpu.md").write_text(text, encoding="utf-8")
+    print(text)
+    failed = any(result["wrong"] or not result["digest_of_cpu"] for result in results)
+    return 1 if failed or any("FAILED" in name for name in left_out) else 0
+
+
+def device_of(program):
+    """What the program says of its first device; empty where it has none."""
+    info = json.loads(subprocess.run([program, "info", "--json"], stdout=subprocess.PIPE, check=True, text=True).stdout)
+    return next((device for device in info["devices"] if device.startswith("cuda:")), "")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,81 @@
+"""The report of `./dev bench gpu`: Markdown of what compare_gpu.py measured."""
+
+import gpu_peers
+import report
+
+NO_NUMBER = "-"
+
+
+def joules(found, ms=None):
+    """Of an iteration: power while the same is repeated, times its time; None where either is not known."""
+    watts = (found or {}).get("watts")
+    time = (found or {}).get("ms") if ms is None else ms
+    return None if watts is None or time is None else watts * time / 1e3
+
+
+def _number(value, form=".3g"):
+    return NO_NUMBER if value is None else f"{value:{form}}"
+
+
+def _peer_cell(found, ms):
+    if "ms" not in found:
+        return NO_NUMBER
+    mark = "~" if found.get("rough") or "extrapolated from" in found else ""
+    return f"{mark}{found['ms']:.3g} ({found['ms'] / ms:.2f}x)"
+
+
+def peer_names(results):
+    return list(dict.fromkeys(name for result in results for name in result["peers"]))
+
+
+def times(suite, results):
+    wanted, names = {row["name"]: row for row in suite["rows"]}, peer_names(results)
+    rows = []
+    for result in results:
+        row, ms = wanted[result["row"]], result["ms"]
+        reached = "" if ms <= row["at_most"] else " **missed**"
+        floor = f"{row['floor']} ({row['floor'] / ms:.0%})" if "floor" in row else NO_NUMBER
+        rows.append([f"{result['row']} / {result['kind']}", f"{ms:.4g}", _number((result["warm"] or {}).get("ms"), ".4g"),
+                     f"{row['at_most']}{reached}", str(row["aim"]), floor,
+                     *(_peer_cell(result["peers"].get(name, {}), ms) for name in names)])
+    return report.table(["", "ms", "passes alone", "at most", "aim", "floor (share)", *names], rows)
+
+
+def checks(results):
+    names, rows = [name for name in peer_names(results) if name in gpu_peers.ON_GPU], []
+    for result in results:
+        count = result["compared_iterations"]
+        same = f"same, {count} iteration{'s' * (count > 1)}" if result["digest_of_cpu"] else "**DIFFERS**"
+        energies = [joules(result["warm"]), *(joules(result["peers"].get(name)) for name in names)]
+        rows.append([f"{result['row']} / {result['kind']}", f"{result['certified']:.2%}", f"{result['candidates']:.2f}",
+                     f"{result['wrong']} of {result['checked']}", same, *map(_number, energies)])
+    head = ["", "certified", "candidates each", "labels wrong", "cpu's digest", "J", *(f"J {name}" for name in names)]
+    return report.table(head, rows)
+
+
+def _notes(suite, about, results, left_out):
+    yield from (f"{name} was not found here ({module} is missing)" for name, module in about["not found"].items())
+    if about["no joules"]:
+        yield f"no joules: {about['no joules']}"
+    for row in suite["rows"]:
+        yield from (f"published, not measured: {name}, {row['name']}: {ms} ms" for name, ms in row.get("published", {}).items())
+    for result in results:
+        for name, found in result["peers"].items():
+            if "failed" in found:
+                yield f"{result['row']} / {result['kind']}: {name}: {found['failed']}"
+            elif "extrapolated from" in found:
+                yield f"{result['row']} / {result['kind']}: {name}: extrapolated from {found['extrapolated from']}"
+    yield from (f"left out: {name}" for name in left_out)
+
+
+def page(suite, about, results, left_out):
+    """Markdown. `about`: machine, device, quick, "not found" and "no joules"; results as compare_gpu.measure gives them."""
+    where = about["machine"]
+    lines = [f"# {suite['name']}", "", suite["about"], "",
+             f"{about['device'] or 'No CUDA device'}; host: {where['cpu']}, {where['usable_cpus']} processors.", ""]
+    if about["quick"]:
+        lines += ["**A trial with a twentieth of the points, run once. These numbers mean nothing.**", ""]
+    if results:
+        lines += [*times(suite, results), "", *checks(results), ""]
+    lines += [f"- {note}" for note in _notes(suite, about, results, left_out)]
+    return "\n".join(lines) + "\n"
