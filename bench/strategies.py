@@ -1,10 +1,16 @@
 #!/usr/bin/env python3
-"""The comparison of the ensemble thesis on this machine: time against the number of models for each strategy (its figure
-7-1), time of the kd-tree against direct computation for 2 to 16 columns (7-5), and the quotient of both (7-6)."""
+"""The comparisons of the ensemble thesis on this machine: time against the number of models for each strategy (its figure
+7-1, with --backend cuda 7-2), time of the kd-tree against direct computation for 2 to 16 columns (7-5), and the quotient of
+both (7-6). With another backend than cpu also one table of all backends that this machine has (7-3), and no kd-tree unless
+--only columns. All answers are compared: strategies, backends and threads must give the same digest.
+
+A Python with NumPy is all it needs."""
 
 import argparse
 import json
+import os
 import pathlib
+import re
 import sys
 import tempfile
 from statistics import median
@@ -12,14 +18,17 @@ from statistics import median
 import machine
 import report
 from measured_process import ProcessFailed, run
-from run_context import ROOT, about_run, results_of, shown, worker
+from run_context import HERE, ROOT, about_run, shown, worker
 from sides import FIT_PHASES
 from svg_chart import line_chart
 
 STRATEGIES = ("task", "data", "concatenated")
 ALGORITHMS = ("kdtree", "matrix", "brute")  # "direct" is the faster of matrix products and of exact distances alone
+MODELS = (1, 2, 4, 8, 16, 32, 64, 128)
 ITERATIONS = 10
-LONGEST = 60.0  # seconds of one fit after which a line of a chart ends
+PASSES_PHASE = "fit: passes"  # in the phase fit; with the strategy task, summed over the threads
+# A backend's own warming up is not to count as its first fit: kernels are loaded when the process begins.
+ENVIRONMENT = {**os.environ, "CUDA_MODULE_LOADING": "EAGER"}
 ABOUT = {
     "name": "strategies",
     "about": "Time of a whole fit of 10 iterations, anything built for it included and reading the file not; medians of "
@@ -28,11 +37,15 @@ ABOUT = {
 
 
 def fit(options, points, k, models, flags):
-    """Seconds of one fit, and its summary."""
+    """(seconds of one fit, those of its passes, its summary); of passes side by side the mean."""
     command = [str(options.program), "fit", points, "-k", str(k), "--models", str(models), "--seed", "1", "--init", "random"]
-    command += ["--stop", "strict", "--max-iter", str(ITERATIONS), "--threads", str(options.threads), "--json", *flags]
-    summary = json.loads(run(command).output)
-    return sum(summary["provenance"]["seconds"][phase] for phase in FIT_PHASES), summary
+    command += ["--stop", "strict", "--max-iter", str(ITERATIONS), "--json", *flags]
+    if "--threads" not in flags:
+        command += ["--threads", str(options.threads)]
+    summary = json.loads(run(command, ENVIRONMENT).output)
+    seconds = summary["provenance"]["seconds"]
+    side_by_side = min(options.threads, models) if "task" in flags else 1
+    return sum(seconds[phase] for phase in FIT_PHASES), seconds[PASSES_PHASE] / side_by_side, summary
 
 
 def points_of(options, data, folder):
@@ -44,7 +57,7 @@ def points_of(options, data, folder):
 
 
 def alternating(options, points, k, models, choices, notes):
-    """{choice: {seconds, digest, plan}} of medians; a choice that fails is left out with a note.
+    """{choice: {seconds, passes, each, plan, digest}} of medians; a choice that fails is left out with a note.
 
     choices: {name: flags}. All must give the same answer.
     """
@@ -52,8 +65,8 @@ def alternating(options, points, k, models, choices, notes):
     for _ in range(1 if options.quick else options.repeats):
         for name in [name for name in choices if name in found]:
             try:
-                seconds, last[name] = fit(options, points, k, models, choices[name])
-                found[name].append(seconds)
+                *times, last[name] = fit(options, points, k, models, choices[name])
+                found[name].append(times)
             except ProcessFailed:
                 del found[name]
                 note = f"{name}: this program cannot do it, or not on these points"
@@ -61,20 +74,38 @@ def alternating(options, points, k, models, choices, notes):
     digests = {last[name]["digest"] for name in found}
     if len(digests) > 1:
         raise SystemExit(f"{points}, k = {k}, {models} models: the answers differ: {digests}")
-    return {name: {"seconds": median(times), "each": times, "plan": last[name]["provenance"]["plan"]}
+    return {name: {"seconds": median(whole for whole, _ in times), "passes": median(passes for _, passes in times),
+                   "each": times, "plan": last[name]["provenance"]["plan"], "digest": last[name]["digest"]}
             for name, times in found.items()}
 
 
+def other_backends(program, backend, threads):
+    """{name of a line: flags}: all backends of this machine, the cpu backend with one thread and with all."""
+    info = json.loads(run([str(program), "info", "--json"]).output)
+    found = {}
+    for name in [entry["name"] for entry in info["backends"] if entry["available"] and entry["name"] != backend]:
+        counts = sorted({1, threads}) if name == "cpu" else [threads]
+        for count in counts:
+            line = f"{name}, {count} thread{'s' * (count > 1)}" if name == "cpu" else name
+            found[line] = ["--backend", name, "--strategy", "concatenated", "--threads", str(count)]
+    return found
+
+
 def by_models(options, folder, notes):
-    """Figure 7-1: a line for each strategy over 1 to 128 models of N = 1M, D = 2, K = 10."""
+    """Figure 7-1 or 7-2: a line for each strategy over 1 to 128 models of N = 1M, D = 2, K = 10; beside another backend
+    than cpu also a line for each backend."""
     data = {"set": "mixture", "n": 1_000_000, "d": 2, "components": 5, "separation": 4, "seed": 81}
-    points, rows, open_ones = points_of(options, data, folder), [], list(STRATEGIES)
-    for models in (1, 2, 4, 8, 16, 32, 64, 128):
+    points, rows = points_of(options, data, folder), []
+    lines = {name: ["--strategy", name, "--backend", options.backend] for name in STRATEGIES}
+    backends = {} if options.backend == "cpu" else other_backends(options.program, options.backend, options.threads)
+    open_ones = lines | backends
+    for models in MODELS:
         print(f"{models} models ...", file=sys.stderr, flush=True)
-        found = alternating(options, points, 10, models, {name: ["--strategy", name] for name in open_ones}, notes)
-        open_ones = [name for name in found if found[name]["seconds"] < LONGEST]
+        found = alternating(options, points, 10, models, open_ones, notes)
+        open_ones = {name: flags for name, flags in open_ones.items()
+                     if name in found and found[name]["seconds"] < options.longest}
         rows.append({"models": models, "choices": found})
-    return {"data": data, "k": 10, "rows": rows}
+    return {"data": data, "k": 10, "rows": rows, "backends": list(backends)}
 
 
 def by_columns(options, folder, notes, variant):
@@ -86,14 +117,15 @@ def by_columns(options, folder, notes, variant):
             data = {**data, "set": "mixture", "components": 32, "separation": 4}
         print(f"{variant}, {d} columns ...", file=sys.stderr, flush=True)
         points = points_of(options, data, folder)
-        found = alternating(options, points, 64, 1, {name: ["--algorithm", name] for name in open_ones}, notes)
-        open_ones = [name for name in found if found[name]["seconds"] < LONGEST]
+        found = alternating(options, points, 64, 1, {name: ["--algorithm", name, "--backend", options.backend]
+                                                       for name in open_ones}, notes)
+        open_ones = [name for name in found if found[name]["seconds"] < options.longest]
         rows.append({"d": d, "data": data, "choices": found})
     return {"k": 64, "rows": rows}
 
 
-def lines_of(part, key, names):
-    return [(name, [(row[key], row["choices"][name]["seconds"]) for row in part["rows"] if name in row["choices"]])
+def lines_of(part, key, names, what="seconds", shown=str):
+    return [(shown(name), [(row[key], row["choices"][name][what]) for row in part["rows"] if name in row["choices"]])
             for name in names]
 
 
@@ -107,12 +139,27 @@ def quotients(part):
     return found
 
 
+def shown_backend(result):
+    """What a line is called that stands for the measured backend: its strategy concatenated."""
+    return lambda name: result["backend"] if name == "concatenated" else name
+
+
+def model_charts(result):
+    part, where = result["models"], "N = 1M, D = 2, K = 10"
+    found = {"time-by-models": line_chart(f"Time against the number of models ({where})", "models", "seconds",
+                                          lines_of(part, "models", STRATEGIES), True, True)}
+    if part["backends"]:
+        found["passes-by-models"] = line_chart(f"Passes alone, backend {result['backend']} ({where})", "models", "seconds",
+                                               lines_of(part, "models", STRATEGIES, "passes"), True, True)
+        found["time-by-backends"] = line_chart(f"All backends of one machine ({where})", "models", "seconds",
+                                               lines_of(part, "models", [*part["backends"], "concatenated"],
+                                                        shown=shown_backend(result)), True, True)
+    return found
+
+
 def charts(result):
     """{file name without ending: SVG}."""
-    found = {}
-    if result["models"]["rows"]:
-        found["time-by-models"] = line_chart("Time against the number of models (N = 1M, D = 2, K = 10)", "models", "seconds",
-                                             lines_of(result["models"], "models", STRATEGIES), True, True)
+    found = model_charts(result) if result["models"]["rows"] else {}
     for variant, part in result["columns"].items():
         found[f"time-by-columns-{variant}"] = line_chart(f"Time against the number of columns ({variant}, N = 500k, K = 64)",
                                                          "columns", "seconds", lines_of(part, "d", ALGORITHMS), False, True)
@@ -123,25 +170,43 @@ def charts(result):
     return found
 
 
-def _rows(part, key, names):
+def _rows(part, key, names, what="seconds"):
     for row in part["rows"]:
-        yield [str(row[key]), *(report.seconds(row["choices"][name]["seconds"]) if name in row["choices"] else ""
+        yield [str(row[key]), *(report.seconds(row["choices"][name][what]) if name in row["choices"] else ""
                                 for name in names)]
+
+
+def model_sections(result):
+    part, other = result["models"], result["backend"] != "cpu"
+    lines = ["## Time against the number of models", "",
+             f"N = 1M, D = 2, K = 10, an overlapping mixture; seconds. Figure {'7-2' if other else '7-1'} of the thesis.", ""]
+    lines += report.table(["models", *STRATEGIES], list(_rows(part, "models", STRATEGIES)))
+    if not part["backends"]:
+        return lines
+    lines += ["", "## Passes alone", "", "Of the same fits what the passes take: without validating and uploading the points, "
+              "choosing the first prototypes and collecting labels. For task: on average over the sessions side by side.", ""]
+    lines += report.table(["models", *STRATEGIES], list(_rows(part, "models", STRATEGIES, "passes")))
+    lines += ["", "## All backends of this machine", "", "The same fits, strategy concatenated; seconds. A line ends after a "
+              "fit that was too long. All answers of a row have the same digest. Figure 7-3 of the thesis.", ""]
+    lines += report.table(["models", *part["backends"], result["backend"], "digest"],
+                          [[*cells, f"`{row['choices']['concatenated']['digest'][:16]}`"] for cells, row in
+                           zip(_rows(part, "models", [*part["backends"], "concatenated"]), part["rows"])
+                           if "concatenated" in row["choices"]])
+    return lines
 
 
 def markdown(about, result, notes, files):
     where = about["machine"]
     one = about["runs"][0]
-    lines = ["# Strategies and the kd-tree", "", about["about"], "",
+    device = f"{result['device']}; host: " if result["device"] else ""
+    lines = ["# Strategies and " + ("the kd-tree" if result["backend"] == "cpu" else "backends"), "", about["about"], "",
              f"`{one['command']}`, {one['date']}, commit {one['commit']}, {result['threads']} threads", "",
-             f"{where['cpu']}, {where['usable_cpus']} processors, {where['memory']}; {where['system']}.", ""]
+             f"{device}{where['cpu']}, {where['usable_cpus']} processors, {where['memory']}; {where['system']}.", ""]
     if about["quick"]:
         lines += ["**A trial with a twentieth of the points, run once. These numbers mean nothing.**", ""]
     lines += [f"- {note}" for note in notes] + [""] * bool(notes)
     if result["models"]["rows"]:
-        lines += ["## Time against the number of models", "",
-                  "N = 1M, D = 2, K = 10, an overlapping mixture; seconds. Figure 7-1 of the thesis.", ""]
-        lines += report.table(["models", *STRATEGIES], list(_rows(result["models"], "models", STRATEGIES)))
+        lines += model_sections(result)
     for variant, part in result["columns"].items():
         gains = dict(quotients(part))
         rows = [[*cells, f"{gains[row['d']]:.2f}" if row["d"] in gains else ""]
@@ -153,32 +218,51 @@ def markdown(about, result, notes, files):
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/bin/manymeans")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", type=pathlib.Path, help="default: build/release/bin/manymeans, or build/cuda/bin/manymeans")
+    parser.add_argument("--backend", default="cpu", help="whose strategies: cpu, cuda, ...; default: cpu")
     parser.add_argument("--threads", type=int, default=0, help="default: all that this machine gives")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="a twentieth of the points, once: to try the machinery")
+    parser.add_argument("--longest", type=float, default=60, metavar="SECONDS",
+                        help="a line ends after a fit that takes longer; default: 60")
     parser.add_argument("--only", choices=("models", "columns"), help="one half of it")
     parser.add_argument("--cache", type=pathlib.Path, default=ROOT / "build/bench-data", help="where points are kept")
     parser.add_argument("--out", type=pathlib.Path,
                         help="folder for the results; default: bench/results/<machine>/, none of --quick")
     options = parser.parse_args()
-    options.program = options.program.resolve()
+    built = "release" if options.backend == "cpu" else "cuda"
+    options.program = (options.program or ROOT / f"build/{built}/bin/manymeans").resolve()
+    if options.backend != "cpu" and not options.only:
+        options.only = "models"
     return options
+
+
+def device_of(options):
+    """(what the program says of the device of this backend, its short name); both empty for a backend without one."""
+    if options.backend == "cpu":
+        return "", ""
+    info = json.loads(run([str(options.program), "info", "--json"]).output)
+    for device in info["devices"]:
+        found = re.match(rf"{re.escape(options.backend)}:\d+ (?:NVIDIA )?([^,]+),", device)
+        if found:
+            return device, "-".join(re.findall(r"[a-z0-9]+", found[1].lower()))
+    return "", ""
 
 
 def main():
     options = parse_arguments()
     about, notes = about_run(options, ABOUT, []), []
     options.threads = options.threads or about["machine"]["usable_cpus"]
-    out = options.out or (None if options.quick else results_of(about))
-    result = {"threads": options.threads, "models": {"rows": []}, "columns": {}}
+    device, name = device_of(options)
+    name = name or machine.name(about["machine"])
+    out = options.out or (None if options.quick else HERE / "results" / name)
+    result = {"backend": options.backend, "device": device, "threads": options.threads, "models": {"rows": []}, "columns": {}}
     with tempfile.TemporaryDirectory(prefix="manymeans-bench-") as folder:
         if options.only != "columns":
             result["models"] = by_models(options, folder, notes)
         if options.only != "models":
             result["columns"] = {variant: by_columns(options, folder, notes, variant) for variant in ("noise", "mixture")}
-    name = machine.name(about["machine"])
     drawn = {f"{chart}-on-{name}.svg": svg for chart, svg in charts(result).items()}
     text = markdown(about, result, notes, drawn)
     print(text)

@@ -4,6 +4,7 @@ exact fractions, and its labels against the program's on points that lie exactly
 usage: canonical_labels_in_numpy.py PROGRAM
 """
 
+import importlib.util
 import sys
 import tempfile
 from fractions import Fraction
@@ -12,6 +13,8 @@ import numpy as np
 
 from peer_tools import Program, expect
 import canonical_labels
+
+TORCH = importlib.util.find_spec("torch") is not None
 
 
 def check_fma(random):
@@ -43,6 +46,10 @@ def check_labels(ours, random, dtype, d):
     wrong = np.count_nonzero(found != labels)
     expect(wrong == 0, f"{np.dtype(dtype)}, {d} columns: {wrong} labels differ")
     expect(decided > 0, f"{np.dtype(dtype)}, {d} columns: no row needed a canonical distance")
+    if TORCH:
+        by_torch, decided_then = canonical_labels.labels_by_torch(points, centroids)
+        wrong = np.count_nonzero(by_torch != labels)
+        expect(wrong == 0 and decided_then > 0, f"{np.dtype(dtype)}, {d} columns, by torch: {wrong} labels differ")
     print(f"{np.dtype(dtype)}, {d} columns: {len(points)} labels agree, {decided} by canonical distances")
 
 
@@ -54,6 +61,7 @@ def main():
         for dtype in (np.float32, np.float64):
             for d in (1, 2, 7, 8, 19, 64):
                 check_labels(ours, random, dtype, d)
+    print("with torch too" if TORCH else "SKIPPED: labels_by_torch, there is no torch")
 
 
 main()

@@ -1,0 +1,134 @@
+"""`./dev bench gpu` and `./dev bench strategies --backend`, without a GPU: what the reports say of measured and of missing
+numbers, power from readings of a counter, and both scripts run whole on another backend.
+
+usage: bench_gpu_report.py PROGRAM
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from peer_tools import ROOT, expect
+import compare_gpu
+import energy
+import gpu_peers
+import gpu_report
+import strategies
+
+SUITE = {"name": "gpu", "about": "About.",
+         "rows": [{"name": "big", "n": 100, "d": 2, "k": 4, "floor": 2.0, "at_most": 5, "aim": 3, "published": {"FlashLib": 9}},
+                  {"name": "small", "n": 100, "d": 2, "k": 4, "at_most": 1, "aim": 0.5}]}
+ABOUT = {"machine": {"cpu": "cpu", "usable_cpus": 2}, "device": "", "quick": False, "not found": {"torch": "torch"},
+         "no joules": "no counter"}
+
+
+def result(row, ms, peers, warm=None, **more):
+    found = {"row": row, "kind": "noise", "ms": ms, "warm": warm, "certified": 0.95, "candidates": 2.25, "checked": 10, "wrong": 0,
+             "digest_of_cpu": True, "compared_iterations": 11, "peers": peers}
+    return {**found, **more}
+
+
+def check_report():
+    results = [result("big", 4.0, {"FlashLib": {"ms": 8.0, "watts": 500.0}, "cpu backend": {"ms": 400.0, "rough": True}},
+                      warm={"ms": 3.5, "watts": 600.0}),
+               result("small", 2.0, {"FlashLib": {"failed": "Error: no"}, "cpu backend": {"ms": 3.0}}, wrong=1,
+                      digest_of_cpu=False, compared_iterations=1)]
+    text = gpu_report.page(SUITE, ABOUT, results, ["huge / noise"])
+    for line in ("| big / noise | 4 | 3.5 | 5 | 3 | 2.0 (50%) | 8 (2.00x) | ~400 (100.00x) |",
+                 "| small / noise | 2 | - | 1 **missed** | 0.5 | - | - | 3 (1.50x) |",
+                 "| big / noise | 95.00% | 2.25 | 0 of 10 | same, 11 iterations | 2.1 | 4 |",
+                 "| small / noise | 95.00% | 2.25 | 1 of 10 | **DIFFERS** | - | - |",
+                 "- torch was not found here (torch is missing)", "- no joules: no counter", "- left out: huge / noise",
+                 "- published, not measured: FlashLib, big: 9 ms", "- small / noise: FlashLib: Error: no"):
+        expect(line in text.splitlines(), f"this line is missing: {line}\n{text}")
+
+
+class Counter:
+    """A meter of a board that takes 50 watts."""
+
+    def __init__(self):
+        self.read = self.joules = lambda: 50 * energy.time.perf_counter()
+
+
+def check_energy():
+    found = energy.watts_of(Counter(), lambda: energy.time.sleep(0.01), 0.05)
+    expect(abs(found - 50) < 1, f"{found} W are not 50")
+    recorder = energy.Recorder(Counter())
+    recorder.readings = [(0.0, 100.0), (1.0, 150.0), (2.0, 450.0), (3.0, 460.0)]
+    expect(recorder.watts(0.5, 2.5) == 300, "power between two moments is of the readings between them")
+    expect(recorder.watts(2.5, 9) is None, "one reading is no power")
+    meter = energy.Meter()
+    expect((meter.joules() is None) == bool(meter.lacking), "without a counter it is said why")
+
+
+def check_peers():
+    expect(set(gpu_peers.missing(["flash-kmeans", "cpu backend"])) <= {"flash-kmeans"}, "our own backend is never missing")
+    slow = gpu_peers.scikit_learn("unused", None, {"n": 10**9, "d": 100, "k": 1000}, 2, 5)
+    expect(slow["failed"].startswith("left out"), "scikit-learn is not started where an iteration would take an hour")
+
+
+def check_points():
+    row = {"n": 300_000, "d": 3, "k": 8}
+    noise, mixture = (compare_gpu.points_of(row, kind) for kind in ("noise", "mixture"))
+    expect(np.array_equal(noise, compare_gpu.points_of(row, "noise")), "points are the same in every run")
+    expect(len(np.unique(noise[:, 0])) > 0.9 * len(noise), "pieces differ from each other")
+    expect(abs(noise.std() - 1) < 0.01 and mixture.std() > 1.5, "a mixture is wider than noise")
+    expect(compare_gpu.points_of({**row, "dtype": "float64"}, "noise").dtype == np.float64, "the row's type")
+
+
+def run(script, *arguments):
+    done = subprocess.run([sys.executable, str(ROOT / "bench" / script), *map(str, arguments)], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True)
+    expect(done.returncode == 0, f"{script} ended with exit code {done.returncode}")
+    return done.stdout
+
+
+def check_scripts(program, folder):
+    run("compare_gpu.py", "--program", program, "--backend", "cpu", "--quick", "--rows", "10k", "--kinds", "mixture", "--out",
+        folder)
+    found = json.loads((folder / "gpu.json").read_text())
+    expect([one["kind"] for one in found["results"]] == ["mixture"], "only the kind that was asked for")
+    one = found["results"][0]
+    expect(one["checked"] == 2000 and one["wrong"] == 0 and one["digest_of_cpu"], "all labels are right")
+    expect("ms" in one["peers"]["scikit-learn"] and "ms" in one["peers"]["reference backend"], "peers on the host took part")
+    text = run("strategies.py", "--program", program, "--backend", "reference", "--quick", "--longest", "0.3", "--cache", folder,
+               "--out", folder)
+    expect("Figure 7-2" in text and "Figure 7-3" in text, "both figures of the thesis")
+    made = {path.name.split("-on-")[0] for path in folder.glob("*.svg")}
+    expect(made == {"time-by-models", "passes-by-models", "time-by-backends"}, f"charts: {made}")
+
+
+def check_differing_answers():
+    def fit(options, points, k, models, flags):
+        return 1.0, 0.5, {"digest": flags[0], "provenance": {"plan": ""}}
+
+    real, strategies.fit = strategies.fit, fit
+    options = type("Options", (), {"quick": True})
+    try:
+        same = strategies.alternating(options, "points", 2, 1, {"a": ["x"], "b": ["x"]}, [])
+        expect(same["a"]["seconds"] == 1 and same["b"]["passes"] == 0.5, "medians of both")
+        strategies.alternating(options, "points", 2, 1, {"a": ["x"], "b": ["y"]}, [])
+    except SystemExit as ended:
+        expect("differ" in str(ended), "the message says so")
+    else:
+        expect(False, "two answers made one table")
+    finally:
+        strategies.fit = real
+
+
+def main():
+    check_report()
+    check_energy()
+    check_peers()
+    check_points()
+    check_differing_answers()
+    with tempfile.TemporaryDirectory(prefix="manymeans-peers-", dir=".") as folder:
+        check_scripts(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(folder).resolve())
+    print("the reports of bench gpu and of strategies are as documented")
+
+
+main()
