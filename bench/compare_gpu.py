@@ -24,6 +24,7 @@ import numpy as np
 
 import canonical_labels
 import energy
+import forked
 import gpu_peers
 import gpu_report
 import machine
@@ -105,19 +106,27 @@ def on_cpu(ours, iterations, longest):
     return {"ms": gpu_peers.per_iteration({1: one, iterations: many}, iterations)}, iterations
 
 
-def wrong_labels(points, labels, model, summary):
-    """(rows drawn at random, those of them whose label is not the canonical one of the final prototypes)."""
-    best = min(range(len(summary["models"])), key=lambda m: summary["models"][m]["inertia"])
-    with np.load(model) as arrays:
-        prototypes = arrays[f"centroids_{best}"]
-    found, rows = np.load(labels).ravel(), min(len(points), CHECKED_ROWS)
+def wrong_labels(points, labels, prototypes):
+    """(rows drawn at random, those of them whose label is not the canonical one)."""
+    rows = min(len(points), CHECKED_ROWS)
     on_device = importlib.util.find_spec("torch") is not None and canonical_labels.torch_device() == "cuda"
     if not on_device:
         rows = int(min(rows, CHECK_OPERATIONS / (2 * prototypes.size)))
     chosen = np.sort(np.random.default_rng(5).choice(len(points), rows, replace=False))
     compute = canonical_labels.labels_by_torch if on_device else canonical_labels.labels
     right, _ = compute(points[chosen], prototypes)
-    return rows, int((found[chosen] != right).sum())
+    return rows, int((labels[chosen] != right).sum())
+
+
+def check_labels(points, labels, model, summary):
+    """The same for the best model of a fit, from the files that it wrote."""
+    best = min(range(len(summary["models"])), key=lambda m: summary["models"][m]["inertia"])
+    with np.load(model) as arrays:
+        prototypes = arrays[f"centroids_{best}"]
+    found = forked.apart(wrong_labels, points, np.load(labels).ravel(), prototypes)
+    if isinstance(found, dict):
+        raise RuntimeError(f"labels could not be recomputed: {found['failed']}")
+    return found
 
 
 def warm_passes(options, row, kind, ms, meter):
@@ -149,11 +158,11 @@ def measure(row, kind, options, meter):
         ours = Ours(options, row, path)
         times, summary = ours.times(iterations, options.repeats, ["--labels", labels, "--model", model])
         provenance = summary["provenance"]
-        checked, wrong = wrong_labels(points, labels, model, summary)
+        checked, wrong = check_labels(points, labels, model, summary)
         ms = gpu_peers.per_iteration({count: statistics.median(each) for count, each in times.items()}, iterations)
         warm = warm_passes(options, row, kind, ms, meter)
-        peers = {name: gpu_peers.on_gpu(name, points, row, iterations, options.repeats, meter)
-                 for name in options.peers if name in gpu_peers.ON_GPU}
+        peers = gpu_peers.on_gpu([name for name in options.peers if name in gpu_peers.ON_GPU], points, row, iterations,
+                                 options.repeats, meter)
         cpu, compared = on_cpu(ours, iterations, options.longest)
         if "cpu backend" in options.peers:
             peers[f"{other_backend(options.backend)} backend"] = cpu
@@ -208,6 +217,8 @@ def main():
     suite = json.loads(options.suite.read_text(encoding="utf-8"))
     lacking = gpu_peers.missing(options.peers) if options.backend == "cuda" else {name: "a GPU" for name in gpu_peers.ON_GPU}
     options.peers = [name for name in options.peers if name not in lacking]
+    if any(name in gpu_peers.ON_GPU for name in options.peers):
+        import torch  # noqa: F401  # once, and not in every process that is forked
     options.out.mkdir(parents=True, exist_ok=True)
     about = {"machine": machine.describe(), "device": device_of(options.program), "quick": options.quick,
              "not found": lacking, "no joules": meter.lacking}

@@ -30,13 +30,12 @@ class Meter:
         return self.read() if self.read else None
 
 
-def watts_of(meter, work, seconds):
-    """Mean power while `work`, which returns when the device is done, repeats for at least so long."""
+def watts_of(meter, work):
+    """Mean power while `work` runs, which should take half a second or more."""
     if not meter.read:
         return None
     begin, before = time.perf_counter(), meter.joules()
-    while time.perf_counter() - begin < seconds:
-        work()
+    work()
     return (meter.joules() - before) / (time.perf_counter() - begin)
 
 

@@ -1,5 +1,5 @@
-"""The peers of `./dev bench gpu`. Those on the GPU run in this process and get points that lie on the device as float16;
-those on the host are processes of their own. A new peer on the GPU is a function and an entry of ON_GPU."""
+"""The peers of `./dev bench gpu`, each in a process of its own. Those on the GPU get points that lie on the device as float16.
+A new peer on the GPU is a function and an entry of ON_GPU."""
 
 import importlib.util
 import json
@@ -13,12 +13,13 @@ import time
 import numpy as np
 
 import energy
+import forked
 import peer_table
 import philox_rows
 
 TORCH_CHUNK = 1 << 28  # distances that torch holds at once
 LONGEST = 30.0  # seconds that the repeats of one peer may take together
-POWER_SECONDS = 0.5  # of fits one after the other, while power is read
+POWER_SECONDS = 0.7  # of fits one after the other, while power is read
 SKLEARN_RATE = 25e9  # operations a second on each thread, for a first guess
 ONE_MODEL_ONLY = "one model only"
 
@@ -57,7 +58,8 @@ def flashlib(points, row):
 
 def fastkmeans(points, row):
     """Starts from random rows of its own: it takes no others. Its loop is called with points on the device (its class
-    copies them from the host in every iteration) and with the faster of two sizes of pieces."""
+    copies them from the host in every iteration) and with the faster of two sizes of pieces. Its Triton kernel reads
+    prototypes and columns that do not exist where their numbers do not fill its tiles; there its torch loop takes part."""
     import torch
     from fastkmeans.kmeans import HAS_TRITON, _kmeans_torch_double_chunked
 
@@ -65,12 +67,13 @@ def fastkmeans(points, row):
         return None
     x = torch.from_numpy(points).cuda()
     x, norms = x.half(), (x * x).sum(1)
+    fills_tiles = row["k"] % 128 == 0 and row["d"] % 32 == 0
 
     def fit(iterations, rows):
         torch.manual_seed(0)
         return _kmeans_torch_double_chunked(x, norms, k=row["k"], device=x.device, dtype=torch.float16, max_iters=iterations,
                                             tol=-1.0, chunk_size_data=rows, max_points_per_centroid=None,
-                                            use_triton=HAS_TRITON)
+                                            use_triton=HAS_TRITON and fills_tiles)
 
     def seconds(rows):
         fit(1, rows)
@@ -131,45 +134,81 @@ def per_iteration(times, iterations):
     return 1e3 * (times[iterations] - times[1]) / (iterations - 1)
 
 
-def _timed(fit, iterations, repeats):
+def _seconds(fit, iterations):
     import torch
 
-    def seconds(count):
-        torch.cuda.synchronize()
-        begin = time.perf_counter()
-        fit(count)
-        torch.cuda.synchronize()
-        return time.perf_counter() - begin
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    fit(iterations)
+    torch.cuda.synchronize()
+    return time.perf_counter() - begin
 
-    seconds(1), seconds(2)  # compiles
-    guess = 2 * iterations * (seconds(2) - seconds(1))
+
+def _measured(fit, iterations, repeats):
+    """{"ms"} of a fit that is warm."""
+    guess = 2 * iterations * (_seconds(fit, 2) - _seconds(fit, 1))
     repeats = max(1, min(repeats, int(LONGEST / max(guess, 1e-9))))
     times = {1: [], iterations: []}
     for _ in range(repeats):
         for count, kept in times.items():
-            kept.append(seconds(count))
-    return {count: statistics.median(kept) for count, kept in times.items()}
+            kept.append(_seconds(fit, count))
+    medians = {count: statistics.median(kept) for count, kept in times.items()}
+    return {"ms": per_iteration(medians, iterations)}
 
 
-def on_gpu(name, points, row, iterations, repeats, meter):
-    """{"ms", "watts"} of one peer, or {"failed": why there is none}."""
-    import torch
+def _repeated(fit, iterations):
+    begin = time.perf_counter()
+    while time.perf_counter() - begin < POWER_SECONDS:
+        _seconds(fit, iterations)
+    return {}
 
+
+def _serve(pipe, name, points, row, iterations, repeats):
+    """One peer in its process: makes ready and says so, and when it is told to measures, then repeats the same."""
     try:
         fit = ON_GPU[name][1](points, row)
         if fit is None:
-            return {"failed": ONE_MODEL_ONLY}
-        times = _timed(fit, iterations, repeats)
-
-        def whole():
-            fit(iterations)
-            torch.cuda.synchronize()
-
-        return {"ms": per_iteration(times, iterations), "watts": energy.watts_of(meter, whole, POWER_SECONDS)}
+            pipe.send({"failed": ONE_MODEL_ONLY})
+            return
+        _seconds(fit, 1), _seconds(fit, 2)  # compiles
+        pipe.send({})
+        pipe.recv()
+        pipe.send(_measured(fit, iterations, repeats))
+        pipe.recv()
+        pipe.send(_repeated(fit, iterations))
     except Exception as failure:  # a peer that fails is a line of the report, not the end of the run
-        return {"failed": f"{type(failure).__name__}: {str(failure).splitlines()[0][:120] if str(failure) else ''}"}
-    finally:
-        torch.cuda.empty_cache()
+        pipe.send({"failed": f"{type(failure).__name__}: {(str(failure).splitlines() or [''])[0][:120]}"})
+
+
+def _asked(process, ready, meter):
+    """What a peer's process says of its time; the power of what it repeats is read from here."""
+    if "failed" in ready:
+        return ready
+    process.send("measure")
+    found = process.receive()
+    if "failed" in found:
+        return found
+
+    def repeat():
+        process.send("repeat")
+        found.update(process.receive())
+
+    return found | {"watts": energy.watts_of(meter, repeat)}
+
+
+def on_gpu(names, points, row, iterations, repeats, meter):
+    """{peer: {"ms", "watts"} or {"failed": why there is none}}. All make ready together, then each has the device for
+    itself; one that has no memory beside the others is tried again alone."""
+    processes = {name: forked.Forked(_serve, name, points, row, iterations, repeats) for name in names}
+    ready = {name: process.receive() for name, process in processes.items()}
+    found = {}
+    for name, process in processes.items():
+        found[name] = _asked(process, ready[name], meter)
+        process.end()
+    again = [name for name in names if len(names) > 1 and "OutOfMemory" in found[name].get("failed", "")]
+    for name in again:
+        found.update(on_gpu([name], points, row, iterations, repeats, meter))
+    return found
 
 
 def sklearn_operations(row):

@@ -15,6 +15,7 @@ import numpy as np
 from peer_tools import ROOT, expect
 import compare_gpu
 import energy
+import forked
 import gpu_peers
 import gpu_report
 import strategies
@@ -55,7 +56,7 @@ class Counter:
 
 
 def check_energy():
-    found = energy.watts_of(Counter(), lambda: energy.time.sleep(0.01), 0.05)
+    found = energy.watts_of(Counter(), lambda: energy.time.sleep(0.05))
     expect(abs(found - 50) < 1, f"{found} W are not 50")
     recorder = energy.Recorder(Counter())
     recorder.readings = [(0.0, 100.0), (1.0, 150.0), (2.0, 450.0), (3.0, 460.0)]
@@ -69,6 +70,31 @@ def check_peers():
     expect(set(gpu_peers.missing(["flash-kmeans", "cpu backend"])) <= {"flash-kmeans"}, "our own backend is never missing")
     slow = gpu_peers.scikit_learn("unused", None, {"n": 10**9, "d": 100, "k": 1000}, 2, 5)
     expect(slow["failed"].startswith("left out"), "scikit-learn is not started where an iteration would take an hour")
+
+
+def ends_at_once(pipe):
+    raise SystemExit(3)
+
+
+def peer(points, row):
+    if row["d"] == 1:
+        raise MemoryError("too large\nfor it")
+    return None if row["d"] == 2 else lambda iterations: None
+
+
+def check_processes():
+    expect(forked.apart(divmod, 7, 4) == (1, 3), "what it returns")
+    lost = forked.Forked(ends_at_once)
+    expect(lost.receive() == {"failed": "its process ended with exit code 3"}, "a process that ends says nothing")
+    lost.send("measure")
+    lost.end()
+    gpu_peers.ON_GPU["test"] = ("numpy", peer)
+    gpu_peers._seconds = lambda fit, iterations: 0.5 + iterations / 4
+    gpu_peers.POWER_SECONDS = 0.05
+    found = [gpu_peers.on_gpu(["test"], None, {"d": d}, 11, 3, Counter())["test"] for d in (1, 2, 3)]
+    expect(found[0] == {"failed": "MemoryError: too large"}, "a peer that fails")
+    expect(found[1] == {"failed": "one model only"}, "a peer that cannot")
+    expect(found[2]["ms"] == 250 and abs(found[2]["watts"] - 50) < 1, f"a quarter of a second an iteration: {found[2]}")
 
 
 def check_points():
@@ -124,6 +150,7 @@ def main():
     check_report()
     check_energy()
     check_peers()
+    check_processes()
     check_points()
     check_differing_answers()
     with tempfile.TemporaryDirectory(prefix="manymeans-peers-", dir=".") as folder:
