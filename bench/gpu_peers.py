@@ -174,8 +174,8 @@ def _serve(pipe, name, points, row, iterations, repeats):
         pipe.send({})
         pipe.recv()
         pipe.send(_measured(fit, iterations, repeats))
-        pipe.recv()
-        pipe.send(_repeated(fit, iterations))
+        if pipe.recv() == "repeat":
+            pipe.send(_repeated(fit, iterations))
     except Exception as failure:  # a peer that fails is a line of the report, not the end of the run
         pipe.send({"failed": f"{type(failure).__name__}: {(str(failure).splitlines() or [''])[0][:120]}"})
 
@@ -188,6 +188,9 @@ def _asked(process, ready, meter):
     found = process.receive()
     if "failed" in found:
         return found
+    if not meter.read:
+        process.send("end")
+        return found | {"watts": None}
 
     def repeat():
         process.send("repeat")

@@ -92,6 +92,9 @@ def check_processes():
     gpu_peers._seconds = lambda fit, iterations: 0.5 + iterations / 4
     gpu_peers.POWER_SECONDS = 0.05
     found = [gpu_peers.on_gpu(["test"], None, {"d": d}, 11, 3, Counter())["test"] for d in (1, 2, 3)]
+    begin = energy.time.perf_counter()
+    blind = gpu_peers.on_gpu(["test"], None, {"d": 3}, 11, 3, type("Blind", (), {"read": None}))["test"]
+    expect(blind == {"ms": 250, "watts": None} and energy.time.perf_counter() - begin < 5, "without a counter no power")
     expect(found[0] == {"failed": "MemoryError: too large"}, "a peer that fails")
     expect(found[1] == {"failed": "one model only"}, "a peer that cannot")
     expect(found[2]["ms"] == 250 and abs(found[2]["watts"] - 50) < 1, f"a quarter of a second an iteration: {found[2]}")
