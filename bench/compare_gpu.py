@@ -150,30 +150,56 @@ def warm_passes(options, row, kind, ms, meter):
     return {"ms": found, "watts": recorder.watts(end - READ, end)}
 
 
+class Stages:
+    """What each stage of a row took, in seconds: for those who plan a run on a machine lent for minutes."""
+
+    def __init__(self):
+        self.took, self.since = {}, time.perf_counter()
+
+    def end(self, name):
+        now = time.perf_counter()
+        self.took[name], self.since = round(now - self.since, 2), now
+
+
+def on_host(ours, points, row, iterations, options):
+    """({peer: times}, iterations whose digests were compared)."""
+    peers = {}
+    cpu, compared = on_cpu(ours, iterations, options.longest)
+    if "cpu backend" in options.peers:
+        peers[f"{other_backend(options.backend)} backend"] = cpu
+    if "scikit-learn" in options.peers:
+        threads = len(os.sched_getaffinity(0))
+        peers["scikit-learn"] = gpu_peers.scikit_learn(ours.path, points, row, threads, options.longest / 4)
+    return peers, compared
+
+
 def measure(row, kind, options, meter):
-    points, iterations = points_of(row, kind), row.get("iterations", 11)
+    stages, iterations = Stages(), row.get("iterations", 11)
+    points = points_of(row, kind)
     with tempfile.TemporaryDirectory() as folder:
         path, labels, model = (pathlib.Path(folder, name) for name in ("points.npy", "labels.npy", "model.npz"))
         np.save(path, points)
+        stages.end("points")
         ours = Ours(options, row, path)
         times, summary = ours.times(iterations, options.repeats, ["--labels", labels, "--model", model])
-        provenance = summary["provenance"]
+        stages.end("fits")
         checked, wrong = check_labels(points, labels, model, summary)
+        stages.end("check")
         ms = gpu_peers.per_iteration({count: statistics.median(each) for count, each in times.items()}, iterations)
         warm = warm_passes(options, row, kind, ms, meter)
+        stages.end("passes alone")
         peers = gpu_peers.on_gpu([name for name in options.peers if name in gpu_peers.ON_GPU], points, row, iterations,
                                  options.repeats, meter)
-        cpu, compared = on_cpu(ours, iterations, options.longest)
-        if "cpu backend" in options.peers:
-            peers[f"{other_backend(options.backend)} backend"] = cpu
-        if "scikit-learn" in options.peers:
-            peers["scikit-learn"] = gpu_peers.scikit_learn(path, points, row, len(os.sched_getaffinity(0)), options.longest / 4)
+        stages.end("peers on the GPU")
+        others, compared = on_host(ours, points, row, iterations, options)
+        stages.end("host")
+    provenance = summary["provenance"]
     return {"row": row["name"], "kind": kind, "ms": ms, "single": times, "warm": warm,
             "certified": provenance["certified_share"],
             "candidates": provenance.get("candidates", 0) / max(1, provenance.get("resolved", 0)), "plan": provenance["plan"],
             "seconds": provenance["seconds"], "pass_log": provenance["pass_log"], "checked": checked, "wrong": wrong,
             "digest_of_cpu": all(len(found) == 1 for found in ours.digests.values()), "compared_iterations": compared,
-            "peers": peers}
+            "peers": peers | others, "took": stages.took}
 
 
 def parse_arguments():
