@@ -28,6 +28,7 @@ import forked
 import gpu_peers
 import gpu_report
 import machine
+import run_context
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -247,7 +248,7 @@ def main():
         import torch  # noqa: F401  # once, and not in every process that is forked
     options.out.mkdir(parents=True, exist_ok=True)
     about = {"machine": machine.describe(), "device": device_of(options.program), "quick": options.quick,
-             "not found": lacking, "no joules": meter.lacking}
+             "not found": lacking, "no joules": meter.lacking, "run": run_context.this_run(list(lacking))}
     results, left_out, text = [], [], ""
     for row, kind in chosen_rows(suite, options):
         name = f"{row['name']} / {kind}"

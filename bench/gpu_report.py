@@ -6,11 +6,16 @@ import report
 NO_NUMBER = "-"
 
 
-def joules(found, ms=None):
+def joules(found, ms):
     """Of an iteration: power while the same is repeated, times its time; None where either is not known."""
     watts = (found or {}).get("watts")
-    time = (found or {}).get("ms") if ms is None else ms
-    return None if watts is None or time is None else watts * time / 1e3
+    return None if watts is None or ms is None else watts * ms / 1e3
+
+
+def repeats_of(result):
+    """Milliseconds an iteration by each repeat alone."""
+    one, many = sorted(result["single"], key=int)  # numbers when measured, text when read from JSON
+    return [1e3 * (b - a) / (int(many) - int(one)) for a, b in zip(result["single"][one], result["single"][many])]
 
 
 def _number(value, form=".3g"):
@@ -35,10 +40,11 @@ def times(suite, results):
         row, ms = wanted[result["row"]], result["ms"]
         reached = "" if ms <= row["at_most"] else " **missed**"
         floor = f"{row['floor']} ({row['floor'] / ms:.0%})" if "floor" in row else NO_NUMBER
-        rows.append([f"{result['row']} / {result['kind']}", f"{ms:.4g}", _number((result["warm"] or {}).get("ms"), ".4g"),
+        each = repeats_of(result)
+        rows.append([f"{result['row']} / {result['kind']}", f"{ms:.4g}", f"{min(each):.3g} .. {max(each):.3g}", _number((result["warm"] or {}).get("ms"), ".4g"),
                      f"{row['at_most']}{reached}", str(row["aim"]), floor,
                      *(_peer_cell(result["peers"].get(name, {}), ms) for name in names)])
-    return report.table(["", "ms", "passes alone", "at most", "aim", "floor (share)", *names], rows)
+    return report.table(["", "ms", "each repeat", "passes alone", "at most", "aim", "floor (share)", *names], rows)
 
 
 def checks(results):
@@ -46,7 +52,8 @@ def checks(results):
     for result in results:
         count = result["compared_iterations"]
         same = f"same, {count} iteration{'s' * (count > 1)}" if result["digest_of_cpu"] else "**DIFFERS**"
-        energies = [joules(result["warm"]), *(joules(result["peers"].get(name)) for name in names)]
+        peers = [result["peers"].get(name, {}) for name in names]
+        energies = [joules(result["warm"], result["ms"]), *(joules(found, found.get("ms")) for found in peers)]
         rows.append([f"{result['row']} / {result['kind']}", f"{result['certified']:.2%}", f"{result['candidates']:.2f}",
                      f"{result['wrong']} of {result['checked']}", same, *map(_number, energies)])
     head = ["", "certified", "candidates each", "labels wrong", "cpu's digest", "J", *(f"J {name}" for name in names)]
@@ -69,9 +76,10 @@ def _notes(suite, about, results, left_out):
 
 
 def page(suite, about, results, left_out):
-    """Markdown. `about`: machine, device, quick, "not found" and "no joules"; results as compare_gpu.measure gives them."""
+    """Markdown. `about`: machine, device, quick, run, "not found" and "no joules"; results as compare_gpu.measure gives them."""
     where = about["machine"]
-    lines = [f"# {suite['name']}", "", suite["about"], "",
+    run = about["run"]
+    lines = [f"# {suite['name']}", "", suite["about"], "", f"`{run['command']}`, {run['date']}, commit {run['commit']}", "",
              f"{about['device'] or 'No CUDA device'}; host: {where['cpu']}, {where['usable_cpus']} processors.", ""]
     if about["quick"]:
         lines += ["**A trial with a twentieth of the points, run once. These numbers mean nothing.**", ""]

@@ -31,7 +31,8 @@ def shown(path):
 
 
 def command_line():
-    words = ["./dev", "bench", *(["strategies"] if "strategies" in sys.argv[0] else [])]
+    scripts = {"strategies.py": ["strategies"], "compare_gpu.py": ["gpu"]}
+    words = ["./dev", "bench", *scripts.get(pathlib.Path(sys.argv[0]).name, [])]
     for word in sys.argv[1:]:
         words.append(shown(word) if os.path.isabs(word) or (os.sep in word and os.path.exists(word)) else word)
     return shlex.join(words)
@@ -42,21 +43,21 @@ def results_of(about):
     return HERE / "results" / machine.name(about["machine"])
 
 
+def this_run(missing):
+    """Command, commit and date of this run; missing: peers that are not here."""
+    described = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=ROOT, capture_output=True, text=True)
+    return {"command": command_line(), "commit": described.stdout.strip() if described.returncode == 0 else "unknown",
+            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "peers missing": missing}
+
+
 def about_run(options, suite, missing):
     """What a page of results begins with; suite: its name and about."""
-
-    def printed(*command):
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-        return done.stdout.strip() if done.returncode == 0 else "unknown"
-
     info = json.loads(run([str(options.program), "info", "--json"]).output)
     return {
         "suite": suite["name"],
         "about": suite["about"],
         "quick": options.quick,
         "machine": machine.describe(),
-        "runs": [{"command": command_line(), "commit": printed("git", "describe", "--always", "--dirty", "--abbrev=12"),
-                  "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-                  "peers missing": missing}],
+        "runs": [this_run(missing)],
         "manymeans": {key: info[key] for key in info if isinstance(info[key], (str, int, float))},
     }

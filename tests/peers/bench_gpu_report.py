@@ -24,11 +24,11 @@ SUITE = {"name": "gpu", "about": "About.",
          "rows": [{"name": "big", "n": 100, "d": 2, "k": 4, "floor": 2.0, "at_most": 5, "aim": 3, "published": {"FlashLib": 9}},
                   {"name": "small", "n": 100, "d": 2, "k": 4, "at_most": 1, "aim": 0.5}]}
 ABOUT = {"machine": {"cpu": "cpu", "usable_cpus": 2}, "device": "", "quick": False, "not found": {"torch": "torch"},
-         "no joules": "no counter"}
+         "no joules": "no counter", "run": {"command": "./dev bench gpu", "date": "today", "commit": "c"}}
 
 
 def result(row, ms, peers, warm=None, **more):
-    found = {"row": row, "kind": "noise", "ms": ms, "warm": warm, "certified": 0.95, "candidates": 2.25, "checked": 10, "wrong": 0,
+    found = {"row": row, "kind": "noise", "ms": ms, "warm": warm, "single": {"1": [1.0, 1.0], "11": [1 + ms / 100, 1 + ms / 50]}, "certified": 0.95, "candidates": 2.25, "checked": 10, "wrong": 0,
              "digest_of_cpu": True, "compared_iterations": 11, "peers": peers}
     return {**found, **more}
 
@@ -39,11 +39,11 @@ def check_report():
                result("small", 2.0, {"FlashLib": {"failed": "Error: no"}, "cpu backend": {"ms": 3.0}}, wrong=1,
                       digest_of_cpu=False, compared_iterations=1)]
     text = gpu_report.page(SUITE, ABOUT, results, ["huge / noise"])
-    for line in ("| big / noise | 4 | 3.5 | 5 | 3 | 2.0 (50%) | 8 (2.00x) | ~400 (100.00x) |",
-                 "| small / noise | 2 | - | 1 **missed** | 0.5 | - | - | 3 (1.50x) |",
-                 "| big / noise | 95.00% | 2.25 | 0 of 10 | same, 11 iterations | 2.1 | 4 |",
+    for line in ("| big / noise | 4 | 4 .. 8 | 3.5 | 5 | 3 | 2.0 (50%) | 8 (2.00x) | ~400 (100.00x) |",
+                 "| small / noise | 2 | 2 .. 4 | - | 1 **missed** | 0.5 | - | - | 3 (1.50x) |",
+                 "| big / noise | 95.00% | 2.25 | 0 of 10 | same, 11 iterations | 2.4 | 4 |",
                  "| small / noise | 95.00% | 2.25 | 1 of 10 | **DIFFERS** | - | - |",
-                 "- torch was not found here (torch is missing)", "- no joules: no counter", "- left out: huge / noise",
+                 "`./dev bench gpu`, today, commit c", "- torch was not found here (torch is missing)", "- no joules: no counter", "- left out: huge / noise",
                  "- published, not measured: FlashLib, big: 9 ms", "- small / noise: FlashLib: Error: no"):
         expect(line in text.splitlines(), f"this line is missing: {line}\n{text}")
 
