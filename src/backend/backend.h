@@ -84,6 +84,11 @@ struct DistantRow {
   double distance = 0;
   int64_t row = 0;
   uint32_t label = 0;
+
+  /// The order of farthest rows: of equally far ones the lowest row first.
+  static bool is_farther(const DistantRow& a, const DistantRow& b) {
+    return a.distance != b.distance ? a.distance > b.distance : a.row < b.row;
+  }
 };
 
 /// Limbs of the sum of RN(w' * d2), in the format that follows from the farthest row.

@@ -265,9 +265,7 @@ std::vector<DistantRow> EqualRowsSession::farthest_rows(int slot, const Matrix& 
     for (const uint32_t row : members.first(some)) rows.push_back({distance, row, labels[g]});
   }
   const auto end = rows.begin() + std::min(count, static_cast<int64_t>(rows.size()));
-  std::partial_sort(rows.begin(), end, rows.end(), [](const DistantRow& a, const DistantRow& b) {
-    return a.distance != b.distance ? a.distance > b.distance : a.row < b.row;
-  });
+  std::partial_sort(rows.begin(), end, rows.end(), DistantRow::is_farther);
   rows.erase(end, rows.end());
   return rows;
 }

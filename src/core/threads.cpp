@@ -72,6 +72,12 @@ int thread_count(int asked) {
   return asked > 0 ? asked : usable_threads();
 }
 
+void check_abort(const std::atomic<bool>* abort) {
+  if (abort != nullptr && abort->load(std::memory_order_relaxed)) {
+    throw Error(ErrorCode::kInterrupted, "abort", "the caller gave up; there is no result");
+  }
+}
+
 ThreadPool::ThreadPool(int threads, const std::atomic<bool>* abort) : abort_(abort) {
   try {
     for (int worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { work(worker); });
@@ -153,9 +159,7 @@ void ThreadPool::for_each_range(int64_t n, int64_t grain, const std::function<vo
   const std::function<void(int)> task = [&](int worker) {
     try {
       for (int64_t first; (first = next.fetch_add(grain)) < n;) {
-        if (abort_ != nullptr && abort_->load(std::memory_order_relaxed)) {
-          throw Error(ErrorCode::kInterrupted, "abort", "the caller gave up; there is no result");
-        }
+        check_abort(abort_);
         body(worker, first, std::min(n, first + grain));
       }
     } catch (...) {

@@ -19,6 +19,9 @@ int usable_threads();
 /// Threads for a request of `asked` (0: all usable ones), never more than asked for.
 int thread_count(int asked);
 
+/// Throws Error(kInterrupted) once the caller has set it; null: never.
+void check_abort(const std::atomic<bool>* abort);
+
 /// Runs one function on all of its threads, again and again.
 class ThreadPool {
  public:

@@ -219,9 +219,6 @@ void CpuSession::for_each_distance(int slot, const Matrix& prototypes, Body&& bo
 }
 
 std::vector<DistantRow> CpuSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
-  const auto farther = [](const DistantRow& a, const DistantRow& b) {
-    return a.distance != b.distance ? a.distance > b.distance : a.row < b.row;
-  };
   // A heap per thread whose top is the least far of the `count` farthest seen.
   std::vector<std::vector<DistantRow>> heaps(workers_.size());
   for_each_distance(slot, prototypes, [&](int w, const DistanceBlock& block) {
@@ -230,17 +227,17 @@ std::vector<DistantRow> CpuSession::farthest_rows(int slot, const Matrix& protot
       const DistantRow candidate{block.d2[i], block.first + i, block.labels[i]};
       if (!(candidate.distance > 0) || !(shared_.input.weight(candidate.row) > 0)) continue;
       if (static_cast<int64_t>(heap.size()) == count) {
-        if (!farther(candidate, heap.front())) continue;
-        std::pop_heap(heap.begin(), heap.end(), farther);
+        if (!DistantRow::is_farther(candidate, heap.front())) continue;
+        std::pop_heap(heap.begin(), heap.end(), DistantRow::is_farther);
         heap.pop_back();
       }
       heap.push_back(candidate);
-      std::push_heap(heap.begin(), heap.end(), farther);
+      std::push_heap(heap.begin(), heap.end(), DistantRow::is_farther);
     }
   });
   std::vector<DistantRow> all;
   for (const auto& heap : heaps) all.insert(all.end(), heap.begin(), heap.end());
-  std::sort(all.begin(), all.end(), farther);
+  std::sort(all.begin(), all.end(), DistantRow::is_farther);
   if (static_cast<int64_t>(all.size()) > count) all.resize(static_cast<size_t>(count));
   return all;
 }

@@ -153,10 +153,6 @@ DeviceLabels from_row(const DeviceLabels& labels, int64_t row) {
   return {static_cast<const std::byte*>(labels.data) + row * labels.width, labels.width};
 }
 
-bool is_farther(const DistantRow& a, const DistantRow& b) {
-  return a.distance != b.distance ? a.distance > b.distance : a.row < b.row;
-}
-
 // Calls body with a storage type and whether eight threads share a row.
 template <class Body>
 void dispatch(const DevicePoints& points, Body&& body) {
@@ -329,7 +325,7 @@ std::vector<DistantRow> OwnDistances::farthest_on_device(const DeviceLabels& lab
   host.resize(static_cast<size_t>(listed));
   std::vector<DistantRow> result;
   for (const Found& f : host) result.push_back({f.distance, f.row, f.label});
-  std::sort(result.begin(), result.end(), is_farther);
+  std::sort(result.begin(), result.end(), DistantRow::is_farther);
   return result;
 }
 
@@ -340,10 +336,10 @@ std::vector<DistantRow> OwnDistances::farthest_on_host(const DeviceLabels& label
   for (int64_t row = 0; row < n(); ++row) {
     if (d2[static_cast<size_t>(row)] > 0) rows.push_back({d2[static_cast<size_t>(row)], row, 0});
     if (static_cast<int64_t>(rows.size()) < 2 * count + 4096) continue;
-    std::nth_element(rows.begin(), rows.begin() + count, rows.end(), is_farther);
+    std::nth_element(rows.begin(), rows.begin() + count, rows.end(), DistantRow::is_farther);
     rows.resize(static_cast<size_t>(count));
   }
-  std::sort(rows.begin(), rows.end(), is_farther);
+  std::sort(rows.begin(), rows.end(), DistantRow::is_farther);
   if (static_cast<int64_t>(rows.size()) > count) rows.resize(static_cast<size_t>(count));
   for (DistantRow& row : rows) {  // numbers of labels.width bytes, the lowest first
     const auto width = static_cast<size_t>(labels.width);

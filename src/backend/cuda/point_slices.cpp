@@ -1,7 +1,5 @@
 #include "backend/cuda/point_slices.h"
 
-#include <manymeans/error.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -163,9 +161,7 @@ void PointSlices::for_each(cudaStream_t stream, Use use, const std::function<voi
   const std::lock_guard lock(mutex_);
   wait_for(stream, left_, "waiting for another session");
   for (const int64_t first : order(most)) {
-    if (options_.abort != nullptr && options_.abort->load()) {
-      throw Error(ErrorCode::kInterrupted, "abort", "the caller gave up; there is no result");
-    }
+    check_abort(options_.abort);
     PointSlice slice;
     slice.points = fetch(first, std::min(plan_.slice_rows, points_.n - first), stream);
     if (use == Use::kScreen) prepare(slice, stream);
