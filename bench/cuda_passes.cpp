@@ -1,7 +1,7 @@
 // Times the passes of a backend as the engine asks for them, and checks labels against the contract's definition.
 //
-//   cuda_passes [--backend cuda] [--algorithm auto] [--screen FORMAT] [--memory MIB] [--queued 0] [--floors 0|1]
-//               [--passes 12] [--repeats 3] N D K MODELS TYPE DATA ...
+//   cuda_passes [--backend cuda] [--algorithm auto[,NAME...]] [--screen FORMAT] [--memory MIB] [--queued 0]
+//               [--floors 0|1] [--passes 12] [--repeats 3] N D K MODELS TYPE DATA ...
 //
 // TYPE: float32 or float64; DATA: noise (N(0,1)) or mixture (K overlapping groups). Initial prototypes are rows of the
 // data. One iteration takes (T(12) - T(2)) / 10, T(p) the time of p passes (--passes for 12) from the initial
@@ -125,6 +125,8 @@ class Bench {
                 one[one.size() / 2] * 1e3, upload_->plan().c_str());
     std::printf("   changed %%:");
     for (const PassResult& pass : log_) std::printf(" %.2f", percent(pass.changed));
+    std::printf("\n   kept %%:");
+    for (const PassResult& pass : log_) std::printf(" %.2f", percent(pass.skipped));
     std::printf("\n   resolved %%:");
     for (const PassResult& pass : log_) std::printf(" %.4f", percent(pass.resolved));
     std::printf(
@@ -216,13 +218,28 @@ class Bench {
   std::vector<PassResult> log_;
 };
 
-bool run_shape(Backend& backend, const Shape& shape, const Effort& effort, ThreadPool& pool) {
-  if (shape.type == DataType::kFloat64) {
-    const std::vector<double> values = make_values<double>(shape, pool);
-    return Bench(backend, shape, {values.data(), shape.n, shape.d}, pool).run(effort);
+using Backends = std::vector<std::unique_ptr<Backend>>;
+
+// Once with each of the backends, over the same points.
+template <class T>
+bool run_shape(const Backends& backends, const Shape& shape, const Effort& effort, ThreadPool& pool) {
+  const std::vector<T> values = make_values<T>(shape, pool);
+  bool same = true;
+  for (const auto& backend : backends) {
+    same = Bench(*backend, shape, {values.data(), shape.n, shape.d}, pool).run(effort) && same;
   }
-  const std::vector<float> values = make_values<float>(shape, pool);
-  return Bench(backend, shape, {values.data(), shape.n, shape.d}, pool).run(effort);
+  return same;
+}
+
+Backends make_backends(const std::string& name, BackendOptions options, const std::string& algorithms) {
+  Backends backends;
+  for (size_t first = 0; first <= algorithms.size();) {
+    const size_t end = std::min(algorithms.find(',', first), algorithms.size());
+    options.algorithm = algorithms.substr(first, end - first);
+    backends.push_back(make_backend(name, options));
+    first = end + 1;
+  }
+  return backends;
 }
 
 }  // namespace
@@ -230,6 +247,7 @@ bool run_shape(Backend& backend, const Shape& shape, const Effort& effort, Threa
 int main(int argc, char** argv) {
   try {
     std::string name = "cuda";
+    std::string algorithms = "auto";
     BackendOptions options;
     int at = 1;
     Effort effort;
@@ -241,7 +259,7 @@ int main(int argc, char** argv) {
       } else if (std::string(argv[at]) == "--memory") {
         options.device_memory = std::atoll(argv[at + 1]) << 20;
       } else if (std::string(argv[at]) == "--algorithm") {
-        options.algorithm = argv[at + 1];
+        algorithms = argv[at + 1];
       } else if (std::string(argv[at]) == "--queued") {
         options.queued_passes = std::atoi(argv[at + 1]) != 0;
       } else if (std::string(argv[at]) == "--floors") {
@@ -252,15 +270,14 @@ int main(int argc, char** argv) {
     }
     bool same = true;
     ThreadPool pool(usable_threads());
-    const std::unique_ptr<Backend> backend = make_backend(name, options);
+    const Backends backends = make_backends(name, options, algorithms);
     for (; at + 5 < argc; at += 6) {
       const auto type = data_type_from_name(argv[at + 4]);
-      same =
-          run_shape(*backend,
-                    {std::atoll(argv[at]), std::atoll(argv[at + 1]), std::atoll(argv[at + 2]), std::atoll(argv[at + 3]),
-                     type.value_or(DataType::kFloat32), std::string(argv[at + 5]) == "mixture"},
-                    effort, pool) &&
-          same;
+      const Shape shape{
+          std::atoll(argv[at]),     std::atoll(argv[at + 1]),          std::atoll(argv[at + 2]),
+          std::atoll(argv[at + 3]), type.value_or(DataType::kFloat32), std::string(argv[at + 5]) == "mixture"};
+      const auto run = shape.type == DataType::kFloat64 ? run_shape<double> : run_shape<float>;
+      same = run(backends, shape, effort, pool) && same;
     }
     return same ? 0 : 1;
   } catch (const Error& error) {

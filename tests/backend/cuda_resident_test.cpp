@@ -93,6 +93,7 @@ class Fit {
 
   const Input& input() const { return input_; }
   int64_t certified() const { return certified_; }
+  int64_t kept() const { return kept_; }
   int most_together() const { return most_together_; }
 
  private:
@@ -126,7 +127,8 @@ class Fit {
   void write_down(size_t m, const PassResult& pass) {
     records_[m].passes.push_back({pass.changed, pass.hash_delta});
     certified_ += pass.certified;
-    EXPECT_EQ(pass.certified + pass.resolved, made_.shape.n);
+    kept_ += pass.skipped;
+    EXPECT_EQ(pass.skipped + pass.certified + pass.resolved, made_.shape.n);
   }
 
   bool must_judge() {
@@ -165,7 +167,7 @@ class Fit {
   std::unique_ptr<Upload> upload_;
   std::unique_ptr<Session> session_;
   std::vector<ModelRecord> records_;
-  int64_t certified_ = 0;
+  int64_t certified_ = 0, kept_ = 0;
   int most_together_ = 0;
 };
 
@@ -180,10 +182,11 @@ void expect_equal(const std::vector<ModelRecord>& found, const std::vector<Model
   }
 }
 
-BackendOptions in_fp16(bool queued) {
+BackendOptions in_fp16(bool queued, const char* algorithm = "auto") {
   BackendOptions options;
   options.screen_format = "float16";
   options.queued_passes = queued;
+  options.algorithm = algorithm;
   return options;
 }
 
@@ -239,6 +242,27 @@ TEST(CudaResident, BatchesAreTheReferencesPasses) {
   EXPECT_GT(certified, 0);
   EXPECT_GT(most_together, 7) << "no batch had many passes";
   EXPECT_GT(resident, 40) << "hardly any case was small";
+}
+
+// Rows that keep their labels by their margins (carried_margins.h), in the same batches.
+TEST(CudaResident, BatchesWithMarginsAreTheReferencesPasses) {
+  if (!has_fp16()) GTEST_SKIP() << "no CUDA device with a screen in fp16 whose blocks can wait for each other";
+  const auto reference = make_backend("reference", {});
+  const auto backend = make_backend("cuda", in_fp16(true, "bounds"));
+  int64_t kept = 0;
+  int most_together = 0;
+  for (const Case& made : batch_cases()) {
+    if (made.shape.k.size() > 1) continue;
+    SCOPED_TRACE(made.name);
+    Fit oracle(*reference, made);
+    Fit fit(*backend, made);
+    expect_equal(fit.run(), oracle.run());
+    kept += fit.kept();
+    most_together = std::max(most_together, fit.most_together());
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(kept, 10'000);
+  EXPECT_GT(most_together, 7) << "no batch had many passes";
 }
 
 // For a memory checker: few rows, every kind of points and sums.

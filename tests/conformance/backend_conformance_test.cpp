@@ -44,7 +44,7 @@ class BackendConformance : public testing::Test {
   }
 
   bool has_bounds() const {
-    return std::any_of(targets_.begin(), targets_.end(), [](const Target& t) { return takes(t.backend, "bounds", 1); });
+    return std::any_of(targets_.begin(), targets_.end(), [](const Target& t) { return takes(t, "bounds", 1); });
   }
 
   Trace expected(const Case& made) { return trace_of(*reference_, made); }

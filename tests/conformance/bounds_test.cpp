@@ -96,7 +96,7 @@ std::vector<Case> lloyd_cases() {
 
 TEST(Bounds, LabelsAreTheReferencesWhileRowsAreKept) {
   for (const Target& target : targets()) {
-    if (target.backend != "cpu") continue;
+    if (!takes(target, "bounds", 2)) continue;
     int64_t skipped = 0;
     for (const Case& made : lloyd_cases()) {
       const Walk found = walk(target.make("bounds", 2), made, true);
@@ -150,7 +150,7 @@ TEST(Bounds, AreCarriedByAsManyModelsAsFit) {
 
 TEST(Bounds, AQuarterOfTheBoundGivesWrongLabels) {
   for (const Target& target : targets()) {
-    if (target.backend != "cpu") continue;
+    if (!takes(target, "bounds", 2)) continue;
     int64_t wrong = 0;
     for (const Case& made : lloyd_cases()) wrong += walk(target.make("bounds", 2, 0.25), made, true).wrong;
     EXPECT_GT(wrong, 0) << target.name();
@@ -200,7 +200,7 @@ TEST(Bounds, EvaluatesNoMoreDistancesThanTheTextbook) {
   for (const Target& target : all) {
     if (target.backend == "cpu" && best == nullptr) best = &target;
   }
-  ASSERT_NE(best, nullptr);
+  if (best == nullptr) GTEST_SKIP() << "the cpu backend is not tested";
   struct Run {
     Family family;
     Shape shape;

@@ -25,12 +25,15 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
 }
 
 bool takes(std::string_view backend, std::string_view algorithm, int64_t columns) {
-  if (backend == "cuda") return algorithm == "kdtree" ? columns <= 4 : algorithm != "bounds";
+  if (backend == "cuda" && algorithm == "kdtree") return columns <= 4;
+  if (backend == "cuda" && algorithm == "bounds") return columns > 4;
   return algorithm != "kdtree" || columns <= 32;
 }
 
 bool takes(const Target& target, std::string_view algorithm, int64_t columns) {
-  return takes(target.backend, algorithm, columns) && (target.slice_rows == 0 || algorithm != "kdtree");
+  const bool slices = target.slice_rows != 0;
+  if (target.backend == "cuda" && algorithm == "bounds") return !slices && target.screen_format != "float32";
+  return takes(target.backend, algorithm, columns) && (!slices || algorithm != "kdtree");
 }
 
 // Whether this machine's device has a screen in this format; points say so, the backend alone does not.

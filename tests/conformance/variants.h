@@ -29,7 +29,7 @@ struct Target {
 
 /// Whether a backend has this algorithm, for this many columns.
 bool takes(std::string_view backend, std::string_view algorithm, int64_t columns);
-/// The same; points in slices are never boxed.
+/// The same; points in slices are never boxed, and on a device only the screen in fp16 carries bounds.
 bool takes(const Target& target, std::string_view algorithm, int64_t columns);
 
 /// What can be tested here (with MANYMEANS_TEST_BACKEND=name set, of this backend). What cannot is reported on the

@@ -12,7 +12,7 @@
 
 #include <manymeans/points.h>
 
-#include "backend/cpu/bounds_policy.h"
+#include "backend/bounds_policy.h"
 #include "backend/cpu/kernels.h"
 #include "core/aligned_buffer.h"
 #include "core/threads.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backend/backend.h"
-#include "backend/cpu/bounds_policy.h"
+#include "backend/bounds_policy.h"
 #include "backend/cpu/kernels.h"
 #include "backend/frame.h"
 #include "data/input.h"

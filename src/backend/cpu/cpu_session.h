@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backend/backend.h"
-#include "backend/cpu/bounds_policy.h"
+#include "backend/bounds_policy.h"
 #include "backend/cpu/carried_bounds.h"
 #include "backend/cpu/cpu_plan.h"
 #include "backend/cpu/kd_tree.h"

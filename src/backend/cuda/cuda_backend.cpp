@@ -53,7 +53,7 @@ class CudaUpload final : public Upload {
     check_room(session_bytes(shared_.input, k, shared_.plan), room, "labels and statistics");
     return std::make_unique<CudaSession>(shared_, k);
   }
-  std::string plan() const override { return shared_.plan.text; }
+  std::string plan() const override { return shared_.plan.text + shared_.bounds_log->text(); }
 
   static int64_t free_memory() {
     size_t free = 0;

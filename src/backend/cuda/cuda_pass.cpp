@@ -40,7 +40,7 @@ PassRanges CudaSession::begin_batch(std::span<const PassModel> models, int n) {
   PassRanges ranges;
   int64_t first = 0;
   batch_columns_ = 0;
-  floors_known_ = shared_.plan.floors;
+  floors_known_ = shared_.plan.floors && !margins_known_;  // rows that were kept have old ones
   for (size_t i = 0; i < count; ++i) {
     const int slot = models[i].slot;
     Model& m = model(slot);
@@ -121,7 +121,7 @@ void CudaSession::enqueue_pass(const PassRanges& ranges) {
     first = false;
     enqueue_slice(ranges, slice);
   });
-  floors_known_ = shared_.plan.floors;
+  floors_known_ = shared_.plan.floors && !carries();
   end_pass(ranges, shared_.device.multiprocessors, stream_);
 }
 
@@ -233,7 +233,7 @@ ScreenOutput CudaSession::matrix_output() {
   output.marked = numbers_.data() + kMarked;
   output.open = open_;
   if (!shared_.plan.floors) return output;
-  const bool known = floors_known_ && floors_pay_;
+  const bool known = floors_known_ && floors_pay_ && !carries();
   output.floors = {lowers_.data(), stride_, current_rows(0), moves_.data(), known ? falls_.data() : nullptr};
   return output;
 }
@@ -243,6 +243,7 @@ void CudaSession::enqueue_matrix_screen(const PassRanges& ranges, const PointSli
   const ScreenOutput output = matrix_output();
   pack_matrix_columns(task, stream_);
   gather_tile_terms(task.columns, stream_);
+  if (carries()) return enqueue_screen_of_rows_left(ranges, slice.packed, task.columns, output);
   if (output.floors.falls != nullptr) {
     FallsTask falls{slice.packed, task.columns, output.floors};
     falls.sample = sampled_falls_.data();
@@ -320,7 +321,8 @@ int CudaSession::end_batch(std::span<PassModel> models) {
       result.hash_delta = static_cast<LabelSum>(found.hash_high) << 64 | found.hash_low;
       result.resolved = static_cast<int64_t>(found.resolved);
       result.candidates = static_cast<int64_t>(found.candidates);
-      result.certified = this->n() - result.resolved;
+      result.skipped = static_cast<int64_t>(found.kept);
+      result.certified = this->n() - result.resolved - result.skipped;
       if (p + 1 < done) pass.earlier.push_back(result);
       pass.result = result;
     }
@@ -335,6 +337,7 @@ int CudaSession::end_batch(std::span<PassModel> models) {
 bool CudaSession::enqueue_resident_passes(const PassRanges& ranges, int most) {
   const bool in_fp16 = shared_.plan.screen == ScreenKind::kMatrix && !boxed();
   if (!in_fp16 || !shared_.slices->whole() || shared_.options.queued_passes) return false;
+  if (shared_.plan.bounds == BoundsUse::kAlways) return false;
   ResidentTask task;
   task.shape = resident_shape(n(), shared_.plan.padded_columns, ranges.most_clusters, ranges.count, shared_.terms.limbs,
                               ResidentDevice::of(shared_.device.index));
@@ -373,18 +376,24 @@ int CudaSession::advance(std::span<PassModel> models, int n) {
   if (enqueue_resident_passes(ranges, most)) {
     copy_to_host(host_control_.data(), control_.data(), 1, stream_, "the state of a pass");
     stream_.synchronize("a batch of passes");
+    forget_margins();
     return end_batch(models);
   }
   int queued = 0;
+  pass_had_margins_.clear();
+  passes_learned_ = 0;
   do {
     for (const int until = std::min(most, queued + together); queued < until; ++queued) {
       if (queued > 0) enqueue_solve(ranges);
       ranges.counters = counters_.data() + static_cast<size_t>(queued) * models.size();
+      pass_had_margins_.push_back(carries() && margins_known_ ? 1 : 0);
       enqueue_pass(ranges);
+      margins_known_ = carries();
     }
     copy_to_host(host_control_.data(), control_.data(), 1, stream_, "the state of a pass");
     stream_.synchronize("a pass");
     if (shared_.plan.floors) learn_changes(models);
+    learn_from_passes(host_control_[0].passes);
   } while (queued < most && host_control_[0].stopped == 0 && std::chrono::steady_clock::now() - begin < kLongestBatch);
   return end_batch(models);
 }

@@ -4,6 +4,7 @@
 
 #include "backend/cuda/accumulate.h"
 #include "backend/cuda/boxed_points.h"
+#include "backend/cuda/carried_margins.h"
 #include "backend/cuda/float_screen.h"
 #include "backend/cuda/resolve.h"
 #include "backend/cuda/score_falls.h"
@@ -40,14 +41,18 @@ bool pays_to_box(const PointsView& points) {
   return can_be_boxed(points) && points.n >= std::max(kFewestRows, kBoxRows << 3 * points.d);
 }
 
+Error no_such_algorithm(const Input& input, const BackendOptions& options) {
+  return Error(ErrorCode::kUsage, "algorithm",
+               fmt::format("the cuda backend has no '{}' for {} columns; use auto, matrix, bounds (more than {} "
+                           "columns), kdtree (up to {} columns) or brute, or --backend cpu",
+                           options.algorithm, input.points.d, kMostBoxColumns, kMostBoxColumns));
+}
+
 ScreenKind choose_screen(const Input& input, const CudaDevice& device, const BackendOptions& options, double ratio) {
   if (options.algorithm == "brute") return ScreenKind::kNone;
   if (options.algorithm == "kdtree" && can_be_boxed(input.points)) return ScreenKind::kBoxes;
-  if (options.algorithm != "auto" && options.algorithm != "matrix") {
-    throw Error(ErrorCode::kUsage, "algorithm",
-                fmt::format("the cuda backend has no '{}' for {} columns; use auto, matrix, kdtree (up to {} columns) "
-                            "or brute, or --backend cpu",
-                            options.algorithm, input.points.d, kMostBoxColumns));
+  if (options.algorithm != "auto" && options.algorithm != "matrix" && options.algorithm != "bounds") {
+    throw no_such_algorithm(input, options);
   }
   const std::string& format = options.screen_format;
   if (format == "float32") return ScreenKind::kFloat;
@@ -62,6 +67,9 @@ ScreenKind choose_screen(const Input& input, const CudaDevice& device, const Bac
   }
   if (options.algorithm == "auto" && pays_to_box(input.points)) return ScreenKind::kBoxes;
   const bool useful = input.points.d >= kFewestMatrixColumns && ratio <= kMostHalfRatio;
+  const bool bounds = options.algorithm == "bounds";
+  if (bounds && input.points.d <= kMostBoxColumns) throw no_such_algorithm(input, options);
+  if (bounds && device.matrix_unit != MatrixUnit::kNone && ratio <= kMostHalfRatio) return ScreenKind::kMatrix;
   return device.matrix_unit != MatrixUnit::kNone && useful ? ScreenKind::kMatrix : ScreenKind::kFloat;
 }
 
@@ -95,6 +103,22 @@ bool pays_to_have_floors(const Input& input, const Workload& workload, const Bac
   const double rows = static_cast<double>(input.points.n) * static_cast<double>(input.points.d);
   return options.floors.value_or(workload.most_clusters >= kFewestClusters &&
                                  rows * static_cast<double>(workload.most_clusters) >= kLeastWork);
+}
+
+// What is asked for by name, or may come to pay in the middle of a fit.
+BoundsUse wanted_bounds(const CudaPlan& plan, const Input& input, const BackendOptions& options,
+                        const Workload& workload) {
+  if (plan.screen != ScreenKind::kMatrix || workload.models != 1) return BoundsUse::kNever;
+  if (options.algorithm == "bounds") return BoundsUse::kAlways;
+  const bool pays = options.algorithm == "auto" && margins_may_pay(input.points.n, input.points.d, workload);
+  return pays ? BoundsUse::kWhenTheyPay : BoundsUse::kNever;
+}
+
+std::string describe_bounds(const CudaPlan& plan, const BackendOptions& options) {
+  if (plan.bounds == BoundsUse::kAlways) return "; margins carried from pass to pass";
+  if (options.algorithm != "bounds") return "";
+  if (plan.screen != ScreenKind::kMatrix) return "; no margins, which take the screen in fp16";
+  return "; no margins, which take room on the device and one model at a time";
 }
 
 // Which rows are on the device, and when.
@@ -206,9 +230,12 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
   if (plan.screen == ScreenKind::kBoxes && !planner.holds_all(plan)) plan.screen = ScreenKind::kFloat;
   plan.floors = plan.screen == ScreenKind::kMatrix && pays_to_have_floors(input, workload, options);
   if (plan.floors && !planner.holds_all(plan)) plan.floors = false;
+  plan.bounds = wanted_bounds(plan, input, options, workload);
+  if (plan.bounds != BoundsUse::kNever && !planner.holds_all(plan)) plan.bounds = BoundsUse::kNever;
   planner.choose(plan);
-  plan.text = fmt::format("{} on {} (compute capability {}.{}){}", describe(plan.screen, input), device.name,
-                          device.major, device.minor, describe_slices(plan, input.points));
+  plan.text =
+      fmt::format("{} on {} (compute capability {}.{}){}{}", describe(plan.screen, input), device.name, device.major,
+                  device.minor, describe_slices(plan, input.points), describe_bounds(plan, options));
   return plan;
 }
 
@@ -245,6 +272,34 @@ int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t m
   return 2 * models * ((std::min(rows, slice) + kLabelOrderRows - 1) / kLabelOrderRows * kLabelOrderRows);
 }
 
+bool margins_may_pay(int64_t rows, int64_t columns, const Workload& workload) {
+  // Below about 0.1 ms a pass the launches that margins take cost what they save; and a fit of few passes has none
+  // that changes little.
+  constexpr double kLeastWork = 1e10;
+  constexpr int64_t kFewestPasses = 8;
+  const double work =
+      static_cast<double>(rows) * static_cast<double>(columns + 8) * static_cast<double>(workload.most_clusters);
+  return work >= kLeastWork && workload.passes >= kFewestPasses;
+}
+
+bool carries_margins(const CudaPlan& plan, int64_t rows, std::span<const int64_t> k) {
+  return plan.bounds != BoundsUse::kNever && plan.screen == ScreenKind::kMatrix && plan.whole(rows) && k.size() == 1;
+}
+
+// A row that is left is read, written and read once more, which takes the device as long as about 200 columns.
+int64_t most_rows_left(int64_t rows, int64_t clusters, BoundsUse use) {
+  constexpr double kColumns = 200;
+  const double share = static_cast<double>(clusters) / (static_cast<double>(clusters) + kColumns);
+  return static_cast<int64_t>(static_cast<double>(rows) * (use == BoundsUse::kAlways ? std::max(share, 0.75) : share));
+}
+
+int64_t margin_piece_rows(int64_t most_left, int32_t padded_columns) {
+  constexpr int64_t kPieceBytes = int64_t{512} << 20;
+  const auto whole_blocks = [](int64_t rows) { return (rows + kRowBlock - 1) / kRowBlock * kRowBlock; };
+  const int64_t wanted = std::min(most_left, kPieceBytes / (2 * padded_columns));
+  return std::max(kRowBlock, whole_blocks(std::max(wanted, (most_left + kMostPieces - 1) / kMostPieces)));
+}
+
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan) {
   const int64_t rows = std::min(plan.slice_rows, input.points.n);
   int64_t clusters = 0;
@@ -271,7 +326,14 @@ int64_t session_bytes(const Input& input, std::span<const int64_t> k, const Cuda
   const int64_t boxes = plan.screen == ScreenKind::kBoxes ? models * (input.points.n / kBoxRows + 1) * 20 : 0;
   const int64_t floors =
       plan.floors ? models * 4 * (input.points.n + 128 + kSampledRows) + clusters * (48 + 4 * input.points.d) : 0;
-  return floors + boxes + labels + marks + statistics + columns + clusters * input.points.d * 8 + list + open + order;
+  int64_t margins = 0;
+  if (carries_margins(plan, input.points.n, k)) {
+    const int64_t left = most_rows_left(rows, k[0], plan.bounds);
+    margins = 4 * (rows + 128 + left) + margin_piece_rows(left, plan.padded_columns) * (2 * plan.padded_columns + 8) +
+              clusters * 8 * (input.points.d + 1);
+  }
+  return margins + floors + boxes + labels + marks + statistics + columns + clusters * input.points.d * 8 + list +
+         open + order;
 }
 
 void check_room(int64_t bytes, int64_t room, const char* what) {

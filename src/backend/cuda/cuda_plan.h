@@ -2,10 +2,12 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "backend/bounds_policy.h"
 #include "backend/cuda/screen.h"
 #include "data/input.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace manymeans::cuda {
@@ -35,6 +37,7 @@ struct CudaPlan {
   MatrixUnit matrix_unit = MatrixUnit::kNone;  ///< for kMatrix
   int32_t padded_columns = 0;                  ///< of a packed row, likewise
   bool floors = false;                         ///< likewise: rows remember what their best score was (score_falls.h)
+  BoundsUse bounds = BoundsUse::kNever;        ///< of sessions of one model, by kMatrix
   // Where not everything fits: rows that a pass has on the device together, a multiple of kSliceRows, and the first
   // rows, whole slices, whose points stay there (all those of points that lie on the device already).
   int64_t slice_rows = 0;
@@ -75,6 +78,15 @@ bool collects(const CudaPlan& plan, int64_t clusters, int64_t d);
 /// Entries of the rows that changed, for sums by label order; 0 where statistics are added up in another way: they fit
 /// shared memory, have too many limbs, or there are too few values for the kernels that this takes.
 int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t most_clusters, int64_t models);
+
+/// Whether a model may come to carry margins without being asked to.
+bool margins_may_pay(int64_t rows, int64_t columns, const Workload& workload);
+/// Whether a session of these models may carry margins (carried_margins.h).
+bool carries_margins(const CudaPlan& plan, int64_t rows, std::span<const int64_t> k);
+/// The most rows that are worth screening on their own: of columns so many that a row's copies cost little, nearly all.
+int64_t most_rows_left(int64_t rows, int64_t clusters, BoundsUse use);
+/// Of which so many are copied together.
+int64_t margin_piece_rows(int64_t most_left, int32_t padded_columns);
 
 /// Device memory of a session of models with these numbers of prototypes, seeding left out.
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan);

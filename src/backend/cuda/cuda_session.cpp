@@ -68,6 +68,7 @@ void CudaSession::make_room() {
   for (const Model& m : models_) most = std::max(most, m.most);
   for (const Model& m : models_) columns += padded(m.most, low ? kLowGroup : kTileGroup);
   if (shared_.plan.screen == ScreenKind::kMatrix) make_room_for_matrix();
+  make_room_for_margins();
   const bool in_float =
       shared_.plan.screen == ScreenKind::kFloat || (shared_.plan.screen == ScreenKind::kMatrix && !low);
   if (in_float) {
@@ -199,6 +200,7 @@ Labels CudaSession::take_labels(int slot) {
   labels(slot);
   Model& m = model(slot);
   m.labelled = m.labels_here = false;
+  forget_margins();
   return std::exchange(m.labels, Labels());
 }
 
@@ -243,6 +245,7 @@ void CudaSession::move_row(int slot, int64_t row, uint32_t label) {
   if (boxed()) {
     set_boxed_label(box_task({}), slot, row, label, stream_);
   } else {
+    forget_margin(row);
     auto* to = const_cast<std::byte*>(static_cast<const std::byte*>(labels_of(slot).data)) + row * width_;
     copy_to_device(to, reinterpret_cast<const std::byte*>(&label), static_cast<size_t>(width_), stream_, "a label");
   }
@@ -268,6 +271,7 @@ void CudaSession::relabel(int slot, std::span<const uint32_t> new_label, std::sp
   copy_to_device(table.data(), new_label.data(), new_label.size(), stream_, "new labels");
   relabel_rows(current_rows(0), slot, n(), table.data(), stream_);
   if (boxed()) forget_boxes(slot);
+  forget_margins();
   stream_.synchronize("replacing labels");
   m.labels_here = false;
 }

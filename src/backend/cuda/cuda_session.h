@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "backend/cuda/box_pass.h"
+#include "backend/cuda/carried_margins.h"
 #include "backend/cuda/cuda_shared.h"
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/own_distances.h"
@@ -79,6 +80,16 @@ class CudaSession final : public Session {
   DeviceLabels unboxed_labels(int slot);
   void forget_boxes(int slot);
 
+  // Margins of the rows of the only model (session_margins.cpp).
+  void make_room_for_margins();
+  bool carries() const { return !margins_.empty() && policy_.carries(); }
+  MarginTask margin_task(const PassRanges& ranges);
+  void enqueue_screen_of_rows_left(const PassRanges& ranges, const PackedRows& points, const PackedColumns& columns,
+                                   const ScreenOutput& output);
+  void learn_from_passes(size_t done);
+  void forget_margins() { margins_known_ = false; }
+  void forget_margin(int64_t row);
+
   // One batch of passes.
   PassRanges begin_batch(std::span<const PassModel> models, int n);
   void enqueue_pass(const PassRanges& ranges);
@@ -154,6 +165,18 @@ class CudaSession final : public Session {
   DeviceBuffer<uint32_t> entries_, first_entries_, next_entries_;  // for sums by label order
   DeviceBuffer<uint32_t> box_labels_;                              // for points in boxes: (models, boxes)
   DeviceBuffer<BoxEntry> box_entries_;
+  DeviceBuffer<float> margins_;  // empty where none are ever carried; NaN: not known
+  DeviceBuffer<std::byte> followed_prototypes_;
+  DeviceBuffer<float> moved_, losses_;
+  DeviceBuffer<uint32_t> left_numbers_;
+  DeviceBuffer<uint16_t> piece_values_;
+  DeviceBuffer<float> piece_radii_, piece_norms_;
+  DeviceBuffer<MarginState> margin_state_;
+  BoundsPolicy policy_;
+  bool margins_known_ = false;             // those that are numbers are right, as of the last pass
+  std::vector<uint8_t> pass_had_margins_;  // of this batch
+  size_t passes_learned_ = 0;              // of this batch
+  int64_t passes_ = 0;                     // of all batches; only where margins may be carried
   DeviceBuffer<PassRange> ranges_;
   DeviceBuffer<PassCounters> counters_;  // (passes, models), then the control
   DeviceBuffer<PassControl> control_;

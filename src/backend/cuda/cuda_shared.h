@@ -30,7 +30,8 @@ struct CudaShared {
   ColumnTerms terms;
   DeviceBuffer<int32_t> solve_shifts;
   std::unique_ptr<PointSlices> slices;  // of which sessions take turns
-  std::unique_ptr<BoxedPoints> boxes;   // null but for ScreenKind::kBoxes
+  std::unique_ptr<BoundsLog> bounds_log = std::make_unique<BoundsLog>();
+  std::unique_ptr<BoxedPoints> boxes;  // null but for ScreenKind::kBoxes
 
  private:
   void upload_frame(cudaStream_t stream);

@@ -27,6 +27,28 @@ class AllRows {
   int row_tile_;
 };
 
+/// The same of the rows that exist, which only the device counts. A class of its own: the one register that this takes
+/// the kernels of all rows do not have.
+template <int kRows>
+class CountedRows {
+ public:
+  __device__ __forceinline__ explicit CountedRows(const MatrixTask& task)
+      : row_tile_(static_cast<int>(blockIdx.x)),
+        row_tiles_(static_cast<int>((*task.counted.count + kRows - 1) / kRows)),
+        tiles_(task.tiles) {}
+  __device__ __forceinline__ bool more() const { return row_tile_ < row_tiles_; }
+  __device__ __forceinline__ void next() { row_tile_ += static_cast<int>(gridDim.x); }
+  __device__ __forceinline__ int range() const { return 0; }
+  __device__ __forceinline__ int row_tile() const { return row_tile_; }
+  __device__ __forceinline__ int first_tile() const { return 0; }
+  __device__ __forceinline__ int last_tile() const { return tiles_; }
+
+ private:
+  int row_tile_;
+  int row_tiles_;
+  int tiles_;
+};
+
 /// Tiles of a range's open rows meet the tiles of its columns. Those are shared out in slices where there are few rows,
 /// so that the whole device has work. How many rows there are only the device knows.
 template <int kRows>

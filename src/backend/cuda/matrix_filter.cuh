@@ -53,7 +53,7 @@ struct FilterRows {
       }
     }
     if (shared_terms.range < 0) return;
-    finish_rows(task, rows, shared_terms, order, tile, first_row, radii);
+    finish_rows<false>(task, rows, shared_terms, order, tile, first_row, radii);
     if (tile + 1 < task.tiles) begin_model(task, task.columns.ranges[shared_terms.range + 1], shared_terms.range + 1);
   }
 

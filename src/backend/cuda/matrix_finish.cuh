@@ -1,6 +1,7 @@
 // The end of a model: what four threads know of a row becomes a label, a list of candidates, or a mark.
 #pragma once
 
+#include "backend/cuda/carried_margins.h"
 #include "backend/cuda/matrix_task.h"
 #include "backend/cuda/screen.h"
 #include "backend/cuda/top_two.cuh"
@@ -29,6 +30,19 @@ __device__ __forceinline__ uint32_t read_label(const LabelRows& labels, int32_t 
   if (labels.width == 4) return static_cast<const uint32_t*>(labels.base)[at];
   if (labels.width == 2) return static_cast<const uint16_t*>(labels.base)[at];
   return static_cast<const uint8_t*>(labels.base)[at];
+}
+
+// What follows knows two sorts of rows: all of them, and those that the device counts, which get margins too. The first
+// sort pays for nothing of it.
+template <bool kCounted>
+__device__ __forceinline__ bool is_there(const MatrixTask& task, int64_t row) {
+  return row < (kCounted ? *task.counted.count : task.points.rows);
+}
+
+// The number among all of a row that is there.
+template <bool kCounted>
+__device__ __forceinline__ int64_t number_of(const MatrixTask& task, int64_t row) {
+  return kCounted && task.counted.numbers != nullptr ? task.counted.numbers[row] : row;
 }
 
 __device__ __forceinline__ const TileTerms& terms_of(const PackedColumns& columns, int32_t tile) {
@@ -63,6 +77,7 @@ __device__ __forceinline__ uint32_t reserve(uint32_t* count, uint32_t bits) {
 // Rows that are not proved: a list entry of all columns that reach `lower`, or an open row. Called by whole warps, for
 // the two rows of each four threads; `judged`: bit 4 i + r is set if row r of the i-th four is not proved; lane 4 i + r
 // knows its `lower`.
+template <bool kCounted>
 __device__ __forceinline__ void list_rows(const MatrixTask& task, const RowState (&rows)[2], int32_t range,
                                           int64_t first_row, uint32_t judged, float lower) {
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -89,7 +104,7 @@ __device__ __forceinline__ void list_rows(const MatrixTask& task, const RowState
   for (int r = 0; r < 2; ++r) {
     const int bit = quad + r;
     if ((judged >> bit & 1) == 0) continue;
-    const int64_t row = first_row + 8 * r;
+    const int64_t row = number_of<kCounted>(task, first_row + 8 * r);
     const uint32_t below = (1U << bit) - 1;
     if (opened >> bit & 1) {
       const uint32_t slot = open_base + static_cast<uint32_t>(__popc(opened & below));
@@ -124,18 +139,27 @@ struct Finalist {
   float second;
   int32_t place;  // of best: 4 times its tile, and which of the four threads
 
+  // Of counted rows the lower place of equal scores, so that it does not matter which thread says it: they stand
+  // elsewhere in every pass.
+  template <bool kCounted>
+  static __device__ __forceinline__ bool wins(float a, int32_t place_of_a, float b, int32_t place_of_b) {
+    return a > b || (kCounted && a == b && place_of_a < place_of_b);
+  }
+
+  template <bool kCounted>
   __device__ __forceinline__ void meet(int distance) {
     const float best_there = __shfl_xor_sync(~0U, best, distance);
     const float second_there = __shfl_xor_sync(~0U, second, distance);
     const int32_t place_there = __shfl_xor_sync(~0U, place, distance);
     second = fmaxf(fmaxf(second, second_there), fminf(best, best_there));
-    place = best_there > best ? place_there : place;
+    place = wins<kCounted>(best_there, place_there, best, place) ? place_there : place;
     best = fmaxf(best, best_there);
   }
 };
 
 // What four threads know of two rows: those of odd number get the second row, the others the first. Where two threads
 // have the same best they may name different places: then second = best, and nothing is proved.
+template <bool kCounted = false>
 __device__ __forceinline__ Finalist join_rows(const Finalist (&both)[2]) {
   const bool odd = threadIdx.x % 2 != 0;
   Finalist mine{odd ? both[1].best : both[0].best, odd ? both[1].second : both[0].second,
@@ -147,9 +171,9 @@ __device__ __forceinline__ Finalist join_rows(const Finalist (&both)[2]) {
   const float second_there = __shfl_xor_sync(~0U, other.second, 1);
   const int32_t place_there = __shfl_xor_sync(~0U, other.place, 1);
   mine.second = fmaxf(fmaxf(mine.second, second_there), fminf(mine.best, best_there));
-  mine.place = best_there > mine.best ? place_there : mine.place;
+  mine.place = Finalist::wins<kCounted>(best_there, place_there, mine.best, mine.place) ? place_there : mine.place;
   mine.best = fmaxf(mine.best, best_there);
-  mine.meet(2);
+  mine.meet<kCounted>(2);
   return mine;
 }
 
@@ -164,18 +188,19 @@ __device__ __forceinline__ float* lower_at(const Floors& floors, int32_t slot, i
 
 // Both rows of four threads: those of odd number take the second row, the others the first. `terms` and `order`: of the
 // model's last tile, which is `tile`.
+template <bool kCounted>
 __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowState (&rows)[2], const TileTerms& terms,
                                             const uint32_t* order, int32_t tile, int64_t first_row,
                                             const float (&radii)[2]) {
   const int lane_of_row = static_cast<int>(threadIdx.x % 4);
   const bool odd = lane_of_row % 2 != 0;
-  const int64_t row = first_row + (odd ? 8 : 0);
-  const bool exists = row < task.points.rows;
-  const float norm = exists ? __ldg(task.points.norms + row) : 0.0F;
+  const int64_t at = first_row + (odd ? 8 : 0);
+  const bool exists = is_there<kCounted>(task, at);
+  const float norm = exists ? __ldg(task.points.norms + at) : 0.0F;
 
   const Finalist mine =
-      join_rows({{rows[0].best, fmaxf(rows[0].second, rows[0].rest), rows[0].best_tile * 4 + lane_of_row},
-                 {rows[1].best, fmaxf(rows[1].second, rows[1].rest), rows[1].best_tile * 4 + lane_of_row}});
+      join_rows<kCounted>({{rows[0].best, fmaxf(rows[0].second, rows[0].rest), rows[0].best_tile * 4 + lane_of_row},
+                           {rows[1].best, fmaxf(rows[1].second, rows[1].rest), rows[1].best_tile * 4 + lane_of_row}});
 
   const int32_t best_tile = mine.place / 4;
   const bool here = best_tile == tile;
@@ -183,6 +208,7 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowSta
   const float bound = __fmaf_ru(odd ? radii[1] : radii[0], of_best.slope, of_best.error);
   const float lower = lower_score(mine.best, bound, norm, terms.slack, terms.underflow);
   const bool proved = lower > mine.second;
+  const int64_t row = kCounted && exists ? number_of<kCounted>(task, at) : at;
   if (task.output.floors.lowers != nullptr && exists && lane_of_row < 2) {
     *lower_at(task.output.floors, terms.slot, row) = lower;
   }
@@ -192,9 +218,10 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowSta
     const uint32_t label =
         here ? order[column] : __ldg(task.columns.order + best_tile * task.columns.tile_columns + column);
     write_label(task.output.labels, terms.slot, row, label);
+    if (kCounted) task.counted.margins[row] = margin_of(lower, mine.second, norm, task.counted.slack);
   }
   const uint32_t judged = __ballot_sync(~0U, !proved && exists) & 0x33333333U;
-  if (judged != 0) list_rows(task, rows, terms.range, first_row, judged, lower);
+  if (judged != 0) list_rows<kCounted>(task, rows, terms.range, first_row, judged, lower);
 }
 
 // A tile's results enter what a thread knows of a row.
@@ -207,6 +234,7 @@ __device__ __forceinline__ void merge_tile(const MatrixTask& task, RowState& sta
 }
 
 // What a thread does with the scores of its two rows, tile by tile: it proves them.
+template <bool kCounted>
 struct ProveRows {
   RowState rows[2];
   float radii[2];
@@ -231,7 +259,7 @@ struct ProveRows {
 #pragma unroll
     for (int r = 0; r < 2; ++r) merge_tile(task, rows[r], scores[r], shared_terms, tile, radii[r]);
     if (shared_terms.range < 0) return;
-    finish_rows(task, rows, shared_terms, order, tile, first_row, radii);
+    finish_rows<kCounted>(task, rows, shared_terms, order, tile, first_row, radii);
     rows[0].clear();
     rows[1].clear();
   }

@@ -84,7 +84,12 @@ void launch(Kernel kernel, MatrixTask& task, const PackedRows& rows, cudaStream_
 struct Prove {
   template <int kRows>
   using Work = AllRows<kRows>;
-  using Epilogue = ProveRows;
+  using Epilogue = ProveRows<false>;
+};
+struct ProveCounted {
+  template <int kRows>
+  using Work = CountedRows<kRows>;
+  using Epilogue = ProveRows<true>;
 };
 struct Filter {
   template <int kRows>
@@ -149,6 +154,7 @@ void screen_for(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
 void hopper_screen(MatrixTask task, const PackedRows& rows, MatrixPurpose purpose, cudaStream_t stream) {
   switch (purpose) {
     case MatrixPurpose::kProve: return screen_for<Prove>(task, rows, stream);
+    case MatrixPurpose::kProveCounted: return screen_for<ProveCounted>(task, rows, stream);
     case MatrixPurpose::kFilter: return screen_for<Filter>(task, rows, stream);
     case MatrixPurpose::kCollect: return screen_for<Collect>(task, rows, stream);
   }

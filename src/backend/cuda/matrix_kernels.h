@@ -13,9 +13,10 @@
 namespace manymeans::cuda {
 
 enum class MatrixPurpose : uint8_t {
-  kProve,    ///< labels and lists of all rows
-  kFilter,   ///< the same, ranking only columns above the rows' floors
-  kCollect,  ///< all possible prototypes of the open rows
+  kProve,         ///< labels and lists of all rows
+  kProveCounted,  ///< the same of counted rows, and their margins
+  kFilter,        ///< as kProve, ranking only columns above the rows' floors
+  kCollect,       ///< all possible prototypes of the open rows
 };
 
 constexpr int kNarrowColumns = 128;  ///< of points, for which Hopper's kernels keep them in registers

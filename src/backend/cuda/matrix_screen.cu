@@ -56,11 +56,12 @@ __global__ void gather_terms(PackedColumns columns) {
 
 // `rows`: what is multiplied; `points` those whose numbers the epilogue knows.
 void screen(const PackedRows& points, const PackedRows& rows, const PackedColumns& columns, const ScreenOutput& output,
-            MatrixPurpose purpose, cudaStream_t stream) {
+            MatrixPurpose purpose, cudaStream_t stream, const Counted& counted = {}) {
   MatrixTask task{};
   task.points = points;
   task.columns = columns;
   task.output = output;
+  task.counted = counted;
   task.tiles = columns.columns / columns.tile_columns;
   task.panels = (points.padded_columns + kPanelColumns - 1) / kPanelColumns;
   task.place_mask = ~static_cast<uint32_t>(columns.tile_columns / 4 - 1);
@@ -128,6 +129,11 @@ void matrix_screen(const PackedRows& points, const PackedColumns& columns, const
   if (points.rows == 0 || columns.columns == 0) return;
   const bool filter = output.floors.falls != nullptr;
   screen(points, points, columns, output, filter ? MatrixPurpose::kFilter : MatrixPurpose::kProve, stream);
+}
+
+void matrix_screen_counted(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
+                           const Counted& counted, cudaStream_t stream) {
+  screen(points, points, columns, output, MatrixPurpose::kProveCounted, stream, counted);
 }
 
 void matrix_collect(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,

@@ -28,7 +28,8 @@ template <int kColumns>
 void launch_for(MatrixTask& task, const PackedRows& rows, MatrixPurpose purpose, cudaStream_t stream) {
   constexpr int kRows = Sync<kColumns>::kRows;
   switch (purpose) {
-    case MatrixPurpose::kProve: return launch<kColumns, AllRows<kRows>, ProveRows>(task, rows, stream);
+    case MatrixPurpose::kProve: return launch<kColumns, AllRows<kRows>, ProveRows<false>>(task, rows, stream);
+    case MatrixPurpose::kProveCounted: return launch<kColumns, CountedRows<kRows>, ProveRows<true>>(task, rows, stream);
     case MatrixPurpose::kFilter: return launch<kColumns, AllRows<kRows>, FilterRows>(task, rows, stream);
     case MatrixPurpose::kCollect: return launch<kColumns, OpenTiles<kRows>, CollectRows>(task, rows, stream);
   }

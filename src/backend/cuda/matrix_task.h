@@ -17,6 +17,7 @@ struct MatrixTask {
   int32_t row_tiles;    // of the kernel's height
   int32_t panels;       // of 64 halves
   uint32_t place_mask;  // ~(tile_columns / 4 - 1)
+  Counted counted;      // of MatrixPurpose::kProveCounted
 };
 
 }  // namespace manymeans::cuda

@@ -135,6 +135,18 @@ void gather_tile_terms(const PackedColumns& columns, cudaStream_t stream);
 void matrix_screen(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
                    cudaStream_t stream);
 
+/// Rows of which only the device knows how many there are, perhaps copied together. They get margins
+/// (carried_margins.h).
+struct Counted {
+  const uint32_t* count = nullptr;    ///< at most PackedRows::rows
+  const uint32_t* numbers = nullptr;  ///< of the rows among all; null: 0, 1, ...
+  float* margins = nullptr;           ///< of all rows; written where a row is proved
+  float slack = 0;                    ///< margin_slack()
+};
+/// matrix_screen() of these; every column is ranked.
+void matrix_screen_counted(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
+                           const Counted& counted, cudaStream_t stream);
+
 /// Looks at the open rows that matrix_screen() left once more, with the same scores, and notes every possible
 /// prototype. `columns` as matrix_screen() left them, `output` what it was given: rows that reached no floor get their
 /// threshold from the label that they had.

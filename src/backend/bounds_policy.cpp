@@ -1,4 +1,4 @@
-#include "backend/cpu/bounds_policy.h"
+#include "backend/bounds_policy.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,9 @@
 namespace manymeans {
 namespace {
 
-constexpr double kForgetting = 0.5;     // of what earlier passes taught, in every pass
-constexpr double kFewestTrials = 64;    // before a class is judged
-constexpr double kWorthCarrying = 0.5;  // share of labels kept without a look
-constexpr int kPatience = 3;            // passes
+constexpr double kForgetting = 0.5;   // of what earlier passes taught, in every pass
+constexpr double kFewestTrials = 64;  // before a class is judged
+constexpr int kPatience = 3;          // passes
 
 }  // namespace
 
@@ -39,16 +38,16 @@ void BoundsPolicy::learn(const PassResult& result, int64_t rows, bool known) {
   if (use_ != BoundsUse::kWhenTheyPay) return;
   const double changed = static_cast<double>(result.changed) / static_cast<double>(rows);
   if (!carries_) {
-    carries_ = changed < start_below_;
+    carries_ = changed < rule_.start_below;
     poor_passes_ = 0;
     return;
   }
   if (!known) return;
-  const bool poor = static_cast<double>(result.skipped) < kWorthCarrying * static_cast<double>(rows);
+  const bool poor = static_cast<double>(result.skipped) < rule_.worth_carrying * static_cast<double>(rows);
   poor_passes_ = poor ? poor_passes_ + 1 : 0;
   if (poor_passes_ < kPatience) return;
   carries_ = false;
-  start_below_ = changed / 2;
+  rule_.start_below = changed / 2;
 }
 
 void BoundsLog::began(int64_t pass, double changed_share) {

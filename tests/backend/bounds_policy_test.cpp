@@ -1,4 +1,4 @@
-#include "backend/cpu/bounds_policy.h"
+#include "backend/bounds_policy.h"
 
 #include <gtest/gtest.h>
 
@@ -36,6 +36,24 @@ TEST(BoundsPolicy, BeginsWhenFewLabelsChangeAndStopsWhereItDoesNotPay) {
   policy.refuse();
   policy.learn(pass(1, 0), kRows, false);
   EXPECT_FALSE(policy.carries()) << "there is no memory";
+}
+
+// Where carrying costs next to nothing it may begin early, and any pass that keeps something speaks for it.
+TEST(BoundsPolicy, GoesByTheBackendsRule) {
+  constexpr int64_t kRows = 100'000;
+  BoundsPolicy policy(BoundsUse::kWhenTheyPay, {.start_below = 0.05, .worth_carrying = 1e-9});
+  policy.learn(pass(6000, 0), kRows, false);
+  EXPECT_FALSE(policy.carries());
+  policy.learn(pass(4000, 0), kRows, false);
+  EXPECT_TRUE(policy.carries());
+  for (int i = 0; i < 5; ++i) policy.learn(pass(4000, 1), kRows, true);
+  EXPECT_TRUE(policy.carries());
+  for (int i = 0; i < 3; ++i) policy.learn(pass(4000, 0), kRows, true);
+  EXPECT_FALSE(policy.carries());
+  policy.learn(pass(2500, 0), kRows, false);
+  EXPECT_FALSE(policy.carries());
+  policy.learn(pass(1900, 0), kRows, false);
+  EXPECT_TRUE(policy.carries());
 }
 
 TEST(BoundsPolicy, ObeysWhoAsksByName) {

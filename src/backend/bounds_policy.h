@@ -50,19 +50,23 @@ enum class BoundsUse : uint8_t { kNever, kAlways, kWhenTheyPay };
 /// Whether one model carries bounds in its next pass.
 class BoundsPolicy {
  public:
-  explicit BoundsPolicy(BoundsUse use = BoundsUse::kNever) : carries_(use == BoundsUse::kAlways), use_(use) {}
+  /// Shares of all rows.
+  struct Rule {
+    double start_below = 0.01;    ///< begins after a pass that changed fewer labels
+    double worth_carrying = 0.5;  ///< a pass that keeps fewer labels without a look speaks against it
+  };
+  explicit BoundsPolicy(BoundsUse use = BoundsUse::kNever) : BoundsPolicy(use, Rule()) {}
+  BoundsPolicy(BoundsUse use, const Rule& rule) : carries_(use == BoundsUse::kAlways), use_(use), rule_(rule) {}
   bool carries() const { return carries_; }
   void refuse();  ///< for good
   /// `known`: the pass had bounds to go by.
   void learn(const PassResult& result, int64_t rows, bool known);
 
  private:
-  static constexpr double kFirstStart = 0.01;
-
   bool carries_ = false;
   BoundsUse use_;
-  double start_below_ = kFirstStart;  // share of changed labels
-  int poor_passes_ = 0;               // in a row, of those with bounds
+  Rule rule_;
+  int poor_passes_ = 0;  // in a row, of those with bounds
 };
 
 /// What became of the bounds of an upload's models, for people. Sessions in several threads may write.
