@@ -110,7 +110,7 @@ TEST(CudaMargins, ArePlannedWhereTheyMayPay) {
   };
   EXPECT_EQ(bounds("bounds", kOneModel), BoundsUse::kAlways);
   EXPECT_EQ(bounds("matrix", kOneModel), BoundsUse::kNever);
-  EXPECT_EQ(bounds("auto", kOneModel), BoundsUse::kNever) << "a pass takes no time";
+  EXPECT_EQ(bounds("auto", kOneModel), BoundsUse::kNever);
   Workload two = kOneModel;
   two.models = 2;
   EXPECT_EQ(bounds("bounds", two), BoundsUse::kNever);
