@@ -203,7 +203,8 @@ TEST_P(CudaMarginFits, AreTheCpusAnswer) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kernels, CudaMarginFits,
-    testing::Values(MarginFit{200000, 32, 64, 1, EmptyPolicy::kFarthest},      // short rows, 64 columns a tile
+    testing::Values(MarginFit{250000, 128, 1000, 1, EmptyPolicy::kFarthest},   // and floors
+                    MarginFit{200000, 32, 64, 1, EmptyPolicy::kFarthest},      // short rows, 64 columns a tile
                     MarginFit{150000, 100, 256, 1, EmptyPolicy::kKeep},        // 128 columns a tile
                     MarginFit{100000, 128, 1000, 1, EmptyPolicy::kDrop},       // several pieces of a fit
                     MarginFit{60000, 200, 128, 0.5F, EmptyPolicy::kFarthest},  // long rows, resident
