@@ -13,6 +13,7 @@ namespace manymeans {
 namespace {
 
 struct VectorPairs {
+  using Panel = FloatPanel;
   static constexpr int kBlock = 8;
 
   static __m512bh pair(const char* at) {

@@ -36,28 +36,38 @@ template <int kRegister>
 HWY_INLINE void zero_tile() {
   asm volatile("tilezero %%tmm%c0" ::"i"(kRegister));
 }
-template <int kSum, int kColumns, int kRows>
-HWY_INLINE void multiply_tiles() {
-  asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kColumns), "i"(kRows));
-}
+struct Bfloat16Products {
+  template <int kSum, int kColumns, int kRows>
+  HWY_INLINE static void multiply() {
+    asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kColumns), "i"(kRows));
+  }
+};
+struct ByteProducts {
+  template <int kSum, int kColumns, int kRows>
+  HWY_INLINE static void multiply() {
+    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kColumns), "i"(kRows));
+  }
+};
 
-// A panel of 32 columns.
-HWY_INLINE void multiply_span(const MatrixSteps& steps, const char* tile, const char* span, float* panel) {
+// Some products of a span of 32 columns.
+template <class Products>
+HWY_INLINE void multiply_span(const MatrixSteps& steps, int first, int last, const char* tile, const char* span,
+                              float* panel) {
   zero_tile<0>();
   zero_tile<1>();
   zero_tile<2>();
   zero_tile<3>();
-  for (int p = 0; p < steps.products; ++p) {
+  for (int p = first; p < last; ++p) {
     const char* x = tile + steps.x[p] * kStepBytes;
     const char* z = span + steps.z[p] * kStepBytes;
     load_tile<6>(x);
     load_tile<4>(z);
-    multiply_tiles<0, 4, 6>();
+    Products::template multiply<0, 4, 6>();
     load_tile<7>(x + kUnitBytes);
-    multiply_tiles<1, 4, 7>();
+    Products::template multiply<1, 4, 7>();
     load_tile<5>(z + kUnitBytes);
-    multiply_tiles<2, 5, 6>();
-    multiply_tiles<3, 5, 7>();
+    Products::template multiply<2, 5, 6>();
+    Products::template multiply<3, 5, 7>();
   }
   store_tile<0>(panel);
   store_tile<1>(panel + 16);
@@ -65,17 +75,19 @@ HWY_INLINE void multiply_span(const MatrixSteps& steps, const char* tile, const 
   store_tile<3>(panel + 16 * kMatrixRows + 16);
 }
 
-// A panel of 16 columns.
-HWY_INLINE void multiply_half(const MatrixSteps& steps, const char* tile, const char* span, float* panel) {
+// The same of 16 columns.
+template <class Products>
+HWY_INLINE void multiply_half(const MatrixSteps& steps, int first, int last, const char* tile, const char* span,
+                              float* panel) {
   zero_tile<0>();
   zero_tile<1>();
-  for (int p = 0; p < steps.products; ++p) {
+  for (int p = first; p < last; ++p) {
     const char* x = tile + steps.x[p] * kStepBytes;
     load_tile<6>(x);
     load_tile<4>(span + steps.z[p] * kStepBytes);
-    multiply_tiles<0, 4, 6>();
+    Products::template multiply<0, 4, 6>();
     load_tile<7>(x + kUnitBytes);
-    multiply_tiles<1, 4, 7>();
+    Products::template multiply<1, 4, 7>();
   }
   store_tile<0>(panel);
   store_tile<1>(panel + 16);
@@ -93,20 +105,39 @@ class TileRegisters {
   TileRegisters& operator=(const TileRegisters&) = delete;
 };
 
-struct MatrixUnit {
+template <class Products>
+HWY_INLINE void multiply_panel(const MatrixSteps& steps, int first, int last, const char* tile, const char* span,
+                               int columns, float* panel) {
+  if (columns == kSpanColumns) {
+    multiply_span<Products>(steps, first, last, tile, span, panel);
+  } else {
+    multiply_half<Products>(steps, first, last, tile, span, panel);
+  }
+}
+
+struct Bfloat16Unit {
+  using Panel = FloatPanel;
+
   static void multiply(const MatrixSteps& steps, const char* tile, const char* span, int columns, float* panel) {
-    if (columns == kSpanColumns) {
-      multiply_span(steps, tile, span, panel);
-    } else {
-      multiply_half(steps, tile, span, panel);
-    }
+    multiply_panel<Bfloat16Products>(steps, 0, steps.products, tile, span, columns, panel);
   }
 };
 
+// Eight registers hold one panel's sums and what is multiplied: two panels, one after the other.
+struct ByteUnit {
+  using Panel = IntegerPanels;
+
+  static void multiply(const MatrixSteps& steps, const char* tile, const char* span, int columns, float* panel) {
+    multiply_panel<ByteProducts>(steps, 0, steps.whole, tile, span, columns, panel);
+    multiply_panel<ByteProducts>(steps, steps.whole, steps.products, tile, span, columns, panel + kPanelFloats);
+  }
+};
+
+template <class Unit>
 void screen_amx(const ScreenTask& in) {
   constexpr int kLag = 2;
   const TileRegisters registers;
-  alignas(64) float panels[4][kPanelFloats];
+  alignas(64) float panels[4][Unit::Panel::kFloats];
   const ScreenColumns& columns = in.columns;
   const int64_t spans = columns.spans;
   // Panels of all tiles in one sequence, so that the lag costs nothing at a tile's end.
@@ -115,15 +146,16 @@ void screen_amx(const ScreenTask& in) {
   for (int64_t i = 0; i < count + kLag; ++i) {
     if (i < count) {
       if (span == 0) fetch_ahead(in, tile, in.tile_count);
-      MatrixUnit::multiply(*columns.steps, static_cast<const char*>(in.tiles[tile].values), span_values(columns, span),
-                           columns.widths[span], panels[i & 3]);
+      Unit::multiply(*columns.steps, static_cast<const char*>(in.tiles[tile].values), span_values(columns, span),
+                     columns.widths[span], panels[i & 3]);
       if (++span == spans) {
         span = 0;
         ++tile;
       }
     }
     if (i < kLag) continue;
-    finish_panel(columns, done_span, columns.widths[done_span], panels[(i - kLag) & 3], in.tiles[done_tile]);
+    finish_panel<typename Unit::Panel>(columns, done_span, columns.widths[done_span], panels[(i - kLag) & 3],
+                                       in.tiles[done_tile]);
     if (++done_span == spans) {
       done_span = 0;
       ++done_tile;
@@ -131,9 +163,10 @@ void screen_amx(const ScreenTask& in) {
   }
 }
 
+template <class Unit>
 void hits_amx(const HitsTask& in) {
   const TileRegisters registers;
-  hits_by_panels<MatrixUnit>(in);
+  hits_by_panels<Unit>(in);
 }
 
 // Four sums, as in a panel; each product reads operands that are in registers.
@@ -151,10 +184,10 @@ double peak_amx(int64_t rounds) {
   load_tile<6>(from);
   load_tile<7>(from);
   for (int64_t round = 0; round < rounds; ++round) {
-    multiply_tiles<0, 4, 6>();
-    multiply_tiles<1, 4, 7>();
-    multiply_tiles<2, 5, 6>();
-    multiply_tiles<3, 5, 7>();
+    Bfloat16Products::multiply<0, 4, 6>();
+    Bfloat16Products::multiply<1, 4, 7>();
+    Bfloat16Products::multiply<2, 5, 6>();
+    Bfloat16Products::multiply<3, 5, 7>();
   }
   return 4 * 2.0 * 16 * 16 * 32 * static_cast<double>(rounds);
 }
@@ -164,8 +197,8 @@ bool have_amx() {
   if (!have_avx512_bf16()) return false;
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
-  constexpr unsigned kBfloat16 = 1U << 22, kTiles = 1U << 24;
-  if ((d & kBfloat16) == 0 || (d & kTiles) == 0) return false;
+  constexpr unsigned kBfloat16 = 1U << 22, kTiles = 1U << 24, kInt8 = 1U << 25;
+  if ((d & kBfloat16) == 0 || (d & kTiles) == 0 || (d & kInt8) == 0) return false;
   constexpr int64_t kRequestPermission = 0x1023, kTileData = 18;  // arch_prctl(ARCH_REQ_XCOMP_PERM, XTILEDATA)
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
@@ -176,11 +209,15 @@ const CpuKernels& make_amx_kernels() {
   static_assert(HWY_STATIC_TARGET == HWY_AVX3, "the flags of this file do not give AVX-512");
   static constexpr ScreenKernels kScreens[] = {
       float32_screen<3, 8>(),
-      {ScreenFormat::kBfloat16, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_amx, hits_amx, peak_amx},
-      {ScreenFormat::kBfloat16Pair, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_amx, hits_amx, peak_amx},
+      {ScreenFormat::kBfloat16, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_amx<Bfloat16Unit>,
+       hits_amx<Bfloat16Unit>, peak_amx},
+      {ScreenFormat::kBfloat16Pair, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_amx<Bfloat16Unit>,
+       hits_amx<Bfloat16Unit>, peak_amx},
+      {ScreenFormat::kInt8Pair, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_amx<ByteUnit>, hits_amx<ByteUnit>,
+       nullptr},
   };
   static constexpr CpuKernels kKernels =
-      kernel_table<3, 8>("amx", "Intel AMX with bfloat16 products", have_amx, kScreens, 3);
+      kernel_table<3, 8>("amx", "Intel AMX with bfloat16 products", have_amx, kScreens, 4);
   return kKernels;
 }
 

@@ -14,23 +14,51 @@ constexpr int64_t kStepBytes = 2 * kUnitBytes;  // of a tile or a span
 constexpr int kChains = 4;
 constexpr int kPanelFloats = kSpanColumns * kMatrixRows;
 
+// A panel of sums in float32, as the bfloat16 units leave it: the score of 16 rows and a column.
+struct FloatPanel {
+  static constexpr int kFloats = kPanelFloats;
+
+  HWY_INLINE explicit FloatPanel(const ScreenColumns&) {}
+  HWY_INLINE VecF score(const float* panel, int64_t at, float offset) const {
+    return hn::Add(hn::Load(kF32, panel + at), hn::Set(kF32, offset));
+  }
+};
+
+// Two panels of integers: sums of products of high bytes, and of a high and a low byte.
+struct IntegerPanels {
+  static constexpr int kFloats = 2 * kPanelFloats;
+  VecF whole, mixed;
+
+  HWY_INLINE explicit IntegerPanels(const ScreenColumns& in)
+      : whole(hn::Set(kF32, in.scale * 256)), mixed(hn::Set(kF32, in.scale)) {}
+  HWY_INLINE static VecF sum(const float* at) {
+    return hn::ConvertTo(kF32, hn::BitCast(kI32, hn::Load(kF32, at)));
+  }
+  HWY_INLINE VecF score(const float* panel, int64_t at, float offset) const {
+    const VecF low = hn::MulAdd(sum(panel + kPanelFloats + at), mixed, hn::Set(kF32, offset));
+    return hn::MulAdd(sum(panel + at), whole, low);
+  }
+};
+
 HWY_INLINE const char* span_values(const ScreenColumns& in, int64_t span) {
   return static_cast<const char*>(in.values) + span * in.steps->z_steps * kStepBytes;
 }
 
 // Best two upper scores of a panel's rows. Every fourth column together: one chain of maxima would wait for itself, and
 // the best two are then known to be the only candidates unless they meet in one chain.
+template <class Panel>
 HWY_INLINE void finish_panel(const ScreenColumns& in, int64_t span, int columns, const float* panel,
                              const ScreenTile& tile) {
   const float* offsets = in.offsets + span * kSpanColumns;
+  const Panel sums(in);
   for (int m = 0; m < kMatrixRows; m += kLanes) {
     BestTwo chains[kChains];
 #pragma GCC unroll 8
     for (int r = 0; r < columns; r += kChains) {
 #pragma GCC unroll 4
       for (int c = 0; c < kChains; ++c) {
-        const VecF sum = hn::Load(kF32, panel + (r + c) * kMatrixRows + m);
-        chains[c].add(with_place(hn::Add(sum, hn::Set(kF32, offsets[r + c])), kPlaces.values + r + c));
+        const VecF score = sums.score(panel, (r + c) * kMatrixRows + m, offsets[r + c]);
+        chains[c].add(with_place(score, kPlaces.values + r + c));
       }
     }
     BestThree low(chains[0]), high(chains[2]);
@@ -41,13 +69,15 @@ HWY_INLINE void finish_panel(const ScreenColumns& in, int64_t span, int columns,
   }
 }
 
+template <class Panel>
 HWY_INLINE void hits_of_panel(const HitsTask& in, int64_t span, int columns, const float* panel) {
   const ScreenColumns& all = in.columns;
+  const Panel sums(all);
   for (int r = 0; r < columns; ++r) {
-    const VecF offset = hn::Set(kF32, all.offsets[span * kSpanColumns + r]);
+    const float offset = all.offsets[span * kSpanColumns + r];
     uint64_t word = 0;
     for (int m = 0; m < kMatrixRows / kLanes; ++m) {
-      const VecF score = hn::Add(hn::Load(kF32, panel + r * kMatrixRows + m * kLanes), offset);
+      const VecF score = sums.score(panel, r * kMatrixRows + m * kLanes, offset);
       word |= hits_of(score, in, m, all.slopes[span], all.errors[span]);
     }
     in.hits[span * kSpanColumns + r] = word;
@@ -55,27 +85,28 @@ HWY_INLINE void hits_of_panel(const HitsTask& in, int64_t span, int columns, con
 }
 
 // Screens with a unit that fills one panel at a time: Unit::multiply(steps, tile, span values, columns, panel).
+// Unit::Panel says what it holds.
 template <class Unit>
 void screen_by_panels(const ScreenTask& in) {
-  alignas(64) float panel[kPanelFloats];
+  alignas(64) float panel[Unit::Panel::kFloats];
   for (int64_t t = 0; t < in.tile_count; ++t) {
     fetch_ahead(in, t, in.tile_count);
     for (int64_t span = 0; span < in.columns.spans; ++span) {
       const int columns = in.columns.widths[span];
       Unit::multiply(*in.columns.steps, static_cast<const char*>(in.tiles[t].values), span_values(in.columns, span),
                      columns, panel);
-      finish_panel(in.columns, span, columns, panel, in.tiles[t]);
+      finish_panel<typename Unit::Panel>(in.columns, span, columns, panel, in.tiles[t]);
     }
   }
 }
 
 template <class Unit>
 void hits_by_panels(const HitsTask& in) {
-  alignas(64) float panel[kPanelFloats];
+  alignas(64) float panel[Unit::Panel::kFloats];
   for (int64_t span = 0; span < in.columns.spans; ++span) {
     const int columns = in.columns.widths[span];
     Unit::multiply(*in.columns.steps, static_cast<const char*>(in.tile), span_values(in.columns, span), columns, panel);
-    hits_of_panel(in, span, columns, panel);
+    hits_of_panel<typename Unit::Panel>(in, span, columns, panel);
   }
 }
 

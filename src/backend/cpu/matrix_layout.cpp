@@ -21,13 +21,41 @@ float from_bfloat16(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
 
+void MatrixLayout::add_product(int x, int z) {
+  tile_products_.push_back(x);
+  span_products_.push_back(z);
+}
+
+// Products of high bytes first.
+void MatrixLayout::lay_out_bytes(int64_t d) {
+  constexpr int64_t kValues = 2 * kStepValues;
+  part_bytes_ = 1;
+  if (2 * d <= kValues) {  // the tile's only step holds both parts
+    tile_steps_ = 1;
+    span_steps_ = 2;
+    tile_copies_ = {{false, 0}, {true, kValues / 2}};
+    span_copies_ = {{false, 0}, {true, kValues}, {false, kValues + kValues / 2}};
+    add_product(0, 0);
+    add_product(0, 1);
+    whole_ = 1;
+    return;
+  }
+  whole_ = static_cast<int>((d + kValues - 1) / kValues);
+  tile_steps_ = span_steps_ = 2 * whole_;
+  tile_copies_ = span_copies_ = {{false, 0}, {true, kValues * whole_}};
+  for (int s = 0; s < whole_; ++s) add_product(s, s);
+  for (int s = 0; s < whole_; ++s) {
+    add_product(s, whole_ + s);
+    add_product(whole_ + s, s);
+  }
+}
+
 MatrixLayout::MatrixLayout(ScreenFormat format, int64_t d) {
   const auto steps = static_cast<int>((d + kStepValues - 1) / kStepValues);
-  const auto product = [&](int x, int z) {
-    tile_products_.push_back(x);
-    span_products_.push_back(z);
-  };
-  if (format == ScreenFormat::kBfloat16) {
+  const auto product = [&](int x, int z) { add_product(x, z); };
+  if (format == ScreenFormat::kInt8Pair) {
+    lay_out_bytes(d);
+  } else if (format == ScreenFormat::kBfloat16) {
     tile_steps_ = span_steps_ = steps;
     tile_copies_ = span_copies_ = {{false, 0}};
     for (int s = 0; s < steps; ++s) product(s, s);
@@ -55,8 +83,8 @@ MatrixLayout::MatrixLayout(ScreenFormat format, int64_t d) {
 }
 
 MatrixSteps MatrixLayout::steps() const {
-  return {tile_steps_, span_steps_, static_cast<int>(tile_products_.size()), tile_products_.data(),
-          span_products_.data()};
+  return {tile_steps_,          span_steps_, static_cast<int>(tile_products_.size()), whole_,
+          tile_products_.data(), span_products_.data()};
 }
 
 }  // namespace manymeans

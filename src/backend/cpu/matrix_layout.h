@@ -17,7 +17,7 @@ float from_bfloat16(uint16_t bits);
 /// kBfloat16Pair, which leaves out x_lo z_lo.
 class MatrixLayout {
  public:
-  /// A copy of the high or low parts: that of value j stands in slot first + j; slot s is value s % 32 of step s / 32.
+  /// A copy of the high or low parts: that of value j stands in slot first + j; slot s is value s % 32 (64 for bytes) of its step.
   struct Copy {
     bool low;
     int64_t first;
@@ -35,19 +35,28 @@ class MatrixLayout {
   int64_t products() const { return static_cast<int64_t>(tile_products_.size()); }
 
   /// Bytes from the beginning of a tile of 32 rows or a span of 32 columns.
-  static size_t tile_offset(int64_t slot, int64_t row) {
-    return static_cast<size_t>(slot / 32 * kStepBytes + row / 16 * 1024 + slot % 32 / 2 * 64 + row % 16 * 4 +
-                               slot % 2 * 2);
+  size_t tile_offset(int64_t slot, int64_t row) const {
+    const int64_t byte = slot * part_bytes_;  // of one row
+    return static_cast<size_t>(byte / 64 * kStepBytes + row / 16 * 1024 + byte % 64 / 4 * 64 + row % 16 * 4 + byte % 4);
   }
-  static size_t span_offset(int64_t slot, int64_t column) {
-    return static_cast<size_t>(slot / 32 * kStepBytes + column / 16 * 1024 + column % 16 * 64 + slot % 32 * 2);
+  size_t span_offset(int64_t slot, int64_t column) const {
+    const int64_t byte = slot * part_bytes_;
+    return static_cast<size_t>(byte / 64 * kStepBytes + column / 16 * 1024 + column % 16 * 64 + byte % 64);
   }
+  /// Of one part of a value: 2, or 1.
+  int64_t part_bytes() const { return part_bytes_; }
 
  private:
   static constexpr int64_t kStepBytes = 2048;
 
+  void add_product(int x, int z);
+  void lay_out_bytes(int64_t d);
+
+  int64_t part_bytes_ = 2;
+
   int tile_steps_ = 0;
   int span_steps_ = 0;
+  int whole_ = 0;
   std::vector<Copy> tile_copies_, span_copies_;
   std::vector<int32_t> tile_products_, span_products_;
 };

@@ -10,18 +10,33 @@ namespace manymeans {
 namespace {
 
 // Values of row i of a tile from slot `first` on. Where it is even, pairs of them are neighbours.
-void place(const std::vector<uint16_t>& parts, int64_t first, int64_t i, std::byte* values) {
+void place(const MatrixLayout& layout, const std::vector<uint16_t>& parts, int64_t first, int64_t i,
+           std::byte* values) {
   const auto d = static_cast<int64_t>(parts.size()) - 1;
   int64_t j = 0;
+  if (layout.part_bytes() == 1) {
+    for (; j + 3 < d; j += 4) {  // four are neighbours
+      uint32_t word = 0;
+      for (int64_t b = 0; b < 4; ++b) word |= (parts[static_cast<size_t>(j + b)] & 0xffU) << (8 * b);
+      std::memcpy(values + layout.tile_offset(first + j, i), &word, sizeof word);
+    }
+    for (; j < d; ++j) values[layout.tile_offset(first + j, i)] = static_cast<std::byte>(parts[static_cast<size_t>(j)]);
+    return;
+  }
   if (first % 2 == 0) {
     for (; j + 1 < d; j += 2) {
-      std::memcpy(values + MatrixLayout::tile_offset(first + j, i), parts.data() + j, 2 * sizeof(uint16_t));
+      std::memcpy(values + layout.tile_offset(first + j, i), parts.data() + j, 2 * sizeof(uint16_t));
     }
   }
   for (; j < d; ++j) {
-    std::memcpy(values + MatrixLayout::tile_offset(first + j, i), parts.data() + j, sizeof(uint16_t));
+    std::memcpy(values + layout.tile_offset(first + j, i), parts.data() + j, sizeof(uint16_t));
   }
 }
+
+// What a value may be at most, in sizes of the largest of a sample: larger ones are cut off, and their rows left
+// unproved.
+constexpr double kBeyondSample = 1.25;
+constexpr double kLargestInteger = 32639;  // 256 * 127 + 127
 
 }  // namespace
 
@@ -33,6 +48,7 @@ PackedPoints::PackedPoints(const Input& input, const CpuKernels& kernels, const 
       tiles_((input.points.n + plan.screen->tile_rows - 1) / plan.screen->tile_rows) {
   if (screen_->format != ScreenFormat::kFloat32) {
     layout_ = MatrixLayout(screen_->format, input.points.d);
+    if (screen_->format == ScreenFormat::kInt8Pair) find_unit();
     find_ratio();
   }
   if (!plan.packed) return;
@@ -184,11 +200,12 @@ void PackedPoints::pack_matrix(int64_t first, int64_t rows, std::byte* values, f
   const auto d = static_cast<size_t>(input_->points.d);
   std::vector<uint16_t> high(d + 1), low(d + 1);  // an even number: pairs are copied
   std::vector<float> wide(d);
-  RoundedRow rounded{screen_->format == ScreenFormat::kBfloat16Pair, high.data(), low.data(), 0, 0};
+  RoundedRow rounded{screen_->format == ScreenFormat::kBfloat16Pair, high.data(), low.data(),
+                     0, 0, unit_};
   for (int64_t i = 0; i < rows; ++i) {
     round_row(first + i, rounded, wide.data());
     for (const MatrixLayout::Copy& copy : layout_.tile_copies()) {
-      place(copy.low ? low : high, copy.first, i, values);
+      place(layout_, copy.low ? low : high, copy.first, i, values);
     }
     // The factors cover the roundings of the sums, of the roots and of the conversions; the last part that of y.
     const double norm = std::sqrt(rounded.square) * (1 + 0x1p-20);
@@ -198,22 +215,43 @@ void PackedPoints::pack_matrix(int64_t first, int64_t rows, std::byte* values, f
   }
 }
 
+// Calls use(row) for some rows, evenly spread.
+template <class Use>
+void PackedPoints::for_each_of_sample(Use&& use) const {
+  const int64_t n = input_->points.n;
+  const int64_t rows = std::min<int64_t>(n, 257);
+  for (int64_t i = 0; i < rows; ++i) {
+    const auto row = static_cast<int64_t>(static_cast<__int128>(i) * n / rows);
+    use(row);
+    input_->memory.window.visited(row);
+  }
+}
+
+// The size of the last bit of kInt8Pair.
+void PackedPoints::find_unit() {
+  std::vector<float> y(static_cast<size_t>(input_->points.d));
+  double largest = 0;
+  for_each_of_sample([&](int64_t row) {
+    fine_row(row, y.data());
+    for (const float value : y) largest = std::max(largest, std::fabs(static_cast<double>(value)));
+  });
+  // A float, so that products with integers of 16 bits are exact; never so small that it would be a denormal number.
+  unit_ = static_cast<float>(std::max(largest * kBeyondSample / kLargestInteger, 0x1p-40));
+}
+
 // The usual distance of a row from its rounded copy, relative to its norm: the median of a sample.
 void PackedPoints::find_ratio() {
   constexpr double kLeast = 0x1p-20;  // rows that bfloat16 holds exactly
-  const int64_t n = input_->points.n;
-  const int64_t rows = std::min<int64_t>(n, 257);
   const auto d = static_cast<size_t>(input_->points.d);
   std::vector<uint16_t> high(d), low(d);
   std::vector<float> wide(d);
-  RoundedRow rounded{screen_->format == ScreenFormat::kBfloat16Pair, high.data(), low.data(), 0, 0};
+  RoundedRow rounded{screen_->format == ScreenFormat::kBfloat16Pair, high.data(), low.data(),
+                     0, 0, unit_};
   std::vector<double> ratios;
-  for (int64_t i = 0; i < rows; ++i) {
-    const auto row = static_cast<int64_t>(static_cast<__int128>(i) * n / rows);
+  for_each_of_sample([&](int64_t row) {
     round_row(row, rounded, wide.data());
-    input_->memory.window.visited(row);
     if (rounded.square > 0) ratios.push_back(std::sqrt(rounded.rest_square / rounded.square));
-  }
+  });
   ratio_ = kLeast;
   if (ratios.empty()) return;
   const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);

@@ -37,6 +37,8 @@ class PackedPoints {
   const ScreenKernels& screen() const { return *screen_; }
   const MatrixLayout& layout() const { return layout_; }
   double ratio() const { return ratio_; }
+  /// kInt8Pair: y is about unit() times an integer of 16 bits; else 0.
+  double unit() const { return unit_; }
   int64_t tile_rows() const { return screen_->tile_rows; }
   int64_t tiles() const { return tiles_; }
   /// Bytes of one tile with its norms and radii; a multiple of 64.
@@ -57,6 +59,9 @@ class PackedPoints {
   void pack(int64_t t, std::byte* out) const;
   void pack_matrix(int64_t first, int64_t rows, std::byte* values, float* norms, float* radii) const;
   void round_row(int64_t row, RoundedRow& rounded, float* wide) const;
+  template <class Use>
+  void for_each_of_sample(Use&& use) const;
+  void find_unit();
   void find_ratio();
 
   const Input* input_ = nullptr;
@@ -65,6 +70,7 @@ class PackedPoints {
   Frame frame_;
   MatrixLayout layout_;
   double ratio_ = 1;
+  double unit_ = 0;
   int64_t tiles_ = 0;
   AlignedBuffer<std::byte> copy_;
 };

@@ -75,6 +75,22 @@ Bound matrix_bound(const ColumnNorms& norms, int64_t d, const PackedPoints& poin
   return {(of_rest + of_norm / points.ratio()) * kInflation, error * kInflation};
 }
 
+// Integers of 16 bits in bytes: docs/screens.md, "Pairs of bytes". No low byte of a row's values is more than 128.
+Bound bytes_bound(const ColumnNorms& norms, int64_t d, const PackedPoints& points) {
+  constexpr double kRoundings = 8 * 0x1p-24;
+  const BoundFactors f(d, 0, 0);
+  const double share = f.place + kRoundings;
+  const double half = norms.exact * norms.exact / 2;
+  const double low_row = 128 * points.unit() * std::sqrt(static_cast<double>(d)) * (1 + 0x1p-20);
+  const double most = norms.exact + norms.rest + 2 * norms.low;
+  const double of_rest = norms.exact + norms.rest + share * most;
+  const double of_norm = norms.rest + share * most;
+  const double error = low_row * (norms.low + 2 * share * most) +
+                       (share + 0x1p-21 + static_cast<double>(d) * 0x1p-51) * half + f.canonical * 2 * half +
+                       f.underflow;
+  return {(of_rest + of_norm / points.ratio()) * kInflation, error * kInflation};
+}
+
 // Finds prototypes that repeat an earlier one bit for bit.
 class Repeats {
  public:
@@ -113,6 +129,7 @@ class Packer {
     sort_distinct(pool);
     fill_spans();
     allocate();
+    find_unit();
     std::atomic<bool> screenable{true};
     for_each(pool, out_.spans, 1, [&](int64_t span) {
       Scratch scratch(d_);
@@ -145,6 +162,7 @@ class Packer {
     pool->for_each_range(count, grain, range);
   }
 
+  bool in_bytes() const { return points_.screen().format == ScreenFormat::kInt8Pair; }
   bool has_matrix() const { return points_.screen().format != ScreenFormat::kFloat32; }
 
   // Calls body(j, z_j) for the values of prototype k, centred and scaled.
@@ -225,6 +243,23 @@ class Packer {
     std::fill_n(out_.matrix.data(), out_.matrix.size(), std::byte{0});
   }
 
+  // kInt8Pair: all prototypes share a unit, so that sums of integers become scores by one factor.
+  void find_unit() {
+    if (!in_bytes()) return;
+    double largest = points_.unit() * 0x1p-10;  // far from any denormal number
+    for (const uint32_t k : sorted_) {
+      if (!(squares_[k] < kMostNorm * kMostNorm)) continue;  // found by pack_column
+      for_each_value(k, [&](int64_t, double z) { largest = std::max(largest, std::fabs(z)); });
+    }
+    unit_ = static_cast<float>(largest / 32639 * (1 + 0x1p-20));
+    out_.scale = static_cast<float>(256 * points_.unit() * unit_);
+  }
+
+  Bound bound_of(const ColumnNorms& norms) const {
+    if (in_bytes()) return bytes_bound(norms, d_, points_);
+    return has_matrix() ? matrix_bound(norms, d_, points_) : float32_bound(norms, d_);
+  }
+
   // False if the prototype is too far out.
   bool pack_column(int64_t c, Scratch& scratch) {
     const auto k = static_cast<int64_t>(out_.order[static_cast<size_t>(c)]);
@@ -237,7 +272,7 @@ class Packer {
     out_.offsets[static_cast<size_t>(c)] = static_cast<float>(-squares_[static_cast<size_t>(k)] / 2);
     widen_bound(out_.fine, c, float32_bound(norms, d_));
     if (has_matrix()) pack_matrix_column(c, k, norms, scratch);
-    widen_bound(out_.bounds, c, has_matrix() ? matrix_bound(norms, d_, points_) : float32_bound(norms, d_));
+    widen_bound(out_.bounds, c, bound_of(norms));
     return true;
   }
 
@@ -245,7 +280,7 @@ class Packer {
     const MatrixLayout& layout = points_.layout();
     const Frame& frame = points_.frame();
     RoundedRow rounded{points_.screen().format == ScreenFormat::kBfloat16Pair, scratch.high.data(), scratch.low.data(),
-                       0, 0};
+                       0, 0, unit_};
     const PackTask task{1, d_, frame.centre.data(), frame.scale};
     if (prototypes_.type() == DataType::kFloat64) {
       kernels_.round_f64(prototypes_.values<double>().data() + k * d_, task, rounded);
@@ -256,13 +291,19 @@ class Packer {
     for (const MatrixLayout::Copy& copy : layout.span_copies()) {
       const uint16_t* parts = copy.low ? rounded.low : rounded.high;
       for (int64_t j = 0; j < d_; ++j) {
-        std::memcpy(span + MatrixLayout::span_offset(copy.first + j, c % kSpanColumns), parts + j, sizeof(uint16_t));
+        std::byte* to = span + layout.span_offset(copy.first + j, c % kSpanColumns);
+        if (in_bytes()) {
+          *to = static_cast<std::byte>(parts[j]);
+        } else {
+          std::memcpy(to, parts + j, sizeof(uint16_t));
+        }
       }
     }
     norms.rest = std::sqrt(rounded.rest_square) * (1 + 0x1p-20) + norms.exact * 0x1p-50;
     double low_square = 0;
-    for (int64_t j = 0; rounded.pair && j < d_; ++j) {
-      const auto low = static_cast<double>(from_bfloat16(rounded.low[j]));
+    for (int64_t j = 0; (rounded.pair || in_bytes()) && j < d_; ++j) {
+      const double low = in_bytes() ? static_cast<double>(static_cast<int16_t>(rounded.low[j])) * unit_
+                                    : static_cast<double>(from_bfloat16(rounded.low[j]));
       low_square += low * low;
     }
     norms.low = std::sqrt(low_square) * (1 + 0x1p-20);
@@ -280,6 +321,7 @@ class Packer {
   int64_t d_;
   int64_t width_;
   double bound_scale_;
+  double unit_ = 0;
   std::vector<double> squares_;   // per prototype
   std::vector<uint32_t> sorted_;  // the distinct ones
   PackedPrototypes out_;
@@ -299,6 +341,7 @@ ScreenColumns PackedPrototypes::view(int64_t first, int64_t count, const PackedP
           bounds.slopes.data() + first,
           bounds.errors.data() + first,
           widths.data() + first,
+          scale,
           std::min(count, spans - first)};
 }
 

@@ -15,9 +15,18 @@
 namespace manymeans {
 namespace {
 
+// Sums of D products of bytes have to fit 32 bits.
+constexpr int64_t kMostByteColumns = int64_t{1} << 15;
+
+bool takes(const ScreenKernels& screen, int64_t d) {
+  return screen.format != ScreenFormat::kInt8Pair || d <= kMostByteColumns;
+}
+
 double column_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d) {
   if (screen.format == ScreenFormat::kFloat32) return costs.score + costs.value * static_cast<double>(d);
-  return costs.matrix_score + costs.step * static_cast<double>(MatrixLayout(screen.format, d).products());
+  // Two sums for each score, to be converted: docs/performance.md.
+  const double sums = screen.format == ScreenFormat::kInt8Pair ? 1.4 : 1;
+  return sums * costs.matrix_score + costs.step * static_cast<double>(MatrixLayout(screen.format, d).products());
 }
 
 }  // namespace
@@ -26,6 +35,7 @@ std::string_view name_of(ScreenFormat format) {
   switch (format) {
     case ScreenFormat::kBfloat16: return "bfloat16";
     case ScreenFormat::kBfloat16Pair: return "bfloat16-pair";
+    case ScreenFormat::kInt8Pair: return "int8-pair";
     case ScreenFormat::kFloat32: break;
   }
   return "float32";
@@ -33,9 +43,13 @@ std::string_view name_of(ScreenFormat format) {
 
 namespace {
 
-ScreenChoice screen_of_name(const CpuKernels& kernels, std::string_view format) {
+ScreenChoice screen_of_name(const CpuKernels& kernels, std::string_view format, int64_t d) {
   for (int i = 0; i < kernels.screen_count; ++i) {
-    if (name_of(kernels.screens[i].format) == format) return {&kernels.screens[i], "as asked", 0, {}, std::nullopt};
+    const ScreenKernels& screen = kernels.screens[i];
+    if (name_of(screen.format) != format) continue;
+    if (takes(screen, d)) return {&screen, "as asked", 0, {}, std::nullopt};
+    throw Error(ErrorCode::kUnavailable, "MANYMEANS_CPU_SCREEN",
+                fmt::format("the {} screen takes at most {} columns, and there are {}", format, kMostByteColumns, d));
   }
   throw Error(ErrorCode::kUnavailable, "MANYMEANS_CPU_SCREEN",
               fmt::format("instruction set {} has no {} screen", kernels.name, format));
@@ -75,9 +89,8 @@ void choose_by_cost(const Input& input, const CpuKernels& kernels, const Workloa
   const double fine = least_row_ns(table.costs, kernels.screens[0], d, workload);
   std::vector<const ScreenKernels*> tried = {&kernels.screens[0]};
   for (int i = 1; i < kernels.screen_count; ++i) {
-    if (least_row_ns(table.costs, kernels.screens[i], d, workload) < kHopeless * fine) {
-      tried.push_back(&kernels.screens[i]);
-    }
+    const ScreenKernels& screen = kernels.screens[i];
+    if (takes(screen, d) && least_row_ns(table.costs, screen, d, workload) < kHopeless * fine) tried.push_back(&screen);
   }
   const char* costs = table.measured ? "measured" : "shipped";
   choice.why = fmt::format("about {:.3g} ns a row and model by {} costs, others far more", fine, costs);
@@ -109,7 +122,7 @@ ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::s
                       fmt::format("the only one; {} costs", table.measured ? "measured" : "shipped"), 0, table.warning,
                       std::nullopt};
   if (!format.empty()) {
-    choice = screen_of_name(kernels, format);
+    choice = screen_of_name(kernels, format, d);
     choice.warning = table.warning;
   } else if (kernels.screen_count > 1) {
     choose_by_cost(input, kernels, workload, table, choice);

@@ -457,6 +457,28 @@ HWY_INLINE double half_value(uint32_t half) {
   return static_cast<double>(v);
 }
 
+constexpr double kMostInteger = 32639;  // 256 * 127 + 127
+
+// Each value from `from` on as the integer next to y / unit, cut off at kMostInteger: 256 high + low, high from -127 to
+// 127, low from -128 to 127.
+template <class T>
+HWY_INLINE void split_integers(const T* x, const PackTask& in, int64_t from, RoundedRow& out) {
+  const double inverse = 1 / out.unit;
+  for (int64_t j = from; j < in.d; ++j) {
+    const double y = (static_cast<double>(x[j]) - in.centre[j]) * in.scale;
+    double q = y * inverse;
+    q = q < -kMostInteger ? -kMostInteger : (q > kMostInteger ? kMostInteger : q);
+    const double integer = (q + kMagic) - kMagic;
+    const auto bits = static_cast<int32_t>(integer);
+    const int32_t high = (bits + 128) >> 8;
+    out.high[j] = static_cast<uint16_t>(high);
+    out.low[j] = static_cast<uint16_t>(bits - high * 256);
+    const double rest = y - integer * out.unit;
+    out.square += y * y;
+    out.rest_square += rest * rest;
+  }
+}
+
 template <class T>
 HWY_INLINE void round_values(const T* x, const PackTask& in, int64_t from, RoundedRow& out) {
   for (int64_t j = from; j < in.d; ++j) {
@@ -477,6 +499,7 @@ HWY_INLINE void round_values(const T* x, const PackTask& in, int64_t from, Round
 template <class T>
 void round_row(const T* x, const PackTask& in, RoundedRow& out) {
   out.square = out.rest_square = 0;
+  if (out.unit > 0) return split_integers(x, in, 0, out);
   round_values(x, in, 0, out);
 }
 
@@ -499,8 +522,36 @@ HWY_INLINE VecD high_halves(VecD y, uint16_t* halves) {
   return hn::PromoteTo(kF64, hn::BitCast(f32, hn::ShiftLeft<16>(half)));
 }
 
+HWY_INLINE void store_part(VecD part, uint16_t* to) {
+  const hn::Rebind<int32_t, F64> i32;
+  hn::StoreU(hn::TruncateTo(NarrowU16(), hn::BitCast(NarrowU32(), hn::DemoteTo(i32, part))), NarrowU16(), to);
+}
+
+template <class T>
+HWY_INLINE void round_to_bytes(const T* x, const PackTask& in, RoundedRow& out) {
+  const VecD inverse = hn::Set(kF64, 1 / out.unit), unit = hn::Set(kF64, out.unit), magic = hn::Set(kF64, kMagic);
+  const VecD most = hn::Set(kF64, kMostInteger);
+  VecD square = hn::Zero(kF64), rest_square = hn::Zero(kF64);
+  int64_t j = 0;
+  for (; j + kWide <= in.d; j += kWide) {
+    const VecD y = hn::Mul(hn::Sub(load_wide(x + j), hn::LoadU(kF64, in.centre + j)), hn::Set(kF64, in.scale));
+    const VecD q = hn::Max(hn::Min(hn::Mul(y, inverse), most), hn::Neg(most));
+    const VecD integer = hn::Sub(hn::Add(q, magic), magic);
+    const VecD high = hn::Floor(hn::Mul(hn::Add(integer, hn::Set(kF64, 128)), hn::Set(kF64, 0x1p-8)));
+    store_part(high, out.high + j);
+    store_part(hn::NegMulAdd(high, hn::Set(kF64, 256), integer), out.low + j);
+    const VecD rest = hn::NegMulAdd(integer, unit, y);
+    square = hn::MulAdd(y, y, square);
+    rest_square = hn::MulAdd(rest, rest, rest_square);
+  }
+  out.square = hn::GetLane(hn::SumOfLanes(kF64, square));
+  out.rest_square = hn::GetLane(hn::SumOfLanes(kF64, rest_square));
+  split_integers(x, in, j, out);
+}
+
 template <class T>
 void round_row(const T* x, const PackTask& in, RoundedRow& out) {
+  if (out.unit > 0) return round_to_bytes(x, in, out);
   VecD square = hn::Zero(kF64), rest_square = hn::Zero(kF64);
   int64_t j = 0;
   for (; j + kWide <= in.d; j += kWide) {

@@ -21,6 +21,7 @@ enum class ScreenFormat : uint8_t {
   kFloat32,  ///< tile (d, P) floats; columns in blocks (d, R) floats
   kBfloat16,
   kBfloat16Pair,  ///< a high and a low part: about 16 bits
+  kInt8Pair,      ///< integers of 16 bits in a high and a low byte: the bytes of kBfloat16, products of bytes
 };
 
 /// The bfloat16 formats feed products of 32 values ("steps"), in pairs of neighbours:
@@ -28,10 +29,13 @@ enum class ScreenFormat : uint8_t {
 ///   side; the values j, j + 1 of a row are neighbours;
 ///   span  (z_steps, 2, 16 columns, 32 values): a step of 16 columns is 1 KiB, its left side.
 /// Score = sum over the products p of step x[p] of the tile times step z[p] of the span.
+/// kInt8Pair: the same with four neighbours of one byte, 64 values a step. Its first `whole` products are of high bytes,
+/// the others, of a high and a low byte, count 1/256 as much.
 struct MatrixSteps {
   int x_steps;
   int z_steps;
   int products;
+  int whole;
   const int32_t* x;  // products
   const int32_t* z;
 };
@@ -55,6 +59,7 @@ struct ScreenColumns {
   const float* slopes;       // per span
   const float* errors;
   const int32_t* widths;  // per span: columns of its 32 places that are computed
+  float scale;            // kInt8Pair: of a product of a high and a low byte
   int64_t spans;
 };
 
@@ -160,13 +165,15 @@ struct PackTask {
   double scale;
 };
 
-/// One row y = (x - centre) * scale in bfloat16 parts, d values each; those below 2^-100 are 0.
+/// One row y = (x - centre) * scale in bfloat16 parts, d values each; those below 2^-100 are 0. Or, where there is a
+/// unit, in bytes: y is about unit * (256 high + low).
 struct RoundedRow {
   bool pair;  // else no low parts
   uint16_t* high;
   uint16_t* low;
   double square;       // out: |y|^2
-  double rest_square;  // out: |y - high - low|^2
+  double rest_square;  // out: the squared distance of y from what stands in the parts
+  double unit;         // 0: bfloat16
 };
 
 }  // namespace manymeans
