@@ -18,7 +18,7 @@ constexpr int kPanelFloats = kSpanColumns * kMatrixRows;
 struct FloatPanel {
   static constexpr int kFloats = kPanelFloats;
 
-  HWY_INLINE explicit FloatPanel(const ScreenColumns&) {}
+  HWY_INLINE FloatPanel(const ScreenColumns&, int64_t) {}
   HWY_INLINE VecF score(const float* panel, int64_t at, float offset) const {
     return hn::Add(hn::Load(kF32, panel + at), hn::Set(kF32, offset));
   }
@@ -29,8 +29,8 @@ struct IntegerPanels {
   static constexpr int kFloats = 2 * kPanelFloats;
   VecF whole, mixed;
 
-  HWY_INLINE explicit IntegerPanels(const ScreenColumns& in)
-      : whole(hn::Set(kF32, in.scale * 256)), mixed(hn::Set(kF32, in.scale)) {}
+  HWY_INLINE IntegerPanels(const ScreenColumns& in, int64_t span)
+      : whole(hn::Set(kF32, in.scales[span] * 256)), mixed(hn::Set(kF32, in.scales[span])) {}
   HWY_INLINE static VecF sum(const float* at) {
     return hn::ConvertTo(kF32, hn::BitCast(kI32, hn::Load(kF32, at)));
   }
@@ -50,7 +50,7 @@ template <class Panel>
 HWY_INLINE void finish_panel(const ScreenColumns& in, int64_t span, int columns, const float* panel,
                              const ScreenTile& tile) {
   const float* offsets = in.offsets + span * kSpanColumns;
-  const Panel sums(in);
+  const Panel sums(in, span);
   for (int m = 0; m < kMatrixRows; m += kLanes) {
     BestTwo chains[kChains];
 #pragma GCC unroll 8
@@ -72,7 +72,7 @@ HWY_INLINE void finish_panel(const ScreenColumns& in, int64_t span, int columns,
 template <class Panel>
 HWY_INLINE void hits_of_panel(const HitsTask& in, int64_t span, int columns, const float* panel) {
   const ScreenColumns& all = in.columns;
-  const Panel sums(all);
+  const Panel sums(all, span);
   for (int r = 0; r < columns; ++r) {
     const float offset = all.offsets[span * kSpanColumns + r];
     uint64_t word = 0;

@@ -33,9 +33,10 @@ void place(const MatrixLayout& layout, const std::vector<uint16_t>& parts, int64
   }
 }
 
-// What a value may be at most, in sizes of the largest of a sample: larger ones are cut off, and their rows left
-// unproved.
-constexpr double kBeyondSample = 1.25;
+// Integers of kInt8Pair reach so many times as far as the values of nine rows of ten; what lies beyond is cut off, and
+// its row left unproved. The largest value of all would be a matter of chance where columns have long tails.
+constexpr double kReach = 1.5;
+constexpr double kReachedShare = 0.9;
 constexpr double kLargestInteger = 32639;  // 256 * 127 + 127
 
 }  // namespace
@@ -230,13 +231,16 @@ void PackedPoints::for_each_of_sample(Use&& use) const {
 // The size of the last bit of kInt8Pair.
 void PackedPoints::find_unit() {
   std::vector<float> y(static_cast<size_t>(input_->points.d));
-  double largest = 0;
+  std::vector<float> largest;
   for_each_of_sample([&](int64_t row) {
     fine_row(row, y.data());
-    for (const float value : y) largest = std::max(largest, std::fabs(static_cast<double>(value)));
+    largest.push_back(0);
+    for (const float value : y) largest.back() = std::max(largest.back(), std::fabs(value));
   });
+  const auto most = largest.begin() + static_cast<std::ptrdiff_t>(kReachedShare * static_cast<double>(largest.size()));
+  std::nth_element(largest.begin(), most, largest.end());
   // A float, so that products with integers of 16 bits are exact; never so small that it would be a denormal number.
-  unit_ = static_cast<float>(std::max(largest * kBeyondSample / kLargestInteger, 0x1p-40));
+  unit_ = static_cast<float>(std::max(static_cast<double>(*most) * kReach / kLargestInteger, 0x1p-40));
 }
 
 // The usual distance of a row from its rounded copy, relative to its norm: the median of a sample.

@@ -129,7 +129,7 @@ class Packer {
     sort_distinct(pool);
     fill_spans();
     allocate();
-    find_unit();
+    find_units();
     std::atomic<bool> screenable{true};
     for_each(pool, out_.spans, 1, [&](int64_t span) {
       Scratch scratch(d_);
@@ -243,16 +243,21 @@ class Packer {
     std::fill_n(out_.matrix.data(), out_.matrix.size(), std::byte{0});
   }
 
-  // kInt8Pair: all prototypes share a unit, so that sums of integers become scores by one factor.
-  void find_unit() {
+  // kInt8Pair: the columns of a span share a unit, so that sums of integers become scores by one factor.
+  void find_units() {
     if (!in_bytes()) return;
-    double largest = points_.unit() * 0x1p-10;  // far from any denormal number
-    for (const uint32_t k : sorted_) {
-      if (!(squares_[k] < kMostNorm * kMostNorm)) continue;  // found by pack_column
-      for_each_value(k, [&](int64_t, double z) { largest = std::max(largest, std::fabs(z)); });
+    out_.scales = AlignedBuffer<float>(static_cast<size_t>(out_.spans));
+    units_.resize(static_cast<size_t>(out_.spans));
+    for (size_t span = 0; span < units_.size(); ++span) {
+      double largest = points_.unit() * 0x1p-10;  // far from any denormal number
+      for (size_t c = span * kSpanColumns; c < (span + 1) * kSpanColumns; ++c) {
+        const uint32_t k = out_.order[c];
+        if (k == kNobody || !(squares_[k] < kMostNorm * kMostNorm)) continue;  // too far out: found by pack_column
+        for_each_value(k, [&](int64_t, double z) { largest = std::max(largest, std::fabs(z)); });
+      }
+      units_[span] = static_cast<float>(largest / 32639 * (1 + 0x1p-20));
+      out_.scales[span] = static_cast<float>(256 * points_.unit() * units_[span]);
     }
-    unit_ = static_cast<float>(largest / 32639 * (1 + 0x1p-20));
-    out_.scale = static_cast<float>(256 * points_.unit() * unit_);
   }
 
   Bound bound_of(const ColumnNorms& norms) const {
@@ -279,8 +284,9 @@ class Packer {
   void pack_matrix_column(int64_t c, int64_t k, ColumnNorms& norms, Scratch& scratch) {
     const MatrixLayout& layout = points_.layout();
     const Frame& frame = points_.frame();
+    const double unit = in_bytes() ? units_[static_cast<size_t>(c / kSpanColumns)] : 0;
     RoundedRow rounded{points_.screen().format == ScreenFormat::kBfloat16Pair, scratch.high.data(), scratch.low.data(),
-                       0, 0, unit_};
+                       0, 0, unit};
     const PackTask task{1, d_, frame.centre.data(), frame.scale};
     if (prototypes_.type() == DataType::kFloat64) {
       kernels_.round_f64(prototypes_.values<double>().data() + k * d_, task, rounded);
@@ -302,7 +308,7 @@ class Packer {
     norms.rest = std::sqrt(rounded.rest_square) * (1 + 0x1p-20) + norms.exact * 0x1p-50;
     double low_square = 0;
     for (int64_t j = 0; (rounded.pair || in_bytes()) && j < d_; ++j) {
-      const double low = in_bytes() ? static_cast<double>(static_cast<int16_t>(rounded.low[j])) * unit_
+      const double low = in_bytes() ? static_cast<double>(static_cast<int16_t>(rounded.low[j])) * unit
                                     : static_cast<double>(from_bfloat16(rounded.low[j]));
       low_square += low * low;
     }
@@ -321,7 +327,7 @@ class Packer {
   int64_t d_;
   int64_t width_;
   double bound_scale_;
-  double unit_ = 0;
+  std::vector<double> units_;  // per span
   std::vector<double> squares_;   // per prototype
   std::vector<uint32_t> sorted_;  // the distinct ones
   PackedPrototypes out_;
@@ -341,7 +347,7 @@ ScreenColumns PackedPrototypes::view(int64_t first, int64_t count, const PackedP
           bounds.slopes.data() + first,
           bounds.errors.data() + first,
           widths.data() + first,
-          scale,
+          scales.data() + first,
           std::min(count, spans - first)};
 }
 

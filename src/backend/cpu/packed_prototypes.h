@@ -41,7 +41,7 @@ struct PackedPrototypes {
   AlignedBuffer<std::byte> matrix;  ///< spans in a bfloat16 format, if the screen has one
   SpanBounds bounds;                ///< of the screen
   SpanBounds fine;                  ///< of float32 scores, with norms for radii
-  float scale = 1;                  ///< kInt8Pair: unit of the points times that of the prototypes, times 256
+  AlignedBuffer<float> scales;      ///< per span, kInt8Pair: unit of the points times that of the span, times 256
   float slack = 0;                  ///< a point's own share of a margin is slack * norm^2 + underflow
   float underflow = 0;
 

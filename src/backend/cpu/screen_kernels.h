@@ -59,7 +59,7 @@ struct ScreenColumns {
   const float* slopes;       // per span
   const float* errors;
   const int32_t* widths;  // per span: columns of its 32 places that are computed
-  float scale;            // kInt8Pair: of a product of a high and a low byte
+  const float* scales;    // per span, kInt8Pair: of a product of a high and a low byte
   int64_t spans;
 };
 
