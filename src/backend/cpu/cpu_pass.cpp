@@ -98,16 +98,13 @@ void CpuSession::certify_group(const Target& target, const Group& group, Worker&
                            packed.bounds.errors.data(),
                            packed.slack,
                            packed.underflow,
-                           worker.column.data() + at,
+                           packed.order.data(),
+                           worker.labels.data() + at,
                            worker.upper.data() + at,
                            worker.lower.data() + at,
                            worker.runner_up.data() + at};
     uint64_t unproved = shared_.kernels.certify(task);
     if (tile.rows < 64) unproved &= (uint64_t{1} << tile.rows) - 1;
-    for (int64_t i = 0; i < tile.rows; ++i) {
-      const auto column = static_cast<size_t>(worker.column[static_cast<size_t>(at + i)]);
-      worker.labels[static_cast<size_t>(at + i)] = packed.order[column];
-    }
     worker.doubtful[t] = unproved;
     result.certified += tile.rows - std::popcount(unproved);
     if (unproved != 0) list_candidates(packed, group, at, task, unproved, worker);

@@ -52,11 +52,11 @@ void CpuSession::prepare_workers(size_t active) {
     for (AlignedBuffer<float>* buffer : {&worker.upper, &worker.lower, &worker.runner_up}) {
       *buffer = AlignedBuffer<float>(group_rows);
     }
-    worker.column = AlignedBuffer<int32_t>(group_rows);
     worker.labels.resize(searched_rows);
     worker.least.resize(group_rows);
     worker.second_least.resize(group_rows);
     worker.old_labels.resize(searched_rows);
+    worker.changed.resize(searched_rows);
     if (plan_.carry_bounds) {
       worker.nearest = AlignedBuffer<float>(group_rows);
       worker.others = AlignedBuffer<float>(group_rows);

@@ -89,8 +89,8 @@ struct Changes {
     const auto c = static_cast<size_t>(i);
     return {rows[c], from[c], to[c]};
   }
-  /// Those of `count` rows from `first` on whose labels differ.
-  void append(int64_t first, int64_t count, const uint32_t* old_labels, const uint32_t* labels);
+  /// The rows first + place, whose labels differ.
+  void append(int64_t first, std::span<const uint32_t> places, const uint32_t* old_labels, const uint32_t* labels);
   /// Moves the rows that count more than once to the end of `heavy`.
   void take_heavy(const Input& input, Changes& heavy);
   void clear();
@@ -107,15 +107,15 @@ struct Worker {
   AlignedBuffer<std::byte> tiles;            // packed here where there is no packed copy
   AlignedBuffer<float> best, second, third;  // per tile of a group: (spans, rows)
   AlignedBuffer<float> upper, lower, runner_up;
-  AlignedBuffer<int32_t> column;
   std::vector<ScreenTile> screen_tiles;
-  std::vector<uint32_t> labels, old_labels;
-  std::vector<SpanCandidates> spans;  // of one tile
-  std::vector<Candidate> candidates;  // of the rows that are not proved
-  int64_t unproved = 0;               // how many these are
-  std::vector<double> least;          // distance to the nearest candidate so far
-  std::vector<double> second_least;   // and to the one after it
-  std::vector<uint64_t> doubtful;     // per tile: the rows that are not proved
+  std::vector<uint32_t> labels, old_labels;  // in whole tiles
+  std::vector<uint32_t> changed;             // places of the rows whose labels differ
+  std::vector<SpanCandidates> spans;         // of one tile
+  std::vector<Candidate> candidates;         // of the rows that are not proved
+  int64_t unproved = 0;                      // how many these are
+  std::vector<double> least;                 // distance to the nearest candidate so far
+  std::vector<double> second_least;          // and to the one after it
+  std::vector<uint64_t> doubtful;            // per tile: the rows that are not proved
   // Where bounds are carried:
   AlignedBuffer<float> nearest, others;  // of the rows that were screened
   std::vector<uint32_t> left;            // rows of the group that are looked at

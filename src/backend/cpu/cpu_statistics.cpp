@@ -80,22 +80,17 @@ UnitSums UnitDelta::sums_for(const UnitScales& scales, int64_t d) {
           sums.data(), counts.data(), terms.data(),        scales.most_terms};
 }
 
-void Changes::append(int64_t first, int64_t count, const uint32_t* old_labels, const uint32_t* labels) {
-  const size_t before = rows.size();
-  const size_t most = before + static_cast<size_t>(count);
-  rows.resize(most);
-  from.resize(most);
-  to.resize(most);
-  size_t at = before;
-  for (int64_t i = 0; i < count; ++i) {  // without branches: which rows change cannot be foreseen
-    rows[at] = first + i;
-    from[at] = old_labels[i];
-    to[at] = labels[i];
-    at += labels[i] != old_labels[i] ? 1 : 0;
+void Changes::append(int64_t first, std::span<const uint32_t> places, const uint32_t* old_labels,
+                     const uint32_t* labels) {
+  size_t at = rows.size();
+  rows.resize(at + places.size());
+  from.resize(at + places.size());
+  to.resize(at + places.size());
+  for (const uint32_t place : places) {
+    rows[at] = first + place;
+    from[at] = old_labels[place];
+    to[at++] = labels[place];
   }
-  rows.resize(at);
-  from.resize(at);
-  to.resize(at);
 }
 
 void Changes::take_heavy(const Input& input, Changes& heavy) {
@@ -199,7 +194,8 @@ void CpuSession::record_changes(int slot, const Group& group, int worker_index, 
   }
   Changes& changes = worker.changes[static_cast<size_t>(slot)];
   const int64_t waiting = changes.size();  // of earlier groups, by label order
-  changes.append(group.first_row, group.rows, old, now);
+  const int64_t changed = shared_.kernels.changed_labels({old, now, group.rows}, worker.changed.data());
+  changes.append(group.first_row, std::span(worker.changed).first(static_cast<size_t>(changed)), old, now);
   m.labels.write(group.first_row, group.rows, now);
   result.changed += changes.size() - waiting;
   if (m.labelled) result.hash_delta += hash_change(changes, waiting);

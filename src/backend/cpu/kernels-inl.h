@@ -33,6 +33,7 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           find_candidates,
           bound_distances,
           rows_left,
+          changed_labels,
           gather,
           rescore<R>,
           distance<float>,

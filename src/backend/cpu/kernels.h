@@ -88,6 +88,8 @@ struct CpuKernels {
   void (*bound_distances)(const DistanceTask&);
   /// Writes the rows (0 .. count - 1) that may not keep their label; returns how many there are.
   int64_t (*rows_left)(const KeepTask&, uint32_t* rows);
+  /// Writes the rows whose labels differ, ascending; returns how many there are.
+  int64_t (*changed_labels)(const ChangedLabels&, uint32_t* rows);
   void (*gather)(const GatherTask&);
   /// float32 scores offset_k + x . z_k of one row and `columns` columns in blocks of the float32 format.
   void (*rescore)(const float* x, const float* blocks, const float* offsets, int64_t d, int64_t columns, float* scores);

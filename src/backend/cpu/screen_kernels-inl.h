@@ -279,7 +279,8 @@ HWY_INLINE uint64_t certify_lanes(const CertifyTask& in, int at) {
   const VecF needed = hn::MulAdd(hn::Set(kF32, 2.0F), error, slack);
   const auto place = hn::And(hn::BitCast(kI32, row.best), hn::Set(kI32, static_cast<int32_t>(kColumnBits)));
   const VecF lower = hn::Sub(row.best, needed);
-  hn::Store(hn::Add(hn::ShiftLeft<5>(span), place), kI32, in.column + at);
+  const auto column = hn::Add(hn::ShiftLeft<5>(span), place);
+  hn::StoreU(hn::GatherIndex(kU32, in.order, column), kU32, in.labels + at);
   hn::Store(row.best, kF32, in.upper_best + at);
   // Less the rounding of this difference.
   hn::Store(hn::NegMulAdd(hn::Abs(lower), hn::Set(kF32, 0x1p-20F), lower), kF32, in.lower_best + at);
@@ -358,6 +359,23 @@ int64_t rows_left(const KeepTask& in, uint32_t* rows) {
     uint64_t left = ~kept_rows(in, at);
     if (in.count - at < 64) left &= (uint64_t{1} << (in.count - at)) - 1;
     for (; left != 0; left &= left - 1) rows[count++] = static_cast<uint32_t>(at + __builtin_ctzll(left));
+  }
+  return count;
+}
+
+// Writes which labels are others now.
+int64_t changed_labels(const ChangedLabels& in, uint32_t* rows) {
+  int64_t count = 0;
+  for (int64_t at = 0; at < in.count; at += 64) {
+    uint64_t changed = 0;
+    for (int m = 0; m < 64 && at + m < in.count; m += kLanes) {
+      const auto differs = hn::Ne(hn::LoadU(kU32, in.before + at + m), hn::LoadU(kU32, in.now + at + m));
+      changed |= mask_bits(hn::RebindMask(kF32, differs)) << m;
+    }
+    if (in.count - at < 64) changed &= (uint64_t{1} << (in.count - at)) - 1;
+    for (; changed != 0; changed &= changed - 1) {
+      rows[count++] = static_cast<uint32_t>(at + __builtin_ctzll(changed));
+    }
   }
   return count;
 }

@@ -29,8 +29,8 @@ enum class ScreenFormat : uint8_t {
 ///   side; the values j, j + 1 of a row are neighbours;
 ///   span  (z_steps, 2, 16 columns, 32 values): a step of 16 columns is 1 KiB, its left side.
 /// Score = sum over the products p of step x[p] of the tile times step z[p] of the span.
-/// kInt8Pair: the same with four neighbours of one byte, 64 values a step. Its first `whole` products are of high bytes,
-/// the others, of a high and a low byte, count 1/256 as much.
+/// kInt8Pair: the same with four neighbours of one byte, 64 values a step. Its first `whole` products are of high
+/// bytes, the others, of a high and a low byte, count 1/256 as much.
 struct MatrixSteps {
   int x_steps;
   int z_steps;
@@ -105,10 +105,11 @@ struct CertifyTask {
   const float* errors;
   float slack;  // a point's share of the margin: slack * norm^2 + underflow
   float underflow;
-  int32_t* column;    // out, P: the best column
-  float* upper_best;  // out, P: its upper score
-  float* lower_best;  // out, P: what its true score surely exceeds, the slack included
-  float* runner_up;   // out, P: the second largest upper score
+  const uint32_t* order;  // of all columns: their prototypes
+  uint32_t* labels;       // out, P: the prototype of the best column
+  float* upper_best;      // out, P: its upper score
+  float* lower_best;      // out, P: what its true score surely exceeds, the slack included
+  float* runner_up;       // out, P: the second largest upper score
 };
 
 /// Rows (bit i: row i) that have candidates in a span: its best column, its best two, or perhaps more of its columns.
@@ -140,6 +141,13 @@ struct KeepTask {
   const float* gap;
   const float* reach;
   const float* half;
+  int64_t count;
+};
+
+/// Labels before and now; both readable to the end of a tile.
+struct ChangedLabels {
+  const uint32_t* before;
+  const uint32_t* now;
   int64_t count;
 };
 

@@ -122,7 +122,7 @@ class Screened {
       *scores = AlignedBuffer<float>(rows * static_cast<size_t>(packed.spans));
     }
     for (AlignedBuffer<float>* of_rows : {&upper_, &lower_, &runner_up_}) *of_rows = AlignedBuffer<float>(rows);
-    column_ = AlignedBuffer<int32_t>(rows);
+    labels_.resize(rows);
   }
 
   void add(const Tile& tile, PilotCounts& counts) {
@@ -140,7 +140,8 @@ class Screened {
                            packed_.bounds.errors.data(),
                            packed_.slack,
                            packed_.underflow,
-                           column_.data(),
+                           packed_.order.data(),
+                           labels_.data(),
                            upper_.data(),
                            lower_.data(),
                            runner_up_.data()};
@@ -161,7 +162,7 @@ class Screened {
   const PackedPrototypes& packed_;
   const CpuKernels& kernels_;
   AlignedBuffer<float> best_, second_, third_, upper_, lower_, runner_up_;
-  AlignedBuffer<int32_t> column_;
+  std::vector<uint32_t> labels_;
   std::vector<SpanCandidates> found_;
 };
 
