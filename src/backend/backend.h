@@ -32,7 +32,7 @@ struct BackendOptions {
   int threads = 0;                 ///< 0: all usable
   std::string algorithm = "auto";  ///< auto, matrix, bounds, kdtree, brute
   std::string screen_format =
-      {};  ///< tests and benchmarks: float32, bfloat16, bfloat16-pair, float16[-sync]; empty: by cost
+      {};  ///< tests and benchmarks: float32, bfloat16, bfloat16-pair, int8-pair, float16[-sync]; empty: by cost
   std::string instruction_set = {};  ///< forced; empty: MANYMEANS_CPU_ISA, else the best
   int64_t memory_budget = 0;         ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
   double test_bound_scale = 1;       ///< tests only: multiplies the screen's error bound
