@@ -31,9 +31,7 @@ struct IntegerPanels {
 
   HWY_INLINE IntegerPanels(const ScreenColumns& in, int64_t span)
       : whole(hn::Set(kF32, in.scales[span] * 256)), mixed(hn::Set(kF32, in.scales[span])) {}
-  HWY_INLINE static VecF sum(const float* at) {
-    return hn::ConvertTo(kF32, hn::BitCast(kI32, hn::Load(kF32, at)));
-  }
+  HWY_INLINE static VecF sum(const float* at) { return hn::ConvertTo(kF32, hn::BitCast(kI32, hn::Load(kF32, at))); }
   HWY_INLINE VecF score(const float* panel, int64_t at, float offset) const {
     const VecF low = hn::MulAdd(sum(panel + kPanelFloats + at), mixed, hn::Set(kF32, offset));
     return hn::MulAdd(sum(panel + at), whole, low);

@@ -83,8 +83,8 @@ MatrixLayout::MatrixLayout(ScreenFormat format, int64_t d) {
 }
 
 MatrixSteps MatrixLayout::steps() const {
-  return {tile_steps_,          span_steps_, static_cast<int>(tile_products_.size()), whole_,
-          tile_products_.data(), span_products_.data()};
+  return {tile_steps_, span_steps_,           static_cast<int>(tile_products_.size()),
+          whole_,      tile_products_.data(), span_products_.data()};
 }
 
 }  // namespace manymeans

@@ -17,7 +17,8 @@ float from_bfloat16(uint16_t bits);
 /// kBfloat16Pair, which leaves out x_lo z_lo.
 class MatrixLayout {
  public:
-  /// A copy of the high or low parts: that of value j stands in slot first + j; slot s is value s % 32 (64 for bytes) of its step.
+  /// A copy of the high or low parts: that of value j stands in slot first + j; slot s is value s % 32 (64 for bytes)
+  /// of its step.
   struct Copy {
     bool low;
     int64_t first;

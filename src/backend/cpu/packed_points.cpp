@@ -201,8 +201,7 @@ void PackedPoints::pack_matrix(int64_t first, int64_t rows, std::byte* values, f
   const auto d = static_cast<size_t>(input_->points.d);
   std::vector<uint16_t> high(d + 1), low(d + 1);  // an even number: pairs are copied
   std::vector<float> wide(d);
-  RoundedRow rounded{screen_->format == ScreenFormat::kBfloat16Pair, high.data(), low.data(),
-                     0, 0, unit_};
+  RoundedRow rounded{screen_->format == ScreenFormat::kBfloat16Pair, high.data(), low.data(), 0, 0, unit_};
   for (int64_t i = 0; i < rows; ++i) {
     round_row(first + i, rounded, wide.data());
     for (const MatrixLayout::Copy& copy : layout_.tile_copies()) {
@@ -249,8 +248,7 @@ void PackedPoints::find_ratio() {
   const auto d = static_cast<size_t>(input_->points.d);
   std::vector<uint16_t> high(d), low(d);
   std::vector<float> wide(d);
-  RoundedRow rounded{screen_->format == ScreenFormat::kBfloat16Pair, high.data(), low.data(),
-                     0, 0, unit_};
+  RoundedRow rounded{screen_->format == ScreenFormat::kBfloat16Pair, high.data(), low.data(), 0, 0, unit_};
   std::vector<double> ratios;
   for_each_of_sample([&](int64_t row) {
     round_row(row, rounded, wide.data());

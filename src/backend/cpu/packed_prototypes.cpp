@@ -285,8 +285,8 @@ class Packer {
     const MatrixLayout& layout = points_.layout();
     const Frame& frame = points_.frame();
     const double unit = in_bytes() ? units_[static_cast<size_t>(c / kSpanColumns)] : 0;
-    RoundedRow rounded{points_.screen().format == ScreenFormat::kBfloat16Pair, scratch.high.data(), scratch.low.data(),
-                       0, 0, unit};
+    RoundedRow rounded{
+        points_.screen().format == ScreenFormat::kBfloat16Pair, scratch.high.data(), scratch.low.data(), 0, 0, unit};
     const PackTask task{1, d_, frame.centre.data(), frame.scale};
     if (prototypes_.type() == DataType::kFloat64) {
       kernels_.round_f64(prototypes_.values<double>().data() + k * d_, task, rounded);
@@ -327,7 +327,7 @@ class Packer {
   int64_t d_;
   int64_t width_;
   double bound_scale_;
-  std::vector<double> units_;  // per span
+  std::vector<double> units_;     // per span
   std::vector<double> squares_;   // per prototype
   std::vector<uint32_t> sorted_;  // the distinct ones
   PackedPrototypes out_;
@@ -347,7 +347,7 @@ ScreenColumns PackedPrototypes::view(int64_t first, int64_t count, const PackedP
           bounds.slopes.data() + first,
           bounds.errors.data() + first,
           widths.data() + first,
-          scales.data() + first,
+          scales.size() > 0 ? scales.data() + first : nullptr,
           std::min(count, spans - first)};
 }
 
