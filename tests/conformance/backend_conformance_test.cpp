@@ -62,6 +62,7 @@ TEST_F(BackendConformance, HostileFamilies) {
       for (const int threads : kThreads) {
         if (target.backend == "cuda" && threads != kThreads[0]) continue;  // its host threads compute nothing
         for (const char* algorithm : {"matrix", "bounds", "brute", "kdtree"}) {
+          if (!tells_formats_apart(target, algorithm)) continue;
           compare(target, made, oracle, threads, algorithm);
         }
       }

@@ -36,6 +36,10 @@ bool takes(const Target& target, std::string_view algorithm, int64_t columns) {
   return takes(target.backend, algorithm, columns) && (!slices || algorithm != "kdtree");
 }
 
+bool tells_formats_apart(const Target& target, std::string_view algorithm) {
+  return target.backend != "cpu" || target.screen_format == "float32" || algorithm == "matrix" || algorithm == "bounds";
+}
+
 // Whether this machine's device has a screen in this format; points say so, the backend alone does not.
 bool screens_in(std::string_view backend, const char* format) {
   const std::vector<float> values = {1, 2, 3};

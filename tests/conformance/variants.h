@@ -32,6 +32,10 @@ bool takes(std::string_view backend, std::string_view algorithm, int64_t columns
 /// The same; points in slices are never boxed, and on a device only the screen in fp16 carries bounds.
 bool takes(const Target& target, std::string_view algorithm, int64_t columns);
 
+/// Whether the target's screen plays a part: on the cpu backend trees and exact distances are those of float32's
+/// target.
+bool tells_formats_apart(const Target& target, std::string_view algorithm);
+
 /// What can be tested here (with MANYMEANS_TEST_BACKEND=name set, of this backend). What cannot is reported on the
 /// test's output, with the reason.
 std::vector<Target> targets();
