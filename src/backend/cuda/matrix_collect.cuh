@@ -14,16 +14,16 @@ template <int kRows>
 class AllRows {
  public:
   __device__ __forceinline__ explicit AllRows(const MatrixTask& task)
-      : task_(&task), row_tile_(static_cast<int>(blockIdx.x)) {}
-  __device__ __forceinline__ bool more() const { return row_tile_ < task_->row_tiles; }
+      : task_(task), row_tile_(static_cast<int>(blockIdx.x)) {}
+  __device__ __forceinline__ bool more() const { return row_tile_ < task_.row_tiles; }
   __device__ __forceinline__ void next() { row_tile_ += static_cast<int>(gridDim.x); }
   __device__ __forceinline__ int range() const { return 0; }
   __device__ __forceinline__ int row_tile() const { return row_tile_; }
   __device__ __forceinline__ int first_tile() const { return 0; }
-  __device__ __forceinline__ int last_tile() const { return task_->tiles; }
+  __device__ __forceinline__ int last_tile() const { return task_.tiles; }
 
  private:
-  const MatrixTask* task_;
+  const MatrixTask& task_;
   int row_tile_;
 };
 
@@ -55,13 +55,13 @@ template <int kRows>
 class OpenTiles {
  public:
   __device__ __forceinline__ explicit OpenTiles(const MatrixTask& task)
-      : task_(&task), item_(static_cast<int>(blockIdx.x)) {
+      : task_(task), item_(static_cast<int>(blockIdx.x)) {
     int all = 0;
     for (int r = 0; r < task.columns.models; ++r) all += row_tiles(r);
     slices_ = max(1, 2 * static_cast<int>(gridDim.x) / max(1, all));
     find();
   }
-  __device__ __forceinline__ bool more() const { return range_ < task_->columns.models; }
+  __device__ __forceinline__ bool more() const { return range_ < task_.columns.models; }
   __device__ __forceinline__ void next() {
     item_ += static_cast<int>(gridDim.x);
     find();
@@ -73,30 +73,30 @@ class OpenTiles {
 
  private:
   __device__ __forceinline__ int row_tiles(int range) const {
-    const OpenRows& open = task_->output.open;
+    const OpenRows& open = task_.output.open;
     return static_cast<int>((min(open.counts[range], open.capacity) + kRows - 1) / kRows);
   }
 
   __device__ __forceinline__ void find() {
     int at = item_;
-    for (range_ = 0; range_ < task_->columns.models; ++range_) {
-      const ColumnRange& columns = task_->columns.ranges[range_];
-      const int tiles = columns.count / task_->columns.tile_columns;
+    for (range_ = 0; range_ < task_.columns.models; ++range_) {
+      const ColumnRange& columns = task_.columns.ranges[range_];
+      const int tiles = columns.count / task_.columns.tile_columns;
       const int slices = min(slices_, tiles);
       const int items = row_tiles(range_) * slices;
       if (at >= items) {
         at -= items;
         continue;
       }
-      const int first = columns.first / task_->columns.tile_columns;
-      row_tile_ = range_ * static_cast<int>(task_->output.open.capacity / kRows) + at / slices;
+      const int first = columns.first / task_.columns.tile_columns;
+      row_tile_ = range_ * static_cast<int>(task_.output.open.capacity / kRows) + at / slices;
       first_tile_ = first + tiles * (at % slices) / slices;
       last_tile_ = first + tiles * (at % slices + 1) / slices;
       return;
     }
   }
 
-  const MatrixTask* task_;
+  const MatrixTask& task_;
   int item_;
   int slices_ = 1;
   int range_ = 0;
@@ -135,7 +135,7 @@ struct CollectRows {
     uint64_t reached[2] = {0, 0};  // bit: place in the tile
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      limits[r] = __fadd_rd(lowers[r], -__fmaf_ru(radii[r], shared_terms.slope, shared_terms.error));
+      limits[r] = __fadd_rd(lowers[r], -score_bound(shared_terms, radii[r]));
     }
 #pragma unroll
     for (int pair = 0; pair < kColumns / 16; ++pair) {

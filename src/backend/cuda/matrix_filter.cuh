@@ -13,16 +13,11 @@
 
 namespace manymeans::cuda {
 
-struct FilterRows {
-  RowState rows[2];
-  float radii[2];
+struct FilterRows : TwoRows {
   float floors[2];
-  int64_t first_row;  // of the two; the other is 8 on
 
   __device__ __forceinline__ void begin(const MatrixTask& task, int /*range*/, int64_t first) {
-    first_row = first;
-#pragma unroll
-    for (int r = 0; r < 2; ++r) radii[r] = task.points.radii[row_of(task, r)];
+    TwoRows::begin(task, first);
     begin_model(task, *task.columns.ranges, 0);
   }
 
@@ -34,7 +29,7 @@ struct FilterRows {
     float limits[2];  // of scores; what is not above them has no upper score above the floor
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      bounds[r] = __fmaf_ru(radii[r], shared_terms.slope, shared_terms.error);
+      bounds[r] = score_bound(shared_terms, radii[r]);
       limits[r] = __fadd_rd(floors[r], -bounds[r]);
     }
     const uint32_t reached = groups_above<kColumns>(sums, terms + kColumns + kTermFloats, limits);
@@ -49,7 +44,8 @@ struct FilterRows {
         const float v[4] = {__fadd_rn(sums[group * 8 + 2 * r], four.x), __fadd_rn(sums[group * 8 + 2 * r + 1], four.y),
                             __fadd_rn(sums[group * 8 + 2 * r + 4], four.z),
                             __fadd_rn(sums[group * 8 + 2 * r + 5], four.w)};
-        rank(rows[r], v, static_cast<uint32_t>(group * 4), bounds[r], task.place_mask, tile);
+        merge_scores(rows[r], top_two_of_four(v, task.place_mask, static_cast<uint32_t>(group * 4)), bounds[r],
+                     task.place_mask, tile);
       }
     }
     if (shared_terms.range < 0) return;
@@ -78,29 +74,16 @@ struct FilterRows {
     return __reduce_or_sync(~0U, reached);
   }
 
-  __device__ __forceinline__ int64_t row_of(const MatrixTask& task, int r) const {
-    return min(first_row + 8 * r, task.points.rows - 1);
-  }
-
   __device__ __forceinline__ void begin_model(const MatrixTask& task, const ColumnRange& range, int at) {
     const Floors& known = task.output.floors;
     const Fall fall = known.falls[at];
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int64_t row = row_of(task, r);
-      const float move = known.moves[range.first + read_label(known.labels, range.slot, row)];
+      const float move = known.moves[range.first + load_label(known.labels, range.slot, row)];
       floors[r] = *lower_at(known, range.slot, row) - fmaf(fall.per_move, move, fall.slope * radii[r]);
       rows[r].clear(floors[r]);
     }
-  }
-
-  // Four columns of a row, from a place of the tile on.
-  static __device__ __forceinline__ void rank(RowState& row, const float (&v)[4], uint32_t place, float bound,
-                                              uint32_t mask, int32_t tile) {
-    const TopTwo four = top_two(top_two(with_place(v[0], mask, place), with_place(v[1], mask, place + 1)),
-                                top_two(with_place(v[2], mask, place + 2), with_place(v[3], mask, place + 3)));
-    const float upper = with_place(__fadd_ru(four.best, bound), mask, __float_as_uint(four.best) & ~mask);
-    row.take(upper, __fadd_ru(four.second, bound), tile);
   }
 };
 

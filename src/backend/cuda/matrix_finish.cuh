@@ -3,6 +3,7 @@
 
 #include "backend/cuda/carried_margins.h"
 #include "backend/cuda/matrix_task.h"
+#include "backend/cuda/pass_device.cuh"
 #include "backend/cuda/screen.h"
 #include "backend/cuda/top_two.cuh"
 
@@ -12,24 +13,6 @@ namespace manymeans::cuda {
 
 __device__ __forceinline__ bool is_stopped(const PackedColumns& columns) {
   return columns.stopped != nullptr && *columns.stopped != 0;
-}
-
-__device__ __forceinline__ void write_label(const LabelRows& labels, int32_t slot, int64_t row, uint32_t label) {
-  const int64_t at = slot * labels.stride + row;
-  if (labels.width == 4) {
-    static_cast<uint32_t*>(labels.base)[at] = label;
-  } else if (labels.width == 2) {
-    static_cast<uint16_t*>(labels.base)[at] = static_cast<uint16_t>(label);
-  } else {
-    static_cast<uint8_t*>(labels.base)[at] = static_cast<uint8_t>(label);
-  }
-}
-
-__device__ __forceinline__ uint32_t read_label(const LabelRows& labels, int32_t slot, int64_t row) {
-  const int64_t at = slot * labels.stride + row;
-  if (labels.width == 4) return static_cast<const uint32_t*>(labels.base)[at];
-  if (labels.width == 2) return static_cast<const uint16_t*>(labels.base)[at];
-  return static_cast<const uint8_t*>(labels.base)[at];
 }
 
 // What follows knows two sorts of rows: all of them, and those that the device counts, which get margins too. The first
@@ -205,7 +188,7 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowSta
   const int32_t best_tile = mine.place / 4;
   const bool here = best_tile == tile;
   const TileTerms& of_best = here ? terms : terms_of(task.columns, best_tile);
-  const float bound = __fmaf_ru(odd ? radii[1] : radii[0], of_best.slope, of_best.error);
+  const float bound = score_bound(of_best, odd ? radii[1] : radii[0]);
   const float lower = lower_score(mine.best, bound, norm, terms.slack, terms.underflow);
   const bool proved = lower > mine.second;
   const int64_t row = kCounted && exists ? number_of<kCounted>(task, at) : at;
@@ -217,36 +200,44 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowSta
     const int column = column_of_place(place, mine.place % 4);
     const uint32_t label =
         here ? order[column] : __ldg(task.columns.order + best_tile * task.columns.tile_columns + column);
-    write_label(task.output.labels, terms.slot, row, label);
+    store_label(task.output.labels, terms.slot, row, label);
     if (kCounted) task.counted.margins[row] = margin_of(lower, mine.second, norm, task.counted.slack);
   }
   const uint32_t judged = __ballot_sync(~0U, !proved && exists) & 0x33333333U;
   if (judged != 0) list_rows<kCounted>(task, rows, terms.range, first_row, judged, lower);
 }
 
-// A tile's results enter what a thread knows of a row.
-__device__ __forceinline__ void merge_tile(const MatrixTask& task, RowState& state, const TopTwo& scores,
-                                           const TileTerms& terms, int32_t tile, float radius) {
-  const float bound = __fmaf_ru(radius, terms.slope, terms.error);
-  const float upper =
-      with_place(__fadd_ru(scores.best, bound), task.place_mask, __float_as_uint(scores.best) & ~task.place_mask);
+// The best two of some of a tile's scores enter what a thread knows of a row.
+__device__ __forceinline__ void merge_scores(RowState& state, const TopTwo& scores, float bound, uint32_t mask,
+                                             int32_t tile) {
+  const float upper = with_place(__fadd_ru(scores.best, bound), mask, __float_as_uint(scores.best) & ~mask);
   state.take(upper, __fadd_ru(scores.second, bound), tile);
 }
 
-// What a thread does with the scores of its two rows, tile by tile: it proves them.
-template <bool kCounted>
-struct ProveRows {
+// The two rows of a thread, of which four threads know a quarter of the columns each.
+struct TwoRows {
   RowState rows[2];
   float radii[2];
-  int64_t first_row;  // of the two; the other is 8 on
+  int64_t first_row;  // the other is 8 on
 
-  __device__ __forceinline__ void begin(const MatrixTask& task, int /*range*/, int64_t first) {
+  __device__ __forceinline__ void begin(const MatrixTask& task, int64_t first) {
     first_row = first;
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      rows[r].clear();
-      radii[r] = task.points.radii[min(first + 8 * r, task.points.rows - 1)];
-    }
+    for (int r = 0; r < 2; ++r) radii[r] = task.points.radii[row_of(task, r)];
+  }
+  // Beyond the last row the last.
+  __device__ __forceinline__ int64_t row_of(const MatrixTask& task, int r) const {
+    return min(first_row + 8 * r, task.points.rows - 1);
+  }
+};
+
+// What a thread does with the scores of its two rows, tile by tile: it proves them.
+template <bool kCounted>
+struct ProveRows : TwoRows {
+  __device__ __forceinline__ void begin(const MatrixTask& task, int /*range*/, int64_t first) {
+    TwoRows::begin(task, first);
+    rows[0].clear();
+    rows[1].clear();
   }
 
   // terms: the tile's; order: its prototypes.
@@ -257,7 +248,9 @@ struct ProveRows {
     tile_top_two<kColumns>(sums, terms, static_cast<int>(threadIdx.x % 4), task.place_mask, scores);
     const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
 #pragma unroll
-    for (int r = 0; r < 2; ++r) merge_tile(task, rows[r], scores[r], shared_terms, tile, radii[r]);
+    for (int r = 0; r < 2; ++r) {
+      merge_scores(rows[r], scores[r], score_bound(shared_terms, radii[r]), task.place_mask, tile);
+    }
     if (shared_terms.range < 0) return;
     finish_rows<kCounted>(task, rows, shared_terms, order, tile, first_row, radii);
     rows[0].clear();

@@ -19,7 +19,7 @@ constexpr float kNoScore = -FLT_MAX / 2;
 __device__ inline float own_lower_score(const PackedRows& points, const PackedColumns& columns, unsigned r,
                                         const Floors& floors, int64_t row) {
   const ColumnRange& range = columns.ranges[r];
-  const int64_t natural = range.first + read_label(floors.labels, range.slot, row);
+  const int64_t natural = range.first + load_label(floors.labels, range.slot, row);
   const int64_t column = columns.column_of == nullptr ? natural : columns.column_of[natural];
   const auto* x = static_cast<const __half2*>(points.values) + row * (points.padded_columns / 2);
   const auto* z = static_cast<const __half2*>(columns.values) + column * (points.padded_columns / 2);
@@ -31,7 +31,7 @@ __device__ inline float own_lower_score(const PackedRows& points, const PackedCo
   }
   for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0U, sum, step);
   const TileTerms& terms = terms_of(columns, static_cast<int32_t>(column / columns.tile_columns));
-  const float bound = __fmaf_ru(points.radii[row], terms.slope, terms.error);
+  const float bound = score_bound(terms, points.radii[row]);
   const float upper = __fadd_ru(__fadd_rn(sum, columns.offsets[column]), bound);
   return lower_score(upper, bound, points.norms[row], range.slack, range.underflow);
 }

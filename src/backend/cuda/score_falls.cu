@@ -33,7 +33,7 @@ __global__ void sample_kernel(FallsTask task) {
   if (threadIdx.x % 32 != 0) return;
   const ColumnRange& range = task.columns.ranges[blockIdx.y];
   const float before = *lower_at(task.floors, range.slot, row);
-  const float move = task.floors.moves[range.first + read_label(task.floors.labels, range.slot, row)];
+  const float move = task.floors.moves[range.first + load_label(task.floors.labels, range.slot, row)];
   const float fall = before - now - typical_slope(task.columns, blockIdx.y) * task.points.radii[row];
   const bool fell = before > kNoScore && fall > 0;
   task.sample[blockIdx.y * kSampledRows + i] = fell ? fminf(fall / move, FLT_MAX) : 0.0F;

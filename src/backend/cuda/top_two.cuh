@@ -23,6 +23,10 @@ struct TileTerms {
   int32_t slot;     ///< where its labels go
   int32_t unused[2];
 };
+/// What a score of the tile's is off by at most.
+__device__ __forceinline__ float score_bound(const TileTerms& terms, float radius) {
+  return __fmaf_ru(radius, terms.slope, terms.error);
+}
 constexpr int kTermFloats = sizeof(TileTerms) / sizeof(float);
 /// Where the prototype numbers begin.
 __host__ __device__ constexpr int order_place(int tile_columns) {
@@ -90,6 +94,12 @@ __device__ __forceinline__ TopTwo top_two(const TopTwo& a, const TopTwo& b) {
   return {fmaxf(a.best, b.best), fmaxf(fmaxf(a.second, b.second), fminf(a.best, b.best))};
 }
 
+/// Of four scores, which get their places, `place` and the three after it.
+__device__ __forceinline__ TopTwo top_two_of_four(const float (&scores)[4], uint32_t mask, uint32_t place) {
+  return top_two(top_two(with_place(scores[0], mask, place), with_place(scores[1], mask, place + 1)),
+                 top_two(with_place(scores[2], mask, place + 2), with_place(scores[3], mask, place + 3)));
+}
+
 /// Loads now: the compiler would wait until the registers are wanted.
 __device__ __forceinline__ float4 load_offsets(const float4* from) {
   float4 h;
@@ -118,9 +128,9 @@ __device__ __forceinline__ void tile_top_two(const float (&sums)[kColumns / 2], 
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         const float sum = sums[pair * 8 + e / 2 * 4 + e % 2 + 2 * r];
-        v[e] = with_place(__fadd_rn(sum, add[e]), mask, static_cast<uint32_t>(pair * 4 + e));
+        v[e] = __fadd_rn(sum, add[e]);
       }
-      const TopTwo four = top_two(top_two(v[0], v[1]), top_two(v[2], v[3]));
+      const TopTwo four = top_two_of_four(v, mask, static_cast<uint32_t>(pair * 4));
       rows[r] = pair == 0 ? four : top_two(rows[r], four);
     }
   }
