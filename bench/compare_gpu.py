@@ -136,9 +136,9 @@ def warm_passes(options, row, kind, ms, meter):
     program = options.program.with_name("cuda_passes")
     if options.backend != "cuda" or not program.exists():
         return None
-    iterations = row.get("iterations", 11)
-    repeats = min(20_000, max(3, math.ceil(SUSTAINED / ((iterations + 1) * max(ms, 0.005) / 1e3))))
-    command = ["stdbuf", "-oL", program, "--repeats", repeats, "--passes", iterations, row["n"], row["d"], row["k"],
+    passes = row.get("iterations", 11) + 1  # a fit's final labels are one more
+    repeats = min(20_000, max(3, math.ceil(SUSTAINED / ((passes + 2) * max(ms, 0.005) / 1e3))))
+    command = ["stdbuf", "-oL", program, "--repeats", repeats, "--passes", passes, row["n"], row["d"], row["k"],
                row.get("models", 1), row.get("dtype", "float32"), kind]
     with energy.Recorder(meter) as recorder:
         process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
