@@ -5,6 +5,7 @@
 #include "backend/cuda/carried_margins.h"
 #include "backend/cuda/cuda_plan.h"
 #include "backend/cuda_present.h"
+#include "backend/hopper_device.h"
 #include "conformance/cases.h"
 #include "core/threads.h"
 
@@ -89,16 +90,6 @@ struct Points {
   }
 };
 
-CudaDevice a_device() {
-  CudaDevice device;
-  device.name = "test";
-  device.major = 9;
-  device.multiprocessors = 132;
-  device.memory_free = int64_t{1} << 34;
-  device.matrix_unit = cuda::MatrixUnit::kHopper;
-  return device;
-}
-
 const Workload kOneModel{.most_clusters = 1024, .all_clusters = 1024, .passes = 100, .models = 1, .sessions = 1};
 
 TEST(CudaMargins, ArePlannedWhereTheyMayPay) {
@@ -106,7 +97,7 @@ TEST(CudaMargins, ArePlannedWhereTheyMayPay) {
   const auto bounds = [&](const char* algorithm, const Workload& workload, const BackendOptions& options = {}) {
     BackendOptions asked = options;
     asked.algorithm = algorithm;
-    return make_cuda_plan(points.input, a_device(), asked, 0x1p-12, workload).bounds;
+    return make_cuda_plan(points.input, cuda::hopper(), asked, 0x1p-12, workload).bounds;
   };
   EXPECT_EQ(bounds("bounds", kOneModel), BoundsUse::kAlways);
   EXPECT_EQ(bounds("matrix", kOneModel), BoundsUse::kNever);
@@ -127,18 +118,18 @@ TEST(CudaMargins, ArePlannedWhereTheyMayPay) {
 TEST(CudaMargins, AreLeftOutWhereTheyDoNotFit) {
   const Points points(70'000, 128);
   BackendOptions options{.algorithm = "bounds"};
-  const CudaPlan with = make_cuda_plan(points.input, a_device(), options, 0x1p-12, kOneModel);
+  const CudaPlan with = make_cuda_plan(points.input, cuda::hopper(), options, 0x1p-12, kOneModel);
   options.algorithm = "matrix";
-  const CudaPlan without = make_cuda_plan(points.input, a_device(), options, 0x1p-12, kOneModel);
+  const CudaPlan without = make_cuda_plan(points.input, cuda::hopper(), options, 0x1p-12, kOneModel);
   EXPECT_GT(with.session_bytes, without.session_bytes + 4 * 70'000);
   options.algorithm = "bounds";
   options.device_memory = without.upload_bytes + with.session_bytes - 1 + 13 * 70'000;
-  const CudaPlan tight = make_cuda_plan(points.input, a_device(), options, 0x1p-12, kOneModel);
+  const CudaPlan tight = make_cuda_plan(points.input, cuda::hopper(), options, 0x1p-12, kOneModel);
   EXPECT_EQ(tight.bounds, BoundsUse::kNever);
   EXPECT_TRUE(tight.whole(70'000));
   EXPECT_NE(tight.text.find("no margins"), std::string::npos) << tight.text;
   options.device_memory += 1;
-  EXPECT_EQ(make_cuda_plan(points.input, a_device(), options, 0x1p-12, kOneModel).bounds, BoundsUse::kAlways);
+  EXPECT_EQ(make_cuda_plan(points.input, cuda::hopper(), options, 0x1p-12, kOneModel).bounds, BoundsUse::kAlways);
 }
 
 // Groups of normal noise about centres `spread` apart.

@@ -8,6 +8,7 @@
 #include "backend/cuda/matrix_pack.h"
 #include "backend/cuda/score_falls.h"
 #include "backend/frame.h"
+#include "backend/hopper_device.h"
 #include "core/threads.h"
 
 #include <gtest/gtest.h>
@@ -35,16 +36,6 @@ struct Points {
     return find_half_frame(input, frame.centre, frame.largest).ratio;
   }
 };
-
-CudaDevice hopper() {
-  CudaDevice device;
-  device.name = "test";
-  device.major = 9;
-  device.multiprocessors = 132;
-  device.memory_free = int64_t{1} << 34;
-  device.matrix_unit = MatrixUnit::kHopper;
-  return device;
-}
 
 CudaPlan plan(const Points& points, const CudaDevice& device, const BackendOptions& options) {
   return make_cuda_plan(points.input, device, options, points.half_ratio(), {});
