@@ -71,6 +71,7 @@ PassRanges CudaSession::begin_batch(std::span<const PassModel> models, int n) {
   const size_t all = count * static_cast<size_t>(n);
   counters_.reserve(all, "counters of passes");
   host_counters_.reserve(all, "counters of passes");
+  fetched_passes_ = 0;
   copy_to_device(ranges_.data(), host_ranges_.data(), count, stream_, "the models");
   if (shared_.plan.screen == ScreenKind::kMatrix) {
     copy_to_device(column_ranges_.data(), host_column_ranges_.data(), count, stream_, "the models' columns");
@@ -292,14 +293,28 @@ void CudaSession::weigh_floors(std::span<const PassModel> models) {
   floors_pay_ = shared_.options.floors.value_or(floors_pay(changed, n() * static_cast<int64_t>(models.size()), most));
 }
 
-// From the last pass that is done.
-void CudaSession::learn_changes(std::span<const PassModel> models) {
-  const size_t count = models.size();
+// Those of the batch's passes that are done and were not fetched before.
+void CudaSession::fetch_counters(size_t models) {
   const size_t done = host_control_[0].passes;
-  if (done == 0) return;
-  copy_to_host(host_counters_.data(), counters_.data() + (done - 1) * count, count, stream_, "counters of a pass");
+  if (done <= fetched_passes_) return;
+  const size_t first = fetched_passes_ * models;
+  copy_to_host(host_counters_.data() + first, counters_.data() + first, done * models - first, stream_,
+               "counters of passes");
   stream_.synchronize("fetching counters");
-  for (size_t i = 0; i < count; ++i) model(models[i].slot).changed = static_cast<int64_t>(host_counters_[i].changed);
+  fetched_passes_ = done;
+}
+
+// What the batch's passes so far say about the next ones.
+void CudaSession::learn_from_passes(std::span<const PassModel> models) {
+  if (!shared_.plan.floors && margins_.empty()) return;
+  const size_t count = models.size();
+  const size_t first = fetched_passes_;
+  fetch_counters(count);
+  for (size_t pass = first; pass < fetched_passes_; ++pass) {
+    const PassCounters* found = host_counters_.data() + pass * count;
+    for (size_t i = 0; i < count; ++i) model(models[i].slot).changed = static_cast<int64_t>(found[i].changed);
+    if (!margins_.empty()) learn_of_margins(pass);
+  }
   weigh_floors(models);
 }
 
@@ -307,9 +322,7 @@ void CudaSession::learn_changes(std::span<const PassModel> models) {
 int CudaSession::end_batch(std::span<PassModel> models) {
   const size_t count = models.size();
   const auto done = static_cast<int>(host_control_[0].passes);
-  copy_to_host(host_counters_.data(), counters_.data(), count * static_cast<size_t>(done), stream_,
-               "counters of passes");
-  stream_.synchronize("fetching counters");
+  fetch_counters(count);
   for (size_t i = 0; i < count; ++i) {
     PassModel& pass = models[i];
     Model& m = model(pass.slot);
@@ -381,7 +394,6 @@ int CudaSession::advance(std::span<PassModel> models, int n) {
   }
   int queued = 0;
   pass_had_margins_.clear();
-  passes_learned_ = 0;
   do {
     for (const int until = std::min(most, queued + together); queued < until; ++queued) {
       if (queued > 0) enqueue_solve(ranges);
@@ -392,8 +404,7 @@ int CudaSession::advance(std::span<PassModel> models, int n) {
     }
     copy_to_host(host_control_.data(), control_.data(), 1, stream_, "the state of a pass");
     stream_.synchronize("a pass");
-    if (shared_.plan.floors) learn_changes(models);
-    learn_from_passes(host_control_[0].passes);
+    learn_from_passes(models);
   } while (queued < most && host_control_[0].stopped == 0 && std::chrono::steady_clock::now() - begin < kLongestBatch);
   return end_batch(models);
 }

@@ -86,7 +86,7 @@ class CudaSession final : public Session {
   MarginTask margin_task(const PassRanges& ranges);
   void enqueue_screen_of_rows_left(const PassRanges& ranges, const PackedRows& points, const PackedColumns& columns,
                                    const ScreenOutput& output);
-  void learn_from_passes(size_t done);
+  void learn_of_margins(size_t pass);
   void forget_margins() { margins_known_ = false; }
   void forget_margin(int64_t row);
 
@@ -99,7 +99,8 @@ class CudaSession final : public Session {
   int passes_between_questions(std::span<const PassModel> models) const;
   int end_batch(std::span<PassModel> models);
   void weigh_floors(std::span<const PassModel> models);
-  void learn_changes(std::span<const PassModel> models);
+  void fetch_counters(size_t models);
+  void learn_from_passes(std::span<const PassModel> models);
   AccumulateTask accumulate_task(const PassRanges& ranges, const DevicePoints& points);
   FloatColumns float_columns();
   FloatScreenTask float_task(const PassRanges& ranges, const PointSlice& slice);
@@ -175,13 +176,13 @@ class CudaSession final : public Session {
   BoundsPolicy policy_;
   bool margins_known_ = false;             // those that are numbers are right, as of the last pass
   std::vector<uint8_t> pass_had_margins_;  // of this batch
-  size_t passes_learned_ = 0;              // of this batch
   int64_t passes_ = 0;                     // of all batches; only where margins may be carried
   DeviceBuffer<PassRange> ranges_;
   DeviceBuffer<PassCounters> counters_;  // (passes, models), then the control
   DeviceBuffer<PassControl> control_;
   PinnedBuffer<PassRange> host_ranges_;
   PinnedBuffer<PassCounters> host_counters_;
+  size_t fetched_passes_ = 0;  // of this batch, whose counters the host has
   PinnedBuffer<PassControl> host_control_;
   DeviceBuffer<std::byte> moved_row_;
   OwnDistances own_distances_;

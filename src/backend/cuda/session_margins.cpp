@@ -81,23 +81,17 @@ void CudaSession::enqueue_screen_of_rows_left(const PassRanges& ranges, const Pa
   }
 }
 
-// What the batch's passes so far say about carrying margins in the next ones.
-void CudaSession::learn_from_passes(size_t done) {
-  if (margins_.empty() || done <= passes_learned_) return;
-  copy_to_host(host_counters_.data() + passes_learned_, counters_.data() + passes_learned_, done - passes_learned_,
-               stream_, "counters of passes");
-  stream_.synchronize("fetching counters");
-  for (; passes_learned_ < done; ++passes_learned_) {
-    const PassCounters& found = host_counters_[passes_learned_];
-    PassResult result;
-    result.changed = static_cast<int64_t>(found.changed);
-    result.skipped = static_cast<int64_t>(found.kept);
-    const bool carried = policy_.carries();
-    policy_.learn(result, n(), pass_had_margins_[passes_learned_] != 0);
-    ++passes_;
-    if (carried || !policy_.carries()) continue;
-    shared_.bounds_log->began(passes_ + 1, static_cast<double>(result.changed) / static_cast<double>(n()));
-  }
+// What a pass of the batch, whose counters are here, says about carrying margins in the next ones.
+void CudaSession::learn_of_margins(size_t pass) {
+  const PassCounters& found = host_counters_[pass];
+  PassResult result;
+  result.changed = static_cast<int64_t>(found.changed);
+  result.skipped = static_cast<int64_t>(found.kept);
+  const bool carried = policy_.carries();
+  policy_.learn(result, n(), pass_had_margins_[pass] != 0);
+  ++passes_;
+  if (carried || !policy_.carries()) return;
+  shared_.bounds_log->began(passes_ + 1, static_cast<double>(result.changed) / static_cast<double>(n()));
 }
 
 void CudaSession::forget_margin(int64_t row) {
