@@ -87,7 +87,9 @@ std::vector<Target> targets() {
       found.push_back({std::string(entry.name), "", ""});
       continue;
     }
+    const char* only_set = std::getenv("MANYMEANS_TEST_ISA");
     for (const Choice& set : cpu_instruction_sets()) {
+      if (only_set != nullptr && set.name != only_set) continue;
       if (set.available) {
         for (const std::string& format : cpu_screen_formats(set.name)) found.push_back({"cpu", set.name, format});
       } else {
