@@ -125,8 +125,10 @@ struct CollectRows {
     }
   }
 
+  __device__ __forceinline__ void end(const MatrixTask& /*task*/) const {}
+
   template <int kColumns>
-  __device__ __forceinline__ void take_tile(const MatrixTask& task, const float (&sums)[kColumns / 2],
+  __device__ __forceinline__ void take_tile(const MatrixTask& task, const Sums<1, kColumns>& sums,
                                             const float* terms, const uint32_t* order, int32_t /*tile*/) {
     const int lane_of_row = static_cast<int>(threadIdx.x % 4);
     const auto* offsets = reinterpret_cast<const float4*>(terms) + lane_of_row;
@@ -145,7 +147,7 @@ struct CollectRows {
       for (int e = 0; e < 4; ++e) {
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-          const float score = __fadd_rn(sums[pair * 8 + e / 2 * 4 + e % 2 + 2 * r], add[e]);
+          const float score = __fadd_rn(sums[0][pair * 8 + e / 2 * 4 + e % 2 + 2 * r], add[e]);
           if (!(score < limits[r])) reached[r] |= uint64_t{1} << (pair * 4 + e);  // so that NaN counts
         }
       }

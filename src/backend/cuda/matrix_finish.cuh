@@ -57,6 +57,43 @@ __device__ __forceinline__ uint32_t reserve(uint32_t* count, uint32_t bits) {
   return __shfl_sync(~0U, base, 0);
 }
 
+// So many entries of the list: `left` from `first` on, the others from `next` on.
+struct Entries {
+  uint32_t first;
+  uint32_t left;
+  uint32_t next;
+
+  __device__ __forceinline__ uint32_t operator[](uint32_t i) const { return i < left ? first + i : next + (i - left); }
+};
+
+// Where a warp's rows go that are not proved. Bit 4 i + r is of row r of the i-th four threads.
+struct ReservedPlaces {
+  uint32_t listed;
+  uint32_t opened;
+  Entries entries;
+  uint32_t open_base;  // among the range's open rows
+
+  // The entry of a listed row; null for an open one, and for one that found no room, both of which the first of the
+  // four threads sees to. `bit`: the row's.
+  __device__ __forceinline__ Unproved* entry(const ScreenOutput& output, int32_t range, int bit, int64_t row,
+                                             float lower) const {
+    const bool first = threadIdx.x % 4 == 0;
+    const uint32_t below = (1U << bit) - 1;
+    if (opened >> bit & 1) {
+      if (first) open_row(output, range, open_base + static_cast<uint32_t>(__popc(opened & below)), row, lower);
+      return nullptr;
+    }
+    const uint32_t slot = entries[static_cast<uint32_t>(__popc(listed & below))];
+    if (slot < output.capacity) return output.list + slot;
+    if (first) mark_row(output, range, row);
+    return nullptr;
+  }
+};
+
+__device__ __forceinline__ uint32_t reserve_open(const ScreenOutput& output, int32_t range, uint32_t opened) {
+  return output.open.capacity == 0 ? 0 : reserve(output.open.counts + range, opened);
+}
+
 // Rows that are not proved: a list entry of all columns that reach `lower`, or an open row. Called by whole warps, for
 // the two rows of each four threads; `judged`: bit 4 i + r is set if row r of the i-th four is not proved; lane 4 i + r
 // knows its `lower`.
@@ -81,25 +118,15 @@ __device__ __forceinline__ void list_rows(const MatrixTask& task, const RowState
     listed |= __ballot_sync(~0U, open && !many && lane == quad) << r;
     opened |= __ballot_sync(~0U, open && many && lane == quad) << r;
   }
-  const uint32_t base = reserve(task.output.listed, listed);
-  const uint32_t open_base = task.output.open.capacity == 0 ? 0 : reserve(task.output.open.counts + range, opened);
+  const ReservedPlaces places{listed, opened, {reserve(task.output.listed, listed), 32, 0},
+                              reserve_open(task.output, range, opened)};
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    const int bit = quad + r;
-    if ((judged >> bit & 1) == 0) continue;
+    if ((judged >> (quad + r) & 1) == 0) continue;
     const int64_t row = number_of<kCounted>(task, first_row + 8 * r);
-    const uint32_t below = (1U << bit) - 1;
-    if (opened >> bit & 1) {
-      const uint32_t slot = open_base + static_cast<uint32_t>(__popc(opened & below));
-      if (lane == quad) open_row(task.output, range, slot, row, thresholds[r]);
-      continue;
-    }
-    const uint32_t slot = base + static_cast<uint32_t>(__popc(listed & below));
-    if (slot >= task.output.capacity) {
-      if (lane == quad) mark_row(task.output, range, row);
-      continue;
-    }
-    Unproved& entry = task.output.list[slot];
+    Unproved* found = places.entry(task.output, range, quad + r, row, thresholds[r]);
+    if (found == nullptr) continue;
+    Unproved& entry = *found;
     const uint32_t before = (1U << (lane - quad)) - 1;
     int at = __popc(bests[r] & before) + __popc(seconds[r] & before);
     if (bests[r] >> (lane - quad) & 1) {
@@ -160,9 +187,14 @@ __device__ __forceinline__ Finalist join_rows(const Finalist (&both)[2]) {
   return mine;
 }
 
+// slack * n^2 + underflow, rounded upwards.
+__device__ __forceinline__ float canonical_share(float norm, float slack, float underflow) {
+  return __fmaf_ru(__fmul_ru(slack, norm), norm, underflow);
+}
+
 // u_b - 2 e_b - (slack * n^2 + underflow), rounded downwards.
 __device__ __forceinline__ float lower_score(float best, float bound, float norm, float slack, float underflow) {
-  return __fadd_rd(__fmaf_rd(-2.0F, bound, best), -__fmaf_ru(__fmul_ru(slack, norm), norm, underflow));
+  return __fadd_rd(__fmaf_rd(-2.0F, bound, best), -canonical_share(norm, slack, underflow));
 }
 
 __device__ __forceinline__ float* lower_at(const Floors& floors, int32_t slot, int64_t row) {
@@ -214,7 +246,8 @@ __device__ __forceinline__ void merge_scores(RowState& state, const TopTwo& scor
   state.take(upper, __fadd_ru(scores.second, bound), tile);
 }
 
-// The two rows of a thread, of which four threads know a quarter of the columns each.
+// The two rows of a thread, of which four threads know a quarter of the columns each. A thread's epilogue begins anew
+// for each of its tiles of rows, and ends with the kernel.
 struct TwoRows {
   RowState rows[2];
   float radii[2];
@@ -225,6 +258,7 @@ struct TwoRows {
 #pragma unroll
     for (int r = 0; r < 2; ++r) radii[r] = task.points.radii[row_of(task, r)];
   }
+  __device__ __forceinline__ void end(const MatrixTask& /*task*/) const {}
   // Beyond the last row the last.
   __device__ __forceinline__ int64_t row_of(const MatrixTask& task, int r) const {
     return min(first_row + 8 * r, task.points.rows - 1);
@@ -242,10 +276,10 @@ struct ProveRows : TwoRows {
 
   // terms: the tile's; order: its prototypes.
   template <int kColumns>
-  __device__ __forceinline__ void take_tile(const MatrixTask& task, const float (&sums)[kColumns / 2],
+  __device__ __forceinline__ void take_tile(const MatrixTask& task, const Sums<1, kColumns>& sums,
                                             const float* terms, const uint32_t* order, int32_t tile) {
     TopTwo scores[2];
-    tile_top_two<kColumns>(sums, terms, static_cast<int>(threadIdx.x % 4), task.place_mask, scores);
+    tile_top_two<kColumns, 1, Places::kOwn>(sums, terms, static_cast<int>(threadIdx.x % 4), task.place_mask, scores);
     const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {

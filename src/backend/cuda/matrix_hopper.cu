@@ -20,6 +20,7 @@
 #include "backend/cuda/matrix_filter.cuh"
 #include "backend/cuda/matrix_kernels.h"
 #include "backend/cuda/matrix_narrow.cuh"
+#include "backend/cuda/matrix_one_tile.cuh"
 #include "backend/cuda/matrix_wide.cuh"
 
 #include <cuda.h>
@@ -86,6 +87,12 @@ struct Prove {
   using Work = AllRows<kRows>;
   using Epilogue = ProveRows<false>;
 };
+template <int kHalves>
+struct ProveSmall {
+  template <int kRows>
+  using Work = AllRows<kRows>;
+  using Epilogue = ProveOneTile<kHalves>;
+};
 struct ProveCounted {
   template <int kRows>
   using Work = CountedRows<kRows>;
@@ -102,9 +109,9 @@ struct Collect {
   using Epilogue = CollectRows;
 };
 
-template <class Purpose, int kSteps, int kColumns>
+template <class Purpose, int kSteps, int kColumns, int kHalves = 1>
 void launch_steps(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
-  using Shape = Narrow<kSteps, kColumns>;
+  using Shape = Narrow<kSteps, kColumns, kHalves>;
   using Work = typename Purpose::template Work<Shape::kRows>;
   launch<Shape>(narrow_screen<Shape, Work, typename Purpose::Epilogue>, task, rows, stream);
 }
@@ -133,6 +140,18 @@ void launch_wide(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) 
   launch_resident<Purpose, kColumns, 0>(task, rows, stream);
 }
 
+// Models of one tile. Two halves a group where both sides of the products fit into shared memory twice and every
+// multiprocessor has some tiles of so many rows.
+void launch_one_tile(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
+  constexpr int64_t kFewestRows = 1 << 17;
+  const int steps = task.points.padded_columns / 16;
+  if (task.points.padded_columns > kNarrowColumns) return launch_wide<ProveSmall<1>, kOneTile>(task, rows, stream);
+  if (steps > 4 || rows.rows < kFewestRows) return launch_narrow<ProveSmall<1>, kOneTile>(task, rows, stream);
+  if (steps <= 1) return launch_steps<ProveSmall<2>, 1, kOneTile, 2>(task, rows, stream);
+  if (steps <= 2) return launch_steps<ProveSmall<2>, 2, kOneTile, 2>(task, rows, stream);
+  launch_steps<ProveSmall<2>, 4, kOneTile, 2>(task, rows, stream);
+}
+
 template <class Purpose>
 void screen_for(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
   const bool narrow = task.points.padded_columns <= kNarrowColumns;
@@ -154,6 +173,7 @@ void screen_for(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
 void hopper_screen(MatrixTask task, const PackedRows& rows, MatrixPurpose purpose, cudaStream_t stream) {
   switch (purpose) {
     case MatrixPurpose::kProve: return screen_for<Prove>(task, rows, stream);
+    case MatrixPurpose::kProveOneTile: return launch_one_tile(task, rows, stream);
     case MatrixPurpose::kProveCounted: return screen_for<ProveCounted>(task, rows, stream);
     case MatrixPurpose::kFilter: return screen_for<Filter>(task, rows, stream);
     case MatrixPurpose::kCollect: return screen_for<Collect>(task, rows, stream);

@@ -14,21 +14,22 @@
 
 namespace manymeans::cuda {
 
-// kSteps: of 16 values a row. Each of kGroups of threads owns 64 rows.
-template <int kSteps_, int kColumns_>
+// kSteps: of 16 values a row. Each of kGroups of threads owns kHalves times 64 rows.
+template <int kSteps_, int kColumns_, int kHalves_ = 1>
 struct Narrow {
   static constexpr int kSteps = kSteps_;
   static constexpr int kColumns = kColumns_;
+  static constexpr int kHalves = kHalves_;
   static constexpr int kGroups = 4;
   static constexpr int kThreads = (kGroups + 1) * kGroup;
   // What is left of the block's registers, 96 a thread at first, when the copying group keeps 24 a thread.
   static constexpr int kRegisters = 112;
-  static constexpr int kRows = kGroups * 64;
+  static constexpr int kRows = kGroups * kHalves * 64;
   static constexpr int kBoxRows = 64;
   static constexpr int kPanels = (kSteps + 3) / 4;
-  // With 64 columns the points stay in registers: shared memory could not deliver both sides of such small products in
-  // time. Their buffer is free again after the first tile of columns.
-  static constexpr bool kPointsInRegisters = kColumns == 64;
+  // With 64 columns the points stay in registers, if there is room: shared memory could not deliver both sides of such
+  // small products in time. Their buffer is free again after the first tile of columns.
+  static constexpr bool kPointsInRegisters = kColumns == 64 && kHalves == 1;
   static constexpr int kPointBuffers = kPanels == 1 || !kPointsInRegisters ? 2 : 1;
   static constexpr int kStages = kPanels == 1 || kColumns == 64 ? 6 : 3;
   static constexpr int kPointBytes = kPanels * kRows * kPanel * 2;
@@ -92,38 +93,45 @@ __device__ __forceinline__ void load_points(uint32_t (&values)[Shape::kSteps][4]
 
 template <class Shape>
 __device__ __forceinline__ void multiply(const uint32_t (&values)[Shape::kSteps][4], const unsigned char* points,
-                                         const unsigned char* tile, float (&sums)[Shape::kColumns / 2]) {
-  const unsigned char* of_group = points + static_cast<int>(threadIdx.x) / kGroup * 64 * 128;
-  pin(sums);
+                                         const unsigned char* tile, Sums<Shape::kHalves, Shape::kColumns>& sums) {
+  const unsigned char* of_group = points + static_cast<int>(threadIdx.x) / kGroup * Shape::kHalves * 64 * 128;
+#pragma unroll
+  for (int half = 0; half < Shape::kHalves; ++half) pin(sums[half]);
   wgmma_fence();
 #pragma unroll
-  for (int step = 0; step < Shape::kSteps; ++step) {
-    const uint64_t b = panel_descriptor(tile + step / 4 * (Shape::kColumns * 128)) + step % 4 * kDescriptorStep;
-    if constexpr (Shape::kPointsInRegisters) {
-      wgmma<Shape::kColumns>(sums, values[step], b, step == 0 ? 0 : 1);
-    } else {
-      const uint64_t a = panel_descriptor(of_group + step / 4 * (Shape::kRows * 128)) + step % 4 * kDescriptorStep;
-      wgmma<Shape::kColumns>(sums, a, b, step == 0 ? 0 : 1);
+  for (int half = 0; half < Shape::kHalves; ++half) {
+#pragma unroll
+    for (int step = 0; step < Shape::kSteps; ++step) {
+      const uint64_t b = panel_descriptor(tile + step / 4 * (Shape::kColumns * 128)) + step % 4 * kDescriptorStep;
+      if constexpr (Shape::kPointsInRegisters) {
+        wgmma<Shape::kColumns>(sums[half], values[step], b, step == 0 ? 0 : 1);
+      } else {
+        const unsigned char* left = of_group + step / 4 * (Shape::kRows * 128) + half * 64 * 128;
+        const uint64_t a = panel_descriptor(left) + step % 4 * kDescriptorStep;
+        wgmma<Shape::kColumns>(sums[half], a, b, step == 0 ? 0 : 1);
+      }
     }
   }
   wgmma_commit();
   wgmma_wait<0>();
-  pin(sums);
+#pragma unroll
+  for (int half = 0; half < Shape::kHalves; ++half) pin(sums[half]);
 }
 
 // Groups know nothing of each other: while some look at their scores, the products of others are under way.
 template <class Shape, class Work, class Epilogue>
 __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename Shape::Shared& shared) {
-  const int row = static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
+  const int thread = static_cast<int>(threadIdx.x) % kGroup;
+  const int row = static_cast<int>(threadIdx.x) / kGroup * Shape::kHalves * 64 + thread / 32 * 16 + thread % 32 / 4;
   uint32_t values[Shape::kSteps][4];
-  float sums[Shape::kColumns / 2];
+  Sums<Shape::kHalves, Shape::kColumns> sums;
+  Epilogue epilogue;
   Ring tile_ring;
   Ring point_ring;
   for (Work work(task); work.more(); work.next()) {
     const unsigned char* points = shared.points[point_ring.at];
     barrier_wait(&shared.points_full[point_ring.at], point_ring.parity);
     if constexpr (Shape::kPointsInRegisters) load_points<Shape>(values, points);
-    Epilogue epilogue;
     epilogue.begin(task, work.range(), static_cast<int64_t>(work.row_tile()) * Shape::kRows + row);
     for (int32_t tile = work.first_tile(); tile < work.last_tile(); ++tile) {
       const int stage = tile_ring.at;
@@ -140,6 +148,7 @@ __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename 
     }
     point_ring.template next<Shape::kPointBuffers>();
   }
+  epilogue.end(task);
 }
 
 template <class Shape, class Work, class Epilogue>

@@ -1,6 +1,7 @@
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/pack_column.cuh"
 #include "backend/cuda/point_value.cuh"
+#include "backend/cuda/tile_terms.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 
@@ -47,6 +48,15 @@ __global__ void columns_kernel(MatrixPackTask task) {
     }
   }
   pack_column(task, blockIdx.y, at, k);
+}
+
+// A block a model of one tile, a warp a column at a time; and then the tile's terms.
+constexpr int kTileThreads = 1024;
+__global__ void __launch_bounds__(kTileThreads) tiles_kernel(MatrixPackTask task) {
+  if (stopped(task.ranges)) return;
+  for (int64_t at = threadIdx.x / 32; at < kOneTile; at += kTileThreads / 32) pack_column(task, blockIdx.x, at, at);
+  __syncthreads();
+  gather_tile(task.columns, static_cast<int>(blockIdx.x));
 }
 
 // A warp a prototype or padding; blockIdx.y is the range. Keys: range, then the square of the norm as a float32, whose
@@ -109,11 +119,16 @@ void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedR
 }
 
 void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream) {
+  if (one_tile_each(task.columns) && task.sort.keys == nullptr) {
+    tiles_kernel<<<static_cast<unsigned>(task.ranges.count), kTileThreads, 0, stream>>>(task);
+    return check_launch("packing prototypes");
+  }
   const int64_t most = task.ranges.most_clusters + task.columns.tile_columns;
   const dim3 grid(static_cast<unsigned>((most + kWarps - 1) / kWarps), static_cast<unsigned>(task.ranges.count));
   if (task.sort.keys != nullptr) sort_columns(task, grid, stream);
   columns_kernel<<<grid, kThreads, 0, stream>>>(task);
   check_launch("packing prototypes");
+  gather_tile_terms(task.columns, stream);
 }
 
 }  // namespace manymeans::cuda

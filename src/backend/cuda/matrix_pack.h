@@ -50,14 +50,14 @@ struct MatrixPackTask {
   int64_t d = 0;
   HalfFrame frame;
   double bound_scale = 1;
-  PackedColumns columns;  ///< filled but for `terms`; its ranges agree with `ranges` in order and prototypes
+  PackedColumns columns;  ///< its ranges agree with `ranges` in order and prototypes
   ColumnSort sort;
   PrototypeMoves moves;
   int32_t padded_columns = 0;
   uint32_t* far = nullptr;  ///< per range, 0: becomes 1 where a prototype is too far out to be screened
 };
 
-/// Prototypes to fp16, with their bounds; neighbours in a tile have similar norms, and so similar bounds and offsets,
+/// Prototypes to fp16, with their bounds and the terms of their tiles; neighbours in a tile have similar norms, and so similar bounds and offsets,
 /// where task.sort has room for that.
 void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream);
 

@@ -8,50 +8,22 @@
 #include "backend/cuda/matrix_finish.cuh"
 #include "backend/cuda/matrix_kernels.h"
 #include "backend/cuda/own_score.cuh"
+#include "backend/cuda/tile_terms.cuh"
 
 #include <cuda_runtime.h>
 
 namespace manymeans::cuda {
 namespace {
 
-// One block a tile: offsets in the order of the epilogue, the largest of each 16, the largest slope and error, and the
-// model.
+// One block a tile.
 __global__ void gather_terms(PackedColumns columns) {
-  if (is_stopped(columns)) return;
-  const int tile = static_cast<int>(blockIdx.x);
-  const int column = static_cast<int>(threadIdx.x);
-  const int width = columns.tile_columns;
-  float* out = columns.terms + tile * tile_floats(width);
-  const int64_t from = static_cast<int64_t>(tile) * width + column;
-  out[offset_place(column)] = columns.offsets[from];
-  reinterpret_cast<uint32_t*>(out)[order_place(width) + column] = columns.order[from];
-  float largest = columns.offsets[from];
-  for (int step = 8; step > 0; step /= 2) largest = fmaxf(largest, __shfl_xor_sync(~0U, largest, step));
-  if (column % 16 == 0) out[width + kTermFloats + column / 16] = largest;
+  if (!is_stopped(columns)) gather_tile(columns, static_cast<int>(blockIdx.x));
+}
 
-  __shared__ float slopes[256];
-  __shared__ float errors[256];
-  slopes[column] = columns.slopes[from];
-  errors[column] = columns.errors[from];
-  __syncthreads();
-  for (int half = width / 2; half > 0; half /= 2) {
-    if (column < half) {
-      slopes[column] = fmaxf(slopes[column], slopes[column + half]);
-      errors[column] = fmaxf(errors[column], errors[column + half]);
-    }
-    __syncthreads();
-  }
-  if (column != 0) return;
-  auto& terms = *reinterpret_cast<TileTerms*>(out + width);
-  terms = TileTerms{slopes[0], errors[0], 0, 0, -1, 0, {}};
-  for (int model = 0; model < columns.models; ++model) {
-    const ColumnRange& range = columns.ranges[model];
-    if (from < range.first || from >= range.first + range.count) continue;
-    terms.slack = range.slack;
-    terms.underflow = range.underflow;
-    terms.slot = range.slot;
-    if (from + width >= range.first + range.count) terms.range = model;
-  }
+MatrixPurpose purpose_of(const PackedColumns& columns, const Floors& floors) {
+  if (floors.falls != nullptr) return MatrixPurpose::kFilter;
+  const bool small = one_tile_each(columns) && columns.by_number && floors.lowers == nullptr;
+  return small ? MatrixPurpose::kProveOneTile : MatrixPurpose::kProve;
 }
 
 // `rows`: what is multiplied; `points` those whose numbers the epilogue knows.
@@ -127,8 +99,7 @@ void gather_tile_terms(const PackedColumns& columns, cudaStream_t stream) {
 void matrix_screen(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
                    cudaStream_t stream) {
   if (points.rows == 0 || columns.columns == 0) return;
-  const bool filter = output.floors.falls != nullptr;
-  screen(points, points, columns, output, filter ? MatrixPurpose::kFilter : MatrixPurpose::kProve, stream);
+  screen(points, points, columns, output, purpose_of(columns, output.floors), stream);
 }
 
 void matrix_screen_counted(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,

@@ -1,6 +1,7 @@
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/matrix_filter.cuh"
 #include "backend/cuda/matrix_kernels.h"
+#include "backend/cuda/matrix_one_tile.cuh"
 #include "backend/cuda/matrix_sync.cuh"
 
 #include <algorithm>
@@ -29,6 +30,9 @@ void launch_for(MatrixTask& task, const PackedRows& rows, MatrixPurpose purpose,
   constexpr int kRows = Sync<kColumns>::kRows;
   switch (purpose) {
     case MatrixPurpose::kProve: return launch<kColumns, AllRows<kRows>, ProveRows<false>>(task, rows, stream);
+    case MatrixPurpose::kProveOneTile:
+      if constexpr (kColumns == kOneTile) return launch<kColumns, AllRows<kRows>, ProveOneTile<1>>(task, rows, stream);
+      throw no_such_tiles(task);
     case MatrixPurpose::kProveCounted: return launch<kColumns, CountedRows<kRows>, ProveRows<true>>(task, rows, stream);
     case MatrixPurpose::kFilter: return launch<kColumns, AllRows<kRows>, FilterRows>(task, rows, stream);
     case MatrixPurpose::kCollect: return launch<kColumns, OpenTiles<kRows>, CollectRows>(task, rows, stream);

@@ -79,7 +79,7 @@ __device__ __forceinline__ void copy_step(const MatrixTask& task, const PackedRo
 // sums[h] of a warp's rows += one panel's products.
 template <class Shape>
 __device__ __forceinline__ void multiply_panel(const unsigned char* points, const unsigned char* columns, int steps,
-                                               float (&sums)[Shape::kHalves][Shape::kColumns / 2]) {
+                                               Sums<1, Shape::kColumns> (&sums)[Shape::kHalves]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int first_row = static_cast<int>(threadIdx.x) / 32 * 32;
   for (int step = 0; step < steps; ++step) {
@@ -95,8 +95,8 @@ __device__ __forceinline__ void multiply_panel(const unsigned char* points, cons
       load_four_blocks(b, columns + chunk_place((pair * 2 + block / 2) * 8 + lane % 8, step * 2 + block % 2));
 #pragma unroll
       for (int h = 0; h < Shape::kHalves; ++h) {
-        multiply_add(sums[h] + pair * 8, a[h], b[0], b[1]);
-        multiply_add(sums[h] + pair * 8 + 4, a[h], b[2], b[3]);
+        multiply_add(sums[h][0] + pair * 8, a[h], b[0], b[1]);
+        multiply_add(sums[h][0] + pair * 8 + 4, a[h], b[2], b[3]);
       }
     }
   }
@@ -105,12 +105,11 @@ __device__ __forceinline__ void multiply_panel(const unsigned char* points, cons
 // All tiles of columns that a tile of rows meets.
 template <class Shape, class Work, class Epilogue>
 __device__ __forceinline__ void screen_rows(const MatrixTask& task, const PackedRows& rows, const Work& work,
-                                            typename Shape::Shared& shared) {
+                                            typename Shape::Shared& shared, Epilogue (&epilogues)[Shape::kHalves]) {
   constexpr int kColumns = Shape::kColumns;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  Epilogue epilogues[Shape::kHalves];
-  float sums[Shape::kHalves][kColumns / 2];
+  Sums<1, kColumns> sums[Shape::kHalves];
 #pragma unroll
   for (int h = 0; h < Shape::kHalves; ++h) {
     epilogues[h].begin(task, work.range(),
@@ -132,7 +131,7 @@ __device__ __forceinline__ void screen_rows(const MatrixTask& task, const Packed
 #pragma unroll
       for (auto& of_half : sums) {
 #pragma unroll
-        for (float& sum : of_half) sum = 0;
+        for (float& sum : of_half[0]) sum = 0;
       }
     }
     multiply_panel<Shape>(shared.points[s % Shape::kStages], shared.columns[s % Shape::kStages],
@@ -155,7 +154,9 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
   if (is_stopped(task.columns)) return;
   extern __shared__ __align__(128) unsigned char memory[];
   auto& shared = *reinterpret_cast<typename Shape::Shared*>(memory);
-  for (Work work(task); work.more(); work.next()) screen_rows<Shape, Work, Epilogue>(task, rows, work, shared);
+  Epilogue epilogues[Shape::kHalves];
+  for (Work work(task); work.more(); work.next()) screen_rows<Shape>(task, rows, work, shared, epilogues);
+  for (Epilogue& epilogue : epilogues) epilogue.end(task);
 }
 
 }  // namespace manymeans::cuda

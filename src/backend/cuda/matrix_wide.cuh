@@ -79,10 +79,11 @@ template <int kColumns, int kResident, class Work, class Epilogue>
 __device__ __forceinline__ void wide_compute(const MatrixTask& task,
                                              typename Wide<kColumns, kResident>::Shared& shared) {
   using Shape = Wide<kColumns, kResident>;
-  float sums[kColumns / 2];
+  Sums<1, kColumns> sums;
   const int group = static_cast<int>(threadIdx.x) / kGroup;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int row = static_cast<int>(threadIdx.x) / 32 * 16 + lane / 4;
+  Epilogue epilogue;
   Ring ring;
   Ring term_ring;
   uint32_t point_parity = 0;
@@ -91,7 +92,6 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
   int lag = min(task.panels, Shape::kStages) - 1;
   if (task.panels + lag < Shape::kStages) lag = 0;
   for (Work work(task); work.more(); work.next()) {
-    Epilogue epilogue;
     epilogue.begin(task, work.range(), static_cast<int64_t>(work.row_tile()) * Shape::kRows + row);
     for (int32_t tile = work.first_tile(); tile < work.last_tile(); ++tile) {
       int before = -1;
@@ -103,11 +103,11 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
         const unsigned char* of_points = shared.points[Shape::kStreamed ? ring.at : panel] + group * 64 * 128;
         const uint64_t a = panel_descriptor(of_points);
         const uint64_t b = panel_descriptor(shared.tiles[ring.at]);
-        pin(sums);
+        pin(sums[0]);
         wgmma_fence();
 #pragma unroll
         for (int step = 0; step < 4; ++step) {
-          wgmma<kColumns>(sums, a + step * kDescriptorStep, b + step * kDescriptorStep, panel + step == 0 ? 0 : 1);
+          wgmma<kColumns>(sums[0], a + step * kDescriptorStep, b + step * kDescriptorStep, panel + step == 0 ? 0 : 1);
         }
         wgmma_commit();
         if (before >= 0) {
@@ -119,7 +119,7 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
         ring.template next<Shape::kStages>();
       }
       wgmma_wait<0>();
-      pin(sums);
+      pin(sums[0]);
       release(&shared.empty[before]);
       if (!Shape::kStreamed && tile == work.last_tile() - 1) release(&shared.points_empty[task.panels - 1]);
 
@@ -132,6 +132,7 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
     }
     point_parity ^= 1;
   }
+  epilogue.end(task);
 }
 
 template <int kColumns, int kResident, class Work, class Epilogue>

@@ -174,7 +174,7 @@ __device__ void choose_listed(const ResolveTask& task, Tally& tally) {
   const int64_t teams = static_cast<int64_t>(task.list_blocks) * (kThreads / kLanes);
   for (int64_t i = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) / kLanes; i < listed; i += teams) {
     const Unproved& entry = task.list[i];
-    if (task.far[entry.range] != 0) continue;
+    if (entry.count == 0 || task.far[entry.range] != 0) continue;
     choose<kFloats>(task, task.ranges.at[entry.range], entry.row, entry.candidates, entry.count);
     if (threadIdx.x % kLanes != 0) continue;
     if (task.ranges.count == 1) {

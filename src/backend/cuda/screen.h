@@ -50,6 +50,7 @@ struct PackedColumns {
   const uint32_t* order = nullptr;  ///< the prototype's index in its model; padding: ~0
   /// The column of prototype k of the model whose columns begin at f is column_of[f + k]; null: f + k.
   const uint32_t* column_of = nullptr;
+  bool by_number = false;               ///< prototype k of that model, and no other, is column f + k
   int32_t columns = 0;                  ///< of all models
   const ColumnRange* ranges = nullptr;  ///< `models` of them
   int32_t models = 0;
@@ -59,13 +60,18 @@ struct PackedColumns {
   const uint32_t* stopped = nullptr;  ///< null, or not 0: there is nothing to do (PassControl)
 };
 constexpr float kNeverWins = -0x1p126F;
+/// Models of at most 64 prototypes are one tile each.
+constexpr int kOneTile = 64;
+inline bool one_tile_each(const PackedColumns& columns) {
+  return columns.tile_columns == kOneTile && columns.columns == columns.models * kOneTile;
+}
 int64_t matrix_terms(int64_t columns, int tile_columns);
 
 /// A row whose label is one of a few.
 struct Unproved {
   int64_t row;
   int32_t range;  ///< index into PackedColumns::ranges
-  int32_t count;  ///< of candidates, 1 .. kMostCandidates
+  int32_t count;  ///< of candidates, 1 .. kMostCandidates; 0: this is no entry
   uint32_t candidates[8];
 };
 constexpr int kMostCandidates = 8;
@@ -117,7 +123,8 @@ struct Floors {
 struct ScreenOutput {
   LabelRows labels;            ///< written for every row whose label is proved; the others may hold anything
   Unproved* list = nullptr;    ///< `capacity` of them, in any order
-  uint32_t* listed = nullptr;  ///< how many; may exceed the capacity: entries beyond it must be marked instead
+  uint32_t* listed = nullptr;  ///< how many, and entries of count 0; may exceed the capacity: what is beyond it must be
+                               ///< marked instead
   uint32_t capacity = 0;
   uint32_t* marks = nullptr;  ///< bit (row % 32) of marks[range * mark_stride + row / 32]: all prototypes are
                               ///< possible. Cleared before the screen runs.
@@ -127,7 +134,7 @@ struct ScreenOutput {
   Floors floors;
 };
 
-/// Fills `terms` from everything else; asynchronous. Before the screen.
+/// Fills `terms` from everything else; asynchronous. Before the screen; pack_matrix_columns() does it too.
 void gather_tile_terms(const PackedColumns& columns, cudaStream_t stream);
 
 /// Launches the screen over all rows; asynchronous. Accumulation may truncate: docs/screens.md, "CUDA".

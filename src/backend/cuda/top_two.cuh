@@ -80,6 +80,14 @@ __device__ __forceinline__ float with_place(float score, uint32_t mask, uint32_t
   return __uint_as_float((__float_as_uint(score) & mask) | place);
 }
 
+__device__ __forceinline__ float with_bits(float score, uint32_t bits) {
+  return __uint_as_float(__float_as_uint(score) | bits);
+}
+
+/// What the lowest bits of a score say: the place among a thread's own columns of the tile, or the column of the tile
+/// but for the two bits that tell four threads apart, which are left 0 (bits 1 and 2).
+enum class Places : uint8_t { kOwn, kColumn };
+
 /// The best two of some numbers.
 struct TopTwo {
   float best;
@@ -94,10 +102,13 @@ __device__ __forceinline__ TopTwo top_two(const TopTwo& a, const TopTwo& b) {
   return {fmaxf(a.best, b.best), fmaxf(fmaxf(a.second, b.second), fminf(a.best, b.best))};
 }
 
-/// Of four scores, which get their places, `place` and the three after it.
-__device__ __forceinline__ TopTwo top_two_of_four(const float (&scores)[4], uint32_t mask, uint32_t place) {
+/// Of the four scores that a thread has of 16 columns, the pair-th of a tile; they get their places.
+template <Places kPlaces = Places::kOwn>
+__device__ __forceinline__ TopTwo top_two_of_four(const float (&scores)[4], uint32_t mask, int pair) {
+  constexpr uint32_t kStep = kPlaces == Places::kOwn ? 2 : 8;  // from one block of eight columns to the next
+  const uint32_t place = static_cast<uint32_t>(pair) * 2 * kStep;
   return top_two(top_two(with_place(scores[0], mask, place), with_place(scores[1], mask, place + 1)),
-                 top_two(with_place(scores[2], mask, place + 2), with_place(scores[3], mask, place + 3)));
+                 top_two(with_place(scores[2], mask, place + kStep), with_place(scores[3], mask, place + kStep + 1)));
 }
 
 /// Loads now: the compiler would wait until the registers are wanted.
@@ -109,13 +120,17 @@ __device__ __forceinline__ float4 load_offsets(const float4* from) {
   return h;
 }
 
-/// The top two of what a thread holds of a tile, for its two rows. Four columns at a time, as a tree: a long chain of
-/// dependent instructions would leave the pipes idle. Five instructions a score. What lost: finding the smaller of two
-/// by two additions, b + (a - max(a, b)), which moves work from a pipe of half rate to one of full rate; it is one
-/// instruction more, and instructions are what is short beside a running product (bench/results/h200).
-template <int kColumns>
-__device__ __forceinline__ void tile_top_two(const float (&sums)[kColumns / 2], const float* offsets, int lane_of_row,
-                                             uint32_t mask, TopTwo (&rows)[2]) {
+/// The sums of a thread: of two rows, eight apart, of each half of its group's rows, a quarter of a tile's columns.
+template <int kHalves, int kColumns>
+using Sums = float[kHalves][kColumns / 2];
+
+/// The top two of what a thread holds of a tile, for the two rows that it has of each half. Four columns at a time, as a
+/// tree: a long chain of dependent instructions would leave the pipes idle. Five instructions a score. What lost: finding
+/// the smaller of two by two additions, b + (a - max(a, b)), which moves work from a pipe of half rate to one of full
+/// rate; it is one instruction more, and instructions are what is short beside a running product (bench/results/h200).
+template <int kColumns, int kHalves, Places kPlaces>
+__device__ __forceinline__ void tile_top_two(const Sums<kHalves, kColumns>& sums, const float* offsets,
+                                             int lane_of_row, uint32_t mask, TopTwo (&rows)[2 * kHalves]) {
   const auto* at = reinterpret_cast<const float4*>(offsets) + lane_of_row;
   float4 next = load_offsets(at);
 #pragma unroll
@@ -123,15 +138,14 @@ __device__ __forceinline__ void tile_top_two(const float (&sums)[kColumns / 2], 
     const float add[4] = {next.x, next.y, next.z, next.w};
     if (pair + 1 < kColumns / 16) next = load_offsets(at + (pair + 1) * 4);
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
+    for (int i = 0; i < 2 * kHalves; ++i) {
       float v[4];
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const float sum = sums[pair * 8 + e / 2 * 4 + e % 2 + 2 * r];
-        v[e] = __fadd_rn(sum, add[e]);
+        v[e] = __fadd_rn(sums[i / 2][pair * 8 + e / 2 * 4 + e % 2 + 2 * (i % 2)], add[e]);
       }
-      const TopTwo four = top_two_of_four(v, mask, static_cast<uint32_t>(pair * 4));
-      rows[r] = pair == 0 ? four : top_two(rows[r], four);
+      const TopTwo four = top_two_of_four<kPlaces>(v, mask, pair);
+      rows[i] = pair == 0 ? four : top_two(rows[i], four);
     }
   }
 }

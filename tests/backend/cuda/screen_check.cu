@@ -33,6 +33,7 @@ using namespace manymeans;
 using namespace manymeans::cuda;
 
 int failures = 0;
+constexpr int kSmallTile = 64;    // columns; models of one such tile stand by number, others by norm
 int64_t most_listed = 4'000'000;  // what does not fit into the list is marked
 std::optional<float> fall;        // floors are so far below the best score of a screen before
 
@@ -186,7 +187,7 @@ float up(double v) {
 }
 
 void pack_model(const Data& data, const std::vector<float>& prototypes, int model, int tile, int padded, double ratio,
-                double scale, Columns& out) {
+                double scale, bool by_number, Columns& out) {
   std::vector<double> squares(static_cast<size_t>(data.k));
   std::vector<uint32_t> order;
   for (int k = 0; k < data.k; ++k) {
@@ -196,7 +197,9 @@ void pack_model(const Data& data, const std::vector<float>& prototypes, int mode
     if (k > 0 && k == data.k - 1) repeats = std::equal(c, c + data.d, prototypes.begin());
     if (!repeats) order.push_back(static_cast<uint32_t>(k));
   }
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return squares[a] < squares[b]; });
+  if (!by_number) {
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return squares[a] < squares[b]; });
+  }
   const size_t first = out.order.size();
   const size_t count =
       (order.size() + static_cast<size_t>(tile) - 1) / static_cast<size_t>(tile) * static_cast<size_t>(tile);
@@ -327,9 +330,10 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
     CHECK_CUDA(cudaDeviceSynchronize());
   }
   const double ratio = 0x1p-12;  // r / n is about 2^-12.3
+  const bool by_number = tile == kSmallTile && !fall;
   Columns columns;
   for (int model = 0; model < data.models; ++model) {
-    pack_model(data, prototypes[static_cast<size_t>(model)], model, tile, padded, ratio, bound_scale, columns);
+    pack_model(data, prototypes[static_cast<size_t>(model)], model, tile, padded, ratio, bound_scale, by_number, columns);
   }
   Device<__half> values(static_cast<size_t>(padded_rows * padded));
   values.fill(0);
@@ -383,6 +387,7 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
   wanted.models = data.models;
   wanted.unit = unit;
   wanted.tile_columns = tile;
+  wanted.by_number = by_number;
   wanted.terms = terms.data;
   ScreenOutput output;
   output.labels = {labels.data, data.rows, 4};
@@ -446,7 +451,8 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
   // Every row of every model is proved, listed, open or marked, once.
   const std::vector<uint32_t> got = labels.host();
   const std::vector<uint32_t> marked = marks.host();
-  const uint32_t entries = std::min(listed.host()[0], capacity);
+  const uint32_t places = std::min(listed.host()[0], capacity);
+  uint32_t entries = 0;
   std::vector<Unproved> unproved = list.host();
   const int64_t all = data.rows * data.models;
   std::vector<std::vector<uint32_t>> candidates;
@@ -457,8 +463,10 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
     entry = static_cast<int32_t>(candidates.size());
     candidates.emplace_back(first, first + count);
   };
-  for (uint32_t i = 0; i < entries; ++i) {
+  for (uint32_t i = 0; i < places; ++i) {
     const Unproved& entry = unproved[i];
+    if (entry.count == 0) continue;
+    ++entries;
     if (entry.count < 1 || entry.count > kMostCandidates) ++outcome.wrong;
     enter(entry.range, entry.row, entry.candidates, static_cast<uint32_t>(entry.count));
     outcome.candidates += entry.count;
@@ -704,6 +712,9 @@ void small() {
   one(50001, 64, 130, 2, 0, 4);
   one(50001, 54, 64, 7, 0, 20);
   one(50001, 41, 64, 1, 9, 20);
+  one(140001, 54, 64, 5, 0, 20);
+  one(200001, 30, 47, 2, 7, 20);
+  one(131072, 9, 64, 3, 0, 20);
   one(50001, 20, 40, 5, 0, 20);
   one(50001, 130, 1000, 1, 0, 8);
   one(20001, 256, 1000, 2, 0, 8);
