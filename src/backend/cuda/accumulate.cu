@@ -4,6 +4,7 @@
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/label_changes.cuh"
 #include "backend/cuda/point_value.cuh"
+#include "backend/cuda/ptx.cuh"
 
 #include <algorithm>
 
@@ -11,9 +12,12 @@ namespace manymeans::cuda {
 namespace {
 
 constexpr int kThreads = kChangeThreads;
+constexpr int kBlocks = 3;  // of a multiprocessor; what they wait for is more than more registers would save
+constexpr int kLogLeastTeam = 3;  // of longer rows: 32 bytes are fetched together
 
 // Where a block adds: its shared memory or the statistics themselves.
 struct GlobalSums {
+  using Index = int64_t;
   long long* sums;
   long long* weights;
   long long* counts;
@@ -21,42 +25,112 @@ struct GlobalSums {
   __device__ void add_to(long long* to, int64_t value) const {
     atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(value));
   }
-  __device__ void add_sum(int64_t at, int64_t value) const { add_to(sums + at, value); }
-  __device__ void add_weight(int64_t k, int64_t value) const { add_to(weights + k, value); }
-  __device__ void add_count(int64_t k, int64_t value) const { add_to(counts + k, value); }
+  __device__ void add_sum(Index at, int64_t value) const { add_to(sums + at, value); }
+  __device__ void add_weight(Index k, int64_t value) const { add_to(weights + k, value); }
+  __device__ void add_count(Index k, int64_t value) const { add_to(counts + k, value); }
 };
 
 // 64-bit sums in shared memory by two 32-bit atomics, which are native there: the low half's carry goes into the high.
+// All low halves stand before all high ones, so that neighbouring threads use neighbouring banks.
 struct SharedSums {
-  uint32_t* words;  // (low, high) pairs: sums, weights, counts
-  int64_t sums;     // how many
-  int64_t k;
+  using Index = int;
+  uint32_t words;  // the address of the low halves: sums, weights, counts
+  Index sums;      // how many
+  Index k;
 
-  __device__ void add_to(int64_t at, int64_t value) const {
-    if (value == 0) return;
-    const auto low = static_cast<uint32_t>(value);
-    const uint32_t before = atomicAdd(words + 2 * at, low);
-    const uint32_t high = static_cast<uint32_t>(value >> 32) + (before + low < before ? 1U : 0U);
-    if (high != 0) atomicAdd(words + 2 * at + 1, high);
+  __device__ __forceinline__ Index all() const { return sums + 2 * k; }
+
+  // What the low half was.
+  __device__ __forceinline__ uint32_t add_low(Index at, int64_t value) const {
+    uint32_t before = 0;
+    asm volatile("atom.shared.add.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "r"(words + 4 * static_cast<uint32_t>(at)), "r"(static_cast<uint32_t>(value))
+                 : "memory");
+    return before;
   }
-  __device__ void add_sum(int64_t at, int64_t value) const { add_to(at, value); }
-  __device__ void add_weight(int64_t c, int64_t value) const { add_to(sums + c, value); }
-  __device__ void add_count(int64_t c, int64_t value) const { add_to(sums + k + c, value); }
+  __device__ __forceinline__ void add_high(Index at, int64_t value, uint32_t low_before) const {
+    const uint32_t carry = low_before + static_cast<uint32_t>(value) < low_before ? 1 : 0;
+    asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(words + 4 * static_cast<uint32_t>(all() + at)),
+                 "r"(static_cast<uint32_t>(value >> 32) + carry)
+                 : "memory");
+  }
+  __device__ void add_to(Index at, int64_t value) const {
+    if (value != 0) add_high(at, value, add_low(at, value));
+  }
+  __device__ void add_sum(Index at, int64_t value) const { add_to(at, value); }
+  __device__ void add_weight(Index c, int64_t value) const { add_to(sums + c, value); }
+  __device__ void add_count(Index c, int64_t value) const { add_to(sums + k + c, value); }
 };
 
-// One value of a row: into `to`, out of `from`.
-template <class Sums>
-__device__ void move_value(const AccumulateTask& task, const Sums& sums, int64_t row, int64_t j, uint32_t from,
-                           uint32_t to) {
-  double v = load_double(task.points, row * task.points.d + j);
-  if (task.points.weights != nullptr) v = __dmul_rn(task.points.weights[row], v);
-  const ColumnTerms& terms = task.terms;
-  split_term<0>(terms, scaled_term(terms, v, top_of(terms, j), j), [&](int g, int64_t part) {
-    if (part == 0) return;
-    if (to != kNoLabel) sums.add_sum((static_cast<int64_t>(to) * terms.limbs + g) * task.points.d + j, part);
-    if (from != kNoLabel) sums.add_sum((static_cast<int64_t>(from) * terms.limbs + g) * task.points.d + j, -part);
-  });
+// A row that moves, and where: `from` and `to` are the first of their clusters' sums.
+template <class Index>
+struct Move {
+  int64_t row;
+  bool leaves;
+  bool enters;
+  Index from;
+  Index to;
+};
+
+template <class Index>
+__device__ __forceinline__ Move<Index> move_of(const AccumulateTask& task, int64_t row, uint32_t from, uint32_t to) {
+  const auto of_cluster = static_cast<Index>(task.terms.limbs * task.points.d);
+  return {row, from != kNoLabel, to != kNoLabel, static_cast<Index>(from) * of_cluster,
+          static_cast<Index>(to) * of_cluster};
 }
+
+// One value of a row: into a cluster, out of another. How it is done for any points, and anywhere.
+struct MoveAny {
+  using Value = double;
+  static __device__ __forceinline__ double load(const AccumulateTask& task, int64_t row, int j) {
+    const double v = load_double(task.points, row * task.points.d + j);
+    return task.points.weights != nullptr ? __dmul_rn(task.points.weights[row], v) : v;
+  }
+
+  template <class Sums>
+  static __device__ void move_value(const AccumulateTask& task, const Sums& sums,
+                                    const Move<typename Sums::Index>& move, int j, double v) {
+    using Index = typename Sums::Index;
+    const ColumnTerms& terms = task.terms;
+    split_term<0>(terms, scaled_term(terms, v, top_of(terms, j), j), [&](int g, int64_t part) {
+      if (part == 0) return;
+      const auto place = static_cast<Index>(static_cast<Index>(g) * static_cast<Index>(task.points.d) + j);
+      if (move.enters) sums.add_sum(move.to + place, part);
+      if (move.leaves) sums.add_sum(move.from + place, -part);
+    });
+  }
+};
+
+// And for float32 points without weights, whose terms have a top. All low halves are added to before the first of them
+// has answered.
+template <int kLimbs>
+struct MoveFloats {
+  using Value = float;
+  static __device__ __forceinline__ float load(const AccumulateTask& task, int64_t row, int j) {
+    return static_cast<const float*>(task.points.data)[row * task.points.d + j];
+  }
+
+  static __device__ __forceinline__ void move_value(const AccumulateTask& task, const SharedSums& sums,
+                                                    const Move<int>& move, int j, float v) {
+    if (v == 0) return;
+    int64_t parts[kLimbs];
+    split_term<kLimbs>(task.terms, __dmul_rn(widened(v), task.terms.tops[j]), [&](int g, int64_t part) { parts[g] = part; });
+    const auto d = static_cast<int>(task.points.d);
+    uint32_t to[kLimbs];
+#pragma unroll
+    for (int g = 0; g < kLimbs; ++g) to[g] = sums.add_low(move.to + g * d + j, parts[g]);
+    if (move.leaves) {
+      uint32_t from[kLimbs];
+#pragma unroll
+      for (int g = 0; g < kLimbs; ++g) from[g] = sums.add_low(move.from + g * d + j, -parts[g]);
+#pragma unroll
+      for (int g = 0; g < kLimbs; ++g) sums.add_high(move.from + g * d + j, -parts[g], from[g]);
+    }
+#pragma unroll
+    for (int g = 0; g < kLimbs; ++g) sums.add_high(move.to + g * d + j, parts[g], to[g]);
+  }
+};
 
 template <class Sums>
 __device__ void move_count(const AccumulateTask& task, const Sums& sums, int64_t row, uint32_t from, uint32_t to) {
@@ -71,26 +145,40 @@ __device__ void move_count(const AccumulateTask& task, const Sums& sums, int64_t
   }
 }
 
+// A row that moves, and its value that a thread takes first.
+template <class Value>
+struct Moving {
+  int64_t row;
+  uint32_t from;
+  uint32_t to;
+  Value value;
+};
+
 // Adds what changed, and brings the labels up to date.
-template <class Sums>
+template <class Mover, class Sums>
 __device__ void apply_changes(const AccumulateTask& task, const PassRange& range, const Sums& sums, bool first_pass,
                               int64_t first, const Changes& changes, LabelSumWords& hash) {
   const auto d = static_cast<int>(task.points.d);
   const auto before = [&](int64_t row) { return label_before(task, range, first_pass, row); };
-  // Neighbouring threads take neighbouring values of a row.
-  const int64_t values = static_cast<int64_t>(changes.count) * d;
-  int64_t i = threadIdx.x / d;
-  int64_t j = threadIdx.x % d;
-  const int64_t row_step = kThreads / d;
-  const int64_t value_step = kThreads % d;
-  for (int64_t at = threadIdx.x; at < values; at += kThreads) {
-    const int64_t row = first + changes.place[i];
-    move_value(task, sums, row, j, before(row), load_label(task.next, range.slot, row));
-    i += row_step;
-    j += value_step;
-    if (j >= d) {
-      j -= d;
-      ++i;
+  // Neighbouring threads, a team, take neighbouring values of a row. What follows is fetched before it is wanted.
+  const int team = 1 << task.log_team;
+  const int lane = static_cast<int>(threadIdx.x) & (team - 1);
+  const int step = kThreads >> task.log_team;
+  const auto fetch = [&](int c) -> Moving<typename Mover::Value> {
+    if (c >= changes.count) return {};
+    const int64_t row = first + changes.place[c];
+    return {row, before(row), load_label(task.next, range.slot, row), Mover::load(task, row, min(lane, d - 1))};
+  };
+  int c = static_cast<int>(threadIdx.x) >> task.log_team;
+  for (auto next = fetch(c); c < changes.count; c += step) {
+    const auto now = next;
+    next = fetch(c + step);
+    const auto move = move_of<typename Sums::Index>(task, now.row, now.from, now.to);
+    auto value = now.value;
+    for (int j = lane; j < d; j += team) {
+      const auto following = Mover::load(task, now.row, min(j + team, d - 1));
+      Mover::move_value(task, sums, move, j, value);
+      value = following;
     }
   }
   __syncthreads();  // the labels before are still read above
@@ -107,15 +195,15 @@ __device__ void apply_changes(const AccumulateTask& task, const PassRange& range
 }
 
 // blockIdx.y is the range; the blocks of x share its chunks.
-template <bool kShared>
-__global__ void __launch_bounds__(kThreads) accumulate_kernel(AccumulateTask task) {
+template <bool kShared, class Mover>
+__global__ void __launch_bounds__(kThreads, kShared ? kBlocks : 1) accumulate_kernel(AccumulateTask task) {
   if (stopped(task.ranges)) return;
   extern __shared__ uint32_t words[];
   __shared__ Changes changes;
   const PassRange range = task.ranges.at[blockIdx.y];
   const int64_t sums = range.k * task.terms.limbs * task.points.d;
   const GlobalSums global{range.sums, range.weights, range.counts};
-  const SharedSums shared{words, sums, range.k};
+  const SharedSums shared{shared_address(words), static_cast<int>(sums), static_cast<int>(range.k)};
   if constexpr (kShared) {
     for (int64_t i = threadIdx.x; i < 2 * (sums + 2 * range.k); i += kThreads) words[i] = 0;
   }
@@ -128,9 +216,9 @@ __global__ void __launch_bounds__(kThreads) accumulate_kernel(AccumulateTask tas
     if (changes.count == 0) continue;
     changed += static_cast<unsigned long long>(changes.count);
     if constexpr (kShared) {
-      apply_changes(task, range, shared, first_pass, chunk * task.chunk, changes, hash);
+      apply_changes<Mover>(task, range, shared, first_pass, chunk * task.chunk, changes, hash);
     } else {
-      apply_changes(task, range, global, first_pass, chunk * task.chunk, changes, hash);
+      apply_changes<Mover>(task, range, global, first_pass, chunk * task.chunk, changes, hash);
     }
     __syncthreads();
   }
@@ -138,7 +226,7 @@ __global__ void __launch_bounds__(kThreads) accumulate_kernel(AccumulateTask tas
   if constexpr (kShared) {
     if (changed == 0) return;
     for (int64_t i = threadIdx.x; i < sums + 2 * range.k; i += kThreads) {
-      const auto value = static_cast<int64_t>(words[2 * i] | static_cast<uint64_t>(words[2 * i + 1]) << 32);
+      const auto value = static_cast<int64_t>(words[i] | static_cast<uint64_t>(words[shared.all() + i]) << 32);
       if (value == 0) continue;
       if (i < sums) {
         global.add_sum(i, value);
@@ -153,7 +241,10 @@ __global__ void __launch_bounds__(kThreads) accumulate_kernel(AccumulateTask tas
 
 __global__ void row_kernel(AccumulateTask task, PassRange range, int64_t row, uint32_t from, uint32_t to) {
   const GlobalSums sums{range.sums, range.weights, range.counts};
-  for (int64_t j = threadIdx.x; j < task.points.d; j += kThreads) move_value(task, sums, row, j, from, to);
+  const auto move = move_of<int64_t>(task, row, from, to);
+  for (int j = static_cast<int>(threadIdx.x); j < task.points.d; j += kThreads) {
+    MoveAny::move_value(task, sums, move, j, MoveAny::load(task, row, j));
+  }
   if (threadIdx.x == 0) move_count(task, sums, row, from, to);
 }
 
@@ -190,10 +281,41 @@ __global__ void judge_kernel(PassRanges ranges, bool count) {
   ranges.control->stopped = static_cast<uint32_t>(judge);
 }
 
+// Of the teams that leave the fewest threads without a value of their row, the largest.
+int log_team_of(int64_t columns) {
+  const auto idle = [&](int log_team) {
+    const int64_t team = int64_t{1} << log_team;
+    return (columns + team - 1) / team * team - columns;
+  };
+  int best = 5;
+  for (int log_team = 4; log_team >= 0; --log_team) {
+    const bool narrow = columns <= int64_t{1} << log_team;
+    if (narrow || (log_team >= kLogLeastTeam && idle(log_team) < idle(best))) best = log_team;
+  }
+  return best;
+}
+
+template <class Mover>
+void launch_shared(const AccumulateTask& task, dim3 grid, int64_t bytes, cudaStream_t stream) {
+  const auto kernel = accumulate_kernel<true, Mover>;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kMostSharedSums)),
+        "sizing the shared memory of sums");
+  kernel<<<grid, kThreads, static_cast<size_t>(bytes), stream>>>(task);
+}
+
+void accumulate_shared(const AccumulateTask& task, dim3 grid, int64_t bytes, cudaStream_t stream) {
+  const DevicePoints& points = task.points;
+  const bool plain = points.type == DataType::kFloat32 && points.weights == nullptr && task.terms.tops != nullptr;
+  if (plain && task.terms.limbs == 1) return launch_shared<MoveFloats<1>>(task, grid, bytes, stream);
+  if (plain && task.terms.limbs == 2) return launch_shared<MoveFloats<2>>(task, grid, bytes, stream);
+  launch_shared<MoveAny>(task, grid, bytes, stream);
+}
+
 }  // namespace
 
 void accumulate(const AccumulateTask& given, int multiprocessors, cudaStream_t stream) {
   AccumulateTask task = given;
+  task.log_team = log_team_of(task.points.d);
   const int64_t sums = task.ranges.most_clusters * (task.terms.limbs * task.points.d + 2);
   const int64_t bytes = 8 * sums;
   // One wave of blocks; rows are shared out in whole chunks.
@@ -207,14 +329,11 @@ void accumulate(const AccumulateTask& given, int multiprocessors, cudaStream_t s
   const dim3 grid(static_cast<unsigned>(std::min(chunks, in_shared ? blocks : 4 * blocks)),
                   static_cast<unsigned>(task.ranges.count));
   if (in_shared) {
-    check(cudaFuncSetAttribute(accumulate_kernel<true>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(kMostSharedSums)),
-          "sizing the shared memory of sums");
-    accumulate_kernel<true><<<grid, kThreads, static_cast<size_t>(bytes), stream>>>(task);
+    accumulate_shared(task, grid, bytes, stream);
   } else if (task.order.capacity > 0) {
     accumulate_by_label(task, multiprocessors, stream);
   } else {
-    accumulate_kernel<false><<<grid, kThreads, 0, stream>>>(task);
+    accumulate_kernel<false, MoveAny><<<grid, kThreads, 0, stream>>>(task);
   }
   check_launch("adding up clusters");
 }

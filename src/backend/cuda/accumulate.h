@@ -43,7 +43,9 @@ struct AccumulateTask {
   LabelRows next;     ///< the labels that the pass found
   LabelRows current;  ///< those before; become those of the pass
   LabelOrder order;   ///< for statistics that fit no shared memory
-  int32_t chunk = 0;  ///< rows that a block looks at together; accumulate() chooses it
+  // accumulate() chooses these:
+  int32_t chunk = 0;     ///< rows that a block looks at together
+  int32_t log_team = 0;  ///< 2^log_team threads share a row's values
 };
 
 /// Adds the rows that entered a cluster and takes away those that left; in a first pass all rows enter. The ranges'
