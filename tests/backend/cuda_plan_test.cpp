@@ -77,11 +77,12 @@ TEST(CudaPlan, GivesFloorsToLargeModelsOfPointsThatFit) {
 }
 
 TEST(CudaPlan, FloorsPayWhereFewLabelsChangeOrColumnsAreMany) {
-  EXPECT_FALSE(floors_pay(30, 1000, 1024));
-  EXPECT_TRUE(floors_pay(25, 1000, 1024));
-  EXPECT_FALSE(floors_pay(1000, 1000, 8192)) << "a first pass";
-  EXPECT_TRUE(floors_pay(1000, 1000, 65536));
-  EXPECT_TRUE(floors_pay(0, int64_t{1} << 40, 1));
+  EXPECT_FALSE(floors_pay(90, 1000, 1024, 128));
+  EXPECT_TRUE(floors_pay(75, 1000, 1024, 128));
+  EXPECT_FALSE(floors_pay(1000, 1000, 8192, 128)) << "a first pass";
+  EXPECT_TRUE(floors_pay(1000, 1000, 65536, 128));
+  EXPECT_FALSE(floors_pay(10, 1000, 65536, 768)) << "products of long rows hide the ranking";
+  EXPECT_TRUE(floors_pay(0, int64_t{1} << 40, 1, 1));
 }
 
 // Rows that fall by more than was guessed must find room among the open ones.

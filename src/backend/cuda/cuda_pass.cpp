@@ -198,6 +198,7 @@ PackedColumns CudaSession::packed_columns(const PassRanges& ranges) {
   columns.errors = bounds_.data() + 2 * count;
   columns.order = order_.data();
   columns.column_of = shared_.plan.floors ? column_of_.data() : nullptr;
+  columns.by_number = !shared_.plan.floors;
   columns.columns = batch_columns_;
   columns.ranges = column_ranges_.data();
   columns.models = ranges.count;
@@ -243,7 +244,6 @@ void CudaSession::enqueue_matrix_screen(const PassRanges& ranges, const PointSli
   const MatrixPackTask task = matrix_pack_task(ranges);
   const ScreenOutput output = matrix_output();
   pack_matrix_columns(task, stream_);
-  gather_tile_terms(task.columns, stream_);
   if (carries()) return enqueue_screen_of_rows_left(ranges, slice.packed, task.columns, output);
   if (output.floors.falls != nullptr) {
     FallsTask falls{slice.packed, task.columns, output.floors};
@@ -290,7 +290,8 @@ void CudaSession::weigh_floors(std::span<const PassModel> models) {
     changed += model(pass.slot).changed;
     most = std::max(most, model(pass.slot).k);
   }
-  floors_pay_ = shared_.options.floors.value_or(floors_pay(changed, n() * static_cast<int64_t>(models.size()), most));
+  const bool pay = floors_pay(changed, n() * static_cast<int64_t>(models.size()), most, d());
+  floors_pay_ = shared_.options.floors.value_or(pay);
 }
 
 // Those of the batch's passes that are done and were not fetched before.

@@ -110,10 +110,7 @@ BoundsUse wanted_bounds(const CudaPlan& plan, const Input& input, const BackendO
                         const Workload& workload) {
   if (plan.screen != ScreenKind::kMatrix || workload.models != 1) return BoundsUse::kNever;
   if (options.algorithm == "bounds") return BoundsUse::kAlways;
-  // The screen has changed since margins were tried on a device: until its tests ran there, only who asks gets them.
-  constexpr bool kByThemselves = false;
-  const bool pays =
-      kByThemselves && options.algorithm == "auto" && margins_may_pay(input.points.n, input.points.d, workload);
+  const bool pays = options.algorithm == "auto" && margins_may_pay(input.points.n, input.points.d, workload);
   return pays ? BoundsUse::kWhenTheyPay : BoundsUse::kNever;
 }
 
@@ -216,9 +213,12 @@ class RowPlanner {
 
 }  // namespace
 
-bool floors_pay(int64_t changed, int64_t labels, int64_t most_clusters) {
-  constexpr double kColumns = 40960;  // measured: docs/performance.md
-  return static_cast<double>(changed) * kColumns <= static_cast<double>(labels) * static_cast<double>(most_clusters);
+bool floors_pay(int64_t changed, int64_t labels, int64_t most_clusters, int64_t columns) {
+  // Measured: docs/performance.md. Products of long rows take so long that ranking hides behind them.
+  constexpr double kClusters = 12800;
+  constexpr int64_t kMostColumns = 384;
+  return columns <= kMostColumns &&
+         static_cast<double>(changed) * kClusters <= static_cast<double>(labels) * static_cast<double>(most_clusters);
 }
 
 CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options, double half_ratio,
