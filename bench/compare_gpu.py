@@ -10,7 +10,6 @@ import argparse
 import concurrent.futures
 import importlib.util
 import json
-import math
 import os
 import pathlib
 import re
@@ -130,15 +129,14 @@ def check_labels(points, labels, model, summary):
     return found
 
 
-def warm_passes(options, row, kind, ms, meter):
+def warm_passes(options, row, kind, meter):
     """Passes alone, one after the other, by cuda_passes on points of the same kind: {"ms", "watts"}, or None where
     that program is not beside the other."""
     program = options.program.with_name("cuda_passes")
     if options.backend != "cuda" or not program.exists():
         return None
     passes = row.get("iterations", 11) + 1  # a fit's final labels are one more
-    repeats = min(20_000, max(3, math.ceil(SUSTAINED / ((passes + 2) * max(ms, 0.005) / 1e3))))
-    command = ["stdbuf", "-oL", program, "--repeats", repeats, "--passes", passes, row["n"], row["d"], row["k"],
+    command = ["stdbuf", "-oL", program, "--seconds", SUSTAINED, "--passes", passes, row["n"], row["d"], row["k"],
                row.get("models", 1), row.get("dtype", "float32"), kind]
     with energy.Recorder(meter) as recorder:
         process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
@@ -187,7 +185,7 @@ def measure(row, kind, options, meter):
         checked, wrong = check_labels(points, labels, model, summary)
         stages.end("check")
         ms = gpu_peers.per_iteration({count: statistics.median(each) for count, each in times.items()}, iterations)
-        warm = warm_passes(options, row, kind, ms, meter)
+        warm = warm_passes(options, row, kind, meter)
         stages.end("passes alone")
         peers = gpu_peers.on_gpu([name for name in options.peers if name in gpu_peers.ON_GPU], points, row, iterations,
                                  options.repeats, meter)

@@ -1,14 +1,14 @@
 // Times the passes of a backend as the engine asks for them, and checks labels against the contract's definition.
 //
 //   cuda_passes [--backend cuda] [--algorithm auto[,NAME...]] [--screen FORMAT] [--memory MIB] [--queued 0]
-//               [--floors 0|1] [--passes 12] [--repeats 3] N D K MODELS TYPE DATA ...
+//               [--floors 0|1] [--passes 12] [--repeats 3] [--seconds 0] N D K MODELS TYPE DATA ...
 //
 // TYPE: float32 or float64; DATA: noise (N(0,1)) or mixture (K overlapping groups). Initial prototypes are rows of the
 // data. One iteration takes (T(12) - T(2)) / 10, T(p) the time of p passes (--passes for 12) from the initial
 // prototypes with the solves between them: a fit of one iteration and its final labels are two passes. Medians of 3 (of
-// --repeats). A random 10000 labels of the last pass are
-// compared with canonical distances on the host, and all label sums with those of the first repeat: where they differ,
-// the program fails. --queued 1: no batch of passes in one kernel. --floors: BackendOptions::floors.
+// --repeats), and of as many more as --seconds have room for. A random 10000 labels of the last pass are compared with
+// canonical distances on the host, and all label sums with those of the first repeat: where they differ, the program
+// fails. --queued 1: no batch of passes in one kernel. --floors: BackendOptions::floors.
 #include <manymeans/error.h>
 
 #include "backend/backend.h"
@@ -40,8 +40,13 @@ constexpr int kFirst = 2;  // passes of a fit of one iteration
 
 struct Effort {
   int repeats = 3;
+  double seconds = 0;  // of repeats, at least
   int passes = 12;
 };
+
+double since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 uint64_t mixed(uint64_t x) {  // splitmix64
   x += 0x9e3779b97f4a7c15;
@@ -106,7 +111,8 @@ class Bench {
     std::vector<double> one, more;
     std::vector<PassResult> expected;
     bool same = true;
-    for (int repeat = 0; repeat <= effort.repeats; ++repeat) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int repeat = 0; repeat <= effort.repeats || since(begin) < effort.seconds; ++repeat) {
       const double first = seconds(kFirst);
       const double all = seconds(effort.passes);
       if (expected.empty()) expected = log_;
@@ -180,7 +186,7 @@ class Bench {
         prototypes_[m] = solve_centroids(session_->statistics(static_cast<int>(m)), input_, prototypes_[m], pool_);
       }
     }
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return since(begin);
   }
 
   int64_t wrong_labels() {
@@ -254,6 +260,8 @@ int main(int argc, char** argv) {
     for (; at + 1 < argc && argv[at][0] == '-'; at += 2) {
       if (std::string(argv[at]) == "--repeats") {
         effort.repeats = std::max(1, std::atoi(argv[at + 1]));
+      } else if (std::string(argv[at]) == "--seconds") {
+        effort.seconds = std::atof(argv[at + 1]);
       } else if (std::string(argv[at]) == "--passes") {
         effort.passes = std::max(kFirst + 1, std::atoi(argv[at + 1]));
       } else if (std::string(argv[at]) == "--memory") {
