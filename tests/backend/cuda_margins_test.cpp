@@ -101,7 +101,10 @@ TEST(CudaMargins, ArePlannedWhereTheyMayPay) {
   };
   EXPECT_EQ(bounds("bounds", kOneModel), BoundsUse::kAlways);
   EXPECT_EQ(bounds("matrix", kOneModel), BoundsUse::kNever);
-  EXPECT_EQ(bounds("auto", kOneModel), BoundsUse::kNever);
+  EXPECT_EQ(bounds("auto", kOneModel), BoundsUse::kNever) << "too little work";
+  Workload large = kOneModel;
+  large.most_clusters = large.all_clusters = 80'000;
+  EXPECT_EQ(bounds("auto", large), BoundsUse::kWhenTheyPay);
   Workload two = kOneModel;
   two.models = 2;
   EXPECT_EQ(bounds("bounds", two), BoundsUse::kNever);

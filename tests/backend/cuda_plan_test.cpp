@@ -162,6 +162,19 @@ TEST(CudaPlan, StreamsWhatDoesNotFit) {
 }
 
 // More models need more for labels, and sessions side by side for everything.
+TEST(CudaPlan, TheListOfAllModelsHasNumbersOf32Bits) {
+  const Points points(300, 17);
+  Input input = points.input;
+  input.points.n = int64_t{1} << 26;  // nobody looks at their values
+  CudaDevice device = hopper();
+  device.memory_free = int64_t{1} << 42;
+  const auto rows = [&](int64_t models) {
+    return make_cuda_plan(input, device, {}, points.half_ratio(), {64, 64 * models, 10, models, 1}).slice_rows;
+  };
+  EXPECT_EQ(rows(16), input.points.n);
+  EXPECT_LT(rows(64) * 64, int64_t{1} << 31);
+}
+
 TEST(CudaPlan, CountsModelsAndSessions) {
   const Points points(70'000, 256);
   const int64_t room = int64_t{50} << 20;

@@ -12,7 +12,7 @@ namespace manymeans::cuda {
 namespace {
 
 constexpr int kThreads = kChangeThreads;
-constexpr int kBlocks = 3;  // of a multiprocessor; what they wait for is more than more registers would save
+constexpr int kBlocks = 3;        // of a multiprocessor; what they wait for is more than more registers would save
 constexpr int kLogLeastTeam = 3;  // of longer rows: 32 bytes are fetched together
 
 // Where a block adds: its shared memory or the statistics themselves.
@@ -66,7 +66,6 @@ struct SharedSums {
 // A row that moves, and where: `from` and `to` are the first of their clusters' sums.
 template <class Index>
 struct Move {
-  int64_t row;
   bool leaves;
   bool enters;
   Index from;
@@ -74,10 +73,9 @@ struct Move {
 };
 
 template <class Index>
-__device__ __forceinline__ Move<Index> move_of(const AccumulateTask& task, int64_t row, uint32_t from, uint32_t to) {
+__device__ __forceinline__ Move<Index> move_of(const AccumulateTask& task, uint32_t from, uint32_t to) {
   const auto of_cluster = static_cast<Index>(task.terms.limbs * task.points.d);
-  return {row, from != kNoLabel, to != kNoLabel, static_cast<Index>(from) * of_cluster,
-          static_cast<Index>(to) * of_cluster};
+  return {from != kNoLabel, to != kNoLabel, static_cast<Index>(from) * of_cluster, static_cast<Index>(to) * of_cluster};
 }
 
 // One value of a row: into a cluster, out of another. How it is done for any points, and anywhere.
@@ -95,7 +93,7 @@ struct MoveAny {
     const ColumnTerms& terms = task.terms;
     split_term<0>(terms, scaled_term(terms, v, top_of(terms, j), j), [&](int g, int64_t part) {
       if (part == 0) return;
-      const auto place = static_cast<Index>(static_cast<Index>(g) * static_cast<Index>(task.points.d) + j);
+      const auto place = static_cast<Index>(g) * static_cast<Index>(task.points.d) + j;
       if (move.enters) sums.add_sum(move.to + place, part);
       if (move.leaves) sums.add_sum(move.from + place, -part);
     });
@@ -115,7 +113,8 @@ struct MoveFloats {
                                                     const Move<int>& move, int j, float v) {
     if (v == 0) return;
     int64_t parts[kLimbs];
-    split_term<kLimbs>(task.terms, __dmul_rn(widened(v), task.terms.tops[j]), [&](int g, int64_t part) { parts[g] = part; });
+    split_term<kLimbs>(task.terms, __dmul_rn(widened(v), task.terms.tops[j]),
+                       [&](int g, int64_t part) { parts[g] = part; });
     const auto d = static_cast<int>(task.points.d);
     uint32_t to[kLimbs];
 #pragma unroll
@@ -173,7 +172,7 @@ __device__ void apply_changes(const AccumulateTask& task, const PassRange& range
   for (auto next = fetch(c); c < changes.count; c += step) {
     const auto now = next;
     next = fetch(c + step);
-    const auto move = move_of<typename Sums::Index>(task, now.row, now.from, now.to);
+    const auto move = move_of<typename Sums::Index>(task, now.from, now.to);
     auto value = now.value;
     for (int j = lane; j < d; j += team) {
       const auto following = Mover::load(task, now.row, min(j + team, d - 1));
@@ -241,7 +240,7 @@ __global__ void __launch_bounds__(kThreads, kShared ? kBlocks : 1) accumulate_ke
 
 __global__ void row_kernel(AccumulateTask task, PassRange range, int64_t row, uint32_t from, uint32_t to) {
   const GlobalSums sums{range.sums, range.weights, range.counts};
-  const auto move = move_of<int64_t>(task, row, from, to);
+  const auto move = move_of<int64_t>(task, from, to);
   for (int j = static_cast<int>(threadIdx.x); j < task.points.d; j += kThreads) {
     MoveAny::move_value(task, sums, move, j, MoveAny::load(task, row, j));
   }
@@ -319,7 +318,7 @@ void accumulate(const AccumulateTask& given, int multiprocessors, cudaStream_t s
   const int64_t sums = task.ranges.most_clusters * (task.terms.limbs * task.points.d + 2);
   const int64_t bytes = 8 * sums;
   // One wave of blocks; rows are shared out in whole chunks.
-  const int64_t fitting = bytes <= kMostSharedSums ? std::clamp<int64_t>((220 << 10) / (bytes + 10240), 1, 4) : 4;
+  const int64_t fitting = bytes <= kMostSharedSums ? std::clamp<int64_t>((220 << 10) / (bytes + 10240), 1, kBlocks) : 4;
   const int64_t blocks = std::max<int64_t>(1, fitting * multiprocessors / task.ranges.count);
   const int64_t rows_a_block = (task.points.n + blocks - 1) / blocks;
   task.chunk = static_cast<int32_t>(std::clamp<int64_t>((rows_a_block + 255) / 256 * 256, 256, kMostChunk));

@@ -96,7 +96,8 @@ std::string describe_slices(const CudaPlan& plan, const PointsView& points) {
                      streamed / kMiB, points.n * row_bytes / kMiB, plan.slice_rows);
 }
 
-// Whether so many columns are below a row's floor that finding that out costs less than ranking them.
+// Whether columns are to stand by norm, and so many of them are below a row's floor that finding that out costs less
+// than ranking them. Of long rows only the first is used (floors_pay()); what floors take is little beside these.
 bool pays_to_have_floors(const Input& input, const Workload& workload, const BackendOptions& options) {
   constexpr int64_t kFewestClusters = 768;
   constexpr double kLeastWork = 3e10;  // products of a model; guessing the floors takes some 40 us
@@ -136,7 +137,7 @@ class RowPlanner {
   /// Whether nothing has to be cut into slices.
   bool holds_all(CudaPlan& plan) const {
     const int64_t n = input_.points.n;
-    return (forced_rows_ == 0 || forced_rows_ >= n) && fits(plan, n, n);
+    return (forced_rows_ == 0 || forced_rows_ >= n) && n <= most_rows(plan) && fits(plan, n, n);
   }
 
   void choose(CudaPlan& plan) const {
@@ -145,8 +146,7 @@ class RowPlanner {
       const int64_t rows = (forced_rows_ + kRowBlock - 1) / kRowBlock * kRowBlock;
       return keep(plan, rows, input_.points.on_device() ? n : std::min(rows, n));
     }
-    constexpr int64_t kMostRows = (int64_t{1} << 31) - kRowBlock;  // of PackedRows
-    if (n <= kMostRows && fits(plan, n, n)) return;
+    if (n <= most_rows(plan) && fits(plan, n, n)) return;
     if (fits_in_slices(plan, n)) return;  // the points do, but not their rounded copy
     if (!fits_in_slices(plan, resident(0))) {
       check_room(bytes(plan), room_, "labels, statistics and the smallest slice of the points");
@@ -156,6 +156,11 @@ class RowPlanner {
   }
 
  private:
+  // Of a slice. Kernels number packed rows, and entries of the list of all models' rows, in 32 bits.
+  int64_t most_rows(const CudaPlan& plan) const {
+    const int64_t models = plan.screen == ScreenKind::kMatrix ? std::max<int64_t>(1, workload_.models) : 1;
+    return (int64_t{1} << 31) / models - kRowBlock;
+  }
   int64_t row_bytes() const {
     return std::max<int64_t>(1, input_.points.d * static_cast<int64_t>(size_of(input_.points.type)));
   }
@@ -173,7 +178,8 @@ class RowPlanner {
     // the room is better used for rows that stay.
     const int64_t slice_bytes = std::min(128 * kMiB, room_ / 32);
     const auto whole_units = [](int64_t rows) { return std::max(kSliceRows, rows / kSliceRows * kSliceRows); };
-    for (int64_t rows = whole_units(std::min(slice_bytes / row_bytes(), 64 * kMiB));; rows = whole_units(rows / 2)) {
+    const int64_t most = std::min({slice_bytes / row_bytes(), 64 * kMiB, most_rows(plan)});
+    for (int64_t rows = whole_units(most);; rows = whole_units(rows / 2)) {
       const bool fitting = fits(plan, rows, resident);
       if (fitting || rows == kSliceRows) return fitting;
     }

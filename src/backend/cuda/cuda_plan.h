@@ -53,7 +53,8 @@ constexpr int64_t kSliceRows = 4096;
 
 /// Whether columns below floors are to be passed over (score_falls.h) in a plan that has them, after a pass that
 /// changed so many of all models' labels. Where many change, scores have fallen so far that too many columns are above
-/// the floors; these cost the more the fewer columns the largest model has.
+/// the floors; these cost the more the fewer clusters the largest model has. And not where rows have so many columns
+/// that the product takes longer than ranking.
 bool floors_pay(int64_t changed, int64_t labels, int64_t most_clusters, int64_t columns);
 
 /// Throws Error(kUnavailable) where not even slices fit, and Error(kUsage) for what this backend does not have.

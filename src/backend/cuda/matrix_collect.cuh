@@ -128,8 +128,8 @@ struct CollectRows {
   __device__ __forceinline__ void end(const MatrixTask& /*task*/) const {}
 
   template <int kColumns>
-  __device__ __forceinline__ void take_tile(const MatrixTask& task, const Sums<1, kColumns>& sums,
-                                            const float* terms, const uint32_t* order, int32_t /*tile*/) {
+  __device__ __forceinline__ void take_tile(const MatrixTask& task, const Sums<1, kColumns>& sums, const float* terms,
+                                            const uint32_t* order, int32_t /*tile*/) {
     const int lane_of_row = static_cast<int>(threadIdx.x % 4);
     const auto* offsets = reinterpret_cast<const float4*>(terms) + lane_of_row;
     const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);

@@ -22,8 +22,8 @@ struct FilterRows : TwoRows {
   }
 
   template <int kColumns>
-  __device__ __forceinline__ void take_tile(const MatrixTask& task, const Sums<1, kColumns>& sums,
-                                            const float* terms, const uint32_t* order, int32_t tile) {
+  __device__ __forceinline__ void take_tile(const MatrixTask& task, const Sums<1, kColumns>& sums, const float* terms,
+                                            const uint32_t* order, int32_t tile) {
     const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
     float bounds[2];
     float limits[2];  // of scores; what is not above them has no upper score above the floor
@@ -41,9 +41,9 @@ struct FilterRows : TwoRows {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         if ((reached >> (2 * group + r) & 1) == 0) continue;
-        const float v[4] = {__fadd_rn(sums[0][group * 8 + 2 * r], four.x), __fadd_rn(sums[0][group * 8 + 2 * r + 1], four.y),
-                            __fadd_rn(sums[0][group * 8 + 2 * r + 4], four.z),
-                            __fadd_rn(sums[0][group * 8 + 2 * r + 5], four.w)};
+        const float v[4] = {
+            __fadd_rn(sums[0][group * 8 + 2 * r], four.x), __fadd_rn(sums[0][group * 8 + 2 * r + 1], four.y),
+            __fadd_rn(sums[0][group * 8 + 2 * r + 4], four.z), __fadd_rn(sums[0][group * 8 + 2 * r + 5], four.w)};
         merge_scores(rows[r], top_two_of_four(v, task.place_mask, group), bounds[r], task.place_mask, tile);
       }
     }
@@ -57,8 +57,8 @@ struct FilterRows : TwoRows {
   // of a warp get the same bits and go the same way; ranking too much does no harm. `largest_offsets`: of each 16.
   // Comparisons are written so that NaN is ranked.
   template <int kColumns>
-  static __device__ __forceinline__ uint32_t groups_above(const Sums<1, kColumns>& sums,
-                                                          const float* largest_offsets, const float (&limits)[2]) {
+  static __device__ __forceinline__ uint32_t groups_above(const Sums<1, kColumns>& sums, const float* largest_offsets,
+                                                          const float (&limits)[2]) {
     uint32_t reached = 0;
 #pragma unroll
     for (int group = 0; group < kColumns / 16; ++group) {

@@ -118,8 +118,8 @@ __device__ __forceinline__ void list_rows(const MatrixTask& task, const RowState
     listed |= __ballot_sync(~0U, open && !many && lane == quad) << r;
     opened |= __ballot_sync(~0U, open && many && lane == quad) << r;
   }
-  const ReservedPlaces places{listed, opened, {reserve(task.output.listed, listed), 32, 0},
-                              reserve_open(task.output, range, opened)};
+  const ReservedPlaces places{
+      listed, opened, {reserve(task.output.listed, listed), 32, 0}, reserve_open(task.output, range, opened)};
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     if ((judged >> (quad + r) & 1) == 0) continue;
@@ -276,8 +276,8 @@ struct ProveRows : TwoRows {
 
   // terms: the tile's; order: its prototypes.
   template <int kColumns>
-  __device__ __forceinline__ void take_tile(const MatrixTask& task, const Sums<1, kColumns>& sums,
-                                            const float* terms, const uint32_t* order, int32_t tile) {
+  __device__ __forceinline__ void take_tile(const MatrixTask& task, const Sums<1, kColumns>& sums, const float* terms,
+                                            const uint32_t* order, int32_t tile) {
     TopTwo scores[2];
     tile_top_two<kColumns, 1, Places::kOwn>(sums, terms, static_cast<int>(threadIdx.x % 4), task.place_mask, scores);
     const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);

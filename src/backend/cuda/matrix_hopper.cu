@@ -8,7 +8,8 @@
 //   narrow (D <= 128): 256 rows a block, four groups of 64, whose fp16 values stay on the chip for all columns: in
 //     registers for tiles of 64 columns, small models, else in shared memory. Groups know nothing of each other, so
 //     that the products of some run beside the epilogues of others; column tiles are read once for 256 rows, since at
-//     128 the second cache would have to deliver 32 bytes a cycle.
+//     128 the second cache would have to deliver 32 bytes a cycle. Models of one tile (D <= 64, many rows): groups of
+//     two halves of 64 rows, from shared memory.
 //   wide: 128 rows a block, 64 a group; the groups are some panels apart, so that one multiplies while the other is in
 //     its epilogue. The points stay in shared memory up to D = 512; beyond, they stream in together with the columns.
 //
@@ -88,7 +89,7 @@ struct Prove {
   using Epilogue = ProveRows<false>;
 };
 template <int kHalves>
-struct ProveSmall {
+struct ProveTile {
   template <int kRows>
   using Work = AllRows<kRows>;
   using Epilogue = ProveOneTile<kHalves>;
@@ -143,13 +144,13 @@ void launch_wide(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) 
 // Models of one tile. Two halves a group where both sides of the products fit into shared memory twice and every
 // multiprocessor has some tiles of so many rows.
 void launch_one_tile(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
-  constexpr int64_t kFewestRows = 1 << 17;
+  constexpr int64_t kFewestRows = 1 << 17;  // two tiles of 512 on each of 128 multiprocessors
   const int steps = task.points.padded_columns / 16;
-  if (task.points.padded_columns > kNarrowColumns) return launch_wide<ProveSmall<1>, kOneTile>(task, rows, stream);
-  if (steps > 4 || rows.rows < kFewestRows) return launch_narrow<ProveSmall<1>, kOneTile>(task, rows, stream);
-  if (steps <= 1) return launch_steps<ProveSmall<2>, 1, kOneTile, 2>(task, rows, stream);
-  if (steps <= 2) return launch_steps<ProveSmall<2>, 2, kOneTile, 2>(task, rows, stream);
-  launch_steps<ProveSmall<2>, 4, kOneTile, 2>(task, rows, stream);
+  if (task.points.padded_columns > kNarrowColumns) return launch_wide<ProveTile<1>, kOneTile>(task, rows, stream);
+  if (steps > 4 || rows.rows < kFewestRows) return launch_narrow<ProveTile<1>, kOneTile>(task, rows, stream);
+  if (steps <= 1) return launch_steps<ProveTile<2>, 1, kOneTile, 2>(task, rows, stream);
+  if (steps <= 2) return launch_steps<ProveTile<2>, 2, kOneTile, 2>(task, rows, stream);
+  launch_steps<ProveTile<2>, 4, kOneTile, 2>(task, rows, stream);
 }
 
 template <class Purpose>

@@ -14,7 +14,8 @@ namespace manymeans::cuda {
 
 enum class MatrixPurpose : uint8_t {
   kProve,         ///< labels and lists of all rows
-  kProveOneTile,  ///< the same where every model is one tile (one_tile_each()) of columns that stand by number; no floors
+  kProveOneTile,  ///< the same where every model is one tile (one_tile_each()) of columns that stand by number; no
+                  ///< floors
   kProveCounted,  ///< the same of counted rows, and their margins
   kFilter,        ///< as kProve, ranking only columns above the rows' floors
   kCollect,       ///< all possible prototypes of the open rows

@@ -31,7 +31,8 @@ class ProveOneTile {
     const auto& of_model = *reinterpret_cast<const TileTerms*>(terms + kColumns);
     const TopTwo mine = best_of_row(task, sums, terms);
     const float bound = score_bound(of_model, radius_);
-    const float lower = __fadd_rd(mine.best, -__fadd_ru(bound, canonical_share(norm_, of_model.slack, of_model.underflow)));
+    const float lower =
+        __fadd_rd(mine.best, -__fadd_ru(bound, canonical_share(norm_, of_model.slack, of_model.underflow)));
     const bool proved = lower > __fadd_ru(mine.second, bound);
     if (proved && judges_) {
       store_label(task.output.labels, of_model.slot, row_of(lane_of_row()), __float_as_uint(mine.best) & kPlaces);
@@ -40,7 +41,7 @@ class ProveOneTile {
     if (judged != 0) list_rows(task, sums, terms, judged, lower, __fadd_rd(lower, -bound));
   }
 
-  // What is left of the list's entries is none.
+  // Entries that were reserved and not used get count 0.
   __device__ __forceinline__ void end(const MatrixTask& task) const {
     const uint32_t slot = next_ + threadIdx.x % 32;
     if (slot >= min(end_, task.output.capacity)) return;
@@ -61,8 +62,7 @@ class ProveOneTile {
 
   // The best two scores of the row that this thread judges, the best one's column in its lowest bits: places of a
   // thread's own columns leave the two bits free that say which of the four threads it is.
-  static __device__ __forceinline__ TopTwo best_of_row(const MatrixTask& task, const Scores& sums,
-                                                       const float* terms) {
+  static __device__ __forceinline__ TopTwo best_of_row(const MatrixTask& task, const Scores& sums, const float* terms) {
     TopTwo rows[kRows];
     const uint32_t mask = task.place_mask << 2;  // ~kPlaces, which must not be known: with_place()
     tile_top_two<kColumns, kHalves, Places::kColumn>(sums, terms, lane_of_row(), mask, rows);
@@ -114,7 +114,8 @@ class ProveOneTile {
     }
     const uint32_t all = __shfl_sync(~0U, until, quad + 3);
     const bool mine = (judged >> lane & 1) != 0;
-    const bool many = (all >> (8 * (lane - quad)) & 0xFF) > kMostCandidates;
+    // No row has none (docs/screens.md), but an entry of none would be taken for no entry.
+    const bool many = (all >> (8 * (lane - quad)) & 0xFF) - 1 >= kMostCandidates;
     const uint32_t listed = __ballot_sync(~0U, mine && !many);
     const uint32_t opened = __ballot_sync(~0U, mine && many);
     const ReservedPlaces places{listed, opened, take_entries(task, static_cast<uint32_t>(__popc(listed))),
@@ -142,7 +143,7 @@ class ProveOneTile {
   // Where there are many models, entries are reserved for the warp in pieces: one counter could not serve every warp
   // after every tile in time.
   __device__ __forceinline__ Entries take_entries(const MatrixTask& task, uint32_t count) {
-    constexpr int kManyModels = 8;
+    constexpr int kManyModels = 8;  // with fewer, what is left over would be more than what is used
     Entries taken{next_, end_ - next_, 0};
     if (count <= taken.left) {
       next_ += count;

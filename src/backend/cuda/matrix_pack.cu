@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(kTileThreads) tiles_kernel(MatrixPackTask task
   if (stopped(task.ranges)) return;
   for (int64_t at = threadIdx.x / 32; at < kOneTile; at += kTileThreads / 32) pack_column(task, blockIdx.x, at, at);
   __syncthreads();
-  gather_tile(task.columns, static_cast<int>(blockIdx.x));
+  gather_tile(task.columns, task.columns.ranges[blockIdx.x].first / kOneTile);
 }
 
 // A warp a prototype or padding; blockIdx.y is the range. Keys: range, then the square of the norm as a float32, whose

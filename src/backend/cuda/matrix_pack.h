@@ -57,8 +57,8 @@ struct MatrixPackTask {
   uint32_t* far = nullptr;  ///< per range, 0: becomes 1 where a prototype is too far out to be screened
 };
 
-/// Prototypes to fp16, with their bounds and the terms of their tiles; neighbours in a tile have similar norms, and so similar bounds and offsets,
-/// where task.sort has room for that.
+/// Prototypes to fp16, with their bounds and the terms of their tiles; neighbours in a tile have similar norms, and so
+/// similar bounds and offsets, where task.sort has room for that.
 void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

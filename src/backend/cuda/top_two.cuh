@@ -2,7 +2,8 @@
 //
 // Three levels. Within a tile a thread finds the best and second best of the N / 4 columns that it holds of a row, the
 // best one's place among them in its lowest bits. Across tiles it keeps the best two of these tile-bests and the
-// largest of all the rest. At the end of a model the four threads that share a row put these together.
+// largest of all the rest. At the end of a model the four threads that share a row put these together. Where a model is
+// one tile there is no second level (matrix_one_tile.cuh).
 #pragma once
 
 #include "backend/cuda/screen.h"
@@ -80,6 +81,7 @@ __device__ __forceinline__ float with_place(float score, uint32_t mask, uint32_t
   return __uint_as_float((__float_as_uint(score) & mask) | place);
 }
 
+/// Sets bits of a score that are 0.
 __device__ __forceinline__ float with_bits(float score, uint32_t bits) {
   return __uint_as_float(__float_as_uint(score) | bits);
 }
@@ -124,13 +126,14 @@ __device__ __forceinline__ float4 load_offsets(const float4* from) {
 template <int kHalves, int kColumns>
 using Sums = float[kHalves][kColumns / 2];
 
-/// The top two of what a thread holds of a tile, for the two rows that it has of each half. Four columns at a time, as a
-/// tree: a long chain of dependent instructions would leave the pipes idle. Five instructions a score. What lost: finding
-/// the smaller of two by two additions, b + (a - max(a, b)), which moves work from a pipe of half rate to one of full
-/// rate; it is one instruction more, and instructions are what is short beside a running product (bench/results/h200).
+/// The top two of what a thread holds of a tile, for the two rows that it has of each half. Four columns at a time, as
+/// a tree: a long chain of dependent instructions would leave the pipes idle. Five instructions a score. What lost:
+/// finding the smaller of two by two additions, b + (a - max(a, b)), which moves work from a pipe of half rate to one
+/// of full rate; it is one instruction more, and instructions are what is short beside a running product
+/// (bench/results/h200).
 template <int kColumns, int kHalves, Places kPlaces>
-__device__ __forceinline__ void tile_top_two(const Sums<kHalves, kColumns>& sums, const float* offsets,
-                                             int lane_of_row, uint32_t mask, TopTwo (&rows)[2 * kHalves]) {
+__device__ __forceinline__ void tile_top_two(const Sums<kHalves, kColumns>& sums, const float* offsets, int lane_of_row,
+                                             uint32_t mask, TopTwo (&rows)[2 * kHalves]) {
   const auto* at = reinterpret_cast<const float4*>(offsets) + lane_of_row;
   float4 next = load_offsets(at);
 #pragma unroll

@@ -33,7 +33,6 @@ using namespace manymeans;
 using namespace manymeans::cuda;
 
 int failures = 0;
-constexpr int kSmallTile = 64;    // columns; models of one such tile stand by number, others by norm
 int64_t most_listed = 4'000'000;  // what does not fit into the list is marked
 std::optional<float> fall;        // floors are so far below the best score of a screen before
 
@@ -329,11 +328,12 @@ Outcome run(const Data& data, double bound_scale, int repeats, double most_work)
     fill_ties<<<static_cast<unsigned>(data.rows), 32>>>(data, first.data, x.data);
     CHECK_CUDA(cudaDeviceSynchronize());
   }
-  const double ratio = 0x1p-12;  // r / n is about 2^-12.3
-  const bool by_number = tile == kSmallTile && !fall;
+  const double ratio = 0x1p-12;                      // r / n is about 2^-12.3
+  const bool by_number = tile == kOneTile && !fall;  // as the backend has them; else by norm
   Columns columns;
   for (int model = 0; model < data.models; ++model) {
-    pack_model(data, prototypes[static_cast<size_t>(model)], model, tile, padded, ratio, bound_scale, by_number, columns);
+    pack_model(data, prototypes[static_cast<size_t>(model)], model, tile, padded, ratio, bound_scale, by_number,
+               columns);
   }
   Device<__half> values(static_cast<size_t>(padded_rows * padded));
   values.fill(0);
@@ -715,6 +715,10 @@ void small() {
   one(140001, 54, 64, 5, 0, 20);
   one(200001, 30, 47, 2, 7, 20);
   one(131072, 9, 64, 3, 0, 20);
+  one(131073, 64, 64, 9, 0, 20);  // many models: entries are reserved in pieces
+  one(131071, 64, 64, 9, 0, 20);
+  one(50001, 65, 64, 12, 0, 20);
+  one(1000, 1, 1, 8, 0, 8);
   one(50001, 20, 40, 5, 0, 20);
   one(50001, 130, 1000, 1, 0, 8);
   one(20001, 256, 1000, 2, 0, 8);
@@ -736,13 +740,14 @@ void tiny() {
   }
   most_listed = 5;
   expect_right(Data{7000, 128, 600, 2, 0, 4, 3}, 0, 1e13);
+  most_listed = 40;  // ends in the middle of a piece
+  expect_right(Data{7000, 50, 60, 9, 0, 4, 3}, 0, 1e13);
   most_listed = 4'000'000;
 }
 
 void ties() {
   for (const int d : {2, 16, 48, 128, 384, 768}) {
-    const Data data{300000, d, 200, 1, 0, 0, 11};
-    expect_right(data, 0, 1e13);
+    for (const int k : {60, 64, 200}) expect_right(Data{300000, d, k, 1, 0, 0, 11}, 0, 1e13);
   }
   // With a quarter of every bound wrong labels must appear.
   int64_t wrong = 0;
