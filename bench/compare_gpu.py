@@ -3,7 +3,7 @@ in one run: flash-kmeans, FlashLib, fastkmeans and plain torch on the device, sc
 host; each where it is found. `./dev bench gpu` runs it; it needs NumPy, and torch with CUDA for the peers there.
 
 An iteration takes (T(i) - T(1)) / (i - 1), T(i) being a whole fit of i iterations, the final labelling included for
-manymeans; medians of --repeats. Peers on the GPU start from points that lie there as float16 already. Labels of manymeans
+manymeans; medians of --repeats or, of short fits, of more. Peers on the GPU start from points that lie there as float16 already. Labels of manymeans
 are recomputed from its final prototypes, and its digests are compared with those of the cpu backend."""
 
 import argparse
@@ -36,7 +36,7 @@ CHECK_OPERATIONS = 2e11  # of labels that are recomputed on the host
 PIECE = 1 << 17  # rows that have random numbers of their own
 SUSTAINED, READ = 1.5, 1.0  # seconds of passes one after the other, and those of them whose power counts
 QUICK_SHARE, QUICK_ROWS = 20, 2_000
-# Kernels are loaded when the process begins, not in the pass that is first to use them: the peers are warm too.
+# Kernels are loaded when the process begins, not in the pass that is first to use them.
 ENVIRONMENT = {**os.environ, "CUDA_MODULE_LOADING": "EAGER"}
 
 
@@ -58,30 +58,30 @@ def points_of(row, kind):
 
 
 class Ours:
-    """Whole fits by the program; the points come from a file."""
+    """Whole fits by the programs; the points come from a file."""
 
     def __init__(self, options, row, path):
         self.program, self.backend, self.row, self.path, self.digests = options.program, options.backend, row, path, {}
+        self.models = row.get("models", 1)
+        self.init = "first" if self.models == 1 else "random"
 
     def fit(self, iterations, backend=None, extra=()):
-        models = self.row.get("models", 1)
-        command = [self.program, "fit", self.path, "-k", self.row["k"], "--models", models, "--tol", 0, "--max-iter",
-                   iterations, "--init", "first" if models == 1 else "random", "--backend", backend or self.backend, "--json",
-                   *extra]
+        command = [self.program, "fit", self.path, "-k", self.row["k"], "--models", self.models, "--tol", 0, "--max-iter",
+                   iterations, "--init", self.init, "--backend", backend or self.backend, "--json", *extra]
         done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, check=True, text=True, env=ENVIRONMENT)
         found = json.loads(done.stdout)
         self.digests.setdefault(iterations, set()).add(found["digest"])
         return found
 
-    def times(self, iterations, repeats, extra):
-        """{iterations: seconds of each repeat}, and the summary of the last fit, which writes what `extra` says."""
-        times = {1: [], iterations: []}
-        for repeat in range(repeats):
-            for count, kept in times.items():
-                last = repeat + 1 == repeats and count == iterations
-                summary = self.fit(count, extra=extra if last else ())
-                kept.append(fit_seconds(summary))
-        return times, summary
+    def times(self, iterations, repeats):
+        """{iterations: seconds of each repeat} of fits in one warm process."""
+        command = [self.program.with_name("repeated_fits"), self.path, self.backend, self.row["k"], self.models, self.init,
+                   iterations, repeats, SUSTAINED if repeats > 1 else 0]
+        done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, check=True, text=True, env=ENVIRONMENT)
+        found = {int(count): series for count, series in json.loads(done.stdout).items()}
+        for count, series in found.items():
+            self.digests.setdefault(count, set()).update(series["digests"])
+        return {count: series["seconds"] for count, series in found.items()}
 
 
 def fit_seconds(summary):
@@ -180,7 +180,8 @@ def measure(row, kind, options, meter):
         np.save(path, points)
         stages.end("points")
         ours = Ours(options, row, path)
-        times, summary = ours.times(iterations, options.repeats, ["--labels", labels, "--model", model])
+        times = ours.times(iterations, options.repeats)
+        summary = ours.fit(iterations, extra=["--labels", labels, "--model", model])
         stages.end("fits")
         checked, wrong = check_labels(points, labels, model, summary)
         stages.end("check")
@@ -204,7 +205,7 @@ def measure(row, kind, options, meter):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/cuda/bin/manymeans",
-                        help="cuda_passes beside it times and powers passes alone; default: %(default)s")
+                        help="beside it repeated_fits, and cuda_passes, which times and powers passes alone; default: %(default)s")
     parser.add_argument("--backend", default="cuda", help="another than cuda: to try the machinery without a GPU")
     parser.add_argument("--suite", type=pathlib.Path, default=HERE / "suites/gpu.json")
     parser.add_argument("--rows", metavar="TEXT", nargs="*", default=[""], help="only rows whose name holds one of these")

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <numeric>
 #include <unordered_set>
 #include <utility>
@@ -11,38 +12,72 @@
 namespace manymeans {
 namespace {
 
-// All draws up to and including `most`.
-std::vector<RowDraw> draws_below(int64_t n, uint64_t seed, uint64_t most, ThreadPool& pool) {
-  const DrawTask task = {seed, 0, Purpose::kRandomRow, most};
-  std::vector<std::vector<RowDraw>> found(static_cast<size_t>(pool.size()));
-  pool.for_each_range(n, 1 << 16, [&](int worker, int64_t first, int64_t last) {
-    append_draws(task, first, last, found[static_cast<size_t>(worker)]);
+// The search for one model's rows.
+struct Search {
+  const RowWish* wish = nullptr;
+  std::vector<int64_t>* rows = nullptr;
+  int64_t wanted = 0;  // draws, those of excluded rows included
+  double share = 0;    // of all draws that are looked at: the smallest ones
+  std::vector<RowDraw> draws;
+};
+
+Search begin_search(int64_t n, const RowWish& wish, std::vector<int64_t>& rows) {
+  Search search{&wish, &rows};
+  search.wanted = std::min(n, wish.count + static_cast<int64_t>(wish.excluded.size()));
+  // A little more than the expected share.
+  const auto wanted = static_cast<double>(search.wanted);
+  search.share = (wanted + 8 * std::sqrt(wanted) + 64) / static_cast<double>(n);
+  return search;
+}
+
+// All draws of these searches' shares.
+void draw(int64_t n, std::span<Search*> searches, ThreadPool& pool) {
+  constexpr int64_t kRows = 1 << 16;
+  const int64_t pieces = (n + kRows - 1) / kRows;
+  std::mutex mutex;
+  pool.for_each_range(static_cast<int64_t>(searches.size()) * pieces, 1, [&](int, int64_t piece, int64_t) {
+    Search& search = *searches[static_cast<size_t>(piece / pieces)];
+    const uint64_t most = search.share >= 1 ? ~uint64_t{0} : static_cast<uint64_t>(std::ldexp(search.share, 64));
+    const int64_t first = piece % pieces * kRows;
+    std::vector<RowDraw> found;
+    append_draws({search.wish->seed, 0, Purpose::kRandomRow, most}, first, std::min(n, first + kRows), found);
+    const std::lock_guard lock(mutex);
+    search.draws.insert(search.draws.end(), found.begin(), found.end());
   });
-  for (size_t i = 1; i < found.size(); ++i) found[0].insert(found[0].end(), found[i].begin(), found[i].end());
-  return std::move(found[0]);
+}
+
+void end_search(Search& search) {
+  std::sort(search.draws.begin(), search.draws.end());
+  const std::unordered_set<int64_t> taken(search.wish->excluded.begin(), search.wish->excluded.end());
+  for (const auto& [u, row] : search.draws) {
+    if (static_cast<int64_t>(search.rows->size()) == search.wish->count) break;
+    if (!taken.contains(row)) search.rows->push_back(row);
+  }
 }
 
 }  // namespace
 
-std::vector<int64_t> random_rows(int64_t n, int64_t count, uint64_t seed, std::span<const int64_t> excluded,
-                                 ThreadPool& pool) {
-  const std::unordered_set<int64_t> taken(excluded.begin(), excluded.end());
-  const int64_t wanted = std::min(n, count + static_cast<int64_t>(taken.size()));
-  // Keep only draws that can be among the smallest: a little more than the expected share, more if that failed.
-  std::vector<RowDraw> draws;
-  for (double share =
-           (static_cast<double>(wanted) + 8 * std::sqrt(static_cast<double>(wanted)) + 64) / static_cast<double>(n);
-       static_cast<int64_t>(draws.size()) < wanted; share *= 2) {
-    const uint64_t most = share >= 1 ? ~uint64_t{0} : static_cast<uint64_t>(std::ldexp(share, 64));
-    draws = draws_below(n, seed, most, pool);
+std::vector<std::vector<int64_t>> random_rows(int64_t n, std::span<const RowWish> models, ThreadPool& pool) {
+  std::vector<std::vector<int64_t>> rows(models.size());
+  std::vector<Search> searches;
+  for (size_t m = 0; m < models.size(); ++m) searches.push_back(begin_search(n, models[m], rows[m]));
+  std::vector<Search*> active;
+  for (Search& search : searches) active.push_back(&search);
+  while (!active.empty()) {
+    draw(n, active, pool);
+    std::erase_if(active, [](Search* search) {
+      if (static_cast<int64_t>(search->draws.size()) >= search->wanted) return true;
+      search->draws.clear();
+      search->share *= 2;
+      return false;
+    });
   }
-  std::sort(draws.begin(), draws.end());
-  std::vector<int64_t> rows;
-  for (const auto& [u, row] : draws) {
-    if (static_cast<int64_t>(rows.size()) == count) break;
-    if (!taken.contains(row)) rows.push_back(row);
-  }
+  for (Search& search : searches) end_search(search);
   return rows;
+}
+
+std::vector<int64_t> random_rows(int64_t n, const RowWish& model, ThreadPool& pool) {
+  return std::move(random_rows(n, {&model, 1}, pool)[0]);
 }
 
 std::vector<int64_t> rows_by_weight(const Input& input, std::span<const uint64_t> u) {

@@ -9,9 +9,19 @@
 
 namespace manymeans {
 
-/// The `count` rows with the smallest (Philox(row), row) that are not in `excluded`, in that order.
-std::vector<int64_t> random_rows(int64_t n, int64_t count, uint64_t seed, std::span<const int64_t> excluded,
-                                 ThreadPool& pool);
+/// Rows that one model wants.
+struct RowWish {
+  int64_t count = 0;
+  uint64_t seed = 0;
+  std::span<const int64_t> excluded = {};
+};
+
+/// For each model the `count` of n rows with the smallest (Philox(row), row) that are not in `excluded`, in that order.
+/// All threads share the n draws of every model.
+std::vector<std::vector<int64_t>> random_rows(int64_t n, std::span<const RowWish> models, ThreadPool& pool);
+
+/// The same for one model.
+std::vector<int64_t> random_rows(int64_t n, const RowWish& model, ThreadPool& pool);
 
 /// For each u: the first row i with q_0 + .. + q_i > floor(u * total / 2^64), q the integer weights.
 std::vector<int64_t> rows_by_weight(const Input& input, std::span<const uint64_t> u);

@@ -4,12 +4,14 @@
 
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/device_seeding.h"
+#include "backend/cuda/label_copier.h"
 #include "backend/cuda/own_distances.h"
 #include "backend/cuda/philox.cuh"
 #include "backend/cuda/point_slices.h"
 #include "backend/cuda/wide.cuh"
 #include "backend/cuda_present.h"
 #include "conformance/cases.h"
+#include "core/digest.h"
 #include "core/label_term.h"
 #include "core/random.h"
 #include "data/gather.h"
@@ -221,6 +223,75 @@ TEST(CudaServices, OwnDistances) {
     for (const int64_t slice_rows : {made.shape.n, int64_t{128}, int64_t{384}}) {
       ASSERT_NO_FATAL_FAILURE(check_own_distances(made, slice_rows)) << "slices of " << slice_rows;
     }
+  }
+}
+
+// The size of the farthest distance is guessed from the call before: whatever that was, the sum is the same.
+TEST(CudaServices, InertiaAfterAnother) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  for (const Case& made : all_cases()) {
+    OnDevice run(made);
+    const auto session = run.upload->session(made.shape.k, 0);
+    const Matrix& prototypes = made.prototypes[0];
+    PassModel model{0, &prototypes, {}};
+    session->advance({&model, 1}, 1);
+    const Labels& labels = session->labels(0);
+    const auto device_labels = uploaded<std::byte>(labels.bytes().data(), labels.bytes().size(), run.stream);
+    const cuda::DeviceLabels view{device_labels.data(), labels.width()};
+    const Matrix zeros(prototypes.rows(), prototypes.columns(), prototypes.type());
+    cuda::CudaPlan plan;
+    plan.screen = cuda::ScreenKind::kNone;
+    plan.slice_rows = plan.resident_rows = made.shape.n;
+    const BackendOptions options;
+    cuda::PointSlices slices(run.input, plan, options, {}, run.stream);
+    cuda::OwnDistances own(run.input, slices, run.stream);
+    for (const Matrix* each : {&prototypes, &zeros, &zeros, &prototypes, &prototypes}) {
+      const auto on_device = uploaded<std::byte>(each->bytes().data(), each->bytes().size(), run.stream);
+      const InertiaSum expected = session->inertia(0, *each);
+      const InertiaSum found = own.inertia(view, on_device.data());
+      ASSERT_EQ(found.farthest, expected.farthest) << made.name;
+      ASSERT_TRUE(found.format == expected.format) << made.name;
+      ASSERT_EQ(recombine(found.limbs.data(), found.format), recombine(expected.limbs.data(), expected.format)) << made.name;
+    }
+  }
+}
+
+TEST(CudaServices, LabelsComeInPieces) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  constexpr size_t kMiB = size_t{1} << 20;
+  std::mt19937_64 random(3);
+  const cuda::Stream stream;
+  for (const int threads : {1, 5}) {
+    cuda::LabelCopier copier(threads);
+    for (const size_t bytes : {size_t{0}, size_t{1}, kMiB - 1, kMiB, kMiB + 1, 2 * kMiB + 77, 5 * kMiB, size_t{3}}) {
+      std::vector<std::byte> values(bytes);
+      for (std::byte& value : values) value = static_cast<std::byte>(random());
+      const auto from = uploaded<std::byte>(values.data(), bytes, stream);
+      std::vector<std::byte> to(bytes);
+      copier.copy(from.data(), bytes, to.data(), stream);
+      ASSERT_TRUE(to == values) << bytes << " bytes, " << threads << " threads";
+    }
+  }
+}
+
+// So many labels that threads fetch them, in the width of the session and in a narrower one.
+TEST(CudaServices, LabelsOfManyRows) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {1100001, 1, {5, 257}}, 6);
+  ASSERT_GE(size_t{2} * 2 * static_cast<size_t>(made.shape.n), cuda::LabelCopier::kLeastBytes);
+  OnDevice run(made);
+  const auto sums_of = [&](Session& session) {
+    std::vector<PassModel> models;
+    for (int m = 0; m < 2; ++m) models.push_back({m, &made.prototypes[static_cast<size_t>(m)], {}});
+    session.advance(models, 1);
+    return std::vector<LabelSum>{label_sum(session.take_labels(0)), label_sum(session.take_labels(1))};
+  };
+  const std::vector<LabelSum> expected = sums_of(*run.upload->session(made.shape.k, 0));
+  const auto backend = make_backend("cuda", BackendOptions{.threads = 4});
+  const auto upload = backend->upload(run.input);
+  for (const int threads : {0, 1, 3}) {
+    const std::vector<LabelSum> found = sums_of(*upload->session(made.shape.k, threads));
+    EXPECT_TRUE(found == expected) << threads << " threads";
   }
 }
 

@@ -303,8 +303,7 @@ void launch_shared(const AccumulateTask& task, dim3 grid, int64_t bytes, cudaStr
 }
 
 void accumulate_shared(const AccumulateTask& task, dim3 grid, int64_t bytes, cudaStream_t stream) {
-  const DevicePoints& points = task.points;
-  const bool plain = points.type == DataType::kFloat32 && points.weights == nullptr && task.terms.tops != nullptr;
+  const bool plain = task.plain_floats();
   if (plain && task.terms.limbs == 1) return launch_shared<MoveFloats<1>>(task, grid, bytes, stream);
   if (plain && task.terms.limbs == 2) return launch_shared<MoveFloats<2>>(task, grid, bytes, stream);
   launch_shared<MoveAny>(task, grid, bytes, stream);

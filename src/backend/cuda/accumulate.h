@@ -46,6 +46,11 @@ struct AccumulateTask {
   // accumulate() chooses these:
   int32_t chunk = 0;     ///< rows that a block looks at together
   int32_t log_team = 0;  ///< 2^log_team threads share a row's values
+
+  /// The case that has kernels of its own: float32 values without weights, whose terms need no search for exponents.
+  bool plain_floats() const {
+    return points.type == DataType::kFloat32 && points.weights == nullptr && terms.tops != nullptr;
+  }
 };
 
 /// Adds the rows that entered a cluster and takes away those that left; in a first pass all rows enter. The ranges'

@@ -44,14 +44,15 @@ class CudaUpload final : public Upload {
  public:
   CudaUpload(const Input& input, const CudaDevice& device, const BackendOptions& options, const Workload& workload)
       : shared_(input, device, options, workload) {}
-  std::unique_ptr<Session> session(std::span<const int64_t> k, int) override {
+  std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     use_device(shared_.device);
     int64_t room = free_memory();
     if (shared_.options.device_memory > 0) {
       room = std::min(room, shared_.options.device_memory - shared_.plan.upload_bytes);
     }
     check_room(session_bytes(shared_.input, k, shared_.plan), room, "labels and statistics");
-    return std::make_unique<CudaSession>(shared_, k);
+    if (threads <= 0) threads = thread_count(shared_.options.threads);
+    return std::make_unique<CudaSession>(shared_, k, threads);
   }
   std::string plan() const override { return shared_.plan.text + shared_.bounds_log->text(); }
 

@@ -29,8 +29,10 @@ void store_labels(const std::byte* from, int64_t count, Labels& to) {
 
 }  // namespace
 
-CudaSession::CudaSession(const CudaShared& shared, std::span<const int64_t> k)
-    : shared_((use_device(shared.device), shared)), own_distances_(shared.input, *shared.slices, stream_) {
+CudaSession::CudaSession(const CudaShared& shared, std::span<const int64_t> k, int threads)
+    : shared_((use_device(shared.device), shared)),
+      threads_(threads),
+      own_distances_(shared.input, *shared.slices, stream_) {
   int64_t most = 1;
   for (const int64_t count : k) {
     Model m;
@@ -172,20 +174,28 @@ void CudaSession::download_prototypes(int slot, Matrix& prototypes) {
   stream_.synchronize("fetching prototypes");
 }
 
+// In the device's width.
+void CudaSession::fetch_labels(int slot, std::byte* to) {
+  const auto* from = static_cast<const std::byte*>(labels_of(slot).data);
+  const auto bytes = static_cast<size_t>(n() * width_);
+  if (threads_ > 1 && bytes * models_.size() >= LabelCopier::kLeastBytes) {
+    if (!label_copier_) label_copier_ = std::make_unique<LabelCopier>(threads_);
+    return label_copier_->copy(from, bytes, to, stream_);
+  }
+  copy_to_host(to, from, bytes, stream_, "labels");
+  stream_.synchronize("fetching labels");
+}
+
 const Labels& CudaSession::labels(int slot) {
   Model& m = model(slot);
   if (m.labels_here || !m.labelled) return m.labels;
   use_device(shared_.device);
   m.labels = Labels(n(), m.k);
-  const auto* from = static_cast<const std::byte*>(labels_of(slot).data);
-  const auto bytes = static_cast<size_t>(n() * width_);
   if (m.labels.width() == width_) {
-    copy_to_host(m.labels.bytes().data(), from, bytes, stream_, "labels");
-    stream_.synchronize("fetching labels");
+    fetch_labels(slot, m.labels.bytes().data());
   } else {
-    std::vector<std::byte> wide(bytes);
-    copy_to_host(wide.data(), from, bytes, stream_, "labels");
-    stream_.synchronize("fetching labels");
+    std::vector<std::byte> wide(static_cast<size_t>(n() * width_));
+    fetch_labels(slot, wide.data());
     if (width_ == 2) {
       store_labels<uint16_t>(wide.data(), n(), m.labels);
     } else {

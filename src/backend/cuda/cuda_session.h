@@ -6,6 +6,7 @@
 #include "backend/cuda/carried_margins.h"
 #include "backend/cuda/cuda_shared.h"
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/label_copier.h"
 #include "backend/cuda/own_distances.h"
 #include "backend/cuda/pass_ranges.h"
 #include "backend/cuda/resolve.h"
@@ -21,7 +22,7 @@ struct HostSeeding;
 
 class CudaSession final : public Session {
  public:
-  CudaSession(const CudaShared& shared, std::span<const int64_t> k);
+  CudaSession(const CudaShared& shared, std::span<const int64_t> k, int threads);
 
   int advance(std::span<PassModel> models, int n) override;
   const Labels& labels(int slot) override;
@@ -70,6 +71,7 @@ class CudaSession final : public Session {
   // Of the slice at work.
   LabelRows next_rows() { return {next_.data(), next_stride_, width_}; }
   DeviceLabels labels_of(int slot);
+  void fetch_labels(int slot, std::byte* to);
   void upload_prototypes(int slot, const Matrix& prototypes);
   void download_prototypes(int slot, Matrix& prototypes);
   void send_statistics(int slot);
@@ -185,6 +187,8 @@ class CudaSession final : public Session {
   size_t fetched_passes_ = 0;  // of this batch, whose counters the host has
   PinnedBuffer<PassControl> host_control_;
   DeviceBuffer<std::byte> moved_row_;
+  int threads_ = 1;
+  std::unique_ptr<LabelCopier> label_copier_;  // where labels are many, from the first that are fetched on
   OwnDistances own_distances_;
   std::shared_ptr<DeviceSeeding> seeding_;  // shared, as only session_seeding.cu knows the types
   std::shared_ptr<HostSeeding> host_seeding_;

@@ -147,7 +147,7 @@ struct CollectRows {
       for (int e = 0; e < 4; ++e) {
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-          const float score = __fadd_rn(sums[0][pair * 8 + e / 2 * 4 + e % 2 + 2 * r], add[e]);
+          const float score = __fadd_rn(sums[0][sum_place(pair, e, r)], add[e]);
           if (!(score < limits[r])) reached[r] |= uint64_t{1} << (pair * 4 + e);  // so that NaN counts
         }
       }

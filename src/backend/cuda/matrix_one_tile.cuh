@@ -172,7 +172,7 @@ class ProveOneTile {
       const float add[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const float score = __fadd_rn(sums[pair * 8 + e / 2 * 4 + e % 2 + 2 * r], add[e]);
+        const float score = __fadd_rn(sums[sum_place(pair, e, r)], add[e]);
         if (!(score < limit)) reached |= 1U << (pair * 4 + e);
       }
     }

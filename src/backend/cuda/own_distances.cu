@@ -251,11 +251,12 @@ OwnDistances::Sums OwnDistances::sum_rows(const DeviceLabels& labels, const void
 InertiaSum OwnDistances::inertia(const DeviceLabels& labels, const void* prototypes) {
   constexpr int64_t kSample = 4096;
   const int64_t step = (n() + kSample - 1) / kSample;
-  SumFormat guess = distance_format(input_, 1);
-  if (step > 1) guess = distance_format(input_, sum_rows(labels, prototypes, guess, step).farthest);
+  SumFormat guess = last_.value_or(distance_format(input_, 1));
+  if (step > 1 && !last_) guess = distance_format(input_, sum_rows(labels, prototypes, guess, step).farthest);
   for (;;) {  // twice at most: the second guess is right
     const Sums sums = sum_rows(labels, prototypes, guess, 1);
     const SumFormat format = distance_format(input_, sums.farthest);
+    last_ = format;
     const int which = guess.shift - format.shift;
     if (which == 0 || which == 1) return {sums.farthest, format, {sums.limbs[which], sums.limbs[which] + kLimbs}};
     guess = format;

@@ -7,6 +7,7 @@
 #include "backend/cuda/point_slices.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace manymeans::cuda {
@@ -18,8 +19,8 @@ class OwnDistances {
   /// `input` is the host's description of the same points (formats, weights); it and the slices must outlive this.
   OwnDistances(const Input& input, PointSlices& slices, cudaStream_t stream);
 
-  /// The sum of RN(w' * d2) in the format that the farthest row gives. One reading of the points where a sample tells
-  /// the size of the farthest distance to a factor of two or so, else two.
+  /// The sum of RN(w' * d2) in the format that the farthest row gives. One reading of the points where a sample, or
+  /// the call before, tells the size of the farthest distance to a factor of two or so, else two.
   InertiaSum inertia(const DeviceLabels& labels, const void* prototypes);
   /// Its limbs in this format. One reading.
   std::vector<int64_t> inertia(const DeviceLabels& labels, const void* prototypes, const SumFormat& format);
@@ -42,7 +43,8 @@ class OwnDistances {
   const Input& input_;
   PointSlices& slices_;
   cudaStream_t stream_;
-  DeviceBuffer<int64_t> sums_;  // 2 * kDistanceLimbs limbs, then the bits of the farthest distance
+  std::optional<SumFormat> last_;  // of an inertia: the next model is likely to have the same
+  DeviceBuffer<int64_t> sums_;     // 2 * kDistanceLimbs limbs, then the bits of the farthest distance
 };
 
 }  // namespace manymeans::cuda

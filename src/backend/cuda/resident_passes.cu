@@ -213,9 +213,7 @@ ResidentShape resident_shape(int64_t rows, int32_t padded_columns, int64_t most_
 
 bool resident_passes(const ResidentTask& task, cudaStream_t stream) {
   const int limbs = task.sums.terms.limbs;
-  const bool plain = task.sums.points.type == DataType::kFloat32 && task.sums.points.weights == nullptr &&
-                     task.sums.terms.tops != nullptr;
-  const void* kernel = plain ? kernel_of<true>(limbs) : kernel_of<false>(limbs);
+  const void* kernel = task.sums.plain_floats() ? kernel_of<true>(limbs) : kernel_of<false>(limbs);
   const auto bytes = static_cast<size_t>(task.shape.bytes());
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
         "sizing the shared memory of a batch");

@@ -134,8 +134,8 @@ struct ScreenOutput {
   Floors floors;
 };
 
-/// Fills `terms` from everything else; asynchronous. Before the screen, for whoever
-/// packs columns himself: pack_matrix_columns() does it too.
+/// Fills `terms` from everything else; asynchronous. Before the screen, for whoever packs columns himself:
+/// pack_matrix_columns() does it too.
 void gather_tile_terms(const PackedColumns& columns, cudaStream_t stream);
 
 /// Launches the screen over all rows; asynchronous. Accumulation may truncate: docs/screens.md, "CUDA".

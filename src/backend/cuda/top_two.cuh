@@ -126,6 +126,12 @@ __device__ __forceinline__ float4 load_offsets(const float4* from) {
 template <int kHalves, int kColumns>
 using Sums = float[kHalves][kColumns / 2];
 
+/// Where in a half's sums the score of row r of two stands, of the e-th of the four columns that a thread has of 16,
+/// the pair-th of a tile.
+__device__ constexpr int sum_place(int pair, int e, int r) {
+  return pair * 8 + e / 2 * 4 + e % 2 + 2 * r;
+}
+
 /// The top two of what a thread holds of a tile, for the two rows that it has of each half. Four columns at a time, as
 /// a tree: a long chain of dependent instructions would leave the pipes idle. Five instructions a score. What lost:
 /// finding the smaller of two by two additions, b + (a - max(a, b)), which moves work from a pipe of half rate to one
@@ -145,7 +151,7 @@ __device__ __forceinline__ void tile_top_two(const Sums<kHalves, kColumns>& sums
       float v[4];
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        v[e] = __fadd_rn(sums[i / 2][pair * 8 + e / 2 * 4 + e % 2 + 2 * (i % 2)], add[e]);
+        v[e] = __fadd_rn(sums[i / 2][sum_place(pair, e, i % 2)], add[e]);
       }
       const TopTwo four = top_two_of_four<kPlaces>(v, mask, pair);
       rows[i] = pair == 0 ? four : top_two(rows[i], four);
