@@ -46,7 +46,8 @@ void fit_once(const Dataset& data, FitOptions options, Series& series, bool coun
 std::string json_of(const Series& series) {
   std::string times, digests;
   for (const double time : series.seconds) times += fmt::format("{}{:.9f}", times.empty() ? "" : ", ", time);
-  for (const std::string& digest : series.digests) digests += fmt::format("{}\"{}\"", digests.empty() ? "" : ", ", digest);
+  for (const std::string& digest : series.digests)
+    digests += fmt::format("{}\"{}\"", digests.empty() ? "" : ", ", digest);
   return fmt::format(R"("{}": {{"seconds": [{}], "digests": [{}]}})", series.iterations, times, digests);
 }
 
@@ -68,7 +69,9 @@ int main(int argc, char** argv) {
     const int repeats = std::atoi(argv[7]);
     const double most = std::atof(argv[8]);
     const auto begin = std::chrono::steady_clock::now();
-    const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+    const auto elapsed = [&] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
     for (int repeat = 0; repeat <= repeats || elapsed() < most; ++repeat) {
       fit_once(data, options, one, repeat > 0);
       fit_once(data, options, many, repeat > 0);

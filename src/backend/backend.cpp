@@ -21,6 +21,12 @@ std::span<const BackendEntry> backends() {
   return kEntries;
 }
 
+std::vector<InertiaSum> Session::inertias(std::span<const OwnPrototypes> models) {
+  std::vector<InertiaSum> found;
+  for (const OwnPrototypes& model : models) found.push_back(inertia(model.slot, *model.prototypes));
+  return found;
+}
+
 std::span<const double> Session::seed_least(int) const {
   throw Error(ErrorCode::kInternal, "backend", "this backend does not count equal rows");
 }

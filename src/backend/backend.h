@@ -118,6 +118,9 @@ class Session {
 
   virtual const Labels& labels(int slot) = 0;
   virtual const Statistics& statistics(int slot) = 0;
+  /// These models' labels and statistics will be asked for, each once: a session that has them elsewhere may fetch them
+  /// together.
+  virtual void fetch(std::span<const int> slots) { static_cast<void>(slots); }
   /// Hands the labels over; the slot is empty afterwards.
   virtual Labels take_labels(int slot) = 0;
 
@@ -131,6 +134,12 @@ class Session {
 
   /// The sum of RN(w' * d2) of every row to the prototype of its label.
   virtual InertiaSum inertia(int slot, const Matrix& prototypes) = 0;
+  /// The same of several models, one after the other.
+  struct OwnPrototypes {
+    int slot = 0;
+    const Matrix* prototypes = nullptr;
+  };
+  virtual std::vector<InertiaSum> inertias(std::span<const OwnPrototypes> models);
   /// Its limbs in a given format: another rank may have a farther row.
   virtual std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) = 0;
   /// d2 of every row to the prototype of its label.

@@ -50,7 +50,13 @@ class Group {
       check_mapped(context_.input.points.data);
       write_down(active, passes);
       const std::optional<StopReason> stop = report(active);
-      std::erase_if(active, [&](Member* member) { return judge(*member, stop); });
+      std::vector<Member*> done;
+      std::erase_if(active, [&](Member* member) {
+        const bool leaves = judge(*member, stop);
+        if (leaves) done.push_back(member);
+        return leaves;
+      });
+      finish(done);
     }
     return cost_;
   }
@@ -67,8 +73,9 @@ class Group {
   std::optional<StopReason> report(std::span<Member*> active);
   bool judge(Member& member, std::optional<StopReason> stop);
   void update(Member& member);
-  double exact_inertia(Member& member);
-  void finish(Member& member, StopReason reason);
+  double exact_inertia(Member& member, InertiaSum sum);
+  void finish(std::span<Member*> done);
+  void finish(Member& member, InertiaSum inertia);
 
   const FitContext& context_;
   std::span<Member> members_;
@@ -267,22 +274,20 @@ std::optional<StopReason> Group::report(std::span<Member*> active) {
   return context_.control.report(progress);
 }
 
-// What follows a labelling pass; true when the model is done and leaves the active set.
+// What follows a labelling pass; true when the model is done, for the reason that its result has then, and leaves the
+// active set.
 bool Group::judge(Member& member, std::optional<StopReason> stop) {
   const PassResult& last = last_[static_cast<size_t>(member.slot)];
   const bool first_pass = !member.begun;
   member.begun = true;
-  if (member.stopping) {
-    finish(member, member.result.stop_reason);
-    return true;
-  }
+  if (member.stopping) return true;
   if (!first_pass && last.changed == 0 && !member.relocated) {
-    finish(member, StopReason::kStrict);
+    member.result.stop_reason = StopReason::kStrict;
     return true;
   }
   // Labels and prototypes agree right after a pass, so stopping here needs no further one.
   if (stop || member.result.iterations >= context_.options.max_iter) {
-    finish(member, stop.value_or(StopReason::kMaxIter));
+    member.result.stop_reason = stop.value_or(StopReason::kMaxIter);
     return true;
   }
   update(member);
@@ -298,7 +303,7 @@ void Group::update(Member& member) {
   state.mean_variance = context_.mean_variance;
   if (has_rule(context_.rules, StopReason::kInertia)) {
     state.inertia_before = member.last_inertia;
-    state.inertia_now = member.last_inertia = exact_inertia(member);
+    state.inertia_now = member.last_inertia = exact_inertia(member, session_->inertia(member.slot, member.prototypes));
   }
   const Stopwatch watch(cost_.update);
   treat_empty_clusters(*session_, member, context_.options.empty, context_.input);
@@ -316,10 +321,9 @@ void Group::update(Member& member) {
   member.prototypes = std::move(next);
 }
 
-double Group::exact_inertia(Member& member) {
-  // The format follows from the farthest row, not from the columns' ranges: one huge value that lies on its own
-  // prototype would push all other distances below the last limb.
-  InertiaSum sum = session_->inertia(member.slot, member.prototypes);
+// `sum`: of this rank. Its format follows from the farthest row, not from the columns' ranges: one huge value that lies
+// on its own prototype would push all other distances below the last limb.
+double Group::exact_inertia(Member& member, InertiaSum sum) {
   Comm& comm = context_.comm;
   if (comm.size() > 1) {
     // The farthest row of all ranks; bits of non-negative numbers are ordered as the numbers are.
@@ -334,12 +338,25 @@ double Group::exact_inertia(Member& member) {
   return std::ldexp(rounded_sum(sum.limbs.data(), sum.format), -sum.format.shift);
 }
 
-void Group::finish(Member& member, StopReason reason) {
+// The results of all members that are done after one pass.
+void Group::finish(std::span<Member*> done) {
+  if (done.empty()) return;
   const Stopwatch watch(cost_.finish);
+  std::vector<int> slots;
+  std::vector<Session::OwnPrototypes> models;
+  for (const Member* member : done) {
+    slots.push_back(member->slot);
+    models.push_back({member->slot, &member->prototypes});
+  }
+  std::vector<InertiaSum> inertias = session_->inertias(models);
+  session_->fetch(slots);
+  for (size_t i = 0; i < done.size(); ++i) finish(*done[i], std::move(inertias[i]));
+}
+
+void Group::finish(Member& member, InertiaSum inertia) {
   ModelResult& result = member.result;
   const Statistics& statistics = session_->statistics(member.slot);
-  result.stop_reason = reason;
-  result.inertia = exact_inertia(member);
+  result.inertia = exact_inertia(member, std::move(inertia));
   result.counts = statistics.counts;
   int64_t empty = 0;
   for (const int64_t weight : statistics.weights) {

@@ -178,6 +178,10 @@ void expect_same_rows(const std::vector<DistantRow>& found, const std::vector<Di
   }
 }
 
+InertiaSum inertia_of(cuda::OwnDistances& own, const cuda::DeviceLabels& labels, const void* prototypes) {
+  return own.inertias({&prototypes, 1}, [&](size_t) { return labels; })[0];
+}
+
 // `slice_rows`: as if no more fitted the device.
 void check_own_distances(const Case& made, int64_t slice_rows) {
   OnDevice run(made);
@@ -201,7 +205,7 @@ void check_own_distances(const Case& made, int64_t slice_rows) {
   };
 
   const InertiaSum expected = session->inertia(0, prototypes);
-  const InertiaSum found = own.inertia(view, device_prototypes.data());
+  const InertiaSum found = inertia_of(own, view, device_prototypes.data());
   ASSERT_EQ(found.farthest, expected.farthest) << made.name;
   ASSERT_TRUE(found.format == expected.format) << made.name;
   ASSERT_EQ(sum(found.limbs, found.format), sum(expected.limbs, expected.format)) << made.name;
@@ -226,8 +230,9 @@ TEST(CudaServices, OwnDistances) {
   }
 }
 
-// The size of the farthest distance is guessed from the call before: whatever that was, the sum is the same.
-TEST(CudaServices, InertiaAfterAnother) {
+// The size of the farthest distance is guessed from the call before, and from other models: whatever those were, the
+// sums are the same.
+TEST(CudaServices, InertiasOfModelsTogether) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   for (const Case& made : all_cases()) {
     OnDevice run(made);
@@ -239,19 +244,30 @@ TEST(CudaServices, InertiaAfterAnother) {
     const auto device_labels = uploaded<std::byte>(labels.bytes().data(), labels.bytes().size(), run.stream);
     const cuda::DeviceLabels view{device_labels.data(), labels.width()};
     const Matrix zeros(prototypes.rows(), prototypes.columns(), prototypes.type());
+    const Matrix* const both[] = {&prototypes, &zeros};
+    const DeviceBuffer<std::byte> on_device[] = {
+        uploaded<std::byte>(prototypes.bytes().data(), prototypes.bytes().size(), run.stream),
+        uploaded<std::byte>(zeros.bytes().data(), zeros.bytes().size(), run.stream)};
     cuda::CudaPlan plan;
     plan.screen = cuda::ScreenKind::kNone;
-    plan.slice_rows = plan.resident_rows = made.shape.n;
+    plan.slice_rows = made.shape.n;
+    plan.resident_rows = made.shape.n;
     const BackendOptions options;
     cuda::PointSlices slices(run.input, plan, options, {}, run.stream);
     cuda::OwnDistances own(run.input, slices, run.stream);
-    for (const Matrix* each : {&prototypes, &zeros, &zeros, &prototypes, &prototypes}) {
-      const auto on_device = uploaded<std::byte>(each->bytes().data(), each->bytes().size(), run.stream);
-      const InertiaSum expected = session->inertia(0, *each);
-      const InertiaSum found = own.inertia(view, on_device.data());
-      ASSERT_EQ(found.farthest, expected.farthest) << made.name;
-      ASSERT_TRUE(found.format == expected.format) << made.name;
-      ASSERT_EQ(recombine(found.limbs.data(), found.format), recombine(expected.limbs.data(), expected.format)) << made.name;
+    const std::vector<std::vector<size_t>> calls = {{0}, {1}, {1, 1}, {0, 1, 0, 0, 1}, {}, {1, 0}};
+    for (const std::vector<size_t>& call : calls) {
+      std::vector<const void*> given;
+      for (const size_t which : call) given.push_back(on_device[which].data());
+      const std::vector<InertiaSum> found = own.inertias(given, [&](size_t) { return view; });
+      ASSERT_EQ(found.size(), call.size());
+      for (size_t i = 0; i < call.size(); ++i) {
+        const InertiaSum expected = session->inertia(0, *both[call[i]]);
+        ASSERT_EQ(found[i].farthest, expected.farthest) << made.name;
+        ASSERT_TRUE(found[i].format == expected.format) << made.name;
+        ASSERT_EQ(recombine(found[i].limbs.data(), found[i].format), recombine(expected.limbs.data(), expected.format))
+            << made.name;
+      }
     }
   }
 }
@@ -262,14 +278,31 @@ TEST(CudaServices, LabelsComeInPieces) {
   std::mt19937_64 random(3);
   const cuda::Stream stream;
   for (const int threads : {1, 5}) {
-    cuda::LabelCopier copier(threads);
-    for (const size_t bytes : {size_t{0}, size_t{1}, kMiB - 1, kMiB, kMiB + 1, 2 * kMiB + 77, 5 * kMiB, size_t{3}}) {
-      std::vector<std::byte> values(bytes);
-      for (std::byte& value : values) value = static_cast<std::byte>(random());
-      const auto from = uploaded<std::byte>(values.data(), bytes, stream);
-      std::vector<std::byte> to(bytes);
-      copier.copy(from.data(), bytes, to.data(), stream);
-      ASSERT_TRUE(to == values) << bytes << " bytes, " << threads << " threads";
+    cuda::LabelCopier copier(threads, kMiB);  // pieces of a MiB
+    for (const size_t bytes : {size_t{0}, size_t{1}, kMiB - 1, kMiB, kMiB + 1, 2 * kMiB + 77, size_t{300001}}) {
+      for (const size_t models : {0, 1, 2, 7}) {
+        std::vector<std::byte> values(models * bytes);
+        for (size_t i = 0; i + 8 <= values.size(); i += 8) {
+          const uint64_t v = random();
+          std::memcpy(values.data() + i, &v, 8);
+        }
+        const auto all = uploaded<std::byte>(values.data(), values.size(), stream);
+        // As with boxes, whose labels come to one place, one model after the other.
+        DeviceBuffer<std::byte> place(bytes, "test data");
+        std::vector<std::vector<std::byte>> found(models, std::vector<std::byte>(bytes));
+        std::vector<std::byte*> to;
+        for (std::vector<std::byte>& each : found) to.push_back(each.data());
+        const auto from = [&](size_t i) {
+          cuda::check(cudaMemcpyAsync(place.data(), all.data() + i * bytes, bytes, cudaMemcpyDeviceToDevice, stream),
+                      "copying test data");
+          return static_cast<const std::byte*>(place.data());
+        };
+        copier.copy(bytes, to, from, stream);
+        for (size_t i = 0; i < models; ++i) {
+          ASSERT_TRUE(std::equal(found[i].begin(), found[i].end(), values.begin() + static_cast<int64_t>(i * bytes)))
+              << bytes << " bytes, model " << i << " of " << models << ", " << threads << " threads";
+        }
+      }
     }
   }
 }
@@ -280,18 +313,21 @@ TEST(CudaServices, LabelsOfManyRows) {
   const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {1100001, 1, {5, 257}}, 6);
   ASSERT_GE(size_t{2} * 2 * static_cast<size_t>(made.shape.n), cuda::LabelCopier::kLeastBytes);
   OnDevice run(made);
-  const auto sums_of = [&](Session& session) {
+  const auto sums_of = [&](Session& session, bool together) {
     std::vector<PassModel> models;
     for (int m = 0; m < 2; ++m) models.push_back({m, &made.prototypes[static_cast<size_t>(m)], {}});
     session.advance(models, 1);
+    if (together) session.fetch(std::vector<int>{0, 1});
     return std::vector<LabelSum>{label_sum(session.take_labels(0)), label_sum(session.take_labels(1))};
   };
-  const std::vector<LabelSum> expected = sums_of(*run.upload->session(made.shape.k, 0));
+  const std::vector<LabelSum> expected = sums_of(*run.upload->session(made.shape.k, 0), false);
   const auto backend = make_backend("cuda", BackendOptions{.threads = 4});
   const auto upload = backend->upload(run.input);
   for (const int threads : {0, 1, 3}) {
-    const std::vector<LabelSum> found = sums_of(*upload->session(made.shape.k, threads));
-    EXPECT_TRUE(found == expected) << threads << " threads";
+    for (const bool together : {false, true}) {
+      const std::vector<LabelSum> found = sums_of(*upload->session(made.shape.k, threads), together);
+      EXPECT_TRUE(found == expected) << threads << " threads";
+    }
   }
 }
 

@@ -174,36 +174,52 @@ void CudaSession::download_prototypes(int slot, Matrix& prototypes) {
   stream_.synchronize("fetching prototypes");
 }
 
-// In the device's width.
-void CudaSession::fetch_labels(int slot, std::byte* to) {
-  const auto* from = static_cast<const std::byte*>(labels_of(slot).data);
+// Of these models, where all together are many and as wide here as there.
+void CudaSession::fetch_labels(std::span<const int> slots) {
   const auto bytes = static_cast<size_t>(n() * width_);
-  if (threads_ > 1 && bytes * models_.size() >= LabelCopier::kLeastBytes) {
-    if (!label_copier_) label_copier_ = std::make_unique<LabelCopier>(threads_);
-    return label_copier_->copy(from, bytes, to, stream_);
+  if (threads_ <= 1 || bytes * models_.size() < LabelCopier::kLeastBytes) return;
+  std::vector<int> wanted;
+  std::vector<std::byte*> to;
+  for (const int slot : slots) {
+    Model& m = model(slot);
+    if (m.labels_here || !m.labelled) continue;
+    m.labels = Labels(n(), m.k);
+    if (m.labels.width() != width_) continue;
+    wanted.push_back(slot);
+    to.push_back(m.labels.bytes().data());
   }
-  copy_to_host(to, from, bytes, stream_, "labels");
-  stream_.synchronize("fetching labels");
+  if (wanted.empty()) return;
+  if (!label_copier_) label_copier_ = std::make_unique<LabelCopier>(threads_, bytes * models_.size());
+  const auto from = [&](size_t i) { return static_cast<const std::byte*>(labels_of(wanted[i]).data); };
+  label_copier_->copy(bytes, to, from, stream_);
+  for (const int slot : wanted) model(slot).labels_here = true;
 }
 
 const Labels& CudaSession::labels(int slot) {
   Model& m = model(slot);
   if (m.labels_here || !m.labelled) return m.labels;
   use_device(shared_.device);
+  fetch_labels({&slot, 1});
+  if (m.labels_here) return m.labels;
   m.labels = Labels(n(), m.k);
-  if (m.labels.width() == width_) {
-    fetch_labels(slot, m.labels.bytes().data());
-  } else {
-    std::vector<std::byte> wide(static_cast<size_t>(n() * width_));
-    fetch_labels(slot, wide.data());
-    if (width_ == 2) {
-      store_labels<uint16_t>(wide.data(), n(), m.labels);
-    } else {
-      store_labels<uint32_t>(wide.data(), n(), m.labels);
-    }
+  std::vector<std::byte> wide(m.labels.width() == width_ ? 0 : static_cast<size_t>(n() * width_));
+  std::byte* const to = wide.empty() ? m.labels.bytes().data() : wide.data();
+  copy_to_host(to, static_cast<const std::byte*>(labels_of(slot).data), static_cast<size_t>(n() * width_), stream_,
+               "labels");
+  stream_.synchronize("fetching labels");
+  if (!wide.empty() && width_ == 2) {
+    store_labels<uint16_t>(wide.data(), n(), m.labels);
+  } else if (!wide.empty()) {
+    store_labels<uint32_t>(wide.data(), n(), m.labels);
   }
   m.labels_here = true;
   return m.labels;
+}
+
+void CudaSession::fetch(std::span<const int> slots) {
+  use_device(shared_.device);
+  if (2 * slots.size() > models_.size()) fetch_statistics();
+  fetch_labels(slots);
 }
 
 Labels CudaSession::take_labels(int slot) {
@@ -218,7 +234,7 @@ const Statistics& CudaSession::statistics(int slot) {
   Model& m = model(slot);
   if (m.statistics_here) return m.statistics;
   use_device(shared_.device);
-  if (m.statistics.k != m.k || m.statistics.sums.empty()) m.statistics = Statistics(m.k, d(), shared_.terms.limbs);
+  make_statistics(m);
   const PassRange range = range_of(slot);
   const auto fetch = [&](std::vector<int64_t>& to, const long long* from) {
     copy_to_host(reinterpret_cast<long long*>(to.data()), from, to.size(), stream_, "statistics");
@@ -229,6 +245,34 @@ const Statistics& CudaSession::statistics(int slot) {
   stream_.synchronize("fetching statistics");
   m.statistics_here = true;
   return m.statistics;
+}
+
+void CudaSession::make_statistics(Model& m) {
+  if (m.statistics.k != m.k || m.statistics.sums.empty()) m.statistics = Statistics(m.k, d(), shared_.terms.limbs);
+}
+
+// Of all models: three transfers instead of three for each.
+void CudaSession::fetch_statistics() {
+  const auto fetched = [&](const DeviceBuffer<long long>& from) {
+    std::vector<long long> to(from.size());
+    copy_to_host(to.data(), from.data(), to.size(), stream_, "statistics");
+    return to;
+  };
+  const std::vector<long long> sums = fetched(sums_);
+  const std::vector<long long> weights = fetched(weights_);
+  const std::vector<long long> counts = fetched(counts_);
+  stream_.synchronize("fetching statistics");
+  for (Model& m : models_) {
+    if (m.statistics_here || !m.labelled) continue;
+    make_statistics(m);
+    const auto part = [&](const std::vector<long long>& all, int64_t first, std::vector<int64_t>& to) {
+      std::copy_n(all.begin() + first, to.size(), to.begin());
+    };
+    part(sums, m.first * d() * shared_.terms.limbs, m.statistics.sums);
+    part(weights, m.first, m.statistics.weights);
+    part(counts, m.first, m.statistics.counts);
+    m.statistics_here = true;
+  }
 }
 
 void CudaSession::send_statistics(int slot) {
@@ -287,9 +331,18 @@ void CudaSession::relabel(int slot, std::span<const uint32_t> new_label, std::sp
 }
 
 InertiaSum CudaSession::inertia(int slot, const Matrix& prototypes) {
+  const OwnPrototypes model{slot, &prototypes};
+  return std::move(inertias({&model, 1})[0]);
+}
+
+std::vector<InertiaSum> CudaSession::inertias(std::span<const OwnPrototypes> models) {
   use_device(shared_.device);
-  upload_prototypes(slot, prototypes);
-  return own_distances_.inertia(labels_of(slot), range_of(slot).prototypes);
+  std::vector<const void*> prototypes;
+  for (const OwnPrototypes& model : models) {
+    upload_prototypes(model.slot, *model.prototypes);
+    prototypes.push_back(range_of(model.slot).prototypes);
+  }
+  return own_distances_.inertias(prototypes, [&](size_t i) { return labels_of(models[i].slot); });
 }
 
 std::vector<int64_t> CudaSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {

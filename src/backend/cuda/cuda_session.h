@@ -26,12 +26,14 @@ class CudaSession final : public Session {
 
   int advance(std::span<PassModel> models, int n) override;
   const Labels& labels(int slot) override;
+  void fetch(std::span<const int> slots) override;
   const Statistics& statistics(int slot) override;
   Labels take_labels(int slot) override;
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
   InertiaSum inertia(int slot, const Matrix& prototypes) override;
+  std::vector<InertiaSum> inertias(std::span<const OwnPrototypes> models) override;
   std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) override;
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
   void seed_add(std::span<const SeedCentres> models) override;
@@ -71,7 +73,9 @@ class CudaSession final : public Session {
   // Of the slice at work.
   LabelRows next_rows() { return {next_.data(), next_stride_, width_}; }
   DeviceLabels labels_of(int slot);
-  void fetch_labels(int slot, std::byte* to);
+  void fetch_labels(std::span<const int> slots);
+  void make_statistics(Model& m);
+  void fetch_statistics();
   void upload_prototypes(int slot, const Matrix& prototypes);
   void download_prototypes(int slot, Matrix& prototypes);
   void send_statistics(int slot);

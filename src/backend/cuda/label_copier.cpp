@@ -6,33 +6,57 @@
 namespace manymeans::cuda {
 namespace {
 
-constexpr size_t kPieceBytes = size_t{1} << 20;
+constexpr size_t kLeastPiece = size_t{1} << 20;
+constexpr size_t kMostPiece = size_t{4} << 20;  // pinning memory takes longer than using it
 constexpr int64_t kCopyGrain = int64_t{64} << 10;
 
 }  // namespace
 
-LabelCopier::LabelCopier(int threads) : pool_(threads) {
-  for (Piece& piece : pieces_) piece.memory = PinnedBuffer<std::byte>(kPieceBytes, "pieces of the labels");
+LabelCopier::LabelCopier(int threads, size_t bytes) : pool_(threads) {
+  const size_t size = std::clamp(bytes / 16, kLeastPiece, kMostPiece);
+  for (Piece& piece : pieces_) piece.memory = PinnedBuffer<std::byte>(size, "pieces of the labels");
 }
 
-void LabelCopier::copy(const std::byte* from, size_t bytes, std::byte* to, cudaStream_t stream) {
-  const auto size_at = [&](size_t at) { return std::min(kPieceBytes, bytes - at); };
-  const auto fetch = [&](size_t at) {
-    if (at >= bytes) return;
-    Piece& piece = pieces_[at / kPieceBytes % pieces_.size()];
-    copy_to_host(piece.memory.data(), from + at, size_at(at), stream, "labels");
+void LabelCopier::copy(size_t bytes, std::span<std::byte* const> to,
+                       const std::function<const std::byte*(size_t)>& from, cudaStream_t stream) {
+  size_t next = 0;  // place, and what of it has been enqueued
+  size_t done = 0;
+  const std::byte* source = nullptr;
+  const auto fill = [&](Piece& piece) {
+    piece.parts.clear();
+    piece.used = 0;
+    while (next < to.size() && piece.used < piece.memory.size()) {
+      if (done == 0) source = from(next);
+      const size_t some = std::min(bytes - done, piece.memory.size() - piece.used);
+      copy_to_host(piece.memory.data() + piece.used, source + done, some, stream, "labels");
+      piece.parts.push_back({piece.used, some, to[next] + done});
+      piece.used += some;
+      done += some;
+      if (done < bytes) break;
+      done = 0;
+      ++next;
+    }
     piece.come.record(stream);
   };
-  fetch(0);
-  for (size_t at = 0; at < bytes; at += kPieceBytes) {
-    fetch(at + kPieceBytes);
-    const Piece& piece = pieces_[at / kPieceBytes % pieces_.size()];
-    piece.come.synchronize("fetching labels");
-    const std::byte* const staged = piece.memory.data();
-    pool_.for_each_range(static_cast<int64_t>(size_at(at)), kCopyGrain, [&](int, int64_t first, int64_t last) {
-      std::memcpy(to + at + first, staged + first, static_cast<size_t>(last - first));
-    });
+  if (bytes == 0) return;
+  fill(pieces_[0]);
+  for (size_t i = 0; pieces_[i].used > 0; i = 1 - i) {
+    fill(pieces_[1 - i]);
+    empty(pieces_[i]);
   }
+}
+
+void LabelCopier::empty(Piece& piece) {
+  piece.come.synchronize("fetching labels");
+  pool_.for_each_range(static_cast<int64_t>(piece.used), kCopyGrain, [&](int, int64_t first, int64_t last) {
+    const auto begin = static_cast<size_t>(first);
+    const auto end = static_cast<size_t>(last);
+    for (const Part& part : piece.parts) {
+      const size_t a = std::max(begin, part.at);
+      const size_t b = std::min(end, part.at + part.bytes);
+      if (a < b) std::memcpy(part.to + (a - part.at), piece.memory.data() + a, b - a);
+    }
+  });
 }
 
 }  // namespace manymeans::cuda

@@ -6,6 +6,9 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
 
 namespace manymeans::cuda {
 
@@ -17,15 +20,28 @@ class LabelCopier {
   /// Below so many bytes of a session's labels, threads and pinned memory cost more than they save.
   static constexpr size_t kLeastBytes = size_t{4} << 20;
 
-  explicit LabelCopier(int threads);
-  /// After what `stream` holds now; returns when all is there.
-  void copy(const std::byte* from, size_t bytes, std::byte* to, cudaStream_t stream);
+  /// `bytes`: of all labels that it will ever copy, or fewer.
+  LabelCopier(int threads, size_t bytes);
+
+  /// Copies `bytes` to each place, in this order, after what `stream` holds now; returns when all is there. from(i) may
+  /// enqueue what makes the i-th source, also where the one before was.
+  void copy(size_t bytes, std::span<std::byte* const> to, const std::function<const std::byte*(size_t)>& from,
+            cudaStream_t stream);
 
  private:
+  struct Part {
+    size_t at;  // in the piece
+    size_t bytes;
+    std::byte* to;
+  };
   struct Piece {
     PinnedBuffer<std::byte> memory;
     Event come;
+    std::vector<Part> parts;
+    size_t used = 0;
   };
+
+  void empty(Piece& piece);
 
   ThreadPool pool_;
   std::array<Piece, 2> pieces_;

@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 namespace manymeans::cuda {
 namespace {
 
 constexpr int kThreads = 256;
 constexpr int kLimbs = kDistanceLimbs;
+constexpr size_t kSums = 2 * kLimbs + 1;  // of a model
 constexpr int kDigitBits = 12;
 constexpr int kDigits = 1 << kDigitBits;
 // From here on eight threads share a row; below, rows are so short that a thread each reads whole sectors anyway.
@@ -220,52 +223,79 @@ struct OwnDistances::Sums {
 };
 
 OwnDistances::OwnDistances(const Input& input, PointSlices& slices, cudaStream_t stream)
-    : input_(input), slices_(slices), stream_(stream), sums_(2 * kLimbs + 1, "sums of distances") {}
+    : input_(input), slices_(slices), stream_(stream), sums_(kSums, "sums of distances") {}
 
-OwnDistances::Sums OwnDistances::sum_rows(const DeviceLabels& labels, const void* prototypes, const SumFormat& format,
-                                          int64_t step) {
+// For each model the sums and the farthest distance of every `step`-th row, or of a part of these where points come in
+// slices; sums in `format` and in the one for terms twice as large.
+std::vector<OwnDistances::Sums> OwnDistances::sum_rows(std::span<const void* const> prototypes,
+                                                       const LabelsOf& labels_of, const SumFormat& format,
+                                                       int64_t step) {
   SumFormat larger = format;
   larger.shift -= 1;
-  fill_zero(sums_.data(), sums_.size(), stream_, "clearing sums of distances");
+  const size_t size = prototypes.size() * kSums;
+  sums_.reserve(size, "sums of distances");
+  fill_zero(sums_.data(), size, stream_, "clearing sums of distances");
   const auto add = [&](const PointSlice& slice) {
     const DevicePoints& points = slice.points;
-    const Rows rows{points, from_row(labels, points.first), prototypes, step, (points.n + step - 1) / step};
-    const int grid = grid_for(rows.count, kThreads);
-    dispatch(points, [&]<class T, bool kEight>() {
-      sum_kernel<T, kEight>
-          <<<grid, kThreads, 0, stream_>>>(rows, TermSplitter(format), TermSplitter(larger), sums_.data());
-    });
-    check_launch("summing distances");
+    for (size_t i = 0; i < prototypes.size(); ++i) {
+      const Rows rows{points, from_row(labels_of(i), points.first), prototypes[i], step, (points.n + step - 1) / step};
+      const int grid = grid_for(rows.count, kThreads);
+      dispatch(points, [&]<class T, bool kEight>() {
+        sum_kernel<T, kEight><<<grid, kThreads, 0, stream_>>>(rows, TermSplitter(format), TermSplitter(larger),
+                                                              sums_.data() + i * kSums);
+      });
+      check_launch("summing distances");
+    }
   };
   slices_.for_each(stream_, PointSlices::Use::kPoints, add, step > 1 ? 1 : kAllSlices);
-  int64_t host[2 * kLimbs + 1];
-  copy_to_host(host, sums_.data(), sums_.size(), stream_, "reading sums of distances");
+  std::vector<int64_t> host(size);
+  copy_to_host(host.data(), sums_.data(), size, stream_, "reading sums of distances");
   check(cudaStreamSynchronize(stream_), "summing distances");
-  Sums sums;
-  std::copy_n(host, kLimbs, sums.limbs[0]);
-  std::copy_n(host + kLimbs, kLimbs, sums.limbs[1]);
-  sums.farthest = std::bit_cast<double>(host[2 * kLimbs]);
+  std::vector<Sums> sums(prototypes.size());
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const int64_t* found = host.data() + i * kSums;
+    std::copy_n(found, kLimbs, sums[i].limbs[0]);
+    std::copy_n(found + kLimbs, kLimbs, sums[i].limbs[1]);
+    sums[i].farthest = std::bit_cast<double>(found[2 * kLimbs]);
+  }
   return sums;
 }
 
-InertiaSum OwnDistances::inertia(const DeviceLabels& labels, const void* prototypes) {
+std::vector<InertiaSum> OwnDistances::inertias(std::span<const void* const> prototypes, const LabelsOf& labels_of) {
   constexpr int64_t kSample = 4096;
   const int64_t step = (n() + kSample - 1) / kSample;
   SumFormat guess = last_.value_or(distance_format(input_, 1));
-  if (step > 1 && !last_) guess = distance_format(input_, sum_rows(labels, prototypes, guess, step).farthest);
-  for (;;) {  // twice at most: the second guess is right
-    const Sums sums = sum_rows(labels, prototypes, guess, 1);
-    const SumFormat format = distance_format(input_, sums.farthest);
-    last_ = format;
-    const int which = guess.shift - format.shift;
-    if (which == 0 || which == 1) return {sums.farthest, format, {sums.limbs[which], sums.limbs[which] + kLimbs}};
-    guess = format;
+  if (step > 1 && !last_ && !prototypes.empty()) {
+    guess = distance_format(input_, sum_rows(prototypes.first(1), labels_of, guess, step)[0].farthest);
   }
+  std::vector<InertiaSum> inertias(prototypes.size());
+  std::vector<size_t> left(prototypes.size());
+  std::iota(left.begin(), left.end(), size_t{0});
+  while (!left.empty()) {  // every guess after the first is right for one at least
+    std::vector<const void*> of_left;
+    for (const size_t i : left) of_left.push_back(prototypes[i]);
+    const std::vector<Sums> sums = sum_rows(of_left, [&](size_t i) { return labels_of(left[i]); }, guess, 1);
+    std::vector<size_t> missed;
+    SumFormat next = guess;
+    for (size_t i = 0; i < left.size(); ++i) {
+      const SumFormat format = distance_format(input_, sums[i].farthest);
+      const int which = guess.shift - format.shift;
+      if (which == 0 || which == 1) {
+        inertias[left[i]] = {sums[i].farthest, format, {sums[i].limbs[which], sums[i].limbs[which] + kLimbs}};
+      } else {
+        missed.push_back(left[i]);
+        next = format;
+      }
+    }
+    left = std::move(missed);
+    last_ = guess = next;
+  }
+  return inertias;
 }
 
 std::vector<int64_t> OwnDistances::inertia(const DeviceLabels& labels, const void* prototypes,
                                            const SumFormat& format) {
-  const Sums sums = sum_rows(labels, prototypes, format, 1);
+  const Sums sums = std::move(sum_rows({&prototypes, 1}, [&](size_t) { return labels; }, format, 1)[0]);
   return {sums.limbs[0], sums.limbs[0] + kLimbs};
 }
 

@@ -7,7 +7,9 @@
 #include "backend/cuda/point_slices.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace manymeans::cuda {
@@ -19,9 +21,13 @@ class OwnDistances {
   /// `input` is the host's description of the same points (formats, weights); it and the slices must outlive this.
   OwnDistances(const Input& input, PointSlices& slices, cudaStream_t stream);
 
-  /// The sum of RN(w' * d2) in the format that the farthest row gives. One reading of the points where a sample, or
-  /// the call before, tells the size of the farthest distance to a factor of two or so, else two.
-  InertiaSum inertia(const DeviceLabels& labels, const void* prototypes);
+  /// Labels of the i-th model. They may lie where those of the model before did: they are asked for in the order in
+  /// which the stream reads them.
+  using LabelsOf = std::function<DeviceLabels(size_t)>;
+  /// For each model the sum of RN(w' * d2) in the format that its farthest row gives. One reading of the points where a
+  /// sample, or a call before, tells the size of all farthest distances to a factor of two or so; else another for
+  /// those that it does not fit, once for each size at most.
+  std::vector<InertiaSum> inertias(std::span<const void* const> prototypes, const LabelsOf& labels_of);
   /// Its limbs in this format. One reading.
   std::vector<int64_t> inertia(const DeviceLabels& labels, const void* prototypes, const SumFormat& format);
   /// d2 of every row. One reading; a few MB on the device.
@@ -32,19 +38,18 @@ class OwnDistances {
 
  private:
   struct Sums;
-  // Sums and farthest distance of every `step`-th row, or of a part of these where points come in slices; sums in
-  // `format` and in the one for terms twice as large.
   int64_t n() const { return slices_.points().n; }
   std::vector<double> distances(const DeviceLabels& labels, const void* prototypes, bool eligible);
   std::vector<DistantRow> farthest_on_device(const DeviceLabels& labels, const void* prototypes, int64_t count);
   std::vector<DistantRow> farthest_on_host(const DeviceLabels& labels, const void* prototypes, int64_t count);
-  Sums sum_rows(const DeviceLabels& labels, const void* prototypes, const SumFormat& format, int64_t step);
+  std::vector<Sums> sum_rows(std::span<const void* const> prototypes, const LabelsOf& labels_of,
+                             const SumFormat& format, int64_t step);
 
   const Input& input_;
   PointSlices& slices_;
   cudaStream_t stream_;
   std::optional<SumFormat> last_;  // of an inertia: the next model is likely to have the same
-  DeviceBuffer<int64_t> sums_;     // 2 * kDistanceLimbs limbs, then the bits of the farthest distance
+  DeviceBuffer<int64_t> sums_;     // of each model 2 * kDistanceLimbs limbs, then the bits of the farthest distance
 };
 
 }  // namespace manymeans::cuda
