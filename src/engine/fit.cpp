@@ -87,7 +87,8 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
       if (failed < member || context.control.stopped()) return;
     }
     try {
-      const Cost mine = fit_group(context, {&members[static_cast<size_t>(member)], 1}, 1);
+      ThreadPool alone(1, context.hooks.abort);
+      const Cost mine = fit_group(context, {&members[static_cast<size_t>(member)], 1}, alone);
       const std::lock_guard lock(mutex);
       cost += mine;
     } catch (...) {
@@ -102,26 +103,26 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
 }
 
 // Spreads the ensemble over groups and threads as the strategy says.
-Cost run_strategy(const FitContext& context, std::span<Member> members, int threads) {
+Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
   Cost cost;
   switch (context.options.strategy) {
-    case Strategy::kConcatenated: return fit_group(context, members, threads);
+    case Strategy::kConcatenated: return fit_group(context, members, pool);
     case Strategy::kData:
       for (Member& member : members) {
         if (context.control.stopped()) break;
-        cost += fit_group(context, {&member, 1}, threads);
+        cost += fit_group(context, {&member, 1}, pool);
       }
       return cost;
-    case Strategy::kTask: return fit_side_by_side(context, members, threads);
+    case Strategy::kTask: return fit_side_by_side(context, members, pool.size());
   }
   return cost;
 }
 
 // The same with a checkpoint, which is written in the end, whatever the end is.
-Cost run_and_write_down(const FitContext& context, std::span<Member> members, int threads) {
-  if (context.checkpoint == nullptr) return run_strategy(context, members, threads);
+Cost run_and_write_down(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
+  if (context.checkpoint == nullptr) return run_strategy(context, members, pool);
   try {
-    const Cost cost = run_strategy(context, members, threads);
+    const Cost cost = run_strategy(context, members, pool);
     context.checkpoint->write_now();
     return cost;
   } catch (...) {
@@ -249,7 +250,7 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
                            variance,
                            estimate ? &*estimate : nullptr,
                            checkpoint ? &*checkpoint : nullptr};
-  const Cost cost = run_and_write_down(context, members, backend->threads());
+  const Cost cost = run_and_write_down(context, members, pool);
   check_mapped(points.data);
   end_phase("fit");
   tell_cost(cost, provenance);

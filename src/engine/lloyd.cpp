@@ -31,14 +31,14 @@ class Stopwatch {
 
 class Group {
  public:
-  Group(const FitContext& context, std::span<Member> members, int threads)
-      : context_(context), members_(members), threads_(threads), pool_(threads, context.hooks.abort) {
+  Group(const FitContext& context, std::span<Member> members, ThreadPool& pool)
+      : context_(context), members_(members), pool_(pool) {
     std::vector<int64_t> k;
     for (Member& member : members_) {
       member.slot = static_cast<int>(k.size());
       k.push_back(member.result.k);
     }
-    session_ = context_.upload.session(k, threads);
+    session_ = context_.upload.session(k, pool_.size());
   }
 
   Cost run() {
@@ -79,8 +79,7 @@ class Group {
 
   const FitContext& context_;
   std::span<Member> members_;
-  int threads_;
-  ThreadPool pool_;
+  ThreadPool& pool_;
   std::unique_ptr<Session> session_;
   std::vector<PassResult> last_;  // by slot
   double pass_seconds_ = 0;
@@ -134,7 +133,7 @@ bool Group::initialise_with(const InitEntry& method, std::span<Member*> members)
     progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();
     return !context_.control.report(progress);
   };
-  const InitContext init{context_.input, context_.backend, context_.upload, *session_, pool_, threads_, proceed};
+  const InitContext init{context_.input, context_.backend, context_.upload, *session_, pool_, pool_.size(), proceed};
   if (!method.run(init, models)) return false;
   for (size_t i = 0; i < models.size(); ++i) {
     members[i]->prototypes = std::move(models[i].prototypes);
@@ -391,8 +390,8 @@ Cost& Cost::operator+=(const Cost& other) {
   return *this;
 }
 
-Cost fit_group(const FitContext& context, std::span<Member> members, int threads) {
-  return Group(context, members, threads).run();
+Cost fit_group(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
+  return Group(context, members, pool).run();
 }
 
 }  // namespace manymeans

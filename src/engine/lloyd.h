@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "comm/comm.h"
+#include "core/threads.h"
 #include "engine/checkpoint.h"
 #include "engine/control.h"
 #include "engine/inertia_estimate.h"
@@ -42,8 +43,8 @@ struct Cost {
 };
 
 /// Initialises and iterates these models together, in one pass per iteration for all that are still active,
-/// on `threads` threads. Members that a checkpoint has put somewhere go on from there; those that never began are left
+/// on the pool's threads. Members that a checkpoint has put somewhere go on from there; those that never began are left
 /// so.
-Cost fit_group(const FitContext& context, std::span<Member> members, int threads);
+Cost fit_group(const FitContext& context, std::span<Member> members, ThreadPool& pool);
 
 }  // namespace manymeans

@@ -1,5 +1,6 @@
 #include "backend/cuda/accumulate.h"
 #include "backend/cuda/accumulate_by_label.h"
+#include "backend/cuda/chained_launch.cuh"
 #include "backend/cuda/column_terms.cuh"
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/label_changes.cuh"
@@ -196,6 +197,7 @@ __device__ void apply_changes(const AccumulateTask& task, const PassRange& range
 // blockIdx.y is the range; the blocks of x share its chunks.
 template <bool kShared, class Mover>
 __global__ void __launch_bounds__(kThreads, kShared ? kBlocks : 1) accumulate_kernel(AccumulateTask task) {
+  await_kernel_before();
   if (stopped(task.ranges)) return;
   extern __shared__ uint32_t words[];
   __shared__ Changes changes;
@@ -259,11 +261,15 @@ __device__ void count_empty(const PassRanges& ranges) {
 }
 
 __global__ void empty_kernel(PassRanges ranges) {
+  await_kernel_before();
+  let_next_kernel_come();
   if (!stopped(ranges)) count_empty(ranges);
 }
 
 // One block, after everything else of a pass. Clearing numbers here spares a launch.
 __global__ void judge_kernel(PassRanges ranges, bool count) {
+  await_kernel_before();
+  let_next_kernel_come();
   __shared__ int judge;
   if (stopped(ranges)) return;
   if (threadIdx.x == 0) judge = 0;
@@ -299,7 +305,7 @@ void launch_shared(const AccumulateTask& task, dim3 grid, int64_t bytes, cudaStr
   const auto kernel = accumulate_kernel<true, Mover>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kMostSharedSums)),
         "sizing the shared memory of sums");
-  kernel<<<grid, kThreads, static_cast<size_t>(bytes), stream>>>(task);
+  launch_chained(kernel, grid, kThreads, static_cast<size_t>(bytes), stream, "adding up clusters", task);
 }
 
 void accumulate_shared(const AccumulateTask& task, dim3 grid, int64_t bytes, cudaStream_t stream) {
@@ -331,9 +337,8 @@ void accumulate(const AccumulateTask& given, int multiprocessors, cudaStream_t s
   } else if (task.order.capacity > 0) {
     accumulate_by_label(task, multiprocessors, stream);
   } else {
-    accumulate_kernel<false, MoveAny><<<grid, kThreads, 0, stream>>>(task);
+    launch_chained(accumulate_kernel<false, MoveAny>, grid, kThreads, 0, stream, "adding up clusters", task);
   }
-  check_launch("adding up clusters");
 }
 
 void end_pass(const PassRanges& ranges, int multiprocessors, cudaStream_t stream) {
@@ -342,12 +347,10 @@ void end_pass(const PassRanges& ranges, int multiprocessors, cudaStream_t stream
   const bool few = clusters <= 4 * kThreads;
   if (!few) {
     const int64_t most = int64_t{4} * multiprocessors;
-    empty_kernel<<<static_cast<unsigned>(std::min((clusters + kThreads - 1) / kThreads, most)), kThreads, 0, stream>>>(
-        ranges);
-    check_launch("looking for empty clusters");
+    const dim3 grid(static_cast<unsigned>(std::min((clusters + kThreads - 1) / kThreads, most)));
+    launch_chained(empty_kernel, grid, kThreads, 0, stream, "looking for empty clusters", ranges);
   }
-  judge_kernel<<<1, kThreads, 0, stream>>>(ranges, few);
-  check_launch("ending a pass");
+  launch_chained(judge_kernel, dim3(1), kThreads, 0, stream, "ending a pass", ranges, few);
 }
 
 void accumulate_row(const AccumulateTask& task, const PassRange& range, int64_t row, int64_t cluster, int sign,

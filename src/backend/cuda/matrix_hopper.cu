@@ -16,6 +16,7 @@
 // What was tried, and what limits it: bench/results/h200/tensor_screen.md.
 #include <manymeans/error.h>
 
+#include "backend/cuda/chained_launch.cuh"
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/matrix_collect.cuh"
 #include "backend/cuda/matrix_filter.cuh"
@@ -78,8 +79,8 @@ void launch(Kernel kernel, MatrixTask& task, const PackedRows& rows, cudaStream_
   const CUtensorMap columns =
       describe(task.columns.values, task.columns.columns, rows.padded_columns, task.columns.tile_columns);
   const int blocks = std::min(processors, task.row_tiles);
-  kernel<<<blocks, Shape::kThreads, kShared, stream>>>(task, points, columns);
-  check(cudaGetLastError(), "the matrix screen");
+  launch_chained(kernel, dim3(static_cast<unsigned>(blocks)), Shape::kThreads, kShared, stream, "the matrix screen",
+                 task, points, columns);
 }
 
 // A purpose's shares of the work and what it does with the scores.

@@ -155,6 +155,7 @@ template <class Shape, class Work, class Epilogue>
 __global__ void __launch_bounds__(Shape::kThreads, 1)
     narrow_screen(const __grid_constant__ MatrixTask task, const __grid_constant__ CUtensorMap points,
                   const __grid_constant__ CUtensorMap columns) {
+  await_kernel_before();
   if (is_stopped(task.columns)) return;
   extern __shared__ __align__(1024) unsigned char memory[];
   auto& shared = *reinterpret_cast<typename Shape::Shared*>(memory);

@@ -1,3 +1,4 @@
+#include "backend/cuda/chained_launch.cuh"
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/pack_column.cuh"
 #include "backend/cuda/point_value.cuh"
@@ -36,6 +37,8 @@ __global__ void rows_kernel(DevicePoints points, HalfFrame frame, PackedRows row
 
 // A warp a column; blockIdx.y is the range.
 __global__ void columns_kernel(MatrixPackTask task) {
+  await_kernel_before();
+  let_next_kernel_come();
   if (stopped(task.ranges)) return;
   const int64_t at = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
   const ColumnRange& range = task.columns.ranges[blockIdx.y];
@@ -53,6 +56,8 @@ __global__ void columns_kernel(MatrixPackTask task) {
 // A block a model of one tile, a warp a column at a time; and then the tile's terms.
 constexpr int kTileThreads = 1024;
 __global__ void __launch_bounds__(kTileThreads) tiles_kernel(MatrixPackTask task) {
+  await_kernel_before();
+  let_next_kernel_come();
   if (stopped(task.ranges)) return;
   for (int64_t at = threadIdx.x / 32; at < kOneTile; at += kTileThreads / 32) pack_column(task, blockIdx.x, at, at);
   __syncthreads();
@@ -120,14 +125,13 @@ void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedR
 
 void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream) {
   if (one_tile_each(task.columns) && task.sort.keys == nullptr) {
-    tiles_kernel<<<static_cast<unsigned>(task.ranges.count), kTileThreads, 0, stream>>>(task);
-    return check_launch("packing prototypes");
+    const dim3 models(static_cast<unsigned>(task.ranges.count));
+    return launch_chained(tiles_kernel, models, kTileThreads, 0, stream, "packing prototypes", task);
   }
   const int64_t most = task.ranges.most_clusters + task.columns.tile_columns;
   const dim3 grid(static_cast<unsigned>((most + kWarps - 1) / kWarps), static_cast<unsigned>(task.ranges.count));
   if (task.sort.keys != nullptr) sort_columns(task, grid, stream);
-  columns_kernel<<<grid, kThreads, 0, stream>>>(task);
-  check_launch("packing prototypes");
+  launch_chained(columns_kernel, grid, kThreads, 0, stream, "packing prototypes", task);
   gather_tile_terms(task.columns, stream);
 }
 

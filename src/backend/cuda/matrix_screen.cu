@@ -4,6 +4,7 @@
 // what goes in and out.
 #include <manymeans/error.h>
 
+#include "backend/cuda/chained_launch.cuh"
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/matrix_finish.cuh"
 #include "backend/cuda/matrix_kernels.h"
@@ -17,6 +18,8 @@ namespace {
 
 // One block a tile.
 __global__ void gather_terms(PackedColumns columns) {
+  await_kernel_before();
+  let_next_kernel_come();
   if (!is_stopped(columns)) gather_tile(columns, static_cast<int>(blockIdx.x));
 }
 
@@ -91,9 +94,8 @@ MatrixUnit matrix_unit_of(int device) {
 
 void gather_tile_terms(const PackedColumns& columns, cudaStream_t stream) {
   if (columns.columns == 0) return;
-  gather_terms<<<static_cast<unsigned>(columns.columns / columns.tile_columns),
-                 static_cast<unsigned>(columns.tile_columns), 0, stream>>>(columns);
-  check_launch("gathering the columns' terms");
+  launch_chained(gather_terms, dim3(static_cast<unsigned>(columns.columns / columns.tile_columns)),
+                 columns.tile_columns, 0, stream, "gathering the columns' terms", columns);
 }
 
 void matrix_screen(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,

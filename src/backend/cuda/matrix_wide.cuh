@@ -140,6 +140,7 @@ __global__ void __launch_bounds__(3 * kGroup, 1)
     wide_screen(const __grid_constant__ MatrixTask task, const __grid_constant__ CUtensorMap points,
                 const __grid_constant__ CUtensorMap columns) {
   using Shape = Wide<kColumns, kResident>;
+  await_kernel_before();
   if (is_stopped(task.columns)) return;
   extern __shared__ __align__(1024) unsigned char memory[];
   auto& shared = *reinterpret_cast<typename Shape::Shared*>(memory);

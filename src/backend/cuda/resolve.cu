@@ -1,3 +1,4 @@
+#include "backend/cuda/chained_launch.cuh"
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/nearest.cuh"
 #include "backend/cuda/pass_device.cuh"
@@ -50,6 +51,8 @@ __device__ void mark_row(const ResolveTask& task, int64_t range, int64_t row) {
 // A block looks at `together` words of marks at a time, at most 32; blockIdx.y is the range.
 template <bool kAlone, bool kFloats>
 __global__ void scan_kernel(ResolveTask task, int together) {
+  await_kernel_before();
+  let_next_kernel_come();
   if (nothing_marked(task)) return;
   __shared__ SliceNearest of_warps[kThreads / 32];
   __shared__ uint32_t words_here[32];
@@ -247,6 +250,7 @@ __device__ void mark_range(const ResolveTask& task, int r, int64_t block, int64_
 // The first blocks take the list, the others the open rows, range by range in turn.
 template <bool kAlone, bool kFloats>
 __global__ void few_kernel(ResolveTask task) {
+  await_kernel_before();
   if (stopped(task.ranges)) return;
   __shared__ SliceNearest of_warps[kThreads / 32];
   __shared__ unsigned long long rows_here, candidates_here;
@@ -330,20 +334,19 @@ void resolve_few(const ResolveTask& given, int multiprocessors, cudaStream_t str
   const auto ranges = static_cast<unsigned>(task.ranges.count);
   const unsigned grid = task.list_blocks + std::max(1U, blocks / ranges) * ranges;
   if (one_thread_each(task)) {
-    few_kernel<true, false><<<grid, kThreads, 0, stream>>>(task);
+    launch_chained(few_kernel<true, false>, grid, kThreads, 0, stream, "resolving listed rows", task);
   } else if (task.points.type == DataType::kFloat32) {
-    few_kernel<false, true><<<grid, kThreads, 0, stream>>>(task);
+    launch_chained(few_kernel<false, true>, grid, kThreads, 0, stream, "resolving listed rows", task);
   } else {
-    few_kernel<false, false><<<grid, kThreads, 0, stream>>>(task);
+    launch_chained(few_kernel<false, false>, grid, kThreads, 0, stream, "resolving listed rows", task);
   }
-  check_launch("resolving listed rows");
 }
 
 void resolve_marked(const ResolveTask& task, int multiprocessors, cudaStream_t stream) {
   const int64_t words = (task.points.n + 31) / 32;
   const bool direct = task.ranges.most_clusters * task.points.d <= kDirectValues;
   const bool alone = one_thread_each(task);
-  const unsigned threads = direct ? 32 : kThreads;
+  const int threads = direct ? 32 : kThreads;
   if (!direct) resolve_in_slices(task, alone, stream);
   const int64_t resident = static_cast<int64_t>(multiprocessors) * (alone || direct ? 32 : 8);
   const int64_t all = words * task.ranges.count;
@@ -353,13 +356,12 @@ void resolve_marked(const ResolveTask& task, int multiprocessors, cudaStream_t s
   const dim3 grid(static_cast<unsigned>(std::min((words + together - 1) / together, most)),
                   static_cast<unsigned>(task.ranges.count));
   if (alone) {
-    scan_kernel<true, false><<<grid, threads, 0, stream>>>(task, together);
+    launch_chained(scan_kernel<true, false>, grid, threads, 0, stream, "resolving", task, together);
   } else if (task.points.type == DataType::kFloat32) {
-    scan_kernel<false, true><<<grid, threads, 0, stream>>>(task, together);
+    launch_chained(scan_kernel<false, true>, grid, threads, 0, stream, "resolving", task, together);
   } else {
-    scan_kernel<false, false><<<grid, threads, 0, stream>>>(task, together);
+    launch_chained(scan_kernel<false, false>, grid, threads, 0, stream, "resolving", task, together);
   }
-  check_launch("resolving");
 }
 
 void mark_all(uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, cudaStream_t stream) {

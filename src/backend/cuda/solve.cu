@@ -1,4 +1,4 @@
-#include "backend/cuda/device_memory.h"
+#include "backend/cuda/chained_launch.cuh"
 #include "backend/cuda/pass_device.cuh"
 #include "backend/cuda/solve.cuh"
 
@@ -9,6 +9,8 @@ constexpr int kThreads = 256;
 
 // A thread a value.
 __global__ void solve_kernel(SolveTask task) {
+  await_kernel_before();
+  let_next_kernel_come();
   if (stopped(task.ranges)) return;
   const PassRange range = task.ranges.at[blockIdx.y];
   const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -20,8 +22,7 @@ __global__ void solve_kernel(SolveTask task) {
 void solve(const SolveTask& task, cudaStream_t stream) {
   const int64_t values = task.ranges.most_clusters * task.d;
   const dim3 grid(static_cast<unsigned>((values + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
-  solve_kernel<<<grid, kThreads, 0, stream>>>(task);
-  check_launch("solving for prototypes");
+  launch_chained(solve_kernel, grid, kThreads, 0, stream, "solving for prototypes", task);
 }
 
 }  // namespace manymeans::cuda
