@@ -34,7 +34,7 @@ ROOT = HERE.parent
 CHECKED_ROWS = 1_000_000
 CHECK_OPERATIONS = 2e11  # of labels that are recomputed on the host
 PIECE = 1 << 17  # rows that have random numbers of their own
-SUSTAINED, READ = 1.5, 1.0  # seconds of passes one after the other, and those of them whose power counts
+SUSTAINED, READ = 1.5, 1.0  # seconds of fits, or of passes, one after the other, and those of them whose power counts
 QUICK_SHARE, QUICK_ROWS = 20, 2_000
 # Kernels are loaded when the process begins, not in the pass that is first to use them.
 ENVIRONMENT = {**os.environ, "CUDA_MODULE_LOADING": "EAGER"}

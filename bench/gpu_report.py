@@ -13,9 +13,16 @@ def joules(found, ms):
 
 
 def repeats_of(result):
-    """Milliseconds an iteration by each repeat alone."""
+    """Milliseconds an iteration by each repeat alone, in ascending order."""
     one, many = sorted(result["single"], key=int)  # numbers when measured, text when read from JSON
-    return [1e3 * (b - a) / (int(many) - int(one)) for a, b in zip(result["single"][one], result["single"][many])]
+    return sorted(1e3 * (b - a) / (int(many) - int(one)) for a, b in zip(result["single"][one], result["single"][many]))
+
+
+def spread_of(result):
+    """The least and the greatest of few repeats; of many, those that a tenth lies beyond on either side."""
+    each = repeats_of(result)
+    beyond = len(each) // 10
+    return f"{each[beyond]:.3g} .. {each[-1 - beyond]:.3g} ({len(each)})"
 
 
 def _number(value, form=".3g"):
@@ -40,9 +47,8 @@ def times(suite, results):
         row, ms = wanted[result["row"]], result["ms"]
         reached = "" if ms <= row["at_most"] else " **missed**"
         floor = f"{row['floor']} ({row['floor'] / ms:.0%})" if "floor" in row else NO_NUMBER
-        each = repeats_of(result)
-        rows.append([f"{result['row']} / {result['kind']}", f"{ms:.4g}", f"{min(each):.3g} .. {max(each):.3g}", _number((result["warm"] or {}).get("ms"), ".4g"),
-                     f"{row['at_most']}{reached}", str(row["aim"]), floor,
+        rows.append([f"{result['row']} / {result['kind']}", f"{ms:.4g}", spread_of(result),
+                     _number((result["warm"] or {}).get("ms"), ".4g"), f"{row['at_most']}{reached}", str(row["aim"]), floor,
                      *(_peer_cell(result["peers"].get(name, {}), ms) for name in names)])
     return report.table(["", "ms", "each repeat", "passes alone", "at most", "aim", "floor (share)", *names], rows)
 

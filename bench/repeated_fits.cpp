@@ -3,14 +3,16 @@
 //   repeated_fits POINTS BACKEND K MODELS INIT ITERATIONS REPEATS SECONDS
 //
 // Fits of one iteration and of ITERATIONS take turns: REPEATS of each after one of each that is not counted, and more
-// until SECONDS are over. Prints JSON: for 1 and for ITERATIONS the seconds of each fit from the first pass to the last
-// label (neither checking and uploading the points nor initialisation is in them), and the digests that were found: one
-// each, or the program fails.
+// until SECONDS are over, those and everything else included. Prints JSON: for 1 and for ITERATIONS the seconds of each
+// fit, without checking and uploading the points and without initialisation, and the digests that were found: one each,
+// or the program fails.
 #include <manymeans/manymeans.h>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <set>

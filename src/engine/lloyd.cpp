@@ -273,8 +273,8 @@ std::optional<StopReason> Group::report(std::span<Member*> active) {
   return context_.control.report(progress);
 }
 
-// What follows a labelling pass; true when the model is done, for the reason that its result has then, and leaves the
-// active set.
+// What follows a labelling pass; true when the model is done and leaves the active set: then its result has the reason,
+// and finish() does the rest.
 bool Group::judge(Member& member, std::optional<StopReason> stop) {
   const PassResult& last = last_[static_cast<size_t>(member.slot)];
   const bool first_pass = !member.begun;

@@ -39,13 +39,18 @@ def check_report():
                result("small", 2.0, {"FlashLib": {"failed": "Error: no"}, "cpu backend": {"ms": 3.0}}, wrong=1,
                       digest_of_cpu=False, compared_iterations=1)]
     text = gpu_report.page(SUITE, ABOUT, results, ["huge / noise"])
-    for line in ("| big / noise | 4 | 4 .. 8 | 3.5 | 5 | 3 | 2.0 (50%) | 8 (2.00x) | ~400 (100.00x) |",
-                 "| small / noise | 2 | 2 .. 4 | - | 1 **missed** | 0.5 | - | - | 3 (1.50x) |",
+    for line in ("| big / noise | 4 | 4 .. 8 (2) | 3.5 | 5 | 3 | 2.0 (50%) | 8 (2.00x) | ~400 (100.00x) |",
+                 "| small / noise | 2 | 2 .. 4 (2) | - | 1 **missed** | 0.5 | - | - | 3 (1.50x) |",
                  "| big / noise | 95.00% | 2.25 | 0 of 10 | same, 11 iterations | 2.4 | 4 |",
                  "| small / noise | 95.00% | 2.25 | 1 of 10 | **DIFFERS** | - | - |",
                  "`./dev bench gpu`, today, commit c", "- torch was not found here (torch is missing)", "- no joules: no counter", "- left out: huge / noise",
                  "- published, not measured: FlashLib, big: 9 ms", "- small / noise: FlashLib: Error: no"):
         expect(line in text.splitlines(), f"this line is missing: {line}\n{text}")
+
+
+def check_spread():
+    times = {"single": {"1": [1.0] * 20, "11": [1 + i / 100 for i in range(20)]}}
+    expect(gpu_report.spread_of(times) == "2 .. 17 (20)", gpu_report.spread_of(times))
 
 
 class Counter:
@@ -151,6 +156,7 @@ def check_differing_answers():
 
 def main():
     check_report()
+    check_spread()
     check_energy()
     check_peers()
     check_processes()

@@ -102,9 +102,23 @@ __device__ inline double fold_eight(double p, unsigned mask = 0xffffffffu) {
 template <class T, class C>
 __device__ double canonical_distance_by_eight(const T* x, const C* c, int64_t d, int lane,
                                               unsigned mask = 0xffffffffu) {
+  // Loads of 64 columns are under way together: rows are far away, and one after the other would take as often as long.
+  constexpr int kTogether = 8;
   double p = 0;
-#pragma unroll 8
-  for (int64_t j = lane; j < d; j += 8) p = squared_step(widened(x[j]), widened(c[j]), p);
+  for (int64_t first = 0; first < d; first += 8 * kTogether) {
+    T xs[kTogether];
+    C cs[kTogether];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const int64_t j = first + 8 * i + lane;
+      xs[i] = j < d ? x[j] : T{};
+      cs[i] = j < d ? c[j] : C{};
+    }
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      if (first + 8 * i < d) p = squared_step(widened(xs[i]), widened(cs[i]), p);  // beyond the last column + 0
+    }
+  }
   return fold_eight(p, mask);
 }
 

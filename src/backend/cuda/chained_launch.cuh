@@ -8,6 +8,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <type_traits>
 
 namespace manymeans::cuda {
 
@@ -29,14 +30,13 @@ __device__ __forceinline__ void let_next_kernel_come() {
 #endif
 }
 
-/// kernel<<<grid, threads, shared, stream>>>(arguments...), early where the device can do that.
-template <class... Parameters, class... Arguments>
+/// kernel<<<grid, threads, shared, stream>>>(arguments...), early where the kernel's code knows how to wait: not what the
+/// device could do counts, but for which architecture its code was compiled.
+template <class... Parameters>
 void launch_chained(void (*kernel)(Parameters...), dim3 grid, int threads, size_t shared, cudaStream_t stream,
-                    const char* doing, const Arguments&... arguments) {
-  int device = 0;
-  int major = 0;
-  check(cudaGetDevice(&device), doing);
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), doing);
+                    const char* doing, const std::type_identity_t<Parameters>&... arguments) {
+  cudaFuncAttributes compiled;
+  check(cudaFuncGetAttributes(&compiled, kernel), doing);
   cudaLaunchAttribute early;
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
@@ -46,8 +46,8 @@ void launch_chained(void (*kernel)(Parameters...), dim3 grid, int threads, size_
   config.dynamicSmemBytes = shared;
   config.stream = stream;
   config.attrs = &early;
-  config.numAttrs = major >= 9 ? 1 : 0;
-  check(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), doing);
+  config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;
+  check(cudaLaunchKernelEx(&config, kernel, arguments...), doing);
 }
 
 }  // namespace manymeans::cuda

@@ -174,7 +174,7 @@ void CudaSession::download_prototypes(int slot, Matrix& prototypes) {
   stream_.synchronize("fetching prototypes");
 }
 
-// Of these models, where all together are many and as wide here as there.
+// Of these models, where the session's labels are many; not those that have another width here.
 void CudaSession::fetch_labels(std::span<const int> slots) {
   const auto bytes = static_cast<size_t>(n() * width_);
   if (threads_ <= 1 || bytes * models_.size() < LabelCopier::kLeastBytes) return;
@@ -218,7 +218,9 @@ const Labels& CudaSession::labels(int slot) {
 
 void CudaSession::fetch(std::span<const int> slots) {
   use_device(shared_.device);
-  if (2 * slots.size() > models_.size()) fetch_statistics();
+  // Copied once more here: for many small ones that is less than a transfer each.
+  constexpr size_t kMostBytes = size_t{16} << 20;
+  if (slots.size() > 1 && 2 * slots.size() > models_.size() && sums_.bytes() <= kMostBytes) fetch_statistics();
   fetch_labels(slots);
 }
 

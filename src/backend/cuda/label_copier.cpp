@@ -10,11 +10,19 @@ constexpr size_t kLeastPiece = size_t{1} << 20;
 constexpr size_t kMostPiece = size_t{4} << 20;  // pinning memory takes longer than using it
 constexpr int64_t kCopyGrain = int64_t{64} << 10;
 
+size_t piece_bytes(size_t bytes) {
+  return std::clamp(bytes / 16, kLeastPiece, kMostPiece);
+}
+
+// Those that have a part of a piece to copy.
+int useful_threads(int threads, size_t bytes) {
+  return static_cast<int>(std::min<int64_t>(threads, static_cast<int64_t>(piece_bytes(bytes)) / kCopyGrain));
+}
+
 }  // namespace
 
-LabelCopier::LabelCopier(int threads, size_t bytes) : pool_(threads) {
-  const size_t size = std::clamp(bytes / 16, kLeastPiece, kMostPiece);
-  for (Piece& piece : pieces_) piece.memory = PinnedBuffer<std::byte>(size, "pieces of the labels");
+LabelCopier::LabelCopier(int threads, size_t bytes) : pool_(useful_threads(threads, bytes)) {
+  for (Piece& piece : pieces_) piece.memory = PinnedBuffer<std::byte>(piece_bytes(bytes), "pieces of the labels");
 }
 
 void LabelCopier::copy(size_t bytes, std::span<std::byte* const> to,

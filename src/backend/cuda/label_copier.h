@@ -20,7 +20,7 @@ class LabelCopier {
   /// Below so many bytes of a session's labels, threads and pinned memory cost more than they save.
   static constexpr size_t kLeastBytes = size_t{4} << 20;
 
-  /// `bytes`: of all labels that it will ever copy, or fewer.
+  /// `bytes`: about how many it will copy; its pieces are chosen by that.
   LabelCopier(int threads, size_t bytes);
 
   /// Copies `bytes` to each place, in this order, after what `stream` holds now; returns when all is there. from(i) may
