@@ -3,7 +3,7 @@ in one run: flash-kmeans, FlashLib, fastkmeans and plain torch on the device, sc
 host; each where it is found. `./dev bench gpu` runs it; it needs NumPy, and torch with CUDA for the peers there.
 
 An iteration takes (T(i) - T(1)) / (i - 1), T(i) being a whole fit of i iterations, the final labelling included for
-manymeans; medians of --repeats or, of short fits, of more. Peers on the GPU start from points that lie there as float16 already. Labels of manymeans
+manymeans; the median over --repeats pairs of fits or, of short fits, over more. Peers on the GPU start from points that lie there as float16 already. Labels of manymeans
 are recomputed from its final prototypes, and its digests are compared with those of the cpu backend."""
 
 import argparse
@@ -13,7 +13,6 @@ import json
 import os
 import pathlib
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -103,7 +102,7 @@ def on_cpu(ours, iterations, longest):
     if one / 2 * (iterations + 1) > longest:
         return {"ms": 1e3 * summary["provenance"]["seconds"]["fit: passes"] / 2, "rough": True}, 1
     many = fit_seconds(ours.fit(iterations, other))
-    return {"ms": gpu_peers.per_iteration({1: one, iterations: many}, iterations)}, iterations
+    return {"ms": gpu_peers.per_iteration({1: [one], iterations: [many]})}, iterations
 
 
 def wrong_labels(points, labels, prototypes):
@@ -185,7 +184,7 @@ def measure(row, kind, options, meter):
         stages.end("fits")
         checked, wrong = check_labels(points, labels, model, summary)
         stages.end("check")
-        ms = gpu_peers.per_iteration({count: statistics.median(each) for count, each in times.items()}, iterations)
+        ms = gpu_peers.per_iteration(times)
         warm = warm_passes(options, row, kind, meter)
         stages.end("passes alone")
         peers = gpu_peers.on_gpu([name for name in options.peers if name in gpu_peers.ON_GPU], points, row, iterations,

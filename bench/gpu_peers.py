@@ -129,9 +129,15 @@ def missing(names):
     return {name: found[0] for name, found in lacking.items() if found}
 
 
-def per_iteration(times, iterations):
-    """Milliseconds, of {iterations: seconds}."""
-    return 1e3 * (times[iterations] - times[1]) / (iterations - 1)
+def each_iteration(times):
+    """Milliseconds an iteration of each repeat, of {iterations: seconds of each repeat}, those of 1 and of more."""
+    one, many = sorted(times, key=int)  # numbers when measured, text when read from JSON
+    return [1e3 * (b - a) / (int(many) - int(one)) for a, b in zip(times[one], times[many])]
+
+
+def per_iteration(times):
+    """The median of these: what slows a fit slows its neighbour too."""
+    return statistics.median(each_iteration(times))
 
 
 def _seconds(fit, iterations):
@@ -152,8 +158,7 @@ def _measured(fit, iterations, repeats):
     for _ in range(repeats):
         for count, kept in times.items():
             kept.append(_seconds(fit, count))
-    medians = {count: statistics.median(kept) for count, kept in times.items()}
-    return {"ms": per_iteration(medians, iterations)}
+    return {"ms": per_iteration(times)}
 
 
 def _repeated(fit, iterations):
@@ -241,5 +246,5 @@ def scikit_learn(path, points, row, threads, longest):
             found = json.loads(done.stdout)
             if found["iterations"] != [count]:
                 return {"failed": f"did {found['iterations'][0]} iterations, not {count}: it converged"}
-            times[count] = found["seconds"]
-    return {"ms": models * per_iteration(times, many), **({"extrapolated from": "1 model"} if models > 1 else {})}
+            times[count] = [found["seconds"]]
+    return {"ms": models * per_iteration(times), **({"extrapolated from": "1 model"} if models > 1 else {})}

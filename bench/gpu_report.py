@@ -12,15 +12,9 @@ def joules(found, ms):
     return None if watts is None or ms is None else watts * ms / 1e3
 
 
-def repeats_of(result):
-    """Milliseconds an iteration by each repeat alone, in ascending order."""
-    one, many = sorted(result["single"], key=int)  # numbers when measured, text when read from JSON
-    return sorted(1e3 * (b - a) / (int(many) - int(one)) for a, b in zip(result["single"][one], result["single"][many]))
-
-
 def spread_of(result):
     """The least and the greatest of few repeats; of many, those that a tenth lies beyond on either side."""
-    each = repeats_of(result)
+    each = sorted(gpu_peers.each_iteration(result["single"]))
     beyond = len(each) // 10
     return f"{each[beyond]:.3g} .. {each[-1 - beyond]:.3g} ({len(each)})"
 

@@ -51,6 +51,8 @@ def check_report():
 def check_spread():
     times = {"single": {"1": [1.0] * 20, "11": [1 + i / 100 for i in range(20)]}}
     expect(gpu_report.spread_of(times) == "2 .. 17 (20)", gpu_report.spread_of(times))
+    slow = {1: [1.0, 3.0, 1.0], 11: [2.0, 4.0, 2.5]}  # one pair of fits was beside something else
+    expect(gpu_peers.per_iteration(slow) == 100, "the median of the differences")
 
 
 class Counter:

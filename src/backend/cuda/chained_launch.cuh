@@ -8,6 +8,8 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdlib>
+#include <cstring>
 #include <type_traits>
 
 namespace manymeans::cuda {
@@ -30,13 +32,17 @@ __device__ __forceinline__ void let_next_kernel_come() {
 #endif
 }
 
-/// kernel<<<grid, threads, shared, stream>>>(arguments...), early where the kernel's code knows how to wait: not what the
-/// device could do counts, but for which architecture its code was compiled.
+/// kernel<<<grid, threads, shared, stream>>>(arguments...), early where the kernel's code knows how to wait: not what
+/// the device could do counts, but for which architecture its code was compiled.
 template <class... Parameters>
 void launch_chained(void (*kernel)(Parameters...), dim3 grid, int threads, size_t shared, cudaStream_t stream,
                     const char* doing, const std::type_identity_t<Parameters>&... arguments) {
   cudaFuncAttributes compiled;
   check(cudaFuncGetAttributes(&compiled, kernel), doing);
+  static const bool wanted = [] {
+    const char* set = std::getenv("MANYMEANS_CUDA_CHAINED");
+    return set == nullptr || std::strcmp(set, "0") != 0;
+  }();
   cudaLaunchAttribute early;
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
@@ -46,7 +52,7 @@ void launch_chained(void (*kernel)(Parameters...), dim3 grid, int threads, size_
   config.dynamicSmemBytes = shared;
   config.stream = stream;
   config.attrs = &early;
-  config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;
+  config.numAttrs = wanted && compiled.ptxVersion >= 90 ? 1 : 0;
   check(cudaLaunchKernelEx(&config, kernel, arguments...), doing);
 }
 
