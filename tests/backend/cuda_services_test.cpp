@@ -178,28 +178,60 @@ void expect_same_rows(const std::vector<DistantRow>& found, const std::vector<Di
   }
 }
 
+// The same after a pass, whose labels are on the device too.
+struct LabelledOnDevice : OnDevice {
+  explicit LabelledOnDevice(const Case& made)
+      : OnDevice(made), prototypes(made.prototypes[0]), session(upload->session(made.shape.k, 0)) {
+    PassModel model{0, &prototypes, {}};
+    session->advance({&model, 1}, 1);
+    const Labels& found = session->labels(0);
+    label_bytes = uploaded<std::byte>(found.bytes().data(), found.bytes().size(), stream);
+    labels = {label_bytes.data(), found.width()};
+  }
+
+  const Matrix& prototypes;
+  std::unique_ptr<Session> session;
+  DeviceBuffer<std::byte> label_bytes;
+  cuda::DeviceLabels labels;
+};
+
+// And what is asked about the rows' own distances; `slice_rows`: as if no more fitted the device.
+struct WithOwnDistances : LabelledOnDevice {
+  WithOwnDistances(const Case& made, int64_t slice_rows)
+      : LabelledOnDevice(made),
+        plan(plan_of(std::min(slice_rows, made.shape.n))),
+        slices(input, plan, options, {}, stream),
+        own(input, slices, stream) {}
+
+  static cuda::CudaPlan plan_of(int64_t slice_rows) {
+    cuda::CudaPlan plan;
+    plan.screen = cuda::ScreenKind::kNone;
+    plan.slice_rows = slice_rows;
+    plan.resident_rows = slice_rows;
+    return plan;
+  }
+
+  cuda::CudaPlan plan;
+  BackendOptions options;
+  cuda::PointSlices slices;
+  cuda::OwnDistances own;
+};
+
+DeviceBuffer<std::byte> uploaded(const Matrix& matrix, cudaStream_t stream) {
+  return uploaded<std::byte>(matrix.bytes().data(), matrix.bytes().size(), stream);
+}
+
 InertiaSum inertia_of(cuda::OwnDistances& own, const cuda::DeviceLabels& labels, const void* prototypes) {
   return own.inertias({&prototypes, 1}, [&](size_t) { return labels; })[0];
 }
 
-// `slice_rows`: as if no more fitted the device.
 void check_own_distances(const Case& made, int64_t slice_rows) {
-  OnDevice run(made);
-  const auto session = run.upload->session(made.shape.k, 0);
-  const Matrix& prototypes = made.prototypes[0];
-  PassModel model{0, &prototypes, {}};
-  session->advance({&model, 1}, 1);
-  const Labels& labels = session->labels(0);
-  const auto device_labels = uploaded<std::byte>(labels.bytes().data(), labels.bytes().size(), run.stream);
-  const auto device_prototypes = uploaded<std::byte>(prototypes.bytes().data(), prototypes.bytes().size(), run.stream);
-  const cuda::DeviceLabels view{device_labels.data(), labels.width()};
-  cuda::CudaPlan plan;
-  plan.screen = cuda::ScreenKind::kNone;
-  plan.slice_rows = std::min(slice_rows, made.shape.n);
-  plan.resident_rows = plan.slice_rows;
-  const BackendOptions options;
-  cuda::PointSlices slices(run.input, plan, options, {}, run.stream);
-  cuda::OwnDistances own(run.input, slices, run.stream);
+  WithOwnDistances run(made, slice_rows);
+  const Matrix& prototypes = run.prototypes;
+  Session* const session = run.session.get();
+  cuda::OwnDistances& own = run.own;
+  const cuda::DeviceLabels view = run.labels;
+  const auto device_prototypes = uploaded(prototypes, run.stream);
   const auto sum = [](const std::vector<int64_t>& limbs, const SumFormat& format) {
     return recombine(limbs.data(), format);
   };
@@ -235,34 +267,19 @@ TEST(CudaServices, OwnDistances) {
 TEST(CudaServices, InertiasOfModelsTogether) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   for (const Case& made : all_cases()) {
-    OnDevice run(made);
-    const auto session = run.upload->session(made.shape.k, 0);
-    const Matrix& prototypes = made.prototypes[0];
-    PassModel model{0, &prototypes, {}};
-    session->advance({&model, 1}, 1);
-    const Labels& labels = session->labels(0);
-    const auto device_labels = uploaded<std::byte>(labels.bytes().data(), labels.bytes().size(), run.stream);
-    const cuda::DeviceLabels view{device_labels.data(), labels.width()};
+    WithOwnDistances run(made, made.shape.n);
+    const Matrix& prototypes = run.prototypes;
     const Matrix zeros(prototypes.rows(), prototypes.columns(), prototypes.type());
     const Matrix* const both[] = {&prototypes, &zeros};
-    const DeviceBuffer<std::byte> on_device[] = {
-        uploaded<std::byte>(prototypes.bytes().data(), prototypes.bytes().size(), run.stream),
-        uploaded<std::byte>(zeros.bytes().data(), zeros.bytes().size(), run.stream)};
-    cuda::CudaPlan plan;
-    plan.screen = cuda::ScreenKind::kNone;
-    plan.slice_rows = made.shape.n;
-    plan.resident_rows = made.shape.n;
-    const BackendOptions options;
-    cuda::PointSlices slices(run.input, plan, options, {}, run.stream);
-    cuda::OwnDistances own(run.input, slices, run.stream);
+    const DeviceBuffer<std::byte> on_device[] = {uploaded(prototypes, run.stream), uploaded(zeros, run.stream)};
     const std::vector<std::vector<size_t>> calls = {{0}, {1}, {1, 1}, {0, 1, 0, 0, 1}, {}, {1, 0}};
     for (const std::vector<size_t>& call : calls) {
       std::vector<const void*> given;
       for (const size_t which : call) given.push_back(on_device[which].data());
-      const std::vector<InertiaSum> found = own.inertias(given, [&](size_t) { return view; });
+      const std::vector<InertiaSum> found = run.own.inertias(given, [&](size_t) { return run.labels; });
       ASSERT_EQ(found.size(), call.size());
       for (size_t i = 0; i < call.size(); ++i) {
-        const InertiaSum expected = session->inertia(0, *both[call[i]]);
+        const InertiaSum expected = run.session->inertia(0, *both[call[i]]);
         ASSERT_EQ(found[i].farthest, expected.farthest) << made.name;
         ASSERT_TRUE(found[i].format == expected.format) << made.name;
         ASSERT_EQ(recombine(found[i].limbs.data(), found[i].format), recombine(expected.limbs.data(), expected.format))
@@ -499,13 +516,9 @@ TEST(CudaServices, SeedingNeedsItsBound) {
 TEST(CudaServices, SeedingWithLabels) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   for (const Case& made : all_cases()) {
-    OnDevice run(made);
-    const auto session = run.upload->session(made.shape.k, 0);
-    const Matrix& centres = made.prototypes[0];
-    PassModel pass{0, &centres, {}};
-    session->advance({&pass, 1}, 1);
-    const Labels& labels = session->labels(0);
-    const auto on_device = uploaded<std::byte>(labels.bytes().data(), labels.bytes().size(), run.stream);
+    LabelledOnDevice run(made);
+    Session* const session = run.session.get();
+    const Matrix& centres = run.prototypes;
     const Matrix first = gather_rows(run.input.points, std::vector<int64_t>{made.shape.n / 2});
     const Session::SeedCentres begin{0, &first, true};
     const Session::SeedCentres more{0, &centres, false};
@@ -513,7 +526,7 @@ TEST(CudaServices, SeedingWithLabels) {
     session->seed_add({&more, 1});
     cuda::DeviceSeeding seeding(run.input, run.points, 1, run.stream, {.columns_to_screen = 1});
     seeding.add({&begin, 1});
-    seeding.add_labelled(0, {on_device.data(), labels.width()}, centres);
+    seeding.add_labelled(0, run.labels, centres);
     ASSERT_EQ(seeding.total(0), session->seed_total(0)) << made.name;
     const std::vector<uint64_t> u = {0, uint64_t{1} << 63, ~uint64_t{0}};
     ASSERT_EQ(seeding.pick(0, u), session->seed_pick(0, u)) << made.name;
