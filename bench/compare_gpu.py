@@ -3,8 +3,9 @@ in one run: flash-kmeans, FlashLib, fastkmeans and plain torch on the device, sc
 host; each where it is found. `./dev bench gpu` runs it; it needs NumPy, and torch with CUDA for the peers there.
 
 An iteration takes (T(i) - T(1)) / (i - 1), T(i) being a whole fit of i iterations, the final labelling included for
-manymeans; the median over --repeats pairs of fits or, of short fits, over more. Peers on the GPU start from points that lie there as float16 already. Labels of manymeans
-are recomputed from its final prototypes, and its digests are compared with those of the cpu backend."""
+manymeans; the median over --repeats pairs of fits or, of short fits, over more. Peers on the GPU start from points that
+lie there as float16 already. Labels of manymeans are recomputed from its final prototypes, and its digests are compared
+with those of the cpu backend."""
 
 import argparse
 import concurrent.futures

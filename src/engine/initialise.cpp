@@ -43,7 +43,7 @@ Initialisation initialise_checked(const PointsView& points, std::span<const doub
     progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();
     return !control.report(progress);
   };
-  const InitContext context{input, *backend, *upload, *session, pool, backend->threads(), proceed};
+  const InitContext context{input, *backend, *upload, *session, pool, proceed};
   InitModel model{0, k, options.model_seed.value_or(member_seed(options.seed, k, 0)), {}, {}};
   if (!find_init(options.init, points.n, k, points.d).run(context, {&model, 1})) {
     throw Error(ErrorCode::kInterrupted, "initialise", "it was stopped before there were prototypes");

@@ -133,7 +133,7 @@ bool Group::initialise_with(const InitEntry& method, std::span<Member*> members)
     progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();
     return !context_.control.report(progress);
   };
-  const InitContext init{context_.input, context_.backend, context_.upload, *session_, pool_, pool_.size(), proceed};
+  const InitContext init{context_.input, context_.backend, context_.upload, *session_, pool_, proceed};
   if (!method.run(init, models)) return false;
   for (size_t i = 0; i < models.size(); ++i) {
     members[i]->prototypes = std::move(models[i].prototypes);

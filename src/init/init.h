@@ -31,7 +31,6 @@ struct InitContext {
   Upload& upload;
   Session& session;
   ThreadPool& pool;
-  int threads = 0;                                           ///< for sessions of its own
   std::function<bool(int64_t step, int64_t steps)> proceed;  ///< false: stop here
 };
 

@@ -40,7 +40,7 @@ std::vector<int64_t> oversample(const InitContext& context, const InitModel& mod
 // (or 0).
 std::vector<double> attracted_weights(const InitContext& context, const Matrix& candidates) {
   const int64_t count = candidates.rows();
-  const auto session = context.upload.session({&count, 1}, context.threads);
+  const auto session = context.upload.session({&count, 1}, context.pool.size());
   PassModel pass{0, &candidates, {}};
   session->advance({&pass, 1}, 1);
   std::vector<double> weights;
@@ -59,9 +59,9 @@ bool reduce(const InitContext& context, InitModel& model, std::span<const int64_
   const std::vector<double> weights = attracted_weights(context, candidates);
   const Input input = prepare_input(candidates.view(), weights, context.pool);
   const auto upload = context.backend.upload(input);
-  const auto session = upload->session({&model.k, 1}, context.threads);
+  const auto session = upload->session({&model.k, 1}, context.pool.size());
   InitModel reduced{0, model.k, member_seed(model.seed, candidates.rows(), 0), {}, {}};
-  const InitContext inner{input, context.backend, *upload, *session, context.pool, context.threads, context.proceed};
+  const InitContext inner{input, context.backend, *upload, *session, context.pool, context.proceed};
   if (!init_kmeans_plus_plus(inner, {&reduced, 1})) return false;
   model.prototypes = std::move(reduced.prototypes);
   for (const int64_t candidate : reduced.rows) model.rows.push_back(rows[static_cast<size_t>(candidate)]);
