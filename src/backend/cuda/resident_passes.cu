@@ -12,6 +12,7 @@
 #include "backend/cuda/resident_screen.cuh"
 #include "backend/cuda/resident_sums.cuh"
 #include "backend/cuda/solve.cuh"
+#include "backend/cuda/wait_point.cuh"
 
 #include <cooperative_groups.h>
 
@@ -132,6 +133,12 @@ __device__ bool must_judge(const Resident& here, const PassCounters* counters, i
   return __syncthreads_or(judge) != 0;
 }
 
+__device__ __forceinline__ void await_all(const cooperative_groups::grid_group& grid) {
+  wait_point();
+  grid.sync();
+  wait_point();
+}
+
 template <bool kPlain, int kLimbs>
 __global__ void __launch_bounds__(kResidentThreads, 1) resident_kernel(const __grid_constant__ ResidentTask task) {
   extern __shared__ __align__(16) unsigned char memory[];
@@ -145,12 +152,12 @@ __global__ void __launch_bounds__(kResidentThreads, 1) resident_kernel(const __g
     PassCounters* const counters = ranges.counters + static_cast<int64_t>(pass) * ranges.count;
 #pragma unroll 1
     for (int r = 0; r < ranges.count; ++r) prepare_prototypes<kPlain, kLimbs>(task, here, r, pass > 0);
-    grid.sync();
+    await_all(grid);
 #pragma unroll 1
     for (int r = 0; r < ranges.count; ++r) {
       pass_over_rows<kPlain, kLimbs>(task, r, pass == 0, here, counters[r], tally);
     }
-    grid.sync();
+    await_all(grid);
     const bool judge = must_judge(here, counters, ranges.count, pass == 0);
     if (!judge && pass + 1 < task.passes) continue;
     if (blockIdx.x == 0 && threadIdx.x == 0) {

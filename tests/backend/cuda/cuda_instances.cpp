@@ -1,0 +1,219 @@
+// Runs every kernel of the library's CUDA code at production size and compares what comes out with the cpu backend,
+// bit for bit: a kernel that goes wrong once in a hundred thousand rows, or waits for ever once in a thousand tiles,
+// shows here. A program of its own, to be carried to a machine with a device:
+//
+//   cuda_instances [--rows 1000000] [--repeats 3] [--seconds 60] [--only TEXT] [list] [hang]
+//
+// What has to run is taken from the program itself (kernel_uses.h) and from the tables that screens are chosen from
+// (matrix_instances()): a kernel that was never launched is a failure. What takes longer than --seconds hangs: the
+// program says which case and kernel, and ends with code 3. `list`: which kernels there are and what would run; needs
+// no device. `hang`: a kernel that never ends, to see that the watchdog finds it.
+// Built a second time as cuda_instances_chaos, with pseudo-random naps at every wait and release (chaos/).
+#include <manymeans/error.h>
+
+#include "backend/cuda/matrix_kernels.h"
+#include "core/threads.h"
+#include "instance_cases.h"
+#include "instance_trace.h"
+#include "kernel_uses.h"
+#include "never_ends.h"
+#include "watchdog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace manymeans;
+using namespace manymeans::test;
+
+struct Settings {
+  int64_t rows = 1'000'000;
+  int repeats = 3;
+  int seconds = 60;
+  std::string only;
+  bool list = false;
+  bool hang = false;
+};
+
+Settings read_settings(int argc, char** argv) {
+  Settings settings;
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    const char* value = i + 1 < argc ? argv[i + 1] : "";
+    if (flag == "list") {
+      settings.list = true;
+    } else if (flag == "hang") {
+      settings.hang = true;
+    } else if (++i, flag == "--rows") {
+      settings.rows = std::atoll(value);
+    } else if (flag == "--repeats") {
+      settings.repeats = std::atoi(value);
+    } else if (flag == "--seconds") {
+      settings.seconds = std::atoi(value);
+    } else if (flag == "--only") {
+      settings.only = value;
+    } else {
+      throw Error(ErrorCode::kUsage, "cuda_instances", "there is no '" + flag + "'; use --rows, --repeats, --seconds, "
+                                                       "--only, list or hang");
+    }
+  }
+  return settings;
+}
+
+std::string text_of(const std::vector<int64_t>& k) {
+  return k.size() == 1 ? fmt::format("k = {}", k[0]) : fmt::format("{} models, k = {}, ...", k.size(), k[0]);
+}
+
+// What the watchdog knows of a pass that does not end.
+void report() {
+  const std::vector<std::string> names = last_launches();
+  std::printf("The last launches, oldest first:\n");
+  for (const std::string& name : names) std::printf("  %s\n", name.c_str());
+  std::fflush(stdout);
+  const std::string unfinished = unfinished_kernel();
+  if (!unfinished.empty()) std::printf("The first of them that has not ended: %s\n", unfinished.c_str());
+}
+
+class Runner {
+ public:
+  explicit Runner(const Settings& settings)
+      : settings_(settings), pool_(usable_threads()), watchdog_(settings.seconds, report) {}
+
+  void run(const InstanceCase& one) {
+    watchdog_.begin(fmt::format("{}: {} rows, points", one.name, one.rows));
+    const CasePoints points(one, pool_);
+    const std::unique_ptr<Backend> cpu = make_backend("cpu", {});
+    std::vector<Trace> expected;
+    {
+      const std::unique_ptr<Upload> upload = cpu->upload(points.input(), workload(one, true));
+      for (const auto& k : one.sessions) {
+        watchdog_.begin(fmt::format("{}: cpu, {}", one.name, text_of(k)));
+        expected.push_back(trace_of(*upload, points, one, k, pool_));
+      }
+    }
+    for (const Way& way : one.ways) run_way(one, way, points, expected);
+  }
+
+  bool failed() const { return failures_ != 0; }
+  int64_t compared() const { return compared_; }
+  void hang() {
+    watchdog_.begin("a kernel that never ends");
+    mark_launches(true);
+    never_ends();
+  }
+
+ private:
+  static Workload workload(const InstanceCase& one, bool several) {
+    Workload work;
+    for (const auto& k : one.sessions) {
+      if (!several && k.size() > 1) continue;
+      int64_t all = 0;
+      for (const int64_t count : k) {
+        work.most_clusters = std::max(work.most_clusters, count);
+        all += count;
+      }
+      work.all_clusters = std::max(work.all_clusters, all);
+      work.models = std::max(work.models, static_cast<int64_t>(k.size()));
+    }
+    work.passes = 12 * work.models;
+    return work;
+  }
+
+  // Margins are for one model at a time.
+  static bool goes(const Way& way, const std::vector<int64_t>& k) { return way.algorithm != "bounds" || k.size() == 1; }
+
+  void run_way(const InstanceCase& one, const Way& way, const CasePoints& points, const std::vector<Trace>& expected) {
+    watchdog_.begin(fmt::format("{}: {}, upload", one.name, way.name));
+    BackendOptions options;
+    options.algorithm = way.algorithm;
+    options.screen_format = way.screen;
+    options.floors = way.floors;
+    options.queued_passes = way.queued;
+    options.test_slice_rows = way.slice_rows;
+    const std::unique_ptr<Backend> cuda = make_backend("cuda", options);
+    const std::unique_ptr<Upload> upload = cuda->upload(points.input(), workload(one, way.algorithm != "bounds"));
+    for (size_t s = 0; s < one.sessions.size(); ++s) {
+      if (!goes(way, one.sessions[s])) continue;
+      const std::string name = fmt::format("{}: {}, {}", one.name, way.name, text_of(one.sessions[s]));
+      watchdog_.begin(fmt::format("{}, {} times [{}]", name, settings_.repeats, upload->plan()));
+      for (int repeat = 0; repeat < settings_.repeats; ++repeat) {
+        mark_launches(repeat == 0);
+        const Trace found = trace_of(*upload, points, one, one.sessions[s], pool_);
+        ++compared_;
+        const std::string text = difference(expected[s], found);
+        if (repeat == 0) std::printf("  digest %016llx\n", static_cast<unsigned long long>(digest_of(found)));
+        if (text.empty()) continue;
+        ++failures_;
+        std::printf("DIFFERS: %s, repeat %d: %s\n", name.c_str(), repeat, text.c_str());
+        std::fflush(stdout);
+      }
+    }
+  }
+
+  const Settings& settings_;
+  ThreadPool pool_;
+  Watchdog watchdog_;
+  int failures_ = 0;
+  int64_t compared_ = 0;
+};
+
+// Entries of the tables have a kernel each, and every kernel was launched; returns how many were not.
+int count_unused() {
+  int unused = 0;
+  for (const cuda::MatrixUnit unit : {cuda::MatrixUnit::kHopper, cuda::MatrixUnit::kSync}) {
+    for (const cuda::MatrixInstance& instance : cuda::matrix_instances(unit)) {
+      if (kernel_use(instance.kernel) != nullptr) continue;
+      std::printf("NOT KNOWN: a kernel of the matrix screen's table was not registered\n");
+      ++unused;
+    }
+  }
+  for (const KernelUse& use : kernel_uses()) {
+    if (use.name.find("waits_for_ever") != std::string::npos) continue;  // that of `hang`
+    std::printf("%10lld  %s\n", static_cast<long long>(use.launches), use.name.c_str());
+    unused += use.launches == 0 ? 1 : 0;
+  }
+  return unused;
+}
+
+std::vector<InstanceCase> wanted_cases(const Settings& settings) {
+  std::vector<InstanceCase> cases = matrix_cases(settings.rows);
+  for (InstanceCase& one : other_cases(settings.rows)) cases.push_back(std::move(one));
+  std::erase_if(cases, [&](const InstanceCase& one) { return one.name.find(settings.only) == std::string::npos; });
+  return cases;
+}
+
+int run_all(const Settings& settings) {
+  const std::vector<InstanceCase> cases = wanted_cases(settings);
+  if (settings.list) {
+    for (const KernelUse& use : kernel_uses()) std::printf("%s\n", use.name.c_str());
+    for (const InstanceCase& one : cases) std::printf("case %s\n", one.name.c_str());
+    std::printf("%zu kernels, %zu cases\n", kernel_uses().size(), cases.size());
+    return 0;
+  }
+  Runner runner(settings);
+  if (settings.hang) runner.hang();
+  for (const InstanceCase& one : cases) runner.run(one);
+  const int unused = count_unused();
+  if (settings.only.empty() && unused != 0) std::printf("cuda_instances: %d KERNELS NEVER LAUNCHED\n", unused);
+  const bool failed = runner.failed() || (settings.only.empty() && unused != 0);
+  std::printf("cuda_instances: %zu kernels, %lld answers compared: %s\n", kernel_uses().size(),
+              static_cast<long long>(runner.compared()), failed ? "FAILED" : "all right");
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run_all(read_settings(argc, argv));
+  } catch (const Error& error) {
+    std::printf("%s\n", error.what());
+    return 1;
+  }
+}
