@@ -27,7 +27,10 @@ class CaseRunner {
   CaseReport run() {
     const Outcome<FitResult> first = fit_in(drawn_, drawn_.ways[0]);
     tell(drawn_.ways[0], first);
-    if (first.refused || first.error.starts_with("[memory]")) return std::move(report_);
+    if (first.error.starts_with("[memory]")) {
+      ++report_.refusals;
+      return std::move(report_);
+    }
     for (size_t w = 1; w < drawn_.ways.size(); ++w) compare(first, drawn_.ways[w]);
     if (first.error.empty()) check(first.result);
     return std::move(report_);

@@ -49,7 +49,7 @@ class CaseDrawer {
                               DataType::kFloat16, DataType::kBFloat16, DataType::kUInt8, DataType::kInt8});
     // Of 8-byte values half as many, for the memory that a fit takes.
     const int64_t most = size_of(recipe.type) == 8 ? limits_.most_values / 2 : limits_.most_values;
-    int64_t values = draw_.log_between(std::min<int64_t>(20'000, most), most);
+    int64_t values = draw_.log_between(std::min<int64_t>(100'000, most), most);
     if (draw_.chance(0.05)) values = draw_.between(most - most / 4, most);
     recipe.d = draw_.chance(0.5) ? draw_.log_between(1, 1200)
                                  : draw_.pick<int64_t>({1, 2, 2, 3, 4, 5, 8, 16, 17, 32, 33, 54, 64, 100, 128, 129, 160,

@@ -22,6 +22,8 @@
 namespace manymeans::fuzz {
 namespace {
 
+constexpr int kNoDevice = 44;  // exit code of a process
+
 volatile std::sig_atomic_t stop_asked = 0;
 
 int64_t now_ns() {
@@ -82,9 +84,20 @@ class Supervisor {
     if (child < 0) throw std::runtime_error("fork failed");
     if (child > 0) return child;
     setpgid(0, 0);  // Ctrl-C is the parent's
+    if (plan_.limits.cuda) need_device();
     for (; shared_->number < end && !over(); ++shared_->number) one_case(shared_->number);
     std::fflush(nullptr);
     _exit(0);
+  }
+
+  // Not in the parent: a process that has used CUDA must not fork.
+  static void need_device() {
+    try {
+      make_backend("cuda", {});
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "manymeans_answers: {}\n", error.what());
+      _exit(kNoDevice);
+    }
   }
 
   void one_case(int64_t number) {
@@ -147,6 +160,7 @@ class Supervisor {
       return;
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == kNoDevice) throw std::runtime_error("there is nothing to test");
     const std::string how = WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
                                                 : fmt::format("exit code {}", WEXITSTATUS(status));
     tell_failure(shared_->number, fmt::format("  DIED by {} in: {}\n", how, shared_->step));
