@@ -108,9 +108,9 @@ Plan plan_of(int argc, char** argv) {
     }
   }
   if (plan.cases == 0 && plan.minutes == 0) plan.minutes = 10;
-  plan.reproduce = fmt::format("{} --backend {} --seed {} --seconds {} --most-values {}", argv[0],
-                               plan.limits.cuda ? "cuda" : "cpu", plan.seed, plan.limits.seconds,
-                               plan.limits.most_values);
+  plan.reproduce =
+      fmt::format("{} --backend {} --seed {} --seconds {} --most-values {}", argv[0], plan.limits.cuda ? "cuda" : "cpu",
+                  plan.seed, plan.limits.seconds, plan.limits.most_values);
   return plan;
 }
 

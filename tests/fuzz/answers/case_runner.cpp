@@ -5,7 +5,6 @@
 #include "fuzz/answers/exact_check.h"
 
 #include <fmt/format.h>
-
 #include <unistd.h>
 
 #include <cstdio>
@@ -22,7 +21,7 @@ class CaseRunner {
         settings_(settings),
         begin_(begin),
         pool_(thread_count(settings.most_threads)),
-        data_((begin("making the points"), drawn), pool_) {}
+        data_(drawn, pool_) {}
 
   CaseReport run() {
     const Outcome<FitResult> first = fit_in(drawn_, drawn_.ways[0]);
@@ -46,8 +45,7 @@ class CaseRunner {
   void tell(const Way& way, const Outcome<FitResult>& outcome) const {
     if (!settings_.steps && !outcome.refused) return;
     const std::string said = outcome.error.empty() ? outcome.result.digest() : outcome.error;
-    fmt::print("    {:6.2f} s ({:.2f}) {}: {}\n", outcome.seconds, rough_seconds(drawn_, way), way.text(),
-               said);
+    fmt::print("    {:6.2f} s ({:.2f}) {}: {}\n", outcome.seconds, rough_seconds(drawn_, way), way.text(), said);
     if (settings_.steps && outcome.error.empty()) fmt::print("           {}\n", outcome.result.provenance.plan);
     std::fflush(stdout);
   }
@@ -171,6 +169,7 @@ class CaseRunner {
 
 CaseReport run_case(const FuzzCase& drawn, const RunSettings& settings,
                     const std::function<void(const std::string&)>& begin) {
+  begin("making the points");
   return CaseRunner(drawn, settings, begin).run();
 }
 

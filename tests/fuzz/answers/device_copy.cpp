@@ -7,8 +7,7 @@ namespace {
 
 class PointsOnDevice : public DeviceCopy {
  public:
-  explicit PointsOnDevice(const PointsView& points)
-      : bytes_(points.bytes(), "points of the fuzzer"), view_(points) {
+  explicit PointsOnDevice(const PointsView& points) : bytes_(points.bytes(), "points of the fuzzer"), view_(points) {
     cuda::copy_to_device(bytes_.data(), static_cast<const std::byte*>(points.data), points.bytes(), stream_,
                          "points of the fuzzer");
     view_.data = bytes_.data();

@@ -51,9 +51,10 @@ class CaseDrawer {
     const int64_t most = size_of(recipe.type) == 8 ? limits_.most_values / 2 : limits_.most_values;
     int64_t values = draw_.log_between(std::min<int64_t>(100'000, most), most);
     if (draw_.chance(0.05)) values = draw_.between(most - most / 4, most);
-    recipe.d = draw_.chance(0.5) ? draw_.log_between(1, 1200)
-                                 : draw_.pick<int64_t>({1, 2, 2, 3, 4, 5, 8, 16, 17, 32, 33, 54, 64, 100, 128, 129, 160,
-                                                        192, 256, 300, 384, 512, 768, 784, 1024, 1536, 4096, 16384});
+    recipe.d = draw_.chance(0.5)
+                   ? draw_.log_between(1, 1200)
+                   : draw_.pick<int64_t>({1,   2,   2,   3,   4,   5,   8,   16,  17,  32,  33,   54,   64,   100,
+                                          128, 129, 160, 192, 256, 300, 384, 512, 768, 784, 1024, 1536, 4096, 16384});
     recipe.d = std::min(recipe.d, std::max<int64_t>(1, values / 50));
     constexpr int64_t kMostRows = 30'000'000;  // more than 2^31 of them: ./dev huge
     recipe.n = std::clamp<int64_t>(values / recipe.d, 1, kMostRows);
@@ -96,9 +97,9 @@ class CaseDrawer {
     FitOptions& options = case_.options;
     const double wide = std::ldexp(1.0, case_.recipe.exponent);
     options.tol = draw_.pick({1e-4, 1e-4, 0.0, 1e-2});
-    options.stop = draw_.pick<std::string>({"tol", "strict", "strict", "labels:0.01", "inertia:0.0001",
-                                            "tol,labels:0.001", fmt::format("shift:{}", 0.05 * wide),
-                                            fmt::format("shift:{}:0.8", 0.02 * wide)});
+    options.stop =
+        draw_.pick<std::string>({"tol", "strict", "strict", "labels:0.01", "inertia:0.0001", "tol,labels:0.001",
+                                 fmt::format("shift:{}", 0.05 * wide), fmt::format("shift:{}:0.8", 0.02 * wide)});
     options.max_iter = draw_.chance(0.06) ? 0 : draw_.log_between(1, 40);
     if (limits_.cuda) options.max_iter = std::min<int64_t>(options.max_iter, draw_.between(3, 12));
   }
@@ -143,7 +144,8 @@ class CaseDrawer {
       spent += rough_seconds(case_, reference);
       case_.ways.push_back(reference);
     }
-    const auto wanted = case_.ways.size() + static_cast<size_t>(limits_.cuda ? draw_.between(3, 6) : draw_.between(1, 3));
+    const auto wanted =
+        case_.ways.size() + static_cast<size_t>(limits_.cuda ? draw_.between(3, 6) : draw_.between(1, 3));
     for (int tries = 0; tries < 40 && case_.ways.size() < wanted; ++tries) {
       Way way = limits_.cuda && !draw_.chance(0.1) ? cuda_way() : cpu_way(screens);
       const double seconds = rough_seconds(case_, way);
@@ -185,7 +187,8 @@ class CaseDrawer {
     if (draw_.chance(0.5)) tuning.screen_format = draw_.pick({"float16", "float16", "float16-sync", "float32"});
     if (draw_.chance(0.5)) tuning.floors = draw_.chance(0.5);
     tuning.queued_passes = draw_.chance(0.3);
-    if (draw_.chance(0.15)) tuning.test_slice_rows = draw_.log_between(std::min<int64_t>(4096, case_.recipe.n), case_.recipe.n);
+    if (draw_.chance(0.15))
+      tuning.test_slice_rows = draw_.log_between(std::min<int64_t>(4096, case_.recipe.n), case_.recipe.n);
     way.on_device = draw_.chance(0.15);
     return way;
   }
@@ -229,7 +232,8 @@ double rough_seconds(const FuzzCase& drawn, const Way& way) {
   const double cores = way.backend == "reference" ? 1 : (drawn.cuda ? 16 : 2);
   if (way.backend == "reference") return (scores + seeding) / 2e8 + 3 * sums;
   if (way.backend == "cuda") return 0.1 + (scores + seeding) / (way.algorithm == "brute" ? 5e11 : 2e13) + wide / 2e9;
-  double rate = portable ? 2e9 : (avx2 ? 1.2e10 : 2e10);
+  const bool emulated = portable && !way.tuning.screen_format.empty() && way.tuning.screen_format != "float32";
+  double rate = emulated ? 5e8 : (portable ? 2e9 : (avx2 ? 1.2e10 : 2e10));
   if (way.algorithm == "brute") rate = portable ? 2e8 : 2e9;
   return (scores / rate + seeding / (portable ? 5e8 : 3e9) + wide / 4e8 + sums) / cores;
 }

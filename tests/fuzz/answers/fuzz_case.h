@@ -63,8 +63,8 @@ FuzzCase draw_case(uint64_t seed, int64_t number, const Limits& limits);
 /// Cases that one process does one after the other; what is read from the environment once differs between blocks.
 constexpr int64_t kCasesOfABlock = 32;
 
-/// About what a fit takes on two threads, sixteen where the cuda backend is tested, the reference always on one: from a Xeon of 2.x
-/// GHz, within a factor of three or so.
+/// About what a fit takes on two threads, sixteen where the cuda backend is tested, the reference always on one: from a
+/// Xeon of 2.x GHz, within a factor of three or so.
 double rough_seconds(const FuzzCase& drawn, const Way& way);
 
 }  // namespace manymeans::fuzz

@@ -47,15 +47,13 @@ class RowMaker {
  private:
   void fill(uint64_t key, uint64_t group, double* out) const {
     switch (recipe_.kind) {
-      case PointKind::kNoise:
-        return each(out, [&](uint64_t j) { return bell(mixed(key + j)); });
+      case PointKind::kNoise: return each(out, [&](uint64_t j) { return bell(mixed(key + j)); });
       case PointKind::kSettled:
         return each(out, [&](uint64_t j) { return 8 * bell(mixed(group + j)) + 0.25 * bell(mixed(key + j)); });
       case PointKind::kMoving:
       case PointKind::kOutliers:
         return each(out, [&](uint64_t j) { return bell(mixed(group + j)) + bell(mixed(key + j)); });
-      case PointKind::kDuplicates:
-        return each(out, [&](uint64_t j) { return bell(mixed(group + j)); });
+      case PointKind::kDuplicates: return each(out, [&](uint64_t j) { return bell(mixed(group + j)); });
       case PointKind::kConstant:
         return each(out, [&](uint64_t j) {
           return j % 2 == 0 ? 1e3 * bell(mixed(recipe_.seed + j)) : bell(mixed(group + j)) + bell(mixed(key + j));
@@ -74,8 +72,7 @@ class RowMaker {
           return std::clamp(std::nearbyint(ink), 0.0, 255.0);
         });
       case PointKind::kSparse: return fill_sparse(key, out);
-      case PointKind::kGrid:
-        return each(out, [&](uint64_t j) { return static_cast<double>(mixed(key + j) & 3); });
+      case PointKind::kGrid: return each(out, [&](uint64_t j) { return static_cast<double>(mixed(key + j) & 3); });
       case PointKind::kSpread:
         return each(out, [&](uint64_t j) {
           const double wide = std::ldexp(1.0, static_cast<int>(mixed(recipe_.seed + j) % 32) - 16);
@@ -158,7 +155,8 @@ void store(const PointRecipe& recipe, const double* row, std::byte* out) {
     case DataType::kUInt8:
       return each([&](double v) { return static_cast<uint8_t>(std::clamp(spread_for_bytes(recipe, v), 0.0, 255.0)); });
     case DataType::kInt8:
-      return each([&](double v) { return static_cast<int8_t>(std::clamp(spread_for_bytes(recipe, v), -128.0, 127.0)); });
+      return each(
+          [&](double v) { return static_cast<int8_t>(std::clamp(spread_for_bytes(recipe, v), -128.0, 127.0)); });
   }
 }
 
@@ -195,15 +193,15 @@ void fill_given(const PointsView& points, Matrix& given, Draw& draw) {
 }  // namespace
 
 const char* name_of(PointKind kind) {
-  constexpr std::array<const char*, kPointKinds> kNames = {"noise",  "settled",  "moving", "duplicates", "constant",
-                                                           "offset", "outliers", "pixels", "sparse",     "grid",
+  constexpr std::array<const char*, kPointKinds> kNames = {"noise",  "settled",   "moving", "duplicates", "constant",
+                                                           "offset", "outliers",  "pixels", "sparse",     "grid",
                                                            "spread", "near-ties", "ranges"};
   return kNames[static_cast<size_t>(kind)];
 }
 
 const char* name_of(WeightKind kind) {
-  constexpr std::array<const char*, kWeightKinds> kNames = {"none", "ones", "integers", "zeros", "ranges", "tiny",
-                                                            "huge"};
+  constexpr std::array<const char*, kWeightKinds> kNames = {"none",   "ones", "integers", "zeros",
+                                                            "ranges", "tiny", "huge"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -132,8 +132,8 @@ class Supervisor {
   // Says it and keeps it.
   void tell_failure(int64_t number, const std::string& what) {
     ++shared_->failures;
-    const std::string text = fmt::format("case {}: {}\n{}  again: {} --case {}\n", number, shared_->text, what,
-                                         plan_.reproduce, number);
+    const std::string text =
+        fmt::format("case {}: {}\n{}  again: {} --case {}\n", number, shared_->text, what, plan_.reproduce, number);
     fmt::print("{}", text);
     std::fflush(stdout);
     if (plan_.found.empty()) return;

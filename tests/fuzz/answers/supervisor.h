@@ -12,12 +12,12 @@ namespace manymeans::fuzz {
 
 struct Plan {
   uint64_t seed = 0;
-  int64_t first = 0;           ///< number of the first case
-  int64_t cases = 0;           ///< 0: until the time is over
-  double minutes = 0;          ///< 0: until the cases are done
-  double hang_seconds = 600;   ///< after which one step of a case is taken to hang
-  std::string found;           ///< file that failures are added to; empty: none
-  std::string reproduce;       ///< command that does a case again, but for its number
+  int64_t first = 0;          ///< number of the first case
+  int64_t cases = 0;          ///< 0: until the time is over
+  double minutes = 0;         ///< 0: until the cases are done
+  double hang_seconds = 600;  ///< after which one step of a case is taken to hang
+  std::string found;          ///< file that failures are added to; empty: none
+  std::string reproduce;      ///< command that does a case again, but for its number
   Limits limits;
   RunSettings settings;
 };
