@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,7 +84,8 @@ class Supervisor {
     const pid_t child = fork();
     if (child < 0) throw std::runtime_error("fork failed");
     if (child > 0) return child;
-    setpgid(0, 0);  // Ctrl-C is the parent's
+    setpgid(0, 0);                     // Ctrl-C is the parent's
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // whatever ends the parent ends the case
     if (plan_.limits.cuda) need_device();
     for (; shared_->number < end && !over(); ++shared_->number) one_case(shared_->number);
     std::fflush(nullptr);
