@@ -462,23 +462,6 @@ void DeviceSeeding::add(std::span<const Session::SeedCentres> models) {
   }
 }
 
-void DeviceSeeding::add_labelled(int slot, const DeviceLabels& labels, const Matrix& centres) {
-  Model& m = model(slot);
-  std::vector<double> wide(static_cast<size_t>(centres.rows() * points_.d));
-  widen(centres.view().data, centres.type(), 0, centres.rows() * points_.d, wide.data());
-  DeviceBuffer<double> device(wide.size(), "centres of seeding");
-  copy_to_device(device.data(), wide.data(), wide.size(), stream_, "uploading centres of seeding");
-  dispatch(points_, [&]<class T, bool kEight>() {
-    seed_lower_kernel<T, kEight><<<grid_for(points_.n, kSeedThreads), kSeedThreads, 0, stream_>>>(
-        points_, labels, device.data(), m.least.data());
-  });
-  check_launch("adding centres of seeding");
-  m.centres += centres.rows();
-  m.tried = Matrix();
-  summarize(m, true);
-  check(cudaStreamSynchronize(stream_), "adding centres of seeding");  // `labels` and the centres may go
-}
-
 WideInt DeviceSeeding::total(int slot) {
   Model& m = model(slot);
   if (!m.total_known) {

@@ -33,9 +33,6 @@ class DeviceSeeding {
 
   // As in Session. add() after trials() with one of the rows tried costs no further reading of the points.
   void add(std::span<const Session::SeedCentres> models);
-  /// The same with many centres (k-means||) of which another screen has found each row's nearest: `labels` name rows of
-  /// `centres`, and are complete. One reading of the points; add() takes one for each 32 centres.
-  void add_labelled(int slot, const DeviceLabels& labels, const Matrix& centres);
   WideInt total(int slot);
   std::vector<int64_t> pick(int slot, std::span<const uint64_t> u);
   void trials(std::span<SeedTrial> trials);

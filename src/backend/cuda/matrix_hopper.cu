@@ -24,6 +24,7 @@
 #include "backend/cuda/matrix_narrow.cuh"
 #include "backend/cuda/matrix_one_tile.cuh"
 #include "backend/cuda/matrix_wide.cuh"
+#include "backend/cuda/resolve.h"
 
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -193,13 +194,23 @@ void add_one_tile(Instances& to) {
   add_all_wide<ProveTile<1>, kOneTile>(to);
 }
 
+// Of models of one tile the open rows are looked at once more where rows are long only.
+void add_collect(Instances& to) {
+  static_assert(kOneTile * wide_ring(kOneTile, 4).last_panels * kPanel <= kDirectValues);
+  add_wide<Collect, kOneTile, 8>(to);
+  add_wide<Collect, kOneTile, 0>(to);
+  add_all_narrow<Collect, 128>(to);
+  add_all_wide<Collect, 128>(to);
+  add_all_wide<Collect, 256>(to);
+}
+
 Instances make_instances() {
   Instances all;
   add_purpose<Prove>(all);
   add_one_tile(all);
   add_purpose<ProveCounted>(all);
   add_purpose<Filter>(all);
-  add_purpose<Collect>(all);
+  add_collect(all);
   return all;
 }
 

@@ -11,7 +11,9 @@
 // Built a second time as cuda_instances_chaos, with pseudo-random naps at every wait and release (chaos/).
 #include <manymeans/error.h>
 
+#include "backend/cuda/device_memory.h"
 #include "backend/cuda/matrix_kernels.h"
+#include "backend/devices.h"
 #include "core/threads.h"
 #include "instance_cases.h"
 #include "instance_trace.h"
@@ -80,6 +82,23 @@ void report() {
   if (!unfinished.empty()) std::printf("The first of them that has not ended: %s\n", unfinished.c_str());
 }
 
+// The points in the device's memory, if they are to lie there.
+class DeviceCopy {
+ public:
+  explicit DeviceCopy(const PointsView* points) {
+    if (points == nullptr) return;
+    cuda::check(cudaMalloc(&data_, points->bytes()), "points on the device");
+    cuda::check(cudaMemcpy(data_, points->data, points->bytes(), cudaMemcpyHostToDevice), "points on the device");
+  }
+  DeviceCopy(const DeviceCopy&) = delete;
+  DeviceCopy& operator=(const DeviceCopy&) = delete;
+  ~DeviceCopy() { cudaFree(data_); }
+  const void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+};
+
 class Runner {
  public:
   explicit Runner(const Settings& settings)
@@ -125,6 +144,12 @@ class Runner {
     return work;
   }
 
+  void fail(const std::string& what) {
+    ++failures_;
+    std::printf("DIFFERS: %s\n", what.c_str());
+    std::fflush(stdout);
+  }
+
   // Margins are for one model at a time.
   static bool goes(const Way& way, const std::vector<int64_t>& k) { return way.algorithm != "bounds" || k.size() == 1; }
 
@@ -137,7 +162,11 @@ class Runner {
     options.queued_passes = way.queued;
     options.test_slice_rows = way.slice_rows;
     const std::unique_ptr<Backend> cuda = make_backend("cuda", options);
-    const std::unique_ptr<Upload> upload = cuda->upload(points.input(), workload(one, way.algorithm != "bounds"));
+    const DeviceCopy copy(way.on_device ? &points.input().points : nullptr);
+    std::string wrong;
+    const Input input = way.on_device ? points.device_input(copy.data(), pool_, wrong) : points.input();
+    if (!wrong.empty()) fail(fmt::format("{}: {}: {}", one.name, way.name, wrong));
+    const std::unique_ptr<Upload> upload = cuda->upload(input, workload(one, way.algorithm != "bounds"));
     for (size_t s = 0; s < one.sessions.size(); ++s) {
       if (!goes(way, one.sessions[s])) continue;
       const std::string name = fmt::format("{}: {}, {}", one.name, way.name, text_of(one.sessions[s]));
@@ -148,10 +177,7 @@ class Runner {
         ++compared_;
         const std::string text = difference(expected[s], found);
         if (repeat == 0) std::printf("  digest %016llx\n", static_cast<unsigned long long>(digest_of(found)));
-        if (text.empty()) continue;
-        ++failures_;
-        std::printf("DIFFERS: %s, repeat %d: %s\n", name.c_str(), repeat, text.c_str());
-        std::fflush(stdout);
+        if (!text.empty()) fail(fmt::format("{}, repeat {}: {}", name, repeat, text));
       }
     }
   }
@@ -174,7 +200,8 @@ int count_unused() {
     }
   }
   for (const KernelUse& use : kernel_uses()) {
-    if (use.name.find("waits_for_ever") != std::string::npos) continue;  // that of `hang`
+    // That of `hang`, and one that only answers whether the device could run it.
+    if (use.name.find("waits_for_ever") != std::string::npos || use.name == "cuda_devices: probe") continue;
     std::printf("%10lld  %s\n", static_cast<long long>(use.launches), use.name.c_str());
     unused += use.launches == 0 ? 1 : 0;
   }
@@ -196,6 +223,7 @@ int run_all(const Settings& settings) {
     std::printf("%zu kernels, %zu cases\n", kernel_uses().size(), cases.size());
     return 0;
   }
+  for (const std::string& device : cuda_devices()) std::printf("%s\n", device.c_str());
   Runner runner(settings);
   if (settings.hang) runner.hang();
   for (const InstanceCase& one : cases) runner.run(one);

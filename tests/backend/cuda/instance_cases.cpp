@@ -1,6 +1,7 @@
 #include "instance_cases.h"
 
 #include "backend/cuda/matrix_kernels.h"
+#include "core/data_type.h"
 
 #include <fmt/format.h>
 
@@ -71,9 +72,114 @@ std::vector<InstanceCase> matrix_cases(int64_t rows) {
   return cases;
 }
 
+namespace {
+
+constexpr DataType kTypes[] = {DataType::kFloat32,  DataType::kFloat64, DataType::kFloat16,
+                               DataType::kBFloat16, DataType::kUInt8,   DataType::kInt8};
+
+InstanceCase shape(std::string name, int64_t rows, int64_t columns, std::vector<std::vector<int64_t>> sessions) {
+  InstanceCase one;
+  one.name = std::move(name);
+  one.rows = rows;
+  one.columns = columns;
+  one.sessions = std::move(sessions);
+  one.passes = 3;
+  one.ways = {{.name = "auto"}};
+  return one;
+}
+
+// What is compiled for each type: sums by label, of one to three limbs, with weights and without; distances and
+// seeding, of short rows and of long ones, with a screen and without.
+void add_types(int64_t rows, std::vector<InstanceCase>& to) {
+  for (const DataType type : kTypes) {
+    const std::string name(name_of(type));
+    for (const int limbs : {1, 2, 3}) {
+      for (const bool weighted : {false, true}) {
+        InstanceCase one = shape(fmt::format("sums by label, {}, {} limbs{}", name, limbs, weighted ? ", weights" : ""),
+                                 rows, 40, {{1000}});
+        one.type = type;
+        one.limbs = limbs;
+        one.weighted = weighted;
+        one.services = limbs == 1 && !weighted;
+        to.push_back(one);
+      }
+    }
+    for (const int64_t columns : {8, 16}) {
+      InstanceCase one = shape(fmt::format("services, {}, {} columns", name, columns), rows, columns, {{20}});
+      one.type = type;
+      one.services = true;
+      one.ways.push_back({.name = "brute", .algorithm = "brute"});
+      to.push_back(one);
+    }
+  }
+}
+
+// The screens in float32: every number of columns that has its own kernel, with few rows and with many, and tiles.
+void add_float_screens(int64_t rows, std::vector<InstanceCase>& to) {
+  constexpr int64_t kFewRows = 200'000;  // fewer than 2048 a multiprocessor and model get a row a thread
+  const std::vector<Way> ways = {{.name = "float32", .algorithm = "matrix", .screen = "float32"}};
+  for (int64_t columns = 1; columns <= 16; ++columns) {
+    for (const int64_t n : {rows, std::min(rows, kFewRows)}) {
+      to.push_back(shape(fmt::format("float32 screen, {} columns, {} rows", columns, n), n, columns,
+                         n == rows ? std::vector<std::vector<int64_t>>{{200}, {50, 20}}
+                                   : std::vector<std::vector<int64_t>>{{200}}));
+      to.back().ways = ways;
+    }
+  }
+  for (const int64_t columns : {17, 100, 500}) {
+    to.push_back(shape(fmt::format("float32 screen, {} columns", columns), rows, columns, {{20}, {600}}));
+    to.back().ways = ways;
+  }
+}
+
+void add_boxes(int64_t rows, std::vector<InstanceCase>& to) {
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
+    for (int64_t columns = 1; columns <= 4; ++columns) {
+      to.push_back(shape(fmt::format("boxes, {} columns, {}", columns, name_of(type)), rows, columns,
+                         {{10}, {300}, {20, 30, 40}}));
+      to.back().type = type;
+      to.back().ways = {{.name = "kdtree", .algorithm = "kdtree"}};
+      to.back().services = columns == 2;
+    }
+  }
+  to.push_back(shape("boxes, labels of four bytes", rows, 2, {{70'000}}));
+  to.back().ways = {{.name = "kdtree", .algorithm = "kdtree"}};
+  to.back().passes = 2;
+}
+
+// Batches in one kernel; the same queued.
+void add_resident(std::vector<InstanceCase>& to) {
+  for (const int limbs : {1, 2, 3}) {
+    for (const bool weighted : {false, true}) {
+      InstanceCase one = shape(fmt::format("small problems, {} limbs{}", limbs, weighted ? ", weights" : ""), 51'200,
+                               32, {{32}, {100}, {33, 20, 64, 32}});
+      one.limbs = limbs;
+      one.weighted = weighted;
+      one.passes = 12;
+      one.ways = {{.name = "one kernel"}, {.name = "queued", .queued = true}};
+      to.push_back(one);
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<InstanceCase> other_cases(int64_t rows) {
-  static_cast<void>(rows);
-  return {};
+  std::vector<InstanceCase> cases;
+  add_types(rows, cases);
+  add_float_screens(rows, cases);
+  add_boxes(rows, cases);
+  add_resident(cases);
+  cases.push_back(shape("slices and points on the device", rows, 40, {{300}, {60, 20}}));
+  cases.back().ways = {{.name = "slices", .slice_rows = rows / 5}, {.name = "on the device", .on_device = true}};
+  cases.push_back(shape("many clusters, many of them empty", rows, 20, {{20'000}}));
+  cases.back().passes = 2;
+  cases.push_back(shape("many long sums", rows / 4, 600, {{40}, {9000}}));  // whose rows are not worth an order
+  cases.back().limbs = 4;
+  cases.back().passes = 2;
+  cases.push_back(shape("every distance", rows / 4, 40, {{20}, {600}}));
+  cases.back().ways = {{.name = "brute", .algorithm = "brute"}};
+  return cases;
 }
 
 }  // namespace manymeans::test

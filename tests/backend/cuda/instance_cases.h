@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct Way {
   std::optional<bool> floors = {};
   bool queued = false;
   int64_t slice_rows = 0;
+  bool on_device = false;  ///< the points lie there already
 };
 
 /// One set of points, and the sessions over it: each a number of clusters a model.
@@ -26,16 +28,16 @@ struct InstanceCase {
   int64_t columns = 0;
   DataType type = DataType::kFloat32;
   bool weighted = false;
-  int spread = 0;  ///< powers of two between the columns' sizes: sums take more limbs
+  int limbs = 0;  ///< of sums; 0: as many as they take
   std::vector<std::vector<int64_t>> sessions;
   std::vector<Way> ways;
   int passes = 4;
-  bool services = false;  ///< inertia, farthest rows, distances, seeding, moved rows too
+  bool services = false;  ///< inertia, distances, farthest and moved rows, seeding too
 };
 
 /// Cases for every entry of the tables that the screens in the matrix units are chosen from; `rows`: of each.
 std::vector<InstanceCase> matrix_cases(int64_t rows);
-/// And for all other kernels.
+/// And for all other kernels, which shapes, types and options choose.
 std::vector<InstanceCase> other_cases(int64_t rows);
 
 }  // namespace manymeans::test

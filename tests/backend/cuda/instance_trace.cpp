@@ -36,14 +36,20 @@ bool is_tight(int64_t row) {
   return row % kTightEvery == 7;
 }
 
+// Sums of so many limbs: more than are needed change nothing, and with fewer terms are rounded, everywhere alike.
+void force_limbs(Input& input, int limbs) {
+  for (SumFormat& format : input.columns) format.shift += (limbs - format.limbs) * format.bits;
+  for (SumFormat& format : input.columns) format.limbs = limbs;
+  input.limbs = limbs;
+}
+
 void fill_row(const InstanceCase& one, int64_t row, float* to) {
   const uint64_t group = is_tight(row) ? 0xffff : mixed(static_cast<uint64_t>(row) ^ 0x5555) % kGroups;
   const float scatter = is_tight(row) ? 0x1p-13F : 1;
   for (int64_t j = 0; j < one.columns; ++j) {
     const auto column = static_cast<uint64_t>(j);
     const float centre = 0.75F * noise(0xabcdef0000000000 + group * 1000003 + column);
-    const float v = centre + scatter * noise(static_cast<uint64_t>(row) * 1000003 + column);
-    to[j] = one.spread == 0 ? v : std::ldexp(v, static_cast<int>(j % 3) * one.spread);
+    to[j] = centre + scatter * noise(static_cast<uint64_t>(row) * 1000003 + column);
   }
 }
 
@@ -155,6 +161,27 @@ CasePoints::CasePoints(const InstanceCase& one, ThreadPool& pool) : case_(one) {
   view.d = one.columns;
   view.type = one.type;
   input_ = prepare_input(view, weights_, pool);
+  if (one.limbs != 0) force_limbs(input_, one.limbs);
+}
+
+Input CasePoints::device_input(const void* values, ThreadPool& pool, std::string& wrong) const {
+  PointsView view = input_.points;
+  view.data = values;
+  view.cuda_device = 0;
+  Input input = prepare_input(view, weights_, pool);
+  if (case_.limbs != 0) force_limbs(input, case_.limbs);
+  const bool same = input.columns == input_.columns && input.lowest == input_.lowest &&
+                    input.minimum == input_.minimum && input.maximum == input_.maximum;
+  if (!same) wrong = "ranges of columns";
+  const std::vector<Moments> a = column_moments(input_, pool);
+  const std::vector<Moments> b = column_moments(input, pool);
+  for (size_t j = 0; j < a.size(); ++j) {
+    if (a[j].mean != b[j].mean || a[j].variance != b[j].variance) wrong = "moments of columns";
+  }
+  const Matrix rows = gather_rows(input.points, std::vector<int64_t>{5, 3, case_.rows - 1});
+  const Matrix expected = gather_rows(input_.points, std::vector<int64_t>{5, 3, case_.rows - 1});
+  if (!std::ranges::equal(rows.bytes(), expected.bytes())) wrong = "rows fetched";
+  return input;
 }
 
 Matrix CasePoints::first_prototypes(int64_t k, uint64_t seed) const {
@@ -163,11 +190,60 @@ Matrix CasePoints::first_prototypes(int64_t k, uint64_t seed) const {
   for (int64_t c = 0; c < k; ++c) {
     const int64_t part = case_.rows / k;
     int64_t row = part * c + static_cast<int64_t>(mixed(seed * 7919 + static_cast<uint64_t>(c)) % static_cast<uint64_t>(part));
-    row = row / kTightEvery * kTightEvery + (c < tight ? 7 : 8 + c % 16);
+    if (part >= 2 * kTightEvery) row = row / kTightEvery * kTightEvery + (c < tight ? 7 : 8 + c % 16);
     rows.push_back(std::min(row, case_.rows - 1));
   }
   return gather_rows(input_.points, rows);
 }
+
+namespace {
+
+// Candidates tried by the tile, by two, and by four; one of them taken; centres that no trial has seen; rows picked and
+// drawn.
+void seed(Session& session, const CasePoints& points, Trace& to) {
+  const int64_t n = points.input().points.n;
+  const auto add = [&](const Matrix& centres, bool first) {
+    const Session::SeedCentres added{0, &centres, first};
+    session.seed_add({&added, 1});
+    to.potentials.push_back(session.seed_total(0));
+  };
+  add(points.first_prototypes(1, 71), true);
+  for (const int64_t candidates : {8, 12, 20}) {
+    SeedTrial trial;
+    for (int64_t i = 0; i < candidates; ++i) {
+      trial.rows.push_back(static_cast<int64_t>(mixed(static_cast<uint64_t>(candidates * 100 + i)) %
+                                                static_cast<uint64_t>(n)));
+    }
+    session.seed_try({&trial, 1});
+    to.potentials.insert(to.potentials.end(), trial.potentials.begin(), trial.potentials.end());
+    add(gather_rows(points.input().points, std::vector<int64_t>{trial.rows[3]}), false);
+  }
+  add(points.first_prototypes(50, 72), false);
+  std::vector<uint64_t> shares;
+  for (uint64_t i = 0; i < 20; ++i) shares.push_back(mixed(i));
+  to.seeds = session.seed_pick(0, shares);
+  const std::vector<int64_t> sampled = session.seed_sample(0, 99, 1, 500);
+  to.seeds.insert(to.seeds.end(), sampled.begin(), sampled.end());
+  session.seed_end();
+}
+
+// Everything that a session does beside its passes, of its first model.
+void serve(Session& session, const CasePoints& points, const std::vector<Matrix>& prototypes, Trace& to) {
+  to.inertias.push_back(session.inertia(0, prototypes[0]));
+  to.farthest = session.farthest_rows(0, prototypes[0], 20);
+  to.distances.push_back(session.distances(0, prototypes[0]));
+  for (const int64_t row : {int64_t{3}, points.input().points.n / 2}) session.move_row(0, row, 1);
+  std::vector<uint32_t> labels;
+  std::vector<int64_t> kept;
+  for (int64_t c = 0; c < prototypes[0].rows(); ++c) {
+    labels.push_back(static_cast<uint32_t>(c));
+    kept.push_back(c);
+  }
+  session.relabel(0, labels, kept);
+  seed(session, points, to);
+}
+
+}  // namespace
 
 Trace trace_of(Upload& upload, const CasePoints& points, const InstanceCase& one, const std::vector<int64_t>& k,
                ThreadPool& pool) {
@@ -176,14 +252,10 @@ Trace trace_of(Upload& upload, const CasePoints& points, const InstanceCase& one
   std::vector<Matrix> prototypes;
   for (size_t m = 0; m < k.size(); ++m) prototypes.push_back(points.first_prototypes(k[m], m));
   pass(*session, points, prototypes, one.passes, pool, trace);
+  if (one.services) serve(*session, points, prototypes, trace);
   for (size_t m = 0; m < k.size(); ++m) {
     const auto slot = static_cast<int>(m);
     trace.statistics.push_back(session->statistics(slot));
-    if (one.services) {
-      trace.inertias.push_back(session->inertia(slot, prototypes[m]));
-      const auto farthest = session->farthest_rows(slot, prototypes[m], 20);
-      trace.farthest.insert(trace.farthest.end(), farthest.begin(), farthest.end());
-    }
     trace.labels.push_back(session->take_labels(slot));
   }
   return trace;
@@ -203,6 +275,9 @@ std::string difference(const Trace& expected, const Trace& found) {
     return a.distance == b.distance && a.row == b.row && a.label == b.label;
   };
   if (!std::ranges::equal(expected.farthest, found.farthest, same_row)) return "farthest rows";
+  if (expected.distances != found.distances) return "distances";
+  if (expected.potentials != found.potentials) return "potentials of seeding";
+  if (expected.seeds != found.seeds) return "rows that seeding chose";
   return "";
 }
 

@@ -17,6 +17,8 @@ class CasePoints {
  public:
   CasePoints(const InstanceCase& one, ThreadPool& pool);
   const Input& input() const { return input_; }
+  /// The same with the points in a device's memory; what else is wrong with it, in `wrong`.
+  Input device_input(const void* values, ThreadPool& pool, std::string& wrong) const;
   Matrix first_prototypes(int64_t k, uint64_t seed) const;
 
  private:
@@ -32,7 +34,10 @@ struct Trace {
   std::vector<Labels> labels;
   std::vector<Statistics> statistics;
   std::vector<InertiaSum> inertias;
+  std::vector<std::vector<double>> distances;
   std::vector<DistantRow> farthest;
+  std::vector<WideInt> potentials;  ///< of seeding
+  std::vector<int64_t> seeds;       ///< rows that it chose
 };
 Trace trace_of(Upload& upload, const CasePoints& points, const InstanceCase& one, const std::vector<int64_t>& k,
                ThreadPool& pool);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <regex>
 
 namespace manymeans::test {
 namespace {
@@ -16,22 +17,17 @@ std::mutex& mutex() {
   return one;
 }
 
-std::string readable(const char* mangled) {
+// The kernel's name and its template's arguments, behind its file if its name stands in that alone.
+std::string readable(const std::string& mangled) {
   int status = 0;
-  char* text = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
+  char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
   std::string name = status == 0 ? text : mangled;
   std::free(text);
-  const auto drop = [&](const std::string& what, bool to_colon) {
-    for (size_t at = name.find(what); at != std::string::npos; at = name.find(what)) {
-      const size_t end = to_colon ? name.find("::", at) : at + what.size();
-      name.erase(at, (end == std::string::npos ? name.size() : end + (to_colon ? 2 : 0)) - at);
-    }
-  };
-  drop("manymeans::cuda::", false);
-  drop("_GLOBAL__N__", true);
-  drop("(anonymous namespace)::", false);
-  if (name.rfind("void ", 0) == 0) name.erase(0, 5);
-  return name.substr(0, name.rfind('('));  // its arguments say nothing
+  name = std::regex_replace(name, std::regex("^void |manymeans::(cuda::)?|\\(anonymous namespace\\)::"), "");
+  name = name.substr(0, name.find('('));  // its parameters say nothing
+  std::smatch file;
+  std::regex_search(mangled, file, std::regex("_GLOBAL__N__[0-9a-f]+_[0-9]+_(\\w+?)_cu_"));
+  return file.empty() ? name : file[1].str() + ": " + name;
 }
 
 struct Launch {
