@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
+#include <set>
 
 namespace manymeans::fuzz {
 namespace {
@@ -166,9 +168,22 @@ class CaseDrawer {
     return way;
   }
 
+  // Every instruction set is as likely as the others, or every format: some formats are those of one set only.
+  CpuScreen draw_screen(const std::vector<CpuScreen>& screens) {
+    const bool by_format = draw_.chance(0.5);
+    const auto key = [&](const CpuScreen& screen) { return by_format ? screen.format : screen.instruction_set; };
+    std::set<std::string> keys;
+    for (const CpuScreen& screen : screens) keys.insert(key(screen));
+    const std::string wanted = *std::next(keys.begin(), draw_.below(static_cast<int64_t>(keys.size())));
+    std::vector<CpuScreen> among;
+    std::copy_if(screens.begin(), screens.end(), std::back_inserter(among),
+                 [&](const CpuScreen& screen) { return key(screen) == wanted; });
+    return among[static_cast<size_t>(draw_.below(static_cast<int64_t>(among.size())))];
+  }
+
   Way cpu_way(const std::vector<CpuScreen>& screens) {
     Way way = any_way();
-    const CpuScreen& screen = screens[static_cast<size_t>(draw_.below(static_cast<int64_t>(screens.size())))];
+    const CpuScreen screen = draw_screen(screens);
     way.tuning.instruction_set = screen.instruction_set;
     if (draw_.chance(0.8)) way.tuning.screen_format = screen.format;
     way.algorithm = draw_.pick({"auto", "matrix", "matrix", "bounds", "bounds", "brute"});
