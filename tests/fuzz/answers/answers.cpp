@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +31,7 @@ constexpr const char* kUsage = R"(usage: manymeans_answers [MINUTES] [OPTIONS]
   --hang SECONDS      after which a fit is taken to hang; default 600
   --found FILE        add failures to it
   --steps             tell every way
+  --list              tell cases and ways, and do nothing
   --fault NAME        do something wrong, to see it found: bound, label, hang, crash
 )";
 
@@ -97,7 +99,9 @@ Plan plan_of(int argc, char** argv) {
       fmt::print("{}", kUsage);
       std::exit(0);
     }
-    if (name == "--steps") {
+    if (name == "--list") {
+      plan.list = true;
+    } else if (name == "--steps") {
       plan.settings.steps = true;
     } else if (!name.starts_with("-")) {
       plan.minutes = number_of(name);
@@ -114,10 +118,22 @@ Plan plan_of(int argc, char** argv) {
   return plan;
 }
 
+void list_cases(const Plan& plan) {
+  for (int64_t number = plan.first; number < plan.first + std::max<int64_t>(1, plan.cases); ++number) {
+    const FuzzCase drawn = draw_case(plan.seed, number, plan.limits);
+    fmt::print("case {}: {}\n", number, drawn.text());
+    for (const Way& way : drawn.ways) fmt::print("    {:6.2f} s {}\n", rough_seconds(drawn, way), way.text());
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const Plan plan = plan_of(argc, argv);
+  if (plan.list) {
+    list_cases(plan);
+    return 0;
+  }
   fmt::print("again: {} --first {}\n", plan.reproduce, plan.first);
   try {
     return run_cases(plan) == 0 ? 0 : 1;

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
+#include <set>
 
 namespace manymeans::fuzz {
 namespace {
@@ -23,7 +25,7 @@ bool seeds_apart(const std::string& init) {
 class CaseDrawer {
  public:
   CaseDrawer(uint64_t seed, int64_t number, const Limits& limits)
-      : limits_(limits), draw_(mixed(seed) ^ static_cast<uint64_t>(number)) {
+      : limits_(limits), seconds_(limits.seconds), draw_(mixed(seed) ^ static_cast<uint64_t>(number)) {
     case_.seed = seed;
     case_.number = number;
     case_.cuda = limits.cuda;
@@ -104,32 +106,36 @@ class CaseDrawer {
     if (limits_.cuda) options.max_iter = std::min<int64_t>(options.max_iter, draw_.between(3, 12));
   }
 
-  // What one way may take; there are a handful of them.
-  double share_of_budget() const { return limits_.seconds / 6; }
-
-  // Shrinks what was drawn, last what makes the size.
+  // Shrinks now this, now that, until one way takes its share of the time.
   void keep_to_budget() {
-    FitOptions& options = case_.options;
-    Way fast;
-    while (rough_seconds(case_, fast) > share_of_budget()) {
-      const int64_t largest = *std::max_element(options.k.begin(), options.k.end());
-      if (options.max_iter > 3) {
-        options.max_iter = options.max_iter * 2 / 3;
-      } else if (options.models > 2 && draw_.chance(0.5)) {
-        options.models /= 2;
-      } else if (seeds_apart(options.init) && draw_.chance(0.3)) {
-        options.init = draw_.pick({"random", "first"});
-      } else if (largest > 8) {
-        for (int64_t& k : options.k) k = std::max<int64_t>(1, k * 2 / 3);
-      } else if (options.k.size() > 1) {
-        options.k.pop_back();
-      } else {
-        case_.recipe.n = (case_.recipe.n + 1) / 2;
-        if (case_.recipe.n < 100) break;
-      }
-    }
-    for (int64_t& k : options.k) k = std::min(k, case_.recipe.n);
+    if (draw_.chance(0.06)) seconds_ *= limits_.cuda ? 2 : 4;
+    const Way fast;
+    while (rough_seconds(case_, fast) > seconds_ / 6 && case_.recipe.n > 100) shrink();
+    for (int64_t& k : case_.options.k) k = std::min(k, case_.recipe.n);
     case_.recipe.groups = std::min(case_.recipe.groups, case_.recipe.n);
+  }
+
+  void shrink() {
+    FitOptions& options = case_.options;
+    switch (draw_.below(6)) {
+      case 0:
+      case 1:
+        if (options.max_iter > 2) options.max_iter = options.max_iter * 2 / 3;
+        break;
+      case 2: options.models = (options.models + 1) / 2; break;
+      case 3:
+        if (options.k.size() > 1) options.k.pop_back();
+        break;
+      case 4:
+        for (int64_t& k : options.k) k = k > 8 ? k * 2 / 3 : k;
+        break;
+      default:
+        if (seeds_apart(options.init) && !case_.given) {
+          options.init = draw_.pick({"random", "first", "k-means||"});
+        } else if (draw_.chance(0.2)) {
+          case_.recipe.n = (case_.recipe.n + 1) / 2;
+        }
+    }
   }
 
   void draw_ways() {
@@ -140,7 +146,7 @@ class CaseDrawer {
     double spent = rough_seconds(case_, first);
     Way reference;
     reference.backend = "reference";
-    if (rough_seconds(case_, reference) + spent < limits_.seconds / 2) {
+    if (rough_seconds(case_, reference) + spent < seconds_ / 2) {
       spent += rough_seconds(case_, reference);
       case_.ways.push_back(reference);
     }
@@ -149,7 +155,7 @@ class CaseDrawer {
     for (int tries = 0; tries < 40 && case_.ways.size() < wanted; ++tries) {
       Way way = limits_.cuda && !draw_.chance(0.1) ? cuda_way() : cpu_way(screens);
       const double seconds = rough_seconds(case_, way);
-      if (spent + seconds > limits_.seconds) continue;
+      if (spent + seconds > seconds_) continue;
       spent += seconds;
       case_.ways.push_back(std::move(way));
     }
@@ -166,9 +172,22 @@ class CaseDrawer {
     return way;
   }
 
+  // Every instruction set is as likely as the others, or every format: some formats are those of one set only.
+  CpuScreen draw_screen(const std::vector<CpuScreen>& screens) {
+    const bool by_format = draw_.chance(0.5);
+    const auto key = [&](const CpuScreen& screen) { return by_format ? screen.format : screen.instruction_set; };
+    std::set<std::string> keys;
+    for (const CpuScreen& screen : screens) keys.insert(key(screen));
+    const std::string wanted = *std::next(keys.begin(), draw_.below(static_cast<int64_t>(keys.size())));
+    std::vector<CpuScreen> among;
+    std::copy_if(screens.begin(), screens.end(), std::back_inserter(among),
+                 [&](const CpuScreen& screen) { return key(screen) == wanted; });
+    return among[static_cast<size_t>(draw_.below(static_cast<int64_t>(among.size())))];
+  }
+
   Way cpu_way(const std::vector<CpuScreen>& screens) {
     Way way = any_way();
-    const CpuScreen& screen = screens[static_cast<size_t>(draw_.below(static_cast<int64_t>(screens.size())))];
+    const CpuScreen screen = draw_screen(screens);
     way.tuning.instruction_set = screen.instruction_set;
     if (draw_.chance(0.8)) way.tuning.screen_format = screen.format;
     way.algorithm = draw_.pick({"auto", "matrix", "matrix", "bounds", "bounds", "brute"});
@@ -193,7 +212,8 @@ class CaseDrawer {
     return way;
   }
 
-  Limits limits_;
+  const Limits limits_;
+  double seconds_;  // that this case may take
   Draw draw_;
   FuzzCase case_;
 };

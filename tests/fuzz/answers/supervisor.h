@@ -18,6 +18,7 @@ struct Plan {
   double hang_seconds = 600;  ///< after which one step of a case is taken to hang
   std::string found;          ///< file that failures are added to; empty: none
   std::string reproduce;      ///< command that does a case again, but for its number
+  bool list = false;          ///< only say what the cases are
   Limits limits;
   RunSettings settings;
 };
