@@ -46,6 +46,7 @@ class CudaUpload final : public Upload {
       : shared_(input, device, options, workload) {}
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     use_device(shared_.device);
+    check_room_for_counts(static_cast<int64_t>(k.size()));
     int64_t room = free_memory();
     if (shared_.options.device_memory > 0) {
       room = std::min(room, shared_.options.device_memory - shared_.plan.upload_bytes);
@@ -55,6 +56,18 @@ class CudaUpload final : public Upload {
     return std::make_unique<CudaSession>(shared_, k, threads);
   }
   std::string plan() const override { return shared_.plan.text + shared_.bounds_log->text(); }
+  std::vector<std::string> warnings() const override {
+    if (shared_.plan.warning.empty()) return {};
+    return {shared_.plan.warning};
+  }
+
+  // The plan was made for a number of models, and its slices count on it.
+  void check_room_for_counts(int64_t models) const {
+    const int64_t rows = std::min(shared_.plan.slice_rows, shared_.input.points.n);
+    if (rows <= most_slice_rows(shared_.plan.screen, models)) return;
+    throw Error(ErrorCode::kInternal, "backend cuda",
+                fmt::format("{} models were not planned for: their rows of a slice cannot be numbered", models));
+  }
 
   static int64_t free_memory() {
     size_t free = 0;

@@ -45,6 +45,7 @@ struct CudaPlan {
   int64_t upload_bytes = 0;   ///< device memory of an upload
   int64_t session_bytes = 0;  ///< that sessions may take; seeding has what they leave
   std::string text;           ///< for people
+  std::string warning;        ///< where an algorithm that was asked for does less than its name says
 
   /// All rows at once.
   bool whole(int64_t n) const { return slice_rows >= n; }
@@ -56,6 +57,18 @@ constexpr int64_t kSliceRows = 4096;
 /// the floors; these cost the more the fewer clusters the largest model has. And not where rows have so many columns
 /// that the product takes longer than ranking.
 bool floors_pay(int64_t changed, int64_t labels, int64_t most_clusters, int64_t columns);
+
+/// The most rows of a slice: kernels number packed rows, and what they list of all models' rows together (rows times
+/// models, or for kBoxes boxes times models), in 32 bits.
+int64_t most_slice_rows(ScreenKind screen, int64_t models);
+
+/// Throws Error(kUnavailable) for more models or clusters than kernels can number in one pass.
+void check_counts(int64_t models, int64_t clusters);
+
+/// Whether values of the frame are differences of float32 numbers, scaled by 2^exponent before: else they are computed
+/// in binary64. Powers of two that are normal floats do; and nothing may overflow, as a constant column does whose value
+/// is far larger than the spread of the others.
+bool subtracts_in_float(const Input& input, int exponent);
 
 /// Throws Error(kUnavailable) where not even slices fit, and Error(kUsage) for what this backend does not have.
 /// `half_ratio`: what rounding to fp16 usually takes from a row, relative to its norm.

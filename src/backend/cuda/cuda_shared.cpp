@@ -33,8 +33,7 @@ void CudaShared::upload_frame(cudaStream_t stream) {
   device_frame.centre = half_frame.centre = centre_.data();
   device_frame.scaled_centre = scaled_centre_.data();
   device_frame.scale = std::ldexp(1.0, frame.exponent);
-  // Powers of two that are normal floats; larger and smaller ones take the way through binary64.
-  device_frame.in_float = input.points.type != DataType::kFloat64 && std::abs(frame.exponent) <= 100;
+  device_frame.in_float = subtracts_in_float(input, frame.exponent);
   device_frame.float_scale = static_cast<float>(device_frame.in_float ? device_frame.scale : 1.0);
   // `scaled` lives on this stack: the copy must be over before it goes.
   check(cudaStreamSynchronize(stream), "uploading the screen's frame");
