@@ -92,6 +92,8 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
       const std::lock_guard lock(mutex);
       cost += mine;
     } catch (...) {
+      // The others may not come to their end: a device that does not answer keeps them.
+      if (context.checkpoint != nullptr) context.checkpoint->write_now();
       const std::lock_guard lock(mutex);
       if (member > failed) return;
       failed = member;
@@ -215,6 +217,7 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
                                                         {.threads = options.threads,
                                                          .algorithm = options.algorithm,
                                                          .abort = hooks.abort,
+                                                         .cancel = hooks.cancel,
                                                          .device_memory = options.memory.bytes});
   ThreadPool pool(backend->threads(), hooks.abort);
   const bool given = hooks.initial.data != nullptr;

@@ -2,6 +2,7 @@
 #include <manymeans/error.h>
 
 #include "backend/cuda/cuda_session.h"
+#include "backend/cuda/given_up.h"
 #include "backend/cuda/on_device.h"
 #include "core/threads.h"
 
@@ -18,6 +19,11 @@ Error no_device(const std::string& why) {
 }
 
 CudaDevice find_device(int index) {
+  if (!devices_answer_now()) {
+    throw Error(ErrorCode::kUnavailable, "backend cuda",
+                "a device did not answer before, and work that it was given has not ended since; start a new process, "
+                "or use --backend cpu");
+  }
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess || count == 0) {
@@ -37,6 +43,9 @@ CudaDevice find_device(int index) {
   device.minor = properties.minor;
   device.multiprocessors = properties.multiProcessorCount;
   device.matrix_unit = matrix_unit_of(device.index);
+  check(cudaDeviceGetAttribute(&device.double_ratio, cudaDevAttrSingleToDoublePrecisionPerfRatio, device.index),
+        "asking for the device's properties");
+  device.double_ratio = std::max(1, device.double_ratio);
   return device;
 }
 

@@ -282,6 +282,28 @@ void check_counts(int64_t models, int64_t clusters) {
                           models, clusters, kMostModels, kMostColumns));
 }
 
+double products_per_second(const CudaDevice& device) {
+  constexpr double kFloatLanes = 128;  // of a multiprocessor
+  constexpr double kInstructions = 4;  // two numbers are widened, subtracted, and the square is added up
+  return device.multiprocessors * kFloatLanes / device.double_ratio * 1e9 / kInstructions;
+}
+
+namespace {
+
+// Every distance of every row, by sessions that share the device, and every point over a slow link. Whatever else is
+// waited for (seeding, labels, inertia) takes less, or as long as 64 more clusters.
+double usual_seconds(const Input& input, const CudaDevice& device, const Workload& workload) {
+  constexpr double kLink = 1e9;  // bytes a second
+  const auto rows = static_cast<double>(input.points.n);
+  const auto clusters = static_cast<double>(std::max(workload.all_clusters, workload.most_clusters) + 64);
+  const double products = rows * static_cast<double>(input.points.d + 8) * clusters;
+  const double bytes = rows * static_cast<double>(input.points.d * 8 + 16 * std::max<int64_t>(1, workload.models));
+  return static_cast<double>(std::max<int64_t>(1, workload.sessions)) *
+         (products / products_per_second(device) + bytes / kLink);
+}
+
+}  // namespace
+
 bool subtracts_in_float(const Input& input, int exponent) {
   constexpr int kMostExponent = 100;  // of a factor that is a normal float, and whose inverse is
   return input.points.type != DataType::kFloat64 && std::abs(exponent) <= kMostExponent &&
@@ -304,6 +326,7 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
   plan.bounds = wanted_bounds(plan, input, options, workload);
   if (plan.bounds != BoundsUse::kNever && !planner.holds_all(plan)) plan.bounds = BoundsUse::kNever;
   planner.choose(plan);
+  plan.usual_seconds = usual_seconds(input, device, workload);
   plan.text =
       fmt::format("{} on {} (compute capability {}.{}){}{}", describe(plan.screen, input, options), device.name, device.major,
                   device.minor, describe_slices(plan, input.points),

@@ -20,7 +20,11 @@ struct CudaDevice {
   int multiprocessors = 1;
   int64_t memory_free = 0;  ///< bytes
   MatrixUnit matrix_unit = MatrixUnit::kNone;
+  int double_ratio = 2;  ///< how many times slower than float32 it is in binary64
 };
+
+/// Products of a canonical distance that the device should do in a second, at a gigahertz.
+double products_per_second(const CudaDevice& device);
 
 /// Makes it the calling thread's device.
 void use_device(const CudaDevice& device);
@@ -44,6 +48,7 @@ struct CudaPlan {
   int64_t resident_rows = 0;
   int64_t upload_bytes = 0;   ///< device memory of an upload
   int64_t session_bytes = 0;  ///< that sessions may take; seeding has what they leave
+  double usual_seconds = 0;   ///< that a pass may take, see Patience
   std::string text;           ///< for people
   std::string warning;        ///< where an algorithm that was asked for does less than its name says
 

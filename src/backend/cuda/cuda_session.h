@@ -23,6 +23,7 @@ struct HostSeeding;
 class CudaSession final : public Session {
  public:
   CudaSession(const CudaShared& shared, std::span<const int64_t> k, int threads);
+  ~CudaSession() override;
 
   int advance(std::span<PassModel> models, int n) override;
   const Labels& labels(int slot) override;
