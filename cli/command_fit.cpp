@@ -123,7 +123,8 @@ FitResult run_fit(FitCommand& command, ScaledPoints& points, bool initial_file, 
   FitResult result;
   const DeviceWatch watch(command.options.backend);
   try {
-    result = naming_file(command.data, [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
+    result =
+        naming_file(command.data, [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
   } catch (const Error&) {
     // The fit was in good order, and its checkpoint says how far it came.
     if (!devices_answer() && !command.quiet) announce_going_on(command.checkpoint);

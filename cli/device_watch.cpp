@@ -31,8 +31,9 @@ void watch(const std::stop_token& stop) {
     if (stop.stop_requested()) return;
   }
   const ErrorCode code = stop_is_requested() ? ErrorCode::kInterrupted : ErrorCode::kUnavailable;
-  complain(code, "[cuda] the device does not answer, and other threads still wait for it; ended without them. "
-                 "A checkpoint is kept");
+  complain(code,
+           "[cuda] the device does not answer, and other threads still wait for it; ended without them. "
+           "A checkpoint is kept");
   ::_exit(static_cast<int>(code));
 }
 

@@ -35,9 +35,8 @@ void check_algorithm(std::string_view algorithm) {
   for (const char* known : {"auto", "matrix", "bounds", "kdtree", "brute"}) {
     if (algorithm == known) return;
   }
-  throw Error(
-      ErrorCode::kUsage, "algorithm",
-      "there is no algorithm '" + std::string(algorithm) + "'; known: auto, matrix, bounds, kdtree, brute");
+  throw Error(ErrorCode::kUsage, "algorithm",
+              "there is no algorithm '" + std::string(algorithm) + "'; known: auto, matrix, bounds, kdtree, brute");
 }
 
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options) {

@@ -43,9 +43,9 @@ struct BackendOptions {
   const std::atomic<bool>* abort = nullptr;  ///< set by the caller to be thrown Error(kInterrupted) within a second
   /// Set by the caller who waits for the step at hand and no longer: a device gets as much time as that may take.
   const std::atomic<bool>* cancel = nullptr;
-  int device = 0;                            ///< number among those of its kind
-  int64_t device_memory = 0;                 ///< most bytes to take of the device's memory; 0: what is free
-  int64_t test_slice_rows = 0;               ///< tests only: as if no more rows than about these fitted the device
+  int device = 0;               ///< number among those of its kind
+  int64_t device_memory = 0;    ///< most bytes to take of the device's memory; 0: what is free
+  int64_t test_slice_rows = 0;  ///< tests only: as if no more rows than about these fitted the device
 };
 
 /// What one pass found out about one model.

@@ -1,11 +1,10 @@
 // How long a device is waited for. Needs none.
-#include "backend/cuda/patience.h"
-
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 
 #include "backend/cuda/cuda_plan.h"
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/patience.h"
 #include "backend/hopper_device.h"
 
 #include <gtest/gtest.h>
@@ -126,7 +125,8 @@ TEST(CudaPatience, FollowsFromTheWork) {
   const double much = usual(2'000'000, 160, {1024, 1024}, large);
   EXPECT_GT(much, 2e6 * 168 * 1088 / 2.2e12);
   EXPECT_LT(much, 10) << "so a pass is given up after minutes";
-  EXPECT_NEAR(usual(2'000'000, 160, {1024, 1024, 10, 1, 8}, large), 8 * much, 1e-6) << "eight sessions share the device";
+  EXPECT_NEAR(usual(2'000'000, 160, {1024, 1024, 10, 1, 8}, large), 8 * much, 1e-6)
+      << "eight sessions share the device";
   CudaDevice slow = large;
   slow.double_ratio = 64;
   EXPECT_GT(usual(2'000'000, 160, {1024, 1024}, slow), 3);

@@ -268,9 +268,10 @@ TEST(CudaPlan, SaysWhyAnAlgorithmCannotBeHad) {
     }
     return std::string();
   };
-  EXPECT_EQ(refusal(300, 174, "kdtree"),
-            "[algorithm] the cuda backend has kdtree for at most 4 columns, and there are 174; use auto, matrix, bounds "
-            "or brute, or --backend cpu");
+  EXPECT_EQ(
+      refusal(300, 174, "kdtree"),
+      "[algorithm] the cuda backend has kdtree for at most 4 columns, and there are 174; use auto, matrix, bounds "
+      "or brute, or --backend cpu");
   EXPECT_NE(refusal(kMostBoxPoints + 1, 2, "kdtree").find("at most 2147483648 rows, and there are 2147483649"),
             std::string::npos);
   EXPECT_EQ(refusal(300, 174, "hamerly"),
@@ -282,17 +283,24 @@ TEST(CudaPlan, SaysWhyAnAlgorithmCannotBeHad) {
 
 TEST(CudaPlan, SaysWhatAnAlgorithmLacks) {
   const Points points(70'000, 174);
-  const auto made = [&](const CudaDevice& device, const BackendOptions& options, const Workload& workload, double ratio) {
-    return make_cuda_plan(points.input, device, options, ratio, workload);
-  };
+  const auto made = [&](const CudaDevice& device, const BackendOptions& options, const Workload& workload,
+                        double ratio) { return make_cuda_plan(points.input, device, options, ratio, workload); };
   const BackendOptions bounds{.algorithm = "bounds"};
   const double ratio = points.half_ratio();
   const CudaPlan whole = made(hopper(), bounds, {}, ratio);
   EXPECT_EQ(whole.bounds, BoundsUse::kAlways);
   EXPECT_EQ(whole.warning, "");
-  const CudaPlan models = made(hopper(), bounds, {64, 128, 10, 2, 1}, ratio);
-  EXPECT_EQ(models.bounds, BoundsUse::kNever);
-  EXPECT_NE(models.warning.find("2 models share a pass"), std::string::npos) << models.warning;
+  EXPECT_FALSE(whole.apart);
+  const Workload two{64, 128, 10, 2, 1};
+  const CudaPlan models = made(hopper(), bounds, two, ratio);
+  EXPECT_EQ(models.bounds, BoundsUse::kAlways) << "several models have a session each";
+  EXPECT_TRUE(models.apart);
+  EXPECT_EQ(models.warning, "");
+  EXPECT_FALSE(made(hopper(), {}, two, ratio).apart);
+  EXPECT_TRUE(carries_margins(models, 70'000, std::vector<int64_t>{64}));
+  const CudaPlan little = made(hopper(), {.algorithm = "bounds", .device_memory = 20 << 20}, two, ratio);
+  EXPECT_FALSE(little.apart);
+  EXPECT_NE(little.warning.find("do not fit the device's memory"), std::string::npos) << little.warning;
   const CudaPlan slices = made(hopper(), {.algorithm = "bounds", .test_slice_rows = 4096}, {}, ratio);
   EXPECT_NE(slices.warning.find("do not fit the device's memory"), std::string::npos) << slices.warning;
   EXPECT_NE(slices.text.find(slices.warning.substr(slices.warning.find("no margins"))), std::string::npos);

@@ -1,7 +1,6 @@
 // What kernels count in 32 bits, near its end.
-#include "backend/cuda/resolve.h"
-
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/resolve.h"
 #include "backend/cuda_present.h"
 
 #include <gtest/gtest.h>

@@ -4,6 +4,7 @@
 #include "backend/cuda/cuda_session.h"
 #include "backend/cuda/given_up.h"
 #include "backend/cuda/on_device.h"
+#include "backend/cuda/sessions_apart.h"
 #include "core/threads.h"
 
 #include <fmt/format.h>
@@ -55,6 +56,7 @@ class CudaUpload final : public Upload {
       : shared_(input, device, options, workload) {}
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     use_device(shared_.device);
+    if (shared_.plan.bounds == BoundsUse::kAlways && k.size() > 1) return sessions_apart(k);
     check_room_for_counts(static_cast<int64_t>(k.size()));
     int64_t room = free_memory();
     if (shared_.options.device_memory > 0) {
@@ -70,6 +72,12 @@ class CudaUpload final : public Upload {
     return {shared_.plan.warning};
   }
 
+  // Without threads of their own: they take turns.
+  std::unique_ptr<Session> sessions_apart(std::span<const int64_t> k) {
+    std::vector<std::unique_ptr<Session>> sessions;
+    for (const int64_t& count : k) sessions.push_back(session({&count, 1}, 1));
+    return std::make_unique<SessionsApart>(shared_, k, std::move(sessions));
+  }
   // The plan was made for a number of models, and its slices count on it.
   void check_room_for_counts(int64_t models) const {
     const int64_t rows = std::min(shared_.plan.slice_rows, shared_.input.points.n);

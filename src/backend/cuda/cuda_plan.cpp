@@ -145,7 +145,7 @@ BoundsUse wanted_bounds(const CudaPlan& plan, const Input& input, const BackendO
 
 // Why an algorithm that was asked for by name does less than its name says; empty where it does all of it.
 std::string what_is_lacking(const CudaPlan& plan, const Input& input, const CudaDevice& device,
-                            const BackendOptions& options, const Workload& workload) {
+                            const BackendOptions& options) {
   if (options.algorithm == "kdtree" && plan.screen != ScreenKind::kBoxes) {
     return "no boxes, for which the points do not fit the device's memory twice";
   }
@@ -154,10 +154,6 @@ std::string what_is_lacking(const CudaPlan& plan, const Input& input, const Cuda
     if (device.matrix_unit == MatrixUnit::kNone) return "no margins: this device has no fp16 screen, which they take";
     if (!matrix_bound_holds(input.points.d)) return "no margins: there are too many columns for the screen in fp16";
     return "no margins: fp16 is too coarse for these points, whose values reach much farther than most of them do";
-  }
-  if (workload.models != 1) {
-    return fmt::format("no margins: {} models share a pass, and margins are for one (strategy data or task)",
-                       workload.models);
   }
   return "no margins: the points do not fit the device's memory with them";
 }
@@ -254,6 +250,27 @@ class RowPlanner {
   std::vector<int64_t> k_;  // of the models of a session
 };
 
+// Models that have a session each, and no pass together.
+Workload apart(Workload workload) {
+  workload.sessions *= std::max<int64_t>(1, workload.models);
+  workload.models = 1;
+  return workload;
+}
+
+// Margins are for one model: several that are asked to carry them get a session each, where there is room for that.
+bool models_apart(CudaPlan plan, const Input& input, const BackendOptions& options, const Workload& workload,
+                  int64_t room) {
+  if (options.algorithm != "bounds" || plan.screen != ScreenKind::kMatrix || workload.models <= 1) return false;
+  plan.bounds = BoundsUse::kAlways;
+  return RowPlanner(input, apart(workload), room, options.test_slice_rows).holds_all(plan);
+}
+
+std::string describe_bounds(const CudaPlan& plan) {
+  if (plan.bounds != BoundsUse::kAlways) return "";
+  return plan.apart ? "; margins carried from pass to pass, each model in passes of its own"
+                    : "; margins carried from pass to pass";
+}
+
 }  // namespace
 
 bool floors_pay(int64_t changed, int64_t labels, int64_t most_clusters, int64_t columns) {
@@ -273,7 +290,7 @@ int64_t most_slice_rows(ScreenKind screen, int64_t models) {
 }
 
 void check_counts(int64_t models, int64_t clusters) {
-  constexpr int64_t kMostModels = 65535;                                          // the blocks of a grid's second side
+  constexpr int64_t kMostModels = 65535;  // the blocks of a grid's second side
   constexpr int64_t kMostColumns = (int64_t{1} << 31) - kMostModels * kTileGroup * 4;  // padded, of all models
   if (models <= kMostModels && clusters <= kMostColumns) return;
   throw Error(ErrorCode::kUnavailable, "backend cuda",
@@ -312,26 +329,26 @@ bool subtracts_in_float(const Input& input, int exponent) {
 
 CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options, double half_ratio,
                         const Workload& workload) {
-  if (workload.models > 1) check_counts(workload.models, workload.all_clusters);
   CudaPlan plan;
   plan.screen = choose_screen(input, device, options, half_ratio);
   plan.matrix_unit = options.screen_format == "float16-sync" ? MatrixUnit::kSync : device.matrix_unit;
   plan.padded_columns = static_cast<int32_t>((input.points.d + kDepthBlock - 1) / kDepthBlock * kDepthBlock);
   int64_t room = device.memory_free - kReserve;
   if (options.device_memory > 0) room = std::min(room, options.device_memory);
-  const RowPlanner planner(input, workload, room, options.test_slice_rows);
+  plan.apart = models_apart(plan, input, options, workload, room);
+  const Workload planned = plan.apart ? apart(workload) : workload;
+  if (planned.models > 1) check_counts(planned.models, planned.all_clusters);
+  const RowPlanner planner(input, planned, room, options.test_slice_rows);
   if (plan.screen == ScreenKind::kBoxes && !planner.holds_all(plan)) plan.screen = ScreenKind::kFloat;
-  plan.floors = plan.screen == ScreenKind::kMatrix && pays_to_have_floors(input, workload, options);
+  plan.floors = plan.screen == ScreenKind::kMatrix && pays_to_have_floors(input, planned, options);
   if (plan.floors && !planner.holds_all(plan)) plan.floors = false;
-  plan.bounds = wanted_bounds(plan, input, options, workload);
+  plan.bounds = wanted_bounds(plan, input, options, planned);
   if (plan.bounds != BoundsUse::kNever && !planner.holds_all(plan)) plan.bounds = BoundsUse::kNever;
   planner.choose(plan);
   plan.usual_seconds = usual_seconds(input, device, workload);
-  plan.text =
-      fmt::format("{} on {} (compute capability {}.{}){}{}", describe(plan.screen, input, options), device.name, device.major,
-                  device.minor, describe_slices(plan, input.points),
-                  plan.bounds == BoundsUse::kAlways ? "; margins carried from pass to pass" : "");
-  const std::string lacking = what_is_lacking(plan, input, device, options, workload);
+  plan.text = fmt::format("{} on {} (compute capability {}.{}){}{}", describe(plan.screen, input, options), device.name,
+                          device.major, device.minor, describe_slices(plan, input.points), describe_bounds(plan));
+  const std::string lacking = what_is_lacking(plan, input, device, options);
   if (lacking.empty()) return plan;
   plan.text += "; " + lacking;
   plan.warning = fmt::format("algorithm {}: {}", options.algorithm, lacking);

@@ -42,6 +42,7 @@ struct CudaPlan {
   int32_t padded_columns = 0;                  ///< of a packed row, likewise
   bool floors = false;                         ///< likewise: rows remember what their best score was (score_falls.h)
   BoundsUse bounds = BoundsUse::kNever;        ///< of sessions of one model, by kMatrix
+  bool apart = false;                          ///< so models that would share passes have a session each
   // Where not everything fits: rows that a pass has on the device together, a multiple of kSliceRows, and the first
   // rows, whole slices, whose points stay there (all those of points that lie on the device already).
   int64_t slice_rows = 0;
@@ -71,8 +72,8 @@ int64_t most_slice_rows(ScreenKind screen, int64_t models);
 void check_counts(int64_t models, int64_t clusters);
 
 /// Whether values of the frame are differences of float32 numbers, scaled by 2^exponent before: else they are computed
-/// in binary64. Powers of two that are normal floats do; and nothing may overflow, as a constant column does whose value
-/// is far larger than the spread of the others.
+/// in binary64. Powers of two that are normal floats do; and nothing may overflow, as a constant column does whose
+/// value is far larger than the spread of the others.
 bool subtracts_in_float(const Input& input, int exponent);
 
 /// Throws Error(kUnavailable) where not even slices fit, and Error(kUsage) for what this backend does not have.

@@ -33,7 +33,8 @@ CudaSession::CudaSession(const CudaShared& shared, std::span<const int64_t> k, i
     : shared_((use_device(shared.device), shared)),
       stream_(shared.patience),
       threads_(threads),
-      own_distances_(shared.input, *shared.slices, stream_) {
+      own_distances_(shared.input, *shared.slices, stream_),
+      seeding_(shared, std::vector<int64_t>(k.begin(), k.end()), stream_) {
   int64_t most = 1;
   for (const int64_t count : k) {
     Model m;

@@ -79,11 +79,12 @@ void check_answer(const Waited& waited, const Patience& patience, int passes, co
   if (waited.answer == Answer::kDone) return;
   if (waited.answer == Answer::kAborted) throw Error(ErrorCode::kInterrupted, "cuda", "given up by the caller");
   const bool wanted_to_stop = patience.in_a_hurry();
-  throw Error(wanted_to_stop ? ErrorCode::kInterrupted : ErrorCode::kUnavailable, "cuda",
-              fmt::format("{}: {}the device does not answer, after {:.0f} s of waiting for what takes {:.2g} s at most; "
-                          "try a new process, and reset the device or use --backend cpu if it stays so",
-                          doing, wanted_to_stop ? "asked to stop, but " : "", waited.time.count(),
-                          passes * patience.usual.count()));
+  throw Error(
+      wanted_to_stop ? ErrorCode::kInterrupted : ErrorCode::kUnavailable, "cuda",
+      fmt::format("{}: {}the device does not answer, after {:.0f} s of waiting for what takes {:.2g} s at most; "
+                  "try a new process, and reset the device or use --backend cpu if it stays so",
+                  doing, wanted_to_stop ? "asked to stop, but " : "", waited.time.count(),
+                  passes * patience.usual.count()));
 }
 
 Stream::Stream(const Patience& patience) : patience_(patience) {

@@ -165,8 +165,8 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Copies in stream order. `from` must stay as it is until the stream is done with it, wherever it lies: pageable memory
-/// is staged by the runtime on some machines only. Settled, or StagedCopies, see to that.
+/// Copies in stream order. `from` must stay as it is until the stream is done with it, wherever it lies: pageable
+/// memory is staged by the runtime on some machines only. Settled, or StagedCopies, see to that.
 template <class T>
 void copy_to_device(T* to, const std::type_identity_t<T>* from, size_t count, cudaStream_t stream, const char* what) {
   check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyHostToDevice, stream), what);

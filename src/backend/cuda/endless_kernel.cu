@@ -38,7 +38,8 @@ Hang asked_for() {
   if (count == std::string::npos) return hang;
   hang.place = text.substr(0, count);
   hang.count = std::atoi(text.c_str() + count + 1);
-  if (seconds != std::string::npos) hang.nanoseconds = std::strtoull(text.c_str() + seconds + 1, nullptr, 10) * 1000000000;
+  if (seconds != std::string::npos)
+    hang.nanoseconds = std::strtoull(text.c_str() + seconds + 1, nullptr, 10) * 1000000000;
   return hang;
 }
 

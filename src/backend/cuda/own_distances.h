@@ -18,7 +18,8 @@ namespace manymeans::cuda {
 /// for its result in the stream. Host memory and device memory beyond the arguments: as each function says.
 class OwnDistances {
  public:
-  /// `input` is the host's description of the same points (formats, weights); it and the slices and the stream must outlive this.
+  /// `input` is the host's description of the same points (formats, weights); it and the slices and the stream must
+  /// outlive this.
   OwnDistances(const Input& input, PointSlices& slices, const Stream& stream);
 
   /// Labels of the i-th model. They may lie where those of the model before did: they are asked for in the order in

@@ -9,7 +9,8 @@
 namespace manymeans::cuda {
 
 /// Pinned memory from which the device fetches copies while the host goes on: whoever asks for one may forget or change
-/// what was copied as soon as the call returns. A few copies may be under way; the next one waits for the first of them.
+/// what was copied as soon as the call returns. A few copies may be under way; the next one waits for the first of
+/// them.
 class StagedCopies {
  public:
   template <class T>
