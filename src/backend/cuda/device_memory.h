@@ -114,8 +114,9 @@ class Stream {
   /// Error(kInterrupted) or Error(kUnavailable), see check_answer(), when that takes too long.
   void synchronize(const char* doing, int passes = 1) const;
   /// The same before memory goes that the stream may use, whatever happened: a device that does not get there is given
-  /// up, and then nothing of it is freed. Passes: of a batch at most.
-  void settle(int passes = 64) const noexcept;
+  /// up, and then nothing of it is freed. (Two passes are queued where they take long; the grace covers more that are
+  /// short.)
+  void settle(int passes = 2) const noexcept;
   const Patience& patience() const { return patience_; }
   /// Its work will not be waited for any more.
   void give_up() const noexcept;

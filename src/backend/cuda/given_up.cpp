@@ -11,6 +11,8 @@ namespace cuda {
 namespace {
 
 struct GivenUp {
+  GivenUp() { streams.reserve(1024); }  // more would be more sessions than a device takes
+
   std::mutex mutex;
   std::vector<cudaStream_t> streams;
   std::atomic<bool> any{false};

@@ -14,7 +14,7 @@ SessionsApart::SessionsApart(const CudaShared& shared, std::span<const int64_t> 
 int SessionsApart::advance(std::span<PassModel> models, int n) {
   int done = 1;
   for (PassModel& model : models) {
-    PassModel alone{0, model.prototypes};
+    PassModel alone{0, model.prototypes, {}};
     done = of(model.slot).advance({&alone, 1}, models.size() == 1 ? n : 1);
     model.result = alone.result;
     model.earlier = std::move(alone.earlier);
