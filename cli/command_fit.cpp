@@ -3,6 +3,7 @@
 
 #include "checkpoint_flags.h"
 #include "commands.h"
+#include "device_watch.h"
 #include "fit_flags.h"
 #include "fit_report.h"
 #include "flag_values.h"
@@ -119,8 +120,16 @@ FitResult run_fit(FitCommand& command, ScaledPoints& points, bool initial_file, 
       return true;
     };
   }
-  FitResult result =
-      naming_file(command.data, [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
+  FitResult result;
+  const DeviceWatch watch(command.options.backend);
+  try {
+    result =
+        naming_file(command.data, [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
+  } catch (const Error&) {
+    // The fit was in good order, and its checkpoint says how far it came.
+    if (!devices_answer() && !command.quiet) announce_going_on(command.checkpoint);
+    throw;
+  }
   auto& seconds = result.provenance.seconds;
   seconds.insert(seconds.begin(), points.seconds.begin(), points.seconds.end());
   for (const std::string& warning : initial.warnings) points.dataset.warnings.push_back(warning);

@@ -73,4 +73,8 @@ const std::atomic<bool>& defer_stop_signals() {
   return stop_requested;
 }
 
+bool stop_is_requested() {
+  return stop_requested;
+}
+
 }  // namespace manymeans::cli

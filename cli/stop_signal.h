@@ -12,4 +12,7 @@ void catch_stop_signals();
 /// a second one, half a second later or more, ends the program at once, as without any handling.
 const std::atomic<bool>& defer_stop_signals();
 
+/// Whether a signal has set that flag.
+bool stop_is_requested();
+
 }  // namespace manymeans::cli

@@ -93,6 +93,8 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
       const std::lock_guard lock(mutex);
       cost += mine;
     } catch (...) {
+      // The others may not come to their end: a device that does not answer keeps them.
+      if (context.checkpoint != nullptr) context.checkpoint->write_now();
       const std::lock_guard lock(mutex);
       if (member > failed) return;
       failed = member;
@@ -215,6 +217,7 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   tuning.threads = options.threads;
   tuning.algorithm = options.algorithm;
   tuning.abort = hooks.abort;
+  tuning.cancel = hooks.cancel;
   tuning.device_memory = options.memory.bytes;
   const std::unique_ptr<Backend> backend = make_backend(options.backend, points, tuning);
   ThreadPool pool(backend->threads(), hooks.abort);

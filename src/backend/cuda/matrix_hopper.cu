@@ -18,6 +18,7 @@
 
 #include "backend/cuda/chained_launch.cuh"
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/kernel_memory.h"
 #include "backend/cuda/matrix_collect.cuh"
 #include "backend/cuda/matrix_filter.cuh"
 #include "backend/cuda/matrix_kernels.h"
@@ -75,7 +76,7 @@ void launch(Kernel kernel, MatrixTask& task, const PackedRows& rows, cudaStream_
   check(cudaGetDevice(&device), "cudaGetDevice");
   check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
   constexpr int kShared = sizeof(typename Shape::Shared);
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared), "cudaFuncSetAttribute");
+  allow_all_shared_memory(kernel, "the matrix screen");
   task.row_tiles = static_cast<int32_t>((rows.rows + Shape::kRows - 1) / Shape::kRows);
   const CUtensorMap points = describe(rows.values, rows.padded_rows, rows.padded_columns, Shape::kBoxRows);
   const CUtensorMap columns =

@@ -1,4 +1,5 @@
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/kernel_memory.h"
 #include "backend/cuda/matrix_filter.cuh"
 #include "backend/cuda/matrix_kernels.h"
 #include "backend/cuda/matrix_one_tile.cuh"
@@ -19,7 +20,7 @@ void launch(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
   int processors = 0;
   check(cudaGetDevice(&device), "asking for the device");
   check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "asking for its processors");
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared), "the matrix screen");
+  allow_all_shared_memory(kernel, "the matrix screen");
   task.row_tiles = static_cast<int32_t>((rows.rows + Shape::kRows - 1) / Shape::kRows);
   const int blocks = std::min(2 * processors, task.row_tiles);
   kernel<<<blocks, Shape::kThreads, kShared, stream>>>(task, rows);

@@ -6,6 +6,7 @@
 // What bounds it: with 10^4 rows, 64 columns and 100 prototypes products take 0.3 microseconds, the two waits 3, and
 // the rest is a chain of loads that wait for each other (bench/results/h200).
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/kernel_memory.h"
 #include "backend/cuda/nearest.cuh"
 #include "backend/cuda/pack_column.cuh"
 #include "backend/cuda/resident_passes.h"
@@ -222,8 +223,7 @@ bool resident_passes(const ResidentTask& task, cudaStream_t stream) {
   const int limbs = task.sums.terms.limbs;
   const void* kernel = task.sums.plain_floats() ? kernel_of<true>(limbs) : kernel_of<false>(limbs);
   const auto bytes = static_cast<size_t>(task.shape.bytes());
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-        "sizing the shared memory of a batch");
+  allow_all_shared_memory(kernel, "sizing the shared memory of a batch");
   ResidentTask given = task;
   void* arguments[] = {&given};
   const cudaError_t status = cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(task.shape.blocks)),

@@ -32,6 +32,7 @@ class ReferenceBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_reference_backend(const BackendOptions& options) {
+  check_algorithm(options.algorithm);
   if (options.algorithm != "auto" && options.algorithm != "brute") {
     throw Error(ErrorCode::kUsage, "algorithm",
                 "the reference backend computes every distance, '" + options.algorithm +
