@@ -2,6 +2,7 @@
 #include <manymeans/error.h>
 
 #include "module.h"
+#include "texts.h"
 
 #include <string>
 
@@ -14,7 +15,7 @@ void add_errors() {
       std::rethrow_exception(pointer);
     } catch (const Error& error) {
       const nb::object make = nb::module_::import_("manymeans._errors").attr("exception_of");
-      const nb::object exception = make(static_cast<int>(error.code()), nb::str(error.what()));
+      const nb::object exception = make(static_cast<int>(error.code()), to_text(error.what()));
       PyErr_SetObject(exception.type().ptr(), exception.ptr());
     }
   });

@@ -5,6 +5,7 @@
 #include "arrays.h"
 #include "arrow.h"
 #include "module.h"
+#include "texts.h"
 #include "waiting.h"
 
 #include <nanobind/stl/optional.h>
@@ -17,9 +18,8 @@ namespace manymeans::python {
 namespace nb = nanobind;
 namespace {
 
-nb::dict read_file(const std::string& path, const std::string& format, const std::optional<std::string>& dtype,
-                   const std::vector<std::string>& columns, bool numeric_only, const std::string& weights,
-                   int threads) {
+nb::dict read_file(nb::handle path, const std::string& format, const std::optional<std::string>& dtype,
+                   nb::handle columns, bool numeric_only, nb::handle weights, int threads) {
   ReadOptions options;
   options.format = format;
   if (dtype) {
@@ -29,18 +29,19 @@ nb::dict read_file(const std::string& path, const std::string& format, const std
                   "is '" + *dtype + "'; must be float32, float64, float16, bfloat16, uint8 or int8");
     }
   }
-  options.columns = columns;
+  options.columns = all_bytes_of(columns);
   options.numeric_only = numeric_only;
-  options.weights = weights;
+  options.weights = bytes_of(weights);
   options.threads = threads;
   Dataset found;
-  Waiting().run([&] { found = read_points(path, options); });
+  const std::string file = bytes_of(path);
+  Waiting().run([&] { found = read_points(file, options); });
   nb::dict result;
   result["bfloat16"] = found.view.type == DataType::kBFloat16;
   result["points"] = numpy_view(found.view, found.owner, true);
-  result["column_names"] = found.column_names;
+  result["column_names"] = to_texts(found.column_names);
   result["weights"] = found.weights.empty() ? nb::none() : to_numpy(std::move(found.weights));
-  result["warnings"] = found.warnings;
+  result["warnings"] = to_texts(found.warnings);
   return result;
 }
 
@@ -50,18 +51,18 @@ nb::dict as_dict(StoredModel& model) {
   result["k_requested"] = model.k_requested;
   result["replica"] = model.replica;
   result["seed"] = model.seed;
-  result["init"] = model.init;
+  result["init"] = to_text(model.init);
   result["inertia"] = model.inertia;
   result["n_iter"] = model.iterations;
-  result["stop_reason"] = model.stop_reason;
+  result["stop_reason"] = to_text(model.stop_reason);
   result["cluster_centers"] = to_numpy(std::move(model.prototypes));
   result["counts"] = to_numpy(std::move(model.counts));
   result["weights"] = to_numpy(std::move(model.weights));
   return result;
 }
 
-nb::dict load(const std::string& path) {
-  ModelFile file = load_model(path);
+nb::dict load(nb::handle path) {
+  ModelFile file = load_model(bytes_of(path));
   nb::dict result;
   nb::list models;
   for (StoredModel& model : file.models) models.append(as_dict(model));
@@ -69,8 +70,8 @@ nb::dict load(const std::string& path) {
   result["scale_kind"] = std::string(name_of(file.scaling.kind));
   result["scale_offset"] = file.scaling.offset;
   result["scale_divisor"] = file.scaling.divisor;
-  result["column_names"] = file.column_names;
-  result["json"] = file.json;
+  result["column_names"] = to_texts(file.column_names);
+  result["json"] = to_text(file.json);
   return result;
 }
 
@@ -86,17 +87,17 @@ StoredModel stored_model(const nb::dict& model) {
   result.k_requested = nb::cast<int64_t>(model["k_requested"]);
   result.replica = nb::cast<int64_t>(model["replica"]);
   result.seed = nb::cast<uint64_t>(model["seed"]);
-  result.init = nb::cast<std::string>(model["init"]);
+  result.init = bytes_of(model["init"]);
   result.inertia = nb::cast<double>(model["inertia"]);
   result.iterations = nb::cast<int64_t>(model["n_iter"]);
-  result.stop_reason = nb::cast<std::string>(model["stop_reason"]);
+  result.stop_reason = bytes_of(model["stop_reason"]);
   result.prototypes = matrix_of(nb::cast<AnyArray>(model["cluster_centers"]));
   result.counts = vector_of<int64_t>(model["counts"]);
   result.weights = vector_of<double>(model["weights"]);
   return result;
 }
 
-void save(const std::string& path, const nb::dict& file) {
+void save(nb::handle path, const nb::dict& file) {
   ModelFile stored;
   for (nb::handle model : nb::cast<nb::list>(file["models"])) {
     stored.models.push_back(stored_model(nb::cast<nb::dict>(model)));
@@ -106,15 +107,15 @@ void save(const std::string& path, const nb::dict& file) {
   if (!scale) throw Error(ErrorCode::kUsage, "scale", "is '" + kind + "'; must be none, standard or minmax");
   stored.scaling = {*scale, nb::cast<std::vector<double>>(file["scale_offset"]),
                     nb::cast<std::vector<double>>(file["scale_divisor"])};
-  stored.column_names = nb::cast<std::vector<std::string>>(file["column_names"]);
+  stored.column_names = all_bytes_of(file["column_names"]);
   stored.json = nb::cast<std::string>(file["json"]);
-  save_model(path, stored);
+  save_model(bytes_of(path), stored);
 }
 
 nb::tuple from_arrow(nb::handle table) {
   ArrowPoints found = arrow_points(table);
   const nb::object array = numpy_view(found.view, found.owner, !found.copied);
-  return nb::make_tuple(array, found.column_names, found.copied);
+  return nb::make_tuple(array, to_texts(found.column_names), found.copied);
 }
 
 // The numbers of a bfloat16 tensor as uint16, where they lie.
@@ -126,7 +127,13 @@ nb::object bfloat16_bits(const AnyArray& tensor) {
 }  // namespace
 
 void add_files(nb::module_& module) {
-  module.def("points_file", &points_file, nb::arg("path"));
+  module.def(
+      "points_file",
+      [](nb::handle path) {
+        const std::string file = points_file(bytes_of(path));
+        return nb::bytes(file.data(), file.size());
+      },
+      nb::arg("path"));
   module.def("read", &read_file, nb::arg("path"), nb::arg("format"), nb::arg("dtype").none(), nb::arg("columns"),
              nb::arg("numeric_only"), nb::arg("weights"), nb::arg("threads"));
   module.def("load_model", &load, nb::arg("path"));

@@ -3,6 +3,7 @@
 
 #include "arrays.h"
 #include "module.h"
+#include "texts.h"
 #include "waiting.h"
 
 #include <nanobind/stl/optional.h>
@@ -80,8 +81,8 @@ nb::dict as_dict(ModelResult& model) {
 nb::dict as_dict(FitResult& result) {
   nb::dict out;
   out["interrupted"] = result.interrupted;
-  out["warnings"] = result.warnings;
-  out["provenance"] = to_json(result.provenance);
+  out["warnings"] = to_texts(result.warnings);
+  out["provenance"] = to_text(to_json(result.provenance));
   nb::list models;
   for (ModelResult& model : result.models) models.append(as_dict(model));
   out["models"] = models;
@@ -90,7 +91,7 @@ nb::dict as_dict(FitResult& result) {
 
 nb::dict fit_points(const nb::object& points, bool bfloat16, const nb::object& weights, const nb::dict& options,
                     const std::optional<AnyArray>& initial, const nb::object& callback,
-                    const std::optional<std::tuple<std::string, int64_t, bool>>& checkpoint) {
+                    const std::optional<std::tuple<nb::bytes, int64_t, bool>>& checkpoint) {
   const PointsView view = points_of(points, bfloat16);
   const std::span<const double> given_weights = values_of(weights);
   const FitOptions fit_options = options_of(options);
@@ -99,7 +100,9 @@ nb::dict fit_points(const nb::object& points, bool bfloat16, const nb::object& w
   hooks.progress = waiting.progress();
   hooks.abort = &waiting.abort();
   if (initial) hooks.initial = points_of(*initial);
-  if (checkpoint) hooks.checkpoint = {std::get<0>(*checkpoint), std::get<1>(*checkpoint), std::get<2>(*checkpoint)};
+  if (checkpoint) {
+    hooks.checkpoint = {bytes_of(std::get<0>(*checkpoint)), std::get<1>(*checkpoint), std::get<2>(*checkpoint)};
+  }
   FitResult result;
   waiting.run([&] { result = fit(view, given_weights, fit_options, hooks); });
   return as_dict(result);
@@ -115,7 +118,8 @@ nb::tuple initial_prototypes(const nb::object& points, bool bfloat16, const nb::
   hooks.abort = &waiting.abort();
   Initialisation result;
   waiting.run([&] { result = initialise(view, given_weights, fit_options, hooks); });
-  return nb::make_tuple(to_numpy(std::move(result.prototypes)), to_numpy(std::move(result.rows)), result.warnings);
+  return nb::make_tuple(to_numpy(std::move(result.prototypes)), to_numpy(std::move(result.rows)),
+                        to_texts(result.warnings));
 }
 
 // The digest of a model, from what Python keeps of it. The labels are those that a fit has returned.
@@ -133,8 +137,9 @@ std::string digest_of(const nb::dict& model) {
   const auto labels = nb::cast<nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig>>(model["labels"]);
   result.labels = Labels(static_cast<int64_t>(labels.shape(0)), nb::cast<int64_t>(model["k_requested"]));
   result.labels.write(0, result.labels.size(), labels.data());
-  const nb::gil_scoped_release without_gil;
-  return result.digest();
+  std::string digest;
+  Waiting().run([&] { digest = result.digest(); });
+  return digest;
 }
 
 }  // namespace
@@ -148,7 +153,7 @@ void add_fitting(nb::module_& module) {
   module.def(
       "combined_digest", [](const std::vector<std::string>& models) { return combined_digest(models); },
       nb::arg("models"));
-  module.def("parse_k_list", &parse_k_list, nb::arg("text"));
+  module.def("parse_k_list", [](nb::handle text) { return parse_k_list(bytes_of(text)); }, nb::arg("text"));
 }
 
 }  // namespace manymeans::python

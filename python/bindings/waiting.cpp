@@ -1,9 +1,10 @@
 #include "waiting.h"
 
+#include <cxxabi.h>
 #include <nanobind/stl/string_view.h>
 
 #include <chrono>
-#include <thread>
+#include <system_error>
 
 namespace manymeans::python {
 namespace nb = nanobind;
@@ -25,42 +26,85 @@ nb::object as_python(const Progress& progress) {
   return std::move(report);
 }
 
+// Whether the callback wants to go on; -1 with a Python error set. There are no destructors beside the call: where
+// Python ends meanwhile, it ends this thread inside of it, without the GIL.
+int call(PyObject* callback, nb::object report) {
+  PyObject* given = report.release().ptr();
+  int truth = -1;
+  try {
+    PyObject* said = PyObject_CallFunctionObjArgs(callback, given, nullptr);
+    if (said != nullptr) truth = said == Py_None ? 1 : PyObject_IsTrue(said);
+    Py_XDECREF(said);
+  } catch (abi::__forced_unwind&) {
+    park();  // going on would end the process by an abort
+  }
+  Py_DECREF(given);
+  return truth;
+}
+
 }  // namespace
 
 void Waiting::run(const std::function<void()>& work) {
-  std::thread worker([&] {
-    try {
-      work();
-    } catch (...) {
-      work_error_ = std::current_exception();
-    }
-    const std::lock_guard lock(mutex_);
-    done_ = true;
-    changed_.notify_all();
-  });
   {
     const nb::gil_scoped_release without_gil;
+    start(work);
     wait();
-    worker.join();
+    if (worker_.joinable()) worker_.join();
+    call_.work_done();
+    call_.come_back();
   }
   if (python_error_) std::rethrow_exception(python_error_);
   if (work_error_) std::rethrow_exception(work_error_);
 }
 
+void Waiting::start(const std::function<void()>& work) {
+  try {
+    worker_ = std::thread([this, &work] { do_work(work); });
+  } catch (const std::system_error&) {  // the system gives no more threads
+    alone_ = true;
+    do_work(work);
+  }
+}
+
+void Waiting::do_work(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (...) {
+    work_error_ = std::current_exception();
+  }
+  call_.work_done();
+  const std::lock_guard lock(mutex_);
+  done_ = true;
+  changed_.notify_all();
+}
+
+// On any thread.
+void Waiting::give_up() {
+  const std::lock_guard lock(mutex_);
+  abort_ = true;
+  changed_.notify_all();
+}
+
 void Waiting::wait() {
   std::unique_lock lock(mutex_);
   while (!done_) {
-    changed_.wait_for(lock, kPatience, [&] { return done_ || question_ != nullptr; });
+    changed_.wait_for(lock, kPatience, [&] { return done_ || question_; });
     if (done_) return;
-    const Progress* question = question_;
+    const std::optional<Progress> question = question_;
     lock.unlock();
-    {
-      const nb::gil_scoped_acquire with_gil;
-      check_signals();
-      if (question != nullptr) answer(*question);
-    }
+    visit_python(question);
     lock.lock();
   }
+}
+
+void Waiting::visit_python(const std::optional<Progress>& question) {
+  if (!call_.enter_python()) return;
+  {
+    const nb::gil_scoped_acquire with_gil;
+    check_signals();
+    if (question) answer(*question);
+  }
+  call_.leave_python();
 }
 
 void Waiting::check_signals() {
@@ -76,15 +120,12 @@ void Waiting::keep_python_error() {
 void Waiting::answer(const Progress& progress) {
   bool go_on = false;
   if (!python_error_) {
-    try {
-      go_on = !nb::handle(callback_(as_python(progress))).is(nb::handle(Py_False));
-    } catch (nb::python_error& error) {
-      error.restore();
-      keep_python_error();
-    }
+    const int truth = call(callback_.ptr(), as_python(progress));
+    if (truth < 0) keep_python_error();
+    go_on = truth > 0;
   }
   const std::lock_guard lock(mutex_);
-  question_ = nullptr;
+  question_.reset();
   answer_ = go_on;
   changed_.notify_all();
 }
@@ -96,12 +137,17 @@ std::function<bool(const Progress&)> Waiting::progress() {
 
 // On the thread of the work.
 bool Waiting::ask(const Progress& progress) {
+  if (alone_) {
+    visit_python(progress);
+    return answer_.value_or(false);
+  }
   std::unique_lock lock(mutex_);
-  question_ = &progress;
+  question_ = progress;
   answer_.reset();
   changed_.notify_all();
-  changed_.wait(lock, [&] { return answer_.has_value(); });
-  return *answer_;
+  changed_.wait(lock, [&] { return answer_.has_value() || abort_; });
+  question_.reset();
+  return answer_.value_or(false);
 }
 
 }  // namespace manymeans::python

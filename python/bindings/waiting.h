@@ -5,6 +5,8 @@
 
 #include <manymeans/fit.h>
 
+#include "leaving.h"
+
 #include <nanobind/nanobind.h>
 
 #include <atomic>
@@ -13,15 +15,17 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 namespace manymeans::python {
 
 class Waiting {
  public:
-  /// `callback` is None or gets every progress report; what it returns goes back to the library, False meaning stop.
+  /// `callback` is None or gets every progress report; what is false of what it returns, but for None, means stop.
   explicit Waiting(nanobind::object callback = nanobind::none()) : callback_(std::move(callback)) {}
 
-  /// Runs `work`. Throws what it threw, or what the callback or a signal's handler raised.
+  /// Runs `work`, on the calling thread where there is no other to be had (a signal is then seen after it, or at the
+  /// next report to the callback). Throws what it threw, or what the callback or a signal's handler raised.
   void run(const std::function<void()>& work);
 
   const std::atomic<bool>& abort() const { return abort_; }
@@ -29,8 +33,12 @@ class Waiting {
   std::function<bool(const Progress&)> progress();
 
  private:
+  void start(const std::function<void()>& work);
+  void do_work(const std::function<void()>& work);
+  void give_up();
   void wait();
   bool ask(const Progress& progress);
+  void visit_python(const std::optional<Progress>& question);
   void answer(const Progress& progress);
   void check_signals();
   void keep_python_error();
@@ -40,9 +48,12 @@ class Waiting {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool done_ = false;
-  const Progress* question_ = nullptr;
+  std::optional<Progress> question_;
   std::optional<bool> answer_;
   std::exception_ptr work_error_, python_error_;
+  std::thread worker_;
+  bool alone_ = false;  // the work is on the calling thread
+  Call call_{[this] { give_up(); }};
 };
 
 }  // namespace manymeans::python

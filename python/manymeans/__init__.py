@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import atexit as _atexit
 from importlib import metadata as _metadata
 from typing import TYPE_CHECKING, Any
 
+from . import _manymeans
 from ._errors import (
     BadDataError,
     Error,
@@ -51,6 +53,10 @@ try:
     __version__ = _metadata.version("manymeans")
 except _metadata.PackageNotFoundError:  # used from a build folder
     __version__ = info()["version"]
+
+
+# A daemon thread that fits while Python ends would end the process by an abort.
+_atexit.register(_manymeans.before_exit)
 
 
 def __getattr__(name: str) -> Any:

@@ -9,15 +9,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ._functions import seed_of
-from ._input import DTYPES, Points, conform, densify, is_arrow, is_on_cuda, is_tensor, on_host, plain_weights, unwrap
+from ._input import (
+    DTYPES,
+    Points,
+    conform,
+    densify,
+    in_native_order,
+    is_arrow,
+    is_on_cuda,
+    is_tensor,
+    on_host,
+    plain_centers,
+    plain_weights,
+    readable,
+    unmasked,
+    unwrap,
+)
 from ._progress import Callback
 from ._result import FitResult, Model, predict_points, transform_points
+from ._seeds import seed_of
 
 #: Values of `init` that name a method.
 INITS = ("k-means++", "random", "k-means||", "first", "auto")
@@ -58,6 +73,7 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
     cluster_centers_: npt.NDArray[Any]
     labels_: npt.NDArray[np.int32]
     inertia_: float
+    _answer: str | None = None  # where the models of which it is the digest are gone: after pickling
 
     # --- input --------------------------------------------------------------------------------------------------
 
@@ -76,11 +92,12 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
                 return points
             array = check_array(points.array, **self._how(), estimator=self, input_name="X")
         else:
+            X = in_native_order(unmasked(X, "X"))
             array = validate_data(self, X, reset=reset, accept_sparse="csr", **self._how())
         if not isinstance(array, np.ndarray):
             array = densify(array, self.memory_limit)
         names = getattr(self, "feature_names_in_", None)
-        return Points(array, names=None if names is None else list(names))
+        return Points(readable(array), names=None if names is None else list(names))
 
     @staticmethod
     def _how() -> dict[str, Any]:
@@ -92,12 +109,14 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
             return None
         if points.on_device:
             return plain_weights(sample_weight, points.array.shape[0])
-        checked = _check_sample_weight(on_host(sample_weight), points.array, dtype=np.float64)
-        return np.ascontiguousarray(checked)
+        weights = unmasked(on_host(sample_weight), "sample_weight")
+        return readable(_check_sample_weight(weights, points.array, dtype=np.float64))
 
     def _test_points(self, X: Any) -> Points:
         check_is_fitted(self)
-        return self.result_._scaled(self._points(X, reset=False), self.n_threads)
+        points = self._points(X, reset=False)
+        result: FitResult | None = getattr(self, "result_", None)  # none where a user has set cluster_centers_
+        return points if result is None else result._scaled(points, self.n_threads)
 
     def _options(self) -> dict[str, Any]:
         """What all fits of this estimator have in common, by the library's names."""
@@ -108,19 +127,26 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
             "empty": self.empty,
             "backend": self.backend,
             "time_limit": None if self.time_limit is None else float(self.time_limit),
-            "seed": seed_of(self.random_state),
+            "seed": self._seed(),
         }
+
+    def _seed(self) -> int:
+        """Draw from a generator only where something is chosen by chance, as scikit-learn does."""
+        given = isinstance(self.random_state, (Integral, np.integer))
+        return seed_of(self.random_state) if given or isinstance(self.init, str) else 0
 
     def _shown(self) -> dict[str, Any]:
         return {
             "n_threads": self.n_threads,
             "callback": self.callback,
-            "progress": bool(self.progress or self.verbose),
+            "progress": bool(self.progress),
+            "verbose": self.verbose,
         }
 
     # --- results ------------------------------------------------------------------------------------------------
 
     def _keep(self, result: FitResult, best: Model) -> None:
+        self._answer = None
         self.result_ = result
         self.cluster_centers_ = best.cluster_centers
         self._n_features_out = best.k
@@ -135,8 +161,7 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
 
     def _fitted_centers(self) -> npt.NDArray[Any]:
         check_is_fitted(self)
-        array: npt.NDArray[Any] = conform(Points(np.asarray(self.cluster_centers_)), "cluster_centers_").array
-        return array
+        return plain_centers(self.cluster_centers_, "cluster_centers_")
 
     def _predict(self, X: Any, centers: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
         labels, _, _ = predict_points(self._test_points(X), centers, n_threads=self.n_threads, backend=self.backend)
@@ -157,25 +182,33 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
     def answer_(self) -> str:
         """Digest of all models: 32 hexadecimal digits, equal for equal answers, on every machine."""
         check_is_fitted(self)
-        return self.result_.digest
+        return self._answer or self._fitted_result().digest
 
     @property
     def provenance_(self) -> dict[str, Any]:
         """Where the answer came from and what it cost: see docs/json.md."""
         check_is_fitted(self)
-        return self.result_.provenance
+        return self._fitted_result().provenance
 
     def save(self, path: Any) -> None:
         """Write all models to a ``.npz`` that the command line's ``predict`` and `load` read.
 
         Parameters
         ----------
-        path : str or path-like
+        path : str, bytes or path-like
             Where to write; the file appears whole or not at all.
 
         """
         check_is_fitted(self)
-        self.result_.save(path)
+        self._fitted_result().save(path)
+
+    def _fitted_result(self) -> FitResult:
+        result: FitResult | None = getattr(self, "result_", None)
+        if result is None:
+            raise NotFittedError(
+                f"this {type(self).__name__} has cluster_centers_ that were set by hand; only a fit has more to tell"
+            )
+        return result
 
     def __sklearn_tags__(self) -> Any:
         """Describe what input is accepted."""

@@ -17,11 +17,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ._base import INITS, SHARED_CONSTRAINTS, _BaseEstimator
+from ._errors import UsageError
 from ._functions import k_list, run_fit
-from ._input import on_host
-from ._kmeans import _take
+from ._input import on_host, unmasked
+from ._kmeans import _describe_input
 from ._progress import Callback
-from ._result import FitResult, Model
+from ._result import Criterion, FitResult, Model
+
+# What exists where one of the models is the best.
+_OF_ONE_MODEL = ("best_", "cluster_centers_", "labels_", "inertia_", "_n_features_out")
+
+
+class _UnclearError(UsageError, AttributeError):
+    """An attribute of one model, where there are several: hasattr says no."""
 
 
 class EnsembleKMeans(_BaseEstimator):
@@ -42,17 +50,22 @@ class EnsembleKMeans(_BaseEstimator):
     strategy : {"concatenated", "data", "task"}, default="concatenated"
         How the ensemble is spread: one pass for all models, one model after the other, or a model per thread. Never
         changes the answer.
+    criterion : "inertia", callable or None, default=None
+        How `best_` is chosen among models of several numbers of clusters: by lowest inertia (which is nearly always the
+        largest number), or by a function that gives a number for a `Model`, of which the least wins. None: not at all,
+        methods want to be told `k`.
 
     Attributes
     ----------
     models_ : list of Model
         All models: numbers of clusters in the order given, replicas inside.
     best_ : Model
-        The model of lowest inertia of all.
-    best_of_k_ : dict of int to Model
-        The model of lowest inertia for each number of clusters.
+        The model of lowest inertia, or the one that `criterion` chooses. With several numbers of clusters and no
+        `criterion`, it and the attributes of the next line are an error that says so.
     cluster_centers_, labels_, inertia_
         Those of `best_`; labels int32.
+    best_of_k_ : dict of int to Model
+        The model of lowest inertia for each number of clusters.
     answer_ : str
         Digest of all models: 32 hexadecimal digits, equal for equal answers, on every machine.
     provenance_ : dict
@@ -96,6 +109,7 @@ class EnsembleKMeans(_BaseEstimator):
         "init": [StrOptions(set(INITS)), "array-like"],
         "algorithm": [StrOptions({"auto", "matrix", "bounds", "kdtree", "brute"})],
         "strategy": [StrOptions({"concatenated", "data", "task"})],
+        "criterion": [StrOptions({"inertia"}), callable, None],
         **SHARED_CONSTRAINTS,
     }
 
@@ -112,6 +126,7 @@ class EnsembleKMeans(_BaseEstimator):
         random_state: Any = None,
         algorithm: str = "auto",
         strategy: str = "concatenated",
+        criterion: Criterion | None = None,
         backend: str = "auto",
         n_threads: int | None = None,
         time_limit: float | None = None,
@@ -130,6 +145,7 @@ class EnsembleKMeans(_BaseEstimator):
         self.random_state = random_state
         self.algorithm = algorithm
         self.strategy = strategy
+        self.criterion = criterion
         self.backend = backend
         self.n_threads = n_threads
         self.time_limit = time_limit
@@ -165,8 +181,9 @@ class EnsembleKMeans(_BaseEstimator):
         initial = None
         if not isinstance(self.init, str):
             initial = check_array(
-                on_host(self.init), dtype=np.float64 if points.wide else np.float32, order="C", input_name="init"
-            )
+                unmasked(on_host(self.init), "init"),
+                dtype=np.float64 if points.wide else np.float32, order="C", input_name="init",
+            )  # fmt: skip
         options = self._options() | {
             "k": ks, "models": int(self.models_per_k), "init": self.init if initial is None else None,
             "algorithm": self.algorithm, "strategy": self.strategy,
@@ -177,12 +194,37 @@ class EnsembleKMeans(_BaseEstimator):
         return self
 
     def _keep_all(self, result: FitResult) -> None:
-        best = result.best()
-        self._keep(result, best)
+        for name in _OF_ONE_MODEL:  # of an earlier fit
+            self.__dict__.pop(name, None)
+        result._candidates(None, "inertia")  # an error where no model has begun
+        self._answer, self.result_ = None, result
+        if self.criterion is not None or len(result.k_values) == 1:
+            self.best_ = result.best(criterion=self.criterion)
+            self._keep(result, self.best_)
         self.models_ = result.models
-        self.best_ = best
         self.best_of_k_ = {k: result.best(k) for k in result.k_values if any(m.begun for m in _of(result, k))}
         self.n_iter_ = max(1, *(model.n_iter for model in result.models))
+
+    def __getattr__(self, name: str) -> Any:
+        # Only called for what is not there.
+        if name in _OF_ONE_MODEL and len(self.__dict__.get("models_", ())) > 0:
+            if name == "labels_" and "best_" in self.__dict__:
+                raise AttributeError("labels_ is not in a model file; predict gives the labels")
+            raise _UnclearError(
+                f"{name} is that of one model, but there are models for k = "
+                f"{', '.join(map(str, self.result_.k_values))}, and the inertia falls with k whatever the points are: "
+                "give predict, transform and score a k, use best_of_k_[k], or set criterion"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _check_one(self) -> None:
+        """Say before a long fit that nobody could tell which model is meant after it."""
+        ks = list(dict.fromkeys(k_list(self.n_clusters)))
+        if self.criterion is None and len(ks) > 1:
+            raise UsageError(
+                f"[criterion] there will be models for k = {', '.join(map(str, ks))}, and this method gives what one "
+                "of them says: set criterion, or fit first and give predict or transform a k"
+            )
 
     def _centers_of(self, k: int | None) -> npt.NDArray[Any]:
         return self._fitted_centers() if k is None else self.result_.best(k).cluster_centers
@@ -204,7 +246,7 @@ class EnsembleKMeans(_BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Points.
         k : int, default=None
-            Take the best model of this number of clusters; None: the best of all.
+            Take the best model of this number of clusters; None: `best_`.
 
         Returns
         -------
@@ -212,7 +254,7 @@ class EnsembleKMeans(_BaseEstimator):
             int32.
 
         """
-        self._fitted_centers()
+        check_is_fitted(self)
         return self._predict(X, self._centers_of(k))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> npt.NDArray[np.int32]:
@@ -233,6 +275,7 @@ class EnsembleKMeans(_BaseEstimator):
             int32.
 
         """
+        self._check_one()
         self.fit(X, sample_weight=sample_weight)
         return self.labels_
 
@@ -244,7 +287,7 @@ class EnsembleKMeans(_BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Points.
         k : int, default=None
-            Take the best model of this number of clusters; None: the best of all.
+            Take the best model of this number of clusters; None: `best_`.
 
         Returns
         -------
@@ -272,6 +315,7 @@ class EnsembleKMeans(_BaseEstimator):
             float64 for float64 points, else float32.
 
         """
+        self._check_one()
         self.fit(X, sample_weight=sample_weight)
         return self._transform(X, self._fitted_centers())
 
@@ -287,7 +331,7 @@ class EnsembleKMeans(_BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights.
         k : int, default=None
-            Take the best model of this number of clusters; None: the best of all.
+            Take the best model of this number of clusters; None: `best_`.
 
         Returns
         -------
@@ -295,8 +339,26 @@ class EnsembleKMeans(_BaseEstimator):
             Minus the weighted sum of squared distances to the nearest centre.
 
         """
-        self._fitted_centers()
+        check_is_fitted(self)
         return self._score(X, sample_weight, self._centers_of(k))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Give the names of the columns that `transform` makes of the best model.
+
+        Parameters
+        ----------
+        input_features : Ignored
+            There by convention.
+
+        Returns
+        -------
+        names : ndarray of str
+            ``ensemblekmeans0`` and so on.
+
+        """
+        self._fitted_centers()  # says so where it is not clear which model that is
+        names: npt.NDArray[Any] = super().get_feature_names_out(input_features)
+        return names
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with one row for each model.
@@ -307,17 +369,19 @@ class EnsembleKMeans(_BaseEstimator):
             Columns k, k_requested, replica, seed, init, inertia, n_iter, stop_reason, seconds, digest, best.
 
         """
-        self._fitted_centers()
-        return self.result_.to_frame()
+        check_is_fitted(self)
+        return self._fitted_result().to_frame()
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> EnsembleKMeans:
+    def load(cls, path: str | bytes | os.PathLike[Any], criterion: Criterion | None = None) -> EnsembleKMeans:
         """Read a model file that `save` or ``manymeans fit --model`` has written.
 
         Parameters
         ----------
-        path : str or path-like
+        path : str, bytes or path-like
             A ``.npz``.
+        criterion : "inertia", callable or None, default=None
+            How `best_` is chosen where the file holds models of several numbers of clusters.
 
         Returns
         -------
@@ -328,10 +392,11 @@ class EnsembleKMeans(_BaseEstimator):
         result = FitResult.load(path)
         options = result.provenance["options"]
         estimator = cls(
-            options["k"], models_per_k=options["models"], max_iter=max(1, options["max_iter"]), tol=options["tol"]
-        )
-        _take(estimator, result, result.best())
+            options["k"], models_per_k=options["models"], max_iter=max(1, options["max_iter"]), tol=options["tol"],
+            criterion=criterion,
+        )  # fmt: skip
         estimator._keep_all(result)
+        _describe_input(estimator, result)
         return estimator
 
 

@@ -36,6 +36,6 @@ _BY_CODE = {1: InternalError, 2: UsageError, 3: BadDataError, 4: UnavailableErro
 
 def exception_of(code: int, message: str) -> Error:
     """Give the exception for an error of the library; the numbers are those of include/manymeans/error.h."""
-    if message.startswith("[memory]"):
+    if code == 4 and message.startswith("[memory]"):  # with another code it is the parameter of that name
         return OutOfMemoryError(message)
     return _BY_CODE.get(code, InternalError)(message)

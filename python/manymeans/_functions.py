@@ -13,18 +13,22 @@ import numpy.typing as npt
 
 from . import _manymeans, _threads
 from ._errors import UsageError
-from ._input import Points, conform, on_host, plain_points, plain_weights
+from ._input import Points, plain_centers, plain_points, plain_weights
+from ._parameters import integer, path_of, real, switch
 from ._progress import Callback, Reporter
-from ._result import FitResult, Model, _existing, predict_points
+from ._result import Criterion, FitResult, Model, _existing, predict_points
+from ._seeds import seed_of
+
+_MOST_SEED = 2**64 - 1
 
 
 def k_list(k: int | str | Iterable[int]) -> list[int]:
     """Give the numbers of clusters in 8, [8, 16], range(2, 20), ``"8,16"`` or ``"2..20:2"``."""
     if isinstance(k, str):
         return _manymeans.parse_k_list(k)
-    if isinstance(k, Iterable):
-        return [int(one) for one in k]
-    return [int(k)]
+    if isinstance(k, Iterable) and not isinstance(k, bytes) and not (isinstance(k, np.ndarray) and k.ndim == 0):
+        return [integer("k", one) for one in k]
+    return [integer("k", k)]
 
 
 def run_fit(
@@ -36,14 +40,17 @@ def run_fit(
     n_threads: int | None = None,
     callback: Callback | None = None,
     progress: bool = False,
-    checkpoint: tuple[str, int, bool] | None = None,
+    verbose: int | bool = False,
+    checkpoint: tuple[bytes, int, bool] | None = None,
 ) -> FitResult:
     """Call the library; options have its names."""
     options = {name: value for name, value in options.items() if value is not None}
     options["threads"] = _threads.effective(n_threads)
-    with Reporter(callback, progress) as reporter:
+    with Reporter(callback, progress, verbose=bool(verbose)) as reporter:
         values = _manymeans.fit(points.array, points.bfloat16, weights, options, initial, reporter.hook, checkpoint)
-    return FitResult(values, points.names)
+    result = FitResult(values, points.names)
+    reporter.finish(result.models, options["tol"])
+    return result
 
 
 def fit(
@@ -68,7 +75,7 @@ def fit(
     callback: Callback | None = None,
     progress: bool = False,
     memory_limit: int | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint: str | bytes | os.PathLike[Any] | None = None,
     checkpoint_every: int = 0,
     resume: bool = False,
 ) -> FitResult:
@@ -113,7 +120,7 @@ def fit(
     n_threads : int, optional
         Threads; by default all that are usable. Never changes the answer.
     callback : callable, optional
-        Gets a `Progress` after every pass; the fit stops when it returns False.
+        Gets a `Progress` after every pass; the fit stops when it returns something false other than None.
     progress : bool, default=False
         Show a progress bar.
     memory_limit : int, optional
@@ -161,22 +168,26 @@ def fit(
     32
 
     """
-    if checkpoint is None and (resume or checkpoint_every):
+    every, resume = integer("checkpoint_every", checkpoint_every, 0), switch("resume", resume)
+    if checkpoint is None and (resume or every):
         raise UsageError("resume and checkpoint_every need checkpoint, the name of a file")
     points = plain_points(X, memory_limit)
     weights = plain_weights(sample_weight, points.array.shape[0])
-    initial = None if isinstance(init, str) else conform(Points(np.asarray(on_host(init))), "init").array
+    initial = None if isinstance(init, str) else plain_centers(init, "init")
     result = run_fit(
         points,
         weights,
         {
-            "k": k_list(k), "models": models, "seed": seed, "model_seed": model_seed,
-            "init": init if initial is None else None, "max_iter": max_iter, "tol": float(tol), "stop": stop,
-            "empty": empty, "time_limit": time_limit, "algorithm": algorithm, "backend": backend, "strategy": strategy,
-            "memory": memory,
+            "k": k_list(k), "models": integer("models", models), "seed": integer("seed", seed, 0, _MOST_SEED),
+            "model_seed": None if model_seed is None else integer("model_seed", model_seed, 0, _MOST_SEED),
+            "init": init if initial is None else None, "max_iter": integer("max_iter", max_iter),
+            "tol": real("tol", tol), "stop": stop, "empty": empty,
+            "time_limit": None if time_limit is None else real("time_limit", time_limit), "algorithm": algorithm,
+            "backend": backend, "strategy": strategy,
+            "memory": memory if memory is None or isinstance(memory, str) else integer("memory", memory, 0),
         },
-        initial=initial, n_threads=n_threads, callback=callback, progress=progress,
-        checkpoint=None if checkpoint is None else (os.fspath(checkpoint), checkpoint_every, resume),
+        initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
+        checkpoint=None if checkpoint is None else (path_of("checkpoint", checkpoint), every, resume),
     )  # fmt: skip
     for text in result.warnings:
         python_warnings.warn(text, stacklevel=2)
@@ -188,6 +199,7 @@ def predict(
     X: Any,
     k: int | None = None,
     *,
+    criterion: Criterion | None = None,
     distances: bool = False,
     n_threads: int | None = None,
     backend: str = "auto",
@@ -197,11 +209,13 @@ def predict(
     Parameters
     ----------
     model : FitResult, Model or array-like of shape (k, n_features)
-        Centres; of a `FitResult` the best model's.
+        Centres; of a `FitResult` the best model's: where it has models of several k, `k` or `criterion` is needed.
     X : array-like of shape (n_samples, n_features)
         Points.
     k : int, optional
-        Of a `FitResult`: use the best model of this number of clusters.
+        Of a `FitResult`: use the best model of this number of clusters, as asked for at the fit.
+    criterion : "inertia" or callable, optional
+        Of a `FitResult`: how the model is chosen; see `FitResult.best`.
     distances : bool, default=False
         Also give the Euclidean distances to the nearest centre.
     n_threads : int, optional
@@ -228,15 +242,15 @@ def predict(
     [0, 0, 1]
 
     """
-    points = plain_points(X)
+    points, distances = plain_points(X), switch("distances", distances)
     if isinstance(model, FitResult):
-        centers = model.best(k).cluster_centers
+        centers = model.best(k, criterion).cluster_centers
         points = model._scaled(points, n_threads)
-    elif k is not None:
-        raise UsageError("k chooses among the models of a FitResult; without one it must be left out")
+    elif k is not None or criterion is not None:
+        raise UsageError("k and criterion choose among the models of a FitResult; without one leave them out")
     else:
-        centers = model.cluster_centers if isinstance(model, Model) else np.asarray(on_host(model))
-    centers = conform(Points(centers), "model").array
+        centers = model.cluster_centers if isinstance(model, Model) else model
+    centers = plain_centers(centers, "model")
     labels, found, _ = predict_points(points, centers, n_threads=n_threads, backend=backend, distances=distances)
     return (labels, found) if distances else labels
 
@@ -292,26 +306,13 @@ def kmeans_plusplus(
     points = plain_points(X)
     weights = plain_weights(sample_weight, points.array.shape[0])
     options = {
-        "k": [int(n_clusters)], "init": "k-means++", "seed": seed_of(random_state), "backend": backend,
-        "threads": _threads.effective(n_threads),
+        "k": [integer("n_clusters", n_clusters)], "init": "k-means++", "seed": seed_of(random_state),
+        "backend": backend, "threads": _threads.effective(n_threads),
     }  # fmt: skip
     centers, rows, texts = _manymeans.initialise(points.array, points.bfloat16, weights, options)
     for text in texts:
         python_warnings.warn(text, stacklevel=2)
     return centers, rows
-
-
-def seed_of(random_state: Any) -> int:
-    """Give the seed that a scikit-learn random_state means: an int is taken as it is, a generator gives one."""
-    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
-        return int(random_state)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(0, 2**63))
-    if random_state is None or random_state is np.random:
-        random_state = np.random.mtrand._rand
-    if not isinstance(random_state, np.random.RandomState):
-        raise UsageError(f"random_state is {random_state!r}; an int, None or a generator of NumPy is right")
-    return int(random_state.randint(0, 2**63, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -338,31 +339,32 @@ class Dataset:
 
 
 def read(
-    path: str | os.PathLike[str],
+    path: str | bytes | os.PathLike[Any],
     *,
     format: str = "auto",
     dtype: Any = None,
     columns: Iterable[str | int] = (),
     numeric_only: bool = False,
-    weights: str | int | os.PathLike[str] = "",
+    weights: str | int | bytes | os.PathLike[Any] = "",
     n_threads: int | None = None,
 ) -> Dataset:
     r"""Read points as the command line does: ``.npy`` (mapped), text and its ``.gz``, ``.npz``, ``.parquet`` and more.
 
     Parameters
     ----------
-    path : str or path-like
+    path : str, bytes or path-like
         The file; ``"file:name"`` is one of several arrays in a ``.npz`` or ``.h5``. `info` lists what this build reads.
     format : str, default="auto"
         A reader's name (see `info`), or auto: by the file's ending.
     dtype : str or dtype, optional
         Convert to this type; by default as stored, and float32 for text.
     columns : iterable of str or int, optional
-        Names, numbers from 1, or ranges of them (``"2-5"``); all by default.
+        Names, numbers from 1, or ranges of them (``"2-5"``); all by default. Names that are no UTF-8 in the file have
+        the surrogates of ``bytes.decode("utf-8", "surrogateescape")``, here and in the result.
     numeric_only : bool, default=False
         Leave out columns that hold text, with a note in the warnings.
-    weights : str, int or path-like, optional
-        A column of the file (name or number), or a file of n_samples numbers.
+    weights : str, int, bytes or path-like, optional
+        A column of the file (name or number), or a file of n_samples numbers (bytes are its name).
     n_threads : int, optional
         Threads; by default all that are usable.
 
@@ -390,14 +392,30 @@ def read(
            [47.  ,  3.25]], dtype=float32)
 
     """
-    name = None if dtype is None else dtype if isinstance(dtype, str) else np.dtype(dtype).name
-    _existing(_manymeans.points_file(os.fspath(path)))
+    name = None if dtype is None else _name_of_type(dtype)
+    file = path_of("path", path)
+    _existing(_manymeans.points_file(file))
     found = _manymeans.read(
-        os.fspath(path), format, name, [str(column) for column in columns], numeric_only,
-        os.fspath(weights) if isinstance(weights, os.PathLike) else str(weights), _threads.effective(n_threads),
+        file, format, name, [_column("columns", column) for column in columns], switch("numeric_only", numeric_only),
+        path_of("weights", weights) if isinstance(weights, (bytes, os.PathLike)) else _column("weights", weights),
+        _threads.effective(n_threads),
     )  # fmt: skip
     points = Points(found["points"], found["bfloat16"]).numbers
     return Dataset(points, list(found["column_names"]), found["weights"], list(found["warnings"]))
+
+
+def _name_of_type(dtype: Any) -> str:
+    if isinstance(dtype, str):
+        return dtype  # the library knows bfloat16 too
+    try:
+        name: str = np.dtype(dtype).name
+    except TypeError:
+        raise UsageError(f"[dtype] is {dtype!r}; a type of numbers is right") from None
+    return name
+
+
+def _column(name: str, value: str | int) -> str:
+    return value if isinstance(value, str) else str(integer(name, value))
 
 
 def info() -> dict[str, Any]:

@@ -77,6 +77,56 @@ def is_on_cuda(X: Any) -> bool:
     return hasattr(X, "__cuda_array_interface__")
 
 
+def unmasked(X: Any, name: str) -> Any:
+    """Give the numbers of a masked array without masked values, and anything else as it is.
+
+    Raises
+    ------
+    BadDataError
+        When values are masked: NumPy would hand over what lies behind the mask.
+
+    """
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    masked = int(np.count_nonzero(np.ma.getmaskarray(X)))
+    if masked:
+        raise BadDataError(f"{name} has {masked} masked values; fill them in (X.filled(...)) or leave such rows out")
+    return X.data
+
+
+def in_native_order(X: Any) -> Any:
+    """Give a copy in the machine's byte order of an array in the other one, and anything else as it is."""
+    if isinstance(X, np.ndarray) and not X.dtype.isnative and X.dtype.kind in "fiu":
+        return X.astype(X.dtype.newbyteorder("="))
+    return X
+
+
+def _array_of(X: Any, name: str) -> npt.NDArray[Any]:
+    if hasattr(X, "toarray") and hasattr(X, "tocsr"):
+        raise BadDataError(f"{name} is a sparse matrix; an array of NumPy is needed, X.toarray() gives one")
+    try:
+        return np.asarray(unmasked(X, name))
+    except (TypeError, ValueError) as error:  # rows of different lengths
+        if isinstance(error, BadDataError):
+            raise
+        raise BadDataError(f"{name} cannot be made an array: {error}") from None
+
+
+def _numbers_of(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Give numbers of a type that the library reads; text is refused, also where it could be read as numbers."""
+    array = in_native_order(array)
+    if array.dtype in DTYPES:
+        return array
+    if array.dtype.kind in "cSUMmVT":
+        raise BadDataError(f"{name} is of type {array.dtype}; numbers are needed")
+    if array.dtype.kind == "O" and any(isinstance(value, (str, bytes)) for value in array.flat):
+        raise BadDataError(f"{name} is of type object and holds text; numbers are needed")
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadDataError(f"{name} is of type {array.dtype} and cannot be made float64: {error}") from None
+
+
 def on_host(X: Any) -> Any:
     """Give a copy in the memory of the CPU of an array of a device, and anything else as it is."""
     if not is_on_cuda(X):
@@ -183,7 +233,10 @@ def densify(X: Any, memory_limit: int | None) -> npt.NDArray[Any]:
         When the array would take more than `memory_limit` bytes (by default: than is available).
 
     """
-    dtype = X.dtype if X.dtype in DTYPES else np.dtype(np.float64)
+    if X.dtype.kind in "cSUMmV":
+        raise BadDataError(f"X is a sparse matrix of type {X.dtype}; numbers are needed")
+    dtype = X.dtype.newbyteorder("=")
+    dtype = dtype if dtype in DTYPES else np.dtype(np.float64)
     needed = X.shape[0] * X.shape[1] * dtype.itemsize
     limit = _manymeans.info()["available_memory"] if memory_limit is None else memory_limit
     if needed > limit:
@@ -210,8 +263,21 @@ def plain_points(X: Any, memory_limit: int | None = None, name: str = "X") -> Po
         if hasattr(X, "toarray") and hasattr(X, "tocsr"):
             X = densify(X, memory_limit)
         names = [str(column) for column in X.columns] if _is_dataframe(X) else None
-        points = Points(np.asarray(X), names=names)
+        points = Points(_array_of(X, name), names=names)
     return conform(points, name)
+
+
+def plain_centers(X: Any, name: str) -> npt.NDArray[Any]:
+    """Give centres that a user passes: an array of two dimensions.
+
+    Raises
+    ------
+    BadDataError
+        As `plain_points`; a sparse matrix is refused.
+
+    """
+    array: npt.NDArray[Any] = conform(Points(_array_of(on_host(X), name)), name).array
+    return array
 
 
 def conform(points: Points, name: str = "X") -> Points:
@@ -221,21 +287,20 @@ def conform(points: Points, name: str = "X") -> Points:
         raise BadDataError(f"{name} has the shape {array.shape}; rows and columns, at least one of each, are needed")
     if points.bfloat16 or points.on_device:
         return points
-    if array.dtype not in DTYPES or not array.dtype.isnative:
-        if array.dtype.kind in "cSUMmV":
-            raise BadDataError(f"{name} is of type {array.dtype}; numbers are needed")
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise BadDataError(f"{name} is of type {array.dtype} and cannot be made float64: {error}") from None
-    return Points(np.ascontiguousarray(array), names=points.names)
+    return Points(readable(_numbers_of(array, name)), names=points.names)
+
+
+def readable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Give the array itself where it is contiguous and aligned, else a copy that is."""
+    return np.require(array, requirements=["C", "A"])
 
 
 def plain_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64] | None:
     """Give weights as the library wants them."""
     if sample_weight is None:
         return None
-    weights = np.ascontiguousarray(on_host(sample_weight), dtype=np.float64)
+    name = "sample_weight"
+    weights = readable(_numbers_of(_array_of(on_host(sample_weight), name), name).astype(np.float64, copy=False))
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):

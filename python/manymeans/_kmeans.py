@@ -17,9 +17,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ._base import INITS, SHARED_CONSTRAINTS, _BaseEstimator
 from ._functions import run_fit
-from ._input import Points, on_host
+from ._input import Points, on_host, unmasked
 from ._progress import Callback
-from ._result import FitResult, Model
+from ._result import FitResult
 
 
 class KMeans(_BaseEstimator):
@@ -44,9 +44,10 @@ class KMeans(_BaseEstimator):
     tol : float, default=1e-4
         Stop when the squared shift of all centres is at most `tol` times the mean variance of the columns.
     verbose : int, default=0
-        Other than 0: show a progress bar.
+        Other than 0: print a line for every iteration, and how the models ended.
     random_state : int, RandomState instance or None, default=None
-        Seed. An int is the seed of the command line's ``--seed`` too. None draws one from NumPy's global generator.
+        Seed. An int is the seed of the command line's ``--seed`` too; ``RandomState(s)`` gives at first what s gives.
+        None draws one from NumPy's global generator.
     copy_x : bool, default=True
         Without effect: `X` is never written to.
     algorithm : {"lloyd", "elkan", "auto", "matrix", "bounds", "kdtree", "brute"}, default="lloyd"
@@ -64,7 +65,8 @@ class KMeans(_BaseEstimator):
     progress : bool, default=False
         Show a progress bar (of tqdm, where that is installed).
     callback : callable or None, default=None
-        Gets a `manymeans.Progress` after every pass; the fit stops when it returns False and keeps what there is.
+        Gets a `manymeans.Progress` after every pass; the fit stops when it returns something false other than None,
+        and keeps what there is.
     memory_limit : int or None, default=None
         Most bytes of the dense array that a sparse `X` may become; None: what is available.
 
@@ -83,9 +85,9 @@ class KMeans(_BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where all are strings.
     result_ : FitResult
-        All `n_init` models.
+        All `n_init` models; after pickling or copying the estimator the best one only.
     answer_ : str
-        Digest of all models.
+        Digest of all models of the fit.
     provenance_ : dict
         Where the answer came from and what it cost.
 
@@ -186,7 +188,7 @@ class KMeans(_BaseEstimator):
         if points.array.shape[0] < self.n_clusters:
             raise ValueError(f"n_samples={points.array.shape[0]} should be >= n_clusters={self.n_clusters}.")
         weights = self._weights(sample_weight, points)
-        n_init = self._check_n_init()
+        n_init = self._n_init = self._check_n_init()
         if self.algorithm == "elkan" and self.n_clusters == 1:
             warnings.warn(
                 "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",
@@ -247,7 +249,9 @@ class KMeans(_BaseEstimator):
 
     def _initial(self, centers: Any, points: Points) -> npt.NDArray[Any]:
         dtype = np.float64 if points.wide else np.float32
-        array: npt.NDArray[Any] = check_array(on_host(centers), dtype=dtype, order="C", input_name="init")
+        array: npt.NDArray[Any] = check_array(
+            unmasked(on_host(centers), "init"), dtype=dtype, order="C", input_name="init"
+        )
         if array.shape[0] != self.n_clusters:
             raise ValueError(
                 f"The shape of the initial centers {array.shape} does not match the number of clusters "
@@ -354,14 +358,24 @@ class KMeans(_BaseEstimator):
         """
         return self._score(X, sample_weight, self._fitted_centers())
 
+    def __getstate__(self) -> Any:
+        """Give what pickling keeps: of the models the best one, and the digest of all."""
+        state = dict(super().__getstate__())
+        result = state.get("result_")
+        if result is not None and len(result.models) > 1:
+            state["_answer"], state["result_"] = self.answer_, result._only(result.best())
+        return state
+
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> KMeans:
+    def load(cls, path: str | bytes | os.PathLike[Any], k: int | None = None) -> KMeans:
         """Read a model file that `save` or ``manymeans fit --model`` has written; the best of its models is taken.
 
         Parameters
         ----------
-        path : str or path-like
+        path : str, bytes or path-like
             A ``.npz``.
+        k : int, default=None
+            The number of clusters; needed where the file holds models of several.
 
         Returns
         -------
@@ -370,18 +384,18 @@ class KMeans(_BaseEstimator):
 
         """
         result = FitResult.load(path)
-        best = result.best()
+        best = result.best(k)
         options = result.provenance["options"]
         estimator = cls(best.k_requested, max_iter=max(1, options["max_iter"]), tol=options["tol"])
-        _take(estimator, result, best)
+        estimator._keep(result, best)
+        _describe_input(estimator, result)
         estimator.n_iter_ = best.n_iter + (best.stop_reason == "strict")
         return estimator
 
 
-def _take(estimator: _BaseEstimator, result: FitResult, best: Model) -> None:
-    """Make a fitted estimator of a model file's content."""
-    estimator._keep(result, best)
-    estimator.n_features_in_ = best.cluster_centers.shape[1]
+def _describe_input(estimator: _BaseEstimator, result: FitResult) -> None:
+    """Tell what points a model file's models are for."""
+    estimator.n_features_in_ = result.models[0].cluster_centers.shape[1]
     if result.column_names:
         estimator.feature_names_in_ = np.asarray(result.column_names, dtype=object)
 

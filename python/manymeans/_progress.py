@@ -44,6 +44,35 @@ class Progress(NamedTuple):
 Callback = Callable[[Progress], Any]
 
 
+class _Lines:
+    """What scikit-learn's ``verbose=1`` prints on standard output, a line a pass; all models iterate together."""
+
+    def __init__(self) -> None:
+        self._begun = False
+        self._last = -1
+        self._held = ""  # a line late: whether a pass was an iteration or only the last labelling is known after it
+
+    def show(self, progress: Progress) -> None:
+        if progress.phase != "iterate":
+            return
+        print(self._held if self._begun else "Initialization complete")
+        self._begun, self._last = True, progress.iteration
+        self._held = f"Iteration {progress.iteration}, inertia {progress.inertia}."
+
+    def finish(self, models: list[Any], tol: float) -> None:
+        """Tell how each model's iterations have ended, as scikit-learn does of those that converged."""
+        if self._begun and self._last < max(model.n_iter + (model.stop_reason == "strict") for model in models):
+            print(self._held)
+        for model in models:
+            if model.stop_reason == "strict":
+                print(f"Converged at iteration {model.n_iter}: strict convergence.")
+            elif model.stop_reason == "tol":
+                print(
+                    f"Converged at iteration {model.n_iter - 1}: center shift is within tolerance {tol} "
+                    "(times the mean variance of the columns)."
+                )
+
+
 class _PlainBar:
     """Stands for tqdm where that is not installed: one line on standard error, rewritten."""
 
@@ -92,8 +121,9 @@ def _find_tqdm() -> Any:
 class Reporter:
     """Turns the library's reports into a bar and calls of the user's callback."""
 
-    def __init__(self, callback: Callback | None, show: bool) -> None:
+    def __init__(self, callback: Callback | None, show: bool, verbose: bool = False) -> None:
         self._callback = callback
+        self._lines = _Lines() if verbose else None
         tqdm = _find_tqdm() if show else None
         self._tqdm_bar = _TqdmBar(tqdm) if tqdm is not None else None
         self._plain_bar = _PlainBar() if show and tqdm is None else None
@@ -102,14 +132,21 @@ class Reporter:
     @property
     def hook(self) -> Callable[[dict[str, Any]], Any] | None:
         """What the library is to call; None where nobody wants to know."""
-        if self._callback is None and self._tqdm_bar is None and self._plain_bar is None:
+        if all(part is None for part in (self._callback, self._lines, self._tqdm_bar, self._plain_bar)):
             return None
         return self._report
+
+    def finish(self, models: list[Any], tol: float) -> None:
+        """Tell those who want every iteration how the models have ended."""
+        if self._lines is not None:
+            self._lines.finish(models, tol)
 
     def _report(self, values: dict[str, Any]) -> Any:
         progress = Progress(**values)
         if progress.seconds - self._last >= 0.1 or self._last < 0:  # drawing costs more than a small pass
             self._draw(progress)
+        if self._lines is not None:
+            self._lines.show(progress)
         return None if self._callback is None else self._callback(progress)
 
     def _draw(self, progress: Progress) -> None:

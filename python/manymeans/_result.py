@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,11 @@ import numpy.typing as npt
 from . import _manymeans, _threads
 from ._errors import StoppedError, UsageError
 from ._input import Points, plain_points
+from ._parameters import integer, path_of, real
+from ._summary import read_summary
+
+#: How one of several models is chosen: by its inertia, or by what a function says of it; the least wins.
+Criterion = str | Callable[["Model"], float]
 
 # Keys of a model in the library's dicts; "labels" is missing in what was loaded from a file.
 _FIELDS = (
@@ -140,13 +146,17 @@ class FitResult:
         """The different k of the models, in the order given."""
         return list(dict.fromkeys(model.k_requested for model in self.models))
 
-    def best(self, k: int | None = None) -> Model:
-        """Give the model of lowest inertia, the first of equals.
+    def best(self, k: int | None = None, criterion: Criterion | None = None) -> Model:
+        """Give the best model: for one number of clusters that of lowest inertia, the first of equals.
 
         Parameters
         ----------
         k : int, optional
-            Among the models of this number of clusters; by default among all models.
+            The number of clusters that was asked for at the fit, also where ``empty="drop"`` left fewer. May be left
+            out where there are models of one k only, or with `criterion`.
+        criterion : "inertia" or callable, optional
+            How models are compared: by lowest inertia (which among several k means the largest, nearly always), or by
+            a function that gives a number for a `Model`, of which the least wins.
 
         Returns
         -------
@@ -156,23 +166,34 @@ class FitResult:
         Raises
         ------
         UsageError
-            When there are no models of this k.
+            When there are no models of this k; when there are several k and neither argument says how to choose.
         StoppedError
             When the fit was stopped before any of them had begun.
 
         """
-        if k is not None and k not in self.k_values:
-            raise UsageError(f"k is {k}; there are models for k = {', '.join(map(str, self.k_values))}")
-        models = [model for model in self.models if k in (None, model.k_requested)]
-        begun = [model for model in models if model.begun]
+        return min(self._candidates(k, criterion), key=_score_by(criterion))
+
+    def _candidates(self, k: int | None, criterion: Criterion | None) -> list[Model]:
+        """Give the models among which to choose."""
+        known = ", ".join(map(str, self.k_values))
+        if k is None and criterion is None and len(self.k_values) > 1:
+            raise UsageError(
+                f"[k] there are models for k = {known}, and the inertia falls with k whatever the points are; say "
+                'which k, or by which criterion: "inertia", or a function of a model of which the least wins'
+            )
+        if k is not None and integer("k", k) not in self.k_values:
+            raise UsageError(f"[k] k is {k}; there are models for k = {known}")
+        begun = [model for model in self.models if model.begun and k in (None, model.k_requested)]
         if not begun:
             raise StoppedError(
                 "the fit was stopped (time_limit or callback) before the first pass, so there is no model; "
                 "let it run longer"
             )
-        return min(begun, key=lambda model: model.inertia)
+        return begun
 
-    def predict(self, X: Any, k: int | None = None, *, n_threads: int | None = None) -> npt.NDArray[Any]:
+    def predict(
+        self, X: Any, k: int | None = None, *, criterion: Criterion | None = None, n_threads: int | None = None
+    ) -> npt.NDArray[Any]:
         """Label new points by the best model.
 
         Parameters
@@ -180,7 +201,9 @@ class FitResult:
         X : array-like of shape (n_samples, n_features)
             Points, in the units of the fit's points.
         k : int, optional
-            Use the best model of this number of clusters; by default the best of all.
+            The number of clusters; needed where there are models of several, unless there is a criterion.
+        criterion : "inertia" or callable, optional
+            How the model is chosen; see `best`.
         n_threads : int, optional
             Threads; by default all that are usable.
 
@@ -190,7 +213,7 @@ class FitResult:
             In the smallest unsigned type that holds them.
 
         """
-        centers = self.best(k).cluster_centers
+        centers = self.best(k, criterion).cluster_centers
         points = self._scaled(plain_points(X), n_threads)
         labels, _, _ = predict_points(points, centers, n_threads=n_threads)
         return labels
@@ -228,7 +251,22 @@ class FitResult:
         ]
         return pandas.DataFrame(rows)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def _only(self, model: Model) -> FitResult:
+        """Give a result of this model alone."""
+        other = FitResult(
+            {
+                "models": [],
+                "warnings": self.warnings,
+                "interrupted": self.interrupted,
+                "provenance": self._provenance,
+            },
+            self.column_names,
+        )
+        other.models = [model]
+        other.scaling = self.scaling
+        return other
+
+    def save(self, path: str | bytes | os.PathLike[Any]) -> None:
         """Write all models to a ``.npz`` that ``manymeans predict``, `load` and `numpy.load` read.
 
         Labels are not part of the file: ``predict`` on the same points gives them again. The file appears whole or not
@@ -236,7 +274,7 @@ class FitResult:
 
         Parameters
         ----------
-        path : str or path-like
+        path : str, bytes or path-like
             Where to write.
 
         Raises
@@ -246,7 +284,7 @@ class FitResult:
 
         """
         _manymeans.save_model(
-            os.fspath(path),
+            path_of("path", path),
             {
                 "models": [model._as_dict() for model in self.models if model.begun],
                 "scale_kind": self.scaling["kind"],
@@ -276,12 +314,12 @@ class FitResult:
         }
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> FitResult:
+    def load(cls, path: str | bytes | os.PathLike[Any]) -> FitResult:
         """Read a model file that `save` or ``manymeans fit --model`` has written.
 
         Parameters
         ----------
-        path : str or path-like
+        path : str, bytes or path-like
             A ``.npz``.
 
         Returns
@@ -292,25 +330,24 @@ class FitResult:
         Raises
         ------
         BadDataError
-            When it is no model file, or damaged.
+            When it is no model file, or damaged, whatever the damage is.
 
         """
-        file = _manymeans.load_model(_existing(path))
-        summary = json.loads(file["json"])
+        name = _existing(path_of("path", path))
+        file = _manymeans.load_model(name)
+        summary, rest = read_summary(os.fsdecode(name), file)
         result = cls(
             {
                 "models": file["models"],
-                "warnings": summary["warnings"],
-                "interrupted": summary["interrupted"],
-                "provenance": json.dumps(summary["provenance"]),
+                "warnings": summary.warnings,
+                "interrupted": summary.interrupted,
+                "provenance": summary.provenance_text,
             },
             file["column_names"],
         )
-        rest = {(m["k_requested"], m["replica"], m["seed"]): m for m in summary["models"]}
-        for model in result.models:
-            values = rest[model.k_requested, model.replica, model.seed]
-            model._digest, model.seconds = values["digest"], values["seconds"]
-        result._digest = summary["digest"]
+        for model, (digest, seconds) in zip(result.models, rest, strict=True):
+            model._digest, model.seconds = digest, seconds
+        result._digest = summary.digest
         result.scaling = {
             "kind": file["scale_kind"], "offset": file["scale_offset"], "divisor": file["scale_divisor"]
         }  # fmt: skip
@@ -320,9 +357,24 @@ class FitResult:
         return f"FitResult({len(self.models)} models, k = {', '.join(map(str, self.k_values))})"
 
 
-def _existing(path: str | os.PathLike[str]) -> str:
-    os.stat(path)  # FileNotFoundError is what Python programs expect
-    return os.fspath(path)
+def _score_by(criterion: Criterion | None) -> Callable[[Model], float]:
+    if criterion is None or (isinstance(criterion, str) and criterion == "inertia"):
+        return lambda model: model.inertia
+    if isinstance(criterion, str) or not callable(criterion):
+        raise UsageError(f'[criterion] is {criterion!r}; "inertia" or a function of a model is right')
+
+    def score(model: Model) -> float:
+        found = real("criterion", criterion(model))
+        if found != found:
+            raise UsageError(f"[criterion] gives NaN for {model!r}; a number is right")
+        return found
+
+    return score
+
+
+def _existing(path: bytes) -> bytes:
+    os.stat(os.fsdecode(path))  # FileNotFoundError is what Python programs expect
+    return path
 
 
 def matching(points: Points, centers: npt.NDArray[Any]) -> Points:

@@ -7,6 +7,9 @@ import os
 from typing import Any
 
 from . import _manymeans
+from ._parameters import integer
+
+_MOST = 2**31 - 1  # that the library counts
 
 try:
     import threadpoolctl
@@ -38,7 +41,7 @@ else:
 def _without_limit() -> int:
     """OMP_NUM_THREADS (joblib sets it in its workers), 0 where it says nothing."""
     text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return int(text) if text.isdigit() else 0
+    return min(int(text), _MOST) if text.isascii() and text.isdigit() and len(text) < 20 else 0
 
 
 @functools.lru_cache(maxsize=1)
@@ -54,11 +57,12 @@ def unlimited() -> int:
 def effective(n_threads: int | None) -> int:
     """Give the number of threads for the library, 0 meaning all that the machine allows.
 
-    Without `n_threads` the smaller of threadpoolctl's limit and OMP_NUM_THREADS holds; `n_threads` takes precedence
-    over OMP_NUM_THREADS, and threadpoolctl's limit over both.
+    Without `n_threads` (None or 0) the smaller of threadpoolctl's limit and OMP_NUM_THREADS holds; `n_threads` takes
+    precedence over OMP_NUM_THREADS, and threadpoolctl's limit over both.
     """
     limit = _manymeans.get_num_threads()
-    wanted = n_threads if n_threads is not None and n_threads > 0 else _without_limit()
+    wanted = min(integer("n_threads", n_threads, 0), _MOST) if n_threads is not None else 0
+    wanted = wanted or _without_limit()
     if limit > 0:
         return min(wanted, limit) if wanted > 0 else limit
     return wanted

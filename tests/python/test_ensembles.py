@@ -6,6 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
+import sklearn.base
 
 import manymeans
 from manymeans import EnsembleKMeans, FitResult, KMeans
@@ -27,6 +28,12 @@ def points_file(mixture, tmp_path_factory):
 @pytest.fixture(scope="module")
 def ensemble(mixture):
     return EnsembleKMeans([3, 5, 8], models_per_k=3, random_state=7).fit(mixture)
+
+
+@pytest.fixture(scope="module")
+def judged(mixture):
+    """The same with a word on how the best is chosen."""
+    return EnsembleKMeans([3, 5, 8], models_per_k=3, random_state=7, criterion="inertia").fit(mixture)
 
 
 DIGEST_CASES = [
@@ -70,10 +77,6 @@ def test_digest_with_weights(program, points_file, mixture, tmp_path):
 def test_attributes(ensemble, mixture):
     assert len(ensemble.models_) == 9
     assert [model.k for model in ensemble.models_] == [3] * 3 + [5] * 3 + [8] * 3
-    assert ensemble.best_ is min(ensemble.models_, key=lambda model: model.inertia)
-    assert ensemble.inertia_ == ensemble.best_.inertia
-    assert ensemble.labels_.dtype == np.int32
-    assert np.array_equal(ensemble.labels_, ensemble.predict(mixture))
     for k in (3, 5, 8):
         best = ensemble.best_of_k_[k]
         assert best.inertia == min(model.inertia for model in ensemble.models_ if model.k == k)
@@ -85,6 +88,84 @@ def test_attributes(ensemble, mixture):
         ensemble.predict(mixture, k=4)
     provenance = ensemble.provenance_
     assert provenance["rows"] == len(mixture) and provenance["options"]["models"] == 3
+
+
+def test_attributes_of_the_best(judged, ensemble, mixture):
+    assert judged.answer_ == ensemble.answer_
+    assert judged.best_ is min(judged.models_, key=lambda model: model.inertia)
+    assert judged.inertia_ == judged.best_.inertia
+    assert judged.labels_.dtype == np.int32
+    assert np.array_equal(judged.labels_, judged.predict(mixture))
+    assert np.array_equal(judged.labels_, judged.result_.predict(mixture, criterion="inertia"))
+    assert judged.transform(mixture).shape == (len(mixture), 8)
+
+
+ONE_MODELS = {
+    "predict": lambda ensemble, X: ensemble.predict(X),
+    "transform": lambda ensemble, X: ensemble.transform(X),
+    "score": lambda ensemble, X: ensemble.score(X),
+    "labels_": lambda ensemble, X: ensemble.labels_,
+    "cluster_centers_": lambda ensemble, X: ensemble.cluster_centers_,
+    "inertia_": lambda ensemble, X: ensemble.inertia_,
+    "best_": lambda ensemble, X: ensemble.best_,
+    "get_feature_names_out": lambda ensemble, X: ensemble.get_feature_names_out(),
+    "fit_predict": lambda ensemble, X: sklearn.base.clone(ensemble).fit_predict(X),
+    "fit_transform": lambda ensemble, X: sklearn.base.clone(ensemble).fit_transform(X),
+    "result.best": lambda ensemble, X: ensemble.result_.best(),
+    "result.predict": lambda ensemble, X: ensemble.result_.predict(X),
+    "manymeans.predict": lambda ensemble, X: manymeans.predict(ensemble.result_, X),
+}
+
+
+@pytest.mark.parametrize("what", ONE_MODELS)
+def test_among_several_k_somebody_has_to_choose(what, ensemble, judged, mixture):
+    with pytest.raises(manymeans.UsageError, match=r"k = 3, 5, 8.*criterion"):
+        ONE_MODELS[what](ensemble, mixture)
+    if not what.startswith(("result", "manymeans")):
+        ONE_MODELS[what](judged, mixture)
+        ONE_MODELS[what](EnsembleKMeans([5], models_per_k=2, random_state=7).fit(mixture), mixture)
+
+
+def test_attributes_that_are_not_clear_are_not_there(ensemble):
+    for name in ("labels_", "cluster_centers_", "inertia_", "best_"):
+        assert not hasattr(ensemble, name)
+    again = pickle.loads(pickle.dumps(ensemble))
+    assert again.answer_ == ensemble.answer_ and not hasattr(again, "best_")
+    with pytest.raises(AttributeError, match="no attribute 'nonsense_'"):
+        ensemble.nonsense_  # noqa: B018
+
+
+def test_an_earlier_fit_leaves_nothing(mixture):
+    ensemble = EnsembleKMeans(3, random_state=0).fit(mixture)
+    assert ensemble.inertia_ > 0
+    ensemble.set_params(n_clusters=[3, 4]).fit(mixture)
+    assert not hasattr(ensemble, "inertia_")
+
+
+def test_a_function_as_criterion(mixture):
+    def distance_from_four(model):
+        return abs(model.k - 4)
+
+    ensemble = EnsembleKMeans([3, 4, 5], criterion=distance_from_four, random_state=0).fit(mixture)
+    assert ensemble.best_.k == 4 and ensemble.cluster_centers_.shape == (4, 6)
+    assert ensemble.result_.best(criterion=distance_from_four) is ensemble.best_
+    assert manymeans.predict(ensemble.result_, mixture, criterion=distance_from_four).max() == 3
+    for wrong in ("bic", 3, lambda model: float("nan"), lambda model: "least"):
+        with pytest.raises(manymeans.UsageError, match="criterion"):
+            ensemble.result_.best(criterion=wrong)
+
+
+def test_k_is_what_was_asked_for(program, tmp_path):
+    """Also where empty="drop" left fewer clusters, as in the program."""
+    X = np.repeat(np.eye(3), 10, axis=0)
+    with pytest.warns(UserWarning):
+        result = manymeans.fit(X, [2, 5], empty="drop", init="random", seed=1)
+    dropped = result.best(5)
+    assert dropped.k_requested == 5 and dropped.k < 5
+    with pytest.raises(manymeans.UsageError, match="k = 2, 5"):
+        result.best(dropped.k if dropped.k != 2 else 3)
+    result.save(tmp_path / "model.npz")
+    assert FitResult.load(tmp_path / "model.npz").best(5).digest == dropped.digest
 
 
 def test_one_model_again_from_its_seed(ensemble, mixture):
@@ -147,7 +228,11 @@ def test_files_of_the_command_line_are_read_here(program, points_file, mixture, 
     for column, k in enumerate((3, 6)):
         assert np.array_equal(loaded.predict(mixture, k=k), np.load(labels)[:, column])
     assert manymeans.predict(FitResult.load(model), mixture, 3).tolist() == np.load(labels)[:, 0].tolist()
-    assert KMeans.load(model).n_clusters == 6
+    assert KMeans.load(model, k=6).n_clusters == 6
+    assert EnsembleKMeans.load(model, criterion="inertia").best_.k == 6
+    assert not hasattr(loaded, "best_")
+    with pytest.raises(manymeans.UsageError, match="k = 3, 6"):
+        KMeans.load(model)
 
 
 @pytest.mark.parametrize("scale", ["standard", "minmax"])

@@ -250,12 +250,25 @@ def test_models_that_had_not_begun(mixture):
         ensemble.predict(mixture, k=4)
 
 
-@pytest.mark.parametrize("how", [{"verbose": 1}, {"progress": True}])
-def test_progress_bar(how, mixture, monkeypatch):
+def test_progress_bar(mixture, monkeypatch):
     text = io.StringIO()
     monkeypatch.setattr(sys, "stderr", text)
-    KMeans(6, random_state=2, **how).fit(mixture)
+    KMeans(6, random_state=2, progress=True).fit(mixture)
     assert "inertia" in text.getvalue() and "active" in text.getvalue()
+
+
+@pytest.mark.parametrize(("tol", "end"), [(0, "strict convergence."), (1e-2, "center shift is within tolerance 0.01")])
+@pytest.mark.parametrize("init", ["k-means++", "array"])
+def test_verbose_prints_the_lines_of_scikit_learn(tol, end, init, mixture, capsys):
+    given = mixture[:6].copy() if init == "array" else init
+    fitted = KMeans(6, init=given, n_init=1, random_state=2, tol=tol, verbose=1).fit(mixture)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Initialization complete"
+    iterations = [line for line in lines if line.startswith("Iteration ")]
+    assert [line.split(",")[0] for line in iterations] == [f"Iteration {i}" for i in range(fitted.n_iter_)]
+    inertias = [float(line.split("inertia ")[1].rstrip(".")) for line in iterations]
+    assert sorted(inertias, reverse=True) == inertias and inertias[-1] == pytest.approx(fitted.inertia_, rel=1e-2)
+    assert lines[-1].startswith(f"Converged at iteration {fitted.n_iter_ - 1}: {end}")
 
 
 def test_progress_without_tqdm(mixture, monkeypatch):

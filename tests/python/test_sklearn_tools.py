@@ -70,7 +70,8 @@ def test_data_frames_in_and_out(kind, iris):
 
 
 def test_columns_of_other_models(iris):
-    ensemble = EnsembleKMeans([2, 5], random_state=0).set_output(transform="pandas").fit(iris.data)
+    ensemble = EnsembleKMeans([2, 5], random_state=0, criterion="inertia").set_output(transform="pandas")
+    ensemble.fit(iris.data)
     for k, columns in ((2, 2), (5, 5), (None, 5)):
         out = ensemble.transform(iris.data, k=k)
         assert out.columns.tolist() == [f"ensemblekmeans{j}" for j in range(columns)]

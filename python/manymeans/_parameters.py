@@ -1,0 +1,91 @@
+"""What users pass beside the points: integers, reals, switches, paths."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from typing import Any
+
+import numpy as np
+
+from ._errors import UsageError
+
+_MOST = 2**63 - 1
+
+
+def integer(name: str, value: Any, least: int | None = None, most: int = _MOST) -> int:
+    """Give an int for what is one: Python's and NumPy's integers, and arrays without dimensions that hold one.
+
+    bool is none, nor is a float, even where it is whole: both are mistakes more often than not.
+
+    Raises
+    ------
+    UsageError
+        For anything else, or a number out of range.
+
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise UsageError(f"[{name}] is {value!r}; an integer is right") from None
+    if (least is not None and number < least) or number > most:
+        raise UsageError(f"[{name}] is {number}; it must be between {-_MOST if least is None else least} and {most}")
+    return number
+
+
+def real(name: str, value: Any) -> float:
+    """Give a float for a number: Python's and NumPy's, and arrays without dimensions; no bool, no text.
+
+    Raises
+    ------
+    UsageError
+        For anything else.
+
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, (bool, np.bool_, str, bytes, bytearray, np.ndarray)):
+        raise UsageError(f"[{name}] is {value!r}; a number is right")
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise UsageError(f"[{name}] is {value!r}; a number is right") from None
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def switch(name: str, value: Any) -> bool:
+    """Give a bool for True, False and NumPy's: ``"no"`` would count as true.
+
+    Raises
+    ------
+    UsageError
+        For anything else.
+
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise UsageError(f"[{name}] is {value!r}; True or False is right")
+
+
+def path_of(name: str, path: Any) -> bytes:
+    """Give the bytes of a file's name, which may be str (with the surrogates of ``os.fsdecode``), bytes or os.PathLike.
+
+    Raises
+    ------
+    UsageError
+        For anything else, and for a NUL, at which the system would cut the name off.
+
+    """
+    try:
+        encoded = os.fsencode(path)
+    except (TypeError, UnicodeEncodeError):
+        raise UsageError(f"[{name}] is {path!r}; a path (str, bytes or os.PathLike) is right") from None
+    if b"\0" in encoded:
+        raise UsageError(f"[{name}] is {path!r}; a path without NUL is right")
+    return encoded

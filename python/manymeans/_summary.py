@@ -1,0 +1,100 @@
+"""The JSON in a model file, checked: it may be damaged, or by somebody else."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+from ._errors import BadDataError
+
+_Key = tuple[int, int, int]
+
+
+class Summary:
+    """What a model file tells in its JSON, beside what its arrays hold.
+
+    Attributes
+    ----------
+    digest : str
+        Of all models.
+    warnings : list of str
+        Of the fit.
+    interrupted : bool
+        Whether a time limit or a callback ended the fit.
+    provenance : dict
+        Where the answer came from; its `options` hold `k`, `models`, `max_iter` and `tol`.
+
+    """
+
+    def __init__(self, text: str) -> None:
+        values = json.loads(text)
+        self.digest: str = _digest(values["digest"])
+        self.warnings = [_of(str, warning) for warning in _of(list, values["warnings"])]
+        self.interrupted: bool = _of(bool, values["interrupted"])
+        self.provenance: dict[str, Any] = _of(dict, values["provenance"])
+        self.provenance_text = json.dumps(self.provenance)
+        options = _of(dict, self.provenance["options"])
+        _whole(options["max_iter"]), _whole(options["models"]), _number(options["tol"])
+        for k in _of(list, options["k"]):
+            _whole(k)
+        self._models: dict[_Key, tuple[str, float]] = {}
+        for model in _of(list, values["models"]):
+            key = _whole(model["k_requested"]), _whole(model["replica"]), _whole(model["seed"])
+            self._models[key] = _digest(model["digest"]), _number(model["seconds"])
+
+    def of_model(self, k_requested: int, replica: int, seed: int) -> tuple[str, float]:
+        """Give digest and seconds of a model."""
+        return self._models[k_requested, replica, seed]
+
+
+def _of(kind: Any, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r:.60} stands where {kind.__name__} is needed")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise TypeError(f"{value!r:.60} stands where an integer of 0 or more is needed")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise TypeError(f"{value!r:.60} stands where a finite number is needed")
+    return float(value)
+
+
+def _digest(value: Any) -> str:
+    if not re.fullmatch("[0-9a-f]{32}", _of(str, value)):
+        raise ValueError(f"{value!r:.60} stands where a digest of 32 hexadecimal digits is needed")
+    return str(value)
+
+
+def read_summary(path: str, file: dict[str, Any]) -> tuple[Summary, list[tuple[str, float]]]:
+    """Read the JSON of a model file that `_manymeans.load_model` gave; also digest and seconds of each of its models.
+
+    Raises
+    ------
+    BadDataError
+        Whatever is wrong with it.
+
+    """
+    try:
+        summary = Summary(file["json"])
+        models = [summary.of_model(m["k_requested"], m["replica"], m["seed"]) for m in file["models"]]
+    except KeyError as error:
+        raise _damaged(path, f"there is no {error}") from None
+    except RecursionError:
+        raise _damaged(path, "it is nested too deeply") from None
+    except (ValueError, TypeError, OverflowError) as error:  # JSONDecodeError is a ValueError
+        raise _damaged(path, str(error)) from None
+    return summary, models
+
+
+def _damaged(path: str, what: str) -> BadDataError:
+    return BadDataError(
+        f"[{path}, json] {what}; what FitResult.save or 'manymeans fit --model' wrote is needed, unchanged"
+    )
