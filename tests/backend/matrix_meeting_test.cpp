@@ -26,9 +26,9 @@ constexpr int kTermStages = 2;
 enum class Step : uint8_t { kComeBy, kArrive, kWait, kMultiply, kFinish, kCopyTerms, kCopyPoints, kCopy, kEnd };
 struct Action {
   Step step;
-  int number;         // of the tile, or of the panel among all
-  int panels_back;    // that a warp has given back before this action
-  int tiles_back;     // likewise, terms
+  int number;       // of the tile, or of the panel among all
+  int panels_back;  // that a warp has given back before this action
+  int tiles_back;   // likewise, terms
 };
 
 // What a warp of a group does, as matrix_wide.cuh has it.

@@ -120,7 +120,8 @@ struct Collect {
 };
 
 template <class Purpose, class Shape>
-constexpr auto kNarrowKernel = narrow_screen<Shape, typename Purpose::template Work<Shape::kRows>, typename Purpose::Epilogue>;
+constexpr auto kNarrowKernel =
+    narrow_screen<Shape, typename Purpose::template Work<Shape::kRows>, typename Purpose::Epilogue>;
 
 template <class Purpose, class Shape>
 constexpr auto kWideKernel = wide_screen<Shape::kColumns, Shape::kResident,

@@ -48,8 +48,8 @@ struct WideRing {
   }
 };
 
-constexpr int kNarrowPanels = 2;         // rows of so many are the narrow screen's
-constexpr int kMostPanels = 1 << 25;     // 2^31 columns
+constexpr int kNarrowPanels = 2;      // rows of so many are the narrow screen's
+constexpr int kMostPanels = 1 << 25;  // 2^31 columns
 constexpr std::array<int, 3> kWideTiles = {64, 128, 256};
 constexpr std::array<int, 3> kWideResident = {4, 8, 0};  // in the order in which they are asked
 

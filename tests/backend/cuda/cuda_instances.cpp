@@ -8,7 +8,8 @@
 // (matrix_instances()): a kernel that was never launched is a failure. What takes longer than --seconds hangs: the
 // program says which case and kernel, and ends with code 3. `list`: which kernels there are and what would run; needs
 // no device. `hang`: a kernel that never ends, to see that the watchdog finds it.
-// Built a second time as cuda_instances_chaos, with pseudo-random naps at every wait and release (chaos/).
+// Built a second time as cuda_instances_chaos, with pseudo-random naps at every wait and release
+// (chaos_wait_point.cuh).
 #include <manymeans/error.h>
 
 #include "backend/cuda/device_memory.h"
@@ -24,6 +25,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -61,8 +63,10 @@ Settings read_settings(int argc, char** argv) {
     } else if (flag == "--only") {
       settings.only = value;
     } else {
-      throw Error(ErrorCode::kUsage, "cuda_instances", "there is no '" + flag + "'; use --rows, --repeats, --seconds, "
-                                                       "--only, list or hang");
+      throw Error(ErrorCode::kUsage, "cuda_instances",
+                  "there is no '" + flag +
+                      "'; use --rows, --repeats, --seconds, "
+                      "--only, list or hang");
     }
   }
   return settings;
@@ -226,12 +230,14 @@ int run_all(const Settings& settings) {
   for (const std::string& device : cuda_devices()) std::printf("%s\n", device.c_str());
   Runner runner(settings);
   if (settings.hang) runner.hang();
+  const auto begin = std::chrono::steady_clock::now();
   for (const InstanceCase& one : cases) runner.run(one);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   const int unused = count_unused();
   if (settings.only.empty() && unused != 0) std::printf("cuda_instances: %d KERNELS NEVER LAUNCHED\n", unused);
   const bool failed = runner.failed() || (settings.only.empty() && unused != 0);
-  std::printf("cuda_instances: %zu kernels, %lld answers compared: %s\n", kernel_uses().size(),
-              static_cast<long long>(runner.compared()), failed ? "FAILED" : "all right");
+  std::printf("cuda_instances: %zu kernels, %lld answers compared, %.0f seconds: %s\n", kernel_uses().size(),
+              static_cast<long long>(runner.compared()), took.count(), failed ? "FAILED" : "all right");
   return failed ? 1 : 0;
 }
 

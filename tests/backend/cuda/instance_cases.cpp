@@ -43,32 +43,53 @@ std::vector<std::vector<int64_t>> sessions_of(MatrixUnit unit, int64_t columns) 
 
 }  // namespace
 
+namespace {
+
+const std::vector<Way>& ways_of(MatrixUnit unit) {
+  const auto ways = [](const std::string& screen) {
+    return std::vector<Way>{{.name = "without floors", .screen = screen, .floors = false},
+                            {.name = "with floors", .screen = screen, .floors = true},
+                            {.name = "with margins", .algorithm = "bounds", .screen = screen, .floors = false}};
+  };
+  static const std::vector<Way> hopper = ways("float16");
+  static const std::vector<Way> sync = ways("float16-sync");
+  return unit == MatrixUnit::kHopper ? hopper : sync;
+}
+
+InstanceCase matrix_case(MatrixUnit unit, int64_t rows, int64_t columns) {
+  InstanceCase one;
+  one.name = fmt::format("matrix{}, {} columns", unit == MatrixUnit::kSync ? " by mma.sync" : "", columns);
+  one.rows = rows;
+  one.columns = columns;
+  one.sessions = sessions_of(unit, columns);
+  one.ways = ways_of(unit);
+  return one;
+}
+
+// Instances that so many rows go by, because another is for many.
+void add_few_rows(int64_t rows, std::vector<InstanceCase>& to) {
+  const auto all = cuda::matrix_instances(MatrixUnit::kHopper);
+  for (const MatrixInstance& instance : all) {
+    if (instance.fewest_rows == 0) continue;
+    InstanceCase one =
+        matrix_case(MatrixUnit::kHopper, std::min(rows, instance.fewest_rows - 1), instance.last_columns);
+    one.name += ", fewer rows";
+    one.sessions.resize(2);
+    one.ways.resize(1);
+    to.push_back(one);
+  }
+}
+
+}  // namespace
+
 std::vector<InstanceCase> matrix_cases(int64_t rows) {
   std::set<int64_t> columns;
   for (const MatrixInstance& instance : cuda::matrix_instances(MatrixUnit::kHopper)) add_columns(instance, columns);
   std::vector<InstanceCase> cases;
-  for (const int64_t d : columns) {
-    InstanceCase one;
-    one.name = fmt::format("matrix, {} columns", d);
-    one.rows = rows;
-    one.columns = d;
-    one.sessions = sessions_of(MatrixUnit::kHopper, d);
-    one.ways = {{.name = "without floors", .screen = "float16", .floors = false},
-                {.name = "with floors", .screen = "float16", .floors = true},
-                {.name = "with margins", .algorithm = "bounds", .screen = "float16", .floors = false}};
-    cases.push_back(one);
-  }
-  for (const int64_t d : {40, 300}) {  // its kernels serve any number of columns
-    InstanceCase one;
-    one.name = fmt::format("matrix by mma.sync, {} columns", d);
-    one.rows = rows;
-    one.columns = d;
-    one.sessions = sessions_of(MatrixUnit::kSync, d);
-    one.ways = {{.name = "without floors", .screen = "float16-sync", .floors = false},
-                {.name = "with floors", .screen = "float16-sync", .floors = true},
-                {.name = "with margins", .algorithm = "bounds", .screen = "float16-sync", .floors = false}};
-    cases.push_back(one);
-  }
+  for (const int64_t d : columns) cases.push_back(matrix_case(MatrixUnit::kHopper, rows, d));
+  add_few_rows(rows, cases);
+  // Its kernels serve any number of columns.
+  for (const int64_t d : {40, 300}) cases.push_back(matrix_case(MatrixUnit::kSync, rows, d));
   return cases;
 }
 
@@ -120,9 +141,9 @@ void add_float_screens(int64_t rows, std::vector<InstanceCase>& to) {
   const std::vector<Way> ways = {{.name = "float32", .algorithm = "matrix", .screen = "float32"}};
   for (int64_t columns = 1; columns <= 16; ++columns) {
     for (const int64_t n : {rows, std::min(rows, kFewRows)}) {
-      to.push_back(shape(fmt::format("float32 screen, {} columns, {} rows", columns, n), n, columns,
-                         n == rows ? std::vector<std::vector<int64_t>>{{200}, {50, 20}}
-                                   : std::vector<std::vector<int64_t>>{{200}}));
+      to.push_back(shape(
+          fmt::format("float32 screen, {} columns, {} rows", columns, n), n, columns,
+          n == rows ? std::vector<std::vector<int64_t>>{{200}, {50, 20}} : std::vector<std::vector<int64_t>>{{200}}));
       to.back().ways = ways;
     }
   }

@@ -189,7 +189,8 @@ Matrix CasePoints::first_prototypes(int64_t k, uint64_t seed) const {
   const int64_t tight = k >= 2 * kTightPrototypes ? kTightPrototypes : 0;
   for (int64_t c = 0; c < k; ++c) {
     const int64_t part = case_.rows / k;
-    int64_t row = part * c + static_cast<int64_t>(mixed(seed * 7919 + static_cast<uint64_t>(c)) % static_cast<uint64_t>(part));
+    int64_t row =
+        part * c + static_cast<int64_t>(mixed(seed * 7919 + static_cast<uint64_t>(c)) % static_cast<uint64_t>(part));
     if (part >= 2 * kTightEvery) row = row / kTightEvery * kTightEvery + (c < tight ? 7 : 8 + c % 16);
     rows.push_back(std::min(row, case_.rows - 1));
   }
@@ -211,8 +212,8 @@ void seed(Session& session, const CasePoints& points, Trace& to) {
   for (const int64_t candidates : {8, 12, 20}) {
     SeedTrial trial;
     for (int64_t i = 0; i < candidates; ++i) {
-      trial.rows.push_back(static_cast<int64_t>(mixed(static_cast<uint64_t>(candidates * 100 + i)) %
-                                                static_cast<uint64_t>(n)));
+      trial.rows.push_back(
+          static_cast<int64_t>(mixed(static_cast<uint64_t>(candidates * 100 + i)) % static_cast<uint64_t>(n)));
     }
     session.seed_try({&trial, 1});
     to.potentials.insert(to.potentials.end(), trial.potentials.begin(), trial.potentials.end());

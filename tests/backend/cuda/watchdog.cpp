@@ -8,9 +8,10 @@
 namespace manymeans::test {
 
 Watchdog::Watchdog(int seconds, std::function<void()> report)
-    : most_(seconds), report_(std::move(report)), until_(std::chrono::steady_clock::now() + most_), thread_([this] {
-        watch();
-      }) {}
+    : most_(seconds),
+      report_(std::move(report)),
+      until_(std::chrono::steady_clock::now() + most_),
+      thread_([this] { watch(); }) {}
 
 Watchdog::~Watchdog() {
   {

@@ -1,6 +1,6 @@
-// The chaos build's wait_point(): a nap at random, so that warps meet in orders that they seldom meet in. Found before
-// src/backend/cuda/wait_point.cuh by the order of include folders, and put before every file of device code, where it
-// also takes the place of the barriers of blocks and warps.
+// The chaos build's wait_point(): a nap at random, so that warps meet in orders that they seldom meet in. CMake copies
+// it to where it is found before src/backend/cuda/wait_point.cuh, and puts it before every file of device code, so that
+// it takes the place of the barriers of blocks and warps too.
 #pragma once
 
 #include <cuda_runtime.h>
