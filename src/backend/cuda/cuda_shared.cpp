@@ -14,7 +14,6 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
   use_device(device);
   patience = {Patience::Seconds(plan.usual_seconds), least_patience(), options.abort, options.cancel};
   const Stream stream(patience);
-  hang_if_asked("upload", stream);
   upload_frame(stream);
   upload_terms(stream);
   bound = FloatBound::make(input.points.d, frame.exponent, options.test_bound_scale);
@@ -22,6 +21,7 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
   if (plan.screen == ScreenKind::kBoxes) {
     boxes = std::make_unique<BoxedPoints>(slices->points(), terms, input.weight_shift, stream);
   }
+  hang_if_asked("upload", stream);
   stream.synchronize("uploading points");
 }
 

@@ -177,8 +177,8 @@ void DeviceSeeding::make_screen() {
   if (!screens_) return;
   const auto n = static_cast<size_t>(points_.n);
   const auto d = static_cast<size_t>(points_.d);
-  screen_ = std::make_unique<Screen>();
-  Screen& s = *screen_;
+  auto made = std::make_unique<Screen>();
+  Screen& s = *made;
   s.code_bytes = code_bytes_of(points_.d);
   std::vector<double> ranges(d);
   const int64_t sample = std::min(points_.n, kSample);
@@ -225,6 +225,7 @@ void DeviceSeeding::make_screen() {
         points_, 1, points_.n, s.view, s.code_bytes, s.codes.data(), s.radii.data(), s.squares.data(), nullptr);
     check_launch("coding the points");
   });
+  screen_ = std::move(made);
 }
 
 namespace {

@@ -38,6 +38,7 @@ struct SliceFrames {
 class PointCopier {
  public:
   PointCopier(int threads, const Patience& patience);
+  ~PointCopier() { stream_.settle(); }
   /// Enqueues the copy; the last pieces may still be under way when this returns.
   void copy(const std::byte* from, size_t bytes, std::byte* to);
   const Stream& stream() const { return stream_; }
