@@ -3,6 +3,7 @@
 import math
 
 from .digest import ensemble_digest, hexadecimal, model_hash
+from .exact import ldexp
 from .iterate import Data, Refused, Rules, run
 from .random_numbers import mix
 from .seeding import initial_rows
@@ -28,7 +29,8 @@ def check_weights(case):
         raise Refused("weights")
     values = [x for row in case["points"] + (case["initial"] or []) for x in row]
     largest = max(abs(x) for x in values)
-    if not math.isfinite(max(weights) * (d * 4 * largest * largest)):
+    quantised = Weights(n, weights)
+    if not math.isfinite(ldexp(max(quantised.factor), quantised.e) * (d * 4 * largest * largest)):
         raise Refused("weights")
 
 
@@ -37,12 +39,12 @@ def fit(case):
     kind = case["kind"]
     check_points(case["points"], kind, "points")
     initial = case["initial"]
+    check_weights(case)
     if initial is not None:
         initial = [tuple(kind.round(x) for x in row) for row in initial]
         check_points(initial, kind, "initial prototypes")
     if max(case["k"]) > len(case["points"]):
         raise Refused("k")
-    check_weights(case)
     data = Data(case["points"], Weights(len(case["points"]), case["weights"]), kind)
     rules = Rules(case["max_iter"], case["rules"], case["empty"])
     models = [
