@@ -36,9 +36,7 @@ std::string outcome(const Case& made, const FitOptions& options, const FitHooks&
     for (const std::string& warning : warnings) text += "\n" + warning;
     return text;
   } catch (const Error& error) {
-    // Where models run at the same time, any of them may be the first to fail: only the place is the same.
-    const std::string text = error.what();
-    return text.substr(0, text.find(']'));
+    return error.what();
   }
 }
 

@@ -97,6 +97,20 @@ TEST(ThreadPool, WorkersHaveTheContractsEnvironmentAndTheCallerKeepsItsOwn) {
   }
 }
 
+TEST(ThreadPool, WorkersHaveNoTrapsAndTheCallerKeepsItsOwn) {
+  if (!TrappingEnvironment::kAvailable) GTEST_SKIP() << "this machine has no traps to set";
+  bool same = true;
+  {
+    const TrappingEnvironment caller;
+    ThreadPool pool(4);  // threads inherit the traps of their maker
+    for (int round = 0; round < 3; ++round) {
+      pool.run([](int) { raise_all_exceptions(); });
+      same = same && TrappingEnvironment::still_holds(false);
+    }
+  }
+  EXPECT_TRUE(same);
+}
+
 // Runs a pool in a child while a pool exists in the parent.
 TEST(ThreadPool, WorksAfterFork) {
 #if defined(__SANITIZE_THREAD__)
