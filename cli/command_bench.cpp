@@ -131,8 +131,7 @@ void add_bench_command(CLI::App& program, int& exit_code) {
                 "Measure what the choice of algorithms needs to know, and what this machine does at best, and write "
                 "it to the costs file. Takes less than half a minute.")
       ->group("Measuring");
-  add_file_flag(*app, "--out", command->out, "Write the costs to this file instead.")
-      ->group("Measuring");
+  add_file_flag(*app, "--out", command->out, "Write the costs to this file instead.")->group("Measuring");
   app->add_option("--threads", threads_into(command->threads), "Threads; 0: all usable ones.")
       ->type_name("COUNT")
       ->default_str("0")

@@ -100,7 +100,11 @@ void run(const DescribeCommand& command) {
   const Dataset points = read_points(command.data, command.reading);
   const std::vector<ColumnSummary> columns = summarise_columns(points.view, command.reading.threads);
   for (const std::string& warning : points.warnings) warn(warning);
-  print(command.json ? to_json(command, points, columns) : to_text(command, points, columns));
+  if (command.json) {
+    print_json(to_json(command, points, columns));
+  } else {
+    print(to_text(command, points, columns));
+  }
 }
 
 }  // namespace

@@ -120,8 +120,17 @@ FitResult run_fit(FitCommand& command, ScaledPoints& points, bool initial_file, 
       return true;
     };
   }
-  FitResult result =
-      naming_file(command.data, [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
+  // Its passes may take minutes, and nobody needs the labels of an oracle that badly.
+  if (command.options.backend == "reference") hooks.abort = &overdue_stop();
+  FitResult result = naming_file(command.data, [&] {
+    try {
+      return fit(points.view, points.dataset.weights, command.options, hooks);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kInterrupted || !overdue_stop()) throw;
+      announce_going_on(command.checkpoint);
+      throw Error(ErrorCode::kInterrupted, "interrupted", "stopped by a signal within a pass; no output was written");
+    }
+  });
   auto& seconds = result.provenance.seconds;
   seconds.insert(seconds.begin(), points.seconds.begin(), points.seconds.end());
   for (const std::string& warning : initial.warnings) points.dataset.warnings.push_back(warning);
@@ -143,7 +152,7 @@ void write_results(const FitCommand& command, const ScaledPoints& points, const 
   add_file(command.model, [&] { save_model(command.model, result, points.scaling, points.dataset.column_names); });
   add_file(command.labels, [&] { write_labels(command.labels, result); });
   if (command.json) {
-    jobs.push_back({"standard output", [&] { print(to_json(result) + "\n"); }});
+    jobs.push_back({"standard output", [&] { print_json(to_json(result) + "\n"); }});
   } else if (!command.quiet) {
     jobs.push_back({"standard output", [&] { print(fit_report(command.data, result, written)); }});
   }

@@ -51,7 +51,7 @@ struct Outcome {
 
 Outcome label_points(const PredictCommand& command, ProgressLine& line) {
   const ModelFile file = load_model(command.model);
-  const StoredModel& model = choose_model(file, command.model, command.k);
+  const StoredModel& model = choose_model(file, command.model, command.k, WhichK::kAskedFor);
   line.show("reading " + command.data);
   Dataset points = read_like_model(command.data, command.reading, file, model);
   Matrix scaled;
@@ -111,7 +111,7 @@ void run(PredictCommand& command) {
         {command.distances, [&] { write_values(command.distances, outcome.prediction.distances, "distance"); }});
   }
   if (command.json) {
-    jobs.push_back({"standard output", [&] { print(summary_json(command, outcome)); }});
+    jobs.push_back({"standard output", [&] { print_json(summary_json(command, outcome)); }});
   } else if (!command.quiet) {
     jobs.push_back({"standard output", [&] { print(summary_text(command, outcome)); }});
   }

@@ -36,9 +36,13 @@ void check_files(const CommandFiles& files) {
     outputs.push_back({output.flag, output.path});
   }
   for (const std::string& input : files.inputs) {
-    if (!input.empty()) inputs.push_back({"input", input == "-" ? "/dev/stdin" : points_file(input)});
+    if (input == "-") {
+      inputs.push_back({"standard input", "/dev/stdin"});
+    } else if (!input.empty()) {
+      inputs.push_back({input, points_file(input)});
+    }
   }
-  if (const char* costs = std::getenv("MANYMEANS_CPU_COSTS")) inputs.push_back({"costs", costs});
+  if (const char* costs = std::getenv("MANYMEANS_CPU_COSTS")) inputs.push_back({costs, costs});
   check_file_names(outputs, inputs);
   for (const OutputFile& output : files.outputs) {
     if (!output.path.empty()) check_writable(output.path);

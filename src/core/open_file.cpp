@@ -59,7 +59,8 @@ InputFile::InputFile(const std::string& path, FileKind kind) : InputFile(open_na
   check_open(kind);  // what was a file before it was opened need not be the one that is open
 }
 
-InputFile::InputFile(StandardInput, const std::string& name) : InputFile(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0), name) {
+InputFile::InputFile(StandardInput, const std::string& name)
+    : InputFile(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0), name) {
   if (file_ < 0) {
     fail(name, fmt::format("cannot be read: {}; pipe or redirect a file into it", std::strerror(errno)));
   }

@@ -105,7 +105,7 @@ void check_file_names(std::span<const NamedFile> outputs, std::span<const NamedF
     for (const NamedFile& input : inputs) {
       if (!clash(output, input)) continue;
       throw Error(ErrorCode::kUsage, output.name,
-                  fmt::format("would overwrite the input '{}'; give another name", input.path));
+                  fmt::format("would overwrite the input '{}'; give another name", input.name));
     }
   }
 }

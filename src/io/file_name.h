@@ -29,10 +29,10 @@ class FileIdentity {
  private:
   bool take(const std::string& path);
 
-  dev_t device_ = 0;   // of the file, or of the lowest folder above it that is there
-  ino_t number_ = 0;   // likewise
-  mode_t mode_ = 0;    // of the file; 0: not there
-  std::string rest_;   // of the path, below that folder
+  dev_t device_ = 0;  // of the file, or of the lowest folder above it that is there
+  ino_t number_ = 0;  // likewise
+  mode_t mode_ = 0;   // of the file; 0: not there
+  std::string rest_;  // of the path, below that folder
 };
 
 }  // namespace manymeans

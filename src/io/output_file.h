@@ -11,8 +11,8 @@ namespace manymeans {
 
 /// Writes beside the target and puts the file in its place on commit(): until then, and for ever if something
 /// fails, what was at the path stays as it was. Symbolic links are followed. Devices and pipes (/dev/null) cannot be
-/// replaced and are written directly, and so is what is open already (/dev/stdout, /dev/fd/3), whatever it is. A pipe is
-/// opened once, here, which waits for its reader; a reader that leaves is an error like any other, and no signal.
+/// replaced and are written directly, and so is what is open already (/dev/stdout, /dev/fd/3), whatever it is. A pipe
+/// is opened once, here, which waits for its reader; a reader that leaves is an error like any other, and no signal.
 /// Every failure is an Error(kUnavailable) that names the path and the reason.
 class OutputFile {
  public:
