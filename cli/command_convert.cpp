@@ -39,7 +39,9 @@ const char* const kExamples =
 void check_paths(ConvertCommand& command) {
   if (command.out == "-") command.out = "/dev/stdout";
   check_points_path(command.out, command.output_format);
-  check_outputs({{"OUT", command.out, {}}}, {command.in});
+  check_files({.outputs = {{"OUT", command.out, {}}},
+               .inputs = {command.in},
+               .prints = !command.quiet && command.out != "/dev/stdout"});
 }
 
 int run(ConvertCommand& command) {
@@ -60,8 +62,8 @@ int run(ConvertCommand& command) {
 void add_convert_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("convert", "Write points in another format.");
   const auto command = std::make_shared<ConvertCommand>();
-  app->add_option("IN", command->in, kDataHelp)->required();
-  app->add_option("OUT", command->out, "File to write; '-' for standard output.")->required();
+  add_file_argument(*app, "IN", command->in, kDataHelp);
+  add_file_argument(*app, "OUT", command->out, "File to write; '-' for standard output.");
   bind_read_flags(*app, command->reading);
   bind_threads(*app, command->reading.threads);
   const auto set_output_format = [command](const CLI::results_t& texts) {

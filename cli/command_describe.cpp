@@ -2,6 +2,7 @@
 #include <manymeans/manymeans.h>
 
 #include "commands.h"
+#include "output_files.h"
 #include "read_flags.h"
 #include "standard_streams.h"
 #include "text_table.h"
@@ -95,10 +96,15 @@ std::string to_json(const DescribeCommand& command, const Dataset& points, const
 }
 
 void run(const DescribeCommand& command) {
+  check_files({.outputs = {}, .inputs = {command.data}, .prints = true});
   const Dataset points = read_points(command.data, command.reading);
   const std::vector<ColumnSummary> columns = summarise_columns(points.view, command.reading.threads);
   for (const std::string& warning : points.warnings) warn(warning);
-  print(command.json ? to_json(command, points, columns) : to_text(command, points, columns));
+  if (command.json) {
+    print_json(to_json(command, points, columns));
+  } else {
+    print(to_text(command, points, columns));
+  }
 }
 
 }  // namespace
@@ -106,7 +112,7 @@ void run(const DescribeCommand& command) {
 void add_describe_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("describe", "Say what a file of points holds, column by column.");
   const auto command = std::make_shared<DescribeCommand>();
-  app->add_option("DATA", command->data, kDataHelp)->required();
+  add_file_argument(*app, "DATA", command->data, kDataHelp);
   bind_read_flags(*app, command->reading);
   bind_threads(*app, command->reading.threads);
   app->add_flag("--json", command->json, "Print one JSON object instead of a table.")->group("Output");

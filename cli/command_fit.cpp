@@ -88,16 +88,17 @@ ScaledPoints read_and_scale(const FitCommand& command, ProgressLine& line) {
 // Everything that can be found wrong without the points, so that nobody waits for it.
 void check_early(const FitCommand& command, bool initial_file) {
   check(command.options);
-  check_checkpoint(command.checkpoint);
   if (initial_file && command.options.k.size() > 1) {
     throw Error(ErrorCode::kUsage, "--init", "a file of prototypes needs a single k, several were given");
   }
-  std::vector<std::string> inputs = {command.data};
-  if (!command.reading.weights.empty()) inputs.push_back(command.reading.weights);
-  check_outputs({{"--model", command.model, {".npz"}},
-                 {"--labels", command.labels, {".npy", ".csv"}},
-                 {"--checkpoint", command.checkpoint.path, {}}},
-                inputs);
+  CommandFiles files = {.outputs = {{"--model", command.model, {".npz"}},
+                                    {"--labels", command.labels, {".npy", ".csv"}},
+                                    {"--checkpoint", command.checkpoint.path, {}}},
+                        .inputs = {command.data, command.reading.weights},
+                        .prints = command.json || !command.quiet};
+  if (initial_file) files.inputs.push_back(command.options.init);
+  check_files(files);
+  check_checkpoint(command.checkpoint);
   const float origin = 0;  // one point, one prototype: is the backend there, and does it know the algorithm?
   predict({&origin, 1, 1}, {&origin, 1, 1},
           {.backend = command.options.backend, .algorithm = command.options.algorithm, .threads = 1});
@@ -120,14 +121,20 @@ FitResult run_fit(FitCommand& command, ScaledPoints& points, bool initial_file, 
       return true;
     };
   }
+  // Its passes may take minutes, and nobody needs the labels of an oracle that badly.
+  if (command.options.backend == "reference") hooks.abort = &overdue_stop();
   FitResult result;
   const DeviceWatch watch(command.options.backend);
   try {
     result =
         naming_file(command.data, [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    const bool overdue = error.code() == ErrorCode::kInterrupted && overdue_stop();
     // The fit was in good order, and its checkpoint says how far it came.
-    if (!devices_answer() && !command.quiet) announce_going_on(command.checkpoint);
+    if (overdue || (!devices_answer() && !command.quiet)) announce_going_on(command.checkpoint);
+    if (overdue) {
+      throw Error(ErrorCode::kInterrupted, "interrupted", "stopped by a signal within a pass; no output was written");
+    }
     throw;
   }
   auto& seconds = result.provenance.seconds;
@@ -151,7 +158,7 @@ void write_results(const FitCommand& command, const ScaledPoints& points, const 
   add_file(command.model, [&] { save_model(command.model, result, points.scaling, points.dataset.column_names); });
   add_file(command.labels, [&] { write_labels(command.labels, result); });
   if (command.json) {
-    jobs.push_back({"standard output", [&] { print(to_json(result) + "\n"); }});
+    jobs.push_back({"standard output", [&] { print_json(to_json(result) + "\n"); }});
   } else if (!command.quiet) {
     jobs.push_back({"standard output", [&] { print(fit_report(command.data, result, written)); }});
   }
@@ -176,14 +183,12 @@ int run(FitCommand& command) {
 }
 
 void bind_outputs(CLI::App& app, FitCommand& command) {
-  app.add_option("--model", command.model,
-                 "Write all models to this .npz file, for 'manymeans predict' and numpy.load.")
-      ->type_name("FILE")
+  add_file_flag(app, "--model", command.model,
+                "Write all models to this .npz file, for 'manymeans predict' and numpy.load.")
       ->group("Output");
-  app.add_option("--labels", command.labels,
-                 "Write the labels of the best model of each k to this .npy or .csv file: N values for one k, a column "
-                 "for each k for several.")
-      ->type_name("FILE")
+  add_file_flag(app, "--labels", command.labels,
+                "Write the labels of the best model of each k to this .npy or .csv file: N values for one k, a column "
+                "for each k for several.")
       ->group("Output");
   app.add_flag("--json", command.json, "Print the summary as one JSON object instead of a table.")->group("Output");
   app.add_flag("--quiet", command.quiet, "Print no progress and no table; warnings and errors remain.")
@@ -195,11 +200,11 @@ void bind_outputs(CLI::App& app, FitCommand& command) {
 void add_fit_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("fit", "Fit an ensemble of k-means models to a file of points.");
   const auto command = std::make_shared<FitCommand>();
-  app->add_option("DATA", command->data, kDataHelp)->required();
+  add_file_argument(*app, "DATA", command->data, kDataHelp);
   bind_fit_flags(*app, command->options);
   bind_read_flags(*app, command->reading);
-  app->add_option("--weights", command->reading.weights,
-                  "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
+  add_file_flag(*app, "--weights", command->reading.weights,
+                "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
       ->type_name("COLUMN|FILE")
       ->group("Reading");
   const auto set_scale = [command](const CLI::results_t& texts) {

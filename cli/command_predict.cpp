@@ -51,7 +51,7 @@ struct Outcome {
 
 Outcome label_points(const PredictCommand& command, ProgressLine& line) {
   const ModelFile file = load_model(command.model);
-  const StoredModel& model = choose_model(file, command.model, command.k);
+  const StoredModel& model = choose_model(file, command.model, command.k, WhichK::kAskedFor);
   line.show("reading " + command.data);
   Dataset points = read_like_model(command.data, command.reading, file, model);
   Matrix scaled;
@@ -98,8 +98,10 @@ void run(PredictCommand& command) {
   ProgressLine line(!command.quiet && !command.json);
   command.reading.threads = command.options.threads;
   command.options.distances = !command.distances.empty();
-  check_outputs({{"--labels", command.labels, {".npy", ".csv"}}, {"--distances", command.distances, {".npy", ".csv"}}},
-                {command.model, command.data});
+  check_files({.outputs = {{"--labels", command.labels, {".npy", ".csv"}},
+                           {"--distances", command.distances, {".npy", ".csv"}}},
+               .inputs = {command.model, command.data},
+               .prints = command.json || !command.quiet});
   const Outcome outcome = label_points(command, line);
   line.erase();
   for (const std::string& warning : outcome.warnings) warn(warning);
@@ -109,7 +111,7 @@ void run(PredictCommand& command) {
         {command.distances, [&] { write_values(command.distances, outcome.prediction.distances, "distance"); }});
   }
   if (command.json) {
-    jobs.push_back({"standard output", [&] { print(summary_json(command, outcome)); }});
+    jobs.push_back({"standard output", [&] { print_json(summary_json(command, outcome)); }});
   } else if (!command.quiet) {
     jobs.push_back({"standard output", [&] { print(summary_text(command, outcome)); }});
   }
@@ -131,8 +133,8 @@ CLI::callback_t number_into(const char* flag, Number& value, int64_t least) {
 void add_predict_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("predict", "Label points by a model that 'fit' has written.");
   const auto command = std::make_shared<PredictCommand>();
-  app->add_option("MODEL", command->model, "Model file (.npz) that 'manymeans fit --model' has written.")->required();
-  app->add_option("DATA", command->data, kDataHelp)->required();
+  add_file_argument(*app, "MODEL", command->model, "Model file (.npz) that 'manymeans fit --model' has written.");
+  add_file_argument(*app, "DATA", command->data, kDataHelp);
   app->add_option("-k,--clusters", number_into("-k,--clusters", command->k, 1),
                   "Which k of MODEL to use; needed when it holds several.")
       ->type_name("K")
@@ -146,13 +148,11 @@ void add_predict_command(CLI::App& program, int& exit_code) {
       ->default_str("0")
       ->group("Prediction");
   bind_read_flags(*app, command->reading);
-  app->add_option("--labels", command->labels, "Write the labels to this .npy or .csv file.")
-      ->type_name("FILE")
+  add_file_flag(*app, "--labels", command->labels, "Write the labels to this .npy or .csv file.")
       ->required()
       ->group("Output");
-  app->add_option("--distances", command->distances,
-                  "Write the distance of each point to its prototype to this .npy or .csv file.")
-      ->type_name("FILE")
+  add_file_flag(*app, "--distances", command->distances,
+                "Write the distance of each point to its prototype to this .npy or .csv file.")
       ->group("Output");
   app->add_flag("--json", command->json, "Print one JSON object instead of a line of text.")->group("Output");
   app->add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.")->group("Output");

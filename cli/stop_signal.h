@@ -15,4 +15,7 @@ const std::atomic<bool>& defer_stop_signals();
 /// Whether a signal has set that flag.
 bool stop_is_requested();
 
+/// Set two seconds after that first signal: for work whose steps take so long that it has to end within one.
+const std::atomic<bool>& overdue_stop();
+
 }  // namespace manymeans::cli

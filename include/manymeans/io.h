@@ -133,9 +133,26 @@ std::string to_json(const FitResult& result);
 /// Its part "provenance".
 std::string to_json(const Provenance& provenance);
 
-/// Throws Error(kUnavailable) unless a file could be written at this path now.
+/// A file, and how whoever named it calls it: a flag, a parameter.
+struct NamedFile {
+  std::string name;
+  std::string path;  ///< empty: not asked for
+};
+/// Whether two paths are one file, or will be: through links, mounts, "." and "..", whether it is there yet or not.
+bool same_file(const std::string& a, const std::string& b);
+/// Throws Error(kUsage) where an output will be the same file as another output or as an input. Terminals and devices
+/// such as /dev/null may be named twice.
+void check_file_names(std::span<const NamedFile> outputs, std::span<const NamedFile> inputs);
+
+/// Throws Error(kUnavailable) unless a file could be written at this path now. Opens no pipe and no device: whoever
+/// reads from a pipe would see it end.
 void check_writable(const std::string& path);
-/// The same for labels and values: also throws Error(kUsage) unless the ending is one that can be written.
+/// The same for a checkpoint, which replaces what is at its path and goes when it is not needed any more: throws
+/// Error(kUsage) for a pipe or a device.
+void check_checkpoint_path(const std::string& path);
+/// Removes a checkpoint, where links lead. Throws Error(kUnavailable).
+void remove_checkpoint(const std::string& path);
+/// As check_writable for labels and values: also throws Error(kUsage) unless the ending is one that can be written.
 void check_table_path(const std::string& path);
 
 }  // namespace manymeans

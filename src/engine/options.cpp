@@ -54,9 +54,15 @@ int64_t parse_number(std::string_view text, const std::string& whole) {
   return value;
 }
 
+[[noreturn]] void too_many(std::string_view item) {
+  throw usage("k", fmt::format("with '{}' the list has more than {} numbers; there can be no more models than that",
+                               item, kMostModels));
+}
+
 // One item of the list: a number, a range, or a range with a step.
 void append_item(std::string_view item, const std::string& whole, std::vector<int64_t>& out) {
   const size_t dots = item.find("..");
+  if (out.size() >= kMostModels) too_many(item);
   if (dots == std::string_view::npos) {
     out.push_back(parse_number(item, whole));
     return;
@@ -69,10 +75,14 @@ void append_item(std::string_view item, const std::string& whole, std::vector<in
   }
   const int64_t from = parse_number(item.substr(0, dots), whole);
   const int64_t to = parse_number(last, whole);
-  if (step < 1 || to < from || (to - from) / step >= kMostModels) {
+  if (step < 1 || to < from) {
     throw usage("k", fmt::format("'{}' is not a range from low to high with a step of at least 1", item));
   }
-  for (int64_t k = from; k <= to; k += step) out.push_back(k);
+  // The difference of two int64 always fits into 64 bits without a sign; the numbers between them need no sum that may
+  // not.
+  const uint64_t steps = (static_cast<uint64_t>(to) - static_cast<uint64_t>(from)) / static_cast<uint64_t>(step);
+  if (steps >= static_cast<uint64_t>(kMostModels) - out.size()) too_many(item);
+  for (uint64_t i = 0; i <= steps; ++i) out.push_back(from + static_cast<int64_t>(i) * step);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <manymeans/io.h>
 
 #include "core/digest.h"
+#include "io/json_text.h"
 
 #include <nlohmann/json.hpp>
 
@@ -113,6 +114,16 @@ std::string to_json(const FitResult& result) {
                      {"models", std::move(models)},
                      {"provenance", provenance_json(result.provenance)}};
   return text_of(json);
+}
+
+bool is_json_object(const std::string& text) {
+  constexpr int kDeepest = 32;  // a summary has five levels
+  bool too_deep = false;
+  const auto look = [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+    too_deep = too_deep || depth > kDeepest;
+    return !too_deep;
+  };
+  return nlohmann::json::parse(text, look, false).is_object() && !too_deep;
 }
 
 std::string to_json(const Provenance& provenance) {

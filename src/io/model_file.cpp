@@ -5,6 +5,7 @@
 #include "core/fp_environment.h"
 #include "core/out_of_memory.h"
 #include "io/file_watch.h"
+#include "io/json_text.h"
 #include "io/mapped_file.h"
 #include "io/npz.h"
 
@@ -57,6 +58,7 @@ class ModelLoader {
  private:
   NpzArray array(const std::string& key) const;
   void load_models(ModelFile& result) const;
+  void check_numbers(size_t index, const StoredModel& model) const;
   Matrix load_prototypes(size_t index, int64_t k) const;
   void load_scaling(ModelFile& result, int64_t columns) const;
 
@@ -86,7 +88,11 @@ ModelFile ModelLoader::run() {
   load_scaling(result, columns);
   const NpzArray names = array("column_names");
   result.column_names = names.strings(names.header().count == 0 ? 0 : columns);
-  result.json = array("json").text();
+  const NpzArray json = array("json");
+  result.json = json.text();
+  // Programs that save models of their own may have nothing to say.
+  if (!result.json.empty() && !is_json_object(result.json))
+    json.fail("this is not the JSON object that a fit writes; the file was changed");
   return result;
 }
 
@@ -114,10 +120,29 @@ void ModelLoader::load_models(ModelFile& result) const {
     model.prototypes = load_prototypes(i, k[i]);
     model.counts = array(numbered("counts", i)).integers(k[i]);
     model.weights = array(numbered("weights", i)).reals(k[i]);
+    check_numbers(i, model);
     if (i > 0 && model.prototypes.columns() != result.models[0].prototypes.columns()) {
       array(numbered("centroids", i)).fail("the models of the file have different numbers of columns; they must agree");
     }
     result.models.push_back(std::move(model));
+  }
+}
+
+// What no fit has ever written.
+void ModelLoader::check_numbers(size_t index, const StoredModel& model) const {
+  const auto require = [&](bool right, const std::string& key, const auto& found, const char* needed) {
+    if (!right) array(key).fail(fmt::format("model {}: {} was found; {}", index + 1, found, needed));
+  };
+  require(model.iterations >= 0, "iterations", model.iterations, "0 or more is possible");
+  require(model.inertia >= 0 && std::isfinite(model.inertia), "inertia", model.inertia, "0 or more is possible");
+  require(model.replica >= 0, "replica", model.replica, "0 or more is possible");
+  // A file of another program may leave this out by a 0.
+  require(model.k_requested == 0 || model.k_requested >= model.k, "k_requested", model.k_requested,
+          "no fewer than there are prototypes can have been asked for");
+  for (const int64_t count : model.counts)
+    require(count >= 0, numbered("counts", index), count, "0 or more is possible");
+  for (const double weight : model.weights) {
+    require(weight >= 0 && std::isfinite(weight), numbered("weights", index), weight, "0 or more is possible");
   }
 }
 

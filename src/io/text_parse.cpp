@@ -49,6 +49,7 @@ class Parser {
 
  private:
   std::vector<int64_t> first_rows() const;
+  void check_room(int64_t rows) const;
   std::optional<Problem> parse_piece(int64_t piece, int64_t row, Worker& worker);
   std::optional<Problem> parse_line(std::string_view line, int64_t row, Worker& worker);
   const char* parse_field(const char* at, const char* end, double& value, NumberKind& kind, Field& field) const;
@@ -111,8 +112,28 @@ std::vector<int64_t> Parser::first_rows() const {
   return rows;
 }
 
+// Every field of a row takes a byte, its delimiter or the end of the line. Where the body has fewer, some line has too
+// few fields, and memory for all of them would be taken on the word of the first.
+void Parser::check_room(int64_t rows) const {
+  const auto fields = static_cast<int64_t>(targets_.size());
+  const std::string_view body = layout_.body;
+  if (rows <= (static_cast<int64_t>(body.size()) + 1) / fields) return;
+  size_t at = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    const size_t end = std::min(body.find('\n', at), body.size());
+    const std::string_view line = trim_line(body.substr(at, end - at), layout_.delimiter);
+    const auto found = static_cast<int64_t>(split_line(line, layout_.delimiter).size());
+    if (found != fields) {
+      const Problem problem{line.empty() ? Trouble::kEmptyLine : Trouble::kRagged, line_of(row), found, {}};
+      throw Error(ErrorCode::kBadData, path_, fmt::format("line {}{}", problem.line, describe(problem)));
+    }
+    at = end + 1;
+  }
+}
+
 TextPoints Parser::run() {
   const std::vector<int64_t> rows = first_rows();
+  check_room(rows.back());
   const auto pieces = static_cast<int64_t>(rows.size()) - 1;
   const size_t d = plan_.columns.size();
   result_.points = std::make_unique<RowStore>(rows.back(), static_cast<int64_t>(d), plan_.type, path_, plan_.memory);
@@ -124,6 +145,8 @@ TextPoints Parser::run() {
   pool_.for_each_range(pieces, 1, [&](int worker, int64_t piece, int64_t) {
     if (piece > bad_piece.load()) return;
     const auto at = static_cast<size_t>(piece);
+    // No row begins here: looking for one would read on to the end of a long line, and so would every piece of it.
+    if (rows[at] == rows[at + 1]) return;
     auto problem = parse_piece(piece, rows[at], workers[static_cast<size_t>(worker)]);
     give_back_text(piece);
     result_.points->give_back(rows[at], rows[at + 1]);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <stdexcept>
@@ -155,6 +156,14 @@ TEST(ThreadCount, TakesWhatIsAskedForElseWhatIsUsable) {
   EXPECT_EQ(thread_count(3), 3);
   EXPECT_GE(usable_threads(), 1);
   EXPECT_EQ(thread_count(0), usable_threads());
+  // More than there are: nobody gets a hundred thousand, each with its memory.
+  EXPECT_EQ(thread_count(64), 64);
+  EXPECT_EQ(thread_count(100000), std::max(64, std::min(usable_threads(), 100000)));
+  {
+    const ScopedVariable most("MANYMEANS_NUM_THREADS", "99999999999999999999");
+    EXPECT_EQ(usable_threads(), 4096);
+    EXPECT_EQ(thread_count(100000), 4096);
+  }
   const ScopedVariable five("MANYMEANS_NUM_THREADS", "5");
   EXPECT_EQ(usable_threads(), 5);
   EXPECT_EQ(thread_count(2), 2);

@@ -66,6 +66,13 @@ TEST(ModelFile, ModelsThatHadNotBegun) {
   EXPECT_EQ(folder.names().size(), 1u);
 }
 
+TEST(ModelFile, NamesOfAnyBytes) {
+  const Folder folder;
+  const std::vector<std::string> names = {"caf\xe9", "\xc3\xa9t\xc3\xa9 \x1b[31m"};
+  save_model(folder / "m.npz", make_result(), {}, names);
+  EXPECT_EQ(load_model(folder / "m.npz").column_names, names);
+}
+
 TEST(ModelFile, WhatWasLoadedIsSavedAsItWas) {
   const Folder folder;
   save_model(folder / "m.npz", make_result(), {Scale::kMinMax, {0.5, -1}, {2, 3}}, kNames);
@@ -134,6 +141,19 @@ TEST(ModelFile, WrongContent) {
   bad("scale_offset", "of 2 values", [](NpzWriter& npz) { npz.add("scale_offset", std::vector<double>{0}); });
   bad("scale_divisor", "column 2", [](NpzWriter& npz) { npz.add("scale_divisor", std::vector<double>{1, 0}); });
   bad("column_names", "of 2 values", [](NpzWriter& npz) { npz.add("column_names", std::vector<std::string>{"a"}); });
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  bad("inertia", "model 1: nan", [&](NpzWriter& npz) { npz.add("inertia", std::vector<double>{nan}); });
+  bad("inertia", "model 1: -1", [](NpzWriter& npz) { npz.add("inertia", std::vector<double>{-1}); });
+  bad("inertia", "model 1: inf", [&](NpzWriter& npz) { npz.add("inertia", std::vector<double>{-std::log(0.0)}); });
+  bad("iterations", "model 1: -1", [](NpzWriter& npz) { npz.add("iterations", std::vector<int64_t>{-1}); });
+  bad("replica", "model 1: -7", [](NpzWriter& npz) { npz.add("replica", std::vector<int64_t>{-7}); });
+  bad("k_requested", "model 1: 2", [](NpzWriter& npz) { npz.add("k_requested", std::vector<int64_t>{2}); });
+  bad("counts_0", "model 1: -1", [](NpzWriter& npz) { npz.add("counts_0", std::vector<int64_t>{1, -1, 1}); });
+  bad("weights_0", "model 1: nan", [&](NpzWriter& npz) { npz.add("weights_0", std::vector<double>{1, nan, 1}); });
+  bad("json", "JSON object", [](NpzWriter& npz) { npz.add_text("json", "{\"models\": ["); });
+  bad("json", "JSON object", [](NpzWriter& npz) { npz.add_text("json", "[1]"); });
+  const std::string deep = "{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}";
+  bad("json", "JSON object", [&](NpzWriter& npz) { npz.add_text("json", deep); });
   bad("json", "single string", [](NpzWriter& npz) { npz.add_number("json", 1); });
 }
 

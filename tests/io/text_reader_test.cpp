@@ -229,5 +229,39 @@ TEST_F(TextReader, MembersOfManySizes) {
   expect_error(ErrorCode::kBadData, {path, "gzip data is damaged near byte"}, [&] { read_points(path); });
 }
 
+TEST_F(TextReader, LinesThatAreTooWide) {
+  for (const char delimiter : {',', '\t', ';', ' '}) {
+    std::string line;
+    for (int i = 0; i < (1 << 20) + 1; ++i) line += {'1', delimiter};
+    line.pop_back();
+    const std::string wide = folder_.file("wide.csv", line + "\n");
+    expect_error(ErrorCode::kBadData, {wide, "more than 1048576 fields", ".npy"}, [&] { read_points(wide); });
+    line.resize(line.size() - 2);
+    EXPECT_EQ(read_points(folder_.file("most.csv", line + "\n" + line + "\n")).view.d, 1 << 20);
+  }
+  const std::string commas = folder_.file("commas.csv", std::string(3 << 20, ','));
+  expect_error(ErrorCode::kBadData, {commas, "more than 1048576 fields"}, [&] { read_points(commas); });
+}
+
+// The first line has many fields, and many lines follow: they are refused before there is a table of all of them.
+TEST_F(TextReader, ManyRaggedLinesTakeNoMemory) {
+  std::string text = "1";
+  for (int i = 0; i < 99999; ++i) text += ",1";
+  text += "\n" + text + "\n";
+  for (int i = 0; i < 1000000; ++i) text += "1\n";  // 400 GB of points
+  const std::string path = folder_.file("ragged.csv", text);
+  expect_error(ErrorCode::kBadData, {path, "line 3 has 1 fields, the lines before have 100000"},
+               [&] { read_points(path); });
+}
+
+// Lines that reach over many of the pieces that threads take.
+TEST_F(TextReader, LinesLongerThanPieces) {
+  const std::string zeros(3 << 20, '0');
+  const std::string path = folder_.file("long.csv", "1,2\n" + zeros + "7,4\n5," + zeros + "8\n" + zeros + ",9");
+  for (const int threads : {1, 3}) {
+    EXPECT_EQ(values_of(read_points(path, {.threads = threads}).view), (Values{1, 2, 7, 4, 5, 8, 0, 9}));
+  }
+}
+
 }  // namespace
 }  // namespace manymeans::test
