@@ -1,6 +1,7 @@
 // The rings and meetings of the wide screen (matrix_wide.cuh), as numbers: what every instance of it has, and when its
-// two groups may meet. Plain C++, so that the rule is checked where there is no device, and no nvcc
-// (tests/backend/matrix_meeting_test.cpp).
+// two groups may meet. The narrow screen has no meetings: its groups wait for buffers alone, which are filled in the
+// order in which they are asked for, and what is waited for to fill one was copied before it. Plain C++, so that the
+// rule is checked where there is no device, and no nvcc (tests/backend/matrix_meeting_test.cpp).
 #pragma once
 
 #include <algorithm>
@@ -58,7 +59,8 @@ constexpr std::array<int, 3> kWideResident = {4, 8, 0};  // in the order in whic
 constexpr bool meetings_hold(const WideRing& ring) {
   const int stages = ring.stages();
   if (stages < 2 || ring.first_panels > ring.last_panels) return false;
-  for (int panels = ring.first_panels; panels <= std::min(ring.last_panels, stages + 1); ++panels) {
+  const int last = std::min(ring.last_panels, std::max(ring.first_panels, stages + 1));
+  for (int panels = ring.first_panels; panels <= last; ++panels) {
     const int lag = meeting_lag(panels, stages);
     if (lag < 0 || lag >= panels || lag > stages) return false;
     if (lag > 0 && panels + lag <= stages) return false;

@@ -109,6 +109,24 @@ class Runner {
       : settings_(settings), pool_(usable_threads()), watchdog_(settings.seconds, report) {}
 
   void run(const InstanceCase& one) {
+    try {
+      run_ways(one);
+    } catch (const Error& error) {
+      fail(one.name + ": " + error.what());
+    }
+  }
+
+  bool failed() const { return failures_ != 0; }
+  int64_t compared() const { return compared_; }
+  void hang() {
+    watchdog_.begin("a kernel that never ends");
+    mark_launches(true);
+    never_ends();
+  }
+
+ private:
+  void run_ways(const InstanceCase& one) {
+    begin_rows(one.rows);
     watchdog_.begin(fmt::format("{}: {} rows, points", one.name, one.rows));
     const CasePoints points(one, pool_);
     const std::unique_ptr<Backend> cpu = make_backend("cpu", {});
@@ -123,15 +141,6 @@ class Runner {
     for (const Way& way : one.ways) run_way(one, way, points, expected);
   }
 
-  bool failed() const { return failures_ != 0; }
-  int64_t compared() const { return compared_; }
-  void hang() {
-    watchdog_.begin("a kernel that never ends");
-    mark_launches(true);
-    never_ends();
-  }
-
- private:
   static Workload workload(const InstanceCase& one, bool several) {
     Workload work;
     for (const auto& k : one.sessions) {
@@ -193,20 +202,31 @@ class Runner {
   int64_t compared_ = 0;
 };
 
-// Entries of the tables have a kernel each, and every kernel was launched; returns how many were not.
+// Kernels of the matrix screens that stand in no table, and entries of the tables that are not kernels.
+int count_strangers() {
+  int strangers = 0;
+  std::vector<const KernelUse*> in_tables;
+  for (const cuda::MatrixUnit unit : {cuda::MatrixUnit::kHopper, cuda::MatrixUnit::kSync}) {
+    for (const cuda::MatrixInstance& one : cuda::matrix_instances(unit)) in_tables.push_back(kernel_use(one.kernel));
+  }
+  for (const KernelUse* use : in_tables) strangers += use == nullptr ? 1 : 0;
+  for (const KernelUse& use : kernel_uses()) {
+    const bool of_screen = use.name.find("_screen<") != std::string::npos || use.name.rfind("sync_kernel<", 0) == 0;
+    if (!of_screen || std::ranges::find(in_tables, &use) != in_tables.end()) continue;
+    std::printf("IN NO TABLE: %s\n", use.name.c_str());
+    ++strangers;
+  }
+  return strangers;
+}
+
+// Prints how often each kernel was launched, and for how many rows at most; returns how many were not.
 int count_unused() {
   int unused = 0;
-  for (const cuda::MatrixUnit unit : {cuda::MatrixUnit::kHopper, cuda::MatrixUnit::kSync}) {
-    for (const cuda::MatrixInstance& instance : cuda::matrix_instances(unit)) {
-      if (kernel_use(instance.kernel) != nullptr) continue;
-      std::printf("NOT KNOWN: a kernel of the matrix screen's table was not registered\n");
-      ++unused;
-    }
-  }
   for (const KernelUse& use : kernel_uses()) {
     // That of `hang`, and one that only answers whether the device could run it.
     if (use.name.find("waits_for_ever") != std::string::npos || use.name == "cuda_devices: probe") continue;
-    std::printf("%10lld  %s\n", static_cast<long long>(use.launches), use.name.c_str());
+    std::printf("%10lld launches %10lld rows  %s\n", static_cast<long long>(use.launches),
+                static_cast<long long>(use.most_rows), use.name.c_str());
     unused += use.launches == 0 ? 1 : 0;
   }
   return unused;
@@ -224,8 +244,10 @@ int run_all(const Settings& settings) {
   if (settings.list) {
     for (const KernelUse& use : kernel_uses()) std::printf("%s\n", use.name.c_str());
     for (const InstanceCase& one : cases) std::printf("case %s\n", one.name.c_str());
-    std::printf("%zu kernels, %zu cases\n", kernel_uses().size(), cases.size());
-    return 0;
+    const int strangers = count_strangers();
+    std::printf("%zu kernels, %zu cases, %d kernels and tables disagree\n", kernel_uses().size(), cases.size(),
+                strangers);
+    return strangers == 0 ? 0 : 1;
   }
   for (const std::string& device : cuda_devices()) std::printf("%s\n", device.c_str());
   Runner runner(settings);
@@ -233,7 +255,7 @@ int run_all(const Settings& settings) {
   const auto begin = std::chrono::steady_clock::now();
   for (const InstanceCase& one : cases) runner.run(one);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  const int unused = count_unused();
+  const int unused = count_unused() + count_strangers();
   if (settings.only.empty() && unused != 0) std::printf("cuda_instances: %d KERNELS NEVER LAUNCHED\n", unused);
   const bool failed = runner.failed() || (settings.only.empty() && unused != 0);
   std::printf("cuda_instances: %zu kernels, %lld answers compared, %.0f seconds: %s\n", kernel_uses().size(),

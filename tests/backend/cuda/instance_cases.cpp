@@ -109,15 +109,15 @@ InstanceCase shape(std::string name, int64_t rows, int64_t columns, std::vector<
   return one;
 }
 
-// What is compiled for each type: sums by label, of one to three limbs, with weights and without; distances and
-// seeding, of short rows and of long ones, with a screen and without.
+// What is compiled for each type: sums by label and in shared memory, of one to three limbs, with weights and without;
+// distances and seeding, of short rows and of long ones, with a screen and without.
 void add_types(int64_t rows, std::vector<InstanceCase>& to) {
   for (const DataType type : kTypes) {
     const std::string name(name_of(type));
     for (const int limbs : {1, 2, 3}) {
       for (const bool weighted : {false, true}) {
-        InstanceCase one = shape(fmt::format("sums by label, {}, {} limbs{}", name, limbs, weighted ? ", weights" : ""),
-                                 rows, 40, {{1000}});
+        InstanceCase one = shape(fmt::format("sums, {}, {} limbs{}", name, limbs, weighted ? ", weights" : ""), rows,
+                                 40, {{1000}, {20}});
         one.type = type;
         one.limbs = limbs;
         one.weighted = weighted;
@@ -168,12 +168,13 @@ void add_boxes(int64_t rows, std::vector<InstanceCase>& to) {
   to.back().passes = 2;
 }
 
-// Batches in one kernel; the same queued.
-void add_resident(std::vector<InstanceCase>& to) {
+// Batches in one kernel, nearly as many rows as fit the blocks' shared memory; the same queued.
+void add_resident(int64_t rows, std::vector<InstanceCase>& to) {
+  constexpr int64_t kMostRows = 200'000;
   for (const int limbs : {1, 2, 3}) {
     for (const bool weighted : {false, true}) {
-      InstanceCase one = shape(fmt::format("small problems, {} limbs{}", limbs, weighted ? ", weights" : ""), 51'200,
-                               32, {{32}, {100}, {33, 20, 64, 32}});
+      InstanceCase one = shape(fmt::format("small problems, {} limbs{}", limbs, weighted ? ", weights" : ""),
+                               std::min(rows, kMostRows), 32, {{32}, {100}, {33, 20, 64, 32}});
       one.limbs = limbs;
       one.weighted = weighted;
       one.passes = 12;
@@ -190,15 +191,15 @@ std::vector<InstanceCase> other_cases(int64_t rows) {
   add_types(rows, cases);
   add_float_screens(rows, cases);
   add_boxes(rows, cases);
-  add_resident(cases);
+  add_resident(rows, cases);
   cases.push_back(shape("slices and points on the device", rows, 40, {{300}, {60, 20}}));
   cases.back().ways = {{.name = "slices", .slice_rows = rows / 5}, {.name = "on the device", .on_device = true}};
-  cases.push_back(shape("many clusters, many of them empty", rows, 20, {{20'000}}));
+  cases.push_back(shape("many clusters", rows, 40, {{20'000}}));
   cases.back().passes = 2;
-  cases.push_back(shape("many long sums", rows / 4, 600, {{40}, {9000}}));  // whose rows are not worth an order
+  cases.push_back(shape("sums of four limbs", rows, 300, {{40}, {500}}));  // too many for shared memory and registers
   cases.back().limbs = 4;
   cases.back().passes = 2;
-  cases.push_back(shape("every distance", rows / 4, 40, {{20}, {600}}));
+  cases.push_back(shape("every distance", rows, 40, {{20}, {600}}));
   cases.back().ways = {{.name = "brute", .algorithm = "brute"}};
   return cases;
 }

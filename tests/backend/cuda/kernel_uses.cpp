@@ -3,6 +3,7 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -40,6 +41,7 @@ struct Trail {
   std::array<Launch, 64> launches;
   size_t next = 0;
   bool marks = false;
+  int64_t rows = 0;
 };
 Trail& trail() {
   static Trail one;
@@ -52,6 +54,7 @@ void note(const void* function, cudaStream_t stream, cudaError_t status) {
   ++use->launches;
   const std::lock_guard lock(mutex());
   Trail& all = trail();
+  use->most_rows = std::max<int64_t>(use->most_rows, all.rows);
   Launch& launch = all.launches[all.next++ % all.launches.size()];
   if (launch.ended != nullptr) cudaEventDestroy(launch.ended);
   launch = {use, nullptr};
@@ -79,6 +82,11 @@ KernelUse* kernel_use(const void* function) {
     if (use.function == function) return &use;
   }
   return nullptr;
+}
+
+void begin_rows(int64_t rows) {
+  const std::lock_guard lock(mutex());
+  trail().rows = rows;
 }
 
 void mark_launches(bool wanted) {

@@ -16,12 +16,16 @@ struct KernelUse {
   const void* function;  ///< what a launch names it by
   std::string name;      ///< with its template's arguments
   std::atomic<int64_t> launches = 0;
+  std::atomic<int64_t> most_rows = 0;  ///< of a case that launched it
 };
 
 /// The library's own, in no order; addresses stay.
 std::deque<KernelUse>& kernel_uses();
 /// Of a function that a launch names; null: not one of the library's.
 KernelUse* kernel_use(const void* function);
+
+/// What runs from now on has so many rows.
+void begin_rows(int64_t rows);
 
 /// Whether an event stands behind each launch from now on, so that unfinished_kernel() is exact. It keeps a kernel from
 /// coming before the one before it has ended.
