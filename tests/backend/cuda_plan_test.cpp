@@ -196,7 +196,8 @@ TEST(CudaPlan, RowsOfAllModelsCanBeNumbered) {
                                                points.half_ratio(), workload);
           const int64_t rows = std::min(made.slice_rows, n);
           const int64_t entries = made.screen == ScreenKind::kBoxes ? (rows + kBoxRows - 1) / kBoxRows : rows;
-          EXPECT_LE(entries * (made.apart ? 1 : models), int64_t{1} << 31) << algorithm << format << " " << n << " x " << models;
+          EXPECT_LE(entries * (made.apart ? 1 : models), int64_t{1} << 31)
+              << algorithm << format << " " << n << " x " << models;
           EXPECT_LT(rows, (int64_t{1} << 31) + 1);
         }
       }
