@@ -2,6 +2,7 @@
 #include <manymeans/io.h>
 
 #include "core/digest.h"
+#include "core/fp_environment.h"
 
 #include <nlohmann/json.hpp>
 
@@ -98,6 +99,7 @@ std::string text_of(const Json& json) {
 }  // namespace
 
 std::string to_json(const FitResult& result) {
+  const FpEnvironmentGuard guard;
   std::vector<std::string> digests;  // each costs a reading of all labels: once
   Json models = Json::array();
   for (size_t i = 0; i < result.models.size(); ++i) {
@@ -116,6 +118,7 @@ std::string to_json(const FitResult& result) {
 }
 
 std::string to_json(const Provenance& provenance) {
+  const FpEnvironmentGuard guard;
   return text_of(provenance_json(provenance));
 }
 
