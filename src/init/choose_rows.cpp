@@ -1,6 +1,7 @@
 #include "init/choose_rows.h"
 
 #include "core/philox_lanes.h"
+#include "init/weighted_rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -78,6 +79,30 @@ std::vector<std::vector<int64_t>> random_rows(int64_t n, std::span<const RowWish
 
 std::vector<int64_t> random_rows(int64_t n, const RowWish& model, ThreadPool& pool) {
   return std::move(random_rows(n, {&model, 1}, pool)[0]);
+}
+
+std::vector<std::vector<int64_t>> random_rows(const Input& input, std::span<const RowWish> models, ThreadPool& pool) {
+  const int64_t n = input.points.n;
+  if (input.weights.empty()) return random_rows(n, models, pool);
+  const WeightedRows weighted(input, pool);
+  if (weighted.all_equal()) return random_rows(n, models, pool);
+  std::vector<std::vector<int64_t>> rows(models.size());
+  pool.for_each_range(static_cast<int64_t>(models.size()), 1, [&](int, int64_t m, int64_t) {
+    rows[static_cast<size_t>(m)] = weighted.draw(models[static_cast<size_t>(m)]);
+  });
+  for (size_t m = 0; m < models.size(); ++m) {
+    const int64_t missing = models[m].count - static_cast<int64_t>(rows[m].size());
+    if (missing == 0) continue;
+    std::vector<int64_t> taken(models[m].excluded.begin(), models[m].excluded.end());
+    taken.insert(taken.end(), rows[m].begin(), rows[m].end());
+    const std::vector<int64_t> rest = random_rows(n, {missing, models[m].seed, taken}, pool);
+    rows[m].insert(rows[m].end(), rest.begin(), rest.end());
+  }
+  return rows;
+}
+
+std::vector<int64_t> random_rows(const Input& input, const RowWish& model, ThreadPool& pool) {
+  return std::move(random_rows(input, {&model, 1}, pool)[0]);
 }
 
 std::vector<int64_t> rows_by_weight(const Input& input, std::span<const uint64_t> u) {

@@ -13,14 +13,18 @@ namespace manymeans {
 struct RowWish {
   int64_t count = 0;
   uint64_t seed = 0;
-  std::span<const int64_t> excluded = {};
+  std::span<const int64_t> excluded = {};  ///< the rows that it has
 };
 
-/// For each model the `count` of n rows with the smallest (Philox(row), row) that are not in `excluded`, in that order.
-/// All threads share the n draws of every model.
-std::vector<std::vector<int64_t>> random_rows(int64_t n, std::span<const RowWish> models, ThreadPool& pool);
+/// For each model `count` rows that are not in `excluded`, as `random` chooses them: by weight where there are
+/// different weights, rows of weight zero last; else those with the smallest (Philox(row), row), in that order.
+std::vector<std::vector<int64_t>> random_rows(const Input& input, std::span<const RowWish> models, ThreadPool& pool);
 
 /// The same for one model.
+std::vector<int64_t> random_rows(const Input& input, const RowWish& model, ThreadPool& pool);
+
+/// The same for n rows without weights. All threads share the n draws of every model.
+std::vector<std::vector<int64_t>> random_rows(int64_t n, std::span<const RowWish> models, ThreadPool& pool);
 std::vector<int64_t> random_rows(int64_t n, const RowWish& model, ThreadPool& pool);
 
 /// For each u: the first row i with q_0 + .. + q_i > floor(u * total / 2^64), q the integer weights.

@@ -88,8 +88,7 @@ bool init_kmeans_parallel(const InitContext& context, std::span<InitModel> model
       model.warnings.push_back(
           fmt::format("k-means|| for k = {} (seed {}) found only {} candidates; the other prototypes are random rows",
                       model.k, model.seed, found));
-      const std::vector<int64_t> rest =
-          random_rows(context.input.points.n, {model.k - found, model.seed, rows}, context.pool);
+      const std::vector<int64_t> rest = random_rows(context.input, {model.k - found, model.seed, rows}, context.pool);
       rows.insert(rows.end(), rest.begin(), rest.end());
     }
     model.prototypes = gather_rows(context.input, rows);

@@ -55,7 +55,7 @@ void fill_up(const InitContext& context, Seeding& seeding) {
       fmt::format("k-means++ for k = {} (seed {}) found only {} distinct points; the other prototypes are random rows",
                   model.k, model.seed, found));
   const std::vector<int64_t> rest =
-      random_rows(context.input.points.n, {model.k - found, model.seed, seeding.rows}, context.pool);
+      random_rows(context.input, {model.k - found, model.seed, seeding.rows}, context.pool);
   seeding.rows.insert(seeding.rows.end(), rest.begin(), rest.end());
   seeding.exhausted = true;
 }

@@ -1,19 +1,37 @@
-// random: the k rows with the smallest (Philox(row), row).
+// random: k rows, by weight where there are different weights.
 #include "data/gather.h"
 #include "init/choose_rows.h"
 #include "init/init.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 namespace manymeans {
+namespace {
+
+// Such prototypes have no points at first; whoever asked for so many should know.
+void warn_of_zero_weights(const Input& input, const std::vector<int64_t>& rows, InitModel& model) {
+  const auto counts = [&](int64_t row) { return input.integer_weight(row) > 0; };
+  const auto weighty = std::count_if(rows.begin(), rows.end(), counts);
+  if (weighty == static_cast<int64_t>(rows.size())) return;
+  model.warnings.push_back(fmt::format(
+      "random for k = {} (seed {}) found only {} rows of a weight above zero; the other prototypes are rows of "
+      "weight zero",
+      model.k, model.seed, weighty));
+}
+
+}  // namespace
 
 bool init_random(const InitContext& context, std::span<InitModel> models) {
   if (!context.proceed(0, 1)) return false;
   std::vector<RowWish> wishes;
   for (const InitModel& model : models) wishes.push_back({model.k, model.seed});
-  std::vector<std::vector<int64_t>> rows = random_rows(context.input.points.n, wishes, context.pool);
+  std::vector<std::vector<int64_t>> rows = random_rows(context.input, wishes, context.pool);
   for (size_t m = 0; m < models.size(); ++m) {
+    warn_of_zero_weights(context.input, rows[m], models[m]);
     models[m].prototypes = gather_rows(context.input, rows[m]);
     models[m].rows = std::move(rows[m]);
   }

@@ -1,0 +1,32 @@
+// Rows drawn by weight without replacement: contract, "Random".
+#pragma once
+
+#include "data/input.h"
+#include "init/choose_rows.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace manymeans {
+
+/// The integer weights of all rows, ready for any number of draws. The input must outlive it.
+class WeightedRows {
+ public:
+  /// Reads all weights once; there must be some.
+  WeightedRows(const Input& input, ThreadPool& pool);
+
+  /// Then weights say nothing, and the rows are those of a fit without them.
+  bool all_equal() const { return all_equal_; }
+
+  /// The rows of places t = excluded.size() .. excluded.size() + count - 1, each drawn by weight among the rows that
+  /// are in no place yet; fewer of them where only rows of weight zero are left.
+  std::vector<int64_t> draw(const RowWish& wish) const;
+
+ private:
+  const Input& input_;
+  std::vector<uint64_t> sums_;  // of the weights of each block of rows
+  uint64_t total_ = 0;
+  bool all_equal_ = true;
+};
+
+}  // namespace manymeans
