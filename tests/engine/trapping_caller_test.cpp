@@ -7,12 +7,11 @@
 #include "engine/small_data.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-
-#include <unistd.h>
 
 namespace manymeans {
 namespace {
