@@ -220,9 +220,9 @@ Input prepare_input(const PointsView& points, std::span<const double> weights, T
 void check_overflow(const Input& input, double magnitude) {
   const double largest = std::ldexp(input.max_weight, input.weight_exponent);
   if (!std::isfinite(largest * (static_cast<double>(input.points.d) * 4 * magnitude * magnitude))) {
-    throw Error(ErrorCode::kBadData, "weights",
-                fmt::format("the largest weight, {}, times squared distances overflows: divide the weights by it",
-                            largest));
+    throw Error(
+        ErrorCode::kBadData, "weights",
+        fmt::format("the largest weight, {}, times squared distances overflows: divide the weights by it", largest));
   }
 }
 

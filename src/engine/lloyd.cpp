@@ -273,7 +273,8 @@ std::optional<StopReason> Group::report(std::span<Member*> active) {
 }
 
 // Takes those that are done out of the active ones. A member that fails ends the fit, but an earlier one may still fail
-// later, and its error is the one that would come if they were fitted one after the other: so only those after it leave.
+// later, and its error is the one that would come if they were fitted one after the other: so only those after it
+// leave.
 std::vector<Member*> Group::judge(std::vector<Member*>& active, std::optional<StopReason> stop) {
   std::vector<Member*> done;
   std::vector<Member*> left;

@@ -1,6 +1,7 @@
 #include <manymeans/error.h>
 #include <manymeans/options.h>
 
+#include "core/fp_environment.h"
 #include "data/input.h"
 #include "engine/stop_rules.h"
 
@@ -117,6 +118,7 @@ std::string name_of(ByteSize size) {
 }
 
 ByteSize parse_byte_size(const std::string& text) {
+  const FpEnvironmentGuard guard;
   double number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   std::string unit(end, text.data() + text.size());

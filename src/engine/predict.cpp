@@ -76,8 +76,8 @@ Prediction predict_rows(const PointsView& points, const PointsView& prototypes, 
   }
   if (options.inertia) {
     const InertiaSum sum = session->inertia(0, prepared.prototypes);
-    result.inertia = std::ldexp(rounded_sum(sum.limbs.data(), sum.format),
-                                prepared.input.weight_exponent - sum.format.shift);
+    result.inertia =
+        std::ldexp(rounded_sum(sum.limbs.data(), sum.format), prepared.input.weight_exponent - sum.format.shift);
   }
   result.labels = session->take_labels(0);
   check_mapped(points.data);

@@ -2,6 +2,7 @@
 #include <manymeans/io.h>
 
 #include "core/digest.h"
+#include "core/fp_environment.h"
 #include "io/json_text.h"
 
 #include <nlohmann/json.hpp>
@@ -99,6 +100,7 @@ std::string text_of(const Json& json) {
 }  // namespace
 
 std::string to_json(const FitResult& result) {
+  const FpEnvironmentGuard guard;
   std::vector<std::string> digests;  // each costs a reading of all labels: once
   Json models = Json::array();
   for (size_t i = 0; i < result.models.size(); ++i) {
@@ -127,6 +129,7 @@ bool is_json_object(const std::string& text) {
 }
 
 std::string to_json(const Provenance& provenance) {
+  const FpEnvironmentGuard guard;
   return text_of(provenance_json(provenance));
 }
 

@@ -62,8 +62,8 @@ class Maker {
   std::normal_distribution<double> normal_;
 };
 
-// Nearly all rows hold next to nothing, and the last ones one huge value beside noise: a screen in bytes cuts these off,
-// and takes the others for exact.
+// Nearly all rows hold next to nothing, and the last ones one huge value beside noise: a screen in bytes cuts these
+// off, and takes the others for exact.
 Case cut_off(int64_t n, int64_t d, int64_t k, double nothing, unsigned seed) {
   Maker<float> maker(n, d, seed);
   for (int64_t i = 0; i < n; ++i) maker.at(i, 1) = static_cast<float>(nothing * static_cast<double>(maker.below(4)));

@@ -8,7 +8,8 @@ def squared_distance(x, c):
     p = [0.0] * 8
     for j, (a, b) in enumerate(zip(x, c, strict=True)):
         t = a - b
-        p[j % 8] = fma(t, t, p[j % 8])
+        if t:  # else the step changes nothing
+            p[j % 8] = fma(t, t, p[j % 8])
     return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]))
 
 

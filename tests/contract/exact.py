@@ -29,6 +29,8 @@ def ldexp(x, power):
 
 def nearest_integer(x, power):
     """RNE(x * 2^power), an integer."""
+    if x == 0:
+        return 0
     return round(Fraction(*x.as_integer_ratio()) * Fraction(2) ** power)
 
 

@@ -79,6 +79,13 @@ def ways_of(seed, number, case, backends):
     rng = random.Random(f"{seed}/{number}/way")
     options = {"n_threads": rng.choice([1, 2, 3]), "strategy": rng.choice(["concatenated", "data", "task"])}
     environment = {}
+    if case["screen"] is not None and "cpu" in backends:
+        sets = [isa for isa in instruction_sets() if case["screen"] in screens_of(isa)]
+        environment = {"MANYMEANS_CPU_SCREEN": case["screen"], "MANYMEANS_EQUAL_ROWS": "each"}
+        return [REFERENCE] + [
+            {"environment": {**environment, "MANYMEANS_CPU_ISA": isa}, "options": {"backend": "cpu", "algorithm": "matrix"}}
+            for isa in sets
+        ]
     backend = rng.choice(backends)
     if backend == "cpu":
         environment["MANYMEANS_CPU_ISA"] = rng.choice(instruction_sets())

@@ -13,6 +13,8 @@ STOPS = ["labels:0", "labels:0.1", "labels:0.5", "shift:0", "shift:0.5:0.5", "sh
 def case_of(seed, number):
     """Everything that the answer depends on."""
     rng = random.Random(f"{seed}/{number}")
+    if number % 500 == 499:
+        return cut_off_case(rng) if number % 2000 != 1999 else overflowing_case(rng)
     kind = FLOAT64 if rng.random() < 0.65 else FLOAT32
     points = points_of(rng, kind)
     n = len(points)
@@ -20,7 +22,7 @@ def case_of(seed, number):
         "kind": kind, "points": points, "weights": weights_of(rng, n), "initial": None, "init": rng.choice(INITS),
         "k": sorted({clusters(rng, n) for _ in range(rng.choice([1, 1, 1, 2]))}), "models": rng.choice([1, 1, 1, 2, 3]),
         "seed": rng.getrandbits(64), "model_seed": None, "max_iter": rng.choice([0, 1, 2, 3, 5, 8, 30]),
-        "empty": rng.choice(EMPTY),
+        "empty": rng.choice(EMPTY), "screen": None,
     }  # fmt: skip
     add_rules(rng, case)
     if case["init"] == "array":
@@ -174,3 +176,46 @@ def one_weight(rng, n):
 
 
 WEIGHTS = [ones, counts, shares, spread_out, one_weight]
+
+
+# --- Cases for one screen --------------------------------------------------------------------------------------------
+def plain_case(points, **others):
+    case = {
+        "kind": FLOAT32, "points": points, "weights": None, "initial": None, "init": "k-means++", "k": [8], "models": 1,
+        "seed": 0, "model_seed": None, "max_iter": 0, "tol": 0.0, "stop": "strict", "rules": [], "empty": "keep",
+        "screen": "int8-pair",
+    }  # fmt: skip
+    return {**case, **others}
+
+
+def cut_off_case(rng):
+    """Rows of next to nothing, and a few with a huge value beside noise: a copy in bytes cuts these off."""
+    n, d = 200, 64
+    rows = [[0.0, rng.randrange(4) * 2.0**-70] + [0.0] * (d - 2) for _ in range(n)]
+    for i in range(n - 12, n):
+        rows[i] = [1e6 * rng.uniform(0.3, 1.1)] + [rng.gauss(0, 100) for _ in range(d - 1)]
+    points = [tuple(FLOAT32.round(x) for x in row) for row in rows]
+    return plain_case(points, seed=rng.getrandbits(64), models=3)
+
+
+def overflowing_case(rng):
+    """An error bound beyond float32 for the span of the nearest prototype, and small ones for two others.
+
+    A row is cut off a little, most rows are exact in bytes, the prototype is half a unit off in every column.
+    """
+    n, d, k = 64, 32768, 24
+    largest = FLOAT32.round(1.2575 + rng.uniform(-1e-4, 1e-4))
+    unit = FLOAT32.round(largest * 1.5 / 32639)
+    beyond = unit * 32639 * 1.055
+    rows = []
+    for i in range(n):
+        value = beyond if i < 2 else (0.0, 0.0, 0.0, 21759 * unit, 21759 * unit, 21759 * unit, largest)[i % 7]
+        rows.append((FLOAT32.round(value if i % 2 else -value), *[0.0] * (d - 1)))
+    rng.shuffle(rows)
+    prototypes = [[0.0] * d for _ in range(k)]
+    prototypes[0] = [beyond] + [0.5 * 1.99 * beyond / 32639] * (d - 1)
+    prototypes[1][0], prototypes[2][1] = 1.99 * beyond, 0.999 * beyond
+    prototypes[3][0], prototypes[4][0] = -0.1 * beyond, 0.04 * beyond
+    for i in range(5, k):
+        prototypes[i][2] = 1e-6 * beyond * i
+    return plain_case(rows, initial=[tuple(row) for row in prototypes], k=[k])

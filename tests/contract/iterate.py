@@ -1,6 +1,7 @@
 """Section "Iterating": one model from its first prototypes to its end."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from .digest import label_sum
 from .distance import nearest, squared_distance
@@ -21,15 +22,17 @@ class Data:
 
     def __post_init__(self):
         self.n, self.d = len(self.points), len(self.points[0])
-        columns = [[w * x[j] for w, x in zip(self.weights.factor, self.points, strict=True)] for j in range(self.d)]
-        self.scales = [scale_of_terms(self.n, column, self.kind.most_limbs) for column in columns]
-        self.terms = [[scale.term(v) for v in column] for scale, column in zip(self.scales, columns, strict=True)]
-        self._variance = None
 
+    @cached_property
+    def columns(self):
+        """The scale of each column's sum, and the rows' terms of it."""
+        columns = [[w * x[j] for w, x in zip(self.weights.factor, self.points, strict=True)] for j in range(self.d)]
+        scales = [scale_of_terms(self.n, column, self.kind.most_limbs) for column in columns]
+        return [(scale, [scale.term(v) for v in column]) for scale, column in zip(scales, columns, strict=True)]
+
+    @cached_property
     def variance(self):
-        if self._variance is None:
-            self._variance = mean_column_variance(self.points)
-        return self._variance
+        return mean_column_variance(self.points)
 
     def weight_of(self, labels, k):
         return sum(q for q, label in zip(self.weights.q, labels, strict=True) if label == k)
@@ -38,16 +41,15 @@ class Data:
         """The prototype of a cluster that is not empty: divide, scale, round."""
         weight = float(self.weight_of(labels, k))
         rows = [i for i, label in enumerate(labels) if label == k]
-        means = [float(sum(terms[i] for i in rows)) / weight for terms in self.terms]
-        powers = [self.weights.places - scale.s for scale in self.scales]
-        return tuple(self.kind.round(ldexp(mean, power)) for mean, power in zip(means, powers, strict=True))
+        means = [(scale, float(sum(terms[i] for i in rows)) / weight) for scale, terms in self.columns]
+        return tuple(self.kind.round(ldexp(mean, self.weights.places - scale.s)) for scale, mean in means)
 
-    def inertia(self, distances):
-        """Weighted sum of squared distances, in the units of w'."""
+    def inertia(self, distances, e=0):
+        """Weighted sum of squared distances; times 2^e, which is 0 in the units of w'."""
         pairs = list(zip(self.weights.factor, distances, strict=True))
         farthest = max(d2 for w, d2 in pairs if w > 0)
         scale = Scale(self.n, 3, max(self.weights.factor) * farthest)
-        return ldexp(float(sum(scale.term(w * d2) for w, d2 in pairs)), -scale.s)
+        return ldexp(float(sum(scale.term(w * d2) for w, d2 in pairs)), e - scale.s)
 
 
 @dataclass
@@ -89,7 +91,7 @@ def run(data, prototypes, rules):
             model.stop = "max_iter"
         if model.stop is None:
             step(data, model, rules, cycle)
-    model.inertia = ldexp(data.inertia(model.distances), data.weights.e)
+    model.inertia = data.inertia(model.distances, data.weights.e)
     return model
 
 
@@ -124,7 +126,7 @@ def holds(rule, data, model, old):
         total = 0.0
         for d2 in moved:
             total += d2
-        return total <= numbers[0] * data.variance()
+        return total <= numbers[0] * data.variance
     if name == "labels":
         return model.iterations > 1 and model.changed / data.n <= numbers[0]
     if name == "shift":

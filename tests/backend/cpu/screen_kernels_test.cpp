@@ -298,8 +298,8 @@ TEST_P(Screens, ABoundBeyondFloat32ProvesNothing) {
       std::vector<SpanCandidates> found(static_cast<size_t>(s.columns.spans));
       const int64_t count = s.kernels.candidates(task, all, found.data());
       bool listed = false;
-      for (int64_t i = 0; i < count; ++i) listed = listed || (found[static_cast<size_t>(i)].span == span &&
-                                                              found[static_cast<size_t>(i)].best == all);
+      for (int64_t i = 0; i < count; ++i)
+        listed = listed || (found[static_cast<size_t>(i)].span == span && found[static_cast<size_t>(i)].best == all);
       EXPECT_TRUE(listed) << span;
     }
   }
