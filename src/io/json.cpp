@@ -118,14 +118,36 @@ std::string to_json(const FitResult& result) {
   return text_of(json);
 }
 
+namespace {
+
+// Follows a text without keeping any of it: what nlohmann::json keeps cannot be freed without memory.
+class ObjectCheck : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool null() override { return inside(); }
+  bool boolean(bool) override { return inside(); }
+  bool number_integer(number_integer_t) override { return inside(); }
+  bool number_unsigned(number_unsigned_t) override { return inside(); }
+  bool number_float(number_float_t, const string_t&) override { return inside(); }
+  bool string(string_t&) override { return inside(); }
+  bool binary(binary_t&) override { return inside(); }
+  bool start_object(size_t) override { return ++depth_ <= kDeepest; }
+  bool key(string_t&) override { return true; }
+  bool end_object() override { return --depth_ >= 0; }
+  bool start_array(size_t) override { return inside() && ++depth_ <= kDeepest; }
+  bool end_array() override { return --depth_ >= 0; }
+  bool parse_error(size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
+
+ private:
+  static constexpr int kDeepest = 32;  // a summary has five levels
+  bool inside() const { return depth_ > 0; }
+  int depth_ = 0;
+};
+
+}  // namespace
+
 bool is_json_object(const std::string& text) {
-  constexpr int kDeepest = 32;  // a summary has five levels
-  bool too_deep = false;
-  const auto look = [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
-    too_deep = too_deep || depth > kDeepest;
-    return !too_deep;
-  };
-  return nlohmann::json::parse(text, look, false).is_object() && !too_deep;
+  ObjectCheck check;
+  return nlohmann::json::sax_parse(text, &check);
 }
 
 std::string to_json(const Provenance& provenance) {
