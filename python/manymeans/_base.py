@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ._input import (
     DTYPES,
     Points,
+    check_kind,
     conform,
     densify,
     in_native_order,
@@ -93,6 +94,7 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
             array = check_array(points.array, **self._how(), estimator=self, input_name="X")
         else:
             X = in_native_order(unmasked(X, "X"))
+            check_kind(X, "X")
             array = validate_data(self, X, reset=reset, accept_sparse="csr", **self._how())
         if not isinstance(array, np.ndarray):
             array = densify(array, self.memory_limit)

@@ -94,6 +94,21 @@ def unmasked(X: Any, name: str) -> Any:
     return X.data
 
 
+def check_kind(X: Any, name: str) -> None:
+    """Refuse text, dates and records in arrays and frames, of which NumPy would make numbers somehow.
+
+    Raises
+    ------
+    BadDataError
+        For such.
+
+    """
+    types = [X.dtype] if isinstance(X, np.ndarray) else list(X.dtypes) if _is_dataframe(X) else []
+    for dtype in types:
+        if getattr(dtype, "kind", "O") in "SUMmVT":
+            raise BadDataError(f"{name} is of type {dtype}; numbers are needed")
+
+
 def in_native_order(X: Any) -> Any:
     """Give a copy in the machine's byte order of an array in the other one, and anything else as it is."""
     if isinstance(X, np.ndarray) and not X.dtype.isnative and X.dtype.kind in "fiu":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import os
 from typing import Any
@@ -53,10 +52,8 @@ def real(name: str, value: Any) -> float:
         raise UsageError(f"[{name}] is {value!r}; a number is right")
     try:
         return float(value)
-    except (TypeError, ValueError):
-        raise UsageError(f"[{name}] is {value!r}; a number is right") from None
-    except OverflowError:
-        return math.copysign(math.inf, value)
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"[{name}] is {value!r:.60}; a number is right") from None
 
 
 def switch(name: str, value: Any) -> bool:

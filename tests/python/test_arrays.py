@@ -244,3 +244,189 @@ def test_transform_is_exact(mixture):
         or np.abs(narrow.transform(mixture) / exact - 1).max() < 2**-23
     )
     assert np.array_equal(narrow.transform(mixture).argmin(axis=1), narrow.labels_)
+
+
+FITS = {
+    "KMeans": lambda X: KMeans(4, init="random", n_init=1, random_state=4).fit(X).answer_,
+    "EnsembleKMeans": lambda X: EnsembleKMeans(4, init="random", random_state=4).fit(X).answer_,
+    "fit": lambda X: manymeans.fit(X, 4, seed=4, init="random").digest,
+}
+EACH_FIT = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+SMALL = np.random.default_rng(3).integers(0, 50, (40, 3))
+
+
+@EACH_FIT
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
+def test_byte_orders(fit, dtype, order):
+    X = SMALL.astype(dtype)
+    assert fit(SMALL.astype(order + dtype)) == fit(X)
+
+
+def test_byte_orders_elsewhere(tmp_path):
+    X = SMALL.astype("f4")
+    big = X.astype(">f4")
+    fitted = KMeans(4, random_state=1).fit(big)
+    assert fitted.cluster_centers_.dtype == np.float32
+    assert np.array_equal(fitted.predict(big), fitted.labels_)
+    assert fitted.score(big, sample_weight=np.ones(40, ">f8")) == -fitted.inertia_
+    assert manymeans.fit(big, 4, init=big[:4]).digest == manymeans.fit(X, 4, init=X[:4]).digest
+    assert KMeans(4, init=big[:4]).fit(big).answer_ == KMeans(4, init=X[:4]).fit(X).answer_
+    weights = np.arange(1.0, 41)
+    weighted = manymeans.fit(X, 4, sample_weight=weights).digest
+    for kind in (">f8", ">i4", "u2", "f4"):
+        assert manymeans.fit(X, 4, sample_weight=weights.astype(kind)).digest == weighted
+    assert np.array_equal(manymeans.predict(big[:4], big), manymeans.predict(X[:4], X))
+    np.save(tmp_path / "big.npy", big)
+    assert FITS["fit"](np.load(tmp_path / "big.npy", mmap_mode="r")) == FITS["fit"](X)
+    assert FITS["fit"](manymeans.read(tmp_path / "big.npy").points) == FITS["fit"](X)
+
+
+def unaligned(X):
+    space = np.zeros(X.nbytes + 1, np.uint8)
+    array = space[1:].view(X.dtype).reshape(X.shape)
+    array[:] = X
+    assert not array.flags.aligned
+    return array
+
+
+def read_only(X):
+    X = X.copy()
+    X.setflags(write=False)
+    return X
+
+
+def inside_a_record(X):
+    table = np.zeros(len(X), dtype=[("tag", "u1"), ("point", X.dtype, (X.shape[1],))])
+    table["point"] = X
+    return table["point"]
+
+
+@EACH_FIT
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        unaligned,
+        read_only,
+        inside_a_record,
+        np.asfortranarray,
+        lambda X: X[::-1][::-1],
+        lambda X: np.repeat(X, 2, axis=0)[::2],
+        lambda X: np.ma.masked_array(X),
+        lambda X: np.ma.masked_array(X, mask=np.zeros(X.shape, bool)),
+        lambda X: np.broadcast_to(X, X.shape),
+        lambda X: X.tolist(),
+        lambda X: list(X),
+        lambda X: X.astype(object),
+        sparse.csr_matrix,
+        sparse.coo_array,
+        pandas.DataFrame,
+    ],
+)
+def test_kinds_of_arrays(fit, wrap):
+    X = SMALL.astype("f8")
+    assert fit(wrap(X)) == fit(X)
+
+
+def test_matrix():
+    """Refused by the estimators as by scikit-learn's; an array of two dimensions to the functions."""
+    X = SMALL.astype("f4")
+    with pytest.raises(TypeError, match=r"np\.matrix"):
+        KMeans(4).fit(np.matrix(X))
+    assert FITS["fit"](np.matrix(X)) == FITS["fit"](X)
+
+
+MASKED = np.ma.masked_array(SMALL.astype("f4"), mask=SMALL[5, 1] == SMALL)
+NO_POINTS = {
+    "masked": MASKED,
+    "masked row": np.ma.masked_array(SMALL, mask=np.arange(120).reshape(40, 3) < 3),
+    "complex": SMALL + 1j,
+    "complex objects": (SMALL + 1j).astype(object),
+    "text": SMALL.astype("U"),
+    "bytes": SMALL.astype("S"),
+    "text that is no number": np.array([["a", "b"], ["c", "d"]] * 5),
+    "times": SMALL.astype("M8[s]"),
+    "durations": SMALL.astype("m8[s]"),
+    "records": np.zeros((40, 3), dtype=[("a", "f4")]),
+    "objects": np.full((40, 3), object()),
+    "None": np.full((40, 3), None),
+    "empty": np.zeros((0, 3)),
+    "no columns": np.zeros((40, 0)),
+    "one dimension": SMALL[0].astype("f4"),
+    "three dimensions": SMALL[None].astype("f4"),
+    "no dimension": np.float32(3),
+    "rows of different lengths": [[1.0, 2.0], [3.0]] * 20,
+    "NaN": np.full((40, 3), np.nan),
+    "name of a file": "points.npy",
+    "nothing": None,
+    "sparse complex": sparse.csr_matrix(SMALL + 1j),
+    "frame of dates": pandas.DataFrame({"a": np.arange(40).astype("M8[s]"), "b": np.arange(40)}),
+    "frame with text": pandas.DataFrame({"a": ["x", "y"] * 20}),
+    "frame with gaps": pandas.DataFrame({"a": pandas.array([1, None] * 20, dtype="Int64")}),
+}
+
+
+@EACH_FIT
+@pytest.mark.parametrize("name", NO_POINTS)
+def test_what_are_no_points(fit, name):
+    """ValueError or, of scikit-learn's checks, TypeError; the functions have one kind, ours."""
+    if fit is FITS["fit"]:
+        with pytest.raises(manymeans.BadDataError):
+            fit(NO_POINTS[name])
+    else:
+        with pytest.raises((ValueError, TypeError)):
+            fit(NO_POINTS[name])
+
+
+@pytest.mark.parametrize("wrong", ["masked", "complex", "text", "times", "rows of different lengths", "sparse complex"])
+def test_what_are_no_centres_and_no_weights(wrong):
+    X, bad = SMALL.astype("f4"), NO_POINTS[wrong]
+    with pytest.raises(manymeans.BadDataError, match="init"):
+        manymeans.fit(X, 40, init=bad)
+    with pytest.raises(manymeans.BadDataError, match="model"):
+        manymeans.predict(bad, X)
+    column = bad[:, 0] if hasattr(bad, "dtype") else bad
+    with pytest.raises(manymeans.BadDataError, match="sample_weight"):
+        manymeans.fit(X, 4, sample_weight=column)
+    for points, options in ((bad, {}), (X, {"sample_weight": column})):
+        if wrong == "masked":
+            with pytest.raises(manymeans.BadDataError, match="masked"):
+                KMeans(4, n_init=1).fit(points, **options)
+    if wrong == "masked":
+        with pytest.raises(manymeans.BadDataError, match="init has 4 masked values|init has .* masked"):
+            KMeans(40, init=bad, n_init=1).fit(X)
+        with pytest.raises(manymeans.BadDataError, match="masked"):
+            KMeans(4, random_state=0).fit(X).predict(bad)
+
+
+@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csc_array])
+def test_sparse_centres_and_weights_say_what_to_do(make):
+    X = SMALL.astype("f4")
+    for call in (
+        lambda: manymeans.fit(X, 4, init=make(X[:4])),
+        lambda: manymeans.predict(make(X[:4]), X),
+        lambda: manymeans.fit(X, 4, sample_weight=make(np.ones((40, 1)))),
+    ):
+        with pytest.raises(manymeans.BadDataError, match=r"sparse matrix; .*toarray"):
+            call()
+
+
+def test_centres_set_by_hand():
+    """As in scikit-learn: cluster_centers_ is all that predict, transform and score need."""
+    import sklearn.cluster
+
+    X = SMALL.astype("f8")
+    ours, theirs = KMeans(3), sklearn.cluster.KMeans(3)
+    for estimator in (ours, theirs):
+        estimator.cluster_centers_ = X[:3].copy()
+        estimator._n_threads = 1  # what scikit-learn's own fit leaves for predict
+    assert np.array_equal(ours.predict(X), theirs.predict(X))
+    np.testing.assert_allclose(ours.transform(X), theirs.transform(X), rtol=1e-9)
+    assert ours.score(X) == pytest.approx(theirs.score(X))
+    for name in ("answer_", "provenance_"):
+        assert not hasattr(ours, name)
+    with pytest.raises(ValueError, match="set by hand"):
+        ours.save("model.npz")
+    fitted = KMeans(3, random_state=0).fit(X)
+    fitted.cluster_centers_ = X[:3].copy()
+    assert np.array_equal(fitted.predict(X), ours.predict(X))
