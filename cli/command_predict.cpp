@@ -33,11 +33,11 @@ const char* const kExamples =
     "  manymeans predict out.npz new.csv -k 16 --labels labels.csv --distances d.npy\n\n"
     "The best model of the chosen k gives each point the label of its nearest\n"
     "prototype. The scaling of the fit is stored in MODEL and applied first;\n"
-    "distances are Euclidean and in scaled units. Where MODEL and DATA both name\n"
-    "their columns, the columns of the fit are picked by name. Points are read in the\n"
-    "number type of the model, so the points of a fit get the labels of that fit; if\n"
-    "it was made with --columns or --numeric-only on a file without names, give the\n"
-    "same flags here.\n"
+    "distances are Euclidean and in scaled units. MODEL knows the columns of its fit:\n"
+    "they are picked by name where DATA names its columns, else by their place in a\n"
+    "file of as many columns, so --columns and --numeric-only need not be repeated.\n"
+    "Points are read in the number type of the model, so the points of a fit get the\n"
+    "labels of that fit.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
@@ -66,7 +66,7 @@ Outcome label_points(const PredictCommand& command, ProgressLine& line) {
   outcome.columns = points.view.d;
   outcome.warnings = points.warnings;
   outcome.prediction =
-      naming_file(command.data, [&] { return predict(points.view, model.prototypes.view(), command.options); });
+      naming_file(command.data, points, [&] { return predict(points.view, model.prototypes.view(), command.options); });
   outcome.counts.resize(static_cast<size_t>(model.k));
   for (int64_t row = 0; row < points.view.n; ++row) ++outcome.counts[outcome.prediction.labels[row]];
   return outcome;

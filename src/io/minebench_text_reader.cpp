@@ -16,7 +16,7 @@ class MineBenchTextReader : public Reader {
   std::vector<std::string_view> endings() const override { return {}; }
   Dataset read(const std::string& path, const ReadOptions& options) const override {
     ReadOptions coordinates = options;
-    if (options.columns.empty()) coordinates.columns = {"2-"};
+    if (options.columns.empty() && !(options.like && options.like->source.count > 0)) coordinates.columns = {"2-"};
     return make_text_reader()->read(path, coordinates);
   }
 };

@@ -5,6 +5,7 @@
 #include "core/fp_environment.h"
 #include "io/file_watch.h"
 #include "io/mapped_file.h"
+#include "io/row_store.h"
 
 #include <fmt/format.h>
 
@@ -139,6 +140,18 @@ std::string points_file(const std::string& path) {
 bool is_points_path(const std::string& path) {
   std::error_code ignored;
   return path == MappedFile::kStandardInput || std::filesystem::exists(points_file(path), ignored);
+}
+
+std::string row_label(const Dataset& points, int64_t row) {
+  if (points.first_line == 0) return fmt::format("row {}", row);
+  return fmt::format("row {} (line {})", row, points.first_line + row - 1);
+}
+
+std::string column_label(const Dataset& points, int64_t column) {
+  const auto at = static_cast<size_t>(column - 1);
+  const bool one_each = static_cast<int64_t>(points.source.numbers.size()) == points.view.d;
+  const std::string name = at < points.column_names.size() ? points.column_names[at] : "";
+  return column_label(one_each ? points.source.numbers[at] : column, name);
 }
 
 Dataset read_points(const std::string& path, const ReadOptions& options) {

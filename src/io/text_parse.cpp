@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/file_memory.h"
+#include "io/float32_check.h"
 
 #include <fast_float/fast_float.h>
 #include <fmt/format.h>
@@ -35,11 +36,12 @@ struct Problem {
 
 // What one thread found, over all pieces that it took.
 struct Worker {
-  explicit Worker(size_t d) : values(d + 1), lost(d), text(d) {}
+  explicit Worker(size_t d, bool check) : values(d + 1), lost(d), text(d), float32(check ? d : 0) {}
   std::vector<double> values;  // of one row; the weight last
   LostIntegers lost;
   std::vector<TextExample> text;
   bool trouble = false;
+  Float32Check float32;  // of no columns where nobody asked
 };
 
 class Parser {
@@ -56,6 +58,9 @@ class Parser {
   void note_lost(const Field& field, double value, int32_t target, int64_t row, Worker& worker) const;
   std::optional<Problem> store(int64_t row, Worker& worker);
   void merge(std::vector<Worker>& workers);
+  // What is float64 is parsed again anyway, unless columns of text are still looked for.
+  bool stops_early(const Worker& worker) const { return !plan_.note_text && worker.float32.surely_wide(); }
+  std::string place_of(const Problem& problem) const;
   std::string describe(const Problem& problem) const;
   void give_back_text(int64_t piece) const;
   int64_t line_of(int64_t row) const { return layout_.first_line + row; }
@@ -117,14 +122,17 @@ TextPoints Parser::run() {
   const size_t d = plan_.columns.size();
   result_.points = std::make_unique<RowStore>(rows.back(), static_cast<int64_t>(d), plan_.type, path_, plan_.memory);
   if (plan_.weight >= 0) result_.weights.resize(static_cast<size_t>(rows.back()));
-  std::vector<Worker> workers(static_cast<size_t>(pool_.size()), Worker(d));
+  std::vector<Worker> workers(static_cast<size_t>(pool_.size()), Worker(d, plan_.check_float32));
+  std::atomic<bool> wide{false};
   std::mutex mutex;
   std::optional<Problem> first_problem;
   std::atomic<int64_t> bad_piece{pieces};  // the lowest with a problem: what lies behind it does not matter
   pool_.for_each_range(pieces, 1, [&](int worker, int64_t piece, int64_t) {
-    if (piece > bad_piece.load()) return;
+    if (piece > bad_piece.load() || wide) return;
     const auto at = static_cast<size_t>(piece);
-    auto problem = parse_piece(piece, rows[at], workers[static_cast<size_t>(worker)]);
+    Worker& mine = workers[static_cast<size_t>(worker)];
+    auto problem = parse_piece(piece, rows[at], mine);
+    if (stops_early(mine)) wide = true;
     give_back_text(piece);
     result_.points->give_back(rows[at], rows[at + 1]);
     if (!problem) return;
@@ -133,8 +141,8 @@ TextPoints Parser::run() {
     bad_piece.store(piece);
     first_problem = std::move(problem);
   });
-  if (first_problem) {
-    throw Error(ErrorCode::kBadData, path_, fmt::format("line {}{}", first_problem->line, describe(*first_problem)));
+  if (first_problem && !wide) {  // else the next parse names the first one, whatever was skipped here
+    throw Error(ErrorCode::kBadData, path_, place_of(*first_problem) + describe(*first_problem));
   }
   result_.points->give_back(0, rows.back());
   merge(workers);
@@ -156,6 +164,7 @@ std::optional<Problem> Parser::parse_piece(int64_t piece, int64_t row, Worker& w
     auto problem = parse_line({at, static_cast<size_t>(last - at)}, row, worker);
     if (problem && !plan_.note_text) return problem;
     worker.trouble |= problem.has_value();
+    if (stops_early(worker)) return std::nullopt;
     at = last + 1;
   }
   return std::nullopt;
@@ -219,6 +228,8 @@ std::optional<Problem> Parser::take(const Field& field, NumberKind kind, int32_t
     case NumberKind::kNumber:
       if (std::fabs(worker.values[column]) >= exact_below_)
         note_lost(field, worker.values[column], target, row, worker);
+      if (plan_.check_float32 && column < plan_.columns.size())
+        worker.float32.add_text(column, worker.values[column], field.text);
       return std::nullopt;
     case NumberKind::kEmpty: return Problem{Trouble::kEmptyField, line_of(row), 0, {}};
     case NumberKind::kOverflow: return Problem{Trouble::kTooLarge, line_of(row), 0, shown(field.text)};
@@ -249,7 +260,7 @@ void Parser::note_lost(const Field& field, double value, int32_t target, int64_t
 std::optional<Problem> Parser::store(int64_t row, Worker& worker) {
   const int64_t bad = result_.points->store(row, worker.values.data());
   if (plan_.weight >= 0) result_.weights[static_cast<size_t>(row)] = worker.values.back();
-  if (bad < 0) return std::nullopt;
+  if (bad < 0 || plan_.check_float32) return std::nullopt;  // what is too large for float32 makes the column wide
   const auto column = static_cast<size_t>(bad);
   return Problem{Trouble::kNotStored, line_of(row), plan_.columns[column], fmt::format("{}", worker.values[column])};
 }
@@ -258,8 +269,10 @@ void Parser::merge(std::vector<Worker>& workers) {
   const size_t d = plan_.columns.size();
   result_.lost = LostIntegers(d);
   result_.text.resize(d);
+  Float32Check float32(plan_.check_float32 ? d : 0);
   for (Worker& worker : workers) {
     result_.lost.merge(worker.lost);
+    float32.merge(worker.float32);
     result_.trouble |= worker.trouble;
     for (size_t j = 0; j < d; ++j) {
       TextExample& example = worker.text[j];
@@ -267,6 +280,15 @@ void Parser::merge(std::vector<Worker>& workers) {
       if (example.line >= 0 && earlier) result_.text[j] = std::move(example);
     }
   }
+  result_.wide = float32.surely_wide() || float32.wide();
+}
+
+// A line that is no row has no number of a row.
+std::string Parser::place_of(const Problem& problem) const {
+  if (problem.trouble == Trouble::kEmptyLine || problem.trouble == Trouble::kRagged) {
+    return fmt::format("line {}", problem.line);
+  }
+  return fmt::format("row {} (line {})", problem.line - layout_.first_line + 1, problem.line);
 }
 
 // What was wrong in the line, and what would be right.

@@ -17,6 +17,8 @@ struct TextPlan {
   std::vector<int64_t> columns;  ///< fields (from 0) that become the columns of the points, in this order
   int64_t weight = -1;           ///< field that is the weight; -1: none
   DataType type = DataType::kFloat32;
+  /// With float32: find out whether the columns need float64, and stop when they surely do (TextPoints::wide).
+  bool check_float32 = false;
   /// Text in a column is noted instead of being an error; the values of that column are then 0.
   bool note_text = false;
   int64_t memory = 0;  ///< as in ReadOptions
@@ -28,6 +30,7 @@ struct TextPoints {
   LostIntegers lost{0};
   std::vector<TextExample> text;  ///< per column of the points, with note_text
   bool trouble = false;           ///< with note_text: there is an error, which a parse without it will name
+  bool wide = false;              ///< with check_float32: to be parsed again, as float64
 };
 
 /// Throws Error(kBadData) for the first line that does not fit: file, line, column, what was found.

@@ -80,8 +80,10 @@ class TextColumns {
 
 TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const std::string& path) {
   TextPlan plan;
-  plan.columns = select_columns(layout.columns, options.columns);
-  plan.type = options.dtype.value_or(DataType::kFloat32);
+  plan.columns = wanted_columns(layout.columns, options, path);
+  const std::optional<DataType> type = wanted_type(options, std::nullopt);
+  plan.type = type.value_or(DataType::kFloat32);
+  plan.check_float32 = !type;
   plan.note_text = options.numeric_only;
   plan.memory = options.memory;
   if (!options.weights.empty()) plan.weight = find_column(layout.columns, options.weights).value_or(-1);
@@ -111,11 +113,19 @@ Dataset TextReader::read(const std::string& path, const ReadOptions& options) co
     points = {};  // the memory, before it is needed again
     points = parse_text(layout, plan, path, pool);
   }
+  if (points.wide) {
+    plan.type = DataType::kFloat64;
+    plan.note_text = plan.check_float32 = false;
+    points = {};
+    points = parse_text(layout, plan, path, pool);
+  }
   Dataset result;
   result.view = points.points->view();
   result.owner = points.points->owner();
   result.weights = std::move(points.weights);
   result.warnings = layout.warnings;
+  result.source = source_columns(layout.columns, plan.columns);
+  result.first_line = layout.first_line;
   std::vector<std::string> labels;
   for (const int64_t column : plan.columns) {
     labels.push_back(layout.columns.label(column));
