@@ -12,6 +12,7 @@
 #include "read_flags.h"
 #include "standard_streams.h"
 #include "stop_signal.h"
+#include "stream_outputs.h"
 
 #include <chrono>
 #include <memory>
@@ -28,6 +29,7 @@ struct FitCommand {
   CheckpointOptions checkpoint;
   bool json = false, quiet = false;
   bool k_given = false;
+  bool streams_labels = false;  // to standard output
 };
 
 const char* const kExamples =
@@ -70,7 +72,14 @@ ScaledPoints read_and_scale(const FitCommand& command, ProgressLine& line) {
   points.dataset = read_points(command.data, command.reading);
   points.view = points.dataset.view;
   points.seconds.emplace_back("read", seconds_since(begin));
-  if (command.scale == Scale::kNone) return points;
+  const auto warn_of = [&](const std::vector<std::string>& texts) {
+    points.dataset.warnings.insert(points.dataset.warnings.end(), texts.begin(), texts.end());
+  };
+  warn_of(row_number_warnings(points.dataset));
+  if (command.scale == Scale::kNone) {
+    warn_of(dominance_warnings(points.dataset, points.view));
+    return points;
+  }
   const int threads = command.options.threads;
   const int64_t memory = command.options.memory.bytes;
   begin = Clock::now();
@@ -78,6 +87,7 @@ ScaledPoints read_and_scale(const FitCommand& command, ProgressLine& line) {
   points.scaling = naming_file(command.data, points.dataset, [&] { return find_scaling(points.view, command.scale, threads, memory); });
   points.scaled = scale_points(points.view, points.scaling, threads, memory);
   points.view = points.scaled.view;
+  warn_of(dominance_warnings(points.dataset, points.view));
   points.dataset.view.data = nullptr;  // its shape stays, for messages
   points.dataset.owner.reset();
   points.seconds.emplace_back("scale", seconds_since(begin));
@@ -144,12 +154,14 @@ void write_results(const FitCommand& command, const ScaledPoints& points, const 
   if (command.json) {
     jobs.push_back({"standard output", [&] { print(to_json(result) + "\n"); }});
   } else if (!command.quiet) {
-    jobs.push_back({"standard output", [&] { print(fit_report(command.data, result, written)); }});
+    jobs.push_back({command.streams_labels ? "standard error" : "standard output",
+                    [&] { print_beside(command.streams_labels, fit_report(command.data, result, written)); }});
   }
   write_outputs(jobs);
 }
 
 int run(FitCommand& command) {
+  command.streams_labels = use_standard_output({{"--labels", &command.labels}}, command.json);
   ProgressLine line(!command.quiet && !command.json);
   const bool initial_file = names_initial_file(command.options.init);
   command.reading.threads = command.options.threads;
@@ -172,8 +184,8 @@ void bind_outputs(CLI::App& app, FitCommand& command) {
       ->type_name("FILE")
       ->group("Output");
   app.add_option("--labels", command.labels,
-                 "Write the labels of the best model of each k to this .npy or .csv file: N values for one k, a column "
-                 "for each k for several.")
+                 "Write the labels of the best model of each k to this .npy or .csv file, or as csv to a pipe ('-' for "
+                 "standard output): N values for one k, a column for each k for several.")
       ->type_name("FILE")
       ->group("Output");
   app.add_flag("--json", command.json, "Print the summary as one JSON object instead of a table.")->group("Output");

@@ -9,6 +9,7 @@
 #include "read_flags.h"
 #include "standard_streams.h"
 #include "stop_signal.h"
+#include "stream_outputs.h"
 #include "stored_models.h"
 
 #include <nlohmann/json.hpp>
@@ -95,6 +96,8 @@ std::string summary_text(const PredictCommand& command, const Outcome& outcome) 
 }
 
 void run(PredictCommand& command) {
+  const bool streams = use_standard_output(
+      {{"--labels", &command.labels}, {"--distances", &command.distances}}, command.json);
   ProgressLine line(!command.quiet && !command.json);
   command.reading.threads = command.options.threads;
   command.options.distances = !command.distances.empty();
@@ -111,7 +114,8 @@ void run(PredictCommand& command) {
   if (command.json) {
     jobs.push_back({"standard output", [&] { print(summary_json(command, outcome)); }});
   } else if (!command.quiet) {
-    jobs.push_back({"standard output", [&] { print(summary_text(command, outcome)); }});
+    jobs.push_back({streams ? "standard error" : "standard output",
+                    [&] { print_beside(streams, summary_text(command, outcome)); }});
   }
   defer_stop_signals();  // files appear whole or not at all
   write_outputs(jobs);
@@ -146,12 +150,12 @@ void add_predict_command(CLI::App& program, int& exit_code) {
       ->default_str("0")
       ->group("Prediction");
   bind_read_flags(*app, command->reading);
-  app->add_option("--labels", command->labels, "Write the labels to this .npy or .csv file.")
+  app->add_option("--labels", command->labels, "Write the labels to this .npy or .csv file, or as csv to a pipe ('-' for standard output).")
       ->type_name("FILE")
       ->required()
       ->group("Output");
   app->add_option("--distances", command->distances,
-                  "Write the distance of each point to its prototype to this .npy or .csv file.")
+                  "Write the distance of each point to its prototype to this .npy or .csv file, or as csv to a pipe.")
       ->type_name("FILE")
       ->group("Output");
   app->add_flag("--json", command->json, "Print one JSON object instead of a line of text.")->group("Output");

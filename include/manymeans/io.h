@@ -128,6 +128,34 @@ struct ColumnSummary {
 /// Reads the points twice. The same bits for any number of threads.
 std::vector<ColumnSummary> summarise_columns(const PointsView& points, int threads = 0);
 
+/// What a column of a file holds, as it stands there.
+struct TableColumn {
+  int64_t number = 1;          ///< in the file, from 1
+  std::string name;            ///< empty where the file names no columns
+  int64_t numbers = 0;         ///< cells that hold a number; NaN and infinity are numbers
+  int64_t empty = 0;           ///< empty fields and nulls
+  int64_t text = 0;            ///< cells that hold something else
+  std::string example;         ///< the first text
+  int64_t distinct = 0;        ///< different values, numbers and texts
+  bool more_distinct = false;  ///< there are more than `distinct`: counting ended there
+  bool wide = false;           ///< float32 would lose what tells its numbers apart
+  ColumnSummary values;        ///< of the numbers
+};
+struct TableSummary {
+  int64_t rows = 0;
+  DataType type = DataType::kFloat32;  ///< in which read_points() would read the columns that hold no text
+  std::vector<TableColumn> columns;
+  std::vector<std::string> warnings;
+};
+/// Describes a file that read_points() may refuse: with columns of text, empty fields, nulls. The same answer for any
+/// number of threads. Throws Error as read_points() does, for what is no table.
+TableSummary describe_table(const std::string& path, const ReadOptions& options = {});
+
+/// Columns of which a clustering should not be made without a thought, as sentences for people. Both look at rows that
+/// are spread evenly where there are many. `points` names the columns; `scaled` are its points as they are fitted.
+std::vector<std::string> row_number_warnings(const Dataset& points);
+std::vector<std::string> dominance_warnings(const Dataset& points, const PointsView& scaled);
+
 /// What a model file holds.
 struct StoredModel {
   int64_t k = 0;

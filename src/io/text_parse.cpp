@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -36,12 +37,18 @@ struct Problem {
 
 // What one thread found, over all pieces that it took.
 struct Worker {
-  explicit Worker(size_t d, bool check) : values(d + 1), lost(d), text(d), float32(check ? d : 0) {}
+  Worker(size_t d, const TextPlan& plan)
+      : values(d + 1), lost(d), text(d), float32(plan.check_float32 ? d : 0), survey(plan.survey ? d : 0) {
+    for (ColumnSurvey& column : survey) {
+      column.distinct = DistinctCounter(DistinctCounter::limit_for(static_cast<int64_t>(d)));
+    }
+  }
   std::vector<double> values;  // of one row; the weight last
   LostIntegers lost;
   std::vector<TextExample> text;
   bool trouble = false;
-  Float32Check float32;  // of no columns where nobody asked
+  Float32Check float32;              // of no columns where nobody asked
+  std::vector<ColumnSurvey> survey;  // likewise
 };
 
 class Parser {
@@ -55,11 +62,12 @@ class Parser {
   std::optional<Problem> parse_line(std::string_view line, int64_t row, Worker& worker);
   const char* parse_field(const char* at, const char* end, double& value, NumberKind& kind, Field& field) const;
   std::optional<Problem> take(const Field& field, NumberKind kind, int32_t target, int64_t row, Worker& worker) const;
+  void count(const Field& field, NumberKind kind, size_t column, int64_t row, Worker& worker) const;
   void note_lost(const Field& field, double value, int32_t target, int64_t row, Worker& worker) const;
   std::optional<Problem> store(int64_t row, Worker& worker);
   void merge(std::vector<Worker>& workers);
   // What is float64 is parsed again anyway, unless columns of text are still looked for.
-  bool stops_early(const Worker& worker) const { return !plan_.note_text && worker.float32.surely_wide(); }
+  bool stops_early(const Worker& worker) const { return !plan_.note_text && !plan_.survey && worker.float32.surely_wide(); }
   std::string place_of(const Problem& problem) const;
   std::string describe(const Problem& problem) const;
   void give_back_text(int64_t piece) const;
@@ -122,7 +130,7 @@ TextPoints Parser::run() {
   const size_t d = plan_.columns.size();
   result_.points = std::make_unique<RowStore>(rows.back(), static_cast<int64_t>(d), plan_.type, path_, plan_.memory);
   if (plan_.weight >= 0) result_.weights.resize(static_cast<size_t>(rows.back()));
-  std::vector<Worker> workers(static_cast<size_t>(pool_.size()), Worker(d, plan_.check_float32));
+  std::vector<Worker> workers(static_cast<size_t>(pool_.size()), Worker(d, plan_));
   std::atomic<bool> wide{false};
   std::mutex mutex;
   std::optional<Problem> first_problem;
@@ -224,6 +232,10 @@ const char* Parser::parse_field(const char* at, const char* end, double& value, 
 std::optional<Problem> Parser::take(const Field& field, NumberKind kind, int32_t target, int64_t row,
                                     Worker& worker) const {
   const auto column = static_cast<size_t>(target);
+  if (plan_.survey) {
+    count(field, kind, column, row, worker);
+    return std::nullopt;
+  }
   switch (kind) {
     case NumberKind::kNumber:
       if (std::fabs(worker.values[column]) >= exact_below_)
@@ -241,6 +253,24 @@ std::optional<Problem> Parser::take(const Field& field, NumberKind kind, int32_t
   if (example.line < 0 || line_of(row) < example.line) example = {line_of(row), shown(field.text)};
   worker.values[column] = 0;
   return std::nullopt;
+}
+
+// A cell of a table that need not be numbers.
+void Parser::count(const Field& field, NumberKind kind, size_t column, int64_t row, Worker& worker) const {
+  ColumnSurvey& survey = worker.survey[column];
+  double& value = worker.values[column];
+  if (kind == NumberKind::kNumber || kind == NumberKind::kOverflow) {
+    ++survey.numbers;
+    if (!std::isnan(value)) survey.distinct.add_number(value, field.text);
+    if (plan_.check_float32) worker.float32.add_text(column, value, field.text);
+    return;
+  }
+  value = std::numeric_limits<double>::quiet_NaN();
+  if (kind == NumberKind::kEmpty) {
+    ++survey.empty;
+  } else {
+    survey.add_text(field.text, line_of(row));
+  }
 }
 
 void Parser::note_lost(const Field& field, double value, int32_t target, int64_t row, Worker& worker) const {
@@ -281,6 +311,12 @@ void Parser::merge(std::vector<Worker>& workers) {
     }
   }
   result_.wide = float32.surely_wide() || float32.wide();
+  if (!plan_.survey) return;
+  result_.survey = std::move(workers[0].survey);
+  for (size_t j = 0; j < d; ++j) {
+    for (size_t i = 1; i < workers.size(); ++i) result_.survey[j].merge(workers[i].survey[j]);
+    result_.wide_columns.push_back(plan_.check_float32 && float32.wide(j));
+  }
 }
 
 // A line that is no row has no number of a row.

@@ -3,6 +3,7 @@
 
 #include "core/threads.h"
 #include "io/row_store.h"
+#include "io/table_survey.h"
 #include "io/text_layout.h"
 
 #include <cstdint>
@@ -21,6 +22,8 @@ struct TextPlan {
   bool check_float32 = false;
   /// Text in a column is noted instead of being an error; the values of that column are then 0.
   bool note_text = false;
+  /// Empty fields and text are NaN, and are counted with the numbers (TextPoints::survey).
+  bool survey = false;
   int64_t memory = 0;  ///< as in ReadOptions
 };
 
@@ -30,6 +33,8 @@ struct TextPoints {
   LostIntegers lost{0};
   std::vector<TextExample> text;  ///< per column of the points, with note_text
   bool trouble = false;           ///< with note_text: there is an error, which a parse without it will name
+  std::vector<ColumnSurvey> survey;  ///< per column of the points, with `survey`
+  std::vector<bool> wide_columns;    ///< likewise: which of them float32 does not hold
   bool wide = false;              ///< with check_float32: to be parsed again, as float64
 };
 
