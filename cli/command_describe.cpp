@@ -33,7 +33,8 @@ const char* const kExamples =
     "(divided by the number of values, as --scale standard has it) are those of the\n"
     "finite numbers. The note says 'float64' where float32 would lose what tells\n"
     "numbers of the column apart: then a fit reads all columns as float64. A constant\n"
-    "column tells no two points apart; NaN and infinity are numbers that a fit refuses.\n"
+    "column tells no two points apart; NaN and infinity are numbers, which a fit\n"
+    "refuses.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory, 1 a bug.";
 
 std::string note(const TableColumn& column) {

@@ -17,9 +17,41 @@ namespace manymeans::python {
 namespace nb = nanobind;
 namespace {
 
+nb::dict as_dict(const SourceColumns& source, int64_t first_line) {
+  nb::dict result;
+  result["count"] = source.count;
+  result["numbers"] = source.numbers;
+  result["names"] = source.names;
+  result["first_line"] = first_line;
+  return result;
+}
+
+SourceColumns source_in(const nb::dict& values) {
+  return {nb::cast<int64_t>(values["count"]), nb::cast<std::vector<int64_t>>(values["numbers"]),
+          nb::cast<std::vector<std::string>>(values["names"])};
+}
+
+PointsOfFit points_of_fit_in(const nb::dict& values) {
+  return {source_in(values), nb::cast<std::vector<std::string>>(values["column_names"]),
+          nb::cast<int64_t>(values["columns"]),
+          nb::cast<bool>(values["wide"]) ? DataType::kFloat64 : DataType::kFloat32};
+}
+
+// What the program warns of, for points of a file.
+std::vector<std::string> table_warnings(const AnyArray& points, const std::vector<std::string>& names,
+                                        const nb::dict& source) {
+  Dataset table;
+  table.view = points_of(points);
+  table.column_names = names;
+  table.source = source_in(source);
+  std::vector<std::string> warnings = row_number_warnings(table);
+  for (std::string& text : dominance_warnings(table, table.view)) warnings.push_back(std::move(text));
+  return warnings;
+}
+
 nb::dict read_file(const std::string& path, const std::string& format, const std::optional<std::string>& dtype,
                    const std::vector<std::string>& columns, bool numeric_only, const std::string& weights,
-                   int threads) {
+                   int threads, const std::optional<nb::dict>& like) {
   ReadOptions options;
   options.format = format;
   if (dtype) {
@@ -33,6 +65,7 @@ nb::dict read_file(const std::string& path, const std::string& format, const std
   options.numeric_only = numeric_only;
   options.weights = weights;
   options.threads = threads;
+  if (like) options.like = points_of_fit_in(*like);
   Dataset found;
   Waiting().run([&] { found = read_points(path, options); });
   nb::dict result;
@@ -41,6 +74,7 @@ nb::dict read_file(const std::string& path, const std::string& format, const std
   result["column_names"] = found.column_names;
   result["weights"] = found.weights.empty() ? nb::none() : to_numpy(std::move(found.weights));
   result["warnings"] = found.warnings;
+  result["source"] = as_dict(found.source, found.first_line);
   return result;
 }
 
@@ -70,6 +104,7 @@ nb::dict load(const std::string& path) {
   result["scale_offset"] = file.scaling.offset;
   result["scale_divisor"] = file.scaling.divisor;
   result["column_names"] = file.column_names;
+  result["source"] = as_dict(file.source, 0);
   result["json"] = file.json;
   return result;
 }
@@ -107,6 +142,7 @@ void save(const std::string& path, const nb::dict& file) {
   stored.scaling = {*scale, nb::cast<std::vector<double>>(file["scale_offset"]),
                     nb::cast<std::vector<double>>(file["scale_divisor"])};
   stored.column_names = nb::cast<std::vector<std::string>>(file["column_names"]);
+  stored.source = source_in(nb::cast<nb::dict>(file["source"]));
   stored.json = nb::cast<std::string>(file["json"]);
   save_model(path, stored);
 }
@@ -128,7 +164,8 @@ nb::object bfloat16_bits(const AnyArray& tensor) {
 void add_files(nb::module_& module) {
   module.def("points_file", &points_file, nb::arg("path"));
   module.def("read", &read_file, nb::arg("path"), nb::arg("format"), nb::arg("dtype").none(), nb::arg("columns"),
-             nb::arg("numeric_only"), nb::arg("weights"), nb::arg("threads"));
+             nb::arg("numeric_only"), nb::arg("weights"), nb::arg("threads"), nb::arg("like").none());
+  module.def("table_warnings", &table_warnings, nb::arg("points").noconvert(), nb::arg("names"), nb::arg("source"));
   module.def("load_model", &load, nb::arg("path"));
   module.def("save_model", &save, nb::arg("path"), nb::arg("file"));
   module.def("arrow_points", &from_arrow, nb::arg("table"));

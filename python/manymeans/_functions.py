@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings as python_warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from ._errors import UsageError
 from ._input import Points, conform, on_host, plain_points, plain_weights
 from ._progress import Callback, Reporter
 from ._result import FitResult, Model, _existing, predict_points
+from ._tables import Dataset, Source, naming
 
 
 def k_list(k: int | str | Iterable[int]) -> list[int]:
@@ -41,9 +41,9 @@ def run_fit(
     """Call the library; options have its names."""
     options = {name: value for name, value in options.items() if value is not None}
     options["threads"] = _threads.effective(n_threads)
-    with Reporter(callback, progress) as reporter:
+    with Reporter(callback, progress) as reporter, naming(points.names, points.source):
         values = _manymeans.fit(points.array, points.bfloat16, weights, options, initial, reporter.hook, checkpoint)
-    return FitResult(values, points.names)
+    return FitResult(values, points.names, points.source)
 
 
 def fit(
@@ -78,8 +78,8 @@ def fit(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Points. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and int8, tensors (also
+    X : array-like of shape (n_samples, n_features), or Dataset
+        Points, or what `read` gives. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and int8, tensors (also
         of CUDA devices, where built with CUDA) and single-chunk Arrow columns are read in place; all else is copied
         once.
     k : int, str or iterable of int, default=8
@@ -178,6 +178,9 @@ def fit(
         initial=initial, n_threads=n_threads, callback=callback, progress=progress,
         checkpoint=None if checkpoint is None else (os.fspath(checkpoint), checkpoint_every, resume),
     )  # fmt: skip
+    if points.source is not None:
+        names = points.names or []
+        result.warnings[:0] = _manymeans.table_warnings(points.array, names, points.source.as_dict())
     for text in result.warnings:
         python_warnings.warn(text, stacklevel=2)
     return result
@@ -314,29 +317,6 @@ def seed_of(random_state: Any) -> int:
     return int(random_state.randint(0, 2**63, dtype=np.int64))
 
 
-@dataclass(frozen=True)
-class Dataset:
-    """Points that were read from a file.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n_samples, n_features)
-        A view of the mapped file where it is a ``.npy`` that is read as it is; not to be written to.
-    column_names : list of str
-        Empty where the file names no columns.
-    weights : ndarray of shape (n_samples,) or None
-        float64.
-    warnings : list of str
-        What the user should know.
-
-    """
-
-    points: npt.NDArray[Any]
-    column_names: list[str]
-    weights: npt.NDArray[np.float64] | None
-    warnings: list[str]
-
-
 def read(
     path: str | os.PathLike[str],
     *,
@@ -346,6 +326,7 @@ def read(
     numeric_only: bool = False,
     weights: str | int | os.PathLike[str] = "",
     n_threads: int | None = None,
+    like: FitResult | None = None,
 ) -> Dataset:
     r"""Read points as the command line does: ``.npy`` (mapped), text and its ``.gz``, ``.npz``, ``.parquet`` and more.
 
@@ -356,7 +337,8 @@ def read(
     format : str, default="auto"
         A reader's name (see `info`), or auto: by the file's ending.
     dtype : str or dtype, optional
-        Convert to this type; by default as stored, and float32 for text.
+        Convert to this type; by default as stored. Text, decimals and integers of 32 and 64 bits become float32 where
+        that keeps apart what they keep apart, else float64.
     columns : iterable of str or int, optional
         Names, numbers from 1, or ranges of them (``"2-5"``); all by default.
     numeric_only : bool, default=False
@@ -365,11 +347,14 @@ def read(
         A column of the file (name or number), or a file of n_samples numbers.
     n_threads : int, optional
         Threads; by default all that are usable.
+    like : FitResult, optional
+        Read what this model needs: the columns of its fit, by name where both files have names, else by their place,
+        and the type of its centres.
 
     Returns
     -------
     dataset : Dataset
-        Points, names of columns, weights.
+        Points, names of columns, weights. `fit` and `predict` take it in place of an array.
 
     Raises
     ------
@@ -395,9 +380,11 @@ def read(
     found = _manymeans.read(
         os.fspath(path), format, name, [str(column) for column in columns], numeric_only,
         os.fspath(weights) if isinstance(weights, os.PathLike) else str(weights), _threads.effective(n_threads),
+        None if like is None else like._points_of_fit(),
     )  # fmt: skip
     points = Points(found["points"], found["bfloat16"]).numbers
-    return Dataset(points, list(found["column_names"]), found["weights"], list(found["warnings"]))
+    source = Source(**found["source"])
+    return Dataset(points, list(found["column_names"]), found["weights"], list(found["warnings"]), source)
 
 
 def info() -> dict[str, Any]:

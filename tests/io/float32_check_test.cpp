@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -36,7 +37,7 @@ TEST(Float32Check, DecimalsOfText) {
 }
 
 TEST(Float32Check, ExactNumbersStay) {
-  EXPECT_FALSE(wide({"0", "0.5", "16777216", "-3e10", "1e-3", "inf", "nan"}) && wide({"0", "0.5", "16777216"}));
+  EXPECT_FALSE(wide({"0", "0.5", "16777216", "-3e10", "inf", "nan"}));
   EXPECT_FALSE(wide({"1023.9000244140625", "1023.8999633789062", "7"}));
 }
 
@@ -59,7 +60,7 @@ TEST(Float32Check, NumbersOfSixDigitsStay) {
 }
 
 TEST(Float32Check, SevenDigitsMayNot) {
-  EXPECT_TRUE(wide({"9999.999", "9999.998"}));
+  EXPECT_TRUE(wide({"9999.990", "9999.991", "9999.992", "9999.993", "9999.994"}));
   EXPECT_FALSE(wide({"1000.001", "1000.002"}));  // steps of a thousandth, losses below a sixteenth of it
 }
 
@@ -85,7 +86,7 @@ TEST(Float32Check, TextOfFloat32) {
   std::mt19937 random(2);
   std::vector<std::string> floats, doubles;
   for (int i = 0; i < 1000; ++i) {
-    floats.push_back(fmt::format("{}", std::bit_cast<float>(0x3f000000U + random() % 0x800000U)));
+    floats.push_back(fmt::format("{}", std::bit_cast<float>(static_cast<uint32_t>(0x3f000000U + random() % 0x800000U))));
     doubles.push_back(fmt::format("{}", 0.5 + static_cast<double>(random()) / 8589934592.0));
   }
   EXPECT_FALSE(wide(floats));
