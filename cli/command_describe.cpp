@@ -69,8 +69,8 @@ std::vector<std::string> row_of(const TableColumn& column, bool exact) {
 }
 
 std::string to_text(const DescribeCommand& command, const TableSummary& table) {
-  std::vector<std::vector<std::string>> rows = {{"column", "name", "numbers", "empty", "text", "distinct", "min", "max",
-                                                 "mean", "deviation", "note"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"column", "name", "numbers", "empty", "text", "distinct", "min", "max", "mean", "deviation", "note"}};
   for (const TableColumn& column : table.columns) rows.push_back(row_of(column, column.wide));
   const auto are_empty = [&](size_t cell) {
     return std::all_of(rows.begin() + 1, rows.end(), [&](const auto& row) { return row[cell].empty(); });

@@ -84,7 +84,8 @@ ScaledPoints read_and_scale(const FitCommand& command, ProgressLine& line) {
   const int64_t memory = command.options.memory.bytes;
   begin = Clock::now();
   line.show("scaling");
-  points.scaling = naming_file(command.data, points.dataset, [&] { return find_scaling(points.view, command.scale, threads, memory); });
+  points.scaling = naming_file(command.data, points.dataset,
+                               [&] { return find_scaling(points.view, command.scale, threads, memory); });
   points.scaled = scale_points(points.view, points.scaling, threads, memory);
   points.view = points.scaled.view;
   warn_of(dominance_warnings(points.dataset, points.view));
@@ -129,8 +130,8 @@ FitResult run_fit(FitCommand& command, ScaledPoints& points, bool initial_file, 
       return true;
     };
   }
-  FitResult result =
-      naming_file(command.data, points.dataset, [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
+  FitResult result = naming_file(command.data, points.dataset,
+                                 [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
   auto& seconds = result.provenance.seconds;
   seconds.insert(seconds.begin(), points.seconds.begin(), points.seconds.end());
   for (const std::string& warning : initial.warnings) points.dataset.warnings.push_back(warning);
@@ -149,7 +150,9 @@ void write_results(const FitCommand& command, const ScaledPoints& points, const 
                       written.push_back(path);
                     }});
   };
-  add_file(command.model, [&] { save_model(command.model, result, points.scaling, points.dataset.column_names, points.dataset.source); });
+  add_file(command.model, [&] {
+    save_model(command.model, result, points.scaling, points.dataset.column_names, points.dataset.source);
+  });
   add_file(command.labels, [&] { write_labels(command.labels, result); });
   if (command.json) {
     jobs.push_back({"standard output", [&] { print(to_json(result) + "\n"); }});

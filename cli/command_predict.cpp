@@ -9,8 +9,8 @@
 #include "read_flags.h"
 #include "standard_streams.h"
 #include "stop_signal.h"
-#include "stream_outputs.h"
 #include "stored_models.h"
+#include "stream_outputs.h"
 
 #include <nlohmann/json.hpp>
 
@@ -96,8 +96,8 @@ std::string summary_text(const PredictCommand& command, const Outcome& outcome) 
 }
 
 void run(PredictCommand& command) {
-  const bool streams = use_standard_output(
-      {{"--labels", &command.labels}, {"--distances", &command.distances}}, command.json);
+  const bool streams =
+      use_standard_output({{"--labels", &command.labels}, {"--distances", &command.distances}}, command.json);
   ProgressLine line(!command.quiet && !command.json);
   command.reading.threads = command.options.threads;
   command.options.distances = !command.distances.empty();
@@ -150,7 +150,8 @@ void add_predict_command(CLI::App& program, int& exit_code) {
       ->default_str("0")
       ->group("Prediction");
   bind_read_flags(*app, command->reading);
-  app->add_option("--labels", command->labels, "Write the labels to this .npy or .csv file, or as csv to a pipe ('-' for standard output).")
+  app->add_option("--labels", command->labels,
+                  "Write the labels to this .npy or .csv file, or as csv to a pipe ('-' for standard output).")
       ->type_name("FILE")
       ->required()
       ->group("Output");

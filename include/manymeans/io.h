@@ -29,12 +29,12 @@ struct PointsOfFit {
 
 /// How to read a file of points.
 struct ReadOptions {
-  std::string format = "auto";                   ///< a reader's name, or auto: by the file's ending
+  std::string format = "auto";  ///< a reader's name, or auto: by the file's ending
   /// Convert to this type. Default: as stored; text, decimals and integers of 32 and 64 bits become float32 where that
   /// keeps apart what they keep apart, else float64 (docs/files.md, "Types").
   std::optional<DataType> dtype = std::nullopt;
-  std::vector<std::string> columns = {};         ///< names, numbers from 1, or ranges of them (2-5, a-c); empty: all
-  bool numeric_only = false;                     ///< leave out columns that hold text, with a note in `warnings`
+  std::vector<std::string> columns = {};  ///< names, numbers from 1, or ranges of them (2-5, a-c); empty: all
+  bool numeric_only = false;              ///< leave out columns that hold text, with a note in `warnings`
   std::string weights = {};  ///< a column's name or number (text files), or a file of N numbers; empty: none
   int threads = 0;
   /// Bytes that may be in memory altogether: copies of more than a sixteenth of it go to temporary files. 0: of more

@@ -50,8 +50,8 @@ std::vector<std::string> table_warnings(const AnyArray& points, const std::vecto
 }
 
 nb::dict read_file(const std::string& path, const std::string& format, const std::optional<std::string>& dtype,
-                   const std::vector<std::string>& columns, bool numeric_only, const std::string& weights,
-                   int threads, const std::optional<nb::dict>& like) {
+                   const std::vector<std::string>& columns, bool numeric_only, const std::string& weights, int threads,
+                   const std::optional<nb::dict>& like) {
   ReadOptions options;
   options.format = format;
   if (dtype) {

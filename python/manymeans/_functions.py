@@ -79,9 +79,9 @@ def fit(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), or Dataset
-        Points, or what `read` gives. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and int8, tensors (also
-        of CUDA devices, where built with CUDA) and single-chunk Arrow columns are read in place; all else is copied
-        once.
+        Points, or what `read` gives. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and
+        int8, tensors (also of CUDA devices, where built with CUDA) and single-chunk Arrow columns are read in place;
+        all else is copied once.
     k : int, str or iterable of int, default=8
         Numbers of clusters: ``8``, ``[8, 16]``, ``range(2, 21)``, ``"8,16"`` or ``"2..20:2"``.
     models : int, default=1

@@ -39,7 +39,6 @@ class Source:
     names: list[str] = field(default_factory=list)
     first_line: int = 0
 
-
     def as_dict(self) -> dict[str, Any]:
         """Give what the library calls the columns of a file."""
         return {"count": self.count, "numbers": self.numbers, "names": self.names}
@@ -83,7 +82,7 @@ def naming(names: list[str] | None, source: Source | None) -> Iterator[None]:
         name = f" ('{names[column - 1]}')" if names and column <= len(names) else ""
         one_each = source is not None and names is not None and len(source.numbers) == len(names)
         number = source.numbers[column - 1] if source is not None and one_each else column
-        raise type(error)(f"[points] row {row}{line}, column {number}{name}{str(error)[found.end():]}") from None
+        raise type(error)(f"[points] row {row}{line}, column {number}{name}{str(error)[found.end() :]}") from None
 
 
 def columns_by_name(array: Any, names: list[str] | None, wanted: list[str]) -> Any:

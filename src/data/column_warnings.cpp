@@ -103,10 +103,11 @@ std::vector<std::string> find_dominance(const Dataset& points, const PointsView&
   const double nearly_all = others == 1 ? kNearlyAllOfTwo : kNearlyAll;
   if (others < 1 || !std::isfinite(sum) || !(*largest > nearly_all * sum)) return {};
   const double share = *largest / sum;
-  return {fmt::format("{} holds {} % of the variance of all columns and decides nearly alone which rows are near each "
-                      "other; scale the columns (--scale standard), or leave it out (--columns chooses others)",
-                      column_label(points, largest - variances.begin() + 1),
-                      share > 0.9995 ? "more than 99.9" : fmt::format("{:.1f}", 100 * share))};
+  return {
+      fmt::format("{} holds {} % of the variance of all columns and decides nearly alone which rows are near each "
+                  "other; scale the columns (--scale standard), or leave it out (--columns chooses others)",
+                  column_label(points, largest - variances.begin() + 1),
+                  share > 0.9995 ? "more than 99.9" : fmt::format("{:.1f}", 100 * share))};
 }
 
 }  // namespace

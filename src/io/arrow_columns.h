@@ -45,8 +45,8 @@ struct ArrowTarget {
   DataType type = DataType::kFloat32;
   LostIntegers* lost = nullptr;     ///< none: not asked for
   Float32Check* float32 = nullptr;  ///< likewise
-  size_t lost_column = 0;        ///< of the first column there
-  int64_t row_number = 0;        ///< of the first row in the file, from 1
+  size_t lost_column = 0;           ///< of the first column there
+  int64_t row_number = 0;           ///< of the first row in the file, from 1
 };
 
 /// Rows [first, first + count) of an array of any kind but kOther, up to the first that cannot be used.

@@ -151,7 +151,9 @@ std::vector<int64_t> columns_of_fit(const FileColumns& file, const PointsOfFit& 
     if (const auto found = find_all(file, names)) return *found;
     if (const auto found = find_all(file, fit.column_names)) return *found;
     const auto places = at_numbers(fit.source);
-    const auto has_name = [&](int64_t i) { return file.name(places[static_cast<size_t>(i)]) == names[static_cast<size_t>(i)]; };
+    const auto has_name = [&](int64_t i) {
+      return file.name(places[static_cast<size_t>(i)]) == names[static_cast<size_t>(i)];
+    };
     bool same_names = same_layout;
     for (size_t i = 0; i < places.size() && same_names; ++i) same_names = has_name(static_cast<int64_t>(i));
     if (same_names) return places;  // several columns share a name

@@ -12,8 +12,8 @@ namespace manymeans {
 namespace {
 
 // A value may lose this part of the step in which numbers like it are written. Two of them then differ by at most an
-// eighth of a step more or less than they should, so that of two differences the larger one stays the larger one. And
-// all numbers of six digits pass, as FLT_DIG promises: their loss is at most 10^6 * 2^-24 = 0.0597 steps.
+// eighth of a step more or less than they should. And all numbers of six digits pass, as FLT_DIG promises: their loss is
+// at most 10^6 * 2^-24 = 0.0597 steps.
 constexpr double kParts = 16;
 constexpr double kSixDigits = 1e6;
 // Numbers between two floats of which only one is the text of a float32: so seldom is a long number that by chance.
@@ -85,6 +85,22 @@ int decimals_of(std::string_view number) {
   return static_cast<int>(std::clamp<int64_t>(decimals, -kMostDecimals, kMostDecimals));
 }
 
+// Let them be multiples of 10^-p, p the most digits behind the point that one between the same two powers of two has:
+// of that one, v < 10^6 * 10^-p, so that no number there loses more than v * 2^-24 < 0.06 * 10^-p.
+bool is_short_number(std::string_view number, double value) {
+  const double magnitude = std::fabs(value);
+  const bool in_range = magnitude == 0 || (magnitude >= 0x1p-126 && magnitude <= 0x1.fffffep127);
+  constexpr size_t kShort = 6;
+  if (!in_range) return !std::isfinite(value);
+  if (number.size() <= kShort) return true;
+  size_t digits = 0;
+  for (const char c : number) {
+    if (c == 'e' || c == 'E') break;
+    digits += (c >= '1' && c <= '9') || (c == '0' && digits > 0) ? 1 : 0;
+  }
+  return digits <= kShort;
+}
+
 void Float32Check::Binade::add(double value, int its_decimals, double its_loss) {
   low = std::min(low, value);
   high = std::max(high, value);
@@ -100,10 +116,11 @@ bool Float32Check::Binade::loses_in_step() const {
 Float32Check::Binade& Float32Check::binade_of(Column& column, double value) {
   const int key = key_of(value);
   auto& binades = column.binades;
-  if (column.last < binades.size() && binades[column.last].key == key) return binades[column.last];
+  uint8_t& place = column.places[static_cast<size_t>(key) % column.places.size()];
+  if (place < binades.size() && binades[place].key == key) return binades[place];
   const auto at = std::lower_bound(binades.begin(), binades.end(), key,
                                    [](const Binade& binade, int wanted) { return binade.key < wanted; });
-  column.last = static_cast<size_t>(at - binades.begin());
+  place = static_cast<uint8_t>(std::min<std::ptrdiff_t>(at - binades.begin(), UINT8_MAX));
   if (at != binades.end() && at->key == key) return *at;
   Binade fresh;
   fresh.key = key;
@@ -140,12 +157,14 @@ void Float32Check::add_witness(Column& column, double value) {
 void Float32Check::note_float32_text(Column& column, double value, std::string_view text) {
   // Integers are what they are: nobody writes float32 numbers without a point or an exponent.
   column.float32_text = text.find_first_of(".eE") != std::string_view::npos && is_shortest_text(value);
-  if (column.float32_text && float_step(value) >= kLongByChance * step_of(decimals_of(text))) add_witness(column, value);
+  if (column.float32_text && float_step(value) >= kLongByChance * step_of(decimals_of(text)))
+    add_witness(column, value);
 }
 
-void Float32Check::add_text(size_t column, double value, std::string_view text) {
-  Column& mine = columns_[column];
-  if (mine.surely_wide || !std::isfinite(value)) return;
+void Float32Check::add_new_text(Column& mine, double value, std::string_view text) {
+  mine.last_size = text.size() <= mine.last_text.size() ? text.size() : SIZE_MAX;
+  if (mine.last_size == text.size()) std::memcpy(mine.last_text.data(), text.data(), text.size());
+  if (!std::isfinite(value)) return;
   const double loss = loss_of(value);
   const int decimals = decimals_of(text);
   // Numbers of six digits are always the shortest text of their float32.

@@ -38,7 +38,11 @@ struct Problem {
 // What one thread found, over all pieces that it took.
 struct Worker {
   Worker(size_t d, const TextPlan& plan)
-      : values(d + 1), lost(d), text(d), float32(plan.check_float32 ? d : 0), survey(plan.survey ? d : 0) {
+      : values(d + 1),
+        lost(d),
+        text(d),
+        float32(plan.search == Float32Search::kFull ? d : 0),
+        survey(plan.survey ? d : 0) {
     for (ColumnSurvey& column : survey) {
       column.distinct = DistinctCounter(DistinctCounter::limit_for(static_cast<int64_t>(d)));
     }
@@ -47,7 +51,8 @@ struct Worker {
   LostIntegers lost;
   std::vector<TextExample> text;
   bool trouble = false;
-  Float32Check float32;              // of no columns where nobody asked
+  Float32Check float32;  // of no columns where nobody asked
+  bool is_long = false;
   std::vector<ColumnSurvey> survey;  // likewise
 };
 
@@ -62,12 +67,21 @@ class Parser {
   std::optional<Problem> parse_line(std::string_view line, int64_t row, Worker& worker);
   const char* parse_field(const char* at, const char* end, double& value, NumberKind& kind, Field& field) const;
   std::optional<Problem> take(const Field& field, NumberKind kind, int32_t target, int64_t row, Worker& worker) const;
+  void search(const Field& field, size_t column, Worker& worker) const {
+    if (plan_.search == Float32Search::kFull) {
+      worker.float32.add_text(column, worker.values[column], field.text);
+    } else if (!worker.is_long) {
+      worker.is_long = !is_short_number(field.text, worker.values[column]);
+    }
+  }
   void count(const Field& field, NumberKind kind, size_t column, int64_t row, Worker& worker) const;
   void note_lost(const Field& field, double value, int32_t target, int64_t row, Worker& worker) const;
   std::optional<Problem> store(int64_t row, Worker& worker);
   void merge(std::vector<Worker>& workers);
-  // What is float64 is parsed again anyway, unless columns of text are still looked for.
-  bool stops_early(const Worker& worker) const { return !plan_.note_text && !plan_.survey && worker.float32.surely_wide(); }
+  // It will be parsed again anyway; but float64 is not sure while columns of text are still looked for.
+  bool stops_early(const Worker& worker) const {
+    return !plan_.survey && (worker.is_long || (!plan_.note_text && worker.float32.surely_wide()));
+  }
   std::string place_of(const Problem& problem) const;
   std::string describe(const Problem& problem) const;
   void give_back_text(int64_t piece) const;
@@ -131,16 +145,16 @@ TextPoints Parser::run() {
   result_.points = std::make_unique<RowStore>(rows.back(), static_cast<int64_t>(d), plan_.type, path_, plan_.memory);
   if (plan_.weight >= 0) result_.weights.resize(static_cast<size_t>(rows.back()));
   std::vector<Worker> workers(static_cast<size_t>(pool_.size()), Worker(d, plan_));
-  std::atomic<bool> wide{false};
+  std::atomic<bool> stopped{false};
   std::mutex mutex;
   std::optional<Problem> first_problem;
   std::atomic<int64_t> bad_piece{pieces};  // the lowest with a problem: what lies behind it does not matter
   pool_.for_each_range(pieces, 1, [&](int worker, int64_t piece, int64_t) {
-    if (piece > bad_piece.load() || wide) return;
+    if (piece > bad_piece.load() || stopped) return;
     const auto at = static_cast<size_t>(piece);
     Worker& mine = workers[static_cast<size_t>(worker)];
     auto problem = parse_piece(piece, rows[at], mine);
-    if (stops_early(mine)) wide = true;
+    if (stops_early(mine)) stopped = true;
     give_back_text(piece);
     result_.points->give_back(rows[at], rows[at + 1]);
     if (!problem) return;
@@ -149,7 +163,7 @@ TextPoints Parser::run() {
     bad_piece.store(piece);
     first_problem = std::move(problem);
   });
-  if (first_problem && !wide) {  // else the next parse names the first one, whatever was skipped here
+  if (first_problem && !stopped) {  // else the next parse names the first one, whatever was skipped here
     throw Error(ErrorCode::kBadData, path_, place_of(*first_problem) + describe(*first_problem));
   }
   result_.points->give_back(0, rows.back());
@@ -240,8 +254,7 @@ std::optional<Problem> Parser::take(const Field& field, NumberKind kind, int32_t
     case NumberKind::kNumber:
       if (std::fabs(worker.values[column]) >= exact_below_)
         note_lost(field, worker.values[column], target, row, worker);
-      if (plan_.check_float32 && column < plan_.columns.size())
-        worker.float32.add_text(column, worker.values[column], field.text);
+      if (plan_.search != Float32Search::kNone && column < plan_.columns.size()) search(field, column, worker);
       return std::nullopt;
     case NumberKind::kEmpty: return Problem{Trouble::kEmptyField, line_of(row), 0, {}};
     case NumberKind::kOverflow: return Problem{Trouble::kTooLarge, line_of(row), 0, shown(field.text)};
@@ -262,7 +275,7 @@ void Parser::count(const Field& field, NumberKind kind, size_t column, int64_t r
   if (kind == NumberKind::kNumber || kind == NumberKind::kOverflow) {
     ++survey.numbers;
     if (!std::isnan(value)) survey.distinct.add_number(value, field.text);
-    if (plan_.check_float32) worker.float32.add_text(column, value, field.text);
+    search(field, column, worker);
     return;
   }
   value = std::numeric_limits<double>::quiet_NaN();
@@ -290,7 +303,8 @@ void Parser::note_lost(const Field& field, double value, int32_t target, int64_t
 std::optional<Problem> Parser::store(int64_t row, Worker& worker) {
   const int64_t bad = result_.points->store(row, worker.values.data());
   if (plan_.weight >= 0) result_.weights[static_cast<size_t>(row)] = worker.values.back();
-  if (bad < 0 || plan_.check_float32) return std::nullopt;  // what is too large for float32 makes the column wide
+  if (bad < 0 || plan_.search != Float32Search::kNone)
+    return std::nullopt;  // what is too large for float32 makes the column wide
   const auto column = static_cast<size_t>(bad);
   return Problem{Trouble::kNotStored, line_of(row), plan_.columns[column], fmt::format("{}", worker.values[column])};
 }
@@ -299,10 +313,11 @@ void Parser::merge(std::vector<Worker>& workers) {
   const size_t d = plan_.columns.size();
   result_.lost = LostIntegers(d);
   result_.text.resize(d);
-  Float32Check float32(plan_.check_float32 ? d : 0);
+  Float32Check float32(plan_.search == Float32Search::kFull ? d : 0);
   for (Worker& worker : workers) {
     result_.lost.merge(worker.lost);
     float32.merge(worker.float32);
+    result_.is_long |= worker.is_long;
     result_.trouble |= worker.trouble;
     for (size_t j = 0; j < d; ++j) {
       TextExample& example = worker.text[j];
@@ -315,7 +330,7 @@ void Parser::merge(std::vector<Worker>& workers) {
   result_.survey = std::move(workers[0].survey);
   for (size_t j = 0; j < d; ++j) {
     for (size_t i = 1; i < workers.size(); ++i) result_.survey[j].merge(workers[i].survey[j]);
-    result_.wide_columns.push_back(plan_.check_float32 && float32.wide(j));
+    result_.wide_columns.push_back(float32.wide(j));
   }
 }
 

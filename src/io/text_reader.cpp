@@ -85,7 +85,7 @@ TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const s
   plan.columns = wanted_columns(layout.columns, options, path);
   const std::optional<DataType> type = wanted_type(options, std::nullopt);
   plan.type = type.value_or(DataType::kFloat32);
-  plan.check_float32 = !type;
+  plan.search = type ? Float32Search::kNone : Float32Search::kLong;
   plan.note_text = options.numeric_only;
   plan.memory = options.memory;
   if (!options.weights.empty()) plan.weight = find_column(layout.columns, options.weights).value_or(-1);
@@ -101,7 +101,8 @@ TextPlan survey_plan(const TextLayout& layout, const ReadOptions& options, const
   TextPlan plan = make_plan(layout, options, path);
   plan.type = DataType::kFloat64;
   plan.note_text = false;
-  plan.check_float32 = plan.survey = true;
+  plan.search = Float32Search::kFull;
+  plan.survey = true;
   return plan;
 }
 
@@ -151,6 +152,32 @@ TableSummary TextReader::survey(const std::string& path, const ReadOptions& opti
   return table;
 }
 
+// Parses until the columns and the type are those that the text needs; most files are parsed once.
+TextPoints parse_as_needed(const TextLayout& layout, TextPlan& plan, TextColumns& text_columns, const std::string& path,
+                           ThreadPool& pool) {
+  TextPoints points = parse_text(layout, plan, path, pool);
+  if (points.is_long) {
+    plan.search = Float32Search::kFull;
+    points = {};  // the memory, before it is needed again
+    points = parse_text(layout, plan, path, pool);
+  }
+  const auto has_text = [](const TextExample& example) { return example.line >= 0; };
+  if (plan.note_text && (points.trouble || std::any_of(points.text.begin(), points.text.end(), has_text))) {
+    text_columns.leave_out(plan, points.text);
+    plan.note_text = false;
+    points = {};
+    points = parse_text(layout, plan, path, pool);
+  }
+  if (points.wide) {
+    plan.type = DataType::kFloat64;
+    plan.note_text = false;
+    plan.search = Float32Search::kNone;
+    points = {};
+    points = parse_text(layout, plan, path, pool);
+  }
+  return points;
+}
+
 Dataset TextReader::read(const std::string& path, const ReadOptions& options) const {
   const TextFile file(path, options.memory);
   const TextLayout layout = find_layout(file.text, path);
@@ -162,20 +189,7 @@ Dataset TextReader::read(const std::string& path, const ReadOptions& options) co
     for (const int64_t column : plan.columns) early.push_back(layout.text[static_cast<size_t>(column)]);
     text_columns.leave_out(plan, early);
   }
-  TextPoints points = parse_text(layout, plan, path, pool);
-  const auto has_text = [](const TextExample& example) { return example.line >= 0; };
-  if (plan.note_text && (points.trouble || std::any_of(points.text.begin(), points.text.end(), has_text))) {
-    text_columns.leave_out(plan, points.text);
-    plan.note_text = false;
-    points = {};  // the memory, before it is needed again
-    points = parse_text(layout, plan, path, pool);
-  }
-  if (points.wide) {
-    plan.type = DataType::kFloat64;
-    plan.note_text = plan.check_float32 = false;
-    points = {};
-    points = parse_text(layout, plan, path, pool);
-  }
+  TextPoints points = parse_as_needed(layout, plan, text_columns, path, pool);
   Dataset result;
   result.view = points.points->view();
   result.owner = points.points->owner();

@@ -59,6 +59,27 @@ TEST(Float32Check, NumbersOfSixDigitsStay) {
   EXPECT_FALSE(wide({"999999", "999.998", "0.000123456", "-999.997e-20"}));
 }
 
+// What most files are decided by: nothing in a column of short numbers needs the full check.
+TEST(Float32Check, ShortNumbers) {
+  for (const std::string text : {"0", "-123456", "0.000123456", "1.5e-20", "123456e3", "nan", "inf"}) {
+    EXPECT_TRUE(is_short_number(text, number(text))) << text;
+  }
+  for (const std::string text : {"1234567", "0.1234567", "1e39", "1e-50", "100000.5"}) {
+    EXPECT_FALSE(is_short_number(text, number(text))) << text;
+  }
+  std::mt19937 random(5);
+  for (int repeat = 0; repeat < 500; ++repeat) {
+    std::vector<std::string> column;
+    for (int i = 0; i < 300; ++i) {
+      const int decimals = static_cast<int>(random() % 12);
+      const uint32_t digits = random() % (i % 2 == 0 ? 1000000U : 2000U);
+      column.push_back(fmt::format("{}{}e{}", random() % 2 == 0 ? "-" : "", digits, -decimals));
+      ASSERT_TRUE(is_short_number(column.back(), number(column.back())));
+    }
+    ASSERT_FALSE(wide(column));
+  }
+}
+
 TEST(Float32Check, SevenDigitsMayNot) {
   EXPECT_TRUE(wide({"9999.990", "9999.991", "9999.992", "9999.993", "9999.994"}));
   EXPECT_FALSE(wide({"1000.001", "1000.002"}));  // steps of a thousandth, losses below a sixteenth of it
@@ -86,7 +107,8 @@ TEST(Float32Check, TextOfFloat32) {
   std::mt19937 random(2);
   std::vector<std::string> floats, doubles;
   for (int i = 0; i < 1000; ++i) {
-    floats.push_back(fmt::format("{}", std::bit_cast<float>(static_cast<uint32_t>(0x3f000000U + random() % 0x800000U))));
+    floats.push_back(
+        fmt::format("{}", std::bit_cast<float>(static_cast<uint32_t>(0x3f000000U + random() % 0x800000U))));
     doubles.push_back(fmt::format("{}", 0.5 + static_cast<double>(random()) / 8589934592.0));
   }
   EXPECT_FALSE(wide(floats));

@@ -54,7 +54,9 @@ def test_models_know_their_columns(table, tmp_path, program):
     result = manymeans.fit(manymeans.read(table, columns=["y", "x"]), 3, seed=1)
     expected = result.best().labels
     result.save(tmp_path / "m.npz")
-    subprocess.run([program, "predict", tmp_path / "m.npz", table, "--labels", tmp_path / "l.npy", "--quiet"], check=True)
+    subprocess.run(
+        [program, "predict", tmp_path / "m.npz", table, "--labels", tmp_path / "l.npy", "--quiet"], check=True
+    )
     assert (np.load(tmp_path / "l.npy") == expected).all()
     loaded = manymeans.FitResult.load(tmp_path / "m.npz")
     again = manymeans.read(table, like=loaded)
@@ -69,7 +71,18 @@ def test_models_know_their_columns(table, tmp_path, program):
 
 def test_models_of_the_program(table, tmp_path, program):
     for how in (["--numeric-only"], ["--columns", "3-4"]):
-        command = [program, "fit", table, "-k", "3", *how, "--model", tmp_path / "m.npz", "--labels", tmp_path / "l.npy"]
+        command = [
+            program,
+            "fit",
+            table,
+            "-k",
+            "3",
+            *how,
+            "--model",
+            tmp_path / "m.npz",
+            "--labels",
+            tmp_path / "l.npy",
+        ]
         subprocess.run([*command, "--quiet"], check=True, capture_output=True)
         loaded = manymeans.FitResult.load(tmp_path / "m.npz")
         assert (loaded.predict(manymeans.read(table, like=loaded)) == np.load(tmp_path / "l.npy")).all()
@@ -102,6 +115,6 @@ def test_errors_name_row_line_and_column(tmp_path):
 def test_columns_that_decide_alone(table):
     with pytest.warns(UserWarning, match=r"column 1 \('id'\) only counts the rows") as caught:
         result = manymeans.fit(manymeans.read(table, numeric_only=True), 3, seed=1)
-    assert any("column 1 ('id') holds 99.6 % of the variance" in str(one.message) for one in caught), caught[0].message
+    assert any("column 1 ('id') holds 98.2 % of the variance" in str(one.message) for one in caught), caught[0].message
     assert [text.split(" ")[2] for text in result.warnings] == ["('id')", "('id')"]
     assert manymeans.fit(manymeans.read(table, columns=["x", "y"]), 3, seed=1).warnings == []
