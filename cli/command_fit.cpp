@@ -13,6 +13,7 @@
 #include "read_flags.h"
 #include "standard_streams.h"
 #include "stop_signal.h"
+#include "stream_outputs.h"
 
 #include <chrono>
 #include <memory>
@@ -29,6 +30,7 @@ struct FitCommand {
   CheckpointOptions checkpoint;
   bool json = false, quiet = false;
   bool k_given = false;
+  bool streams_labels = false;  // to standard output
 };
 
 const char* const kExamples =
@@ -71,15 +73,24 @@ ScaledPoints read_and_scale(const FitCommand& command, ProgressLine& line) {
   points.dataset = read_points(command.data, command.reading);
   points.view = points.dataset.view;
   points.seconds.emplace_back("read", seconds_since(begin));
-  if (command.scale == Scale::kNone) return points;
+  const auto warn_of = [&](const std::vector<std::string>& texts) {
+    points.dataset.warnings.insert(points.dataset.warnings.end(), texts.begin(), texts.end());
+  };
+  warn_of(row_number_warnings(points.dataset));
+  if (command.scale == Scale::kNone) {
+    warn_of(dominance_warnings(points.dataset, points.view));
+    return points;
+  }
   const int threads = command.options.threads;
   const int64_t memory = command.options.memory.bytes;
   begin = Clock::now();
   line.show("scaling");
-  points.scaling = naming_file(command.data, [&] { return find_scaling(points.view, command.scale, threads, memory); });
+  points.scaling = naming_file(command.data, points.dataset,
+                               [&] { return find_scaling(points.view, command.scale, threads, memory); });
   points.scaled = scale_points(points.view, points.scaling, threads, memory);
   points.view = points.scaled.view;
-  points.dataset.view = {};
+  warn_of(dominance_warnings(points.dataset, points.view));
+  points.dataset.view.data = nullptr;  // its shape stays, for messages
   points.dataset.owner.reset();
   points.seconds.emplace_back("scale", seconds_since(begin));
   return points;
@@ -95,7 +106,7 @@ void check_early(const FitCommand& command, bool initial_file) {
                                     {"--labels", command.labels, {".npy", ".csv"}},
                                     {"--checkpoint", command.checkpoint.path, {}}},
                         .inputs = {command.data, command.reading.weights},
-                        .prints = command.json || !command.quiet};
+                        .prints = (command.json || !command.quiet) && !command.streams_labels};
   if (initial_file) files.inputs.push_back(command.options.init);
   check_files(files);
   check_checkpoint(command.checkpoint);
@@ -126,8 +137,8 @@ FitResult run_fit(FitCommand& command, ScaledPoints& points, bool initial_file, 
   FitResult result;
   const DeviceWatch watch(command.options.backend);
   try {
-    result =
-        naming_file(command.data, [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
+    result = naming_file(command.data, points.dataset,
+                         [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
   } catch (const Error& error) {
     const bool overdue = error.code() == ErrorCode::kInterrupted && overdue_stop();
     // The fit was in good order, and its checkpoint says how far it came.
@@ -155,17 +166,21 @@ void write_results(const FitCommand& command, const ScaledPoints& points, const 
                       written.push_back(path);
                     }});
   };
-  add_file(command.model, [&] { save_model(command.model, result, points.scaling, points.dataset.column_names); });
+  add_file(command.model, [&] {
+    save_model(command.model, result, points.scaling, points.dataset.column_names, points.dataset.source);
+  });
   add_file(command.labels, [&] { write_labels(command.labels, result); });
   if (command.json) {
     jobs.push_back({"standard output", [&] { print_json(to_json(result) + "\n"); }});
   } else if (!command.quiet) {
-    jobs.push_back({"standard output", [&] { print(fit_report(command.data, result, written)); }});
+    jobs.push_back({command.streams_labels ? "standard error" : "standard output",
+                    [&] { print_beside(command.streams_labels, fit_report(command.data, result, written)); }});
   }
   write_outputs(jobs);
 }
 
 int run(FitCommand& command) {
+  command.streams_labels = use_standard_output({{"--labels", &command.labels}}, command.json);
   ProgressLine line(!command.quiet && !command.json);
   const bool initial_file = names_initial_file(command.options.init);
   command.reading.threads = command.options.threads;
@@ -187,8 +202,8 @@ void bind_outputs(CLI::App& app, FitCommand& command) {
                 "Write all models to this .npz file, for 'manymeans predict' and numpy.load.")
       ->group("Output");
   add_file_flag(app, "--labels", command.labels,
-                "Write the labels of the best model of each k to this .npy or .csv file: N values for one k, a column "
-                "for each k for several.")
+                "Write the labels of the best model of each k to this .npy or .csv file, or as csv to a pipe ('-' for "
+                "standard output): N values for one k, a column for each k for several.")
       ->group("Output");
   app.add_flag("--json", command.json, "Print the summary as one JSON object instead of a table.")->group("Output");
   app.add_flag("--quiet", command.quiet, "Print no progress and no table; warnings and errors remain.")

@@ -5,14 +5,29 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 
 namespace manymeans::cli {
 namespace {
+// Tables go to pipes as csv.
+bool is_table(const OutputFile& output) {
+  return std::ranges::find(output.endings, ".csv") != output.endings.end();
+}
+
+// A descriptor may be that of a file: it has no ending all the same.
+bool is_pipe_or_device(const std::string& path) {
+  std::error_code ignored;
+  const auto type = std::filesystem::status(path, ignored).type();
+  using Type = std::filesystem::file_type;
+  const bool descriptor = path.starts_with("/dev/") || path.starts_with("/proc/self/fd/");
+  return descriptor || type == Type::fifo || type == Type::character || type == Type::socket;
+}
+
 void check_ending(const OutputFile& output) {
-  if (output.endings.empty()) return;
+  if (output.endings.empty() || (is_table(output) && is_pipe_or_device(output.path))) return;
   for (const std::string& ending : output.endings) {
     if (output.path.size() > ending.size() && output.path.ends_with(ending)) return;
   }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings as python_warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from ._parameters import integer, path_of, real, switch
 from ._progress import Callback, Reporter
 from ._result import Criterion, FitResult, Model, _existing, predict_points
 from ._seeds import seed_of
+from ._tables import Dataset, Source, naming
 
 _MOST_SEED = 2**64 - 1
 
@@ -46,9 +46,10 @@ def run_fit(
     """Call the library; options have its names."""
     options = {name: value for name, value in options.items() if value is not None}
     options["threads"] = _threads.effective(n_threads)
-    with Reporter(callback, progress, verbose=bool(verbose)) as reporter:
+    reporter = Reporter(callback, progress, verbose=bool(verbose))
+    with reporter, naming(points.names, points.source):
         values = _manymeans.fit(points.array, points.bfloat16, weights, options, initial, reporter.hook, checkpoint)
-    result = FitResult(values, points.names)
+    result = FitResult(values, points.names, points.source)
     reporter.finish(result.models, options["tol"])
     return result
 
@@ -85,10 +86,10 @@ def fit(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Points. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and int8, tensors (also
-        of CUDA devices, where built with CUDA) and single-chunk Arrow columns are read in place; all else is copied
-        once.
+    X : array-like of shape (n_samples, n_features), or Dataset
+        Points, or what `read` gives. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and
+        int8, tensors (also of CUDA devices, where built with CUDA) and single-chunk Arrow columns are read in place;
+        all else is copied once.
     k : int, str or iterable of int, default=8
         Numbers of clusters: ``8``, ``[8, 16]``, ``range(2, 21)``, ``"8,16"`` or ``"2..20:2"``.
     models : int, default=1
@@ -189,6 +190,9 @@ def fit(
         initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
         checkpoint=None if checkpoint is None else (path_of("checkpoint", checkpoint), every, resume),
     )  # fmt: skip
+    if points.source is not None:
+        names = points.names or []
+        result.warnings[:0] = _manymeans.table_warnings(points.array, names, points.source.as_dict())
     for text in result.warnings:
         python_warnings.warn(text, stacklevel=2)
     return result
@@ -315,27 +319,6 @@ def kmeans_plusplus(
     return centers, rows
 
 
-@dataclass(frozen=True)
-class Dataset:
-    """Points that were read from a file.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n_samples, n_features)
-        A view of the mapped file where it is a ``.npy`` that is read as it is; not to be written to.
-    column_names : list of str
-        Empty where the file names no columns.
-    weights : ndarray of shape (n_samples,) or None
-        float64.
-    warnings : list of str
-        What the user should know.
-
-    """
-
-    points: npt.NDArray[Any]
-    column_names: list[str]
-    weights: npt.NDArray[np.float64] | None
-    warnings: list[str]
 
 
 def read(
@@ -347,6 +330,7 @@ def read(
     numeric_only: bool = False,
     weights: str | int | bytes | os.PathLike[Any] = "",
     n_threads: int | None = None,
+    like: FitResult | None = None,
 ) -> Dataset:
     r"""Read points as the command line does: ``.npy`` (mapped), text and its ``.gz``, ``.npz``, ``.parquet`` and more.
 
@@ -357,7 +341,8 @@ def read(
     format : str, default="auto"
         A reader's name (see `info`), or auto: by the file's ending.
     dtype : str or dtype, optional
-        Convert to this type; by default as stored, and float32 for text.
+        Convert to this type; by default as stored. Text, decimals and integers of 32 and 64 bits become float32 where
+        that keeps apart what they keep apart, else float64.
     columns : iterable of str or int, optional
         Names, numbers from 1, or ranges of them (``"2-5"``); all by default. Names that are no UTF-8 in the file have
         the surrogates of ``bytes.decode("utf-8", "surrogateescape")``, here and in the result.
@@ -367,11 +352,14 @@ def read(
         A column of the file (name or number), or a file of n_samples numbers (bytes are its name).
     n_threads : int, optional
         Threads; by default all that are usable.
+    like : FitResult, optional
+        Read what this model needs: the columns of its fit, by name where both files have names, else by their place,
+        and the type of its centres.
 
     Returns
     -------
     dataset : Dataset
-        Points, names of columns, weights.
+        Points, names of columns, weights. `fit` and `predict` take it in place of an array.
 
     Raises
     ------
@@ -399,9 +387,11 @@ def read(
         file, format, name, [_column("columns", column) for column in columns], switch("numeric_only", numeric_only),
         path_of("weights", weights) if isinstance(weights, (bytes, os.PathLike)) else _column("weights", weights),
         _threads.effective(n_threads),
+        None if like is None else like._points_of_fit(),
     )  # fmt: skip
     points = Points(found["points"], found["bfloat16"]).numbers
-    return Dataset(points, list(found["column_names"]), found["weights"], list(found["warnings"]))
+    source = Source(**found["source"])
+    return Dataset(points, list(found["column_names"]), found["weights"], list(found["warnings"]), source)
 
 
 def _name_of_type(dtype: Any) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from . import _manymeans
 from ._errors import BadDataError, OutOfMemoryError
+from ._tables import Dataset, Source
 
 #: Read in place; every other number type is converted to float64.
 DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8]
@@ -33,12 +34,15 @@ class Points(NamedTuple):
         Whether the numbers are bfloat16, for which NumPy has no type.
     names : list of str or None
         Names of the columns where `X` had some.
+    source : Source or None
+        The columns of their file, where `X` was read from one.
 
     """
 
     array: Any
     bfloat16: bool = False
     names: list[str] | None = None
+    source: Source | None = None
 
     @property
     def on_device(self) -> bool:
@@ -225,6 +229,8 @@ def _from_tensor(X: Any) -> Points:
 
 def unwrap(X: Any) -> Points | None:
     """Give the array of a tensor or an Arrow table; None for what NumPy and scikit-learn understand."""
+    if isinstance(X, Dataset):
+        return Points(X.points, names=X.column_names or None, source=X.source)
     if isinstance(X, np.ndarray):
         if X.dtype.name == "bfloat16":  # of the package ml_dtypes
             return Points(np.ascontiguousarray(X).view(np.uint16), bfloat16=True)
@@ -302,7 +308,7 @@ def conform(points: Points, name: str = "X") -> Points:
         raise BadDataError(f"{name} has the shape {array.shape}; rows and columns, at least one of each, are needed")
     if points.bfloat16 or points.on_device:
         return points
-    return Points(readable(_numbers_of(array, name)), names=points.names)
+    return Points(readable(_numbers_of(array, name)), names=points.names, source=points.source)
 
 
 def readable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -5,6 +5,7 @@
 #include "io/arrow_columns.h"
 #include "io/arrow_source.h"
 #include "io/column_selection.h"
+#include "io/float32_check.h"
 #include "io/mapped_file.h"
 #include "io/reader.h"
 #include "io/row_store.h"
@@ -50,6 +51,7 @@ class ArrowTableReader {
     std::unique_ptr<ArrowSource::Pieces> pieces;
     std::vector<double> values;
     LostIntegers lost{0};
+    Float32Check float32{0};
   };
   std::vector<int64_t> choose_fields();
   void add_part(int64_t field, bool is_weight);
@@ -57,6 +59,8 @@ class ArrowTableReader {
   void find_type();
   std::string label(size_t column) const;
   std::vector<std::string> names() const;
+  std::vector<Worker> read_rows(int64_t n, ThreadPool& pool);
+  bool needs_float64(const std::vector<Worker>& workers) const;
   void read_piece(size_t piece, Worker& worker);
   bool read_block(const arrow::RecordBatch& batch, int64_t first, int64_t count, int64_t row, Worker& worker);
   bool store(int64_t count, int64_t row, const Worker& worker);
@@ -76,6 +80,8 @@ class ArrowTableReader {
   std::unique_ptr<RowStore> store_;
   Dataset result_;
   DataType type_ = DataType::kFloat32;
+  bool check_float32_ = false;  // float32, unless the values turn out to need float64
+  std::atomic<bool> wide_{false};
   std::mutex mutex_;
   FirstProblem problem_;
   std::atomic<int64_t> bad_row_{std::numeric_limits<int64_t>::max()};  // that of problem_, read without the lock
@@ -89,7 +95,7 @@ ArrowTableReader::ArrowTableReader(ArrowSource& source, const std::string& path,
 
 // The fields that become columns; what holds no numbers is left out or refused.
 std::vector<int64_t> ArrowTableReader::choose_fields() {
-  std::vector<int64_t> wanted = select_columns(columns_, options_.columns);
+  std::vector<int64_t> wanted = wanted_columns(columns_, options_, path_);
   if (const auto weights = find_column(columns_, options_.weights)) {
     if (kind_of(type_of(*weights)) != FieldKind::kNumber) {
       fail(fmt::format("{} holds {}; a weight is one number", columns_.label(*weights), type_of(*weights).ToString()));
@@ -110,6 +116,7 @@ std::vector<int64_t> ArrowTableReader::choose_fields() {
   });
   if (wanted.empty()) fail("no column is left: none of them holds numbers; points need numbers");
   if (!left_out.empty()) result_.warnings.push_back("columns that hold no numbers were left out: " + left_out);
+  result_.source = source_columns(columns_, wanted);
   return wanted;
 }
 
@@ -142,10 +149,11 @@ void ArrowTableReader::add_part(int64_t field, bool is_weight) {
   fields_.push_back(part.field);
 }
 
-// As stored, where all columns have one type that the engine reads; float64 where one of several has it.
+// As stored, where all columns have one type that the engine reads; float64 where one of several has it; else the
+// values decide whether float32 holds them.
 void ArrowTableReader::find_type() {
   std::optional<DataType> common;
-  bool same = true, wide = false;
+  bool same = true, wide = false, direct = true;
   for (const Part& part : parts_) {
     if (part.is_weight) continue;
     DataType type = DataType::kFloat32;
@@ -154,13 +162,16 @@ void ArrowTableReader::find_type() {
       case arrow::Type::HALF_FLOAT: type = DataType::kFloat16; break;
       case arrow::Type::UINT8: type = DataType::kUInt8; break;
       case arrow::Type::INT8: type = DataType::kInt8; break;
-      default: break;
+      case arrow::Type::FLOAT: break;
+      default: direct = false; break;
     }
     wide |= type == DataType::kFloat64;
     same &= common.value_or(type) == type;
     common = type;
   }
-  type_ = options_.dtype.value_or(same ? *common : (wide ? DataType::kFloat64 : DataType::kFloat32));
+  const std::optional<DataType> wanted = wanted_type(options_, same && direct ? common : std::nullopt);
+  type_ = wanted.value_or(same ? *common : (wide ? DataType::kFloat64 : DataType::kFloat32));
+  check_float32_ = !wanted && !direct && type_ == DataType::kFloat32;
 }
 
 // What errors and warnings call a column.
@@ -197,7 +208,7 @@ bool ArrowTableReader::store(int64_t count, int64_t row, const Worker& worker) {
     const double* values = worker.values.data() + static_cast<size_t>(i) * stride;
     if (stride > width_) result_.weights[static_cast<size_t>(row + i)] = values[width_];
     const int64_t bad = store_->store(row + i, values);
-    if (bad < 0) continue;
+    if (bad < 0 || check_float32_) continue;  // what is too large for float32 makes its column float64
     const bool overflow = type_ == DataType::kFloat32;
     report(row + i, fmt::format("{}: {} {}", label(static_cast<size_t>(bad)), values[bad],
                                 overflow ? "is too large for float32; use dtype float64"
@@ -220,6 +231,7 @@ bool ArrowTableReader::read_block(const arrow::RecordBatch& batch, int64_t first
                        part.width,
                        type_,
                        part.is_weight ? nullptr : &worker.lost,
+                       part.is_weight || !check_float32_ ? nullptr : &worker.float32,
                        part.first,
                        row + 1};
     const auto at = std::lower_bound(fields_.begin(), fields_.end(), part.field) - fields_.begin();
@@ -235,7 +247,7 @@ bool ArrowTableReader::read_block(const arrow::RecordBatch& batch, int64_t first
 
 void ArrowTableReader::read_piece(size_t piece, Worker& worker) {
   int64_t row = first_rows_[piece];
-  if (row > bad_row_.load()) return;  // what lies behind the first problem does not matter
+  if (row > bad_row_.load() || wide_) return;  // what lies behind the first problem does not matter
   if (!worker.pieces) worker.pieces = source_.open(fields_);
   const auto table = worker.pieces->read(static_cast<int64_t>(piece));
   const bool as_promised =
@@ -246,7 +258,10 @@ void ArrowTableReader::read_piece(size_t piece, Worker& worker) {
   }
   if (table->num_rows() == 0) return;
   // Only now: a damaged file may promise lists of any length, and none that was read is that long.
-  if (worker.lost.columns.empty()) worker.lost = LostIntegers(width_);
+  if (worker.lost.columns.empty()) {
+    worker.lost = LostIntegers(width_);
+    worker.float32 = Float32Check(width_);
+  }
   const int64_t block = std::max<int64_t>(1, 32768 / static_cast<int64_t>(width_));
   arrow::TableBatchReader batches(*table);
   for (std::shared_ptr<arrow::RecordBatch> batch;;) {
@@ -255,9 +270,29 @@ void ArrowTableReader::read_piece(size_t piece, Worker& worker) {
     for (int64_t first = 0; first < batch->num_rows(); first += block) {
       const int64_t count = std::min(block, batch->num_rows() - first);
       if (!read_block(*batch, first, count, row, worker)) return;
+      if (worker.float32.surely_wide()) wide_ = true;
+      if (wide_) return;
       row += count;
     }
   }
+}
+
+std::vector<ArrowTableReader::Worker> ArrowTableReader::read_rows(int64_t n, ThreadPool& pool) {
+  store_ = std::make_unique<RowStore>(n, static_cast<int64_t>(width_), type_, path_, options_.memory);
+  std::vector<Worker> workers(static_cast<size_t>(pool.size()));
+  pool.for_each_range(static_cast<int64_t>(first_rows_.size()) - 1, 1, [&](int worker, int64_t piece, int64_t) {
+    read_piece(static_cast<size_t>(piece), workers[static_cast<size_t>(worker)]);
+  });
+  return workers;
+}
+
+bool ArrowTableReader::needs_float64(const std::vector<Worker>& workers) const {
+  if (!check_float32_) return false;
+  Float32Check all(width_);
+  for (const Worker& worker : workers) {
+    if (!worker.lost.columns.empty()) all.merge(worker.float32);
+  }
+  return wide_ || all.surely_wide() || all.wide();
 }
 
 Dataset ArrowTableReader::read() {
@@ -277,13 +312,17 @@ Dataset ArrowTableReader::read() {
   const int64_t n = first_rows_.back();
   result_.view = {nullptr, n, static_cast<int64_t>(width_), type_};
   if (n == 0) return std::move(result_);  // the caller complains about no rows
-  store_ = std::make_unique<RowStore>(n, static_cast<int64_t>(width_), type_, path_, options_.memory);
   if (parts_.back().is_weight) result_.weights.resize(static_cast<size_t>(n));
   ThreadPool pool(thread_count(options_.threads));
-  std::vector<Worker> workers(static_cast<size_t>(pool.size()));
-  pool.for_each_range(static_cast<int64_t>(rows.size()), 1, [&](int worker, int64_t piece, int64_t) {
-    read_piece(static_cast<size_t>(piece), workers[static_cast<size_t>(worker)]);
-  });
+  std::vector<Worker> workers = read_rows(n, pool);
+  if (needs_float64(workers)) {
+    type_ = DataType::kFloat64;
+    check_float32_ = wide_ = false;
+    problem_ = {};
+    bad_row_ = problem_.row;
+    store_.reset();
+    workers = read_rows(n, pool);
+  }
   if (problem_.row < n) fail(fmt::format("row {}, {}", problem_.row + 1, problem_.what));
   LostIntegers lost(width_);
   for (const Worker& worker : workers) {

@@ -61,6 +61,7 @@ class ModelLoader {
   void check_numbers(size_t index, const StoredModel& model) const;
   Matrix load_prototypes(size_t index, int64_t k) const;
   void load_scaling(ModelFile& result, int64_t columns) const;
+  SourceColumns load_source() const;
 
   const std::string& path_;
   std::shared_ptr<const MappedFile> file_;
@@ -93,7 +94,26 @@ ModelFile ModelLoader::run() {
   // Programs that save models of their own may have nothing to say.
   if (!result.json.empty() && !is_json_object(result.json))
     json.fail("this is not the JSON object that a fit writes; the file was changed");
+  result.source = load_source();
   return result;
+}
+
+// Files of version 0.1 do not have it.
+SourceColumns ModelLoader::load_source() const {
+  if (!zip_.has("file_columns.npy")) return {};
+  SourceColumns source;
+  const NpzArray count = array("file_columns");
+  if (!count.header().shape.empty() || !count.header().is("<i8")) count.fail("a single '<i8' is needed");
+  std::memcpy(&source.count, count.values(), sizeof source.count);
+  const NpzArray numbers = array("file_column_numbers");
+  source.numbers = numbers.integers();
+  for (const int64_t number : source.numbers) {
+    if (number >= 1 && number <= source.count) continue;
+    numbers.fail(fmt::format("{} was found; numbers from 1 to {} are needed", number, source.count));
+  }
+  const NpzArray names = array("file_column_names");
+  source.names = names.strings(names.header().count == 0 ? 0 : static_cast<int64_t>(source.numbers.size()));
+  return source;
 }
 
 void ModelLoader::load_models(ModelFile& result) const {
@@ -188,9 +208,9 @@ void ModelLoader::load_scaling(ModelFile& result, int64_t columns) const {
 }  // namespace
 
 void save_model(const std::string& path, const FitResult& result, const Scaling& scaling,
-                const std::vector<std::string>& column_names) {
+                const std::vector<std::string>& column_names, const SourceColumns& source) {
   or_out_of_memory(path, kNothing, [&] {
-    ModelFile file{{}, scaling, column_names, to_json(result)};
+    ModelFile file{{}, scaling, column_names, source, to_json(result)};
     for (const ModelResult& model : result.models) {
       // Those that had not begun hold nothing to save; the JSON lists them.
       if (model.stop_reason == StopReason::kNotBegun) continue;
@@ -225,10 +245,23 @@ void save_model(const std::string& path, const ModelFile& stored) {
     npz.add("scale_offset", stored.scaling.offset);
     npz.add("scale_divisor", stored.scaling.divisor);
     npz.add("column_names", stored.column_names);
+    npz.add_number("file_columns", stored.source.count);
+    npz.add("file_column_numbers", stored.source.numbers);
+    npz.add("file_column_names", stored.source.names);
     npz.add_text("json", stored.json);
     npz.finish();
     file.commit();
   });
+}
+
+PointsOfFit points_of_fit(const ModelFile& file) {
+  PointsOfFit fit;
+  fit.source = file.source;
+  fit.column_names = file.column_names;
+  if (file.models.empty()) return fit;
+  fit.columns = file.models[0].prototypes.columns();
+  fit.type = file.models[0].prototypes.type();
+  return fit;
 }
 
 ModelFile load_model(const std::string& path) {

@@ -140,7 +140,14 @@ TEST_F(Arrow, WhatIsNoNumberIsLeftOut) {
 
 TEST_F(Arrow, IntegersThatFloat32CannotHold) {
   for (const std::string& file : kPlain) {
-    const Dataset points = read(file, {"i,long"});
+    const Dataset wide = read(file, {"i,long"});
+    EXPECT_EQ(wide.view.type, DataType::kFloat64);
+    EXPECT_EQ(values_of(wide.view)[1], 16777217);
+    EXPECT_TRUE(wide.warnings.empty());
+    ReadOptions options;
+    options.columns = {"i,long"};
+    options.dtype = DataType::kFloat32;
+    const Dataset points = read_points(stored(file), options);
     ASSERT_EQ(points.warnings.size(), 1u);
     EXPECT_EQ(points.warnings[0],
               "integers that float32 cannot hold were rounded in column 8 ('long') (first: 16777217 in row 1); dtype "

@@ -18,7 +18,8 @@ TEST(ModelFile, RoundTrip) {
   result.models[2] = make_model(4, 0, 1.0 / 3, DataType::kFloat64);
   result.models[2].k_requested = 6;
   const Scaling scaling{Scale::kStandard, {1, 2}, {0.5, 1.0 / 3}};
-  save_model(folder / "m.npz", result, scaling, kNames);
+  const SourceColumns source{5, {4, 2}, kNames};
+  save_model(folder / "m.npz", result, scaling, kNames, source);
   const ModelFile file = load_model(folder / "m.npz");
   ASSERT_EQ(file.models.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
@@ -44,6 +45,10 @@ TEST(ModelFile, RoundTrip) {
   EXPECT_EQ(file.scaling.offset, scaling.offset);
   EXPECT_EQ(file.scaling.divisor, scaling.divisor);
   EXPECT_EQ(file.column_names, kNames);
+  EXPECT_EQ(file.source.count, 5);
+  EXPECT_EQ(file.source.numbers, source.numbers);
+  EXPECT_EQ(file.source.names, kNames);
+  EXPECT_EQ(points_of_fit(file).columns, file.models[0].prototypes.columns());
   EXPECT_EQ(file.json, to_json(result));
 }
 
