@@ -15,8 +15,9 @@ import time
 import warnings
 from collections import Counter
 
-import manymeans
 import numpy as np
+
+import manymeans
 
 from .hostile_cases import case_of
 from .iterate import Refused
@@ -83,7 +84,10 @@ def ways_of(seed, number, case, backends):
         sets = [isa for isa in instruction_sets() if case["screen"] in screens_of(isa)]
         environment = {"MANYMEANS_CPU_SCREEN": case["screen"], "MANYMEANS_EQUAL_ROWS": "each"}
         return [REFERENCE] + [
-            {"environment": {**environment, "MANYMEANS_CPU_ISA": isa}, "options": {"backend": "cpu", "algorithm": "matrix"}}
+            {
+                "environment": {**environment, "MANYMEANS_CPU_ISA": isa},
+                "options": {"backend": "cpu", "algorithm": "matrix"},
+            }
             for isa in sets
         ]
     backend = rng.choice(backends)
@@ -92,7 +96,9 @@ def ways_of(seed, number, case, backends):
         if rng.random() < 0.3:
             environment["MANYMEANS_EQUAL_ROWS"] = rng.choice(["each", "once"])
     algorithms = ["auto", "matrix", "bounds", "brute"] + (["kdtree"] if len(case["points"][0]) <= 32 else [])
-    options.update(backend=backend, algorithm=rng.choice(algorithms if backend == "cpu" else ["auto", "matrix", "brute"]))
+    options.update(
+        backend=backend, algorithm=rng.choice(algorithms if backend == "cpu" else ["auto", "matrix", "brute"])
+    )
     if backend == "cpu" and options["algorithm"] == "matrix":
         screens = screens_of(environment["MANYMEANS_CPU_ISA"])
         environment["MANYMEANS_CPU_SCREEN"] = rng.choice(screens)
@@ -188,7 +194,11 @@ def show(options):
     case = case_of(options.seed, options.case)
     number, _, lines = check((options.seed, options.case, options.backends))
     pprint.pprint({**case, "kind": KINDS[case["kind"].code].__name__}, width=120)
-    print("\n".join(lines) if lines else f"case {number}: equal, by {ways_of(options.seed, number, case, options.backends)}")
+    print(
+        "\n".join(lines)
+        if lines
+        else f"case {number}: equal, by {ways_of(options.seed, number, case, options.backends)}"
+    )
     return 1 if lines else 0
 
 

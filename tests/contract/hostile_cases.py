@@ -6,8 +6,8 @@ from .exact import FLOAT32, FLOAT64, ldexp
 
 INITS = ["auto", "k-means++", "k-means++", "k-means||", "k-means||", "random", "first", "array"]
 EMPTY = ["farthest", "farthest", "keep", "drop", "error"]
-STOPS = ["labels:0", "labels:0.1", "labels:0.5", "shift:0", "shift:0.5:0.5", "shift:1e-3:0.9", "inertia:0", "inertia:1e-3",
-         "inertia:0.2"]  # fmt: skip
+STOPS = ["labels:0", "labels:0.1", "labels:0.5", "shift:0", "shift:0.5:0.5", "shift:1e-3:0.9", "inertia:0",
+         "inertia:1e-3", "inertia:0.2"]  # fmt: skip
 
 
 def case_of(seed, number):
