@@ -155,6 +155,31 @@ TEST_F(Arrow, IntegersThatFloat32CannotHold) {
   }
 }
 
+TEST_F(Arrow, AnyTableIsDescribed) {
+  for (const std::string file : {"bad.parquet", "bad.feather"}) {
+    const TableSummary table = describe_table(stored(file), {});
+    const auto column = [&](const std::string& name) {
+      for (const TableColumn& one : table.columns) {
+        if (one.name == name) return one;
+      }
+      ADD_FAILURE() << name;
+      return TableColumn{};
+    };
+    EXPECT_EQ(table.rows, 7) << file;
+    EXPECT_EQ(column("ok").numbers, 7);
+    EXPECT_EQ(column("hole").empty, 1);
+    EXPECT_EQ(column("hole").numbers, 6);
+    EXPECT_EQ(column("empty").empty, 7);
+    EXPECT_EQ(column("coded").empty, 1);
+    EXPECT_EQ(column("struct").text, 7);
+  }
+  const TableSummary plain = describe_table(stored("plain.parquet"), {});
+  const auto text = std::find_if(plain.columns.begin(), plain.columns.end(), [](const auto& c) { return c.text > 0; });
+  ASSERT_NE(text, plain.columns.end());
+  EXPECT_EQ(text->name, "name");
+  EXPECT_GE(text->distinct, 1);
+}
+
 TEST_F(Arrow, Weights) {
   ReadOptions options;
   options.columns = {"f"};
