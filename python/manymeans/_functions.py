@@ -319,8 +319,6 @@ def kmeans_plusplus(
     return centers, rows
 
 
-
-
 def read(
     path: str | bytes | os.PathLike[Any],
     *,
