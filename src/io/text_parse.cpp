@@ -175,7 +175,6 @@ TextPoints Parser::run() {
     const auto at = static_cast<size_t>(piece);
     // No row begins here: looking for one would read on to the end of a long line, and so would every piece of it.
     if (rows[at] == rows[at + 1]) return;
-    auto problem = parse_piece(piece, rows[at], workers[static_cast<size_t>(worker)]);
     Worker& mine = workers[static_cast<size_t>(worker)];
     auto problem = parse_piece(piece, rows[at], mine);
     if (stops_early(mine)) stopped = true;
