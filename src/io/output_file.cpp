@@ -99,6 +99,8 @@ OutputFile::Place::Place(const std::string& path) {
   if (target.descriptor >= 0) {
     const bool writable = (::fcntl(target.descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY;
     problem = writable ? 0 : EBADF;
+  } else if (S_ISSOCK(mode)) {
+    problem = ENXIO;  // as opening it would say, after the work
   } else if (::access(target.path.c_str(), W_OK) != 0) {
     problem = errno;  // a file that its owner made read-only is not replaced behind his back
   }
