@@ -107,6 +107,10 @@ SourceColumns ModelLoader::load_source() const {
   std::memcpy(&source.count, count.values(), sizeof source.count);
   const NpzArray numbers = array("file_column_numbers");
   source.numbers = numbers.integers();
+  if (source.count < 0 || (source.count == 0) != source.numbers.empty()) {
+    count.fail(fmt::format("{} was found beside {} columns that were used; as many or more are needed", source.count,
+                           source.numbers.size()));
+  }
   for (const int64_t number : source.numbers) {
     if (number >= 1 && number <= source.count) continue;
     numbers.fail(fmt::format("{} was found; numbers from 1 to {} are needed", number, source.count));

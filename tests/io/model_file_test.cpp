@@ -124,6 +124,25 @@ TEST(ModelFile, MissingKeys) {
   }
 }
 
+// Those of version 0.1 have no columns of a file; those that have some have all of them.
+TEST(ModelFile, ColumnsOfTheFile) {
+  const Folder folder;
+  EXPECT_EQ(load_model(with(folder, "", {})).source.count, 0);
+  const auto bad = [&](int64_t count, const std::string& part) {
+    expect_error(ErrorCode::kBadData, {"bad.npz", part}, [&] {
+      load_model(with(folder, "file_columns", [&](NpzWriter& npz) { npz.add_number("file_columns", count); }));
+    });
+  };
+  bad(3, "'file_column_numbers'");
+  FitResult result = make_result();
+  for (const SourceColumns& source :
+       {SourceColumns{3, {1, 4}, {}}, SourceColumns{3, {0, 1}, {}}, SourceColumns{0, {1}, {}}, SourceColumns{3, {}, {}},
+        SourceColumns{-1, {}, {}}, SourceColumns{3, {1, 2}, {"one"}}}) {
+    save_model(folder / "bad.npz", result, {}, {}, source);
+    expect_error(ErrorCode::kBadData, {"bad.npz, file_column"}, [&] { load_model(folder / "bad.npz"); });
+  }
+}
+
 TEST(ModelFile, WrongContent) {
   const Folder folder;
   const auto bad = [&](const std::string& key, const std::string& part,
