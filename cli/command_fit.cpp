@@ -76,20 +76,20 @@ ScaledPoints read_and_scale(const FitCommand& command, ProgressLine& line) {
   const auto warn_of = [&](const std::vector<std::string>& texts) {
     points.dataset.warnings.insert(points.dataset.warnings.end(), texts.begin(), texts.end());
   };
-  warn_of(row_number_warnings(points.dataset));
+  const int64_t memory = command.options.memory.bytes;
+  warn_of(row_number_warnings(points.dataset, memory));
   if (command.scale == Scale::kNone) {
-    warn_of(dominance_warnings(points.dataset, points.view));
+    warn_of(dominance_warnings(points.dataset, points.view, memory));
     return points;
   }
   const int threads = command.options.threads;
-  const int64_t memory = command.options.memory.bytes;
   begin = Clock::now();
   line.show("scaling");
   points.scaling = naming_file(command.data, points.dataset,
                                [&] { return find_scaling(points.view, command.scale, threads, memory); });
   points.scaled = scale_points(points.view, points.scaling, threads, memory);
   points.view = points.scaled.view;
-  warn_of(dominance_warnings(points.dataset, points.view));
+  warn_of(dominance_warnings(points.dataset, points.view, memory));
   points.dataset.view.data = nullptr;  // its shape stays, for messages
   points.dataset.owner.reset();
   points.seconds.emplace_back("scale", seconds_since(begin));

@@ -152,9 +152,10 @@ struct TableSummary {
 TableSummary describe_table(const std::string& path, const ReadOptions& options = {});
 
 /// Columns of which a clustering should not be made without a thought, as sentences for people. Both look at rows that
-/// are spread evenly where there are many. `points` names the columns; `scaled` are its points as they are fitted.
-std::vector<std::string> row_number_warnings(const Dataset& points);
-std::vector<std::string> dominance_warnings(const Dataset& points, const PointsView& scaled);
+/// are spread evenly where there are many. `points` names the columns; `scaled` are its points as they are fitted;
+/// `memory` is that of ReadOptions.
+std::vector<std::string> row_number_warnings(const Dataset& points, int64_t memory = 0);
+std::vector<std::string> dominance_warnings(const Dataset& points, const PointsView& scaled, int64_t memory = 0);
 
 /// What a model file holds.
 struct StoredModel {

@@ -92,7 +92,7 @@ void check_inertia(const Input& input, const ModelResult& model, ThreadPool& poo
   const SumFormat format = distance_format(input, farthest);
   int64_t limbs[kMaxLimbs] = {};
   for (int64_t i = 0; i < n; ++i) add_term(input.weight(i) * distances[static_cast<size_t>(i)], format, 1, limbs);
-  const double inertia = std::ldexp(rounded_sum(limbs, format), -format.shift);
+  const double inertia = std::ldexp(rounded_sum(limbs, format), input.weight_exponent - format.shift);
   if (std::bit_cast<uint64_t>(inertia) == std::bit_cast<uint64_t>(model.inertia)) return;
   complaints.add(fmt::format("the inertia is {:a}, not {:a}", inertia, model.inertia));
 }
@@ -110,7 +110,7 @@ void check_counts(const Input& input, const ModelResult& model, Complaints& comp
   if (counts != model.counts) complaints.add("counts are not those of the labels");
   const std::vector<int64_t> integers = cluster_weights(input, model.labels, model.k);
   for (size_t c = 0; c < integers.size(); ++c) {
-    const double weight = std::ldexp(static_cast<double>(integers[c]), -input.weight_shift);
+    const double weight = std::ldexp(static_cast<double>(integers[c]), input.weight_exponent - input.weight_shift);
     if (weight == model.weights[c]) continue;
     return complaints.add(fmt::format("cluster {} weighs {:a}, not {:a}", c, weight, model.weights[c]));
   }
