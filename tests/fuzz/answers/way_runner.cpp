@@ -116,6 +116,8 @@ std::string model_difference(const ModelResult& a, const ModelResult& b) {
 
 std::string warnings_of(const FitResult& result) {
   std::vector<std::string> warnings = result.warnings;
+  // What an algorithm has to do without is the backend's, not the answer's.
+  std::erase_if(warnings, [](const std::string& warning) { return warning.starts_with("algorithm "); });
   std::sort(warnings.begin(), warnings.end());
   return fmt::format("{}", fmt::join(warnings, "; "));
 }
