@@ -33,7 +33,7 @@ void watch(const std::stop_token& stop) {
   const ErrorCode code = stop_is_requested() ? ErrorCode::kInterrupted : ErrorCode::kUnavailable;
   complain(code,
            "[cuda] the device does not answer, and other threads still wait for it; ended without them. "
-           "A checkpoint is kept");
+           "A checkpoint that was asked for is kept");
   ::_exit(static_cast<int>(code));
 }
 

@@ -98,7 +98,7 @@ void check_shape(const PointsView& points) {
   await_points(points);
 }
 
-// q = RNE(w * 2^s_w), kept as w' = q * 2^(1 - bits), whatever the scale of the weights.
+// q = RNE(w * 2^(bits - e(max w))), kept as w' = q * 2^(1 - bits), whatever the scale of the weights.
 void quantise_weights(Input& input, std::span<const double> weights) {
   const int64_t n = input.points.n;
   if (weights.empty()) return;

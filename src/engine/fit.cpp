@@ -93,12 +93,18 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
       const std::lock_guard lock(mutex);
       cost += mine;
     } catch (...) {
-      // The others may not come to their end: a device that does not answer keeps them.
-      if (context.checkpoint != nullptr) context.checkpoint->write_now();
-      const std::lock_guard lock(mutex);
-      if (member > failed) return;
-      failed = member;
-      error = std::current_exception();
+      bool first = false;
+      {
+        const std::lock_guard lock(mutex);
+        first = !error;
+        if (member < failed) {
+          failed = member;
+          error = std::current_exception();
+        }
+      }
+      // The others may not come to their end: a device that does not answer keeps them. Those that do need no file
+      // each: the last one is written when all are done.
+      if (first && context.checkpoint != nullptr) context.checkpoint->write_now();
     }
   });
   if (error) std::rethrow_exception(error);

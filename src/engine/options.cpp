@@ -79,11 +79,12 @@ void append_item(std::string_view item, const std::string& whole, std::vector<in
   if (step < 1 || to < from) {
     throw usage("k", fmt::format("'{}' is not a range from low to high with a step of at least 1", item));
   }
-  // The difference of two int64 always fits into 64 bits without a sign; the numbers between them need no sum that may
-  // not.
+  // The difference of two int64 always fits into 64 bits without a sign, and what is added wraps to what is meant.
   const uint64_t steps = (static_cast<uint64_t>(to) - static_cast<uint64_t>(from)) / static_cast<uint64_t>(step);
   if (steps >= static_cast<uint64_t>(kMostModels) - out.size()) too_many(item);
-  for (uint64_t i = 0; i <= steps; ++i) out.push_back(from + static_cast<int64_t>(i) * step);
+  for (uint64_t i = 0; i <= steps; ++i) {
+    out.push_back(static_cast<int64_t>(static_cast<uint64_t>(from) + i * static_cast<uint64_t>(step)));
+  }
 }
 
 }  // namespace

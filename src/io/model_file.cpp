@@ -158,7 +158,8 @@ void ModelLoader::check_numbers(size_t index, const StoredModel& model) const {
     if (!right) array(key).fail(fmt::format("model {}: {} was found; {}", index + 1, found, needed));
   };
   require(model.iterations >= 0, "iterations", model.iterations, "0 or more is possible");
-  require(model.inertia >= 0 && std::isfinite(model.inertia), "inertia", model.inertia, "0 or more is possible");
+  // NaN is not; infinity is, as are weights: what many rows add up to (contract, "Order-free sums").
+  require(model.inertia >= 0, "inertia", model.inertia, "0 or more is possible");
   require(model.replica >= 0, "replica", model.replica, "0 or more is possible");
   // A file of another program may leave this out by a 0.
   require(model.k_requested == 0 || model.k_requested >= model.k, "k_requested", model.k_requested,
@@ -166,7 +167,7 @@ void ModelLoader::check_numbers(size_t index, const StoredModel& model) const {
   for (const int64_t count : model.counts)
     require(count >= 0, numbered("counts", index), count, "0 or more is possible");
   for (const double weight : model.weights) {
-    require(weight >= 0 && std::isfinite(weight), numbered("weights", index), weight, "0 or more is possible");
+    require(weight >= 0, numbered("weights", index), weight, "0 or more is possible");
   }
 }
 

@@ -34,6 +34,7 @@ TEST(ParseKList, RangesAtTheEndsOfTheIntegers) {
   EXPECT_EQ(parse_k_list("9223372036854775804..9223372036854775807:2"), List({kMost - 3, kMost - 1}));
   EXPECT_EQ(parse_k_list("3..5:9223372036854775807"), List({3}));
   EXPECT_EQ(parse_k_list("-2..9223372036854775807:9223372036854775807"), List({-2, kMost - 2}));
+  EXPECT_EQ(parse_k_list("-9223372036854775807..9223372036854775807:9223372036854775807"), List({-kMost, 0, kMost}));
   EXPECT_EQ(parse_k_list("1..1000000").size(), 1000000u);
   std::string twos = "2";
   for (int i = 0; i < 1000000; ++i) twos += ",2";

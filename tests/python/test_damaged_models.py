@@ -132,7 +132,7 @@ def test_json_that_was_changed(load, change, parts, tmp_path):
     ("name", "value"),
     [
         ("inertia", [np.nan, 1.0]),
-        ("inertia", [1.0, np.inf]),
+        ("inertia", [1.0, -np.inf]),
         ("inertia", [-1.0, 1.0]),
         ("iterations", [1, -1]),
         ("replica", [-1, 1]),
