@@ -13,7 +13,7 @@ import numpy.typing as npt
 from . import _manymeans, _threads
 from ._errors import UsageError
 from ._input import Points, plain_centers, plain_points, plain_weights
-from ._parameters import integer, path_of, real, switch
+from ._parameters import check_callback, integer, path_of, real, switch
 from ._progress import Callback, Reporter
 from ._result import Criterion, FitResult, Model, _existing, predict_points
 from ._seeds import seed_of
@@ -29,6 +29,11 @@ def k_list(k: int | str | Iterable[int]) -> list[int]:
     if isinstance(k, Iterable) and not isinstance(k, bytes) and not (isinstance(k, np.ndarray) and k.ndim == 0):
         return [integer("k", one) for one in k]
     return [integer("k", k)]
+
+
+def _weights_of(X: Any, sample_weight: Any) -> Any:
+    """Give the weights that a user passes, or else those that were read with the points."""
+    return X.weights if sample_weight is None and isinstance(X, Dataset) else sample_weight
 
 
 def run_fit(
@@ -101,7 +106,7 @@ def fit(
     init : str or array-like of shape (k, n_features), default="auto"
         ``"auto"``, ``"k-means++"``, ``"k-means||"``, ``"random"``, ``"first"``, or the initial centres.
     sample_weight : array-like of shape (n_samples,), optional
-        Weights, 0 or larger.
+        Weights, 0 or larger; by default those of a `Dataset`, else all equal.
     max_iter : int, default=300
         Most iterations (updates of the centres) of a model.
     tol : float, default=1e-4
@@ -169,11 +174,12 @@ def fit(
     32
 
     """
+    check_callback(callback)
     every, resume = integer("checkpoint_every", checkpoint_every, 0), switch("resume", resume)
     if checkpoint is None and (resume or every):
         raise UsageError("resume and checkpoint_every need checkpoint, the name of a file")
-    points = plain_points(X, memory_limit)
-    weights = plain_weights(sample_weight, points.array.shape[0])
+    points = plain_points(X, None if memory_limit is None else integer("memory_limit", memory_limit, 0))
+    weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
     initial = None if isinstance(init, str) else plain_centers(init, "init")
     result = run_fit(
         points,
@@ -181,7 +187,7 @@ def fit(
         {
             "k": k_list(k), "models": integer("models", models), "seed": integer("seed", seed, 0, _MOST_SEED),
             "model_seed": None if model_seed is None else integer("model_seed", model_seed, 0, _MOST_SEED),
-            "init": init if initial is None else None, "max_iter": integer("max_iter", max_iter),
+            "init": init if initial is None else None, "max_iter": integer("max_iter", max_iter, 0),
             "tol": real("tol", tol), "stop": stop, "empty": empty,
             "time_limit": None if time_limit is None else real("time_limit", time_limit), "algorithm": algorithm,
             "backend": backend, "strategy": strategy,
@@ -277,7 +283,7 @@ def kmeans_plusplus(
     n_clusters : int
         Number of centres.
     sample_weight : array-like of shape (n_samples,), optional
-        Weights, 0 or larger.
+        Weights, 0 or larger; by default those of a `Dataset`, else all equal.
     random_state : int or numpy.random.RandomState, default=0
         Seed, 0 to 2**64 - 1, or a generator to draw one from.
     n_threads : int, optional
@@ -308,7 +314,7 @@ def kmeans_plusplus(
 
     """
     points = plain_points(X)
-    weights = plain_weights(sample_weight, points.array.shape[0])
+    weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
     options = {
         "k": [integer("n_clusters", n_clusters)], "init": "k-means++", "seed": seed_of(random_state),
         "backend": backend, "threads": _threads.effective(n_threads),
@@ -324,7 +330,7 @@ def read(
     *,
     format: str = "auto",
     dtype: Any = None,
-    columns: Iterable[str | int] = (),
+    columns: str | int | Iterable[str | int] = (),
     numeric_only: bool = False,
     weights: str | int | bytes | os.PathLike[Any] = "",
     n_threads: int | None = None,
@@ -341,7 +347,7 @@ def read(
     dtype : str or dtype, optional
         Convert to this type; by default as stored. Text, decimals and integers of 32 and 64 bits become float32 where
         that keeps apart what they keep apart, else float64.
-    columns : iterable of str or int, optional
+    columns : str, int or iterable of them, optional
         Names, numbers from 1, or ranges of them (``"2-5"``); all by default. Names that are no UTF-8 in the file have
         the surrogates of ``bytes.decode("utf-8", "surrogateescape")``, here and in the result.
     numeric_only : bool, default=False
@@ -380,9 +386,12 @@ def read(
     """
     name = None if dtype is None else _name_of_type(dtype)
     file = path_of("path", path)
+    if like is not None and not isinstance(like, FitResult):
+        raise UsageError(f"[like] is {like!r:.60}; a FitResult is right (result_ of an estimator, or FitResult.load)")
+    chosen = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
     _existing(_manymeans.points_file(file))
     found = _manymeans.read(
-        file, format, name, [_column("columns", column) for column in columns], switch("numeric_only", numeric_only),
+        file, format, name, [_column("columns", column) for column in chosen], switch("numeric_only", numeric_only),
         path_of("weights", weights) if isinstance(weights, (bytes, os.PathLike)) else _column("weights", weights),
         _threads.effective(n_threads),
         None if like is None else like._points_of_fit(),

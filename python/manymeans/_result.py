@@ -381,9 +381,13 @@ def _score_by(criterion: Criterion | None) -> Callable[[Model], float]:
         raise UsageError(f'[criterion] is {criterion!r}; "inertia" or a function of a model is right')
 
     def score(model: Model) -> float:
-        found = real("criterion", criterion(model))
+        said = criterion(model)
+        try:
+            found = real("criterion", said)
+        except UsageError:
+            found = float("nan")
         if found != found:
-            raise UsageError(f"[criterion] gives NaN for {model!r}; a number is right")
+            raise UsageError(f"[criterion] gives {said!r:.60} for {model!r}; a number is right")
         return found
 
     return score

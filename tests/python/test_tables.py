@@ -3,6 +3,7 @@
 import subprocess
 
 import numpy as np
+import pandas
 import pytest
 
 import manymeans
@@ -118,3 +119,43 @@ def test_columns_that_decide_alone(table):
     assert any("column 1 ('id') holds 98.2 % of the variance" in str(one.message) for one in caught), caught[0].message
     assert [text.split(" ")[2] for text in result.warnings] == ["('id')", "('id')"]
     assert manymeans.fit(manymeans.read(table, columns=["x", "y"]), 3, seed=1).warnings == []
+
+
+def test_weights_of_a_file_are_those_of_the_fit(tmp_path):
+    path = tmp_path / "w.csv"
+    path.write_text("x,w\n0,1\n1,0\n10,1\n11,0\n20,5\n")
+    data = manymeans.read(path, weights="w")
+    fits = [manymeans.fit(data, 2), manymeans.fit(data.points, 2, sample_weight=data.weights)]
+    assert fits[0].digest == fits[1].digest
+    assert sorted(fits[0].best().weights) == [1, 6]
+    assert sorted(manymeans.fit(data, 2, sample_weight=np.ones(5)).best().weights) == [2, 3]
+    assert set(manymeans.kmeans_plusplus(data, 3)[1]) == {0, 2, 4}
+
+
+def test_one_column_needs_no_list(table):
+    assert manymeans.read(table, columns="x").column_names == ["x"]
+    assert manymeans.read(table, columns=3).column_names == ["x"]
+    with pytest.raises(manymeans.UsageError, match="no column 'xy'"):
+        manymeans.read(table, columns="xy")
+    with pytest.raises(manymeans.UsageError, match=r"\[like\] is 3; a FitResult is right"):
+        manymeans.read(table, like=3)
+
+
+@pytest.mark.parametrize("estimator", [manymeans.KMeans, manymeans.EnsembleKMeans])
+def test_files_and_what_was_read_are_no_points(estimator, table):
+    for fit in manymeans.fit, lambda X, k: estimator(k).fit(X):
+        for path in table, str(table), bytes(table):
+            with pytest.raises(manymeans.BadDataError, match=r"X is .*manymeans.read gives those of a file"):
+                fit(path, 2)
+    with pytest.raises(manymeans.BadDataError, match=r"X is a Dataset; X.points are right here"):
+        estimator(2).fit(manymeans.read(table, columns=["x", "y"]))
+
+
+def test_frames_with_missing_values_and_text():
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "b": pandas.array([1, None, 3], dtype="Int64")})
+    for fit in (lambda X: manymeans.fit(X, 1)), manymeans.KMeans(1).fit:
+        with pytest.raises(manymeans.BadDataError, match=r"row 2, column 2 \('b'\) is NaN"):
+            fit(frame)
+    assert manymeans.fit(frame.fillna(2), 1).best().inertia == 4
+    with pytest.raises(manymeans.BadDataError, match="holds text, 'w' in row 1, column 3"):
+        manymeans.fit(frame.fillna(2).assign(word="w"), 1)
