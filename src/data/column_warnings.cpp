@@ -2,6 +2,7 @@
 #include <manymeans/io.h>
 
 #include "core/data_type.h"
+#include "core/file_memory.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/out_of_memory.h"
@@ -28,6 +29,34 @@ int64_t step_of(const PointsView& points) {
   return std::max<int64_t>(1, points.n * points.d / kMostValues);
 }
 
+// Reads rows in rising order. Points that lie in a file are given back behind it: whether they may stay in memory is
+// for the fit to say, whose passes come later.
+class RowReader {
+ public:
+  explicit RowReader(const PointsView& points)
+      : points_(points), gives_back_(points.bytes() > kBlock && lies_in_file(points.data, points.bytes())) {}
+  ~RowReader() { give_back_to(points_.bytes()); }
+  RowReader(const RowReader&) = delete;
+  RowReader& operator=(const RowReader&) = delete;
+
+  void read(int64_t row, double* values) {
+    const size_t at = points_.bytes() / static_cast<size_t>(points_.n) * static_cast<size_t>(row);
+    if (at >= given_ + kBlock) give_back_to(at);
+    widen_row(points_, row, values);
+  }
+
+ private:
+  static constexpr size_t kBlock = size_t{4} << 20;
+  void give_back_to(size_t end) {
+    if (gives_back_) give_back(points_.data, points_.bytes(), given_, end - given_);
+    given_ = end;
+  }
+
+  const PointsView& points_;
+  const bool gives_back_;
+  size_t given_ = 0;  // bytes
+};
+
 // Whether x = first + row * step for every row that is looked at, per column; integers, so that this is exact.
 class Sequences {
  public:
@@ -41,8 +70,8 @@ class Sequences {
     }
   }
   bool any() const { return !left_.empty(); }
-  void look_at(const PointsView& points, int64_t row) {
-    widen_row(points, row, row_.data());
+  void look_at(RowReader& reader, int64_t row) {
+    reader.read(row, row_.data());
     std::erase_if(left_, [&](const auto& one) { return row_[one.first] != one.second + static_cast<double>(row); });
   }
   const std::vector<std::pair<size_t, double>>& left() const { return left_; }
@@ -56,10 +85,11 @@ class Sequences {
 std::vector<double> rough_variances(const PointsView& points) {
   const auto d = static_cast<size_t>(points.d);
   std::vector<double> first(d), row(d), sum(d), squares(d);
-  widen_row(points, 0, first.data());
+  RowReader reader(points);
+  reader.read(0, first.data());
   double count = 0;
   for (int64_t i = 0; i < points.n; i += step_of(points), ++count) {
-    widen_row(points, i, row.data());
+    reader.read(i, row.data());
     for (size_t j = 0; j < d; ++j) {
       const double from_first = row[j] - first[j];
       sum[j] += from_first;
@@ -80,8 +110,9 @@ bool looked_at(const PointsView& points) {
 std::vector<std::string> find_row_numbers(const Dataset& points) {
   const PointsView& view = points.view;
   Sequences sequences(view);
-  for (int64_t i = 2; i < view.n && sequences.any(); i += step_of(view)) sequences.look_at(view, i);
-  if (sequences.any()) sequences.look_at(view, view.n - 1);
+  RowReader reader(view);
+  for (int64_t i = 2; i < view.n && sequences.any(); i += step_of(view)) sequences.look_at(reader, i);
+  if (sequences.any()) sequences.look_at(reader, view.n - 1);
   check_mapped(view.data);
   std::vector<std::string> warnings;
   for (const auto& [j, first] : sequences.left()) {
