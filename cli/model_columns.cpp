@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
+#include <unordered_map>
 
 namespace manymeans::cli {
 namespace {
@@ -13,22 +15,29 @@ namespace {
 // For each name its index in `names`; throws when one is missing.
 std::vector<int64_t> find_columns(const std::string& path, const std::vector<std::string>& wanted,
                                   const std::vector<std::string>& names) {
+  std::unordered_map<std::string_view, int64_t> places;
+  for (size_t i = 0; i < names.size(); ++i) places.emplace(names[i], static_cast<int64_t>(i));
   std::vector<int64_t> indices;
   for (const std::string& name : wanted) {
-    const auto at = std::ranges::find(names, name);
-    if (at == names.end()) {
+    const auto at = places.find(name);
+    if (at == places.end()) {
       throw Error(ErrorCode::kBadData, path,
                   fmt::format("has no column '{}'; the model was fitted to the columns {}, this file has {}", name,
                               fmt::join(wanted, ", "), fmt::join(names, ", ")));
     }
-    indices.push_back(at - names.begin());
+    indices.push_back(at->second);
   }
   return indices;
 }
 
-bool has_all(const std::vector<std::string>& names, const std::vector<std::string>& wanted) {
-  return std::ranges::all_of(wanted,
-                             [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); });
+// Whether names say which column is which: each stands once among those of the model, and once among these.
+bool names_tell(const std::vector<std::string>& names, const std::vector<std::string>& wanted) {
+  std::unordered_map<std::string_view, int> times;
+  for (const std::string& name : names) ++times[name];
+  return std::ranges::all_of(wanted, [&](const std::string& name) {
+    const auto at = times.find(name);
+    return at != times.end() && at->second++ == 1;
+  });
 }
 
 void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
@@ -54,7 +63,7 @@ Dataset read_like_model(const std::string& path, ReadOptions options, const Mode
   Dataset points = read_points(path, options);
   // Columns that --columns chose, in another order; or of lists, which have their names only now.
   const bool named = !file.column_names.empty() && !points.column_names.empty();
-  const bool by_hand = !options.columns.empty() && !has_all(points.column_names, file.column_names);
+  const bool by_hand = !options.columns.empty() && !names_tell(points.column_names, file.column_names);
   if (named && !by_hand && points.column_names != file.column_names) {
     keep_columns(points, find_columns(path, file.column_names, points.column_names));
     points.column_names = file.column_names;

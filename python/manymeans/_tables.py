@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -96,13 +97,16 @@ def columns_by_name(array: Any, names: list[str] | None, wanted: list[str]) -> A
     """
     if not names or not wanted or names == wanted or not isinstance(array, np.ndarray):
         return array
-    places = [names.index(name) if names.count(name) == 1 else -1 for name in wanted]
-    if all(place < 0 for place in places):
+    if set(names).isdisjoint(wanted):
         return array  # other names altogether: by position
-    if min(places) < 0:
-        missing = wanted[places.index(-1)]
+    theirs, ours = Counter(names), Counter(wanted)
+    for name in wanted:
+        if theirs[name] == 1 and ours[name] == 1:
+            continue
+        what = "no column" if theirs[name] == 0 else "no single column"
         raise BadDataError(
-            f"X has no column '{missing}'; the model was fitted to the columns {', '.join(wanted)}, X has "
-            f"{', '.join(names)}"
+            f"X has {what} '{name}'; the model was fitted to the columns {', '.join(wanted)}, X has {', '.join(names)}"
         )
+    place_of = {name: place for place, name in enumerate(names)}
+    places = [place_of[name] for name in wanted]
     return np.ascontiguousarray(array[:, places])

@@ -10,6 +10,8 @@
 #include <charconv>
 #include <numeric>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace manymeans {
@@ -99,13 +101,19 @@ class Selection {
   std::vector<bool> taken_;
 };
 
-// For each name the column that has it; nothing where one is missing or stands for several columns.
+// For each name the column that has it; nothing where one is missing, or stands for several columns here or there.
 std::optional<std::vector<int64_t>> find_all(const FileColumns& file, std::span<const std::string> names) {
+  constexpr int64_t kSeveral = -1;
+  std::unordered_map<std::string_view, int64_t> places;
+  for (size_t i = 0; i < file.names.size(); ++i) {
+    const auto [at, is_new] = places.emplace(file.names[i], static_cast<int64_t>(i));
+    if (!is_new) at->second = kSeveral;
+  }
   std::vector<int64_t> columns;
   for (const std::string& name : names) {
-    const auto at = std::find(file.names.begin(), file.names.end(), name);
-    if (at == file.names.end() || std::find(at + 1, file.names.end(), name) != file.names.end()) return std::nullopt;
-    columns.push_back(at - file.names.begin());
+    const auto at = places.find(name);
+    if (at == places.end() || at->second == kSeveral) return std::nullopt;
+    columns.push_back(std::exchange(at->second, kSeveral));
   }
   if (columns.empty()) return std::nullopt;
   return columns;
@@ -131,12 +139,12 @@ std::string list_of(std::span<const std::string> names) {
 }
 
 [[noreturn]] void lacks(const FileColumns& file, const std::vector<std::string>& names, const std::string& path) {
-  const auto is_missing = [&](const std::string& name) {
-    return std::find(file.names.begin(), file.names.end(), name) == file.names.end();
-  };
-  const auto missing = std::find_if(names.begin(), names.end(), is_missing);
-  const std::string what = missing == names.end() ? "has several columns of one name that the model was fitted to"
-                                                  : "has no column '" + *missing + "'";
+  const std::unordered_set<std::string_view> known(file.names.begin(), file.names.end());
+  const auto missing = std::ranges::find_if(names, [&](const std::string& name) { return !known.contains(name); });
+  const std::string what =
+      missing == names.end()
+          ? "has columns that names do not tell: several columns of the model or of this file share one"
+          : "has no column '" + *missing + "'";
   throw Error(ErrorCode::kBadData, path,
               fmt::format("{}; the model was fitted to the columns {}, this file has {}", what, list_of(names),
                           list_of(file.names)));

@@ -115,6 +115,10 @@ SourceColumns ModelLoader::load_source() const {
     if (number >= 1 && number <= source.count) continue;
     numbers.fail(fmt::format("{} was found; numbers from 1 to {} are needed", number, source.count));
   }
+  std::vector<int64_t> sorted = source.numbers;
+  std::ranges::sort(sorted);
+  const auto twice = std::ranges::adjacent_find(sorted);
+  if (twice != sorted.end()) numbers.fail(fmt::format("{} was found twice; different numbers are needed", *twice));
   const NpzArray names = array("file_column_names");
   source.names = names.strings(names.header().count == 0 ? 0 : static_cast<int64_t>(source.numbers.size()));
   return source;

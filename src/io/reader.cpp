@@ -103,7 +103,7 @@ auto naming_input(const std::string& path, Use&& use) {
 }
 
 Error no_memory(const std::string& path) {
-  return Error(ErrorCode::kUnavailable, path,
+  return Error(ErrorCode::kUnavailable, path == MappedFile::kStandardInput ? "standard input" : path,
                "there is not enough memory to read this file; give it fewer rows or columns");
 }
 
@@ -138,8 +138,7 @@ MemberPath split_member(const std::string& path) {
 }
 
 std::string points_file(const std::string& path) {
-  const std::unique_ptr<Reader> reader = make_reader(path, "auto");
-  return reader->has_members() ? split_member(path).file : path;
+  return split_member(path).file;  // whatever its ending: --format may say what it is
 }
 
 bool is_points_path(const std::string& path) {

@@ -80,6 +80,14 @@ class TextColumns {
   std::vector<std::pair<int64_t, TextExample>> left_out_;
 };
 
+// Threads keep some hundred bytes for each column: as many of them as the text fills, not the machine.
+int threads_for(const TextLayout& layout, int threads) {
+  constexpr int64_t kTextForEach = 128;  // bytes of text for each column of a thread
+  const auto size = static_cast<int64_t>(layout.body.size());
+  const int64_t filled = 1 + size / (kTextForEach * std::max<int64_t>(1, layout.columns.count));
+  return static_cast<int>(std::min<int64_t>(thread_count(threads), filled));
+}
+
 TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const std::string& path) {
   TextPlan plan;
   plan.columns = wanted_columns(layout.columns, options, path);
@@ -122,9 +130,9 @@ TableSummary TextReader::survey(const std::string& path, const ReadOptions& opti
   const TextFile file(path, options.memory);
   const TextLayout layout = find_layout(file.text, path);
   const TextPlan plan = survey_plan(layout, options, path);
-  ThreadPool pool(thread_count(options.threads));
+  ThreadPool pool(threads_for(layout, options.threads));
   const TextPoints points = parse_text(layout, plan, path, pool);
-  const std::vector<ColumnSummary> values = summarise_columns(points.points->view(), options.threads);
+  const std::vector<ColumnSummary> values = summarise_columns(points.points->view(), pool.size());
   TextColumns text_columns(layout, path);
   TableSummary table;
   table.rows = points.points->view().n;
@@ -182,7 +190,7 @@ Dataset TextReader::read(const std::string& path, const ReadOptions& options) co
   const TextFile file(path, options.memory);
   const TextLayout layout = find_layout(file.text, path);
   TextPlan plan = make_plan(layout, options, path);
-  ThreadPool pool(thread_count(options.threads));
+  ThreadPool pool(threads_for(layout, options.threads));
   TextColumns text_columns(layout, path);
   if (plan.note_text) {
     std::vector<TextExample> early;  // what the first lines show already costs no second parse

@@ -332,6 +332,18 @@ def test_bombs(folder):
     zeros.write_bytes(b"1\n" + b"0" * 100_000_000 + b"\n")
     expect(0, run("describe", zeros, "--threads", 1, preexec_fn=cap(700, 30)))
     zeros.unlink()
+    # A wide table with names: what is kept for each column is not kept by threads that have nothing to do, and names are
+    # not compared each with each.
+    wide = folder / "wide.csv"
+    rows = (",".join(f"{kind}{i}" for i in range(200_000)) for kind in ("name", "1", "2"))
+    wide.write_text("\n".join(rows) + "\n", encoding="ascii")
+    expect(0, run("describe", wide, "--threads", 64, preexec_fn=cap(1500)))
+    model = folder / "wide.npz"
+    expect(0, run("fit", wide, "-k", 1, "--model", model, "--quiet", "--threads", 1, preexec_fn=cap(1500, 20)))
+    labels = folder / "wide_labels.csv"
+    expect(0, run("predict", model, wide, "--labels", labels, "--threads", 1, preexec_fn=cap(1500, 20)))
+    for path in wide, model, labels:
+        path.unlink()
     # Ranges that would count for ever.
     points = npy(folder / "points.npy", 100, 2)
     for k in "9223372036854775800..9223372036854775807", "-9223372036854775808..9223372036854775807", "1..999999999":

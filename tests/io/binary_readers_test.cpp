@@ -134,6 +134,11 @@ TEST_F(BinaryReaders, NpzMembers) {
   expect_error(ErrorCode::kUsage, {"no array 'z'", "x, y"}, [&] { read_points(path + ":z"); });
   EXPECT_EQ(points_file(path + ":z"), path);
   EXPECT_EQ(points_file(folder_ / "a:b.csv"), folder_ / "a:b.csv");
+  const std::string other = folder_.file("two.zip", content_of(path));
+  ReadOptions as_npz;
+  as_npz.format = "npz";
+  EXPECT_EQ(values_of(read_points(other + ":x", as_npz).view), kFour);
+  EXPECT_EQ(points_file(other + ":x"), other) << "an ending is not all that says so";
   EXPECT_TRUE(is_points_path(path + ":z"));
   EXPECT_FALSE(is_points_path(folder_ / "no.npz:z"));
 

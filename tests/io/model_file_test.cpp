@@ -148,7 +148,7 @@ TEST(ModelFile, ColumnsOfTheFile) {
   FitResult result = make_result();
   for (const SourceColumns& source :
        {SourceColumns{3, {1, 4}, {}}, SourceColumns{3, {0, 1}, {}}, SourceColumns{0, {1}, {}}, SourceColumns{3, {}, {}},
-        SourceColumns{-1, {}, {}}, SourceColumns{3, {1, 2}, {"one"}}}) {
+        SourceColumns{-1, {}, {}}, SourceColumns{3, {1, 2}, {"one"}}, SourceColumns{3, {2, 2}, {}}}) {
     save_model(folder / "bad.npz", result, {}, {}, source);
     expect_error(ErrorCode::kBadData, {"bad.npz, file_column"}, [&] { load_model(folder / "bad.npz"); });
   }

@@ -317,6 +317,22 @@ TEST_F(TextReader, LikeTheFit) {
   EXPECT_EQ(values_of(read("1,2,3,4\n5,6,7,8\n", options).view), (Values{2, 1, 6, 5})) << "the caller knows better";
 }
 
+// Names that several columns share tell nothing: one column would be read for all of them.
+TEST_F(TextReader, LikeAFitWithOneNameTwice) {
+  PointsOfFit fit;
+  fit.source = {2, {1, 2}, {"a", "a"}};
+  fit.column_names = {"a", "a"};
+  fit.columns = 2;
+  ReadOptions options;
+  options.like = fit;
+  EXPECT_EQ(values_of(read("a,a\n1,2\n3,4\n", options).view), (Values{1, 2, 3, 4}));
+  EXPECT_EQ(values_of(read("1,2\n3,4\n", options).view), (Values{1, 2, 3, 4}));
+  bad("a,b\n1,2\n3,4\n", {"several columns of the model", "share one", "a, a", "has a, b"}, options);
+  bad("b,a\n1,2\n3,4\n", {"several columns of the model", "share one", "a, a", "has b, a"}, options);
+  options.columns = {"1-2"};
+  EXPECT_EQ(values_of(read("a,b\n1,2\n3,4\n", options).view), (Values{1, 2, 3, 4}));
+}
+
 TEST_F(TextReader, AnyTableIsDescribed) {
   const std::string path = folder_.file("table.csv", "id,word,x\n1,a,\n2,b,0.5\n3,,nan\n4,a,-inf\n");
   for (const int threads : {1, 3}) {

@@ -70,6 +70,18 @@ def test_models_know_their_columns(table, tmp_path, program):
         loaded.predict(manymeans.read(table, columns=["id", "x"]))
 
 
+def test_a_name_of_several_columns_tells_none(tmp_path):
+    path = tmp_path / "twice.csv"
+    path.write_text("a,a\n1,2\n3,4\n9,9\n")
+    result = manymeans.fit(manymeans.read(path), 2, seed=1)
+    assert (result.predict(manymeans.read(path)) == result.best().labels).all()
+    path.write_text("a,b\n1,2\n3,4\n9,9\n")
+    with pytest.raises(manymeans.BadDataError, match="no single column 'a'"):
+        result.predict(manymeans.read(path))
+    with pytest.raises(manymeans.BadDataError, match="share one"):
+        manymeans.read(path, like=result)
+
+
 def test_models_of_the_program(table, tmp_path, program):
     for how in (["--numeric-only"], ["--columns", "3-4"]):
         command = [
