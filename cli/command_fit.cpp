@@ -140,7 +140,7 @@ FitResult run_fit(FitCommand& command, ScaledPoints& points, bool initial_file, 
     result = naming_file(command.data, points.dataset,
                          [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
   } catch (const Error& error) {
-    const bool overdue = error.code() == ErrorCode::kInterrupted && overdue_stop();
+    const bool overdue = hooks.abort != nullptr && error.code() == ErrorCode::kInterrupted && overdue_stop();
     // The fit was in good order, and its checkpoint says how far it came.
     if (overdue || (!devices_answer() && !command.quiet)) announce_going_on(command.checkpoint);
     if (overdue) {
