@@ -204,6 +204,26 @@ def test_pickle(kind, mixture):
     assert again.provenance_ == fitted.provenance_
 
 
+def test_pickles_keep_the_best_model(mixture, tmp_path):
+    """Of n_init models, and what attributes need; so do copies. EnsembleKMeans keeps all."""
+    fitted = KMeans(4, n_init=10, random_state=1).fit(mixture)
+    one = KMeans(4, n_init=1, random_state=1).fit(mixture)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert len(pickle.dumps(fitted)) < len(pickle.dumps(one)) + len(mixture)  # less than the labels of one more
+    assert len(fitted.result_.models) == 10 and len(again.result_.models) == 1
+    assert again.result_.best().digest == fitted.result_.best().digest
+    for attribute in ("answer_", "inertia_", "n_iter_", "provenance_", "n_features_in_", "_n_features_out"):
+        assert getattr(again, attribute) == getattr(fitted, attribute), attribute
+    assert pickle.loads(pickle.dumps(again)).answer_ == fitted.answer_
+    assert np.array_equal(again.predict(mixture), fitted.labels_)
+    again.save(tmp_path / "model.npz")
+    assert KMeans.load(tmp_path / "model.npz").answer_ == again.result_.digest
+    again.set_params(n_init=1).fit(mixture)
+    assert again.answer_ == one.answer_
+    ensemble = EnsembleKMeans(4, models_per_k=10, random_state=1).fit(mixture)
+    assert len(pickle.loads(pickle.dumps(ensemble)).models_) == 10
+
+
 @pytest.mark.parametrize("kind", [KMeans, EnsembleKMeans])
 def test_files_written_here_are_read_by_the_command_line(kind, program, points_file, mixture, tmp_path):
     fitted = kind(5, random_state=1).fit(mixture)
