@@ -23,6 +23,7 @@ from sides import LeftOut, Other, Ours, RowFailed
 
 SAMPLE = 100_000  # labels recomputed in NumPy by the contract
 REFERENCE_SAMPLE = 2_000  # and by the reference backend, which is slow
+NEEDED = ("name", "k")  # of a suite's row
 BUSY = 0.05  # more of the processors in other hands is worth a note
 
 
@@ -158,7 +159,7 @@ def finish(about, rows, notes, options, out):
 
 def measure_all(options, about, peers, out):
     rows, notes, begin = [], [], time.monotonic()
-    wanted = suite_rows.expanded(suite_rows.load(options.suite), options.rows, options.quick, options.repeats)
+    wanted = suite_rows.expanded(suite_rows.load_suite(options.suite, NEEDED), options.rows, options.quick, options.repeats)
     for row, expected in zip(wanted, plan(wanted, len(peers), about["machine"]["usable_cpus"])):
         title, now = suite_rows.title(row), time.monotonic() - begin
         why_not = suite_rows.obstacle(row, about["machine"]["usable_cpus"])
@@ -187,7 +188,7 @@ def main():
         about, rows, notes = merging.merged([suite_rows.load(path) for path in options.merge])
         out = options.out or results_of(about)
     else:
-        suite = suite_rows.load(options.suite)
+        suite = suite_rows.load_suite(options.suite, NEEDED)
         chosen = [peer for peer in PEERS if options.peers in peer.name]
         peers = [peer for peer in chosen if not peer.missing()]
         if options.list:

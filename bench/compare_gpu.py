@@ -28,6 +28,7 @@ import gpu_peers
 import gpu_report
 import machine
 import run_context
+import suite_rows
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -240,7 +241,7 @@ def chosen_rows(suite, options):
 def main():
     options = parse_arguments()
     begin, meter = time.monotonic(), energy.Meter()
-    suite = json.loads(options.suite.read_text(encoding="utf-8"))
+    suite = suite_rows.load_suite(options.suite, ("name", "n", "d", "k"))
     lacking = gpu_peers.missing(options.peers) if options.backend == "cuda" else {name: "a GPU" for name in gpu_peers.ON_GPU}
     options.peers = [name for name in options.peers if name not in lacking]
     if any(name in gpu_peers.ON_GPU for name in options.peers):

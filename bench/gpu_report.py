@@ -34,15 +34,20 @@ def peer_names(results):
     return list(dict.fromkeys(name for result in results for name in result["peers"]))
 
 
+def _target_cells(row, ms):
+    """At most, aim, floor (share): a row may have any of them, or none."""
+    reached = " **missed**" if "at_most" in row and ms > row["at_most"] else ""
+    floor = f"{row['floor']} ({row['floor'] / ms:.0%})" if "floor" in row else NO_NUMBER
+    return [f"{row.get('at_most', NO_NUMBER)}{reached}", str(row.get("aim", NO_NUMBER)), floor]
+
+
 def times(suite, results):
     wanted, names = {row["name"]: row for row in suite["rows"]}, peer_names(results)
     rows = []
     for result in results:
         row, ms = wanted[result["row"]], result["ms"]
-        reached = "" if ms <= row["at_most"] else " **missed**"
-        floor = f"{row['floor']} ({row['floor'] / ms:.0%})" if "floor" in row else NO_NUMBER
         rows.append([f"{result['row']} / {result['kind']}", f"{ms:.4g}", spread_of(result),
-                     _number((result["warm"] or {}).get("ms"), ".4g"), f"{row['at_most']}{reached}", str(row["aim"]), floor,
+                     _number((result["warm"] or {}).get("ms"), ".4g"), *_target_cells(row, ms),
                      *(_peer_cell(result["peers"].get(name, {}), ms) for name in names)])
     return report.table(["", "ms", "each repeat", "passes alone", "at most", "aim", "floor (share)", *names], rows)
 

@@ -86,3 +86,17 @@ def estimate(row, peers):
 
 def load(path):
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def load_suite(path, needed):
+    """A suite whose rows all have what is needed: found out now, not after an hour. Everything else may be left out."""
+    suite = {"name": path.stem, "about": "", **load(path)}
+    suite["rows"] = [{**suite.get("defaults", {}), **row} for row in suite.get("rows", [])]
+    if not suite["rows"]:
+        raise SystemExit(f'{path}: there are no rows; a suite is an object whose "rows" are a list of objects')
+    for number, row in enumerate(suite["rows"], 1):
+        lacking = [name for name in needed if name not in row]
+        if lacking:
+            raise SystemExit(f"{path}: row {number} ({row.get('name', 'without a name')}) has no {', '.join(lacking)}; "
+                             f"every row needs {', '.join(needed)}")
+    return suite

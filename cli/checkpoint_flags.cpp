@@ -1,15 +1,14 @@
 #include "checkpoint_flags.h"
 
 #include <manymeans/error.h>
+#include <manymeans/io.h>
 
 #include "flag_values.h"
+#include "output_files.h"
 #include "standard_streams.h"
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 
 namespace manymeans::cli {
@@ -23,10 +22,9 @@ bool is_there(const CheckpointOptions& checkpoint) {
 }  // namespace
 
 void bind_checkpoint_flags(CLI::App& app, CheckpointOptions& checkpoint) {
-  app.add_option("--checkpoint", checkpoint.path,
-                 "Write down in FILE how far the fit is, so that --resume can go on after a crash, a signal or a time "
-                 "limit, to the same answer. Removed when the fit has ended and all outputs are written.")
-      ->type_name("FILE")
+  add_file_flag(app, "--checkpoint", checkpoint.path,
+                "Write down in FILE how far the fit is, so that --resume can go on after a crash, a signal or a time "
+                "limit, to the same answer. Removed when the fit has ended and all outputs are written.")
       ->group("Checkpoint");
   const auto set_every = [&checkpoint](const CLI::results_t& texts) {
     checkpoint.every = parse_number<int64_t>("--every", texts.front());
@@ -49,6 +47,7 @@ void check_checkpoint(const CheckpointOptions& checkpoint) {
     if (!checkpoint.resume && checkpoint.every == 0) return;
     throw Error(ErrorCode::kUsage, checkpoint.resume ? "--resume" : "--every", "needs --checkpoint FILE");
   }
+  check_checkpoint_path(checkpoint.path);
   if (checkpoint.resume || !is_there(checkpoint)) return;
   throw Error(ErrorCode::kUsage, "--checkpoint",
               fmt::format("'{}' is there, of a fit that has not ended; add --resume to go on with it, or delete it",
@@ -62,12 +61,18 @@ void announce_resuming(const CheckpointOptions& checkpoint) {
 }
 
 void announce_going_on(const CheckpointOptions& checkpoint) {
-  if (!checkpoint.path.empty()) note("the fit has not ended; to go on, give the same command with --resume");
+  // A disk may have been full: then there is nothing to go on from, and a warning has said so.
+  if (checkpoint.path.empty() || !is_there(checkpoint)) return;
+  note("the fit has not ended; to go on, give the same command with --resume");
 }
 
 void remove_checkpoint(const CheckpointOptions& checkpoint) {
-  if (checkpoint.path.empty() || std::remove(checkpoint.path.c_str()) == 0) return;
-  warn(fmt::format("{} is not needed any more but cannot be removed: {}", checkpoint.path, std::strerror(errno)));
+  if (checkpoint.path.empty()) return;
+  try {
+    manymeans::remove_checkpoint(checkpoint.path);
+  } catch (const Error& error) {
+    warn(fmt::format("a checkpoint that is not needed any more: {}", error.what()));
+  }
 }
 
 }  // namespace manymeans::cli

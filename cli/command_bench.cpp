@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "flag_values.h"
+#include "output_files.h"
 #include "standard_streams.h"
 #include "text_table.h"
 
@@ -45,7 +46,7 @@ void calibrate(const BenchCommand& command) {
   if (path.empty()) {
     throw Error(ErrorCode::kUsage, "--out", "neither XDG_CONFIG_HOME nor HOME says where to write; name a file");
   }
-  if (!usual) check_writable(path);
+  if (!usual) check_files({.outputs = {{"--out", path, {}}}, .inputs = {}, .prints = true});
   const std::string text = measure_costs(
       command.threads, [](std::string_view what) { print_error_stream(fmt::format("measuring: {}\n", what)); });
   write_costs(path, text);
@@ -130,9 +131,7 @@ void add_bench_command(CLI::App& program, int& exit_code) {
                 "Measure what the choice of algorithms needs to know, and what this machine does at best, and write "
                 "it to the costs file. Takes less than half a minute.")
       ->group("Measuring");
-  app->add_option("--out", command->out, "Write the costs to this file instead.")
-      ->type_name("FILE")
-      ->group("Measuring");
+  add_file_flag(*app, "--out", command->out, "Write the costs to this file instead.")->group("Measuring");
   app->add_option("--threads", threads_into(command->threads), "Threads; 0: all usable ones.")
       ->type_name("COUNT")
       ->default_str("0")

@@ -29,9 +29,10 @@ const char* const kExamples =
     "  manymeans convert table.csv.gz x.npy --columns 1-5,age --dtype float64\n"
     "  zcat big.csv.gz | manymeans convert - big.fbin --format text\n\n"
     "The ending of OUT says its format; 'manymeans info' lists all of them. Text is\n"
-    "read as float32 unless --dtype says float64. Writing changes no value: one that\n"
-    "the format of OUT cannot hold (0.5 in .bvecs, 0.1 as float64 in .fbin) is an\n"
-    "error that names it; --dtype float32 rounds float64 values, if that is wanted.\n"
+    "read as float32 where that keeps its numbers apart, else as float64, unless\n"
+    "--dtype says which. Writing changes no value: one that the format of OUT cannot\n"
+    "hold (0.5 in .bvecs, 0.1 as float64 in .fbin) is an error that names it; --dtype\n"
+    "float32 rounds float64 values, if that is wanted.\n"
     "NaN and infinity are kept. OUT appears whole or not at all.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory or disk full, 5\n"
     "interrupted, 1 a bug.";
@@ -39,7 +40,9 @@ const char* const kExamples =
 void check_paths(ConvertCommand& command) {
   if (command.out == "-") command.out = "/dev/stdout";
   check_points_path(command.out, command.output_format);
-  check_outputs({{"OUT", command.out, {}}}, {command.in});
+  check_files({.outputs = {{"OUT", command.out, {}}},
+               .inputs = {command.in},
+               .prints = !command.quiet && command.out != "/dev/stdout"});
 }
 
 int run(ConvertCommand& command) {
@@ -60,8 +63,8 @@ int run(ConvertCommand& command) {
 void add_convert_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("convert", "Write points in another format.");
   const auto command = std::make_shared<ConvertCommand>();
-  app->add_option("IN", command->in, kDataHelp)->required();
-  app->add_option("OUT", command->out, "File to write; '-' for standard output.")->required();
+  add_file_argument(*app, "IN", command->in, kDataHelp);
+  add_file_argument(*app, "OUT", command->out, "File to write; '-' for standard output.");
   bind_read_flags(*app, command->reading);
   bind_threads(*app, command->reading.threads);
   const auto set_output_format = [command](const CLI::results_t& texts) {

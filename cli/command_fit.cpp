@@ -3,6 +3,7 @@
 
 #include "checkpoint_flags.h"
 #include "commands.h"
+#include "device_watch.h"
 #include "fit_flags.h"
 #include "fit_report.h"
 #include "flag_values.h"
@@ -12,6 +13,7 @@
 #include "read_flags.h"
 #include "standard_streams.h"
 #include "stop_signal.h"
+#include "stream_outputs.h"
 
 #include <chrono>
 #include <memory>
@@ -28,6 +30,7 @@ struct FitCommand {
   CheckpointOptions checkpoint;
   bool json = false, quiet = false;
   bool k_given = false;
+  bool streams_labels = false;  // to standard output
 };
 
 const char* const kExamples =
@@ -70,15 +73,24 @@ ScaledPoints read_and_scale(const FitCommand& command, ProgressLine& line) {
   points.dataset = read_points(command.data, command.reading);
   points.view = points.dataset.view;
   points.seconds.emplace_back("read", seconds_since(begin));
-  if (command.scale == Scale::kNone) return points;
-  const int threads = command.options.threads;
+  const auto warn_of = [&](const std::vector<std::string>& texts) {
+    points.dataset.warnings.insert(points.dataset.warnings.end(), texts.begin(), texts.end());
+  };
   const int64_t memory = command.options.memory.bytes;
+  warn_of(row_number_warnings(points.dataset, memory));
+  if (command.scale == Scale::kNone) {
+    warn_of(dominance_warnings(points.dataset, points.view, memory));
+    return points;
+  }
+  const int threads = command.options.threads;
   begin = Clock::now();
   line.show("scaling");
-  points.scaling = naming_file(command.data, [&] { return find_scaling(points.view, command.scale, threads, memory); });
+  points.scaling = naming_file(command.data, points.dataset,
+                               [&] { return find_scaling(points.view, command.scale, threads, memory); });
   points.scaled = scale_points(points.view, points.scaling, threads, memory);
   points.view = points.scaled.view;
-  points.dataset.view = {};
+  warn_of(dominance_warnings(points.dataset, points.view, memory));
+  points.dataset.view.data = nullptr;  // its shape stays, for messages
   points.dataset.owner.reset();
   points.seconds.emplace_back("scale", seconds_since(begin));
   return points;
@@ -87,16 +99,17 @@ ScaledPoints read_and_scale(const FitCommand& command, ProgressLine& line) {
 // Everything that can be found wrong without the points, so that nobody waits for it.
 void check_early(const FitCommand& command, bool initial_file) {
   check(command.options);
-  check_checkpoint(command.checkpoint);
   if (initial_file && command.options.k.size() > 1) {
     throw Error(ErrorCode::kUsage, "--init", "a file of prototypes needs a single k, several were given");
   }
-  std::vector<std::string> inputs = {command.data};
-  if (!command.reading.weights.empty()) inputs.push_back(command.reading.weights);
-  check_outputs({{"--model", command.model, {".npz"}},
-                 {"--labels", command.labels, {".npy", ".csv"}},
-                 {"--checkpoint", command.checkpoint.path, {}}},
-                inputs);
+  CommandFiles files = {.outputs = {{"--model", command.model, {".npz"}},
+                                    {"--labels", command.labels, {".npy", ".csv"}},
+                                    {"--checkpoint", command.checkpoint.path, {}}},
+                        .inputs = {command.data, command.reading.weights},
+                        .prints = (command.json || !command.quiet) && !command.streams_labels};
+  if (initial_file) files.inputs.push_back(command.options.init);
+  check_files(files);
+  check_checkpoint(command.checkpoint);
   const float origin = 0;  // one point, one prototype: is the backend there, and does it know the algorithm?
   predict({&origin, 1, 1}, {&origin, 1, 1},
           {.backend = command.options.backend, .algorithm = command.options.algorithm, .threads = 1});
@@ -119,8 +132,22 @@ FitResult run_fit(FitCommand& command, ScaledPoints& points, bool initial_file, 
       return true;
     };
   }
-  FitResult result =
-      naming_file(command.data, [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
+  // Its passes may take minutes, and nobody needs the labels of an oracle that badly.
+  if (command.options.backend == "reference") hooks.abort = &overdue_stop();
+  FitResult result;
+  const DeviceWatch watch(command.options.backend);
+  try {
+    result = naming_file(command.data, points.dataset,
+                         [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
+  } catch (const Error& error) {
+    const bool overdue = error.code() == ErrorCode::kInterrupted && overdue_stop();
+    // The fit was in good order, and its checkpoint says how far it came.
+    if (overdue || (!devices_answer() && !command.quiet)) announce_going_on(command.checkpoint);
+    if (overdue) {
+      throw Error(ErrorCode::kInterrupted, "interrupted", "stopped by a signal within a pass; no output was written");
+    }
+    throw;
+  }
   auto& seconds = result.provenance.seconds;
   seconds.insert(seconds.begin(), points.seconds.begin(), points.seconds.end());
   for (const std::string& warning : initial.warnings) points.dataset.warnings.push_back(warning);
@@ -139,17 +166,21 @@ void write_results(const FitCommand& command, const ScaledPoints& points, const 
                       written.push_back(path);
                     }});
   };
-  add_file(command.model, [&] { save_model(command.model, result, points.scaling, points.dataset.column_names); });
+  add_file(command.model, [&] {
+    save_model(command.model, result, points.scaling, points.dataset.column_names, points.dataset.source);
+  });
   add_file(command.labels, [&] { write_labels(command.labels, result); });
   if (command.json) {
-    jobs.push_back({"standard output", [&] { print(to_json(result) + "\n"); }});
+    jobs.push_back({"standard output", [&] { print_json(to_json(result) + "\n"); }});
   } else if (!command.quiet) {
-    jobs.push_back({"standard output", [&] { print(fit_report(command.data, result, written)); }});
+    jobs.push_back({command.streams_labels ? "standard error" : "standard output",
+                    [&] { print_beside(command.streams_labels, fit_report(command.data, result, written)); }});
   }
   write_outputs(jobs);
 }
 
 int run(FitCommand& command) {
+  command.streams_labels = use_standard_output({{"--labels", &command.labels}}, command.json);
   ProgressLine line(!command.quiet && !command.json);
   const bool initial_file = names_initial_file(command.options.init);
   command.reading.threads = command.options.threads;
@@ -167,14 +198,12 @@ int run(FitCommand& command) {
 }
 
 void bind_outputs(CLI::App& app, FitCommand& command) {
-  app.add_option("--model", command.model,
-                 "Write all models to this .npz file, for 'manymeans predict' and numpy.load.")
-      ->type_name("FILE")
+  add_file_flag(app, "--model", command.model,
+                "Write all models to this .npz file, for 'manymeans predict' and numpy.load.")
       ->group("Output");
-  app.add_option("--labels", command.labels,
-                 "Write the labels of the best model of each k to this .npy or .csv file: N values for one k, a column "
-                 "for each k for several.")
-      ->type_name("FILE")
+  add_file_flag(app, "--labels", command.labels,
+                "Write the labels of the best model of each k to this .npy or .csv file, or as csv to a pipe ('-' for "
+                "standard output): N values for one k, a column for each k for several.")
       ->group("Output");
   app.add_flag("--json", command.json, "Print the summary as one JSON object instead of a table.")->group("Output");
   app.add_flag("--quiet", command.quiet, "Print no progress and no table; warnings and errors remain.")
@@ -186,11 +215,11 @@ void bind_outputs(CLI::App& app, FitCommand& command) {
 void add_fit_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("fit", "Fit an ensemble of k-means models to a file of points.");
   const auto command = std::make_shared<FitCommand>();
-  app->add_option("DATA", command->data, kDataHelp)->required();
+  add_file_argument(*app, "DATA", command->data, kDataHelp);
   bind_fit_flags(*app, command->options);
   bind_read_flags(*app, command->reading);
-  app->add_option("--weights", command->reading.weights,
-                  "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
+  add_file_flag(*app, "--weights", command->reading.weights,
+                "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
       ->type_name("COLUMN|FILE")
       ->group("Reading");
   const auto set_scale = [command](const CLI::results_t& texts) {

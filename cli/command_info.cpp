@@ -71,7 +71,11 @@ void add_info_command(CLI::App& program, int& exit_code) {
   app->footer(kExamples);
   app->callback([json, &exit_code] {
     const Info about = info();
-    print(*json ? to_json(about).dump(2) + "\n" : to_text(about));
+    if (*json) {
+      print_json(to_json(about).dump(2) + "\n");
+    } else {
+      print(to_text(about));
+    }
     exit_code = 0;
   });
 }

@@ -10,6 +10,7 @@
 #include "standard_streams.h"
 #include "stop_signal.h"
 #include "stored_models.h"
+#include "stream_outputs.h"
 
 #include <nlohmann/json.hpp>
 
@@ -33,11 +34,11 @@ const char* const kExamples =
     "  manymeans predict out.npz new.csv -k 16 --labels labels.csv --distances d.npy\n\n"
     "The best model of the chosen k gives each point the label of its nearest\n"
     "prototype. The scaling of the fit is stored in MODEL and applied first;\n"
-    "distances are Euclidean and in scaled units. Where MODEL and DATA both name\n"
-    "their columns, the columns of the fit are picked by name. Points are read in the\n"
-    "number type of the model, so the points of a fit get the labels of that fit; if\n"
-    "it was made with --columns or --numeric-only on a file without names, give the\n"
-    "same flags here.\n"
+    "distances are Euclidean and in scaled units. MODEL knows the columns of its fit:\n"
+    "they are picked by name where DATA names its columns, else by their place in a\n"
+    "file of as many columns, so --columns and --numeric-only need not be repeated.\n"
+    "Points are read in the number type of the model, so the points of a fit get the\n"
+    "labels of that fit.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
@@ -51,7 +52,7 @@ struct Outcome {
 
 Outcome label_points(const PredictCommand& command, ProgressLine& line) {
   const ModelFile file = load_model(command.model);
-  const StoredModel& model = choose_model(file, command.model, command.k);
+  const StoredModel& model = choose_model(file, command.model, command.k, WhichK::kAskedFor);
   line.show("reading " + command.data);
   Dataset points = read_like_model(command.data, command.reading, file, model);
   Matrix scaled;
@@ -66,7 +67,7 @@ Outcome label_points(const PredictCommand& command, ProgressLine& line) {
   outcome.columns = points.view.d;
   outcome.warnings = points.warnings;
   outcome.prediction =
-      naming_file(command.data, [&] { return predict(points.view, model.prototypes.view(), command.options); });
+      naming_file(command.data, points, [&] { return predict(points.view, model.prototypes.view(), command.options); });
   outcome.counts.resize(static_cast<size_t>(model.k));
   for (int64_t row = 0; row < points.view.n; ++row) ++outcome.counts[outcome.prediction.labels[row]];
   return outcome;
@@ -95,11 +96,15 @@ std::string summary_text(const PredictCommand& command, const Outcome& outcome) 
 }
 
 void run(PredictCommand& command) {
+  const bool streams =
+      use_standard_output({{"--labels", &command.labels}, {"--distances", &command.distances}}, command.json);
   ProgressLine line(!command.quiet && !command.json);
   command.reading.threads = command.options.threads;
   command.options.distances = !command.distances.empty();
-  check_outputs({{"--labels", command.labels, {".npy", ".csv"}}, {"--distances", command.distances, {".npy", ".csv"}}},
-                {command.model, command.data});
+  check_files({.outputs = {{"--labels", command.labels, {".npy", ".csv"}},
+                           {"--distances", command.distances, {".npy", ".csv"}}},
+               .inputs = {command.model, command.data},
+               .prints = (command.json || !command.quiet) && !streams});
   const Outcome outcome = label_points(command, line);
   line.erase();
   for (const std::string& warning : outcome.warnings) warn(warning);
@@ -109,9 +114,10 @@ void run(PredictCommand& command) {
         {command.distances, [&] { write_values(command.distances, outcome.prediction.distances, "distance"); }});
   }
   if (command.json) {
-    jobs.push_back({"standard output", [&] { print(summary_json(command, outcome)); }});
+    jobs.push_back({"standard output", [&] { print_json(summary_json(command, outcome)); }});
   } else if (!command.quiet) {
-    jobs.push_back({"standard output", [&] { print(summary_text(command, outcome)); }});
+    jobs.push_back({streams ? "standard error" : "standard output",
+                    [&] { print_beside(streams, summary_text(command, outcome)); }});
   }
   defer_stop_signals();  // files appear whole or not at all
   write_outputs(jobs);
@@ -131,8 +137,8 @@ CLI::callback_t number_into(const char* flag, Number& value, int64_t least) {
 void add_predict_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("predict", "Label points by a model that 'fit' has written.");
   const auto command = std::make_shared<PredictCommand>();
-  app->add_option("MODEL", command->model, "Model file (.npz) that 'manymeans fit --model' has written.")->required();
-  app->add_option("DATA", command->data, kDataHelp)->required();
+  add_file_argument(*app, "MODEL", command->model, "Model file (.npz) that 'manymeans fit --model' has written.");
+  add_file_argument(*app, "DATA", command->data, kDataHelp);
   app->add_option("-k,--clusters", number_into("-k,--clusters", command->k, 1),
                   "Which k of MODEL to use; needed when it holds several.")
       ->type_name("K")
@@ -146,13 +152,12 @@ void add_predict_command(CLI::App& program, int& exit_code) {
       ->default_str("0")
       ->group("Prediction");
   bind_read_flags(*app, command->reading);
-  app->add_option("--labels", command->labels, "Write the labels to this .npy or .csv file.")
-      ->type_name("FILE")
+  add_file_flag(*app, "--labels", command->labels,
+                "Write the labels to this .npy or .csv file, or as csv to a pipe ('-' for standard output).")
       ->required()
       ->group("Output");
-  app->add_option("--distances", command->distances,
-                  "Write the distance of each point to its prototype to this .npy or .csv file.")
-      ->type_name("FILE")
+  add_file_flag(*app, "--distances", command->distances,
+                "Write the distance of each point to its prototype to this .npy or .csv file, or as csv to a pipe.")
       ->group("Output");
   app->add_flag("--json", command->json, "Print one JSON object instead of a line of text.")->group("Output");
   app->add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.")->group("Output");

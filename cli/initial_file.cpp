@@ -20,7 +20,7 @@ Dataset from_model_file(const std::string& path, int64_t k, Scale scale) {
   }
   Dataset initial;
   initial.path = path;
-  initial.view = choose_model(*file, path, k).prototypes.view();
+  initial.view = choose_model(*file, path, k, WhichK::kLeft).prototypes.view();
   initial.owner = std::move(file);
   return initial;
 }

@@ -4,6 +4,7 @@
 #include <manymeans/io.h>
 
 #include "commands.h"
+#include "device_watch.h"
 #include "help_format.h"
 #include "standard_streams.h"
 #include "stop_signal.h"
@@ -43,9 +44,9 @@ int main(int argc, char** argv) try {
   cli::prepare_standard_streams();
   cli::catch_stop_signals();
   guard_mapped_files();
-  return run(argc, argv);
+  return cli::end_program(run(argc, argv));
 } catch (const Error& error) {
-  return cli::complain(error.code(), error.what());
+  return cli::end_program(cli::complain(error.code(), error.what()));
 } catch (const std::bad_alloc&) {
   return cli::complain(ErrorCode::kUnavailable, "[memory] there is not enough; fewer models or clusters need less");
 } catch (const std::exception& error) {

@@ -26,6 +26,11 @@ std::vector<int64_t> find_columns(const std::string& path, const std::vector<std
   return indices;
 }
 
+bool has_all(const std::vector<std::string>& names, const std::vector<std::string>& wanted) {
+  return std::ranges::all_of(wanted,
+                             [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); });
+}
+
 void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
   const PointsView all = points.view;
   const size_t size = size_of(all.type);
@@ -45,20 +50,12 @@ void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
 }  // namespace
 
 Dataset read_like_model(const std::string& path, ReadOptions options, const ModelFile& file, const StoredModel& model) {
-  const bool any_type = !options.dtype;
-  // Text is float32 unless asked otherwise; what is stored in fewer bits widens exactly when it is used.
-  if (any_type && model.prototypes.type() == DataType::kFloat64) options.dtype = DataType::kFloat64;
+  options.like = points_of_fit(file);
   Dataset points = read_points(path, options);
-  if (any_type && points.view.type == DataType::kFloat64 && model.prototypes.type() == DataType::kFloat32) {
-    options.dtype = DataType::kFloat32;
-    if (path == "-") {
-      throw Error(ErrorCode::kUsage, "--dtype",
-                  "standard input holds float64, the model is of float32, and it cannot be read twice; say --dtype "
-                  "float32");
-    }
-    points = read_points(path, options);
-  }
-  if (!file.column_names.empty() && !points.column_names.empty() && points.column_names != file.column_names) {
+  // Columns that --columns chose, in another order; or of lists, which have their names only now.
+  const bool named = !file.column_names.empty() && !points.column_names.empty();
+  const bool by_hand = !options.columns.empty() && !has_all(points.column_names, file.column_names);
+  if (named && !by_hand && points.column_names != file.column_names) {
     keep_columns(points, find_columns(path, file.column_names, points.column_names));
     points.column_names = file.column_names;
   }

@@ -7,8 +7,8 @@
 
 namespace manymeans::cli {
 
-/// Reads points as the model's own points were: in its number type unless `options` say otherwise, and with the
-/// columns of the fit, picked by name where both sides have names.
+/// Reads points as the model's own points were: in its number type and with the columns of the fit, unless `options`
+/// say otherwise.
 /// Throws Error(kBadData) when the columns do not fit.
 Dataset read_like_model(const std::string& path, ReadOptions options, const ModelFile& file, const StoredModel& model);
 

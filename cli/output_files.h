@@ -1,6 +1,8 @@
 // Output files: checked before the work, written after it.
 #pragma once
 
+#include <CLI/CLI.hpp>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,9 +16,21 @@ struct OutputFile {
   std::vector<std::string> endings;  ///< of the path, any of them; none: any at all
 };
 
+/// All files of one command.
+struct CommandFiles {
+  std::vector<OutputFile> outputs;
+  std::vector<std::string> inputs;  ///< as the user wrote them: paths of points, of models, or "-"
+  bool prints = false;              ///< whether something goes to standard output, too
+};
+
 /// Throws Error(kUsage) for a wrong ending, for two outputs that are one file and for an output that is one of the
 /// inputs, and Error(kUnavailable) for a file that cannot be written: before the long work, not after it.
-void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs);
+void check_files(const CommandFiles& files);
+
+/// Adds a flag that takes the name of a file, which is not empty.
+CLI::Option* add_file_flag(CLI::App& app, const std::string& flag, std::string& path, const std::string& help);
+/// The same with no dashes: an argument that has to be there.
+CLI::Option* add_file_argument(CLI::App& app, const std::string& name, std::string& path, const std::string& help);
 
 /// One thing to write at the end.
 struct OutputJob {

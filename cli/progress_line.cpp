@@ -1,5 +1,6 @@
 #include "progress_line.h"
 
+#include "printable.h"
 #include "standard_streams.h"
 
 #include <fmt/format.h>
@@ -72,17 +73,17 @@ std::string ProgressLine::time_left(const Progress& progress, const FitOptions& 
 
 void ProgressLine::draw(const std::vector<std::string>& fields) {
   const auto room = static_cast<size_t>(std::max(terminal_width() - 1, 0));
-  std::string line = fields.front().substr(0, room);
+  std::string line = printable(fields.front(), Newlines::kEscaped).substr(0, room);
   for (size_t i = 1; i < fields.size() && line.size() + 2 + fields[i].size() <= room; ++i) line += "  " + fields[i];
   const size_t size = line.size();
   if (size < drawn_) line.append(std::min(drawn_, room) - std::min(size, room), ' ');
   drawn_ = size;
-  print_error_stream("\r" + line);
+  draw_on_error_stream("\r" + line);
 }
 
 void ProgressLine::erase() {
   if (drawn_ == 0) return;
-  print_error_stream("\r" + std::string(drawn_, ' ') + "\r");
+  draw_on_error_stream("\r" + std::string(drawn_, ' ') + "\r");
   drawn_ = 0;
 }
 

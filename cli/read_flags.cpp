@@ -4,6 +4,8 @@
 
 #include "flag_values.h"
 
+#include <cstdio>
+
 namespace manymeans::cli {
 namespace {
 
@@ -45,8 +47,8 @@ void bind_read_flags(CLI::App& app, ReadOptions& options) {
       set_format)
       ->default_str("auto");
   add("--dtype", "NAME",
-      "Convert the values to float32, float64, float16, bfloat16, uint8 or int8. Left out: as stored; text is read "
-      "as float32.",
+      "Convert the values to float32, float64, float16, bfloat16, uint8 or int8. Left out: as stored; text and wide "
+      "integers as float32 where that keeps apart what they keep apart, else as float64.",
       [](const std::string& text, ReadOptions& to) {
         check_choice("--dtype", text, kTypes);
         to.dtype = data_type_from_name(text);
@@ -55,6 +57,21 @@ void bind_read_flags(CLI::App& app, ReadOptions& options) {
       [](const std::string& text, ReadOptions& to) { to.columns = split_at_commas(text); });
   app.add_flag("--numeric-only", options.numeric_only, "Leave out columns that hold text, with a warning.")
       ->group("Reading");
+}
+
+Error about_file(const Error& error, const std::string& path, const Dataset& points) {
+  std::string what = error.what();
+  constexpr std::string_view kPoints = "[points] ";
+  if (!what.starts_with(kPoints)) return error;
+  what.erase(0, kPoints.size());
+  // A value's place begins the message: "row 3, column 2 is NaN".
+  long long row = 0, column = 0;
+  int end = 0;
+  const bool placed = std::sscanf(what.c_str(), "row %lld, column %lld%n", &row, &column, &end) == 2;
+  if (placed && column >= 1 && column <= points.view.d) {
+    what.replace(0, static_cast<size_t>(end), row_label(points, row) + ", " + column_label(points, column));
+  }
+  return Error(error.code(), path, what);
 }
 
 void bind_threads(CLI::App& app, int& threads) {

@@ -22,16 +22,16 @@ void bind_read_flags(CLI::App& app, ReadOptions& options);
 /// Adds --threads, which must be at least 0.
 void bind_threads(CLI::App& app, int& threads);
 
+/// The same complaint about the points that were read from this file: it names the file, and the place in it.
+Error about_file(const Error& error, const std::string& path, const Dataset& points);
+
 /// Calls work(); where the library complains about "points", the error names their file instead.
 template <class Work>
-auto naming_file(const std::string& path, Work&& work) {
+auto naming_file(const std::string& path, const Dataset& points, Work&& work) {
   try {
     return work();
   } catch (const Error& error) {
-    constexpr std::string_view kPoints = "[points] ";
-    const std::string_view what = error.what();
-    if (!what.starts_with(kPoints)) throw;
-    throw Error(error.code(), path, std::string(what.substr(kPoints.size())));
+    throw about_file(error, path, points);
   }
 }
 

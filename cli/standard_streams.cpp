@@ -1,5 +1,7 @@
 #include "standard_streams.h"
 
+#include "printable.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -34,27 +36,43 @@ void prepare_standard_streams() {
   }
 }
 
-void print(std::string_view text) {
+namespace {
+
+void print_as_it_is(std::string_view text) {
   if (const int problem = write_all(STDOUT_FILENO, text)) {
     throw Error(ErrorCode::kUnavailable, "standard output",
                 fmt::format("cannot be written: {}; give it a place that takes all of it", std::strerror(problem)));
   }
 }
 
-void print_error_stream(std::string_view text) {
+}  // namespace
+
+void print(std::string_view text) {
+  print_as_it_is(printable(text, Newlines::kKept));
+}
+
+void print_json(std::string_view text) {
+  print_as_it_is(printable_json(text));
+}
+
+void draw_on_error_stream(std::string_view text) {
   static_cast<void>(write_all(STDERR_FILENO, text));
 }
 
+void print_error_stream(std::string_view text) {
+  draw_on_error_stream(printable(text, Newlines::kKept));
+}
+
 void warn(std::string_view message) {
-  print_error_stream(fmt::format("manymeans: warning: {}\n", message));
+  print_error_stream(fmt::format("manymeans: warning: {}\n", printable(message, Newlines::kEscaped)));
 }
 
 void note(std::string_view message) {
-  print_error_stream(fmt::format("manymeans: {}\n", message));
+  print_error_stream(fmt::format("manymeans: {}\n", printable(message, Newlines::kEscaped)));
 }
 
 int complain(ErrorCode code, std::string_view message) {
-  print_error_stream(fmt::format("manymeans: error: {}\n", message));
+  print_error_stream(fmt::format("manymeans: error: {}\n", printable(message, Newlines::kEscaped)));
   return static_cast<int>(code);
 }
 

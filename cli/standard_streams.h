@@ -11,8 +11,11 @@ namespace manymeans::cli {
 /// the numbers of closed standard streams, so that no output file can be opened as standard output by accident.
 void prepare_standard_streams();
 
-/// Writes to standard output at once. Throws Error(kUnavailable) when not all of it could be written.
+/// Writes to standard output at once, control characters escaped. Throws Error(kUnavailable) when not all of it could
+/// be written.
 void print(std::string_view text);
+/// The same for a JSON text, which stays one.
+void print_json(std::string_view text);
 
 /// "manymeans: warning: ..." on standard error.
 void warn(std::string_view message);
@@ -23,8 +26,11 @@ void note(std::string_view message);
 /// "manymeans: error: ..." on standard error; returns the exit code.
 int complain(ErrorCode code, std::string_view message);
 
-/// Writes to standard error; there is nobody left to tell when that fails.
+/// Writes to standard error, control characters escaped; there is nobody left to tell when that fails.
 void print_error_stream(std::string_view text);
+
+/// The same as it stands: for what moves the cursor on purpose.
+void draw_on_error_stream(std::string_view text);
 
 /// Columns of the terminal behind standard error; 0 when it is not a terminal.
 int terminal_width();

@@ -15,10 +15,12 @@ namespace {
 
 constexpr std::array kSignals = {SIGINT, SIGTERM};
 constexpr int64_t kSameRequest = 500;  // milliseconds
+constexpr unsigned kPatience = 2;      // seconds
 
 // A signal handler can reach nothing but variables like these: the only mutable state of the program.
 std::atomic<bool> deferred{false};
 std::atomic<bool> stop_requested{false};
+std::atomic<bool> overdue{false};
 std::atomic<int64_t> requested_at{0};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free,
               "else a signal handler may not touch it");
@@ -43,6 +45,7 @@ void on_signal(int signal) {
   if (!stop_requested) {
     requested_at = now();
     stop_requested = true;
+    ::alarm(kPatience);
     tell(
         "\nmanymeans: stopping after the current step, then writing what was asked for; "
         "a second signal ends at once\n");
@@ -52,6 +55,10 @@ void on_signal(int signal) {
   if (now() - requested_at < kSameRequest) return;
   std::signal(signal, SIG_DFL);
   std::raise(signal);  // takes effect when the handler returns
+}
+
+void on_alarm(int) {
+  overdue = true;
 }
 
 }  // namespace
@@ -68,8 +75,20 @@ void catch_stop_signals() {
   }
 }
 
+const std::atomic<bool>& overdue_stop() {
+  return overdue;
+}
+
 const std::atomic<bool>& defer_stop_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_alarm;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGALRM, &action, nullptr);
   deferred = true;
+  return stop_requested;
+}
+
+bool stop_is_requested() {
   return stop_requested;
 }
 

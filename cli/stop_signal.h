@@ -12,4 +12,10 @@ void catch_stop_signals();
 /// a second one, half a second later or more, ends the program at once, as without any handling.
 const std::atomic<bool>& defer_stop_signals();
 
+/// Whether a signal has set that flag.
+bool stop_is_requested();
+
+/// Set two seconds after that first signal: for work whose steps take so long that it has to end within one.
+const std::atomic<bool>& overdue_stop();
+
 }  // namespace manymeans::cli

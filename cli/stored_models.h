@@ -7,8 +7,14 @@
 
 namespace manymeans::cli {
 
-/// The model with the lowest inertia among those with this k. k = 0: the only k there is.
+/// What k of a model means where `--empty drop` has left fewer clusters than were asked for.
+enum class WhichK {
+  kAskedFor,  ///< as in the columns of labels, the JSON summary, and best(k) in C++ and Python
+  kLeft,      ///< the prototypes that there are
+};
+
+/// The model with the lowest inertia among those with this k, the first of equal ones. k = 0: the only k there is.
 /// Throws Error(kUsage) that lists what there is.
-const StoredModel& choose_model(const ModelFile& file, const std::string& path, int64_t k);
+const StoredModel& choose_model(const ModelFile& file, const std::string& path, int64_t k, WhichK which);
 
 }  // namespace manymeans::cli

@@ -1,12 +1,17 @@
 #include "text_table.h"
 
+#include "printable.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 namespace manymeans::cli {
 
-std::string format_table(const std::string& alignment, const std::vector<std::vector<std::string>>& rows) {
+std::string format_table(const std::string& alignment, std::vector<std::vector<std::string>> rows) {
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = printable(cell, Newlines::kEscaped);
+  }
   std::vector<size_t> widths(alignment.size());
   for (const auto& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());

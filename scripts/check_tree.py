@@ -18,6 +18,16 @@ PRIVATE = re.compile(r"(?<![\w.\-/])/(?:%s)/" % "|".join(["home", "root", "Users
 # In a document: the code block below this line stands in that file, word for word.
 QUOTE = re.compile(r"<!-- from (\S+) -->\n```\w*\n(.*?)```", re.DOTALL)
 
+# Calls of the CUDA runtime that the library makes in one place: elsewhere they would race with other threads, or wait
+# for a device for ever.
+ONE_PLACE = {
+    "cudaFuncSetAttribute": ("kernel_memory.cpp", "allow_all_shared_memory()"),
+    "cudaStreamSynchronize": ("device_rows.cu", "Stream::synchronize()"),
+    "cudaEventSynchronize": (None, "Event::synchronize()"),
+    "cudaDeviceSynchronize": ("device_rows.cu", "Stream::synchronize()"),
+    "cudaMemcpy(": (None, "read_back() or copy_to_device()"),
+}
+
 
 def tracked_files():
     """Files of the tree; those not yet added count too."""
@@ -54,6 +64,13 @@ def check_quotes(name, text):
             if not (ROOT / source).is_file() or code not in text_of(source)]
 
 
+def check_calls(name, text):
+    base = pathlib.PurePosixPath(name).name
+    return [f"{name}: calls {call.rstrip('(')}; {instead} is for that"
+            for call, (place, instead) in ONE_PLACE.items()
+            if name.startswith("src/") and call in text and base != place]
+
+
 def check_names(names):
     first, problems = {}, []
     for name in names:
@@ -74,6 +91,7 @@ def main():
         if text is not None:
             problems += include_rule.violations(name, text) + check_length(name, text)
             problems += check_private(name, text) + check_quotes(name, text)
+            problems += check_calls(name, text)
     print("\n".join(problems) if problems else f"{len(names)} files, nothing to complain about")
     return 1 if problems else 0
 

@@ -103,6 +103,11 @@ Matrix transform(const PointsView& points, const PointsView& prototypes, const P
 /// build can tell.
 int cuda_device_of(const void* address);
 
+/// False where a device of this process was given up because it did not answer (an Error(kUnavailable) or kInterrupted
+/// said so) and has not been heard of since. What it holds is not freed, and what waits for it at the normal end of a
+/// process may wait for ever: end with _exit.
+bool devices_answer();
+
 /// One thing that can be chosen by name.
 struct Choice {
   std::string name;

@@ -12,17 +12,37 @@
 
 namespace manymeans {
 
+/// Which columns of a file points are made of. A field of lists (Parquet, Arrow) is one column of its file.
+struct SourceColumns {
+  int64_t count = 0;                    ///< columns of the file; 0: not known
+  std::vector<int64_t> numbers = {};    ///< those that are used, from 1, in the order of the points
+  std::vector<std::string> names = {};  ///< their names; empty where the file names none
+};
+
+/// What the points of a fit were, so that others are read as they were.
+struct PointsOfFit {
+  SourceColumns source;
+  std::vector<std::string> column_names;  ///< of the points; empty, or D names
+  int64_t columns = 0;                    ///< D
+  DataType type = DataType::kFloat32;     ///< float32 or float64
+};
+
 /// How to read a file of points.
 struct ReadOptions {
-  std::string format = "auto";                   ///< a reader's name, or auto: by the file's ending
-  std::optional<DataType> dtype = std::nullopt;  ///< convert to this type; default: as stored, and float32 for text
-  std::vector<std::string> columns = {};         ///< names, numbers from 1, or ranges of them (2-5, a-c); empty: all
-  bool numeric_only = false;                     ///< leave out columns that hold text, with a note in `warnings`
+  std::string format = "auto";  ///< a reader's name, or auto: by the file's ending
+  /// Convert to this type. Default: as stored; text, decimals and integers of 32 and 64 bits become float32 where that
+  /// keeps apart what they keep apart, else float64 (docs/files.md, "Types").
+  std::optional<DataType> dtype = std::nullopt;
+  std::vector<std::string> columns = {};  ///< names, numbers from 1, or ranges of them (2-5, a-c); empty: all
+  bool numeric_only = false;              ///< leave out columns that hold text, with a note in `warnings`
   std::string weights = {};  ///< a column's name or number (text files), or a file of N numbers; empty: none
   int threads = 0;
   /// Bytes that may be in memory altogether: copies of more than a sixteenth of it go to temporary files. 0: of more
   /// than half of the available memory.
   int64_t memory = 0;
+  /// Read what a model needs: the columns of its fit, by name where both files have names, else by position (`columns`
+  /// goes before it); and its type where `dtype` does not say another, but narrow types as stored for a float32 model.
+  std::optional<PointsOfFit> like = std::nullopt;
 };
 
 /// Points that were read. `view` stays valid as long as the object (or a copy of `owner`) lives.
@@ -33,7 +53,14 @@ struct Dataset {
   std::vector<double> weights;            ///< empty, or N
   std::vector<std::string> warnings;
   std::string path;
+  SourceColumns source;    ///< which columns of the file they are
+  int64_t first_line = 0;  ///< line of a text file, from 1, in which row 1 stands; 0 for other files
 };
+
+/// "row 3", or "row 3 (line 4)" for a row, from 1, of a text file.
+std::string row_label(const Dataset& points, int64_t row);
+/// "column 2 ('age')" or "column 2", for a column of the points, from 1, as its file counts and names it.
+std::string column_label(const Dataset& points, int64_t column);
 
 /// Reads points in any of the formats that `info` lists (docs/files.md); "-" is standard input, file:member one table
 /// of a file that holds several. Throws Error(kBadData) that names the file, the row and the column.
@@ -101,6 +128,35 @@ struct ColumnSummary {
 /// Reads the points twice. The same bits for any number of threads.
 std::vector<ColumnSummary> summarise_columns(const PointsView& points, int threads = 0);
 
+/// What a column of a file holds, as it stands there.
+struct TableColumn {
+  int64_t number = 1;          ///< in the file, from 1
+  std::string name;            ///< empty where the file names no columns
+  int64_t numbers = 0;         ///< cells that hold a number; NaN and infinity are numbers
+  int64_t empty = 0;           ///< empty fields and nulls
+  int64_t text = 0;            ///< cells that hold something else
+  std::string example;         ///< the first text
+  int64_t distinct = 0;        ///< different values, numbers and texts
+  bool more_distinct = false;  ///< there are more than `distinct`: counting ended there
+  bool wide = false;           ///< float32 would lose what tells its numbers apart
+  ColumnSummary values;        ///< of the numbers
+};
+struct TableSummary {
+  int64_t rows = 0;
+  DataType type = DataType::kFloat32;  ///< in which read_points() would read the columns that hold no text
+  std::vector<TableColumn> columns;
+  std::vector<std::string> warnings;
+};
+/// Describes a file that read_points() may refuse: with columns of text, empty fields, nulls. The same answer for any
+/// number of threads. Throws Error as read_points() does, for what is no table.
+TableSummary describe_table(const std::string& path, const ReadOptions& options = {});
+
+/// Columns of which a clustering should not be made without a thought, as sentences for people. Both look at rows that
+/// are spread evenly where there are many. `points` names the columns; `scaled` are its points as they are fitted;
+/// `memory` is that of ReadOptions.
+std::vector<std::string> row_number_warnings(const Dataset& points, int64_t memory = 0);
+std::vector<std::string> dominance_warnings(const Dataset& points, const PointsView& scaled, int64_t memory = 0);
+
 /// What a model file holds.
 struct StoredModel {
   int64_t k = 0;
@@ -119,12 +175,15 @@ struct ModelFile {
   std::vector<StoredModel> models;
   Scaling scaling;                        ///< to be applied to points before predicting
   std::vector<std::string> column_names;  ///< empty, or D names
+  SourceColumns source;                   ///< the columns of the fitted file; of count 0 in files of version 0.1
   std::string json;                       ///< options and provenance
 };
+/// How to read points for a model of this file (ReadOptions::like).
+PointsOfFit points_of_fit(const ModelFile& file);
 /// Writes a .npz that numpy.load opens; docs/model-file.md lists the keys. Models that had not begun are left out;
 /// throws Error(kInterrupted) and writes nothing when there is no other.
 void save_model(const std::string& path, const FitResult& result, const Scaling& scaling,
-                const std::vector<std::string>& column_names);
+                const std::vector<std::string>& column_names, const SourceColumns& source = {});
 void save_model(const std::string& path, const ModelFile& file);
 ModelFile load_model(const std::string& path);
 
@@ -133,9 +192,26 @@ std::string to_json(const FitResult& result);
 /// Its part "provenance".
 std::string to_json(const Provenance& provenance);
 
-/// Throws Error(kUnavailable) unless a file could be written at this path now.
+/// A file, and how whoever named it calls it: a flag, a parameter.
+struct NamedFile {
+  std::string name;
+  std::string path;  ///< empty: not asked for
+};
+/// Whether two paths are one file, or will be: through links, mounts, "." and "..", whether it is there yet or not.
+bool same_file(const std::string& a, const std::string& b);
+/// Throws Error(kUsage) where an output will be the same file as another output or as an input. Terminals and devices
+/// such as /dev/null may be named twice.
+void check_file_names(std::span<const NamedFile> outputs, std::span<const NamedFile> inputs);
+
+/// Throws Error(kUnavailable) unless a file could be written at this path now. Opens no pipe and no device: whoever
+/// reads from a pipe would see it end.
 void check_writable(const std::string& path);
-/// The same for labels and values: also throws Error(kUsage) unless the ending is one that can be written.
+/// The same for a checkpoint, which replaces what is at its path and goes when it is not needed any more: throws
+/// Error(kUsage) for a pipe or a device.
+void check_checkpoint_path(const std::string& path);
+/// Removes a checkpoint, where links lead. Throws Error(kUnavailable).
+void remove_checkpoint(const std::string& path);
+/// As check_writable for labels and values: also throws Error(kUsage) unless the ending is one that can be written.
 void check_table_path(const std::string& path);
 
 }  // namespace manymeans

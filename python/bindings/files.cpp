@@ -18,8 +18,40 @@ namespace manymeans::python {
 namespace nb = nanobind;
 namespace {
 
+nb::dict as_dict(const SourceColumns& source, int64_t first_line) {
+  nb::dict result;
+  result["count"] = source.count;
+  result["numbers"] = source.numbers;
+  result["names"] = to_texts(source.names);
+  result["first_line"] = first_line;
+  return result;
+}
+
+SourceColumns source_in(const nb::dict& values) {
+  return {nb::cast<int64_t>(values["count"]), nb::cast<std::vector<int64_t>>(values["numbers"]),
+          all_bytes_of(values["names"])};
+}
+
+PointsOfFit points_of_fit_in(const nb::dict& values) {
+  return {source_in(values), all_bytes_of(values["column_names"]),
+          nb::cast<int64_t>(values["columns"]),
+          nb::cast<bool>(values["wide"]) ? DataType::kFloat64 : DataType::kFloat32};
+}
+
+// What the program warns of, for points of a file.
+nb::list table_warnings(const AnyArray& points, nb::handle names, const nb::dict& source) {
+  Dataset table;
+  table.view = points_of(points);
+  table.column_names = all_bytes_of(names);
+  table.source = source_in(source);
+  std::vector<std::string> warnings = row_number_warnings(table);
+  for (std::string& text : dominance_warnings(table, table.view)) warnings.push_back(std::move(text));
+  return to_texts(warnings);
+}
+
 nb::dict read_file(nb::handle path, const std::string& format, const std::optional<std::string>& dtype,
-                   nb::handle columns, bool numeric_only, nb::handle weights, int threads) {
+                   nb::handle columns, bool numeric_only, nb::handle weights, int threads,
+                   const std::optional<nb::dict>& like) {
   ReadOptions options;
   options.format = format;
   if (dtype) {
@@ -33,6 +65,7 @@ nb::dict read_file(nb::handle path, const std::string& format, const std::option
   options.numeric_only = numeric_only;
   options.weights = bytes_of(weights);
   options.threads = threads;
+  if (like) options.like = points_of_fit_in(*like);
   Dataset found;
   const std::string file = bytes_of(path);
   Waiting().run([&] { found = read_points(file, options); });
@@ -42,6 +75,7 @@ nb::dict read_file(nb::handle path, const std::string& format, const std::option
   result["column_names"] = to_texts(found.column_names);
   result["weights"] = found.weights.empty() ? nb::none() : to_numpy(std::move(found.weights));
   result["warnings"] = to_texts(found.warnings);
+  result["source"] = as_dict(found.source, found.first_line);
   return result;
 }
 
@@ -71,6 +105,7 @@ nb::dict load(nb::handle path) {
   result["scale_offset"] = file.scaling.offset;
   result["scale_divisor"] = file.scaling.divisor;
   result["column_names"] = to_texts(file.column_names);
+  result["source"] = as_dict(file.source, 0);
   result["json"] = to_text(file.json);
   return result;
 }
@@ -108,6 +143,7 @@ void save(nb::handle path, const nb::dict& file) {
   stored.scaling = {*scale, nb::cast<std::vector<double>>(file["scale_offset"]),
                     nb::cast<std::vector<double>>(file["scale_divisor"])};
   stored.column_names = all_bytes_of(file["column_names"]);
+  stored.source = source_in(nb::cast<nb::dict>(file["source"]));
   stored.json = nb::cast<std::string>(file["json"]);
   save_model(bytes_of(path), stored);
 }
@@ -135,7 +171,8 @@ void add_files(nb::module_& module) {
       },
       nb::arg("path"));
   module.def("read", &read_file, nb::arg("path"), nb::arg("format"), nb::arg("dtype").none(), nb::arg("columns"),
-             nb::arg("numeric_only"), nb::arg("weights"), nb::arg("threads"));
+             nb::arg("numeric_only"), nb::arg("weights"), nb::arg("threads"), nb::arg("like").none());
+  module.def("table_warnings", &table_warnings, nb::arg("points").noconvert(), nb::arg("names"), nb::arg("source"));
   module.def("load_model", &load, nb::arg("path"));
   module.def("save_model", &save, nb::arg("path"), nb::arg("file"));
   module.def("arrow_points", &from_arrow, nb::arg("table"));

@@ -20,9 +20,10 @@ from ._errors import (
     UnavailableError,
     UsageError,
 )
-from ._functions import Dataset, fit, info, kmeans_plusplus, predict, read
+from ._functions import fit, info, kmeans_plusplus, predict, read
 from ._progress import Progress
 from ._result import FitResult, Model
+from ._tables import Dataset
 
 if TYPE_CHECKING:
     from ._ensemble import EnsembleKMeans

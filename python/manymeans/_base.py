@@ -28,6 +28,7 @@ from ._input import (
     plain_centers,
     plain_weights,
     readable,
+    refuse_files,
     unmasked,
     unwrap,
 )
@@ -93,6 +94,7 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
                 return points
             array = check_array(points.array, **self._how(), estimator=self, input_name="X")
         else:
+            refuse_files(X, "X")
             X = in_native_order(unmasked(X, "X"))
             check_kind(X, "X")
             array = validate_data(self, X, reset=reset, accept_sparse="csr", **self._how())
@@ -151,7 +153,6 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         self._answer = None
         self.result_ = result
         self.cluster_centers_ = best.cluster_centers
-        self._n_features_out = best.k
         self.inertia_ = best.inertia
         if best.labels is not None:
             self.labels_ = best.labels.astype(np.int32)
@@ -179,6 +180,10 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
             points, centers, n_threads=self.n_threads, backend=self.backend, inertia=True, weights=weights
         )
         return -inertia
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(np.shape(self.cluster_centers_)[0])  # a user may have set them
 
     @property
     def answer_(self) -> str:

@@ -198,12 +198,13 @@ class EnsembleKMeans(_BaseEstimator):
             self.__dict__.pop(name, None)
         result._candidates(None, "inertia")  # an error where no model has begun
         self._answer, self.result_ = None, result
-        if self.criterion is not None or len(result.k_values) == 1:
-            self.best_ = result.best(criterion=self.criterion)
-            self._keep(result, self.best_)
         self.models_ = result.models
         self.best_of_k_ = {k: result.best(k) for k in result.k_values if any(m.begun for m in _of(result, k))}
         self.n_iter_ = max(1, *(model.n_iter for model in result.models))
+        # Last: where the user's criterion fails, the models are there all the same.
+        if self.criterion is not None or len(result.k_values) == 1:
+            self.best_ = result.best(criterion=self.criterion)
+            self._keep(result, self.best_)
 
     def __getattr__(self, name: str) -> Any:
         # Only called for what is not there.
@@ -234,8 +235,8 @@ class EnsembleKMeans(_BaseEstimator):
         check_is_fitted(self)
         if k is None:
             return self
-        other, best = copy.copy(self), self.result_.best(k)
-        other.cluster_centers_, other._n_features_out = best.cluster_centers, best.k
+        other = copy.copy(self)
+        other.cluster_centers_ = self.result_.best(k).cluster_centers
         return other
 
     def predict(self, X: Any, k: int | None = None) -> npt.NDArray[np.int32]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings as python_warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ import numpy.typing as npt
 from . import _manymeans, _threads
 from ._errors import UsageError
 from ._input import Points, plain_centers, plain_points, plain_weights
-from ._parameters import integer, path_of, real, switch
+from ._parameters import check_callback, integer, path_of, real, switch
 from ._progress import Callback, Reporter
 from ._result import Criterion, FitResult, Model, _existing, predict_points
 from ._seeds import seed_of
+from ._tables import Dataset, Source, naming
 
 _MOST_SEED = 2**64 - 1
 
@@ -29,6 +29,11 @@ def k_list(k: int | str | Iterable[int]) -> list[int]:
     if isinstance(k, Iterable) and not isinstance(k, bytes) and not (isinstance(k, np.ndarray) and k.ndim == 0):
         return [integer("k", one) for one in k]
     return [integer("k", k)]
+
+
+def _weights_of(X: Any, sample_weight: Any) -> Any:
+    """Give the weights that a user passes, or else those that were read with the points."""
+    return X.weights if sample_weight is None and isinstance(X, Dataset) else sample_weight
 
 
 def run_fit(
@@ -46,9 +51,10 @@ def run_fit(
     """Call the library; options have its names."""
     options = {name: value for name, value in options.items() if value is not None}
     options["threads"] = _threads.effective(n_threads)
-    with Reporter(callback, progress, verbose=bool(verbose)) as reporter:
+    reporter = Reporter(callback, progress, verbose=bool(verbose))
+    with reporter, naming(points.names, points.source):
         values = _manymeans.fit(points.array, points.bfloat16, weights, options, initial, reporter.hook, checkpoint)
-    result = FitResult(values, points.names)
+    result = FitResult(values, points.names, points.source)
     reporter.finish(result.models, options["tol"])
     return result
 
@@ -85,10 +91,10 @@ def fit(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Points. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and int8, tensors (also
-        of CUDA devices, where built with CUDA) and single-chunk Arrow columns are read in place; all else is copied
-        once.
+    X : array-like of shape (n_samples, n_features), or Dataset
+        Points, or what `read` gives. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and
+        int8, tensors (also of CUDA devices, where built with CUDA) and single-chunk Arrow columns are read in place;
+        all else is copied once.
     k : int, str or iterable of int, default=8
         Numbers of clusters: ``8``, ``[8, 16]``, ``range(2, 21)``, ``"8,16"`` or ``"2..20:2"``.
     models : int, default=1
@@ -100,7 +106,7 @@ def fit(
     init : str or array-like of shape (k, n_features), default="auto"
         ``"auto"``, ``"k-means++"``, ``"k-means||"``, ``"random"``, ``"first"``, or the initial centres.
     sample_weight : array-like of shape (n_samples,), optional
-        Weights, 0 or larger.
+        Weights, 0 or larger; by default those of a `Dataset`, else all equal.
     max_iter : int, default=300
         Most iterations (updates of the centres) of a model.
     tol : float, default=1e-4
@@ -168,11 +174,12 @@ def fit(
     32
 
     """
+    check_callback(callback)
     every, resume = integer("checkpoint_every", checkpoint_every, 0), switch("resume", resume)
     if checkpoint is None and (resume or every):
         raise UsageError("resume and checkpoint_every need checkpoint, the name of a file")
-    points = plain_points(X, memory_limit)
-    weights = plain_weights(sample_weight, points.array.shape[0])
+    points = plain_points(X, None if memory_limit is None else integer("memory_limit", memory_limit, 0))
+    weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
     initial = None if isinstance(init, str) else plain_centers(init, "init")
     result = run_fit(
         points,
@@ -180,7 +187,7 @@ def fit(
         {
             "k": k_list(k), "models": integer("models", models), "seed": integer("seed", seed, 0, _MOST_SEED),
             "model_seed": None if model_seed is None else integer("model_seed", model_seed, 0, _MOST_SEED),
-            "init": init if initial is None else None, "max_iter": integer("max_iter", max_iter),
+            "init": init if initial is None else None, "max_iter": integer("max_iter", max_iter, 0),
             "tol": real("tol", tol), "stop": stop, "empty": empty,
             "time_limit": None if time_limit is None else real("time_limit", time_limit), "algorithm": algorithm,
             "backend": backend, "strategy": strategy,
@@ -189,6 +196,9 @@ def fit(
         initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
         checkpoint=None if checkpoint is None else (path_of("checkpoint", checkpoint), every, resume),
     )  # fmt: skip
+    if points.source is not None:
+        names = points.names or []
+        result.warnings[:0] = _manymeans.table_warnings(points.array, names, points.source.as_dict())
     for text in result.warnings:
         python_warnings.warn(text, stacklevel=2)
     return result
@@ -273,7 +283,7 @@ def kmeans_plusplus(
     n_clusters : int
         Number of centres.
     sample_weight : array-like of shape (n_samples,), optional
-        Weights, 0 or larger.
+        Weights, 0 or larger; by default those of a `Dataset`, else all equal.
     random_state : int or numpy.random.RandomState, default=0
         Seed, 0 to 2**64 - 1, or a generator to draw one from.
     n_threads : int, optional
@@ -304,7 +314,7 @@ def kmeans_plusplus(
 
     """
     points = plain_points(X)
-    weights = plain_weights(sample_weight, points.array.shape[0])
+    weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
     options = {
         "k": [integer("n_clusters", n_clusters)], "init": "k-means++", "seed": seed_of(random_state),
         "backend": backend, "threads": _threads.effective(n_threads),
@@ -315,38 +325,16 @@ def kmeans_plusplus(
     return centers, rows
 
 
-@dataclass(frozen=True)
-class Dataset:
-    """Points that were read from a file.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n_samples, n_features)
-        A view of the mapped file where it is a ``.npy`` that is read as it is; not to be written to.
-    column_names : list of str
-        Empty where the file names no columns.
-    weights : ndarray of shape (n_samples,) or None
-        float64.
-    warnings : list of str
-        What the user should know.
-
-    """
-
-    points: npt.NDArray[Any]
-    column_names: list[str]
-    weights: npt.NDArray[np.float64] | None
-    warnings: list[str]
-
-
 def read(
     path: str | bytes | os.PathLike[Any],
     *,
     format: str = "auto",
     dtype: Any = None,
-    columns: Iterable[str | int] = (),
+    columns: str | int | Iterable[str | int] = (),
     numeric_only: bool = False,
     weights: str | int | bytes | os.PathLike[Any] = "",
     n_threads: int | None = None,
+    like: FitResult | None = None,
 ) -> Dataset:
     r"""Read points as the command line does: ``.npy`` (mapped), text and its ``.gz``, ``.npz``, ``.parquet`` and more.
 
@@ -357,8 +345,9 @@ def read(
     format : str, default="auto"
         A reader's name (see `info`), or auto: by the file's ending.
     dtype : str or dtype, optional
-        Convert to this type; by default as stored, and float32 for text.
-    columns : iterable of str or int, optional
+        Convert to this type; by default as stored. Text, decimals and integers of 32 and 64 bits become float32 where
+        that keeps apart what they keep apart, else float64.
+    columns : str, int or iterable of them, optional
         Names, numbers from 1, or ranges of them (``"2-5"``); all by default. Names that are no UTF-8 in the file have
         the surrogates of ``bytes.decode("utf-8", "surrogateescape")``, here and in the result.
     numeric_only : bool, default=False
@@ -367,11 +356,14 @@ def read(
         A column of the file (name or number), or a file of n_samples numbers (bytes are its name).
     n_threads : int, optional
         Threads; by default all that are usable.
+    like : FitResult, optional
+        Read what this model needs: the columns of its fit, by name where both files have names, else by their place,
+        and the type of its centres.
 
     Returns
     -------
     dataset : Dataset
-        Points, names of columns, weights.
+        Points, names of columns, weights. `fit` and `predict` take it in place of an array.
 
     Raises
     ------
@@ -394,14 +386,19 @@ def read(
     """
     name = None if dtype is None else _name_of_type(dtype)
     file = path_of("path", path)
+    if like is not None and not isinstance(like, FitResult):
+        raise UsageError(f"[like] is {like!r:.60}; a FitResult is right (result_ of an estimator, or FitResult.load)")
+    chosen = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
     _existing(_manymeans.points_file(file))
     found = _manymeans.read(
-        file, format, name, [_column("columns", column) for column in columns], switch("numeric_only", numeric_only),
+        file, format, name, [_column("columns", column) for column in chosen], switch("numeric_only", numeric_only),
         path_of("weights", weights) if isinstance(weights, (bytes, os.PathLike)) else _column("weights", weights),
         _threads.effective(n_threads),
+        None if like is None else like._points_of_fit(),
     )  # fmt: skip
     points = Points(found["points"], found["bfloat16"]).numbers
-    return Dataset(points, list(found["column_names"]), found["weights"], list(found["warnings"]))
+    source = Source(**found["source"])
+    return Dataset(points, list(found["column_names"]), found["weights"], list(found["warnings"]), source)
 
 
 def _name_of_type(dtype: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import sys
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from . import _manymeans
 from ._errors import BadDataError, OutOfMemoryError
+from ._tables import Dataset, Source
 
 #: Read in place; every other number type is converted to float64.
 DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8]
@@ -33,12 +35,15 @@ class Points(NamedTuple):
         Whether the numbers are bfloat16, for which NumPy has no type.
     names : list of str or None
         Names of the columns where `X` had some.
+    source : Source or None
+        The columns of their file, where `X` was read from one.
 
     """
 
     array: Any
     bfloat16: bool = False
     names: list[str] | None = None
+    source: Source | None = None
 
     @property
     def on_device(self) -> bool:
@@ -86,12 +91,28 @@ def unmasked(X: Any, name: str) -> Any:
         When values are masked: NumPy would hand over what lies behind the mask.
 
     """
-    if not isinstance(X, np.ma.MaskedArray):
-        return X
-    masked = int(np.count_nonzero(np.ma.getmaskarray(X)))
+    rows = X if isinstance(X, (list, tuple)) else [X]
+    masked = sum(int(np.count_nonzero(np.ma.getmaskarray(row))) for row in rows if isinstance(row, np.ma.MaskedArray))
     if masked:
-        raise BadDataError(f"{name} has {masked} masked values; fill them in (X.filled(...)) or leave such rows out")
-    return X.data
+        raise BadDataError(
+            f"{name} has masked values ({masked} in all); fill them in (numpy.ma.filled) or leave such rows out"
+        )
+    return X.data if isinstance(X, np.ma.MaskedArray) else X
+
+
+def refuse_files(X: Any, name: str) -> None:
+    """Say what is to be done with the name of a file, and with a `Dataset` where only its points are wanted.
+
+    Raises
+    ------
+    BadDataError
+        For such.
+
+    """
+    if isinstance(X, Dataset):
+        raise BadDataError(f"{name} is a Dataset; {name}.points are right here, and {name}.weights as sample_weight")
+    if isinstance(X, (str, bytes, os.PathLike)):
+        raise BadDataError(f"{name} is {X!r:.60}; points are needed, and manymeans.read gives those of a file")
 
 
 def check_kind(X: Any, name: str) -> None:
@@ -134,8 +155,14 @@ def _numbers_of(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         return array
     if array.dtype.kind in "cSUMmVT":
         raise BadDataError(f"{name} is of type {array.dtype}; numbers are needed")
-    if array.dtype.kind == "O" and any(isinstance(value, (str, bytes)) for value in array.flat):
-        raise BadDataError(f"{name} is of type object and holds text; numbers are needed")
+    if array.dtype.kind == "O":
+        text = next((i for i, value in enumerate(array.flat) if isinstance(value, (str, bytes))), None)
+        if text is not None:
+            place = zip(("row", "column"), np.unravel_index(text, array.shape), strict=False)
+            where = ", ".join(f"{what} {i + 1}" for what, i in place)
+            raise BadDataError(
+                f"{name} is of type object and holds text, {array.flat[text]!r:.60} in {where}; numbers are needed"
+            )
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -225,6 +252,8 @@ def _from_tensor(X: Any) -> Points:
 
 def unwrap(X: Any) -> Points | None:
     """Give the array of a tensor or an Arrow table; None for what NumPy and scikit-learn understand."""
+    if isinstance(X, Dataset):
+        return Points(X.points, names=X.column_names or None, source=X.source)
     if isinstance(X, np.ndarray):
         if X.dtype.name == "bfloat16":  # of the package ml_dtypes
             return Points(np.ascontiguousarray(X).view(np.uint16), bfloat16=True)
@@ -237,6 +266,13 @@ def unwrap(X: Any) -> Points | None:
     if is_tensor(X):
         return _from_tensor(X)
     return None
+
+
+def _from_frame(X: Any, name: str) -> Points:
+    array = _array_of(X, name)
+    if array.dtype.kind == "O":  # pandas.NA is no number; as NaN it has a place that can be named
+        array = X.to_numpy(dtype=object, na_value=np.nan)
+    return Points(array, names=[str(column) for column in X.columns])
 
 
 def densify(X: Any, memory_limit: int | None) -> npt.NDArray[Any]:
@@ -277,8 +313,8 @@ def plain_points(X: Any, memory_limit: int | None = None, name: str = "X") -> Po
     if points is None:
         if hasattr(X, "toarray") and hasattr(X, "tocsr"):
             X = densify(X, memory_limit)
-        names = [str(column) for column in X.columns] if _is_dataframe(X) else None
-        points = Points(_array_of(X, name), names=names)
+        refuse_files(X, name)
+        points = _from_frame(X, name) if hasattr(X, "columns") and _is_dataframe(X) else Points(_array_of(X, name))
     return conform(points, name)
 
 
@@ -302,7 +338,7 @@ def conform(points: Points, name: str = "X") -> Points:
         raise BadDataError(f"{name} has the shape {array.shape}; rows and columns, at least one of each, are needed")
     if points.bfloat16 or points.on_device:
         return points
-    return Points(readable(_numbers_of(array, name)), names=points.names)
+    return Points(readable(_numbers_of(array, name)), names=points.names, source=points.source)
 
 
 def readable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -16,6 +16,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ._base import INITS, SHARED_CONSTRAINTS, _BaseEstimator
+from ._errors import UsageError
 from ._functions import run_fit
 from ._input import Points, on_host, unmasked
 from ._progress import Callback
@@ -384,6 +385,12 @@ class KMeans(_BaseEstimator):
 
         """
         result = FitResult.load(path)
+        if k is None and len(result.k_values) > 1:
+            known = ", ".join(map(str, result.k_values))
+            raise UsageError(
+                f"[k] there are models for k = {known}, and the inertia falls with k whatever the points are; "
+                "say which k"
+            )
         best = result.best(k)
         options = result.provenance["options"]
         estimator = cls(best.k_requested, max_iter=max(1, options["max_iter"]), tol=options["tol"])

@@ -70,6 +70,19 @@ def switch(name: str, value: Any) -> bool:
     raise UsageError(f"[{name}] is {value!r}; True or False is right")
 
 
+def check_callback(callback: Any) -> None:
+    """Refuse what cannot be called before the work begins.
+
+    Raises
+    ------
+    UsageError
+        For anything but a callable and None.
+
+    """
+    if callback is not None and not callable(callback):
+        raise UsageError(f"[callback] is {callback!r:.60}; a function of a Progress is right, or None")
+
+
 def path_of(name: str, path: Any) -> bytes:
     """Give the bytes of a file's name, which may be str (with the surrogates of ``os.fsdecode``), bytes or os.PathLike.
 

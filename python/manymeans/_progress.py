@@ -73,6 +73,12 @@ class _Lines:
                 )
 
 
+def _state(progress: Progress) -> str:
+    active = f"{progress.active_models} of {progress.models} models active"
+    known = progress.inertia == progress.inertia  # not before the first pass
+    return f"{active}, inertia {progress.inertia:.6g}" if known else active
+
+
 class _PlainBar:
     """Stands for tqdm where that is not installed: one line on standard error, rewritten."""
 
@@ -102,7 +108,7 @@ class _TqdmBar:
         self._bar.set_description(progress.phase, refresh=False)
         if self._bar.total != progress.max_iteration:
             self._bar.total = progress.max_iteration
-        self._bar.set_postfix_str(f"{progress.active_models} active, inertia {progress.inertia:.6g}", refresh=False)
+        self._bar.set_postfix_str(_state(progress), refresh=False)
         self._bar.n = progress.iteration
         self._bar.refresh()
 
@@ -128,6 +134,7 @@ class Reporter:
         self._tqdm_bar = _TqdmBar(tqdm) if tqdm is not None else None
         self._plain_bar = _PlainBar() if show and tqdm is None else None
         self._last = -1.0
+        self._undrawn: Progress | None = None
 
     @property
     def hook(self) -> Callable[[dict[str, Any]], Any] | None:
@@ -143,6 +150,7 @@ class Reporter:
 
     def _report(self, values: dict[str, Any]) -> Any:
         progress = Progress(**values)
+        self._undrawn = progress
         if progress.seconds - self._last >= 0.1 or self._last < 0:  # drawing costs more than a small pass
             self._draw(progress)
         if self._lines is not None:
@@ -150,19 +158,21 @@ class Reporter:
         return None if self._callback is None else self._callback(progress)
 
     def _draw(self, progress: Progress) -> None:
-        self._last = progress.seconds
+        self._last, self._undrawn = progress.seconds, None
         if self._tqdm_bar is not None:
             self._tqdm_bar.update(progress)
         if self._plain_bar is not None:
             self._plain_bar.show(
-                f"k-means: {progress.phase}, {progress.iteration} of at most {progress.max_iteration}, "
-                f"{progress.active_models} of {progress.models} models active, inertia {progress.inertia:.6g}"
+                f"k-means: {progress.phase}, step {progress.iteration} of at most {progress.max_iteration}, "
+                f"{_state(progress)}"
             )
 
     def __enter__(self) -> Reporter:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._undrawn is not None:
+            self._draw(self._undrawn)  # how it ended
         for bar in (self._tqdm_bar, self._plain_bar):
             if bar is not None:
                 bar.close()

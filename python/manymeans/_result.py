@@ -15,6 +15,7 @@ from ._errors import StoppedError, UsageError
 from ._input import Points, plain_points
 from ._parameters import integer, path_of, real
 from ._summary import read_summary
+from ._tables import Source, columns_by_name, naming
 
 #: How one of several models is chosen: by its inertia, or by what a function says of it; the least wins.
 Criterion = str | Callable[["Model"], float]
@@ -119,12 +120,15 @@ class FitResult:
 
     """
 
-    def __init__(self, values: dict[str, Any], column_names: list[str] | None = None) -> None:
+    def __init__(
+        self, values: dict[str, Any], column_names: list[str] | None = None, source: Source | None = None
+    ) -> None:
         self.models = [Model(model) for model in values["models"]]
         self.warnings: list[str] = values["warnings"]
         self.interrupted: bool = values["interrupted"]
         self.scaling: dict[str, Any] = {"kind": "none", "offset": [], "divisor": []}
         self.column_names = list(column_names or [])
+        self._source = source or Source()
         self._provenance: str = values["provenance"]
         self._digest: str | None = None
 
@@ -219,7 +223,10 @@ class FitResult:
         return labels
 
     def _scaled(self, points: Points, n_threads: int | None = None) -> Points:
-        """Apply the scaling that the model file has; the points themselves where it has none."""
+        """Pick the columns of the fit where names tell them, and apply the scaling that the model file has, if any."""
+        array = columns_by_name(points.array, points.names, self.column_names)
+        if array is not points.array:
+            points = Points(array, points.bfloat16, self.column_names, points.source)
         if self.scaling["kind"] == "none":
             return points
         scaling = self.scaling
@@ -227,7 +234,7 @@ class FitResult:
             points.array, points.bfloat16, scaling["kind"], scaling["offset"], scaling["divisor"],
             _threads.effective(n_threads),
         )  # fmt: skip
-        return Points(array, names=points.names)
+        return Points(array, names=points.names, source=points.source)
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with one row for each model: k, replica, seed, inertia, iterations, digest, ..."""
@@ -291,9 +298,18 @@ class FitResult:
                 "scale_offset": list(self.scaling["offset"]),
                 "scale_divisor": list(self.scaling["divisor"]),
                 "column_names": self.column_names,
+                "source": self._source.as_dict(),
                 "json": json.dumps(self._summary(), indent=2),
             },
         )
+
+    def _points_of_fit(self) -> dict[str, Any]:
+        """Say what `read` has to know to read points for these models."""
+        centers = next(model.cluster_centers for model in self.models if model.begun)
+        wide = bool(centers.dtype == np.float64)
+        return self._source.as_dict() | {
+            "column_names": self.column_names, "columns": centers.shape[1], "wide": wide
+        }  # fmt: skip
 
     def _summary(self) -> dict[str, Any]:
         models = []
@@ -344,6 +360,7 @@ class FitResult:
                 "provenance": summary.provenance_text,
             },
             file["column_names"],
+            Source(**file["source"]),
         )
         for model, (digest, seconds) in zip(result.models, rest, strict=True):
             model._digest, model.seconds = digest, seconds
@@ -364,9 +381,13 @@ def _score_by(criterion: Criterion | None) -> Callable[[Model], float]:
         raise UsageError(f'[criterion] is {criterion!r}; "inertia" or a function of a model is right')
 
     def score(model: Model) -> float:
-        found = real("criterion", criterion(model))
+        said = criterion(model)
+        try:
+            found = real("criterion", said)
+        except UsageError:
+            found = float("nan")
         if found != found:
-            raise UsageError(f"[criterion] gives NaN for {model!r}; a number is right")
+            raise UsageError(f"[criterion] gives {said!r:.60} for {model!r}; a number is right")
         return found
 
     return score
@@ -381,7 +402,7 @@ def matching(points: Points, centers: npt.NDArray[Any]) -> Points:
     """Widen points to float64 where the centres are, so that no centre is rounded. That is one copy."""
     if centers.dtype != np.float64 or points.wide:
         return points
-    return Points(points.numbers.astype(np.float64), names=points.names)
+    return Points(points.numbers.astype(np.float64), names=points.names, source=points.source)
 
 
 def predict_points(
@@ -396,9 +417,10 @@ def predict_points(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64] | None, float]:
     """Give labels in their smallest type and, if asked for, distances and inertia."""
     points = matching(points, centers)
-    return _manymeans.predict(
-        points.array, points.bfloat16, centers, backend, _threads.effective(n_threads), distances, inertia, weights
-    )
+    with naming(points.names, points.source):
+        return _manymeans.predict(
+            points.array, points.bfloat16, centers, backend, _threads.effective(n_threads), distances, inertia, weights
+        )
 
 
 def transform_points(
@@ -406,4 +428,5 @@ def transform_points(
 ) -> npt.NDArray[Any]:
     """Give the distances of all points to all centres."""
     points = matching(points, centers)
-    return _manymeans.transform(points.array, points.bfloat16, centers, backend, _threads.effective(n_threads))
+    with naming(points.names, points.source):
+        return _manymeans.transform(points.array, points.bfloat16, centers, backend, _threads.effective(n_threads))

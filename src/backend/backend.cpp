@@ -31,6 +31,14 @@ std::span<const double> Session::seed_least(int) const {
   throw Error(ErrorCode::kInternal, "backend", "this backend does not count equal rows");
 }
 
+void check_algorithm(std::string_view algorithm) {
+  for (const char* known : {"auto", "matrix", "bounds", "kdtree", "brute"}) {
+    if (algorithm == known) return;
+  }
+  throw Error(ErrorCode::kUsage, "algorithm",
+              "there is no algorithm '" + std::string(algorithm) + "'; known: auto, matrix, bounds, kdtree, brute");
+}
+
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options) {
   std::string known = "auto";
   for (const BackendEntry& entry : backends()) {

@@ -41,9 +41,11 @@ struct BackendOptions {
   /// are large.
   std::optional<bool> floors = {};
   const std::atomic<bool>* abort = nullptr;  ///< set by the caller to be thrown Error(kInterrupted) within a second
-  int device = 0;                            ///< number among those of its kind
-  int64_t device_memory = 0;                 ///< most bytes to take of the device's memory; 0: what is free
-  int64_t test_slice_rows = 0;               ///< tests only: as if no more rows than about these fitted the device
+  /// Set by the caller who waits for the step at hand and no longer: a device gets as much time as that may take.
+  const std::atomic<bool>* cancel = nullptr;
+  int device = 0;               ///< number among those of its kind
+  int64_t device_memory = 0;    ///< most bytes to take of the device's memory; 0: what is free
+  int64_t test_slice_rows = 0;  ///< tests only: as if no more rows than about these fitted the device
 };
 
 /// What one pass found out about one model.
@@ -211,6 +213,8 @@ struct BackendEntry {
 };
 
 std::span<const BackendEntry> backends();
+/// Throws Error(kUsage) for the name of an algorithm that no backend has.
+void check_algorithm(std::string_view algorithm);
 /// "auto" is the first entry. Throws Error(kUsage) for an unknown name.
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options);
 /// The same for these points: of those on a device, only one backend on that device can take any.

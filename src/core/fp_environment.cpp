@@ -1,7 +1,5 @@
 #include "core/fp_environment.h"
 
-#include <cfenv>
-
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif
@@ -40,14 +38,15 @@ void write_control(unsigned) {}
 
 }  // namespace
 
-FpEnvironmentGuard::FpEnvironmentGuard() noexcept : rounding_(std::fegetround()), control_(read_control()) {
+FpEnvironmentGuard::FpEnvironmentGuard() noexcept {
+  std::feholdexcept(&environment_);  // no traps, no flags
   std::fesetround(FE_TONEAREST);
   write_control(read_control() & ~kFlushBits);
 }
 
+// Flags that were raised in between are forgotten, so that no trap of the caller's springs now.
 FpEnvironmentGuard::~FpEnvironmentGuard() {
-  write_control(control_);
-  std::fesetround(rounding_);
+  std::fesetenv(&environment_);
 }
 
 }  // namespace manymeans

@@ -1,9 +1,11 @@
-// The floating-point environment of the contract: round to nearest even, denormals kept.
+// The floating-point environment of the contract: round to nearest even, denormals kept, no traps.
 #pragma once
+
+#include <cfenv>
 
 namespace manymeans {
 
-/// Sets the environment of the calling thread and restores what was there on destruction.
+/// Sets the environment of the calling thread and restores what was there on destruction, exception flags included.
 /// Every entry point and every worker thread holds one: other libraries change these settings.
 class FpEnvironmentGuard {
  public:
@@ -13,8 +15,7 @@ class FpEnvironmentGuard {
   FpEnvironmentGuard& operator=(const FpEnvironmentGuard&) = delete;
 
  private:
-  int rounding_;
-  unsigned control_;
+  std::fenv_t environment_;
 };
 
 }  // namespace manymeans

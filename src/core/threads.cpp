@@ -17,6 +17,11 @@
 namespace manymeans {
 namespace {
 
+// More than the processors have is of no use, and every thread costs memory; as many as this are given all the same,
+// for tests and for whoever wants to see that the answer is the same.
+constexpr int kAlwaysGiven = 64;
+constexpr int kMostThreads = 4096;  // of MANYMEANS_NUM_THREADS
+
 int affinity_count() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -61,15 +66,17 @@ double cgroup_quota() {
 }  // namespace
 
 int usable_threads() {
-  if (const char* set = std::getenv("MANYMEANS_NUM_THREADS"); set != nullptr && std::atoi(set) > 0) {
-    return std::atoi(set);
+  if (const char* set = std::getenv("MANYMEANS_NUM_THREADS"); set != nullptr) {
+    const int64_t count = std::strtoll(set, nullptr, 10);  // stays in its range, whatever is written there
+    if (count > 0) return static_cast<int>(std::min<int64_t>(count, kMostThreads));
   }
   const double quota = std::ceil(cgroup_quota());
   return static_cast<int>(std::max(1.0, std::min<double>(affinity_count(), quota)));
 }
 
 int thread_count(int asked) {
-  return asked > 0 ? asked : usable_threads();
+  if (asked <= kAlwaysGiven) return asked > 0 ? asked : usable_threads();
+  return std::min(asked, std::max(kAlwaysGiven, usable_threads()));
 }
 
 void check_abort(const std::atomic<bool>* abort) {

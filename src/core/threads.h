@@ -16,7 +16,8 @@ namespace manymeans {
 /// at least 1. MANYMEANS_NUM_THREADS, if set to a positive number, takes precedence.
 int usable_threads();
 
-/// Threads for a request of `asked` (0: all usable ones), never more than asked for.
+/// Threads for a request of `asked` (0: all usable ones), never more than asked for, and no more than there are where
+/// that is more than 64.
 int thread_count(int asked);
 
 /// Throws Error(kInterrupted) once the caller has set it; null: never.

@@ -98,7 +98,7 @@ void check_shape(const PointsView& points) {
   await_points(points);
 }
 
-// q = RNE(w * 2^s_w), kept as w' = q * 2^-s_w.
+// q = RNE(w * 2^(bits - e(max w))), kept as w' = q * 2^(1 - bits), whatever the scale of the weights.
 void quantise_weights(Input& input, std::span<const double> weights) {
   const int64_t n = input.points.n;
   if (weights.empty()) return;
@@ -115,15 +115,17 @@ void quantise_weights(Input& input, std::span<const double> weights) {
     largest = std::max(largest, weights[i]);
   }
   if (largest == 0) throw Error(ErrorCode::kBadData, "weights", "all weights are zero; at least one must be positive");
-  input.weight_shift = std::min(input.bits, 52) - exponent(largest);
+  const int bits = std::min(input.bits, 52);
+  input.weight_shift = bits - 1;
+  input.weight_exponent = exponent(largest) - 1;
   input.weights.resize(weights.size());
   for (size_t i = 0; i < weights.size(); ++i) {
-    const double q = std::nearbyint(std::ldexp(weights[i], input.weight_shift));
+    const double q = std::nearbyint(std::ldexp(weights[i], bits - exponent(largest)));
     if (q == 0 && weights[i] > 0) {
       throw Error(ErrorCode::kBadData, "weights",
                   fmt::format("row {} has weight {}, too small to count beside the largest, {}; for {} rows weights "
                               "may span a factor of 2^{}: set it to 0 or to something larger",
-                              i + 1, weights[i], largest, n, std::min(input.bits, 52)));
+                              i + 1, weights[i], largest, n, bits));
     }
     input.weights[i] = std::ldexp(q, -input.weight_shift);
   }
@@ -216,11 +218,11 @@ Input prepare_input(const PointsView& points, std::span<const double> weights, T
 }
 
 void check_overflow(const Input& input, double magnitude) {
-  const double bound = input.max_weight * static_cast<double>(input.points.d) * 4 * magnitude * magnitude;
-  if (!std::isfinite(bound) || !std::isfinite(input.max_weight * magnitude)) {
-    throw Error(ErrorCode::kBadData, "weights",
-                fmt::format("the largest weight, {}, times squared distances overflows: divide the weights by it",
-                            input.max_weight));
+  const double largest = std::ldexp(input.max_weight, input.weight_exponent);
+  if (!std::isfinite(largest * (static_cast<double>(input.points.d) * 4 * magnitude * magnitude))) {
+    throw Error(
+        ErrorCode::kBadData, "weights",
+        fmt::format("the largest weight, {}, times squared distances overflows: divide the weights by it", largest));
   }
 }
 

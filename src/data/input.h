@@ -24,7 +24,8 @@ struct Input {
   PointsView points;
   MemoryPlan memory;            ///< what may be held in memory beside them, and how many of their rows
   std::vector<double> weights;  ///< w' = q * 2^-weight_shift for integers q, N values; empty without weights
-  int weight_shift = 0;         ///< s_w
+  int weight_shift = 0;         ///< so that the largest w' lies in [1, 2]: products underflow no more than values do
+  int weight_exponent = 0;      ///< a weight as it was given is about w' * 2^weight_exponent
   double max_weight = 1;        ///< largest w'
   bool counted = false;  ///< a weight says how often a row occurs: its terms, each of weight one, count that often
 

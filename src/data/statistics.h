@@ -12,7 +12,7 @@ struct Statistics {
   int64_t k = 0, d = 0;
   int limbs = 1;
   std::vector<int64_t> sums;     ///< k * limbs * d
-  std::vector<int64_t> weights;  ///< W_k as an integer (times 2^-weight_shift)
+  std::vector<int64_t> weights;  ///< W_k: sums of q, the weights' integers
   std::vector<int64_t> counts;   ///< rows per cluster
 
   Statistics() = default;

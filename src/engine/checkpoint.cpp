@@ -127,7 +127,7 @@ FitIdentity identity_of(const Input& input, std::span<const double> weights, con
 
 Checkpoint::Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members)
     : hooks_(hooks), how_(hooks.checkpoint), members_(members), pause_(kLeastPause) {
-  const OutputFile could_be_written(how_.path);  // found out now, not after the first ten seconds
+  check_replaceable(how_.path);  // found out now, not after the first ten seconds
   file_.identity = std::move(identity);
   file_.models.resize(members.size());
 }

@@ -75,10 +75,10 @@ void treat_empty_clusters(Session& session, Member& member, EmptyPolicy policy, 
     case EmptyPolicy::kDrop: return drop(session, member, empty);
     case EmptyPolicy::kKeep: return;
     case EmptyPolicy::kError:
-      throw Error(ErrorCode::kBadData, "empty clusters",
-                  fmt::format("cluster {} of model {} lost all its points in iteration {}; use fewer clusters, "
-                              "another seed, or the policy farthest, keep or drop",
-                              empty.front(), member.title(), member.result.iterations + 1));
+      throw LostCluster(ErrorCode::kBadData, "empty clusters",
+                        fmt::format("cluster {} of model {} lost all its points in iteration {}; use fewer clusters, "
+                                    "another seed, or the policy farthest, keep or drop",
+                                    empty.front(), member.title(), member.result.iterations + 1));
   }
 }
 

@@ -1,10 +1,19 @@
 // What happens to clusters that lost all their points: docs/contract.md, "Empty clusters".
 #pragma once
 
+#include <manymeans/error.h>
+
 #include "backend/backend.h"
 #include "engine/member.h"
 
 namespace manymeans {
+
+/// What the policy `error` throws. Of several models the first one's is the fit's error, however they are spread over
+/// passes: see Group::run.
+class LostCluster : public Error {
+ public:
+  using Error::Error;
+};
 
 /// Treats the empty clusters of one model between a pass and its update, and records it in the member.
 /// Throws Error(kBadData) under EmptyPolicy::kError.

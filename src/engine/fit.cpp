@@ -8,6 +8,7 @@
 #include "core/random.h"
 #include "core/threads.h"
 #include "engine/lloyd.h"
+#include "engine/tuned.h"
 
 #include <fmt/format.h>
 
@@ -92,10 +93,18 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
       const std::lock_guard lock(mutex);
       cost += mine;
     } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (member > failed) return;
-      failed = member;
-      error = std::current_exception();
+      bool first = false;
+      {
+        const std::lock_guard lock(mutex);
+        first = !error;
+        if (member < failed) {
+          failed = member;
+          error = std::current_exception();
+        }
+      }
+      // The others may not come to their end: a device that does not answer keeps them. Those that do need no file
+      // each: the last one is written when all are done.
+      if (first && context.checkpoint != nullptr) context.checkpoint->write_now();
     }
   });
   if (error) std::rethrow_exception(error);
@@ -200,7 +209,7 @@ void tell_cost(const Cost& cost, Provenance& provenance) {
 }
 
 FitResult fit_checked(const PointsView& points, std::span<const double> weights, const FitOptions& options,
-                      const FitHooks& hooks) {
+                      const FitHooks& hooks, BackendOptions tuning) {
   Control control(hooks, options.time_limit);
   FitResult result;
   Provenance& provenance = result.provenance;
@@ -211,11 +220,12 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
     last = now;
   };
 
-  const std::unique_ptr<Backend> backend = make_backend(options.backend, points,
-                                                        {.threads = options.threads,
-                                                         .algorithm = options.algorithm,
-                                                         .abort = hooks.abort,
-                                                         .device_memory = options.memory.bytes});
+  tuning.threads = options.threads;
+  tuning.algorithm = options.algorithm;
+  tuning.abort = hooks.abort;
+  tuning.cancel = hooks.cancel;
+  tuning.device_memory = options.memory.bytes;
+  const std::unique_ptr<Backend> backend = make_backend(options.backend, points, tuning);
   ThreadPool pool(backend->threads(), hooks.abort);
   const bool given = hooks.initial.data != nullptr;
   const MemoryPlan memory = plan_memory_of(points, !weights.empty(), given, options, *backend);
@@ -281,6 +291,11 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
 
 FitResult fit(const PointsView& points, std::span<const double> weights, const FitOptions& options,
               const FitHooks& hooks) {
+  return fit_tuned(points, weights, options, hooks, {});
+}
+
+FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,
+                    const FitHooks& hooks, const BackendOptions& tuning) {
   const FpEnvironmentGuard guard;
   if (hooks.checkpoint.every < 0) {
     throw Error(ErrorCode::kUsage, "every",
@@ -288,7 +303,7 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
   }
   try {
     check(options);
-    return fit_checked(points, weights, options, hooks);
+    return fit_checked(points, weights, options, hooks, tuning);
   } catch (const std::bad_alloc&) {
     throw out_of_memory(points);
   } catch (const std::length_error&) {  // more than a vector can ever hold

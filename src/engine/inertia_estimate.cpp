@@ -75,7 +75,8 @@ double InertiaEstimate::of(const Statistics& statistics, const Matrix& prototype
     }
   }
   const double estimate = about_centre_ + moved;
-  return estimate >= kLeastShare * about_centre_ ? estimate : std::numeric_limits<double>::quiet_NaN();
+  if (!(estimate >= kLeastShare * about_centre_)) return std::numeric_limits<double>::quiet_NaN();
+  return std::ldexp(estimate, input_.weight_exponent);
 }
 
 }  // namespace manymeans

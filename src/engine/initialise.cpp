@@ -24,7 +24,8 @@ Initialisation initialise_checked(const PointsView& points, std::span<const doub
                                   const FitHooks& hooks) {
   const int64_t k = options.k[0];
   Control control(hooks, options.time_limit);
-  const auto backend = make_backend(options.backend, points, {.threads = options.threads, .abort = hooks.abort});
+  const auto backend =
+      make_backend(options.backend, points, {.threads = options.threads, .abort = hooks.abort, .cancel = hooks.cancel});
   ThreadPool pool(backend->threads(), hooks.abort);
   const Input input = prepare_input(points, weights, pool);
   if (k > points.n) {

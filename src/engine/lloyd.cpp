@@ -10,6 +10,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <map>
 #include <utility>
@@ -50,14 +51,10 @@ class Group {
       check_mapped(context_.input.points.data);
       write_down(active, passes);
       const std::optional<StopReason> stop = report(active);
-      std::vector<Member*> done;
-      std::erase_if(active, [&](Member* member) {
-        const bool leaves = judge(*member, stop);
-        if (leaves) done.push_back(member);
-        return leaves;
-      });
+      const std::vector<Member*> done = judge(active, stop);
       finish(done);
     }
+    if (error_) std::rethrow_exception(error_);
     return cost_;
   }
 
@@ -71,10 +68,11 @@ class Group {
   void redo(Member& member, const Matrix& start, size_t updates);
   void reduce(PassResult& result) const;
   std::optional<StopReason> report(std::span<Member*> active);
+  std::vector<Member*> judge(std::vector<Member*>& active, std::optional<StopReason> stop);
   bool judge(Member& member, std::optional<StopReason> stop);
   void update(Member& member);
-  double exact_inertia(Member& member, InertiaSum sum);
-  void finish(std::span<Member*> done);
+  double exact_inertia(Member& member, InertiaSum sum, int weight_exponent);
+  void finish(std::span<Member* const> done);
   void finish(Member& member, InertiaSum inertia);
 
   const FitContext& context_;
@@ -83,6 +81,7 @@ class Group {
   std::unique_ptr<Session> session_;
   std::vector<PassResult> last_;  // by slot
   double pass_seconds_ = 0;
+  std::exception_ptr error_;  // of the first member that failed
   Cost cost_;
 };
 
@@ -273,6 +272,21 @@ std::optional<StopReason> Group::report(std::span<Member*> active) {
   return context_.control.report(progress);
 }
 
+// Takes those that are done out of the active ones. A member that fails ends the fit, but an earlier one may still fail
+// later, and its error is the one that would come if they were fitted one after the other: so only those after it
+// leave.
+std::vector<Member*> Group::judge(std::vector<Member*>& active, std::optional<StopReason> stop) {
+  std::vector<Member*> done;
+  std::vector<Member*> left;
+  try {
+    for (Member* member : active) (judge(*member, stop) ? done : left).push_back(member);
+  } catch (const LostCluster&) {
+    error_ = std::current_exception();
+  }
+  active = std::move(left);
+  return done;
+}
+
 // What follows a labelling pass; true when the model is done and leaves the active set: then its result has the reason,
 // and finish() does the rest.
 bool Group::judge(Member& member, std::optional<StopReason> stop) {
@@ -302,7 +316,9 @@ void Group::update(Member& member) {
   state.mean_variance = context_.mean_variance;
   if (has_rule(context_.rules, StopReason::kInertia)) {
     state.inertia_before = member.last_inertia;
-    state.inertia_now = member.last_inertia = exact_inertia(member, session_->inertia(member.slot, member.prototypes));
+    // In the units of w', or tiny weights would make every inertia zero.
+    state.inertia_now = member.last_inertia =
+        exact_inertia(member, session_->inertia(member.slot, member.prototypes), 0);
   }
   const Stopwatch watch(cost_.update);
   treat_empty_clusters(*session_, member, context_.options.empty, context_.input);
@@ -322,7 +338,7 @@ void Group::update(Member& member) {
 
 // `sum`: of this rank. Its format follows from the farthest row, not from the columns' ranges: one huge value that lies
 // on its own prototype would push all other distances below the last limb.
-double Group::exact_inertia(Member& member, InertiaSum sum) {
+double Group::exact_inertia(Member& member, InertiaSum sum, int weight_exponent) {
   Comm& comm = context_.comm;
   if (comm.size() > 1) {
     // The farthest row of all ranks; bits of non-negative numbers are ordered as the numbers are.
@@ -334,11 +350,11 @@ double Group::exact_inertia(Member& member, InertiaSum sum) {
     if (format != sum.format) sum = {largest, format, session_->inertia(member.slot, member.prototypes, format)};
     comm.all_reduce(sum.limbs);
   }
-  return std::ldexp(rounded_sum(sum.limbs.data(), sum.format), -sum.format.shift);
+  return std::ldexp(rounded_sum(sum.limbs.data(), sum.format), weight_exponent - sum.format.shift);
 }
 
 // The results of all members that are done after one pass.
-void Group::finish(std::span<Member*> done) {
+void Group::finish(std::span<Member* const> done) {
   if (done.empty()) return;
   const Stopwatch watch(cost_.finish);
   std::vector<int> slots;
@@ -355,11 +371,12 @@ void Group::finish(std::span<Member*> done) {
 void Group::finish(Member& member, InertiaSum inertia) {
   ModelResult& result = member.result;
   const Statistics& statistics = session_->statistics(member.slot);
-  result.inertia = exact_inertia(member, std::move(inertia));
+  const Input& input = context_.input;
+  result.inertia = exact_inertia(member, std::move(inertia), input.weight_exponent);
   result.counts = statistics.counts;
   int64_t empty = 0;
   for (const int64_t weight : statistics.weights) {
-    result.weights.push_back(std::ldexp(static_cast<double>(weight), -context_.input.weight_shift));
+    result.weights.push_back(std::ldexp(static_cast<double>(weight), input.weight_exponent - input.weight_shift));
     empty += weight == 0;
   }
   if (empty > 0) {

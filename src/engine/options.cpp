@@ -1,6 +1,7 @@
 #include <manymeans/error.h>
 #include <manymeans/options.h>
 
+#include "core/fp_environment.h"
 #include "data/input.h"
 #include "engine/stop_rules.h"
 
@@ -54,9 +55,15 @@ int64_t parse_number(std::string_view text, const std::string& whole) {
   return value;
 }
 
+[[noreturn]] void too_many(std::string_view item) {
+  throw usage("k", fmt::format("with '{}' the list has more than {} numbers; there can be no more models than that",
+                               item, kMostModels));
+}
+
 // One item of the list: a number, a range, or a range with a step.
 void append_item(std::string_view item, const std::string& whole, std::vector<int64_t>& out) {
   const size_t dots = item.find("..");
+  if (out.size() >= kMostModels) too_many(item);
   if (dots == std::string_view::npos) {
     out.push_back(parse_number(item, whole));
     return;
@@ -69,10 +76,15 @@ void append_item(std::string_view item, const std::string& whole, std::vector<in
   }
   const int64_t from = parse_number(item.substr(0, dots), whole);
   const int64_t to = parse_number(last, whole);
-  if (step < 1 || to < from || (to - from) / step >= kMostModels) {
+  if (step < 1 || to < from) {
     throw usage("k", fmt::format("'{}' is not a range from low to high with a step of at least 1", item));
   }
-  for (int64_t k = from; k <= to; k += step) out.push_back(k);
+  // The difference of two int64 always fits into 64 bits without a sign, and what is added wraps to what is meant.
+  const uint64_t steps = (static_cast<uint64_t>(to) - static_cast<uint64_t>(from)) / static_cast<uint64_t>(step);
+  if (steps >= static_cast<uint64_t>(kMostModels) - out.size()) too_many(item);
+  for (uint64_t i = 0; i <= steps; ++i) {
+    out.push_back(static_cast<int64_t>(static_cast<uint64_t>(from) + i * static_cast<uint64_t>(step)));
+  }
 }
 
 }  // namespace
@@ -107,6 +119,7 @@ std::string name_of(ByteSize size) {
 }
 
 ByteSize parse_byte_size(const std::string& text) {
+  const FpEnvironmentGuard guard;
   double number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   std::string unit(end, text.data() + text.size());

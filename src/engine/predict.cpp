@@ -5,6 +5,7 @@
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/out_of_memory.h"
+#include "engine/tuned.h"
 #include "prototype/centroid.h"
 
 #include <fmt/format.h>
@@ -25,7 +26,8 @@ struct Prepared {
   Matrix prototypes;
 };
 
-Prepared prepare(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
+Prepared prepare(const PointsView& points, const PointsView& prototypes, const PredictOptions& options,
+                 BackendOptions tuning) {
   if (prototypes.n < 1) throw Error(ErrorCode::kUsage, "prototypes", "there are none; at least one is needed");
   if (prototypes.n > kMostClusters) {
     throw Error(ErrorCode::kUsage, "prototypes",
@@ -36,8 +38,10 @@ Prepared prepare(const PointsView& points, const PointsView& prototypes, const P
                 fmt::format("they have {} columns, the model has {}", points.d, prototypes.d));
   }
   Prepared result;
-  result.backend = make_backend(options.backend, points,
-                                {.threads = options.threads, .algorithm = options.algorithm, .abort = options.abort});
+  tuning.threads = options.threads;
+  tuning.algorithm = options.algorithm;
+  tuning.abort = options.abort;
+  result.backend = make_backend(options.backend, points, tuning);
   ThreadPool pool(result.backend->threads(), options.abort);
   result.input = prepare_input(points, options.weights, pool);
   result.prototypes = make_prototypes(prototypes, prototype_type(points.type));
@@ -58,8 +62,9 @@ void store_column(std::span<const double> squares, int64_t k, Matrix& out, Threa
 
 constexpr const char* kAdvice = "give it fewer rows at a time";
 
-Prediction predict_rows(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
-  const Prepared prepared = prepare(points, prototypes, options);
+Prediction predict_rows(const PointsView& points, const PointsView& prototypes, const PredictOptions& options,
+                        const BackendOptions& tuning) {
+  const Prepared prepared = prepare(points, prototypes, options, tuning);
   const auto upload = prepared.backend->upload(prepared.input, {prototypes.n, prototypes.n, 1});
   const auto session = upload->session({&prototypes.n, 1}, options.threads);
   PassModel pass{0, &prepared.prototypes, {}};
@@ -71,7 +76,8 @@ Prediction predict_rows(const PointsView& points, const PointsView& prototypes, 
   }
   if (options.inertia) {
     const InertiaSum sum = session->inertia(0, prepared.prototypes);
-    result.inertia = std::ldexp(rounded_sum(sum.limbs.data(), sum.format), -sum.format.shift);
+    result.inertia =
+        std::ldexp(rounded_sum(sum.limbs.data(), sum.format), prepared.input.weight_exponent - sum.format.shift);
   }
   result.labels = session->take_labels(0);
   check_mapped(points.data);
@@ -80,7 +86,7 @@ Prediction predict_rows(const PointsView& points, const PointsView& prototypes, 
 
 // One model of one prototype after the other: every backend has distances to the prototype of a label.
 Matrix transform_rows(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
-  const Prepared prepared = prepare(points, prototypes, options);
+  const Prepared prepared = prepare(points, prototypes, options, {});
   const int64_t one = 1;
   const auto upload = prepared.backend->upload(prepared.input, {1, 1, 1});
   const auto session = upload->session({&one, 1}, options.threads);
@@ -109,8 +115,13 @@ Matrix transform_rows(const PointsView& points, const PointsView& prototypes, co
 }  // namespace
 
 Prediction predict(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
+  return predict_tuned(points, prototypes, options, {});
+}
+
+Prediction predict_tuned(const PointsView& points, const PointsView& prototypes, const PredictOptions& options,
+                         const BackendOptions& tuning) {
   const FpEnvironmentGuard guard;
-  return or_out_of_memory("memory", kAdvice, [&] { return predict_rows(points, prototypes, options); });
+  return or_out_of_memory("memory", kAdvice, [&] { return predict_rows(points, prototypes, options, tuning); });
 }
 
 Matrix transform(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {

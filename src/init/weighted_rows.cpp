@@ -93,14 +93,16 @@ WeightedRows::WeightedRows(const Input& input, ThreadPool& pool) : input_(input)
   std::atomic<bool> differ{false};
   constexpr int64_t kBlocksAtOnce = 256;
   pool.for_each_range(static_cast<int64_t>(sums_.size()), kBlocksAtOnce, [&](int, int64_t begin, int64_t end) {
+    bool differ_here = false;  // told once: threads that all write it at every row wait for each other
     for (int64_t block = begin; block < end; ++block) {
       uint64_t sum = 0;
       for (int64_t row = block * kBlock; row < std::min(n, (block + 1) * kBlock); ++row) {
         sum += static_cast<uint64_t>(input.integer_weight(row));
-        if (input.weight(row) != input.weight(0)) differ = true;
+        differ_here |= input.weight(row) != input.weight(0);
       }
       sums_[static_cast<size_t>(block)] = sum;
     }
+    if (differ_here) differ = true;
   });
   for (const uint64_t sum : sums_) total_ += sum;
   all_equal_ = !differ;

@@ -28,10 +28,17 @@ struct Run {
   const ArrowTarget* target = nullptr;
 };
 
+size_t column_of(int64_t i, const Run& run) {
+  return run.column + static_cast<size_t>(run.down ? 0 : i);
+}
+
 template <class T>
-void note_lost(T value, int64_t i, const Run& run) {
+void note_value(T value, int64_t i, const Run& run) {
+  const size_t column = column_of(i, run);
+  if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
+    if (run.target->float32 != nullptr) run.target->float32->add(column, static_cast<double>(value), 0);
+  }
   if (run.target->lost == nullptr || !is_lost(value, run.target->type)) return;
-  const size_t column = run.column + static_cast<size_t>(run.down ? 0 : i);
   if (run.target->lost->seen(column)) return;
   if constexpr (std::is_integral_v<T>) {
     run.target->lost->add(column, run.row + (run.down ? i : 0), std::to_string(value));
@@ -43,7 +50,7 @@ void copy_plain(const arrow::Array& array, const Run& run) {
   const auto* values = static_cast<const Array&>(array).raw_values() + run.first;
   for (int64_t i = 0; i < run.count; ++i) {
     run.to[i * run.step] = static_cast<double>(values[i]);
-    note_lost(values[i], i, run);
+    note_value(values[i], i, run);
   }
 }
 
@@ -65,6 +72,9 @@ void copy_decimal(const arrow::Array& array, const Run& run) {
     // Those of a null are never looked at, and need not be digits.
     const std::string digits = values.IsNull(run.first + i) ? "0" : values.FormatValue(run.first + i);
     (void)parse_number(digits, run.to[i * run.step]);
+    if (run.target->float32 != nullptr) {
+      run.target->float32->add(column_of(i, run), run.to[i * run.step], decimals_of(digits));
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // Arrays of Arrow as columns of numbers. Only files that include Arrow's headers include this.
 #pragma once
 
+#include "io/float32_check.h"
 #include "io/row_store.h"
 
 #include <arrow/array/array_base.h>
@@ -42,9 +43,10 @@ struct ArrowTarget {
   int64_t row_step = 0;      ///< doubles from a row to the next
   int64_t width = 1;         ///< columns of the field
   DataType type = DataType::kFloat32;
-  LostIntegers* lost = nullptr;  ///< none: not asked for
-  size_t lost_column = 0;        ///< of the first column there
-  int64_t row_number = 0;        ///< of the first row in the file, from 1
+  LostIntegers* lost = nullptr;     ///< none: not asked for
+  Float32Check* float32 = nullptr;  ///< likewise
+  size_t lost_column = 0;           ///< of the first column there
+  int64_t row_number = 0;           ///< of the first row in the file, from 1
 };
 
 /// Rows [first, first + count) of an array of any kind but kOther, up to the first that cannot be used.

@@ -5,16 +5,21 @@
 #include "io/arrow_columns.h"
 #include "io/arrow_source.h"
 #include "io/column_selection.h"
+#include "io/float32_check.h"
 #include "io/mapped_file.h"
 #include "io/reader.h"
 #include "io/row_store.h"
+#include "io/table_survey.h"
 
+#include <arrow/array.h>
 #include <arrow/record_batch.h>
+#include <arrow/scalar.h>
 #include <arrow/table.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <limits>
 #include <mutex>
@@ -34,6 +39,18 @@ struct Part {
   bool is_list = false;
 };
 
+// What is no number, as people would write it.
+std::string shown_scalar(const arrow::Array& array, int64_t row) {
+  if (array.type_id() == arrow::Type::DICTIONARY) {
+    const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
+    const int64_t code = coded.GetValueIndex(row);
+    const bool known = code >= 0 && code < coded.dictionary()->length();
+    return known ? shown_scalar(*coded.dictionary(), code) : "a code that its dictionary lacks";
+  }
+  const auto scalar = array.GetScalar(row);
+  return scalar.ok() ? (*scalar)->ToString() : scalar.status().ToString();
+}
+
 // The first problem of the file, whichever thread finds it.
 struct FirstProblem {
   int64_t row = std::numeric_limits<int64_t>::max();  // from 0
@@ -44,19 +61,28 @@ class ArrowTableReader {
  public:
   ArrowTableReader(ArrowSource& source, const std::string& path, const ReadOptions& options);
   Dataset read();
+  TableSummary survey();
 
  private:
   struct Worker {
     std::unique_ptr<ArrowSource::Pieces> pieces;
     std::vector<double> values;
     LostIntegers lost{0};
+    Float32Check float32{0};
   };
+  struct Survey;
+  void survey_field(const Part& part, const arrow::Array& array, int64_t at, int64_t row, Survey& survey);
+  void survey_batch(const arrow::RecordBatch& batch, const std::vector<Part>& parts, int64_t row, Survey& survey);
+  std::vector<Part> survey_parts();
+  TableSummary summarise(const Survey& survey, const std::vector<Part>& parts);
   std::vector<int64_t> choose_fields();
   void add_part(int64_t field, bool is_weight);
-  int64_t list_length(int64_t field);
+  int64_t list_length(int64_t field, bool needed = true);
   void find_type();
   std::string label(size_t column) const;
   std::vector<std::string> names() const;
+  std::vector<Worker> read_rows(int64_t n, ThreadPool& pool);
+  bool needs_float64(const std::vector<Worker>& workers) const;
   void read_piece(size_t piece, Worker& worker);
   bool read_block(const arrow::RecordBatch& batch, int64_t first, int64_t count, int64_t row, Worker& worker);
   bool store(int64_t count, int64_t row, const Worker& worker);
@@ -76,6 +102,8 @@ class ArrowTableReader {
   std::unique_ptr<RowStore> store_;
   Dataset result_;
   DataType type_ = DataType::kFloat32;
+  bool check_float32_ = false;  // float32, unless the values turn out to need float64
+  std::atomic<bool> wide_{false};
   std::mutex mutex_;
   FirstProblem problem_;
   std::atomic<int64_t> bad_row_{std::numeric_limits<int64_t>::max()};  // that of problem_, read without the lock
@@ -89,7 +117,7 @@ ArrowTableReader::ArrowTableReader(ArrowSource& source, const std::string& path,
 
 // The fields that become columns; what holds no numbers is left out or refused.
 std::vector<int64_t> ArrowTableReader::choose_fields() {
-  std::vector<int64_t> wanted = select_columns(columns_, options_.columns);
+  std::vector<int64_t> wanted = wanted_columns(columns_, options_, path_);
   if (const auto weights = find_column(columns_, options_.weights)) {
     if (kind_of(type_of(*weights)) != FieldKind::kNumber) {
       fail(fmt::format("{} holds {}; a weight is one number", columns_.label(*weights), type_of(*weights).ToString()));
@@ -110,11 +138,12 @@ std::vector<int64_t> ArrowTableReader::choose_fields() {
   });
   if (wanted.empty()) fail("no column is left: none of them holds numbers; points need numbers");
   if (!left_out.empty()) result_.warnings.push_back("columns that hold no numbers were left out: " + left_out);
+  result_.source = source_columns(columns_, wanted);
   return wanted;
 }
 
-// The length of the list in the first row. All others must have it.
-int64_t ArrowTableReader::list_length(int64_t field) {
+// The length of the list in the first row. All others must have it. 1 where it is missing and not needed.
+int64_t ArrowTableReader::list_length(int64_t field, bool needed) {
   const std::vector<int> fields{static_cast<int>(field)};
   const std::vector<int64_t> rows = source_.piece_rows(fields);
   const auto piece = std::find_if(rows.begin(), rows.end(), [](int64_t count) { return count > 0; });
@@ -125,7 +154,7 @@ int64_t ArrowTableReader::list_length(int64_t field) {
     const auto length = first_length(*chunk);
     if (length && *length < 0)
       fail(columns_.label(field) + ": the first list lies outside of its values; it is damaged");
-    if (length) return *length;
+    if (length || !needed) return length.value_or(1);
     fail(fmt::format("row 1, {}: the list is missing (null); its length is needed", columns_.label(field)));
   }
   return 1;
@@ -142,10 +171,11 @@ void ArrowTableReader::add_part(int64_t field, bool is_weight) {
   fields_.push_back(part.field);
 }
 
-// As stored, where all columns have one type that the engine reads; float64 where one of several has it.
+// As stored, where all columns have one type that the engine reads; float64 where one of several has it; else the
+// values decide whether float32 holds them.
 void ArrowTableReader::find_type() {
   std::optional<DataType> common;
-  bool same = true, wide = false;
+  bool same = true, wide = false, direct = true;
   for (const Part& part : parts_) {
     if (part.is_weight) continue;
     DataType type = DataType::kFloat32;
@@ -154,13 +184,16 @@ void ArrowTableReader::find_type() {
       case arrow::Type::HALF_FLOAT: type = DataType::kFloat16; break;
       case arrow::Type::UINT8: type = DataType::kUInt8; break;
       case arrow::Type::INT8: type = DataType::kInt8; break;
-      default: break;
+      case arrow::Type::FLOAT: break;
+      default: direct = false; break;
     }
     wide |= type == DataType::kFloat64;
     same &= common.value_or(type) == type;
     common = type;
   }
-  type_ = options_.dtype.value_or(same ? *common : (wide ? DataType::kFloat64 : DataType::kFloat32));
+  const std::optional<DataType> wanted = wanted_type(options_, same && direct ? common : std::nullopt);
+  type_ = wanted.value_or(same ? *common : (wide ? DataType::kFloat64 : DataType::kFloat32));
+  check_float32_ = !wanted && !direct && type_ == DataType::kFloat32;
 }
 
 // What errors and warnings call a column.
@@ -197,7 +230,7 @@ bool ArrowTableReader::store(int64_t count, int64_t row, const Worker& worker) {
     const double* values = worker.values.data() + static_cast<size_t>(i) * stride;
     if (stride > width_) result_.weights[static_cast<size_t>(row + i)] = values[width_];
     const int64_t bad = store_->store(row + i, values);
-    if (bad < 0) continue;
+    if (bad < 0 || check_float32_) continue;  // what is too large for float32 makes its column float64
     const bool overflow = type_ == DataType::kFloat32;
     report(row + i, fmt::format("{}: {} {}", label(static_cast<size_t>(bad)), values[bad],
                                 overflow ? "is too large for float32; use dtype float64"
@@ -220,6 +253,7 @@ bool ArrowTableReader::read_block(const arrow::RecordBatch& batch, int64_t first
                        part.width,
                        type_,
                        part.is_weight ? nullptr : &worker.lost,
+                       part.is_weight || !check_float32_ ? nullptr : &worker.float32,
                        part.first,
                        row + 1};
     const auto at = std::lower_bound(fields_.begin(), fields_.end(), part.field) - fields_.begin();
@@ -235,7 +269,7 @@ bool ArrowTableReader::read_block(const arrow::RecordBatch& batch, int64_t first
 
 void ArrowTableReader::read_piece(size_t piece, Worker& worker) {
   int64_t row = first_rows_[piece];
-  if (row > bad_row_.load()) return;  // what lies behind the first problem does not matter
+  if (row > bad_row_.load() || wide_) return;  // what lies behind the first problem does not matter
   if (!worker.pieces) worker.pieces = source_.open(fields_);
   const auto table = worker.pieces->read(static_cast<int64_t>(piece));
   const bool as_promised =
@@ -246,7 +280,10 @@ void ArrowTableReader::read_piece(size_t piece, Worker& worker) {
   }
   if (table->num_rows() == 0) return;
   // Only now: a damaged file may promise lists of any length, and none that was read is that long.
-  if (worker.lost.columns.empty()) worker.lost = LostIntegers(width_);
+  if (worker.lost.columns.empty()) {
+    worker.lost = LostIntegers(width_);
+    worker.float32 = Float32Check(width_);
+  }
   const int64_t block = std::max<int64_t>(1, 32768 / static_cast<int64_t>(width_));
   arrow::TableBatchReader batches(*table);
   for (std::shared_ptr<arrow::RecordBatch> batch;;) {
@@ -255,9 +292,29 @@ void ArrowTableReader::read_piece(size_t piece, Worker& worker) {
     for (int64_t first = 0; first < batch->num_rows(); first += block) {
       const int64_t count = std::min(block, batch->num_rows() - first);
       if (!read_block(*batch, first, count, row, worker)) return;
+      if (worker.float32.surely_wide()) wide_ = true;
+      if (wide_) return;
       row += count;
     }
   }
+}
+
+std::vector<ArrowTableReader::Worker> ArrowTableReader::read_rows(int64_t n, ThreadPool& pool) {
+  store_ = std::make_unique<RowStore>(n, static_cast<int64_t>(width_), type_, path_, options_.memory);
+  std::vector<Worker> workers(static_cast<size_t>(pool.size()));
+  pool.for_each_range(static_cast<int64_t>(first_rows_.size()) - 1, 1, [&](int worker, int64_t piece, int64_t) {
+    read_piece(static_cast<size_t>(piece), workers[static_cast<size_t>(worker)]);
+  });
+  return workers;
+}
+
+bool ArrowTableReader::needs_float64(const std::vector<Worker>& workers) const {
+  if (!check_float32_) return false;
+  Float32Check all(width_);
+  for (const Worker& worker : workers) {
+    if (!worker.lost.columns.empty()) all.merge(worker.float32);
+  }
+  return wide_ || all.surely_wide() || all.wide();
 }
 
 Dataset ArrowTableReader::read() {
@@ -277,13 +334,17 @@ Dataset ArrowTableReader::read() {
   const int64_t n = first_rows_.back();
   result_.view = {nullptr, n, static_cast<int64_t>(width_), type_};
   if (n == 0) return std::move(result_);  // the caller complains about no rows
-  store_ = std::make_unique<RowStore>(n, static_cast<int64_t>(width_), type_, path_, options_.memory);
   if (parts_.back().is_weight) result_.weights.resize(static_cast<size_t>(n));
   ThreadPool pool(thread_count(options_.threads));
-  std::vector<Worker> workers(static_cast<size_t>(pool.size()));
-  pool.for_each_range(static_cast<int64_t>(rows.size()), 1, [&](int worker, int64_t piece, int64_t) {
-    read_piece(static_cast<size_t>(piece), workers[static_cast<size_t>(worker)]);
-  });
+  std::vector<Worker> workers = read_rows(n, pool);
+  if (needs_float64(workers)) {
+    type_ = DataType::kFloat64;
+    check_float32_ = wide_ = false;
+    problem_ = {};
+    bad_row_ = problem_.row;
+    store_.reset();
+    workers = read_rows(n, pool);
+  }
   if (problem_.row < n) fail(fmt::format("row {}, {}", problem_.row + 1, problem_.what));
   LostIntegers lost(width_);
   for (const Worker& worker : workers) {
@@ -300,18 +361,133 @@ Dataset ArrowTableReader::read() {
   return std::move(result_);
 }
 
+// What is found out about all columns, of numbers and of others: these are NaN.
+struct ArrowTableReader::Survey {
+  Survey(int64_t n, size_t d, const std::string& path, int64_t memory)
+      : values(n, static_cast<int64_t>(d), DataType::kFloat64, path, memory), columns(d), float32(d), row(d) {
+    const size_t limit = DistinctCounter::limit_for(static_cast<int64_t>(d));
+    for (ColumnSurvey& column : columns) column.distinct = DistinctCounter(limit);
+  }
+  RowStore values;
+  std::vector<ColumnSurvey> columns;
+  Float32Check float32;
+  std::vector<double> row;
+};
+
+// One cell, or the cells of one list.
+void ArrowTableReader::survey_field(const Part& part, const arrow::Array& array, int64_t at, int64_t row,
+                                    Survey& survey) {
+  double* values = survey.row.data() + part.first;
+  const auto width = static_cast<size_t>(part.width);
+  const bool is_number = kind_of(*array.type()) != FieldKind::kOther;
+  std::fill_n(values, width, std::numeric_limits<double>::quiet_NaN());
+  if (!is_number && !array.IsNull(at)) {
+    survey.columns[part.first].add_text(shown_scalar(array, at), row + 1);
+    return;
+  }
+  const ArrowTarget target{values, part.width, part.width, DataType::kFloat64, nullptr, &survey.float32, part.first, 0};
+  const bool there = is_number && !copy_rows(array, at, 1, target);
+  for (size_t i = 0; i < width; ++i) {
+    ColumnSurvey& column = survey.columns[part.first + i];
+    if (!there) values[i] = std::numeric_limits<double>::quiet_NaN();
+    ++(there ? column.numbers : column.empty);
+    if (!std::isnan(values[i])) column.distinct.add_number(values[i], {});
+  }
+}
+
+TableSummary ArrowTableReader::summarise(const Survey& survey, const std::vector<Part>& parts) {
+  TableSummary table;
+  table.rows = survey.values.view().n;
+  table.warnings = result_.warnings;
+  table.type = type_;
+  const std::vector<ColumnSummary> values = summarise_columns(survey.values.view(), options_.threads);
+  for (const Part& part : parts) {
+    for (size_t j = part.first; j < part.first + static_cast<size_t>(part.width); ++j) {
+      const ColumnSurvey& cells = survey.columns[j];
+      TableColumn column;
+      column.number = part.field + 1;
+      column.name = columns_.name(part.field);
+      if (part.is_list) column.name += fmt::format("[{}]", j - part.first + 1);
+      column.numbers = cells.numbers;
+      column.empty = cells.empty;
+      column.text = cells.text;
+      column.example = cells.example;
+      column.distinct = cells.distinct.count();
+      column.more_distinct = cells.distinct.more();
+      column.wide = survey.float32.wide(j);
+      column.values = values[j];
+      column.values.missing -= cells.empty + cells.text;
+      column.values.constant = cells.distinct.count() == 1 && cells.empty == 0 && column.values.missing == 0;
+      if (column.wide && check_float32_) table.type = DataType::kFloat64;
+      table.columns.push_back(std::move(column));
+    }
+  }
+  return table;
+}
+
+// A part for every field that is wanted, also where it holds no numbers.
+std::vector<Part> ArrowTableReader::survey_parts() {
+  std::vector<Part> parts;
+  for (const int64_t field : wanted_columns(columns_, options_, path_)) {
+    const FieldKind kind = kind_of(type_of(field));
+    if (kind == FieldKind::kOther && options_.numeric_only) continue;
+    Part part{static_cast<int>(field), 1, width_, false, kind == FieldKind::kFixedList || kind == FieldKind::kList};
+    if (kind == FieldKind::kFixedList) part.width = std::max<int64_t>(1, fixed_length(type_of(field)));
+    if (kind == FieldKind::kList) part.width = std::max<int64_t>(1, list_length(field, false));
+    width_ += static_cast<size_t>(part.width);
+    parts.push_back(part);
+    fields_.push_back(part.field);
+    if (kind != FieldKind::kOther) parts_.push_back(part);
+  }
+  std::sort(fields_.begin(), fields_.end());
+  return parts;
+}
+
+void ArrowTableReader::survey_batch(const arrow::RecordBatch& batch, const std::vector<Part>& parts, int64_t row,
+                                    Survey& survey) {
+  for (int64_t i = 0; i < batch.num_rows(); ++i) {
+    for (const Part& part : parts) {
+      const auto at = std::lower_bound(fields_.begin(), fields_.end(), part.field) - fields_.begin();
+      survey_field(part, *batch.column(static_cast<int>(at)), i, row + i, survey);
+    }
+    survey.values.store(row + i, survey.row.data());
+  }
+}
+
+TableSummary ArrowTableReader::survey() {
+  const std::vector<Part> parts = survey_parts();
+  if (!parts_.empty()) find_type();
+  const std::vector<int64_t> rows = source_.piece_rows(fields_);
+  const int64_t n = std::accumulate(rows.begin(), rows.end(), int64_t{0});
+  if (n < 1 || width_ == 0) return {};
+  Survey survey(n, width_, path_, options_.memory);
+  const auto pieces = source_.open(fields_);
+  int64_t row = 0;
+  for (size_t piece = 0; piece < rows.size(); ++piece) {
+    const auto table = pieces->read(static_cast<int64_t>(piece));
+    arrow::TableBatchReader batches(*table);
+    for (std::shared_ptr<arrow::RecordBatch> batch;;) {
+      check_arrow(batches.ReadNext(&batch), path_);
+      if (!batch) break;
+      if (batch->num_rows() > n - row) fail("it holds more rows than its directory says; the file is damaged");
+      survey_batch(*batch, parts, row, survey);
+      row += batch->num_rows();
+    }
+  }
+  if (row != n) fail("it holds fewer rows than its directory says; the file is damaged");
+  return summarise(survey, parts);
+}
+
 using Open = std::unique_ptr<ArrowSource> (*)(std::shared_ptr<const MappedFile>, const std::string&);
 
 class ArrowReader : public Reader {
- public:
-  ArrowReader(Open open, std::string_view description, std::vector<std::string_view> endings)
-      : open_(open), description_(description), endings_(std::move(endings)) {}
-  std::string_view description() const override { return description_; }
-  std::vector<std::string_view> endings() const override { return endings_; }
-  Dataset read(const std::string& path, const ReadOptions& options) const override {
+  // Before those that call it: its type is deduced.
+  template <class Use>
+  auto reading(const std::string& path, const ReadOptions& options, Use&& use) const {
     try {
       const auto source = open_(MappedFile::open(path, Access::kOnce), path);
-      return ArrowTableReader(*source, path, options).read();
+      ArrowTableReader reader(*source, path, options);
+      return use(reader);
     } catch (const Error&) {
       throw;
     } catch (const std::bad_alloc&) {
@@ -319,6 +495,18 @@ class ArrowReader : public Reader {
     } catch (const std::exception& error) {  // the Parquet library has its own
       fail_arrow(path, error.what());
     }
+  }
+
+ public:
+  ArrowReader(Open open, std::string_view description, std::vector<std::string_view> endings)
+      : open_(open), description_(description), endings_(std::move(endings)) {}
+  std::string_view description() const override { return description_; }
+  std::vector<std::string_view> endings() const override { return endings_; }
+  Dataset read(const std::string& path, const ReadOptions& options) const override {
+    return reading(path, options, [](ArrowTableReader& reader) { return reader.read(); });
+  }
+  TableSummary survey(const std::string& path, const ReadOptions& options) const override {
+    return reading(path, options, [](ArrowTableReader& reader) { return reader.survey(); });
   }
 
  private:

@@ -4,7 +4,7 @@
 
 #include "io/row_store.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -99,6 +99,74 @@ class Selection {
   std::vector<bool> taken_;
 };
 
+// For each name the column that has it; nothing where one is missing or stands for several columns.
+std::optional<std::vector<int64_t>> find_all(const FileColumns& file, std::span<const std::string> names) {
+  std::vector<int64_t> columns;
+  for (const std::string& name : names) {
+    const auto at = std::find(file.names.begin(), file.names.end(), name);
+    if (at == file.names.end() || std::find(at + 1, file.names.end(), name) != file.names.end()) return std::nullopt;
+    columns.push_back(at - file.names.begin());
+  }
+  if (columns.empty()) return std::nullopt;
+  return columns;
+}
+
+std::vector<int64_t> all_columns(const FileColumns& file) {
+  std::vector<int64_t> columns(static_cast<size_t>(file.count));
+  std::iota(columns.begin(), columns.end(), 0);
+  return columns;
+}
+
+std::vector<int64_t> at_numbers(const SourceColumns& source) {
+  std::vector<int64_t> columns;
+  for (const int64_t number : source.numbers) columns.push_back(number - 1);
+  return columns;
+}
+
+// A list of at most 20 names.
+std::string list_of(std::span<const std::string> names) {
+  constexpr size_t kMostNamed = 20;
+  const std::string list = fmt::format("{}", fmt::join(names.first(std::min(kMostNamed, names.size())), ", "));
+  return names.size() > kMostNamed ? list + ", ..." : list;
+}
+
+[[noreturn]] void lacks(const FileColumns& file, const std::vector<std::string>& names, const std::string& path) {
+  const auto is_missing = [&](const std::string& name) {
+    return std::find(file.names.begin(), file.names.end(), name) == file.names.end();
+  };
+  const auto missing = std::find_if(names.begin(), names.end(), is_missing);
+  const std::string what = missing == names.end() ? "has several columns of one name that the model was fitted to"
+                                                  : "has no column '" + *missing + "'";
+  throw Error(ErrorCode::kBadData, path,
+              fmt::format("{}; the model was fitted to the columns {}, this file has {}", what, list_of(names),
+                          list_of(file.names)));
+}
+
+// Where both have names they say which; else the place in a file of as many columns; else the columns of the points
+// themselves, cut out before.
+std::vector<int64_t> columns_of_fit(const FileColumns& file, const PointsOfFit& fit, const std::string& path) {
+  const std::vector<std::string>& names = fit.source.names.empty() ? fit.column_names : fit.source.names;
+  const bool same_layout = fit.source.count == file.count;
+  if (!names.empty() && !file.names.empty()) {
+    if (const auto found = find_all(file, names)) return *found;
+    if (const auto found = find_all(file, fit.column_names)) return *found;
+    const auto places = at_numbers(fit.source);
+    const auto has_name = [&](int64_t i) {
+      return file.name(places[static_cast<size_t>(i)]) == names[static_cast<size_t>(i)];
+    };
+    bool same_names = same_layout;
+    for (size_t i = 0; i < places.size() && same_names; ++i) same_names = has_name(static_cast<int64_t>(i));
+    if (same_names) return places;  // several columns share a name
+    lacks(file, names, path);
+  }
+  if (same_layout) return at_numbers(fit.source);
+  if (fit.source.count == 0 || file.count == fit.columns) return all_columns(file);
+  throw Error(ErrorCode::kBadData, path,
+              fmt::format("has {} columns, and names do not tell which of them the model needs: it was fitted to "
+                          "column {} of a file with {}; give a file of these {}, or choose them with --columns",
+                          file.count, fmt::join(fit.source.numbers, ", "), fit.source.count, fit.columns));
+}
+
 }  // namespace
 
 std::string FileColumns::label(int64_t column) const {
@@ -120,13 +188,31 @@ std::optional<int64_t> find_column(const FileColumns& file, const std::string& t
 }
 
 std::vector<int64_t> select_columns(const FileColumns& file, std::span<const std::string> specifications) {
+  if (specifications.empty()) return all_columns(file);
   Selection selection(file);
   for (const std::string& specification : specifications) selection.add(specification);
-  if (specifications.empty()) {
-    selection.columns.resize(static_cast<size_t>(file.count));
-    std::iota(selection.columns.begin(), selection.columns.end(), 0);
-  }
   return std::move(selection.columns);
+}
+
+std::vector<int64_t> wanted_columns(const FileColumns& file, const ReadOptions& options, const std::string& path) {
+  if (options.columns.empty() && options.like) return columns_of_fit(file, *options.like, path);
+  return select_columns(file, options.columns);
+}
+
+SourceColumns source_columns(const FileColumns& file, std::span<const int64_t> columns) {
+  SourceColumns source;
+  source.count = file.count;
+  for (const int64_t column : columns) {
+    source.numbers.push_back(column + 1);
+    if (!file.names.empty()) source.names.push_back(file.name(column));
+  }
+  return source;
+}
+
+std::optional<DataType> wanted_type(const ReadOptions& options, std::optional<DataType> stored) {
+  if (options.dtype || !options.like) return options.dtype;
+  const bool widens = stored && *stored != DataType::kFloat64;  // exactly, when it is used
+  return options.like->type == DataType::kFloat32 && widens ? stored : options.like->type;
 }
 
 }  // namespace manymeans

@@ -1,6 +1,8 @@
 // Which columns of a file are wanted: names, numbers from 1, and ranges of them.
 #pragma once
 
+#include <manymeans/io.h>
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -22,6 +24,17 @@ struct FileColumns {
 /// 2-5, 5- or first-last, or several of them with commas; a name goes before a number. No specification: all.
 /// Throws Error(kUsage) for an unknown, doubled or out-of-range column.
 std::vector<int64_t> select_columns(const FileColumns& file, std::span<const std::string> specifications);
+
+/// The columns that the caller wants: those asked for, else those of the model (options.like), else all.
+/// Throws Error(kBadData) naming `path` where the file lacks a column of the model.
+std::vector<int64_t> wanted_columns(const FileColumns& file, const ReadOptions& options, const std::string& path);
+
+/// These columns, as a Dataset keeps them.
+SourceColumns source_columns(const FileColumns& file, std::span<const int64_t> columns);
+
+/// The type that the caller wants: asked for, or that of the model; none where the file decides. `stored`: the type
+/// that the file has, where it is one of points.
+std::optional<DataType> wanted_type(const ReadOptions& options, std::optional<DataType> stored);
 
 /// The one column with this name or number; nothing where there is none.
 std::optional<int64_t> find_column(const FileColumns& file, const std::string& text);

@@ -15,11 +15,13 @@ struct Free {
   void operator()(libdeflate_decompressor* p) const { libdeflate_free_decompressor(p); }
 };
 
-// A guess at the size of what is inflated: the last four bytes of a file say it for its last member, modulo 2^32.
+// A guess at the size of what is inflated: the last four bytes of a file say it for its last member, modulo 2^32. They
+// may lie: what is more than tables of numbers ever give is taken when it comes.
 size_t size_at_end(std::string_view bytes) {
+  constexpr size_t kUsualRatio = 16;
   uint32_t size = 0;
   if (bytes.size() >= sizeof size) std::memcpy(&size, bytes.data() + bytes.size() - sizeof size, sizeof size);
-  return std::min(size_t{size}, bytes.size() * kLargestRatio);
+  return std::min(size_t{size}, bytes.size() * kUsualRatio);
 }
 
 }  // namespace

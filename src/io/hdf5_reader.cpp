@@ -1,6 +1,7 @@
 // One dataset of a HDF5 file: mapped where it lies in one piece, else read by the HDF5 library.
 #include <manymeans/error.h>
 
+#include "core/open_file.h"
 #include "io/hdf5_library.h"
 #include "io/mapped_file.h"
 #include "io/reader.h"
@@ -155,6 +156,8 @@ class Hdf5Reader : public Reader {
   Dataset read(const std::string& path, const ReadOptions& options) const override {
     const Hdf5Session session;
     const MemberPath parts = split_member(path);
+    // The library opens the file by its name once more, so that it can be no pipe.
+    check_kind(parts.file == MappedFile::kStandardInput ? "/dev/stdin" : parts.file, FileKind::kRegular);
     return Hdf5Dataset(parts, MappedFile::open(parts.file, Access::kAgainAndAgain)).read(options);
   }
 };

@@ -2,6 +2,8 @@
 #include <manymeans/io.h>
 
 #include "core/digest.h"
+#include "core/fp_environment.h"
+#include "io/json_text.h"
 
 #include <nlohmann/json.hpp>
 
@@ -98,6 +100,7 @@ std::string text_of(const Json& json) {
 }  // namespace
 
 std::string to_json(const FitResult& result) {
+  const FpEnvironmentGuard guard;
   std::vector<std::string> digests;  // each costs a reading of all labels: once
   Json models = Json::array();
   for (size_t i = 0; i < result.models.size(); ++i) {
@@ -115,7 +118,40 @@ std::string to_json(const FitResult& result) {
   return text_of(json);
 }
 
+namespace {
+
+// Follows a text without keeping any of it: what nlohmann::json keeps cannot be freed without memory.
+class ObjectCheck : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool null() override { return inside(); }
+  bool boolean(bool) override { return inside(); }
+  bool number_integer(number_integer_t) override { return inside(); }
+  bool number_unsigned(number_unsigned_t) override { return inside(); }
+  bool number_float(number_float_t, const string_t&) override { return inside(); }
+  bool string(string_t&) override { return inside(); }
+  bool binary(binary_t&) override { return inside(); }
+  bool start_object(size_t) override { return ++depth_ <= kDeepest; }
+  bool key(string_t&) override { return true; }
+  bool end_object() override { return --depth_ >= 0; }
+  bool start_array(size_t) override { return inside() && ++depth_ <= kDeepest; }
+  bool end_array() override { return --depth_ >= 0; }
+  bool parse_error(size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
+
+ private:
+  static constexpr int kDeepest = 32;  // a summary has five levels
+  bool inside() const { return depth_ > 0; }
+  int depth_ = 0;
+};
+
+}  // namespace
+
+bool is_json_object(const std::string& text) {
+  ObjectCheck check;
+  return nlohmann::json::sax_parse(text, &check);
+}
+
 std::string to_json(const Provenance& provenance) {
+  const FpEnvironmentGuard guard;
   return text_of(provenance_json(provenance));
 }
 

@@ -4,16 +4,16 @@
 
 #include "core/mapped_range.h"
 #include "core/memory.h"
+#include "core/open_file.h"
 #include "io/file_watch.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 namespace manymeans {
 namespace {
@@ -22,43 +22,19 @@ namespace {
   throw Error(ErrorCode::kBadData, path, what);
 }
 
-// Closes on every way out.
-struct OpenFile {
-  explicit OpenFile(int descriptor) : file(descriptor) {}
-  ~OpenFile() { ::close(file); }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  int file;
-};
-
-int open_for_reading(const std::string& path) {
-  if (path == MappedFile::kStandardInput) {
-    const int copy = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
-    if (copy < 0)
-      fail(path, std::string("cannot be read: ") + std::strerror(errno) + "; pipe or redirect a file into it");
-    return copy;
-  }
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file >= 0) return file;
-  const int error = errno;
-  if (error == ENOENT) fail(path, "there is no such file; check the path");
-  fail(path, std::string("cannot be opened for reading: ") + std::strerror(error) + "; a readable file is needed");
-}
-
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path, Access access) {
-  const OpenFile open(open_for_reading(path));
+  const bool standard = path == kStandardInput;
+  const InputFile open =
+      standard ? InputFile(InputFile::StandardInput{}, path) : InputFile(path, FileKind::kRegularOrPipe);
   struct stat status {};
-  if (::fstat(open.file, &status) != 0) fail(path, std::string("cannot be examined: ") + std::strerror(errno));
-  if (S_ISDIR(status.st_mode)) fail(path, "this is a folder; a file is needed");
+  if (::fstat(open.descriptor(), &status) != 0) fail(path, std::string("cannot be examined: ") + std::strerror(errno));
   std::shared_ptr<MappedFile> result(new MappedFile());
-  if (S_ISREG(status.st_mode) && ::lseek(open.file, 0, SEEK_CUR) == 0) {
-    if (status.st_size > 0) result->map(open.file, static_cast<size_t>(status.st_size), path, access);
-  } else if (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) {
-    result->read_all(open.file, path);  // of a regular file, too, where somebody has read its beginning
+  if (S_ISREG(status.st_mode) && ::lseek(open.descriptor(), 0, SEEK_CUR) == 0) {
+    if (status.st_size > 0) result->map(open.descriptor(), static_cast<size_t>(status.st_size), path, access);
   } else {
-    fail(path, "this is a device; a file or a pipe is needed");
+    result->read_all(open);  // of a regular file, too, where somebody has read its beginning
   }
   if (result->size_ == 0) fail(path, "the file is empty (0 bytes); points are needed");
   return result;
@@ -79,20 +55,21 @@ void MappedFile::map(int file, size_t size, const std::string& path, Access acce
   FileWatch::add(range_);
 }
 
-void MappedFile::read_all(int file, const std::string& path) {
+// Nobody knows how much will come: what would not fit goes to a file.
+void MappedFile::read_all(const InputFile& file) {
   constexpr size_t kBlock = size_t{1} << 20;
-  for (size_t used = 0;;) {
-    read_.resize(used + kBlock);
-    const ssize_t count = ::read(file, read_.data() + used, kBlock);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(path, std::string("reading failed: ") + std::strerror(errno));
-    used += static_cast<size_t>(count);
-    if (count > 0) continue;
-    read_.resize(used);
-    break;
+  size_t used = 0;
+  for (;;) {
+    if (used == read_.size()) read_.resize(std::max(kBlock, used + used / 2));
+    const size_t room = std::min(kBlock, read_.size() - used);
+    const size_t count = file.read(read_.data() + used, room);
+    read_.give_back(used, count);
+    used += count;
+    if (count < room) break;
   }
+  read_.resize(used);
   data_ = reinterpret_cast<const std::byte*>(read_.data());
-  size_ = read_.size();
+  size_ = used;
 }
 
 MappedFile::~MappedFile() {

@@ -1,6 +1,8 @@
 // The bytes of an input file, mapped where that is possible.
 #pragma once
 
+#include "io/gzip.h"
+
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -12,6 +14,7 @@ namespace manymeans {
 /// How the bytes will be read: a hint to the system.
 enum class Access { kOnce, kAgainAndAgain };
 
+class InputFile;
 class MappedRange;
 
 /// A file's bytes. Regular files are mapped, so nothing is copied; pipes are read to their end.
@@ -33,13 +36,13 @@ class MappedFile {
  private:
   MappedFile() = default;
   void map(int file, size_t size, const std::string& path, Access access);
-  void read_all(int file, const std::string& path);
+  void read_all(const InputFile& file);
 
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
   void* mapping_ = nullptr;             // what to unmap
   std::shared_ptr<MappedRange> range_;  // notices when that file changes
-  std::string read_;                    // what was read instead
+  ByteBuffer read_;                     // what was read instead
 };
 
 }  // namespace manymeans

@@ -15,9 +15,17 @@ class MineBenchTextReader : public Reader {
   }
   std::vector<std::string_view> endings() const override { return {}; }
   Dataset read(const std::string& path, const ReadOptions& options) const override {
-    ReadOptions coordinates = options;
-    if (options.columns.empty()) coordinates.columns = {"2-"};
-    return make_text_reader()->read(path, coordinates);
+    return make_text_reader()->read(path, coordinates(options));
+  }
+  TableSummary survey(const std::string& path, const ReadOptions& options) const override {
+    return make_text_reader()->survey(path, coordinates(options));
+  }
+
+ private:
+  static ReadOptions coordinates(ReadOptions options) {
+    const bool chosen = !options.columns.empty() || (options.like && options.like->source.count > 0);
+    if (!chosen) options.columns = {"2-"};
+    return options;
   }
 };
 

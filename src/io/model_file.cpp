@@ -5,6 +5,7 @@
 #include "core/fp_environment.h"
 #include "core/out_of_memory.h"
 #include "io/file_watch.h"
+#include "io/json_text.h"
 #include "io/mapped_file.h"
 #include "io/npz.h"
 
@@ -57,8 +58,10 @@ class ModelLoader {
  private:
   NpzArray array(const std::string& key) const;
   void load_models(ModelFile& result) const;
+  void check_numbers(size_t index, const StoredModel& model) const;
   Matrix load_prototypes(size_t index, int64_t k) const;
   void load_scaling(ModelFile& result, int64_t columns) const;
+  SourceColumns load_source() const;
 
   const std::string& path_;
   std::shared_ptr<const MappedFile> file_;
@@ -86,8 +89,35 @@ ModelFile ModelLoader::run() {
   load_scaling(result, columns);
   const NpzArray names = array("column_names");
   result.column_names = names.strings(names.header().count == 0 ? 0 : columns);
-  result.json = array("json").text();
+  const NpzArray json = array("json");
+  result.json = json.text();
+  // Programs that save models of their own may have nothing to say.
+  if (!result.json.empty() && !is_json_object(result.json))
+    json.fail("this is not the JSON object that a fit writes; the file was changed");
+  result.source = load_source();
   return result;
+}
+
+// Files of version 0.1 do not have it.
+SourceColumns ModelLoader::load_source() const {
+  if (!zip_.has("file_columns.npy")) return {};
+  SourceColumns source;
+  const NpzArray count = array("file_columns");
+  if (!count.header().shape.empty() || !count.header().is("<i8")) count.fail("a single '<i8' is needed");
+  std::memcpy(&source.count, count.values(), sizeof source.count);
+  const NpzArray numbers = array("file_column_numbers");
+  source.numbers = numbers.integers();
+  if (source.count < 0 || (source.count == 0) != source.numbers.empty()) {
+    count.fail(fmt::format("{} was found beside {} columns that were used; as many or more are needed", source.count,
+                           source.numbers.size()));
+  }
+  for (const int64_t number : source.numbers) {
+    if (number >= 1 && number <= source.count) continue;
+    numbers.fail(fmt::format("{} was found; numbers from 1 to {} are needed", number, source.count));
+  }
+  const NpzArray names = array("file_column_names");
+  source.names = names.strings(names.header().count == 0 ? 0 : static_cast<int64_t>(source.numbers.size()));
+  return source;
 }
 
 void ModelLoader::load_models(ModelFile& result) const {
@@ -114,10 +144,30 @@ void ModelLoader::load_models(ModelFile& result) const {
     model.prototypes = load_prototypes(i, k[i]);
     model.counts = array(numbered("counts", i)).integers(k[i]);
     model.weights = array(numbered("weights", i)).reals(k[i]);
+    check_numbers(i, model);
     if (i > 0 && model.prototypes.columns() != result.models[0].prototypes.columns()) {
       array(numbered("centroids", i)).fail("the models of the file have different numbers of columns; they must agree");
     }
     result.models.push_back(std::move(model));
+  }
+}
+
+// What no fit has ever written.
+void ModelLoader::check_numbers(size_t index, const StoredModel& model) const {
+  const auto require = [&](bool right, const std::string& key, const auto& found, const char* needed) {
+    if (!right) array(key).fail(fmt::format("model {}: {} was found; {}", index + 1, found, needed));
+  };
+  require(model.iterations >= 0, "iterations", model.iterations, "0 or more is possible");
+  // NaN is not; infinity is, as are weights: what many rows add up to (contract, "Order-free sums").
+  require(model.inertia >= 0, "inertia", model.inertia, "0 or more is possible");
+  require(model.replica >= 0, "replica", model.replica, "0 or more is possible");
+  // A file of another program may leave this out by a 0.
+  require(model.k_requested == 0 || model.k_requested >= model.k, "k_requested", model.k_requested,
+          "no fewer than there are prototypes can have been asked for");
+  for (const int64_t count : model.counts)
+    require(count >= 0, numbered("counts", index), count, "0 or more is possible");
+  for (const double weight : model.weights) {
+    require(weight >= 0, numbered("weights", index), weight, "0 or more is possible");
   }
 }
 
@@ -163,9 +213,9 @@ void ModelLoader::load_scaling(ModelFile& result, int64_t columns) const {
 }  // namespace
 
 void save_model(const std::string& path, const FitResult& result, const Scaling& scaling,
-                const std::vector<std::string>& column_names) {
+                const std::vector<std::string>& column_names, const SourceColumns& source) {
   or_out_of_memory(path, kNothing, [&] {
-    ModelFile file{{}, scaling, column_names, to_json(result)};
+    ModelFile file{{}, scaling, column_names, source, to_json(result)};
     for (const ModelResult& model : result.models) {
       // Those that had not begun hold nothing to save; the JSON lists them.
       if (model.stop_reason == StopReason::kNotBegun) continue;
@@ -200,10 +250,23 @@ void save_model(const std::string& path, const ModelFile& stored) {
     npz.add("scale_offset", stored.scaling.offset);
     npz.add("scale_divisor", stored.scaling.divisor);
     npz.add("column_names", stored.column_names);
+    npz.add_number("file_columns", stored.source.count);
+    npz.add("file_column_numbers", stored.source.numbers);
+    npz.add("file_column_names", stored.source.names);
     npz.add_text("json", stored.json);
     npz.finish();
     file.commit();
   });
+}
+
+PointsOfFit points_of_fit(const ModelFile& file) {
+  PointsOfFit fit;
+  fit.source = file.source;
+  fit.column_names = file.column_names;
+  if (file.models.empty()) return fit;
+  fit.columns = file.models[0].prototypes.columns();
+  fit.type = file.models[0].prototypes.type();
+  return fit;
 }
 
 ModelFile load_model(const std::string& path) {

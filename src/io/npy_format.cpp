@@ -176,6 +176,11 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& w
   };
   // An empty length makes the product zero, whatever the others say.
   const bool empty = std::find(header.shape.begin(), header.shape.end(), 0) != header.shape.end();
+  if (header.item_size == 0 && !empty) {  // any number of them would fit into any file
+    throw Error(ErrorCode::kBadData, where,
+                fmt::format("the header promises shape {} of type {}, values of no bytes; numbers or texts are needed",
+                            shape_text(header.shape), header.descr()));
+  }
   size_t size = empty ? 0 : header.item_size;
   header.count = empty ? 0 : 1;
   for (const int64_t length : header.shape) {

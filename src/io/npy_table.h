@@ -7,7 +7,7 @@
 
 namespace manymeans {
 
-/// The .npy header of a table: one column is a vector, several are a matrix.
+/// The .npy header of a table: a matrix, or a vector where one column need not be a matrix.
 std::string npy_header_of(const Table& table);
 
 }  // namespace manymeans

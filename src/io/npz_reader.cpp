@@ -56,8 +56,9 @@ Dataset NpzReader::read(const std::string& path, const ReadOptions& options) con
   const std::string name = find_member(zip, parts);
   const std::string where = parts.file + ":" + without_ending(name);
   if (const auto stored = zip.in_place(name)) return read_stored(npy_matrix(*stored, where), file, where, options);
-  const auto inflated = std::make_shared<const std::vector<std::byte>>(zip.read(name));
-  return read_stored(npy_matrix(*inflated, where), inflated, where, options);
+  const auto inflated = std::make_shared<const ByteBuffer>(zip.inflate(name, options.memory));
+  const auto bytes = std::as_bytes(std::span(inflated->text().data(), inflated->size()));
+  return read_stored(npy_matrix(bytes, where), inflated, where, options);
 }
 
 }  // namespace

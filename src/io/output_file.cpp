@@ -3,15 +3,19 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
+#include "io/file_name.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
-#include <system_error>
+#include <optional>
 #include <utility>
 
 namespace manymeans {
@@ -20,22 +24,38 @@ namespace fs = std::filesystem;
 
 constexpr size_t kBufferSize = size_t{1} << 20;
 
-// The path with symbolic links followed, also where the last one leads to a file that is not there yet.
-std::string follow_links(const std::string& path) {
-  fs::path result = path;
-  std::error_code ignored;
-  for (int links = 0; links < 40 && fs::is_symlink(result, ignored); ++links) {
-    const fs::path to = fs::read_symlink(result, ignored);
-    if (ignored) break;
-    result = to.is_absolute() ? to : result.parent_path() / to;
-  }
-  return result.string();
-}
-
 std::string folder_of(const std::string& target) {
   const std::string folder = fs::path(target).parent_path().string();
   return folder.empty() ? "." : folder;
 }
+
+// A pipe whose reader has gone sends SIGPIPE, which ends a process that does not ignore it. While this lives, this
+// thread gets the error alone.
+class PipeSignalGuard {
+ public:
+  PipeSignalGuard() {
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    ::sigpending(&pending);
+    had_one_ = ::sigismember(&pending, SIGPIPE) == 1;
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~PipeSignalGuard() {
+    const int error = errno;
+    const timespec now{};
+    if (!had_one_) (void)::sigtimedwait(&pipe_, nullptr, &now);  // ours, if there is one
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+  PipeSignalGuard(const PipeSignalGuard&) = delete;
+  PipeSignalGuard& operator=(const PipeSignalGuard&) = delete;
+
+ private:
+  sigset_t pipe_{};
+  sigset_t before_{};
+  bool had_one_ = false;
+};
 
 std::string advice(int error) {
   switch (error) {
@@ -46,6 +66,7 @@ std::string advice(int error) {
     case EROFS: return "choose a path that you may write to";
     case ENOENT: return "the folder must exist: create it first";
     case ENOTDIR: return "a part of the path is a file where a folder is needed";
+    case EPIPE: return "whoever read from it has gone: let it read to the end";
     case EIO: return "the disk reports a fault: choose a path on another disk";
     default: return "choose another path";
   }
@@ -53,25 +74,55 @@ std::string advice(int error) {
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
+// A place to write to, as it is now.
+struct OutputFile::Place {
+  explicit Place(const std::string& path);
+  bool direct() const { return target.descriptor >= 0 || (there && !S_ISREG(mode)); }
+
+  WriteTarget target;
+  bool there = false;
+  mode_t mode = 0;
+  int problem = 0;  // an error number: nothing can be written here
+};
+
+OutputFile::Place::Place(const std::string& path) {
   if (path.empty()) throw Error(ErrorCode::kUsage, "output", "the path is empty; the name of a file is needed");
-  // The link /dev/stdout leads to no path where that is a pipe: what is written directly needs none.
-  if (!is_special_file(path)) target_ = follow_links(path);
+  target = find_target(path);
   struct stat status {};
-  const bool there = ::stat(target_.c_str(), &status) == 0;
-  if (!there && errno != ENOENT) fail("written", errno);
-  if (there && S_ISDIR(status.st_mode)) {
-    throw Error(ErrorCode::kUnavailable, path_, "cannot be written: this is a folder; give the name of a file in it");
+  there = (target.descriptor >= 0 ? ::fstat(target.descriptor, &status) : ::stat(target.path.c_str(), &status)) == 0;
+  problem = there || errno == ENOENT ? 0 : errno;
+  if (!there) return;
+  mode = status.st_mode;
+  if (S_ISDIR(mode)) {
+    throw Error(ErrorCode::kUnavailable, path, "cannot be written: this is a folder; give the name of a file in it");
   }
-  if (there && !S_ISREG(status.st_mode)) {
-    file_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
-    if (file_ < 0) fail("written", errno);
+  if (target.descriptor >= 0) {
+    const bool writable = (::fcntl(target.descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY;
+    problem = writable ? 0 : EBADF;
+  } else if (S_ISSOCK(mode)) {
+    problem = ENXIO;  // as opening it would say, after the work
+  } else if (::access(target.path.c_str(), W_OK) != 0) {
+    problem = errno;  // a file that its owner made read-only is not replaced behind his back
+  }
+}
+
+OutputFile::OutputFile(const std::string& path) : path_(path) {
+  const Place place(path);
+  target_ = place.target.path;
+  if (place.problem != 0) fail("written", place.problem);
+  if (place.direct()) {
+    open_directly(place.target.descriptor);
     return;
   }
-  // A file that its owner made read-only is not replaced behind his back.
-  if (there && ::access(target_.c_str(), W_OK) != 0) fail("written", errno);
   open_beside();
-  if (there) (void)::fchmod(file_, status.st_mode & 07777);
+  if (place.there) (void)::fchmod(file_, place.mode & 07777);
+}
+
+void OutputFile::open_directly(int descriptor) {
+  direct_ = true;
+  // What is open already is used as it is: a second opening would begin at its beginning, and sockets have none.
+  file_ = descriptor >= 0 ? ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0) : ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file_ < 0) fail("written", errno);
 }
 
 // A name in the target's folder that nobody has.
@@ -116,6 +167,12 @@ OutputFile::~OutputFile() {
   if (!beside_.empty()) ::unlink(beside_.c_str());
 }
 
+void OutputFile::check(const std::string& path) {
+  const Place place(path);
+  if (place.problem == 0 && place.direct()) return;
+  const OutputFile file(path);
+}
+
 void OutputFile::fail(const std::string& doing, int error) const {
   throw Error(ErrorCode::kUnavailable, path_,
               "cannot be " + doing + ": " + std::strerror(error) + "; " + advice(error));
@@ -133,6 +190,8 @@ void OutputFile::flush() {
 }
 
 void OutputFile::write_out(std::span<const std::byte> bytes) {
+  std::optional<PipeSignalGuard> guard;
+  if (direct_) guard.emplace();
   while (!bytes.empty()) {
     const ssize_t count = ::write(file_, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
@@ -160,12 +219,31 @@ void OutputFile::commit() {
 }
 
 bool is_special_file(const std::string& path) {
+  if (find_target(path).descriptor >= 0) return true;
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
 void check_writable(const std::string& path) {
-  const OutputFile file(path);
+  OutputFile::check(path);
+}
+
+void check_replaceable(const std::string& path) {
+  if (!path.empty() && is_special_file(path)) {
+    throw Error(ErrorCode::kUsage, path,
+                "a checkpoint cannot be a pipe or a device, which nothing can replace; give the name of a file");
+  }
+  check_writable(path);
+}
+
+void check_checkpoint_path(const std::string& path) {
+  check_replaceable(path);
+}
+
+void remove_checkpoint(const std::string& path) {
+  const std::string target = find_target(path).path;
+  if (is_special_file(path) || std::remove(target.c_str()) == 0) return;
+  throw Error(ErrorCode::kUnavailable, path, std::string("cannot be removed: ") + std::strerror(errno));
 }
 
 }  // namespace manymeans

@@ -10,8 +10,9 @@
 namespace manymeans {
 
 /// Writes beside the target and puts the file in its place on commit(): until then, and for ever if something
-/// fails, what was at the path stays as it was. Symbolic links are followed. Devices and pipes (/dev/null,
-/// /dev/stdout) cannot be replaced and are written directly.
+/// fails, what was at the path stays as it was. Symbolic links are followed. Devices and pipes (/dev/null) cannot be
+/// replaced and are written directly, and so is what is open already (/dev/stdout, /dev/fd/3), whatever it is. A pipe
+/// is opened once, here, which waits for its reader; a reader that leaves is an error like any other, and no signal.
 /// Every failure is an Error(kUnavailable) that names the path and the reason.
 class OutputFile {
  public:
@@ -19,6 +20,9 @@ class OutputFile {
   ~OutputFile();  ///< without commit(): removes what was written
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
+
+  /// Throws as the constructor does, without opening what is written directly.
+  static void check(const std::string& path);
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
@@ -34,6 +38,8 @@ class OutputFile {
   [[noreturn]] void fail(const std::string& doing, int error) const;
 
  private:
+  struct Place;
+  void open_directly(int descriptor);
   void open_beside();
   void give_name();
   std::string free_name(int number) const;
@@ -45,11 +51,16 @@ class OutputFile {
   std::string target_;  // with links followed
   std::string beside_;  // empty for a device, and as long as the file has no name
   bool nameless_ = false;
+  bool direct_ = false;  // no file of our own that replaces the target
   int file_ = -1;
   std::vector<std::byte> buffer_;
 };
 
-/// Whether the path is something that is there and is not a regular file: a device or a pipe.
+/// Whether the path is something that cannot be replaced and is written directly: a device, a pipe, or what this
+/// process has open already.
 bool is_special_file(const std::string& path);
+
+/// Throws Error(kUsage) for those, and Error(kUnavailable) for what cannot be written: a checkpoint replaces its file.
+void check_replaceable(const std::string& path);
 
 }  // namespace manymeans

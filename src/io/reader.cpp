@@ -5,6 +5,7 @@
 #include "core/fp_environment.h"
 #include "io/file_watch.h"
 #include "io/mapped_file.h"
+#include "io/row_store.h"
 
 #include <fmt/format.h>
 
@@ -86,12 +87,12 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
 }
 
 // Messages about "-" say what that is.
-Dataset read_naming_input(const std::string& path, const ReadOptions& options) {
-  const std::unique_ptr<Reader> reader = make_reader(path, options.format);
-  if (path != MappedFile::kStandardInput) return read_unchanged([&] { return reader->read(path, options); });
+template <class Use>
+auto naming_input(const std::string& path, Use&& use) {
+  if (path != MappedFile::kStandardInput) return read_unchanged(use);
   constexpr std::string_view kStart = "[-";
   try {
-    return read_unchanged([&] { return reader->read(path, options); });
+    return read_unchanged(use);
   } catch (const Error& error) {
     const std::string_view what = error.what();
     const size_t end = what.find("] ");
@@ -99,6 +100,11 @@ Dataset read_naming_input(const std::string& path, const ReadOptions& options) {
     const std::string where = "standard input" + std::string(what.substr(kStart.size(), end - kStart.size()));
     throw Error(error.code(), where, std::string(what.substr(end + 2)));
   }
+}
+
+Error no_memory(const std::string& path) {
+  return Error(ErrorCode::kUnavailable, path,
+               "there is not enough memory to read this file; give it fewer rows or columns");
 }
 
 }  // namespace
@@ -141,10 +147,23 @@ bool is_points_path(const std::string& path) {
   return path == MappedFile::kStandardInput || std::filesystem::exists(points_file(path), ignored);
 }
 
+std::string row_label(const Dataset& points, int64_t row) {
+  if (points.first_line == 0) return fmt::format("row {}", row);
+  return fmt::format("row {} (line {})", row, points.first_line + row - 1);
+}
+
+std::string column_label(const Dataset& points, int64_t column) {
+  const auto at = static_cast<size_t>(column - 1);
+  const bool one_each = static_cast<int64_t>(points.source.numbers.size()) == points.view.d;
+  const std::string name = at < points.column_names.size() ? points.column_names[at] : "";
+  return column_label(one_each ? points.source.numbers[at] : column, name);
+}
+
 Dataset read_points(const std::string& path, const ReadOptions& options) {
   const FpEnvironmentGuard guard;
   try {
-    Dataset result = read_naming_input(path, options);
+    const std::unique_ptr<Reader> reader = make_reader(path, options.format);
+    Dataset result = naming_input(path, [&] { return reader->read(path, options); });
     result.path = path;
     if (result.view.n == 0 || result.view.d == 0) {
       throw Error(ErrorCode::kBadData, path,
@@ -154,8 +173,17 @@ Dataset read_points(const std::string& path, const ReadOptions& options) {
     if (!options.weights.empty() && result.weights.empty()) result.weights = read_weight_file(result, options);
     return result;
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::kUnavailable, path,
-                "there is not enough memory to read this file; give it fewer rows or columns");
+    throw no_memory(path);
+  }
+}
+
+TableSummary with_reader(const std::string& path, const ReadOptions& options,
+                         const std::function<TableSummary(const Reader&)>& use) {
+  try {
+    const std::unique_ptr<Reader> reader = make_reader(path, options.format);
+    return naming_input(path, [&] { return use(*reader); });
+  } catch (const std::bad_alloc&) {
+    throw no_memory(path);
   }
 }
 

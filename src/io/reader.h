@@ -4,6 +4,7 @@
 #include <manymeans/fit.h>
 #include <manymeans/io.h>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,7 +26,13 @@ class Reader {
   virtual bool available() const { return true; }
   /// Reads points, and weights where `options.weights` is a column; weight files are the caller's business.
   virtual Dataset read(const std::string& path, const ReadOptions& options) const = 0;
+  /// Describes what is there, column by column; here: of what read() gives.
+  virtual TableSummary survey(const std::string& path, const ReadOptions& options) const;
 };
+
+/// Calls use(reader) with the reader of this path; errors are about this path, or about standard input.
+TableSummary with_reader(const std::string& path, const ReadOptions& options,
+                         const std::function<TableSummary(const Reader&)>& use);
 
 /// One line of the registry.
 struct ReaderEntry {

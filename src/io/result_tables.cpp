@@ -126,6 +126,7 @@ void write_points(const std::string& path, const Dataset& points, const std::str
     table.columns = view.d;
     table.names = points.column_names;
     table.type = cell_type(view.type);
+    table.is_matrix = true;
     await_points(view);
     table.fill = [&view, row_size = table.row_size()](int64_t first, int64_t count, std::byte* out) {
       std::vector<std::byte> fetched;

@@ -158,7 +158,9 @@ std::optional<std::string> lost_integers_warning(const LostIntegers& lost, std::
 }
 
 std::string column_label(int64_t number, const std::string& name) {
-  return name.empty() ? fmt::format("column {}", number) : fmt::format("column {} ('{}')", number, name);
+  constexpr size_t kMost = 100;  // of a name, in a message: a file that is no table may have any
+  const std::string shown = name.size() <= kMost ? name : name.substr(0, kMost) + "...";
+  return name.empty() ? fmt::format("column {}", number) : fmt::format("column {} ('{}')", number, shown);
 }
 
 }  // namespace manymeans

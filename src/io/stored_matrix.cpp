@@ -6,16 +6,19 @@
 #include "core/file_memory.h"
 #include "core/threads.h"
 #include "io/column_selection.h"
+#include "io/float32_check.h"
 #include "io/row_store.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace manymeans {
@@ -65,6 +68,9 @@ class Converter {
 
   template <class T, bool kSwap>
   RowStore convert(DataType type, int64_t memory, std::vector<std::string>& warnings);
+  // Whether values of type T lose what tells them apart when they become float32.
+  template <class T, bool kSwap>
+  bool needs_float64(int64_t memory) const;
 
  private:
   // Where the numbers lie row by row, a piece of them for each row, or column by column.
@@ -95,7 +101,7 @@ void Converter::give_back_source(int64_t first, int64_t last) const {
 void Converter::refuse(const RowStore& store, int64_t row, size_t column, double value) const {
   const bool overflow = store.type() == DataType::kFloat32;
   throw Error(ErrorCode::kBadData, path_,
-              fmt::format("row {}, column {}: {} {}", row + 1, columns_[column] + 1, value,
+              fmt::format("row {}, {}: {} {}", row + 1, file_.label(columns_[column]), value,
                           overflow ? "is too large for float32; use dtype float64"
                                    : fmt::format("is not exact in {}; use a wider dtype", name_of(store.type()))));
 }
@@ -148,14 +154,46 @@ RowStore Converter::convert(DataType type, int64_t memory, std::vector<std::stri
   return store;
 }
 
+template <class T, bool kSwap>
+bool Converter::needs_float64(int64_t memory) const {
+  if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
+    const size_t d = columns_.size();
+    std::vector<Float32Check> checks(static_cast<size_t>(pool_.size()), Float32Check(d));
+    std::atomic<bool> wide{false};
+    const bool gives_back =
+        storage_for(static_cast<int64_t>(source_bytes()), memory) == Storage::kFile && source_lies_in_file();
+    pool_.for_each_range(source_.n, std::max<int64_t>(1, 65536 / static_cast<int64_t>(d)),
+                         [&](int worker, int64_t first, int64_t last) {
+                           Float32Check& check = checks[static_cast<size_t>(worker)];
+                           for (int64_t row = first; row < last && !wide; ++row) {
+                             const std::byte* from = source_.data + row * source_.row_step;
+                             for (size_t j = 0; j < d; ++j) {
+                               const T value = load<T, kSwap>(from + columns_[j] * source_.column_step);
+                               check.add(j, static_cast<double>(value), 0);
+                             }
+                             if (check.surely_wide()) wide = true;
+                           }
+                           if (gives_back) give_back_source(first, last);
+                         });
+    for (size_t i = 1; i < checks.size() && !wide; ++i) checks[0].merge(checks[i]);
+    return wide || checks[0].surely_wide() || checks[0].wide();
+  } else {
+    (void)memory;
+    return false;
+  }
+}
+
 struct Conversion {
   std::string_view kind_and_size;
   RowStore (Converter::*run)(DataType, int64_t, std::vector<std::string>&);
   RowStore (Converter::*run_swapped)(DataType, int64_t, std::vector<std::string>&);
+  bool (Converter::*needs_float64)(int64_t) const;
+  bool (Converter::*needs_float64_swapped)(int64_t) const;
 };
 template <class T>
 constexpr Conversion conversion(std::string_view name) {
-  return {name, &Converter::convert<T, false>, &Converter::convert<T, true>};
+  return {name, &Converter::convert<T, false>, &Converter::convert<T, true>, &Converter::needs_float64<T, false>,
+          &Converter::needs_float64<T, true>};
 }
 constexpr std::array kConversions = {conversion<float>("f4"),    conversion<double>("f8"),   conversion<Half>("f2"),
                                      conversion<uint8_t>("u1"),  conversion<int8_t>("i1"),   conversion<uint16_t>("u2"),
@@ -182,13 +220,14 @@ const Conversion& find_conversion(const StoredMatrix& matrix, const ReadOptions&
       "values of type '" + matrix.type + "' are not supported; float16, float32, float64, integers and bool are");
 }
 
-// What the points will be in memory.
-DataType result_type(const StoredMatrix& matrix, const ReadOptions& options) {
-  if (options.dtype) return *options.dtype;
+// What the points will be in memory; nothing where the values decide.
+std::optional<DataType> result_type(const StoredMatrix& matrix, const ReadOptions& options) {
+  std::optional<DataType> stored;
   for (const Direct& direct : kDirect) {
-    if (kind_and_size(matrix) == direct.descr.substr(1)) return direct.type;
+    if (kind_and_size(matrix) == direct.descr.substr(1)) stored = direct.type;
   }
-  return DataType::kFloat32;
+  const std::optional<DataType> wanted = wanted_type(options, stored);
+  return wanted ? wanted : stored;
 }
 
 bool can_be_used_in_place(const StoredMatrix& matrix, DataType type) {
@@ -207,17 +246,20 @@ bool can_be_used_in_place(const StoredMatrix& matrix, DataType type) {
 Dataset read_stored(const StoredMatrix& matrix, std::shared_ptr<const void> owner, const std::string& path,
                     const ReadOptions& options) {
   const Conversion& conversion = find_conversion(matrix, options, path);
-  const DataType type = result_type(matrix, options);
+  const std::optional<DataType> type = result_type(matrix, options);
   Dataset result;
-  result.view = {nullptr, matrix.n, matrix.d, type};
+  result.view = {nullptr, matrix.n, matrix.d, type.value_or(DataType::kFloat32)};
   if (matrix.n == 0 || matrix.d == 0) return result;  // the caller complains about no rows or no columns
   const FileColumns columns{matrix.d, {}};
-  std::vector<int64_t> wanted = select_columns(columns, options.columns);
+  std::vector<int64_t> wanted = wanted_columns(columns, options, path);
   ThreadPool pool(thread_count(options.threads));
-  const auto convert = [&](std::vector<int64_t> chosen, DataType to) {
+  const bool swapped = matrix.type.starts_with('>');
+  const auto convert = [&](std::vector<int64_t> chosen, std::optional<DataType> to) {
     Converter converter(path, matrix, columns, std::move(chosen), pool);
-    const auto run = matrix.type.starts_with('>') ? conversion.run_swapped : conversion.run;
-    return (converter.*run)(to, options.memory, result.warnings);
+    const auto check = swapped ? conversion.needs_float64_swapped : conversion.needs_float64;
+    if (!to) to = (converter.*check)(options.memory) ? DataType::kFloat64 : DataType::kFloat32;
+    const auto run = swapped ? conversion.run_swapped : conversion.run;
+    return (converter.*run)(*to, options.memory, result.warnings);
   };
   if (const auto weights = find_column(columns, options.weights)) {
     std::erase(wanted, *weights);
@@ -227,8 +269,9 @@ Dataset read_stored(const StoredMatrix& matrix, std::shared_ptr<const void> owne
   }
   if (wanted.empty())
     throw Error(ErrorCode::kBadData, path, "no column is left beside the weights; choose at least one");
-  if (wanted == select_columns(columns, {}) && can_be_used_in_place(matrix, type)) {
-    result.view = {matrix.data, matrix.n, matrix.d, type};
+  result.source = source_columns(columns, wanted);
+  if (type && wanted == select_columns(columns, {}) && can_be_used_in_place(matrix, *type)) {
+    result.view = {matrix.data, matrix.n, matrix.d, *type};
     result.owner = std::move(owner);
     return result;
   }

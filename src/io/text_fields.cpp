@@ -67,7 +67,9 @@ std::vector<Field> split_line(std::string_view line, char delimiter) {
   std::vector<Field> result;
   if (line.empty()) return result;
   const char* end = line.data() + line.size();
-  for (const char* at = line.data(); at != nullptr;) at = cut_field(at, end, delimiter, result.emplace_back());
+  for (const char* at = line.data(); at != nullptr && result.size() <= kMostFields;) {
+    at = cut_field(at, end, delimiter, result.emplace_back());
+  }
   return result;
 }
 

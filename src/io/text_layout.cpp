@@ -20,6 +20,12 @@ constexpr size_t kSampleBytes = size_t{1} << 20;  // lines may be long; two are 
   throw Error(ErrorCode::kBadData, path, what);
 }
 
+[[noreturn]] void fail_too_wide(const std::string& path) {
+  fail(path, fmt::format("a line has more than {} fields; a table as wide as that is read from a binary file, such as "
+                         ".npy",
+                         kMostFields));
+}
+
 void refuse_other_formats(std::string_view text, const std::string& path) {
   if (text.starts_with("PK\x03\x04"))
     fail(path, "this is a zip archive (perhaps .npz); a text file or a .npy is needed");
@@ -87,6 +93,10 @@ bool is_text(const Field& field) {
   return kind_of(field) == NumberKind::kText;
 }
 
+bool has_too_many(const std::vector<Row>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.size() > kMostFields; });
+}
+
 // How well rows look like a table: the share of rows with the commonest number of fields (2 or more)
 // plus the share of fields that are numbers.
 double table_score(const std::vector<Row>& rows) {
@@ -111,7 +121,9 @@ char find_delimiter(const std::vector<std::string_view>& lines, const std::strin
   char best = tsv ? '\t' : kBlanks;
   double best_score = 0;
   for (const char candidate : {',', '\t', ';', kBlanks}) {
-    double score = table_score(split_all(lines, candidate));
+    const std::vector<Row> rows = split_all(lines, candidate);
+    if (candidate != kBlanks && has_too_many(rows)) fail_too_wide(path);
+    double score = table_score(rows);
     if (score > 0 && tsv && candidate == '\t') score += 2;  // the name of the file says so
     if (score <= best_score) continue;
     best = candidate;
@@ -190,6 +202,7 @@ TextLayout find_layout(std::string_view text, const std::string& path) {
   const std::vector<std::string_view> lines = sample_lines(layout.body);
   layout.delimiter = find_delimiter(lines, path);
   std::vector<Row> rows = split_all(lines, layout.delimiter);
+  if (has_too_many(rows)) fail_too_wide(path);
   if (gives_size(rows, layout.body)) {
     layout.warnings.push_back(fmt::format("line {} of {} gives the numbers of rows and columns ('{}') and was left out",
                                           layout.first_line, path, shown(trim_line(lines[0], layout.delimiter))));

@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/file_memory.h"
+#include "io/float32_check.h"
 
 #include <fast_float/fast_float.h>
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -35,11 +37,23 @@ struct Problem {
 
 // What one thread found, over all pieces that it took.
 struct Worker {
-  explicit Worker(size_t d) : values(d + 1), lost(d), text(d) {}
+  Worker(size_t d, const TextPlan& plan)
+      : values(d + 1),
+        lost(d),
+        text(d),
+        float32(plan.search == Float32Search::kFull ? d : 0),
+        survey(plan.survey ? d : 0) {
+    for (ColumnSurvey& column : survey) {
+      column.distinct = DistinctCounter(DistinctCounter::limit_for(static_cast<int64_t>(d)));
+    }
+  }
   std::vector<double> values;  // of one row; the weight last
   LostIntegers lost;
   std::vector<TextExample> text;
   bool trouble = false;
+  Float32Check float32;  // of no columns where nobody asked
+  bool is_long = false;
+  std::vector<ColumnSurvey> survey;  // likewise
 };
 
 class Parser {
@@ -49,13 +63,27 @@ class Parser {
 
  private:
   std::vector<int64_t> first_rows() const;
+  void check_room(int64_t rows) const;
   std::optional<Problem> parse_piece(int64_t piece, int64_t row, Worker& worker);
   std::optional<Problem> parse_line(std::string_view line, int64_t row, Worker& worker);
   const char* parse_field(const char* at, const char* end, double& value, NumberKind& kind, Field& field) const;
   std::optional<Problem> take(const Field& field, NumberKind kind, int32_t target, int64_t row, Worker& worker) const;
+  void search(const Field& field, size_t column, Worker& worker) const {
+    if (plan_.search == Float32Search::kFull) {
+      worker.float32.add_text(column, worker.values[column], field.text);
+    } else if (!worker.is_long) {
+      worker.is_long = !is_short_number(field.text, worker.values[column]);
+    }
+  }
+  void count(const Field& field, NumberKind kind, size_t column, int64_t row, Worker& worker) const;
   void note_lost(const Field& field, double value, int32_t target, int64_t row, Worker& worker) const;
   std::optional<Problem> store(int64_t row, Worker& worker);
   void merge(std::vector<Worker>& workers);
+  // It will be parsed again anyway; but float64 is not sure while columns of text are still looked for.
+  bool stops_early(const Worker& worker) const {
+    return !plan_.survey && (worker.is_long || (!plan_.note_text && worker.float32.surely_wide()));
+  }
+  std::string place_of(const Problem& problem) const;
   std::string describe(const Problem& problem) const;
   void give_back_text(int64_t piece) const;
   int64_t line_of(int64_t row) const { return layout_.first_line + row; }
@@ -111,20 +139,45 @@ std::vector<int64_t> Parser::first_rows() const {
   return rows;
 }
 
+// Every field of a row takes a byte, its delimiter or the end of the line. Where the body has fewer, some line has too
+// few fields, and memory for all of them would be taken on the word of the first.
+void Parser::check_room(int64_t rows) const {
+  const auto fields = static_cast<int64_t>(targets_.size());
+  const std::string_view body = layout_.body;
+  if (rows <= (static_cast<int64_t>(body.size()) + 1) / fields) return;
+  size_t at = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    const size_t end = std::min(body.find('\n', at), body.size());
+    const std::string_view line = trim_line(body.substr(at, end - at), layout_.delimiter);
+    const auto found = static_cast<int64_t>(split_line(line, layout_.delimiter).size());
+    if (found != fields) {
+      const Problem problem{line.empty() ? Trouble::kEmptyLine : Trouble::kRagged, line_of(row), found, {}};
+      throw Error(ErrorCode::kBadData, path_, fmt::format("line {}{}", problem.line, describe(problem)));
+    }
+    at = end + 1;
+  }
+}
+
 TextPoints Parser::run() {
   const std::vector<int64_t> rows = first_rows();
+  check_room(rows.back());
   const auto pieces = static_cast<int64_t>(rows.size()) - 1;
   const size_t d = plan_.columns.size();
   result_.points = std::make_unique<RowStore>(rows.back(), static_cast<int64_t>(d), plan_.type, path_, plan_.memory);
   if (plan_.weight >= 0) result_.weights.resize(static_cast<size_t>(rows.back()));
-  std::vector<Worker> workers(static_cast<size_t>(pool_.size()), Worker(d));
+  std::vector<Worker> workers(static_cast<size_t>(pool_.size()), Worker(d, plan_));
+  std::atomic<bool> stopped{false};
   std::mutex mutex;
   std::optional<Problem> first_problem;
   std::atomic<int64_t> bad_piece{pieces};  // the lowest with a problem: what lies behind it does not matter
   pool_.for_each_range(pieces, 1, [&](int worker, int64_t piece, int64_t) {
-    if (piece > bad_piece.load()) return;
+    if (piece > bad_piece.load() || stopped) return;
     const auto at = static_cast<size_t>(piece);
-    auto problem = parse_piece(piece, rows[at], workers[static_cast<size_t>(worker)]);
+    // No row begins here: looking for one would read on to the end of a long line, and so would every piece of it.
+    if (rows[at] == rows[at + 1]) return;
+    Worker& mine = workers[static_cast<size_t>(worker)];
+    auto problem = parse_piece(piece, rows[at], mine);
+    if (stops_early(mine)) stopped = true;
     give_back_text(piece);
     result_.points->give_back(rows[at], rows[at + 1]);
     if (!problem) return;
@@ -133,8 +186,8 @@ TextPoints Parser::run() {
     bad_piece.store(piece);
     first_problem = std::move(problem);
   });
-  if (first_problem) {
-    throw Error(ErrorCode::kBadData, path_, fmt::format("line {}{}", first_problem->line, describe(*first_problem)));
+  if (first_problem && !stopped) {  // else the next parse names the first one, whatever was skipped here
+    throw Error(ErrorCode::kBadData, path_, place_of(*first_problem) + describe(*first_problem));
   }
   result_.points->give_back(0, rows.back());
   merge(workers);
@@ -156,6 +209,7 @@ std::optional<Problem> Parser::parse_piece(int64_t piece, int64_t row, Worker& w
     auto problem = parse_line({at, static_cast<size_t>(last - at)}, row, worker);
     if (problem && !plan_.note_text) return problem;
     worker.trouble |= problem.has_value();
+    if (stops_early(worker)) return std::nullopt;
     at = last + 1;
   }
   return std::nullopt;
@@ -215,10 +269,15 @@ const char* Parser::parse_field(const char* at, const char* end, double& value, 
 std::optional<Problem> Parser::take(const Field& field, NumberKind kind, int32_t target, int64_t row,
                                     Worker& worker) const {
   const auto column = static_cast<size_t>(target);
+  if (plan_.survey) {
+    count(field, kind, column, row, worker);
+    return std::nullopt;
+  }
   switch (kind) {
     case NumberKind::kNumber:
       if (std::fabs(worker.values[column]) >= exact_below_)
         note_lost(field, worker.values[column], target, row, worker);
+      if (plan_.search != Float32Search::kNone && column < plan_.columns.size()) search(field, column, worker);
       return std::nullopt;
     case NumberKind::kEmpty: return Problem{Trouble::kEmptyField, line_of(row), 0, {}};
     case NumberKind::kOverflow: return Problem{Trouble::kTooLarge, line_of(row), 0, shown(field.text)};
@@ -230,6 +289,24 @@ std::optional<Problem> Parser::take(const Field& field, NumberKind kind, int32_t
   if (example.line < 0 || line_of(row) < example.line) example = {line_of(row), shown(field.text)};
   worker.values[column] = 0;
   return std::nullopt;
+}
+
+// A cell of a table that need not be numbers.
+void Parser::count(const Field& field, NumberKind kind, size_t column, int64_t row, Worker& worker) const {
+  ColumnSurvey& survey = worker.survey[column];
+  double& value = worker.values[column];
+  if (kind == NumberKind::kNumber || kind == NumberKind::kOverflow) {
+    ++survey.numbers;
+    if (!std::isnan(value)) survey.distinct.add_number(value, field.text);
+    search(field, column, worker);
+    return;
+  }
+  value = std::numeric_limits<double>::quiet_NaN();
+  if (kind == NumberKind::kEmpty) {
+    ++survey.empty;
+  } else {
+    survey.add_text(field.text, line_of(row));
+  }
 }
 
 void Parser::note_lost(const Field& field, double value, int32_t target, int64_t row, Worker& worker) const {
@@ -249,7 +326,8 @@ void Parser::note_lost(const Field& field, double value, int32_t target, int64_t
 std::optional<Problem> Parser::store(int64_t row, Worker& worker) {
   const int64_t bad = result_.points->store(row, worker.values.data());
   if (plan_.weight >= 0) result_.weights[static_cast<size_t>(row)] = worker.values.back();
-  if (bad < 0) return std::nullopt;
+  if (bad < 0 || plan_.search != Float32Search::kNone)
+    return std::nullopt;  // what is too large for float32 makes the column wide
   const auto column = static_cast<size_t>(bad);
   return Problem{Trouble::kNotStored, line_of(row), plan_.columns[column], fmt::format("{}", worker.values[column])};
 }
@@ -258,8 +336,11 @@ void Parser::merge(std::vector<Worker>& workers) {
   const size_t d = plan_.columns.size();
   result_.lost = LostIntegers(d);
   result_.text.resize(d);
+  Float32Check float32(plan_.search == Float32Search::kFull ? d : 0);
   for (Worker& worker : workers) {
     result_.lost.merge(worker.lost);
+    float32.merge(worker.float32);
+    result_.is_long |= worker.is_long;
     result_.trouble |= worker.trouble;
     for (size_t j = 0; j < d; ++j) {
       TextExample& example = worker.text[j];
@@ -267,6 +348,21 @@ void Parser::merge(std::vector<Worker>& workers) {
       if (example.line >= 0 && earlier) result_.text[j] = std::move(example);
     }
   }
+  result_.wide = float32.surely_wide() || float32.wide();
+  if (!plan_.survey) return;
+  result_.survey = std::move(workers[0].survey);
+  for (size_t j = 0; j < d; ++j) {
+    for (size_t i = 1; i < workers.size(); ++i) result_.survey[j].merge(workers[i].survey[j]);
+    result_.wide_columns.push_back(float32.wide(j));
+  }
+}
+
+// A line that is no row has no number of a row.
+std::string Parser::place_of(const Problem& problem) const {
+  if (problem.trouble == Trouble::kEmptyLine || problem.trouble == Trouble::kRagged) {
+    return fmt::format("line {}", problem.line);
+  }
+  return fmt::format("row {} (line {})", problem.line - layout_.first_line + 1, problem.line);
 }
 
 // What was wrong in the line, and what would be right.

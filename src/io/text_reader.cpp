@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -39,6 +40,7 @@ class TextReader : public Reader {
   }
   std::vector<std::string_view> endings() const override { return {".csv", ".tsv", ".txt", ".gz"}; }
   Dataset read(const std::string& path, const ReadOptions& options) const override;
+  TableSummary survey(const std::string& path, const ReadOptions& options) const override;
 };
 
 // Takes the columns that hold text out of the plan and says so.
@@ -80,8 +82,10 @@ class TextColumns {
 
 TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const std::string& path) {
   TextPlan plan;
-  plan.columns = select_columns(layout.columns, options.columns);
-  plan.type = options.dtype.value_or(DataType::kFloat32);
+  plan.columns = wanted_columns(layout.columns, options, path);
+  const std::optional<DataType> type = wanted_type(options, std::nullopt);
+  plan.type = type.value_or(DataType::kFloat32);
+  plan.search = type ? Float32Search::kNone : Float32Search::kLong;
   plan.note_text = options.numeric_only;
   plan.memory = options.memory;
   if (!options.weights.empty()) plan.weight = find_column(layout.columns, options.weights).value_or(-1);
@@ -90,6 +94,88 @@ TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const s
     throw Error(ErrorCode::kBadData, path, "no column is left beside the weights; choose at least one");
   }
   return plan;
+}
+
+// Binary64 for what is a number, NaN for the rest.
+TextPlan survey_plan(const TextLayout& layout, const ReadOptions& options, const std::string& path) {
+  TextPlan plan = make_plan(layout, options, path);
+  plan.type = DataType::kFloat64;
+  plan.note_text = false;
+  plan.search = Float32Search::kFull;
+  plan.survey = true;
+  return plan;
+}
+
+// The columns that are described, of those that were looked at: all, or with --numeric-only those without text.
+std::vector<size_t> described(const TextPoints& points, TextPlan plan, TextColumns* text_columns) {
+  std::vector<size_t> kept(plan.columns.size());
+  std::iota(kept.begin(), kept.end(), size_t{0});
+  if (text_columns == nullptr) return kept;
+  std::vector<TextExample> examples;
+  for (const ColumnSurvey& column : points.survey) examples.push_back({column.example_line, column.example});
+  text_columns->leave_out(plan, examples);
+  std::erase_if(kept, [&](size_t j) { return examples[j].line >= 0; });
+  return kept;
+}
+
+TableSummary TextReader::survey(const std::string& path, const ReadOptions& options) const {
+  const TextFile file(path, options.memory);
+  const TextLayout layout = find_layout(file.text, path);
+  const TextPlan plan = survey_plan(layout, options, path);
+  ThreadPool pool(thread_count(options.threads));
+  const TextPoints points = parse_text(layout, plan, path, pool);
+  const std::vector<ColumnSummary> values = summarise_columns(points.points->view(), options.threads);
+  TextColumns text_columns(layout, path);
+  TableSummary table;
+  table.rows = points.points->view().n;
+  table.warnings = layout.warnings;
+  for (const size_t j : described(points, plan, options.numeric_only ? &text_columns : nullptr)) {
+    const ColumnSurvey& cells = points.survey[j];
+    TableColumn column;
+    column.number = plan.columns[j] + 1;
+    column.name = layout.columns.name(plan.columns[j]);
+    column.numbers = cells.numbers;
+    column.empty = cells.empty;
+    column.text = cells.text;
+    column.example = cells.example;
+    column.distinct = cells.distinct.count();
+    column.more_distinct = cells.distinct.more();
+    column.wide = points.wide_columns[j];
+    column.values = values[j];
+    column.values.missing -= cells.empty + cells.text;
+    column.values.constant = cells.distinct.count() == 1 && cells.empty == 0 && column.values.missing == 0;
+    if (column.wide && column.text == 0) table.type = DataType::kFloat64;
+    table.columns.push_back(std::move(column));
+  }
+  table.type = options.dtype.value_or(table.type);
+  if (auto warning = text_columns.warning()) table.warnings.push_back(std::move(*warning));
+  return table;
+}
+
+// Parses until the columns and the type are those that the text needs; most files are parsed once.
+TextPoints parse_as_needed(const TextLayout& layout, TextPlan& plan, TextColumns& text_columns, const std::string& path,
+                           ThreadPool& pool) {
+  TextPoints points = parse_text(layout, plan, path, pool);
+  if (points.is_long) {
+    plan.search = Float32Search::kFull;
+    points = {};  // the memory, before it is needed again
+    points = parse_text(layout, plan, path, pool);
+  }
+  const auto has_text = [](const TextExample& example) { return example.line >= 0; };
+  if (plan.note_text && (points.trouble || std::any_of(points.text.begin(), points.text.end(), has_text))) {
+    text_columns.leave_out(plan, points.text);
+    plan.note_text = false;
+    points = {};
+    points = parse_text(layout, plan, path, pool);
+  }
+  if (points.wide) {
+    plan.type = DataType::kFloat64;
+    plan.note_text = false;
+    plan.search = Float32Search::kNone;
+    points = {};
+    points = parse_text(layout, plan, path, pool);
+  }
+  return points;
 }
 
 Dataset TextReader::read(const std::string& path, const ReadOptions& options) const {
@@ -103,19 +189,14 @@ Dataset TextReader::read(const std::string& path, const ReadOptions& options) co
     for (const int64_t column : plan.columns) early.push_back(layout.text[static_cast<size_t>(column)]);
     text_columns.leave_out(plan, early);
   }
-  TextPoints points = parse_text(layout, plan, path, pool);
-  const auto has_text = [](const TextExample& example) { return example.line >= 0; };
-  if (plan.note_text && (points.trouble || std::any_of(points.text.begin(), points.text.end(), has_text))) {
-    text_columns.leave_out(plan, points.text);
-    plan.note_text = false;
-    points = {};  // the memory, before it is needed again
-    points = parse_text(layout, plan, path, pool);
-  }
+  TextPoints points = parse_as_needed(layout, plan, text_columns, path, pool);
   Dataset result;
   result.view = points.points->view();
   result.owner = points.points->owner();
   result.weights = std::move(points.weights);
   result.warnings = layout.warnings;
+  result.source = source_columns(layout.columns, plan.columns);
+  result.first_line = layout.first_line;
   std::vector<std::string> labels;
   for (const int64_t column : plan.columns) {
     labels.push_back(layout.columns.label(column));

@@ -8,6 +8,7 @@ namespace manymeans {
 namespace {
 
 constexpr char32_t kReplacement = 0xfffd;
+constexpr char32_t kEscape = 0xdc00;  // and the byte, from 0x80 on
 
 bool is_character(char32_t c) {
   return c < 0x110000 && (c < 0xd800 || c > 0xdfff);
@@ -22,26 +23,24 @@ size_t sequence_length(unsigned char first) {
   return 0;
 }
 
-// The character at the start of `text`, and how many bytes it takes.
+// The character at the start of `text`, and how many bytes it takes; of bytes that are no character, the first alone.
 char32_t decode(std::string_view text, size_t& length) {
   constexpr std::array<char32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};  // shorter forms are not UTF-8
-  length = sequence_length(static_cast<unsigned char>(text[0]));
-  const size_t whole = length;
-  if (whole == 0 || whole > text.size()) {
-    length = 1;
-    return kReplacement;
-  }
-  if (whole == 1) return static_cast<unsigned char>(text[0]);
-  char32_t c = static_cast<unsigned char>(text[0]) & (0x7fu >> whole);
+  const auto first = static_cast<unsigned char>(text[0]);
+  const size_t whole = sequence_length(first);
+  length = 1;
+  if (whole == 1) return first;
+  const char32_t escaped = kEscape + first;
+  if (whole == 0 || whole > text.size()) return escaped;
+  char32_t c = first & (0x7fu >> whole);
   for (size_t i = 1; i < whole; ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    if ((byte & 0xc0) != 0x80) {
-      length = i;
-      return kReplacement;
-    }
+    if ((byte & 0xc0) != 0x80) return escaped;
     c = c << 6 | (byte & 0x3f);
   }
-  return c >= kLeast[whole] && is_character(c) ? c : kReplacement;
+  if (c < kLeast[whole] || !is_character(c)) return escaped;
+  length = whole;
+  return c;
 }
 
 }  // namespace
@@ -60,8 +59,11 @@ std::string utf32_to_utf8(std::u32string_view text) {
   std::string result;
   const auto tail = [&](char32_t c, int shift) { result += static_cast<char>(0x80 | (c >> shift & 0x3f)); };
   for (char32_t c : text) {
-    if (!is_character(c)) c = kReplacement;
-    if (c < 0x80) {
+    const bool is_escape = c >= kEscape + 0x80 && c <= kEscape + 0xff;
+    if (!is_character(c) && !is_escape) c = kReplacement;
+    if (is_escape) {
+      result += static_cast<char>(c - kEscape);
+    } else if (c < 0x80) {
       result += static_cast<char>(c);
     } else if (c < 0x800) {
       result += static_cast<char>(0xc0 | c >> 6);

@@ -35,7 +35,8 @@ constexpr std::string_view kSpecialEnding = ".csv";
 
 // The path in lower case, or what stands in for it where it has no ending.
 std::string ending_of(const std::string& path) {
-  if (is_special_file(path)) return std::string(kSpecialEnding);
+  const bool descriptor = path == "/dev/stdout" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+  if (descriptor || is_special_file(path)) return std::string(kSpecialEnding);
   std::string lower = path;
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   return lower;

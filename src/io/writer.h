@@ -25,6 +25,7 @@ struct Table {
   int64_t rows = 0, columns = 1;
   std::vector<std::string> names;  ///< one per column, or none
   CellType type = CellType::kUInt8;
+  bool is_matrix = false;  ///< points: of two dimensions also where there is one column; labels are a vector then
   /// Puts rows [first, first + count), row-major, at `out`.
   std::function<void(int64_t first, int64_t count, std::byte* out)> fill;
 

@@ -1,6 +1,7 @@
 // Zip archives as numpy.savez writes them and numpy.load reads them.
 #pragma once
 
+#include "io/gzip.h"
 #include "io/output_file.h"
 
 #include <cstddef>
@@ -54,8 +55,12 @@ class ZipReader {
   bool has(const std::string& name) const { return members_.contains(name); }
   /// Of all members, in the order of their names.
   std::vector<std::string> names() const;
-  /// The bytes of a member, its checksum checked.
+  /// The bytes of a member, its checksum checked. What is packed grows as it is inflated, whatever size the archive
+  /// claims, and Error(kUnavailable) says so where that is more than the memory that there is.
   std::vector<std::byte> read(const std::string& name) const;
+  /// The same of a member that is packed, for points: in a temporary file where `memory` (as in ReadOptions) asks for
+  /// that.
+  ByteBuffer inflate(const std::string& name, int64_t memory) const;
   /// Where a member's bytes stand in the archive as they are, its checksum checked; nothing if it is deflated.
   std::optional<std::span<const std::byte>> in_place(const std::string& name) const;
 
@@ -76,8 +81,9 @@ class ZipReader {
   size_t read_entry(size_t at);
   void read_zip64(std::span<const std::byte> extra, Member& member) const;
   const Member& find(const std::string& name) const;
+  const Member& find_packed(const std::string& name) const;
   std::span<const std::byte> packed_bytes(const std::string& name, const Member& member) const;
-  void check(const std::string& name, const Member& member, std::span<const std::byte> bytes) const;
+  void check(const std::string& name, const Member& member, uint32_t crc) const;
   std::span<const std::byte> part(uint64_t offset, uint64_t size) const;
   template <class T>
   T number(uint64_t offset) const;
@@ -86,6 +92,7 @@ class ZipReader {
   std::span<const std::byte> bytes_;
   std::string path_;
   std::map<std::string, Member> members_;
+  uint64_t packed_bytes_ = 0;  // of all members
 };
 
 }  // namespace manymeans

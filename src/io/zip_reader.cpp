@@ -1,5 +1,6 @@
 #include <manymeans/error.h>
 
+#include "core/memory.h"
 #include "io/zip_archive.h"
 
 #include <fmt/format.h>
@@ -33,28 +34,37 @@ class RawInflater {
   RawInflater(const RawInflater&) = delete;
   RawInflater& operator=(const RawInflater&) = delete;
 
-  // Whether exactly `out` came out of all of `in`.
-  bool run(std::span<const std::byte> in, std::span<std::byte> out) {
-    constexpr size_t kMost = std::numeric_limits<uInt>::max();
+  // Whether exactly `size` bytes came out of all of `in`. `out` grows with what comes: a size is but a claim.
+  bool run(std::span<const std::byte> in, uint64_t size, ByteBuffer& out) {
+    constexpr size_t kBlock = size_t{4} << 20;
     size_t taken = 0, made = 0;
+    out.resize(0);  // zlib wants an address, also where nothing goes
     for (int code = Z_OK; code != Z_STREAM_END;) {
-      if (code == Z_MEM_ERROR) throw std::bad_alloc();
-      if (code != Z_OK) return false;
-      const size_t given = std::min(kMost, in.size() - taken);
-      const size_t room = std::min(kMost, out.size() - made);
+      if (made == out.size() && made < size) out.resize(std::min<uint64_t>(size, std::max(kBlock, made + made / 2)));
+      const size_t given = std::min(kBlock, in.size() - taken);
+      const size_t room = std::min(kBlock, out.size() - made);
       stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(in.data() + taken));
       stream_.avail_in = static_cast<uInt>(given);
-      stream_.next_out = reinterpret_cast<Bytef*>(out.data() + made);
+      auto* const to = reinterpret_cast<Bytef*>(out.data() + made);
+      stream_.next_out = to;
       stream_.avail_out = static_cast<uInt>(room);
       code = inflate(&stream_, Z_NO_FLUSH);
+      if (code == Z_MEM_ERROR) throw std::bad_alloc();
+      if (code != Z_OK && code != Z_STREAM_END) return false;  // damaged, more than `size`, or cut off
       taken += given - stream_.avail_in;
-      made += room - stream_.avail_out;
+      const size_t count = room - stream_.avail_out;
+      crc_ = static_cast<uint32_t>(crc32_z(crc_, to, count));
+      out.give_back(made, count);
+      made += count;
     }
-    return made == out.size() && taken == in.size();
+    out.resize(made);
+    return made == size && taken == in.size();
   }
+  uint32_t crc() const { return crc_; }
 
  private:
   z_stream stream_{};
+  uint32_t crc_ = 0;
 };
 
 }  // namespace
@@ -113,6 +123,10 @@ size_t ZipReader::read_entry(size_t at) {
   const uint64_t comment_size = number<uint16_t>(at + 32);
   const auto name = part(at + kEntrySize, name_size);
   read_zip64(part(at + kEntrySize + name_size, extra_size), member);
+  // Members that share bytes would be more in memory than the file has.
+  if (__builtin_add_overflow(packed_bytes_, member.packed_size, &packed_bytes_) || packed_bytes_ > bytes_.size()) {
+    damaged("the members of the archive have more bytes than the file");
+  }
   members_[std::string(reinterpret_cast<const char*>(name.data()), name.size())] = member;
   return at + kEntrySize + name_size + extra_size + comment_size;
 }
@@ -157,8 +171,7 @@ std::span<const std::byte> ZipReader::packed_bytes(const std::string& name, cons
   return part(member.offset + kLocalSize + names, member.packed_size);
 }
 
-void ZipReader::check(const std::string& name, const Member& member, std::span<const std::byte> bytes) const {
-  const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+void ZipReader::check(const std::string& name, const Member& member, uint32_t crc) const {
   if (crc != member.crc) damaged("the checksum of member '" + name + "' is wrong: the file was changed or damaged");
 }
 
@@ -167,23 +180,45 @@ std::optional<std::span<const std::byte>> ZipReader::in_place(const std::string&
   if (member.method != kStored) return std::nullopt;
   if (member.size != member.packed_size) damaged("member '" + name + "' has two different sizes");
   const auto bytes = packed_bytes(name, member);
-  check(name, member, bytes);
+  check(name, member, static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size())));
   return bytes;
 }
 
-std::vector<std::byte> ZipReader::read(const std::string& name) const {
-  if (const auto stored = in_place(name)) return {stored->begin(), stored->end()};
+const ZipReader::Member& ZipReader::find_packed(const std::string& name) const {
   const Member& member = find(name);
-  const auto packed = packed_bytes(name, member);
   if (member.method != kDeflated) {
     damaged(
         fmt::format("member '{}' is packed by method {}; stored and deflated ones can be read", name, member.method));
   }
   if (member.size / kLargestRatio > member.packed_size) damaged("member '" + name + "' lies about its size");
-  std::vector<std::byte> result(member.size);
-  if (!RawInflater().run(packed, result)) damaged("member '" + name + "' cannot be inflated to the size it gives");
-  check(name, member, result);
+  return member;
+}
+
+ByteBuffer ZipReader::inflate(const std::string& name, int64_t memory) const {
+  const Member& member = find_packed(name);
+  const auto packed = packed_bytes(name, member);
+  ByteBuffer result(memory);
+  RawInflater inflater;
+  if (!inflater.run(packed, member.size, result)) {
+    damaged("member '" + name + "' cannot be inflated to the size it gives");
+  }
+  check(name, member, inflater.crc());
   return result;
+}
+
+std::vector<std::byte> ZipReader::read(const std::string& name) const {
+  if (const auto stored = in_place(name)) return {stored->begin(), stored->end()};
+  constexpr uint64_t kFew = uint64_t{1} << 20;
+  const uint64_t size = find_packed(name).size;
+  const auto left = static_cast<uint64_t>(size > kFew / 2 ? available_memory() : INT64_MAX);
+  if (size > left / 2) {  // a buffer and the result
+    throw Error(ErrorCode::kUnavailable, path_,
+                fmt::format("member '{}' has {} MiB, and {} MiB of memory are left; twice its size is needed", name,
+                            (size >> 20) + 1, left >> 20));
+  }
+  const ByteBuffer inflated = inflate(name, INT64_MAX);
+  const auto bytes = std::as_bytes(std::span(inflated.text().data(), inflated.size()));
+  return {bytes.begin(), bytes.end()};
 }
 
 }  // namespace manymeans

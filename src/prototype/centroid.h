@@ -10,7 +10,7 @@
 
 namespace manymeans {
 
-/// Prototypes from statistics: c_kj = fl_T(ldexp(RN(S_kj) / RN(W_k), s_w - s_j)), -0 stored as +0.
+/// Prototypes from statistics: c_kj = fl_T(ldexp(RN(S_kj) / RN(W_k), weight_shift - s_j)), -0 stored as +0.
 /// Clusters with W_k = 0 keep their row of `old`. O(K D).
 Matrix solve_centroids(const Statistics& statistics, const Input& input, const Matrix& old, ThreadPool& pool);
 

@@ -39,7 +39,8 @@ DeviceBuffer<T> on_device(const std::vector<T>& values, cudaStream_t stream) {
 template <class T>
 std::vector<T> on_host(const DeviceBuffer<T>& buffer, cudaStream_t stream) {
   std::vector<T> values(buffer.size());
-  cuda::copy_to_host(values.data(), buffer.data(), values.size(), stream, "fetching test data");
+  cuda::check(cudaMemcpyAsync(values.data(), buffer.data(), buffer.bytes(), cudaMemcpyDeviceToHost, stream),
+              "fetching test data");
   cuda::check(cudaStreamSynchronize(stream), "fetching test data");
   return values;
 }

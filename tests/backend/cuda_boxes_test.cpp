@@ -156,7 +156,8 @@ TEST(CudaBoxTest, RunsAreWholeBoxes) {
 template <class T>
 std::vector<T> fetched(const T* from, size_t count, cudaStream_t stream) {
   std::vector<T> values(count);
-  cuda::copy_to_host(values.data(), from, count, stream, "fetching test data");
+  cuda::check(cudaMemcpyAsync(values.data(), from, count * sizeof(T), cudaMemcpyDeviceToHost, stream),
+              "fetching test data");
   cuda::check(cudaStreamSynchronize(stream), "fetching test data");
   return values;
 }

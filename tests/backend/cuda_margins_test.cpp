@@ -107,7 +107,8 @@ TEST(CudaMargins, ArePlannedWhereTheyMayPay) {
   EXPECT_EQ(bounds("auto", large), BoundsUse::kWhenTheyPay);
   Workload two = kOneModel;
   two.models = 2;
-  EXPECT_EQ(bounds("bounds", two), BoundsUse::kNever);
+  EXPECT_EQ(bounds("bounds", two), BoundsUse::kAlways) << "each model in passes of its own";
+  EXPECT_EQ(bounds("auto", two), BoundsUse::kNever) << "which nobody has asked for";
   BackendOptions slices;
   slices.test_slice_rows = 1000;
   EXPECT_EQ(bounds("bounds", kOneModel, slices), BoundsUse::kNever);

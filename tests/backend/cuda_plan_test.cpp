@@ -4,7 +4,9 @@
 #include <manymeans/error.h>
 
 #include "backend/cuda/accumulate.h"
+#include "backend/cuda/boxed_points.h"
 #include "backend/cuda/float_screen.h"
+#include "backend/cuda/matrix_bounds.h"
 #include "backend/cuda/matrix_pack.h"
 #include "backend/cuda/score_falls.h"
 #include "backend/frame.h"
@@ -173,6 +175,145 @@ TEST(CudaPlan, TheListOfAllModelsHasNumbersOf32Bits) {
   };
   EXPECT_EQ(rows(16), input.points.n);
   EXPECT_LT(rows(64) * 64, int64_t{1} << 31);
+}
+
+// What all models' rows are counted in, and listed by, has 32 bits under every screen.
+TEST(CudaPlan, RowsOfAllModelsCanBeNumbered) {
+  const Points points(300, 17);
+  const Points few(300, 2);
+  CudaDevice device = hopper();
+  device.memory_free = int64_t{1} << 60;
+  for (const char* algorithm : {"brute", "matrix", "bounds", "kdtree", "auto"}) {
+    for (const char* format : {"", "float32", "float16"}) {
+      for (const int64_t n : {int64_t{1} << 22, int64_t{1} << 28, int64_t{1} << 31, int64_t{1} << 36}) {
+        for (const int64_t models : {1, 2, 3, 64, 1000, 65535}) {
+          const bool boxes = std::string(algorithm) == "kdtree";
+          if (boxes && n > kMostBoxPoints) continue;
+          Input input = (boxes ? few : points).input;
+          input.points.n = n;  // nobody looks at their values
+          const Workload workload{64, 64 * models, 10, models, 1};
+          const CudaPlan made = make_cuda_plan(input, device, {.algorithm = algorithm, .screen_format = format},
+                                               points.half_ratio(), workload);
+          const int64_t rows = std::min(made.slice_rows, n);
+          const int64_t entries = made.screen == ScreenKind::kBoxes ? (rows + kBoxRows - 1) / kBoxRows : rows;
+          EXPECT_LE(entries * (made.apart ? 1 : models), int64_t{1} << 31)
+              << algorithm << format << " " << n << " x " << models;
+          EXPECT_LT(rows, (int64_t{1} << 31) + 1);
+        }
+      }
+    }
+  }
+}
+
+TEST(CudaPlan, RefusesMoreModelsThanAPassCanNumber) {
+  const Points points(300, 17);
+  const auto planned = [&](int64_t models, int64_t clusters) {
+    make_cuda_plan(points.input, hopper(), {}, points.half_ratio(), {1, clusters, 10, models, 1});
+  };
+  EXPECT_NO_THROW(planned(60'000, 60'000));
+  EXPECT_THROW(planned(65'536, 65'536), Error);
+  EXPECT_THROW(planned(10, int64_t{1} << 31), Error);
+}
+
+// Beyond the columns for which a screen's bound holds another one looks, or none: never one whose bound is wrong.
+TEST(CudaPlan, NoScreenBeyondItsBound) {
+  Points points(300, 20);
+  const auto screen = [&](int64_t d, const char* format = "", const char* algorithm = "auto") {
+    points.input.points.d = d;  // nobody looks at their values
+    CudaDevice device = hopper();
+    device.memory_free = int64_t{1} << 50;
+    return make_cuda_plan(points.input, device, {.algorithm = algorithm, .screen_format = format}, 0x1p-12, {}).screen;
+  };
+  constexpr int64_t kMatrix = 3'947'568;  // 246723 steps of 17 roundings of 2^-22
+  EXPECT_LT(matrix_roundings(kMatrix), 1);
+  EXPECT_GE(matrix_roundings(kMatrix + 1), 1);
+  EXPECT_GT(matrix_bound(1, 0, kMatrix, 1).slope, 0);
+  EXPECT_EQ(screen(kMatrix), ScreenKind::kMatrix);
+  EXPECT_EQ(screen(kMatrix + 1), ScreenKind::kFloat);
+  EXPECT_EQ(screen(kMatrix + 1, "float16"), ScreenKind::kFloat);
+  EXPECT_EQ(screen(kMatrix + 1, "", "bounds"), ScreenKind::kFloat);
+  int64_t most = kMatrix;
+  while (FloatBound::holds(most + 1)) ++most;
+  EXPECT_NEAR(static_cast<double>(most), 0x1p24 / 3, 10) << "gamma = 1/2";
+  EXPECT_EQ(screen(most), ScreenKind::kFloat);
+  EXPECT_EQ(screen(most + 1), ScreenKind::kNone);
+  EXPECT_EQ(screen(most + 1, "float32"), ScreenKind::kNone);
+  EXPECT_EQ(screen(int64_t{1} << 30, "", "matrix"), ScreenKind::kNone);
+}
+
+// A constant column far larger than the spread of the others would overflow where values are scaled before they are
+// subtracted; in binary64 nothing does.
+TEST(CudaPlan, AConstantColumnFarOutIsSubtractedInBinary64) {
+  std::vector<float> values;
+  for (int i = 0; i < 600; ++i) values.push_back(i % 2 == 0 ? 1e10F : 1e-12F * static_cast<float>(i % 20));
+  ThreadPool pool(1);
+  const Input far = prepare_input({values.data(), 300, 2}, {}, pool);
+  const Frame frame = find_frame(far);
+  EXPECT_LE(std::abs(frame.exponent), 100);
+  EXPECT_FALSE(subtracts_in_float(far, frame.exponent));
+  EXPECT_FALSE(std::isfinite(static_cast<float>(std::ldexp(1e10, frame.exponent)))) << "this is the case meant";
+  const Points near(300, 2);
+  EXPECT_TRUE(subtracts_in_float(near.input, find_frame(near.input).exponent));
+}
+
+// An algorithm that is asked for by name: had wherever it can be, else refused, or done without a part, for the true
+// reason.
+TEST(CudaPlan, SaysWhyAnAlgorithmCannotBeHad) {
+  const auto refusal = [](int64_t n, int64_t d, const char* algorithm) {
+    Points points(300, d);
+    points.input.points.n = n;  // nobody looks at their values
+    try {
+      make_cuda_plan(points.input, hopper(), {.algorithm = algorithm}, 0x1p-12, {});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(
+      refusal(300, 174, "kdtree"),
+      "[algorithm] the cuda backend has kdtree for at most 4 columns, and there are 174; use auto, matrix, bounds "
+      "or brute, or --backend cpu");
+  EXPECT_NE(refusal(kMostBoxPoints + 1, 2, "kdtree").find("at most 2147483648 rows, and there are 2147483649"),
+            std::string::npos);
+  EXPECT_EQ(refusal(300, 174, "hamerly"),
+            "[algorithm] there is no algorithm 'hamerly'; known: auto, matrix, bounds, kdtree, brute");
+  for (const int64_t d : {1, 2, 4, 5, 174}) {
+    for (const char* algorithm : {"auto", "matrix", "bounds", "brute"}) EXPECT_EQ(refusal(300, d, algorithm), "") << d;
+  }
+}
+
+TEST(CudaPlan, SaysWhatAnAlgorithmLacks) {
+  const Points points(70'000, 174);
+  const auto made = [&](const CudaDevice& device, const BackendOptions& options, const Workload& workload,
+                        double ratio) { return make_cuda_plan(points.input, device, options, ratio, workload); };
+  const BackendOptions bounds{.algorithm = "bounds"};
+  const double ratio = points.half_ratio();
+  const CudaPlan whole = made(hopper(), bounds, {}, ratio);
+  EXPECT_EQ(whole.bounds, BoundsUse::kAlways);
+  EXPECT_EQ(whole.warning, "");
+  EXPECT_FALSE(whole.apart);
+  const Workload two{64, 128, 10, 2, 1};
+  const CudaPlan models = made(hopper(), bounds, two, ratio);
+  EXPECT_EQ(models.bounds, BoundsUse::kAlways) << "several models have a session each";
+  EXPECT_TRUE(models.apart);
+  EXPECT_EQ(models.warning, "");
+  EXPECT_FALSE(made(hopper(), {}, two, ratio).apart);
+  EXPECT_TRUE(carries_margins(models, 70'000, std::vector<int64_t>{64}));
+  const CudaPlan little = made(hopper(), {.algorithm = "bounds", .device_memory = 20 << 20}, two, ratio);
+  EXPECT_FALSE(little.apart);
+  EXPECT_NE(little.warning.find("do not fit the device's memory"), std::string::npos) << little.warning;
+  const CudaPlan slices = made(hopper(), {.algorithm = "bounds", .test_slice_rows = 4096}, {}, ratio);
+  EXPECT_NE(slices.warning.find("do not fit the device's memory"), std::string::npos) << slices.warning;
+  EXPECT_NE(slices.text.find(slices.warning.substr(slices.warning.find("no margins"))), std::string::npos);
+  CudaDevice older = hopper();
+  older.matrix_unit = MatrixUnit::kNone;
+  EXPECT_NE(made(older, bounds, {}, ratio).warning.find("has no fp16 screen"), std::string::npos);
+  EXPECT_NE(made(hopper(), bounds, {}, 1).warning.find("too coarse"), std::string::npos);
+  const Points low(40'000, 2);
+  const CudaPlan tree =
+      make_cuda_plan(low.input, hopper(), {.algorithm = "kdtree", .test_slice_rows = 4096}, low.half_ratio(), {});
+  EXPECT_EQ(tree.screen, ScreenKind::kFloat);
+  EXPECT_NE(tree.warning.find("no boxes"), std::string::npos) << tree.warning;
 }
 
 TEST(CudaPlan, CountsModelsAndSessions) {

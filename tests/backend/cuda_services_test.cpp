@@ -512,27 +512,6 @@ TEST(CudaServices, SeedingNeedsItsBound) {
   EXPECT_GT(wrong, 0) << "a quarter of the bound was enough";
 }
 
-// Many centres whose nearest a pass has found: the same least distances as without it.
-TEST(CudaServices, SeedingWithLabels) {
-  if (!device_present()) GTEST_SKIP() << "no CUDA device";
-  for (const Case& made : all_cases()) {
-    LabelledOnDevice run(made);
-    Session* const session = run.session.get();
-    const Matrix& centres = run.prototypes;
-    const Matrix first = gather_rows(run.input.points, std::vector<int64_t>{made.shape.n / 2});
-    const Session::SeedCentres begin{0, &first, true};
-    const Session::SeedCentres more{0, &centres, false};
-    session->seed_add({&begin, 1});
-    session->seed_add({&more, 1});
-    cuda::DeviceSeeding seeding(run.input, run.points, 1, run.stream, {.columns_to_screen = 1});
-    seeding.add({&begin, 1});
-    seeding.add_labelled(0, run.labels, centres);
-    ASSERT_EQ(seeding.total(0), session->seed_total(0)) << made.name;
-    const std::vector<uint64_t> u = {0, uint64_t{1} << 63, ~uint64_t{0}};
-    ASSERT_EQ(seeding.pick(0, u), session->seed_pick(0, u)) << made.name;
-  }
-}
-
 // A sampled row count beyond the first guess, and totals of zero.
 TEST(CudaServices, SeedingAtItsLimits) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";

@@ -32,13 +32,13 @@ std::string outcome(const Case& made, const FitOptions& options, const FitHooks&
       text += fmt::format(" {}:{}:{}", model.k, model.iterations, name_of(model.stop_reason));
     }
     std::vector<std::string> warnings = result.warnings;
+    // What an algorithm has to do without is the backend's, not the answer's.
+    std::erase_if(warnings, [](const std::string& warning) { return warning.starts_with("algorithm "); });
     std::sort(warnings.begin(), warnings.end());
     for (const std::string& warning : warnings) text += "\n" + warning;
     return text;
   } catch (const Error& error) {
-    // Where models run at the same time, any of them may be the first to fail: only the place is the same.
-    const std::string text = error.what();
-    return text.substr(0, text.find(']'));
+    return error.what();
   }
 }
 

@@ -26,7 +26,6 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
 
 bool takes(std::string_view backend, std::string_view algorithm, int64_t columns) {
   if (backend == "cuda" && algorithm == "kdtree") return columns <= 4;
-  if (backend == "cuda" && algorithm == "bounds") return columns > 4;
   return algorithm != "kdtree" || columns <= 32;
 }
 

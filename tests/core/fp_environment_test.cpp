@@ -24,6 +24,24 @@ TEST(FpEnvironmentGuard, SetsTheContractAndRestoresTheCaller) {
   EXPECT_TRUE(caller.still_holds());
 }
 
+TEST(FpEnvironmentGuard, MasksTheCallersTrapsAndBringsThemBack) {
+  if (!TrappingEnvironment::kAvailable) GTEST_SKIP() << "this machine has no traps to set";
+  for (const bool pending : {false, true}) {
+    bool same = false;
+    {
+      const TrappingEnvironment caller(pending);
+      {
+        const FpEnvironmentGuard guard;
+        raise_all_exceptions();
+        const FpEnvironmentGuard inner;
+        raise_all_exceptions();
+      }
+      same = TrappingEnvironment::still_holds(pending);
+    }
+    EXPECT_TRUE(same) << (pending ? "flags pending" : "no flags");
+  }
+}
+
 TEST(FpEnvironmentGuard, LeavesTheRightEnvironmentAlone) {
   ASSERT_TRUE(environment_is_the_contracts());
   { const FpEnvironmentGuard guard; }

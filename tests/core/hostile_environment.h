@@ -42,6 +42,58 @@ class HostileEnvironment {
 #endif
 };
 
+/// Traps: every floating-point exception ends the process, as feenableexcept() in a caller wants it. Where flags are
+/// `pending`, they were raised before that.
+class TrappingEnvironment {
+ public:
+#if defined(__GLIBC__) && defined(__SSE2__)
+  static constexpr bool kAvailable = true;
+#else
+  static constexpr bool kAvailable = false;
+#endif
+
+  explicit TrappingEnvironment(bool pending = false) {
+    std::fegetenv(&before_);
+#if defined(__GLIBC__) && defined(__SSE2__)
+    std::feclearexcept(FE_ALL_EXCEPT);
+    if (pending) _mm_setcsr(_mm_getcsr() | kFlags);
+    feenableexcept(FE_ALL_EXCEPT);
+#endif
+  }
+  ~TrappingEnvironment() { std::fesetenv(&before_); }
+  TrappingEnvironment(const TrappingEnvironment&) = delete;
+  TrappingEnvironment& operator=(const TrappingEnvironment&) = delete;
+
+  /// Whether all traps are set, and the flags are what they were.
+  static bool still_holds(bool pending) {
+#if defined(__GLIBC__) && defined(__SSE2__)
+    return fegetexcept() == FE_ALL_EXCEPT && (_mm_getcsr() & kFlags) == (pending ? kFlags : 0U);
+#else
+    return true;
+#endif
+  }
+
+ private:
+  static constexpr unsigned kFlags = FE_ALL_EXCEPT;  // the same bits in MXCSR
+  std::fenv_t before_;
+};
+
+/// Raises every floating-point exception, of SSE and of long double's unit.
+inline void raise_all_exceptions() {
+  volatile double zero = 0, large = 0x1p1000, small = 0x1p-1060, third = 3;
+  volatile double result = zero / zero;
+  result = 1 / zero;
+  result = large * large;
+  result = small * small;
+  result = small / third;
+  volatile long double wide_zero = 0, wide_third = 3;
+  volatile long double wide = wide_zero / wide_zero;
+  wide = 1 / wide_zero;
+  wide = 1 / wide_third;
+  static_cast<void>(result);
+  static_cast<void>(wide);
+}
+
 /// Whether arithmetic here rounds to nearest even and keeps denormals, by doing some.
 inline bool environment_is_the_contracts() {
   volatile double one = 1, small = 0x1p-54, least = 0x1p-1074, normal = 0x1p-1022;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <stdexcept>
@@ -97,6 +98,20 @@ TEST(ThreadPool, WorkersHaveTheContractsEnvironmentAndTheCallerKeepsItsOwn) {
   }
 }
 
+TEST(ThreadPool, WorkersHaveNoTrapsAndTheCallerKeepsItsOwn) {
+  if (!TrappingEnvironment::kAvailable) GTEST_SKIP() << "this machine has no traps to set";
+  bool same = true;
+  {
+    const TrappingEnvironment caller;
+    ThreadPool pool(4);  // threads inherit the traps of their maker
+    for (int round = 0; round < 3; ++round) {
+      pool.run([](int) { raise_all_exceptions(); });
+      same = same && TrappingEnvironment::still_holds(false);
+    }
+  }
+  EXPECT_TRUE(same);
+}
+
 // Runs a pool in a child while a pool exists in the parent.
 TEST(ThreadPool, WorksAfterFork) {
 #if defined(__SANITIZE_THREAD__)
@@ -141,6 +156,14 @@ TEST(ThreadCount, TakesWhatIsAskedForElseWhatIsUsable) {
   EXPECT_EQ(thread_count(3), 3);
   EXPECT_GE(usable_threads(), 1);
   EXPECT_EQ(thread_count(0), usable_threads());
+  // More than there are: nobody gets a hundred thousand, each with its memory.
+  EXPECT_EQ(thread_count(64), 64);
+  EXPECT_EQ(thread_count(100000), std::max(64, std::min(usable_threads(), 100000)));
+  {
+    const ScopedVariable most("MANYMEANS_NUM_THREADS", "99999999999999999999");
+    EXPECT_EQ(usable_threads(), 4096);
+    EXPECT_EQ(thread_count(100000), 4096);
+  }
   const ScopedVariable five("MANYMEANS_NUM_THREADS", "5");
   EXPECT_EQ(usable_threads(), 5);
   EXPECT_EQ(thread_count(2), 2);

@@ -91,7 +91,7 @@ TEST(PrepareInput, RefusesWeightsThatMeanNothing) {
 TEST(PrepareInput, TakesWeightsDownToTheSmallestThatCounts) {
   const std::vector<float> values = {1, 2, 3};
   const PointsView points(values.data(), 3, 1);
-  // w * 2^s_w with s_w = 52 - 1: 0.5 rounds to the even 0, anything above to 1.
+  // w * 2^51: 0.5 rounds to the even 0, anything above to 1.
   refusal(points, {1, 0x1p-52, 1}, ErrorCode::kBadData);
   const Input input = prepare(points, {1, std::nextafter(0x1p-52, 1.0), 0});
   EXPECT_EQ(input.integer_weight(1), 1);
@@ -110,12 +110,33 @@ TEST(PrepareInput, WeightsAreTheNearestIntegersOfTheirScale) {
     weights[static_cast<size_t>(random() % static_cast<uint64_t>(n))] = std::ldexp(1.0, high);
     const Input input = prepare(PointsView(values.data(), n, 1), weights);
     const double largest = *std::max_element(weights.begin(), weights.end());
-    ASSERT_EQ(input.weight_shift, std::min(limb_bits(n), 52) - exponent(largest));
+    const int bits = std::min(limb_bits(n), 52);
+    ASSERT_EQ(input.weight_shift, bits - 1);
+    ASSERT_EQ(input.weight_exponent, exponent(largest) - 1);
+    ASSERT_GE(input.max_weight, 1);
+    ASSERT_LE(input.max_weight, 2);
     for (int64_t i = 0; i < n; ++i) {
-      const mpz_class q = nearest_integer(scaled(exact(weights[static_cast<size_t>(i)]), input.weight_shift));
+      const mpz_class q = nearest_integer(scaled(exact(weights[static_cast<size_t>(i)]), bits - exponent(largest)));
       ASSERT_EQ(mpz_class(static_cast<long>(input.integer_weight(i))), q);
       ASSERT_EQ(exact(input.weight(i)), scaled(q, -input.weight_shift));
     }
+  }
+}
+
+TEST(PrepareInput, TheScaleOfWeightsIsKeptApart) {
+  std::mt19937_64 random(24);
+  std::vector<float> values(50, 1.0F);
+  std::vector<double> weights;
+  for (int i = 0; i < 50; ++i) weights.push_back(static_cast<double>(1 + random() % 1000));
+  const PointsView points(values.data(), 50, 1);
+  const Input plain = prepare(points, weights);
+  for (const int scale : {-1074, -1000, -300, 1, 700, 1000}) {
+    std::vector<double> scaled_weights;
+    for (const double weight : weights) scaled_weights.push_back(std::ldexp(weight, scale));
+    const Input input = prepare(points, scaled_weights);
+    EXPECT_EQ(input.weights, plain.weights) << scale;
+    EXPECT_EQ(input.columns, plain.columns) << scale;
+    EXPECT_EQ(input.weight_exponent, plain.weight_exponent + scale);
   }
 }
 
@@ -285,7 +306,7 @@ TEST(ColumnMoments, ScaleWithPowersOfTwoUpToTheLimits) {
 TEST(DistanceFormat, BoundsEveryWeightedDistance) {
   const std::vector<float> values = {-3, 5, 1, 2, 0, 9};
   const Input input = prepare(PointsView(values.data(), 3, 2), {1, 4, 2});
-  EXPECT_EQ(distance_format(input, 103), SumFormat::make(input.bits, 3, 4.0 * 103));
+  EXPECT_EQ(distance_format(input, 103), SumFormat::make(input.bits, 3, 103)) << "the largest w' is 1";
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ TEST(Checkpoint, WithEveryStopRuleItIsTheSameAnswer) {
 // Few rows for many clusters: rows move, clusters drop, and states of all labels come back.
 TEST(Checkpoint, WithEmptyClustersAndCyclesItIsTheSameAnswer) {
   Met met;
-  for (const uint64_t seed : {14, 57, 184, 231, 328, 375, 447, 495}) {
+  for (const uint64_t seed : {14, 184, 207, 231, 280, 328, 363, 447, 495}) {
     for (const EmptyPolicy policy : {EmptyPolicy::kFarthest, EmptyPolicy::kDrop, EmptyPolicy::kKeep}) {
       std::mt19937_64 random(seed);
       const test::Shape shape{5 + static_cast<int64_t>(random() % 40), 1 + static_cast<int64_t>(random() % 3), {1}};

@@ -71,6 +71,46 @@ TEST(Fit, WeightsOfOneChangeNothingAndScaleDoesNotMatter) {
   }
 }
 
+// v = RN(w' x) with w' as given would underflow: prototypes would be 0 and 10, or nothing at all.
+TEST(Fit, TinyWeightsLoseNothing) {
+  const std::vector<double> values = {0.1, 0.3, 10, 10.4};
+  for (const double scale : {1.0, 1e-20, 1e-140}) {
+    std::vector<double> x;
+    for (const double v : values) x.push_back(v * scale);
+    const FitResult expected = fit(PointsView(x.data(), 4, 1), {}, options({2}));
+    for (const double weight : {0x1p-1074, 1e-305, 0x1p-1000}) {
+      const ModelResult model = fit(PointsView(x.data(), 4, 1), std::vector(4, weight), options({2})).models[0];
+      for (const int64_t k : {0, 1}) {  // w' is rounded, and so is its product: a little, unless it is a power of two
+        EXPECT_DOUBLE_EQ(model.prototypes.at(k, 0), expected.models[0].prototypes.at(k, 0)) << scale << " " << weight;
+      }
+      EXPECT_EQ(model.iterations, expected.models[0].iterations);
+      EXPECT_DOUBLE_EQ(model.weights[0], 2 * weight);
+      EXPECT_NEAR(std::min(model.prototypes.at(0, 0), model.prototypes.at(1, 0)) / scale, 0.2, 1e-15);
+    }
+  }
+}
+
+// Weights times a power of two: the same answer, its inertia times that.
+TEST(Fit, TheScaleOfWeightsChangesInertiaAlone) {
+  const auto x = groups(300, 3, 4);
+  std::vector<double> weights;
+  for (size_t i = 0; i < 300; ++i) weights.push_back(1 + static_cast<double>(i % 7));
+  FitOptions o = options({4}, 2);
+  o.stop = "inertia:0.01";
+  const FitResult expected = fit(PointsView(x.data(), 300, 3), weights, o);
+  for (const int scale : {-1074, -1020, -500, 900}) {
+    std::vector<double> others;
+    for (const double weight : weights) others.push_back(std::ldexp(weight, scale));
+    const FitResult found = fit(PointsView(x.data(), 300, 3), others, o);
+    for (size_t m = 0; m < 2; ++m) {
+      EXPECT_TRUE(std::ranges::equal(found.models[m].prototypes.bytes(), expected.models[m].prototypes.bytes()));
+      EXPECT_TRUE(std::ranges::equal(found.models[m].labels.bytes(), expected.models[m].labels.bytes())) << scale;
+      EXPECT_EQ(found.models[m].iterations, expected.models[m].iterations) << scale;
+      EXPECT_EQ(found.models[m].inertia, std::ldexp(expected.models[m].inertia, scale)) << scale;
+    }
+  }
+}
+
 TEST(Fit, IntegerWeightsEqualRepeatedRows) {
   const auto x = groups(300, 2, 4);
   std::vector<float> repeated;

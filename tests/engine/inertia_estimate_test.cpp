@@ -43,6 +43,7 @@ struct Scene {
       statistics.weights[static_cast<size_t>(k)] += input.integer_weight(i);
       expected += input.weight(i) * canonical_distance(x.data() + i * 5, prototypes.values<float>().data() + k * 5, 5);
     }
+    expected = std::ldexp(expected, input.weight_exponent);
     EXPECT_NEAR(InertiaEstimate(input, pool).of(statistics, prototypes) / expected, 1, tolerance);
   }
 };

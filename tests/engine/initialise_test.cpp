@@ -78,6 +78,24 @@ TEST(Abort, EndsAFitWithinAPass) {
   }
 }
 
+TEST(Abort, EndsAPassOfTheReference) {
+  const auto x = test::groups(3000, 4, 23);
+  for (const char* init : {"first", "k-means++"}) {
+    std::atomic<bool> abort{false};
+    FitHooks hooks;
+    hooks.abort = &abort;
+    hooks.progress = [&](const Progress&) {
+      abort = true;
+      return true;
+    };
+    FitOptions o = test::options({20}, 2);
+    o.backend = "reference";
+    o.init = init;
+    o.tol = 0;
+    EXPECT_THROW(fit(PointsView(x.data(), 3000, 4), {}, o, hooks), Error) << init;
+  }
+}
+
 TEST(Abort, EndsPredictAndTransform) {
   const auto x = test::groups(3000, 4, 24);
   const std::atomic<bool> abort{true};

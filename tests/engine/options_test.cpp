@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 #include <string>
 
@@ -24,6 +25,27 @@ TEST(ParseKList, RefusesEverythingElse) {
   for (const char* text : {"", ",", "8,", "a", "8x", "2..", "..5", "5..2", "2..9:0", "2..9:-1", "2...5", "1e3", "8 ",
                            "99999999999999999999", "1..99999999999", "2..5:2:2"}) {
     EXPECT_THROW(parse_k_list(text), Error) << text;
+  }
+}
+
+TEST(ParseKList, RangesAtTheEndsOfTheIntegers) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(parse_k_list("9223372036854775805..9223372036854775807"), List({kMost - 2, kMost - 1, kMost}));
+  EXPECT_EQ(parse_k_list("9223372036854775804..9223372036854775807:2"), List({kMost - 3, kMost - 1}));
+  EXPECT_EQ(parse_k_list("3..5:9223372036854775807"), List({3}));
+  EXPECT_EQ(parse_k_list("-2..9223372036854775807:9223372036854775807"), List({-2, kMost - 2}));
+  EXPECT_EQ(parse_k_list("-9223372036854775807..9223372036854775807:9223372036854775807"), List({-kMost, 0, kMost}));
+  EXPECT_EQ(parse_k_list("1..1000000").size(), 1000000u);
+  std::string twos = "2";
+  for (int i = 0; i < 1000000; ++i) twos += ",2";
+  for (const std::string& text : {std::string("-9223372036854775808..9223372036854775807"), std::string("1..1000001"),
+                                  std::string("1..600000,1..600000"), std::string("1..1000000,5"), twos}) {
+    try {
+      parse_k_list(text);
+      ADD_FAILURE() << text.substr(0, 50);
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("more than 1000000 numbers"), std::string::npos) << error.what();
+    }
   }
 }
 

@@ -285,6 +285,64 @@ def test_little_memory(folder):
         fail("one of the two outcomes was never seen")
 
 
+def deflated_npz(path, rows, columns):
+    """Zeros, a thousandth of their size in the file."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}".ljust(117) + "\n"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("points.npy", "w") as member:
+        member.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+        for _ in range(rows // 1000):
+            member.write(bytes(4000 * columns))
+    return path
+
+
+def run_measured(*arguments):
+    """As run(), and the most memory that the program had at once, in MiB: of its own, and of files that it mapped."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=out, stderr=err)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        err.seek(0)
+        return (process.returncode, "", err.read().decode()), usage.ru_maxrss / 1024
+
+
+def test_bombs(folder):
+    """Small or plain files that stand for much: memory and time are bounded by what they hold, or they are refused."""
+
+    def cap(mebibytes, seconds=60):
+        def limits():
+            resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20, mebibytes << 20))
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+
+        return limits
+
+    # 400 MiB of points in less than one, under a limit: they go through a side file. First, since the system counts what
+    # this process has taken before as the other's, too.
+    packed = deflated_npz(folder / "packed.npz", 4_000_000, 25)
+    result, mebibytes = run_measured("fit", packed, "-k", 1, "--memory", "64MiB", "--threads", 1, "--quiet",
+                                     "--max-iter", 1)
+    expect(0, result)
+    print(f"400 MiB of deflated points, --memory 64MiB: {mebibytes:.0f} MiB at most")
+    if mebibytes > 200:
+        fail(f"{mebibytes} MiB were taken for 400 MiB of points, with --memory 64MiB")
+    commas = folder / "commas.csv"
+    commas.write_bytes(b"," * 100_000_000 + b"\n")
+    expect(3, run("describe", commas, preexec_fn=cap(700)), commas, "more than 1048576 fields")
+    commas.unlink()
+    zeros = folder / "zeros.csv"
+    zeros.write_bytes(b"1\n" + b"0" * 100_000_000 + b"\n")
+    expect(0, run("describe", zeros, "--threads", 1, preexec_fn=cap(700, 30)))
+    zeros.unlink()
+    # Ranges that would count for ever.
+    points = npy(folder / "points.npy", 100, 2)
+    for k in "9223372036854775800..9223372036854775807", "-9223372036854775808..9223372036854775807", "1..999999999":
+        expect(2, run("fit", points, "-k", k, preexec_fn=cap(700)), "[k]")
+    # Threads that nobody has.
+    expect(0, run("fit", points, "-k", 3, "--threads", 100_000, "--quiet"))
+    expect(0, run("fit", points, "-k", "3,4", "--threads", 2**31 - 1, "--strategy", "task", "--quiet"))
+    many = {**os.environ, "MANYMEANS_NUM_THREADS": "99999999999999999999"}
+    expect(0, run("info", env=many))
+
+
 def main():
     global PROGRAM
     PROGRAM = sys.argv[1]

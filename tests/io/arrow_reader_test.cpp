@@ -140,12 +140,44 @@ TEST_F(Arrow, WhatIsNoNumberIsLeftOut) {
 
 TEST_F(Arrow, IntegersThatFloat32CannotHold) {
   for (const std::string& file : kPlain) {
-    const Dataset points = read(file, {"i,long"});
+    const Dataset wide = read(file, {"i,long"});
+    EXPECT_EQ(wide.view.type, DataType::kFloat64);
+    EXPECT_EQ(values_of(wide.view)[1], 16777217);
+    EXPECT_TRUE(wide.warnings.empty());
+    ReadOptions options;
+    options.columns = {"i,long"};
+    options.dtype = DataType::kFloat32;
+    const Dataset points = read_points(stored(file), options);
     ASSERT_EQ(points.warnings.size(), 1u);
     EXPECT_EQ(points.warnings[0],
               "integers that float32 cannot hold were rounded in column 8 ('long') (first: 16777217 in row 1); dtype "
               "float64 keeps integers up to 2^53");
   }
+}
+
+TEST_F(Arrow, AnyTableIsDescribed) {
+  for (const std::string file : {"bad.parquet", "bad.feather"}) {
+    const TableSummary table = describe_table(stored(file), {});
+    const auto column = [&](const std::string& name) {
+      for (const TableColumn& one : table.columns) {
+        if (one.name == name) return one;
+      }
+      ADD_FAILURE() << name;
+      return TableColumn{};
+    };
+    EXPECT_EQ(table.rows, 7) << file;
+    EXPECT_EQ(column("ok").numbers, 7);
+    EXPECT_EQ(column("hole").empty, 1);
+    EXPECT_EQ(column("hole").numbers, 6);
+    EXPECT_EQ(column("empty").empty, 7);
+    EXPECT_EQ(column("coded").empty, 1);
+    EXPECT_EQ(column("struct").text, 7);
+  }
+  const TableSummary plain = describe_table(stored("plain.parquet"), {});
+  const auto text = std::find_if(plain.columns.begin(), plain.columns.end(), [](const auto& c) { return c.text > 0; });
+  ASSERT_NE(text, plain.columns.end());
+  EXPECT_EQ(text->name, "name");
+  EXPECT_GE(text->distinct, 1);
 }
 
 TEST_F(Arrow, Weights) {

@@ -71,6 +71,27 @@ void expect_equal(const ModelState& a, const ModelState& b) {
   EXPECT_EQ(a.warnings, b.warnings);
 }
 
+// Texts of no characters, as many as one likes, take no room in a file.
+TEST(CheckpointFile, TextsOfNoSize) {
+  const Folder folder;
+  save_checkpoint(folder / "c", make_file(DataType::kFloat32));
+  const std::string good = content_of(folder / "c");
+  const ZipReader zip(std::as_bytes(std::span(good)), "c");
+  OutputFile file(folder / "forged");
+  ZipWriter forged(file);
+  for (const std::string& name : zip.names()) {
+    if (name == "option_names.npy") {
+      forged.add(name, make_npy_header("<U0", std::vector<int64_t>{1000000000000}), {});
+    } else {
+      forged.add(name, "", zip.read(name));
+    }
+  }
+  forged.finish();
+  file.commit();
+  expect_error(ErrorCode::kBadData, {"forged, option_names", "(1000000000000,)", "values of no bytes"},
+               [&] { load_checkpoint(folder / "forged"); });
+}
+
 TEST(CheckpointFile, RoundTrip) {
   const Folder folder;
   for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kUInt8}) {

@@ -2,7 +2,6 @@
 #include "io/npz.h"
 #include "io/results.h"
 
-#include <cmath>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -18,7 +17,8 @@ TEST(ModelFile, RoundTrip) {
   result.models[2] = make_model(4, 0, 1.0 / 3, DataType::kFloat64);
   result.models[2].k_requested = 6;
   const Scaling scaling{Scale::kStandard, {1, 2}, {0.5, 1.0 / 3}};
-  save_model(folder / "m.npz", result, scaling, kNames);
+  const SourceColumns source{5, {4, 2}, kNames};
+  save_model(folder / "m.npz", result, scaling, kNames, source);
   const ModelFile file = load_model(folder / "m.npz");
   ASSERT_EQ(file.models.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
@@ -44,7 +44,23 @@ TEST(ModelFile, RoundTrip) {
   EXPECT_EQ(file.scaling.offset, scaling.offset);
   EXPECT_EQ(file.scaling.divisor, scaling.divisor);
   EXPECT_EQ(file.column_names, kNames);
+  EXPECT_EQ(file.source.count, 5);
+  EXPECT_EQ(file.source.numbers, source.numbers);
+  EXPECT_EQ(file.source.names, kNames);
+  EXPECT_EQ(points_of_fit(file).columns, file.models[0].prototypes.columns());
   EXPECT_EQ(file.json, to_json(result));
+}
+
+// Weights near the largest numbers have sums beyond them; what such a fit wrote was refused.
+TEST(ModelFile, SumsThatAreInfinite) {
+  const Folder folder;
+  FitResult result = make_result();
+  const double infinity = std::numeric_limits<double>::infinity();
+  result.models[0].inertia = result.models[0].weights[0] = infinity;
+  save_model(folder / "m.npz", result, {}, {});
+  const ModelFile file = load_model(folder / "m.npz");
+  EXPECT_EQ(file.models[0].inertia, infinity);
+  EXPECT_EQ(file.models[0].weights, result.models[0].weights);
 }
 
 TEST(ModelFile, WithoutNamesAndScaling) {
@@ -64,6 +80,13 @@ TEST(ModelFile, ModelsThatHadNotBegun) {
   result.models.resize(1);
   expect_error(ErrorCode::kInterrupted, {"no model had begun"}, [&] { save_model(folder / "n.npz", result, {}, {}); });
   EXPECT_EQ(folder.names().size(), 1u);
+}
+
+TEST(ModelFile, NamesOfAnyBytes) {
+  const Folder folder;
+  const std::vector<std::string> names = {"caf\xe9", "\xc3\xa9t\xc3\xa9 \x1b[31m"};
+  save_model(folder / "m.npz", make_result(), {}, names);
+  EXPECT_EQ(load_model(folder / "m.npz").column_names, names);
 }
 
 TEST(ModelFile, WhatWasLoadedIsSavedAsItWas) {
@@ -112,6 +135,25 @@ TEST(ModelFile, MissingKeys) {
   }
 }
 
+// Those of version 0.1 have no columns of a file; those that have some have all of them.
+TEST(ModelFile, ColumnsOfTheFile) {
+  const Folder folder;
+  EXPECT_EQ(load_model(with(folder, "", {})).source.count, 0);
+  const auto bad = [&](int64_t count, const std::string& part) {
+    expect_error(ErrorCode::kBadData, {"bad.npz", part}, [&] {
+      load_model(with(folder, "file_columns", [&](NpzWriter& npz) { npz.add_number("file_columns", count); }));
+    });
+  };
+  bad(3, "'file_column_numbers'");
+  FitResult result = make_result();
+  for (const SourceColumns& source :
+       {SourceColumns{3, {1, 4}, {}}, SourceColumns{3, {0, 1}, {}}, SourceColumns{0, {1}, {}}, SourceColumns{3, {}, {}},
+        SourceColumns{-1, {}, {}}, SourceColumns{3, {1, 2}, {"one"}}}) {
+    save_model(folder / "bad.npz", result, {}, {}, source);
+    expect_error(ErrorCode::kBadData, {"bad.npz, file_column"}, [&] { load_model(folder / "bad.npz"); });
+  }
+}
+
 TEST(ModelFile, WrongContent) {
   const Folder folder;
   const auto bad = [&](const std::string& key, const std::string& part,
@@ -134,6 +176,18 @@ TEST(ModelFile, WrongContent) {
   bad("scale_offset", "of 2 values", [](NpzWriter& npz) { npz.add("scale_offset", std::vector<double>{0}); });
   bad("scale_divisor", "column 2", [](NpzWriter& npz) { npz.add("scale_divisor", std::vector<double>{1, 0}); });
   bad("column_names", "of 2 values", [](NpzWriter& npz) { npz.add("column_names", std::vector<std::string>{"a"}); });
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  bad("inertia", "model 1: nan", [&](NpzWriter& npz) { npz.add("inertia", std::vector<double>{nan}); });
+  bad("inertia", "model 1: -1", [](NpzWriter& npz) { npz.add("inertia", std::vector<double>{-1}); });
+  bad("iterations", "model 1: -1", [](NpzWriter& npz) { npz.add("iterations", std::vector<int64_t>{-1}); });
+  bad("replica", "model 1: -7", [](NpzWriter& npz) { npz.add("replica", std::vector<int64_t>{-7}); });
+  bad("k_requested", "model 1: 2", [](NpzWriter& npz) { npz.add("k_requested", std::vector<int64_t>{2}); });
+  bad("counts_0", "model 1: -1", [](NpzWriter& npz) { npz.add("counts_0", std::vector<int64_t>{1, -1, 1}); });
+  bad("weights_0", "model 1: nan", [&](NpzWriter& npz) { npz.add("weights_0", std::vector<double>{1, nan, 1}); });
+  bad("json", "JSON object", [](NpzWriter& npz) { npz.add_text("json", "{\"models\": ["); });
+  bad("json", "JSON object", [](NpzWriter& npz) { npz.add_text("json", "[1]"); });
+  const std::string deep = "{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}";
+  bad("json", "JSON object", [&](NpzWriter& npz) { npz.add_text("json", deep); });
   bad("json", "single string", [](NpzWriter& npz) { npz.add_number("json", 1); });
 }
 

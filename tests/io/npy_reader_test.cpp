@@ -115,6 +115,28 @@ TEST_F(NpyReader, Types) {
   EXPECT_EQ(read(npy<uint64_t>("<u8", {1}, {~uint64_t{0}}), with_type(DataType::kFloat64)).warnings.size(), 1u);
 }
 
+TEST_F(NpyReader, IntegersThatFloat32WouldMerge) {
+  const Dataset close = read(npy<int64_t>("<i8", {3, 2}, {1, 16777216, 2, 16777217, 3, 5}));
+  EXPECT_EQ(close.view.type, DataType::kFloat64);
+  EXPECT_EQ(values_of(close.view)[3], 16777217);
+  EXPECT_TRUE(close.warnings.empty());
+  EXPECT_EQ(read(npy<uint32_t>(">u4", {2, 1}, {0x01000001, 0x01000000}, true)).view.type, DataType::kFloat64);
+  const std::string minutes = npy<int32_t>("<i4", {3, 1}, {1700000000, 1700000060, 1700000120});
+  EXPECT_EQ(read(minutes).view.type, DataType::kFloat64);
+  EXPECT_EQ(read(minutes, with_type(DataType::kFloat32)).view.type, DataType::kFloat32);
+}
+
+TEST_F(NpyReader, LikeTheFit) {
+  ReadOptions options;
+  options.like = PointsOfFit{{3, {3, 1}, {}}, {}, 2, DataType::kFloat32};
+  const std::string doubles = npy("<f8", {2, 3}, six<double>());
+  EXPECT_EQ(values_of(read(doubles, options).view), (Values{3, 1, 6, 4}));
+  EXPECT_EQ(read(doubles, options).view.type, DataType::kFloat32);
+  EXPECT_EQ(read(npy("|u1", {2, 3}, six<uint8_t>()), options).view.type, DataType::kUInt8) << "widens when it is used";
+  options.like->type = DataType::kFloat64;
+  EXPECT_EQ(read(npy("|u1", {2, 3}, six<uint8_t>()), options).view.type, DataType::kFloat64);
+}
+
 TEST_F(NpyReader, ColumnsAndWeights) {
   ReadOptions options;
   options.columns = {"3,1"};

@@ -1,5 +1,7 @@
 #include "io/files.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <random>
 
@@ -138,12 +140,12 @@ TEST_F(TextReader, WhatDoesNotFit) {
   bad("1,2\n3\n", {"line 2", "1 fields", "2;"});
   bad("1,2\n3,4,5\n", {"line 2", "3 fields"});
   bad("1,2\n3,\n", {"line 2", "column 2", "empty"});
-  bad("a,b\n1,2\n3,x\x01y\n", {"line 3", "column 2 ('b')", "'x\\x01y'", "--columns", "--numeric-only"});
+  bad("a,b\n1,2\n3,x\x01y\n", {"row 2 (line 3), ", "column 2 ('b')", "'x\\x01y'", "--columns", "--numeric-only"});
   bad("1,2\n0x10,4\n", {"line 2", "column 1", "'0x10'"});
   bad("1,2\n1 2,4\n", {"line 2", "column 1", "'1 2'"});
   bad("1,2\n\"3,4\n", {"line 2", "column 1"});
   bad("1,2\n3,1e400\n", {"line 2", "column 2", "1e400", "too large"});
-  bad("1,2\n3,-1e39\n", {"line 2", "column 2", "-1e+39", "float32", "float64"});
+  bad("1,2\n3,-1e39\n", {"row 2 (line 2)", "column 2", "-1e+39", "float32", "float64"}, with_type(DataType::kFloat32));
   EXPECT_EQ(values("1,2\n3,-1e39\n", with_type(DataType::kFloat64)), (Values{1, 2, 3, -1e39}));
   bad("", {"empty"});
   bad("# only this\n\n", {"no rows"});
@@ -162,11 +164,11 @@ TEST_F(TextReader, NanAndInfinityAreLeftToTheFit) {
 
 TEST_F(TextReader, IntegersThatFloat32CannotHold) {
   const std::string text = "id,x\n16777216,0.1\n16777217,123456789.5\n";
-  const Dataset data = read(text);
+  const Dataset data = read(text, with_type(DataType::kFloat32));
   ASSERT_EQ(data.warnings.size(), 1u);
   EXPECT_NE(data.warnings[0].find("column 1 ('id') (first: 16777217 in line 3)"), std::string::npos);
   EXPECT_EQ(data.warnings[0].find("column 2"), std::string::npos);
-  const Dataset wide = read(text, with_type(DataType::kFloat64));
+  const Dataset wide = read(text);
   EXPECT_TRUE(wide.warnings.empty());
   EXPECT_EQ(values_of(wide.view), (Values{16777216, 0.1, 16777217, 123456789.5}));
   EXPECT_EQ(read("9007199254740993\n1\n", with_type(DataType::kFloat64)).warnings.size(), 1u);
@@ -227,6 +229,129 @@ TEST_F(TextReader, MembersOfManySizes) {
   packed[packed.size() / 3] = static_cast<char>(packed[packed.size() / 3] ^ 1);
   const std::string path = folder_.file("broken.csv.gz", packed);
   expect_error(ErrorCode::kBadData, {path, "gzip data is damaged near byte"}, [&] { read_points(path); });
+}
+
+TEST_F(TextReader, LinesThatAreTooWide) {
+  for (const char delimiter : {',', '\t', ';', ' '}) {
+    std::string line;
+    for (int i = 0; i < (1 << 20) + 1; ++i) line += {'1', delimiter};
+    line.pop_back();
+    const std::string wide = folder_.file("wide.csv", line + "\n");
+    expect_error(ErrorCode::kBadData, {wide, "more than 1048576 fields", ".npy"}, [&] { read_points(wide); });
+    line.resize(line.size() - 2);
+    EXPECT_EQ(read_points(folder_.file("most.csv", line + "\n" + line + "\n")).view.d, 1 << 20);
+  }
+  const std::string commas = folder_.file("commas.csv", std::string(3 << 20, ','));
+  expect_error(ErrorCode::kBadData, {commas, "more than 1048576 fields"}, [&] { read_points(commas); });
+}
+
+// The first line has many fields, and many lines follow: they are refused before there is a table of all of them.
+TEST_F(TextReader, ManyRaggedLinesTakeNoMemory) {
+  std::string line = "1";
+  for (int i = 0; i < 99999; ++i) line += ",1";
+  std::string text;
+  for (int i = 0; i < 6; ++i) text += line + "\n";  // as many as are looked at before the rest is read
+  for (int i = 0; i < 1000000; ++i) text += "1\n";  // 400 GB of points
+  const std::string path = folder_.file("ragged.csv", text);
+  expect_error(ErrorCode::kBadData, {path, "line 7 has 1 fields, the lines before have 100000"},
+               [&] { read_points(path); });
+}
+
+// Lines that reach over many of the pieces that threads take.
+TEST_F(TextReader, LinesLongerThanPieces) {
+  const std::string zeros(3 << 20, '0');
+  const std::string path = folder_.file("long.csv", "1,2\n" + zeros + "7,4\n5," + zeros + "8\n" + zeros + ",9");
+  for (const int threads : {1, 3}) {
+    EXPECT_EQ(values_of(read_points(path, {.threads = threads}).view), (Values{1, 2, 7, 4, 5, 8, 0, 9}));
+  }
+}
+
+// Four groups a minute apart, in seconds since 1970: float32 tells two of them apart at most.
+TEST_F(TextReader, TypeFollowsTheNumbers) {
+  const std::string times = "t,x\n1700000000.123,1\n1700000060.123,2\n1700000120.123,3\n1700000180.123,4\n";
+  const Dataset data = read(times);
+  EXPECT_EQ(data.view.type, DataType::kFloat64);
+  EXPECT_EQ(values_of(data.view)[2], 1700000060.123);
+  EXPECT_EQ(read(times, with_columns({"x"})).view.type, DataType::kFloat32) << "a column that is not used";
+  EXPECT_EQ(read(times, with_type(DataType::kFloat32)).view.type, DataType::kFloat32);
+  EXPECT_EQ(read("0.1,2.25\n0.2,3.5\n").view.type, DataType::kFloat32);
+  EXPECT_EQ(read("1e39\n1\n").view.type, DataType::kFloat64);
+}
+
+// What decides may stand in the last row, and a column of text decides nothing, wherever its text begins.
+TEST_F(TextReader, TypeOfLongFiles) {
+  std::string late = "a,b\n", text = "a,b\n";
+  for (int i = 0; i < 200000; ++i) {
+    late += fmt::format("{},{}\n", i % 100, i % 7);
+    text += fmt::format("1700000{:03d}.5,{}\n", i % 1000, i % 7);
+  }
+  late += "16777217,1\n16777216,2\n";
+  text += "oops,1\n";
+  for (const int threads : {1, 3}) {
+    ReadOptions options;
+    options.threads = threads;
+    const Dataset data = read(late, options);
+    EXPECT_EQ(data.view.type, DataType::kFloat64);
+    EXPECT_EQ(values_of(data.view)[400000], 16777217);
+    options.numeric_only = true;
+    EXPECT_EQ(read(text, options).view.type, DataType::kFloat32);
+  }
+}
+
+TEST_F(TextReader, LikeTheFit) {
+  PointsOfFit fit;
+  fit.source = {3, {3, 1}, {"x", "y"}};
+  fit.column_names = {"x", "y"};
+  fit.columns = 2;
+  fit.type = DataType::kFloat64;
+  ReadOptions options;
+  options.like = fit;
+  const Dataset named = read("word,y,more,x\na,1,9,2\nb,3,9,4\n", options);
+  EXPECT_EQ(values_of(named.view), (Values{2, 1, 4, 3}));
+  EXPECT_EQ(named.view.type, DataType::kFloat64);
+  EXPECT_EQ(values_of(read("1,text,2\n3,text,4\n", options).view), (Values{2, 1, 4, 3})) << "by their place";
+  EXPECT_EQ(values_of(read("1,2\n3,4\n", options).view), (Values{1, 2, 3, 4})) << "cut out before";
+  bad("word,y\na,1\nb,3\n", {"has no column 'x'", "fitted to the columns x, y", "has word, y"}, options);
+  bad("1,2,3,4\n5,6,7,8\n", {"has 4 columns", "column 3, 1 of a file with 3", "--columns"}, options);
+  options.columns = {"2", "1"};
+  EXPECT_EQ(values_of(read("1,2,3,4\n5,6,7,8\n", options).view), (Values{2, 1, 6, 5})) << "the caller knows better";
+}
+
+TEST_F(TextReader, AnyTableIsDescribed) {
+  const std::string path = folder_.file("table.csv", "id,word,x\n1,a,\n2,b,0.5\n3,,nan\n4,a,-inf\n");
+  for (const int threads : {1, 3}) {
+    ReadOptions options;
+    options.threads = threads;
+    const TableSummary table = describe_table(path, options);
+    ASSERT_EQ(table.columns.size(), 3u);
+    EXPECT_EQ(table.rows, 4);
+    EXPECT_EQ(table.type, DataType::kFloat32);
+    EXPECT_EQ(table.columns[0].numbers, 4);
+    EXPECT_EQ(table.columns[0].distinct, 4);
+    const TableColumn& word = table.columns[1];
+    EXPECT_EQ(word.name, "word");
+    EXPECT_EQ(word.text, 3);
+    EXPECT_EQ(word.empty, 1);
+    EXPECT_EQ(word.distinct, 2);
+    EXPECT_EQ(word.example, "a");
+    EXPECT_TRUE(std::isnan(word.values.mean));
+    const TableColumn& x = table.columns[2];
+    EXPECT_EQ(x.numbers, 3);
+    EXPECT_EQ(x.empty, 1);
+    EXPECT_EQ(x.values.missing, 1) << "NaN; the empty field is counted as such";
+    EXPECT_EQ(x.values.infinite, 1);
+    EXPECT_EQ(x.values.mean, 0.5);
+    EXPECT_EQ(x.distinct, 2);
+  }
+}
+
+TEST_F(TextReader, DistinctValuesAreThoseOfTheFile) {
+  const std::string path = folder_.file("ts.csv", "1700000000.1,9007199254740992\n1700000000.2,9007199254740993\n");
+  const TableSummary table = describe_table(path);
+  EXPECT_EQ(table.columns[0].distinct, 2);
+  EXPECT_TRUE(table.columns[0].wide);
+  EXPECT_EQ(table.columns[1].distinct, 2) << "also where binary64 is too narrow";
+  EXPECT_EQ(table.type, DataType::kFloat64);
 }
 
 }  // namespace

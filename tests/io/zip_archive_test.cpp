@@ -2,6 +2,7 @@
 
 #include "io/files.h"
 
+#include <cstring>
 #include <map>
 
 namespace manymeans::test {
@@ -95,6 +96,68 @@ TEST(ZipArchive, DamagedRecordsAreNoCrash) {
       }
     }
   }
+}
+
+// An archive of one deflated member, whose size is told as `size`.
+std::string deflated(const std::string& content, uint32_t size) {
+  std::string packed = gzipped(content);
+  packed = packed.substr(10, packed.size() - 18);  // without the header and the end of gzip
+  const auto crc = static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size()));
+  const auto number = [](auto value) { return std::string(reinterpret_cast<const char*>(&value), sizeof value); };
+  const auto small = static_cast<uint32_t>(packed.size());
+  const std::string common = number(uint16_t{20}) + number(uint16_t{0}) + number(uint16_t{8}) + number(uint32_t{0}) +
+                             number(crc) + number(small) + number(size) + number(uint16_t{1}) + number(uint16_t{0});
+  const std::string local = "PK\3\4" + common + "a" + packed;
+  const std::string entry = "PK\1\2" + number(uint16_t{20}) + common + std::string(14, '\0') + "a";
+  return local + entry + "PK\5\6" + std::string(4, '\0') + number(uint16_t{1}) + number(uint16_t{1}) +
+         number(static_cast<uint32_t>(entry.size())) + number(static_cast<uint32_t>(local.size())) +
+         number(uint16_t{0});
+}
+
+TEST(ZipArchive, DeflatedMembersOfAnySize) {
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{70000}, size_t{9} << 20}) {
+    std::string content(size, 'x');
+    for (size_t i = 0; i < size; i += 997) content[i] = static_cast<char>(i * 31 / 7);
+    const std::string bytes = deflated(content, static_cast<uint32_t>(size));
+    const ZipReader zip(bytes_of(bytes), "a.zip");
+    EXPECT_TRUE(text_of(zip.read("a")) == content) << size;
+    for (const int64_t memory : {int64_t{0}, int64_t{1000}}) {  // the second: in a file
+      const ByteBuffer inflated = zip.inflate("a", memory);
+      EXPECT_TRUE(inflated.text() == content) << size;
+      EXPECT_EQ(inflated.in_file(), memory > 0 && size > 62);
+    }
+  }
+}
+
+// A size is a claim: what is too small, too large or impossible is an error before memory is taken for it.
+TEST(ZipArchive, SizesThatLie) {
+  const std::string content(5000, 'x');
+  for (const uint32_t size : {0u, 1u, 4999u, 5001u, 20000u, 0xfffffff0u}) {
+    const std::string bytes = deflated(content, size);
+    const ZipReader zip(bytes_of(bytes), "a.zip");
+    expect_error(ErrorCode::kBadData, {"a.zip", "'a'"}, [&] { zip.read("a"); });
+    expect_error(ErrorCode::kBadData, {"a.zip", "'a'"}, [&] { zip.inflate("a", 0); });
+  }
+}
+
+// Two entries of the directory for the same bytes: a few kilobytes of entries could stand for any number of bytes.
+TEST(ZipArchive, MembersThatShareTheirBytes) {
+  const Folder folder;
+  std::string bytes = archive(folder);
+  const size_t at = bytes.find("PK\1\2");
+  const size_t end = bytes.rfind("PK\5\6");
+  const std::string directory = bytes.substr(at, end - at);
+  uint16_t count = 0;
+  uint32_t size = 0;
+  std::memcpy(&count, bytes.data() + end + 10, sizeof count);
+  std::memcpy(&size, bytes.data() + end + 12, sizeof size);
+  bytes.insert(end, directory);
+  count = static_cast<uint16_t>(2 * count);
+  size *= 2;
+  std::memcpy(bytes.data() + end + directory.size() + 10, &count, sizeof count);
+  std::memcpy(bytes.data() + end + directory.size() + 12, &size, sizeof size);
+  expect_error(ErrorCode::kBadData, {"a.zip", "more bytes than the file"},
+               [&] { ZipReader(bytes_of(bytes), "a.zip"); });
 }
 
 }  // namespace

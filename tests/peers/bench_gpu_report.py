@@ -19,10 +19,12 @@ import forked
 import gpu_peers
 import gpu_report
 import strategies
+import suite_rows
 
 SUITE = {"name": "gpu", "about": "About.",
          "rows": [{"name": "big", "n": 100, "d": 2, "k": 4, "floor": 2.0, "at_most": 5, "aim": 3, "published": {"FlashLib": 9}},
-                  {"name": "small", "n": 100, "d": 2, "k": 4, "at_most": 1, "aim": 0.5}]}
+                  {"name": "small", "n": 100, "d": 2, "k": 4, "at_most": 1, "aim": 0.5},
+                  {"name": "bare", "n": 100, "d": 2, "k": 4}]}
 ABOUT = {"machine": {"cpu": "cpu", "usable_cpus": 2}, "device": "", "quick": False, "not found": {"torch": "torch"},
          "no joules": "no counter", "run": {"command": "./dev bench gpu", "date": "today", "commit": "c"}}
 
@@ -37,15 +39,35 @@ def check_report():
     results = [result("big", 4.0, {"FlashLib": {"ms": 8.0, "watts": 500.0}, "cpu backend": {"ms": 400.0, "rough": True}},
                       warm={"ms": 3.5, "watts": 600.0}),
                result("small", 2.0, {"FlashLib": {"failed": "Error: no"}, "cpu backend": {"ms": 3.0}}, wrong=1,
-                      digest_of_cpu=False, compared_iterations=1)]
+                      digest_of_cpu=False, compared_iterations=1),
+               result("bare", 2.0, {})]
     text = gpu_report.page(SUITE, ABOUT, results, ["huge / noise"])
     for line in ("| big / noise | 4 | 4 .. 8 (2) | 3.5 | 5 | 3 | 2.0 (50%) | 8 (2.00x) | ~400 (100.00x) |",
                  "| small / noise | 2 | 2 .. 4 (2) | - | 1 **missed** | 0.5 | - | - | 3 (1.50x) |",
+                 "| bare / noise | 2 | 2 .. 4 (2) | - | - | - | - | - | - |",
                  "| big / noise | 95.00% | 2.25 | 0 of 10 | same, 11 iterations | 2.4 | 4 |",
                  "| small / noise | 95.00% | 2.25 | 1 of 10 | **DIFFERS** | - | - |",
                  "`./dev bench gpu`, today, commit c", "- torch was not found here (torch is missing)", "- no joules: no counter", "- left out: huge / noise",
                  "- published, not measured: FlashLib, big: 9 ms", "- small / noise: FlashLib: Error: no"):
         expect(line in text.splitlines(), f"this line is missing: {line}\n{text}")
+
+
+def check_suites(folder):
+    path = folder / "mine.json"
+
+    def loaded(suite):
+        path.write_text(json.dumps(suite))
+        try:
+            return suite_rows.load_suite(path, ("name", "n"))
+        except SystemExit as refusal:
+            return str(refusal)
+
+    found = loaded({"defaults": {"n": 5}, "rows": [{"name": "a"}, {"name": "b", "n": 6}]})
+    expect(found["name"] == "mine" and found["about"] == "", "a suite needs neither a name nor a word about it")
+    expect([row["n"] for row in found["rows"]] == [5, 6], "defaults of all rows")
+    expect("row 2 (b) has no n; every row needs name, n" in loaded({"rows": [{"name": "a", "n": 1}, {"name": "b"}]}),
+           "what a row lacks is said before anything is measured")
+    expect("there are no rows" in loaded({"name": "empty"}), "a suite without rows")
 
 
 def check_spread():
@@ -165,6 +187,7 @@ def main():
     check_points()
     check_differing_answers()
     with tempfile.TemporaryDirectory(prefix="manymeans-peers-", dir=".") as folder:
+        check_suites(pathlib.Path(folder))
         check_scripts(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(folder).resolve())
     print("the reports of bench gpu and of strategies are as documented")
 

@@ -123,7 +123,7 @@ CHANGES = {
 def test_json_that_was_changed(load, change, parts, tmp_path):
     summary = summary_of(parts)
     CHANGES[change](summary)
-    with pytest.raises(manymeans.BadDataError, match=r"model.npz, json\] .*; what FitResult.save"):
+    with pytest.raises(manymeans.BadDataError, match=r"model.npz, json\] .*; (what FitResult.save|the file was changed)"):
         load(write(tmp_path / "model.npz", parts, "json", json.dumps(summary)))
 
 
@@ -132,7 +132,7 @@ def test_json_that_was_changed(load, change, parts, tmp_path):
     ("name", "value"),
     [
         ("inertia", [np.nan, 1.0]),
-        ("inertia", [1.0, np.inf]),
+        ("inertia", [1.0, -np.inf]),
         ("inertia", [-1.0, 1.0]),
         ("iterations", [1, -1]),
         ("replica", [-1, 1]),

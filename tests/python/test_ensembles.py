@@ -360,3 +360,13 @@ def test_read(root, tmp_path):
         manymeans.read(tmp_path / "table.csv")
     with pytest.raises(FileNotFoundError):
         manymeans.read(tmp_path / "missing.csv")
+
+
+@pytest.mark.parametrize("said", ["much", float("nan"), None])
+def test_a_criterion_that_fails_loses_no_models(said, mixture):
+    ensemble = EnsembleKMeans([2, 3], random_state=0, criterion=lambda model: said)
+    with pytest.raises(manymeans.UsageError, match=rf"\[criterion\] gives {said!r} for Model\(k=2"):
+        ensemble.fit(mixture)
+    assert [model.k for model in ensemble.models_] == [2, 3] == list(ensemble.best_of_k_)
+    assert not hasattr(ensemble, "best_")
+    assert set(ensemble.predict(mixture, k=3)) == {0, 1, 2}

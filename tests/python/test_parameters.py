@@ -212,3 +212,16 @@ def test_names_of_columns_of_any_bytes_go_through_model_files(X, tmp_path):
     result.column_names = ["gr\udcf6\udcdfe", "caf\u00e9"]
     result.save(tmp_path / "model.npz")
     assert FitResult.load(tmp_path / "model.npz").column_names == result.column_names
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"callback": 3}, r"\[callback\] is 3; a function"),
+        ({"memory_limit": "x"}, r"\[memory_limit\] is 'x'; an integer is right"),
+        ({"max_iter": -1}, r"\[max_iter\] is -1; it must be between 0 and"),
+    ],
+)
+def test_wrong_options_say_what_is_right(options, words, X):
+    with pytest.raises(manymeans.UsageError, match=words):
+        manymeans.fit(X, 2, **options)

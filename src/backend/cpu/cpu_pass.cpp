@@ -9,11 +9,6 @@
 #include <utility>
 
 namespace manymeans {
-namespace {
-
-constexpr float kPadding = -0x1p125F;  // offsets below this belong to no prototype
-
-}  // namespace
 
 CpuSession::Group CpuSession::make_group(int64_t first_tile, int64_t last_tile) const {
   Group group;
@@ -126,10 +121,12 @@ void CpuSession::list_candidates(const PackedPrototypes& packed, const Group& gr
   const int64_t p = tile_rows();
   for (int64_t i = 0; i < count; ++i) {
     const SpanCandidates& found = worker.spans[static_cast<size_t>(i)];
+    const auto columns = static_cast<uint32_t>(packed.columns[static_cast<size_t>(found.span)]);
     const auto add = [&](const float* scores, uint64_t rows) {
       for (uint64_t bits = rows; bits != 0; bits &= bits - 1) {
         const int64_t lane = std::countr_zero(bits);
         const auto place = std::bit_cast<uint32_t>(scores[found.span * p + lane]) & kColumnBits;
+        if (place >= columns) continue;  // padding
         worker.candidates.push_back({at + lane, packed.order[static_cast<size_t>(found.span * kSpanColumns + place)]});
       }
     };
@@ -178,14 +175,14 @@ void CpuSession::add_span_candidates(const PackedPrototypes& packed, const Group
   const float norm = fine_row(group, row_in_group, worker);
   const float threshold = worker.lower[static_cast<size_t>(row_in_group)];
   const int64_t first = span * kSpanColumns;
-  const int64_t columns = packed.widths[static_cast<size_t>(span)];
+  const int64_t columns = packed.columns[static_cast<size_t>(span)];
   float scores[kSpanColumns];
   shared_.kernels.rescore(worker.fine_row.data(), packed.values.data() + first * d, packed.offsets.data() + first, d,
-                          columns, scores);
+                          packed.widths[static_cast<size_t>(span)], scores);
   const auto at = static_cast<size_t>(span);
   const float bound = norm * packed.fine.slopes[at] + packed.fine.errors[at];
   for (int64_t c = 0; c < columns; ++c) {
-    if (packed.offsets[static_cast<size_t>(first + c)] < kPadding || scores[c] + bound < threshold) continue;
+    if (scores[c] + bound < threshold) continue;
     worker.candidates.push_back({row_in_group, packed.order[static_cast<size_t>(first + c)]});
   }
 }

@@ -51,14 +51,6 @@ int64_t span_bytes(const ScreenKernels& screen, int64_t d) {
   return static_cast<int64_t>(MatrixLayout(screen.format, d).span_bytes());
 }
 
-void check_algorithm(std::string_view algorithm) {
-  for (const char* known : {"auto", "matrix", "bounds", "kdtree", "brute"}) {
-    if (algorithm == known) return;
-  }
-  throw Error(ErrorCode::kUsage, "algorithm",
-              fmt::format("there is no algorithm '{}'; known: auto, matrix, bounds, kdtree, brute", algorithm));
-}
-
 // Bytes for copies of the points.
 int64_t copies_budget(const Input& input, const BackendOptions& options) {
   if (options.memory_budget > 0) return options.memory_budget;
@@ -69,7 +61,7 @@ int64_t copies_budget(const Input& input, const BackendOptions& options) {
 bool plan_tree(const Input& input, int64_t budget, PointsPlan& plan) {
   if (input.points.d > kMostTreeColumns) {
     throw Error(ErrorCode::kUsage, "algorithm",
-                fmt::format("kdtree is for at most {} columns, and there are {}; use auto, matrix or brute",
+                fmt::format("kdtree is for at most {} columns, and there are {}; use auto, matrix, bounds or brute",
                             kMostTreeColumns, input.points.d));
   }
   const int64_t bytes = KdTree::bytes(input);

@@ -99,7 +99,7 @@ void CpuSession::for_each_hit(const Target& target, const SeedState& state, cons
                                 worker.thresholds.data(), worker.hits.data()});
   for (int64_t span = 0; span < packed.spans; ++span) {
     const int64_t first = span * kSpanColumns;
-    for (int64_t c = first; c < first + packed.widths[static_cast<size_t>(span)]; ++c) {
+    for (int64_t c = first; c < first + packed.columns[static_cast<size_t>(span)]; ++c) {
       const auto k = static_cast<int64_t>(packed.order[static_cast<size_t>(c)]);
       for (uint64_t bits = worker.hits[static_cast<size_t>(c)]; bits != 0; bits &= bits - 1) {
         body(first_row + std::countr_zero(bits), k);

@@ -40,7 +40,7 @@ struct BoundFactors {
 
   BoundFactors(int64_t d, double unit, int64_t roundings) {
     const double n = static_cast<double>(roundings) * unit;
-    accumulation = n / (1 - n);
+    accumulation = n <= 0.5 ? n / (1 - n) : std::numeric_limits<double>::infinity();  // so many say nothing
     place = 62 * 0x1p-23 * (1 + 0x1p-7);
     canonical = (static_cast<double>(d) / 8 + 8) * 0x1p-52;
     underflow = static_cast<double>(d + roundings) * 0x1p-84;
@@ -52,6 +52,8 @@ constexpr double kInflation = 1 + 0x1p-10;  // pays for every rounding of the bo
 struct Bound {
   double slope;
   double error;
+
+  bool says_something() const { return std::isfinite(slope) && std::isfinite(error); }
 };
 
 // Float32, rounding to nearest: radius = n.
@@ -217,6 +219,7 @@ class Packer {
       const auto at = out_.order.size();
       out_.order.resize(at + kSpanColumns, kNobody);
       std::copy(sorted_.begin() + begin, sorted_.begin() + end, out_.order.begin() + static_cast<std::ptrdiff_t>(at));
+      out_.columns.push_back(static_cast<int32_t>(end - begin));
       out_.widths.push_back(static_cast<int32_t>((end - begin + block - 1) / block * block));
       end = begin;
     }
@@ -265,7 +268,7 @@ class Packer {
     return has_matrix() ? matrix_bound(norms, d_, points_) : float32_bound(norms, d_);
   }
 
-  // False if the prototype is too far out.
+  // False if the prototype is too far out, or there are more columns than a bound holds for.
   bool pack_column(int64_t c, Scratch& scratch) {
     const auto k = static_cast<int64_t>(out_.order[static_cast<size_t>(c)]);
     ColumnNorms norms;
@@ -275,10 +278,12 @@ class Packer {
     norms.rounded = norms.exact * (1 + 0x1p-23);
     if (!(norms.rounded < kMostNorm)) return false;
     out_.offsets[static_cast<size_t>(c)] = static_cast<float>(-squares_[static_cast<size_t>(k)] / 2);
-    widen_bound(out_.fine, c, float32_bound(norms, d_));
+    const Bound fine = float32_bound(norms, d_);
+    widen_bound(out_.fine, c, fine);
     if (has_matrix()) pack_matrix_column(c, k, norms, scratch);
-    widen_bound(out_.bounds, c, bound_of(norms));
-    return true;
+    const Bound bound = bound_of(norms);
+    widen_bound(out_.bounds, c, bound);
+    return fine.says_something() && bound.says_something();
   }
 
   void pack_matrix_column(int64_t c, int64_t k, ColumnNorms& norms, Scratch& scratch) {

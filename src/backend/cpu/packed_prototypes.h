@@ -31,10 +31,13 @@ struct SpanBounds {
 };
 
 struct PackedPrototypes {
-  int64_t spans = 0;                ///< each has 32 places for columns
-  std::vector<int32_t> widths;      ///< per span: columns, padded to what is computed at once
-  bool screenable = true;           ///< false: a prototype is too far out; use exact distances
-  std::vector<uint32_t> order;      ///< per place: its prototype; repeated prototypes have no column but the first's
+  int64_t spans = 0;             ///< each has 32 places for columns
+  std::vector<int32_t> columns;  ///< per span: places that belong to a prototype, the first ones
+  std::vector<int32_t> widths;   ///< per span: columns, padded to what is computed at once
+  bool screenable = true;        ///< false: a prototype is too far out; use exact distances
+  /// Per place: its prototype; repeated prototypes have no column but the first's. Padding, the places from `columns`
+  /// on, belongs to nobody: the 0 that stands there keeps gathers within bounds.
+  std::vector<uint32_t> order;
   std::vector<uint8_t> repeated;    ///< per prototype: there is another with the same bits
   AlignedBuffer<float> values;      ///< float32 format
   AlignedBuffer<float> offsets;     ///< per place; padding can never win

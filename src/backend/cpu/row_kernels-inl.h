@@ -208,14 +208,18 @@ void add_terms(const T* x, const TermRow& row) {
 
 #endif
 
+// Below every score, and a float: the square of a scale may be beyond binary64, so it is applied in two steps, and a
+// least distance that leaves float32 in scaled units makes every candidate possible.
+constexpr double kLowestThreshold = -0x1p127;
+
 #if HWY_TARGET == HWY_SCALAR
 
 inline void seed_thresholds(const SeedThresholds& in) {
   for (int64_t i = 0; i < in.count; ++i) {
     const double norm = in.norms[i];
-    const double least = in.least[i] * (in.scale * in.scale);
+    const double least = in.least[i] * in.scale * in.scale;
     const double t = (norm * norm * (1 - 0x1p-18) - least * (1 + 0x1p-20)) * 0.5 - in.underflow;
-    in.thresholds[i] = static_cast<float>(t - std::abs(t) * 0x1p-20);
+    in.thresholds[i] = static_cast<float>(std::max(t - std::abs(t) * 0x1p-20, kLowestThreshold));
   }
 }
 
@@ -238,15 +242,17 @@ inline void add_distances(const DistanceTerms& in) {
 #else
 
 inline void seed_thresholds(const SeedThresholds& in) {
-  const VecD scale = hn::Set(kF64, in.scale * in.scale);
+  const VecD scale = hn::Set(kF64, in.scale);
   for (int64_t i = 0; i < in.count; i += kWide) {
     const auto lanes = static_cast<size_t>(in.count - i < kWide ? in.count - i : kWide);
     const VecD norm = load_some(in.norms + i, lanes);
     const VecD square = hn::Mul(hn::Mul(norm, norm), hn::Set(kF64, 1 - 0x1p-18));
-    const VecD least = hn::Mul(hn::Mul(load_some(in.least + i, lanes), scale), hn::Set(kF64, 1 + 0x1p-20));
+    const VecD scaled = hn::Mul(hn::Mul(load_some(in.least + i, lanes), scale), scale);
+    const VecD least = hn::Mul(scaled, hn::Set(kF64, 1 + 0x1p-20));
     const VecD half = hn::Mul(hn::Sub(square, least), hn::Set(kF64, 0.5));
     const VecD t = hn::Sub(half, hn::Set(kF64, in.underflow));
-    const VecD lower = hn::Sub(t, hn::Mul(hn::Abs(t), hn::Set(kF64, 0x1p-20)));
+    const VecD exact = hn::Sub(t, hn::Mul(hn::Abs(t), hn::Set(kF64, 0x1p-20)));
+    const VecD lower = hn::Max(exact, hn::Set(kF64, kLowestThreshold));
     hn::BlendedStore(hn::DemoteTo(Narrow(), lower), hn::FirstN(Narrow(), lanes), Narrow(), in.thresholds + i);
   }
 }

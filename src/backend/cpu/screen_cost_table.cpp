@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "backend/calibration.h"
+#include "core/open_file.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,7 +11,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 namespace manymeans {
@@ -47,11 +47,17 @@ double read_cost(const Json& of_set, const char* key, const std::string& path, c
   return value;
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.is_open() && !file.bad()) return text;
-  throw Error(ErrorCode::kUnavailable, path, "the file of costs that MANYMEANS_CPU_COSTS names cannot be read");
+// A costs file has less than 2 KiB for each instruction set; whatever is larger is none.
+constexpr size_t kMostBytes = size_t{1} << 20;
+
+std::string read_named(const std::string& path) {
+  try {
+    return read_small_file(path, kMostBytes);
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    throw Error(ErrorCode::kUnavailable, path,
+                "the file of costs that MANYMEANS_CPU_COSTS names cannot be read: " + what.substr(what.find("] ") + 2));
+  }
 }
 
 }  // namespace
@@ -87,14 +93,14 @@ bool parse_costs(const std::string& text, const std::string& path, std::string_v
 CostTable find_costs(std::string_view instruction_set) {
   CostTable table{shipped_costs(instruction_set), false, {}};
   if (const char* named = std::getenv("MANYMEANS_CPU_COSTS"); named != nullptr && *named != '\0') {
-    table.measured = parse_costs(read_file(named), named, instruction_set, table.costs);
+    table.measured = parse_costs(read_named(named), named, instruction_set, table.costs);
     return table;
   }
   const std::string path = costs_path();
   std::error_code ignored;
   if (path.empty() || !std::filesystem::exists(path, ignored)) return table;
   try {
-    table.measured = parse_costs(read_file(path), path, instruction_set, table.costs);
+    table.measured = parse_costs(read_small_file(path, kMostBytes), path, instruction_set, table.costs);
   } catch (const Error& error) {
     table.warning = fmt::format("{}; the costs that ship are used", error.what());
   }

@@ -49,6 +49,11 @@ HWY_INLINE VecF upper_score(VecF score, VecF bound) {
   return hn::BitCast(kF32, hn::Or(hn::AndNot(places, hn::BitCast(kU32, hn::Add(score, bound))), place));
 }
 
+// The error of the scores of a span's columns for a vector of rows: radius * slope + error, or as much as it can be.
+HWY_INLINE VecF error_of(VecF radius, float slope, float error) {
+  return hn::Min(hn::MulAdd(radius, hn::Set(kF32, slope), hn::Set(kF32, error)), hn::Set(kF32, kMostError));
+}
+
 struct BestTwo {
   VecF best = hn::Set(kF32, kLowest);
   VecF second = hn::Set(kF32, kLowest);
@@ -77,7 +82,7 @@ struct BestThree {
   // Stores the upper scores of `span` for the rows from `m` on.
   HWY_INLINE void store(const ScreenColumns& in, int64_t span, const ScreenTile& tile, int tile_rows, int m) const {
     const VecF radius = hn::Load(kF32, tile.radii + m);
-    const VecF bound = hn::MulAdd(radius, hn::Set(kF32, in.slopes[span]), hn::Set(kF32, in.errors[span]));
+    const VecF bound = error_of(radius, in.slopes[span], in.errors[span]);
     const int64_t at = span * tile_rows + m;
     hn::Store(upper_score(best, bound), kF32, tile.best + at);
     hn::Store(upper_score(second, bound), kF32, tile.second + at);
@@ -233,7 +238,7 @@ HWY_INLINE uint64_t mask_bits(hn::Mask<F32> mask) {
 // Which rows of vector m of a tile have an upper score above their threshold.
 HWY_INLINE uint64_t hits_of(VecF score, const HitsTask& in, int m, float slope, float error) {
   const VecF radius = hn::Load(kF32, in.radii + m * kLanes);
-  const VecF bound = hn::MulAdd(radius, hn::Set(kF32, slope), hn::Set(kF32, error));
+  const VecF bound = error_of(radius, slope, error);
   return mask_bits(hn::Gt(hn::Add(score, bound), hn::LoadU(kF32, in.thresholds + m * kLanes))) << (m * kLanes);
 }
 
@@ -268,7 +273,7 @@ HWY_INLINE uint64_t certify_lanes(const CertifyTask& in, int at) {
     const VecF best = hn::Load(kF32, in.best + s * in.tile_rows + at);
     const VecF second = hn::Load(kF32, in.second + s * in.tile_rows + at);
     const auto better = hn::Gt(best, row.best);
-    const VecF bound = hn::MulAdd(radius, hn::Set(kF32, in.slopes[s]), hn::Set(kF32, in.errors[s]));
+    const VecF bound = error_of(radius, in.slopes[s], in.errors[s]);
     error = hn::IfThenElse(better, bound, error);
     span = hn::IfThenElse(hn::RebindMask(kI32, better), hn::Set(kI32, static_cast<int32_t>(s)), span);
     row.second = hn::Max(hn::Max(row.second, second), hn::Min(row.best, best));

@@ -3,6 +3,7 @@
 #include "backend/cuda/chained_launch.cuh"
 #include "backend/cuda/column_terms.cuh"
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/kernel_memory.h"
 #include "backend/cuda/label_changes.cuh"
 #include "backend/cuda/point_value.cuh"
 #include "backend/cuda/ptx.cuh"
@@ -303,8 +304,7 @@ int log_team_of(int64_t columns) {
 template <class Mover>
 void launch_shared(const AccumulateTask& task, dim3 grid, int64_t bytes, cudaStream_t stream) {
   const auto kernel = accumulate_kernel<true, Mover>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kMostSharedSums)),
-        "sizing the shared memory of sums");
+  allow_all_shared_memory(kernel, "sizing the shared memory of sums");
   launch_chained(kernel, grid, kThreads, static_cast<size_t>(bytes), stream, "adding up clusters", task);
 }
 

@@ -155,7 +155,7 @@ BoxRuns BoxRuns::make(int64_t n, int64_t d) {
   return runs;
 }
 
-void BoxedPoints::sort(const DevicePoints& points, cudaStream_t stream) {
+void BoxedPoints::sort(const DevicePoints& points, const Stream& stream) {
   const auto n = static_cast<size_t>(points.n);
   DeviceBuffer<uint64_t> keys(n, "sorting points"), other_keys(n, "sorting points");
   DeviceBuffer<uint32_t> other_order(n, "sorting points");
@@ -163,6 +163,7 @@ void BoxedPoints::sort(const DevicePoints& points, cudaStream_t stream) {
   cub::DoubleBuffer<uint32_t> value(order_.data(), other_order.data());
   const BoxRuns runs = BoxRuns::make(points.n, points.d);
   DeviceBuffer<std::byte> scratch;
+  const Settled settled(stream);
   for (int column = 0; column < points.d; ++column) {
     key_kernel<<<grid_for(points.n, kThreads), kThreads, 0, stream>>>(points, runs, column, key.Current(),
                                                                       value.Current());
@@ -174,11 +175,11 @@ void BoxedPoints::sort(const DevicePoints& points, cudaStream_t stream) {
     check(cub::DeviceRadixSort::SortPairs(scratch.data(), needed, key, value, points.n, 0, bits, stream),
           "sorting points");
   }
-  check(cudaStreamSynchronize(stream), "sorting points");
+  stream.synchronize("sorting points");
   if (value.Current() != order_.data()) std::swap(order_, other_order);
 }
 
-BoxedPoints::BoxedPoints(const DevicePoints& points, const ColumnTerms& terms, int weight_shift, cudaStream_t stream)
+BoxedPoints::BoxedPoints(const DevicePoints& points, const ColumnTerms& terms, int weight_shift, const Stream& stream)
     : order_(static_cast<size_t>(points.n), "the points' order") {
   sort(points, stream);
   const bool weighted = points.weights != nullptr;
@@ -204,7 +205,7 @@ BoxedPoints::BoxedPoints(const DevicePoints& points, const ColumnTerms& terms, i
     gather(points, rows_, reinterpret_cast<float*>(values_.data()), weights_.data(), boxes_.data(), stream);
     add_up<float>(rows_, terms, weight_shift, sums_.data(), stream);
   }
-  check(cudaStreamSynchronize(stream), "putting points into boxes");
+  stream.synchronize("putting points into boxes");
 }
 
 int64_t BoxedPoints::bytes(int64_t n, int64_t d, DataType type, bool weighted, int limbs) {

@@ -43,7 +43,7 @@ struct BoxedRows {
 class BoxedPoints {
  public:
   /// Sorts in the stream; waits for it.
-  BoxedPoints(const DevicePoints& points, const ColumnTerms& terms, int weight_shift, cudaStream_t stream);
+  BoxedPoints(const DevicePoints& points, const ColumnTerms& terms, int weight_shift, const Stream& stream);
 
   const BoxedRows& rows() const { return rows_; }
 
@@ -51,7 +51,7 @@ class BoxedPoints {
   static int64_t making_bytes(int64_t n);
 
  private:
-  void sort(const DevicePoints& points, cudaStream_t stream);
+  void sort(const DevicePoints& points, const Stream& stream);
 
   DeviceBuffer<std::byte> values_;
   DeviceBuffer<double> weights_, boxes_;

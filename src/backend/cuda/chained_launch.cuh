@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/wait_point.cuh"
 
 #include <cuda_runtime.h>
 
@@ -19,7 +20,9 @@ namespace manymeans::cuda {
 /// the one after it run before the one before it.
 __device__ __forceinline__ void await_kernel_before() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  wait_point();
   asm volatile("griddepcontrol.wait;" ::: "memory");
+  wait_point();
 #endif
 }
 
@@ -28,7 +31,9 @@ __device__ __forceinline__ void await_kernel_before() {
 /// kernel's shared memory leaves.
 __device__ __forceinline__ void let_next_kernel_come() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  wait_point();
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  wait_point();
 #endif
 }
 

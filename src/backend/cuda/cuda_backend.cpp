@@ -2,7 +2,9 @@
 #include <manymeans/error.h>
 
 #include "backend/cuda/cuda_session.h"
+#include "backend/cuda/given_up.h"
 #include "backend/cuda/on_device.h"
+#include "backend/cuda/sessions_apart.h"
 #include "core/threads.h"
 
 #include <fmt/format.h>
@@ -18,6 +20,11 @@ Error no_device(const std::string& why) {
 }
 
 CudaDevice find_device(int index) {
+  if (!devices_answer_now()) {
+    throw Error(ErrorCode::kUnavailable, "backend cuda",
+                "a device did not answer before, and work that it was given has not ended since; start a new process, "
+                "or use --backend cpu");
+  }
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess || count == 0) {
@@ -37,6 +44,9 @@ CudaDevice find_device(int index) {
   device.minor = properties.minor;
   device.multiprocessors = properties.multiProcessorCount;
   device.matrix_unit = matrix_unit_of(device.index);
+  check(cudaDeviceGetAttribute(&device.double_ratio, cudaDevAttrSingleToDoublePrecisionPerfRatio, device.index),
+        "asking for the device's properties");
+  device.double_ratio = std::max(1, device.double_ratio);
   return device;
 }
 
@@ -46,6 +56,8 @@ class CudaUpload final : public Upload {
       : shared_(input, device, options, workload) {}
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     use_device(shared_.device);
+    if (shared_.plan.bounds == BoundsUse::kAlways && k.size() > 1) return sessions_apart(k);
+    check_room_for_counts(static_cast<int64_t>(k.size()));
     int64_t room = free_memory();
     if (shared_.options.device_memory > 0) {
       room = std::min(room, shared_.options.device_memory - shared_.plan.upload_bytes);
@@ -55,6 +67,24 @@ class CudaUpload final : public Upload {
     return std::make_unique<CudaSession>(shared_, k, threads);
   }
   std::string plan() const override { return shared_.plan.text + shared_.bounds_log->text(); }
+  std::vector<std::string> warnings() const override {
+    if (shared_.plan.warning.empty()) return {};
+    return {shared_.plan.warning};
+  }
+
+  // Without threads of their own: they take turns.
+  std::unique_ptr<Session> sessions_apart(std::span<const int64_t> k) {
+    std::vector<std::unique_ptr<Session>> sessions;
+    for (const int64_t& count : k) sessions.push_back(session({&count, 1}, 1));
+    return std::make_unique<SessionsApart>(shared_, k, std::move(sessions));
+  }
+  // The plan was made for a number of models, and its slices count on it.
+  void check_room_for_counts(int64_t models) const {
+    const int64_t rows = std::min(shared_.plan.slice_rows, shared_.input.points.n);
+    if (rows <= most_slice_rows(shared_.plan.screen, models)) return;
+    throw Error(ErrorCode::kInternal, "backend cuda",
+                fmt::format("{} models were not planned for: their rows of a slice cannot be numbered", models));
+  }
 
   static int64_t free_memory() {
     size_t free = 0;

@@ -1,5 +1,6 @@
 // Batches of passes: screen, resolve, accumulate and, between two passes, solve; all queued without waiting.
 #include "backend/cuda/cuda_session.h"
+#include "backend/cuda/endless_kernel.h"
 #include "backend/cuda/matrix_bounds.h"
 #include "backend/cuda/resident_passes.h"
 #include "backend/cuda/resolve.h"
@@ -299,8 +300,7 @@ void CudaSession::fetch_counters(size_t models) {
   const size_t done = host_control_[0].passes;
   if (done <= fetched_passes_) return;
   const size_t first = fetched_passes_ * models;
-  copy_to_host(host_counters_.data() + first, counters_.data() + first, done * models - first, stream_,
-               "counters of passes");
+  copy_to_host(host_counters_, first, counters_.data() + first, done * models - first, stream_, "counters of passes");
   stream_.synchronize("fetching counters");
   fetched_passes_ = done;
 }
@@ -386,10 +386,12 @@ int CudaSession::advance(std::span<PassModel> models, int n) {
   const int together = passes_between_questions(models);
   const int most = std::clamp(n, 1, kMostPasses);
   const auto begin = std::chrono::steady_clock::now();
+  const Settled settled(stream_);  // the device reads the callers' prototypes
   PassRanges ranges = begin_batch(models, most);
+  hang_if_asked("pass", stream_);
   if (enqueue_resident_passes(ranges, most)) {
-    copy_to_host(host_control_.data(), control_.data(), 1, stream_, "the state of a pass");
-    stream_.synchronize("a batch of passes");
+    copy_to_host(host_control_, 0, control_.data(), 1, stream_, "the state of a pass");
+    stream_.synchronize("a batch of passes", most);
     forget_margins();
     return end_batch(models);
   }
@@ -403,8 +405,8 @@ int CudaSession::advance(std::span<PassModel> models, int n) {
       enqueue_pass(ranges);
       margins_known_ = carries();
     }
-    copy_to_host(host_control_.data(), control_.data(), 1, stream_, "the state of a pass");
-    stream_.synchronize("a pass");
+    copy_to_host(host_control_, 0, control_.data(), 1, stream_, "the state of a pass");
+    stream_.synchronize("a pass", together);
     learn_from_passes(models);
   } while (queued < most && host_control_[0].stopped == 0 && std::chrono::steady_clock::now() - begin < kLongestBatch);
   return end_batch(models);

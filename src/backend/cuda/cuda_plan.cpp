@@ -6,12 +6,15 @@
 #include "backend/cuda/boxed_points.h"
 #include "backend/cuda/carried_margins.h"
 #include "backend/cuda/float_screen.h"
+#include "backend/cuda/matrix_bounds.h"
 #include "backend/cuda/resolve.h"
 #include "backend/cuda/score_falls.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 namespace manymeans::cuda {
 namespace {
@@ -41,41 +44,66 @@ bool pays_to_box(const PointsView& points) {
   return can_be_boxed(points) && points.n >= std::max(kFewestRows, kBoxRows << 3 * points.d);
 }
 
-Error no_such_algorithm(const Input& input, const BackendOptions& options) {
-  return Error(ErrorCode::kUsage, "algorithm",
-               fmt::format("the cuda backend has no '{}' for {} columns; use auto, matrix, bounds (more than {} "
-                           "columns), kdtree (up to {} columns) or brute, or --backend cpu",
-                           options.algorithm, input.points.d, kMostBoxColumns, kMostBoxColumns));
+Error wrong_algorithm(const std::string& why) {
+  return Error(ErrorCode::kUsage, "algorithm", why);
 }
 
-ScreenKind choose_screen(const Input& input, const CudaDevice& device, const BackendOptions& options, double ratio) {
-  if (options.algorithm == "brute") return ScreenKind::kNone;
-  if (options.algorithm == "kdtree" && can_be_boxed(input.points)) return ScreenKind::kBoxes;
-  if (options.algorithm != "auto" && options.algorithm != "matrix" && options.algorithm != "bounds") {
-    throw no_such_algorithm(input, options);
+// Boxes, asked for by name.
+ScreenKind boxes_for(const PointsView& points) {
+  if (points.d > kMostBoxColumns) {
+    throw wrong_algorithm(fmt::format(
+        "the cuda backend has kdtree for at most {} columns, and there are {}; use auto, matrix, bounds or brute, or "
+        "--backend cpu",
+        kMostBoxColumns, points.d));
   }
-  const std::string& format = options.screen_format;
+  if (points.n > kMostBoxPoints) {
+    throw wrong_algorithm(
+        fmt::format("the cuda backend has kdtree for at most {} rows, and there are {}; use auto, matrix, bounds or "
+                    "brute",
+                    kMostBoxPoints, points.n));
+  }
+  return ScreenKind::kBoxes;
+}
+
+// The screen whose bound holds for so many columns: `wanted`, or one that is as exact and slower. With more columns a
+// bound says nothing (docs/screens.md), and every distance is computed.
+ScreenKind with_a_bound(ScreenKind wanted, int64_t columns) {
+  if (wanted == ScreenKind::kMatrix && matrix_bound_holds(columns)) return wanted;
+  return FloatBound::holds(columns) ? ScreenKind::kFloat : ScreenKind::kNone;
+}
+
+ScreenKind screen_of_format(const std::string& format, const CudaDevice& device) {
   if (format == "float32") return ScreenKind::kFloat;
-  if (format == "float16" || format == "float16-sync") {
-    if (device.matrix_unit != MatrixUnit::kNone) return ScreenKind::kMatrix;
-    throw Error(ErrorCode::kUnavailable, "screen format",
-                device.name + " has no matrix units that the float16 screen can use; use float32");
-  }
-  if (!format.empty()) {
+  if (format != "float16" && format != "float16-sync") {
     throw Error(ErrorCode::kUsage, "screen format",
                 "the cuda backend has float32, float16 and float16-sync, not '" + format + "'");
   }
-  if (options.algorithm == "auto" && pays_to_box(input.points)) return ScreenKind::kBoxes;
-  const bool useful = input.points.d >= kFewestMatrixColumns && ratio <= kMostHalfRatio;
-  const bool bounds = options.algorithm == "bounds";
-  if (bounds && input.points.d <= kMostBoxColumns) throw no_such_algorithm(input, options);
-  if (bounds && device.matrix_unit != MatrixUnit::kNone && ratio <= kMostHalfRatio) return ScreenKind::kMatrix;
-  return device.matrix_unit != MatrixUnit::kNone && useful ? ScreenKind::kMatrix : ScreenKind::kFloat;
+  if (device.matrix_unit != MatrixUnit::kNone) return ScreenKind::kMatrix;
+  throw Error(ErrorCode::kUnavailable, "screen format",
+              device.name + " has no matrix units that the float16 screen can use; use float32");
 }
 
-std::string describe(ScreenKind screen, const Input& input) {
+ScreenKind choose_screen(const Input& input, const CudaDevice& device, const BackendOptions& options, double ratio) {
+  const std::string& algorithm = options.algorithm;
+  const PointsView& points = input.points;
+  check_algorithm(algorithm);
+  if (algorithm == "brute") return ScreenKind::kNone;
+  if (algorithm == "kdtree") return boxes_for(points);
+  if (!options.screen_format.empty()) {
+    return with_a_bound(screen_of_format(options.screen_format, device), points.d);
+  }
+  if (algorithm == "auto" && pays_to_box(points)) return ScreenKind::kBoxes;
+  // Margins take the screen in fp16, however few columns there are.
+  const bool enough_columns = points.d >= kFewestMatrixColumns || algorithm == "bounds";
+  const bool useful = device.matrix_unit != MatrixUnit::kNone && enough_columns && ratio <= kMostHalfRatio;
+  return with_a_bound(useful ? ScreenKind::kMatrix : ScreenKind::kFloat, points.d);
+}
+
+std::string describe(ScreenKind screen, const Input& input, const BackendOptions& options) {
   switch (screen) {
-    case ScreenKind::kNone: return "every canonical distance";
+    case ScreenKind::kNone:
+      return options.algorithm == "brute" ? "every canonical distance"
+                                          : "every canonical distance: no screen's bound holds for so many columns";
     case ScreenKind::kFloat:
       return input.points.d <= kLowColumns ? "float32 screen, points in registers" : "float32 screen, in tiles";
     case ScreenKind::kMatrix: return "fp16 screen in the matrix units";
@@ -115,11 +143,19 @@ BoundsUse wanted_bounds(const CudaPlan& plan, const Input& input, const BackendO
   return pays ? BoundsUse::kWhenTheyPay : BoundsUse::kNever;
 }
 
-std::string describe_bounds(const CudaPlan& plan, const BackendOptions& options) {
-  if (plan.bounds == BoundsUse::kAlways) return "; margins carried from pass to pass";
-  if (options.algorithm != "bounds") return "";
-  if (plan.screen != ScreenKind::kMatrix) return "; no margins, which take the screen in fp16";
-  return "; no margins, which take room on the device and one model at a time";
+// Why an algorithm that was asked for by name does less than its name says; empty where it does all of it.
+std::string what_is_lacking(const CudaPlan& plan, const Input& input, const CudaDevice& device,
+                            const BackendOptions& options) {
+  if (options.algorithm == "kdtree" && plan.screen != ScreenKind::kBoxes) {
+    return "no boxes, for which the points do not fit the device's memory twice";
+  }
+  if (options.algorithm != "bounds" || plan.bounds == BoundsUse::kAlways) return "";
+  if (plan.screen != ScreenKind::kMatrix) {
+    if (device.matrix_unit == MatrixUnit::kNone) return "no margins: this device has no fp16 screen, which they take";
+    if (!matrix_bound_holds(input.points.d)) return "no margins: there are too many columns for the screen in fp16";
+    return "no margins: fp16 is too coarse for these points, whose values reach much farther than most of them do";
+  }
+  return "no margins: the points do not fit the device's memory with them";
 }
 
 // Which rows are on the device, and when.
@@ -156,11 +192,8 @@ class RowPlanner {
   }
 
  private:
-  // Of a slice. Kernels number packed rows, and entries of the list of all models' rows, in 32 bits.
-  int64_t most_rows(const CudaPlan& plan) const {
-    const int64_t models = plan.screen == ScreenKind::kMatrix ? std::max<int64_t>(1, workload_.models) : 1;
-    return (int64_t{1} << 31) / models - kRowBlock;
-  }
+  // Of a slice.
+  int64_t most_rows(const CudaPlan& plan) const { return most_slice_rows(plan.screen, workload_.models); }
   int64_t row_bytes() const {
     return std::max<int64_t>(1, input_.points.d * static_cast<int64_t>(size_of(input_.points.type)));
   }
@@ -217,6 +250,27 @@ class RowPlanner {
   std::vector<int64_t> k_;  // of the models of a session
 };
 
+// Models that have a session each, and no pass together.
+Workload apart(Workload workload) {
+  workload.sessions *= std::max<int64_t>(1, workload.models);
+  workload.models = 1;
+  return workload;
+}
+
+// Margins are for one model: several that are asked to carry them get a session each, where there is room for that.
+bool models_apart(CudaPlan plan, const Input& input, const BackendOptions& options, const Workload& workload,
+                  int64_t room) {
+  if (options.algorithm != "bounds" || plan.screen != ScreenKind::kMatrix || workload.models <= 1) return false;
+  plan.bounds = BoundsUse::kAlways;
+  return RowPlanner(input, apart(workload), room, options.test_slice_rows).holds_all(plan);
+}
+
+std::string describe_bounds(const CudaPlan& plan) {
+  if (plan.bounds != BoundsUse::kAlways) return "";
+  return plan.apart ? "; margins carried from pass to pass, each model in passes of its own"
+                    : "; margins carried from pass to pass";
+}
+
 }  // namespace
 
 bool floors_pay(int64_t changed, int64_t labels, int64_t most_clusters, int64_t columns) {
@@ -227,6 +281,52 @@ bool floors_pay(int64_t changed, int64_t labels, int64_t most_clusters, int64_t 
          static_cast<double>(changed) * kClusters <= static_cast<double>(labels) * static_cast<double>(most_clusters);
 }
 
+int64_t most_slice_rows(ScreenKind screen, int64_t models) {
+  // Half of what 32 bits hold: warps reserve entries of the matrix screen's list that they may not use.
+  constexpr int64_t kMostEntries = int64_t{1} << 31;
+  models = std::max<int64_t>(1, models);
+  if (screen == ScreenKind::kBoxes) return std::min(kMostBoxPoints, kMostEntries / models * kBoxRows);
+  return kMostEntries / models - kRowBlock;
+}
+
+void check_counts(int64_t models, int64_t clusters) {
+  constexpr int64_t kMostModels = 65535;  // the blocks of a grid's second side
+  constexpr int64_t kMostColumns = (int64_t{1} << 31) - kMostModels * kTileGroup * 4;  // padded, of all models
+  if (models <= kMostModels && clusters <= kMostColumns) return;
+  throw Error(ErrorCode::kUnavailable, "backend cuda",
+              fmt::format("{} models with {} clusters in one pass are more than its {} models and {} clusters; use "
+                          "strategy data, which has a pass for each model, or --backend cpu",
+                          models, clusters, kMostModels, kMostColumns));
+}
+
+double products_per_second(const CudaDevice& device) {
+  constexpr double kFloatLanes = 128;  // of a multiprocessor
+  constexpr double kInstructions = 4;  // two numbers are widened, subtracted, and the square is added up
+  return device.multiprocessors * kFloatLanes / device.double_ratio * 1e9 / kInstructions;
+}
+
+namespace {
+
+// Every distance of every row, by sessions that share the device, and every point over a slow link. Whatever else is
+// waited for (seeding, labels, inertia) takes less, or as long as 64 more clusters.
+double usual_seconds(const Input& input, const CudaDevice& device, const Workload& workload) {
+  constexpr double kLink = 1e9;  // bytes a second
+  const auto rows = static_cast<double>(input.points.n);
+  const auto clusters = static_cast<double>(std::max(workload.all_clusters, workload.most_clusters) + 64);
+  const double products = rows * static_cast<double>(input.points.d + 8) * clusters;
+  const double bytes = rows * static_cast<double>(input.points.d * 8 + 16 * std::max<int64_t>(1, workload.models));
+  return static_cast<double>(std::max<int64_t>(1, workload.sessions)) *
+         (products / products_per_second(device) + bytes / kLink);
+}
+
+}  // namespace
+
+bool subtracts_in_float(const Input& input, int exponent) {
+  constexpr int kMostExponent = 100;  // of a factor that is a normal float, and whose inverse is
+  return input.points.type != DataType::kFloat64 && std::abs(exponent) <= kMostExponent &&
+         std::ldexp(input.max_magnitude(), exponent) < 0x1p126;
+}
+
 CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options, double half_ratio,
                         const Workload& workload) {
   CudaPlan plan;
@@ -235,16 +335,23 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
   plan.padded_columns = static_cast<int32_t>((input.points.d + kDepthBlock - 1) / kDepthBlock * kDepthBlock);
   int64_t room = device.memory_free - kReserve;
   if (options.device_memory > 0) room = std::min(room, options.device_memory);
-  const RowPlanner planner(input, workload, room, options.test_slice_rows);
+  plan.apart = models_apart(plan, input, options, workload, room);
+  const Workload planned = plan.apart ? apart(workload) : workload;
+  if (planned.models > 1) check_counts(planned.models, planned.all_clusters);
+  const RowPlanner planner(input, planned, room, options.test_slice_rows);
   if (plan.screen == ScreenKind::kBoxes && !planner.holds_all(plan)) plan.screen = ScreenKind::kFloat;
-  plan.floors = plan.screen == ScreenKind::kMatrix && pays_to_have_floors(input, workload, options);
+  plan.floors = plan.screen == ScreenKind::kMatrix && pays_to_have_floors(input, planned, options);
   if (plan.floors && !planner.holds_all(plan)) plan.floors = false;
-  plan.bounds = wanted_bounds(plan, input, options, workload);
+  plan.bounds = wanted_bounds(plan, input, options, planned);
   if (plan.bounds != BoundsUse::kNever && !planner.holds_all(plan)) plan.bounds = BoundsUse::kNever;
   planner.choose(plan);
-  plan.text =
-      fmt::format("{} on {} (compute capability {}.{}){}{}", describe(plan.screen, input), device.name, device.major,
-                  device.minor, describe_slices(plan, input.points), describe_bounds(plan, options));
+  plan.usual_seconds = usual_seconds(input, device, workload);
+  plan.text = fmt::format("{} on {} (compute capability {}.{}){}{}", describe(plan.screen, input, options), device.name,
+                          device.major, device.minor, describe_slices(plan, input.points), describe_bounds(plan));
+  const std::string lacking = what_is_lacking(plan, input, device, options);
+  if (lacking.empty()) return plan;
+  plan.text += "; " + lacking;
+  plan.warning = fmt::format("algorithm {}: {}", options.algorithm, lacking);
   return plan;
 }
 

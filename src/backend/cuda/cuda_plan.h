@@ -20,7 +20,11 @@ struct CudaDevice {
   int multiprocessors = 1;
   int64_t memory_free = 0;  ///< bytes
   MatrixUnit matrix_unit = MatrixUnit::kNone;
+  int double_ratio = 2;  ///< how many times slower than float32 it is in binary64
 };
+
+/// Products of a canonical distance that the device should do in a second, at a gigahertz.
+double products_per_second(const CudaDevice& device);
 
 /// Makes it the calling thread's device.
 void use_device(const CudaDevice& device);
@@ -38,13 +42,16 @@ struct CudaPlan {
   int32_t padded_columns = 0;                  ///< of a packed row, likewise
   bool floors = false;                         ///< likewise: rows remember what their best score was (score_falls.h)
   BoundsUse bounds = BoundsUse::kNever;        ///< of sessions of one model, by kMatrix
+  bool apart = false;                          ///< so models that would share passes have a session each
   // Where not everything fits: rows that a pass has on the device together, a multiple of kSliceRows, and the first
   // rows, whole slices, whose points stay there (all those of points that lie on the device already).
   int64_t slice_rows = 0;
   int64_t resident_rows = 0;
   int64_t upload_bytes = 0;   ///< device memory of an upload
   int64_t session_bytes = 0;  ///< that sessions may take; seeding has what they leave
+  double usual_seconds = 0;   ///< that a pass may take, see Patience
   std::string text;           ///< for people
+  std::string warning;        ///< where an algorithm that was asked for does less than its name says
 
   /// All rows at once.
   bool whole(int64_t n) const { return slice_rows >= n; }
@@ -56,6 +63,18 @@ constexpr int64_t kSliceRows = 4096;
 /// the floors; these cost the more the fewer clusters the largest model has. And not where rows have so many columns
 /// that the product takes longer than ranking.
 bool floors_pay(int64_t changed, int64_t labels, int64_t most_clusters, int64_t columns);
+
+/// The most rows of a slice: kernels number packed rows, and what they list of all models' rows together (rows times
+/// models, or for kBoxes boxes times models), in 32 bits.
+int64_t most_slice_rows(ScreenKind screen, int64_t models);
+
+/// Throws Error(kUnavailable) for more models or clusters than kernels can number in one pass.
+void check_counts(int64_t models, int64_t clusters);
+
+/// Whether values of the frame are differences of float32 numbers, scaled by 2^exponent before: else they are computed
+/// in binary64. Powers of two that are normal floats do; and nothing may overflow, as a constant column does whose
+/// value is far larger than the spread of the others.
+bool subtracts_in_float(const Input& input, int exponent);
 
 /// Throws Error(kUnavailable) where not even slices fit, and Error(kUsage) for what this backend does not have.
 /// `half_ratio`: what rounding to fp16 usually takes from a row, relative to its norm.

@@ -31,8 +31,10 @@ void store_labels(const std::byte* from, int64_t count, Labels& to) {
 
 CudaSession::CudaSession(const CudaShared& shared, std::span<const int64_t> k, int threads)
     : shared_((use_device(shared.device), shared)),
+      stream_(shared.patience),
       threads_(threads),
-      own_distances_(shared.input, *shared.slices, stream_) {
+      own_distances_(shared.input, *shared.slices, stream_),
+      seeding_(shared, std::vector<int64_t>(k.begin(), k.end()), stream_) {
   int64_t most = 1;
   for (const int64_t count : k) {
     Model m;
@@ -44,6 +46,11 @@ CudaSession::CudaSession(const CudaShared& shared, std::span<const int64_t> k, i
   }
   width_ = most <= 256 ? 1 : (most <= 65536 ? 2 : 4);
   make_room();
+}
+
+// What members hold must not go while the device uses it.
+CudaSession::~CudaSession() {
+  stream_.settle();
 }
 
 void CudaSession::make_room() {
@@ -170,8 +177,7 @@ void CudaSession::download_prototypes(int slot, Matrix& prototypes) {
   const size_t bytes = prototypes.bytes().size();
   std::byte* to = type == DataType::kFloat64 ? reinterpret_cast<std::byte*>(prototypes.values<double>().data())
                                              : reinterpret_cast<std::byte*>(prototypes.values<float>().data());
-  copy_to_host(to, static_cast<const std::byte*>(from), bytes, stream_, "prototypes");
-  stream_.synchronize("fetching prototypes");
+  read_back(to, static_cast<const std::byte*>(from), bytes, stream_, "fetching prototypes");
 }
 
 // Of these models, where the session's labels are many; not those that have another width here.
@@ -204,9 +210,8 @@ const Labels& CudaSession::labels(int slot) {
   m.labels = Labels(n(), m.k);
   std::vector<std::byte> wide(m.labels.width() == width_ ? 0 : static_cast<size_t>(n() * width_));
   std::byte* const to = wide.empty() ? m.labels.bytes().data() : wide.data();
-  copy_to_host(to, static_cast<const std::byte*>(labels_of(slot).data), static_cast<size_t>(n() * width_), stream_,
-               "labels");
-  stream_.synchronize("fetching labels");
+  read_back(to, static_cast<const std::byte*>(labels_of(slot).data), static_cast<size_t>(n() * width_), stream_,
+            "fetching labels");
   if (!wide.empty() && width_ == 2) {
     store_labels<uint16_t>(wide.data(), n(), m.labels);
   } else if (!wide.empty()) {
@@ -238,13 +243,12 @@ const Statistics& CudaSession::statistics(int slot) {
   use_device(shared_.device);
   make_statistics(m);
   const PassRange range = range_of(slot);
-  const auto fetch = [&](std::vector<int64_t>& to, const long long* from) {
-    copy_to_host(reinterpret_cast<long long*>(to.data()), from, to.size(), stream_, "statistics");
+  const auto fetch_into = [&](std::vector<int64_t>& to, const long long* from) {
+    read_back(reinterpret_cast<long long*>(to.data()), from, to.size(), stream_, "fetching statistics");
   };
-  fetch(m.statistics.sums, range.sums);
-  fetch(m.statistics.weights, range.weights);
-  fetch(m.statistics.counts, range.counts);
-  stream_.synchronize("fetching statistics");
+  fetch_into(m.statistics.sums, range.sums);
+  fetch_into(m.statistics.weights, range.weights);
+  fetch_into(m.statistics.counts, range.counts);
   m.statistics_here = true;
   return m.statistics;
 }
@@ -257,13 +261,12 @@ void CudaSession::make_statistics(Model& m) {
 void CudaSession::fetch_statistics() {
   const auto fetched = [&](const DeviceBuffer<long long>& from) {
     std::vector<long long> to(from.size());
-    copy_to_host(to.data(), from.data(), to.size(), stream_, "statistics");
+    read_back(to.data(), from.data(), to.size(), stream_, "fetching statistics");
     return to;
   };
   const std::vector<long long> sums = fetched(sums_);
   const std::vector<long long> weights = fetched(weights_);
   const std::vector<long long> counts = fetched(counts_);
-  stream_.synchronize("fetching statistics");
   for (Model& m : models_) {
     if (m.statistics_here || !m.labelled) continue;
     make_statistics(m);
@@ -280,6 +283,7 @@ void CudaSession::fetch_statistics() {
 void CudaSession::send_statistics(int slot) {
   const Model& m = model(slot);
   const PassRange range = range_of(slot);
+  const Settled settled(stream_);
   const auto send = [&](long long* to, const std::vector<int64_t>& from) {
     copy_to_device(to, reinterpret_cast<const long long*>(from.data()), from.size(), stream_, "statistics");
   };
@@ -293,6 +297,7 @@ void CudaSession::move_row(int slot, int64_t row, uint32_t label) {
   Model& m = model(slot);
   const uint32_t before = labels(slot)[row];
   use_device(shared_.device);
+  const Settled settled(stream_);
   const PassRange range = range_of(slot);
   const AccumulateTask task = accumulate_task({}, shared_.slices->row(row, moved_row_, stream_));
   accumulate_row(task, range, 0, before, -1, stream_);
@@ -324,6 +329,7 @@ void CudaSession::relabel(int slot, std::span<const uint32_t> new_label, std::sp
   m.k = k;
   send_statistics(slot);
   DeviceBuffer<uint32_t> table(new_label.size(), "new labels");
+  const Settled settled(stream_);
   copy_to_device(table.data(), new_label.data(), new_label.size(), stream_, "new labels");
   relabel_rows(current_rows(0), slot, n(), table.data(), stream_);
   if (boxed()) forget_boxes(slot);
@@ -339,6 +345,7 @@ InertiaSum CudaSession::inertia(int slot, const Matrix& prototypes) {
 
 std::vector<InertiaSum> CudaSession::inertias(std::span<const OwnPrototypes> models) {
   use_device(shared_.device);
+  const Settled settled(stream_);
   std::vector<const void*> prototypes;
   for (const OwnPrototypes& model : models) {
     upload_prototypes(model.slot, *model.prototypes);
@@ -349,18 +356,21 @@ std::vector<InertiaSum> CudaSession::inertias(std::span<const OwnPrototypes> mod
 
 std::vector<int64_t> CudaSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {
   use_device(shared_.device);
+  const Settled settled(stream_);
   upload_prototypes(slot, prototypes);
   return own_distances_.inertia(labels_of(slot), range_of(slot).prototypes, format);
 }
 
 std::vector<double> CudaSession::distances(int slot, const Matrix& prototypes) {
   use_device(shared_.device);
+  const Settled settled(stream_);
   upload_prototypes(slot, prototypes);
   return own_distances_.distances(labels_of(slot), range_of(slot).prototypes);
 }
 
 std::vector<DistantRow> CudaSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
   use_device(shared_.device);
+  const Settled settled(stream_);
   upload_prototypes(slot, prototypes);
   return own_distances_.farthest_rows(labels_of(slot), range_of(slot).prototypes, count);
 }

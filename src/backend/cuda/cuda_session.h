@@ -10,6 +10,7 @@
 #include "backend/cuda/own_distances.h"
 #include "backend/cuda/pass_ranges.h"
 #include "backend/cuda/resolve.h"
+#include "backend/cuda/session_seeding.h"
 
 #include <algorithm>
 #include <memory>
@@ -17,12 +18,10 @@
 
 namespace manymeans::cuda {
 
-class DeviceSeeding;
-struct HostSeeding;
-
 class CudaSession final : public Session {
  public:
   CudaSession(const CudaShared& shared, std::span<const int64_t> k, int threads);
+  ~CudaSession() override;
 
   int advance(std::span<PassModel> models, int n) override;
   const Labels& labels(int slot) override;
@@ -36,12 +35,14 @@ class CudaSession final : public Session {
   std::vector<InertiaSum> inertias(std::span<const OwnPrototypes> models) override;
   std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) override;
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
-  void seed_add(std::span<const SeedCentres> models) override;
-  WideInt seed_total(int slot) override;
-  std::vector<int64_t> seed_pick(int slot, std::span<const uint64_t> u) override;
-  void seed_try(std::span<SeedTrial> trials) override;
-  std::vector<int64_t> seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) override;
-  void seed_end() override;
+  void seed_add(std::span<const SeedCentres> models) override { seeding_.add(models); }
+  WideInt seed_total(int slot) override { return seeding_.total(slot); }
+  std::vector<int64_t> seed_pick(int slot, std::span<const uint64_t> u) override { return seeding_.pick(slot, u); }
+  void seed_try(std::span<SeedTrial> trials) override { seeding_.trials(trials); }
+  std::vector<int64_t> seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) override {
+    return seeding_.sample(slot, key, draw, factor);
+  }
+  void seed_end() override { seeding_.end(); }
 
  private:
   struct Model {
@@ -61,8 +62,6 @@ class CudaSession final : public Session {
   bool float64() const { return shared_.input.points.type == DataType::kFloat64; }
   size_t prototype_bytes() const { return float64() ? 8 : 4; }
   int64_t rows_together() const { return std::min(n(), shared_.plan.slice_rows); }
-  DeviceSeeding& seeding();
-  Session* host_seeding();
   void make_room();
   void make_room_for_matrix();
   void make_room_for_boxes();
@@ -194,8 +193,7 @@ class CudaSession final : public Session {
   int threads_ = 1;
   std::unique_ptr<LabelCopier> label_copier_;  // where labels are many, from the first that are fetched on
   OwnDistances own_distances_;
-  std::shared_ptr<DeviceSeeding> seeding_;  // shared, as only session_seeding.cu knows the types
-  std::shared_ptr<HostSeeding> host_seeding_;
+  SessionSeeding seeding_;
 };
 
 }  // namespace manymeans::cuda

@@ -1,8 +1,9 @@
 #include "backend/cuda/cuda_shared.h"
 
+#include "backend/cuda/endless_kernel.h"
+
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 namespace manymeans::cuda {
 
@@ -11,7 +12,8 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
   half_frame = find_half_frame(data, frame.centre, frame.largest);
   plan = make_cuda_plan(data, device, options, half_frame.ratio, workload);
   use_device(device);
-  const Stream stream;
+  patience = {Patience::Seconds(plan.usual_seconds), least_patience(), options.abort, options.cancel};
+  const Stream stream(patience);
   upload_frame(stream);
   upload_terms(stream);
   bound = FloatBound::make(input.points.d, frame.exponent, options.test_bound_scale);
@@ -19,30 +21,31 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
   if (plan.screen == ScreenKind::kBoxes) {
     boxes = std::make_unique<BoxedPoints>(slices->points(), terms, input.weight_shift, stream);
   }
+  hang_if_asked("upload", stream);
   stream.synchronize("uploading points");
 }
 
-void CudaShared::upload_frame(cudaStream_t stream) {
+void CudaShared::upload_frame(const Stream& stream) {
   const size_t d = frame.centre.size();
   centre_ = DeviceBuffer<double>(d, "the screen's frame");
   scaled_centre_ = DeviceBuffer<float>(d, "the screen's frame");
   std::vector<float> scaled(d);
+  const Settled settled(stream);  // `scaled` must not go before
   for (size_t j = 0; j < d; ++j) scaled[j] = static_cast<float>(std::ldexp(frame.centre[j], frame.exponent));
   copy_to_device(centre_.data(), frame.centre.data(), d, stream, "the screen's frame");
   copy_to_device(scaled_centre_.data(), scaled.data(), d, stream, "the screen's frame");
   device_frame.centre = half_frame.centre = centre_.data();
   device_frame.scaled_centre = scaled_centre_.data();
   device_frame.scale = std::ldexp(1.0, frame.exponent);
-  // Powers of two that are normal floats; larger and smaller ones take the way through binary64.
-  device_frame.in_float = input.points.type != DataType::kFloat64 && std::abs(frame.exponent) <= 100;
+  device_frame.in_float = subtracts_in_float(input, frame.exponent);
   device_frame.float_scale = static_cast<float>(device_frame.in_float ? device_frame.scale : 1.0);
-  // `scaled` lives on this stack: the copy must be over before it goes.
-  check(cudaStreamSynchronize(stream), "uploading the screen's frame");
+  stream.synchronize("uploading the screen's frame");
 }
 
-void CudaShared::upload_terms(cudaStream_t stream) {
+void CudaShared::upload_terms(const Stream& stream) {
   std::vector<double> tops;
   std::vector<int32_t> exponents, shifts;
+  const Settled settled(stream);
   bool normal = true;
   for (const SumFormat& format : input.columns) {
     exponents.push_back(format.shift - (format.limbs - 1) * format.bits);
@@ -56,7 +59,7 @@ void CudaShared::upload_terms(cudaStream_t stream) {
   copy_to_device(tops_.data(), tops.data(), tops.size(), stream, "the sums' formats");
   copy_to_device(exponents_.data(), exponents.data(), tops.size(), stream, "the sums' formats");
   copy_to_device(solve_shifts.data(), shifts.data(), tops.size(), stream, "the sums' formats");
-  check(cudaStreamSynchronize(stream), "uploading the sums' formats");
+  stream.synchronize("uploading the sums' formats");
   terms = {input.limbs, input.bits, std::ldexp(1.0, input.bits), normal ? tops_.data() : nullptr, exponents_.data()};
 }
 

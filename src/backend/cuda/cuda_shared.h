@@ -22,6 +22,7 @@ struct CudaShared {
   CudaDevice device;
   BackendOptions options;
   CudaPlan plan = {};
+  Patience patience;  // of all streams
 
   Frame frame;
   DeviceFrame device_frame;
@@ -34,8 +35,8 @@ struct CudaShared {
   std::unique_ptr<BoxedPoints> boxes;  // null but for ScreenKind::kBoxes
 
  private:
-  void upload_frame(cudaStream_t stream);
-  void upload_terms(cudaStream_t stream);
+  void upload_frame(const Stream& stream);
+  void upload_terms(const Stream& stream);
 
   DeviceBuffer<double> centre_;
   DeviceBuffer<float> scaled_centre_;

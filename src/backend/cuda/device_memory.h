@@ -2,6 +2,8 @@
 // CUDA runtime becomes an exception.
 #pragma once
 
+#include "backend/cuda/patience.h"
+
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
@@ -88,23 +90,54 @@ class PinnedBuffer : public detail::Buffer<T, detail::allocate_pinned, detail::f
   std::span<T> span() { return {this->data(), this->size()}; }
 };
 
-/// A stream that does not wait for the default stream.
+/// Throws what follows from an answer of await_answer(): Error(kInterrupted) if the caller wanted to stop, else
+/// Error(kUnavailable) for a device that does not answer.
+void check_answer(const Waited& waited, const Patience& patience, int passes, const char* doing);
+
+/// A stream that does not wait for the default stream. Whoever waits for it has patience, but not for ever.
 class Stream {
  public:
-  Stream();
-  Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+  Stream() : Stream(Patience()) {}
+  explicit Stream(const Patience& patience);
+  Stream(Stream&& other) noexcept
+      : stream_(std::exchange(other.stream_, nullptr)), patience_(other.patience_), given_up_(other.given_up_) {}
   Stream& operator=(Stream&& other) noexcept {
     std::swap(stream_, other.stream_);
+    std::swap(patience_, other.patience_);
+    std::swap(given_up_, other.given_up_);
     return *this;
   }
   ~Stream();
 
   operator cudaStream_t() const { return stream_; }  // NOLINT: a stream is used wherever the runtime takes one
-  /// Waits for everything in the stream; errors of kernels appear here.
-  void synchronize(const char* doing) const { check(cudaStreamSynchronize(stream_), doing); }
+  /// Waits for everything in the stream, which is at most so many passes; errors of kernels appear here. Throws
+  /// Error(kInterrupted) or Error(kUnavailable), see check_answer(), when that takes too long.
+  void synchronize(const char* doing, int passes = 1) const;
+  /// The same before memory goes that the stream may use, whatever happened: a device that does not get there is given
+  /// up, and then nothing of it is freed. (Two passes are queued where they take long; the grace covers more that are
+  /// short.)
+  void settle(int passes = 2) const noexcept;
+  const Patience& patience() const { return patience_; }
+  /// Its work will not be waited for any more.
+  void give_up() const noexcept;
 
  private:
   cudaStream_t stream_ = nullptr;
+  Patience patience_;
+  mutable bool given_up_ = false;
+};
+
+/// To be declared after what the stream's work reads and writes, memory of the host or of the device: that does not go
+/// before the work is done, also when an exception passes.
+class Settled {
+ public:
+  explicit Settled(const Stream& stream) : stream_(stream) {}
+  Settled(const Settled&) = delete;
+  Settled& operator=(const Settled&) = delete;
+  ~Settled() { stream_.settle(); }
+
+ private:
+  const Stream& stream_;
 };
 
 /// A point in a stream. Timing costs a little, so it is asked for.
@@ -120,7 +153,8 @@ class Event {
 
   operator cudaEvent_t() const { return event_; }  // NOLINT
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "recording an event"); }
-  void synchronize(const char* doing) const { check(cudaEventSynchronize(event_), doing); }
+  /// Waits for it with the patience of the stream in which it was recorded.
+  void synchronize(const Stream& stream, const char* doing) const;
   /// Milliseconds from `start` to this event; both with timing, both reached.
   float since(const Event& start) const {
     float ms = 0;
@@ -132,14 +166,24 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Copies in stream order. Pageable host memory is staged by the runtime; pinned memory is not waited for.
+/// Copies in stream order. `from` must stay as it is until the stream is done with it, wherever it lies: pageable
+/// memory is staged by the runtime on some machines only. Settled, or StagedCopies, see to that.
 template <class T>
 void copy_to_device(T* to, const std::type_identity_t<T>* from, size_t count, cudaStream_t stream, const char* what) {
   check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyHostToDevice, stream), what);
 }
+/// Into pinned memory, in stream order; of other memory the runtime would wait for the stream, however long that takes.
 template <class T>
-void copy_to_host(T* to, const std::type_identity_t<T>* from, size_t count, cudaStream_t stream, const char* what) {
-  check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream), what);
+void copy_to_host(PinnedBuffer<T>& to, size_t at, const std::type_identity_t<T>* from, size_t count,
+                  cudaStream_t stream, const char* what) {
+  check(cudaMemcpyAsync(to.data() + at, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream), what);
+}
+/// Into any memory of the host: waits for the stream, and for the copy.
+template <class T>
+void read_back(T* to, const std::type_identity_t<T>* from, size_t count, const Stream& stream, const char* doing) {
+  stream.synchronize(doing);
+  check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream), doing);
+  stream.synchronize(doing);
 }
 template <class T>
 void fill_zero(T* data, size_t count, cudaStream_t stream, const char* what) {

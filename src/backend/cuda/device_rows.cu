@@ -70,6 +70,12 @@ class PooledBytes {
   void* data_ = nullptr;
 };
 
+// The work of a call in the thread's own stream, which holds nothing else and takes milliseconds: over before what it
+// reads and writes goes, also when an exception passes.
+struct OwnWork {
+  ~OwnWork() { cudaStreamSynchronize(cudaStreamPerThread); }
+};
+
 }  // namespace
 
 int cuda_device_of(const void* address) {
@@ -88,12 +94,14 @@ void await_device_points(const PointsView& points) {
   const auto stream = static_cast<cudaStream_t>(points.cuda_stream);
   // Each thread has a stream of this name; which one is meant cannot be known here.
   const bool whose = stream == cudaStreamPerThread;
+  // What the owner does there takes what it takes: nobody here can say how long.
   cuda::check(whose ? cudaDeviceSynchronize() : cudaStreamSynchronize(stream), "waiting for the points");
 }
 
 void fetch_device_bytes(const PointsView& points, size_t first, size_t count, void* out) {
   const cuda::OnDevice here(points.cuda_device);
   const void* from = static_cast<const std::byte*>(points.data) + first;
+  const OwnWork settled;
   cuda::check(cudaMemcpyAsync(out, from, count, cudaMemcpyDeviceToHost, cudaStreamPerThread), "fetching points");
   cuda::check(cudaStreamSynchronize(cudaStreamPerThread), "fetching points");
 }
@@ -108,13 +116,15 @@ void fetch_device_rows(const PointsView& points, std::span<const int64_t> rows, 
     const std::span<const int64_t> some = rows.subspan(first, std::min(together, rows.size() - first));
     PooledBytes indices(some.size_bytes(), stream);
     PooledBytes gathered(some.size() * row_bytes, stream);
+    const OwnWork settled;
     cuda::copy_to_device(indices.as<int64_t>(), some.data(), some.size(), stream, "fetching rows");
     gather_kernel<<<static_cast<unsigned>(some.size()), 128, 0, stream>>>(
         static_cast<const char*>(points.data), indices.as<int64_t>(), static_cast<int64_t>(row_bytes),
         gathered.as<char>());
     cuda::check_launch("fetching rows");
-    cuda::copy_to_host(static_cast<char*>(out) + first * row_bytes, gathered.as<char>(), some.size() * row_bytes,
-                       stream, "fetching rows");
+    cuda::check(cudaMemcpyAsync(static_cast<char*>(out) + first * row_bytes, gathered.as<char>(),
+                                some.size() * row_bytes, cudaMemcpyDeviceToHost, stream),
+                "fetching rows");
     cuda::check(cudaStreamSynchronize(stream), "fetching rows");
   }
 }

@@ -1,4 +1,5 @@
 #include "backend/cuda/device_seeding.h"
+#include "backend/cuda/endless_kernel.h"
 #include "backend/cuda/launch.h"
 #include "backend/cuda/seed_state_kernels.cuh"
 #include "core/data_type.h"
@@ -136,7 +137,7 @@ struct DeviceSeeding::Batch {
   }
 };
 
-DeviceSeeding::DeviceSeeding(const Input& input, const DevicePoints& points, int slots, cudaStream_t stream,
+DeviceSeeding::DeviceSeeding(const Input& input, const DevicePoints& points, int slots, const Stream& stream,
                              const SeedingOptions& options)
     : input_(input),
       points_(points),
@@ -149,7 +150,9 @@ DeviceSeeding::DeviceSeeding(const Input& input, const DevicePoints& points, int
   fill_zero(counters_.data(), counters_.size(), stream_, "clearing counters of seeding");
 }
 
-DeviceSeeding::~DeviceSeeding() = default;
+DeviceSeeding::~DeviceSeeding() {
+  stream_.settle();
+}
 
 DeviceSeeding::Model& DeviceSeeding::model(int slot) {
   return models_[static_cast<size_t>(slot)];
@@ -168,15 +171,19 @@ bool DeviceSeeding::screen_fits() const {
 
 // The 8-bit copy, once for all models.
 void DeviceSeeding::make_screen() {
+  constexpr int64_t kSample = 1024;
   if (!screens_ || screen_) return;
   screens_ = screen_fits();
   if (!screens_) return;
   const auto n = static_cast<size_t>(points_.n);
   const auto d = static_cast<size_t>(points_.d);
-  screen_ = std::make_unique<Screen>();
-  Screen& s = *screen_;
+  auto made = std::make_unique<Screen>();
+  Screen& s = *made;
   s.code_bytes = code_bytes_of(points_.d);
   std::vector<double> ranges(d);
+  const int64_t sample = std::min(points_.n, kSample);
+  DeviceBuffer<float> norms(static_cast<size_t>(sample), "a sample's norms");
+  const Settled settled(stream_);
   for (size_t j = 0; j < d; ++j) ranges[j] = input_.maximum[j] - input_.minimum[j];
   const double range = *std::max_element(ranges.begin(), ranges.end());
   const int e = range > 0 ? std::clamp(40 - exponent(range * std::sqrt(static_cast<double>(d))), -900, 900) : 0;
@@ -192,9 +199,6 @@ void DeviceSeeding::make_screen() {
             std::ldexp(static_cast<double>(d), 2 * e - 1074) + 0x1p-100,
             options_.bound_scale};
 
-  constexpr int64_t kSample = 1024;
-  const int64_t sample = std::min(points_.n, kSample);
-  DeviceBuffer<float> norms(static_cast<size_t>(sample), "a sample's norms");
   std::vector<float> radii(static_cast<size_t>(sample));
   std::vector<float> code_norms(static_cast<size_t>(sample));
   dispatch_type(points_.type, [&](auto type) {
@@ -206,9 +210,8 @@ void DeviceSeeding::make_screen() {
         points_, points_.n / sample, sample, s.view, s.code_bytes, nullptr, s.radii.data(), s.squares.data(),
         norms.data());
     check_launch("coding a sample of the points");
-    copy_to_host(radii.data(), s.radii.data(), radii.size(), stream_, "reading radii of a sample");
-    copy_to_host(code_norms.data(), norms.data(), code_norms.size(), stream_, "reading norms of a sample");
-    check(cudaStreamSynchronize(stream_), "coding a sample of the points");
+    read_back(radii.data(), s.radii.data(), radii.size(), stream_, "coding a sample of the points");
+    read_back(code_norms.data(), norms.data(), code_norms.size(), stream_, "coding a sample of the points");
     double radius_sum = 0;
     double norm_sum = 0;
     for (size_t i = 0; i < radii.size(); ++i) {
@@ -222,6 +225,7 @@ void DeviceSeeding::make_screen() {
         points_, 1, points_.n, s.view, s.code_bytes, s.codes.data(), s.radii.data(), s.squares.data(), nullptr);
     check_launch("coding the points");
   });
+  screen_ = std::move(made);
 }
 
 namespace {
@@ -267,6 +271,7 @@ void DeviceSeeding::begin(Model& m, const Matrix& centres) {
   std::vector<double> wide(static_cast<size_t>(centres.rows() * points_.d));
   widen(centres.view().data, centres.type(), 0, centres.rows() * points_.d, wide.data());
   DeviceBuffer<double> device(wide.size(), "first centres");
+  const Settled settled(stream_);
   copy_to_device(device.data(), wide.data(), wide.size(), stream_, "uploading first centres");
   fill_zero(counters_.data() + kLargest, 1, stream_, "clearing a counter");
   dispatch(points_, [&]<class T, bool kEight>() {
@@ -275,8 +280,7 @@ void DeviceSeeding::begin(Model& m, const Matrix& centres) {
   });
   check_launch("computing distances to first centres");
   unsigned long long bits = 0;
-  copy_to_host(&bits, counters_.data() + kLargest, 1, stream_, "reading the largest term");
-  check(cudaStreamSynchronize(stream_), "computing distances to first centres");
+  read_back(&bits, counters_.data() + kLargest, 1, stream_, "computing distances to first centres");
   m.format = SumFormat::make(input_.bits, kLimbs, std::bit_cast<double>(static_cast<uint64_t>(bits)));
   summarize(m, true);
 }
@@ -307,7 +311,7 @@ void DeviceSeeding::run_batch(Batch& batch, bool lowering) {
     batch.columns.reserve(most, "bounds of candidates");
     a.columns = batch.columns.data();
   }
-  copy_to_device(batch.raw.data(), batch.rows.data(), batch.rows.size(), stream_, "uploading candidates of seeding");
+  staged_.copy(batch.raw.data(), batch.rows.data(), batch.rows.size(), stream_, "uploading candidates of seeding");
   const SeedFrame frame = screen_ ? screen_->view : SeedFrame{};
   const auto prepare = [&](const auto* raw) {
     seed_column_kernel<<<static_cast<int>(columns), 128, 0, stream_>>>(
@@ -335,6 +339,7 @@ void DeviceSeeding::run_batch(Batch& batch, bool lowering) {
 }
 
 void DeviceSeeding::trials(std::span<SeedTrial> trials) {
+  hang_if_asked("seeding", stream_);
   struct Placed {
     SeedTile tile;
     const Matrix* candidates = nullptr;
@@ -373,9 +378,9 @@ void DeviceSeeding::trials(std::span<SeedTrial> trials) {
     run_batch(*batch_, false);
   }
   batch_->host_gains.reserve(placed.size() * kNumbersPerTile, "gains of candidates");
-  copy_to_host(batch_->host_gains.data(), batch_->gains.data(), placed.size() * kNumbersPerTile, stream_,
+  copy_to_host(batch_->host_gains, 0, batch_->gains.data(), placed.size() * kNumbersPerTile, stream_,
                "reading gains of candidates");
-  check(cudaStreamSynchronize(stream_), "screening candidates of seeding");
+  stream_.synchronize("screening candidates of seeding");
   const int64_t* at = batch_->host_gains.data();
   const double* centres = placed.size() <= kMostSeedTiles ? batch_->centres.data() : nullptr;
   for (SeedTrial& trial : trials) {
@@ -411,7 +416,7 @@ bool DeviceSeeding::apply_trial(Model& m, const Matrix& centre) {
   } else {
     std::vector<double> wide(static_cast<size_t>(points_.d));
     widen(centre.view().data, centre.type(), 0, points_.d, wide.data());
-    copy_to_device(batch_->centre.data(), wide.data(), wide.size(), stream_, "uploading a centre");
+    staged_.copy(batch_->centre.data(), wide.data(), wide.size(), stream_, "uploading a centre");
   }
   const int64_t warps = (points_.n + kSeedSumRows - 1) / kSeedSumRows;
   const auto blocks = static_cast<int>((warps + kSeedWarps - 1) / kSeedWarps);
@@ -462,28 +467,10 @@ void DeviceSeeding::add(std::span<const Session::SeedCentres> models) {
   }
 }
 
-void DeviceSeeding::add_labelled(int slot, const DeviceLabels& labels, const Matrix& centres) {
-  Model& m = model(slot);
-  std::vector<double> wide(static_cast<size_t>(centres.rows() * points_.d));
-  widen(centres.view().data, centres.type(), 0, centres.rows() * points_.d, wide.data());
-  DeviceBuffer<double> device(wide.size(), "centres of seeding");
-  copy_to_device(device.data(), wide.data(), wide.size(), stream_, "uploading centres of seeding");
-  dispatch(points_, [&]<class T, bool kEight>() {
-    seed_lower_kernel<T, kEight><<<grid_for(points_.n, kSeedThreads), kSeedThreads, 0, stream_>>>(
-        points_, labels, device.data(), m.least.data());
-  });
-  check_launch("adding centres of seeding");
-  m.centres += centres.rows();
-  m.tried = Matrix();
-  summarize(m, true);
-  check(cudaStreamSynchronize(stream_), "adding centres of seeding");  // `labels` and the centres may go
-}
-
 WideInt DeviceSeeding::total(int slot) {
   Model& m = model(slot);
   if (!m.total_known) {
-    copy_to_host(m.total_limbs, m.total.data(), kLimbs, stream_, "reading a sum of seeding");
-    check(cudaStreamSynchronize(stream_), "summing terms of seeding");
+    read_back(m.total_limbs, m.total.data(), kLimbs, stream_, "summing terms of seeding");
     m.total_known = true;
   }
   return recombine(m.total_limbs, m.format);
@@ -502,8 +489,8 @@ std::vector<int64_t> DeviceSeeding::pick(int slot, std::span<const uint64_t> u) 
                                                       (points_.n + kSeedSumRows - 1) / kSeedSumRows, shares,
                                                       static_cast<int>(count), batch_->picked.data());
     check_launch("picking rows");
-    copy_to_host(batch_->host_picked.data(), batch_->picked.data(), count, stream_, "reading rows picked");
-    check(cudaStreamSynchronize(stream_), "picking rows");
+    copy_to_host(batch_->host_picked, 0, batch_->picked.data(), count, stream_, "reading rows picked");
+    stream_.synchronize("picking rows");
     rows.insert(rows.end(), batch_->host_picked.data(), batch_->host_picked.data() + count);
   }
   return rows;
@@ -519,21 +506,20 @@ std::vector<int64_t> DeviceSeeding::sample(int slot, uint64_t key, uint32_t draw
   int64_t capacity = std::min(points_.n, 2 * factor + 4096);  // expected: at most `factor`
   for (;;) {
     DeviceBuffer<int64_t> found(static_cast<size_t>(capacity), "rows sampled");
+    const Settled settled(stream_);
     fill_zero(counters_.data() + kLength, 1, stream_, "clearing a counter");
     seed_sample_kernel<<<grid_for(points_.n, kSeedThreads), kSeedThreads, 0, stream_>>>(
         points_, rows_of(m, screen_.get()), request, found.data(), capacity, counters_.data() + kLength);
     check_launch("sampling rows");
     unsigned long long length = 0;
-    copy_to_host(&length, counters_.data() + kLength, 1, stream_, "reading the number of rows sampled");
-    check(cudaStreamSynchronize(stream_), "sampling rows");
+    read_back(&length, counters_.data() + kLength, 1, stream_, "sampling rows");
     const auto listed = static_cast<int64_t>(length);
     if (listed > capacity) {
       capacity = listed;
       continue;
     }
     std::vector<int64_t> rows(static_cast<size_t>(listed));
-    copy_to_host(rows.data(), found.data(), rows.size(), stream_, "reading rows sampled");
-    check(cudaStreamSynchronize(stream_), "sampling rows");
+    read_back(rows.data(), found.data(), rows.size(), stream_, "sampling rows");
     std::sort(rows.begin(), rows.end());
     return rows;
   }
@@ -541,13 +527,12 @@ std::vector<int64_t> DeviceSeeding::sample(int slot, uint64_t key, uint32_t draw
 
 int64_t DeviceSeeding::exact_distances() {
   unsigned long long count = 0;
-  copy_to_host(&count, counters_.data() + kExact, 1, stream_, "reading a counter");
-  check(cudaStreamSynchronize(stream_), "counting distances of seeding");
+  read_back(&count, counters_.data() + kExact, 1, stream_, "counting distances of seeding");
   return static_cast<int64_t>(count);
 }
 
 void DeviceSeeding::end() {
-  check(cudaStreamSynchronize(stream_), "seeding");
+  stream_.synchronize("seeding");
   for (Model& m : models_) m = Model();
   screen_.reset();
   batch_ = std::make_unique<Batch>();

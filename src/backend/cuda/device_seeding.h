@@ -8,6 +8,7 @@
 #include "backend/backend.h"
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/device_points.h"
+#include "backend/cuda/staged_copies.h"
 
 #include <cstdint>
 #include <memory>
@@ -26,16 +27,14 @@ struct SeedingOptions {
 /// Device memory while seeding: N (D + 8) bytes for the screen, N * 12 per model, N per model and step.
 class DeviceSeeding {
  public:
-  /// `input` describes the same points and its rows are readable on the host; both must outlive this.
-  DeviceSeeding(const Input& input, const DevicePoints& points, int slots, cudaStream_t stream,
+  /// `input` describes the same points and its rows are readable on the host; both and the stream must outlive
+  /// this.
+  DeviceSeeding(const Input& input, const DevicePoints& points, int slots, const Stream& stream,
                 const SeedingOptions& options = {});
   ~DeviceSeeding();
 
   // As in Session. add() after trials() with one of the rows tried costs no further reading of the points.
   void add(std::span<const Session::SeedCentres> models);
-  /// The same with many centres (k-means||) of which another screen has found each row's nearest: `labels` name rows of
-  /// `centres`, and are complete. One reading of the points; add() takes one for each 32 centres.
-  void add_labelled(int slot, const DeviceLabels& labels, const Matrix& centres);
   WideInt total(int slot);
   std::vector<int64_t> pick(int slot, std::span<const uint64_t> u);
   void trials(std::span<SeedTrial> trials);
@@ -63,12 +62,13 @@ class DeviceSeeding {
 
   const Input& input_;
   DevicePoints points_;
-  cudaStream_t stream_;
+  const Stream& stream_;
   SeedingOptions options_;
   bool screens_ = false;
   std::vector<Model> models_;
   std::unique_ptr<Screen> screen_;
   std::unique_ptr<Batch> batch_;
+  StagedCopies staged_;  // of centres and candidates, which are gone or others before the device is there
   DeviceBuffer<unsigned long long> counters_;  // exact distances; rows listed; a largest value
 };
 

@@ -77,8 +77,7 @@ __global__ void pack_kernel(FloatScreenTask task, int64_t group) {
 }  // namespace
 
 FloatBound FloatBound::make(int64_t d, int exponent, double scale) {
-  const double roundings = static_cast<double>(d + 8) * kUnit;
-  const double gamma = roundings / (1 - roundings);
+  const double gamma = roundings(d) / (1 - roundings(d));
   const double inflation = 1 + 0x1p-10 + 4 * gamma;  // pays for the roundings of the bounds themselves
   FloatBound bound;
   bound.canonical = (static_cast<double>(d) / 8 + 8) * 0x1p-52;

@@ -37,6 +37,10 @@ struct FloatBound {
   float half_up = 0, absolute_up = 0;  ///< an error from a column's start: at most half_up |start| + absolute_up
 
   static FloatBound make(int64_t d, int exponent, double scale);
+  /// Whether there is a bound for so many columns: its proof wants gamma <= 1/2.
+  static bool holds(int64_t d) { return roundings(d) < 1 && roundings(d) / (1 - roundings(d)) <= 0.5; }
+  /// Of a score of d columns, in all.
+  static double roundings(int64_t d) { return static_cast<double>(d + 8) * 0x1p-24; }
 };
 
 /// The prototypes of all active models as columns, padded; z = 2^e (c - mu) in float32. Column c starts its score at

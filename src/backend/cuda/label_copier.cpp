@@ -26,7 +26,8 @@ LabelCopier::LabelCopier(int threads, size_t bytes) : pool_(useful_threads(threa
 }
 
 void LabelCopier::copy(size_t bytes, std::span<std::byte* const> to,
-                       const std::function<const std::byte*(size_t)>& from, cudaStream_t stream) {
+                       const std::function<const std::byte*(size_t)>& from, const Stream& stream) {
+  const Settled settled(stream);
   size_t next = 0;  // place, and what of it has been enqueued
   size_t done = 0;
   const std::byte* source = nullptr;
@@ -36,7 +37,7 @@ void LabelCopier::copy(size_t bytes, std::span<std::byte* const> to,
     while (next < to.size() && piece.used < piece.memory.size()) {
       if (done == 0) source = from(next);
       const size_t some = std::min(bytes - done, piece.memory.size() - piece.used);
-      copy_to_host(piece.memory.data() + piece.used, source + done, some, stream, "labels");
+      copy_to_host(piece.memory, piece.used, source + done, some, stream, "labels");
       piece.parts.push_back({piece.used, some, to[next] + done});
       piece.used += some;
       done += some;
@@ -50,12 +51,12 @@ void LabelCopier::copy(size_t bytes, std::span<std::byte* const> to,
   fill(pieces_[0]);
   for (size_t i = 0; pieces_[i].used > 0; i = 1 - i) {
     fill(pieces_[1 - i]);
-    empty(pieces_[i]);
+    empty(pieces_[i], stream);
   }
 }
 
-void LabelCopier::empty(Piece& piece) {
-  piece.come.synchronize("fetching labels");
+void LabelCopier::empty(Piece& piece, const Stream& stream) {
+  piece.come.synchronize(stream, "fetching labels");
   pool_.for_each_range(static_cast<int64_t>(piece.used), kCopyGrain, [&](int, int64_t first, int64_t last) {
     const auto begin = static_cast<size_t>(first);
     const auto end = static_cast<size_t>(last);

@@ -26,7 +26,7 @@ class LabelCopier {
   /// Copies `bytes` to each place, in this order, after what `stream` holds now; returns when all is there. from(i) may
   /// enqueue what makes the i-th source, also where the one before was.
   void copy(size_t bytes, std::span<std::byte* const> to, const std::function<const std::byte*(size_t)>& from,
-            cudaStream_t stream);
+            const Stream& stream);
 
  private:
   struct Part {
@@ -41,7 +41,7 @@ class LabelCopier {
     size_t used = 0;
   };
 
-  void empty(Piece& piece);
+  void empty(Piece& piece, const Stream& stream);
 
   ThreadPool pool_;
   std::array<Piece, 2> pieces_;

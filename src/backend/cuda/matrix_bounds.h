@@ -17,6 +17,16 @@ constexpr double kProductUnit = 0x1p-22;
 /// and some units to spare.
 constexpr double kPlaceUnit = (2 * 63 + 8) * 0x1p-23 * (1 + 0x1p-7);
 
+/// Roundings of a score of d columns, in all; the bound is this over one minus this.
+__host__ __device__ inline double matrix_roundings(int64_t d) {
+  return static_cast<double>((d + 15) / 16 * kProductRoundings) * kProductUnit;
+}
+
+/// Whether there is a bound for so many columns: at a sum of roundings of 1 it is infinite, and beyond that wrong.
+inline bool matrix_bound_holds(int64_t d) {
+  return matrix_roundings(d) < 1;
+}
+
 struct MatrixBound {
   double slope;
   double error;
@@ -26,7 +36,7 @@ struct MatrixBound {
 /// r the row's measured rounding, n its norm; `norm` = |z| and `rest` = |z - z~| of the column, rounded up.
 __host__ __device__ inline MatrixBound matrix_bound(double norm, double rest, int64_t d, double ratio) {
   constexpr double kInflation = 1 + 0x1p-10;  // pays for every rounding of the bounds themselves
-  const double roundings = static_cast<double>((d + 15) / 16 * kProductRoundings) * kProductUnit;
+  const double roundings = matrix_roundings(d);
   const double sums = roundings / (1 - roundings) + kPlaceUnit;
   const double rounded = norm + rest;
   const double half = norm * norm / 2;

@@ -18,18 +18,21 @@
 
 #include "backend/cuda/chained_launch.cuh"
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/kernel_memory.h"
 #include "backend/cuda/matrix_collect.cuh"
 #include "backend/cuda/matrix_filter.cuh"
 #include "backend/cuda/matrix_kernels.h"
 #include "backend/cuda/matrix_narrow.cuh"
 #include "backend/cuda/matrix_one_tile.cuh"
 #include "backend/cuda/matrix_wide.cuh"
+#include "backend/cuda/resolve.h"
 
 #include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 namespace manymeans::cuda {
 namespace {
@@ -73,7 +76,7 @@ void launch(Kernel kernel, MatrixTask& task, const PackedRows& rows, cudaStream_
   check(cudaGetDevice(&device), "cudaGetDevice");
   check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
   constexpr int kShared = sizeof(typename Shape::Shared);
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared), "cudaFuncSetAttribute");
+  allow_all_shared_memory(kernel, "the matrix screen");
   task.row_tiles = static_cast<int32_t>((rows.rows + Shape::kRows - 1) / Shape::kRows);
   const CUtensorMap points = describe(rows.values, rows.padded_rows, rows.padded_columns, Shape::kBoxRows);
   const CUtensorMap columns =
@@ -85,101 +88,139 @@ void launch(Kernel kernel, MatrixTask& task, const PackedRows& rows, cudaStream_
 
 // A purpose's shares of the work and what it does with the scores.
 struct Prove {
+  static constexpr MatrixPurpose kPurpose = MatrixPurpose::kProve;
   template <int kRows>
   using Work = AllRows<kRows>;
   using Epilogue = ProveRows<false>;
 };
 template <int kHalves>
 struct ProveTile {
+  static constexpr MatrixPurpose kPurpose = MatrixPurpose::kProveOneTile;
   template <int kRows>
   using Work = AllRows<kRows>;
   using Epilogue = ProveOneTile<kHalves>;
 };
 struct ProveCounted {
+  static constexpr MatrixPurpose kPurpose = MatrixPurpose::kProveCounted;
   template <int kRows>
   using Work = CountedRows<kRows>;
   using Epilogue = ProveRows<true>;
 };
 struct Filter {
+  static constexpr MatrixPurpose kPurpose = MatrixPurpose::kFilter;
   template <int kRows>
   using Work = AllRows<kRows>;
   using Epilogue = FilterRows;
 };
 struct Collect {
+  static constexpr MatrixPurpose kPurpose = MatrixPurpose::kCollect;
   template <int kRows>
   using Work = OpenTiles<kRows>;
   using Epilogue = CollectRows;
 };
 
-template <class Purpose, int kSteps, int kColumns, int kHalves = 1>
-void launch_steps(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
+template <class Purpose, class Shape>
+constexpr auto kNarrowKernel =
+    narrow_screen<Shape, typename Purpose::template Work<Shape::kRows>, typename Purpose::Epilogue>;
+
+template <class Purpose, class Shape>
+constexpr auto kWideKernel = wide_screen<Shape::kColumns, Shape::kResident,
+                                         typename Purpose::template Work<Shape::kRows>, typename Purpose::Epilogue>;
+
+template <class Purpose, class Shape>
+void launch_narrow(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
+  launch<Shape>(kNarrowKernel<Purpose, Shape>, task, rows, stream);
+}
+
+template <class Purpose, class Shape>
+void launch_wide(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
+  task.lag = meeting_lag(task.panels, Shape::kStages);
+  launch<Shape>(kWideKernel<Purpose, Shape>, task, rows, stream);
+}
+
+using Instances = std::vector<MatrixInstance>;
+
+// Each begins where the one before it ends.
+template <class Purpose, int kFirstColumns, int kSteps, int kColumns, int kHalves = 1>
+void add_narrow(Instances& to, int64_t fewest_rows = 0) {
   using Shape = Narrow<kSteps, kColumns, kHalves>;
-  using Work = typename Purpose::template Work<Shape::kRows>;
-  launch<Shape>(narrow_screen<Shape, Work, typename Purpose::Epilogue>, task, rows, stream);
+  to.push_back({Purpose::kPurpose, kColumns, kFirstColumns, kSteps * kDepthBlock, fewest_rows,
+                reinterpret_cast<const void*>(kNarrowKernel<Purpose, Shape>), launch_narrow<Purpose, Shape>});
 }
 
 template <class Purpose, int kColumns>
-void launch_narrow(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
-  const int steps = task.points.padded_columns / 16;
-  if (steps <= 1) return launch_steps<Purpose, 1, kColumns>(task, rows, stream);
-  if (steps <= 2) return launch_steps<Purpose, 2, kColumns>(task, rows, stream);
-  if (steps <= 4) return launch_steps<Purpose, 4, kColumns>(task, rows, stream);
-  if (steps <= 6) return launch_steps<Purpose, 6, kColumns>(task, rows, stream);
-  launch_steps<Purpose, 8, kColumns>(task, rows, stream);
+void add_all_narrow(Instances& to) {
+  add_narrow<Purpose, 1, 1, kColumns>(to);
+  add_narrow<Purpose, 17, 2, kColumns>(to);
+  add_narrow<Purpose, 33, 4, kColumns>(to);
+  add_narrow<Purpose, 65, 6, kColumns>(to);
+  add_narrow<Purpose, 97, 8, kColumns>(to);
 }
 
 template <class Purpose, int kColumns, int kResident>
-void launch_resident(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
+void add_wide(Instances& to) {
   using Shape = Wide<kColumns, kResident>;
-  using Work = typename Purpose::template Work<Shape::kRows>;
-  launch<Shape>(wide_screen<kColumns, kResident, Work, typename Purpose::Epilogue>, task, rows, stream);
+  constexpr WideRing kRing = Shape::kRing;
+  static_assert(meetings_hold(kRing));
+  to.push_back({Purpose::kPurpose, kColumns, (kRing.first_panels - 1) * kPanel + 1,
+                static_cast<int32_t>(std::min<int64_t>(kMostColumns, int64_t{kRing.last_panels} * kPanel)), 0,
+                reinterpret_cast<const void*>(kWideKernel<Purpose, Shape>), launch_wide<Purpose, Shape>});
 }
 
 template <class Purpose, int kColumns>
-void launch_wide(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
-  if (task.panels <= 4) return launch_resident<Purpose, kColumns, 4>(task, rows, stream);
-  if (task.panels <= 8) return launch_resident<Purpose, kColumns, 8>(task, rows, stream);
-  launch_resident<Purpose, kColumns, 0>(task, rows, stream);
+void add_all_wide(Instances& to) {
+  static_assert(kWideResident == std::array{4, 8, 0});
+  add_wide<Purpose, kColumns, 4>(to);
+  add_wide<Purpose, kColumns, 8>(to);
+  add_wide<Purpose, kColumns, 0>(to);
+}
+
+template <class Purpose>
+void add_purpose(Instances& to) {
+  static_assert(kWideTiles == std::array{64, 128, 256});
+  add_all_narrow<Purpose, 64>(to);
+  add_all_narrow<Purpose, 128>(to);
+  add_all_wide<Purpose, 64>(to);
+  add_all_wide<Purpose, 128>(to);
+  add_all_wide<Purpose, 256>(to);
 }
 
 // Models of one tile. Two halves a group where both sides of the products fit into shared memory twice and every
 // multiprocessor has some tiles of so many rows.
-void launch_one_tile(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
+void add_one_tile(Instances& to) {
   constexpr int64_t kFewestRows = 1 << 17;  // two tiles of 512 on each of 128 multiprocessors
-  const int steps = task.points.padded_columns / 16;
-  if (task.points.padded_columns > kNarrowColumns) return launch_wide<ProveTile<1>, kOneTile>(task, rows, stream);
-  if (steps > 4 || rows.rows < kFewestRows) return launch_narrow<ProveTile<1>, kOneTile>(task, rows, stream);
-  if (steps <= 1) return launch_steps<ProveTile<2>, 1, kOneTile, 2>(task, rows, stream);
-  if (steps <= 2) return launch_steps<ProveTile<2>, 2, kOneTile, 2>(task, rows, stream);
-  launch_steps<ProveTile<2>, 4, kOneTile, 2>(task, rows, stream);
+  add_narrow<ProveTile<2>, 1, 1, kOneTile, 2>(to, kFewestRows);
+  add_narrow<ProveTile<2>, 17, 2, kOneTile, 2>(to, kFewestRows);
+  add_narrow<ProveTile<2>, 33, 4, kOneTile, 2>(to, kFewestRows);
+  add_all_narrow<ProveTile<1>, kOneTile>(to);
+  add_all_wide<ProveTile<1>, kOneTile>(to);
 }
 
-template <class Purpose>
-void screen_for(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
-  const bool narrow = task.points.padded_columns <= kNarrowColumns;
-  switch (task.columns.tile_columns) {
-    case 64:
-      return narrow ? launch_narrow<Purpose, 64>(task, rows, stream) : launch_wide<Purpose, 64>(task, rows, stream);
-    case 128:
-      return narrow ? launch_narrow<Purpose, 128>(task, rows, stream) : launch_wide<Purpose, 128>(task, rows, stream);
-    case 256:
-      if (!narrow) return launch_wide<Purpose, 256>(task, rows, stream);
-      break;
-    default: break;
-  }
-  throw no_such_tiles(task);
+// Of models of one tile the open rows are looked at once more where rows are long only.
+void add_collect(Instances& to) {
+  static_assert(kOneTile * wide_ring(kOneTile, 4).last_panels * kPanel <= kDirectValues);
+  add_wide<Collect, kOneTile, 8>(to);
+  add_wide<Collect, kOneTile, 0>(to);
+  add_all_narrow<Collect, 128>(to);
+  add_all_wide<Collect, 128>(to);
+  add_all_wide<Collect, 256>(to);
+}
+
+Instances make_instances() {
+  Instances all;
+  add_purpose<Prove>(all);
+  add_one_tile(all);
+  add_purpose<ProveCounted>(all);
+  add_purpose<Filter>(all);
+  add_collect(all);
+  return all;
 }
 
 }  // namespace
 
-void hopper_screen(MatrixTask task, const PackedRows& rows, MatrixPurpose purpose, cudaStream_t stream) {
-  switch (purpose) {
-    case MatrixPurpose::kProve: return screen_for<Prove>(task, rows, stream);
-    case MatrixPurpose::kProveOneTile: return launch_one_tile(task, rows, stream);
-    case MatrixPurpose::kProveCounted: return screen_for<ProveCounted>(task, rows, stream);
-    case MatrixPurpose::kFilter: return screen_for<Filter>(task, rows, stream);
-    case MatrixPurpose::kCollect: return screen_for<Collect>(task, rows, stream);
-  }
+std::span<const MatrixInstance> hopper_instances() {
+  static const Instances all = make_instances();
+  return all;
 }
 
 }  // namespace manymeans::cuda

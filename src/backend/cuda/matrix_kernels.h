@@ -2,13 +2,13 @@
 // on.
 #pragma once
 
-#include <manymeans/error.h>
-
+#include "backend/cuda/matrix_meeting.h"
 #include "backend/cuda/matrix_task.h"
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <span>
 
 namespace manymeans::cuda {
 
@@ -21,13 +21,30 @@ enum class MatrixPurpose : uint8_t {
   kCollect,       ///< all possible prototypes of the open rows
 };
 
-constexpr int kNarrowColumns = 128;  ///< of points, for which Hopper's kernels keep them in registers
+constexpr int kNarrowColumns = kNarrowPanels * kPanel;  ///< of points, for which Hopper's kernels keep them on the chip
 
-/// `rows`: what is multiplied; task.points: what the epilogue knows of it.
-void hopper_screen(MatrixTask task, const PackedRows& rows, MatrixPurpose purpose, cudaStream_t stream);
-void sync_screen(MatrixTask task, const PackedRows& rows, MatrixPurpose purpose, cudaStream_t stream);
+/// One kernel, and what it is for. The tables of these are what a screen is chosen from, and what cuda_instances
+/// (tests/backend/cuda) runs one by one.
+struct MatrixInstance {
+  MatrixPurpose purpose;
+  int32_t tile_columns;
+  int32_t first_columns;  ///< padded columns of a row, from these
+  int32_t last_columns;   ///< to these
+  int64_t fewest_rows;
+  const void* kernel;
+  /// `rows`: what is multiplied; task.points: what the epilogue knows of it.
+  void (*launch)(MatrixTask& task, const PackedRows& rows, cudaStream_t stream);
 
-/// A defect of the caller.
-Error no_such_tiles(const MatrixTask& task);
+  bool serves(MatrixPurpose wanted, int32_t tile, const PackedRows& rows) const {
+    return purpose == wanted && tile_columns == tile && first_columns <= rows.padded_columns &&
+           rows.padded_columns <= last_columns && rows.rows >= fewest_rows;
+  }
+};
+constexpr int32_t kMostColumns = kMostPanels * int64_t{kPanel} - 1;
+
+/// All kernels of a unit. Of those that serve the first is taken.
+std::span<const MatrixInstance> matrix_instances(MatrixUnit unit);
+std::span<const MatrixInstance> hopper_instances();
+std::span<const MatrixInstance> sync_instances();
 
 }  // namespace manymeans::cuda

@@ -139,11 +139,14 @@ __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename 
       multiply<Shape>(values, points, shared.tiles[stage], sums);
       // Not before a product has used them: loads to registers may still be under way when the next instruction
       // begins, and the next points would overwrite what they read.
-      const int32_t last_use = Shape::kPointsInRegisters ? work.first_tile() : work.last_tile() - 1;
-      if (tile == last_use) release(&shared.points_empty[point_ring.at]);
+      if constexpr (Shape::kPointsInRegisters) {
+        if (tile == work.first_tile()) release_read(&shared.points_empty[point_ring.at]);
+      } else {
+        if (tile == work.last_tile() - 1) release_multiplied(&shared.points_empty[point_ring.at]);
+      }
       epilogue.template take_tile<Shape::kColumns>(task, sums, shared.terms[stage],
                                                    task.columns.order + tile * Shape::kColumns, tile);
-      release(&shared.tile_empty[stage]);
+      release_read(&shared.tile_empty[stage]);  // the terms were read
       tile_ring.template next<Shape::kStages>();
     }
     point_ring.template next<Shape::kPointBuffers>();
@@ -168,7 +171,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
       barrier_init(&shared.tile_full[i], 1);
       barrier_init(&shared.tile_empty[i], 4 * Shape::kGroups);
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    barriers_are_begun();
   }
   __syncthreads();
   if (threadIdx.x >= Shape::kGroups * kGroup) {

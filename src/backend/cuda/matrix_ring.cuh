@@ -2,15 +2,13 @@
 // multiply.
 #pragma once
 
+#include "backend/cuda/matrix_meeting.h"
 #include "backend/cuda/ptx.cuh"
+#include "backend/cuda/wait_point.cuh"
 
 #include <cstdint>
 
 namespace manymeans::cuda {
-
-constexpr int kPanel = 64;           // halves in 128 bytes, what one swizzled row holds
-constexpr int kGroup = 128;          // threads that issue a product together
-constexpr int kMostShared = 232448;  // of a block on compute capability 9.0
 
 // A position in a ring of buffers, and the parity of the phase it is in.
 struct Ring {
@@ -26,19 +24,31 @@ struct Ring {
   }
 };
 
-// One group waits here until the other has come by.
+// One group waits here until the other has come by, for each tile once: meeting_lag() says when that may be.
 constexpr int kMeeting = 1;  // a barrier; 0 is that of __syncthreads
 __device__ __forceinline__ void await_meeting() {
+  wait_point();
   asm volatile("bar.sync %0, %1;" ::"n"(kMeeting), "n"(2 * kGroup) : "memory");
+  wait_point();
 }
 __device__ __forceinline__ void pass_meeting() {
+  wait_point();
   asm volatile("bar.arrive %0, %1;" ::"n"(kMeeting), "n"(2 * kGroup) : "memory");
 }
 
-// The buffer may be written again. What was read from it must have been used: no instruction here waits for loads.
-__device__ __forceinline__ void release(uint64_t* barrier) {
+// The copy engine may write the buffer again, which only products have read, and wgmma_wait() has seen them end.
+__device__ __forceinline__ void release_multiplied(uint64_t* barrier) {
+  wait_point();
   __syncwarp();
   if (threadIdx.x % 32 == 0) barrier_arrive(barrier);
+}
+
+// The same of a buffer that threads have read too. Their loads go another way to shared memory than the copy engine's
+// writes: without a fence between the two ways an arrival does not keep them in order, and a load may get what is
+// written after it.
+__device__ __forceinline__ void release_read(uint64_t* barrier) {
+  fence_proxies();
+  release_multiplied(barrier);
 }
 
 }  // namespace manymeans::cuda

@@ -13,6 +13,10 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <span>
+#include <string>
+
 namespace manymeans::cuda {
 namespace {
 
@@ -29,6 +33,13 @@ MatrixPurpose purpose_of(const PackedColumns& columns, const Floors& floors) {
   return small ? MatrixPurpose::kProveOneTile : MatrixPurpose::kProve;
 }
 
+// A defect of the caller.
+Error no_such_tiles(const MatrixTask& task) {
+  return Error(ErrorCode::kInternal, "cuda",
+               "the matrix screen has no tiles of " + std::to_string(task.columns.tile_columns) + " columns for " +
+                   std::to_string(task.points.padded_columns) + " values a row");
+}
+
 // `rows`: what is multiplied; `points` those whose numbers the epilogue knows.
 void screen(const PackedRows& points, const PackedRows& rows, const PackedColumns& columns, const ScreenOutput& output,
             MatrixPurpose purpose, cudaStream_t stream, const Counted& counted = {}) {
@@ -41,7 +52,11 @@ void screen(const PackedRows& points, const PackedRows& rows, const PackedColumn
   task.panels = (points.padded_columns + kPanelColumns - 1) / kPanelColumns;
   task.place_mask = ~static_cast<uint32_t>(columns.tile_columns / 4 - 1);
   if (rows.rows == 0 || task.tiles == 0) return;
-  (columns.unit == MatrixUnit::kHopper ? hopper_screen : sync_screen)(task, rows, purpose, stream);
+  const std::span<const MatrixInstance> all = matrix_instances(columns.unit);
+  const auto chosen = std::ranges::find_if(
+      all, [&](const MatrixInstance& one) { return one.serves(purpose, columns.tile_columns, rows); });
+  if (chosen == all.end()) throw no_such_tiles(task);
+  chosen->launch(task, rows, stream);
 }
 
 // A warp an open row; blockIdx.y is the range. A row of which no column reached the floor gets its threshold from the
@@ -69,10 +84,8 @@ __global__ void gather_rows(PackedRows points, PackedColumns columns, ScreenOutp
 
 }  // namespace
 
-Error no_such_tiles(const MatrixTask& task) {
-  return Error(ErrorCode::kInternal, "cuda",
-               "the matrix screen has no tiles of " + std::to_string(task.columns.tile_columns) + " columns for " +
-                   std::to_string(task.points.padded_columns) + " values a row");
+std::span<const MatrixInstance> matrix_instances(MatrixUnit unit) {
+  return unit == MatrixUnit::kHopper ? hopper_instances() : sync_instances();
 }
 
 int matrix_tile_columns(MatrixUnit unit, int32_t padded_columns, int64_t largest_model) {

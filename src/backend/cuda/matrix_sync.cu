@@ -1,10 +1,12 @@
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/kernel_memory.h"
 #include "backend/cuda/matrix_filter.cuh"
 #include "backend/cuda/matrix_kernels.h"
 #include "backend/cuda/matrix_one_tile.cuh"
 #include "backend/cuda/matrix_sync.cuh"
 
 #include <algorithm>
+#include <vector>
 
 namespace manymeans::cuda {
 namespace {
@@ -18,35 +20,44 @@ void launch(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
   int processors = 0;
   check(cudaGetDevice(&device), "asking for the device");
   check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "asking for its processors");
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared), "the matrix screen");
+  allow_all_shared_memory(kernel, "the matrix screen");
   task.row_tiles = static_cast<int32_t>((rows.rows + Shape::kRows - 1) / Shape::kRows);
   const int blocks = std::min(2 * processors, task.row_tiles);
   kernel<<<blocks, Shape::kThreads, kShared, stream>>>(task, rows);
   check_launch("the matrix screen");
 }
 
+using Instances = std::vector<MatrixInstance>;
+
+template <int kColumns, template <int> class Work, class Epilogue>
+void add(Instances& to, MatrixPurpose purpose) {
+  using Rows = Work<Sync<kColumns>::kRows>;
+  to.push_back({purpose, kColumns, 1, kMostColumns, 0,
+                reinterpret_cast<const void*>(sync_kernel<Sync<kColumns>, Rows, Epilogue>),
+                launch<kColumns, Rows, Epilogue>});
+}
+
 template <int kColumns>
-void launch_for(MatrixTask& task, const PackedRows& rows, MatrixPurpose purpose, cudaStream_t stream) {
-  constexpr int kRows = Sync<kColumns>::kRows;
-  switch (purpose) {
-    case MatrixPurpose::kProve: return launch<kColumns, AllRows<kRows>, ProveRows<false>>(task, rows, stream);
-    case MatrixPurpose::kProveOneTile:
-      if constexpr (kColumns == kOneTile) return launch<kColumns, AllRows<kRows>, ProveOneTile<1>>(task, rows, stream);
-      throw no_such_tiles(task);
-    case MatrixPurpose::kProveCounted: return launch<kColumns, CountedRows<kRows>, ProveRows<true>>(task, rows, stream);
-    case MatrixPurpose::kFilter: return launch<kColumns, AllRows<kRows>, FilterRows>(task, rows, stream);
-    case MatrixPurpose::kCollect: return launch<kColumns, OpenTiles<kRows>, CollectRows>(task, rows, stream);
-  }
+void add_tiles(Instances& to) {
+  add<kColumns, AllRows, ProveRows<false>>(to, MatrixPurpose::kProve);
+  add<kColumns, CountedRows, ProveRows<true>>(to, MatrixPurpose::kProveCounted);
+  add<kColumns, AllRows, FilterRows>(to, MatrixPurpose::kFilter);
+  add<kColumns, OpenTiles, CollectRows>(to, MatrixPurpose::kCollect);
+}
+
+Instances make_instances() {
+  Instances all;
+  add_tiles<64>(all);
+  add_tiles<128>(all);
+  add<kOneTile, AllRows, ProveOneTile<1>>(all, MatrixPurpose::kProveOneTile);
+  return all;
 }
 
 }  // namespace
 
-void sync_screen(MatrixTask task, const PackedRows& rows, MatrixPurpose purpose, cudaStream_t stream) {
-  switch (task.columns.tile_columns) {
-    case 64: return launch_for<64>(task, rows, purpose, stream);
-    case 128: return launch_for<128>(task, rows, purpose, stream);
-    default: throw no_such_tiles(task);
-  }
+std::span<const MatrixInstance> sync_instances() {
+  static const Instances all = make_instances();
+  return all;
 }
 
 }  // namespace manymeans::cuda

@@ -7,6 +7,7 @@
 
 #include "backend/cuda/matrix_collect.cuh"
 #include "backend/cuda/matrix_finish.cuh"
+#include "backend/cuda/wait_point.cuh"
 #include "backend/cuda/warp_product.cuh"
 
 #include <cuda_runtime.h>
@@ -125,6 +126,7 @@ __device__ __forceinline__ void screen_rows(const MatrixTask& task, const Packed
       copy_step<Shape>(task, rows, shared, work.row_tile(), work.first_tile() + (s + 1) / task.panels,
                        (s + 1) % task.panels, (s + 1) % Shape::kStages);
     }
+    wait_point();
     asm volatile("cp.async.commit_group;\ncp.async.wait_group 1;" ::: "memory");
     __syncthreads();  // everybody's copies are there
     if (panel == 0) {

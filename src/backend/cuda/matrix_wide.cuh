@@ -14,17 +14,19 @@
 namespace manymeans::cuda {
 
 // kResident: panels of points that stay in shared memory; 0: they are streamed with the columns.
-template <int kColumns, int kResident>
+template <int kColumns_, int kResident_>
 struct Wide {
+  static constexpr int kColumns = kColumns_;
+  static constexpr int kResident = kResident_;
   static constexpr int kThreads = 3 * kGroup;
   static constexpr int kRows = 128;
   static constexpr int kBoxRows = kRows;
+  static constexpr WideRing kRing = wide_ring(kColumns, kResident);
   static constexpr bool kStreamed = kResident == 0;
-  static constexpr int kPointBytes = kRows * kPanel * 2;
-  static constexpr int kTileBytes = kColumns * kPanel * 2;
-  static constexpr int kStageBytes = kTileBytes + (kStreamed ? kPointBytes : 0);
-  static constexpr int kResidentBytes = kResident * kPointBytes;
-  static constexpr int kStages = std::min(8, (kMostShared - kResidentBytes - 3 * 1024) / kStageBytes);
+  static constexpr int kPointBytes = kRing.point_bytes();
+  static constexpr int kTileBytes = kRing.tile_bytes();
+  static constexpr int kStageBytes = kRing.stage_bytes();
+  static constexpr int kStages = kRing.stages();
   static constexpr int kTermStages = 2;
   static constexpr int kTermBytes = order_place(kColumns) * 4;
 
@@ -87,10 +89,7 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
   Ring ring;
   Ring term_ring;
   uint32_t point_parity = 0;
-  // The second group starts every tile some panels after the first, so that their epilogues do not coincide. The first
-  // cannot come by twice before the second: the ring is too short for that, or there is no lag.
-  int lag = min(task.panels, Shape::kStages) - 1;
-  if (task.panels + lag < Shape::kStages) lag = 0;
+  const int lag = task.lag;  // meeting_lag()
   for (Work work(task); work.more(); work.next()) {
     epilogue.begin(task, work.range(), static_cast<int64_t>(work.row_tile()) * Shape::kRows + row);
     for (int32_t tile = work.first_tile(); tile < work.last_tile(); ++tile) {
@@ -112,22 +111,22 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
         wgmma_commit();
         if (before >= 0) {
           wgmma_wait<1>();
-          release(&shared.empty[before]);
-          if (!Shape::kStreamed && tile == work.last_tile() - 1) release(&shared.points_empty[panel - 1]);
+          release_multiplied(&shared.empty[before]);
+          if (!Shape::kStreamed && tile == work.last_tile() - 1) release_multiplied(&shared.points_empty[panel - 1]);
         }
         before = ring.at;
         ring.template next<Shape::kStages>();
       }
       wgmma_wait<0>();
       pin(sums[0]);
-      release(&shared.empty[before]);
-      if (!Shape::kStreamed && tile == work.last_tile() - 1) release(&shared.points_empty[task.panels - 1]);
+      release_multiplied(&shared.empty[before]);
+      if (!Shape::kStreamed && tile == work.last_tile() - 1) release_multiplied(&shared.points_empty[task.panels - 1]);
 
       barrier_wait(&shared.terms_full[term_ring.at], term_ring.parity);
       const float* terms = shared.terms[term_ring.at];
       const uint32_t* order = task.columns.order + static_cast<int64_t>(tile) * kColumns;
       epilogue.template take_tile<kColumns>(task, sums, terms, order, tile);
-      release(&shared.terms_empty[term_ring.at]);
+      release_read(&shared.terms_empty[term_ring.at]);
       term_ring.template next<Shape::kTermStages>();
     }
     point_parity ^= 1;
@@ -157,7 +156,7 @@ __global__ void __launch_bounds__(3 * kGroup, 1)
       barrier_init(&shared.full[i], 1);
       barrier_init(&shared.empty[i], 8);
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    barriers_are_begun();
   }
   __syncthreads();
   if (threadIdx.x >= 2 * kGroup) {

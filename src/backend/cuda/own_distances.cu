@@ -187,8 +187,9 @@ struct Last {
   int64_t row = 0;
 };
 
-Last find_last(const double* d2, int64_t n, int64_t count, cudaStream_t stream) {
+Last find_last(const double* d2, int64_t n, int64_t count, const Stream& stream) {
   DeviceBuffer<unsigned long long> counts(kDigits, "digits of distances");
+  const Settled settled(stream);
   std::vector<unsigned long long> host(kDigits);
   Prefix prefix;
   int64_t wanted = count;
@@ -196,8 +197,7 @@ Last find_last(const double* d2, int64_t n, int64_t count, cudaStream_t stream) 
     fill_zero(counts.data(), counts.size(), stream, "clearing digits of distances");
     digit_kernel<<<grid_for(n, kThreads), kThreads, 0, stream>>>(d2, n, prefix, of_row, shift, counts.data());
     check_launch("counting digits of distances");
-    copy_to_host(host.data(), counts.data(), host.size(), stream, "reading digits of distances");
-    check(cudaStreamSynchronize(stream), "counting digits of distances");
+    read_back(host.data(), counts.data(), host.size(), stream, "counting digits of distances");
     return find_digit(host, !of_row, wanted);
   };
   for (int shift = 60; shift >= 0; shift -= kDigitBits) {
@@ -222,7 +222,7 @@ struct OwnDistances::Sums {
   double farthest;
 };
 
-OwnDistances::OwnDistances(const Input& input, PointSlices& slices, cudaStream_t stream)
+OwnDistances::OwnDistances(const Input& input, PointSlices& slices, const Stream& stream)
     : input_(input), slices_(slices), stream_(stream), sums_(kSums, "sums of distances") {}
 
 // For each model the sums and the farthest distance of every `step`-th row, or of a part of these where points come in
@@ -249,8 +249,7 @@ std::vector<OwnDistances::Sums> OwnDistances::sum_rows(std::span<const void* con
   };
   slices_.for_each(stream_, PointSlices::Use::kPoints, add, step > 1 ? 1 : kAllSlices);
   std::vector<int64_t> host(size);
-  copy_to_host(host.data(), sums_.data(), size, stream_, "reading sums of distances");
-  check(cudaStreamSynchronize(stream_), "summing distances");
+  read_back(host.data(), sums_.data(), size, stream_, "summing distances");
   std::vector<Sums> sums(prototypes.size());
   for (size_t i = 0; i < sums.size(); ++i) {
     const int64_t* found = host.data() + i * kSums;
@@ -307,6 +306,7 @@ std::vector<double> OwnDistances::distances(const DeviceLabels& labels, const vo
   constexpr int64_t kChunk = int64_t{1} << 20;
   std::vector<double> result(static_cast<size_t>(n()));
   DeviceBuffer<double> chunk(static_cast<size_t>(std::min(n(), kChunk)), "distances");
+  const Settled settled(stream_);
   slices_.for_each(stream_, PointSlices::Use::kPoints, [&](const PointSlice& slice) {
     const DevicePoints& points = slice.points;
     const Rows rows{points, from_row(labels, points.first), prototypes, 1, points.n};
@@ -317,11 +317,10 @@ std::vector<double> OwnDistances::distances(const DeviceLabels& labels, const vo
             <<<grid_for(last - first, kThreads), kThreads, 0, stream_>>>(rows, first, last, eligible, chunk.data());
       });
       check_launch("computing distances");
-      copy_to_host(result.data() + points.first + first, chunk.data(), static_cast<size_t>(last - first), stream_,
-                   "reading distances");
+      read_back(result.data() + points.first + first, chunk.data(), static_cast<size_t>(last - first), stream_,
+                "computing distances");
     }
   });
-  check(cudaStreamSynchronize(stream_), "computing distances");
   return result;
 }
 
@@ -335,6 +334,9 @@ std::vector<DistantRow> OwnDistances::farthest_on_device(const DeviceLabels& lab
                                                          int64_t count) {
   const DevicePoints& points = slices_.points();
   DeviceBuffer<double> d2(static_cast<size_t>(points.n), "distances of all rows");
+  DeviceBuffer<Found> found(static_cast<size_t>(count), "the farthest rows");
+  DeviceBuffer<unsigned long long> length(1, "the number of farthest rows");
+  const Settled settled(stream_);
   const Rows rows{points, labels, prototypes, 1, points.n};
   const int grid = grid_for(points.n, kThreads);
   dispatch(points, [&]<class T, bool kEight>() {
@@ -342,17 +344,14 @@ std::vector<DistantRow> OwnDistances::farthest_on_device(const DeviceLabels& lab
   });
   check_launch("computing distances");
   const Last last = find_last(d2.data(), points.n, count, stream_);
-  DeviceBuffer<Found> found(static_cast<size_t>(count), "the farthest rows");
-  DeviceBuffer<unsigned long long> length(1, "the number of farthest rows");
   fill_zero(length.data(), 1, stream_, "clearing a counter");
   collect_kernel<<<grid, kThreads, 0, stream_>>>(d2.data(), points.n, last.bits, last.row, labels, found.data(), count,
                                                  length.data());
   check_launch("listing the farthest rows");
   unsigned long long listed = 0;
   std::vector<Found> host(static_cast<size_t>(count));
-  copy_to_host(&listed, length.data(), 1, stream_, "reading the farthest rows");
-  copy_to_host(host.data(), found.data(), host.size(), stream_, "reading the farthest rows");
-  check(cudaStreamSynchronize(stream_), "listing the farthest rows");
+  read_back(&listed, length.data(), 1, stream_, "listing the farthest rows");
+  read_back(host.data(), found.data(), host.size(), stream_, "listing the farthest rows");
   host.resize(static_cast<size_t>(listed));
   std::vector<DistantRow> result;
   for (const Found& f : host) result.push_back({f.distance, f.row, f.label});
@@ -374,10 +373,9 @@ std::vector<DistantRow> OwnDistances::farthest_on_host(const DeviceLabels& label
   if (static_cast<int64_t>(rows.size()) > count) rows.resize(static_cast<size_t>(count));
   for (DistantRow& row : rows) {  // numbers of labels.width bytes, the lowest first
     const auto width = static_cast<size_t>(labels.width);
-    copy_to_host(reinterpret_cast<std::byte*>(&row.label),
-                 static_cast<const std::byte*>(from_row(labels, row.row).data), width, stream_, "reading labels");
+    read_back(reinterpret_cast<std::byte*>(&row.label), static_cast<const std::byte*>(from_row(labels, row.row).data),
+              width, stream_, "reading labels");
   }
-  check(cudaStreamSynchronize(stream_), "reading labels");
   return rows;
 }
 

@@ -18,8 +18,9 @@ namespace manymeans::cuda {
 /// for its result in the stream. Host memory and device memory beyond the arguments: as each function says.
 class OwnDistances {
  public:
-  /// `input` is the host's description of the same points (formats, weights); it and the slices must outlive this.
-  OwnDistances(const Input& input, PointSlices& slices, cudaStream_t stream);
+  /// `input` is the host's description of the same points (formats, weights); it and the slices and the stream must
+  /// outlive this.
+  OwnDistances(const Input& input, PointSlices& slices, const Stream& stream);
 
   /// Labels of the i-th model. They may lie where those of the model before did: they are asked for in the order in
   /// which the stream reads them.
@@ -47,7 +48,7 @@ class OwnDistances {
 
   const Input& input_;
   PointSlices& slices_;
-  cudaStream_t stream_;
+  const Stream& stream_;
   std::optional<SumFormat> last_;  // of an inertia: the next model is likely to have the same
   DeviceBuffer<int64_t> sums_;     // of each model 2 * kDistanceLimbs limbs, then the bits of the farthest distance
 };

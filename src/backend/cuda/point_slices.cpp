@@ -25,7 +25,7 @@ void wait_for(cudaStream_t stream, const Event& event, const char* what) {
 
 }  // namespace
 
-PointCopier::PointCopier(int threads, const std::atomic<bool>* abort) : pool_(threads, abort) {
+PointCopier::PointCopier(int threads, const Patience& patience) : pool_(threads, patience.abort), stream_(patience) {
   for (Piece& piece : pieces_) piece.memory = PinnedBuffer<std::byte>(kPieceBytes, "pieces of the points");
 }
 
@@ -33,7 +33,7 @@ void PointCopier::copy(const std::byte* from, size_t bytes, std::byte* to) {
   if (is_pinned(from)) return copy_to_device(to, from, bytes, stream_, "the points");
   for (size_t at = 0; at < bytes; at += kPieceBytes) {
     Piece& piece = pieces_[next_++ % pieces_.size()];
-    piece.sent.synchronize("copying the points");
+    piece.sent.synchronize(stream_, "copying the points");
     const size_t some = std::min(kPieceBytes, bytes - at);
     std::byte* const staged = piece.memory.data();
     pool_.for_each_range(static_cast<int64_t>(some), kCopyGrain, [&](int, int64_t first, int64_t last) {
@@ -45,7 +45,7 @@ void PointCopier::copy(const std::byte* from, size_t bytes, std::byte* to) {
 }
 
 PointSlices::PointSlices(const Input& input, const CudaPlan& plan, const BackendOptions& options,
-                         const SliceFrames& frames, cudaStream_t stream)
+                         const SliceFrames& frames, const Stream& stream)
     : input_(input), plan_(plan), options_(options), frames_(frames) {
   const PointsView& from = input.points;
   points_ = {from.on_device() ? from.data : nullptr, from.type, from.n, from.d, nullptr};
@@ -57,6 +57,11 @@ PointSlices::PointSlices(const Input& input, const CudaPlan& plan, const Backend
   copier_.reset();
   whole_.points = points_;
   prepare(whole_, stream);
+}
+
+// Copies of a slice may be under way.
+PointSlices::~PointSlices() {
+  if (copier_) copier_->stream().settle();
 }
 
 const std::byte* PointSlices::host_row(int64_t row) const {
@@ -71,20 +76,20 @@ void PointSlices::upload_weights(cudaStream_t stream) {
 }
 
 // What stays on the device for good.
-void PointSlices::upload_resident(cudaStream_t stream) {
+void PointSlices::upload_resident(const Stream& stream) {
   if (input_.points.on_device()) return;
   const size_t bytes = static_cast<size_t>(plan_.resident_rows) * row_bytes();
   const bool all = plan_.resident_rows == points_.n;
   if (!all || bytes >= kLeastStaged) {
     const int threads = options_.threads > 0 ? options_.threads : usable_threads();
-    copier_ = std::make_unique<PointCopier>(threads, options_.abort);
+    copier_ = std::make_unique<PointCopier>(threads, stream.patience());
   }
   resident_ = DeviceBuffer<std::byte>(bytes, "the points");
   if (all) points_.data = resident_.data();
   if (bytes == 0) return;
   if (!copier_) return copy_to_device(resident_.data(), host_row(0), bytes, stream, "the points");
   copier_->copy(host_row(0), bytes, resident_.data());
-  check(cudaStreamSynchronize(copier_->stream()), "uploading the points");
+  copier_->stream().synchronize("uploading the points");
 }
 
 void PointSlices::make_room() {
@@ -155,13 +160,33 @@ std::vector<int64_t> PointSlices::order(int64_t most) const {
   return first_rows;
 }
 
-void PointSlices::for_each(cudaStream_t stream, Use use, const std::function<void(const PointSlice&)>& body,
+// What the next one waits for, of this session and of the others: all that this one has read, or begun to make. Also
+// where an exception ends the work, since what was begun goes on. A stream that cannot take an event is one of a device
+// that nothing works on any more; the next call says so.
+void PointSlices::leave(cudaStream_t stream, bool in_the_middle) noexcept {
+  for (Buffer& buffer : buffers_) {
+    if (in_the_middle) cudaEventRecord(buffer.read, stream);
+  }
+  cudaEventRecord(left_, stream);
+}
+
+void PointSlices::for_each(const Stream& stream, Use use, const std::function<void(const PointSlice&)>& body,
                            int64_t most) {
+  // The runtime holds about a thousand launches and then waits for the device by itself: for ever, if that hangs.
+  constexpr int kSlicesUnderWay = 32;
   if (whole()) return body(whole_);
   const std::lock_guard lock(mutex_);
   wait_for(stream, left_, "waiting for another session");
+  struct Leaving {
+    PointSlices& slices;
+    cudaStream_t stream;
+    bool in_the_middle = true;
+    ~Leaving() { slices.leave(stream, in_the_middle); }
+  } leaving{*this, stream};
+  int under_way = 0;
   for (const int64_t first : order(most)) {
     check_abort(options_.abort);
+    if (++under_way % kSlicesUnderWay == 0) stream.synchronize("a part of the points");
     PointSlice slice;
     slice.points = fetch(first, std::min(plan_.slice_rows, points_.n - first), stream);
     if (use == Use::kScreen) prepare(slice, stream);
@@ -170,16 +195,16 @@ void PointSlices::for_each(cudaStream_t stream, Use use, const std::function<voi
       buffers_[next_buffer_++ % buffers_.size()].read.record(stream);
     }
   }
-  left_.record(stream);
+  leaving.in_the_middle = false;
 }
 
-DevicePoints PointSlices::row(int64_t row, DeviceBuffer<std::byte>& buffer, cudaStream_t stream) const {
+DevicePoints PointSlices::row(int64_t row, DeviceBuffer<std::byte>& buffer, const Stream& stream) const {
   if (!streams()) {
     return part(row, 1, static_cast<const std::byte*>(points_.data) + static_cast<size_t>(row) * row_bytes());
   }
   buffer.reserve(row_bytes(), "a row");
   copy_to_device(buffer.data(), host_row(row), row_bytes(), stream, "a row");
-  check(cudaStreamSynchronize(stream), "copying a row");
+  stream.synchronize("copying a row");
   return part(row, 1, buffer.data());
 }
 

@@ -37,10 +37,11 @@ struct SliceFrames {
 /// them meanwhile.
 class PointCopier {
  public:
-  PointCopier(int threads, const std::atomic<bool>* abort);
+  PointCopier(int threads, const Patience& patience);
+  ~PointCopier() { stream_.settle(); }
   /// Enqueues the copy; the last pieces may still be under way when this returns.
   void copy(const std::byte* from, size_t bytes, std::byte* to);
-  cudaStream_t stream() const { return stream_; }
+  const Stream& stream() const { return stream_; }
 
  private:
   struct Piece {
@@ -58,7 +59,8 @@ class PointSlices {
  public:
   /// The frames' pointers and `input` must outlive this. Enqueues uploads in `stream`.
   PointSlices(const Input& input, const CudaPlan& plan, const BackendOptions& options, const SliceFrames& frames,
-              cudaStream_t stream);
+              const Stream& stream);
+  ~PointSlices();
 
   bool whole() const { return plan_.whole(input_.points.n); }
   /// All rows; `data` is null where they are not all on the device.
@@ -68,22 +70,23 @@ class PointSlices {
   /// Calls body(slice) for all slices in some order, of plan.slice_rows or fewer, or for `most` of them. It enqueues in
   /// `stream` what reads them. `packed` and `norms` are there for kScreen only. One thread after the other. Throws
   /// Error(kInterrupted) once options.abort is set.
-  void for_each(cudaStream_t stream, Use use, const std::function<void(const PointSlice&)>& body,
+  void for_each(const Stream& stream, Use use, const std::function<void(const PointSlice&)>& body,
                 int64_t most = kAllSlices);
 
   /// One row, in `buffer` if it was not on the device.
-  DevicePoints row(int64_t row, DeviceBuffer<std::byte>& buffer, cudaStream_t stream) const;
+  DevicePoints row(int64_t row, DeviceBuffer<std::byte>& buffer, const Stream& stream) const;
 
  private:
   bool streams() const { return points_.data == nullptr; }
   size_t row_bytes() const { return static_cast<size_t>(points_.d) * size_of(points_.type); }
   const std::byte* host_row(int64_t row) const;
   void upload_weights(cudaStream_t stream);
-  void upload_resident(cudaStream_t stream);
+  void upload_resident(const Stream& stream);
   void make_room();
   DevicePoints part(int64_t first, int64_t rows, const void* data) const;
   DevicePoints fetch(int64_t first, int64_t rows, cudaStream_t stream);
   std::vector<int64_t> order(int64_t most) const;
+  void leave(cudaStream_t stream, bool in_the_middle) noexcept;
   void prepare(PointSlice& slice, cudaStream_t stream);
 
   const Input& input_;

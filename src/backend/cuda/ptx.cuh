@@ -2,6 +2,8 @@
 // the order of asynchronous products.
 #pragma once
 
+#include "backend/cuda/wait_point.cuh"
+
 #include <cuda.h>
 
 #include <cstdint>
@@ -20,25 +22,41 @@ __device__ __forceinline__ void barrier_init(uint64_t* barrier, uint32_t arrival
 }
 
 __device__ __forceinline__ void barrier_arrive(uint64_t* barrier) {
+  wait_point();
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
 __device__ __forceinline__ void barrier_arrive_expect(uint64_t* barrier, uint32_t bytes) {
+  wait_point();
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
+  wait_point();
 }
 
 /// Waits until the phase of this parity has ended.
 __device__ __forceinline__ void barrier_wait(uint64_t* barrier, uint32_t parity) {
+  wait_point();
   asm volatile(
       "{\n.reg .pred p;\n"
       "again:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
       "@p bra done;\nbra again;\ndone:\n}\n" ::"r"(shared_address(barrier)),
       "r"(parity)
       : "memory");
+  wait_point();
+}
+
+/// After barrier_init() of all, before the block synchronises: threads and the copy engine find them begun.
+__device__ __forceinline__ void barriers_are_begun() {
+  asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory");
 }
 
 // ---- The copy engine.
+
+/// What this thread has read and written of shared memory comes before what the copy engine and the matrix units do
+/// there after an arrival that follows. Those are another proxy, in the words of the PTX manual.
+__device__ __forceinline__ void fence_proxies() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
 
 /// A box of a matrix, its first element at (row, column), into shared memory; its bytes count for `barrier`.
 __device__ __forceinline__ void copy_box(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
@@ -79,6 +97,7 @@ __device__ __forceinline__ void wgmma_commit() {
 template <int kPending>
 __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+  wait_point();
 }
 
 /// Keeps the compiler from moving uses of these registers across.

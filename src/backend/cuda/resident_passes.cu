@@ -6,12 +6,14 @@
 // What bounds it: with 10^4 rows, 64 columns and 100 prototypes products take 0.3 microseconds, the two waits 3, and
 // the rest is a chain of loads that wait for each other (bench/results/h200).
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/kernel_memory.h"
 #include "backend/cuda/nearest.cuh"
 #include "backend/cuda/pack_column.cuh"
 #include "backend/cuda/resident_passes.h"
 #include "backend/cuda/resident_screen.cuh"
 #include "backend/cuda/resident_sums.cuh"
 #include "backend/cuda/solve.cuh"
+#include "backend/cuda/wait_point.cuh"
 
 #include <cooperative_groups.h>
 
@@ -132,6 +134,12 @@ __device__ bool must_judge(const Resident& here, const PassCounters* counters, i
   return __syncthreads_or(judge) != 0;
 }
 
+__device__ __forceinline__ void await_all(const cooperative_groups::grid_group& grid) {
+  wait_point();
+  grid.sync();
+  wait_point();
+}
+
 template <bool kPlain, int kLimbs>
 __global__ void __launch_bounds__(kResidentThreads, 1) resident_kernel(const __grid_constant__ ResidentTask task) {
   extern __shared__ __align__(16) unsigned char memory[];
@@ -145,12 +153,12 @@ __global__ void __launch_bounds__(kResidentThreads, 1) resident_kernel(const __g
     PassCounters* const counters = ranges.counters + static_cast<int64_t>(pass) * ranges.count;
 #pragma unroll 1
     for (int r = 0; r < ranges.count; ++r) prepare_prototypes<kPlain, kLimbs>(task, here, r, pass > 0);
-    grid.sync();
+    await_all(grid);
 #pragma unroll 1
     for (int r = 0; r < ranges.count; ++r) {
       pass_over_rows<kPlain, kLimbs>(task, r, pass == 0, here, counters[r], tally);
     }
-    grid.sync();
+    await_all(grid);
     const bool judge = must_judge(here, counters, ranges.count, pass == 0);
     if (!judge && pass + 1 < task.passes) continue;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -215,8 +223,7 @@ bool resident_passes(const ResidentTask& task, cudaStream_t stream) {
   const int limbs = task.sums.terms.limbs;
   const void* kernel = task.sums.plain_floats() ? kernel_of<true>(limbs) : kernel_of<false>(limbs);
   const auto bytes = static_cast<size_t>(task.shape.bytes());
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-        "sizing the shared memory of a batch");
+  allow_all_shared_memory(kernel, "sizing the shared memory of a batch");
   ResidentTask given = task;
   void* arguments[] = {&given};
   const cudaError_t status = cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(task.shape.blocks)),

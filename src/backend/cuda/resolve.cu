@@ -92,7 +92,9 @@ __global__ void left_kernel(ResolveTask task) {
   if (at * 32 >= task.points.n) return;
   uint32_t& word = task.marks[blockIdx.y * task.mark_stride + at];
   uint32_t marks = word;
-  if (marks == 0) return;
+  // Once there is no room the number does not matter, and it stops growing here: however many rows and models there
+  // are, it cannot come round to places that are taken.
+  if (marks == 0 || *static_cast<const volatile uint32_t*>(task.left_count) >= kMostLeft) return;
   uint32_t place = atomicAdd(task.left_count, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
   for (; marks != 0 && place < kMostLeft; marks &= marks - 1) {
     task.left[place++] = {at * 32 + __ffs(static_cast<int>(marks)) - 1, static_cast<int32_t>(blockIdx.y)};
@@ -301,10 +303,7 @@ bool one_thread_each(const ResolveTask& task) {
 
 // A few rows and many prototypes: every row by many blocks.
 void resolve_in_slices(const ResolveTask& task, bool alone, cudaStream_t stream) {
-  const int64_t words = (task.points.n + 31) / 32;
-  const dim3 gather(static_cast<unsigned>((words + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
-  left_kernel<<<gather, kThreads, 0, stream>>>(task);
-  check_launch("gathering rows");
+  gather_left_rows(task, stream);
   const dim3 slices(kLeftSlices, 128);
   if (alone) {
     slice_kernel<true, false><<<slices, kThreads, 0, stream>>>(task);
@@ -324,6 +323,13 @@ void open_marked(const ResolveTask& task, cudaStream_t stream) {
   const int64_t words = (task.points.n + 31) / 32;
   const dim3 grid(static_cast<unsigned>((words + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
   open_kernel<<<grid, kThreads, 0, stream>>>(task);
+  check_launch("gathering rows");
+}
+
+void gather_left_rows(const ResolveTask& task, cudaStream_t stream) {
+  const int64_t words = (task.points.n + 31) / 32;
+  const dim3 grid(static_cast<unsigned>((words + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
+  left_kernel<<<grid, kThreads, 0, stream>>>(task);
   check_launch("gathering rows");
 }
 

@@ -49,6 +49,9 @@ constexpr int64_t kDirectValues = 16384;
 void open_marked(const ResolveTask& task, cudaStream_t stream);
 /// Resolves listed and open rows; marks open rows with more possible prototypes than were kept.
 void resolve_few(const ResolveTask& task, int multiprocessors, cudaStream_t stream);
+/// Takes rows out of the marks and puts them among task.left, as far as there is room: those that are resolved first.
+/// A part of resolve_marked().
+void gather_left_rows(const ResolveTask& task, cudaStream_t stream);
 /// Resolves marked rows.
 void resolve_marked(const ResolveTask& task, int multiprocessors, cudaStream_t stream);
 // All count the rows and their canonical distances in the ranges' counters.

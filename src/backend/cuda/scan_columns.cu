@@ -126,15 +126,15 @@ DeviceScan scan_device_columns(const PointsView& points, std::span<const double>
   const size_t d = static_cast<size_t>(points.d);
   DeviceBuffer<Range> ranges(panels.grid.x * d, "the columns' ranges");
   DeviceBuffer<unsigned long long> bad(1, "the columns' ranges");
+  const Settled settled(stream);
   copy_to_device(bad.data(), &kNoneBad, 1, stream, "the columns' ranges");
   ranges_kernel<<<panels.grid, kThreads, 0, stream>>>(device_points(points, device_weights.data()), panels.width,
                                                       panels.rows, ranges.data(), bad.data());
   check_launch("reading the columns' ranges");
   std::vector<Range> found(ranges.size());
   unsigned long long first_bad = kNoneBad;
-  copy_to_host(found.data(), ranges.data(), found.size(), stream, "the columns' ranges");
-  copy_to_host(&first_bad, bad.data(), 1, stream, "the columns' ranges");
-  stream.synchronize("reading the columns' ranges");
+  read_back(found.data(), ranges.data(), found.size(), stream, "reading the columns' ranges");
+  read_back(&first_bad, bad.data(), 1, stream, "reading the columns' ranges");
 
   DeviceScan scan{ColumnScan(points.d), first_bad == kNoneBad ? -1 : static_cast<int64_t>(first_bad)};
   for (size_t i = 0; i < found.size(); ++i) {
@@ -153,13 +153,13 @@ std::vector<MomentSums> sum_device_moments(const PointsView& points, std::span<c
   DeviceBuffer<MomentSplitters> splitters(made.size(), "the columns' moments");
   copy_to_device(splitters.data(), made.data(), made.size(), stream, "the columns' moments");
   DeviceBuffer<MomentSums> sums(formats.size(), "the columns' moments");
+  const Settled settled(stream);
   fill_zero(sums.data(), sums.size(), stream, "the columns' moments");
   moments_kernel<<<panels.grid, kThreads, 0, stream>>>(device_points(points, nullptr), panels.width, panels.rows,
                                                        splitters.data(), sums.data());
   check_launch("adding up the columns' moments");
   std::vector<MomentSums> result(formats.size());
-  copy_to_host(result.data(), sums.data(), result.size(), stream, "the columns' moments");
-  stream.synchronize("adding up the columns' moments");
+  read_back(result.data(), sums.data(), result.size(), stream, "adding up the columns' moments");
   return result;
 }
 

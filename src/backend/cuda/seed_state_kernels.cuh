@@ -303,33 +303,6 @@ __global__ void __launch_bounds__(kSeedThreads)
   }
 }
 
-/// least[row] = the lesser of itself and the distance to the centre of the row's label; a thread or eight a row.
-template <class T, bool kEight>
-__global__ void __launch_bounds__(kSeedThreads)
-    seed_lower_kernel(DevicePoints points, DeviceLabels labels, const double* centres, double* least) {
-  const auto* x = static_cast<const T*>(points.data);
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * kSeedThreads;
-  for (int64_t first = blockIdx.x * static_cast<int64_t>(kSeedThreads) + threadIdx.x / 32 * 32; first < points.n;
-       first += stride) {
-    const int64_t row = min(first + lane, points.n - 1);
-    const int64_t label = label_at(labels, row);
-    double d2 = 0;
-    if constexpr (kEight) {
-      for (int i = 0; i < 8; ++i) {
-        const int source = (lane & 24) + i;
-        const int64_t at = min(first + source, points.n - 1);
-        const int64_t k = __shfl_sync(kAllLanes, label, source);
-        const double other = canonical_distance_by_eight(x + at * points.d, centres + k * points.d, points.d, lane & 7);
-        if (i == (lane & 7)) d2 = other;
-      }
-    } else {
-      d2 = canonical_distance(x + row * points.d, centres + label * points.d, points.d);
-    }
-    if (first + lane < points.n) least[row] = fmin(least[row], d2);
-  }
-}
-
 struct LimbTriple {
   int64_t v[kDistanceLimbs] = {};
 

@@ -118,7 +118,8 @@ __device__ __forceinline__ float4 load_offsets(const float4* from) {
   float4 h;
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                : "=f"(h.x), "=f"(h.y), "=f"(h.z), "=f"(h.w)
-               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(from))));
+               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(from)))
+               : "memory");
   return h;
 }
 

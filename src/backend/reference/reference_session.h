@@ -5,14 +5,18 @@
 #include "backend/backend.h"
 #include "core/aligned_buffer.h"
 #include "core/row_window.h"
+#include "core/threads.h"
 
+#include <atomic>
 #include <vector>
 
 namespace manymeans {
 
 class ReferenceSession final : public Session {
  public:
-  ReferenceSession(const Input& input, std::span<const int64_t> k) : input_(input) {
+  /// Once *abort is set, every row ends in Error(kInterrupted).
+  ReferenceSession(const Input& input, std::span<const int64_t> k, const std::atomic<bool>* abort)
+      : input_(input), abort_(abort) {
     models_.resize(k.size());
     row_.resize(static_cast<size_t>(input.points.d));
   }
@@ -55,6 +59,7 @@ class ReferenceSession final : public Session {
       state.least.give_back(static_cast<size_t>(first), static_cast<size_t>(last - first));
     });
     for (int64_t i = 0; i < n(); ++i) {
+      check_abort(abort_);
       pass.begin(i);
       body(i);
       pass.done(i, i + 1);
@@ -72,6 +77,7 @@ class ReferenceSession final : public Session {
   WideInt seed_term(const Model& model, int64_t row, double least) const;
 
   const Input& input_;
+  const std::atomic<bool>* abort_;
   std::vector<Model> models_;
   std::vector<double> row_;
 };

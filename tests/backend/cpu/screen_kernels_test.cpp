@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -259,6 +260,58 @@ TEST_P(Screens, RepeatsHaveNoColumnAndFarPrototypesAreNotScreened) {
   values[2] = 1e30F;
   s.pack();
   EXPECT_FALSE(s.columns.screenable);
+}
+
+// Whatever radius and slope give: no score is infinite or NaN, and a span of which nothing is known is passed on whole.
+TEST_P(Screens, ABoundBeyondFloat32ProvesNothing) {
+  Scene s(GetParam(), {64, 9, 100}, 17);
+  const int64_t p = s.points.tile_rows();
+  const Tile tile = s.points.tile(0, nullptr);
+  for (const float slope : {0x1p100F, std::numeric_limits<float>::max(), std::numeric_limits<float>::infinity()}) {
+    for (int64_t span = 0; span < s.columns.spans; ++span) {
+      s.pack();
+      s.columns.bounds.slopes[static_cast<size_t>(span)] = slope;
+      s.screen(0, 0, s.columns.spans);
+      for (const AlignedBuffer<float>* scores : {&s.best, &s.second, &s.third}) {
+        for (size_t i = 0; i < scores->size(); ++i) ASSERT_TRUE(std::isfinite((*scores)[i]));
+      }
+      std::vector<uint32_t> labels(static_cast<size_t>(p));
+      AlignedBuffer<float> upper(static_cast<size_t>(p)), lower(static_cast<size_t>(p)), next(static_cast<size_t>(p));
+      const CertifyTask task{s.best.data(),
+                             s.second.data(),
+                             s.third.data(),
+                             s.columns.spans,
+                             static_cast<int>(p),
+                             tile.norms,
+                             tile.radii,
+                             s.columns.bounds.slopes.data(),
+                             s.columns.bounds.errors.data(),
+                             s.columns.slack,
+                             s.columns.underflow,
+                             s.columns.order.data(),
+                             labels.data(),
+                             upper.data(),
+                             lower.data(),
+                             next.data()};
+      const uint64_t all = p == 64 ? ~uint64_t{0} : (uint64_t{1} << p) - 1;
+      ASSERT_EQ(s.kernels.certify(task) & all, all);
+      std::vector<SpanCandidates> found(static_cast<size_t>(s.columns.spans));
+      const int64_t count = s.kernels.candidates(task, all, found.data());
+      bool listed = false;
+      for (int64_t i = 0; i < count; ++i)
+        listed = listed || (found[static_cast<size_t>(i)].span == span && found[static_cast<size_t>(i)].best == all);
+      EXPECT_TRUE(listed) << span;
+    }
+  }
+}
+
+// More roundings than a bound can hold for: the bound would be negative.
+TEST_P(Screens, SoManyColumnsAreNotScreened) {
+  if (GetParam().screen->format == ScreenFormat::kInt8Pair) GTEST_SKIP() << "takes at most 32768 columns";
+  const bool pair = GetParam().screen->format == ScreenFormat::kBfloat16Pair;
+  const int64_t most = GetParam().screen->format == ScreenFormat::kFloat32 ? 1 << 23 : (pair ? 1400000 : 1 << 22);
+  EXPECT_FALSE(Scene(GetParam(), {2, most + 64, 2}, 1).columns.screenable);
+  EXPECT_TRUE(Scene(GetParam(), {2, 100000, 2}, 1).columns.screenable);
 }
 
 TEST_P(Screens, UnpackedTilesAreThePackedOnes) {

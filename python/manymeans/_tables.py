@@ -1,0 +1,108 @@
+"""Points that come from files: which columns they are, and how errors and models name them."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._errors import BadDataError
+
+# How the library says where a value stands.
+_PLACE = re.compile(r"^\[points\] row (\d+), column (\d+)")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Which columns of a file points are.
+
+    Attributes
+    ----------
+    count : int
+        Columns of the file; 0: the points are of no file.
+    numbers : list of int
+        Those that are used, from 1. A field of lists is one column.
+    names : list of str
+        Their names; empty where the file has none.
+    first_line : int
+        Line of a text file, from 1, in which the first row stands; 0 for others.
+
+    """
+
+    count: int = 0
+    numbers: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    first_line: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give what the library calls the columns of a file."""
+        return {"count": self.count, "numbers": self.numbers, "names": self.names}
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Points that were read from a file; a `fit` of them knows their columns by name and place.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_samples, n_features)
+        A view of the mapped file where it is a ``.npy`` that is read as it is; not to be written to.
+    column_names : list of str
+        Empty where the file names no columns.
+    weights : ndarray of shape (n_samples,) or None
+        float64.
+    warnings : list of str
+        What the user should know.
+
+    """
+
+    points: npt.NDArray[Any]
+    column_names: list[str]
+    weights: npt.NDArray[np.float64] | None
+    warnings: list[str]
+    source: Source = field(default_factory=Source, repr=False)
+
+
+@contextlib.contextmanager
+def naming(names: list[str] | None, source: Source | None) -> Iterator[None]:
+    """Let errors about a value name its column and the line of its file."""
+    try:
+        yield
+    except BadDataError as error:
+        found = _PLACE.match(str(error))
+        if not found or (not names and (source is None or not source.count)):
+            raise
+        row, column = int(found[1]), int(found[2])
+        line = f" (line {source.first_line + row - 1})" if source is not None and source.first_line else ""
+        name = f" ('{names[column - 1]}')" if names and column <= len(names) else ""
+        one_each = source is not None and names is not None and len(source.numbers) == len(names)
+        number = source.numbers[column - 1] if source is not None and one_each else column
+        raise type(error)(f"[points] row {row}{line}, column {number}{name}{str(error)[found.end() :]}") from None
+
+
+def columns_by_name(array: Any, names: list[str] | None, wanted: list[str]) -> Any:
+    """Give the columns that a model was fitted to, where the names of `array` tell them.
+
+    Raises
+    ------
+    BadDataError
+        When some of the columns are there, but not all.
+
+    """
+    if not names or not wanted or names == wanted or not isinstance(array, np.ndarray):
+        return array
+    places = [names.index(name) if names.count(name) == 1 else -1 for name in wanted]
+    if all(place < 0 for place in places):
+        return array  # other names altogether: by position
+    if min(places) < 0:
+        missing = wanted[places.index(-1)]
+        raise BadDataError(
+            f"X has no column '{missing}'; the model was fitted to the columns {', '.join(wanted)}, X has "
+            f"{', '.join(names)}"
+        )
+    return np.ascontiguousarray(array[:, places])

@@ -1,0 +1,49 @@
+// Opening files that somebody has named: nobody but these functions does it, so that what is opened is of a kind that
+// its reader expects. A pipe waits for a writer, a device may act when it is opened or never end.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace manymeans {
+
+/// What a path may be.
+enum class FileKind {
+  kRegular,        ///< a file whose size is known and that can be opened again
+  kRegularOrPipe,  ///< that, or something to be read once, from its beginning to its end
+};
+
+/// Throws Error(kUsage) for a path that the system would cut short: one that holds a zero byte.
+void check_path(const std::string& path);
+
+/// Throws Error(kBadData) unless there is a file of this kind. Opens nothing.
+void check_kind(const std::string& path, FileKind kind);
+
+/// An open file; closed on every way out.
+class InputFile {
+ public:
+  /// Throws Error(kBadData) that names the path: missing, a folder, a device, another kind, not readable.
+  InputFile(const std::string& path, FileKind kind);
+  struct StandardInput {};
+  InputFile(StandardInput, const std::string& name);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  int descriptor() const { return file_; }
+  /// Reads up to `size` bytes into `to`; fewer only at the end. Throws Error(kBadData).
+  size_t read(char* to, size_t size) const;
+
+ private:
+  InputFile(int file, std::string path) : path_(std::move(path)), file_(file) {}
+  void check_open(FileKind kind) const;
+
+  std::string path_;
+  int file_;
+};
+
+/// All of a regular file of at most `most` bytes. Throws Error(kBadData), also for more.
+std::string read_small_file(const std::string& path, size_t most);
+
+}  // namespace manymeans

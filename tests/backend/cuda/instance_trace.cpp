@@ -1,0 +1,300 @@
+#include "instance_trace.h"
+
+#include "core/data_type.h"
+#include "data/gather.h"
+#include "prototype/centroid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace manymeans::test {
+namespace {
+
+constexpr int64_t kTightEvery = 32;
+constexpr int64_t kTightPrototypes = 16;
+constexpr uint64_t kGroups = 500;
+
+uint64_t mixed(uint64_t x) {  // splitmix64
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+// About N(0, 1): four numbers of 16 bits added.
+float noise(uint64_t seed) {
+  const uint64_t bits = mixed(seed);
+  const auto sum = static_cast<int>(bits & 0xffff) + static_cast<int>(bits >> 16 & 0xffff) +
+                   static_cast<int>(bits >> 32 & 0xffff) + static_cast<int>(bits >> 48);
+  return static_cast<float>(sum - 2 * 0xffff) * 0x1.bb8p-17F;
+}
+
+bool is_tight(int64_t row) {
+  return row % kTightEvery == 7;
+}
+
+// Sums of so many limbs: more than are needed change nothing, and with fewer terms are rounded, everywhere alike.
+void force_limbs(Input& input, int limbs) {
+  for (SumFormat& format : input.columns) format.shift += (limbs - format.limbs) * format.bits;
+  for (SumFormat& format : input.columns) format.limbs = limbs;
+  input.limbs = limbs;
+}
+
+void fill_row(const InstanceCase& one, int64_t row, float* to) {
+  const uint64_t group = is_tight(row) ? 0xffff : mixed(static_cast<uint64_t>(row) ^ 0x5555) % kGroups;
+  const float scatter = is_tight(row) ? 0x1p-13F : 1;
+  for (int64_t j = 0; j < one.columns; ++j) {
+    const auto column = static_cast<uint64_t>(j);
+    const float centre = 0.75F * noise(0xabcdef0000000000 + group * 1000003 + column);
+    to[j] = centre + scatter * noise(static_cast<uint64_t>(row) * 1000003 + column);
+  }
+}
+
+// As other types have them: integers and halves of the small ones.
+void store_row(DataType type, const float* from, int64_t count, std::byte* to) {
+  for (int64_t j = 0; j < count; ++j) {
+    const float v = from[j];
+    switch (type) {
+      case DataType::kFloat64: reinterpret_cast<double*>(to)[j] = static_cast<double>(v) * (1 + 0x1p-30); break;
+      case DataType::kUInt8:
+        reinterpret_cast<uint8_t*>(to)[j] = static_cast<uint8_t>(std::clamp(128 + v * 20, 0.0F, 255.0F));
+        break;
+      case DataType::kInt8:
+        reinterpret_cast<int8_t*>(to)[j] = static_cast<int8_t>(std::clamp(v * 20, -128.0F, 127.0F));
+        break;
+      case DataType::kBFloat16: {
+        uint32_t bits = 0;
+        std::memcpy(&bits, &v, 4);
+        reinterpret_cast<uint16_t*>(to)[j] = static_cast<uint16_t>(bits >> 16);
+        break;
+      }
+      case DataType::kFloat16: reinterpret_cast<_Float16*>(to)[j] = static_cast<_Float16>(v); break;
+      default: reinterpret_cast<float*>(to)[j] = v; break;
+    }
+  }
+}
+
+void add_passes(std::vector<std::vector<PassResult>>& to, std::span<const PassModel> models, int some) {
+  for (size_t m = 0; m < models.size(); ++m) {
+    for (int p = 0; p + 1 < some; ++p) to[m].push_back(models[m].earlier[static_cast<size_t>(p)]);
+    to[m].push_back(models[m].result);
+  }
+}
+
+// So many passes from these prototypes, which are those of the last pass afterwards.
+void pass(Session& session, const CasePoints& points, std::vector<Matrix>& prototypes, int passes, ThreadPool& pool,
+          Trace& to) {
+  to.passes.resize(prototypes.size());
+  for (int done = 0; done < passes;) {
+    std::vector<PassModel> models;
+    for (size_t m = 0; m < prototypes.size(); ++m) models.push_back({static_cast<int>(m), &prototypes[m], {}});
+    const int some = session.advance(models, passes - done);
+    add_passes(to.passes, models, some);
+    done += some;
+    for (size_t m = 0; m < models.size(); ++m) {
+      if (some > 1) prototypes[m] = std::move(models[m].moved);
+      if (done == passes) continue;
+      prototypes[m] = solve_centroids(session.statistics(static_cast<int>(m)), points.input(), prototypes[m], pool);
+    }
+  }
+}
+
+template <class T>
+bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+std::string label_difference(const Labels& a, const Labels& b) {
+  int64_t count = 0;
+  int64_t first = -1;
+  for (int64_t row = 0; row < a.size(); ++row) {
+    if (a[row] == b[row]) continue;
+    if (count++ == 0) first = row;
+  }
+  return fmt::format("{} of {} labels, the first of row {}: {} instead of {}", count, a.size(), first, b[first],
+                     a[first]);
+}
+
+std::string model_difference(const Trace& expected, const Trace& found, size_t m) {
+  for (size_t p = 0; p < expected.passes[m].size(); ++p) {
+    const PassResult& a = expected.passes[m][p];
+    const PassResult& b = found.passes[m][p];
+    if (a.changed != b.changed || a.hash_delta != b.hash_delta) {
+      return fmt::format("model {}, pass {}: {} rows changed instead of {}{}", m, p, b.changed, a.changed,
+                         a.hash_delta == b.hash_delta ? "" : "; other labels");
+    }
+  }
+  const auto x = expected.labels[m].bytes();
+  const auto y = found.labels[m].bytes();
+  if (!std::equal(x.begin(), x.end(), y.begin(), y.end())) {
+    return fmt::format("model {}: {}", m, label_difference(expected.labels[m], found.labels[m]));
+  }
+  const Statistics& s = expected.statistics[m];
+  const Statistics& t = found.statistics[m];
+  if (!same_bytes(s.sums, t.sums)) return fmt::format("model {}: sums", m);
+  if (!same_bytes(s.weights, t.weights)) return fmt::format("model {}: weights", m);
+  if (!same_bytes(s.counts, t.counts)) return fmt::format("model {}: counts", m);
+  return "";
+}
+
+}  // namespace
+
+CasePoints::CasePoints(const InstanceCase& one, ThreadPool& pool) : case_(one) {
+  const size_t row_bytes = static_cast<size_t>(one.columns) * size_of(one.type);
+  values_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(one.rows) * row_bytes);
+  pool.for_each_range(one.rows, 256, [&](int, int64_t first, int64_t last) {
+    std::vector<float> row(static_cast<size_t>(one.columns));
+    for (int64_t i = first; i < last; ++i) {
+      fill_row(one, i, row.data());
+      store_row(one.type, row.data(), one.columns, values_.get() + static_cast<size_t>(i) * row_bytes);
+    }
+  });
+  for (int64_t i = 0; one.weighted && i < one.rows; ++i) {
+    weights_.push_back(0.25 * static_cast<double>(1 + mixed(static_cast<uint64_t>(i) + 31) % 7));
+  }
+  PointsView view;
+  view.data = values_.get();
+  view.n = one.rows;
+  view.d = one.columns;
+  view.type = one.type;
+  input_ = prepare_input(view, weights_, pool);
+  if (one.limbs != 0) force_limbs(input_, one.limbs);
+}
+
+Input CasePoints::device_input(const void* values, ThreadPool& pool, std::string& wrong) const {
+  PointsView view = input_.points;
+  view.data = values;
+  view.cuda_device = 0;
+  Input input = prepare_input(view, weights_, pool);
+  if (case_.limbs != 0) force_limbs(input, case_.limbs);
+  const bool same = input.columns == input_.columns && input.lowest == input_.lowest &&
+                    input.minimum == input_.minimum && input.maximum == input_.maximum;
+  if (!same) wrong = "ranges of columns";
+  const std::vector<Moments> a = column_moments(input_, pool);
+  const std::vector<Moments> b = column_moments(input, pool);
+  for (size_t j = 0; j < a.size(); ++j) {
+    if (a[j].mean != b[j].mean || a[j].variance != b[j].variance) wrong = "moments of columns";
+  }
+  const Matrix rows = gather_rows(input.points, std::vector<int64_t>{5, 3, case_.rows - 1});
+  const Matrix expected = gather_rows(input_.points, std::vector<int64_t>{5, 3, case_.rows - 1});
+  if (!std::ranges::equal(rows.bytes(), expected.bytes())) wrong = "rows fetched";
+  return input;
+}
+
+Matrix CasePoints::first_prototypes(int64_t k, uint64_t seed) const {
+  std::vector<int64_t> rows;
+  const int64_t tight = k >= 2 * kTightPrototypes ? kTightPrototypes : 0;
+  for (int64_t c = 0; c < k; ++c) {
+    const int64_t part = case_.rows / k;
+    int64_t row =
+        part * c + static_cast<int64_t>(mixed(seed * 7919 + static_cast<uint64_t>(c)) % static_cast<uint64_t>(part));
+    if (part >= 2 * kTightEvery) row = row / kTightEvery * kTightEvery + (c < tight ? 7 : 8 + c % 16);
+    rows.push_back(std::min(row, case_.rows - 1));
+  }
+  return gather_rows(input_.points, rows);
+}
+
+namespace {
+
+// Candidates tried by the tile, by two, and by four; one of them taken; centres that no trial has seen; rows picked and
+// drawn.
+void seed(Session& session, const CasePoints& points, Trace& to) {
+  const int64_t n = points.input().points.n;
+  const auto add = [&](const Matrix& centres, bool first) {
+    const Session::SeedCentres added{0, &centres, first};
+    session.seed_add({&added, 1});
+    to.potentials.push_back(session.seed_total(0));
+  };
+  add(points.first_prototypes(1, 71), true);
+  for (const int64_t candidates : {8, 12, 20}) {
+    SeedTrial trial;
+    for (int64_t i = 0; i < candidates; ++i) {
+      trial.rows.push_back(
+          static_cast<int64_t>(mixed(static_cast<uint64_t>(candidates * 100 + i)) % static_cast<uint64_t>(n)));
+    }
+    session.seed_try({&trial, 1});
+    to.potentials.insert(to.potentials.end(), trial.potentials.begin(), trial.potentials.end());
+    add(gather_rows(points.input().points, std::vector<int64_t>{trial.rows[3]}), false);
+  }
+  add(points.first_prototypes(50, 72), false);
+  std::vector<uint64_t> shares;
+  for (uint64_t i = 0; i < 20; ++i) shares.push_back(mixed(i));
+  to.seeds = session.seed_pick(0, shares);
+  const std::vector<int64_t> sampled = session.seed_sample(0, 99, 1, 500);
+  to.seeds.insert(to.seeds.end(), sampled.begin(), sampled.end());
+  session.seed_end();
+}
+
+// Everything that a session does beside its passes, of its first model.
+void serve(Session& session, const CasePoints& points, const std::vector<Matrix>& prototypes, Trace& to) {
+  to.inertias.push_back(session.inertia(0, prototypes[0]));
+  to.farthest = session.farthest_rows(0, prototypes[0], 20);
+  to.distances.push_back(session.distances(0, prototypes[0]));
+  for (const int64_t row : {int64_t{3}, points.input().points.n / 2}) session.move_row(0, row, 1);
+  std::vector<uint32_t> labels;
+  std::vector<int64_t> kept;
+  for (int64_t c = 0; c < prototypes[0].rows(); ++c) {
+    labels.push_back(static_cast<uint32_t>(c));
+    kept.push_back(c);
+  }
+  session.relabel(0, labels, kept);
+  seed(session, points, to);
+}
+
+}  // namespace
+
+Trace trace_of(Upload& upload, const CasePoints& points, const InstanceCase& one, const std::vector<int64_t>& k,
+               ThreadPool& pool) {
+  Trace trace;
+  const std::unique_ptr<Session> session = upload.session(k, 0);
+  std::vector<Matrix> prototypes;
+  for (size_t m = 0; m < k.size(); ++m) prototypes.push_back(points.first_prototypes(k[m], m));
+  pass(*session, points, prototypes, one.passes, pool, trace);
+  if (one.services) serve(*session, points, prototypes, trace);
+  for (size_t m = 0; m < k.size(); ++m) {
+    const auto slot = static_cast<int>(m);
+    trace.statistics.push_back(session->statistics(slot));
+    trace.labels.push_back(session->take_labels(slot));
+  }
+  return trace;
+}
+
+std::string difference(const Trace& expected, const Trace& found) {
+  for (size_t m = 0; m < expected.labels.size(); ++m) {
+    const std::string text = model_difference(expected, found, m);
+    if (!text.empty()) return text;
+  }
+  for (size_t m = 0; m < expected.inertias.size(); ++m) {
+    const InertiaSum& a = expected.inertias[m];
+    const InertiaSum& b = found.inertias[m];
+    if (a.farthest != b.farthest || !same_bytes(a.limbs, b.limbs)) return fmt::format("model {}: inertia", m);
+  }
+  const auto same_row = [](const DistantRow& a, const DistantRow& b) {
+    return a.distance == b.distance && a.row == b.row && a.label == b.label;
+  };
+  if (!std::ranges::equal(expected.farthest, found.farthest, same_row)) return "farthest rows";
+  if (expected.distances != found.distances) return "distances";
+  if (expected.potentials != found.potentials) return "potentials of seeding";
+  if (expected.seeds != found.seeds) return "rows that seeding chose";
+  return "";
+}
+
+uint64_t digest_of(const Trace& trace) {
+  uint64_t digest = 0;
+  const auto add = [&](const void* bytes, size_t size) {
+    const auto* at = static_cast<const unsigned char*>(bytes);
+    for (size_t i = 0; i + 8 <= size; i += 8) {
+      uint64_t word = 0;
+      std::memcpy(&word, at + i, 8);
+      digest = mixed(digest ^ word);
+    }
+  };
+  for (const Labels& labels : trace.labels) add(labels.bytes().data(), labels.bytes().size());
+  for (const Statistics& of_model : trace.statistics) add(of_model.sums.data(), of_model.sums.size() * 8);
+  return digest;
+}
+
+}  // namespace manymeans::test

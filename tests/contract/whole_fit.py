@@ -1,0 +1,66 @@
+"""A whole fit: what is refused, the members of an ensemble, and its digest."""
+
+import math
+
+from .digest import ensemble_digest, hexadecimal, model_hash
+from .exact import ldexp
+from .iterate import Data, Refused, Rules, run
+from .random_numbers import mix
+from .seeding import initial_rows
+from .sums import Weights
+
+LARGEST_FLOAT64 = 2.0**500
+
+
+def check_points(points, kind, where):
+    for row in points:
+        for x in row:
+            if not math.isfinite(x) or (kind.code and abs(x) > LARGEST_FLOAT64):
+                raise Refused(where)
+
+
+def check_weights(case):
+    weights, n, d = case["weights"], len(case["points"]), len(case["points"][0])
+    if weights is None:
+        return
+    if any(not math.isfinite(w) or w < 0 for w in weights) or not any(weights):
+        raise Refused("weights")
+    if any(w > 0 and q == 0 for w, q in zip(weights, Weights(n, weights).q, strict=True)):
+        raise Refused("weights")
+    values = [x for row in case["points"] + (case["initial"] or []) for x in row]
+    largest = max(abs(x) for x in values)
+    quantised = Weights(n, weights)
+    if not math.isfinite(ldexp(max(quantised.factor), quantised.e) * (d * 4 * largest * largest)):
+        raise Refused("weights")
+
+
+def fit(case):
+    """The answer to a case: a dict as answer_of() of cases.py gives it for the library."""
+    kind = case["kind"]
+    check_points(case["points"], kind, "points")
+    initial = case["initial"]
+    check_weights(case)
+    if initial is not None:
+        initial = [tuple(kind.round(x) for x in row) for row in initial]
+        check_points(initial, kind, "initial prototypes")
+    if max(case["k"]) > len(case["points"]):
+        raise Refused("k")
+    data = Data(case["points"], Weights(len(case["points"]), case["weights"]), kind)
+    rules = Rules(case["max_iter"], case["rules"], case["empty"])
+    models = [
+        run(data, first_prototypes(data, case, k, replica, initial), rules)
+        for k in case["k"]
+        for replica in range(case["models"])
+    ]
+    hashes = [model_hash(model, kind) for model in models]
+    return [hexadecimal(one) for one in hashes], ensemble_digest(hashes), models
+
+
+def first_prototypes(data, case, k, replica, initial):
+    if initial is not None:
+        return initial
+    seed = case["model_seed"]
+    if seed is None:
+        seed = mix(case["seed"], k, replica)
+    rows = initial_rows(case["init"], data.points, data.weights, k, seed)
+    return [tuple(data.kind.round(x) for x in data.points[row]) for row in rows]

@@ -1,0 +1,109 @@
+// Columns that decide a clustering without telling anything: numbers of rows, and one that spreads far beyond the rest.
+#include <manymeans/fit.h>
+#include <manymeans/io.h>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace manymeans {
+namespace {
+
+struct Columns {
+  std::vector<double> values;
+  Dataset dataset;
+};
+
+// Rows of the numbers that each maker gives for a row.
+template <class... Makers>
+Columns table(int64_t n, std::vector<std::string> names, Makers... makers) {
+  Columns result;
+  for (int64_t i = 0; i < n; ++i) (result.values.push_back(makers(i)), ...);
+  result.dataset.view = {result.values.data(), n, sizeof...(makers), DataType::kFloat64};
+  result.dataset.column_names = std::move(names);
+  return result;
+}
+
+auto normal(uint32_t seed, double deviation) {
+  return [random = std::mt19937(seed), deviation](int64_t) mutable {
+    return std::normal_distribution<double>(0, deviation)(random);
+  };
+}
+
+std::vector<std::string> dominance(const Columns& columns) {
+  return dominance_warnings(columns.dataset, columns.dataset.view);
+}
+
+TEST(ColumnWarnings, NumbersOfRows) {
+  for (const double first : {0.0, 1.0, 1000.0}) {
+    const Columns columns =
+        table(200, {"id", "x"}, [&](int64_t i) { return first + static_cast<double>(i); }, normal(1, 1));
+    const auto warnings = row_number_warnings(columns.dataset);
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_TRUE(warnings[0].starts_with("column 1 ('id') only counts the rows")) << warnings[0];
+  }
+}
+
+TEST(ColumnWarnings, WhatOnlyLooksLikeThem) {
+  const auto rising = [](int64_t i) { return static_cast<double>(i); };
+  EXPECT_TRUE(row_number_warnings(table(9, {}, rising, normal(1, 1)).dataset).empty()) << "so few rows may be anything";
+  EXPECT_TRUE(row_number_warnings(table(200, {}, rising).dataset).empty()) << "the only column";
+  const auto halves = [](int64_t i) { return static_cast<double>(i) / 2; };
+  EXPECT_TRUE(row_number_warnings(table(200, {}, halves, normal(1, 1)).dataset).empty());
+  const auto one_off = [](int64_t i) { return static_cast<double>(i == 199 ? 5 : i); };
+  EXPECT_TRUE(row_number_warnings(table(200, {}, one_off, normal(1, 1)).dataset).empty());
+}
+
+TEST(ColumnWarnings, OneColumnThatDecides) {
+  const auto found = dominance(table(500, {"a", "b", "c"}, normal(1, 1), normal(2, 30), normal(3, 1)));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0].starts_with("column 2 ('b') holds 99.")) << found[0];
+  EXPECT_TRUE(dominance(table(500, {}, normal(1, 1), normal(2, 4), normal(3, 1))).empty());
+  EXPECT_TRUE(dominance(table(500, {}, normal(1, 1), normal(2, 5))).empty()) << "two columns of an oblong cloud";
+  EXPECT_EQ(dominance(table(500, {}, normal(1, 1), normal(2, 20))).size(), 1u);
+  const auto constant = [](int64_t) { return 7.0; };
+  EXPECT_TRUE(dominance(table(500, {}, normal(1, 1), constant, constant)).empty()) << "nothing to compare with";
+}
+
+// Like a table of observations with its index column: two kinds of events that four features tell apart well, and not
+// at all where the index is among the features.
+TEST(ColumnWarnings, TheIndexAloneDecides) {
+  std::mt19937 random(7);
+  std::normal_distribution<double> noise;
+  constexpr int64_t kRows = 2000;
+  std::vector<double> with, without;
+  std::vector<int> kind;
+  for (int64_t i = 0; i < kRows; ++i) {
+    kind.push_back(static_cast<int>(random() % 2));
+    with.push_back(static_cast<double>(i + 1));
+    for (int j = 0; j < 4; ++j) {
+      without.push_back(6.0 * kind.back() + noise(random));
+      with.push_back(without.back());
+    }
+  }
+  const auto agreement = [&](const std::vector<double>& values, int64_t d) {  // of two clusters: 0.5 by chance, 1 all
+    FitOptions options;
+    options.k = {2};
+    options.threads = 1;
+    const FitResult result = fit({values.data(), kRows, d, DataType::kFloat64}, {}, options);
+    double same = 0;
+    for (int64_t i = 0; i < kRows; ++i) {
+      same += result.models[0].labels[i] == static_cast<uint32_t>(kind[static_cast<size_t>(i)]) ? 1 : 0;
+    }
+    return std::max(same, kRows - same) / kRows;
+  };
+  EXPECT_GT(agreement(without, 4), 0.99);
+  EXPECT_LT(agreement(with, 5), 0.6);
+  Dataset table;
+  table.view = {with.data(), kRows, 5, DataType::kFloat64};
+  EXPECT_EQ(row_number_warnings(table).size(), 1u);
+  EXPECT_EQ(dominance_warnings(table, table.view).size(), 1u);
+  table.view = {without.data(), kRows, 4, DataType::kFloat64};
+  EXPECT_TRUE(row_number_warnings(table).empty());
+  EXPECT_TRUE(dominance_warnings(table, table.view).empty());
+}
+
+}  // namespace
+}  // namespace manymeans

@@ -1,0 +1,161 @@
+"""Tables in files: which type their numbers get, which columns a model needs, and how errors name them."""
+
+import subprocess
+
+import numpy as np
+import pandas
+import pytest
+
+import manymeans
+
+TIMES = "t,x\n" + "".join(f"{1700000000 + 60 * (i % 4)}.123,{i % 3}\n" for i in range(40))
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Text, an index and two columns of three groups."""
+    random = np.random.default_rng(3)
+    path = tmp_path / "table.csv"
+    rows = [(i, "w", *(10.0 * (i % 3) + random.normal(size=2)).round(3)) for i in range(300)]
+    path.write_text("id,word,x,y\n" + "".join(f"{i},{w},{x},{y}\n" for i, w, x, y in rows))
+    return path
+
+
+def test_text_keeps_what_separates_rows(tmp_path):
+    path = tmp_path / "ts.csv"
+    path.write_text(TIMES)
+    data = manymeans.read(path)
+    assert data.points.dtype == np.float64
+    assert len(np.unique(data.points[:, 0])) == 4
+    assert len(np.unique(data.points[:, 0].astype(np.float32))) < 4
+    assert manymeans.fit(data, 4, init="first").best().inertia < 30
+    assert manymeans.read(path, columns=["x"]).points.dtype == np.float32
+    assert manymeans.read(path, dtype="float32").points.dtype == np.float32
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.uint32, np.int64, np.uint64])
+def test_wide_integers_of_files(tmp_path, kind):
+    path = tmp_path / "i.npy"
+    for values, dtype in ([1700000000, 1700000060], np.float64), ([1, 2], np.float32):
+        np.save(path, np.array(values, dtype=kind)[:, None])
+        assert manymeans.read(path).points.dtype == dtype
+        assert manymeans.read(path).points.ravel().tolist() == values
+
+
+def test_arrays_keep_their_type():
+    points = np.array([[1700000000.0], [1700000060.0]])
+    result = manymeans.fit(points, 2, init="first")
+    assert result.best().cluster_centers.tolist() == points.tolist()
+    assert manymeans.KMeans(2, init=points).fit(points).cluster_centers_.dtype == np.float64
+    assert manymeans.KMeans(2, init=points).fit(points.astype(np.float32)).cluster_centers_.dtype == np.float32
+    assert manymeans.KMeans(2).fit(points.astype(np.int64)).cluster_centers_.dtype == np.float64
+
+
+def test_models_know_their_columns(table, tmp_path, program):
+    result = manymeans.fit(manymeans.read(table, columns=["y", "x"]), 3, seed=1)
+    expected = result.best().labels
+    result.save(tmp_path / "m.npz")
+    subprocess.run(
+        [program, "predict", tmp_path / "m.npz", table, "--labels", tmp_path / "l.npy", "--quiet"], check=True
+    )
+    assert (np.load(tmp_path / "l.npy") == expected).all()
+    loaded = manymeans.FitResult.load(tmp_path / "m.npz")
+    again = manymeans.read(table, like=loaded)
+    assert again.column_names == ["y", "x"]
+    assert (loaded.predict(again) == expected).all()
+    everything = manymeans.read(table, numeric_only=True)
+    assert everything.column_names == ["id", "x", "y"]
+    assert (loaded.predict(everything) == expected).all()
+    with pytest.raises(manymeans.BadDataError, match="has no column 'y'"):
+        loaded.predict(manymeans.read(table, columns=["id", "x"]))
+
+
+def test_models_of_the_program(table, tmp_path, program):
+    for how in (["--numeric-only"], ["--columns", "3-4"]):
+        command = [
+            program,
+            "fit",
+            table,
+            "-k",
+            "3",
+            *how,
+            "--model",
+            tmp_path / "m.npz",
+            "--labels",
+            tmp_path / "l.npy",
+        ]
+        subprocess.run([*command, "--quiet"], check=True, capture_output=True)
+        loaded = manymeans.FitResult.load(tmp_path / "m.npz")
+        assert (loaded.predict(manymeans.read(table, like=loaded)) == np.load(tmp_path / "l.npy")).all()
+
+
+def test_data_frames_by_name(table):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_csv(table)
+    result = manymeans.fit(frame[["x", "y"]], 3, seed=1)
+    assert (result.predict(frame[["y", "id", "x"]]) == result.best().labels).all()
+    assert (result.predict(frame[["x", "y"]].to_numpy()) == result.best().labels).all()
+
+
+def test_errors_name_row_line_and_column(tmp_path):
+    path = tmp_path / "hole.csv"
+    path.write_text("a,b,c\n1,2,3\n4,nan,6\n")
+    with pytest.raises(manymeans.BadDataError, match=r"row 2 \(line 3\), column 2 \('b'\) is NaN"):
+        manymeans.fit(manymeans.read(path, columns=["c", "b"]), 1)
+    path.write_text("a,b,c\n1,2,3\n4,,6\n")
+    with pytest.raises(manymeans.BadDataError, match=r"row 2 \(line 3\), column 2 \('b'\): the field is empty"):
+        manymeans.read(path)
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(manymeans.BadDataError, match=r"row 2, column 2 \('b'\) is NaN"):
+        manymeans.fit(pandas.read_csv(path), 1)
+    points = np.array([[1.0, 2.0], [3.0, np.nan]])
+    with pytest.raises(manymeans.BadDataError, match="row 2, column 2 is NaN"):
+        manymeans.fit(points, 1)
+
+
+def test_columns_that_decide_alone(table):
+    with pytest.warns(UserWarning, match=r"column 1 \('id'\) only counts the rows") as caught:
+        result = manymeans.fit(manymeans.read(table, numeric_only=True), 3, seed=1)
+    assert any("column 1 ('id') holds 98.2 % of the variance" in str(one.message) for one in caught), caught[0].message
+    assert [text.split(" ")[2] for text in result.warnings] == ["('id')", "('id')"]
+    assert manymeans.fit(manymeans.read(table, columns=["x", "y"]), 3, seed=1).warnings == []
+
+
+def test_weights_of_a_file_are_those_of_the_fit(tmp_path):
+    path = tmp_path / "w.csv"
+    path.write_text("x,w\n0,1\n1,0\n10,1\n11,0\n20,5\n")
+    data = manymeans.read(path, weights="w")
+    fits = [manymeans.fit(data, 2), manymeans.fit(data.points, 2, sample_weight=data.weights)]
+    assert fits[0].digest == fits[1].digest
+    assert sorted(fits[0].best().weights) == [1, 6]
+    assert sorted(manymeans.fit(data, 2, sample_weight=np.ones(5)).best().weights) == [2, 3]
+    assert set(manymeans.kmeans_plusplus(data, 3)[1]) == {0, 2, 4}
+
+
+def test_one_column_needs_no_list(table):
+    assert manymeans.read(table, columns="x").column_names == ["x"]
+    assert manymeans.read(table, columns=3).column_names == ["x"]
+    with pytest.raises(manymeans.UsageError, match="no column 'xy'"):
+        manymeans.read(table, columns="xy")
+    with pytest.raises(manymeans.UsageError, match=r"\[like\] is 3; a FitResult is right"):
+        manymeans.read(table, like=3)
+
+
+@pytest.mark.parametrize("estimator", [manymeans.KMeans, manymeans.EnsembleKMeans])
+def test_files_and_what_was_read_are_no_points(estimator, table):
+    for fit in manymeans.fit, lambda X, k: estimator(k).fit(X):
+        for path in table, str(table), bytes(table):
+            with pytest.raises(manymeans.BadDataError, match=r"X is .*manymeans.read gives those of a file"):
+                fit(path, 2)
+    with pytest.raises(manymeans.BadDataError, match=r"X is a Dataset; X.points are right here"):
+        estimator(2).fit(manymeans.read(table, columns=["x", "y"]))
+
+
+def test_frames_with_missing_values_and_text():
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "b": pandas.array([1, None, 3], dtype="Int64")})
+    for fit in (lambda X: manymeans.fit(X, 1)), manymeans.KMeans(1).fit:
+        with pytest.raises(manymeans.BadDataError, match=r"row 2, column 2 \('b'\) is NaN"):
+            fit(frame)
+    assert manymeans.fit(frame.fillna(2), 1).best().inertia == 4
+    with pytest.raises(manymeans.BadDataError, match="holds text, 'w' in row 1, column 3"):
+        manymeans.fit(frame.fillna(2).assign(word="w"), 1)
