@@ -166,6 +166,10 @@ def test_k_is_what_was_asked_for(program, tmp_path):
         result.best(dropped.k if dropped.k != 2 else 3)
     result.save(tmp_path / "model.npz")
     assert FitResult.load(tmp_path / "model.npz").best(5).digest == dropped.digest
+    np.save(tmp_path / "points.npy", X)
+    flags = ["-k", "5", "--labels", tmp_path / "labels.npy"]
+    run(program, "predict", tmp_path / "model.npz", tmp_path / "points.npy", *flags)
+    assert np.array_equal(np.load(tmp_path / "labels.npy"), result.predict(X, 5))
 
 
 def test_one_model_again_from_its_seed(ensemble, mixture):
