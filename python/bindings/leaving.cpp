@@ -66,18 +66,10 @@ Call::~Call() {
   all.changed.notify_all();
 }
 
-bool Call::enter_python() {
+bool Call::may_enter_python() const {
   Calls& all = *current();
   const std::lock_guard lock(all.mutex);
-  in_python_ = !all.is_closed();
-  return in_python_;
-}
-
-void Call::leave_python() {
-  Calls& all = *current();
-  const std::lock_guard lock(all.mutex);
-  in_python_ = false;
-  all.changed.notify_all();
+  return !all.is_closed();
 }
 
 void Call::work_done() {
@@ -91,10 +83,7 @@ void Call::come_back() {
   Calls& all = *current();
   {
     const std::lock_guard lock(all.mutex);
-    if (!all.is_closed()) {
-      in_python_ = true;
-      return;
-    }
+    if (!all.is_closed()) return;  // before_exit waits until the destructor
     parked_ = true;
     all.changed.notify_all();
   }

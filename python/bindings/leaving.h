@@ -17,8 +17,7 @@ class Call {
   Call& operator=(const Call&) = delete;
 
   /// Before the thread takes the GIL in the middle of the call; false: Python is ending, leave it alone.
-  bool enter_python();
-  void leave_python();
+  bool may_enter_python() const;
 
   /// The work has ended: its threads need nobody any more.
   void work_done();
@@ -29,7 +28,7 @@ class Call {
  private:
   friend void before_exit();
   std::function<void()> give_up_;
-  bool in_python_ = false, worked_ = false, parked_ = false;
+  bool worked_ = false, parked_ = false;
 };
 
 /// Stops the thread for ever; without the GIL.

@@ -98,13 +98,10 @@ void Waiting::wait() {
 }
 
 void Waiting::visit_python(const std::optional<Progress>& question) {
-  if (!call_.enter_python()) return;
-  {
-    const nb::gil_scoped_acquire with_gil;
-    check_signals();
-    if (question) answer(*question);
-  }
-  call_.leave_python();
+  if (!call_.may_enter_python()) return;
+  const nb::gil_scoped_acquire with_gil;
+  check_signals();
+  if (question) answer(*question);
 }
 
 void Waiting::check_signals() {

@@ -246,3 +246,25 @@ def test_points_are_not_written_to():
         before = X.copy()
         OURS(3, copy_x=copy_x, random_state=0).fit(X)
         assert np.array_equal(X, before)
+
+
+@pytest.mark.parametrize("init", ["random", "k-means++", "k-means||"])
+def test_rows_that_hardly_count_are_no_initial_centres(init):
+    """random draws by weight, as in scikit-learn."""
+    random = np.random.default_rng(4)
+    X = np.concatenate([random.normal([i, 0], 0.01, (5, 2)) for i in range(5)] + [random.uniform(-3, 8, (500, 2))])
+    weights = np.where(np.arange(525) < 25, 1.0, np.where(np.arange(525) < 275, 1e-12, 0))
+    for kind in (OURS, THEIRS) if init != "k-means||" else (OURS,):
+        begun = kind(10, init=init, n_init=20, max_iter=1, random_state=0).fit(X, sample_weight=weights)
+        assert begun.inertia_ < 1
+    for seed in range(10):
+        first = manymeans.fit(X, 10, init=init, seed=seed, max_iter=0, sample_weight=weights).best().cluster_centers
+        assert {tuple(row) for row in first} <= {tuple(row) for row in X[:25]}
+
+
+def test_more_clusters_than_rows_that_count():
+    X = np.arange(10.0)[:, None]
+    with pytest.warns(UserWarning, match="only 3 rows of a weight above zero"):
+        result = manymeans.fit(X, 5, init="random", max_iter=0, sample_weight=[0, 0, 1, 0, 2, 0, 0, 3, 0, 0])
+    assert {2.0, 4.0, 7.0} <= set(result.best().cluster_centers.ravel())
+    assert sorted(result.best().cluster_centers[:3].ravel()) == [2, 4, 7]

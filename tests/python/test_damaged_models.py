@@ -123,7 +123,9 @@ CHANGES = {
 def test_json_that_was_changed(load, change, parts, tmp_path):
     summary = summary_of(parts)
     CHANGES[change](summary)
-    with pytest.raises(manymeans.BadDataError, match=r"model.npz, json\] .*; (what FitResult.save|the file was changed)"):
+    with pytest.raises(
+        manymeans.BadDataError, match=r"model.npz, json\] .*; (what FitResult.save|the file was changed)"
+    ):
         load(write(tmp_path / "model.npz", parts, "json", json.dumps(summary)))
 
 

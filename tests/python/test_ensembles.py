@@ -166,6 +166,10 @@ def test_k_is_what_was_asked_for(program, tmp_path):
         result.best(dropped.k if dropped.k != 2 else 3)
     result.save(tmp_path / "model.npz")
     assert FitResult.load(tmp_path / "model.npz").best(5).digest == dropped.digest
+    np.save(tmp_path / "points.npy", X)
+    flags = ["-k", "5", "--labels", tmp_path / "labels.npy"]
+    run(program, "predict", tmp_path / "model.npz", tmp_path / "points.npy", *flags)
+    assert np.array_equal(np.load(tmp_path / "labels.npy"), result.predict(X, 5))
 
 
 def test_one_model_again_from_its_seed(ensemble, mixture):
@@ -202,6 +206,26 @@ def test_pickle(kind, mixture):
     assert np.array_equal(again.labels_, fitted.labels_)
     assert np.array_equal(again.predict(mixture), fitted.labels_)
     assert again.provenance_ == fitted.provenance_
+
+
+def test_pickles_keep_the_best_model(mixture, tmp_path):
+    """Of n_init models, and what attributes need; so do copies. EnsembleKMeans keeps all."""
+    fitted = KMeans(4, n_init=10, random_state=1).fit(mixture)
+    one = KMeans(4, n_init=1, random_state=1).fit(mixture)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert len(pickle.dumps(fitted)) < len(pickle.dumps(one)) + len(mixture)  # less than the labels of one more
+    assert len(fitted.result_.models) == 10 and len(again.result_.models) == 1
+    assert again.result_.best().digest == fitted.result_.best().digest
+    for attribute in ("answer_", "inertia_", "n_iter_", "provenance_", "n_features_in_", "_n_features_out"):
+        assert getattr(again, attribute) == getattr(fitted, attribute), attribute
+    assert pickle.loads(pickle.dumps(again)).answer_ == fitted.answer_
+    assert np.array_equal(again.predict(mixture), fitted.labels_)
+    again.save(tmp_path / "model.npz")
+    assert KMeans.load(tmp_path / "model.npz").answer_ == again.result_.digest
+    again.set_params(n_init=1).fit(mixture)
+    assert again.answer_ == one.answer_
+    ensemble = EnsembleKMeans(4, models_per_k=10, random_state=1).fit(mixture)
+    assert len(pickle.loads(pickle.dumps(ensemble)).models_) == 10
 
 
 @pytest.mark.parametrize("kind", [KMeans, EnsembleKMeans])
