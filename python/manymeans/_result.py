@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable
 from typing import Any
@@ -314,7 +315,8 @@ class FitResult:
     def _summary(self) -> dict[str, Any]:
         models = []
         for model in self.models:
-            values = {name: getattr(model, name) for name in ("k", "k_requested", "replica", "seed", "init", "inertia")}
+            values = {name: getattr(model, name) for name in ("k", "k_requested", "replica", "seed", "init")}
+            values["inertia"] = model.inertia if math.isfinite(model.inertia) else None  # JSON has no infinity
             values |= {"iterations": model.n_iter, "stop_reason": model.stop_reason, "digest": model.digest}
             best = model.begun and model is self.best(model.k_requested)
             models.append(values | {"seconds": model.seconds, "best": best})

@@ -145,6 +145,17 @@ def test_numbers_that_no_fit_gives(load, name, value, parts, tmp_path):
         load(write(tmp_path / "model.npz", parts, name, value))
 
 
+def test_sums_beyond_all_numbers(tmp_path):
+    """Weights near the largest numbers: what such a fit saved was refused as damaged."""
+    X = np.random.default_rng(0).random((5000, 2)) * 30
+    result = manymeans.fit(X, 3, sample_weight=np.full(5000, 1e304))
+    assert result.best().inertia == np.inf
+    result.save(tmp_path / "model.npz")
+    again = manymeans.FitResult.load(tmp_path / "model.npz")
+    assert again.best().inertia == np.inf
+    assert again.digest == result.digest
+
+
 def test_damage_anywhere(parts, tmp_path):
     """Bytes that changed: it is read, or it is BadDataError; never anything else."""
     whole = write(tmp_path / "model.npz", parts).read_bytes()
