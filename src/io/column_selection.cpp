@@ -163,7 +163,7 @@ std::vector<int64_t> columns_of_fit(const FileColumns& file, const PointsOfFit& 
   if (fit.source.count == 0 || file.count == fit.columns) return all_columns(file);
   throw Error(ErrorCode::kBadData, path,
               fmt::format("has {} columns, and names do not tell which of them the model needs: it was fitted to "
-                          "columns {} of a file with {}; give a file of these {} columns, or choose them with --columns",
+                          "column {} of a file with {}; give a file of these {}, or choose them with --columns",
                           file.count, fmt::join(fit.source.numbers, ", "), fit.source.count, fit.columns));
 }
 
