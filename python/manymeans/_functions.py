@@ -17,7 +17,7 @@ from ._parameters import check_callback, integer, path_of, real, switch
 from ._progress import Callback, Reporter
 from ._result import Criterion, FitResult, Model, _existing, predict_points
 from ._seeds import seed_of
-from ._tables import Dataset, Source, naming
+from ._tables import Dataset, Source, check_output, files_of, naming
 
 _MOST_SEED = 2**64 - 1
 
@@ -178,6 +178,8 @@ def fit(
     every, resume = integer("checkpoint_every", checkpoint_every, 0), switch("resume", resume)
     if checkpoint is None and (resume or every):
         raise UsageError("resume and checkpoint_every need checkpoint, the name of a file")
+    if checkpoint is not None:
+        check_output("checkpoint", path_of("checkpoint", checkpoint), files_of(X))
     points = plain_points(X, None if memory_limit is None else integer("memory_limit", memory_limit, 0))
     weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
     initial = None if isinstance(init, str) else plain_centers(init, "init")
@@ -259,6 +261,11 @@ def predict(
     elif k is not None or criterion is not None:
         raise UsageError("k and criterion choose among the models of a FitResult; without one leave them out")
     else:
+        if isinstance(model, (str, bytes, os.PathLike)) or hasattr(model, "cluster_centers_"):
+            raise UsageError(
+                f"[model] is {model!r:.60}; a FitResult is right (FitResult.load of a file, result_ of an estimator), "
+                "a Model, or centres"
+            )
         centers = model.cluster_centers if isinstance(model, Model) else model
     centers = plain_centers(centers, "model")
     labels, found, _ = predict_points(points, centers, n_threads=n_threads, backend=backend, distances=distances)
@@ -389,7 +396,7 @@ def read(
     if like is not None and not isinstance(like, FitResult):
         raise UsageError(f"[like] is {like!r:.60}; a FitResult is right (result_ of an estimator, or FitResult.load)")
     chosen = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
-    _existing(_manymeans.points_file(file))
+    whole = _existing(_manymeans.points_file(file))
     found = _manymeans.read(
         file, format, name, [_column("columns", column) for column in chosen], switch("numeric_only", numeric_only),
         path_of("weights", weights) if isinstance(weights, (bytes, os.PathLike)) else _column("weights", weights),
@@ -397,7 +404,7 @@ def read(
         None if like is None else like._points_of_fit(),
     )  # fmt: skip
     points = Points(found["points"], found["bfloat16"]).numbers
-    source = Source(**found["source"])
+    source = Source(**found["source"], path=os.path.abspath(whole))
     return Dataset(points, list(found["column_names"]), found["weights"], list(found["warnings"]), source)
 
 

@@ -16,7 +16,7 @@ from ._errors import StoppedError, UsageError
 from ._input import Points, plain_points
 from ._parameters import integer, path_of, real
 from ._summary import read_summary
-from ._tables import Source, columns_by_name, naming
+from ._tables import Source, check_output, columns_by_name, naming
 
 #: How one of several models is chosen: by its inertia, or by what a function says of it; the least wins.
 Criterion = str | Callable[["Model"], float]
@@ -291,8 +291,10 @@ class FitResult:
             When no model had begun.
 
         """
+        name = path_of("path", path)
+        check_output("path", name, [self._source.path] if self._source.path else [])
         _manymeans.save_model(
-            path_of("path", path),
+            name,
             {
                 "models": [model._as_dict() for model in self.models if model.begun],
                 "scale_kind": self.scaling["kind"],

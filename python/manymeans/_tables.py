@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._errors import BadDataError
+from ._errors import BadDataError, UsageError
 
 # How the library says where a value stands.
 _PLACE = re.compile(r"^\[points\] row (\d+), column (\d+)")
@@ -32,6 +33,8 @@ class Source:
         Their names; empty where the file has none.
     first_line : int
         Line of a text file, from 1, in which the first row stands; 0 for others.
+    path : bytes
+        The file itself, which nothing may be written to.
 
     """
 
@@ -39,6 +42,7 @@ class Source:
     numbers: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     first_line: int = 0
+    path: bytes = b""
 
     def as_dict(self) -> dict[str, Any]:
         """Give what the library calls the columns of a file."""
@@ -67,6 +71,29 @@ class Dataset:
     weights: npt.NDArray[np.float64] | None
     warnings: list[str]
     source: Source = field(default_factory=Source, repr=False)
+
+
+def check_output(name: str, path: bytes, inputs: list[bytes]) -> None:
+    """Refuse to write to a file of which the points are.
+
+    Raises
+    ------
+    UsageError
+        For such a file, by whatever name and link.
+
+    """
+    for file in inputs:
+        with contextlib.suppress(OSError):  # what is not there is no input
+            if os.path.samefile(path, file):
+                raise UsageError(f"[{name}] {os.fsdecode(path)!r} is the file of the points; another file is right")
+
+
+def files_of(X: Any) -> list[bytes]:
+    """Give the files that points are read from."""
+    if isinstance(X, Dataset):
+        return [X.source.path] if X.source.path else []
+    name = getattr(X, "filename", None) if isinstance(X, np.memmap) else None
+    return [] if name is None else [os.fsencode(name)]
 
 
 @contextlib.contextmanager

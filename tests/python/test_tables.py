@@ -171,3 +171,25 @@ def test_frames_with_missing_values_and_text():
     assert manymeans.fit(frame.fillna(2), 1).best().inertia == 4
     with pytest.raises(manymeans.BadDataError, match="holds text, 'w' in row 1, column 3"):
         manymeans.fit(frame.fillna(2).assign(word="w"), 1)
+
+
+def test_no_output_is_the_file_of_the_points(tmp_path):
+    path, link = tmp_path / "x.npy", tmp_path / "link"
+    np.save(path, np.arange(20.0).reshape(10, 2))
+    link.symlink_to(path)
+    before, data = path.read_bytes(), manymeans.read(path)
+    for X in data, np.load(path, mmap_mode="r"):
+        for name in path, link, tmp_path / "." / "x.npy":
+            with pytest.raises(manymeans.UsageError, match=r"\[checkpoint\] .* is the file of the points"):
+                manymeans.fit(X, 2, checkpoint=name)
+    with pytest.raises(manymeans.UsageError, match=r"\[path\] .* is the file of the points"):
+        manymeans.fit(data, 2).save(link)
+    assert path.read_bytes() == before
+    manymeans.fit(data, 2, checkpoint=tmp_path / "c").save(tmp_path / "m.npz")
+
+
+def test_models_that_predict_cannot_use(table):
+    X = np.arange(6.0).reshape(3, 2)
+    for model in table, manymeans.KMeans(2, random_state=0).fit(X):
+        with pytest.raises(manymeans.UsageError, match=r"\[model\] is .*; a FitResult is right"):
+            manymeans.predict(model, X)
