@@ -33,8 +33,7 @@ SourceColumns source_in(const nb::dict& values) {
 }
 
 PointsOfFit points_of_fit_in(const nb::dict& values) {
-  return {source_in(values), all_bytes_of(values["column_names"]),
-          nb::cast<int64_t>(values["columns"]),
+  return {source_in(values), all_bytes_of(values["column_names"]), nb::cast<int64_t>(values["columns"]),
           nb::cast<bool>(values["wide"]) ? DataType::kFloat64 : DataType::kFloat32};
 }
 

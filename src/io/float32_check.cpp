@@ -12,8 +12,8 @@ namespace manymeans {
 namespace {
 
 // A value may lose this part of the step in which numbers like it are written. Two of them then differ by at most an
-// eighth of a step more or less than they should. And all numbers of six digits pass, as FLT_DIG promises: their loss is
-// at most 10^6 * 2^-24 = 0.0597 steps.
+// eighth of a step more or less than they should. And all numbers of six digits pass, as FLT_DIG promises: their loss
+// is at most 10^6 * 2^-24 = 0.0597 steps.
 constexpr double kParts = 16;
 constexpr double kSixDigits = 1e6;
 // Numbers between two floats of which only one is the text of a float32: so seldom is a long number that by chance.
