@@ -2,6 +2,7 @@
 #include <manymeans/manymeans.h>
 
 #include "commands.h"
+#include "device_watch.h"
 #include "flag_values.h"
 #include "model_columns.h"
 #include "output_files.h"
@@ -62,6 +63,7 @@ Outcome label_points(const PredictCommand& command, ProgressLine& line) {
     points.owner.reset();
   }
   line.show("predicting");
+  const DeviceWatch watch(command.options.backend);
   Outcome outcome;
   outcome.k = model.k;
   outcome.columns = points.view.d;

@@ -4,12 +4,15 @@
 
 #include "backend/cuda/cuda_plan.h"
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/given_up.h"
 #include "backend/cuda/patience.h"
 #include "backend/hopper_device.h"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <ctime>
+#include <thread>
 
 namespace manymeans::cuda {
 namespace {
@@ -83,6 +86,22 @@ TEST(CudaPatience, WhoeverWantsToStopHasLess) {
   begin = Clock::now();
   const auto soon = [&] { return seconds_since(begin) > 0.3; };
   EXPECT_EQ(await_end(soon, patience, 1).answer, Answer::kDone) << "memory goes when the work is over, not before";
+}
+
+TEST(CudaPatience, AThreadThatWaitsInTheDriverIsNoticed) {
+  std::atomic<bool> cancel{false};
+  const Patience patience{.usual = Seconds(0.001), .least = Seconds(0.05), .cancel = &cancel};
+  {
+    const HandingOver handing_over(patience, 10);
+    EXPECT_TRUE(devices_answer());
+    std::this_thread::sleep_for(Seconds(0.06));
+    EXPECT_TRUE(manymeans::devices_answer()) << "ten passes may take half a second more";
+    std::this_thread::sleep_for(Seconds(0.6));
+    EXPECT_FALSE(manymeans::devices_answer());
+    cancel = true;
+    EXPECT_TRUE(manymeans::devices_answer()) << "there are five seconds for what is at work";
+  }
+  EXPECT_TRUE(manymeans::devices_answer());
 }
 
 TEST(CudaPatience, SaysWhatHappened) {

@@ -20,6 +20,7 @@ import program_faults
 from program_faults import expect, fail, npy, run, start
 
 GRACE = 5  # seconds that a device has after a signal, see src/backend/cuda/patience.h
+WATCH = 20  # seconds that threads in the driver have, see cli/device_watch.cpp
 AROUND = 15  # what starting the program and writing a checkpoint may take beside
 
 
@@ -141,7 +142,8 @@ def test_predict(points, folder):
     expect(0, run("fit", points, *FIT, "--backend", "cpu", "--model", model, "--quiet"))
     arguments = ("predict", model, points, "--labels", labels, "--backend", "cuda")
     process = start(*arguments, env=environment("pass:1", 3))
-    expect(4, ended(process, 3 + AROUND, "predict"), "the device does not answer")
+    # Its kernels are loaded when they are first launched, where the driver waits for the device: the program's watch sees it.
+    expect(4, ended(process, 3 + WATCH + AROUND, "predict"), "the device does not answer")
     process = start(*arguments, env=environment("pass:1"))
     time.sleep(5)
     process.send_signal(signal.SIGTERM)

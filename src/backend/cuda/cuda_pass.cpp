@@ -1,6 +1,7 @@
 // Batches of passes: screen, resolve, accumulate and, between two passes, solve; all queued without waiting.
 #include "backend/cuda/cuda_session.h"
 #include "backend/cuda/endless_kernel.h"
+#include "backend/cuda/given_up.h"
 #include "backend/cuda/matrix_bounds.h"
 #include "backend/cuda/resident_passes.h"
 #include "backend/cuda/resolve.h"
@@ -381,6 +382,19 @@ int CudaSession::passes_between_questions(std::span<const PassModel> models) con
   return static_cast<int>(std::clamp(kWork / work, 2.0, 8.0));
 }
 
+// Passes from..to of a batch; returns `to`.
+int CudaSession::enqueue_passes(PassRanges& ranges, int from, int to, size_t models) {
+  const HandingOver handing_over(stream_.patience(), to - from);
+  for (int pass = from; pass < to; ++pass) {
+    if (pass > 0) enqueue_solve(ranges);
+    ranges.counters = counters_.data() + static_cast<size_t>(pass) * models;
+    pass_had_margins_.push_back(carries() && margins_known_ ? 1 : 0);
+    enqueue_pass(ranges);
+    margins_known_ = carries();
+  }
+  return to;
+}
+
 int CudaSession::advance(std::span<PassModel> models, int n) {
   use_device(shared_.device);
   const int together = passes_between_questions(models);
@@ -398,13 +412,7 @@ int CudaSession::advance(std::span<PassModel> models, int n) {
   int queued = 0;
   pass_had_margins_.clear();
   do {
-    for (const int until = std::min(most, queued + together); queued < until; ++queued) {
-      if (queued > 0) enqueue_solve(ranges);
-      ranges.counters = counters_.data() + static_cast<size_t>(queued) * models.size();
-      pass_had_margins_.push_back(carries() && margins_known_ ? 1 : 0);
-      enqueue_pass(ranges);
-      margins_known_ = carries();
-    }
+    queued = enqueue_passes(ranges, queued, std::min(most, queued + together), models.size());
     copy_to_host(host_control_, 0, control_.data(), 1, stream_, "the state of a pass");
     stream_.synchronize("a pass", together);
     learn_from_passes(models);

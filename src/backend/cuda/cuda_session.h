@@ -97,6 +97,7 @@ class CudaSession final : public Session {
 
   // One batch of passes.
   PassRanges begin_batch(std::span<const PassModel> models, int n);
+  int enqueue_passes(PassRanges& ranges, int from, int to, size_t models);
   void enqueue_pass(const PassRanges& ranges);
   void enqueue_slice(const PassRanges& ranges, const PointSlice& slice);
   void enqueue_solve(const PassRanges& ranges);

@@ -2,6 +2,7 @@
 
 #include <manymeans/fit.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <vector>
@@ -15,6 +16,7 @@ struct GivenUp {
 
   std::mutex mutex;
   std::vector<cudaStream_t> streams;
+  std::vector<const HandingOver*> handing_over;
   std::atomic<bool> any{false};
 };
 
@@ -40,6 +42,21 @@ void give_up(cudaStream_t stream) noexcept {
   all.any = true;
 }
 
+HandingOver::HandingOver(const Patience& patience, int passes) : patience_(patience), passes_(passes) {
+  const std::lock_guard lock(given_up().mutex);
+  given_up().handing_over.push_back(this);
+}
+
+HandingOver::~HandingOver() {
+  const std::lock_guard lock(given_up().mutex);
+  std::erase(given_up().handing_over, this);
+}
+
+bool HandingOver::takes_too_long() const {
+  const Patience::Seconds time = std::chrono::steady_clock::now() - begin_;
+  return time > (patience_.in_a_hurry() ? patience_.hurried(passes_) : patience_.most(passes_));
+}
+
 bool devices_answer() noexcept {
   return !given_up().any;
 }
@@ -56,7 +73,9 @@ bool devices_answer_now() noexcept {
 }  // namespace cuda
 
 bool devices_answer() {
-  return cuda::devices_answer();
+  cuda::GivenUp& all = cuda::given_up();
+  const std::lock_guard lock(all.mutex);
+  return !all.any && std::ranges::none_of(all.handing_over, &cuda::HandingOver::takes_too_long);
 }
 
 }  // namespace manymeans
