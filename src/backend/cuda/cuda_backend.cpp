@@ -5,6 +5,7 @@
 #include "backend/cuda/pass/sessions_apart.h"
 #include "backend/cuda/runtime/given_up.h"
 #include "backend/cuda/runtime/on_device.h"
+#include "backend/cuda/tensor/matrix_screen.h"
 #include "core/threads.h"
 
 #include <fmt/format.h>

@@ -4,28 +4,13 @@
 #include "backend/backend.h"
 #include "backend/bounds_policy.h"
 #include "backend/cpu/kernels/kernels.h"
-#include "backend/frame.h"
+#include "backend/cpu/screen/points_plan.h"
 #include "data/input.h"
 
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 
 namespace manymeans {
-
-struct PointsPlan {
-  bool brute = false;  ///< canonical distances only
-  const ScreenKernels* screen = nullptr;
-  BoundsUse bounds = BoundsUse::kNever;  ///< carry bounds from pass to pass where memory allows
-  double column_ns = 0;                  ///< about what the screen takes for a row and prototype
-  bool packed = false;                   ///< packed copy kept for the fit; else tiles are packed in every pass
-  bool tree = false;                     ///< passes go over a kd-tree
-  int64_t packed_bytes = 0;
-  std::optional<Frame> frame;  ///< where choosing needed it
-  std::string why;             ///< one sentence
-  std::string warning;         ///< empty, or what the user should mend
-};
 
 /// What the models of one session need.
 struct SessionPlan {

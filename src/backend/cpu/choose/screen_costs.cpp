@@ -4,6 +4,7 @@
 
 #include "backend/cpu/choose/screen_cost_table.h"
 #include "backend/cpu/choose/screen_pilot.h"
+#include "backend/cpu/kernels/instruction_set.h"
 #include "backend/cpu/screen/matrix_layout.h"
 
 #include <fmt/format.h>
@@ -129,6 +130,13 @@ ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::s
   }
   choice.column_ns = column_ns(table.costs, *choice.screen, d);
   return choice;
+}
+
+std::vector<std::string> cpu_screen_formats(std::string_view instruction_set) {
+  const CpuKernels& kernels = choose_kernels(instruction_set);
+  std::vector<std::string> names;
+  for (int i = 0; i < kernels.screen_count; ++i) names.emplace_back(name_of(kernels.screens[i].format));
+  return names;
 }
 
 }  // namespace manymeans

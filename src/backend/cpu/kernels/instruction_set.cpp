@@ -3,7 +3,6 @@
 #include <manymeans/error.h>
 
 #include "backend/backend.h"
-#include "backend/cpu/choose/screen_costs.h"
 
 #include <array>
 #include <cstdlib>
@@ -51,13 +50,6 @@ std::vector<Choice> cpu_instruction_sets() {
     choices.push_back({std::string(set.name), kernels.description, kernels.supported()});
   }
   return choices;
-}
-
-std::vector<std::string> cpu_screen_formats(std::string_view instruction_set) {
-  const CpuKernels& kernels = choose_kernels(instruction_set);
-  std::vector<std::string> names;
-  for (int i = 0; i < kernels.screen_count; ++i) names.emplace_back(name_of(kernels.screens[i].format));
-  return names;
 }
 
 }  // namespace manymeans

@@ -4,10 +4,10 @@
 #include "backend/backend.h"
 #include "backend/bounds_policy.h"
 #include "backend/cpu/choose/cpu_plan.h"
+#include "backend/cpu/pass/cpu_shared.h"
 #include "backend/cpu/screen/carried_bounds.h"
-#include "backend/cpu/screen/packed_points.h"
 #include "backend/cpu/screen/packed_prototypes.h"
-#include "backend/cpu/tree/kd_tree.h"
+#include "backend/cpu/sums/cpu_changes.h"
 #include "backend/seed_choice.h"
 #include "core/threads.h"
 
@@ -16,85 +16,6 @@
 #include <vector>
 
 namespace manymeans {
-
-/// The powers of two that turn w' x into limbs: what add_terms needs.
-struct TermScales {
-  bool fast = false;        ///< the kernels may be used: every limb is below 2^51 and every power is a normal number
-  std::vector<double> top;  ///< per column
-  double radix = 0;
-
-  explicit TermScales(const Input& input);
-};
-
-/// Sums in units of each column's lowest bit (UnitSums of kernels.h), where every term fits one integer.
-struct UnitScales {
-  bool fits = false;  ///< no weights but of counted rows, no column too wide
-  bool narrow = false;
-  uint32_t most_terms = 0;
-  int64_t stride = 0;
-  AlignedBuffer<double> units;
-  std::vector<int> shifts;  ///< per column: S is the sum in units times 2^shift
-
-  explicit UnitScales(const Input& input);
-};
-
-/// Everything of an upload that its sessions share and never change.
-struct CpuShared {
-  const Input& input;
-  const CpuKernels& kernels;
-  BackendOptions options;
-  PointsPlan plan;
-  PackedPoints packed;
-  TermScales scales;
-  UnitScales units;
-  std::unique_ptr<BoundsLog> bounds_log = std::make_unique<BoundsLog>();
-  std::unique_ptr<KdTree> tree = nullptr;  // for algorithm kdtree
-};
-
-/// A change of statistics in units; of one thread.
-struct UnitDelta {
-  AlignedBuffer<int64_t> sums;  // k x stride
-  std::vector<int64_t> counts;
-  std::vector<uint32_t> terms;
-
-  UnitDelta() = default;
-  UnitDelta(int64_t k, int64_t stride);
-  int64_t k() const { return static_cast<int64_t>(terms.size()); }
-  UnitSums sums_for(const UnitScales& scales, int64_t d);
-};
-
-/// A change of statistics made by one thread: in units where they fit, else in limbs with a mark at every cluster that
-/// it touched. Counted rows take both ways: most of them once, the others in limbs.
-struct Delta {
-  UnitDelta units;
-  Statistics statistics;
-  std::vector<uint8_t> touched;
-};
-
-/// One row that moved; `from` is kNoLabel in the first pass.
-struct Change {
-  int64_t row;
-  uint32_t from;
-  uint32_t to;
-};
-constexpr uint32_t kNoLabel = ~uint32_t{0};
-
-/// Many of them.
-struct Changes {
-  std::vector<int64_t> rows;
-  std::vector<uint32_t> from, to;
-
-  int64_t size() const { return static_cast<int64_t>(rows.size()); }
-  Change at(int64_t i) const {
-    const auto c = static_cast<size_t>(i);
-    return {rows[c], from[c], to[c]};
-  }
-  /// The rows first + place, whose labels differ.
-  void append(int64_t first, std::span<const uint32_t> places, const uint32_t* old_labels, const uint32_t* labels);
-  /// Moves the rows that count more than once to the end of `heavy`.
-  void take_heavy(const Input& input, Changes& heavy);
-  void clear();
-};
 
 /// A prototype that may be the nearest of a row of the group.
 struct Candidate {
@@ -282,7 +203,7 @@ class CpuSession final : public Session {
   double farthest_of_sample(int slot, const Matrix& prototypes);
   InertiaSum inertia_near(int slot, const Matrix& prototypes, const SumFormat& guess);
 
-  // tree_pass.cpp: the same over the kd-tree.
+  // cpu_tree.cpp: the same over the kd-tree.
   int advance_tree(std::span<PassModel> models);
   void sync_labels(int slot);     // brings the labels up to date
   void labels_changed(int slot);  // says that they were changed outside a pass

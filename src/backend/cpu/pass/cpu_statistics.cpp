@@ -12,9 +12,6 @@ namespace {
 
 constexpr int64_t kPrefetchDistance = 12;  // changes; about what memory takes for one row
 
-// Sums in units of columns up to this wide (bits): a cluster is flushed every 2^(63 - width) terms, and a flush costs
-// about as much as five terms.
-constexpr int kWidestUnits = 55;
 constexpr int64_t kWidenedRows = 64;  // of narrow types, at a time
 
 // limbs += value * 2^shift. Carries, so that afterwards all limbs touched but the top one are in [0, 2^bits) and no
@@ -40,83 +37,6 @@ void add_shifted(int64_t value, int shift, const SumFormat& format, int64_t* lim
 }
 
 }  // namespace
-
-TermScales::TermScales(const Input& input) : radix(std::ldexp(1.0, input.bits)) {
-  fast = input.bits <= 50;
-  for (const SumFormat& format : input.columns) {
-    const int power = format.shift - (format.limbs - 1) * format.bits;
-    fast = fast && std::abs(power) < 1022;
-    top.push_back(fast ? std::ldexp(1.0, power) : 0);
-  }
-}
-
-UnitScales::UnitScales(const Input& input) : stride((input.points.d + 7) / 8 * 8) {
-  if (!input.weights.empty() && !input.counted) return;
-  int widest = 0;
-  bool normal = true;  // every unit is a normal number
-  units = AlignedBuffer<double>(static_cast<size_t>(stride));
-  std::fill_n(units.data(), stride, 0.0);
-  for (size_t j = 0; j < input.columns.size(); ++j) {
-    const SumFormat& format = input.columns[j];
-    const int largest = format.limbs * format.bits - 2 - format.shift;
-    widest = std::max(widest, largest - input.lowest[j]);
-    normal = normal && std::abs(input.lowest[j]) < 1022;
-    units[j] = std::ldexp(1.0, -input.lowest[j]);
-    shifts.push_back(format.shift + input.lowest[j]);
-  }
-  fits = normal && widest <= kWidestUnits;
-  narrow = widest < 51;
-  // |sum| <= terms * (2^widest - 1) < 2^63.
-  most_terms = uint32_t{1} << (63 - std::clamp(widest, 32, kWidestUnits));
-}
-
-UnitDelta::UnitDelta(int64_t k, int64_t stride)
-    : sums(static_cast<size_t>(k * stride)), counts(static_cast<size_t>(k)), terms(static_cast<size_t>(k)) {
-  std::fill_n(sums.data(), sums.size(), 0);
-}
-
-UnitSums UnitDelta::sums_for(const UnitScales& scales, int64_t d) {
-  return {d,           scales.stride, scales.units.data(), scales.narrow,
-          sums.data(), counts.data(), terms.data(),        scales.most_terms};
-}
-
-void Changes::append(int64_t first, std::span<const uint32_t> places, const uint32_t* old_labels,
-                     const uint32_t* labels) {
-  size_t at = rows.size();
-  rows.resize(at + places.size());
-  from.resize(at + places.size());
-  to.resize(at + places.size());
-  for (const uint32_t place : places) {
-    rows[at] = first + place;
-    from[at] = old_labels[place];
-    to[at++] = labels[place];
-  }
-}
-
-void Changes::take_heavy(const Input& input, Changes& heavy) {
-  size_t at = 0;
-  for (int64_t i = 0; i < size(); ++i) {
-    const Change change = this->at(i);
-    if (input.weight(change.row) != 1) {
-      heavy.rows.push_back(change.row);
-      heavy.from.push_back(change.from);
-      heavy.to.push_back(change.to);
-      continue;
-    }
-    rows[at] = change.row;
-    from[at] = change.from;
-    to[at++] = change.to;
-  }
-  rows.resize(at);
-  from.resize(at);
-  to.resize(at);
-}
-
-void Changes::clear() {
-  rows.clear();
-  from.clear();
-  to.clear();
-}
 
 // Adds one row's terms to `to` and takes them from `from` (null: nowhere).
 void CpuSession::add_row(int64_t row, Worker& worker, int64_t* to, int64_t* from) const {

@@ -1,9 +1,9 @@
 // The points as the screen sees them: centred, scaled by a power of two, rounded, in tiles.
 #pragma once
 
-#include "backend/cpu/choose/cpu_plan.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/screen/matrix_layout.h"
+#include "backend/cpu/screen/points_plan.h"
 #include "backend/frame.h"
 #include "core/aligned_buffer.h"
 #include "core/threads.h"

@@ -1,6 +1,6 @@
 #include "backend/cpu/tree/kd_tree.h"
 
-#include "backend/cpu/pass/cpu_session.h"
+#include "backend/cpu/sums/term_scales.h"
 #include "core/data_type.h"
 #include "data/gather.h"
 

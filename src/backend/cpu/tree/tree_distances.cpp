@@ -75,9 +75,9 @@ class TreePass::Distances {
   void distances(const KdNode& leaf, uint32_t label, double* out) const {
     const double* c = values_.data() + static_cast<int64_t>(label) * tree_.d();
     if constexpr (sizeof(T) == 8) {
-      pass_.shared_.kernels.lanes.distances_f64(tree_.rows<T>(leaf), c, out);
+      pass_.points_.kernels.lanes.distances_f64(tree_.rows<T>(leaf), c, out);
     } else {
-      pass_.shared_.kernels.lanes.distances_f32(tree_.rows<T>(leaf), c, out);
+      pass_.points_.kernels.lanes.distances_f32(tree_.rows<T>(leaf), c, out);
     }
   }
 
@@ -100,7 +100,7 @@ void TreePass::for_each_subtree(const TreeState& state, const Matrix& prototypes
       Distances<decltype(type)> distances(*this, state, values);
       for (int64_t s = first; s < last; ++s) body(w, tree_.subtrees()[static_cast<size_t>(s)], distances);
     };
-    if (shared_.input.points.type == DataType::kFloat64) {
+    if (points_.input.points.type == DataType::kFloat64) {
       run(double{});
     } else {
       run(float{});
@@ -128,7 +128,7 @@ double TreePass::farthest(const TreeState& state, const Matrix& prototypes) cons
 InertiaSum TreePass::inertia(const TreeState& state, const Matrix& prototypes) const {
   InertiaSum sum;
   sum.farthest = farthest(state, prototypes);
-  sum.format = distance_format(shared_.input, sum.farthest);
+  sum.format = distance_format(points_.input, sum.farthest);
   sum.limbs = inertia(state, prototypes, sum.format);
   return sum;
 }
@@ -148,7 +148,7 @@ std::vector<int64_t> TreePass::inertia(const TreeState& state, const Matrix& pro
     distances.for_each_leaf(subtree, skip, [&](const KdNode& leaf, const double* squares) {
       const double* weights = tree_.weights() == nullptr ? nullptr : tree_.weights() + leaf.begin;
       if (fast) {
-        shared_.kernels.lanes.add_rows_f64({squares, leaf.rows(), 1}, weights, {format.limbs, &top, radix, to});
+        points_.kernels.lanes.add_rows_f64({squares, leaf.rows(), 1}, weights, {format.limbs, &top, radix, to});
         return;
       }
       for (int64_t i = 0; i < leaf.rows(); ++i)

@@ -156,8 +156,8 @@ class TreePass::Walk {
  public:
   Walk(const TreePass& pass, const KdSubtree& subtree, const Target& target, Sink sink, Scratch& scratch,
        PassResult& result)
-      : shared_(pass.shared_),
-        kernels_(pass.shared_.kernels),
+      : points_(pass.points_),
+        kernels_(pass.points_.kernels),
         tree_(pass.tree_),
         bound_(pass.bound_),
         subtree_(subtree),
@@ -293,11 +293,11 @@ class TreePass::Walk {
       batch.to[batch.count] = to;
       if (++batch.count == kBatch) flush();
     }
-    if (!sink_.shared && tree_.weights() == nullptr && shared_.scales.fast) {
+    if (!sink_.shared && tree_.weights() == nullptr && points_.scales.fast) {
       return from == kNoLabel ? move_terms<false>(leaf, i, from, to) : move_terms<true>(leaf, i, from, to);
     }
     const double weight = tree_.weights() == nullptr ? 1.0 : tree_.weights()[place];
-    const int64_t integer = tree_.weights() == nullptr ? 1 : shared_.input.integer_weight(tree_.order()[place]);
+    const int64_t integer = tree_.weights() == nullptr ? 1 : points_.input.integer_weight(tree_.order()[place]);
     find_terms(leaf, i, weight, scratch_.terms.data());
     sink_.add(to, scratch_.terms.data(), integer, 1, 1);
     if (from != kNoLabel) sink_.add(from, scratch_.terms.data(), integer, 1, -1);
@@ -308,9 +308,9 @@ class TreePass::Walk {
   template <bool kLeaves>
   void move_terms(const KdNode& leaf, int64_t i, uint32_t from, uint32_t to) {
     Statistics& statistics = *sink_.statistics;
-    const TermScales& scales = shared_.scales;
+    const TermScales& scales = points_.scales;
     const int64_t d = tree_.d();
-    const int limbs = shared_.input.limbs;
+    const int limbs = points_.input.limbs;
     const T* x = tree_.rows<T>(leaf).values + i;
     int64_t* add = statistics.row(to);
     int64_t* take = kLeaves ? statistics.row(from) : nullptr;
@@ -336,8 +336,8 @@ class TreePass::Walk {
 
   // The limbs of one row's terms.
   void find_terms(const KdNode& leaf, int64_t i, double weight, int64_t* terms) const {
-    const Input& input = shared_.input;
-    const TermScales& scales = shared_.scales;
+    const Input& input = points_.input;
+    const TermScales& scales = points_.scales;
     const LaneRows<T> rows = tree_.rows<T>(leaf);
     for (int64_t j = 0; j < rows.d; ++j) {
       const double v = weight * static_cast<double>(rows.values[j * rows.rows + i]);
@@ -371,7 +371,7 @@ class TreePass::Walk {
 
   void flush() { result_.hash_delta += scratch_.batch.flush(); }
 
-  const CpuShared& shared_;
+  const TreePoints& points_;
   const CpuKernels& kernels_;
   const KdTree& tree_;
   const PruneBound& bound_;
@@ -383,15 +383,15 @@ class TreePass::Walk {
   PassResult& result_;
 };
 
-TreePass::TreePass(const CpuShared& shared, ThreadPool& pool, bool by_label_order)
-    : shared_(shared),
-      tree_(*shared.tree),
+TreePass::TreePass(const TreePoints& points, ThreadPool& pool, bool by_label_order)
+    : points_(points),
+      tree_(points.tree),
       pool_(pool),
       by_label_order_(by_label_order),
-      bound_(make_bound(tree_.d(), shared.options.test_bound_scale)),
+      bound_(make_bound(tree_.d(), points.bound_scale)),
       scratch_(static_cast<size_t>(pool.size())) {
   for (Scratch& scratch : scratch_) {
-    scratch.terms.resize(static_cast<size_t>(shared.input.limbs * tree_.d()));
+    scratch.terms.resize(static_cast<size_t>(points.input.limbs * tree_.d()));
   }
 }
 
@@ -441,12 +441,12 @@ void TreePass::advance(std::span<Target> targets) {
       if (copies) {
         Delta& delta = scratch.deltas[i];
         if (delta.statistics.k != target.statistics->k) {
-          delta.statistics = Statistics(target.statistics->k, tree_.d(), shared_.input.limbs);
+          delta.statistics = Statistics(target.statistics->k, tree_.d(), points_.input.limbs);
           delta.touched.assign(static_cast<size_t>(target.statistics->k), 0);
         }
         sink = {&delta.statistics, delta.touched.data(), false};
       }
-      if (shared_.input.points.type == DataType::kFloat64) {
+      if (points_.input.points.type == DataType::kFloat64) {
         Walk<double>(*this, subtree, target, sink, scratch, scratch.results[i])
             .run(candidates[i].view(), target.state->labelled);
       } else {
@@ -499,7 +499,7 @@ void TreePass::write_row_labels(TreeState& state, Labels& out) {
     }
   });
   constexpr int64_t kRows = int64_t{1} << 15;
-  pool_.for_each_range(shared_.input.points.n, kRows,
+  pool_.for_each_range(points_.input.points.n, kRows,
                        [&](int, int64_t first, int64_t last) { state.labels.gather(tree_.place(), first, last, out); });
   state.row_labels_are_old = false;
 }
@@ -525,53 +525,6 @@ void TreePass::read_row_labels(TreeState& state, const Labels& labels, int64_t k
     }
   });
   state.tree_is_old = false;
-}
-
-// The session's side.
-
-CpuSession::~CpuSession() = default;
-
-int CpuSession::advance_tree(std::span<PassModel> models) {
-  const Input& input = shared_.input;
-  if (!tree_pass_) {
-    tree_pass_ = std::make_unique<TreePass>(shared_, pool_, plan_.by_label_order);
-    for (Model& m : models_) m.tree = std::make_unique<TreeState>();
-  }
-  std::vector<TreePass::Target> targets;
-  for (const PassModel& active : models) {
-    Model& m = model(active.slot);
-    if (!m.tree->labelled) {
-      m.tree->labels = TreeLabels(input.points.n, m.k);
-      m.statistics = Statistics(m.k, input.points.d, input.limbs);
-    } else if (m.tree->tree_is_old) {
-      tree_pass_->read_row_labels(*m.tree, m.labels, m.k);
-    }
-    targets.push_back({m.tree.get(), &m.statistics, active.prototypes, {}});
-  }
-  tree_pass_->advance(targets);
-  for (size_t i = 0; i < models.size(); ++i) {
-    models[i].result = targets[i].result;
-    model(models[i].slot).labelled = true;
-  }
-  return 1;
-}
-
-void CpuSession::sync_labels(int slot) {
-  Model& m = model(slot);
-  if (!m.tree || !m.tree->row_labels_are_old) return;
-  if (m.labels.empty()) m.labels = Labels(shared_.input.points.n, m.k);
-  tree_pass_->write_row_labels(*m.tree, m.labels);
-}
-
-// The labels of the last pass stand in the tree, and were not changed since.
-bool CpuSession::tree_knows_labels(int slot) {
-  const Model& m = model(slot);
-  return m.tree && m.tree->labelled && !m.tree->tree_is_old;
-}
-
-void CpuSession::labels_changed(int slot) {
-  Model& m = model(slot);
-  if (m.tree) m.tree->tree_is_old = true;
 }
 
 }  // namespace manymeans

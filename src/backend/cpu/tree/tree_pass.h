@@ -5,8 +5,11 @@
 // the labels of rows; a node whose owner stays costs O(1). docs/screens.md, "kd-tree", has the proof.
 #pragma once
 
-#include "backend/cpu/pass/cpu_session.h"
+#include "backend/backend.h"
+#include "backend/cpu/sums/cpu_changes.h"
+#include "backend/cpu/sums/term_scales.h"
 #include "backend/cpu/tree/kd_tree.h"
+#include "core/threads.h"
 
 #include <memory>
 #include <span>
@@ -46,6 +49,15 @@ struct TreeState {
   TreeLabels labels;
 };
 
+/// What passes over a tree know of the points. All that is referred to must outlive them.
+struct TreePoints {
+  const Input& input;
+  const CpuKernels& kernels;
+  const TermScales& scales;
+  const KdTree& tree;
+  double bound_scale = 1;  ///< tests only: multiplies the bound by which prototypes fall out
+};
+
 class TreePass {
  public:
   /// One model of a pass.
@@ -57,7 +69,7 @@ class TreePass {
   };
 
   /// `by_label_order`: no copy of the statistics per thread.
-  TreePass(const CpuShared& shared, ThreadPool& pool, bool by_label_order);
+  TreePass(const TreePoints& points, ThreadPool& pool, bool by_label_order);
   ~TreePass();
 
   void advance(std::span<Target> targets);
@@ -85,7 +97,7 @@ class TreePass {
   void collect_candidates(std::span<const Target> targets, std::vector<Candidates>& out);
   void merge_changes(std::span<Target> targets);
 
-  const CpuShared& shared_;
+  TreePoints points_;
   const KdTree& tree_;
   ThreadPool& pool_;
   bool by_label_order_;

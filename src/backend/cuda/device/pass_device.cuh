@@ -3,7 +3,6 @@
 
 #include "backend/cuda/device/pass_ranges.h"
 #include "backend/cuda/device/screen.h"
-#include "backend/cuda/float32/float_screen.h"
 
 #include <cstdint>
 

@@ -7,6 +7,7 @@
 #include "backend/cuda/runtime/given_up.h"
 #include "backend/cuda/tensor/matrix_bounds.h"
 #include "backend/cuda/tensor/score_falls.h"
+#include "backend/cuda/tensor/matrix_screen.h"
 
 #include <algorithm>
 #include <chrono>

@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "backend/bounds_policy.h"
 #include "backend/cuda/device/screen.h"
+#include "backend/cuda/points/slice_plan.h"
 #include "data/input.h"
 
 #include <cstdint>
@@ -29,34 +30,17 @@ double products_per_second(const CudaDevice& device);
 /// Makes it the calling thread's device.
 void use_device(const CudaDevice& device);
 
-enum class ScreenKind : uint8_t {
-  kNone,    ///< canonical distances only
-  kFloat,   ///< float32 by fused multiply-adds
-  kMatrix,  ///< fp16 in the matrix units
-  kBoxes,   ///< boxes of neighbouring rows, then canonical distances
-};
-
-struct CudaPlan {
-  ScreenKind screen = ScreenKind::kFloat;
+struct CudaPlan : SlicePlan {
   MatrixUnit matrix_unit = MatrixUnit::kNone;  ///< for kMatrix
-  int32_t padded_columns = 0;                  ///< of a packed row, likewise
   bool floors = false;                         ///< likewise: rows remember what their best score was (score_falls.h)
   BoundsUse bounds = BoundsUse::kNever;        ///< of sessions of one model, by kMatrix
   bool apart = false;                          ///< so models that would share passes have a session each
-  // Where not everything fits: rows that a pass has on the device together, a multiple of kSliceRows, and the first
-  // rows, whole slices, whose points stay there (all those of points that lie on the device already).
-  int64_t slice_rows = 0;
-  int64_t resident_rows = 0;
-  int64_t upload_bytes = 0;   ///< device memory of an upload
-  int64_t session_bytes = 0;  ///< that sessions may take; seeding has what they leave
-  double usual_seconds = 0;   ///< that a pass may take, see Patience
-  std::string text;           ///< for people
-  std::string warning;        ///< where an algorithm that was asked for does less than its name says
-
-  /// All rows at once.
-  bool whole(int64_t n) const { return slice_rows >= n; }
+  int64_t upload_bytes = 0;                    ///< device memory of an upload
+  int64_t session_bytes = 0;                   ///< that sessions may take; seeding has what they leave
+  double usual_seconds = 0;                    ///< that a pass may take, see Patience
+  std::string text;                            ///< for people
+  std::string warning;                         ///< where an algorithm that was asked for does less than its name says
 };
-constexpr int64_t kSliceRows = 4096;
 
 /// Whether columns below floors are to be passed over (score_falls.h) in a plan that has them, after a pass that
 /// changed so many of all models' labels. Where many change, scores have fallen so far that too many columns are above

@@ -2,6 +2,7 @@
 
 #include "backend/cuda/exact/resolve.h"
 #include "backend/cuda/tensor/score_falls.h"
+#include "backend/cuda/tensor/matrix_screen.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,6 @@
 // What a session does beside its passes where its only model carries margins (carried_margins.h).
 #include "backend/cuda/pass/cuda_session.h"
+#include "backend/cuda/tensor/matrix_screen.h"
 
 #include <cmath>
 

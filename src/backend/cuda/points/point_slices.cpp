@@ -44,7 +44,7 @@ void PointCopier::copy(const std::byte* from, size_t bytes, std::byte* to) {
   }
 }
 
-PointSlices::PointSlices(const Input& input, const CudaPlan& plan, const BackendOptions& options,
+PointSlices::PointSlices(const Input& input, const SlicePlan& plan, const BackendOptions& options,
                          const SliceFrames& frames, const Stream& stream)
     : input_(input), plan_(plan), options_(options), frames_(frames) {
   const PointsView& from = input.points;

@@ -6,7 +6,7 @@
 #include "backend/cuda/device/device_points.h"
 #include "backend/cuda/device/screen.h"
 #include "backend/cuda/float32/float_screen.h"
-#include "backend/cuda/pass/cuda_plan.h"
+#include "backend/cuda/points/slice_plan.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/tensor/matrix_pack.h"
 #include "core/threads.h"
@@ -58,7 +58,7 @@ class PointCopier {
 class PointSlices {
  public:
   /// The frames' pointers and `input` must outlive this. Enqueues uploads in `stream`.
-  PointSlices(const Input& input, const CudaPlan& plan, const BackendOptions& options, const SliceFrames& frames,
+  PointSlices(const Input& input, const SlicePlan& plan, const BackendOptions& options, const SliceFrames& frames,
               const Stream& stream);
   ~PointSlices();
 
@@ -90,7 +90,7 @@ class PointSlices {
   void prepare(PointSlice& slice, cudaStream_t stream);
 
   const Input& input_;
-  const CudaPlan& plan_;
+  const SlicePlan& plan_;
   const BackendOptions& options_;
   SliceFrames frames_;
   DevicePoints points_;

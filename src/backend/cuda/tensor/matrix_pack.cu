@@ -3,6 +3,7 @@
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/tensor/pack_column.cuh"
 #include "backend/cuda/tensor/tile_terms.cuh"
+#include "backend/cuda/tensor/matrix_screen.h"
 
 #include <cub/device/device_radix_sort.cuh>
 

@@ -10,6 +10,7 @@
 #include "backend/cuda/tensor/matrix_kernels.h"
 #include "backend/cuda/tensor/own_score.cuh"
 #include "backend/cuda/tensor/tile_terms.cuh"
+#include "backend/cuda/tensor/matrix_screen.h"
 
 #include <cuda_runtime.h>
 

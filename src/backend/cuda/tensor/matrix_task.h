@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/cuda/device/screen.h"
+#include "backend/cuda/tensor/matrix_screen.h"
 
 #include <cstdint>
 

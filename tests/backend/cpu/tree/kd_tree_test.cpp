@@ -4,8 +4,9 @@
 #include <manymeans/error.h>
 
 #include "backend/backend.h"
+#include "backend/cpu/choose/cpu_plan.h"
 #include "backend/cpu/kernels/instruction_set.h"
-#include "backend/cpu/pass/cpu_session.h"
+#include "backend/cpu/sums/term_scales.h"
 #include "conformance/cases.h"
 #include "core/data_type.h"
 #include "prototype/centroid.h"

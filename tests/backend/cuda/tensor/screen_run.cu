@@ -1,5 +1,6 @@
 // The screen's kernels over made data: everything that they say of a row is compared with the truth.
 #include "backend/cuda/exact/resolve.h"
+#include "backend/cuda/tensor/matrix_screen.h"
 #include "screen_check.h"
 
 #include <cmath>
