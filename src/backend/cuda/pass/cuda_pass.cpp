@@ -6,8 +6,8 @@
 #include "backend/cuda/runtime/endless_kernel.h"
 #include "backend/cuda/runtime/given_up.h"
 #include "backend/cuda/tensor/matrix_bounds.h"
-#include "backend/cuda/tensor/score_falls.h"
 #include "backend/cuda/tensor/matrix_screen.h"
+#include "backend/cuda/tensor/score_falls.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,8 +1,8 @@
 #include "backend/cuda/pass/cuda_session.h"
 
 #include "backend/cuda/exact/resolve.h"
-#include "backend/cuda/tensor/score_falls.h"
 #include "backend/cuda/tensor/matrix_screen.h"
+#include "backend/cuda/tensor/score_falls.h"
 
 #include <algorithm>
 #include <cstring>

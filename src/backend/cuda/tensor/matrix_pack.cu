@@ -1,9 +1,9 @@
 #include "backend/cuda/device/point_value.cuh"
 #include "backend/cuda/runtime/chained_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/tensor/matrix_screen.h"
 #include "backend/cuda/tensor/pack_column.cuh"
 #include "backend/cuda/tensor/tile_terms.cuh"
-#include "backend/cuda/tensor/matrix_screen.h"
 
 #include <cub/device/device_radix_sort.cuh>
 

@@ -8,9 +8,9 @@
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/tensor/matrix_finish.cuh"
 #include "backend/cuda/tensor/matrix_kernels.h"
+#include "backend/cuda/tensor/matrix_screen.h"
 #include "backend/cuda/tensor/own_score.cuh"
 #include "backend/cuda/tensor/tile_terms.cuh"
-#include "backend/cuda/tensor/matrix_screen.h"
 
 #include <cuda_runtime.h>
 
