@@ -65,7 +65,7 @@ def public_header(quoted, angled):
 def user(own, quoted, angled):
     if own in FOLDERS:
         if quoted and quoted.split("/")[0] not in FOLDERS[own]:
-            return f"write the path from {own}/, such as \"{FOLDERS[own][0]}/a.h\"; else only <manymeans/...>"
+            return f'write the path from {own}/, such as "{FOLDERS[own][0]}/a.h"; else only <manymeans/...>'
     elif quoted and "/" in quoted:
         return "from outside the library only <manymeans/...> and files of the same folder may be included"
     if angled and angled.split("/")[0] in HEIGHT:
