@@ -115,6 +115,14 @@ void check_early(const FitCommand& command, bool initial_file) {
           {.backend = command.options.backend, .algorithm = command.options.algorithm, .threads = 1});
 }
 
+// What a fit that threw leaves behind: what to say of its checkpoint, and what its error is called.
+[[noreturn]] void leave_failed_fit(const FitCommand& command, bool overdue) {
+  // The fit was in good order, and its checkpoint says how far it came.
+  if (overdue || (!devices_answer() && !command.quiet)) announce_going_on(command.checkpoint);
+  if (!overdue) throw;
+  throw Error(ErrorCode::kInterrupted, "interrupted", "stopped by a signal within a pass; no output was written");
+}
+
 FitResult run_fit(FitCommand& command, ScaledPoints& points, bool initial_file, ProgressLine& line) {
   FitHooks hooks;
   Dataset initial;
@@ -141,12 +149,7 @@ FitResult run_fit(FitCommand& command, ScaledPoints& points, bool initial_file, 
                          [&] { return fit(points.view, points.dataset.weights, command.options, hooks); });
   } catch (const Error& error) {
     const bool overdue = hooks.abort != nullptr && error.code() == ErrorCode::kInterrupted && overdue_stop();
-    // The fit was in good order, and its checkpoint says how far it came.
-    if (overdue || (!devices_answer() && !command.quiet)) announce_going_on(command.checkpoint);
-    if (overdue) {
-      throw Error(ErrorCode::kInterrupted, "interrupted", "stopped by a signal within a pass; no output was written");
-    }
-    throw;
+    leave_failed_fit(command, overdue);
   }
   auto& seconds = result.provenance.seconds;
   seconds.insert(seconds.begin(), points.seconds.begin(), points.seconds.end());

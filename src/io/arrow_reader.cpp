@@ -403,21 +403,12 @@ TableSummary ArrowTableReader::summarise(const Survey& survey, const std::vector
   const std::vector<ColumnSummary> values = summarise_columns(survey.values.view(), options_.threads);
   for (const Part& part : parts) {
     for (size_t j = part.first; j < part.first + static_cast<size_t>(part.width); ++j) {
-      const ColumnSurvey& cells = survey.columns[j];
       TableColumn column;
       column.number = part.field + 1;
       column.name = columns_.name(part.field);
       if (part.is_list) column.name += fmt::format("[{}]", j - part.first + 1);
-      column.numbers = cells.numbers;
-      column.empty = cells.empty;
-      column.text = cells.text;
-      column.example = cells.example;
-      column.distinct = cells.distinct.count();
-      column.more_distinct = cells.distinct.more();
       column.wide = survey.float32.wide(j);
-      column.values = values[j];
-      column.values.missing -= cells.empty + cells.text;
-      column.values.constant = cells.distinct.count() == 1 && cells.empty == 0 && column.values.missing == 0;
+      survey.columns[j].describe(column, values[j]);
       if (column.wide && check_float32_) table.type = DataType::kFloat64;
       table.columns.push_back(std::move(column));
     }

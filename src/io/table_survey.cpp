@@ -65,4 +65,16 @@ void ColumnSurvey::merge(const ColumnSurvey& other) {
   example = other.example;
 }
 
+void ColumnSurvey::describe(TableColumn& column, const ColumnSummary& values) const {
+  column.numbers = numbers;
+  column.empty = empty;
+  column.text = text;
+  column.example = example;
+  column.distinct = distinct.count();
+  column.more_distinct = distinct.more();
+  column.values = values;
+  column.values.missing -= empty + text;
+  column.values.constant = distinct.count() == 1 && empty == 0 && column.values.missing == 0;
+}
+
 }  // namespace manymeans

@@ -1,6 +1,8 @@
 // What the cells of a column are, counted while they are read.
 #pragma once
 
+#include <manymeans/io.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -47,6 +49,8 @@ struct ColumnSurvey {
 
   void add_text(std::string_view cell, int64_t line);
   void merge(const ColumnSurvey& other);
+  /// Fills in what the cells say of a column, `values` being its numbers, which are NaN where a cell has none.
+  void describe(TableColumn& column, const ColumnSummary& values) const;
 };
 
 }  // namespace manymeans

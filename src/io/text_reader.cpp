@@ -138,20 +138,11 @@ TableSummary TextReader::survey(const std::string& path, const ReadOptions& opti
   table.rows = points.points->view().n;
   table.warnings = layout.warnings;
   for (const size_t j : described(points, plan, options.numeric_only ? &text_columns : nullptr)) {
-    const ColumnSurvey& cells = points.survey[j];
     TableColumn column;
     column.number = plan.columns[j] + 1;
     column.name = layout.columns.name(plan.columns[j]);
-    column.numbers = cells.numbers;
-    column.empty = cells.empty;
-    column.text = cells.text;
-    column.example = cells.example;
-    column.distinct = cells.distinct.count();
-    column.more_distinct = cells.distinct.more();
     column.wide = points.wide_columns[j];
-    column.values = values[j];
-    column.values.missing -= cells.empty + cells.text;
-    column.values.constant = cells.distinct.count() == 1 && cells.empty == 0 && column.values.missing == 0;
+    points.survey[j].describe(column, values[j]);
     if (column.wide && column.text == 0) table.type = DataType::kFloat64;
     table.columns.push_back(std::move(column));
   }

@@ -126,23 +126,6 @@ Case overflowing_bound() {
   return case_of("overflowing bound", x, kColumns, std::move(c));
 }
 
-struct Labelling {
-  std::vector<uint32_t> labels;
-  PassResult result;
-};
-
-Labelling label(Backend& backend, const Case& made) {
-  ThreadPool pool(1);
-  const Input input = prepare_input(made.points(), {}, pool);
-  const std::unique_ptr<Upload> upload = backend.upload(input);
-  const std::unique_ptr<Session> session = upload->session(made.shape.k, 0);
-  PassModel model{0, &made.prototypes[0], {}};
-  session->advance({&model, 1}, 1);
-  Labelling found{std::vector<uint32_t>(static_cast<size_t>(made.shape.n)), model.result};
-  session->labels(0).read(0, made.shape.n, found.labels.data());
-  return found;
-}
-
 class HostileScreen : public testing::Test {
  protected:
   void SetUp() override {

@@ -2,6 +2,7 @@
 // With the right bound every label is the canonical one; with a quarter of it some are not, so the cases do reach the
 // bound.
 #include "conformance/cases.h"
+#include "conformance/trace.h"
 #include "conformance/variants.h"
 #include "core/threads.h"
 
@@ -198,23 +199,6 @@ std::vector<Case> near_tie_cases() {
     for (const int64_t d : {2, 4, 8, 16, 33}) cases.push_back(swallowed_products(400, d, seed));
   }
   return cases;
-}
-
-struct Labelling {
-  std::vector<uint32_t> labels;
-  PassResult result;
-};
-
-Labelling label(Backend& backend, const Case& made) {
-  ThreadPool pool(1);
-  const Input input = prepare_input(made.points(), {}, pool);
-  const std::unique_ptr<Upload> upload = backend.upload(input);
-  const std::unique_ptr<Session> session = upload->session(made.shape.k, 0);
-  PassModel model{0, &made.prototypes[0], {}};
-  session->advance({&model, 1}, 1);
-  Labelling found{std::vector<uint32_t>(static_cast<size_t>(made.shape.n)), model.result};
-  session->labels(0).read(0, made.shape.n, found.labels.data());
-  return found;
 }
 
 int64_t differences(const Labelling& a, const Labelling& b) {

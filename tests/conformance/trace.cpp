@@ -229,6 +229,18 @@ std::string first_unequal(const std::vector<T>& expected, const std::vector<T>& 
 
 }  // namespace
 
+Labelling label(Backend& backend, const Case& made) {
+  ThreadPool pool(1);
+  const Input input = prepare_input(made.points(), {}, pool);
+  const std::unique_ptr<Upload> upload = backend.upload(input);
+  const std::unique_ptr<Session> session = upload->session(made.shape.k, 0);
+  PassModel model{0, &made.prototypes[0], {}};
+  session->advance({&model, 1}, 1);
+  Labelling found{std::vector<uint32_t>(static_cast<size_t>(made.shape.n)), model.result};
+  session->labels(0).read(0, made.shape.n, found.labels.data());
+  return found;
+}
+
 Trace trace_of(Backend& backend, const Case& made, int session_threads) {
   return Interview(backend, made, session_threads).run();
 }

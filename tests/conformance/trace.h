@@ -23,6 +23,13 @@ struct Trace {
   int64_t labelled = 0, repeated = 0, skipped = 0, certified = 0, resolved = 0;
 };
 
+/// What one pass says of the first model of a case, its points without weights.
+struct Labelling {
+  std::vector<uint32_t> labels;
+  PassResult result;
+};
+Labelling label(Backend& backend, const Case& made);
+
 /// Asks a backend everything that the engine can ask: seeding, passes of changing sets of models with prototypes
 /// that follow from the statistics, moved rows, dropped clusters, inertia.
 Trace trace_of(Backend& backend, const Case& made, int session_threads = 0);

@@ -401,9 +401,15 @@ int CudaSession::advance(std::span<PassModel> models, int n) {
   const int most = std::clamp(n, 1, kMostPasses);
   const auto begin = std::chrono::steady_clock::now();
   const Settled settled(stream_);  // the device reads the callers' prototypes
-  PassRanges ranges = begin_batch(models, most);
-  hang_if_asked("pass", stream_);
-  if (enqueue_resident_passes(ranges, most)) {
+  PassRanges ranges;
+  bool resident = false;
+  {
+    const HandingOver handing_over(stream_.patience(), most);
+    ranges = begin_batch(models, most);
+    hang_if_asked("pass", stream_);
+    resident = enqueue_resident_passes(ranges, most);
+  }
+  if (resident) {
     copy_to_host(host_control_, 0, control_.data(), 1, stream_, "the state of a pass");
     stream_.synchronize("a batch of passes", most);
     forget_margins();

@@ -45,7 +45,10 @@ struct WideRing {
   constexpr int stage_bytes() const { return tile_bytes() + (resident == 0 ? point_bytes() : 0); }
   constexpr int stages() const {
     constexpr int kBeside = 3 * 1024;  // terms and barriers
-    return std::min(8, (kMostShared - resident * point_bytes() - kBeside) / stage_bytes());
+    // Passes over rows of three panels are two to five percent shorter with four buffers of the widest tile than with
+    // five (2M x 136, 160 and 192: bench/results/h200/nothing_stuck).
+    const int most = resident == 4 && tile_columns == 256 ? 4 : 8;
+    return std::min(most, (kMostShared - resident * point_bytes() - kBeside) / stage_bytes());
   }
 };
 
