@@ -3,11 +3,11 @@
 #include <manymeans/fit.h>
 #include <manymeans/io.h>
 
-#include "commands.h"
-#include "device_watch.h"
-#include "help_format.h"
-#include "standard_streams.h"
-#include "stop_signal.h"
+#include "commands/commands.h"
+#include "flags/help_format.h"
+#include "streams/device_watch.h"
+#include "streams/standard_streams.h"
+#include "streams/stop_signal.h"
 
 #include <CLI/CLI.hpp>
 

@@ -18,10 +18,10 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Compiled only for other machines or other builds. Kernels are templates over lanes, counted where they are compiled.
 ELSEWHERE = ["src/backend/cuda/", "src/backend/opencl/"]
-INSTRUCTION_SETS = {"src/backend/cpu/kernels_amx.cpp": "amx_tile", "src/backend/cpu/avx512_bf16-inl.h": "avx512_bf16",
-                    "src/backend/cpu/matrix_kernels-inl.h": "avx512_bf16",
-                    "src/backend/cpu/kernels_avx512_bf16.cpp": "avx512_bf16",
-                    "src/backend/cpu/kernels_avx512.cpp": "avx512f", "src/backend/cpu/kernels_avx2.cpp": "avx2"}
+KERNELS = "src/backend/cpu/kernels/"
+INSTRUCTION_SETS = {KERNELS + "kernels_amx.cpp": "amx_tile", KERNELS + "avx512_bf16-inl.h": "avx512_bf16",
+                    KERNELS + "matrix_kernels-inl.h": "avx512_bf16", KERNELS + "kernels_avx512_bf16.cpp": "avx512_bf16",
+                    KERNELS + "kernels_avx512.cpp": "avx512f", KERNELS + "kernels_avx2.cpp": "avx2"}
 
 
 def left_out(name, flags):

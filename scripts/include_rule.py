@@ -1,12 +1,27 @@
 """The include rule: which folder may include which. HACKING.md explains it; this file is the rule.
 
-    core <- data <- {io, prototype, comm, backend} <- init <- engine <- public API <- {cli, examples, python}
+    core <- comm <- data <- {io, prototype, backend} <- init <- engine <- public API <- {cli, examples, python}
+
+Inside a room that has folders the same holds for these: FOLDERS names them, lowest first.
 """
 
 import re
 
+# Folders of src/backend/ that drive one kind of hardware each: nobody outside of one includes it.
+BACKENDS = ["reference", "cpu", "cuda", "opencl"]
+
 # Rooms of src/ by height: a room includes itself and what stands lower.
-HEIGHT = {"core": 0, "data": 1, "io": 2, "prototype": 2, "comm": 2, "backend": 2, "init": 3, "engine": 4}
+HEIGHT = {"core": 0, "comm": 1, "data": 2, "io": 3, "prototype": 3, "backend": 3, "init": 4, "engine": 5}
+
+# Folders inside a room, lowest first: a file includes its own folder's and those of lower ones. "." is the room itself.
+FOLDERS = {
+    "src/backend": [".", "deduplicated", *BACKENDS],
+    "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "."],
+    "src/backend/cuda": ["runtime", "device", "exact", "margins", "tensor", "float32", "boxes", "persistent", "points",
+                         "queries", "pass", "."],
+    "src/io": ["files", "table", "text", "binary", "numpy", "arrow", "hdf5", "results"],
+    "cli": ["streams", "output", "flags", "commands", "."],
+}
 
 # Public headers that are vocabulary for every room. io.h speaks of files, so only these rooms see it.
 VOCABULARY = {"calibrate.h", "error.h", "points.h", "options.h", "result.h", "fit.h"}
@@ -30,9 +45,9 @@ def violations(path, text):
         if parts[:2] == ["include", "manymeans"]:
             problem = public_header(quoted, angled)
         elif parts[0] == "src":
-            problem = room(parts[1:], quoted, angled)
+            problem = room(parts[1:], quoted, angled) or upwards(path, quoted and "src/" + quoted)
         elif parts[0] in USERS:
-            problem = user(quoted, angled)
+            problem = user(parts[0], quoted, angled) or upwards(path, quoted and parts[0] + "/" + quoted)
         else:
             problem = None
         if problem:
@@ -47,8 +62,11 @@ def public_header(quoted, angled):
     return None
 
 
-def user(quoted, angled):
-    if quoted and "/" in quoted:
+def user(own, quoted, angled):
+    if own in FOLDERS:
+        if quoted and quoted.split("/")[0] not in FOLDERS[own]:
+            return f'write the path from {own}/, such as "{FOLDERS[own][0]}/a.h"; else only <manymeans/...>'
+    elif quoted and "/" in quoted:
         return "from outside the library only <manymeans/...> and files of the same folder may be included"
     if angled and angled.split("/")[0] in HEIGHT:
         return "from outside the library only <manymeans/...> may be included"
@@ -84,10 +102,31 @@ def public_use(own, angled):
     return f"{own} may use only the vocabulary of the public headers"
 
 
+def upwards(path, included):
+    """What is wrong with the order of the folders inside a room, of `path` and of what it includes."""
+    if not included:
+        return None
+    for room_path, order in FOLDERS.items():
+        own, other = folder_in(room_path, path), folder_in(room_path, included)
+        if own and own not in order:
+            return f"{room_path}/{own}/ has no place in FOLDERS of scripts/include_rule.py; give it one"
+        if own and other and (other not in order or order.index(other) > order.index(own)):
+            return f"in {room_path}, {own} may include only " + ", ".join(order[: order.index(own) + 1])
+    return None
+
+
+def folder_in(room_path, path):
+    """The folder of the room in which the file lies, "." for the room itself; None where it lies elsewhere."""
+    if not path.startswith(room_path + "/"):
+        return None
+    below = path[len(room_path) + 1 :].split("/")
+    return below[0] if len(below) > 1 else "."
+
+
 def backend_use(parts, target):
-    own_backend = parts[1] if parts[0] == "backend" and len(parts) > 2 else None
-    target_backend = target[1] if len(target) > 2 else None
-    if target_backend and target_backend != own_backend:
+    own_folder = parts[1] if parts[0] == "backend" and len(parts) > 2 else None
+    target_folder = target[1] if len(target) > 2 else None
+    if target_folder in BACKENDS and target_folder != own_folder:
         return "no file outside a backend's folder includes it; speak to backend/backend.h"
     if parts[0] == "init" and target != ["backend", "backend.h"]:
         return "init reaches hardware only through backend/backend.h"
@@ -103,13 +142,28 @@ EXAMPLES = [
     ("src/core/a.h", "#include <data/input.h>", False),
     ("src/core/a.h", '#include "b.h"', False),
     ("src/data/a.cpp", "#include <manymeans/io.h>", True),
-    ("src/io/a.cpp", "#include <manymeans/io.h>", True),
-    ("src/io/a.cpp", '#include "prototype/centroid.h"', False),
-    ("src/io/a.cpp", '#include "registry/reader.inc"', True),
-    ("src/io/a.cpp", "#include <fmt/format.h>", True),
+    ("src/io/table/a.cpp", "#include <manymeans/io.h>", True),
+    ("src/io/table/a.cpp", '#include "prototype/centroid.h"', False),
+    ("src/io/table/a.cpp", '#include "registry/reader.inc"', True),
+    ("src/io/table/a.cpp", "#include <fmt/format.h>", True),
+    ("src/comm/a.cpp", '#include "core/b.h"', True),
+    ("src/comm/a.cpp", '#include "data/input.h"', False),
     ("src/comm/a.cpp", '#include "backend/backend.h"', False),
+    ("src/data/a.cpp", '#include "comm/comm.h"', True),
+    ("src/io/files/a.cpp", '#include "io/files/b.h"', True),
+    ("src/io/files/a.cpp", '#include "io/table/b.h"', False),
+    ("src/io/table/a.cpp", '#include "io/files/b.h"', True),
+    ("src/io/attic/a.cpp", '#include "io/attic/b.h"', False),
     ("src/backend/cpu/a.cpp", '#include "backend/backend.h"', True),
-    ("src/backend/cpu/a.cpp", '#include "backend/cpu/b.h"', True),
+    ("src/backend/cpu/a.cpp", '#include "backend/cpu/pass/b.h"', True),
+    ("src/backend/cpu/pass/a.cpp", '#include "backend/backend.h"', True),
+    ("src/backend/cpu/pass/a.cpp", '#include "backend/cpu/kernels/b.h"', True),
+    ("src/backend/cpu/kernels/a.cpp", '#include "backend/cpu/pass/b.h"', False),
+    ("src/backend/cpu/pass/a.cpp", '#include "backend/cpu/b.h"', False),
+    ("src/backend/cpu/pass/a.cpp", '#include "backend/deduplicated/b.h"', True),
+    ("src/backend/deduplicated/a.cpp", '#include "backend/backend.h"', True),
+    ("src/backend/deduplicated/a.cpp", '#include "backend/cpu/b.h"', False),
+    ("src/backend/a.cpp", '#include "backend/deduplicated/b.h"', False),
     ("src/backend/cpu/a.cpp", '#include "backend/reference/b.h"', False),
     ("src/backend/cpu/a.cpp", '#include "io/reader.h"', False),
     ("src/backend/cpu/a.cpp", '#  include "engine/lloyd.h"', False),
@@ -118,12 +172,19 @@ EXAMPLES = [
     ("src/init/a.cpp", '#include "backend/devices.h"', False),
     ("src/init/a.cpp", '#include "engine/lloyd.h"', False),
     ("src/engine/a.cpp", '#include "backend/devices.h"', True),
+    ("src/engine/a.cpp", '#include "backend/deduplicated/b.h"', True),
     ("src/engine/a.cpp", '#include "backend/cpu/b.h"', False),
     ("src/engine/a.cpp", "#include <manymeans/manymeans.h>", False),
     ("src/attic/a.cpp", '#include "core/b.h"', False),
     ("cli/a.cpp", "#include <manymeans/manymeans.h>", True),
-    ("cli/a.cpp", '#include "b.h"', True),
+    ("cli/a.cpp", '#include "flags/b.h"', True),
+    ("cli/flags/a.cpp", '#include "flags/b.h"', True),
+    ("cli/flags/a.cpp", '#include "b.h"', False),
+    ("cli/flags/a.cpp", '#include "streams/b.h"', True),
+    ("cli/flags/a.cpp", '#include "commands/b.h"', False),
     ("cli/a.cpp", '#include "core/b.h"', False),
+    ("python/bindings/a.cpp", '#include "b.h"', True),
+    ("python/bindings/a.cpp", '#include "core/b.h"', False),
     ("examples/a.cpp", '#include "../src/core/b.h"', False),
     ("include/manymeans/a.h", "#include <vector>", True),
     ("include/manymeans/a.h", "#include <fmt/format.h>", False),

@@ -3,7 +3,7 @@
 
 #include "backend/calibration.h"
 #include "core/fp_environment.h"
-#include "io/output_file.h"
+#include "io/files/output_file.h"
 
 #include <filesystem>
 

@@ -3,7 +3,7 @@
 #include <manymeans/error.h>
 
 #include "data/content_hash.h"
-#include "io/output_file.h"
+#include "io/files/output_file.h"
 #include "prototype/centroid.h"
 
 #include <fmt/format.h>

@@ -16,7 +16,7 @@
 
 #include "data/input.h"
 #include "engine/member.h"
-#include "io/checkpoint_file.h"
+#include "io/results/checkpoint_file.h"
 
 #include <chrono>
 #include <mutex>

@@ -1,7 +1,7 @@
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 
-#include "backend/equal_rows_upload.h"
+#include "backend/deduplicated/equal_rows_upload.h"
 #include "core/device_rows.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"

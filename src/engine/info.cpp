@@ -6,8 +6,8 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "init/init.h"
-#include "io/reader.h"
-#include "io/writer.h"
+#include "io/table/reader.h"
+#include "io/table/writer.h"
 
 #include <algorithm>
 

@@ -3,9 +3,9 @@
 
 #include <manymeans/fit.h>
 
-#include "io/file_watch.h"
 #include "io/files.h"
-#include "io/mapped_file.h"
+#include "io/files/file_watch.h"
+#include "io/files/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

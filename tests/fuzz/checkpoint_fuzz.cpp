@@ -1,7 +1,7 @@
 // Any bytes as a checkpoint: states that fit together, or an Error.
 #include <manymeans/error.h>
 
-#include "io/checkpoint_file.h"
+#include "io/results/checkpoint_file.h"
 #include "memory_file.h"
 
 #include <cstdlib>

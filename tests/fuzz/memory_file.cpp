@@ -1,10 +1,10 @@
-// Stands in for src/io/mapped_file.cpp: the linker takes this one. No system call an execution, and an allocation of
-// exactly the file's size, so that the address sanitizer sees a read of the byte behind it.
+// Stands in for src/io/files/mapped_file.cpp: the linker takes this one. No system call an execution, and an allocation
+// of exactly the file's size, so that the address sanitizer sees a read of the byte behind it.
 #include "memory_file.h"
 
 #include <manymeans/error.h>
 
-#include "io/mapped_file.h"
+#include "io/files/mapped_file.h"
 
 #include <cstring>
 

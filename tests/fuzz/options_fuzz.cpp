@@ -1,8 +1,8 @@
 // Any words as the flags of a fit: options that pass the check, or a message.
 #include <manymeans/manymeans.h>
 
-#include "fit_flags.h"
-#include "read_flags.h"
+#include "flags/fit_flags.h"
+#include "flags/read_flags.h"
 
 #include <cstdint>
 #include <cstdlib>

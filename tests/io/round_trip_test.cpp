@@ -1,7 +1,7 @@
 // Points through every pair of formats: the same bits come back, or an error says which value cannot be held.
 #include "io/files.h"
-#include "io/reader.h"
-#include "io/writer.h"
+#include "io/table/reader.h"
+#include "io/table/writer.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>

@@ -1,7 +1,7 @@
 // The multicore CPU backend.
 #include "backend/backend.h"
-#include "backend/cpu/cpu_session.h"
-#include "backend/cpu/instruction_set.h"
+#include "backend/cpu/kernels/instruction_set.h"
+#include "backend/cpu/pass/cpu_session.h"
 #include "core/threads.h"
 
 #include <utility>

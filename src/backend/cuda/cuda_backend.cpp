@@ -1,10 +1,11 @@
 // Backend "cuda": one device, the same bits.
 #include <manymeans/error.h>
 
-#include "backend/cuda/cuda_session.h"
-#include "backend/cuda/given_up.h"
-#include "backend/cuda/on_device.h"
-#include "backend/cuda/sessions_apart.h"
+#include "backend/cuda/pass/cuda_session.h"
+#include "backend/cuda/pass/sessions_apart.h"
+#include "backend/cuda/runtime/given_up.h"
+#include "backend/cuda/runtime/on_device.h"
+#include "backend/cuda/tensor/matrix_screen.h"
 #include "core/threads.h"
 
 #include <fmt/format.h>

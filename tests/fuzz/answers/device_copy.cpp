@@ -1,6 +1,6 @@
 #include "fuzz/answers/device_copy.h"
 
-#include "backend/cuda/device_memory.h"
+#include "backend/cuda/runtime/device_memory.h"
 
 namespace manymeans::fuzz {
 namespace {

@@ -1,0 +1,157 @@
+// manymeans describe: what a file of points holds, column by column.
+#include <manymeans/manymeans.h>
+
+#include "commands/commands.h"
+#include "flags/read_flags.h"
+#include "output/output_files.h"
+#include "output/text_table.h"
+#include "streams/standard_streams.h"
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <memory>
+
+namespace manymeans::cli {
+namespace {
+using Json = nlohmann::ordered_json;
+
+struct DescribeCommand {
+  std::string data;
+  ReadOptions reading;
+  bool json = false;
+};
+
+const char* const kExamples =
+    "Examples:\n"
+    "  manymeans describe points.csv\n"
+    "  manymeans describe arrays.npz:train --columns 1-10\n"
+    "  manymeans describe table.csv.gz --numeric-only --json\n\n"
+    "Any table will do: fields of text and empty fields, which a fit refuses, are\n"
+    "counted. 'distinct' counts different values as they stand in the file (up to\n"
+    "524288 divided by the number of columns, at least 10000). Mean and deviation\n"
+    "(divided by the number of values, as --scale standard has it) are those of the\n"
+    "finite numbers. The note says 'float64' where float32 would lose what tells\n"
+    "numbers of the column apart: then a fit reads all columns as float64. A constant\n"
+    "column tells no two points apart; NaN and infinity are numbers, which a fit\n"
+    "refuses.\n"
+    "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory, 1 a bug.";
+
+std::string note(const TableColumn& column) {
+  std::vector<std::string> notes;
+  if (column.values.constant) notes.emplace_back("constant");
+  if (column.wide) notes.emplace_back("float64");
+  if (column.values.missing > 0) notes.push_back(fmt::format("{} nan", column.values.missing));
+  if (column.values.infinite > 0) notes.push_back(fmt::format("{} infinite", column.values.infinite));
+  if (column.text > 0) notes.push_back(fmt::format("text such as '{}'", column.example));
+  return fmt::format("{}", fmt::join(notes, ", "));
+}
+
+std::vector<std::string> row_of(const TableColumn& column, bool exact) {
+  // With all digits where fewer would make different values look alike.
+  const auto number = [&](double value) {
+    if (std::isnan(value)) return std::string("-");
+    return exact ? fmt::format("{}", value) : fmt::format("{:.6g}", value);
+  };
+  const ColumnSummary& values = column.values;
+  const auto rough = [](double value) { return std::isnan(value) ? "-" : fmt::format("{:.6g}", value); };
+  return {std::to_string(column.number),
+          column.name,
+          std::to_string(column.numbers),
+          std::to_string(column.empty),
+          std::to_string(column.text),
+          fmt::format("{}{}", column.more_distinct ? ">" : "", column.distinct),
+          number(values.min),
+          number(values.max),
+          exact ? number(values.mean) : rough(values.mean),
+          rough(values.deviation),
+          note(column)};
+}
+
+std::string to_text(const DescribeCommand& command, const TableSummary& table) {
+  std::vector<std::vector<std::string>> rows = {
+      {"column", "name", "numbers", "empty", "text", "distinct", "min", "max", "mean", "deviation", "note"}};
+  for (const TableColumn& column : table.columns) rows.push_back(row_of(column, column.wide));
+  const auto are_empty = [&](size_t cell) {
+    return std::all_of(rows.begin() + 1, rows.end(), [&](const auto& row) { return row[cell].empty(); });
+  };
+  std::string alignment = "rlrrrrrrrrl";
+  for (const size_t cell : {size_t{10}, size_t{1}}) {  // names and notes only where there are any
+    if (!are_empty(cell)) continue;
+    for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(cell));
+    alignment.erase(cell, 1);
+  }
+  return fmt::format("{}: {} rows of {} columns, {}\n", command.data, table.rows, table.columns.size(),
+                     name_of(table.type)) +
+         format_table(alignment, rows);
+}
+
+// JSON has no infinity and no NaN.
+Json to_json(double value) {
+  if (std::isnan(value)) return nullptr;
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+Json to_json(const TableColumn& column) {
+  const ColumnSummary& values = column.values;
+  return {{"column", column.number},
+          {"name", column.name},
+          {"numbers", column.numbers},
+          {"empty", column.empty},
+          {"text", column.text},
+          {"example", column.example},
+          {"distinct", column.distinct},
+          {"more_distinct", column.more_distinct},
+          {"needs_float64", column.wide},
+          {"min", to_json(values.min)},
+          {"max", to_json(values.max)},
+          {"mean", to_json(values.mean)},
+          {"deviation", to_json(values.deviation)},
+          {"missing", values.missing + column.empty},
+          {"infinite", values.infinite},
+          {"constant", values.constant}};
+}
+
+std::string to_json(const DescribeCommand& command, const TableSummary& table) {
+  Json list = Json::array();
+  for (const TableColumn& column : table.columns) list.push_back(to_json(column));
+  const Json json = {{"path", command.data},
+                     {"n_rows", table.rows},
+                     {"n_columns", table.columns.size()},
+                     {"dtype", std::string(name_of(table.type))},
+                     {"warnings", table.warnings},
+                     {"columns", std::move(list)}};
+  // Paths and names need not be UTF-8; JSON must be.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void run(const DescribeCommand& command) {
+  check_files({.outputs = {}, .inputs = {command.data}, .prints = true});
+  const TableSummary table = describe_table(command.data, command.reading);
+  for (const std::string& warning : table.warnings) warn(warning);
+  if (command.json) {
+    print_json(to_json(command, table));
+  } else {
+    print(to_text(command, table));
+  }
+}
+
+}  // namespace
+
+void add_describe_command(CLI::App& program, int& exit_code) {
+  CLI::App* app = program.add_subcommand("describe", "Say what a file of points holds, column by column.");
+  const auto command = std::make_shared<DescribeCommand>();
+  add_file_argument(*app, "DATA", command->data, kDataHelp);
+  bind_read_flags(*app, command->reading);
+  bind_threads(*app, command->reading.threads);
+  app->add_flag("--json", command->json, "Print one JSON object instead of a table.")->group("Output");
+  app->footer(kExamples);
+  app->callback([command, &exit_code] {
+    run(*command);
+    exit_code = 0;
+  });
+}
+
+}  // namespace manymeans::cli

@@ -1,0 +1,78 @@
+#include "flags/checkpoint_flags.h"
+
+#include <manymeans/error.h>
+#include <manymeans/io.h>
+
+#include "flags/flag_values.h"
+#include "output/output_files.h"
+#include "streams/standard_streams.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace manymeans::cli {
+namespace {
+
+bool is_there(const CheckpointOptions& checkpoint) {
+  std::error_code ignored;
+  return std::filesystem::exists(checkpoint.path, ignored);
+}
+
+}  // namespace
+
+void bind_checkpoint_flags(CLI::App& app, CheckpointOptions& checkpoint) {
+  add_file_flag(app, "--checkpoint", checkpoint.path,
+                "Write down in FILE how far the fit is, so that --resume can go on after a crash, a signal or a time "
+                "limit, to the same answer. Removed when the fit has ended and all outputs are written.")
+      ->group("Checkpoint");
+  const auto set_every = [&checkpoint](const CLI::results_t& texts) {
+    checkpoint.every = parse_number<int64_t>("--every", texts.front());
+    if (checkpoint.every >= 1) return true;
+    throw Error(ErrorCode::kUsage, "--every", fmt::format("must be at least 1, found '{}'", texts.front()));
+  };
+  app.add_option("--every", set_every,
+                 "Write it every COUNT iterations. Left out: every ten seconds, or as seldom as it takes to cost less "
+                 "than 1 % of the time.")
+      ->type_name("COUNT")
+      ->group("Checkpoint");
+  app.add_flag("--resume", checkpoint.resume,
+               "Go on from the checkpoint, or from the beginning where there is none yet. Points and options must be "
+               "the same, but for those that never change the answer and --time-limit.")
+      ->group("Checkpoint");
+}
+
+void check_checkpoint(const CheckpointOptions& checkpoint) {
+  if (checkpoint.path.empty()) {
+    if (!checkpoint.resume && checkpoint.every == 0) return;
+    throw Error(ErrorCode::kUsage, checkpoint.resume ? "--resume" : "--every", "needs --checkpoint FILE");
+  }
+  check_checkpoint_path(checkpoint.path);
+  if (checkpoint.resume || !is_there(checkpoint)) return;
+  throw Error(ErrorCode::kUsage, "--checkpoint",
+              fmt::format("'{}' is there, of a fit that has not ended; add --resume to go on with it, or delete it",
+                          checkpoint.path));
+}
+
+void announce_resuming(const CheckpointOptions& checkpoint) {
+  if (!checkpoint.resume) return;
+  note(is_there(checkpoint) ? fmt::format("going on from {}", checkpoint.path)
+                            : fmt::format("there is no {} yet: beginning anew", checkpoint.path));
+}
+
+void announce_going_on(const CheckpointOptions& checkpoint) {
+  // A disk may have been full: then there is nothing to go on from, and a warning has said so.
+  if (checkpoint.path.empty() || !is_there(checkpoint)) return;
+  note("the fit has not ended; to go on, give the same command with --resume");
+}
+
+void remove_checkpoint(const CheckpointOptions& checkpoint) {
+  if (checkpoint.path.empty()) return;
+  try {
+    manymeans::remove_checkpoint(checkpoint.path);
+  } catch (const Error& error) {
+    warn(fmt::format("a checkpoint that is not needed any more: {}", error.what()));
+  }
+}
+
+}  // namespace manymeans::cli

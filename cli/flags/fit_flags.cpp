@@ -1,0 +1,71 @@
+#include "flags/fit_flags.h"
+
+#include "flags/flag_values.h"
+
+#include <fmt/ranges.h>
+
+namespace manymeans::cli {
+namespace {
+
+// How the text of a flag becomes the value of an option; one overload for each type that options have.
+void set(const char*, const std::string& text, std::string& value) {
+  value = text;
+}
+void set(const char*, const std::string& text, std::vector<int64_t>& value) {
+  value = parse_k_list(text);
+}
+void set(const char* flag, const std::string& text, std::optional<uint64_t>& value) {
+  value = parse_number<uint64_t>(flag, text);
+}
+void set(const char* flag, const std::string& text, Strategy& value) {
+  check_choice(flag, text, {"concatenated", "data", "task"});
+  value = strategy_from_name(text).value();
+}
+void set(const char* flag, const std::string& text, EmptyPolicy& value) {
+  check_choice(flag, text, {"farthest", "keep", "drop", "error"});
+  value = empty_policy_from_name(text).value();
+}
+void set(const char*, const std::string& text, ByteSize& value) {
+  value = parse_byte_size(text);
+}
+template <class Number>
+void set(const char* flag, const std::string& text, Number& value) {
+  value = parse_number<Number>(flag, text);
+}
+
+std::string shown_default(const std::vector<int64_t>& value) {
+  return fmt::format("{}", fmt::join(value, ","));
+}
+std::string shown_default(const std::optional<uint64_t>&) {
+  return {};
+}
+std::string shown_default(Strategy value) {
+  return std::string(name_of(value));
+}
+std::string shown_default(EmptyPolicy value) {
+  return std::string(name_of(value));
+}
+std::string shown_default(ByteSize value) {
+  return name_of(value);
+}
+template <class Value>
+std::string shown_default(const Value& value) {
+  return fmt::format("{}", value);
+}
+
+}  // namespace
+
+void bind_fit_flags(CLI::App& app, FitOptions& options) {
+  for_each_option(options, [&app](const OptionInfo& about, auto& value) {
+    const auto store = [flag = about.flags, &value](const CLI::results_t& texts) {
+      set(flag, texts.front(), value);
+      return true;
+    };
+    app.add_option(about.flags, store, about.help)
+        ->type_name(about.value)
+        ->default_str(shown_default(value))
+        ->group("Clustering");
+  });
+}
+
+}  // namespace manymeans::cli

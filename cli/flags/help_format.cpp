@@ -1,0 +1,107 @@
+#include "flags/help_format.h"
+
+#include <manymeans/error.h>
+
+#include "flags/flag_values.h"
+#include "streams/standard_streams.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <vector>
+
+namespace manymeans::cli {
+namespace {
+
+constexpr size_t kWidth = 80;
+constexpr size_t kColumn = 26;  // where descriptions begin
+
+// `left`, then `text` wrapped into the right column.
+std::string entry(const std::string& left, std::string_view text) {
+  std::string out = "  " + left;
+  if (left.size() + 4 > kColumn) out += "\n";
+  size_t at = left.size() + 4 > kColumn ? 0 : out.size();
+  const auto indent = [&] {
+    out.append(kColumn - at, ' ');
+    at = kColumn;
+  };
+  indent();
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    if (at > kColumn && at + 1 + word.size() > kWidth) {
+      out += "\n";
+      at = 0;
+      indent();
+    } else if (at > kColumn) {
+      out += ' ';
+      ++at;
+    }
+    out += word;
+    at += word.size();
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+  }
+  return out + "\n";
+}
+
+std::string option_entry(const CLI::Option& option) {
+  std::string left = option.get_name(option.get_positional(), true);
+  if (!option.get_positional()) {
+    if (const size_t comma = left.find(','); comma != std::string::npos) left.insert(comma + 1, " ");
+    if (!option.get_type_name().empty()) left += " " + option.get_type_name();
+  }
+  std::string text = option.get_description();
+  if (!option.get_default_str().empty()) text += fmt::format(" [default: {}]", option.get_default_str());
+  return entry(left, text);
+}
+
+std::string section(const std::string& title, const std::vector<const CLI::Option*>& options) {
+  if (options.empty()) return {};
+  std::string out = "\n" + title + ":\n";
+  for (const CLI::Option* option : options) out += option_entry(*option);
+  return out;
+}
+
+std::string usage(const CLI::App& app, const std::vector<const CLI::Option*>& positionals, bool has_commands) {
+  std::string out = "\nUsage: manymeans";
+  if (app.get_parent() != nullptr) out += " " + app.get_name();
+  for (const CLI::Option* option : positionals) out += " " + option->get_name(true);
+  return out + (has_commands ? " COMMAND [options]\n" : " [options]\n");
+}
+
+}  // namespace
+
+std::string HelpFormat::make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const {
+  const auto positionals = app->get_options([](const CLI::Option* option) { return option->get_positional(); });
+  const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
+  std::string out = app->get_description() + "\n" + usage(*app, positionals, !commands.empty());
+  if (!commands.empty()) out += "\nCommands:\n";
+  for (const CLI::App* command : commands) out += entry(command->get_name(), command->get_description());
+  out += section("Arguments", positionals);
+  for (const std::string& group : app->get_groups()) {
+    out += section(group, app->get_options([&](const CLI::Option* option) {
+      return option->get_group() == group && !option->get_positional();
+    }));
+  }
+  return out + "\n" + app->get_footer() + "\n";
+}
+
+int answer_parse_stop(const CLI::App& program, const CLI::ParseError& stop, const char* first_argument) {
+  if (stop.get_exit_code() == 0) {
+    const bool version = dynamic_cast<const CLI::CallForVersion*>(&stop) != nullptr;
+    print(version ? std::string(stop.what()) + "\n" : program.help());
+    return 0;
+  }
+  if (first_argument == nullptr) {
+    print_error_stream(program.help());
+    return static_cast<int>(ErrorCode::kUsage);
+  }
+  const auto chosen = program.get_subcommands();
+  if (chosen.empty()) {
+    return complain(ErrorCode::kUsage,
+                    fmt::format("[command line] '{}' is not a command; see 'manymeans --help'", shown(first_argument)));
+  }
+  return complain(ErrorCode::kUsage,
+                  fmt::format("[command line] {}; see 'manymeans {} --help'", stop.what(), chosen.back()->get_name()));
+}
+
+}  // namespace manymeans::cli

@@ -1,0 +1,68 @@
+#include "output/fit_report.h"
+
+#include "output/progress_line.h"
+#include "output/text_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace manymeans::cli {
+namespace {
+
+// The values of k that were asked for, each once, in order.
+std::vector<int64_t> requested_k(const FitResult& result) {
+  std::vector<int64_t> ks;
+  for (const ModelResult& model : result.models) {
+    if (std::ranges::find(ks, model.k_requested) == ks.end()) ks.push_back(model.k_requested);
+  }
+  return ks;
+}
+
+std::vector<std::string> row_of(const FitResult& result, int64_t k) {
+  const int64_t models =
+      std::ranges::count_if(result.models, [&](const ModelResult& model) { return model.k_requested == k; });
+  const int64_t index = result.best(k);
+  if (index < 0) return {fmt::format("{}", k), fmt::format("{}", models), "-", "-", "-", "not begun", "-", "-"};
+  const ModelResult& best = result.models[static_cast<size_t>(index)];
+  return {best.k == k ? fmt::format("{}", k) : fmt::format("{} of {}", best.k, k),
+          fmt::format("{}", models),
+          fmt::format("{}", best.seed),
+          fmt::format("{:.7g}", best.inertia),
+          fmt::format("{}", best.iterations),
+          std::string(name_of(best.stop_reason)),
+          shown_duration(best.seconds),
+          best.digest()};
+}
+
+// "times: read 1.20s, fit 3.40s (passes 3.00s)"; a name such as "fit: passes" is a part of "fit".
+std::string times(const Provenance& from) {
+  std::vector<std::string> phases;
+  std::vector<std::string> parts;
+  for (const auto& [name, seconds] : from.seconds) {
+    const size_t colon = name.find(": ");
+    auto& list = colon == std::string::npos ? phases : parts;
+    list.push_back(name.substr(colon == std::string::npos ? 0 : colon + 2) + " " + shown_duration(seconds));
+  }
+  const std::string out = fmt::format("times: {}", fmt::join(phases, ", "));
+  return parts.empty() ? out : fmt::format("{} ({})", out, fmt::join(parts, ", "));
+}
+
+}  // namespace
+
+std::string fit_report(const std::string& data, const FitResult& result, const std::vector<std::string>& files) {
+  const Provenance& from = result.provenance;
+  std::string out = fmt::format("{}: {} points of {} columns, {}; backend {}{}, {} thread{}\n\n", data, from.rows,
+                                from.columns, name_of(from.type), from.backend,
+                                from.instruction_set.empty() ? "" : " (" + from.instruction_set + ")", from.threads,
+                                from.threads == 1 ? "" : "s");
+  std::vector<std::vector<std::string>> rows = {
+      {"k", "models", "best seed", "inertia", "iterations", "stop", "time", "digest"}};
+  for (const int64_t k : requested_k(result)) rows.push_back(row_of(result, k));
+  out += format_table("rrrrrlrl", rows);
+  out += fmt::format("\ndigest of the ensemble: {}\n{}\n", result.digest(), times(from));
+  for (const std::string& file : files) out += fmt::format("wrote {}\n", file);
+  return out;
+}
+
+}  // namespace manymeans::cli

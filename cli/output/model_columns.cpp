@@ -1,0 +1,80 @@
+#include "output/model_columns.h"
+
+#include <manymeans/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <unordered_map>
+
+namespace manymeans::cli {
+namespace {
+
+// For each name its index in `names`; throws when one is missing.
+std::vector<int64_t> find_columns(const std::string& path, const std::vector<std::string>& wanted,
+                                  const std::vector<std::string>& names) {
+  std::unordered_map<std::string_view, int64_t> places;
+  for (size_t i = 0; i < names.size(); ++i) places.emplace(names[i], static_cast<int64_t>(i));
+  std::vector<int64_t> indices;
+  for (const std::string& name : wanted) {
+    const auto at = places.find(name);
+    if (at == places.end()) {
+      throw Error(ErrorCode::kBadData, path,
+                  fmt::format("has no column '{}'; the model was fitted to the columns {}, this file has {}", name,
+                              fmt::join(wanted, ", "), fmt::join(names, ", ")));
+    }
+    indices.push_back(at->second);
+  }
+  return indices;
+}
+
+// Whether names say which column is which: each stands once among those of the model, and once among these.
+bool names_tell(const std::vector<std::string>& names, const std::vector<std::string>& wanted) {
+  std::unordered_map<std::string_view, int> times;
+  for (const std::string& name : names) ++times[name];
+  return std::ranges::all_of(wanted, [&](const std::string& name) {
+    const auto at = times.find(name);
+    return at != times.end() && at->second++ == 1;
+  });
+}
+
+void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
+  const PointsView all = points.view;
+  const size_t size = size_of(all.type);
+  const auto kept = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(all.n) * indices.size() * size);
+  std::byte* to = kept->data();
+  const auto* row = static_cast<const std::byte*>(all.data);
+  for (int64_t i = 0; i < all.n; ++i, row += static_cast<size_t>(all.d) * size) {
+    for (const int64_t j : indices) {
+      std::memcpy(to, row + static_cast<size_t>(j) * size, size);
+      to += size;
+    }
+  }
+  points.view = PointsView(kept->data(), all.n, static_cast<int64_t>(indices.size()), all.type);
+  points.owner = kept;
+}
+
+}  // namespace
+
+Dataset read_like_model(const std::string& path, ReadOptions options, const ModelFile& file, const StoredModel& model) {
+  options.like = points_of_fit(file);
+  Dataset points = read_points(path, options);
+  // Columns that --columns chose, in another order; or of lists, which have their names only now.
+  const bool named = !file.column_names.empty() && !points.column_names.empty();
+  const bool by_hand = !options.columns.empty() && !names_tell(points.column_names, file.column_names);
+  if (named && !by_hand && points.column_names != file.column_names) {
+    keep_columns(points, find_columns(path, file.column_names, points.column_names));
+    points.column_names = file.column_names;
+  }
+  if (points.view.d != model.prototypes.columns()) {
+    throw Error(
+        ErrorCode::kBadData, path,
+        fmt::format("the number of columns is {}, the model was fitted to {}; --columns can choose the right ones",
+                    points.view.d, model.prototypes.columns()));
+  }
+  return points;
+}
+
+}  // namespace manymeans::cli

@@ -1,0 +1,108 @@
+#include "output/output_files.h"
+
+#include <manymeans/error.h>
+#include <manymeans/io.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+namespace manymeans::cli {
+namespace {
+// Tables go to pipes as csv.
+bool is_table(const OutputFile& output) {
+  return std::ranges::find(output.endings, ".csv") != output.endings.end();
+}
+
+// A descriptor may be that of a file: it has no ending all the same.
+bool is_pipe_or_device(const std::string& path) {
+  std::error_code ignored;
+  const auto type = std::filesystem::status(path, ignored).type();
+  using Type = std::filesystem::file_type;
+  const bool descriptor = path.starts_with("/dev/") || path.starts_with("/proc/self/fd/");
+  return descriptor || type == Type::fifo || type == Type::character || type == Type::socket;
+}
+
+void check_ending(const OutputFile& output) {
+  if (output.endings.empty() || (is_table(output) && is_pipe_or_device(output.path))) return;
+  for (const std::string& ending : output.endings) {
+    if (output.path.size() > ending.size() && output.path.ends_with(ending)) return;
+  }
+  throw Error(
+      ErrorCode::kUsage, output.flag,
+      fmt::format("must name a file that ends in {}, found '{}'", fmt::join(output.endings, " or "), output.path));
+}
+
+}  // namespace
+
+void check_files(const CommandFiles& files) {
+  std::vector<NamedFile> outputs, inputs;
+  // Only a file can be overwritten: on a terminal or in a pipe, one text follows the other.
+  std::error_code ignored;
+  if (files.prints && std::filesystem::is_regular_file("/dev/stdout", ignored)) {
+    outputs.push_back({"standard output", "/dev/stdout"});
+  }
+  for (const OutputFile& output : files.outputs) {
+    if (output.path.empty()) continue;
+    check_ending(output);
+    outputs.push_back({output.flag, output.path});
+  }
+  for (const std::string& input : files.inputs) {
+    if (input == "-") {
+      inputs.push_back({"standard input", "/dev/stdin"});
+    } else if (!input.empty()) {
+      inputs.push_back({input, points_file(input)});
+    }
+  }
+  if (const char* costs = std::getenv("MANYMEANS_CPU_COSTS")) inputs.push_back({costs, costs});
+  check_file_names(outputs, inputs);
+  for (const OutputFile& output : files.outputs) {
+    if (!output.path.empty()) check_writable(output.path);
+  }
+}
+
+namespace {
+
+CLI::Option* add_file(CLI::App& app, const std::string& flag, std::string& path, const std::string& help) {
+  const auto store = [flag, &path](const CLI::results_t& texts) {
+    path = texts.front();
+    if (!path.empty()) return true;
+    throw Error(ErrorCode::kUsage, flag, "is empty; the name of a file is needed");
+  };
+  return app.add_option(flag, store, help);
+}
+
+}  // namespace
+
+CLI::Option* add_file_flag(CLI::App& app, const std::string& flag, std::string& path, const std::string& help) {
+  return add_file(app, flag, path, help)->type_name("FILE");
+}
+
+CLI::Option* add_file_argument(CLI::App& app, const std::string& name, std::string& path, const std::string& help) {
+  return add_file(app, name, path, help)->required();
+}
+
+void write_outputs(const std::vector<OutputJob>& jobs) {
+  std::vector<std::string> written;
+  std::vector<std::string> failed;
+  std::optional<Error> first;
+  for (const OutputJob& job : jobs) {
+    try {
+      job.write();
+      written.push_back(job.what);
+    } catch (const Error& error) {
+      if (!first) first = error;
+      failed.push_back(job.what);
+    }
+  }
+  if (!first) return;
+  throw Error(
+      first->code(), "output",
+      fmt::format("{} (written: {}; not written: {})", first->what(),
+                  written.empty() ? "nothing" : fmt::format("{}", fmt::join(written, ", ")), fmt::join(failed, ", ")));
+}
+
+}  // namespace manymeans::cli

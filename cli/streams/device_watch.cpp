@@ -1,0 +1,57 @@
+#include "streams/device_watch.h"
+
+#include <manymeans/error.h>
+#include <manymeans/fit.h>
+
+#include "streams/standard_streams.h"
+#include "streams/stop_signal.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <stop_token>
+#include <system_error>
+
+namespace manymeans::cli {
+namespace {
+
+// Looks often enough that nobody notices, and leaves the fit the time to write a checkpoint and to say what happened.
+constexpr std::chrono::milliseconds kPause{250};
+constexpr int kPauses = 80;
+
+void watch(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any ended;
+  std::unique_lock lock(mutex);
+  for (int lost = 0; lost < kPauses; lost = devices_answer() ? 0 : lost + 1) {
+    ended.wait_for(lock, stop, kPause, [] { return false; });
+    if (stop.stop_requested()) return;
+  }
+  const ErrorCode code = stop_is_requested() ? ErrorCode::kInterrupted : ErrorCode::kUnavailable;
+  complain(code,
+           "[cuda] the device does not answer, and other threads still wait for it; ended without them. "
+           "A checkpoint that was asked for is kept");
+  ::_exit(static_cast<int>(code));
+}
+
+}  // namespace
+
+DeviceWatch::DeviceWatch(const std::string& backend) {
+  if (backend != "cuda") return;
+  try {
+    thread_ = std::jthread(watch);
+  } catch (const std::system_error&) {
+    // There is no thread left, so the fit has only this one, which sees a device that does not answer by itself.
+  }
+}
+
+int end_program(int exit_code) {
+  if (devices_answer()) return exit_code;
+  std::fflush(nullptr);
+  ::_exit(exit_code);
+}
+
+}  // namespace manymeans::cli

@@ -1,0 +1,72 @@
+#include "streams/printable.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <iterator>
+
+namespace manymeans::cli {
+namespace {
+
+// The first character: its code, and its bytes; a byte that begins no character of UTF-8 has the length 0.
+struct Character {
+  uint32_t code = 0;
+  size_t length = 0;
+};
+
+Character first_of(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(text[i])); };
+  const uint32_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const size_t length = lead >= 0xf0 ? 4 : (lead >= 0xe0 ? 3 : 2);
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return {};
+  uint32_t code = lead & (0x7fU >> length);
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3f);
+  }
+  const bool too_long = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+  const bool half = code >= 0xd800 && code <= 0xdfff;
+  return too_long || half || code > 0x10ffff ? Character{} : Character{code, length};
+}
+
+bool is_control(uint32_t code) {
+  return code < 0x20 || (code >= 0x7f && code < 0xa0);
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, Newlines newlines) {
+  std::string out;
+  while (!text.empty()) {
+    const Character character = first_of(text);
+    const size_t length = character.length > 0 ? character.length : 1;
+    const bool kept = newlines == Newlines::kKept && (character.code == '\n' || character.code == '\t');
+    if (character.length > 0 && (kept || !is_control(character.code))) {
+      out += text.substr(0, length);
+    } else {
+      for (const char c : text.substr(0, length)) {
+        fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
+      }
+    }
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+std::string printable_json(std::string_view json) {
+  std::string out;
+  while (!json.empty()) {
+    const Character character = first_of(json);
+    const size_t length = character.length > 0 ? character.length : 1;
+    if (is_control(character.code) && character.code >= 0x7f) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", character.code);
+    } else {
+      out += json.substr(0, length);
+    }
+    json.remove_prefix(length);
+  }
+  return out;
+}
+
+}  // namespace manymeans::cli

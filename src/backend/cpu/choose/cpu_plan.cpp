@@ -1,0 +1,188 @@
+#include "backend/cpu/choose/cpu_plan.h"
+
+#include <manymeans/error.h>
+
+#include "backend/cpu/choose/screen_costs.h"
+#include "backend/cpu/screen/carried_bounds.h"
+#include "backend/cpu/screen/matrix_layout.h"
+#include "backend/cpu/screen/packed_prototypes.h"
+#include "backend/cpu/tree/kd_tree.h"
+#include "core/memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+// The bounds of the screens need D times the unit of their sums well below 1 (docs/developer/screens.md).
+constexpr int64_t kMostScreenColumns = int64_t{1} << 18;
+
+// Half of the second-level cache of every server core of the last ten years (256 KiB to 2 MiB) at least.
+constexpr int64_t kGroupBytes = 256 << 10;
+// Most of a first-level cache of 32 KiB.
+constexpr int64_t kChunkBytes = 24 << 10;
+constexpr int64_t kMostTilesPerGroup = 32;
+// Best three of every span and row of a group.
+constexpr int64_t kMostScoreBytes = 1 << 20;
+// Where few rows are left to look at, as many as this make some full tiles.
+constexpr int64_t kSearchedRows = 4096;
+// A thread should find at least this many groups, or the last one to finish decides the pass.
+constexpr int64_t kGroupsPerThread = 8;
+// Nanoseconds. Where looking at a row costs less than this, asking whether it needs to be costs as much
+// (bench/results/EXPERIMENTS.md, "Bounds across passes").
+constexpr double kLeastScreenForBounds = 20;
+// What a row that is gathered costs beside its scores, and the exact distance of a row that stands alone.
+constexpr double kRowLeft = 25;
+constexpr double kDistance = 15;
+constexpr double kDistanceValue = 0.3;
+// Copies of statistics that nobody minds.
+constexpr int64_t kSmallStatistics = 256 << 20;
+
+int64_t tile_bytes(const ScreenKernels& screen, int64_t d) {
+  if (screen.format == ScreenFormat::kFloat32) return screen.tile_rows * (d + 1) * 4;
+  return static_cast<int64_t>(MatrixLayout(screen.format, d).tile_bytes()) + screen.tile_rows * 8;
+}
+
+int64_t span_bytes(const ScreenKernels& screen, int64_t d) {
+  if (screen.format == ScreenFormat::kFloat32) return kSpanColumns * d * 4;
+  return static_cast<int64_t>(MatrixLayout(screen.format, d).span_bytes());
+}
+
+// Bytes for copies of the points.
+int64_t copies_budget(const Input& input, const BackendOptions& options) {
+  if (options.memory_budget > 0) return options.memory_budget;
+  return input.memory.limited ? input.memory.copies : available_memory() / 4;
+}
+
+// Plans a kd-tree; false, with the reason, if there is no room for one.
+bool plan_tree(const Input& input, int64_t budget, PointsPlan& plan) {
+  if (input.points.d > kMostTreeColumns) {
+    throw Error(ErrorCode::kUsage, "algorithm",
+                fmt::format("kdtree is for at most {} columns, and there are {}; use auto, matrix, bounds or brute",
+                            kMostTreeColumns, input.points.d));
+  }
+  const int64_t bytes = KdTree::bytes(input);
+  plan.tree = bytes <= budget && KdTree::can_hold(input) && !input.memory.window.moves();
+  plan.why = plan.tree ? fmt::format("kd-tree of at most {} MiB", (bytes >> 20) + 1)
+                       : fmt::format("; no kd-tree: it would take {} MiB", (bytes >> 20) + 1);
+  return plan.tree;
+}
+
+// With two columns most nodes belong to one prototype, whatever the data; a fit of ten iterations, tree included, then
+// takes as long as with the screen, and every further pass two to seven times faster. From three columns on the
+// screen wins such a fit (bench/results/intel-xeon-2cpu). Building takes as long as a few passes.
+bool tree_pays(const BackendOptions& options, const PointsView& points, const Workload& workload) {
+  constexpr int64_t kMostColumns = 2;
+  constexpr int64_t kFewestRows = 20'000;
+  constexpr int64_t kFewestPasses = 4;
+  return options.algorithm == "auto" && options.screen_format.empty() && points.d <= kMostColumns &&
+         points.n >= kFewestRows && workload.passes >= kFewestPasses;
+}
+
+}  // namespace
+
+PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const BackendOptions& options,
+                       const Workload& workload) {
+  check_algorithm(options.algorithm);
+  PointsPlan plan;
+  plan.screen = &kernels.screens[0];
+  const PointsView& points = input.points;
+  if (options.algorithm == "brute" || points.d > kMostScreenColumns) {
+    plan.brute = true;
+    plan.why =
+        options.algorithm == "brute" ? "exact distances only, as asked" : "exact distances only: too many columns";
+    return plan;
+  }
+  const int64_t budget = copies_budget(input, options);
+  const bool wanted = options.algorithm == "kdtree" || tree_pays(options, points, workload);
+  if (wanted && plan_tree(input, budget, plan)) return plan;
+  const std::string no_tree = plan.why;
+  ScreenChoice choice = choose_screen(input, kernels, options.screen_format, workload);
+  plan.screen = choice.screen;
+  plan.frame = std::move(choice.frame);
+  const int64_t tiles = (points.n + plan.screen->tile_rows - 1) / plan.screen->tile_rows;
+  plan.packed_bytes = tiles * tile_bytes(*plan.screen, points.d);
+  plan.packed = plan.packed_bytes <= budget;
+  plan.why = plan.packed ? fmt::format("certified {} screen over a packed copy of {} MiB ({})",
+                                       name_of(plan.screen->format), plan.packed_bytes >> 20, choice.why)
+                         : fmt::format("certified {} screen, tiles packed in every pass (a copy would take {} MiB; {})",
+                                       name_of(plan.screen->format), plan.packed_bytes >> 20, choice.why);
+  plan.why += no_tree;
+  plan.column_ns = choice.column_ns;
+  plan.warning = choice.warning;
+  if (options.algorithm == "auto" && options.screen_format.empty()) plan.bounds = BoundsUse::kWhenTheyPay;
+  if (options.algorithm != "bounds") return plan;
+  plan.bounds = BoundsUse::kAlways;
+  plan.why += "; bounds carried from pass to pass where 8 bytes a row and model fit";
+  return plan;
+}
+
+namespace {
+
+// Bytes for a copy of the statistics for each thread.
+int64_t sums_budget(const Input& input, int64_t memory_budget) {
+  if (memory_budget > 0) return memory_budget;
+  if (input.memory.limited) return input.memory.sums;
+  return std::max<int64_t>(kSmallStatistics, static_cast<int64_t>(input.points.bytes()));
+}
+
+int64_t bounds_budget(const Input& input, int64_t memory_budget) {
+  if (memory_budget > 0) return memory_budget;
+  return input.memory.limited ? input.memory.bounds : available_memory() / 4;
+}
+
+}  // namespace
+
+BoundsUse bounds_use(const PointsPlan& plan, int64_t k) {
+  const bool cheap = plan.column_ns * static_cast<double>(k) < kLeastScreenForBounds;
+  return plan.bounds == BoundsUse::kWhenTheyPay && cheap ? BoundsUse::kNever : plan.bounds;
+}
+
+// Who asks for bounds by name gets few distances; auto gets short passes.
+double worth_of_tightening(const PointsPlan& plan, int64_t k, int64_t d) {
+  const auto columns = static_cast<double>(k);
+  if (plan.bounds != BoundsUse::kWhenTheyPay) return 1 / columns;
+  const double distance = kDistance + kDistanceValue * static_cast<double>(d);
+  return std::max(1 / columns, distance / (plan.column_ns * columns + kRowLeft));
+}
+
+SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span<const int64_t> k, int threads,
+                         int64_t memory_budget) {
+  SessionPlan plan;
+  const ScreenKernels& screen = *points.screen;
+  const int64_t d = input.points.d;
+  int64_t clusters = 0;
+  for (const int64_t count : k) {
+    clusters += count;
+    plan.most_spans = std::max(plan.most_spans, most_spans(count));
+  }
+  const int64_t tiles = (input.points.n + screen.tile_rows - 1) / screen.tile_rows;
+  const int64_t fair_share = std::max<int64_t>(1, tiles / (kGroupsPerThread * threads));
+  const int64_t score_bytes = plan.most_spans * screen.tile_rows * 3 * static_cast<int64_t>(sizeof(float));
+  plan.tiles_per_group =
+      std::clamp<int64_t>(std::min({kGroupBytes / tile_bytes(screen, d), kMostScoreBytes / score_bytes, fair_share}), 1,
+                          kMostTilesPerGroup);
+  plan.spans_per_chunk = std::max<int64_t>(1, kChunkBytes / span_bytes(screen, d));
+  plan.statistics_bytes = clusters * (d * input.limbs + 2) * static_cast<int64_t>(sizeof(int64_t));
+  const int64_t budget = sums_budget(input, memory_budget);
+  const int64_t bounds_bytes = input.points.n * CarriedBounds::kBytesPerRow;
+  plan.bounded_models = bounds_budget(input, memory_budget) / bounds_bytes;
+  plan.carry_bounds =
+      std::any_of(k.begin(), k.end(), [&](int64_t count) { return bounds_use(points, count) != BoundsUse::kNever; });
+  plan.tiles_per_search = plan.tiles_per_group;
+  if (plan.carry_bounds && points.packed) {
+    plan.tiles_per_search = std::max(plan.tiles_per_group, std::min(kSearchedRows / screen.tile_rows, fair_share));
+  }
+  if (const RowWindow& window = input.memory.window; window.moves()) {
+    const int64_t most = std::max<int64_t>(1, window.chunk_rows() / screen.tile_rows);
+    plan.tiles_per_group = std::min(plan.tiles_per_group, most);
+    plan.tiles_per_search = std::min(plan.tiles_per_search, most);
+  }
+  plan.by_label_order = threads > 1 && plan.statistics_bytes * threads > budget;
+  return plan;
+}
+
+}  // namespace manymeans

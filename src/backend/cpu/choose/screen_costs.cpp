@@ -1,0 +1,142 @@
+#include "backend/cpu/choose/screen_costs.h"
+
+#include <manymeans/error.h>
+
+#include "backend/cpu/choose/screen_cost_table.h"
+#include "backend/cpu/choose/screen_pilot.h"
+#include "backend/cpu/kernels/instruction_set.h"
+#include "backend/cpu/screen/matrix_layout.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <limits>
+#include <vector>
+
+namespace manymeans {
+namespace {
+
+// Sums of D products of bytes have to fit 32 bits.
+constexpr int64_t kMostByteColumns = int64_t{1} << 15;
+
+bool takes(const ScreenKernels& screen, int64_t d) {
+  return screen.format != ScreenFormat::kInt8Pair || d <= kMostByteColumns;
+}
+
+double column_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d) {
+  if (screen.format == ScreenFormat::kFloat32) return costs.score + costs.value * static_cast<double>(d);
+  // Two sums for each score, to be converted: bench/results/EXPERIMENTS.md.
+  const double sums = screen.format == ScreenFormat::kInt8Pair ? 1.75 : 1;
+  return sums * costs.matrix_score + costs.step * static_cast<double>(MatrixLayout(screen.format, d).products());
+}
+
+}  // namespace
+
+std::string_view name_of(ScreenFormat format) {
+  switch (format) {
+    case ScreenFormat::kBfloat16: return "bfloat16";
+    case ScreenFormat::kBfloat16Pair: return "bfloat16-pair";
+    case ScreenFormat::kInt8Pair: return "int8-pair";
+    case ScreenFormat::kFloat32: break;
+  }
+  return "float32";
+}
+
+namespace {
+
+ScreenChoice screen_of_name(const CpuKernels& kernels, std::string_view format, int64_t d) {
+  for (int i = 0; i < kernels.screen_count; ++i) {
+    const ScreenKernels& screen = kernels.screens[i];
+    if (name_of(screen.format) != format) continue;
+    if (takes(screen, d)) return {&screen, "as asked", 0, {}, std::nullopt};
+    throw Error(ErrorCode::kUnavailable, "MANYMEANS_CPU_SCREEN",
+                fmt::format("the {} screen takes at most {} columns, and there are {}", format, kMostByteColumns, d));
+  }
+  throw Error(ErrorCode::kUnavailable, "MANYMEANS_CPU_SCREEN",
+              fmt::format("instruction set {} has no {} screen", kernels.name, format));
+}
+
+// Nanoseconds of a row and model; its rounded copy is read once for `models` of them.
+double row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, const PilotCounts& counts,
+              int64_t models) {
+  const auto values = static_cast<double>(d);
+  double bytes = 4 * values;
+  if (screen.format != ScreenFormat::kFloat32) {
+    bytes = static_cast<double>(MatrixLayout(screen.format, d).tile_bytes()) / screen.tile_rows;
+  }
+  // Resolving was measured on rows of two candidates.
+  return counts.columns * column_ns(costs, screen, d) +
+         counts.candidates / 2 * (costs.resolve + costs.resolve_value * values) +
+         bytes * costs.byte / static_cast<double>(models);
+}
+
+// Were every span full and every row proved.
+double least_row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, const Workload& workload) {
+  int64_t columns = 0;
+  const std::vector<int64_t> clusters = clusters_of(workload);
+  for (const int64_t k : clusters) {
+    columns += (k + screen.width_columns - 1) / screen.width_columns * screen.width_columns;
+  }
+  const double each = static_cast<double>(columns) / static_cast<double>(clusters.size());
+  return row_ns(costs, screen, d, {each, 0, 0}, workload.models);
+}
+
+// The cheapest by the cost model; those that could not be are not tried.
+void choose_by_cost(const Input& input, const CpuKernels& kernels, const Workload& workload, const CostTable& table,
+                    ScreenChoice& choice) {
+  // Short spans and rows left unproved make every format dearer, but none alone by more than this.
+  constexpr double kHopeless = 2;
+  const int64_t d = input.points.d;
+  const double fine = least_row_ns(table.costs, kernels.screens[0], d, workload);
+  std::vector<const ScreenKernels*> tried = {&kernels.screens[0]};
+  for (int i = 1; i < kernels.screen_count; ++i) {
+    const ScreenKernels& screen = kernels.screens[i];
+    if (takes(screen, d) && least_row_ns(table.costs, screen, d, workload) < kHopeless * fine) tried.push_back(&screen);
+  }
+  const char* costs = table.measured ? "measured" : "shipped";
+  choice.why = fmt::format("about {:.3g} ns a row and model by {} costs, others far more", fine, costs);
+  if (tried.size() == 1) return;
+  choice.frame = find_frame(input);
+  const ScreenPilot pilot(input, kernels, *choice.frame, workload);
+  double least = std::numeric_limits<double>::infinity();
+  std::string found;
+  for (const ScreenKernels* screen : tried) {
+    const PilotCounts counts = pilot.run(*screen);
+    const double cost = row_ns(table.costs, *screen, d, counts, workload.models);
+    found += fmt::format("{}{} {:.3g} ({:.1f} %)", found.empty() ? "" : ", ", name_of(screen->format), cost,
+                         100 * counts.unproved);
+    if (cost >= least) continue;
+    least = cost;
+    choice.screen = screen;
+  }
+  choice.why = fmt::format("ns a row and model by {} costs, and rows of a sample unproved: {}", costs, found);
+}
+
+}  // namespace
+
+ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::string_view format,
+                           const Workload& workload) {
+  if (const char* forced = std::getenv("MANYMEANS_CPU_SCREEN"); format.empty() && forced != nullptr) format = forced;
+  const CostTable table = find_costs(kernels.name);
+  const int64_t d = input.points.d;
+  ScreenChoice choice{&kernels.screens[0],
+                      fmt::format("the only one; {} costs", table.measured ? "measured" : "shipped"), 0, table.warning,
+                      std::nullopt};
+  if (!format.empty()) {
+    choice = screen_of_name(kernels, format, d);
+    choice.warning = table.warning;
+  } else if (kernels.screen_count > 1) {
+    choose_by_cost(input, kernels, workload, table, choice);
+  }
+  choice.column_ns = column_ns(table.costs, *choice.screen, d);
+  return choice;
+}
+
+std::vector<std::string> cpu_screen_formats(std::string_view instruction_set) {
+  const CpuKernels& kernels = choose_kernels(instruction_set);
+  std::vector<std::string> names;
+  for (int i = 0; i < kernels.screen_count; ++i) names.emplace_back(name_of(kernels.screens[i].format));
+  return names;
+}
+
+}  // namespace manymeans

@@ -1,0 +1,57 @@
+// The kernels, written once for Highway and compiled once per instruction set: include from a kernels_*.cpp only.
+// Everything is in an anonymous namespace, so that no copy for one instruction set can stand in for another at
+// link time; for the same reason nothing here calls inline functions of the standard library in loops.
+#pragma once
+
+#include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/kernels/lanes-inl.h"
+#include "backend/cpu/kernels/row_kernels-inl.h"
+#include "backend/cpu/kernels/screen_kernels-inl.h"
+
+namespace manymeans {
+namespace {
+
+// The float32 screen with tiles of MR vectors and blocks of R columns.
+template <int MR, int R>
+constexpr ScreenKernels float32_screen() {
+  static_assert(MR * kLanes <= 64, "a word of hits has 64 bits");
+  static_assert(kSpanColumns % R == 0, "a span is a whole number of blocks");
+  return {ScreenFormat::kFloat32, MR * kLanes, R, kLeastWidth<R>, screen_f32<MR, R>, hits_f32<MR, R>, peak_f32};
+}
+
+// `screens` begins with float32_screen<MR, R>().
+template <int MR, int R>
+constexpr CpuKernels kernel_table(const char* name, const char* description, bool (*supported)(),
+                                  const ScreenKernels* screens, int screen_count) {
+  constexpr int kRows = MR * kLanes;
+  return {name,
+          description,
+          supported,
+          screens,
+          screen_count,
+          certify,
+          find_candidates,
+          bound_distances,
+          rows_left,
+          changed_labels,
+          gather,
+          rescore<R>,
+          distance<float>,
+          distance<double>,
+          distances<float>,
+          distances<double>,
+          add_distances,
+          seed_thresholds,
+          add_terms<float>,
+          add_terms<double>,
+          move_rows<float>,
+          move_rows<double>,
+          pack<kRows, float>,
+          pack<kRows, double>,
+          round_row<float>,
+          round_row<double>,
+          lane_kernels()};
+}
+
+}  // namespace
+}  // namespace manymeans

@@ -1,0 +1,121 @@
+// The table of functions that each instruction set fills. Everything above it is compiled once.
+#pragma once
+
+#include "backend/cpu/kernels/lane_kernels.h"
+#include "backend/cpu/kernels/screen_kernels.h"
+
+#include <cstdint>
+
+namespace manymeans {
+
+struct TermRow {
+  int64_t d;
+  int limbs;
+  double weight;
+  const double* top;  // d: 2^(shift_j - (limbs - 1) * bits)
+  double radix;       // 2^bits, bits <= 50
+  int64_t* to;        // limbs x d: the terms are added
+  int64_t* from;      // limbs x d: the terms are subtracted; may be null
+};
+
+/// Sums of clusters without weights in units of each column's lowest bit, one integer a column: a third of the work of
+/// limbs. They hold only so many terms and are then flushed (cpu_statistics.cpp).
+struct UnitSums {
+  int64_t d;
+  int64_t stride;       // of a cluster in `sums`: d rounded up to a multiple of 8
+  const double* units;  // stride: 2^-lowest_j, zeros from d on
+  bool narrow;          // in units every |term| is below 2^51; else below 2^56
+  int64_t* sums;        // k x stride
+  int64_t* counts;      // k: rows
+  uint32_t* terms;      // k: rows added or taken since the last flush
+  uint32_t most_terms;
+};
+
+/// Rows that change clusters.
+struct MovedRows {
+  const int64_t* rows;   // of the points
+  const uint32_t* from;  // null: from nowhere
+  const uint32_t* to;
+  int64_t count;
+};
+
+/// Rows and the prototypes of their labels.
+template <class T>
+struct LabelledRows {
+  const T* points;  // count x d
+  int64_t count;
+  int64_t d;
+  const T* prototypes;  // k x d
+  int64_t k;
+  const uint32_t* labels;
+};
+
+/// For each row the score above which a prototype may be nearer than its least distance so far:
+/// docs/developer/screens.md, "Seeding". float of t - 2^-20 |t| for t = (norm^2 (1 - 2^-18) - least scale^2 (1 +
+/// 2^-20)) / 2 - underflow.
+struct SeedThresholds {
+  const float* norms;
+  const double* least;
+  int64_t count;
+  double scale;  // of the points' frame
+  double underflow;
+  float* thresholds;  // out
+};
+
+/// Sums of RN(w' * d2) in two formats of three limbs at once: the second has twice the largest term of the first.
+struct DistanceTerms {
+  const double* d2;
+  const double* weights;  // null: all 1
+  int64_t count;
+  double top;        // 2^(shift - 2 bits) of the first format
+  double radix;      // 2^bits, bits <= 50
+  uint64_t* limbs;   // 2 x 3, added to, mod 2^64; without meaning once a term was too large for the format
+  double* farthest;  // the largest d2 of a row with w' > 0, if it is larger than what is there
+};
+
+struct CpuKernels {
+  const char* name;
+  const char* description;
+  bool (*supported)();
+  const ScreenKernels* screens;  ///< one per format, kFloat32 first
+  int screen_count;
+
+  /// Bit i is set if row i's best column is NOT proved to be the nearest.
+  uint64_t (*certify)(const CertifyTask&);
+  /// After certify: the spans in which `rows` have upper scores that reach lower_best; returns how many there are, at
+  /// most all spans.
+  int64_t (*candidates)(const CertifyTask&, uint64_t rows, SpanCandidates* found);
+  /// Bounds of distances, after certify.
+  void (*bound_distances)(const DistanceTask&);
+  /// Writes the rows (0 .. count - 1) that may not keep their label; returns how many there are.
+  int64_t (*rows_left)(const KeepTask&, uint32_t* rows);
+  /// Writes the rows whose labels differ, ascending; returns how many there are.
+  int64_t (*changed_labels)(const ChangedLabels&, uint32_t* rows);
+  void (*gather)(const GatherTask&);
+  /// float32 scores offset_k + x . z_k of one row and `columns` columns in blocks of the float32 format.
+  void (*rescore)(const float* x, const float* blocks, const float* offsets, int64_t d, int64_t columns, float* scores);
+  /// Canonical distances of one row to a row (core/distance.h), same bits.
+  double (*distance_f32)(const float* x, const float* c, int64_t d);
+  double (*distance_f64)(const double* x, const double* c, int64_t d);
+  /// The same of many rows to the prototypes of their labels.
+  void (*distances_f32)(const LabelledRows<float>&, double* d2);
+  void (*distances_f64)(const LabelledRows<double>&, double* d2);
+  void (*add_distances)(const DistanceTerms&);
+  void (*seed_thresholds)(const SeedThresholds&);
+  /// Order-free terms RN(weight * x_j) of one row.
+  void (*add_terms_f32)(const float* x, const TermRow&);
+  void (*add_terms_f64)(const double* x, const TermRow&);
+  /// Moves rows of `points` from cluster to cluster, in order, until one is to be touched that holds most_terms terms;
+  /// returns how many rows were moved.
+  int64_t (*move_rows_f32)(const float* points, const MovedRows&, const UnitSums&);
+  int64_t (*move_rows_f64)(const double* points, const MovedRows&, const UnitSums&);
+  /// Writes one float32 tile: centred, scaled, rounded; norms rounded up.
+  void (*pack_f32)(const float* x, const PackTask&, float* tile, float* norms);
+  void (*pack_f64)(const double* x, const PackTask&, float* tile, float* norms);
+  /// One row in bfloat16.
+  void (*round_f32)(const float* x, const PackTask&, RoundedRow&);
+  void (*round_f64)(const double* x, const PackTask&, RoundedRow&);
+  LaneKernels lanes;  ///< of the kd-tree
+};
+
+}  // namespace manymeans

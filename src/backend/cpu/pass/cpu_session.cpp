@@ -1,0 +1,382 @@
+#include "backend/cpu/pass/cpu_session.h"
+
+#include "backend/cpu/tree/tree_pass.h"
+#include "core/data_type.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+// Where changes wait to be sorted by cluster, this many (of all models) at a time bound their memory.
+constexpr int64_t kChangesBetweenSorts = int64_t{1} << 21;
+// Bytes of statistics that nobody minds.
+constexpr int64_t kSmallStatistics = 64 << 20;
+
+}  // namespace
+
+CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, int threads)
+    : shared_(shared), pool_(threads, shared.options.abort) {
+  int64_t clusters = 0;
+  for (const int64_t count : k) {
+    Model m;
+    m.k = count;
+    models_.push_back(std::move(m));
+    clusters += count;
+  }
+  plan_ = plan_session(shared.input, shared.plan, k, pool_.size(), shared.options.memory_budget);
+  for (Model& m : models_) {
+    m.policy = BoundsPolicy(bounds_use(shared.plan, m.k));
+    m.tightening = TighteningChoice(worth_of_tightening(shared.plan, m.k, shared.input.points.d));
+  }
+  workers_.resize(static_cast<size_t>(pool_.size()));
+  // A thread that is alone needs no copy of the statistics, so a large one is no gain.
+  const int64_t bytes = clusters * shared.units.stride * static_cast<int64_t>(sizeof(int64_t));
+  const MemoryPlan& memory = shared.input.memory;
+  const bool small =
+      bytes <= (memory.limited ? memory.sums
+                               : std::max(kSmallStatistics, static_cast<int64_t>(shared.input.points.bytes()) / 4));
+  unit_sums_ = shared.units.fits && (pool_.size() > 1 || small) && !(shared.input.counted && plan_.by_label_order);
+}
+
+void CpuSession::prepare_workers(size_t active) {
+  const auto group_rows = static_cast<size_t>(plan_.tiles_per_group * tile_rows());
+  const auto searched_rows = static_cast<size_t>(plan_.tiles_per_search * tile_rows());
+  for (Worker& worker : workers_) {
+    worker.results.assign(active, {});
+    if (!worker.labels.empty()) continue;
+    for (AlignedBuffer<float>* buffer : {&worker.best, &worker.second, &worker.third}) {
+      *buffer = AlignedBuffer<float>(group_rows * static_cast<size_t>(plan_.most_spans));
+    }
+    for (AlignedBuffer<float>* buffer : {&worker.upper, &worker.lower, &worker.runner_up}) {
+      *buffer = AlignedBuffer<float>(group_rows);
+    }
+    worker.labels.resize(searched_rows);
+    worker.least.resize(group_rows);
+    worker.second_least.resize(group_rows);
+    worker.old_labels.resize(searched_rows);
+    worker.changed.resize(searched_rows);
+    if (plan_.carry_bounds) {
+      worker.nearest = AlignedBuffer<float>(group_rows);
+      worker.others = AlignedBuffer<float>(group_rows);
+      worker.kept.resize(searched_rows);
+      worker.own_d2.resize(searched_rows);
+      worker.lack_classes.resize(searched_rows);
+      worker.chosen.resize(searched_rows);
+      worker.gathered =
+          AlignedBuffer<std::byte>(static_cast<size_t>(plan_.tiles_per_group) * shared_.packed.tile_bytes());
+      std::fill_n(worker.gathered.data(), worker.gathered.size(), std::byte{0});
+    }
+    worker.wide_f32.resize(static_cast<size_t>(shared_.input.points.d));
+    worker.deltas.resize(models_.size());
+    worker.changes.resize(models_.size());
+    if (!shared_.plan.packed && !shared_.plan.brute) {
+      worker.tiles = AlignedBuffer<std::byte>(static_cast<size_t>(plan_.tiles_per_group) * shared_.packed.tile_bytes());
+    }
+  }
+}
+
+CpuSession::Target CpuSession::make_target(int slot, const Matrix& prototypes, ThreadPool* pool) const {
+  Target target;
+  target.slot = slot;
+  target.prototypes = &prototypes;
+  if (!shared_.plan.brute) {
+    target.packed =
+        pack_prototypes(prototypes, shared_.packed, shared_.kernels, shared_.options.test_bound_scale, pool);
+  }
+  return target;
+}
+
+std::vector<CpuSession::Target> CpuSession::make_targets(std::span<const PassModel> models) {
+  std::vector<Target> targets(models.size());
+  if (models.size() == 1) {
+    targets[0] = make_target(models[0].slot, *models[0].prototypes, &pool_);
+    return targets;
+  }
+  pool_.for_each_range(static_cast<int64_t>(models.size()), 1, [&](int, int64_t first, int64_t) {
+    const PassModel& m = models[static_cast<size_t>(first)];
+    targets[static_cast<size_t>(first)] = make_target(m.slot, *m.prototypes);
+  });
+  return targets;
+}
+
+int CpuSession::advance(std::span<PassModel> models, int) {
+  if (shared_.tree) return advance_tree(models);
+  prepare_workers(models.size());
+  for (const PassModel& active : models) prepare_model(model(active.slot), active.slot);
+  const std::vector<Target> targets = make_targets(models);
+  follow_prototypes(models, targets);
+  label_all(models, targets);
+  merge_deltas(models);
+  for (size_t i = 0; i < models.size(); ++i) {
+    models[i].result = {};
+    for (const Worker& worker : workers_) models[i].result += worker.results[i];
+    learn_from_pass(models[i]);
+    model(models[i].slot).labelled = true;
+  }
+  return 1;
+}
+
+void CpuSession::prepare_model(Model& m, int slot) {
+  const Input& input = shared_.input;
+  if (m.labels.empty()) {
+    m.labels = Labels(input.points.n, m.k, input.memory.labels == Storage::kFile);
+    m.statistics = Statistics(m.k, input.points.d, input.limbs);
+  }
+  if (plan_.by_label_order) return;
+  for (Worker& worker : workers_) prepare_delta(worker.deltas[static_cast<size_t>(slot)], m.k);
+}
+
+// Changes wait for their sums, so the rows between two sorts must fit the window, and the changes their budget.
+int64_t CpuSession::tiles_between_sorts(size_t models) const {
+  constexpr int64_t kBytesPerChange = 40;
+  const MemoryPlan& memory = shared_.input.memory;
+  const int64_t per_tile = tile_rows() * static_cast<int64_t>(models);
+  int64_t tiles = kChangesBetweenSorts / per_tile;
+  if (memory.limited) tiles = std::min(tiles, memory.sums / (kBytesPerChange * per_tile));
+  if (memory.window.moves()) {
+    tiles = std::min(tiles, memory.window.chunk_rows() * (pool_.size() + 1) / tile_rows());
+  }
+  return std::max(plan_.tiles_per_search * pool_.size(), tiles);
+}
+
+void CpuSession::label_all(std::span<const PassModel> models, std::span<const Target> targets) {
+  const int64_t p = tile_rows();
+  const int64_t tiles = (shared_.input.points.n + p - 1) / p;
+  const bool carried =
+      std::any_of(models.begin(), models.end(), [&](const PassModel& active) { return model(active.slot).carries; });
+  const int64_t search = carried ? plan_.tiles_per_search : plan_.tiles_per_group;
+  const int64_t step = plan_.by_label_order ? tiles_between_sorts(models.size()) : tiles;
+  RowPass pass(shared_.input.memory.window, 0, shared_.input.points.n, [&](int64_t first, int64_t last) {
+    for (const PassModel& active : models) model(active.slot).labels.give_back(first, last - first);
+  });
+  for (int64_t begin = 0; begin < tiles; begin += step) {
+    const int64_t count = std::min(step, tiles - begin);
+    pool_.for_each_range(count, search, [&](int w, int64_t first, int64_t last) {
+      Worker& worker = workers_[static_cast<size_t>(w)];
+      Group group = make_group(begin + first, begin + last);
+      pass.begin(group.first_row);
+      for (size_t i = 0; i < targets.size(); ++i) {
+        label_group(targets[i], group, w, worker.results[i]);
+      }
+      if (!plan_.by_label_order) pass.done(group.first_row, group.first_row + group.rows);
+    });
+    if (!plan_.by_label_order) continue;
+    for (const PassModel& active : models) apply_by_label(active.slot);
+    const Group rows = make_group(begin, begin + count);
+    pass.done(rows.first_row, rows.first_row + rows.rows);
+  }
+}
+
+Labels CpuSession::take_labels(int slot) {
+  sync_labels(slot);
+  Model& m = model(slot);
+  if (m.tree) *m.tree = {};
+  m.labelled = false;
+  m.statistics = {};
+  m.bounds = {};
+  for (Worker& worker : workers_) {
+    if (!worker.deltas.empty()) worker.deltas[static_cast<size_t>(slot)] = {};
+  }
+  return std::move(m.labels);
+}
+
+CpuSession::DistanceBlock CpuSession::distances_of(int slot, const Matrix& prototypes, int64_t first, int64_t count,
+                                                   Worker& worker) {
+  const PointsView& points = shared_.input.points;
+  const auto size = static_cast<size_t>(count);
+  if (worker.d2.size() < size) worker.d2.resize(size);
+  if (worker.labels.size() < size) worker.labels.resize(size);
+  model(slot).labels.read(first, count, worker.labels.data());
+  if (points.type == DataType::kFloat64) {
+    shared_.kernels.distances_f64({static_cast<const double*>(points.data) + first * points.d, count, points.d,
+                                   prototypes.values<double>().data(), prototypes.rows(), worker.labels.data()},
+                                  worker.d2.data());
+  } else {
+    if (points.type != DataType::kFloat32) worker.wide_f32.resize(size * static_cast<size_t>(points.d));
+    const float* x = rows_as<float>(points, first, count, worker.wide_f32.data());
+    shared_.kernels.distances_f32(
+        {x, count, points.d, prototypes.values<float>().data(), prototypes.rows(), worker.labels.data()},
+        worker.d2.data());
+  }
+  return {first, count, worker.labels.data(), worker.d2.data()};
+}
+
+template <class Body>
+void CpuSession::for_each_distance(int slot, const Matrix& prototypes, Body&& body) {
+  sync_labels(slot);
+  prepare_workers(0);
+  constexpr int64_t kValues = 1 << 14;  // of points: 64 KiB
+  const int64_t rows = std::clamp<int64_t>(kValues / shared_.input.points.d, 8, 1024);
+  const auto body_of_rows = [&](int w, int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; row += rows) {
+      body(w, distances_of(slot, prototypes, row, std::min(rows, last - row), workers_[static_cast<size_t>(w)]));
+    }
+  };
+  for_each_row_range(shared_.input.memory.window, pool_, shared_.input.points.n, 16 * rows, body_of_rows,
+                     [&](int64_t first, int64_t last) { model(slot).labels.give_back(first, last - first); });
+}
+
+std::vector<DistantRow> CpuSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
+  // A heap per thread whose top is the least far of the `count` farthest seen.
+  std::vector<std::vector<DistantRow>> heaps(workers_.size());
+  for_each_distance(slot, prototypes, [&](int w, const DistanceBlock& block) {
+    std::vector<DistantRow>& heap = heaps[static_cast<size_t>(w)];
+    for (int64_t i = 0; i < block.count; ++i) {
+      const DistantRow candidate{block.d2[i], block.first + i, block.labels[i]};
+      if (!(candidate.distance > 0) || !(shared_.input.weight(candidate.row) > 0)) continue;
+      if (static_cast<int64_t>(heap.size()) == count) {
+        if (!DistantRow::is_farther(candidate, heap.front())) continue;
+        std::pop_heap(heap.begin(), heap.end(), DistantRow::is_farther);
+        heap.pop_back();
+      }
+      heap.push_back(candidate);
+      std::push_heap(heap.begin(), heap.end(), DistantRow::is_farther);
+    }
+  });
+  std::vector<DistantRow> all;
+  for (const auto& heap : heaps) all.insert(all.end(), heap.begin(), heap.end());
+  std::sort(all.begin(), all.end(), DistantRow::is_farther);
+  if (static_cast<int64_t>(all.size()) > count) all.resize(static_cast<size_t>(count));
+  return all;
+}
+
+void CpuSession::move_row(int slot, int64_t row, uint32_t label) {
+  sync_labels(slot);
+  labels_changed(slot);
+  prepare_workers(0);
+  Model& m = model(slot);
+  apply_change({row, m.labels[row], label}, workers_[0], m.statistics, nullptr);
+  m.labels.write(row, 1, &label);
+  m.bounds.forget_row(row);
+}
+
+void CpuSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+  sync_labels(slot);
+  labels_changed(slot);
+  Model& m = model(slot);
+  const auto k = static_cast<int64_t>(kept.size());
+  Labels labels(m.labels.size(), k, m.labels.in_file());
+  constexpr int64_t kRows = 4096;
+  const auto replace = [&](int, int64_t first, int64_t last) {
+    std::vector<uint32_t> block(static_cast<size_t>(last - first));
+    m.labels.read(first, last - first, block.data());
+    for (uint32_t& label : block) label = new_label[label];
+    labels.write(first, last - first, block.data());
+  };
+  for_each_row_range(shared_.input.memory.window, pool_, m.labels.size(), kRows, replace,
+                     [&](int64_t first, int64_t last) {
+                       m.labels.give_back(first, last - first);
+                       labels.give_back(first, last - first);
+                     });
+  Statistics statistics(k, m.statistics.d, m.statistics.limbs);
+  for (int64_t i = 0; i < k; ++i) {
+    const auto from = static_cast<size_t>(kept[static_cast<size_t>(i)]);
+    const auto to = static_cast<size_t>(i);
+    std::copy_n(m.statistics.row(kept[to]), m.statistics.limbs * m.statistics.d, statistics.row(i));
+    statistics.weights[to] = m.statistics.weights[from];
+  }
+  // Rows without weight may come from clusters that are gone; later passes take them away where they are now.
+  for (size_t l = 0; l < new_label.size(); ++l) statistics.counts[new_label[l]] += m.statistics.counts[l];
+  m.k = k;
+  m.labels = std::move(labels);
+  m.statistics = std::move(statistics);
+  m.bounds.forget();
+}
+
+// The largest distance of some rows with w' > 0.
+double CpuSession::farthest_of_sample(int slot, const Matrix& prototypes) {
+  constexpr int64_t kRows = 1024;
+  prepare_workers(0);
+  const int64_t n = shared_.input.points.n;
+  const int64_t count = std::min(n, kRows);
+  double farthest = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t row = i * n / count;
+    if (!(shared_.input.weight(row) > 0)) continue;
+    farthest = std::max(farthest, distance(row, prototypes, model(slot).labels[row], workers_[0]));
+    shared_.input.memory.window.visited(row);
+    model(slot).labels.give_back(row, 1);
+  }
+  return farthest;
+}
+
+// The sum, if its format is `guess` or the one for terms twice as large; else no limbs, but the right format.
+InertiaSum CpuSession::inertia_near(int slot, const Matrix& prototypes, const SumFormat& guess) {
+  struct Part {
+    alignas(64) uint64_t limbs[2][kDistanceLimbs] = {};
+    double farthest = 0;
+  };
+  std::vector<Part> parts(workers_.size());
+  const double top = std::ldexp(1.0, guess.shift - (kDistanceLimbs - 1) * guess.bits);
+  const double radix = std::ldexp(1.0, guess.bits);
+  const std::vector<double>& weights = shared_.input.weights;
+  for_each_distance(slot, prototypes, [&](int w, const DistanceBlock& block) {
+    Part& part = parts[static_cast<size_t>(w)];
+    const double* weight = weights.empty() ? nullptr : weights.data() + block.first;
+    shared_.kernels.add_distances({block.d2, weight, block.count, top, radix, part.limbs[0], &part.farthest});
+  });
+  InertiaSum sum;
+  for (const Part& part : parts) sum.farthest = std::max(sum.farthest, part.farthest);
+  sum.format = distance_format(shared_.input, sum.farthest);
+  const int which = guess.shift - sum.format.shift;
+  if (which != 0 && which != 1) return sum;
+  for (size_t g = 0; g < kDistanceLimbs; ++g) {
+    uint64_t total = 0;
+    for (const Part& part : parts) total += part.limbs[which][g];
+    sum.limbs.push_back(static_cast<int64_t>(total));
+  }
+  return sum;
+}
+
+// One reading of the points where a sample tells the size of the farthest distance to a factor of two or so, else two.
+InertiaSum CpuSession::inertia(int slot, const Matrix& prototypes) {
+  if (tree_knows_labels(slot)) return tree_pass_->inertia(*model(slot).tree, prototypes);
+  sync_labels(slot);
+  const auto fast = [](const SumFormat& format) {
+    return format.bits <= 50 && std::abs(format.shift - (kDistanceLimbs - 1) * format.bits) < 1000;
+  };
+  SumFormat guess = distance_format(shared_.input, farthest_of_sample(slot, prototypes));
+  while (fast(guess)) {
+    InertiaSum sum = inertia_near(slot, prototypes, guess);
+    if (!sum.limbs.empty()) return sum;
+    guess = sum.format;  // of all rows: the next round succeeds
+  }
+  std::vector<double> farthest(workers_.size());
+  for_each_distance(slot, prototypes, [&](int w, const DistanceBlock& block) {
+    double& mine = farthest[static_cast<size_t>(w)];
+    for (int64_t i = 0; i < block.count; ++i) {
+      if (block.d2[i] > mine && shared_.input.weight(block.first + i) > 0) mine = block.d2[i];
+    }
+  });
+  const double largest = *std::max_element(farthest.begin(), farthest.end());
+  const SumFormat format = distance_format(shared_.input, largest);
+  return {largest, format, inertia(slot, prototypes, format)};
+}
+
+std::vector<int64_t> CpuSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {
+  if (tree_knows_labels(slot)) return tree_pass_->inertia(*model(slot).tree, prototypes, format);
+  const TermAdder adder(format);
+  std::vector<std::vector<int64_t>> sums(workers_.size(), std::vector<int64_t>(static_cast<size_t>(format.limbs)));
+  for_each_distance(slot, prototypes, [&](int w, const DistanceBlock& block) {
+    int64_t* mine = sums[static_cast<size_t>(w)].data();
+    for (int64_t i = 0; i < block.count; ++i) {
+      adder.add(shared_.input.weight(block.first + i) * block.d2[i], 1, mine);
+    }
+  });
+  for (size_t w = 1; w < sums.size(); ++w) {
+    for (size_t g = 0; g < sums[w].size(); ++g) sums[0][g] += sums[w][g];
+  }
+  return sums[0];
+}
+
+std::vector<double> CpuSession::distances(int slot, const Matrix& prototypes) {
+  std::vector<double> result(static_cast<size_t>(shared_.input.points.n));
+  for_each_distance(slot, prototypes, [&](int, const DistanceBlock& block) {
+    std::copy_n(block.d2, block.count, result.data() + block.first);
+  });
+  return result;
+}
+
+}  // namespace manymeans

@@ -1,0 +1,237 @@
+// Labels and statistics of an ensemble's models on the CPU.
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/bounds_policy.h"
+#include "backend/cpu/choose/cpu_plan.h"
+#include "backend/cpu/pass/cpu_shared.h"
+#include "backend/cpu/screen/carried_bounds.h"
+#include "backend/cpu/screen/packed_prototypes.h"
+#include "backend/cpu/sums/cpu_changes.h"
+#include "backend/seed_choice.h"
+#include "core/threads.h"
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace manymeans {
+
+/// A prototype that may be the nearest of a row of the group.
+struct Candidate {
+  int64_t row;
+  uint32_t prototype;
+};
+
+/// Scratch of one thread.
+struct Worker {
+  AlignedBuffer<std::byte> tiles;            // packed here where there is no packed copy
+  AlignedBuffer<float> best, second, third;  // per tile of a group: (spans, rows)
+  AlignedBuffer<float> upper, lower, runner_up;
+  std::vector<ScreenTile> screen_tiles;
+  std::vector<uint32_t> labels, old_labels;  // in whole tiles
+  std::vector<uint32_t> changed;             // places of the rows whose labels differ
+  std::vector<SpanCandidates> spans;         // of one tile
+  std::vector<Candidate> candidates;         // of the rows that are not proved
+  int64_t unproved = 0;                      // how many these are
+  std::vector<double> least;                 // distance to the nearest candidate so far
+  std::vector<double> second_least;          // and to the one after it
+  std::vector<uint64_t> doubtful;            // per tile: the rows that are not proved
+  // Where bounds are carried:
+  AlignedBuffer<float> nearest, others;  // of the rows that were screened
+  std::vector<uint32_t> left;            // rows of the group that are looked at
+  std::vector<uint8_t> lack_classes;     // of these
+  std::vector<uint32_t> chosen;          // which of these are tightened
+  std::vector<double> own_d2;            // the distances of the chosen to their own prototypes
+  std::vector<TighteningTrials> trials;  // by slot
+  std::vector<uint32_t> kept;            // labels of the group, so far
+  AlignedBuffer<std::byte> gathered;     // tiles of them
+  std::vector<float> fine_row;
+  std::vector<float> wide_f32;  // rows of narrow types
+  std::vector<double> d2;       // distances of a block of rows
+  std::vector<float> thresholds;
+  std::vector<uint64_t> hits;
+  std::vector<Delta> deltas;        // by slot
+  std::vector<Changes> changes;     // by slot
+  Changes heavy;                    // those of rows that count more than once
+  std::vector<PassResult> results;  // by position among the active models
+};
+
+/// D^2 sampling state of one model: the least distances and their integer sums.
+struct SeedState {
+  AlignedBuffer<double> least;  // m_i
+  TermAdder adder;              // of the terms T_i
+  std::vector<int64_t> blocks;  // sums of T over blocks of rows, kDistanceLimbs limbs each
+  // The candidates of the last trial and which rows each lowers, a word for every tile and candidate: the one that is
+  // chosen needs no second look at all rows. Kept where memory has no limit.
+  Matrix tried;
+  std::vector<uint64_t> lowered;
+};
+
+class TreePass;
+struct TreeState;
+
+class CpuSession final : public Session {
+ public:
+  CpuSession(const CpuShared& shared, std::span<const int64_t> k, int threads);
+  ~CpuSession() override;
+
+  int advance(std::span<PassModel> models, int n) override;
+  const Labels& labels(int slot) override {
+    sync_labels(slot);
+    return model(slot).labels;
+  }
+  const Statistics& statistics(int slot) override { return model(slot).statistics; }
+  Labels take_labels(int slot) override;
+  std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
+  void move_row(int slot, int64_t row, uint32_t label) override;
+  void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  InertiaSum inertia(int slot, const Matrix& prototypes) override;
+  std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) override;
+  std::vector<double> distances(int slot, const Matrix& prototypes) override;
+  void seed_add(std::span<const SeedCentres> models) override;
+  WideInt seed_total(int slot) override;
+  std::vector<int64_t> seed_pick(int slot, std::span<const uint64_t> u) override;
+  void seed_try(std::span<SeedTrial> trials) override;
+  std::vector<int64_t> seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) override;
+  std::span<const double> seed_least(int slot) const override;
+  void seed_end() override;
+
+ private:
+  struct Model {
+    int64_t k = 0;
+    bool labelled = false;
+    Labels labels;
+    Statistics statistics;
+    SeedState seed;
+    std::unique_ptr<TreeState> tree;  // with a kd-tree, from the first pass on
+    BoundsPolicy policy;
+    TighteningChoice tightening;
+    bool carries = false;  // bounds, in this pass
+    CarriedBounds bounds;
+    bool began = false;  // with them, at the latest now
+    int64_t passes = 0;
+    double changed_share = 1;  // in the last pass
+  };
+  // A group of neighbouring tiles, as a thread works on it.
+  struct Group {
+    int64_t first_row = 0;
+    int64_t rows = 0;
+    std::span<const uint32_t> picked;  // some rows of a group: their places in it, gathered into tiles
+    std::vector<Tile> tiles;
+    std::span<const std::byte> ahead;  // what is read after this group
+
+    int64_t row(int64_t i) const { return first_row + (picked.empty() ? i : picked[static_cast<size_t>(i)]); }
+  };
+  // One model of a pass, ready for the kernels.
+  struct Target {
+    int slot = 0;
+    const Matrix* prototypes = nullptr;
+    PackedPrototypes packed;
+  };
+
+  int64_t tile_rows() const { return shared_.plan.screen->tile_rows; }
+  Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
+  Target make_target(int slot, const Matrix& prototypes, ThreadPool* pool = nullptr) const;
+  std::vector<Target> make_targets(std::span<const PassModel> models);
+  void prepare_workers(size_t active);
+  void prepare_model(Model& m, int slot);
+  void label_all(std::span<const PassModel> models, std::span<const Target> targets);
+  int64_t tiles_between_sorts(size_t models) const;
+
+  // cpu_pass.cpp: screen and resolve.
+  Group make_group(int64_t first_tile, int64_t last_tile) const;
+  void load_tiles(Group& group, Worker& worker) const;
+  void find_labels(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
+  void find_all_labels(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
+  void screen_group(const PackedPrototypes& packed, const Group& group, Worker& worker) const;
+  void certify_group(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
+  void list_candidates(const PackedPrototypes& packed, const Group& group, int64_t at, const CertifyTask& task,
+                       uint64_t unproved, Worker& worker) const;
+  float fine_row(const Group& group, int64_t row_in_group, Worker& worker) const;
+  void add_span_candidates(const PackedPrototypes& packed, const Group& group, int64_t span, int64_t row_in_group,
+                           Worker& worker) const;
+  void resolve_group(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
+
+  // cpu_bounds.cpp: rows whose label cannot have changed are left out.
+  void follow_prototypes(std::span<const PassModel> models, std::span<const Target> targets);
+  void label_group(const Target& target, Group& group, int worker_index, PassResult& result);
+  void make_room_for_bounds(Model& m);
+  void learn_from_pass(const PassModel& active);
+  void list_rows_left(const Target& target, const Group& group, Worker& worker, PassResult& result);
+  void tighten(const Target& target, const Group& group, Worker& worker, PassResult& result);
+  void label_whole_group(const Target& target, const Group& group, int worker_index, PassResult& result);
+  void label_rows_left(const Target& target, const Group& group, Worker& worker, PassResult& result);
+  void renew_bounds(Model& m, const Group& group, Worker& worker) const;
+
+  uint32_t nearest_of_all(const Matrix& prototypes, int64_t row, Worker& worker) const;
+  double distance(int64_t row, const Matrix& prototypes, int64_t k, Worker& worker) const;
+  const float* row_f32(int64_t row, Worker& worker) const;
+
+  // cpu_statistics.cpp: accumulate.
+  void prefetch_row(int64_t row) const;
+  void record_changes(int slot, const Group& group, int worker_index, PassResult& result);
+  void apply_change(const Change& change, Worker& worker, Statistics& statistics, std::vector<uint8_t>* touched) const;
+  void add_row(int64_t row, Worker& worker, int64_t* to, int64_t* from) const;
+  LabelSum hash_change(const Changes& changes, int64_t first) const;
+  void prepare_delta(Delta& delta, int64_t k) const;
+  void move_in_limbs(const Changes& changes, Worker& worker, Delta& delta, Statistics& statistics);
+  void move_in_units(const Changes& changes, bool from_nowhere, Worker& worker, UnitDelta& delta,
+                     Statistics& statistics);
+  int64_t move_some(const MovedRows& moved, const UnitSums& sums, Worker& worker) const;
+  void flush(UnitDelta& delta, int64_t cluster, Statistics& statistics, int64_t to, int sign) const;
+  void merge_deltas(std::span<const PassModel> models);
+  struct ByCluster;
+  ByCluster sort_changes(int slot);
+  void apply_cluster_in_units(const ByCluster& sorted, int64_t k, Worker& worker, UnitDelta& space,
+                              Statistics& statistics) const;
+  void apply_cluster_in_limbs(const ByCluster& sorted, int64_t k, Worker& worker, Statistics& statistics,
+                              std::vector<int64_t>& leaving) const;
+  void apply_by_label(int slot);
+
+  // Some neighbouring rows, their labels and their distances to the prototypes of these.
+  struct DistanceBlock {
+    int64_t first = 0;
+    int64_t count = 0;
+    const uint32_t* labels = nullptr;
+    const double* d2 = nullptr;
+  };
+  // Calls body(worker, block) for blocks of all rows.
+  template <class Body>
+  void for_each_distance(int slot, const Matrix& prototypes, Body&& body);
+  DistanceBlock distances_of(int slot, const Matrix& prototypes, int64_t first, int64_t count, Worker& worker);
+  double farthest_of_sample(int slot, const Matrix& prototypes);
+  InertiaSum inertia_near(int slot, const Matrix& prototypes, const SumFormat& guess);
+
+  // cpu_tree.cpp: the same over the kd-tree.
+  int advance_tree(std::span<PassModel> models);
+  void sync_labels(int slot);     // brings the labels up to date
+  void labels_changed(int slot);  // says that they were changed outside a pass
+  bool tree_knows_labels(int slot);
+
+  // cpu_seeding.cpp
+  int64_t seed_block_rows() const;
+  SeedTerms seed_terms(const SeedState& state) const;
+  void seed_begin(SeedState& state, const Matrix& centre);
+  void seed_sum_blocks(SeedState& state);
+  void seed_add_many(const Target& target);
+  void seed_add_tried(std::span<const SeedCentres> models);
+  void seed_lower(SeedState& state, const Matrix& centre, int64_t row, Worker& worker);
+  template <class Body>
+  void for_each_hit(const Target& target, const SeedState& state, const Tile& tile, int64_t first_row, Worker& worker,
+                    Body&& body) const;
+  template <class Visit>
+  void for_each_possible(std::span<const Target> targets, Visit&& visit);
+  void seed_add_terms(const SeedState& state, int64_t row, double least, int sign, int64_t* limbs) const;
+
+  const CpuShared& shared_;
+  ThreadPool pool_;
+  std::mutex flushing_;     // of full clusters while a pass runs
+  bool unit_sums_ = false;  // statistics change in units
+  SessionPlan plan_;
+  std::vector<Model> models_;
+  std::vector<Worker> workers_;
+  std::unique_ptr<TreePass> tree_pass_;
+};
+
+}  // namespace manymeans

@@ -1,0 +1,28 @@
+// What an upload of the cpu backend holds.
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/bounds_policy.h"
+#include "backend/cpu/screen/packed_points.h"
+#include "backend/cpu/screen/points_plan.h"
+#include "backend/cpu/sums/term_scales.h"
+#include "backend/cpu/tree/kd_tree.h"
+
+#include <memory>
+
+namespace manymeans {
+
+/// Everything of an upload that its sessions share and never change.
+struct CpuShared {
+  const Input& input;
+  const CpuKernels& kernels;
+  BackendOptions options;
+  PointsPlan plan;
+  PackedPoints packed;
+  TermScales scales;
+  UnitScales units;
+  std::unique_ptr<BoundsLog> bounds_log = std::make_unique<BoundsLog>();
+  std::unique_ptr<KdTree> tree = nullptr;  // for algorithm kdtree
+};
+
+}  // namespace manymeans

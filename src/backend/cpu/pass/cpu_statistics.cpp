@@ -1,0 +1,334 @@
+// Accumulate: only rows whose label changed touch the order-free sums.
+#include "backend/cpu/pass/cpu_session.h"
+#include "core/data_type.h"
+#include "core/philox_lanes.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+constexpr int64_t kPrefetchDistance = 12;  // changes; about what memory takes for one row
+
+constexpr int64_t kWidenedRows = 64;  // of narrow types, at a time
+
+// limbs += value * 2^shift. Carries, so that afterwards all limbs touched but the top one are in [0, 2^bits) and no
+// number of flushes overflows one; the top limb is then bounded by the sum itself.
+void add_shifted(int64_t value, int shift, const SumFormat& format, int64_t* limbs, int64_t stride) {
+  const int bits = format.bits;
+  const int top = format.limbs - 1;
+  const int64_t mask = (int64_t{1} << bits) - 1;
+  const int bit = shift % bits;
+  int g = shift / bits;
+  auto part = static_cast<int64_t>(static_cast<uint64_t>(value) << bit);
+  if (g < top) {
+    const int64_t low = limbs[g * stride] + (part & mask);
+    limbs[g * stride] = low & mask;
+    part = (value >> (bits - bit)) + (low >> bits);
+    for (++g; g < top; ++g) {
+      const int64_t middle = limbs[g * stride] + (part & mask);
+      limbs[g * stride] = middle & mask;
+      part = (part >> bits) + (middle >> bits);
+    }
+  }
+  limbs[top * stride] += part;
+}
+
+}  // namespace
+
+// Adds one row's terms to `to` and takes them from `from` (null: nowhere).
+void CpuSession::add_row(int64_t row, Worker& worker, int64_t* to, int64_t* from) const {
+  const Input& input = shared_.input;
+  const int64_t d = input.points.d;
+  const bool wide = input.points.type == DataType::kFloat64;
+  const double* x64 = static_cast<const double*>(input.points.data) + row * d;
+  const float* x32 = wide ? nullptr : row_f32(row, worker);
+  const double weight = input.weight(row);
+  if (shared_.scales.fast) {
+    const TermRow terms{d, input.limbs, weight, shared_.scales.top.data(), shared_.scales.radix, to, from};
+    if (wide) {
+      shared_.kernels.add_terms_f64(x64, terms);
+    } else {
+      shared_.kernels.add_terms_f32(x32, terms);
+    }
+    return;
+  }
+  for (int64_t j = 0; j < d; ++j) {
+    const double term = weight * (wide ? x64[j] : static_cast<double>(x32[j]));
+    int64_t limbs[kMaxLimbs] = {};
+    add_term(term, input.columns[static_cast<size_t>(j)], 1, limbs);
+    for (int g = 0; g < input.limbs; ++g) {
+      to[g * d + j] += limbs[g];
+      if (from != nullptr) from[g * d + j] -= limbs[g];
+    }
+  }
+}
+
+void CpuSession::apply_change(const Change& change, Worker& worker, Statistics& statistics,
+                              std::vector<uint8_t>* touched) const {
+  const int64_t weight = shared_.input.integer_weight(change.row);
+  const auto to = static_cast<size_t>(change.to);
+  const auto from = static_cast<size_t>(change.from);
+  const bool leaves = change.from != kNoLabel;
+  add_row(change.row, worker, statistics.row(change.to), leaves ? statistics.row(change.from) : nullptr);
+  statistics.weights[to] += weight;
+  statistics.counts[to] += 1;
+  if (touched != nullptr) (*touched)[to] = 1;
+  if (!leaves) return;
+  statistics.weights[from] -= weight;
+  statistics.counts[from] -= 1;
+  if (touched != nullptr) (*touched)[from] = 1;
+}
+
+// Rows that change lie far apart, so the hardware does not foresee them, and waiting for them was three quarters of
+// the time of their sums (16 models of 200k x 16).
+void CpuSession::prefetch_row(int64_t row) const {
+  constexpr int64_t kLine = 64;
+  constexpr int64_t kMostLines = 8;  // the hardware follows from there
+  const PointsView& points = shared_.input.points;
+  const auto bytes = points.d * static_cast<int64_t>(size_of(points.type));
+  const char* first = static_cast<const char*>(points.data) + row * bytes;
+  for (int64_t at = 0; at < std::min(bytes, kMostLines * kLine); at += kLine) __builtin_prefetch(first + at);
+}
+
+LabelSum CpuSession::hash_change(const Changes& changes, int64_t first) const {
+  const int64_t count = changes.size() - first;
+  const int64_t* rows = changes.rows.data() + first;
+  return sum_of_label_terms(rows, changes.to.data() + first, count) -
+         sum_of_label_terms(rows, changes.from.data() + first, count);
+}
+
+// Compares the worker's labels with those of the pass before, stores them, and accumulates the difference.
+void CpuSession::record_changes(int slot, const Group& group, int worker_index, PassResult& result) {
+  Worker& worker = workers_[static_cast<size_t>(worker_index)];
+  Model& m = model(slot);
+  const uint32_t* now = worker.labels.data();
+  uint32_t* old = worker.old_labels.data();
+  if (m.labelled) {
+    m.labels.read(group.first_row, group.rows, old);
+    if (std::equal(now, now + group.rows, old)) return;
+  } else {
+    std::fill_n(old, group.rows, kNoLabel);
+  }
+  Changes& changes = worker.changes[static_cast<size_t>(slot)];
+  const int64_t waiting = changes.size();  // of earlier groups, by label order
+  const int64_t changed = shared_.kernels.changed_labels({old, now, group.rows}, worker.changed.data());
+  changes.append(group.first_row, std::span(worker.changed).first(static_cast<size_t>(changed)), old, now);
+  m.labels.write(group.first_row, group.rows, now);
+  result.changed += changes.size() - waiting;
+  if (m.labelled) result.hash_delta += hash_change(changes, waiting);
+  if (plan_.by_label_order) return;
+  Delta& delta = worker.deltas[static_cast<size_t>(slot)];
+  if (!unit_sums_) {
+    move_in_limbs(changes, worker, delta, m.statistics);
+  } else {
+    if (shared_.input.counted) {
+      changes.take_heavy(shared_.input, worker.heavy);
+      move_in_limbs(worker.heavy, worker, delta, m.statistics);
+      worker.heavy.clear();
+    }
+    move_in_units(changes, !m.labelled, worker, delta.units, m.statistics);
+  }
+  changes.clear();
+}
+
+void CpuSession::move_in_limbs(const Changes& changes, Worker& worker, Delta& delta, Statistics& statistics) {
+  const bool alone = pool_.size() == 1;
+  for (int64_t i = 0; i < changes.size(); ++i) {
+    if (i + kPrefetchDistance < changes.size()) {
+      prefetch_row(changes.rows[static_cast<size_t>(i + kPrefetchDistance)]);
+    }
+    apply_change(changes.at(i), worker, alone ? statistics : delta.statistics, alone ? nullptr : &delta.touched);
+  }
+}
+
+// Makes room for a thread's own sums.
+void CpuSession::prepare_delta(Delta& delta, int64_t k) const {
+  const Input& input = shared_.input;
+  if (unit_sums_) {
+    if (delta.units.k() != k) delta.units = UnitDelta(k, shared_.units.stride);
+    if (!input.counted) return;
+  }
+  if (pool_.size() > 1 && delta.statistics.k != k) {
+    delta.statistics = Statistics(k, input.points.d, input.limbs);
+    delta.touched.assign(static_cast<size_t>(k), 0);
+  }
+}
+
+// The kernel on the points, or on widened copies of the first rows.
+int64_t CpuSession::move_some(const MovedRows& moved, const UnitSums& sums, Worker& worker) const {
+  const PointsView& points = shared_.input.points;
+  if (points.type == DataType::kFloat64) {
+    return shared_.kernels.move_rows_f64(static_cast<const double*>(points.data), moved, sums);
+  }
+  if (points.type == DataType::kFloat32) {
+    return shared_.kernels.move_rows_f32(static_cast<const float*>(points.data), moved, sums);
+  }
+  MovedRows some = moved;
+  some.count = std::min(moved.count, kWidenedRows);
+  int64_t places[kWidenedRows];
+  std::iota(places, places + some.count, 0);
+  some.rows = places;
+  worker.wide_f32.resize(static_cast<size_t>(kWidenedRows * points.d));
+  for (int64_t i = 0; i < some.count; ++i) {
+    widen(points.data, points.type, moved.rows[i] * points.d, points.d, worker.wide_f32.data() + i * points.d);
+  }
+  return shared_.kernels.move_rows_f32(worker.wide_f32.data(), some, sums);
+}
+
+void CpuSession::move_in_units(const Changes& changes, bool from_nowhere, Worker& worker, UnitDelta& delta,
+                               Statistics& statistics) {
+  const UnitSums sums = delta.sums_for(shared_.units, shared_.input.points.d);
+  for (int64_t done = 0; done < changes.size();) {
+    const uint32_t* from = from_nowhere ? nullptr : changes.from.data() + done;
+    const uint32_t* to = changes.to.data() + done;
+    done += move_some({changes.rows.data() + done, from, to, changes.size() - done}, sums, worker);
+    if (done == changes.size()) break;
+    const Change next = changes.at(done);
+    for (const uint32_t cluster : {next.to, next.from}) {
+      if (cluster == kNoLabel || sums.terms[cluster] < sums.most_terms) continue;
+      const std::lock_guard lock(flushing_);
+      flush(delta, cluster, statistics, cluster, 1);
+    }
+  }
+}
+
+// Moves a cluster's sums in units, times `sign`, to the limbs of cluster `to`.
+void CpuSession::flush(UnitDelta& delta, int64_t cluster, Statistics& statistics, int64_t to, int sign) const {
+  const auto at = static_cast<size_t>(cluster);
+  const int64_t d = statistics.d;
+  int64_t* sums = delta.sums.data() + cluster * shared_.units.stride;
+  int64_t* limbs = statistics.row(to);
+  for (int64_t j = 0; j < d; ++j) {
+    const auto column = static_cast<size_t>(j);
+    add_shifted(sign * sums[j], shared_.units.shifts[column], shared_.input.columns[column], limbs + j, d);
+  }
+  std::fill_n(sums, d, 0);
+  const int64_t count = sign * std::exchange(delta.counts[at], 0);
+  statistics.weights[static_cast<size_t>(to)] += count;
+  statistics.counts[static_cast<size_t>(to)] += count;
+  delta.terms[at] = 0;
+}
+
+// Adds what every thread changed, cluster by cluster, and clears it.
+void CpuSession::merge_deltas(std::span<const PassModel> models) {
+  if (plan_.by_label_order || (pool_.size() == 1 && !unit_sums_)) return;
+  const bool in_limbs = pool_.size() > 1 && (!unit_sums_ || shared_.input.counted);
+  const auto merge_limbs = [&](Model& m, Delta& delta, int64_t k) {
+    const auto at = static_cast<size_t>(k);
+    if (delta.touched[at] == 0) return;
+    const int64_t values = m.statistics.limbs * m.statistics.d;
+    int64_t* from = delta.statistics.row(k);
+    int64_t* to = m.statistics.row(k);
+    for (int64_t i = 0; i < values; ++i) to[i] += from[i];
+    std::fill_n(from, values, 0);
+    m.statistics.weights[at] += std::exchange(delta.statistics.weights[at], 0);
+    m.statistics.counts[at] += std::exchange(delta.statistics.counts[at], 0);
+    delta.touched[at] = 0;
+  };
+  for (const PassModel& active : models) {
+    Model& m = model(active.slot);
+    const int64_t grain = std::max<int64_t>(1, 65536 / (m.statistics.limbs * m.statistics.d));
+    const auto merge = [&](int, int64_t first, int64_t last) {
+      for (Worker& worker : workers_) {
+        Delta& delta = worker.deltas[static_cast<size_t>(active.slot)];
+        for (int64_t k = first; k < last; ++k) {
+          if (in_limbs) merge_limbs(m, delta, k);
+          if (unit_sums_ && delta.units.terms[static_cast<size_t>(k)] != 0) flush(delta.units, k, m.statistics, k, 1);
+        }
+      }
+    };
+    if (m.k <= grain) {
+      merge(0, 0, m.k);
+    } else {
+      pool_.for_each_range(m.k, grain, merge);
+    }
+  }
+}
+
+// Changes by cluster: cluster k has rows[begin[k]] .. rows[begin[k + 1] - 1], which come or leave.
+struct CpuSession::ByCluster {
+  std::vector<int64_t> begin;
+  std::vector<int64_t> rows;
+  std::vector<uint32_t> leaves;
+};
+
+CpuSession::ByCluster CpuSession::sort_changes(int slot) {
+  ByCluster sorted;
+  sorted.begin.resize(static_cast<size_t>(model(slot).k) + 1);
+  const auto for_each_entry = [&](auto&& use) {
+    for (const Worker& worker : workers_) {
+      const Changes& changes = worker.changes[static_cast<size_t>(slot)];
+      for (int64_t i = 0; i < changes.size(); ++i) {
+        const Change change = changes.at(i);
+        use(change.to, change.row, 0);
+        if (change.from != kNoLabel) use(change.from, change.row, 1);
+      }
+    }
+  };
+  for_each_entry([&](uint32_t cluster, int64_t, uint32_t) { ++sorted.begin[cluster + 1]; });
+  std::partial_sum(sorted.begin.begin(), sorted.begin.end(), sorted.begin.begin());
+  sorted.rows.resize(static_cast<size_t>(sorted.begin.back()));
+  sorted.leaves.resize(sorted.rows.size());
+  std::vector<int64_t> next(sorted.begin.begin(), sorted.begin.end() - 1);
+  for_each_entry([&](uint32_t cluster, int64_t row, uint32_t leaves) {
+    const auto at = static_cast<size_t>(next[cluster]++);
+    sorted.rows[at] = row;
+    sorted.leaves[at] = leaves;
+  });
+  for (Worker& worker : workers_) worker.changes[static_cast<size_t>(slot)].clear();
+  return sorted;
+}
+
+// One cluster's changes: sums of the rows that come in "cluster" 0 of `space`, of those that leave in 1.
+void CpuSession::apply_cluster_in_units(const ByCluster& sorted, int64_t k, Worker& worker, UnitDelta& space,
+                                        Statistics& statistics) const {
+  const UnitSums sums = space.sums_for(shared_.units, statistics.d);
+  const int64_t end = sorted.begin[static_cast<size_t>(k) + 1];
+  for (int64_t done = sorted.begin[static_cast<size_t>(k)]; done < end;) {
+    done += move_some({sorted.rows.data() + done, nullptr, sorted.leaves.data() + done, end - done}, sums, worker);
+    if (done < end && std::max(sums.terms[0], sums.terms[1]) < sums.most_terms) continue;
+    flush(space, 0, statistics, k, 1);
+    flush(space, 1, statistics, k, -1);
+  }
+}
+
+void CpuSession::apply_cluster_in_limbs(const ByCluster& sorted, int64_t k, Worker& worker, Statistics& statistics,
+                                        std::vector<int64_t>& leaving) const {
+  const auto at = static_cast<size_t>(k);
+  std::fill(leaving.begin(), leaving.end(), 0);  // sums of the rows that leave
+  for (int64_t e = sorted.begin[at]; e < sorted.begin[at + 1]; ++e) {
+    const int64_t row = sorted.rows[static_cast<size_t>(e)];
+    const bool leaves = sorted.leaves[static_cast<size_t>(e)] != 0;
+    const int64_t weight = shared_.input.integer_weight(row);
+    add_row(row, worker, leaves ? leaving.data() : statistics.row(k), nullptr);
+    statistics.weights[at] += leaves ? -weight : weight;
+    statistics.counts[at] += leaves ? -1 : 1;
+  }
+  int64_t* sums = statistics.row(k);
+  for (size_t i = 0; i < leaving.size(); ++i) sums[i] -= leaving[i];
+}
+
+// The same from lists of changes: sorted by cluster, so that every cluster's sums have one owner and no thread
+// needs a copy of them.
+void CpuSession::apply_by_label(int slot) {
+  Model& m = model(slot);
+  const ByCluster sorted = sort_changes(slot);
+  const auto values = static_cast<size_t>(m.statistics.limbs * m.statistics.d);
+  pool_.for_each_range(m.k, 16, [&](int worker_index, int64_t first, int64_t last) {
+    Worker& worker = workers_[static_cast<size_t>(worker_index)];
+    UnitDelta space(unit_sums_ ? 2 : 0, shared_.units.stride);
+    std::vector<int64_t> leaving(unit_sums_ ? 0 : values);
+    for (int64_t k = first; k < last; ++k) {
+      if (unit_sums_) {
+        apply_cluster_in_units(sorted, k, worker, space, m.statistics);
+      } else {
+        apply_cluster_in_limbs(sorted, k, worker, m.statistics, leaving);
+      }
+    }
+  });
+}
+
+}  // namespace manymeans

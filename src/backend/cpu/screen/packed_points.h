@@ -1,0 +1,78 @@
+// The points as the screen sees them: centred, scaled by a power of two, rounded, in tiles.
+#pragma once
+
+#include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/screen/matrix_layout.h"
+#include "backend/cpu/screen/points_plan.h"
+#include "backend/frame.h"
+#include "core/aligned_buffer.h"
+#include "core/threads.h"
+#include "data/input.h"
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace manymeans {
+
+/// One tile. norms[i] is at least |y_i|, and at most that times 1 + 2^-19; radii[i] is what the errors of row i's
+/// scores are proportional to.
+struct Tile {
+  const void* values;
+  const float* norms;
+  const float* radii;
+  int64_t rows;  ///< rows that exist; the others are zero
+};
+
+/// How far a rounded copy x~ is from y: r >= |y - x~|, n >= |y|. In the bfloat16 formats radius = max(r, ratio * n), so
+/// that r A + n B <= radius (A + B / ratio) with one number per row; with the ratio near the usual r / n little is
+/// lost. In float32 r is at most 2^-24 (1 + 2^-22) n always, and radius = n.
+class PackedPoints {
+ public:
+  PackedPoints() = default;
+  /// Packs everything if the plan says so.
+  PackedPoints(const Input& input, const CpuKernels& kernels, const PointsPlan& plan, ThreadPool& pool);
+
+  const Frame& frame() const { return frame_; }
+  const ScreenKernels& screen() const { return *screen_; }
+  const MatrixLayout& layout() const { return layout_; }
+  double ratio() const { return ratio_; }
+  /// kInt8Pair: y is about unit() times an integer of 16 bits; else 0.
+  double unit() const { return unit_; }
+  int64_t tile_rows() const { return screen_->tile_rows; }
+  int64_t tiles() const { return tiles_; }
+  /// Bytes of one tile with its norms and radii; a multiple of 64.
+  size_t tile_bytes() const;
+  /// Tile t, from the copy or packed into `scratch` (tile_bytes(), 64-byte aligned).
+  Tile tile(int64_t t, std::byte* scratch) const;
+  /// Copies some rows of tiles, ascending (row i of tile t is t * P + i), to as few tiles at `to` as hold them.
+  void gather(std::span<const Tile> tiles, std::span<const uint32_t> rows, std::byte* to,
+              std::vector<Tile>& gathered) const;
+  /// The packed bytes of `count` tiles from `first` on, as far as there are any.
+  std::span<const std::byte> ahead(int64_t first, int64_t count) const;
+  /// One row, centred and scaled, in float32; returns an upper bound of its norm.
+  float fine_row(int64_t row, float* y) const;
+
+ private:
+  size_t values_bytes() const;
+  Tile tile_at(const std::byte* values, int64_t rows) const;
+  void pack(int64_t t, std::byte* out) const;
+  void pack_matrix(int64_t first, int64_t rows, std::byte* values, float* norms, float* radii) const;
+  void round_row(int64_t row, RoundedRow& rounded, float* wide) const;
+  template <class Use>
+  void for_each_of_sample(Use&& use) const;
+  void find_unit();
+  void find_ratio();
+
+  const Input* input_ = nullptr;
+  const CpuKernels* kernels_ = nullptr;
+  const ScreenKernels* screen_ = nullptr;
+  Frame frame_;
+  MatrixLayout layout_;
+  double ratio_ = 1;
+  double unit_ = 0;
+  int64_t tiles_ = 0;
+  AlignedBuffer<std::byte> copy_;
+};
+
+}  // namespace manymeans

@@ -1,0 +1,27 @@
+// What was chosen for the points of an upload: choose/cpu_plan.h chooses it.
+#pragma once
+
+#include "backend/bounds_policy.h"
+#include "backend/cpu/kernels/screen_kernels.h"
+#include "backend/frame.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace manymeans {
+
+struct PointsPlan {
+  bool brute = false;  ///< canonical distances only
+  const ScreenKernels* screen = nullptr;
+  BoundsUse bounds = BoundsUse::kNever;  ///< carry bounds from pass to pass where memory allows
+  double column_ns = 0;                  ///< about what the screen takes for a row and prototype
+  bool packed = false;                   ///< packed copy kept for the fit; else tiles are packed in every pass
+  bool tree = false;                     ///< passes go over a kd-tree
+  int64_t packed_bytes = 0;
+  std::optional<Frame> frame;  ///< where choosing needed it
+  std::string why;             ///< one sentence
+  std::string warning;         ///< empty, or what the user should mend
+};
+
+}  // namespace manymeans

@@ -1,0 +1,55 @@
+#include "backend/cpu/sums/cpu_changes.h"
+
+#include <algorithm>
+
+namespace manymeans {
+
+UnitDelta::UnitDelta(int64_t k, int64_t stride)
+    : sums(static_cast<size_t>(k * stride)), counts(static_cast<size_t>(k)), terms(static_cast<size_t>(k)) {
+  std::fill_n(sums.data(), sums.size(), 0);
+}
+
+UnitSums UnitDelta::sums_for(const UnitScales& scales, int64_t d) {
+  return {d,           scales.stride, scales.units.data(), scales.narrow,
+          sums.data(), counts.data(), terms.data(),        scales.most_terms};
+}
+
+void Changes::append(int64_t first, std::span<const uint32_t> places, const uint32_t* old_labels,
+                     const uint32_t* labels) {
+  size_t at = rows.size();
+  rows.resize(at + places.size());
+  from.resize(at + places.size());
+  to.resize(at + places.size());
+  for (const uint32_t place : places) {
+    rows[at] = first + place;
+    from[at] = old_labels[place];
+    to[at++] = labels[place];
+  }
+}
+
+void Changes::take_heavy(const Input& input, Changes& heavy) {
+  size_t at = 0;
+  for (int64_t i = 0; i < size(); ++i) {
+    const Change change = this->at(i);
+    if (input.weight(change.row) != 1) {
+      heavy.rows.push_back(change.row);
+      heavy.from.push_back(change.from);
+      heavy.to.push_back(change.to);
+      continue;
+    }
+    rows[at] = change.row;
+    from[at] = change.from;
+    to[at++] = change.to;
+  }
+  rows.resize(at);
+  from.resize(at);
+  to.resize(at);
+}
+
+void Changes::clear() {
+  rows.clear();
+  from.clear();
+  to.clear();
+}
+
+}  // namespace manymeans

@@ -1,0 +1,33 @@
+// How w' x of every column becomes integers: what all that adds up statistics needs to know of an upload.
+#pragma once
+
+#include "core/aligned_buffer.h"
+#include "data/input.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace manymeans {
+
+/// The powers of two that turn w' x into limbs: what add_terms needs.
+struct TermScales {
+  bool fast = false;        ///< the kernels may be used: every limb is below 2^51 and every power is a normal number
+  std::vector<double> top;  ///< per column
+  double radix = 0;
+
+  explicit TermScales(const Input& input);
+};
+
+/// Sums in units of each column's lowest bit (UnitSums of kernels.h), where every term fits one integer.
+struct UnitScales {
+  bool fits = false;  ///< no weights but of counted rows, no column too wide
+  bool narrow = false;
+  uint32_t most_terms = 0;
+  int64_t stride = 0;
+  AlignedBuffer<double> units;
+  std::vector<int> shifts;  ///< per column: S is the sum in units times 2^shift
+
+  explicit UnitScales(const Input& input);
+};
+
+}  // namespace manymeans

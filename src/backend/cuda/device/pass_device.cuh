@@ -1,0 +1,68 @@
+// Small device functions that the kernels of a pass share.
+#pragma once
+
+#include "backend/cuda/device/pass_ranges.h"
+#include "backend/cuda/device/screen.h"
+
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+__device__ inline void store_label(const LabelRows& labels, int32_t slot, int64_t row, uint32_t label) {
+  const int64_t at = slot * labels.stride + row;
+  switch (labels.width) {
+    case 1: static_cast<uint8_t*>(labels.base)[at] = static_cast<uint8_t>(label); break;
+    case 2: static_cast<uint16_t*>(labels.base)[at] = static_cast<uint16_t>(label); break;
+    default: static_cast<uint32_t*>(labels.base)[at] = label; break;
+  }
+}
+
+__device__ inline uint32_t load_label(const LabelRows& labels, int32_t slot, int64_t row) {
+  const int64_t at = slot * labels.stride + row;
+  switch (labels.width) {
+    case 1: return static_cast<const uint8_t*>(labels.base)[at];
+    case 2: return static_cast<const uint16_t*>(labels.base)[at];
+    default: return static_cast<const uint32_t*>(labels.base)[at];
+  }
+}
+
+// *high:*low += value mod 2^128; any order of any number of these gives the same sum.
+__device__ inline void atomic_add_128(unsigned long long* low, unsigned long long* high, unsigned long long value_low,
+                                      unsigned long long value_high) {
+  const unsigned long long before = atomicAdd(low, value_low);
+  const unsigned long long carry = before + value_low < before ? 1 : 0;
+  if (value_high + carry != 0) atomicAdd(high, value_high + carry);
+}
+
+/// Whether the batch has stopped: then a kernel has nothing to do.
+__device__ inline bool stopped(const PassRanges& ranges) {
+  return *reinterpret_cast<const volatile uint32_t*>(&ranges.control->stopped) != 0;
+}
+
+/// Whether this is the model's first pass of all.
+__device__ inline bool in_first_pass(const PassRanges& ranges, const PassRange& range) {
+  return range.first_pass != 0 && ranges.control->passes == 0;
+}
+
+/// Whether a pass has changed no label, so that the engine must judge.
+__device__ inline bool changed_nothing(const PassCounters& counters, bool first_pass) {
+  return counters.changed == 0 && !first_pass;
+}
+
+/// The sum of `v` over the threads of the warp up to this one.
+__device__ inline uint32_t warp_inclusive_sum(uint32_t v) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2) {
+    const uint32_t other = __shfl_up_sync(~0U, v, step);
+    if (lane >= step) v += other;
+  }
+  return v;
+}
+
+__device__ inline double prototype_value(const PassRange& range, bool float64, int64_t at) {
+  return float64 ? static_cast<const double*>(range.prototypes)[at]
+                 : static_cast<double>(static_cast<const float*>(range.prototypes)[at]);
+}
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,50 @@
+// The models of a pass as the device sees them.
+#pragma once
+
+#include "backend/cuda/device/screen.h"
+
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+/// What a pass counts for one model; zeroed before it. All additions are integers, so their order does not matter.
+struct PassCounters {
+  unsigned long long changed;
+  unsigned long long hash_low, hash_high;  ///< change of the label sum, mod 2^128
+  unsigned long long resolved;
+  unsigned long long candidates;
+  unsigned long long kept;   ///< labels kept without a look
+  unsigned long long empty;  ///< clusters of weight 0 after the pass
+};
+
+/// How far a batch of passes has come. Zeroed before it.
+struct PassControl {
+  uint32_t stopped;  ///< a pass has shown something that the host must judge: later kernels of the batch do nothing
+  uint32_t passes;   ///< done
+};
+
+/// One active model of a batch of passes.
+struct PassRange {
+  int32_t slot = 0;
+  int32_t first_pass = 0;  ///< there are no labels before the batch's first pass
+  int64_t k = 0;
+  int64_t first = 0;                 ///< its first column among the padded ones of all ranges
+  const void* prototypes = nullptr;  ///< k x d, float32 or float64
+  long long* sums = nullptr;         ///< (k, limbs, d)
+  long long* weights = nullptr;      ///< k
+  long long* counts = nullptr;       ///< k
+};
+
+struct PassRanges {
+  const PassRange* at = nullptr;  ///< on the device
+  int32_t count = 0;
+  int64_t most_clusters = 0;         ///< of one range
+  int64_t clusters = 0;              ///< the padded columns of all ranges
+  bool float64 = false;              ///< the prototypes' type
+  PassCounters* counters = nullptr;  ///< of this pass, one per range
+  PassControl* control = nullptr;
+  uint32_t* numbers = nullptr;  ///< what the kernels of one pass tell each other; its end clears them for the next
+  int32_t number_count = 0;
+};
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,35 @@
+// One value of the points, whatever their type.
+#pragma once
+
+#include "backend/cuda/device/canonical.cuh"
+#include "backend/cuda/device/device_points.h"
+
+namespace manymeans::cuda {
+
+/// Exact.
+__device__ __forceinline__ double load_double(const DevicePoints& points, int64_t at) {
+  switch (points.type) {
+    case DataType::kFloat32: return widened(static_cast<const float*>(points.data)[at]);
+    case DataType::kFloat64: return static_cast<const double*>(points.data)[at];
+    case DataType::kFloat16: return widened(static_cast<const __half*>(points.data)[at]);
+    case DataType::kBFloat16: return widened(static_cast<const __nv_bfloat16*>(points.data)[at]);
+    case DataType::kUInt8: return widened(static_cast<const uint8_t*>(points.data)[at]);
+    case DataType::kInt8: return widened(static_cast<const int8_t*>(points.data)[at]);
+  }
+  return 0;
+}
+
+/// Exact for every type but float64.
+__device__ __forceinline__ float load_float(const DevicePoints& points, int64_t at) {
+  switch (points.type) {
+    case DataType::kFloat32: return static_cast<const float*>(points.data)[at];
+    case DataType::kFloat64: return __double2float_rn(static_cast<const double*>(points.data)[at]);
+    case DataType::kFloat16: return __half2float(static_cast<const __half*>(points.data)[at]);
+    case DataType::kBFloat16: return __bfloat162float(static_cast<const __nv_bfloat16*>(points.data)[at]);
+    case DataType::kUInt8: return static_cast<float>(static_cast<const uint8_t*>(points.data)[at]);
+    case DataType::kInt8: return static_cast<float>(static_cast<const int8_t*>(points.data)[at]);
+  }
+  return 0;
+}
+
+}  // namespace manymeans::cuda

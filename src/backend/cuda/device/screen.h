@@ -1,0 +1,132 @@
+// What a screen of the cuda backend reads and writes. Everything here is in device memory.
+//
+// A screen looks at rounded copies of points and prototypes and proves labels: docs/developer/screens.md, "Tensor
+// cores". For a row and a column it knows a score s within e = m * slope + error of the true one, m the row's radius.
+// It ranks by upper scores u = s + e, and a row's label is proved if u_b - 2 e_b - (slack * n^2 + underflow) > the
+// second largest u, n the row's norm. What it cannot prove it lists, or marks in a bitmap; both are resolved by
+// canonical distances afterwards.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+/// Points as a matrix unit wants them: y = 2^e (x - mu), rounded to fp16, row-major, zero padded.
+struct PackedRows {
+  const void* values = nullptr;  ///< __half, padded_rows x padded_columns
+  const float* radii = nullptr;  ///< m, padded_rows
+  const float* norms = nullptr;  ///< n >= |y|, padded_rows
+  int64_t rows = 0;              ///< below 2^31
+  int64_t padded_rows = 0;       ///< a multiple of kRowBlock
+  int32_t padded_columns = 0;    ///< a multiple of kDepthBlock
+};
+constexpr int64_t kRowBlock = 128;
+
+/// What multiplies: Hopper's own instructions (compute capability 9.0), or those of every device from 8.0 on.
+enum class MatrixUnit : uint8_t { kNone, kSync, kHopper };
+
+constexpr int32_t kDepthBlock = 16;
+
+/// The columns of one model: a range of the concatenated ones.
+struct ColumnRange {
+  int32_t slot = 0;   ///< where its labels go
+  int32_t first = 0;  ///< a multiple of tile_columns
+  int32_t count = 0;  ///< with padding, a multiple of tile_columns; padding stands at the end
+  float slack = 0;    ///< u_b - 2 e_b - (slack * n^2 + underflow) must exceed the second best u
+  float underflow = 0;
+};
+/// The distinct prototypes of the active models as columns, z = 2^e (c - mu) rounded to fp16.
+struct PackedColumns {
+  const void* values = nullptr;     ///< __half, columns x padded_columns (of PackedRows)
+  const float* offsets = nullptr;   ///< h = -|z|^2 / 2; padding: kNeverWins
+  const float* slopes = nullptr;    ///< >= 0; padding: 0
+  const float* errors = nullptr;    ///< >= 0; padding: 0
+  const uint32_t* order = nullptr;  ///< the prototype's index in its model; padding: ~0
+  /// The column of prototype k of the model whose columns begin at f is column_of[f + k]; null: f + k.
+  const uint32_t* column_of = nullptr;
+  bool by_number = false;               ///< prototype k of that model, and no other, is column f + k
+  int32_t columns = 0;                  ///< of all models
+  const ColumnRange* ranges = nullptr;  ///< `models` of them
+  int32_t models = 0;
+  MatrixUnit unit = MatrixUnit::kHopper;
+  int32_t tile_columns = 128;         ///< matrix_tile_columns(), or any of 64, 128, 256 that divides all ranges
+  float* terms = nullptr;             ///< scratch of matrix_terms(columns, tile_columns) floats, aligned to 16
+  const uint32_t* stopped = nullptr;  ///< null, or not 0: there is nothing to do (PassControl)
+};
+constexpr float kNeverWins = -0x1p126F;
+/// Models of at most 64 prototypes are one tile each.
+constexpr int kOneTile = 64;
+inline bool one_tile_each(const PackedColumns& columns) {
+  return columns.tile_columns == kOneTile && columns.columns == columns.models * kOneTile;
+}
+
+/// A row whose label is one of a few.
+struct Unproved {
+  int64_t row;
+  int32_t range;  ///< index into PackedColumns::ranges
+  int32_t count;  ///< of candidates, 1 .. kMostCandidates; 0: this is no entry
+  uint32_t candidates[8];
+};
+constexpr int kMostCandidates = 8;
+
+/// A row with more possible columns than an entry of the list holds: those whose upper score reaches `lower` (or is
+/// NaN).
+struct OpenRow {
+  int32_t row;
+  float lower;
+};
+constexpr uint32_t kOpenBlock = 256;  ///< of what there is room for, per range; a multiple of the kernels' heights
+
+/// The open rows of all ranges, and of each all its possible prototypes.
+struct OpenRows {
+  OpenRow* rows = nullptr;         ///< (ranges, capacity)
+  uint32_t* counts = nullptr;      ///< per range; may exceed the capacity: rows beyond it must be marked instead
+  uint32_t capacity = 0;           ///< per range, a multiple of kOpenBlock; 0: every open row is marked
+  void* values = nullptr;          ///< scratch of matrix_collect(): __half (ranges, capacity, padded_columns)
+  uint32_t* found = nullptr;       ///< (ranges, capacity): how many prototypes; may exceed kMostCollected
+  uint32_t* prototypes = nullptr;  ///< (ranges, capacity, kMostCollected), in any order
+};
+constexpr int kMostCollected = 32;
+
+/// Labels of slot s: `width` bytes each (1, 2 or 4), from base + s * stride * width on.
+struct LabelRows {
+  void* base = nullptr;
+  int64_t stride = 0;
+  int32_t width = 4;
+};
+
+/// How much less a row's best score may be than in the last pass: per_move times the movement of its label's prototype
+/// and slope times its radius.
+struct Fall {
+  float per_move;
+  float slope;
+};
+
+/// What a row's best score is expected to reach: columns below it are not ranked. It is a guess that may fail, and a
+/// row for which it does is not proved (docs/developer/screens.md, "Score thresholds").
+struct Floors {
+  float* lowers = nullptr;  ///< of slot s and row i at [s * stride + i]: what the best score was at least when the row
+                            ///< was last looked at; a screen writes its own. Null: nobody wants to know
+  int64_t stride = 0;
+  LabelRows labels;              ///< of the pass before
+  const float* moves = nullptr;  ///< how far prototype k of the model whose columns begin at f has moved since: [f + k]
+  const Fall* falls = nullptr;   ///< per range: how much less it may be now. Null: every column is ranked
+};
+
+struct ScreenOutput {
+  LabelRows labels;            ///< written for every row whose label is proved; the others may hold anything
+  Unproved* list = nullptr;    ///< `capacity` of them, in any order
+  uint32_t* listed = nullptr;  ///< how many, and entries of count 0; may exceed the capacity: what is beyond it must be
+                               ///< marked instead
+  uint32_t capacity = 0;
+  uint32_t* marks = nullptr;  ///< bit (row % 32) of marks[range * mark_stride + row / 32]: all prototypes are
+                              ///< possible. Cleared before the screen runs.
+  int64_t mark_stride = 0;
+  uint32_t* marked = nullptr;  ///< becomes 1 where a mark is set; may be null
+  OpenRows open;               ///< gets rows and counts
+  Floors floors;
+};
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,385 @@
+#include "backend/cuda/device/pass_device.cuh"
+#include "backend/cuda/exact/nearest.cuh"
+#include "backend/cuda/exact/resolve.h"
+#include "backend/cuda/runtime/chained_launch.cuh"
+#include "backend/cuda/runtime/device_memory.h"
+
+#include <algorithm>
+
+namespace manymeans::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// The nearest of prototypes [begin, end), by a team: a warp, or all threads of the block. Its first thread has it.
+template <bool kAlone, bool kFloats>
+__device__ Nearest scan(const ResolveTask& task, const PassRange& range, int64_t row, int64_t begin, int64_t end,
+                        bool by_block, SliceNearest* of_warps) {
+  const unsigned thread = by_block ? threadIdx.x : threadIdx.x % 32;
+  const unsigned threads = by_block ? blockDim.x : 32;
+  Nearest mine{INFINITY, range.k};
+  if constexpr (kAlone) {
+    for (int64_t k = begin + thread; k < end; k += threads) {
+      mine.take(distance_alone(task.points, row, range, task.ranges.float64, k), k);
+    }
+  } else {
+    const int lane = threadIdx.x % kLanes;
+    const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
+    for (int64_t k = begin + thread / kLanes; k < end; k += threads / kLanes) {
+      mine.take(distance_by_lanes<kFloats>(task.points, row, range, task.ranges.float64, k, lane, mask), k);
+    }
+  }
+  __syncwarp();
+  mine = warp_nearest(mine);
+  if (threads == 32) return mine;
+  __syncthreads();  // of_warps may still be read
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = mine;
+  __syncthreads();
+  for (unsigned w = 0; w < threads / 32; ++w) mine.take(of_warps[w].distance, of_warps[w].k);
+  return mine;
+}
+
+__device__ bool nothing_marked(const ResolveTask& task) {
+  return stopped(task.ranges) || (task.marked != nullptr && *task.marked == 0);
+}
+
+__device__ void mark_row(const ResolveTask& task, int64_t range, int64_t row) {
+  atomicOr(task.marks + range * task.mark_stride + row / 32, 1U << (row % 32));
+  *task.marked = 1;
+}
+
+// A block looks at `together` words of marks at a time, at most 32; blockIdx.y is the range.
+template <bool kAlone, bool kFloats>
+__global__ void scan_kernel(ResolveTask task, int together) {
+  await_kernel_before();
+  let_next_kernel_come();
+  if (nothing_marked(task)) return;
+  __shared__ SliceNearest of_warps[kThreads / 32];
+  __shared__ uint32_t words_here[32];
+  const PassRange range = task.ranges.at[blockIdx.y];
+  const int64_t words = (task.points.n + 31) / 32;
+  unsigned long long resolved = 0;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * together; first < words;
+       first += static_cast<int64_t>(gridDim.x) * together) {
+    uint32_t mine = 0;
+    if (threadIdx.x < together && first + threadIdx.x < words) {
+      uint32_t& word = task.marks[blockIdx.y * task.mark_stride + first + threadIdx.x];
+      mine = word;
+      if (mine != 0) word = 0;
+    }
+    if (__syncthreads_or(mine != 0) == 0) continue;
+    if (threadIdx.x < 32) words_here[threadIdx.x] = mine;
+    __syncthreads();
+    for (int w = 0; w < together; ++w) {
+      for (uint32_t word = words_here[w]; word != 0; word &= word - 1) {
+        const int64_t row = (first + w) * 32 + __ffs(static_cast<int>(word)) - 1;
+        const Nearest nearest = scan<kAlone, kFloats>(task, range, row, 0, range.k, true, of_warps);
+        if (threadIdx.x == 0) store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
+        ++resolved;
+      }
+    }
+  }
+  if (threadIdx.x != 0 || resolved == 0) return;
+  PassCounters& counters = task.ranges.counters[blockIdx.y];
+  atomicAdd(&counters.resolved, resolved);
+  atomicAdd(&counters.candidates, resolved * static_cast<unsigned long long>(range.k));
+}
+
+// A thread a word of marks; blockIdx.y is the range. Takes rows out of the marks, as far as there is room.
+__global__ void left_kernel(ResolveTask task) {
+  if (nothing_marked(task)) return;
+  const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (at * 32 >= task.points.n) return;
+  uint32_t& word = task.marks[blockIdx.y * task.mark_stride + at];
+  uint32_t marks = word;
+  // Once there is no room the number does not matter, and it stops growing here: however many rows and models there
+  // are, it cannot come round to places that are taken.
+  if (marks == 0 || *static_cast<const volatile uint32_t*>(task.left_count) >= kMostLeft) return;
+  uint32_t place = atomicAdd(task.left_count, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
+  for (; marks != 0 && place < kMostLeft; marks &= marks - 1) {
+    task.left[place++] = {at * 32 + __ffs(static_cast<int>(marks)) - 1, static_cast<int32_t>(blockIdx.y)};
+  }
+  word = marks;
+}
+
+// blockIdx.x is the slice; the blocks of y share the rows.
+template <bool kAlone, bool kFloats>
+__global__ void slice_kernel(ResolveTask task) {
+  if (stopped(task.ranges)) return;
+  __shared__ SliceNearest of_warps[kThreads / 32];
+  const uint32_t count = min(*task.left_count, static_cast<uint32_t>(kMostLeft));
+  for (uint32_t i = blockIdx.y; i < count; i += gridDim.y) {
+    const LeftRow left = task.left[i];
+    const PassRange range = task.ranges.at[left.range];
+    const Nearest nearest = scan<kAlone, kFloats>(task, range, left.row, range.k * blockIdx.x / kLeftSlices,
+                                                  range.k * (blockIdx.x + 1) / kLeftSlices, true, of_warps);
+    if (threadIdx.x == 0) task.nearest[i * kLeftSlices + blockIdx.x] = nearest;
+  }
+}
+
+// A thread a row.
+__global__ void join_kernel(ResolveTask task) {
+  if (stopped(task.ranges)) return;
+  const uint32_t count = min(*task.left_count, static_cast<uint32_t>(kMostLeft));
+  const uint32_t i = blockIdx.x * kThreads + threadIdx.x;
+  if (i >= count) return;
+  const LeftRow left = task.left[i];
+  const PassRange range = task.ranges.at[left.range];
+  Nearest nearest{INFINITY, range.k};
+  for (int s = 0; s < kLeftSlices; ++s) {
+    nearest.take(task.nearest[i * kLeftSlices + s].distance, task.nearest[i * kLeftSlices + s].k);
+  }
+  store_label(task.next, range.slot, left.row, static_cast<uint32_t>(nearest.k));
+  PassCounters& counters = task.ranges.counters[left.range];
+  atomicAdd(&counters.resolved, 1ULL);
+  atomicAdd(&counters.candidates, static_cast<unsigned long long>(range.k));
+}
+
+// A thread a word of marks; blockIdx.y is the range.
+__global__ void open_kernel(ResolveTask task) {
+  if (stopped(task.ranges)) return;
+  const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (at * 32 >= task.points.n) return;
+  uint32_t& word = task.marks[blockIdx.y * task.mark_stride + at];
+  uint32_t marks = word;
+  if (marks == 0) return;
+  const OpenRows& open = task.open;
+  uint32_t place = atomicAdd(open.counts + blockIdx.y, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
+  for (; marks != 0 && place < open.capacity; marks &= marks - 1) {
+    const int64_t row = at * 32 + __ffs(static_cast<int>(marks)) - 1;
+    open.rows[static_cast<int64_t>(blockIdx.y) * open.capacity + place++] = {static_cast<int32_t>(row), -INFINITY};
+  }
+  word = marks;
+  if (marks != 0) *task.marked = 1;
+}
+
+// What a block has resolved; added to the ranges' counters at its end.
+struct Tally {
+  unsigned long long rows = 0, candidates = 0;
+};
+
+// The nearest of a row's candidates, by eight threads; the first writes its label.
+template <bool kFloats>
+__device__ __forceinline__ void choose(const ResolveTask& task, const PassRange& range, int64_t row,
+                                       const uint32_t* candidates, int count) {
+  const int lane = threadIdx.x % kLanes;
+  const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
+  Nearest nearest{INFINITY, range.k};
+  for (int c = 0; c < count; ++c) {
+    const long long k = candidates[c];
+    nearest.take(distance_by_lanes<kFloats>(task.points, row, range, task.ranges.float64, k, lane, mask), k);
+  }
+  if (lane == 0) store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
+}
+
+// Eight threads an entry of the list; a few of the blocks.
+template <bool kFloats>
+__device__ void choose_listed(const ResolveTask& task, Tally& tally) {
+  const uint32_t listed = min(*task.listed, task.capacity);
+  const int64_t teams = static_cast<int64_t>(task.list_blocks) * (kThreads / kLanes);
+  for (int64_t i = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) / kLanes; i < listed; i += teams) {
+    const Unproved& entry = task.list[i];
+    if (entry.count == 0 || task.far[entry.range] != 0) continue;
+    choose<kFloats>(task, task.ranges.at[entry.range], entry.row, entry.candidates, entry.count);
+    if (threadIdx.x % kLanes != 0) continue;
+    if (task.ranges.count == 1) {
+      ++tally.rows;
+      tally.candidates += static_cast<unsigned>(entry.count);
+      continue;
+    }
+    PassCounters& counters = task.ranges.counters[entry.range];
+    atomicAdd(&counters.resolved, 1ULL);
+    atomicAdd(&counters.candidates, static_cast<unsigned long long>(entry.count));
+  }
+}
+
+// Eight threads an open row of the range, whose prototypes were collected.
+template <bool kFloats>
+__device__ void choose_collected(const ResolveTask& task, int r, int64_t block, int64_t blocks, Tally& tally) {
+  const OpenRows& open = task.open;
+  const PassRange range = task.ranges.at[r];
+  const int64_t first = static_cast<int64_t>(r) * open.capacity;
+  const int64_t count = min(open.counts[r], open.capacity);
+  for (int64_t i = (block * kThreads + threadIdx.x) / kLanes; i < count; i += blocks * (kThreads / kLanes)) {
+    const int64_t row = open.rows[first + i].row;
+    const uint32_t found = open.found[first + i];
+    if (found == 0 || found > kMostCollected) {
+      if (threadIdx.x % kLanes == 0) mark_row(task, r, row);
+      continue;
+    }
+    choose<kFloats>(task, range, row, open.prototypes + (first + i) * kMostCollected, static_cast<int>(found));
+    if (threadIdx.x % kLanes != 0) continue;
+    ++tally.rows;
+    tally.candidates += found;
+  }
+}
+
+// The open rows of the range get all canonical distances: each by a block if they are few, else by a warp.
+template <bool kAlone, bool kFloats>
+__device__ void choose_of_all(const ResolveTask& task, int r, int64_t block, int64_t blocks, SliceNearest* of_warps,
+                              Tally& tally) {
+  const OpenRows& open = task.open;
+  const PassRange range = task.ranges.at[r];
+  const int64_t count = min(open.counts[r], open.capacity);
+  const bool by_block = count <= blocks;
+  const int64_t team = by_block ? block : block * (kThreads / 32) + threadIdx.x / 32;
+  const int64_t teams = by_block ? blocks : blocks * (kThreads / 32);
+  for (int64_t i = team; i < count; i += teams) {
+    const int64_t row = open.rows[static_cast<int64_t>(r) * open.capacity + i].row;
+    const Nearest nearest = scan<kAlone, kFloats>(task, range, row, 0, range.k, by_block, of_warps);
+    if ((by_block ? threadIdx.x : threadIdx.x % 32) != 0) continue;
+    store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
+    ++tally.rows;
+    tally.candidates += static_cast<unsigned long long>(range.k);
+  }
+}
+
+// 32 marks, but for those beyond the last row.
+__device__ __forceinline__ uint32_t all_marks(int64_t rows, int64_t word) {
+  const int64_t left = rows - word * 32;
+  return left >= 32 ? ~0U : (1U << left) - 1;
+}
+
+// A range that could not be screened: every prototype is possible for its rows.
+__device__ void mark_range(const ResolveTask& task, int r, int64_t block, int64_t blocks) {
+  uint32_t* const marks = task.marks + r * task.mark_stride;
+  for (int64_t word = block * kThreads + threadIdx.x; word * 32 < task.points.n; word += blocks * kThreads) {
+    marks[word] = all_marks(task.points.n, word);
+  }
+  *task.marked = 1;
+}
+
+// The first blocks take the list, the others the open rows, range by range in turn.
+template <bool kAlone, bool kFloats>
+__global__ void few_kernel(ResolveTask task) {
+  await_kernel_before();
+  if (stopped(task.ranges)) return;
+  __shared__ SliceNearest of_warps[kThreads / 32];
+  __shared__ unsigned long long rows_here, candidates_here;
+  if (threadIdx.x == 0) rows_here = candidates_here = 0;
+  __syncthreads();
+  Tally tally;
+  int range = 0;
+  if (blockIdx.x < task.list_blocks) {
+    choose_listed<kFloats>(task, tally);
+  } else {
+    const unsigned other = blockIdx.x - task.list_blocks;
+    const auto ranges = static_cast<unsigned>(task.ranges.count);
+    range = static_cast<int>(other % ranges);
+    const int64_t blocks = (gridDim.x - task.list_blocks) / ranges;
+    if (task.far != nullptr && task.far[range] != 0) {
+      mark_range(task, range, other / ranges, blocks);
+    } else if (task.collected) {
+      choose_collected<kFloats>(task, range, other / ranges, blocks, tally);
+    } else {
+      choose_of_all<kAlone, kFloats>(task, range, other / ranges, blocks, of_warps, tally);
+    }
+  }
+  if (tally.rows != 0) {
+    atomicAdd(&rows_here, tally.rows);
+    atomicAdd(&candidates_here, tally.candidates);
+  }
+  __syncthreads();
+  if (threadIdx.x != 0 || rows_here == 0) return;
+  atomicAdd(&task.ranges.counters[range].resolved, rows_here);
+  atomicAdd(&task.ranges.counters[range].candidates, candidates_here);
+}
+
+__global__ void mark_kernel(uint32_t* marks, int64_t mark_stride, int64_t rows) {
+  const int64_t word = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (word * 32 >= rows) return;
+  marks[blockIdx.y * mark_stride + word] = all_marks(rows, word);
+}
+
+__global__ void relabel_kernel(LabelRows labels, int slot, int64_t rows, const uint32_t* table) {
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (row < rows) store_label(labels, slot, row, table[load_label(labels, slot, row)]);
+}
+
+// One prototype is the work of one thread where it is short, else of eight.
+bool one_thread_each(const ResolveTask& task) {
+  return task.points.d <= 2 * kLanes;
+}
+
+// A few rows and many prototypes: every row by many blocks.
+void resolve_in_slices(const ResolveTask& task, bool alone, cudaStream_t stream) {
+  gather_left_rows(task, stream);
+  const dim3 slices(kLeftSlices, 128);
+  if (alone) {
+    slice_kernel<true, false><<<slices, kThreads, 0, stream>>>(task);
+  } else if (task.points.type == DataType::kFloat32) {
+    slice_kernel<false, true><<<slices, kThreads, 0, stream>>>(task);
+  } else {
+    slice_kernel<false, false><<<slices, kThreads, 0, stream>>>(task);
+  }
+  check_launch("resolving");
+  join_kernel<<<kMostLeft / kThreads, kThreads, 0, stream>>>(task);
+  check_launch("resolving");
+}
+
+}  // namespace
+
+void open_marked(const ResolveTask& task, cudaStream_t stream) {
+  const int64_t words = (task.points.n + 31) / 32;
+  const dim3 grid(static_cast<unsigned>((words + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
+  open_kernel<<<grid, kThreads, 0, stream>>>(task);
+  check_launch("gathering rows");
+}
+
+void gather_left_rows(const ResolveTask& task, cudaStream_t stream) {
+  const int64_t words = (task.points.n + 31) / 32;
+  const dim3 grid(static_cast<unsigned>((words + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
+  left_kernel<<<grid, kThreads, 0, stream>>>(task);
+  check_launch("gathering rows");
+}
+
+void resolve_few(const ResolveTask& given, int multiprocessors, cudaStream_t stream) {
+  ResolveTask task = given;
+  const auto blocks = static_cast<unsigned>(multiprocessors * 8);
+  task.list_blocks = task.list == nullptr ? 0 : blocks;
+  const auto ranges = static_cast<unsigned>(task.ranges.count);
+  const unsigned grid = task.list_blocks + std::max(1U, blocks / ranges) * ranges;
+  if (one_thread_each(task)) {
+    launch_chained(few_kernel<true, false>, grid, kThreads, 0, stream, "resolving listed rows", task);
+  } else if (task.points.type == DataType::kFloat32) {
+    launch_chained(few_kernel<false, true>, grid, kThreads, 0, stream, "resolving listed rows", task);
+  } else {
+    launch_chained(few_kernel<false, false>, grid, kThreads, 0, stream, "resolving listed rows", task);
+  }
+}
+
+void resolve_marked(const ResolveTask& task, int multiprocessors, cudaStream_t stream) {
+  const int64_t words = (task.points.n + 31) / 32;
+  const bool direct = task.ranges.most_clusters * task.points.d <= kDirectValues;
+  const bool alone = one_thread_each(task);
+  const int threads = direct ? 32 : kThreads;
+  if (!direct) resolve_in_slices(task, alone, stream);
+  const int64_t resident = static_cast<int64_t>(multiprocessors) * (alone || direct ? 32 : 8);
+  const int64_t all = words * task.ranges.count;
+  const int together = static_cast<int>(std::clamp<int64_t>(all / resident, 1, 32));
+  // Where there are hardly any marks, a launch costs what its blocks do.
+  const int64_t most = std::max<int64_t>(1, (task.marked == nullptr ? resident : resident / 8) / task.ranges.count);
+  const dim3 grid(static_cast<unsigned>(std::min((words + together - 1) / together, most)),
+                  static_cast<unsigned>(task.ranges.count));
+  if (alone) {
+    launch_chained(scan_kernel<true, false>, grid, threads, 0, stream, "resolving", task, together);
+  } else if (task.points.type == DataType::kFloat32) {
+    launch_chained(scan_kernel<false, true>, grid, threads, 0, stream, "resolving", task, together);
+  } else {
+    launch_chained(scan_kernel<false, false>, grid, threads, 0, stream, "resolving", task, together);
+  }
+}
+
+void mark_all(uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>(((rows + 31) / 32 + kThreads - 1) / kThreads), static_cast<unsigned>(ranges));
+  mark_kernel<<<grid, kThreads, 0, stream>>>(marks, mark_stride, rows);
+  check_launch("marking rows");
+}
+
+void relabel_rows(const LabelRows& labels, int slot, int64_t rows, const uint32_t* table, cudaStream_t stream) {
+  relabel_kernel<<<static_cast<unsigned>((rows + kThreads - 1) / kThreads), kThreads, 0, stream>>>(labels, slot, rows,
+                                                                                                   table);
+  check_launch("replacing labels");
+}
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,464 @@
+#include "backend/cuda/pass/cuda_plan.h"
+
+#include <manymeans/error.h>
+
+#include "backend/cuda/boxes/boxed_points.h"
+#include "backend/cuda/exact/accumulate.h"
+#include "backend/cuda/exact/resolve.h"
+#include "backend/cuda/float32/float_screen.h"
+#include "backend/cuda/margins/carried_margins.h"
+#include "backend/cuda/tensor/matrix_bounds.h"
+#include "backend/cuda/tensor/score_falls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace manymeans::cuda {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+constexpr int64_t kReserve = int64_t{256} << 20;  // for the runtime, small arrays and seeding
+
+// With so few columns the points stay in registers and float32 is as fast.
+constexpr int64_t kFewestMatrixColumns = kLowColumns + 1;
+// Rounding to fp16 takes 2^-12 or so of a row where no value is far out; with much more nothing is proved.
+constexpr double kMostHalfRatio = 0x1p-9;
+
+bool can_be_boxed(const PointsView& points) {
+  return points.d <= kMostBoxColumns && points.n <= kMostBoxPoints;
+}
+
+int64_t box_bytes(const Input& input) {
+  const PointsView& points = input.points;
+  return BoxedPoints::bytes(points.n, points.d, points.type, !input.weights.empty(), input.limbs) +
+         BoxedPoints::making_bytes(points.n);
+}
+
+// Whether boxes are narrow enough to tell prototypes apart: eight or more along each column. Fewer rows than that are
+// screened in less time than the launches take.
+bool pays_to_box(const PointsView& points) {
+  constexpr int64_t kFewestRows = 32768;
+  return can_be_boxed(points) && points.n >= std::max(kFewestRows, kBoxRows << 3 * points.d);
+}
+
+Error wrong_algorithm(const std::string& why) {
+  return Error(ErrorCode::kUsage, "algorithm", why);
+}
+
+// Boxes, asked for by name.
+ScreenKind boxes_for(const PointsView& points) {
+  if (points.d > kMostBoxColumns) {
+    throw wrong_algorithm(fmt::format(
+        "the cuda backend has kdtree for at most {} columns, and there are {}; use auto, matrix, bounds or brute, or "
+        "--backend cpu",
+        kMostBoxColumns, points.d));
+  }
+  if (points.n > kMostBoxPoints) {
+    throw wrong_algorithm(
+        fmt::format("the cuda backend has kdtree for at most {} rows, and there are {}; use auto, matrix, bounds or "
+                    "brute",
+                    kMostBoxPoints, points.n));
+  }
+  return ScreenKind::kBoxes;
+}
+
+// The screen whose bound holds for so many columns: `wanted`, or one that is as exact and slower. With more columns a
+// bound says nothing (docs/developer/screens.md), and every distance is computed.
+ScreenKind with_a_bound(ScreenKind wanted, int64_t columns) {
+  if (wanted == ScreenKind::kMatrix && matrix_bound_holds(columns)) return wanted;
+  return FloatBound::holds(columns) ? ScreenKind::kFloat : ScreenKind::kNone;
+}
+
+ScreenKind screen_of_format(const std::string& format, const CudaDevice& device) {
+  if (format == "float32") return ScreenKind::kFloat;
+  if (format != "float16" && format != "float16-sync") {
+    throw Error(ErrorCode::kUsage, "screen format",
+                "the cuda backend has float32, float16 and float16-sync, not '" + format + "'");
+  }
+  if (device.matrix_unit != MatrixUnit::kNone) return ScreenKind::kMatrix;
+  throw Error(ErrorCode::kUnavailable, "screen format",
+              device.name + " has no matrix units that the float16 screen can use; use float32");
+}
+
+ScreenKind choose_screen(const Input& input, const CudaDevice& device, const BackendOptions& options, double ratio) {
+  const std::string& algorithm = options.algorithm;
+  const PointsView& points = input.points;
+  check_algorithm(algorithm);
+  if (algorithm == "brute") return ScreenKind::kNone;
+  if (algorithm == "kdtree") return boxes_for(points);
+  if (!options.screen_format.empty()) {
+    return with_a_bound(screen_of_format(options.screen_format, device), points.d);
+  }
+  if (algorithm == "auto" && pays_to_box(points)) return ScreenKind::kBoxes;
+  // Margins take the screen in fp16, however few columns there are.
+  const bool enough_columns = points.d >= kFewestMatrixColumns || algorithm == "bounds";
+  const bool useful = device.matrix_unit != MatrixUnit::kNone && enough_columns && ratio <= kMostHalfRatio;
+  return with_a_bound(useful ? ScreenKind::kMatrix : ScreenKind::kFloat, points.d);
+}
+
+std::string describe(ScreenKind screen, const Input& input, const BackendOptions& options) {
+  switch (screen) {
+    case ScreenKind::kNone:
+      return options.algorithm == "brute" ? "every canonical distance"
+                                          : "every canonical distance: no screen's bound holds for so many columns";
+    case ScreenKind::kFloat:
+      return input.points.d <= kLowColumns ? "float32 screen, points in registers" : "float32 screen, in tiles";
+    case ScreenKind::kMatrix: return "fp16 screen in the matrix units";
+    case ScreenKind::kBoxes: return fmt::format("boxes of {} neighbouring rows", kBoxRows);
+  }
+  return "";
+}
+
+std::string describe_slices(const CudaPlan& plan, const PointsView& points) {
+  if (plan.whole(points.n)) return "";
+  const int64_t row_bytes = static_cast<int64_t>(size_of(points.type)) * points.d;
+  const int64_t streamed = (points.n - plan.resident_rows) * row_bytes;
+  const bool rounds = plan.screen == ScreenKind::kMatrix || points.d > kLowColumns;
+  if (streamed == 0) {
+    return fmt::format("; {}{} rows at a time", rounds ? "rounded again in every pass, " : "", plan.slice_rows);
+  }
+  return fmt::format("; {} of {} MiB of points are copied to the device in every pass, {} rows at a time",
+                     streamed / kMiB, points.n * row_bytes / kMiB, plan.slice_rows);
+}
+
+// Whether columns are to stand by norm, and so many of them are below a row's floor that finding that out costs less
+// than ranking them. Of long rows only the first is used (floors_pay()); what floors take is little beside these.
+bool pays_to_have_floors(const Input& input, const Workload& workload, const BackendOptions& options) {
+  constexpr int64_t kFewestClusters = 768;
+  constexpr double kLeastWork = 3e10;  // products of a model; guessing the floors takes some 40 us
+  const double rows = static_cast<double>(input.points.n) * static_cast<double>(input.points.d);
+  return options.floors.value_or(workload.most_clusters >= kFewestClusters &&
+                                 rows * static_cast<double>(workload.most_clusters) >= kLeastWork);
+}
+
+// What is asked for by name, or may come to pay in the middle of a fit.
+BoundsUse wanted_bounds(const CudaPlan& plan, const Input& input, const BackendOptions& options,
+                        const Workload& workload) {
+  if (plan.screen != ScreenKind::kMatrix || workload.models != 1) return BoundsUse::kNever;
+  if (options.algorithm == "bounds") return BoundsUse::kAlways;
+  const bool pays = options.algorithm == "auto" && margins_may_pay(input.points.n, input.points.d, workload);
+  return pays ? BoundsUse::kWhenTheyPay : BoundsUse::kNever;
+}
+
+// Why an algorithm that was asked for by name does less than its name says; empty where it does all of it.
+std::string what_is_lacking(const CudaPlan& plan, const Input& input, const CudaDevice& device,
+                            const BackendOptions& options) {
+  if (options.algorithm == "kdtree" && plan.screen != ScreenKind::kBoxes) {
+    return "no boxes, for which the points do not fit the device's memory twice";
+  }
+  if (options.algorithm != "bounds" || plan.bounds == BoundsUse::kAlways) return "";
+  if (plan.screen != ScreenKind::kMatrix) {
+    if (device.matrix_unit == MatrixUnit::kNone) return "no margins: this device has no fp16 screen, which they take";
+    if (!matrix_bound_holds(input.points.d)) return "no margins: there are too many columns for the screen in fp16";
+    return "no margins: fp16 is too coarse for these points, whose values reach much farther than most of them do";
+  }
+  return "no margins: the points do not fit the device's memory with them";
+}
+
+// Which rows are on the device, and when.
+class RowPlanner {
+ public:
+  RowPlanner(const Input& input, const Workload& workload, int64_t room, int64_t forced_rows)
+      : input_(input), workload_(workload), room_(room), forced_rows_(forced_rows) {
+    const int64_t others = std::max<int64_t>(0, workload.models - 1);
+    k_.push_back(workload.most_clusters);
+    // Of the other models only the sum is known; each is padded.
+    const int64_t rest = workload.models > 1 ? workload.all_clusters - workload.most_clusters : 0;
+    k_.insert(k_.end(), static_cast<size_t>(others), others > 0 ? (rest + others - 1) / others + kTileGroup : 0);
+  }
+
+  /// Whether nothing has to be cut into slices.
+  bool holds_all(CudaPlan& plan) const {
+    const int64_t n = input_.points.n;
+    return (forced_rows_ == 0 || forced_rows_ >= n) && n <= most_rows(plan) && fits(plan, n, n);
+  }
+
+  void choose(CudaPlan& plan) const {
+    const int64_t n = input_.points.n;
+    if (forced_rows_ > 0 && forced_rows_ < n) {
+      const int64_t rows = (forced_rows_ + kRowBlock - 1) / kRowBlock * kRowBlock;
+      return keep(plan, rows, input_.points.on_device() ? n : std::min(rows, n));
+    }
+    if (n <= most_rows(plan) && fits(plan, n, n)) return;
+    if (fits_in_slices(plan, n)) return;  // the points do, but not their rounded copy
+    if (!fits_in_slices(plan, resident(0))) {
+      check_room(bytes(plan), room_, "labels, statistics and the smallest slice of the points");
+    }
+    const int64_t rows = plan.slice_rows;
+    keep(plan, rows, resident((room_ - bytes(plan)) / row_bytes() / rows * rows));
+  }
+
+ private:
+  // Of a slice.
+  int64_t most_rows(const CudaPlan& plan) const { return most_slice_rows(plan.screen, workload_.models); }
+  int64_t row_bytes() const {
+    return std::max<int64_t>(1, input_.points.d * static_cast<int64_t>(size_of(input_.points.type)));
+  }
+  // Points that lie on the device stay there.
+  int64_t resident(int64_t rows) const {
+    return input_.points.on_device() ? input_.points.n : std::min(rows, input_.points.n);
+  }
+  bool fits(CudaPlan& plan, int64_t rows, int64_t resident) const {
+    keep(plan, rows, resident);
+    return bytes(plan) <= room_;
+  }
+  // The largest slices for which there is room; else the smallest.
+  bool fits_in_slices(CudaPlan& plan, int64_t resident) const {
+    // So many bytes are fetched in milliseconds, which is much more than the launches of their kernels take. Most of
+    // the room is better used for rows that stay.
+    const int64_t slice_bytes = std::min(128 * kMiB, room_ / 32);
+    const auto whole_units = [](int64_t rows) { return std::max(kSliceRows, rows / kSliceRows * kSliceRows); };
+    const int64_t most = std::min({slice_bytes / row_bytes(), 64 * kMiB, most_rows(plan)});
+    for (int64_t rows = whole_units(most);; rows = whole_units(rows / 2)) {
+      const bool fitting = fits(plan, rows, resident);
+      if (fitting || rows == kSliceRows) return fitting;
+    }
+  }
+  int64_t bytes(const CudaPlan& plan) const {
+    return plan.upload_bytes + workload_.sessions * plan.session_bytes + seeding_bytes(plan);
+  }
+  // Points that are not all on the device are seeded by the host.
+  int64_t seeding_bytes(const CudaPlan& plan) const {
+    constexpr int64_t kSeedBytes = 13;  // a row and model
+    const int64_t n = input_.points.n;
+    if (plan.resident_rows < n) return 0;
+    const int64_t together = std::max<int64_t>(1, (int64_t{1} << 25) / std::max<int64_t>(1, n));
+    return kSeedBytes * n * std::min(workload_.models, together);
+  }
+  void keep(CudaPlan& plan, int64_t slice_rows, int64_t resident_rows) const {
+    const PointsView& points = input_.points;
+    if (slice_rows >= points.n) slice_rows = resident_rows = points.n;
+    const int64_t packed = (slice_rows + kRowBlock - 1) / kRowBlock * kRowBlock;
+    const int64_t buffers = resident_rows < points.n ? 2 * slice_rows : 0;
+    plan.slice_rows = slice_rows;
+    plan.resident_rows = resident_rows;
+    plan.upload_bytes = (points.on_device() ? 0 : (resident_rows + buffers) * row_bytes()) +
+                        static_cast<int64_t>(input_.weights.size() * sizeof(double)) + points.d * 64;
+    if (plan.screen == ScreenKind::kMatrix) plan.upload_bytes += packed * (2 * plan.padded_columns + 8);
+    if (plan.screen == ScreenKind::kBoxes) plan.upload_bytes += box_bytes(input_);
+    if (plan.screen != ScreenKind::kNone && points.d > kLowColumns) plan.upload_bytes += packed * 4;
+    plan.session_bytes = session_bytes(input_, k_, plan);
+  }
+
+  const Input& input_;
+  const Workload& workload_;
+  int64_t room_;
+  int64_t forced_rows_;
+  std::vector<int64_t> k_;  // of the models of a session
+};
+
+// Models that have a session each, and no pass together.
+Workload apart(Workload workload) {
+  workload.sessions *= std::max<int64_t>(1, workload.models);
+  workload.models = 1;
+  return workload;
+}
+
+// Margins are for one model: several that are asked to carry them get a session each, where there is room for that.
+bool models_apart(CudaPlan plan, const Input& input, const BackendOptions& options, const Workload& workload,
+                  int64_t room) {
+  if (options.algorithm != "bounds" || plan.screen != ScreenKind::kMatrix || workload.models <= 1) return false;
+  plan.bounds = BoundsUse::kAlways;
+  return RowPlanner(input, apart(workload), room, options.test_slice_rows).holds_all(plan);
+}
+
+std::string describe_bounds(const CudaPlan& plan) {
+  if (plan.bounds != BoundsUse::kAlways) return "";
+  return plan.apart ? "; margins carried from pass to pass, each model in passes of its own"
+                    : "; margins carried from pass to pass";
+}
+
+}  // namespace
+
+bool floors_pay(int64_t changed, int64_t labels, int64_t most_clusters, int64_t columns) {
+  // Measured: bench/results/EXPERIMENTS.md. Products of long rows take so long that ranking hides behind them.
+  constexpr double kClusters = 12800;
+  constexpr int64_t kMostColumns = 384;
+  return columns <= kMostColumns &&
+         static_cast<double>(changed) * kClusters <= static_cast<double>(labels) * static_cast<double>(most_clusters);
+}
+
+int64_t most_slice_rows(ScreenKind screen, int64_t models) {
+  // Half of what 32 bits hold: warps reserve entries of the matrix screen's list that they may not use.
+  constexpr int64_t kMostEntries = int64_t{1} << 31;
+  models = std::max<int64_t>(1, models);
+  if (screen == ScreenKind::kBoxes) return std::min(kMostBoxPoints, kMostEntries / models * kBoxRows);
+  return kMostEntries / models - kRowBlock;
+}
+
+void check_counts(int64_t models, int64_t clusters) {
+  constexpr int64_t kMostModels = 65535;  // the blocks of a grid's second side
+  constexpr int64_t kMostColumns = (int64_t{1} << 31) - kMostModels * kTileGroup * 4;  // padded, of all models
+  if (models <= kMostModels && clusters <= kMostColumns) return;
+  throw Error(ErrorCode::kUnavailable, "backend cuda",
+              fmt::format("{} models with {} clusters in one pass are more than its {} models and {} clusters; use "
+                          "strategy data, which has a pass for each model, or --backend cpu",
+                          models, clusters, kMostModels, kMostColumns));
+}
+
+double products_per_second(const CudaDevice& device) {
+  constexpr double kFloatLanes = 128;  // of a multiprocessor
+  constexpr double kInstructions = 4;  // two numbers are widened, subtracted, and the square is added up
+  return device.multiprocessors * kFloatLanes / device.double_ratio * 1e9 / kInstructions;
+}
+
+namespace {
+
+// Every distance of every row, by sessions that share the device, and every point over a slow link. Whatever else is
+// waited for (seeding, labels, inertia) takes less, or as long as 64 more clusters.
+double usual_seconds(const Input& input, const CudaDevice& device, const Workload& workload) {
+  constexpr double kLink = 1e9;  // bytes a second
+  const auto rows = static_cast<double>(input.points.n);
+  const auto clusters = static_cast<double>(std::max(workload.all_clusters, workload.most_clusters) + 64);
+  const double products = rows * static_cast<double>(input.points.d + 8) * clusters;
+  const double bytes = rows * static_cast<double>(input.points.d * 8 + 16 * std::max<int64_t>(1, workload.models));
+  return static_cast<double>(std::max<int64_t>(1, workload.sessions)) *
+         (products / products_per_second(device) + bytes / kLink);
+}
+
+}  // namespace
+
+bool subtracts_in_float(const Input& input, int exponent) {
+  constexpr int kMostExponent = 100;  // of a factor that is a normal float, and whose inverse is
+  return input.points.type != DataType::kFloat64 && std::abs(exponent) <= kMostExponent &&
+         std::ldexp(input.max_magnitude(), exponent) < 0x1p126;
+}
+
+CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options, double half_ratio,
+                        const Workload& workload) {
+  CudaPlan plan;
+  plan.screen = choose_screen(input, device, options, half_ratio);
+  plan.matrix_unit = options.screen_format == "float16-sync" ? MatrixUnit::kSync : device.matrix_unit;
+  plan.padded_columns = static_cast<int32_t>((input.points.d + kDepthBlock - 1) / kDepthBlock * kDepthBlock);
+  int64_t room = device.memory_free - kReserve;
+  if (options.device_memory > 0) room = std::min(room, options.device_memory);
+  plan.apart = models_apart(plan, input, options, workload, room);
+  const Workload planned = plan.apart ? apart(workload) : workload;
+  if (planned.models > 1) check_counts(planned.models, planned.all_clusters);
+  const RowPlanner planner(input, planned, room, options.test_slice_rows);
+  if (plan.screen == ScreenKind::kBoxes && !planner.holds_all(plan)) plan.screen = ScreenKind::kFloat;
+  plan.floors = plan.screen == ScreenKind::kMatrix && pays_to_have_floors(input, planned, options);
+  if (plan.floors && !planner.holds_all(plan)) plan.floors = false;
+  plan.bounds = wanted_bounds(plan, input, options, planned);
+  if (plan.bounds != BoundsUse::kNever && !planner.holds_all(plan)) plan.bounds = BoundsUse::kNever;
+  planner.choose(plan);
+  plan.usual_seconds = usual_seconds(input, device, workload);
+  plan.text = fmt::format("{} on {} (compute capability {}.{}){}{}", describe(plan.screen, input, options), device.name,
+                          device.major, device.minor, describe_slices(plan, input.points), describe_bounds(plan));
+  const std::string lacking = what_is_lacking(plan, input, device, options);
+  if (lacking.empty()) return plan;
+  plan.text += "; " + lacking;
+  plan.warning = fmt::format("algorithm {}: {}", options.algorithm, lacking);
+  return plan;
+}
+
+int64_t list_capacity(int64_t rows, int64_t models) {
+  return std::clamp<int64_t>(rows * models, 4096, int64_t{16} << 20);
+}
+
+int64_t open_capacity(int64_t rows, int64_t models) {
+  constexpr int64_t kMost = int64_t{1} << 19;  // of all models
+  const int64_t wanted = std::min((rows + 1) / 2, kMost / models);
+  return std::max<int64_t>(1, (wanted + kOpenBlock - 1) / kOpenBlock) * kOpenBlock;
+}
+
+int64_t marked_capacity(int64_t rows, int64_t models) {
+  return std::max(models * 128, std::min(rows * models / 2, int64_t{1} << 19));
+}
+
+int64_t marked_slices(int64_t marked) {
+  constexpr int64_t kMostSliceTops = int64_t{4} << 20;
+  return std::clamp<int64_t>(kMostSliceTops / marked, 1, 16);
+}
+
+bool collects(const CudaPlan& plan, int64_t clusters, int64_t d) {
+  return plan.screen == ScreenKind::kMatrix && clusters * d > kDirectValues;
+}
+
+int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t most_clusters, int64_t models) {
+  constexpr int64_t kFewestValues = int64_t{1} << 23;  // of all models: about 0.1 ms of atomic operations
+  constexpr int64_t kMostRows = int64_t{1} << 24;      // of all models, in one slice
+  const int64_t bytes = 8 * most_clusters * (limbs * columns + 2);
+  if (limbs > kMostLabelOrderLimbs || columns > kMostLabelOrderColumns || bytes <= kMostSharedSums) return 0;
+  if (rows * columns * models < kFewestValues) return 0;
+  const int64_t slice = std::max<int64_t>(kMostRows / models, 1);
+  return 2 * models * ((std::min(rows, slice) + kLabelOrderRows - 1) / kLabelOrderRows * kLabelOrderRows);
+}
+
+bool margins_may_pay(int64_t rows, int64_t columns, const Workload& workload) {
+  // Below about 0.1 ms a pass the launches that margins take cost what they save; and a fit of few passes has none
+  // that changes little.
+  constexpr double kLeastWork = 1e10;
+  constexpr int64_t kFewestPasses = 8;
+  const double work =
+      static_cast<double>(rows) * static_cast<double>(columns + 8) * static_cast<double>(workload.most_clusters);
+  return work >= kLeastWork && workload.passes >= kFewestPasses;
+}
+
+bool carries_margins(const CudaPlan& plan, int64_t rows, std::span<const int64_t> k) {
+  return plan.bounds != BoundsUse::kNever && plan.screen == ScreenKind::kMatrix && plan.whole(rows) && k.size() == 1;
+}
+
+// A row that is left is read, written and read once more, which takes the device as long as about 200 columns.
+int64_t most_rows_left(int64_t rows, int64_t clusters, BoundsUse use) {
+  constexpr double kColumns = 200;
+  const double share = static_cast<double>(clusters) / (static_cast<double>(clusters) + kColumns);
+  return static_cast<int64_t>(static_cast<double>(rows) * (use == BoundsUse::kAlways ? std::max(share, 0.75) : share));
+}
+
+int64_t margin_piece_rows(int64_t most_left, int32_t padded_columns) {
+  constexpr int64_t kPieceBytes = int64_t{512} << 20;
+  const auto whole_blocks = [](int64_t rows) { return (rows + kRowBlock - 1) / kRowBlock * kRowBlock; };
+  const int64_t wanted = std::min(most_left, kPieceBytes / (2 * padded_columns));
+  return std::max(kRowBlock, whole_blocks(std::max(wanted, (most_left + kMostPieces - 1) / kMostPieces)));
+}
+
+int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan) {
+  const int64_t rows = std::min(plan.slice_rows, input.points.n);
+  int64_t clusters = 0;
+  int64_t most = 1;
+  for (const int64_t count : k) {
+    clusters += (count + kTileGroup - 1) / kTileGroup * kTileGroup;
+    most = std::max(most, count);
+  }
+  const auto models = static_cast<int64_t>(k.size());
+  const int64_t width = most <= 256 ? 1 : (most <= 65536 ? 2 : 4);
+  const int64_t labels = models * width * ((input.points.n + 127) / 128 + (rows + 127) / 128) * 128;
+  const int64_t marks = models * (rows / 8 + 16);
+  const int64_t statistics = clusters * (input.limbs * input.points.d + 2) * 8;
+  const int64_t columns = clusters * (input.points.d + 8) * (plan.screen == ScreenKind::kMatrix ? 6 : 4);
+  const int64_t marked = marked_capacity(rows, models);
+  const int64_t list = plan.screen == ScreenKind::kMatrix
+                           ? list_capacity(rows, models) * 48 + marked * (8 + 12 * marked_slices(marked))
+                           : 0;
+  const int64_t open_row =
+      8 + (collects(plan, most, input.points.d) ? 2 * plan.padded_columns + 4 * (1 + kMostCollected) : 0);
+  const int64_t open = open_capacity(rows, models) * models * open_row;
+  const int64_t entries = label_order_capacity(rows, input.points.d, input.limbs, most, models);
+  const int64_t order = entries > 0 ? 4 * (entries + 2 * clusters + 1) : 0;
+  const int64_t boxes = plan.screen == ScreenKind::kBoxes ? models * (input.points.n / kBoxRows + 1) * 20 : 0;
+  const int64_t floors =
+      plan.floors ? models * 4 * (input.points.n + 128 + kSampledRows) + clusters * (48 + 4 * input.points.d) : 0;
+  int64_t margins = 0;
+  if (carries_margins(plan, input.points.n, k)) {
+    const int64_t left = most_rows_left(rows, k[0], plan.bounds);
+    margins = 4 * (rows + 128 + left) + margin_piece_rows(left, plan.padded_columns) * (2 * plan.padded_columns + 8) +
+              clusters * 8 * (input.points.d + 1);
+  }
+  return margins + floors + boxes + labels + marks + statistics + columns + clusters * input.points.d * 8 + list +
+         open + order;
+}
+
+void check_room(int64_t bytes, int64_t room, const char* what) {
+  if (bytes <= room) return;
+  throw Error(
+      ErrorCode::kUnavailable, "cuda device memory",
+      fmt::format("{} need {} MiB, and {} MiB are free; use more memory, fewer rows or models at a time (strategy "
+                  "data), or --backend cpu",
+                  what, (bytes + kMiB - 1) / kMiB, std::max<int64_t>(0, room) / kMiB));
+}
+
+}  // namespace manymeans::cuda

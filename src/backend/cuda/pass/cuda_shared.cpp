@@ -1,0 +1,66 @@
+#include "backend/cuda/pass/cuda_shared.h"
+
+#include "backend/cuda/runtime/endless_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace manymeans::cuda {
+
+CudaShared::CudaShared(const Input& data, const CudaDevice& where, const BackendOptions& how, const Workload& workload)
+    : input(data), device(where), options(how), frame(find_frame(data)) {
+  half_frame = find_half_frame(data, frame.centre, frame.largest);
+  plan = make_cuda_plan(data, device, options, half_frame.ratio, workload);
+  use_device(device);
+  patience = {Patience::Seconds(plan.usual_seconds), least_patience(), options.abort, options.cancel};
+  const Stream stream(patience);
+  upload_frame(stream);
+  upload_terms(stream);
+  bound = FloatBound::make(input.points.d, frame.exponent, options.test_bound_scale);
+  slices = std::make_unique<PointSlices>(input, plan, options, SliceFrames{half_frame, device_frame}, stream);
+  if (plan.screen == ScreenKind::kBoxes) {
+    boxes = std::make_unique<BoxedPoints>(slices->points(), terms, input.weight_shift, stream);
+  }
+  hang_if_asked("upload", stream);
+  stream.synchronize("uploading points");
+}
+
+void CudaShared::upload_frame(const Stream& stream) {
+  const size_t d = frame.centre.size();
+  centre_ = DeviceBuffer<double>(d, "the screen's frame");
+  scaled_centre_ = DeviceBuffer<float>(d, "the screen's frame");
+  std::vector<float> scaled(d);
+  const Settled settled(stream);  // `scaled` must not go before
+  for (size_t j = 0; j < d; ++j) scaled[j] = static_cast<float>(std::ldexp(frame.centre[j], frame.exponent));
+  copy_to_device(centre_.data(), frame.centre.data(), d, stream, "the screen's frame");
+  copy_to_device(scaled_centre_.data(), scaled.data(), d, stream, "the screen's frame");
+  device_frame.centre = half_frame.centre = centre_.data();
+  device_frame.scaled_centre = scaled_centre_.data();
+  device_frame.scale = std::ldexp(1.0, frame.exponent);
+  device_frame.in_float = subtracts_in_float(input, frame.exponent);
+  device_frame.float_scale = static_cast<float>(device_frame.in_float ? device_frame.scale : 1.0);
+  stream.synchronize("uploading the screen's frame");
+}
+
+void CudaShared::upload_terms(const Stream& stream) {
+  std::vector<double> tops;
+  std::vector<int32_t> exponents, shifts;
+  const Settled settled(stream);
+  bool normal = true;
+  for (const SumFormat& format : input.columns) {
+    exponents.push_back(format.shift - (format.limbs - 1) * format.bits);
+    normal = normal && std::abs(exponents.back()) < 1022;
+    tops.push_back(std::ldexp(1.0, std::clamp(exponents.back(), -1022, 1023)));
+    shifts.push_back(input.weight_shift - format.shift);
+  }
+  tops_ = DeviceBuffer<double>(tops.size(), "the sums' formats");
+  exponents_ = DeviceBuffer<int32_t>(tops.size(), "the sums' formats");
+  solve_shifts = DeviceBuffer<int32_t>(tops.size(), "the sums' formats");
+  copy_to_device(tops_.data(), tops.data(), tops.size(), stream, "the sums' formats");
+  copy_to_device(exponents_.data(), exponents.data(), tops.size(), stream, "the sums' formats");
+  copy_to_device(solve_shifts.data(), shifts.data(), tops.size(), stream, "the sums' formats");
+  stream.synchronize("uploading the sums' formats");
+  terms = {input.limbs, input.bits, std::ldexp(1.0, input.bits), normal ? tops_.data() : nullptr, exponents_.data()};
+}
+
+}  // namespace manymeans::cuda

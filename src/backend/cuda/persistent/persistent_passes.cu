@@ -1,0 +1,239 @@
+// Small problems. A pass of them is over before a kernel has started, so a batch is one kernel whose blocks wait for
+// each other twice a pass: when the prototypes are ready, and when the statistics are. A block keeps its rows in shared
+// memory for the whole batch, in fp16; the rows themselves are read from the second cache where something is left open
+// or has changed.
+//
+// What bounds it: with 10^4 rows, 64 columns and 100 prototypes products take 0.3 microseconds, the two waits 3, and
+// the rest is a chain of loads that wait for each other (bench/results/h200).
+#include "backend/cuda/exact/nearest.cuh"
+#include "backend/cuda/exact/solve.cuh"
+#include "backend/cuda/persistent/persistent_passes.h"
+#include "backend/cuda/persistent/persistent_screen.cuh"
+#include "backend/cuda/persistent/persistent_sums.cuh"
+#include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/kernel_memory.h"
+#include "backend/cuda/runtime/wait_point.cuh"
+#include "backend/cuda/tensor/pack_column.cuh"
+
+#include <cooperative_groups.h>
+
+#include <algorithm>
+
+namespace manymeans::cuda {
+namespace {
+
+// This block's share of a model's prototypes, solved from the last pass's statistics if there are any, and rounded for
+// the screen; some warps a prototype. All blocks must have ended the last pass.
+template <bool kPlain, int kLimbs>
+__device__ void prepare_prototypes(const ResidentTask& task, const Resident& here, int r, bool solve) {
+  __shared__ double squares_of_warps[kResidentWarps][2];
+  const PassRange& range = here.ranges[r];
+  const int64_t d = task.sums.points.d;
+  PassRanges ranges = task.sums.ranges;
+  if (kPlain) ranges.float64 = false;  // as it is: so the compiler knows
+  const SolveTask solving{ranges, d, kLimbs, task.sums.terms.bits, task.solve_shifts};
+  const int64_t first = range.k * blockIdx.x / gridDim.x;
+  const int64_t last = range.k * (blockIdx.x + 1) / gridDim.x;
+  if (first == last) return;
+  const int warp = static_cast<int>(threadIdx.x / 32);
+  const int together = static_cast<int>(min(last - first, static_cast<int64_t>(kResidentWarps)));
+  const int warps = min(kResidentWarps / together, (task.points.padded_columns + 31) / 32);
+  const int lane = static_cast<int>(threadIdx.x) - warp / warps * (32 * warps);
+#pragma unroll 1
+  for (int64_t start = first; start < last; start += together) {
+    const int64_t k = start + warp / warps;
+    const bool here_too = warp / warps < together && k < last;
+    const int64_t column = here.columns_of[r].first + k;
+    Norms squares;
+#pragma unroll 1
+    for (int64_t j = lane; here_too && j < task.points.padded_columns; j += 32 * warps) {
+      double z = 0;
+      if (j < d) {
+        const double c = solve ? solve_value(solving, range, k, j) : prototype_value(range, ranges.float64, k * d + j);
+        z = half_frame_value(task.columns, c, j);
+      }
+      auto* values = static_cast<__half*>(const_cast<void*>(task.columns.columns.values));
+      values[column * task.points.padded_columns + j] = squares.round(z);
+    }
+    squares.add_up_warp();
+    if (threadIdx.x % 32 == 0) {
+      squares_of_warps[warp][0] = squares.norm;
+      squares_of_warps[warp][1] = squares.rest;
+    }
+    __syncthreads();
+    if (lane == 0 && here_too) {
+#pragma unroll 1
+      for (int w = 1; w < warps; ++w) {
+        squares.norm += squares_of_warps[warp + w][0];
+        squares.rest += squares_of_warps[warp + w][1];
+      }
+      store_bounds(task.columns, column, true, squares);
+    }
+    __syncthreads();  // squares_of_warps may be written again
+  }
+}
+
+// Labels of the open rows by canonical distances, a warp a row.
+template <bool kPlain>
+__device__ void resolve_open(const ResidentTask& task, const PassRange& range, const Resident& here,
+                             ResidentTally& tally) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const unsigned mask = 0xffU << (lane / kLanes * kLanes);
+  const uint32_t count = tally.open;
+#pragma unroll 1
+  for (uint32_t i = threadIdx.x / 32; i < count; i += kResidentWarps) {
+    const ResidentOpen& entry = here.open[i];
+    const bool all = entry.count > kMostCandidates;
+    const int candidates = all ? static_cast<int>(range.k) : static_cast<int>(entry.count);
+    Nearest nearest{INFINITY, range.k};
+#pragma unroll 1
+    for (int c = lane / kLanes; c < candidates; c += 32 / kLanes) {
+      const int64_t k = all ? c : entry.candidates[c];
+      nearest.take(distance_by_lanes<kPlain>(task.sums.points, here.first + entry.row, range, task.sums.ranges.float64,
+                                             k, lane % kLanes, mask),
+                   k);
+    }
+    __syncwarp();
+    nearest = warp_nearest(nearest);
+    if (lane != 0) continue;
+    here.to[entry.row] = static_cast<uint16_t>(nearest.k);
+    atomicAdd(&tally.resolved, 1U);
+    atomicAdd(&tally.candidates, static_cast<uint32_t>(candidates));
+  }
+}
+
+// A pass of one model over the block's rows. kPlain: see add_entries().
+template <bool kPlain, int kLimbs>
+__device__ void pass_over_rows(const ResidentTask& task, int r, bool first_of_batch, const Resident& here,
+                               PassCounters& counters, ResidentTally& tally) {
+  const PassRange& range = here.ranges[r];
+  const auto k = static_cast<int>(range.k);
+  if (threadIdx.x == 0) {
+    tally.open = 0;
+    tally.resolved = tally.candidates = 0;
+  }
+  const bool far = load_columns(task, here.columns_of[r], k, here);
+  screen_rows(here, here.columns_of[r], far, k, task.points.padded_columns, &tally.open);
+  __syncthreads();
+  resolve_open<kPlain>(task, range, here, tally);
+  __syncthreads();
+  add_changes<kPlain, kLimbs>(task, r, first_of_batch && range.first_pass != 0, here, tally, counters);
+  __syncthreads();
+}
+
+// Whether the engine must judge after this pass; every block finds the same. All of them must have done it.
+__device__ bool must_judge(const Resident& here, const PassCounters* counters, int models, bool first_of_batch) {
+  bool judge = false;
+#pragma unroll 1
+  for (int r = 0; r < models; ++r) {
+    const PassRange& range = here.ranges[r];
+    judge |= changed_nothing(counters[r], first_of_batch && range.first_pass != 0);
+#pragma unroll 1
+    for (int64_t k = threadIdx.x; k < range.k; k += kResidentThreads) judge |= range.weights[k] == 0;
+  }
+  return __syncthreads_or(judge) != 0;
+}
+
+__device__ __forceinline__ void await_all(const cooperative_groups::grid_group& grid) {
+  wait_point();
+  grid.sync();
+  wait_point();
+}
+
+template <bool kPlain, int kLimbs>
+__global__ void __launch_bounds__(kResidentThreads, 1) resident_kernel(const __grid_constant__ ResidentTask task) {
+  extern __shared__ __align__(16) unsigned char memory[];
+  __shared__ ResidentTally tally;
+  const Resident here = lay_out(task, memory);
+  const PassRanges& ranges = task.sums.ranges;
+  const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+  load_points(task, here);
+  load_models(task, here);
+  for (int pass = 0;; ++pass) {
+    PassCounters* const counters = ranges.counters + static_cast<int64_t>(pass) * ranges.count;
+#pragma unroll 1
+    for (int r = 0; r < ranges.count; ++r) prepare_prototypes<kPlain, kLimbs>(task, here, r, pass > 0);
+    await_all(grid);
+#pragma unroll 1
+    for (int r = 0; r < ranges.count; ++r) {
+      pass_over_rows<kPlain, kLimbs>(task, r, pass == 0, here, counters[r], tally);
+    }
+    await_all(grid);
+    const bool judge = must_judge(here, counters, ranges.count, pass == 0);
+    if (!judge && pass + 1 < task.passes) continue;
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+      ranges.control->passes = static_cast<uint32_t>(pass + 1);
+      ranges.control->stopped = judge ? 1 : 0;
+    }
+    return;
+  }
+}
+
+template <bool kPlain>
+const void* kernel_of(int limbs) {
+  switch (limbs) {
+    case 1: return reinterpret_cast<const void*>(resident_kernel<kPlain, 1>);
+    case 2: return reinterpret_cast<const void*>(resident_kernel<kPlain, 2>);
+    default: return reinterpret_cast<const void*>(resident_kernel<kPlain, 3>);
+  }
+}
+static_assert(kMostResidentLimbs == 3);
+
+}  // namespace
+
+int64_t ResidentShape::bytes() const {
+  const int64_t row = 2 * static_cast<int64_t>(stride);
+  return rows * (row + kResidentRowBytes + models * static_cast<int64_t>(sizeof(uint16_t))) +
+         columns * (row + kResidentColumnBytes) + kResidentModelBytes;
+}
+
+ResidentDevice ResidentDevice::of(int device) {
+  const auto ask = [&](cudaDeviceAttr what) {
+    int value = 0;
+    check(cudaDeviceGetAttribute(&value, what, device), "asking for the device's properties");
+    return value;
+  };
+  ResidentDevice found;
+  found.multiprocessors = ask(cudaDevAttrMultiProcessorCount);
+  found.shared_bytes = ask(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  found.cooperative = ask(cudaDevAttrCooperativeLaunch) != 0;
+  return found;
+}
+
+ResidentShape resident_shape(int64_t rows, int32_t padded_columns, int64_t most_clusters, int models, int limbs,
+                             const ResidentDevice& device) {
+  const bool possible = device.cooperative && most_clusters <= kMostResidentK && models <= kMostResidentModels &&
+                        limbs <= kMostResidentLimbs;
+  const int64_t tiles = (rows + kResidentTile - 1) / kResidentTile;
+  if (!possible || tiles > kMostResidentRows / kResidentTile * device.multiprocessors) return {};
+  ResidentShape shape;
+  // A block for every tile or prototype, as long as all can be there at once.
+  const int64_t blocks = std::clamp<int64_t>(std::max(tiles, most_clusters), 1, device.multiprocessors);
+  shape.rows = static_cast<int32_t>((tiles + blocks - 1) / blocks * kResidentTile);
+  shape.columns = static_cast<int32_t>((most_clusters + kResidentColumns - 1) / kResidentColumns * kResidentColumns);
+  shape.stride = padded_columns + 8;
+  shape.models = models;
+  constexpr int64_t kStatic = 2048;  // shared memory that the kernel has beside
+  if (shape.bytes() + kStatic > device.shared_bytes) return {};
+  shape.blocks = static_cast<int32_t>(blocks);
+  return shape;
+}
+
+bool resident_passes(const ResidentTask& task, cudaStream_t stream) {
+  const int limbs = task.sums.terms.limbs;
+  const void* kernel = task.sums.plain_floats() ? kernel_of<true>(limbs) : kernel_of<false>(limbs);
+  const auto bytes = static_cast<size_t>(task.shape.bytes());
+  allow_all_shared_memory(kernel, "sizing the shared memory of a batch");
+  ResidentTask given = task;
+  void* arguments[] = {&given};
+  const cudaError_t status = cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(task.shape.blocks)),
+                                                         dim3(kResidentThreads), arguments, bytes, stream);
+  if (status == cudaErrorCooperativeLaunchTooLarge) {
+    cudaGetLastError();
+    return false;
+  }
+  check(status, "starting a batch of passes");
+  return true;
+}
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,75 @@
+// Seeding on the device (k-means++ and k-means||): the seed_ functions of backend/backend.h with the same bits.
+//
+// A step of k-means++ reads one byte a value: an 8-bit copy of the points, multiplied with the candidates (8-bit too)
+// by the matrix units, says which rows a candidate may lower; only those get a canonical distance. The proof is in
+// docs/developer/screens.md, "Seeding on a GPU".
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/cuda/device/device_points.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/staged_copies.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace manymeans::cuda {
+
+struct SeedingOptions {
+  bool exact = false;              ///< every canonical distance, no screen
+  int64_t columns_to_screen = 24;  ///< with fewer columns a screen costs more than it saves
+  int64_t memory_budget = 0;       ///< bytes that the screen may take; 0: what the device has free
+  double bound_scale = 1;          ///< tests only: multiplies the screen's error bound
+};
+
+/// Device memory while seeding: N (D + 8) bytes for the screen, N * 12 per model, N per model and step.
+class DeviceSeeding {
+ public:
+  /// `input` describes the same points and its rows are readable on the host; both and the stream must outlive
+  /// this.
+  DeviceSeeding(const Input& input, const DevicePoints& points, int slots, const Stream& stream,
+                const SeedingOptions& options = {});
+  ~DeviceSeeding();
+
+  // As in Session. add() after trials() with one of the rows tried costs no further reading of the points.
+  void add(std::span<const Session::SeedCentres> models);
+  WideInt total(int slot);
+  std::vector<int64_t> pick(int slot, std::span<const uint64_t> u);
+  void trials(std::span<SeedTrial> trials);
+  std::vector<int64_t> sample(int slot, uint64_t key, uint32_t draw, int64_t factor);
+  void end();
+
+  /// Whether candidates are screened, known after the first centre: without room for the copy they are not.
+  bool screens() const { return screens_; }
+  /// Canonical distances computed by trials() and add() so far, the first centres' left out: what the screen let pass.
+  int64_t exact_distances();
+
+ private:
+  struct Model;
+  struct Screen;
+  struct Batch;
+
+  Model& model(int slot);
+  bool screen_fits() const;
+  void make_screen();
+  void begin(Model& model, const Matrix& centres);
+  void lower(int slot, const Matrix& centres);
+  void summarize(Model& model, bool sums);
+  bool apply_trial(Model& model, const Matrix& centre);
+  void run_batch(Batch& batch, bool lowering);
+
+  const Input& input_;
+  DevicePoints points_;
+  const Stream& stream_;
+  SeedingOptions options_;
+  bool screens_ = false;
+  std::vector<Model> models_;
+  std::unique_ptr<Screen> screen_;
+  std::unique_ptr<Batch> batch_;
+  StagedCopies staged_;  // of centres and candidates, which are gone or others before the device is there
+  DeviceBuffer<unsigned long long> counters_;  // exact distances; rows listed; a largest value
+};
+
+}  // namespace manymeans::cuda

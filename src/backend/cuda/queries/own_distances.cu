@@ -1,0 +1,382 @@
+#include "backend/cuda/device/canonical.cuh"
+#include "backend/cuda/device/limbs.cuh"
+#include "backend/cuda/queries/own_distances.h"
+#include "backend/cuda/runtime/launch.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace manymeans::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kLimbs = kDistanceLimbs;
+constexpr size_t kSums = 2 * kLimbs + 1;  // of a model
+constexpr int kDigitBits = 12;
+constexpr int kDigits = 1 << kDigitBits;
+// From here on eight threads share a row; below, rows are so short that a thread each reads whole sectors anyway.
+constexpr int64_t kColumnsForEight = 9;
+
+struct Rows {
+  DevicePoints points;
+  DeviceLabels labels;
+  const void* prototypes = nullptr;
+  int64_t step = 1;   // every step-th row
+  int64_t count = 0;  // rows 0, step, .., (count - 1) * step
+};
+
+// d2 of row number `first` + lane, first a multiple of 32; all lanes call it, rows beyond the last repeat the last.
+template <class T, bool kEight>
+__device__ double own_distance(const Rows& rows, int64_t first, uint32_t* label) {
+  using C = typename PrototypeOf<T>::type;
+  const auto* x = static_cast<const T*>(rows.points.data);
+  const auto* c = static_cast<const C*>(rows.prototypes);
+  const int64_t d = rows.points.d;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int64_t mine = min(first + lane, rows.count - 1) * rows.step;
+  *label = label_at(rows.labels, mine);
+  if constexpr (!kEight) return canonical_distance(x + mine * d, c + *label * d, d);
+  double result = 0;
+  for (int i = 0; i < 8; ++i) {  // eight rows for each group of eight threads; each thread keeps one
+    const int source = (lane & 24) + i;
+    const int64_t row = min(first + source, rows.count - 1) * rows.step;
+    const int64_t k = __shfl_sync(0xffffffffu, *label, source);
+    const double d2 = canonical_distance_by_eight(x + row * d, c + k * d, d, lane & 7);
+    if (i == (lane & 7)) result = d2;
+  }
+  return result;
+}
+
+// sums: limbs in the first format, limbs in the second, bits of the largest d2 with w' > 0. Grid-stride over groups of
+// 32 rows; limbs are kept in registers and meet once per block.
+template <class T, bool kEight>
+__global__ void __launch_bounds__(kThreads) sum_kernel(Rows rows, TermSplitter a, TermSplitter b, int64_t* sums) {
+  __shared__ int64_t scratch[kLimbs * 32];
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int64_t warps = static_cast<int64_t>(gridDim.x) * (kThreads / 32);
+  int64_t first_sum[kLimbs] = {};
+  int64_t second_sum[kLimbs] = {};
+  double farthest = 0;
+  for (int64_t group = blockIdx.x * (kThreads / 32) + threadIdx.x / 32; group * 32 < rows.count; group += warps) {
+    uint32_t label = 0;
+    const double d2 = own_distance<T, kEight>(rows, group * 32, &label);
+    const int64_t at = group * 32 + lane;
+    if (at >= rows.count) continue;
+    const double weight = rows.points.weights == nullptr ? 1.0 : rows.points.weights[at * rows.step];
+    if (!(weight > 0)) continue;  // its term is 0
+    farthest = fmax(farthest, d2);
+    const double v = __dmul_rn(weight, d2);
+    a.add_fixed(v, 1, first_sum);
+    b.add_fixed(v, 1, second_sum);
+  }
+  block_add(first_sum, sums, scratch);
+  block_add(second_sum, sums + kLimbs, scratch);
+  for (int offset = 16; offset > 0; offset /= 2) {
+    farthest = fmax(farthest, __shfl_xor_sync(0xffffffffu, farthest, offset));
+  }
+  // Numbers that are not negative are in the order of their bits.
+  if (lane == 0) {
+    atomicMax(reinterpret_cast<unsigned long long*>(sums + 2 * kLimbs),
+              static_cast<unsigned long long>(__double_as_longlong(farthest)));
+  }
+}
+
+// out[i] = d2 of row first + i; rows that farthest_rows() shall not see get 0 if `eligible`.
+template <class T, bool kEight>
+__global__ void __launch_bounds__(kThreads)
+    distance_kernel(Rows rows, int64_t first, int64_t last, bool eligible, double* out) {
+  const int64_t warps = static_cast<int64_t>(gridDim.x) * (kThreads / 32);
+  const int64_t first_group = first / 32 + blockIdx.x * (kThreads / 32) + threadIdx.x / 32;
+  for (int64_t group = first_group; group * 32 < last; group += warps) {
+    uint32_t label = 0;
+    double d2 = own_distance<T, kEight>(rows, group * 32, &label);
+    const int64_t row = group * 32 + threadIdx.x % 32;
+    if (row >= last) continue;
+    if (eligible && rows.points.weights != nullptr && !(rows.points.weights[row] > 0)) d2 = 0;
+    out[row - first] = d2;
+  }
+}
+
+// Which rows are in the running while the farthest are sought digit by digit: those whose distance begins with
+// `distance` (its bits >> distance_shift), and, once that is complete, whose row number begins with `row`.
+struct Prefix {
+  uint64_t distance = 0;
+  int distance_shift = 64;
+  uint64_t row = 0;
+  int row_shift = 64;
+};
+
+__device__ uint64_t shifted(uint64_t v, int by) {
+  return by >= 64 ? 0 : v >> by;
+}
+
+// Counts the next digit (of the distance, or of the row number) of the rows in the running.
+__global__ void __launch_bounds__(kThreads)
+    digit_kernel(const double* d2, int64_t n, Prefix prefix, bool of_row, int shift, unsigned long long* counts) {
+  __shared__ unsigned mine[kDigits];
+  for (int i = static_cast<int>(threadIdx.x); i < kDigits; i += kThreads) mine[i] = 0;
+  __syncthreads();
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
+  for (int64_t row = blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x; row < n; row += stride) {
+    const auto bits = static_cast<uint64_t>(__double_as_longlong(d2[row]));
+    if (bits == 0 || shifted(bits, prefix.distance_shift) != prefix.distance) continue;
+    const auto number = static_cast<uint64_t>(row);
+    if (shifted(number, prefix.row_shift) != prefix.row) continue;
+    atomicAdd(&mine[((of_row ? number : bits) >> shift) & (kDigits - 1)], 1u);
+  }
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < kDigits; i += kThreads) {
+    if (mine[i] != 0) atomicAdd(&counts[i], static_cast<unsigned long long>(mine[i]));
+  }
+}
+
+struct Found {
+  double distance;
+  int64_t row;
+  uint32_t label;
+};
+
+// Lists the rows farther than `bits`, and of those exactly as far the ones up to `last_row`; in any order.
+__global__ void __launch_bounds__(kThreads)
+    collect_kernel(const double* d2, int64_t n, uint64_t bits, int64_t last_row, DeviceLabels labels, Found* found,
+                   int64_t capacity, unsigned long long* count) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
+  for (int64_t row = blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x; row < n; row += stride) {
+    const auto mine = static_cast<uint64_t>(__double_as_longlong(d2[row]));
+    if (mine == 0 || mine < bits || (mine == bits && row > last_row)) continue;
+    const auto at = static_cast<int64_t>(atomicAdd(count, 1ull));
+    if (at < capacity) found[at] = {d2[row], row, label_at(labels, row)};
+  }
+}
+
+DeviceLabels from_row(const DeviceLabels& labels, int64_t row) {
+  return {static_cast<const std::byte*>(labels.data) + row * labels.width, labels.width};
+}
+
+// Calls body with a storage type and whether eight threads share a row.
+template <class Body>
+void dispatch(const DevicePoints& points, Body&& body) {
+  dispatch_type(points.type, [&](auto type) {
+    using T = decltype(type);
+    if (points.d >= kColumnsForEight) {
+      body.template operator()<T, true>();
+    } else {
+      body.template operator()<T, false>();
+    }
+  });
+}
+
+// The digit in which the `wanted`-th row in the running lies, counted from the largest digit or from the smallest;
+// takes the rows before that digit from `wanted`. -1: there are not so many.
+int64_t find_digit(const std::vector<unsigned long long>& counts, bool from_largest, int64_t& wanted) {
+  for (int64_t i = 0; i < kDigits; ++i) {
+    const int64_t digit = from_largest ? kDigits - 1 - i : i;
+    const auto here = static_cast<int64_t>(counts[static_cast<size_t>(digit)]);
+    if (wanted <= here) return digit;
+    wanted -= here;
+  }
+  return -1;
+}
+
+// The bits and the row number of the last of the `count` farthest rows; bits 0 (all rows) if there are fewer.
+struct Last {
+  uint64_t bits = 0;
+  int64_t row = 0;
+};
+
+Last find_last(const double* d2, int64_t n, int64_t count, const Stream& stream) {
+  DeviceBuffer<unsigned long long> counts(kDigits, "digits of distances");
+  const Settled settled(stream);
+  std::vector<unsigned long long> host(kDigits);
+  Prefix prefix;
+  int64_t wanted = count;
+  const auto next_digit = [&](bool of_row, int shift) {
+    fill_zero(counts.data(), counts.size(), stream, "clearing digits of distances");
+    digit_kernel<<<grid_for(n, kThreads), kThreads, 0, stream>>>(d2, n, prefix, of_row, shift, counts.data());
+    check_launch("counting digits of distances");
+    read_back(host.data(), counts.data(), host.size(), stream, "counting digits of distances");
+    return find_digit(host, !of_row, wanted);
+  };
+  for (int shift = 60; shift >= 0; shift -= kDigitBits) {
+    const int64_t digit = next_digit(false, shift);
+    if (digit < 0) return {0, n};
+    prefix.distance = prefix.distance << kDigitBits | static_cast<uint64_t>(digit);
+    prefix.distance_shift = shift;
+  }
+  const int width = std::bit_width(static_cast<uint64_t>(n - 1));
+  for (int shift = (width + kDigitBits - 1) / kDigitBits * kDigitBits - kDigitBits; shift >= 0; shift -= kDigitBits) {
+    const int64_t digit = next_digit(true, shift);
+    prefix.row = prefix.row << kDigitBits | static_cast<uint64_t>(digit);
+    prefix.row_shift = shift;
+  }
+  return {prefix.distance, static_cast<int64_t>(prefix.row)};
+}
+
+}  // namespace
+
+struct OwnDistances::Sums {
+  int64_t limbs[2][kLimbs];
+  double farthest;
+};
+
+OwnDistances::OwnDistances(const Input& input, PointSlices& slices, const Stream& stream)
+    : input_(input), slices_(slices), stream_(stream), sums_(kSums, "sums of distances") {}
+
+// For each model the sums and the farthest distance of every `step`-th row, or of a part of these where points come in
+// slices; sums in `format` and in the one for terms twice as large.
+std::vector<OwnDistances::Sums> OwnDistances::sum_rows(std::span<const void* const> prototypes,
+                                                       const LabelsOf& labels_of, const SumFormat& format,
+                                                       int64_t step) {
+  SumFormat larger = format;
+  larger.shift -= 1;
+  const size_t size = prototypes.size() * kSums;
+  sums_.reserve(size, "sums of distances");
+  fill_zero(sums_.data(), size, stream_, "clearing sums of distances");
+  const auto add = [&](const PointSlice& slice) {
+    const DevicePoints& points = slice.points;
+    for (size_t i = 0; i < prototypes.size(); ++i) {
+      const Rows rows{points, from_row(labels_of(i), points.first), prototypes[i], step, (points.n + step - 1) / step};
+      const int grid = grid_for(rows.count, kThreads);
+      dispatch(points, [&]<class T, bool kEight>() {
+        sum_kernel<T, kEight><<<grid, kThreads, 0, stream_>>>(rows, TermSplitter(format), TermSplitter(larger),
+                                                              sums_.data() + i * kSums);
+      });
+      check_launch("summing distances");
+    }
+  };
+  slices_.for_each(stream_, PointSlices::Use::kPoints, add, step > 1 ? 1 : kAllSlices);
+  std::vector<int64_t> host(size);
+  read_back(host.data(), sums_.data(), size, stream_, "summing distances");
+  std::vector<Sums> sums(prototypes.size());
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const int64_t* found = host.data() + i * kSums;
+    std::copy_n(found, kLimbs, sums[i].limbs[0]);
+    std::copy_n(found + kLimbs, kLimbs, sums[i].limbs[1]);
+    sums[i].farthest = std::bit_cast<double>(found[2 * kLimbs]);
+  }
+  return sums;
+}
+
+std::vector<InertiaSum> OwnDistances::inertias(std::span<const void* const> prototypes, const LabelsOf& labels_of) {
+  constexpr int64_t kSample = 4096;
+  const int64_t step = (n() + kSample - 1) / kSample;
+  SumFormat guess = last_.value_or(distance_format(input_, 1));
+  if (step > 1 && !last_ && !prototypes.empty()) {
+    guess = distance_format(input_, sum_rows(prototypes.first(1), labels_of, guess, step)[0].farthest);
+  }
+  std::vector<InertiaSum> inertias(prototypes.size());
+  std::vector<size_t> left(prototypes.size());
+  std::iota(left.begin(), left.end(), size_t{0});
+  while (!left.empty()) {  // every guess after the first is right for one at least
+    std::vector<const void*> of_left;
+    for (const size_t i : left) of_left.push_back(prototypes[i]);
+    const std::vector<Sums> sums = sum_rows(of_left, [&](size_t i) { return labels_of(left[i]); }, guess, 1);
+    std::vector<size_t> missed;
+    SumFormat next = guess;
+    for (size_t i = 0; i < left.size(); ++i) {
+      const SumFormat format = distance_format(input_, sums[i].farthest);
+      const int which = guess.shift - format.shift;
+      if (which == 0 || which == 1) {
+        inertias[left[i]] = {sums[i].farthest, format, {sums[i].limbs[which], sums[i].limbs[which] + kLimbs}};
+      } else {
+        missed.push_back(left[i]);
+        next = format;
+      }
+    }
+    left = std::move(missed);
+    last_ = guess = next;
+  }
+  return inertias;
+}
+
+std::vector<int64_t> OwnDistances::inertia(const DeviceLabels& labels, const void* prototypes,
+                                           const SumFormat& format) {
+  const Sums sums = std::move(sum_rows({&prototypes, 1}, [&](size_t) { return labels; }, format, 1)[0]);
+  return {sums.limbs[0], sums.limbs[0] + kLimbs};
+}
+
+std::vector<double> OwnDistances::distances(const DeviceLabels& labels, const void* prototypes) {
+  return distances(labels, prototypes, false);
+}
+
+std::vector<double> OwnDistances::distances(const DeviceLabels& labels, const void* prototypes, bool eligible) {
+  constexpr int64_t kChunk = int64_t{1} << 20;
+  std::vector<double> result(static_cast<size_t>(n()));
+  DeviceBuffer<double> chunk(static_cast<size_t>(std::min(n(), kChunk)), "distances");
+  const Settled settled(stream_);
+  slices_.for_each(stream_, PointSlices::Use::kPoints, [&](const PointSlice& slice) {
+    const DevicePoints& points = slice.points;
+    const Rows rows{points, from_row(labels, points.first), prototypes, 1, points.n};
+    for (int64_t first = 0; first < points.n; first += kChunk) {
+      const int64_t last = std::min(points.n, first + kChunk);
+      dispatch(points, [&]<class T, bool kEight>() {
+        distance_kernel<T, kEight>
+            <<<grid_for(last - first, kThreads), kThreads, 0, stream_>>>(rows, first, last, eligible, chunk.data());
+      });
+      check_launch("computing distances");
+      read_back(result.data() + points.first + first, chunk.data(), static_cast<size_t>(last - first), stream_,
+                "computing distances");
+    }
+  });
+  return result;
+}
+
+std::vector<DistantRow> OwnDistances::farthest_rows(const DeviceLabels& labels, const void* prototypes, int64_t count) {
+  count = std::min(count, n());
+  if (count <= 0) return {};
+  return slices_.whole() ? farthest_on_device(labels, prototypes, count) : farthest_on_host(labels, prototypes, count);
+}
+
+std::vector<DistantRow> OwnDistances::farthest_on_device(const DeviceLabels& labels, const void* prototypes,
+                                                         int64_t count) {
+  const DevicePoints& points = slices_.points();
+  DeviceBuffer<double> d2(static_cast<size_t>(points.n), "distances of all rows");
+  DeviceBuffer<Found> found(static_cast<size_t>(count), "the farthest rows");
+  DeviceBuffer<unsigned long long> length(1, "the number of farthest rows");
+  const Settled settled(stream_);
+  const Rows rows{points, labels, prototypes, 1, points.n};
+  const int grid = grid_for(points.n, kThreads);
+  dispatch(points, [&]<class T, bool kEight>() {
+    distance_kernel<T, kEight><<<grid, kThreads, 0, stream_>>>(rows, 0, points.n, true, d2.data());
+  });
+  check_launch("computing distances");
+  const Last last = find_last(d2.data(), points.n, count, stream_);
+  fill_zero(length.data(), 1, stream_, "clearing a counter");
+  collect_kernel<<<grid, kThreads, 0, stream_>>>(d2.data(), points.n, last.bits, last.row, labels, found.data(), count,
+                                                 length.data());
+  check_launch("listing the farthest rows");
+  unsigned long long listed = 0;
+  std::vector<Found> host(static_cast<size_t>(count));
+  read_back(&listed, length.data(), 1, stream_, "listing the farthest rows");
+  read_back(host.data(), found.data(), host.size(), stream_, "listing the farthest rows");
+  host.resize(static_cast<size_t>(listed));
+  std::vector<DistantRow> result;
+  for (const Found& f : host) result.push_back({f.distance, f.row, f.label});
+  std::sort(result.begin(), result.end(), DistantRow::is_farther);
+  return result;
+}
+
+std::vector<DistantRow> OwnDistances::farthest_on_host(const DeviceLabels& labels, const void* prototypes,
+                                                       int64_t count) {
+  const std::vector<double> d2 = distances(labels, prototypes, true);
+  std::vector<DistantRow> rows;
+  for (int64_t row = 0; row < n(); ++row) {
+    if (d2[static_cast<size_t>(row)] > 0) rows.push_back({d2[static_cast<size_t>(row)], row, 0});
+    if (static_cast<int64_t>(rows.size()) < 2 * count + 4096) continue;
+    std::nth_element(rows.begin(), rows.begin() + count, rows.end(), DistantRow::is_farther);
+    rows.resize(static_cast<size_t>(count));
+  }
+  std::sort(rows.begin(), rows.end(), DistantRow::is_farther);
+  if (static_cast<int64_t>(rows.size()) > count) rows.resize(static_cast<size_t>(count));
+  for (DistantRow& row : rows) {  // numbers of labels.width bytes, the lowest first
+    const auto width = static_cast<size_t>(labels.width);
+    read_back(reinterpret_cast<std::byte*>(&row.label), static_cast<const std::byte*>(from_row(labels, row.row).data),
+              width, stream_, "reading labels");
+  }
+  return rows;
+}
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,20 @@
+// Test builds only: a device that does not answer. Elsewhere no_endless_kernel.cpp stands in, and nothing of this is
+// there.
+#pragma once
+
+#include "backend/cuda/runtime/patience.h"
+
+#include <cuda_runtime_api.h>
+
+#include <string_view>
+
+namespace manymeans::cuda {
+
+/// Where MANYMEANS_TEST_HANG=PLACE:COUNT[:SECONDS] names this place (upload, pass or seeding), its COUNT-th call in the
+/// process puts a kernel into the stream that ends after SECONDS, or never.
+void hang_if_asked(std::string_view place, cudaStream_t stream);
+
+/// Patience::kLeast, or the seconds that MANYMEANS_TEST_PATIENCE says.
+Patience::Seconds least_patience();
+
+}  // namespace manymeans::cuda

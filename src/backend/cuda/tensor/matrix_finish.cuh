@@ -1,0 +1,295 @@
+// The end of a model: what four threads know of a row becomes a label, a list of candidates, or a mark.
+#pragma once
+
+#include "backend/cuda/device/pass_device.cuh"
+#include "backend/cuda/device/screen.h"
+#include "backend/cuda/margins/carried_margins.h"
+#include "backend/cuda/tensor/matrix_task.h"
+#include "backend/cuda/tensor/top_two.cuh"
+
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+__device__ __forceinline__ bool is_stopped(const PackedColumns& columns) {
+  return columns.stopped != nullptr && *columns.stopped != 0;
+}
+
+// What follows knows two sorts of rows: all of them, and those that the device counts, which get margins too. The first
+// sort pays for nothing of it.
+template <bool kCounted>
+__device__ __forceinline__ bool is_there(const MatrixTask& task, int64_t row) {
+  return row < (kCounted ? *task.counted.count : task.points.rows);
+}
+
+// The number among all of a row that is there.
+template <bool kCounted>
+__device__ __forceinline__ int64_t number_of(const MatrixTask& task, int64_t row) {
+  return kCounted && task.counted.numbers != nullptr ? task.counted.numbers[row] : row;
+}
+
+__device__ __forceinline__ const TileTerms& terms_of(const PackedColumns& columns, int32_t tile) {
+  return *reinterpret_cast<const TileTerms*>(columns.terms + tile * tile_floats(columns.tile_columns) +
+                                             columns.tile_columns);
+}
+
+// The column among all of a thread's best or second score.
+__device__ __forceinline__ int32_t column_of(const MatrixTask& task, float score, int32_t tile, int lane_of_row) {
+  const auto place = static_cast<int>(__float_as_uint(score) & ~task.place_mask);
+  return tile * task.columns.tile_columns + column_of_place(place, lane_of_row);
+}
+
+__device__ __forceinline__ void mark_row(const ScreenOutput& output, int32_t range, int64_t row) {
+  atomicOr(output.marks + range * output.mark_stride + row / 32, 1U << (row % 32));
+  if (output.marked != nullptr) *output.marked = 1;
+}
+
+__device__ __forceinline__ void open_row(const ScreenOutput& output, int32_t range, uint32_t slot, int64_t row,
+                                         float lower) {
+  if (slot >= output.open.capacity) return mark_row(output, range, row);
+  output.open.rows[static_cast<int64_t>(range) * output.open.capacity + slot] = {static_cast<int32_t>(row), lower};
+}
+
+// Places for a warp's entries, one for each bit; called by whole warps.
+__device__ __forceinline__ uint32_t reserve(uint32_t* count, uint32_t bits) {
+  uint32_t base = 0;
+  if (threadIdx.x % 32 == 0 && bits != 0) base = atomicAdd(count, static_cast<uint32_t>(__popc(bits)));
+  return __shfl_sync(~0U, base, 0);
+}
+
+// So many entries of the list: `left` from `first` on, the others from `next` on.
+struct Entries {
+  uint32_t first;
+  uint32_t left;
+  uint32_t next;
+
+  __device__ __forceinline__ uint32_t operator[](uint32_t i) const { return i < left ? first + i : next + (i - left); }
+};
+
+// Where a warp's rows go that are not proved. Bit 4 i + r is of row r of the i-th four threads.
+struct ReservedPlaces {
+  uint32_t listed;
+  uint32_t opened;
+  Entries entries;
+  uint32_t open_base;  // among the range's open rows
+
+  // The entry of a listed row; null for an open one, and for one that found no room, both of which the first of the
+  // four threads sees to. `bit`: the row's.
+  __device__ __forceinline__ Unproved* entry(const ScreenOutput& output, int32_t range, int bit, int64_t row,
+                                             float lower) const {
+    const bool first = threadIdx.x % 4 == 0;
+    const uint32_t below = (1U << bit) - 1;
+    if (opened >> bit & 1) {
+      if (first) open_row(output, range, open_base + static_cast<uint32_t>(__popc(opened & below)), row, lower);
+      return nullptr;
+    }
+    const uint32_t slot = entries[static_cast<uint32_t>(__popc(listed & below))];
+    if (slot < output.capacity) return output.list + slot;
+    if (first) mark_row(output, range, row);
+    return nullptr;
+  }
+};
+
+__device__ __forceinline__ uint32_t reserve_open(const ScreenOutput& output, int32_t range, uint32_t opened) {
+  return output.open.capacity == 0 ? 0 : reserve(output.open.counts + range, opened);
+}
+
+// Rows that are not proved: a list entry of all columns that reach `lower`, or an open row. Called by whole warps, for
+// the two rows of each four threads; `judged`: bit 4 i + r is set if row r of the i-th four is not proved; lane 4 i + r
+// knows its `lower`.
+template <bool kCounted>
+__device__ __forceinline__ void list_rows(const MatrixTask& task, const RowState (&rows)[2], int32_t range,
+                                          int64_t first_row, uint32_t judged, float lower) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const int quad = lane & ~3;
+  float thresholds[2];
+  uint32_t bests[2];
+  uint32_t seconds[2];
+  uint32_t listed = 0;  // as `judged`
+  uint32_t opened = 0;  // likewise
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const float threshold = thresholds[r] = __shfl_sync(~0U, lower, quad + r);
+    const bool open = judged >> (quad + r) & 1;
+    // Written so that NaN is a candidate.
+    bests[r] = __ballot_sync(~0U, open && !(rows[r].best < threshold)) >> quad & 0xF;
+    seconds[r] = __ballot_sync(~0U, open && !(rows[r].second < threshold)) >> quad & 0xF;
+    const bool many = (__ballot_sync(~0U, open && !(rows[r].rest < threshold)) >> quad & 0xF) != 0;
+    listed |= __ballot_sync(~0U, open && !many && lane == quad) << r;
+    opened |= __ballot_sync(~0U, open && many && lane == quad) << r;
+  }
+  const ReservedPlaces places{
+      listed, opened, {reserve(task.output.listed, listed), 32, 0}, reserve_open(task.output, range, opened)};
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    if ((judged >> (quad + r) & 1) == 0) continue;
+    const int64_t row = number_of<kCounted>(task, first_row + 8 * r);
+    Unproved* found = places.entry(task.output, range, quad + r, row, thresholds[r]);
+    if (found == nullptr) continue;
+    Unproved& entry = *found;
+    const uint32_t before = (1U << (lane - quad)) - 1;
+    int at = __popc(bests[r] & before) + __popc(seconds[r] & before);
+    if (bests[r] >> (lane - quad) & 1) {
+      entry.candidates[at++] = task.columns.order[column_of(task, rows[r].best, rows[r].best_tile, lane - quad)];
+    }
+    if (seconds[r] >> (lane - quad) & 1) {
+      entry.candidates[at] = task.columns.order[column_of(task, rows[r].second, rows[r].second_tile, lane - quad)];
+    }
+    if (lane == quad) {
+      entry.row = row;
+      entry.range = range;
+      entry.count = __popc(bests[r]) + __popc(seconds[r]);
+    }
+  }
+}
+
+// What a thread knows of a row and tells the three others.
+struct Finalist {
+  float best;
+  float second;
+  int32_t place;  // of best: 4 times its tile, and which of the four threads
+
+  // Of counted rows the lower place of equal scores, so that it does not matter which thread says it: they stand
+  // elsewhere in every pass.
+  template <bool kCounted>
+  static __device__ __forceinline__ bool wins(float a, int32_t place_of_a, float b, int32_t place_of_b) {
+    return a > b || (kCounted && a == b && place_of_a < place_of_b);
+  }
+
+  template <bool kCounted>
+  __device__ __forceinline__ void meet(int distance) {
+    const float best_there = __shfl_xor_sync(~0U, best, distance);
+    const float second_there = __shfl_xor_sync(~0U, second, distance);
+    const int32_t place_there = __shfl_xor_sync(~0U, place, distance);
+    second = fmaxf(fmaxf(second, second_there), fminf(best, best_there));
+    place = wins<kCounted>(best_there, place_there, best, place) ? place_there : place;
+    best = fmaxf(best, best_there);
+  }
+};
+
+// What four threads know of two rows: those of odd number get the second row, the others the first. Where two threads
+// have the same best they may name different places: then second = best, and nothing is proved.
+template <bool kCounted = false>
+__device__ __forceinline__ Finalist join_rows(const Finalist (&both)[2]) {
+  const bool odd = threadIdx.x % 2 != 0;
+  Finalist mine{odd ? both[1].best : both[0].best, odd ? both[1].second : both[0].second,
+                odd ? both[1].place : both[0].place};
+  const Finalist other{odd ? both[0].best : both[1].best, odd ? both[0].second : both[1].second,
+                       odd ? both[0].place : both[1].place};
+  // The neighbour gets the row that it takes, and gives the other.
+  const float best_there = __shfl_xor_sync(~0U, other.best, 1);
+  const float second_there = __shfl_xor_sync(~0U, other.second, 1);
+  const int32_t place_there = __shfl_xor_sync(~0U, other.place, 1);
+  mine.second = fmaxf(fmaxf(mine.second, second_there), fminf(mine.best, best_there));
+  mine.place = Finalist::wins<kCounted>(best_there, place_there, mine.best, mine.place) ? place_there : mine.place;
+  mine.best = fmaxf(mine.best, best_there);
+  mine.meet<kCounted>(2);
+  return mine;
+}
+
+// slack * n^2 + underflow, rounded upwards.
+__device__ __forceinline__ float canonical_share(float norm, float slack, float underflow) {
+  return __fmaf_ru(__fmul_ru(slack, norm), norm, underflow);
+}
+
+// u_b - 2 e_b - (slack * n^2 + underflow), rounded downwards.
+__device__ __forceinline__ float lower_score(float best, float bound, float norm, float slack, float underflow) {
+  return __fadd_rd(__fmaf_rd(-2.0F, bound, best), -canonical_share(norm, slack, underflow));
+}
+
+__device__ __forceinline__ float* lower_at(const Floors& floors, int32_t slot, int64_t row) {
+  return floors.lowers + slot * floors.stride + row;
+}
+
+// Both rows of four threads: those of odd number take the second row, the others the first. `terms` and `order`: of the
+// model's last tile, which is `tile`.
+template <bool kCounted>
+__device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowState (&rows)[2], const TileTerms& terms,
+                                            const uint32_t* order, int32_t tile, int64_t first_row,
+                                            const float (&radii)[2]) {
+  const int lane_of_row = static_cast<int>(threadIdx.x % 4);
+  const bool odd = lane_of_row % 2 != 0;
+  const int64_t at = first_row + (odd ? 8 : 0);
+  const bool exists = is_there<kCounted>(task, at);
+  const float norm = exists ? __ldg(task.points.norms + at) : 0.0F;
+
+  const Finalist mine =
+      join_rows<kCounted>({{rows[0].best, fmaxf(rows[0].second, rows[0].rest), rows[0].best_tile * 4 + lane_of_row},
+                           {rows[1].best, fmaxf(rows[1].second, rows[1].rest), rows[1].best_tile * 4 + lane_of_row}});
+
+  const int32_t best_tile = mine.place / 4;
+  const bool here = best_tile == tile;
+  const TileTerms& of_best = here ? terms : terms_of(task.columns, best_tile);
+  const float bound = score_bound(of_best, odd ? radii[1] : radii[0]);
+  const float lower = lower_score(mine.best, bound, norm, terms.slack, terms.underflow);
+  const bool proved = lower > mine.second;
+  const int64_t row = kCounted && exists ? number_of<kCounted>(task, at) : at;
+  if (task.output.floors.lowers != nullptr && exists && lane_of_row < 2) {
+    *lower_at(task.output.floors, terms.slot, row) = lower;
+  }
+  if (proved && exists && lane_of_row < 2) {
+    const auto place = static_cast<int>(__float_as_uint(mine.best) & ~task.place_mask);
+    const int column = column_of_place(place, mine.place % 4);
+    const uint32_t label =
+        here ? order[column] : __ldg(task.columns.order + best_tile * task.columns.tile_columns + column);
+    store_label(task.output.labels, terms.slot, row, label);
+    if (kCounted) task.counted.margins[row] = margin_of(lower, mine.second, norm, task.counted.slack);
+  }
+  const uint32_t judged = __ballot_sync(~0U, !proved && exists) & 0x33333333U;
+  if (judged != 0) list_rows<kCounted>(task, rows, terms.range, first_row, judged, lower);
+}
+
+// The best two of some of a tile's scores enter what a thread knows of a row.
+__device__ __forceinline__ void merge_scores(RowState& state, const TopTwo& scores, float bound, uint32_t mask,
+                                             int32_t tile) {
+  const float upper = with_place(__fadd_ru(scores.best, bound), mask, __float_as_uint(scores.best) & ~mask);
+  state.take(upper, __fadd_ru(scores.second, bound), tile);
+}
+
+// The two rows of a thread, of which four threads know a quarter of the columns each. A thread's epilogue begins anew
+// for each of its tiles of rows, and ends with the kernel.
+struct TwoRows {
+  RowState rows[2];
+  float radii[2];
+  int64_t first_row;  // the other is 8 on
+
+  __device__ __forceinline__ void begin(const MatrixTask& task, int64_t first) {
+    first_row = first;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) radii[r] = task.points.radii[row_of(task, r)];
+  }
+  __device__ __forceinline__ void end(const MatrixTask& /*task*/) const {}
+  // Beyond the last row the last.
+  __device__ __forceinline__ int64_t row_of(const MatrixTask& task, int r) const {
+    return min(first_row + 8 * r, task.points.rows - 1);
+  }
+};
+
+// What a thread does with the scores of its two rows, tile by tile: it proves them.
+template <bool kCounted>
+struct ProveRows : TwoRows {
+  __device__ __forceinline__ void begin(const MatrixTask& task, int /*range*/, int64_t first) {
+    TwoRows::begin(task, first);
+    rows[0].clear();
+    rows[1].clear();
+  }
+
+  // terms: the tile's; order: its prototypes.
+  template <int kColumns>
+  __device__ __forceinline__ void take_tile(const MatrixTask& task, const Sums<1, kColumns>& sums, const float* terms,
+                                            const uint32_t* order, int32_t tile) {
+    TopTwo scores[2];
+    tile_top_two<kColumns, 1, Places::kOwn>(sums, terms, static_cast<int>(threadIdx.x % 4), task.place_mask, scores);
+    const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      merge_scores(rows[r], scores[r], score_bound(shared_terms, radii[r]), task.place_mask, tile);
+    }
+    if (shared_terms.range < 0) return;
+    finish_rows<kCounted>(task, rows, shared_terms, order, tile, first_row, radii);
+    rows[0].clear();
+    rows[1].clear();
+  }
+};
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,226 @@
+// The tensor-core screen for Hopper: all scores of all rows, the best two of each kept in registers. See
+// matrix_screen.cu.
+//
+// Two kernels, both persistent, with one warp that copies (TMA, a ring of barriers) and groups of four warps that
+// multiply. In cycles of a multiprocessor's quarter and for 32 scores the product takes D / 16, the epilogue five
+// instructions, four of them on a pipe of half rate; with floors (matrix_filter.cuh) less than two.
+//
+//   narrow (D <= 128): 256 rows a block, four groups of 64, whose fp16 values stay on the chip for all columns: in
+//     registers for tiles of 64 columns, small models, else in shared memory. Groups know nothing of each other, so
+//     that the products of some run beside the epilogues of others; column tiles are read once for 256 rows, since at
+//     128 the second cache would have to deliver 32 bytes a cycle. Models of one tile (D <= 64, many rows): groups of
+//     two halves of 64 rows, from shared memory.
+//   wide: 128 rows a block, 64 a group; the groups are some panels apart, so that one multiplies while the other is in
+//     its epilogue. The points stay in shared memory up to D = 512; beyond, they stream in together with the columns.
+//
+// What was tried, and what limits it: bench/results/h200/tensor_screen.md.
+#include <manymeans/error.h>
+
+#include "backend/cuda/exact/resolve.h"
+#include "backend/cuda/runtime/chained_launch.cuh"
+#include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/kernel_memory.h"
+#include "backend/cuda/tensor/matrix_collect.cuh"
+#include "backend/cuda/tensor/matrix_filter.cuh"
+#include "backend/cuda/tensor/matrix_kernels.h"
+#include "backend/cuda/tensor/matrix_narrow.cuh"
+#include "backend/cuda/tensor/matrix_one_tile.cuh"
+#include "backend/cuda/tensor/matrix_wide.cuh"
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace manymeans::cuda {
+namespace {
+
+// The driver's function that describes a matrix to the copy engine, found at run time: nothing is linked against it.
+using EncodeTiled = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
+                                 const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave,
+                                 CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+EncodeTiled encode_tiled() {
+  static const EncodeTiled function = [] {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result{};
+    check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result),
+          "cuTensorMapEncodeTiled");
+    if (found == nullptr) throw Error(ErrorCode::kUnavailable, "cuda", "the driver has no cuTensorMapEncodeTiled");
+    return reinterpret_cast<EncodeTiled>(found);
+  }();
+  return function;
+}
+
+// rows x columns halves, in boxes of box_rows x 64.
+CUtensorMap describe(const void* values, int64_t rows, int64_t columns, int box_rows) {
+  CUtensorMap map;
+  const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
+  const cuuint64_t pitch[1] = {static_cast<cuuint64_t>(columns) * 2};
+  const cuuint32_t box[2] = {kPanel, static_cast<cuuint32_t>(box_rows)};
+  const cuuint32_t step[2] = {1, 1};
+  const CUresult result = encode_tiled()(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<void*>(values), sizes,
+                                         pitch, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS) {
+    throw Error(ErrorCode::kUnavailable, "cuda", "cuTensorMapEncodeTiled: error " + std::to_string(result));
+  }
+  return map;
+}
+
+template <class Shape, class Kernel>
+void launch(Kernel kernel, MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
+  int device = 0;
+  int processors = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+  constexpr int kShared = sizeof(typename Shape::Shared);
+  allow_all_shared_memory(kernel, "the matrix screen");
+  task.row_tiles = static_cast<int32_t>((rows.rows + Shape::kRows - 1) / Shape::kRows);
+  const CUtensorMap points = describe(rows.values, rows.padded_rows, rows.padded_columns, Shape::kBoxRows);
+  const CUtensorMap columns =
+      describe(task.columns.values, task.columns.columns, rows.padded_columns, task.columns.tile_columns);
+  const int blocks = std::min(processors, task.row_tiles);
+  launch_chained(kernel, dim3(static_cast<unsigned>(blocks)), Shape::kThreads, kShared, stream, "the matrix screen",
+                 task, points, columns);
+}
+
+// A purpose's shares of the work and what it does with the scores.
+struct Prove {
+  static constexpr MatrixPurpose kPurpose = MatrixPurpose::kProve;
+  template <int kRows>
+  using Work = AllRows<kRows>;
+  using Epilogue = ProveRows<false>;
+};
+template <int kHalves>
+struct ProveTile {
+  static constexpr MatrixPurpose kPurpose = MatrixPurpose::kProveOneTile;
+  template <int kRows>
+  using Work = AllRows<kRows>;
+  using Epilogue = ProveOneTile<kHalves>;
+};
+struct ProveCounted {
+  static constexpr MatrixPurpose kPurpose = MatrixPurpose::kProveCounted;
+  template <int kRows>
+  using Work = CountedRows<kRows>;
+  using Epilogue = ProveRows<true>;
+};
+struct Filter {
+  static constexpr MatrixPurpose kPurpose = MatrixPurpose::kFilter;
+  template <int kRows>
+  using Work = AllRows<kRows>;
+  using Epilogue = FilterRows;
+};
+struct Collect {
+  static constexpr MatrixPurpose kPurpose = MatrixPurpose::kCollect;
+  template <int kRows>
+  using Work = OpenTiles<kRows>;
+  using Epilogue = CollectRows;
+};
+
+template <class Purpose, class Shape>
+constexpr auto kNarrowKernel =
+    narrow_screen<Shape, typename Purpose::template Work<Shape::kRows>, typename Purpose::Epilogue>;
+
+template <class Purpose, class Shape>
+constexpr auto kWideKernel = wide_screen<Shape::kColumns, Shape::kResident,
+                                         typename Purpose::template Work<Shape::kRows>, typename Purpose::Epilogue>;
+
+template <class Purpose, class Shape>
+void launch_narrow(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
+  launch<Shape>(kNarrowKernel<Purpose, Shape>, task, rows, stream);
+}
+
+template <class Purpose, class Shape>
+void launch_wide(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
+  task.lag = meeting_lag(task.panels, Shape::kStages);
+  launch<Shape>(kWideKernel<Purpose, Shape>, task, rows, stream);
+}
+
+using Instances = std::vector<MatrixInstance>;
+
+// Each begins where the one before it ends.
+template <class Purpose, int kFirstColumns, int kSteps, int kColumns, int kHalves = 1>
+void add_narrow(Instances& to, int64_t fewest_rows = 0) {
+  using Shape = Narrow<kSteps, kColumns, kHalves>;
+  to.push_back({Purpose::kPurpose, kColumns, kFirstColumns, kSteps * kDepthBlock, fewest_rows,
+                reinterpret_cast<const void*>(kNarrowKernel<Purpose, Shape>), launch_narrow<Purpose, Shape>});
+}
+
+template <class Purpose, int kColumns>
+void add_all_narrow(Instances& to) {
+  add_narrow<Purpose, 1, 1, kColumns>(to);
+  add_narrow<Purpose, 17, 2, kColumns>(to);
+  add_narrow<Purpose, 33, 4, kColumns>(to);
+  add_narrow<Purpose, 65, 6, kColumns>(to);
+  add_narrow<Purpose, 97, 8, kColumns>(to);
+}
+
+template <class Purpose, int kColumns, int kResident>
+void add_wide(Instances& to) {
+  using Shape = Wide<kColumns, kResident>;
+  constexpr WideRing kRing = Shape::kRing;
+  static_assert(meetings_hold(kRing));
+  to.push_back({Purpose::kPurpose, kColumns, (kRing.first_panels - 1) * kPanel + 1,
+                static_cast<int32_t>(std::min<int64_t>(kMostColumns, int64_t{kRing.last_panels} * kPanel)), 0,
+                reinterpret_cast<const void*>(kWideKernel<Purpose, Shape>), launch_wide<Purpose, Shape>});
+}
+
+template <class Purpose, int kColumns>
+void add_all_wide(Instances& to) {
+  static_assert(kWideResident == std::array{4, 8, 0});
+  add_wide<Purpose, kColumns, 4>(to);
+  add_wide<Purpose, kColumns, 8>(to);
+  add_wide<Purpose, kColumns, 0>(to);
+}
+
+template <class Purpose>
+void add_purpose(Instances& to) {
+  static_assert(kWideTiles == std::array{64, 128, 256});
+  add_all_narrow<Purpose, 64>(to);
+  add_all_narrow<Purpose, 128>(to);
+  add_all_wide<Purpose, 64>(to);
+  add_all_wide<Purpose, 128>(to);
+  add_all_wide<Purpose, 256>(to);
+}
+
+// Models of one tile. Two halves a group where both sides of the products fit into shared memory twice and every
+// multiprocessor has some tiles of so many rows.
+void add_one_tile(Instances& to) {
+  constexpr int64_t kFewestRows = 1 << 17;  // two tiles of 512 on each of 128 multiprocessors
+  add_narrow<ProveTile<2>, 1, 1, kOneTile, 2>(to, kFewestRows);
+  add_narrow<ProveTile<2>, 17, 2, kOneTile, 2>(to, kFewestRows);
+  add_narrow<ProveTile<2>, 33, 4, kOneTile, 2>(to, kFewestRows);
+  add_all_narrow<ProveTile<1>, kOneTile>(to);
+  add_all_wide<ProveTile<1>, kOneTile>(to);
+}
+
+// Of models of one tile the open rows are looked at once more where rows are long only.
+void add_collect(Instances& to) {
+  static_assert(kOneTile * wide_ring(kOneTile, 4).last_panels * kPanel <= kDirectValues);
+  add_wide<Collect, kOneTile, 8>(to);
+  add_wide<Collect, kOneTile, 0>(to);
+  add_all_narrow<Collect, 128>(to);
+  add_all_wide<Collect, 128>(to);
+  add_all_wide<Collect, 256>(to);
+}
+
+Instances make_instances() {
+  Instances all;
+  add_purpose<Prove>(all);
+  add_one_tile(all);
+  add_purpose<ProveCounted>(all);
+  add_purpose<Filter>(all);
+  add_collect(all);
+  return all;
+}
+
+}  // namespace
+
+std::span<const MatrixInstance> hopper_instances() {
+  static const Instances all = make_instances();
+  return all;
+}
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,64 @@
+// fp16 copies for the screen in the matrix units: of the points once, of the prototypes in every pass.
+#pragma once
+
+#include "backend/cuda/device/device_points.h"
+#include "backend/cuda/device/pass_ranges.h"
+#include "data/input.h"
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <span>
+
+namespace manymeans::cuda {
+
+/// y = (x - centre) * 2^exponent, with components below 2^15.
+struct HalfFrame {
+  int exponent = 0;
+  double scale = 1;  ///< 2^exponent
+  /// A row's radius is the larger of its rounding r and ratio * n: the usual r / n, so that neither part is wasted.
+  double ratio = 1;
+  const double* centre = nullptr;  ///< on the device
+};
+
+/// From a sample of rows. `largest` bounds every |x_j - centre_j|.
+HalfFrame find_half_frame(const Input& input, std::span<const double> centre, double largest);
+
+/// Rows to fp16, with radii and norms, all rounded up. Fills the padding.
+void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedRows& rows, cudaStream_t stream);
+
+/// Scratch for standing columns by ascending norm; null where they stand in the order of their prototypes.
+struct ColumnSort {
+  uint64_t* keys = nullptr;         ///< of all columns, for which range and norm
+  uint64_t* sorted_keys = nullptr;  ///< likewise
+  uint32_t* prototypes = nullptr;   ///< likewise
+  void* scratch = nullptr;
+  size_t scratch_bytes = 0;
+
+  static size_t bytes_for(int64_t columns);
+};
+
+/// How far prototypes have moved since they were packed before; with a ColumnSort only.
+struct PrototypeMoves {
+  const void* prototypes = nullptr;  ///< where those of the session's first model begin
+  float* before = nullptr;           ///< in the frame, laid out like these; written
+  float* moves = nullptr;            ///< Floors::moves; written
+};
+
+struct MatrixPackTask {
+  PassRanges ranges;
+  int64_t d = 0;
+  HalfFrame frame;
+  double bound_scale = 1;
+  PackedColumns columns;  ///< its ranges agree with `ranges` in order and prototypes
+  ColumnSort sort;
+  PrototypeMoves moves;
+  int32_t padded_columns = 0;
+  uint32_t* far = nullptr;  ///< per range, 0: becomes 1 where a prototype is too far out to be screened
+};
+
+/// Prototypes to fp16, with their bounds and the terms of their tiles; neighbours in a tile have similar norms, and so
+/// similar bounds and offsets, where task.sort has room for that.
+void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream);
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,138 @@
+// The screen in the matrix units, whichever the device has: terms of the tiles, the kernels, and the second look at
+// rows with more possible columns than fit into a list entry, which are copied together and go through the same kernels
+// once more, with another epilogue that notes all of them. docs/developer/screens.md, "Tensor cores", has the proof;
+// screen.h what goes in and out.
+#include <manymeans/error.h>
+
+#include "backend/cuda/runtime/chained_launch.cuh"
+#include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/tensor/matrix_finish.cuh"
+#include "backend/cuda/tensor/matrix_kernels.h"
+#include "backend/cuda/tensor/matrix_screen.h"
+#include "backend/cuda/tensor/own_score.cuh"
+#include "backend/cuda/tensor/tile_terms.cuh"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+
+namespace manymeans::cuda {
+namespace {
+
+// One block a tile.
+__global__ void gather_terms(PackedColumns columns) {
+  await_kernel_before();
+  let_next_kernel_come();
+  if (!is_stopped(columns)) gather_tile(columns, static_cast<int>(blockIdx.x));
+}
+
+MatrixPurpose purpose_of(const PackedColumns& columns, const Floors& floors) {
+  if (floors.falls != nullptr) return MatrixPurpose::kFilter;
+  const bool small = one_tile_each(columns) && columns.by_number && floors.lowers == nullptr;
+  return small ? MatrixPurpose::kProveOneTile : MatrixPurpose::kProve;
+}
+
+// A defect of the caller.
+Error no_such_tiles(const MatrixTask& task) {
+  return Error(ErrorCode::kInternal, "cuda",
+               "the matrix screen has no tiles of " + std::to_string(task.columns.tile_columns) + " columns for " +
+                   std::to_string(task.points.padded_columns) + " values a row");
+}
+
+// `rows`: what is multiplied; `points` those whose numbers the epilogue knows.
+void screen(const PackedRows& points, const PackedRows& rows, const PackedColumns& columns, const ScreenOutput& output,
+            MatrixPurpose purpose, cudaStream_t stream, const Counted& counted = {}) {
+  MatrixTask task{};
+  task.points = points;
+  task.columns = columns;
+  task.output = output;
+  task.counted = counted;
+  task.tiles = columns.columns / columns.tile_columns;
+  task.panels = (points.padded_columns + kPanelColumns - 1) / kPanelColumns;
+  task.place_mask = ~static_cast<uint32_t>(columns.tile_columns / 4 - 1);
+  if (rows.rows == 0 || task.tiles == 0) return;
+  const std::span<const MatrixInstance> all = matrix_instances(columns.unit);
+  const auto chosen = std::ranges::find_if(
+      all, [&](const MatrixInstance& one) { return one.serves(purpose, columns.tile_columns, rows); });
+  if (chosen == all.end()) throw no_such_tiles(task);
+  chosen->launch(task, rows, stream);
+}
+
+// A warp an open row; blockIdx.y is the range. A row of which no column reached the floor gets its threshold from the
+// label that it had.
+__global__ void gather_rows(PackedRows points, PackedColumns columns, ScreenOutput output) {
+  if (is_stopped(columns)) return;
+  const OpenRows& open = output.open;
+  const uint32_t count = min(open.counts[blockIdx.y], open.capacity);
+  const int pieces = points.padded_columns / 8;  // of 16 bytes
+  const uint32_t warps = blockDim.x / 32;
+  for (uint32_t i = blockIdx.x * warps + threadIdx.x / 32; i < count; i += gridDim.x * warps) {
+    const int64_t place = static_cast<int64_t>(blockIdx.y) * open.capacity + i;
+    const auto* from = static_cast<const uint4*>(points.values) + static_cast<int64_t>(open.rows[place].row) * pieces;
+    auto* to = static_cast<uint4*>(open.values) + place * pieces;
+    for (int piece = static_cast<int>(threadIdx.x % 32); piece < pieces; piece += 32) to[piece] = from[piece];
+    if (threadIdx.x % 32 == 0) open.found[place] = 0;
+    if (output.floors.falls == nullptr || open.rows[place].lower > kNoScore) continue;
+    const float lower = own_lower_score(points, columns, blockIdx.y, output.floors, open.rows[place].row);
+    __syncwarp();
+    if (threadIdx.x % 32 != 0) continue;
+    open.rows[place].lower = lower;
+    *lower_at(output.floors, columns.ranges[blockIdx.y].slot, open.rows[place].row) = lower;
+  }
+}
+
+}  // namespace
+
+std::span<const MatrixInstance> matrix_instances(MatrixUnit unit) {
+  return unit == MatrixUnit::kHopper ? hopper_instances() : sync_instances();
+}
+
+int matrix_tile_columns(MatrixUnit unit, int32_t padded_columns, int64_t largest_model) {
+  if (largest_model <= 64) return 64;
+  if (unit != MatrixUnit::kHopper || padded_columns <= kNarrowColumns || largest_model <= 128) return 128;
+  return 256;
+}
+
+int64_t matrix_terms(int64_t columns, int tile_columns) {
+  return columns / tile_columns * tile_floats(tile_columns);
+}
+
+MatrixUnit matrix_unit_of(int device) {
+  int major = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking for the device's units");
+  if (major == 9) return MatrixUnit::kHopper;
+  return major >= 8 ? MatrixUnit::kSync : MatrixUnit::kNone;
+}
+
+void gather_tile_terms(const PackedColumns& columns, cudaStream_t stream) {
+  if (columns.columns == 0) return;
+  launch_chained(gather_terms, dim3(static_cast<unsigned>(columns.columns / columns.tile_columns)),
+                 columns.tile_columns, 0, stream, "gathering the columns' terms", columns);
+}
+
+void matrix_screen(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
+                   cudaStream_t stream) {
+  if (points.rows == 0 || columns.columns == 0) return;
+  screen(points, points, columns, output, purpose_of(columns, output.floors), stream);
+}
+
+void matrix_screen_counted(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
+                           const Counted& counted, cudaStream_t stream) {
+  screen(points, points, columns, output, MatrixPurpose::kProveCounted, stream, counted);
+}
+
+void matrix_collect(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
+                    cudaStream_t stream) {
+  const OpenRows& open = output.open;
+  if (open.capacity == 0 || columns.columns == 0) return;
+  gather_rows<<<dim3(256, static_cast<unsigned>(columns.models)), 256, 0, stream>>>(points, columns, output);
+  check_launch("gathering open rows");
+  PackedRows gathered = points;
+  gathered.values = open.values;
+  gathered.rows = gathered.padded_rows = static_cast<int64_t>(columns.models) * open.capacity;
+  screen(points, gathered, columns, output, MatrixPurpose::kCollect, stream);
+}
+
+}  // namespace manymeans::cuda

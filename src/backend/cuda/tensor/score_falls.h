@@ -1,0 +1,33 @@
+// How much less than in the last pass a row's best score may be: a guess for every model, from a sample of its rows.
+#pragma once
+
+#include "backend/cuda/device/screen.h"
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+constexpr int64_t kSampledRows = 8192;
+
+struct FallsTask {
+  PackedRows points;
+  PackedColumns columns;    ///< this pass's
+  Floors floors;            ///< `falls` is written
+  float* sample = nullptr;  ///< scratch: (models, kSampledRows)
+  /// Of the sampled rows so many fell by more than the guess, and so will the same share of all rows.
+  int64_t failing = 1;
+};
+
+/// How many rows of the sample may fall by more. A row that does gets a second look, which costs several first ones; a
+/// larger guess has more columns of all rows ranked, which hardly matters where clusters are many. No more than a
+/// quarter of the open rows there is room for.
+int64_t failing_rows(int64_t rows, int64_t clusters, uint32_t open_capacity);
+
+/// For every model the fall that `failing` of the sampled rows exceed, sampled with replacement from all rows; 2
+/// launches. A score falls because its prototype moved, mostly: by a share of that, which is what is guessed. The bound
+/// that the score is lowered by changes too; a typical one is allowed for.
+void guess_falls(const FallsTask& task, cudaStream_t stream);
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,471 @@
+#include "backend/deduplicated/equal_rows_upload.h"
+
+#include <manymeans/error.h>
+
+#include "backend/seed_choice.h"
+#include "core/data_type.h"
+#include "core/philox_lanes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+constexpr int64_t kPiece = 1 << 14;   // rows or groups that a thread takes at a time
+constexpr int64_t kSeedBlock = 1024;  // rows whose terms have a sum
+constexpr int64_t kLeastPasses = 4;   // of all models: fewer do not pay for finding the groups
+
+// Changed rows whose label terms are summed together.
+struct ChangedRows {
+  std::vector<int64_t> rows;
+  std::vector<uint32_t> from, to;
+  LabelSum sum = 0;
+
+  void add(std::span<const uint32_t> members, uint32_t old_label, uint32_t label) {
+    constexpr size_t kMany = 2048;
+    rows.insert(rows.end(), members.begin(), members.end());
+    from.resize(rows.size(), old_label);
+    to.resize(rows.size(), label);
+    if (rows.size() >= kMany) flush();
+  }
+  void flush() {
+    const auto count = static_cast<int64_t>(rows.size());
+    sum += sum_of_label_terms(rows.data(), to.data(), count) - sum_of_label_terms(rows.data(), from.data(), count);
+    rows.clear();
+    from.clear();
+    to.clear();
+  }
+};
+
+class EqualRowsSession final : public Session {
+ public:
+  EqualRowsSession(const Input& input, const EqualRows& rows, std::unique_ptr<Session> groups,
+                   std::span<const int64_t> k, int threads, const std::atomic<bool>* abort)
+      : input_(input), rows_(rows), groups_(std::move(groups)), pool_(threads, abort), models_(k.size()) {
+    for (size_t slot = 0; slot < k.size(); ++slot) models_[slot].k = k[slot];
+  }
+
+  int advance(std::span<PassModel> models, int n) override;
+  const Labels& labels(int slot) override;
+  const Statistics& statistics(int slot) override;
+  Labels take_labels(int slot) override;
+  std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
+  void move_row(int slot, int64_t row, uint32_t label) override;
+  void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  InertiaSum inertia(int slot, const Matrix& prototypes) override;
+  std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) override;
+  std::vector<double> distances(int slot, const Matrix& prototypes) override;
+  void seed_add(std::span<const SeedCentres> models) override;
+  WideInt seed_total(int slot) override { return groups_->seed_total(slot); }
+  std::vector<int64_t> seed_pick(int slot, std::span<const uint64_t> u) override { return seed_terms(slot).pick(u); }
+  void seed_try(std::span<SeedTrial> trials) override;
+  std::vector<int64_t> seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) override;
+  void seed_end() override;
+
+ private:
+  // A row that has another label than its group until the next pass.
+  struct Moved {
+    int64_t row;
+    uint32_t label;
+  };
+  struct Model {
+    int64_t k = 0;
+    bool labelled = false;
+    std::vector<Moved> moved;
+    Labels before;  // of the groups, while a pass runs
+    Labels labels;  // of the rows, once somebody has asked; empty: not up to date
+    Statistics statistics;
+    bool statistics_are_old = true;
+    struct Seeding {
+      TermAdder adder;              // of the terms T
+      std::vector<double> least;    // of the groups, when the sums were brought up to date
+      std::vector<int64_t> blocks;  // sums of T over kSeedBlock rows each
+    } seeding;
+  };
+
+  Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
+  // Groups that a thread takes at a time where the work is with their members.
+  int64_t piece_of_groups() const { return std::max<int64_t>(1, kPiece * rows_.groups() / input_.points.n); }
+  int64_t group_of(int64_t row) const { return rows_.group[static_cast<size_t>(row)]; }
+  void require_no_moved_rows(int slot);
+  void count_changes(int slot, PassResult& result);
+  void count_moved_rows(int slot, PassResult& result);
+  void add_row(Statistics& statistics, int64_t row, uint32_t cluster, int sign) const;
+  std::vector<int64_t> sum_of_distances(const std::vector<double>& d2, const SumFormat& format);
+  SeedTerms seed_terms(int slot);
+  void sum_seed_blocks(Model::Seeding& seeding, std::span<const double> least);
+  void change_seed_blocks(Model::Seeding& seeding, std::span<const double> least);
+
+  const Input& input_;
+  const EqualRows& rows_;
+  std::unique_ptr<Session> groups_;
+  ThreadPool pool_;
+  std::vector<Model> models_;
+};
+
+int EqualRowsSession::advance(std::span<PassModel> models, int) {
+  for (const PassModel& active : models) {
+    Model& m = model(active.slot);
+    if (m.labelled) m.before = groups_->labels(active.slot);
+  }
+  groups_->advance(models, 1);
+  for (PassModel& active : models) {
+    Model& m = model(active.slot);
+    if (m.labelled) {
+      count_changes(active.slot, active.result);
+      count_moved_rows(active.slot, active.result);
+    } else {
+      active.result.changed = input_.points.n;
+    }
+    active.result.repeated = input_.points.n - rows_.groups();
+    m.labelled = true;
+    m.before = {};
+    m.labels = {};
+    m.statistics_are_old = true;
+  }
+  return 1;
+}
+
+void EqualRowsSession::count_changes(int slot, PassResult& result) {
+  if (result.changed == 0) return;  // of no group
+  struct Part {
+    int64_t changed = 0;
+    ChangedRows hashed;
+    std::vector<uint32_t> before, now;
+  };
+  std::vector<Part> parts(static_cast<size_t>(pool_.size()));
+  const Labels& before = model(slot).before;
+  const Labels& now = groups_->labels(slot);
+  pool_.for_each_range(rows_.groups(), piece_of_groups(), [&](int w, int64_t first, int64_t last) {
+    Part& part = parts[static_cast<size_t>(w)];
+    const auto count = static_cast<size_t>(last - first);
+    part.before.resize(count);
+    part.now.resize(count);
+    before.read(first, last - first, part.before.data());
+    now.read(first, last - first, part.now.data());
+    for (size_t i = 0; i < count; ++i) {
+      if (part.before[i] == part.now[i]) continue;
+      const std::span<const uint32_t> members = rows_.members_of(first + static_cast<int64_t>(i));
+      part.changed += static_cast<int64_t>(members.size());
+      part.hashed.add(members, part.before[i], part.now[i]);
+    }
+    part.hashed.flush();
+  });
+  result.changed = 0;
+  result.hash_delta = 0;
+  for (const Part& part : parts) {
+    result.changed += part.changed;
+    result.hash_delta += part.hashed.sum;
+  }
+}
+
+// They were counted as if they had still had the label of their group.
+void EqualRowsSession::count_moved_rows(int slot, PassResult& result) {
+  Model& m = model(slot);
+  for (const Moved& moved : m.moved) {
+    const uint32_t before = m.before[group_of(moved.row)];
+    const uint32_t now = groups_->labels(slot)[group_of(moved.row)];
+    result.changed += static_cast<int64_t>(now != moved.label) - static_cast<int64_t>(now != before);
+    result.hash_delta += label_term(moved.row, before) - label_term(moved.row, moved.label);
+  }
+  m.moved.clear();
+}
+
+const Labels& EqualRowsSession::labels(int slot) {
+  Model& m = model(slot);
+  if (!m.labels.empty() || !m.labelled) return m.labels;
+  m.labels = Labels(input_.points.n, m.k);
+  const Labels& groups = groups_->labels(slot);
+  pool_.for_each_range(input_.points.n, kPiece, [&](int, int64_t first, int64_t last) {
+    const auto copy = [&](auto label) {
+      const auto* from = reinterpret_cast<const decltype(label)*>(groups.bytes().data());
+      auto* to = reinterpret_cast<decltype(label)*>(m.labels.bytes().data());
+      for (int64_t row = first; row < last; ++row) to[row] = from[group_of(row)];
+    };
+    if (groups.width() == 1) return copy(uint8_t{});
+    if (groups.width() == 2) return copy(uint16_t{});
+    copy(uint32_t{});
+  });
+  for (const Moved& moved : m.moved) m.labels.write(moved.row, 1, &moved.label);
+  return m.labels;
+}
+
+Labels EqualRowsSession::take_labels(int slot) {
+  labels(slot);
+  groups_->take_labels(slot);
+  Model& m = model(slot);
+  Labels taken = std::move(m.labels);
+  const int64_t k = m.k;
+  m = Model();
+  m.k = k;
+  return taken;
+}
+
+const Statistics& EqualRowsSession::statistics(int slot) {
+  Model& m = model(slot);
+  if (!m.statistics_are_old) return m.statistics;
+  m.statistics = groups_->statistics(slot);
+  m.statistics.counts = m.statistics.weights;
+  for (const Moved& moved : m.moved) {
+    add_row(m.statistics, moved.row, groups_->labels(slot)[group_of(moved.row)], -1);
+    add_row(m.statistics, moved.row, moved.label, 1);
+  }
+  m.statistics_are_old = false;
+  return m.statistics;
+}
+
+// Adds one row, or takes it away.
+void EqualRowsSession::add_row(Statistics& statistics, int64_t row, uint32_t cluster, int sign) const {
+  const int64_t d = input_.points.d;
+  std::vector<double> x(static_cast<size_t>(d));
+  widen_row(input_.points, row, x.data());
+  int64_t* sums = statistics.row(cluster);
+  for (int64_t j = 0; j < d; ++j) {
+    int64_t limbs[kMaxLimbs] = {};
+    add_term(x[static_cast<size_t>(j)], input_.columns[static_cast<size_t>(j)], sign, limbs);
+    for (int g = 0; g < statistics.limbs; ++g) sums[g * d + j] += limbs[g];
+  }
+  statistics.weights[cluster] += sign;
+  statistics.counts[cluster] += sign;
+}
+
+// What follows goes by the labels of groups. The engine labels rows anew before it asks again.
+void EqualRowsSession::require_no_moved_rows(int slot) {
+  if (!model(slot).moved.empty()) throw Error(ErrorCode::kInternal, "backend", "rows were moved since the last pass");
+}
+
+std::vector<DistantRow> EqualRowsSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
+  require_no_moved_rows(slot);
+  const std::vector<double> d2 = groups_->distances(slot, prototypes);
+  std::vector<double> sorted;
+  for (const double distance : d2) {
+    if (distance > 0) sorted.push_back(distance);
+  }
+  // No group nearer than this one has any of the rows: each group before it has one at least.
+  double least = 0;
+  if (static_cast<int64_t>(sorted.size()) > count) {
+    const auto last = sorted.begin() + count - 1;
+    std::nth_element(sorted.begin(), last, sorted.end(), std::greater<>());
+    least = *last;
+  }
+  std::vector<DistantRow> rows;
+  const Labels& labels = groups_->labels(slot);
+  for (int64_t g = 0; g < rows_.groups(); ++g) {
+    const double distance = d2[static_cast<size_t>(g)];
+    if (!(distance > 0) || distance < least) continue;
+    const std::span<const uint32_t> members = rows_.members_of(g);
+    const size_t some = std::min(members.size(), static_cast<size_t>(count));  // no others can be among them
+    for (const uint32_t row : members.first(some)) rows.push_back({distance, row, labels[g]});
+  }
+  const auto end = rows.begin() + std::min(count, static_cast<int64_t>(rows.size()));
+  std::partial_sort(rows.begin(), end, rows.end(), DistantRow::is_farther);
+  rows.erase(end, rows.end());
+  return rows;
+}
+
+void EqualRowsSession::move_row(int slot, int64_t row, uint32_t label) {
+  Model& m = model(slot);
+  const uint32_t from = labels(slot)[row];
+  statistics(slot);
+  add_row(m.statistics, row, from, -1);
+  add_row(m.statistics, row, label, 1);
+  m.labels.write(row, 1, &label);
+  std::erase_if(m.moved, [row](const Moved& moved) { return moved.row == row; });
+  m.moved.push_back({row, label});
+}
+
+void EqualRowsSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+  Model& m = model(slot);
+  require_no_moved_rows(slot);
+  groups_->relabel(slot, new_label, kept);
+  m.k = static_cast<int64_t>(kept.size());
+  m.labels = {};
+  m.statistics_are_old = true;
+}
+
+std::vector<int64_t> EqualRowsSession::sum_of_distances(const std::vector<double>& d2, const SumFormat& format) {
+  const TermAdder adder(format);
+  std::vector<std::vector<int64_t>> sums(static_cast<size_t>(pool_.size()),
+                                         std::vector<int64_t>(static_cast<size_t>(format.limbs)));
+  pool_.for_each_range(rows_.groups(), kPiece, [&](int w, int64_t first, int64_t last) {
+    for (auto g = static_cast<size_t>(first); g < static_cast<size_t>(last); ++g) {
+      adder.add(d2[g], static_cast<int>(rows_.first[g + 1] - rows_.first[g]), sums[static_cast<size_t>(w)].data());
+    }
+  });
+  for (size_t w = 1; w < sums.size(); ++w) {
+    for (size_t g = 0; g < sums[w].size(); ++g) sums[0][g] += sums[w][g];
+  }
+  return sums[0];
+}
+
+InertiaSum EqualRowsSession::inertia(int slot, const Matrix& prototypes) {
+  require_no_moved_rows(slot);
+  const std::vector<double> d2 = groups_->distances(slot, prototypes);
+  const double farthest = *std::max_element(d2.begin(), d2.end());
+  const SumFormat format = distance_format(input_, farthest);
+  return {farthest, format, sum_of_distances(d2, format)};
+}
+
+std::vector<int64_t> EqualRowsSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {
+  require_no_moved_rows(slot);
+  return sum_of_distances(groups_->distances(slot, prototypes), format);
+}
+
+std::vector<double> EqualRowsSession::distances(int slot, const Matrix& prototypes) {
+  require_no_moved_rows(slot);
+  const std::vector<double> d2 = groups_->distances(slot, prototypes);
+  std::vector<double> result(static_cast<size_t>(input_.points.n));
+  pool_.for_each_range(input_.points.n, kPiece, [&](int, int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; ++row) {
+      result[static_cast<size_t>(row)] = d2[static_cast<size_t>(group_of(row))];
+    }
+  });
+  return result;
+}
+
+void EqualRowsSession::seed_add(std::span<const SeedCentres> models) {
+  groups_->seed_add(models);
+  for (const SeedCentres& added : models) {
+    if (!added.first) continue;
+    const std::span<const double> least = groups_->seed_least(added.slot);
+    const double largest = *std::max_element(least.begin(), least.end());
+    model(added.slot).seeding = {TermAdder(SumFormat::make(input_.bits, kDistanceLimbs, largest)), {}, {}};
+  }
+}
+
+void EqualRowsSession::sum_seed_blocks(Model::Seeding& seeding, std::span<const double> least) {
+  const int64_t n = input_.points.n;
+  seeding.blocks.assign(static_cast<size_t>((n + kSeedBlock - 1) / kSeedBlock * kDistanceLimbs), 0);
+  pool_.for_each_range(n, kSeedBlock, [&](int, int64_t first, int64_t last) {
+    int64_t* sums = seeding.blocks.data() + first / kSeedBlock * kDistanceLimbs;
+    for (int64_t row = first; row < last; ++row) seeding.adder.add(least[static_cast<size_t>(group_of(row))], 1, sums);
+  });
+}
+
+// The same where few groups have another distance than before. The members of a group lie anywhere.
+void EqualRowsSession::change_seed_blocks(Model::Seeding& seeding, std::span<const double> least) {
+  pool_.for_each_range(rows_.groups(), piece_of_groups(), [&](int, int64_t first, int64_t last) {
+    for (int64_t g = first; g < last; ++g) {
+      const double before = seeding.least[static_cast<size_t>(g)];
+      const double now = least[static_cast<size_t>(g)];
+      if (before == now) continue;
+      int64_t change[kDistanceLimbs] = {};
+      seeding.adder.add(before, -1, change);
+      seeding.adder.add(now, 1, change);
+      for (const uint32_t row : rows_.members_of(g)) {
+        int64_t* sums = seeding.blocks.data() + row / kSeedBlock * kDistanceLimbs;
+        for (int l = 0; l < kDistanceLimbs; ++l) {
+          std::atomic_ref<int64_t>(sums[l]).fetch_add(change[l], std::memory_order_relaxed);
+        }
+      }
+    }
+  });
+}
+
+SeedTerms EqualRowsSession::seed_terms(int slot) {
+  Model::Seeding& seeding = model(slot).seeding;
+  const std::span<const double> least = groups_->seed_least(slot);
+  std::atomic<int64_t> changed = seeding.least.empty() ? rows_.groups() : 0;
+  if (!seeding.least.empty()) {
+    pool_.for_each_range(rows_.groups(), kPiece, [&](int, int64_t first, int64_t last) {
+      int64_t mine = 0;
+      for (auto g = static_cast<size_t>(first); g < static_cast<size_t>(last); ++g)
+        mine += seeding.least[g] != least[g];
+      changed += mine;
+    });
+  }
+  if (changed > rows_.groups() / 8) {
+    sum_seed_blocks(seeding, least);
+  } else if (changed > 0) {
+    change_seed_blocks(seeding, least);
+  }
+  if (changed > 0) seeding.least.assign(least.begin(), least.end());
+  const auto add = [this, &seeding](int64_t row, int64_t* limbs) {
+    seeding.adder.add(seeding.least[static_cast<size_t>(group_of(row))], 1, limbs);
+  };
+  return {input_.points.n, kSeedBlock, seeding.blocks, seeding.adder.format(), add};
+}
+
+void EqualRowsSession::seed_try(std::span<SeedTrial> trials) {
+  std::vector<SeedTrial> of_groups(trials.begin(), trials.end());
+  for (SeedTrial& trial : of_groups) {
+    for (int64_t& row : trial.rows) row = group_of(row);
+  }
+  groups_->seed_try(of_groups);
+  for (size_t i = 0; i < trials.size(); ++i) trials[i].potentials = std::move(of_groups[i].potentials);
+}
+
+std::vector<int64_t> EqualRowsSession::seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) {
+  const SeedTerms terms = seed_terms(slot);
+  const SeedSample sample{key, draw, factor, terms.total()};
+  std::vector<std::vector<int64_t>> found(static_cast<size_t>((terms.n + kPiece - 1) / kPiece));
+  pool_.for_each_range(terms.n, kPiece, [&](int, int64_t first, int64_t last) {
+    sample.append(terms, first, last, found[static_cast<size_t>(first / kPiece)]);
+  });
+  std::vector<int64_t> rows;
+  for (const auto& part : found) rows.insert(rows.end(), part.begin(), part.end());
+  return rows;
+}
+
+void EqualRowsSession::seed_end() {
+  groups_->seed_end();
+  for (Model& m : models_) m.seeding = Model::Seeding();
+}
+
+class EqualRowsUpload final : public Upload {
+ public:
+  EqualRowsUpload(Backend& backend, const Input& input, EqualRows rows, const Workload& workload,
+                  const std::atomic<bool>* abort)
+      : input_(input), threads_(backend.threads()), abort_(abort), rows_(std::move(rows)) {
+    groups_ = backend.upload(rows_.input, workload);
+  }
+
+  std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
+    return std::make_unique<EqualRowsSession>(input_, rows_, groups_->session(k, threads), k,
+                                              threads > 0 ? threads : threads_, abort_);
+  }
+  std::string plan() const override {
+    return fmt::format("{}; equal rows once: {} instead of {}", groups_->plan(), rows_.groups(), input_.points.n);
+  }
+  std::vector<std::string> warnings() const override { return groups_->warnings(); }
+
+ private:
+  const Input& input_;
+  int threads_;
+  const std::atomic<bool>* abort_;
+  EqualRows rows_;
+  std::unique_ptr<Upload> groups_;
+};
+
+}  // namespace
+
+std::unique_ptr<Upload> upload_equal_rows(Backend& backend, const Input& input, EqualRows rows,
+                                          const Workload& workload, const std::atomic<bool>* abort) {
+  return std::make_unique<EqualRowsUpload>(backend, input, std::move(rows), workload, abort);
+}
+
+std::unique_ptr<Upload> upload_points(Backend& backend, const Input& input, const Workload& workload, ThreadPool& pool,
+                                      const std::atomic<bool>* abort) {
+  const char* asked = std::getenv("MANYMEANS_EQUAL_ROWS");
+  const std::string how = asked == nullptr ? "" : asked;
+  if (!how.empty() && how != "each" && how != "once") {
+    throw Error(ErrorCode::kUsage, "MANYMEANS_EQUAL_ROWS", "'" + how + "' is neither each nor once");
+  }
+  EqualRowsRule rule;
+  if (how == "once") rule = {1, 1, false};
+  if (backend.counts_equal_rows() && how != "each" && (how == "once" || workload.passes >= kLeastPasses)) {
+    if (std::optional<EqualRows> rows = find_equal_rows(input, pool, rule)) {
+      return upload_equal_rows(backend, input, std::move(*rows), workload, abort);
+    }
+  }
+  return backend.upload(input, workload);
+}
+
+}  // namespace manymeans

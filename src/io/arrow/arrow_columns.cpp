@@ -1,0 +1,228 @@
+#include "io/arrow/arrow_columns.h"
+
+#include "core/data_type.h"
+#include "io/table/text_fields.h"
+
+#include <arrow/array.h>
+#include <arrow/extension_type.h>
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace manymeans {
+namespace {
+
+constexpr const char* kMissing =
+    "the value is missing (null); fill it, remove the row, or leave the column out with --columns";
+
+// A run of values, one after the other in the array, and where they go.
+struct Run {
+  int64_t first = 0;
+  int64_t count = 0;
+  double* to = nullptr;
+  int64_t step = 1;
+  // Value i of the run is in row `row + i` of column `column`, or in column `column + i` of row `row`.
+  bool down = true;
+  int64_t row = 0;
+  size_t column = 0;
+  const ArrowTarget* target = nullptr;
+};
+
+size_t column_of(int64_t i, const Run& run) {
+  return run.column + static_cast<size_t>(run.down ? 0 : i);
+}
+
+template <class T>
+void note_value(T value, int64_t i, const Run& run) {
+  const size_t column = column_of(i, run);
+  if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
+    if (run.target->float32 != nullptr) run.target->float32->add(column, static_cast<double>(value), 0);
+  }
+  if (run.target->lost == nullptr || !is_lost(value, run.target->type)) return;
+  if (run.target->lost->seen(column)) return;
+  if constexpr (std::is_integral_v<T>) {
+    run.target->lost->add(column, run.row + (run.down ? i : 0), std::to_string(value));
+  }
+}
+
+template <class Array>
+void copy_plain(const arrow::Array& array, const Run& run) {
+  const auto* values = static_cast<const Array&>(array).raw_values() + run.first;
+  for (int64_t i = 0; i < run.count; ++i) {
+    run.to[i * run.step] = static_cast<double>(values[i]);
+    note_value(values[i], i, run);
+  }
+}
+
+void copy_half(const arrow::Array& array, const Run& run) {
+  const uint16_t* values = static_cast<const arrow::HalfFloatArray&>(array).raw_values() + run.first;
+  for (int64_t i = 0; i < run.count; ++i) run.to[i * run.step] = half_to_float(values[i]);
+}
+
+void copy_bool(const arrow::Array& array, const Run& run) {
+  const auto& values = static_cast<const arrow::BooleanArray&>(array);
+  for (int64_t i = 0; i < run.count; ++i) run.to[i * run.step] = values.Value(run.first + i) ? 1 : 0;
+}
+
+// As text has it: the nearest binary64 of the digits.
+template <class Array>
+void copy_decimal(const arrow::Array& array, const Run& run) {
+  const auto& values = static_cast<const Array&>(array);
+  for (int64_t i = 0; i < run.count; ++i) {
+    // Those of a null are never looked at, and need not be digits.
+    const std::string digits = values.IsNull(run.first + i) ? "0" : values.FormatValue(run.first + i);
+    (void)parse_number(digits, run.to[i * run.step]);
+    if (run.target->float32 != nullptr) {
+      run.target->float32->add(column_of(i, run), run.to[i * run.step], decimals_of(digits));
+    }
+  }
+}
+
+using Copy = void (*)(const arrow::Array&, const Run&);
+Copy find_copy(arrow::Type::type type) {
+  switch (type) {
+    case arrow::Type::FLOAT: return copy_plain<arrow::FloatArray>;
+    case arrow::Type::DOUBLE: return copy_plain<arrow::DoubleArray>;
+    case arrow::Type::HALF_FLOAT: return copy_half;
+    case arrow::Type::BOOL: return copy_bool;
+    case arrow::Type::UINT8: return copy_plain<arrow::UInt8Array>;
+    case arrow::Type::INT8: return copy_plain<arrow::Int8Array>;
+    case arrow::Type::UINT16: return copy_plain<arrow::UInt16Array>;
+    case arrow::Type::INT16: return copy_plain<arrow::Int16Array>;
+    case arrow::Type::UINT32: return copy_plain<arrow::UInt32Array>;
+    case arrow::Type::INT32: return copy_plain<arrow::Int32Array>;
+    case arrow::Type::UINT64: return copy_plain<arrow::UInt64Array>;
+    case arrow::Type::INT64: return copy_plain<arrow::Int64Array>;
+    case arrow::Type::DECIMAL128: return copy_decimal<arrow::Decimal128Array>;
+    case arrow::Type::DECIMAL256: return copy_decimal<arrow::Decimal256Array>;
+    default: return nullptr;
+  }
+}
+
+// What an extension type stores; such as a tensor of fixed shape in a list of fixed size.
+const arrow::DataType& storage_of(const arrow::DataType& type) {
+  if (type.id() != arrow::Type::EXTENSION) return type;
+  return storage_of(*static_cast<const arrow::ExtensionType&>(type).storage_type());
+}
+const arrow::Array& storage_of(const arrow::Array& array) {
+  if (array.type_id() != arrow::Type::EXTENSION) return array;
+  return storage_of(*static_cast<const arrow::ExtensionArray&>(array).storage());
+}
+
+bool is_list(const arrow::DataType& type) {
+  return type.id() == arrow::Type::FIXED_SIZE_LIST || type.id() == arrow::Type::LIST ||
+         type.id() == arrow::Type::LARGE_LIST;
+}
+
+int64_t first_null(const arrow::Array& array, int64_t first, int64_t count) {
+  if (array.null_count() == 0) return count;
+  int64_t i = 0;
+  while (i < count && !array.IsNull(first + i)) ++i;
+  return i;
+}
+
+// Values that stand in a dictionary, looked up one by one. Returns how many are there before the first null.
+int64_t copy_coded(const arrow::DictionaryArray& array, const Run& run) {
+  const arrow::Array& known = storage_of(*array.dictionary());
+  const Copy copy = find_copy(known.type_id());
+  for (int64_t i = 0; i < run.count; ++i) {
+    if (array.IsNull(run.first + i)) return i;
+    const int64_t code = array.GetValueIndex(run.first + i);
+    if (code < 0 || code >= known.length() || known.IsNull(code)) return i;
+    Run one = run;
+    one.first = code;
+    one.count = 1;
+    one.to = run.to + i * run.step;
+    if (run.down) {
+      one.row += i;
+    } else {
+      one.column += static_cast<size_t>(i);
+    }
+    copy(known, one);
+  }
+  return run.count;
+}
+
+// Returns how many values are there before the first null.
+int64_t copy_run(const arrow::Array& array, const Run& run) {
+  if (array.type_id() == arrow::Type::DICTIONARY) {
+    return copy_coded(static_cast<const arrow::DictionaryArray&>(array), run);
+  }
+  find_copy(array.type_id())(array, run);
+  return first_null(array, run.first, run.count);
+}
+
+// The rows of a list, one after the other.
+template <class List>
+std::optional<ArrowProblem> copy_lists(const List& lists, int64_t first, int64_t count, const ArrowTarget& target) {
+  const arrow::Array& items = storage_of(*lists.values());
+  for (int64_t i = 0; i < count; ++i) {
+    if (lists.IsNull(first + i)) return ArrowProblem{i, fmt::format(": {}", kMissing)};
+    const int64_t length = lists.value_length(first + i), begin = lists.value_offset(first + i);
+    if (length != target.width) {
+      return ArrowProblem{i, fmt::format(": the list has {} values, those of the rows before have {}; every row needs "
+                                         "the same number",
+                                         length, target.width)};
+    }
+    if (begin < 0 || begin > items.length() - length) {
+      return ArrowProblem{i, ": the list lies outside of its values; the file is damaged"};
+    }
+    Run run{begin,  length, target.values + i * target.row_step, 1, false, target.row_number + i, target.lost_column,
+            &target};
+    const int64_t done = copy_run(items, run);
+    if (done < length) return ArrowProblem{i, fmt::format(", value {}: {}", done + 1, kMissing)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+arrow::Type::type number_type(const arrow::DataType& type) {
+  const arrow::DataType& stored = storage_of(type);
+  if (is_list(stored)) return number_type(*static_cast<const arrow::BaseListType&>(stored).value_type());
+  if (stored.id() != arrow::Type::DICTIONARY) return stored.id();
+  return number_type(*static_cast<const arrow::DictionaryType&>(stored).value_type());
+}
+
+int64_t fixed_length(const arrow::DataType& type) {
+  return static_cast<const arrow::FixedSizeListType&>(storage_of(type)).list_size();
+}
+
+FieldKind kind_of(const arrow::DataType& type) {
+  const arrow::DataType& stored = storage_of(type);
+  const bool lists = is_list(stored);
+  const arrow::DataType& items = lists ? *static_cast<const arrow::BaseListType&>(stored).value_type() : stored;
+  if (is_list(storage_of(items)) || find_copy(number_type(items)) == nullptr) return FieldKind::kOther;
+  if (!lists) return FieldKind::kNumber;
+  return stored.id() == arrow::Type::FIXED_SIZE_LIST ? FieldKind::kFixedList : FieldKind::kList;
+}
+
+std::optional<int64_t> first_length(const arrow::Array& array) {
+  const arrow::Array& stored = storage_of(array);
+  if (stored.IsNull(0)) return std::nullopt;
+  const auto length_in = [](const auto& lists) -> int64_t {
+    const int64_t length = lists.value_length(0);
+    return length <= lists.values()->length() ? length : -1;
+  };
+  if (stored.type_id() == arrow::Type::LIST) return length_in(static_cast<const arrow::ListArray&>(stored));
+  return length_in(static_cast<const arrow::LargeListArray&>(stored));
+}
+
+std::optional<ArrowProblem> copy_rows(const arrow::Array& array, int64_t first, int64_t count,
+                                      const ArrowTarget& target) {
+  const arrow::Array& stored = storage_of(array);
+  switch (stored.type_id()) {
+    case arrow::Type::FIXED_SIZE_LIST:
+      return copy_lists(static_cast<const arrow::FixedSizeListArray&>(stored), first, count, target);
+    case arrow::Type::LIST: return copy_lists(static_cast<const arrow::ListArray&>(stored), first, count, target);
+    case arrow::Type::LARGE_LIST:
+      return copy_lists(static_cast<const arrow::LargeListArray&>(stored), first, count, target);
+    default: break;
+  }
+  const Run run{first, count, target.values, target.row_step, true, target.row_number, target.lost_column, &target};
+  const int64_t done = copy_run(stored, run);
+  if (done == count) return std::nullopt;
+  return ArrowProblem{done, fmt::format(": {}", kMissing)};
+}
+
+}  // namespace manymeans

@@ -1,0 +1,520 @@
+// Parquet, Arrow and Feather files: every field of numbers is a column, every field of lists of them several.
+#include <manymeans/error.h>
+
+#include "core/threads.h"
+#include "io/arrow/arrow_columns.h"
+#include "io/arrow/arrow_source.h"
+#include "io/files/mapped_file.h"
+#include "io/table/column_selection.h"
+#include "io/table/float32_check.h"
+#include "io/table/reader.h"
+#include "io/table/row_store.h"
+#include "io/table/table_survey.h"
+
+#include <arrow/array.h>
+#include <arrow/record_batch.h>
+#include <arrow/scalar.h>
+#include <arrow/table.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <numeric>
+#include <optional>
+
+namespace manymeans {
+namespace {
+
+// A field that is read.
+struct Part {
+  int field = 0;
+  int64_t width = 1;  // columns that it gives
+  size_t first = 0;   // the first of them; of the weight: their number
+  bool is_weight = false;
+  bool is_list = false;
+};
+
+// What is no number, as people would write it.
+std::string shown_scalar(const arrow::Array& array, int64_t row) {
+  if (array.type_id() == arrow::Type::DICTIONARY) {
+    const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
+    const int64_t code = coded.GetValueIndex(row);
+    const bool known = code >= 0 && code < coded.dictionary()->length();
+    return known ? shown_scalar(*coded.dictionary(), code) : "a code that its dictionary lacks";
+  }
+  const auto scalar = array.GetScalar(row);
+  return scalar.ok() ? (*scalar)->ToString() : scalar.status().ToString();
+}
+
+// The first problem of the file, whichever thread finds it.
+struct FirstProblem {
+  int64_t row = std::numeric_limits<int64_t>::max();  // from 0
+  std::string what;
+};
+
+class ArrowTableReader {
+ public:
+  ArrowTableReader(ArrowSource& source, const std::string& path, const ReadOptions& options);
+  Dataset read();
+  TableSummary survey();
+
+ private:
+  struct Worker {
+    std::unique_ptr<ArrowSource::Pieces> pieces;
+    std::vector<double> values;
+    LostIntegers lost{0};
+    Float32Check float32{0};
+  };
+  struct Survey;
+  void survey_field(const Part& part, const arrow::Array& array, int64_t at, int64_t row, Survey& survey);
+  void survey_batch(const arrow::RecordBatch& batch, const std::vector<Part>& parts, int64_t row, Survey& survey);
+  std::vector<Part> survey_parts();
+  TableSummary summarise(const Survey& survey, const std::vector<Part>& parts);
+  std::vector<int64_t> choose_fields();
+  void add_part(int64_t field, bool is_weight);
+  int64_t list_length(int64_t field, bool needed = true);
+  void find_type();
+  std::string label(size_t column) const;
+  std::vector<std::string> names() const;
+  std::vector<Worker> read_rows(int64_t n, ThreadPool& pool);
+  bool needs_float64(const std::vector<Worker>& workers) const;
+  void read_piece(size_t piece, Worker& worker);
+  bool read_block(const arrow::RecordBatch& batch, int64_t first, int64_t count, int64_t row, Worker& worker);
+  bool store(int64_t count, int64_t row, const Worker& worker);
+  void report(int64_t row, std::string what);
+  [[noreturn]] void fail(const std::string& what) const { throw Error(ErrorCode::kBadData, path_, what); }
+  const arrow::DataType& type_of(int64_t field) const { return *schema_->field(static_cast<int>(field))->type(); }
+
+  ArrowSource& source_;
+  const std::string& path_;
+  const ReadOptions& options_;
+  std::shared_ptr<arrow::Schema> schema_;
+  FileColumns columns_;
+  std::vector<Part> parts_;          // columns in the order of the points, the weight last
+  std::vector<int> fields_;          // of the parts, rising: the columns of the tables that the source gives
+  size_t width_ = 0;                 // columns of the points
+  std::vector<int64_t> first_rows_;  // of the pieces, and the number of rows
+  std::unique_ptr<RowStore> store_;
+  Dataset result_;
+  DataType type_ = DataType::kFloat32;
+  bool check_float32_ = false;  // float32, unless the values turn out to need float64
+  std::atomic<bool> wide_{false};
+  std::mutex mutex_;
+  FirstProblem problem_;
+  std::atomic<int64_t> bad_row_{std::numeric_limits<int64_t>::max()};  // that of problem_, read without the lock
+};
+
+ArrowTableReader::ArrowTableReader(ArrowSource& source, const std::string& path, const ReadOptions& options)
+    : source_(source), path_(path), options_(options), schema_(source.schema()) {
+  columns_.count = schema_->num_fields();
+  for (const auto& field : schema_->fields()) columns_.names.push_back(field->name());
+}
+
+// The fields that become columns; what holds no numbers is left out or refused.
+std::vector<int64_t> ArrowTableReader::choose_fields() {
+  std::vector<int64_t> wanted = wanted_columns(columns_, options_, path_);
+  if (const auto weights = find_column(columns_, options_.weights)) {
+    if (kind_of(type_of(*weights)) != FieldKind::kNumber) {
+      fail(fmt::format("{} holds {}; a weight is one number", columns_.label(*weights), type_of(*weights).ToString()));
+    }
+    std::erase(wanted, *weights);
+    add_part(*weights, true);
+    if (wanted.empty()) fail("no column is left beside the weights; choose at least one");
+  }
+  std::string left_out;
+  std::erase_if(wanted, [&](int64_t field) {
+    if (kind_of(type_of(field)) != FieldKind::kOther) return false;
+    const std::string text = fmt::format("{} ({})", columns_.label(field), type_of(field).ToString());
+    if (!options_.numeric_only) {
+      fail(text + " holds no numbers; choose columns with --columns, or leave out all such with --numeric-only");
+    }
+    left_out += (left_out.empty() ? "" : ", ") + text;
+    return true;
+  });
+  if (wanted.empty()) fail("no column is left: none of them holds numbers; points need numbers");
+  if (!left_out.empty()) result_.warnings.push_back("columns that hold no numbers were left out: " + left_out);
+  result_.source = source_columns(columns_, wanted);
+  return wanted;
+}
+
+// The length of the list in the first row. All others must have it. 1 where it is missing and not needed.
+int64_t ArrowTableReader::list_length(int64_t field, bool needed) {
+  const std::vector<int> fields{static_cast<int>(field)};
+  const std::vector<int64_t> rows = source_.piece_rows(fields);
+  const auto piece = std::find_if(rows.begin(), rows.end(), [](int64_t count) { return count > 0; });
+  if (piece == rows.end()) return 1;
+  const auto table = source_.open(fields)->read(piece - rows.begin());
+  for (const auto& chunk : table->column(0)->chunks()) {
+    if (chunk->length() == 0) continue;
+    const auto length = first_length(*chunk);
+    if (length && *length < 0)
+      fail(columns_.label(field) + ": the first list lies outside of its values; it is damaged");
+    if (length || !needed) return length.value_or(1);
+    fail(fmt::format("row 1, {}: the list is missing (null); its length is needed", columns_.label(field)));
+  }
+  return 1;
+}
+
+void ArrowTableReader::add_part(int64_t field, bool is_weight) {
+  const FieldKind kind = kind_of(type_of(field));
+  Part part{static_cast<int>(field), 1, width_, is_weight, kind != FieldKind::kNumber};
+  if (kind == FieldKind::kFixedList) part.width = fixed_length(type_of(field));
+  if (kind == FieldKind::kList) part.width = list_length(field);
+  if (part.width < 1) fail(columns_.label(field) + " holds empty lists; points need numbers");
+  if (!is_weight) width_ += static_cast<size_t>(part.width);
+  parts_.push_back(part);
+  fields_.push_back(part.field);
+}
+
+// As stored, where all columns have one type that the engine reads; float64 where one of several has it; else the
+// values decide whether float32 holds them.
+void ArrowTableReader::find_type() {
+  std::optional<DataType> common;
+  bool same = true, wide = false, direct = true;
+  for (const Part& part : parts_) {
+    if (part.is_weight) continue;
+    DataType type = DataType::kFloat32;
+    switch (number_type(type_of(part.field))) {
+      case arrow::Type::DOUBLE: type = DataType::kFloat64; break;
+      case arrow::Type::HALF_FLOAT: type = DataType::kFloat16; break;
+      case arrow::Type::UINT8: type = DataType::kUInt8; break;
+      case arrow::Type::INT8: type = DataType::kInt8; break;
+      case arrow::Type::FLOAT: break;
+      default: direct = false; break;
+    }
+    wide |= type == DataType::kFloat64;
+    same &= common.value_or(type) == type;
+    common = type;
+  }
+  const std::optional<DataType> wanted = wanted_type(options_, same && direct ? common : std::nullopt);
+  type_ = wanted.value_or(same ? *common : (wide ? DataType::kFloat64 : DataType::kFloat32));
+  check_float32_ = !wanted && !direct && type_ == DataType::kFloat32;
+}
+
+// What errors and warnings call a column.
+std::string ArrowTableReader::label(size_t column) const {
+  const auto part = std::find_if(parts_.begin(), parts_.end(), [&](const Part& candidate) {
+    return column < candidate.first + static_cast<size_t>(candidate.width);
+  });
+  const std::string field = columns_.label(part->field);
+  return part->is_list ? fmt::format("{}, value {}", field, column - part->first + 1) : field;
+}
+
+std::vector<std::string> ArrowTableReader::names() const {
+  std::vector<std::string> names;
+  for (const Part& part : parts_) {
+    const std::string name = columns_.name(part.field);
+    for (int64_t i = 0; i < part.width && !part.is_weight; ++i) {
+      names.push_back(part.is_list ? fmt::format("{}[{}]", name, i + 1) : name);
+    }
+  }
+  return names;
+}
+
+void ArrowTableReader::report(int64_t row, std::string what) {
+  const std::lock_guard lock(mutex_);
+  if (row >= problem_.row) return;
+  problem_ = {row, std::move(what)};
+  bad_row_.store(row);
+}
+
+// Rows whose values are together; false after one that the type cannot hold.
+bool ArrowTableReader::store(int64_t count, int64_t row, const Worker& worker) {
+  const size_t stride = parts_.back().is_weight ? width_ + 1 : width_;
+  for (int64_t i = 0; i < count; ++i) {
+    const double* values = worker.values.data() + static_cast<size_t>(i) * stride;
+    if (stride > width_) result_.weights[static_cast<size_t>(row + i)] = values[width_];
+    const int64_t bad = store_->store(row + i, values);
+    if (bad < 0 || check_float32_) continue;  // what is too large for float32 makes its column float64
+    const bool overflow = type_ == DataType::kFloat32;
+    report(row + i, fmt::format("{}: {} {}", label(static_cast<size_t>(bad)), values[bad],
+                                overflow ? "is too large for float32; use dtype float64"
+                                         : fmt::format("is not exact in {}; use a wider dtype", name_of(type_))));
+    return false;
+  }
+  return true;
+}
+
+// Rows [first, first + count) of a batch, which begin with `row` of the points. False after a problem.
+bool ArrowTableReader::read_block(const arrow::RecordBatch& batch, int64_t first, int64_t count, int64_t row,
+                                  Worker& worker) {
+  const size_t stride = parts_.back().is_weight ? width_ + 1 : width_;
+  worker.values.resize(static_cast<size_t>(count) * stride);
+  std::optional<ArrowProblem> problem;
+  const Part* where = nullptr;
+  for (const Part& part : parts_) {
+    ArrowTarget target{worker.values.data() + part.first,
+                       static_cast<int64_t>(stride),
+                       part.width,
+                       type_,
+                       part.is_weight ? nullptr : &worker.lost,
+                       part.is_weight || !check_float32_ ? nullptr : &worker.float32,
+                       part.first,
+                       row + 1};
+    const auto at = std::lower_bound(fields_.begin(), fields_.end(), part.field) - fields_.begin();
+    auto found = copy_rows(*batch.column(static_cast<int>(at)), first, count, target);
+    if (!found || (problem && problem->row <= found->row)) continue;
+    problem = std::move(found);
+    where = &part;
+  }
+  if (!store(problem ? problem->row : count, row, worker)) return false;
+  if (problem) report(row + problem->row, columns_.label(where->field) + problem->what);
+  return !problem;
+}
+
+void ArrowTableReader::read_piece(size_t piece, Worker& worker) {
+  int64_t row = first_rows_[piece];
+  if (row > bad_row_.load() || wide_) return;  // what lies behind the first problem does not matter
+  if (!worker.pieces) worker.pieces = source_.open(fields_);
+  const auto table = worker.pieces->read(static_cast<int64_t>(piece));
+  const bool as_promised =
+      table->num_rows() == first_rows_[piece + 1] - row && table->num_columns() == static_cast<int>(fields_.size());
+  if (!as_promised) {
+    fail(fmt::format("part {} of the file holds {} rows, its directory says {}; the file is damaged", piece + 1,
+                     table->num_rows(), first_rows_[piece + 1] - row));
+  }
+  if (table->num_rows() == 0) return;
+  // Only now: a damaged file may promise lists of any length, and none that was read is that long.
+  if (worker.lost.columns.empty()) {
+    worker.lost = LostIntegers(width_);
+    worker.float32 = Float32Check(width_);
+  }
+  const int64_t block = std::max<int64_t>(1, 32768 / static_cast<int64_t>(width_));
+  arrow::TableBatchReader batches(*table);
+  for (std::shared_ptr<arrow::RecordBatch> batch;;) {
+    check_arrow(batches.ReadNext(&batch), path_);
+    if (!batch) return;
+    for (int64_t first = 0; first < batch->num_rows(); first += block) {
+      const int64_t count = std::min(block, batch->num_rows() - first);
+      if (!read_block(*batch, first, count, row, worker)) return;
+      if (worker.float32.surely_wide()) wide_ = true;
+      if (wide_) return;
+      row += count;
+    }
+  }
+}
+
+std::vector<ArrowTableReader::Worker> ArrowTableReader::read_rows(int64_t n, ThreadPool& pool) {
+  store_ = std::make_unique<RowStore>(n, static_cast<int64_t>(width_), type_, path_, options_.memory);
+  std::vector<Worker> workers(static_cast<size_t>(pool.size()));
+  pool.for_each_range(static_cast<int64_t>(first_rows_.size()) - 1, 1, [&](int worker, int64_t piece, int64_t) {
+    read_piece(static_cast<size_t>(piece), workers[static_cast<size_t>(worker)]);
+  });
+  return workers;
+}
+
+bool ArrowTableReader::needs_float64(const std::vector<Worker>& workers) const {
+  if (!check_float32_) return false;
+  Float32Check all(width_);
+  for (const Worker& worker : workers) {
+    if (!worker.lost.columns.empty()) all.merge(worker.float32);
+  }
+  return wide_ || all.surely_wide() || all.wide();
+}
+
+Dataset ArrowTableReader::read() {
+  for (const int64_t field : choose_fields()) add_part(field, false);
+  // The weight comes first where there is one, and has to stand behind the columns.
+  if (parts_.front().is_weight) std::rotate(parts_.begin(), parts_.begin() + 1, parts_.end());
+  if (parts_.back().is_weight) parts_.back().first = width_;
+  std::sort(fields_.begin(), fields_.end());
+  find_type();
+  const std::vector<int64_t> rows = source_.piece_rows(fields_);
+  first_rows_.assign(1, 0);
+  for (const int64_t count : rows) {
+    int64_t next = 0;
+    if (count < 0 || __builtin_add_overflow(first_rows_.back(), count, &next)) fail("its directory is damaged");
+    first_rows_.push_back(next);
+  }
+  const int64_t n = first_rows_.back();
+  result_.view = {nullptr, n, static_cast<int64_t>(width_), type_};
+  if (n == 0) return std::move(result_);  // the caller complains about no rows
+  if (parts_.back().is_weight) result_.weights.resize(static_cast<size_t>(n));
+  ThreadPool pool(thread_count(options_.threads));
+  std::vector<Worker> workers = read_rows(n, pool);
+  if (needs_float64(workers)) {
+    type_ = DataType::kFloat64;
+    check_float32_ = wide_ = false;
+    problem_ = {};
+    bad_row_ = problem_.row;
+    store_.reset();
+    workers = read_rows(n, pool);
+  }
+  if (problem_.row < n) fail(fmt::format("row {}, {}", problem_.row + 1, problem_.what));
+  LostIntegers lost(width_);
+  for (const Worker& worker : workers) {
+    if (!worker.lost.columns.empty()) lost.merge(worker.lost);
+  }
+  std::vector<std::string> labels;
+  for (size_t column = 0; column < width_; ++column) labels.push_back(label(column));
+  if (auto warning = lost_integers_warning(lost, labels, type_, "row")) {
+    result_.warnings.push_back(std::move(*warning));
+  }
+  result_.column_names = names();
+  result_.view = store_->view();
+  result_.owner = store_->owner();
+  return std::move(result_);
+}
+
+// What is found out about all columns, of numbers and of others: these are NaN.
+struct ArrowTableReader::Survey {
+  Survey(int64_t n, size_t d, const std::string& path, int64_t memory)
+      : values(n, static_cast<int64_t>(d), DataType::kFloat64, path, memory), columns(d), float32(d), row(d) {
+    const size_t limit = DistinctCounter::limit_for(static_cast<int64_t>(d));
+    for (ColumnSurvey& column : columns) column.distinct = DistinctCounter(limit);
+  }
+  RowStore values;
+  std::vector<ColumnSurvey> columns;
+  Float32Check float32;
+  std::vector<double> row;
+};
+
+// One cell, or the cells of one list.
+void ArrowTableReader::survey_field(const Part& part, const arrow::Array& array, int64_t at, int64_t row,
+                                    Survey& survey) {
+  double* values = survey.row.data() + part.first;
+  const auto width = static_cast<size_t>(part.width);
+  const bool is_number = kind_of(*array.type()) != FieldKind::kOther;
+  std::fill_n(values, width, std::numeric_limits<double>::quiet_NaN());
+  if (!is_number && !array.IsNull(at)) {
+    survey.columns[part.first].add_text(shown_scalar(array, at), row + 1);
+    return;
+  }
+  const ArrowTarget target{values, part.width, part.width, DataType::kFloat64, nullptr, &survey.float32, part.first, 0};
+  const bool there = is_number && !copy_rows(array, at, 1, target);
+  for (size_t i = 0; i < width; ++i) {
+    ColumnSurvey& column = survey.columns[part.first + i];
+    if (!there) values[i] = std::numeric_limits<double>::quiet_NaN();
+    ++(there ? column.numbers : column.empty);
+    if (!std::isnan(values[i])) column.distinct.add_number(values[i], {});
+  }
+}
+
+TableSummary ArrowTableReader::summarise(const Survey& survey, const std::vector<Part>& parts) {
+  TableSummary table;
+  table.rows = survey.values.view().n;
+  table.warnings = result_.warnings;
+  table.type = type_;
+  const std::vector<ColumnSummary> values = summarise_columns(survey.values.view(), options_.threads);
+  for (const Part& part : parts) {
+    for (size_t j = part.first; j < part.first + static_cast<size_t>(part.width); ++j) {
+      TableColumn column;
+      column.number = part.field + 1;
+      column.name = columns_.name(part.field);
+      if (part.is_list) column.name += fmt::format("[{}]", j - part.first + 1);
+      column.wide = survey.float32.wide(j);
+      survey.columns[j].describe(column, values[j]);
+      if (column.wide && check_float32_) table.type = DataType::kFloat64;
+      table.columns.push_back(std::move(column));
+    }
+  }
+  return table;
+}
+
+// A part for every field that is wanted, also where it holds no numbers.
+std::vector<Part> ArrowTableReader::survey_parts() {
+  std::vector<Part> parts;
+  for (const int64_t field : wanted_columns(columns_, options_, path_)) {
+    const FieldKind kind = kind_of(type_of(field));
+    if (kind == FieldKind::kOther && options_.numeric_only) continue;
+    Part part{static_cast<int>(field), 1, width_, false, kind == FieldKind::kFixedList || kind == FieldKind::kList};
+    if (kind == FieldKind::kFixedList) part.width = std::max<int64_t>(1, fixed_length(type_of(field)));
+    if (kind == FieldKind::kList) part.width = std::max<int64_t>(1, list_length(field, false));
+    width_ += static_cast<size_t>(part.width);
+    parts.push_back(part);
+    fields_.push_back(part.field);
+    if (kind != FieldKind::kOther) parts_.push_back(part);
+  }
+  std::sort(fields_.begin(), fields_.end());
+  return parts;
+}
+
+void ArrowTableReader::survey_batch(const arrow::RecordBatch& batch, const std::vector<Part>& parts, int64_t row,
+                                    Survey& survey) {
+  for (int64_t i = 0; i < batch.num_rows(); ++i) {
+    for (const Part& part : parts) {
+      const auto at = std::lower_bound(fields_.begin(), fields_.end(), part.field) - fields_.begin();
+      survey_field(part, *batch.column(static_cast<int>(at)), i, row + i, survey);
+    }
+    survey.values.store(row + i, survey.row.data());
+  }
+}
+
+TableSummary ArrowTableReader::survey() {
+  const std::vector<Part> parts = survey_parts();
+  if (!parts_.empty()) find_type();
+  const std::vector<int64_t> rows = source_.piece_rows(fields_);
+  const int64_t n = std::accumulate(rows.begin(), rows.end(), int64_t{0});
+  if (n < 1 || width_ == 0) return {};
+  Survey survey(n, width_, path_, options_.memory);
+  const auto pieces = source_.open(fields_);
+  int64_t row = 0;
+  for (size_t piece = 0; piece < rows.size(); ++piece) {
+    const auto table = pieces->read(static_cast<int64_t>(piece));
+    arrow::TableBatchReader batches(*table);
+    for (std::shared_ptr<arrow::RecordBatch> batch;;) {
+      check_arrow(batches.ReadNext(&batch), path_);
+      if (!batch) break;
+      if (batch->num_rows() > n - row) fail("it holds more rows than its directory says; the file is damaged");
+      survey_batch(*batch, parts, row, survey);
+      row += batch->num_rows();
+    }
+  }
+  if (row != n) fail("it holds fewer rows than its directory says; the file is damaged");
+  return summarise(survey, parts);
+}
+
+using Open = std::unique_ptr<ArrowSource> (*)(std::shared_ptr<const MappedFile>, const std::string&);
+
+class ArrowReader : public Reader {
+  // Before those that call it: its type is deduced.
+  template <class Use>
+  auto reading(const std::string& path, const ReadOptions& options, Use&& use) const {
+    try {
+      const auto source = open_(MappedFile::open(path, Access::kOnce), path);
+      ArrowTableReader reader(*source, path, options);
+      return use(reader);
+    } catch (const Error&) {
+      throw;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {  // the Parquet library has its own
+      fail_arrow(path, error.what());
+    }
+  }
+
+ public:
+  ArrowReader(Open open, std::string_view description, std::vector<std::string_view> endings)
+      : open_(open), description_(description), endings_(std::move(endings)) {}
+  std::string_view description() const override { return description_; }
+  std::vector<std::string_view> endings() const override { return endings_; }
+  Dataset read(const std::string& path, const ReadOptions& options) const override {
+    return reading(path, options, [](ArrowTableReader& reader) { return reader.read(); });
+  }
+  TableSummary survey(const std::string& path, const ReadOptions& options) const override {
+    return reading(path, options, [](ArrowTableReader& reader) { return reader.survey(); });
+  }
+
+ private:
+  Open open_;
+  std::string_view description_;
+  std::vector<std::string_view> endings_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reader> make_parquet_reader() {
+  return std::make_unique<ArrowReader>(open_parquet, "Parquet: a field of numbers or of lists of them (.parquet)",
+                                       std::vector<std::string_view>{".parquet"});
+}
+std::unique_ptr<Reader> make_arrow_reader() {
+  return std::make_unique<ArrowReader>(open_arrow, "Arrow and Feather (version 2) files (.arrow, .feather)",
+                                       std::vector<std::string_view>{".arrow", ".feather"});
+}
+
+}  // namespace manymeans

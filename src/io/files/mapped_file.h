@@ -1,0 +1,48 @@
+// The bytes of an input file, mapped where that is possible.
+#pragma once
+
+#include "io/files/gzip.h"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace manymeans {
+
+/// How the bytes will be read: a hint to the system.
+enum class Access { kOnce, kAgainAndAgain };
+
+class InputFile;
+class MappedRange;
+
+/// A file's bytes. Regular files are mapped, so nothing is copied; pipes are read to their end.
+class MappedFile {
+ public:
+  static constexpr std::string_view kStandardInput = "-";
+
+  /// "-" is standard input. Throws Error(kBadData) that names the path: missing, unreadable, a folder, a device, or
+  /// empty.
+  static std::shared_ptr<const MappedFile> open(const std::string& path, Access access);
+
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+
+ private:
+  MappedFile() = default;
+  void map(int file, size_t size, const std::string& path, Access access);
+  void read_all(const InputFile& file);
+
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+  void* mapping_ = nullptr;             // what to unmap
+  std::shared_ptr<MappedRange> range_;  // notices when that file changes
+  ByteBuffer read_;                     // what was read instead
+};
+
+}  // namespace manymeans

@@ -1,0 +1,98 @@
+// Zip archives as numpy.savez writes them and numpy.load reads them.
+#pragma once
+
+#include "io/files/gzip.h"
+#include "io/files/output_file.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+/// Writes members one after the other, stored as they are, with checksums.
+class ZipWriter {
+ public:
+  /// Sizes and offsets from `zip64_from` on, and as many members, are written in zip64 fields. Only tests change it.
+  explicit ZipWriter(OutputFile& file, uint64_t zip64_from = 0xffffffff) : file_(file), zip64_from_(zip64_from) {}
+
+  /// One member, made of two parts.
+  void add(const std::string& name, std::string_view head, std::span<const std::byte> body);
+  using Sink = std::function<void(std::span<const std::byte>)>;
+  /// The same with a body of `size` bytes that `produce` gives to its sink: twice, for the checksum stands before it.
+  void add(const std::string& name, std::string_view head, uint64_t size,
+           const std::function<void(const Sink&)>& produce);
+  /// The directory at the end. The file is whole after it.
+  void finish();
+
+ private:
+  struct Member {
+    std::string name;
+    uint32_t crc = 0;
+    uint64_t size = 0;
+    uint64_t offset = 0;
+  };
+  void put(std::string_view bytes);
+  std::string directory_entry(const Member& member) const;
+
+  OutputFile& file_;
+  uint64_t zip64_from_;
+  uint64_t written_ = 0;
+  std::vector<Member> members_;
+};
+
+/// Reads members, stored or deflated. Throws Error(kBadData) naming `path` for whatever does not fit together.
+class ZipReader {
+ public:
+  ZipReader(std::span<const std::byte> bytes, const std::string& path);
+
+  bool has(const std::string& name) const { return members_.contains(name); }
+  /// Of all members, in the order of their names.
+  std::vector<std::string> names() const;
+  /// The bytes of a member, its checksum checked. What is packed grows as it is inflated, whatever size the archive
+  /// claims, and Error(kUnavailable) says so where that is more than the memory that there is.
+  std::vector<std::byte> read(const std::string& name) const;
+  /// The same of a member that is packed, for points: in a temporary file where `memory` (as in ReadOptions) asks for
+  /// that.
+  ByteBuffer inflate(const std::string& name, int64_t memory) const;
+  /// Where a member's bytes stand in the archive as they are, its checksum checked; nothing if it is deflated.
+  std::optional<std::span<const std::byte>> in_place(const std::string& name) const;
+
+ private:
+  struct Member {
+    uint16_t method = 0;
+    uint32_t crc = 0;
+    uint64_t packed_size = 0;
+    uint64_t size = 0;
+    uint64_t offset = 0;
+  };
+  struct Directory {
+    uint64_t count = 0;
+    uint64_t size = 0;
+    uint64_t offset = 0;
+  };
+  Directory find_directory() const;
+  size_t read_entry(size_t at);
+  void read_zip64(std::span<const std::byte> extra, Member& member) const;
+  const Member& find(const std::string& name) const;
+  const Member& find_packed(const std::string& name) const;
+  std::span<const std::byte> packed_bytes(const std::string& name, const Member& member) const;
+  void check(const std::string& name, const Member& member, uint32_t crc) const;
+  std::span<const std::byte> part(uint64_t offset, uint64_t size) const;
+  template <class T>
+  T number(uint64_t offset) const;
+  [[noreturn]] void damaged(const std::string& what) const;
+
+  std::span<const std::byte> bytes_;
+  std::string path_;
+  std::map<std::string, Member> members_;
+  uint64_t packed_bytes_ = 0;  // of all members
+};
+
+}  // namespace manymeans

@@ -1,0 +1,171 @@
+// One dataset of a HDF5 file: mapped where it lies in one piece, else read by the HDF5 library.
+#include <manymeans/error.h>
+
+#include "core/open_file.h"
+#include "io/files/mapped_file.h"
+#include "io/hdf5/hdf5_library.h"
+#include "io/table/reader.h"
+#include "io/table/row_store.h"
+#include "io/table/stored_matrix.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+// What the type is called in .npy headers; empty for text, compound types and numbers that nobody else has.
+std::string type_name(hid_t type) {
+  const std::array<std::pair<hid_t, const char*>, 18> known = {{{H5T_IEEE_F32LE, "<f4"},
+                                                                {H5T_IEEE_F32BE, ">f4"},
+                                                                {H5T_IEEE_F64LE, "<f8"},
+                                                                {H5T_IEEE_F64BE, ">f8"},
+                                                                {H5T_STD_U8LE, "|u1"},
+                                                                {H5T_STD_I8LE, "|i1"},
+                                                                {H5T_STD_U16LE, "<u2"},
+                                                                {H5T_STD_U16BE, ">u2"},
+                                                                {H5T_STD_I16LE, "<i2"},
+                                                                {H5T_STD_I16BE, ">i2"},
+                                                                {H5T_STD_U32LE, "<u4"},
+                                                                {H5T_STD_U32BE, ">u4"},
+                                                                {H5T_STD_I32LE, "<i4"},
+                                                                {H5T_STD_I32BE, ">i4"},
+                                                                {H5T_STD_U64LE, "<u8"},
+                                                                {H5T_STD_U64BE, ">u8"},
+                                                                {H5T_STD_I64LE, "<i8"},
+                                                                {H5T_STD_I64BE, ">i8"}}};
+  for (const auto& [id, name] : known) {
+    if (H5Tequal(type, id) > 0) return name;
+  }
+  const bool half = H5Tget_class(type) == H5T_FLOAT && H5Tget_size(type) == 2 && H5Tget_ebias(type) == 15;
+  if (!half) return {};
+  return H5Tget_order(type) == H5T_ORDER_BE ? ">f2" : "<f2";
+}
+
+herr_t add_dataset(hid_t, const char* name, const H5O_info_t* info, void* names) {
+  if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+  return 0;
+}
+
+// The dataset that the path means.
+std::string find_dataset(hid_t file, const MemberPath& path) {
+  if (!path.member.empty()) return path.member;
+  std::vector<std::string> names;
+  if (H5Ovisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, add_dataset, &names) < 0) {
+    throw Error(ErrorCode::kBadData, path.file,
+                "the HDF5 library cannot list what is in it; it is damaged, or written by a newer version");
+  }
+  if (names.size() == 1) return "/" + names[0];
+  std::string list;
+  for (size_t i = 0; i < names.size() && i < 10; ++i) list += (i == 0 ? "/" : ", /") + names[i];
+  throw Error(ErrorCode::kUsage, path.file,
+              fmt::format("there are {} datasets in it{}{}; say which, as in {}:{}", names.size(),
+                          names.empty() ? "" : ": ", list, path.file, names.empty() ? "/group/name" : "/" + names[0]));
+}
+
+class Hdf5Dataset {
+ public:
+  Hdf5Dataset(const MemberPath& path, std::shared_ptr<const MappedFile> file);
+  Dataset read(const ReadOptions& options) const;
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const { throw Error(ErrorCode::kBadData, where_, what); }
+  Dataset read_packed(StoredMatrix matrix, const ReadOptions& options) const;
+  StoredMatrix find_shape() const;
+
+  std::shared_ptr<const MappedFile> bytes_;
+  std::string where_;
+  Hdf5Handle file_, data_, type_;
+};
+
+hid_t open_file(const std::string& path) {
+  if (H5Fis_hdf5(path.c_str()) > 0) return H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  throw Error(ErrorCode::kBadData, path, "this is not a HDF5 file, or not a whole one");
+}
+
+Hdf5Dataset::Hdf5Dataset(const MemberPath& path, std::shared_ptr<const MappedFile> file)
+    : bytes_(std::move(file)),
+      where_(path.file),
+      file_(open_file(path.file), H5Fclose),
+      data_(file_ ? H5Dopen2(file_, find_dataset(file_, path).c_str(), H5P_DEFAULT) : -1, H5Dclose),
+      type_(data_ ? H5Dget_type(data_) : -1, H5Tclose) {
+  if (!file_) fail("the HDF5 library cannot open this file; it is cut off or damaged");
+  if (!data_) {
+    throw Error(ErrorCode::kUsage, where_, "there is no dataset '" + path.member + "' in it; h5ls -r lists them");
+  }
+  if (!path.member.empty()) where_ += ":" + path.member;
+}
+
+StoredMatrix Hdf5Dataset::find_shape() const {
+  const Hdf5Handle space(H5Dget_space(data_), H5Sclose);
+  const int rank = space ? H5Sget_simple_extent_ndims(space) : -1;
+  if (rank < 1 || rank > 2) {
+    fail(fmt::format("a dataset of {} dimensions was found; 2 are needed (rows, columns), or 1 for one column", rank));
+  }
+  std::array<hsize_t, 2> shape = {0, 1};
+  H5Sget_simple_extent_dims(space, shape.data(), nullptr);
+  const std::string type = type_ ? type_name(type_) : "";
+  if (type.empty()) fail("the values are no plain numbers; float16, float32, float64 and integers can be read");
+  size_t size = H5Tget_size(type_);
+  // Deflate never packs more than 1032 bytes into one; whatever promises more holds nothing.
+  constexpr size_t kLargestRatio = 1032;
+  const bool overflow = __builtin_mul_overflow(size, shape[0], &size) || __builtin_mul_overflow(size, shape[1], &size);
+  if (overflow || size / kLargestRatio > bytes_->bytes().size()) {
+    fail(fmt::format("the dataset promises {} rows of {} columns, more than a file of {} bytes can hold", shape[0],
+                     shape[1], bytes_->bytes().size()));
+  }
+  return StoredMatrix::dense(nullptr, static_cast<int64_t>(shape[0]), static_cast<int64_t>(shape[1]),
+                             static_cast<int64_t>(H5Tget_size(type_)), type);
+}
+
+// Chunked or compressed: the library puts it together in memory.
+Dataset Hdf5Dataset::read_packed(StoredMatrix matrix, const ReadOptions& options) const {
+  const RowStore store(matrix.n, matrix.row_step, DataType::kUInt8, where_, options.memory);
+  auto* to = static_cast<std::byte*>(const_cast<void*>(store.view().data));
+  if (H5Dread(data_, type_, H5S_ALL, H5S_ALL, H5P_DEFAULT, to) < 0) {
+    fail("the HDF5 library cannot read the values: the file is damaged, or packed by a filter that is not there");
+  }
+  matrix.data = to;
+  store.give_back(0, matrix.n);
+  return read_stored(matrix, store.owner(), where_, options);
+}
+
+Dataset Hdf5Dataset::read(const ReadOptions& options) const {
+  StoredMatrix matrix = find_shape();
+  const size_t size = static_cast<size_t>(matrix.n) * static_cast<size_t>(matrix.row_step);
+  if (size == 0) return read_stored(matrix, nullptr, where_, options);
+  const haddr_t offset = H5Dget_offset(data_);  // of what lies in one piece
+  const size_t there = bytes_->bytes().size();
+  if (offset == HADDR_UNDEF) return read_packed(std::move(matrix), options);
+  if (offset > there || size > there - offset) {
+    fail(fmt::format("the values take {} bytes from byte {} on, the file has {}; it is cut off", size, offset, there));
+  }
+  matrix.data = bytes_->bytes().data() + offset;
+  return read_stored(matrix, bytes_, where_, options);
+}
+
+class Hdf5Reader : public Reader {
+ public:
+  std::string_view description() const override {
+    return "one dataset of a HDF5 file (.h5, .hdf5, FILE.h5:/GROUP/NAME)";
+  }
+  std::vector<std::string_view> endings() const override { return {".h5", ".hdf5"}; }
+  bool has_members() const override { return true; }
+  Dataset read(const std::string& path, const ReadOptions& options) const override {
+    const Hdf5Session session;
+    const MemberPath parts = split_member(path);
+    // The library opens the file by its name once more, so that it can be no pipe.
+    check_kind(parts.file == MappedFile::kStandardInput ? "/dev/stdin" : parts.file, FileKind::kRegular);
+    return Hdf5Dataset(parts, MappedFile::open(parts.file, Access::kAgainAndAgain)).read(options);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Reader> make_hdf5_reader() {
+  return std::make_unique<Hdf5Reader>();
+}
+
+}  // namespace manymeans

@@ -1,0 +1,18 @@
+// .npy files: in place where the values already are what the engine reads, else with one copy.
+#include "io/numpy/npy_format.h"
+#include "io/table/mapped_reader.h"
+
+namespace manymeans {
+namespace {
+
+StoredMatrix find_array(std::span<const std::byte> bytes, const MappedFormat&, const std::string& path) {
+  return npy_matrix(bytes, path);
+}
+
+}  // namespace
+
+std::unique_ptr<Reader> make_npy_reader() {
+  return std::make_unique<MappedReader>(MappedFormat{".npy", "NumPy arrays (.npy), mapped into memory"}, find_array);
+}
+
+}  // namespace manymeans

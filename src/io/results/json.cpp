@@ -1,0 +1,158 @@
+// The summary of a fit; docs/user/json.md lists the fields.
+#include <manymeans/io.h>
+
+#include "core/digest.h"
+#include "core/fp_environment.h"
+#include "io/results/json_text.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace manymeans {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json option_value(const T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    return std::string(name_of(value));
+  } else {
+    return value;
+  }
+}
+Json option_value(const ByteSize& value) {
+  return value.bytes;
+}
+template <class T>
+Json option_value(const std::optional<T>& value) {
+  return value ? option_value(*value) : Json(nullptr);
+}
+
+Json options_json(const FitOptions& options) {
+  Json json = Json::object();
+  for_each_option(options, [&](const OptionInfo& info, const auto& value) { json[info.name] = option_value(value); });
+  return json;
+}
+
+Json pass_json(const PassLog& pass) {
+  return {{"models", pass.models},     {"labelled", pass.labelled},     {"changed", pass.changed},
+          {"repeated", pass.repeated}, {"skipped", pass.skipped},       {"certified", pass.certified},
+          {"resolved", pass.resolved}, {"candidates", pass.candidates}, {"tightened", pass.tightened}};
+}
+
+Json provenance_json(const Provenance& provenance) {
+  const auto share = [looked_at = provenance.labelled - provenance.repeated](int64_t count) {
+    return looked_at > 0 ? static_cast<double>(count) / static_cast<double>(looked_at) : 0.0;
+  };
+  Json seconds = Json::object();
+  for (const auto& [phase, value] : provenance.seconds) seconds[phase] = value;
+  Json passes = Json::array();
+  for (const PassLog& pass : provenance.pass_log) passes.push_back(pass_json(pass));
+  return {{"version", provenance.version},
+          {"backend", provenance.backend},
+          {"instruction_set", provenance.instruction_set},
+          {"plan", provenance.plan},
+          {"memory", provenance.memory},
+          {"threads", provenance.threads},
+          {"rows", provenance.rows},
+          {"columns", provenance.columns},
+          {"dtype", std::string(name_of(provenance.type))},
+          {"passes", provenance.passes},
+          {"labelled", provenance.labelled},
+          {"repeated", provenance.repeated},
+          {"certified", provenance.certified},
+          {"resolved", provenance.resolved},
+          {"candidates", provenance.candidates},
+          {"skipped", provenance.skipped},
+          {"tightened", provenance.tightened},
+          {"certified_share", share(provenance.certified)},
+          {"resolved_share", share(provenance.resolved)},
+          {"pass_log", std::move(passes)},
+          {"seconds", std::move(seconds)},
+          {"options", options_json(provenance.options)}};
+}
+
+Json model_json(const ModelResult& model, const std::string& digest, bool best) {
+  return {{"k", model.k},
+          {"k_requested", model.k_requested},
+          {"replica", model.replica},
+          {"seed", model.seed},
+          {"init", model.init},
+          {"inertia", model.inertia},
+          {"iterations", model.iterations},
+          {"stop_reason", std::string(name_of(model.stop_reason))},
+          {"digest", digest},
+          {"seconds", model.seconds},
+          {"best", best}};
+}
+
+// Paths may hold bytes that are no UTF-8; they must not cost the user the summary.
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string to_json(const FitResult& result) {
+  const FpEnvironmentGuard guard;
+  std::vector<std::string> digests;  // each costs a reading of all labels: once
+  Json models = Json::array();
+  for (size_t i = 0; i < result.models.size(); ++i) {
+    const ModelResult& model = result.models[i];
+    digests.push_back(model.digest());
+    models.push_back(model_json(model, digests.back(), result.best(model.k_requested) == static_cast<int64_t>(i)));
+  }
+  const Json json = {{"digest", combined_digest(digests)},
+                     {"n_rows", result.provenance.rows},
+                     {"n_columns", result.provenance.columns},
+                     {"interrupted", result.interrupted},
+                     {"warnings", result.warnings},
+                     {"models", std::move(models)},
+                     {"provenance", provenance_json(result.provenance)}};
+  return text_of(json);
+}
+
+namespace {
+
+// Follows a text without keeping any of it: what nlohmann::json keeps cannot be freed without memory.
+class ObjectCheck : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool null() override { return inside(); }
+  bool boolean(bool) override { return inside(); }
+  bool number_integer(number_integer_t) override { return inside(); }
+  bool number_unsigned(number_unsigned_t) override { return inside(); }
+  bool number_float(number_float_t, const string_t&) override { return inside(); }
+  bool string(string_t&) override { return inside(); }
+  bool binary(binary_t&) override { return inside(); }
+  bool start_object(size_t) override { return ++depth_ <= kDeepest; }
+  bool key(string_t&) override { return true; }
+  bool end_object() override { return --depth_ >= 0; }
+  bool start_array(size_t) override { return inside() && ++depth_ <= kDeepest; }
+  bool end_array() override { return --depth_ >= 0; }
+  bool parse_error(size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
+
+ private:
+  static constexpr int kDeepest = 32;  // a summary has five levels
+  bool inside() const { return depth_ > 0; }
+  int depth_ = 0;
+};
+
+}  // namespace
+
+bool is_json_object(const std::string& text) {
+  ObjectCheck check;
+  return nlohmann::json::sax_parse(text, &check);
+}
+
+std::string to_json(const Provenance& provenance) {
+  const FpEnvironmentGuard guard;
+  return text_of(provenance_json(provenance));
+}
+
+}  // namespace manymeans

@@ -1,0 +1,140 @@
+// Labels and distances as tables.
+#include <manymeans/error.h>
+#include <manymeans/io.h>
+
+#include "core/data_type.h"
+#include "core/mapped_range.h"
+#include "core/out_of_memory.h"
+#include "io/table/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+constexpr const char* kNothing = "nothing was written";
+
+template <class T>
+void put_labels(const Labels& labels, int64_t first, int64_t count, size_t column, size_t columns, std::byte* out) {
+  std::vector<uint32_t> values(static_cast<size_t>(count));
+  labels.read(first, count, values.data());
+  T* cells = reinterpret_cast<T*>(out);
+  for (size_t i = 0; i < values.size(); ++i) cells[i * columns + column] = static_cast<T>(values[i]);
+}
+
+std::string write_columns(const std::string& path, const std::vector<const Labels*>& columns,
+                          std::vector<std::string> names) {
+  int width = 1;
+  for (const Labels* labels : columns) {
+    width = std::max(width, labels->width());
+    if (labels->size() != columns[0]->size()) {
+      throw Error(ErrorCode::kInternal, path, "the models have labels for different numbers of rows");
+    }
+  }
+  Table table;
+  table.names = std::move(names);
+  table.columns = static_cast<int64_t>(table.names.size());
+  table.rows = columns[0]->size();
+  table.type = width == 1 ? CellType::kUInt8 : (width == 2 ? CellType::kUInt16 : CellType::kUInt32);
+  table.fill = [&](int64_t first, int64_t count, std::byte* out) {
+    for (size_t j = 0; j < columns.size(); ++j) {
+      switch (width) {
+        case 1: put_labels<uint8_t>(*columns[j], first, count, j, columns.size(), out); break;
+        case 2: put_labels<uint16_t>(*columns[j], first, count, j, columns.size(), out); break;
+        default: put_labels<uint32_t>(*columns[j], first, count, j, columns.size(), out); break;
+      }
+      columns[j]->give_back(first, count);
+    }
+  };
+  write_table(path, *result_writer_for(path), table);
+  return std::string(name_of(table.type));
+}
+
+// The numbers of clusters asked for, in order, each once.
+std::vector<int64_t> requested_k(const FitResult& result) {
+  std::vector<int64_t> list;
+  for (const ModelResult& model : result.models) {
+    if (std::find(list.begin(), list.end(), model.k_requested) == list.end()) list.push_back(model.k_requested);
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string write_labels(const std::string& path, const FitResult& result) {
+  return or_out_of_memory(path, kNothing, [&] {
+    std::vector<const Labels*> columns;
+    std::vector<std::string> names;
+    for (const int64_t k : requested_k(result)) {
+      const int64_t best = result.best(k);
+      if (best < 0) {
+        throw Error(
+            ErrorCode::kInterrupted, path,
+            fmt::format("there are no labels for k = {}: none of its models had begun; let the fit run longer", k));
+      }
+      columns.push_back(&result.models[static_cast<size_t>(best)].labels);
+      names.push_back(fmt::format("k{}", k));
+    }
+    if (columns.empty()) throw Error(ErrorCode::kInterrupted, path, "there are no labels: the fit has no models");
+    if (names.size() == 1) names = {"label"};
+    return write_columns(path, columns, std::move(names));
+  });
+}
+
+std::string write_labels(const std::string& path, const Labels& labels) {
+  return or_out_of_memory(path, kNothing, [&] { return write_columns(path, {&labels}, {"label"}); });
+}
+
+void write_values(const std::string& path, std::span<const double> values, const std::string& name) {
+  or_out_of_memory(path, kNothing, [&] {
+    Table table;
+    table.names = {name};
+    table.rows = static_cast<int64_t>(values.size());
+    table.type = CellType::kFloat64;
+    table.fill = [&](int64_t first, int64_t count, std::byte* out) {
+      std::memcpy(out, values.data() + first, static_cast<size_t>(count) * sizeof(double));
+    };
+    write_table(path, *result_writer_for(path), table);
+  });
+}
+
+namespace {
+
+CellType cell_type(DataType type) {
+  switch (type) {
+    case DataType::kFloat32: return CellType::kFloat32;
+    case DataType::kFloat64: return CellType::kFloat64;
+    case DataType::kFloat16: return CellType::kFloat16;
+    case DataType::kBFloat16: return CellType::kBFloat16;
+    case DataType::kUInt8: return CellType::kUInt8;
+    case DataType::kInt8: return CellType::kInt8;
+  }
+  throw Error(ErrorCode::kInternal, "points", "an unknown type");
+}
+
+}  // namespace
+
+void write_points(const std::string& path, const Dataset& points, const std::string& format) {
+  or_out_of_memory(path, kNothing, [&] {
+    const PointsView& view = points.view;
+    Table table;
+    table.rows = view.n;
+    table.columns = view.d;
+    table.names = points.column_names;
+    table.type = cell_type(view.type);
+    table.is_matrix = true;
+    await_points(view);
+    table.fill = [&view, row_size = table.row_size()](int64_t first, int64_t count, std::byte* out) {
+      std::vector<std::byte> fetched;
+      std::memcpy(out, row_bytes(view, first, count, fetched), static_cast<size_t>(count) * row_size);
+      check_mapped(view.data);
+    };
+    write_table(path, *writer_for(path, format), table);
+  });
+}
+
+}  // namespace manymeans

@@ -1,0 +1,12 @@
+// Cells of one type as cells of another, exactly or not at all.
+#pragma once
+
+#include "io/table/writer.h"
+
+namespace manymeans {
+
+/// The same values in another type, converted block by block while they are written. `where` names the table in the
+/// Error(kBadData) that the first value without an exact counterpart gives.
+Table with_type(const Table& table, CellType type, const std::string& where);
+
+}  // namespace manymeans

@@ -1,0 +1,226 @@
+#include "io/table/column_selection.h"
+
+#include <manymeans/error.h>
+
+#include "io/table/row_store.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+std::string_view trim(std::string_view text) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+std::optional<int64_t> as_number(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+[[noreturn]] void unknown(const FileColumns& file, std::string_view text) {
+  std::string known = fmt::format("columns are numbered from 1 to {}", file.count);
+  constexpr size_t kMostNamed = 20;
+  for (size_t i = 0; i < std::min(kMostNamed, file.names.size()); ++i) {
+    known += (i == 0 ? " and named " : ", ") + file.names[i];
+  }
+  if (file.names.size() > kMostNamed) known += ", ...";
+  if (file.names.empty()) known += " and have no names";
+  throw Error(ErrorCode::kUsage, "columns", fmt::format("there is no column '{}'; {}", text, known));
+}
+
+using Range = std::pair<int64_t, int64_t>;
+
+// A range "a-b" or "5-": tried at every dash, since names may hold dashes.
+std::optional<Range> find_range(const FileColumns& file, const std::string& text) {
+  for (size_t dash = text.find('-', 1); dash != std::string::npos; dash = text.find('-', dash + 1)) {
+    const std::string last(trim(std::string_view(text).substr(dash + 1)));
+    const auto from = find_column(file, std::string(trim(std::string_view(text).substr(0, dash))));
+    if (!from) continue;
+    if (last.empty()) return Range{*from, file.count - 1};
+    const auto to = find_column(file, last);
+    if (to && *to < *from) {
+      throw Error(ErrorCode::kUsage, "columns", "the range '" + text + "' runs backwards; give the lower column first");
+    }
+    if (to) return Range{*from, *to};
+  }
+  return std::nullopt;
+}
+
+std::optional<Range> find_one_or_range(const FileColumns& file, std::string_view text) {
+  const std::string trimmed(trim(text));
+  if (const auto column = find_column(file, trimmed)) return Range{*column, *column};
+  return find_range(file, trimmed);
+}
+
+class Selection {
+ public:
+  explicit Selection(const FileColumns& file) : file_(file), taken_(static_cast<size_t>(file.count)) {}
+
+  void add(const std::string& specification) {
+    // The whole first: a name may hold commas.
+    if (const auto range = find_one_or_range(file_, specification)) return add(*range);
+    if (specification.find(',') == std::string::npos) unknown(file_, trim(specification));
+    for (size_t first = 0; first <= specification.size();) {
+      const size_t end = std::min(specification.find(',', first), specification.size());
+      const std::string_view part = std::string_view(specification).substr(first, end - first);
+      const auto range = find_one_or_range(file_, part);
+      if (!range) unknown(file_, trim(part));
+      add(*range);
+      first = end + 1;
+    }
+  }
+
+  std::vector<int64_t> columns;
+
+ private:
+  void add(const Range& range) {
+    for (int64_t column = range.first; column <= range.second; ++column) {
+      if (taken_[static_cast<size_t>(column)]) {
+        throw Error(ErrorCode::kUsage, "columns", file_.label(column) + " is asked for twice; name every column once");
+      }
+      taken_[static_cast<size_t>(column)] = true;
+      columns.push_back(column);
+    }
+  }
+
+  const FileColumns& file_;
+  std::vector<bool> taken_;
+};
+
+// For each name the column that has it; nothing where one is missing, or stands for several columns here or there.
+std::optional<std::vector<int64_t>> find_all(const FileColumns& file, std::span<const std::string> names) {
+  constexpr int64_t kSeveral = -1;
+  std::unordered_map<std::string_view, int64_t> places;
+  for (size_t i = 0; i < file.names.size(); ++i) {
+    const auto [at, is_new] = places.emplace(file.names[i], static_cast<int64_t>(i));
+    if (!is_new) at->second = kSeveral;
+  }
+  std::vector<int64_t> columns;
+  for (const std::string& name : names) {
+    const auto at = places.find(name);
+    if (at == places.end() || at->second == kSeveral) return std::nullopt;
+    columns.push_back(std::exchange(at->second, kSeveral));
+  }
+  if (columns.empty()) return std::nullopt;
+  return columns;
+}
+
+std::vector<int64_t> all_columns(const FileColumns& file) {
+  std::vector<int64_t> columns(static_cast<size_t>(file.count));
+  std::iota(columns.begin(), columns.end(), 0);
+  return columns;
+}
+
+std::vector<int64_t> at_numbers(const SourceColumns& source) {
+  std::vector<int64_t> columns;
+  for (const int64_t number : source.numbers) columns.push_back(number - 1);
+  return columns;
+}
+
+// A list of at most 20 names.
+std::string list_of(std::span<const std::string> names) {
+  constexpr size_t kMostNamed = 20;
+  const std::string list = fmt::format("{}", fmt::join(names.first(std::min(kMostNamed, names.size())), ", "));
+  return names.size() > kMostNamed ? list + ", ..." : list;
+}
+
+[[noreturn]] void lacks(const FileColumns& file, const std::vector<std::string>& names, const std::string& path) {
+  const std::unordered_set<std::string_view> known(file.names.begin(), file.names.end());
+  const auto missing = std::ranges::find_if(names, [&](const std::string& name) { return !known.contains(name); });
+  const std::string what =
+      missing == names.end()
+          ? "has columns that names do not tell: several columns of the model or of this file share one"
+          : "has no column '" + *missing + "'";
+  throw Error(ErrorCode::kBadData, path,
+              fmt::format("{}; the model was fitted to the columns {}, this file has {}", what, list_of(names),
+                          list_of(file.names)));
+}
+
+// Where both have names they say which; else the place in a file of as many columns; else the columns of the points
+// themselves, cut out before.
+std::vector<int64_t> columns_of_fit(const FileColumns& file, const PointsOfFit& fit, const std::string& path) {
+  const std::vector<std::string>& names = fit.source.names.empty() ? fit.column_names : fit.source.names;
+  const bool same_layout = fit.source.count == file.count;
+  if (!names.empty() && !file.names.empty()) {
+    if (const auto found = find_all(file, names)) return *found;
+    if (const auto found = find_all(file, fit.column_names)) return *found;
+    const auto places = at_numbers(fit.source);
+    const auto has_name = [&](int64_t i) {
+      return file.name(places[static_cast<size_t>(i)]) == names[static_cast<size_t>(i)];
+    };
+    bool same_names = same_layout;
+    for (size_t i = 0; i < places.size() && same_names; ++i) same_names = has_name(static_cast<int64_t>(i));
+    if (same_names) return places;  // several columns share a name
+    lacks(file, names, path);
+  }
+  if (same_layout) return at_numbers(fit.source);
+  if (fit.source.count == 0 || file.count == fit.columns) return all_columns(file);
+  throw Error(ErrorCode::kBadData, path,
+              fmt::format("has {} columns, and names do not tell which of them the model needs: it was fitted to "
+                          "column {} of a file with {}; give a file of these {}, or choose them with --columns",
+                          file.count, fmt::join(fit.source.numbers, ", "), fit.source.count, fit.columns));
+}
+
+}  // namespace
+
+std::string FileColumns::label(int64_t column) const {
+  return column_label(column + 1, name(column));
+}
+
+std::optional<int64_t> find_column(const FileColumns& file, const std::string& text) {
+  const auto found = std::find(file.names.begin(), file.names.end(), text);
+  if (found != file.names.end() && !text.empty()) {
+    if (std::find(found + 1, file.names.end(), text) != file.names.end()) {
+      throw Error(ErrorCode::kUsage, "columns",
+                  "several columns have the name '" + text + "'; give the number instead");
+    }
+    return found - file.names.begin();
+  }
+  const auto number = as_number(text);
+  if (number && *number >= 1 && *number <= file.count) return *number - 1;
+  return std::nullopt;
+}
+
+std::vector<int64_t> select_columns(const FileColumns& file, std::span<const std::string> specifications) {
+  if (specifications.empty()) return all_columns(file);
+  Selection selection(file);
+  for (const std::string& specification : specifications) selection.add(specification);
+  return std::move(selection.columns);
+}
+
+std::vector<int64_t> wanted_columns(const FileColumns& file, const ReadOptions& options, const std::string& path) {
+  if (options.columns.empty() && options.like) return columns_of_fit(file, *options.like, path);
+  return select_columns(file, options.columns);
+}
+
+SourceColumns source_columns(const FileColumns& file, std::span<const int64_t> columns) {
+  SourceColumns source;
+  source.count = file.count;
+  for (const int64_t column : columns) {
+    source.numbers.push_back(column + 1);
+    if (!file.names.empty()) source.names.push_back(file.name(column));
+  }
+  return source;
+}
+
+std::optional<DataType> wanted_type(const ReadOptions& options, std::optional<DataType> stored) {
+  if (options.dtype || !options.like) return options.dtype;
+  const bool widens = stored && *stored != DataType::kFloat64;  // exactly, when it is used
+  return options.like->type == DataType::kFloat32 && widens ? stored : options.like->type;
+}
+
+}  // namespace manymeans

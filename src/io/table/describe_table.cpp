@@ -1,0 +1,70 @@
+// What a file of points holds, column by column, also where it holds no points.
+#include <manymeans/error.h>
+#include <manymeans/io.h>
+
+#include "core/data_type.h"
+#include "core/fp_environment.h"
+#include "core/mapped_range.h"
+#include "io/table/reader.h"
+#include "io/table/table_survey.h"
+
+#include <cmath>
+
+namespace manymeans {
+namespace {
+
+// Until every column has more different values than are counted.
+std::vector<DistinctCounter> count_distinct(const PointsView& points) {
+  const auto d = static_cast<size_t>(points.d);
+  std::vector<DistinctCounter> counters(d, DistinctCounter(DistinctCounter::limit_for(points.d)));
+  std::vector<double> row(d);
+  for (int64_t i = 0; i < points.n; ++i) {
+    widen_row(points, i, row.data());
+    bool all_full = true;
+    for (size_t j = 0; j < d; ++j) {
+      if (!std::isnan(row[j])) counters[j].add_number(row[j], {});
+      all_full &= counters[j].more();
+    }
+    if (all_full) break;
+  }
+  check_mapped(points.data);
+  return counters;
+}
+
+}  // namespace
+
+TableSummary Reader::survey(const std::string& path, const ReadOptions& options) const {
+  const Dataset points = read(path, options);
+  TableSummary table;
+  table.rows = points.view.n;
+  table.type = points.view.type;
+  table.warnings = points.warnings;
+  if (table.rows == 0 || points.view.d == 0) return table;
+  const std::vector<ColumnSummary> values = summarise_columns(points.view, options.threads);
+  const std::vector<DistinctCounter> distinct = count_distinct(points.view);
+  const bool one_each = static_cast<int64_t>(points.source.numbers.size()) == points.view.d;
+  for (size_t j = 0; j < values.size(); ++j) {
+    TableColumn column;
+    column.number = one_each ? points.source.numbers[j] : static_cast<int64_t>(j) + 1;
+    if (!points.column_names.empty()) column.name = points.column_names[j];
+    column.numbers = table.rows;
+    column.distinct = distinct[j].count();
+    column.more_distinct = distinct[j].more();
+    column.values = values[j];
+    table.columns.push_back(std::move(column));
+  }
+  return table;
+}
+
+TableSummary describe_table(const std::string& path, const ReadOptions& options) {
+  const FpEnvironmentGuard guard;
+  return with_reader(path, options, [&](const Reader& reader) {
+    TableSummary table = reader.survey(path, options);
+    if (table.rows == 0 || table.columns.empty()) {
+      throw Error(ErrorCode::kBadData, path, "no rows or no columns were found; at least one of each is needed");
+    }
+    return table;
+  });
+}
+
+}  // namespace manymeans

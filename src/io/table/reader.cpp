@@ -1,0 +1,189 @@
+#include "io/table/reader.h"
+
+#include <manymeans/error.h>
+
+#include "core/fp_environment.h"
+#include "io/files/file_watch.h"
+#include "io/files/mapped_file.h"
+#include "io/table/row_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <new>
+
+namespace manymeans {
+
+// Makers are declared and then listed from the same generated lines.
+#define MANYMEANS_REGISTER(name, maker) std::unique_ptr<Reader> maker();
+#include "registry/reader.inc"
+#undef MANYMEANS_REGISTER
+
+namespace {
+
+// For files whose ending no reader claims: text without an ending is common.
+constexpr std::string_view kDefaultReader = "text";
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+bool claims(const Reader& reader, const std::string& path) {
+  const std::string lower = lower_case(path);
+  const auto endings = reader.endings();
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return lower.ends_with(ending); });
+}
+
+// Nothing where no reader claims the ending.
+std::unique_ptr<Reader> reader_by_ending(const std::string& path) {
+  const MemberPath parts = split_member(path);
+  for (const ReaderEntry& entry : readers()) {
+    std::unique_ptr<Reader> reader = entry.make();
+    if (!parts.member.empty() && reader->has_members() && claims(*reader, parts.file)) return reader;
+  }
+  for (const ReaderEntry& entry : readers()) {
+    std::unique_ptr<Reader> reader = entry.make();
+    if (claims(*reader, path)) return reader;
+  }
+  return nullptr;
+}
+
+std::unique_ptr<Reader> make_reader(const std::string& path, const std::string& format) {
+  if (format == "auto") {
+    if (auto reader = reader_by_ending(path)) return reader;
+    return make_reader(path, std::string(kDefaultReader));
+  }
+  std::string known = "auto";
+  for (const ReaderEntry& entry : readers()) {
+    if (entry.name == format) return entry.make();
+    known += ", " + std::string(entry.name);
+  }
+  throw Error(ErrorCode::kUsage, "format", "there is no reader '" + format + "'; known: " + known);
+}
+
+std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& options) {
+  if (!is_points_path(options.weights)) {
+    throw Error(
+        ErrorCode::kUsage, "weights",
+        fmt::format("'{}' is neither a column of {} nor a file; give a column's name or number, or a file of {} "
+                    "numbers",
+                    options.weights, points.path, points.view.n));
+  }
+  ReadOptions plain;
+  plain.dtype = DataType::kFloat64;
+  plain.threads = options.threads;
+  const Dataset file = read_points(options.weights, plain);
+  if (file.view.d != 1 || file.view.n != points.view.n) {
+    throw Error(ErrorCode::kBadData, options.weights,
+                fmt::format("{} rows of {} values found; one weight for each of the {} rows of {} is needed",
+                            file.view.n, file.view.d, points.view.n, points.path));
+  }
+  const double* values = static_cast<const double*>(file.view.data);
+  return {values, values + file.view.n};
+}
+
+// Messages about "-" say what that is.
+template <class Use>
+auto naming_input(const std::string& path, Use&& use) {
+  if (path != MappedFile::kStandardInput) return read_unchanged(use);
+  constexpr std::string_view kStart = "[-";
+  try {
+    return read_unchanged(use);
+  } catch (const Error& error) {
+    const std::string_view what = error.what();
+    const size_t end = what.find("] ");
+    if (!what.starts_with(kStart) || end == std::string_view::npos) throw;
+    const std::string where = "standard input" + std::string(what.substr(kStart.size(), end - kStart.size()));
+    throw Error(error.code(), where, std::string(what.substr(end + 2)));
+  }
+}
+
+Error no_memory(const std::string& path) {
+  return Error(ErrorCode::kUnavailable, path == MappedFile::kStandardInput ? "standard input" : path,
+               "there is not enough memory to read this file; give it fewer rows or columns");
+}
+
+}  // namespace
+
+std::span<const ReaderEntry> readers() {
+#define MANYMEANS_REGISTER(name, maker) ReaderEntry{name, maker},
+  static constexpr std::array kEntries = {
+#include "registry/reader.inc"
+  };
+#undef MANYMEANS_REGISTER
+  return kEntries;
+}
+
+std::vector<Choice> reader_choices() {
+  std::vector<Choice> result;
+  for (const ReaderEntry& entry : readers()) {
+    const std::unique_ptr<Reader> reader = entry.make();
+    result.push_back({std::string(entry.name), std::string(reader->description()), reader->available()});
+  }
+  return result;
+}
+
+MemberPath split_member(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) return {path, ""};
+  for (size_t colon = path.find(':'); colon != std::string::npos; colon = path.find(':', colon + 1)) {
+    const std::string file = path.substr(0, colon);
+    if (std::filesystem::exists(file, ignored)) return {file, path.substr(colon + 1)};
+  }
+  return {path, ""};
+}
+
+std::string points_file(const std::string& path) {
+  return split_member(path).file;  // whatever its ending: --format may say what it is
+}
+
+bool is_points_path(const std::string& path) {
+  std::error_code ignored;
+  return path == MappedFile::kStandardInput || std::filesystem::exists(points_file(path), ignored);
+}
+
+std::string row_label(const Dataset& points, int64_t row) {
+  if (points.first_line == 0) return fmt::format("row {}", row);
+  return fmt::format("row {} (line {})", row, points.first_line + row - 1);
+}
+
+std::string column_label(const Dataset& points, int64_t column) {
+  const auto at = static_cast<size_t>(column - 1);
+  const bool one_each = static_cast<int64_t>(points.source.numbers.size()) == points.view.d;
+  const std::string name = at < points.column_names.size() ? points.column_names[at] : "";
+  return column_label(one_each ? points.source.numbers[at] : column, name);
+}
+
+Dataset read_points(const std::string& path, const ReadOptions& options) {
+  const FpEnvironmentGuard guard;
+  try {
+    const std::unique_ptr<Reader> reader = make_reader(path, options.format);
+    Dataset result = naming_input(path, [&] { return reader->read(path, options); });
+    result.path = path;
+    if (result.view.n == 0 || result.view.d == 0) {
+      throw Error(ErrorCode::kBadData, path,
+                  fmt::format("{} rows of {} columns were found; at least one of each is needed", result.view.n,
+                              result.view.d));
+    }
+    if (!options.weights.empty() && result.weights.empty()) result.weights = read_weight_file(result, options);
+    return result;
+  } catch (const std::bad_alloc&) {
+    throw no_memory(path);
+  }
+}
+
+TableSummary with_reader(const std::string& path, const ReadOptions& options,
+                         const std::function<TableSummary(const Reader&)>& use) {
+  try {
+    const std::unique_ptr<Reader> reader = make_reader(path, options.format);
+    return naming_input(path, [&] { return use(*reader); });
+  } catch (const std::bad_alloc&) {
+    throw no_memory(path);
+  }
+}
+
+}  // namespace manymeans

@@ -1,0 +1,166 @@
+#include "io/table/row_store.h"
+
+#include <manymeans/error.h>
+
+#include "core/file_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+namespace manymeans {
+namespace {
+
+// Each returns whether the value could be stored.
+bool put(double value, double& out) {
+  out = value;
+  return true;
+}
+
+bool put(double value, float& out) {
+  out = static_cast<float>(value);
+  return !std::isinf(out) || std::isinf(value);
+}
+
+template <class Integer>
+bool put_integer(double value, Integer& out) {
+  constexpr double kLow = std::numeric_limits<Integer>::min();
+  constexpr double kHigh = std::numeric_limits<Integer>::max();
+  if (!(value >= kLow && value <= kHigh) || value != std::trunc(value)) return false;
+  out = static_cast<Integer>(value);
+  return true;
+}
+bool put(double value, uint8_t& out) {
+  return put_integer(value, out);
+}
+bool put(double value, int8_t& out) {
+  return put_integer(value, out);
+}
+
+struct Half {
+  uint16_t bits;
+};
+struct BFloat {
+  uint16_t bits;
+};
+
+bool put(double value, Half& out) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  if (!std::isfinite(value)) {
+    out.bits = static_cast<uint16_t>(sign | (std::isnan(value) ? 0x7e00 : 0x7c00));
+    return true;
+  }
+  if (value == 0) {
+    out.bits = sign;
+    return true;
+  }
+  // 11 significant bits, exponents -14 .. 15; below, denormals in steps of 2^-24.
+  const int exponent = std::max(std::ilogb(value), -14);
+  const double steps = std::ldexp(std::fabs(value), 10 - exponent);
+  if (exponent > 15 || steps != std::trunc(steps)) return false;
+  const int mantissa = static_cast<int>(steps);
+  const int high = mantissa < 1024 ? 0 : (exponent + 15) << 10;
+  out.bits = static_cast<uint16_t>(sign | high | (mantissa & 1023));
+  return true;
+}
+
+bool put(double value, BFloat& out) {
+  const float narrow = static_cast<float>(value);
+  const uint32_t bits = std::bit_cast<uint32_t>(narrow);
+  out.bits = static_cast<uint16_t>(bits >> 16);
+  if (std::isnan(value)) {
+    out.bits |= 0x40;  // the payload may have been below
+    return true;
+  }
+  return static_cast<double>(narrow) == value && (bits & 0xffff) == 0;
+}
+
+}  // namespace
+
+RowStore::RowStore(int64_t rows, int64_t columns, DataType type, const std::string& where, int64_t memory)
+    : rows_(rows), columns_(columns), type_(type) {
+  size_t size = size_of(type);
+  const bool overflow = __builtin_mul_overflow(size, static_cast<size_t>(rows), &size) ||
+                        __builtin_mul_overflow(size, static_cast<size_t>(columns), &size);
+  // Vector units like the alignment, and aligned_alloc wants a multiple of it.
+  constexpr size_t kAlign = 64;
+  in_file_ = !overflow && size < SIZE_MAX / 4 && storage_for(static_cast<int64_t>(size), memory) == Storage::kFile;
+  if (in_file_) {
+    data_ = std::shared_ptr<void>(map_temporary(size),
+                                  [size](void* data) { unmap_temporary(static_cast<std::byte*>(data), size); });
+    return;
+  }
+  void* data =
+      overflow || size > SIZE_MAX - kAlign ? nullptr : std::aligned_alloc(kAlign, (size + kAlign) / kAlign * kAlign);
+  if (data == nullptr) {
+    throw Error(
+        ErrorCode::kUnavailable, where,
+        fmt::format("there is not enough memory for {} x {} values of {}; fewer columns or a narrower type needs less",
+                    rows, columns, name_of(type)));
+  }
+  data_ = std::shared_ptr<void>(data, std::free);
+}
+
+void RowStore::give_back(int64_t first, int64_t last) const {
+  if (!in_file_) return;
+  const size_t row = static_cast<size_t>(columns_) * size_of(type_);
+  manymeans::give_back(data_.get(), row * static_cast<size_t>(rows_), static_cast<size_t>(first) * row,
+                       static_cast<size_t>(last - first) * row);
+}
+
+template <class T>
+int64_t RowStore::store_as(int64_t row, const double* values) {
+  T* out = static_cast<T*>(data_.get()) + row * columns_;
+  for (int64_t j = 0; j < columns_; ++j) {
+    if (!put(values[j], out[j])) return j;
+  }
+  return -1;
+}
+
+int64_t RowStore::store(int64_t row, const double* values) {
+  switch (type_) {
+    case DataType::kFloat32: return store_as<float>(row, values);
+    case DataType::kFloat64: return store_as<double>(row, values);
+    case DataType::kFloat16: return store_as<Half>(row, values);
+    case DataType::kBFloat16: return store_as<BFloat>(row, values);
+    case DataType::kUInt8: return store_as<uint8_t>(row, values);
+    case DataType::kInt8: return store_as<int8_t>(row, values);
+  }
+  return -1;
+}
+
+void LostIntegers::merge(const LostIntegers& other) {
+  for (size_t j = 0; j < columns.size(); ++j) {
+    const Place& place = other.columns[j];
+    if (place.row >= 0 && (!seen(j) || place.row < columns[j].row)) columns[j] = place;
+  }
+}
+
+std::optional<std::string> lost_integers_warning(const LostIntegers& lost, std::span<const std::string> labels,
+                                                 DataType type, const std::string& row_word) {
+  constexpr size_t kMostNamed = 10;
+  std::string list;
+  size_t count = 0;
+  for (size_t j = 0; j < lost.columns.size(); ++j) {
+    if (!lost.seen(j) || ++count > kMostNamed) continue;
+    const LostIntegers::Place& place = lost.columns[j];
+    list +=
+        fmt::format("{}{} (first: {} in {} {})", count == 1 ? "" : ", ", labels[j], place.value, row_word, place.row);
+  }
+  if (count == 0) return std::nullopt;
+  if (count > kMostNamed) list += fmt::format(" and {} more", count - kMostNamed);
+  return fmt::format("integers that {} cannot hold were rounded in {}{}", name_of(type), list,
+                     type == DataType::kFloat64 ? "" : "; dtype float64 keeps integers up to 2^53");
+}
+
+std::string column_label(int64_t number, const std::string& name) {
+  constexpr size_t kMost = 100;  // of a name, in a message: a file that is no table may have any
+  const std::string shown = name.size() <= kMost ? name : name.substr(0, kMost) + "...";
+  return name.empty() ? fmt::format("column {}", number) : fmt::format("column {} ('{}')", number, shown);
+}
+
+}  // namespace manymeans

@@ -1,0 +1,103 @@
+#include "io/table/text_fields.h"
+
+#include <fast_float/fast_float.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <system_error>
+
+namespace manymeans {
+namespace {
+
+// The end of the quoted text that starts at `at`: its closing quote, or nullptr.
+const char* closing_quote(const char* at, const char* end) {
+  for (; at < end; ++at) {
+    at = static_cast<const char*>(std::memchr(at, '"', static_cast<size_t>(end - at)));
+    if (at == nullptr) return nullptr;
+    if (at + 1 == end || at[1] != '"') return at;
+    ++at;  // "" stands for one quote
+  }
+  return nullptr;
+}
+
+const char* skip_blanks(const char* at, const char* end, char delimiter) {
+  while (at < end && is_blank(*at, delimiter)) ++at;
+  return at;
+}
+
+// Past the delimiter at `at`, or nullptr at the end of the line.
+const char* past_delimiter(const char* at, const char* end, char delimiter) {
+  if (at >= end) return nullptr;
+  return delimiter == kBlanks ? skip_blanks(at, end, delimiter) : at + 1;
+}
+
+}  // namespace
+
+std::string_view trim_line(std::string_view line, char delimiter) {
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  while (!line.empty() && is_blank(line.front(), delimiter)) line.remove_prefix(1);
+  while (!line.empty() && is_blank(line.back(), delimiter)) line.remove_suffix(1);
+  return line;
+}
+
+const char* cut_field(const char* at, const char* end, char delimiter, Field& field) {
+  at = skip_blanks(at, end, delimiter);
+  field.quoted = false;
+  if (at < end && *at == '"') {
+    const char* close = closing_quote(at + 1, end);
+    const char* next = close == nullptr ? nullptr : skip_blanks(close + 1, end, delimiter);
+    // Text after the closing quote, or none: the quotes are no quotes, and the field reads as it stands.
+    const bool whole = close != nullptr && (next == end || next > close + 1 || ends_field(*next, delimiter));
+    if (whole && (delimiter == kBlanks || next == end || *next == delimiter)) {
+      field.quoted = true;
+      field.text = {at + 1, static_cast<size_t>(close - at - 1)};
+      return delimiter == kBlanks ? (next == end ? nullptr : next) : past_delimiter(next, end, delimiter);
+    }
+  }
+  const char* stop = at;
+  while (stop < end && !ends_field(*stop, delimiter)) ++stop;
+  const char* last = stop;
+  while (last > at && is_blank(last[-1], delimiter)) --last;
+  field.text = {at, static_cast<size_t>(last - at)};
+  return past_delimiter(stop, end, delimiter);
+}
+
+std::vector<Field> split_line(std::string_view line, char delimiter) {
+  std::vector<Field> result;
+  if (line.empty()) return result;
+  const char* end = line.data() + line.size();
+  for (const char* at = line.data(); at != nullptr && result.size() <= kMostFields;) {
+    at = cut_field(at, end, delimiter, result.emplace_back());
+  }
+  return result;
+}
+
+NumberKind parse_number(std::string_view text, double& value) {
+  if (text.empty()) return NumberKind::kEmpty;
+  std::string_view digits = text;
+  if (digits[0] == '+') digits.remove_prefix(1);
+  if (digits.empty() || (digits.size() < text.size() && digits[0] == '-')) return NumberKind::kText;
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = fast_float::from_chars(digits.data(), end, value);
+  // Later versions of fast_float report what they rounded to 0 or infinity.
+  if ((error != std::errc() && error != std::errc::result_out_of_range) || stop != end) return NumberKind::kText;
+  const bool spelled = digits.find_first_of("nN") != std::string_view::npos;  // inf, infinity, nan
+  return std::isinf(value) && !spelled ? NumberKind::kOverflow : NumberKind::kNumber;
+}
+
+std::string shown(std::string_view text) {
+  constexpr size_t kMost = 40;
+  std::string result;
+  for (const char c : text.substr(0, kMost)) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code < 32 || code == 127) {
+      result += fmt::format("\\x{:02x}", code);
+    } else {
+      result += c;
+    }
+  }
+  return text.size() > kMost ? result + "..." : result;
+}
+
+}  // namespace manymeans

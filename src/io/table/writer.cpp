@@ -1,0 +1,136 @@
+#include "io/table/writer.h"
+
+#include <manymeans/error.h>
+#include <manymeans/io.h>
+
+#include "io/table/cells.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+namespace manymeans {
+
+// Makers are declared and then listed from the same generated lines.
+#define MANYMEANS_REGISTER(name, maker) std::unique_ptr<Writer> maker();
+#include "registry/writer.inc"
+#undef MANYMEANS_REGISTER
+
+namespace {
+
+struct WriterEntry {
+  std::string_view name;
+  std::unique_ptr<Writer> (*make)();
+};
+
+#define MANYMEANS_REGISTER(name, maker) WriterEntry{name, maker},
+constexpr WriterEntry kWriters[] = {
+#include "registry/writer.inc"
+};
+#undef MANYMEANS_REGISTER
+
+// Devices and pipes have no ending; what reads from them is a person or a program that wants text.
+constexpr std::string_view kSpecialEnding = ".csv";
+
+// The path in lower case, or what stands in for it where it has no ending.
+std::string ending_of(const std::string& path) {
+  const bool descriptor = path == "/dev/stdout" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+  if (descriptor || is_special_file(path)) return std::string(kSpecialEnding);
+  std::string lower = path;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
+
+bool is_ending(const std::string& path, const Writer& writer) {
+  const auto endings = writer.endings();
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+std::unique_ptr<Writer> available(std::unique_ptr<Writer>& writer, const std::string& path) {
+  if (writer->missing().empty()) return std::move(writer);
+  throw Error(ErrorCode::kUnavailable, path,
+              "this build of manymeans cannot write such files; " + std::string(writer->missing()));
+}
+
+// For a writer whose library opens the file by its name.
+void check_has_name(const Writer& writer, const std::string& path) {
+  if (!writer.needs_name() || !is_special_file(path)) return;
+  throw Error(ErrorCode::kUsage, path, "this format cannot be written to a pipe or a device; give the name of a file");
+}
+
+}  // namespace
+
+std::string_view name_of(CellType type) {
+  constexpr std::array<std::string_view, 9> kNames = {"uint8",   "uint16",   "uint32", "float64", "float32",
+                                                      "float16", "bfloat16", "int8",   "int32"};
+  return kNames[static_cast<size_t>(type)];
+}
+
+size_t size_of(CellType type) {
+  constexpr std::array<size_t, 9> kSizes = {1, 2, 4, 8, 4, 2, 2, 1, 4};
+  return kSizes[static_cast<size_t>(type)];
+}
+
+void for_each_block(const Table& table, const std::function<void(int64_t, int64_t, std::span<const std::byte>)>& use) {
+  constexpr size_t kBlockBytes = size_t{1} << 20;
+  const auto block = static_cast<int64_t>(std::max<size_t>(1, kBlockBytes / table.row_size()));
+  std::vector<std::byte> cells(static_cast<size_t>(std::min(block, table.rows)) * table.row_size());
+  for (int64_t first = 0; first < table.rows; first += block) {
+    const int64_t count = std::min(block, table.rows - first);
+    table.fill(first, count, cells.data());
+    use(first, count, std::span(cells).first(static_cast<size_t>(count) * table.row_size()));
+  }
+}
+
+std::vector<Choice> writer_choices() {
+  std::vector<Choice> result;
+  for (const WriterEntry& entry : kWriters) {
+    const std::unique_ptr<Writer> writer = entry.make();
+    result.push_back({std::string(entry.name), std::string(writer->description()), writer->missing().empty()});
+  }
+  return result;
+}
+
+std::unique_ptr<Writer> writer_for(const std::string& path, const std::string& format) {
+  const std::string ending = ending_of(path);
+  std::string endings, names = "auto";
+  for (const WriterEntry& entry : kWriters) {
+    std::unique_ptr<Writer> writer = entry.make();
+    if (format == entry.name || (format == "auto" && is_ending(ending, *writer))) return available(writer, path);
+    for (const std::string_view its : writer->endings()) endings += (endings.empty() ? "" : ", ") + std::string(its);
+    names += ", " + std::string(entry.name);
+  }
+  if (format != "auto") {
+    throw Error(ErrorCode::kUsage, "format", "there is no writer '" + format + "'; known: " + names);
+  }
+  throw Error(ErrorCode::kUsage, path, "the ending of this path says no format that can be written; use " + endings);
+}
+
+std::unique_ptr<Writer> result_writer_for(const std::string& path) {
+  const std::string ending = ending_of(path);
+  for (const std::string_view name : {"npy", "csv"}) {
+    std::unique_ptr<Writer> writer = writer_for(path, std::string(name));
+    if (is_ending(ending, *writer)) return writer;
+  }
+  throw Error(ErrorCode::kUsage, path, "the ending of this path says no format that can be written; use .npy or .csv");
+}
+
+void write_table(const std::string& path, const Writer& writer, const Table& table) {
+  check_has_name(writer, path);
+  OutputFile file(path);
+  writer.write(with_type(table, writer.stored_type(table.type), path), file);
+  file.commit();
+}
+
+void check_points_path(const std::string& path, const std::string& format) {
+  check_has_name(*writer_for(path, format), path);
+  check_writable(path);
+}
+
+void check_table_path(const std::string& path) {
+  (void)result_writer_for(path);
+  check_writable(path);
+}
+
+}  // namespace manymeans

@@ -1,0 +1,70 @@
+// The writers of tables (points, labels, distances): one file and one CMake line each.
+#pragma once
+
+#include <manymeans/fit.h>
+
+#include "io/files/output_file.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+enum class CellType : uint8_t { kUInt8, kUInt16, kUInt32, kFloat64, kFloat32, kFloat16, kBFloat16, kInt8, kInt32 };
+std::string_view name_of(CellType type);
+size_t size_of(CellType type);
+
+/// A table that is produced while it is written, so that no second copy of it exists.
+struct Table {
+  int64_t rows = 0, columns = 1;
+  std::vector<std::string> names;  ///< one per column, or none
+  CellType type = CellType::kUInt8;
+  bool is_matrix = false;  ///< points: of two dimensions also where there is one column; labels are a vector then
+  /// Puts rows [first, first + count), row-major, at `out`.
+  std::function<void(int64_t first, int64_t count, std::byte* out)> fill;
+
+  size_t row_size() const { return static_cast<size_t>(columns) * size_of(type); }
+};
+
+/// Calls use(first, count, bytes) for all rows, in blocks.
+void for_each_block(const Table& table,
+                    const std::function<void(int64_t first, int64_t count, std::span<const std::byte> cells)>& use);
+
+/// Writes one format. A maker of it is registered as manymeans_register(writer name maker file...).
+class Writer {
+ public:
+  virtual ~Writer() = default;
+  virtual std::string_view description() const = 0;
+  /// File endings that choose this writer, with the dot, in lower case.
+  virtual std::vector<std::string_view> endings() const = 0;
+  /// How to get a writer whose library was not there when this program was built; empty where it was.
+  virtual std::string_view missing() const { return {}; }
+  /// Whether a library writes the file by its name, so that it can be no pipe.
+  virtual bool needs_name() const { return false; }
+  /// The type in which this format stores cells of type `cells`; that of the table where it stores any.
+  virtual CellType stored_type(CellType cells) const { return cells; }
+  /// Writes a table of a type that stored_type() gave.
+  virtual void write(const Table& table, OutputFile& file) const = 0;
+};
+
+/// Names and descriptions, for help and `info`.
+std::vector<Choice> writer_choices();
+
+/// The writer with this name; for "auto" by the ending of the path, which is .csv for devices and pipes.
+/// Throws Error(kUsage) that names what there is, Error(kUnavailable) for one that is not
+/// built in.
+std::unique_ptr<Writer> writer_for(const std::string& path, const std::string& format = "auto");
+/// The same for labels and distances, which go to .npy and .csv only.
+std::unique_ptr<Writer> result_writer_for(const std::string& path);
+
+/// Writes the whole table, or nothing. No value changes: one that the format cannot hold is an Error(kBadData) that
+/// names its row and column.
+void write_table(const std::string& path, const Writer& writer, const Table& table);
+
+}  // namespace manymeans

@@ -1,0 +1,34 @@
+// Tables as text: a line of names, then a line for each row. Numbers read back as the same bits.
+#include "io/text/text_rows.h"
+
+namespace manymeans {
+namespace {
+
+std::string quoted(const std::string& name) {
+  if (name.find_first_of(",;\"\t\r\n ") == std::string::npos) return name;
+  std::string result = "\"";
+  for (const char c : name) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return result + '"';
+}
+
+class CsvWriter : public Writer {
+ public:
+  std::string_view description() const override {
+    return "text with commas, and a line of names if there are any (.csv)";
+  }
+  std::vector<std::string_view> endings() const override { return {".csv"}; }
+  void write(const Table& table, OutputFile& file) const override {
+    std::string header;
+    for (const std::string& name : table.names) header += (header.empty() ? "" : ",") + quoted(name);
+    if (!header.empty()) file.write(header + '\n');
+    write_text_rows(table, ',', false, file);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Writer> make_csv_writer() {
+  return std::make_unique<CsvWriter>();
+}
+
+}  // namespace manymeans

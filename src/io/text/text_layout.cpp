@@ -1,0 +1,225 @@
+#include "io/text/text_layout.h"
+
+#include <manymeans/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <map>
+
+namespace manymeans {
+namespace {
+
+constexpr size_t kSampleLines = 100;
+constexpr size_t kSampleBytes = size_t{1} << 20;  // lines may be long; two are always read
+
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+  throw Error(ErrorCode::kBadData, path, what);
+}
+
+[[noreturn]] void fail_too_wide(const std::string& path) {
+  fail(path, fmt::format("a line has more than {} fields; a table as wide as that is read from a binary file, such as "
+                         ".npy",
+                         kMostFields));
+}
+
+void refuse_other_formats(std::string_view text, const std::string& path) {
+  if (text.starts_with("PK\x03\x04"))
+    fail(path, "this is a zip archive (perhaps .npz); a text file or a .npy is needed");
+  if (text.starts_with("\x93NUMPY"))
+    fail(path, "this is a .npy file inside; give it the ending .npy or the format npy");
+  const size_t nul = text.substr(0, size_t{1} << 16).find('\0');
+  if (nul != std::string_view::npos) {
+    fail(path, fmt::format("this is not a text file: byte {} is zero; UTF-8 text or a .npy file is needed", nul + 1));
+  }
+}
+
+std::string_view first_line_of(std::string_view text) {
+  return text.substr(0, text.find('\n'));
+}
+
+bool is_empty_line(std::string_view line) {
+  return trim_line(line, kBlanks).empty();
+}
+
+// Takes the first line away.
+void drop_line(TextLayout& layout) {
+  layout.body.remove_prefix(std::min(layout.body.size(), first_line_of(layout.body).size() + 1));
+  ++layout.first_line;
+}
+
+// A line of tabs alone is kept: it may be a row of empty fields.
+void drop_empty_end(std::string_view& body) {
+  const size_t last = body.find_last_not_of(" \r\n");
+  if (last == std::string_view::npos) {
+    body = {};
+    return;
+  }
+  body = body.substr(0, std::min(body.find('\n', last), body.size()));
+}
+
+std::vector<std::string_view> sample_lines(std::string_view body) {
+  std::vector<std::string_view> result;
+  size_t bytes = 0;
+  while (!body.empty() && result.size() < kSampleLines && (result.size() < 2 || bytes < kSampleBytes)) {
+    const std::string_view line = first_line_of(body);
+    bytes += line.size() + 1;
+    result.push_back(line);
+    body.remove_prefix(std::min(body.size(), line.size() + 1));
+  }
+  return result;
+}
+
+using Row = std::vector<Field>;
+
+std::vector<Row> split_all(const std::vector<std::string_view>& lines, char delimiter) {
+  std::vector<Row> rows;
+  for (const std::string_view line : lines) rows.push_back(split_line(trim_line(line, delimiter), delimiter));
+  return rows;
+}
+
+NumberKind kind_of(const Field& field) {
+  double ignored = 0;
+  return parse_number(field.text, ignored);
+}
+bool is_number(const Field& field) {
+  const NumberKind kind = kind_of(field);
+  return kind == NumberKind::kNumber || kind == NumberKind::kOverflow;
+}
+bool is_text(const Field& field) {
+  return kind_of(field) == NumberKind::kText;
+}
+
+bool has_too_many(const std::vector<Row>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.size() > kMostFields; });
+}
+
+// How well rows look like a table: the share of rows with the commonest number of fields (2 or more)
+// plus the share of fields that are numbers.
+double table_score(const std::vector<Row>& rows) {
+  std::map<size_t, size_t> lengths;
+  size_t fields = 0, numbers = 0;
+  for (const Row& row : rows) {
+    ++lengths[row.size()];
+    fields += row.size();
+    numbers += static_cast<size_t>(std::count_if(row.begin(), row.end(), is_number));
+  }
+  std::pair<size_t, size_t> commonest{0, 0};  // rows, fields
+  for (const auto& [length, count] : lengths) commonest = std::max(commonest, {count, length});
+  if (commonest.second < 2) return 0;
+  return static_cast<double>(commonest.first) / static_cast<double>(rows.size()) +
+         static_cast<double>(numbers) / static_cast<double>(fields);
+}
+
+char find_delimiter(const std::vector<std::string_view>& lines, const std::string& path) {
+  std::string lower = path;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const bool tsv = lower.ends_with(".tsv") || lower.ends_with(".tsv.gz");
+  char best = tsv ? '\t' : kBlanks;
+  double best_score = 0;
+  for (const char candidate : {',', '\t', ';', kBlanks}) {
+    const std::vector<Row> rows = split_all(lines, candidate);
+    if (candidate != kBlanks && has_too_many(rows)) fail_too_wide(path);
+    double score = table_score(rows);
+    if (score > 0 && tsv && candidate == '\t') score += 2;  // the name of the file says so
+    if (score <= best_score) continue;
+    best = candidate;
+    best_score = score;
+  }
+  return best;
+}
+
+// A header: some field of the first row is text where most of the rows below hold numbers.
+bool has_header(const std::vector<Row>& rows) {
+  for (size_t f = 0; f < rows[0].size(); ++f) {
+    if (!is_text(rows[0][f])) continue;
+    int64_t numbers = 0;
+    for (size_t i = 1; i < rows.size(); ++i) {
+      if (f >= rows[i].size()) continue;
+      numbers += is_number(rows[i][f]) ? 1 : (is_text(rows[i][f]) ? -1 : 0);
+    }
+    if (numbers > 0) return true;
+  }
+  return false;
+}
+
+std::string column_name(const Field& field) {
+  std::string name(field.text);
+  if (!field.quoted) return name;
+  for (size_t at = name.find("\"\""); at != std::string::npos; at = name.find("\"\"", at + 1)) name.erase(at, 1);
+  return name;
+}
+
+void take_header(TextLayout& layout, std::vector<Row>& rows, const std::string& path) {
+  for (const Field& field : rows[0]) layout.columns.names.push_back(column_name(field));
+  if (rows[1].size() != rows[0].size() && !rows[1].empty()) {
+    fail(path,
+         fmt::format("line {} (the names of the columns) has {} fields, line {} has {}; both need the same number",
+                     layout.first_line, rows[0].size(), layout.first_line + 1, rows[1].size()));
+  }
+  if (std::any_of(rows[0].begin(), rows[0].end(), is_number)) {
+    layout.warnings.push_back(fmt::format(
+        "line {} of {} was taken as names of columns, though some of them are numbers", layout.first_line, path));
+  }
+  drop_line(layout);
+  rows.erase(rows.begin());
+}
+
+// Some old sets begin with a line "n d": the numbers of rows and columns that follow. With two columns that could be
+// a row, so many rows must confirm it.
+constexpr int64_t kConfirmingRows = 100;
+
+bool gives_size(const std::vector<Row>& rows, std::string_view body) {
+  if (rows.size() < 2 || rows[0].size() != 2) return false;
+  std::array<int64_t, 2> size{};
+  for (size_t i = 0; i < 2; ++i) {
+    const std::string_view text = rows[0][i].text;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size[i]);
+    if (error != std::errc() || end != text.data() + text.size()) return false;
+  }
+  if (size[1] != static_cast<int64_t>(rows[1].size()) || (size[1] == 2 && size[0] < kConfirmingRows)) return false;
+  return size[0] == std::count(body.begin(), body.end(), '\n');
+}
+
+}  // namespace
+
+TextLayout find_layout(std::string_view text, const std::string& path) {
+  refuse_other_formats(text, path);
+  TextLayout layout;
+  layout.body = text;
+  if (text.starts_with("\xef\xbb\xbf")) layout.body.remove_prefix(3);
+  drop_empty_end(layout.body);
+  while (!layout.body.empty()) {
+    const std::string_view line = first_line_of(layout.body);
+    if (!line.starts_with('#') && !is_empty_line(line)) break;
+    drop_line(layout);
+  }
+  if (layout.body.empty()) fail(path, "the file holds no rows, only comments or empty lines; points are needed");
+
+  const std::vector<std::string_view> lines = sample_lines(layout.body);
+  layout.delimiter = find_delimiter(lines, path);
+  std::vector<Row> rows = split_all(lines, layout.delimiter);
+  if (has_too_many(rows)) fail_too_wide(path);
+  if (gives_size(rows, layout.body)) {
+    layout.warnings.push_back(fmt::format("line {} of {} gives the numbers of rows and columns ('{}') and was left out",
+                                          layout.first_line, path, shown(trim_line(lines[0], layout.delimiter))));
+    drop_line(layout);
+    rows.erase(rows.begin());
+  } else if (has_header(rows)) {
+    take_header(layout, rows, path);
+  }
+  layout.columns.count = static_cast<int64_t>(std::max(rows[0].size(), layout.columns.names.size()));
+  layout.text.resize(static_cast<size_t>(layout.columns.count));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (size_t f = 0; f < std::min(rows[i].size(), layout.text.size()); ++f) {
+      if (layout.text[f].line >= 0 || !is_text(rows[i][f])) continue;
+      layout.text[f] = {layout.first_line + static_cast<int64_t>(i), shown(rows[i][f].text)};
+    }
+  }
+  return layout;
+}
+
+}  // namespace manymeans

@@ -1,0 +1,32 @@
+// What a text file looks like: its delimiter, its header, where its rows are. Found from its first lines.
+#pragma once
+
+#include "io/table/column_selection.h"
+#include "io/table/text_fields.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+/// A column that holds text, and the first example of it.
+struct TextExample {
+  int64_t line = -1;  ///< -1: none
+  std::string text;
+};
+
+struct TextLayout {
+  char delimiter = kBlanks;
+  std::string_view body;   ///< the rows: no byte order mark, comments, header or empty lines at the end
+  int64_t first_line = 1;  ///< line of the file, from 1, where the body begins
+  FileColumns columns;
+  std::vector<TextExample> text;      ///< per column: text among the first lines of the body
+  std::vector<std::string> warnings;  ///< what was assumed
+};
+
+/// Throws Error(kBadData) for files that are not text or hold no rows.
+TextLayout find_layout(std::string_view text, const std::string& path);
+
+}  // namespace manymeans

@@ -1,0 +1,51 @@
+// Rows of text to numbers, on all threads. What comes out does not depend on their number.
+#pragma once
+
+#include "core/threads.h"
+#include "io/table/row_store.h"
+#include "io/table/table_survey.h"
+#include "io/text/text_layout.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace manymeans {
+
+/// How much of what float32 would lose is looked for.
+enum class Float32Search : uint8_t {
+  kNone,
+  kLong,  ///< whether any number has more than six digits: then TextPoints::is_long, and the rest is not parsed
+  kFull,  ///< whether the columns need float64: then TextPoints::wide, and the rest is not parsed
+};
+
+/// Which fields become what.
+struct TextPlan {
+  std::vector<int64_t> columns;  ///< fields (from 0) that become the columns of the points, in this order
+  int64_t weight = -1;           ///< field that is the weight; -1: none
+  DataType type = DataType::kFloat32;
+  Float32Search search = Float32Search::kNone;
+  /// Text in a column is noted instead of being an error; the values of that column are then 0.
+  bool note_text = false;
+  /// Empty fields and text are NaN, and are counted with the numbers (TextPoints::survey).
+  bool survey = false;
+  int64_t memory = 0;  ///< as in ReadOptions
+};
+
+struct TextPoints {
+  std::unique_ptr<RowStore> points;
+  std::vector<double> weights;
+  LostIntegers lost{0};
+  std::vector<TextExample> text;     ///< per column of the points, with note_text
+  bool trouble = false;              ///< with note_text: there is an error, which a parse without it will name
+  std::vector<ColumnSurvey> survey;  ///< per column of the points, with `survey`
+  std::vector<bool> wide_columns;    ///< likewise: which of them float32 does not hold
+  bool is_long = false;              ///< to be parsed again, with Float32Search::kFull
+  bool wide = false;                 ///< to be parsed again, as float64
+};
+
+/// Throws Error(kBadData) for the first line that does not fit: file, line, column, what was found.
+TextPoints parse_text(const TextLayout& layout, const TextPlan& plan, const std::string& path, ThreadPool& pool);
+
+}  // namespace manymeans

@@ -1,0 +1,12 @@
+// Rows of a table as lines of text. Numbers read back as the same bits.
+#pragma once
+
+#include "io/table/writer.h"
+
+namespace manymeans {
+
+/// A line for each row, its values separated by `delimiter`; with `numbered`, the number of the row stands before them,
+/// from 1. Every number has the fewest digits from which the readers find it again, also by way of binary64.
+void write_text_rows(const Table& table, char delimiter, bool numbered, OutputFile& file);
+
+}  // namespace manymeans

@@ -1,0 +1,550 @@
+// What the CUDA backend does beside passes (inertia, distances, farthest rows, seeding), each against the reference's
+// session, bit for bit; and the device's arithmetic, as far as the host can run it, against the host's.
+#include <manymeans/error.h>
+
+#include "backend/cuda/cuda_present.h"
+#include "backend/cuda/device/philox.cuh"
+#include "backend/cuda/device/wide.cuh"
+#include "backend/cuda/points/label_copier.h"
+#include "backend/cuda/points/point_slices.h"
+#include "backend/cuda/queries/device_seeding.h"
+#include "backend/cuda/queries/own_distances.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "conformance/cases.h"
+#include "core/digest.h"
+#include "core/label_term.h"
+#include "core/random.h"
+#include "data/gather.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace manymeans::test {
+namespace {
+
+using cuda::DeviceBuffer;
+
+TEST(CudaArithmetic, PhiloxIsRandom123s) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 1000; ++i) {
+    const uint64_t key = random();
+    const uint64_t index = random();
+    const auto draw = static_cast<uint32_t>(random());
+    const Philox4 expected = philox(key, index, draw, Purpose::kOversample);
+    const cuda::Philox4Words found = cuda::philox4x32_10(key, index, draw, 5);
+    for (size_t w = 0; w < 4; ++w) ASSERT_EQ(found.v[w], expected[w]);
+    ASSERT_EQ(cuda::device_random_u64(key, index, draw, 5), random_u64(key, index, draw, Purpose::kOversample));
+    const cuda::LabelSumWords term = cuda::device_label_term(static_cast<int64_t>(index >> 1), draw);
+    ASSERT_EQ(static_cast<LabelSum>(term.high) << 64 | term.low, label_term(static_cast<int64_t>(index >> 1), draw));
+  }
+  cuda::LabelSumWords sum;
+  LabelSum expected = 0;
+  for (int64_t i = 0; i < 100; ++i) {
+    (i % 3 == 0 ? expected -= label_term(i, 7) : expected += label_term(i, 7));
+    i % 3 == 0 ? sum.subtract(cuda::device_label_term(i, 7)) : sum.add(cuda::device_label_term(i, 7));
+    ASSERT_EQ(static_cast<LabelSum>(sum.high) << 64 | sum.low, expected);
+  }
+}
+
+// Limbs of every magnitude and sign; low words of zeros and ones, so that roundings tie.
+int64_t hostile_limb(std::mt19937_64& random) {
+  const auto v = static_cast<int64_t>(random() >> (2 + random() % 62));
+  switch (random() % 4) {
+    case 0: return v;
+    case 1: return -v;
+    case 2: return int64_t{1} << (random() % 61);
+    default: return 0;
+  }
+}
+
+TEST(CudaArithmetic, WideIntegersAreTheHosts) {
+  std::mt19937_64 random(2);
+  const auto check_width = [&]<int W>(int limbs, int bits) {
+    int64_t a[kMaxLimbs] = {};
+    int64_t b[kMaxLimbs] = {};
+    for (int g = 0; g < limbs; ++g) {
+      a[g] = hostile_limb(random);
+      b[g] = random() % 4 == 0 ? hostile_limb(random) : a[g];
+    }
+    const SumFormat format{bits, limbs, 0};
+    const auto found = cuda::recombined<W>(a, limbs, bits);
+    const WideInt expected = recombine(a, format);
+    ASSERT_EQ(found.to_double(), expected.to_double());
+    ASSERT_EQ(found.is_zero(), expected.is_zero());
+    ASSERT_EQ(found.negative(), expected.negative());
+    ASSERT_EQ(found.less(cuda::recombined<W>(b, limbs, bits)), expected < recombine(b, format));
+    if (expected.negative()) return;
+    const uint64_t u = random();
+    ASSERT_EQ(found.times(u).to_double(), expected.times(u).to_double());
+    ASSERT_EQ(found.share(u).to_double(), expected.times(u).shift_right_64().to_double());
+  };
+  for (int i = 0; i < 20000; ++i) {
+    const int bits = 20 + static_cast<int>(random() % 42);
+    check_width.operator()<3>(1 + static_cast<int>(random() % 3), std::min(bits, 60));
+    check_width.operator()<4>(1 + static_cast<int>(random() % 4), std::min(bits, 60));
+    check_width.operator()<7>(1 + static_cast<int>(random() % 6), bits);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(CudaMemory, ErrorsSayWhatWasAskedFor) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  try {
+    DeviceBuffer<double> much(size_t{1} << 50, "a lot");
+    FAIL() << "2^53 bytes were given";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    const std::string text = error.what();
+    EXPECT_NE(text.find("a lot needs 9007199254740992 bytes"), std::string::npos) << text;
+    EXPECT_NE(text.find(" free"), std::string::npos) << text;
+  }
+  EXPECT_THROW(cuda::check(cudaErrorInvalidValue, "testing"), Error);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  DeviceBuffer<int> a(10, "ten");
+  DeviceBuffer<int> b = std::move(a);
+  EXPECT_EQ(a.size(), 0u);
+  EXPECT_EQ(b.size(), 10u);
+  b.reserve(5, "fewer");
+  EXPECT_EQ(b.size(), 10u);
+}
+
+template <class T>
+DeviceBuffer<T> uploaded(const void* data, size_t count, cudaStream_t stream) {
+  DeviceBuffer<T> buffer(count, "test data");
+  cuda::copy_to_device(buffer.data(), static_cast<const T*>(data), count, stream, "uploading test data");
+  return buffer;
+}
+
+// A case on the host, with the reference's session, and on the device.
+struct OnDevice {
+  explicit OnDevice(const Case& made)
+      : pool(1),
+        input(prepare_input(made.points(), made.weights, pool)),
+        backend(make_backend("reference", {})),
+        upload(backend->upload(input)),
+        bytes(uploaded<std::byte>(input.points.data, input.points.bytes(), stream)),
+        weights(uploaded<double>(input.weights.data(), input.weights.size(), stream)),
+        points{bytes.data(), input.points.type, input.points.n, input.points.d, weights.data()} {}
+
+  ThreadPool pool;
+  Input input;
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Upload> upload;
+  cuda::Stream stream;
+  DeviceBuffer<std::byte> bytes;
+  DeviceBuffer<double> weights;
+  cuda::DevicePoints points;
+};
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases = hostile_cases();
+  for (uint64_t seed = 0; seed < 150; ++seed) cases.push_back(random_case(9000 + seed));
+  uint64_t seed = 70;
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kFloat16, DataType::kBFloat16,
+                              DataType::kUInt8, DataType::kInt8}) {
+    for (const int64_t d : {24, 129, 1000}) {
+      cases.push_back(make_case(Family::kSpread, type, Weighting::kRanges, {733, d, {9}}, seed++));
+      cases.push_back(make_case(Family::kDuplicates, type, Weighting::kNone, {1025, d, {3}}, seed++));
+    }
+  }
+  return cases;
+}
+
+void expect_same_distances(const std::vector<double>& found, const std::vector<double>& expected,
+                           const std::string& name) {
+  ASSERT_EQ(found.size(), expected.size()) << name;
+  for (size_t i = 0; i < found.size(); ++i) {
+    ASSERT_EQ(std::bit_cast<uint64_t>(found[i]), std::bit_cast<uint64_t>(expected[i])) << name << " row " << i;
+  }
+}
+
+void expect_same_rows(const std::vector<DistantRow>& found, const std::vector<DistantRow>& expected,
+                      const std::string& name) {
+  ASSERT_EQ(found.size(), expected.size()) << name;
+  for (size_t i = 0; i < found.size(); ++i) {
+    ASSERT_EQ(found[i].row, expected[i].row) << name << " place " << i;
+    ASSERT_EQ(found[i].distance, expected[i].distance) << name << " place " << i;
+    ASSERT_EQ(found[i].label, expected[i].label) << name << " place " << i;
+  }
+}
+
+// The same after a pass, whose labels are on the device too.
+struct LabelledOnDevice : OnDevice {
+  explicit LabelledOnDevice(const Case& made)
+      : OnDevice(made), prototypes(made.prototypes[0]), session(upload->session(made.shape.k, 0)) {
+    PassModel model{0, &prototypes, {}};
+    session->advance({&model, 1}, 1);
+    const Labels& found = session->labels(0);
+    label_bytes = uploaded<std::byte>(found.bytes().data(), found.bytes().size(), stream);
+    labels = {label_bytes.data(), found.width()};
+  }
+
+  const Matrix& prototypes;
+  std::unique_ptr<Session> session;
+  DeviceBuffer<std::byte> label_bytes;
+  cuda::DeviceLabels labels;
+};
+
+// And what is asked about the rows' own distances; `slice_rows`: as if no more fitted the device.
+struct WithOwnDistances : LabelledOnDevice {
+  WithOwnDistances(const Case& made, int64_t slice_rows)
+      : LabelledOnDevice(made),
+        plan(plan_of(std::min(slice_rows, made.shape.n))),
+        slices(input, plan, options, {}, stream),
+        own(input, slices, stream) {}
+
+  static cuda::CudaPlan plan_of(int64_t slice_rows) {
+    cuda::CudaPlan plan;
+    plan.screen = cuda::ScreenKind::kNone;
+    plan.slice_rows = slice_rows;
+    plan.resident_rows = slice_rows;
+    return plan;
+  }
+
+  cuda::CudaPlan plan;
+  BackendOptions options;
+  cuda::PointSlices slices;
+  cuda::OwnDistances own;
+};
+
+DeviceBuffer<std::byte> uploaded(const Matrix& matrix, cudaStream_t stream) {
+  return uploaded<std::byte>(matrix.bytes().data(), matrix.bytes().size(), stream);
+}
+
+InertiaSum inertia_of(cuda::OwnDistances& own, const cuda::DeviceLabels& labels, const void* prototypes) {
+  return own.inertias({&prototypes, 1}, [&](size_t) { return labels; })[0];
+}
+
+void check_own_distances(const Case& made, int64_t slice_rows) {
+  WithOwnDistances run(made, slice_rows);
+  const Matrix& prototypes = run.prototypes;
+  Session* const session = run.session.get();
+  cuda::OwnDistances& own = run.own;
+  const cuda::DeviceLabels view = run.labels;
+  const auto device_prototypes = uploaded(prototypes, run.stream);
+  const auto sum = [](const std::vector<int64_t>& limbs, const SumFormat& format) {
+    return recombine(limbs.data(), format);
+  };
+
+  const InertiaSum expected = session->inertia(0, prototypes);
+  const InertiaSum found = inertia_of(own, view, device_prototypes.data());
+  ASSERT_EQ(found.farthest, expected.farthest) << made.name;
+  ASSERT_TRUE(found.format == expected.format) << made.name;
+  ASSERT_EQ(sum(found.limbs, found.format), sum(expected.limbs, expected.format)) << made.name;
+  SumFormat coarser = expected.format;  // as if another rank had a farther row
+  coarser.shift -= 5;
+  ASSERT_EQ(sum(own.inertia(view, device_prototypes.data(), coarser), coarser),
+            sum(session->inertia(0, prototypes, coarser), coarser))
+      << made.name;
+  expect_same_distances(own.distances(view, device_prototypes.data()), session->distances(0, prototypes), made.name);
+  for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{3}, made.shape.n / 2, made.shape.n}) {
+    expect_same_rows(own.farthest_rows(view, device_prototypes.data(), count),
+                     session->farthest_rows(0, prototypes, count), made.name + fmt::format(" count {}", count));
+  }
+}
+
+TEST(CudaServices, OwnDistances) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  for (const Case& made : all_cases()) {
+    for (const int64_t slice_rows : {made.shape.n, int64_t{128}, int64_t{384}}) {
+      ASSERT_NO_FATAL_FAILURE(check_own_distances(made, slice_rows)) << "slices of " << slice_rows;
+    }
+  }
+}
+
+// The size of the farthest distance is guessed from the call before, and from other models: whatever those were, the
+// sums are the same.
+TEST(CudaServices, InertiasOfModelsTogether) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  for (const Case& made : all_cases()) {
+    WithOwnDistances run(made, made.shape.n);
+    const Matrix& prototypes = run.prototypes;
+    const Matrix zeros(prototypes.rows(), prototypes.columns(), prototypes.type());
+    const Matrix* const both[] = {&prototypes, &zeros};
+    const DeviceBuffer<std::byte> on_device[] = {uploaded(prototypes, run.stream), uploaded(zeros, run.stream)};
+    const std::vector<std::vector<size_t>> calls = {{0}, {1}, {1, 1}, {0, 1, 0, 0, 1}, {}, {1, 0}};
+    for (const std::vector<size_t>& call : calls) {
+      std::vector<const void*> given;
+      for (const size_t which : call) given.push_back(on_device[which].data());
+      const std::vector<InertiaSum> found = run.own.inertias(given, [&](size_t) { return run.labels; });
+      ASSERT_EQ(found.size(), call.size());
+      for (size_t i = 0; i < call.size(); ++i) {
+        const InertiaSum expected = run.session->inertia(0, *both[call[i]]);
+        ASSERT_EQ(found[i].farthest, expected.farthest) << made.name;
+        ASSERT_TRUE(found[i].format == expected.format) << made.name;
+        ASSERT_EQ(recombine(found[i].limbs.data(), found[i].format), recombine(expected.limbs.data(), expected.format))
+            << made.name;
+      }
+    }
+  }
+}
+
+TEST(CudaServices, LabelsComeInPieces) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  constexpr size_t kMiB = size_t{1} << 20;
+  std::mt19937_64 random(3);
+  const cuda::Stream stream;
+  for (const int threads : {1, 5}) {
+    cuda::LabelCopier copier(threads, kMiB);  // pieces of a MiB
+    for (const size_t bytes : {size_t{0}, size_t{1}, kMiB - 1, kMiB, kMiB + 1, 2 * kMiB + 77, size_t{300001}}) {
+      for (const size_t models : {0, 1, 2, 7}) {
+        std::vector<std::byte> values(models * bytes);
+        for (size_t i = 0; i + 8 <= values.size(); i += 8) {
+          const uint64_t v = random();
+          std::memcpy(values.data() + i, &v, 8);
+        }
+        const auto all = uploaded<std::byte>(values.data(), values.size(), stream);
+        // As with boxes, whose labels come to one place, one model after the other.
+        DeviceBuffer<std::byte> place(bytes, "test data");
+        std::vector<std::vector<std::byte>> found(models, std::vector<std::byte>(bytes));
+        std::vector<std::byte*> to;
+        for (std::vector<std::byte>& each : found) to.push_back(each.data());
+        const auto from = [&](size_t i) {
+          cuda::check(cudaMemcpyAsync(place.data(), all.data() + i * bytes, bytes, cudaMemcpyDeviceToDevice, stream),
+                      "copying test data");
+          return static_cast<const std::byte*>(place.data());
+        };
+        copier.copy(bytes, to, from, stream);
+        for (size_t i = 0; i < models; ++i) {
+          ASSERT_TRUE(std::equal(found[i].begin(), found[i].end(), values.begin() + static_cast<int64_t>(i * bytes)))
+              << bytes << " bytes, model " << i << " of " << models << ", " << threads << " threads";
+        }
+      }
+    }
+  }
+}
+
+// So many labels that threads fetch them, in the width of the session and in a narrower one.
+TEST(CudaServices, LabelsOfManyRows) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {1100001, 1, {5, 257}}, 6);
+  ASSERT_GE(size_t{2} * 2 * static_cast<size_t>(made.shape.n), cuda::LabelCopier::kLeastBytes);
+  OnDevice run(made);
+  const auto sums_of = [&](Session& session, bool together) {
+    std::vector<PassModel> models;
+    for (int m = 0; m < 2; ++m) models.push_back({m, &made.prototypes[static_cast<size_t>(m)], {}});
+    session.advance(models, 1);
+    if (together) session.fetch(std::vector<int>{0, 1});
+    return std::vector<LabelSum>{label_sum(session.take_labels(0)), label_sum(session.take_labels(1))};
+  };
+  const std::vector<LabelSum> expected = sums_of(*run.upload->session(made.shape.k, 0), false);
+  const auto backend = make_backend("cuda", BackendOptions{.threads = 4});
+  const auto upload = backend->upload(run.input);
+  for (const int threads : {0, 1, 3}) {
+    for (const bool together : {false, true}) {
+      const std::vector<LabelSum> found = sums_of(*upload->session(made.shape.k, threads), together);
+      EXPECT_TRUE(found == expected) << threads << " threads";
+    }
+  }
+}
+
+// The seeding functions of a session, or of the device.
+struct SeedFunctions {
+  std::function<void(std::span<const Session::SeedCentres>)> add;
+  std::function<WideInt(int)> total;
+  std::function<std::vector<int64_t>(int, std::span<const uint64_t>)> pick;
+  std::function<void(std::span<SeedTrial>)> trials;
+  std::function<std::vector<int64_t>(int, uint64_t, uint32_t, int64_t)> sample;
+};
+
+SeedFunctions functions_of(Session& session) {
+  return {[&](auto models) { session.seed_add(models); }, [&](int slot) { return session.seed_total(slot); },
+          [&](int slot, auto u) { return session.seed_pick(slot, u); }, [&](auto tried) { session.seed_try(tried); },
+          [&](int slot, uint64_t key, uint32_t draw, int64_t factor) {
+            return session.seed_sample(slot, key, draw, factor);
+          }};
+}
+
+SeedFunctions functions_of(cuda::DeviceSeeding& seeding) {
+  return {
+      [&](auto models) { seeding.add(models); }, [&](int slot) { return seeding.total(slot); },
+      [&](int slot, auto u) { return seeding.pick(slot, u); }, [&](auto tried) { seeding.trials(tried); },
+      [&](int slot, uint64_t key, uint32_t draw, int64_t factor) { return seeding.sample(slot, key, draw, factor); }};
+}
+
+// Everything that seeding said, in order.
+struct SeedTrace {
+  std::vector<WideInt> sums;
+  std::vector<int64_t> rows;
+};
+
+constexpr int kSeedSlots = 3;
+
+void add_rows(const SeedFunctions& f, const PointsView& points, const std::vector<std::vector<int64_t>>& rows,
+              bool first) {
+  std::vector<Matrix> centres;
+  std::vector<Session::SeedCentres> added;
+  for (const auto& of_slot : rows) centres.push_back(gather_rows(points, of_slot));
+  for (size_t slot = 0; slot < rows.size(); ++slot) added.push_back({static_cast<int>(slot), &centres[slot], first});
+  f.add(added);
+}
+
+// Steps of k-means++ for three models at once, then a centre that was no candidate, then many centres, then a sample.
+// What happens depends only on what was answered, so equal answers give equal traces.
+SeedTrace seed_trace(const SeedFunctions& f, const PointsView& points, uint64_t seed) {
+  SeedTrace trace;
+  std::mt19937_64 random(seed);
+  const auto any_row = [&] { return static_cast<int64_t>(random() % static_cast<uint64_t>(points.n)); };
+  std::vector<std::vector<int64_t>> centres(kSeedSlots);
+  for (auto& of_slot : centres) of_slot = {any_row()};
+  add_rows(f, points, centres, true);
+  for (int step = 0; step < 4; ++step) {
+    std::vector<SeedTrial> trials;
+    for (int slot = 0; slot < kSeedSlots; ++slot) {
+      trace.sums.push_back(f.total(slot));
+      std::vector<uint64_t> u = {0, ~uint64_t{0}};
+      while (u.size() < static_cast<size_t>(2 + 4 * slot)) u.push_back(random());
+      std::vector<int64_t> rows = f.pick(slot, u);
+      trace.rows.insert(trace.rows.end(), rows.begin(), rows.end());
+      for (int64_t& row : rows) row = std::min(row, points.n - 1);
+      rows.push_back(any_row());
+      rows.push_back(rows[0]);
+      trials.push_back({slot, rows, {}});
+    }
+    f.trials(trials);
+    for (int slot = 0; slot < kSeedSlots; ++slot) {
+      const SeedTrial& trial = trials[static_cast<size_t>(slot)];
+      trace.sums.insert(trace.sums.end(), trial.potentials.begin(), trial.potentials.end());
+      centres[static_cast<size_t>(slot)] = {trial.rows[random() % trial.rows.size()]};
+    }
+    if (step == 2) centres[0] = {any_row()};
+    add_rows(f, points, centres, false);
+  }
+  for (auto& of_slot : centres) {
+    for (int i = 0; i < 45; ++i) of_slot.push_back(any_row());
+  }
+  const uint64_t key = random();
+  for (int slot = 0; slot < kSeedSlots; ++slot) {
+    const std::vector<int64_t> rows = f.sample(slot, key, 3, 7);
+    trace.rows.push_back(-1);
+    trace.rows.insert(trace.rows.end(), rows.begin(), rows.end());
+  }
+  add_rows(f, points, centres, false);
+  for (int slot = 0; slot < kSeedSlots; ++slot) trace.sums.push_back(f.total(slot));
+  return trace;
+}
+
+std::string difference(const SeedTrace& expected, const SeedTrace& found) {
+  if (expected.sums.size() != found.sums.size() || expected.rows.size() != found.rows.size()) return "sizes";
+  for (size_t i = 0; i < expected.sums.size(); ++i) {
+    if (!(expected.sums[i] == found.sums[i])) {
+      return fmt::format("sum {}: {} for {}", i, found.sums[i].to_double(), expected.sums[i].to_double());
+    }
+  }
+  for (size_t i = 0; i < expected.rows.size(); ++i) {
+    if (expected.rows[i] != found.rows[i]) return fmt::format("row {}: {} for {}", i, found.rows[i], expected.rows[i]);
+  }
+  return "";
+}
+
+SeedTrace host_trace(const OnDevice& run, Upload& upload, uint64_t seed) {
+  const std::vector<int64_t> k(kSeedSlots, 1);
+  const auto session = upload.session(k, 0);
+  return seed_trace(functions_of(*session), run.input.points, seed);
+}
+
+SeedTrace reference_trace(OnDevice& run, uint64_t seed) {
+  return host_trace(run, *run.upload, seed);
+}
+
+SeedTrace device_trace(OnDevice& run, const cuda::SeedingOptions& options, uint64_t seed, int64_t* exact = nullptr) {
+  cuda::DeviceSeeding seeding(run.input, run.points, kSeedSlots, run.stream, options);
+  const SeedTrace trace = seed_trace(functions_of(seeding), run.input.points, seed);
+  if (exact != nullptr) *exact += seeding.exact_distances();
+  seeding.end();
+  return trace;
+}
+
+TEST(CudaServices, Seeding) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  int64_t with_screen = 0;
+  int64_t without = 0;
+  for (const Case& made : all_cases()) {
+    OnDevice run(made);
+    const SeedTrace expected = reference_trace(run, made.seed);
+    ASSERT_EQ(difference(expected, device_trace(run, {.columns_to_screen = 1}, made.seed, &with_screen)), "")
+        << made.name << ", screened";
+    ASSERT_EQ(difference(expected, device_trace(run, {.exact = true}, made.seed, &without)), "")
+        << made.name << ", every distance";
+  }
+  EXPECT_LT(with_screen, without / 2) << "the screen excludes too little";
+  EXPECT_GT(with_screen, 0);
+  fmt::print("{} of {} distances were left to be computed\n", with_screen, without);
+}
+
+// So many rows that every warp of the screen has several units; against the cpu backend, which the conformance tests
+// compare with the reference.
+TEST(CudaServices, SeedingOfManyRows) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  const auto cpu = make_backend("cpu", {});
+  for (const int64_t d : {3, 70}) {
+    const Case made = make_case(Family::kClusters, DataType::kUInt8, Weighting::kIntegers, {2'000'003, d, {2}}, 21);
+    OnDevice run(made);
+    const auto upload = cpu->upload(run.input);
+    ASSERT_EQ(difference(host_trace(run, *upload, 3), device_trace(run, {}, 3)), "") << made.name;
+  }
+}
+
+// Errors of codes lie along the candidates where there is one column, so bounds a quarter as large exclude rows
+// wrongly; with the right ones the same data is right.
+TEST(CudaServices, SeedingNeedsItsBound) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  int wrong = 0;
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    const auto d = static_cast<int64_t>(1 + seed % 3);
+    const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {9001, d, {2}}, seed);
+    OnDevice run(made);
+    const SeedTrace expected = reference_trace(run, seed);
+    ASSERT_EQ(difference(expected, device_trace(run, {.columns_to_screen = 1}, seed)), "") << made.name;
+    const cuda::SeedingOptions quarter{.columns_to_screen = 1, .bound_scale = 0.25};
+    wrong += difference(expected, device_trace(run, quarter, seed)).empty() ? 0 : 1;
+  }
+  EXPECT_GT(wrong, 0) << "a quarter of the bound was enough";
+}
+
+// A sampled row count beyond the first guess, and totals of zero.
+TEST(CudaServices, SeedingAtItsLimits) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kZeros, {20000, 3, {2}}, 4);
+  const Case same = make_case(Family::kConstant, DataType::kFloat64, Weighting::kNone, {5000, 30, {2}}, 5);
+  for (const Case* c : {&made, &same}) {
+    OnDevice run(*c);
+    const int64_t k = 1;
+    const auto session = run.upload->session({&k, 1}, 0);
+    cuda::DeviceSeeding seeding(run.input, run.points, 1, run.stream);
+    const int64_t row = 7;
+    const Matrix centre = gather_rows(run.input.points, {&row, 1});
+    const Session::SeedCentres added{0, &centre, true};
+    session->seed_add({&added, 1});
+    seeding.add({&added, 1});
+    const uint64_t u = ~uint64_t{0};
+    EXPECT_EQ(seeding.pick(0, {&u, 1}), session->seed_pick(0, {&u, 1}));
+    EXPECT_EQ(seeding.total(0), session->seed_total(0));
+    for (const int64_t factor : {int64_t{0}, int64_t{1}, int64_t{1000}, int64_t{1} << 40}) {
+      EXPECT_EQ(seeding.sample(0, 5, 1, factor), session->seed_sample(0, 5, 1, factor)) << factor;
+    }
+    EXPECT_EQ(seeding.screens(), c == &same);  // the other has three columns
+    // Without room for the copy every distance is computed.
+    const int64_t bytes = c->shape.n * (c->shape.d + 8);
+    for (const int64_t budget : {bytes / 2, 4 * bytes}) {
+      cuda::DeviceSeeding capped(run.input, run.points, 1, run.stream, {.memory_budget = budget});
+      capped.add({&added, 1});
+      EXPECT_EQ(capped.screens(), c == &same && budget > bytes);
+      EXPECT_EQ(capped.total(0), session->seed_total(0));
+      EXPECT_EQ(capped.pick(0, {&u, 1}), session->seed_pick(0, {&u, 1}));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace manymeans::test

@@ -1,0 +1,174 @@
+// Points and prototypes of the screen's check, and their packing.
+#include "backend/cuda/tensor/matrix_bounds.h"
+#include "screen_check.h"
+
+#include <cmath>
+#include <limits>
+
+namespace manymeans::test {
+
+using namespace cuda;
+
+namespace {
+
+constexpr double kScale = 0x1p11;
+
+// About N(0, 1): eight 16-bit numbers added.
+__host__ __device__ inline float noise(uint32_t stream, int64_t row, int column) {
+  int sum = 0;
+  for (int part = 0; part < 4; ++part) {
+    const uint32_t u = mix((static_cast<uint64_t>(stream) << 56) ^ (static_cast<uint64_t>(row) << 20) ^
+                           (static_cast<uint64_t>(column) << 4) ^ static_cast<uint64_t>(part) ^ 0x9e3779b97f4a7c15ULL);
+    sum += static_cast<int>(u & 0xFFFF) + static_cast<int>(u >> 16) - 0xFFFF;
+  }
+  return static_cast<float>(sum) * 0x1.39p-16F * 0.5F;
+}
+
+__host__ __device__ inline float plain_value(const ScreenData& data, int64_t row, int column) {
+  float x = noise(data.seed, row, column);
+  if (data.centres > 0) {
+    const int centre =
+        static_cast<int>(mix(static_cast<uint64_t>(row) * 77 + data.seed) % static_cast<uint32_t>(data.centres));
+    x += 1.5F * noise(data.seed + 1, centre, column);
+  }
+  return x;
+}
+
+// Rows between two prototypes of the first model, moved towards one by some part of a unit in float32.
+__global__ void fill_ties(ScreenData data, const float* prototypes, float* out) {
+  const int64_t row = blockIdx.x;
+  const int a = static_cast<int>(mix(static_cast<uint64_t>(row) * 3 + 1) % static_cast<uint32_t>(data.k));
+  const int b = static_cast<int>(mix(static_cast<uint64_t>(row) * 3 + 2) % static_cast<uint32_t>(data.k));
+  const float off = ldexpf(static_cast<float>(row % 17 - 8), -static_cast<int>(row % 19) - 4);
+  for (int j = static_cast<int>(threadIdx.x); j < data.d; j += static_cast<int>(blockDim.x)) {
+    const float u = prototypes[static_cast<int64_t>(a) * data.d + j];
+    const float v = prototypes[static_cast<int64_t>(b) * data.d + j];
+    out[row * data.d + j] = 0.5F * (u + v) + off * (u - v) + 0.05F * noise(data.seed + 5, row, j);
+  }
+}
+
+__global__ void fill_rows(ScreenData data, float* out) {
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * 4 + threadIdx.y;
+  if (row >= data.rows) return;
+  for (int j = static_cast<int>(threadIdx.x); j < data.d; j += 32) out[row * data.d + j] = plain_value(data, row, j);
+}
+
+__global__ void pack_rows(const float* x, int64_t rows, int d, int padded, double ratio, __half* values, float* radii,
+                          float* norms) {
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * 4 + threadIdx.y;
+  if (row >= rows) return;
+  double square = 0;
+  double rest = 0;
+  for (int j = static_cast<int>(threadIdx.x); j < padded; j += 32) {
+    const double y = j < d ? static_cast<double>(x[row * d + j]) * kScale : 0.0;
+    const __half h = __double2half(y);
+    values[row * padded + j] = h;
+    const double off = y - static_cast<double>(__half2float(h));
+    square += y * y;
+    rest += off * off;
+  }
+  for (int step = 16; step > 0; step /= 2) {
+    square += __shfl_xor_sync(~0U, square, step);
+    rest += __shfl_xor_sync(~0U, rest, step);
+  }
+  if (threadIdx.x != 0) return;
+  const double norm = sqrt(square) * (1 + 0x1p-20);
+  norms[row] = __double2float_ru(norm);
+  radii[row] = __double2float_ru(fmax(sqrt(rest) * (1 + 0x1p-20), ratio * norm));
+}
+float up(double v) {
+  const auto f = static_cast<float>(v);
+  return f < v ? std::nextafter(f, std::numeric_limits<float>::infinity()) : f;
+}
+
+}  // namespace
+
+std::vector<float> prototypes_of(const ScreenData& data, int model) {
+  std::vector<float> out(static_cast<size_t>(data.k) * static_cast<size_t>(data.d));
+  const int averaged = std::max(1, data.averaged);
+  for (int k = 0; k < data.k; ++k) {
+    for (int j = 0; j < data.d; ++j) {
+      float sum = 0;
+      for (int i = 0; i < averaged; ++i) {
+        const auto row = static_cast<int64_t>(mix(static_cast<uint64_t>((model * data.k + k) * averaged + i) + 12345) %
+                                              static_cast<uint64_t>(data.rows));
+        sum += data.averaged > 0 ? plain_value(data, row, j) : noise(data.seed + 2, k, j);
+      }
+      out[static_cast<size_t>(k) * static_cast<size_t>(data.d) + static_cast<size_t>(j)] =
+          sum / static_cast<float>(averaged);
+    }
+  }
+  // A few that repeat the first, and must never get a label.
+  if (data.k >= 8) std::copy_n(out.begin(), data.d, out.end() - data.d);
+  return out;
+}
+
+void fill_points(const ScreenData& data, const std::vector<float>& first, float* out) {
+  if (data.averaged > 0) {
+    fill_rows<<<static_cast<unsigned>((data.rows + 3) / 4), dim3(32, 4)>>>(data, out);
+    CHECK_CUDA(cudaGetLastError());
+    return;
+  }
+  const Device<float> prototypes(first);
+  fill_ties<<<static_cast<unsigned>(data.rows), 32>>>(data, prototypes.data, out);
+  CHECK_CUDA(cudaDeviceSynchronize());
+}
+
+void pack_points(const float* x, int64_t rows, int d, int padded, double ratio, void* values, float* radii,
+                 float* norms) {
+  pack_rows<<<static_cast<unsigned>((rows + 3) / 4), dim3(32, 4)>>>(x, rows, d, padded, ratio,
+                                                                    static_cast<__half*>(values), radii, norms);
+  CHECK_CUDA(cudaDeviceSynchronize());
+}
+
+void pack_model(const ScreenData& data, const std::vector<float>& prototypes, int model, const ColumnShape& shape,
+                HostColumns& out) {
+  const auto [tile, padded, ratio, scale, by_number] = shape;
+  std::vector<double> squares(static_cast<size_t>(data.k));
+  std::vector<uint32_t> order;
+  for (int k = 0; k < data.k; ++k) {
+    const float* c = &prototypes[static_cast<size_t>(k) * static_cast<size_t>(data.d)];
+    for (int j = 0; j < data.d; ++j) squares[static_cast<size_t>(k)] += std::pow(static_cast<double>(c[j]) * kScale, 2);
+    bool repeats = false;  // only the last one can
+    if (k > 0 && k == data.k - 1) repeats = std::equal(c, c + data.d, prototypes.begin());
+    if (!repeats) order.push_back(static_cast<uint32_t>(k));
+  }
+  if (!by_number) {
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return squares[a] < squares[b]; });
+  }
+  const size_t first = out.order.size();
+  const size_t count =
+      (order.size() + static_cast<size_t>(tile) - 1) / static_cast<size_t>(tile) * static_cast<size_t>(tile);
+  const size_t end = first + count;
+  out.values.resize(end * static_cast<size_t>(padded), __half(0.0F));
+  out.offsets.resize(end, kNeverWins);
+  out.slopes.resize(end, 0);
+  out.errors.resize(end, 0);
+  out.order.resize(end, ~0U);
+  for (size_t i = 0; i < order.size(); ++i) {
+    const float* c = &prototypes[static_cast<size_t>(order[i]) * static_cast<size_t>(data.d)];
+    double rest = 0;
+    for (int j = 0; j < data.d; ++j) {
+      const double z = static_cast<double>(c[j]) * kScale;
+      const __half h = __double2half(z);
+      out.values[(first + i) * static_cast<size_t>(padded) + static_cast<size_t>(j)] = h;
+      rest += std::pow(z - static_cast<double>(__half2float(h)), 2);
+    }
+    const double square = squares[order[i]];
+    const MatrixBound bound =
+        matrix_bound(std::sqrt(square) * (1 + 0x1p-20), std::sqrt(rest) * (1 + 0x1p-20), data.d, ratio);
+    out.offsets[first + i] = static_cast<float>(-square / 2);
+    out.slopes[first + i] = up(scale * bound.slope);
+    out.errors[first + i] = up(scale * bound.error);
+    out.order[first + i] = order[i];
+  }
+  ColumnRange range;
+  range.slot = model;
+  range.first = static_cast<int32_t>(first);
+  range.count = static_cast<int32_t>(count);
+  range.slack = up(scale * matrix_slack(data.d));
+  range.underflow = 0x1p-100F;
+  out.ranges.push_back(range);
+}
+
+}  // namespace manymeans::test

@@ -1,0 +1,208 @@
+#include "io/files.h"
+#include "io/numpy/npz.h"
+#include "io/results/results.h"
+
+#include <cstring>
+#include <functional>
+#include <limits>
+
+namespace manymeans::test {
+namespace {
+
+const std::vector<std::string> kNames{"x", "caf\xc3\xa9"};
+
+TEST(ModelFile, RoundTrip) {
+  const Folder folder;
+  FitResult result = make_result();
+  result.models[2] = make_model(4, 0, 1.0 / 3, DataType::kFloat64);
+  result.models[2].k_requested = 6;
+  const Scaling scaling{Scale::kStandard, {1, 2}, {0.5, 1.0 / 3}};
+  const SourceColumns source{5, {4, 2}, kNames};
+  save_model(folder / "m.npz", result, scaling, kNames, source);
+  const ModelFile file = load_model(folder / "m.npz");
+  ASSERT_EQ(file.models.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    const ModelResult& before = result.models[i];
+    const StoredModel& after = file.models[i];
+    EXPECT_EQ(after.k, before.k);
+    EXPECT_EQ(after.k_requested, before.k_requested);
+    EXPECT_EQ(after.replica, before.replica);
+    EXPECT_EQ(after.seed, before.seed);
+    EXPECT_EQ(after.iterations, before.iterations);
+    EXPECT_EQ(after.inertia, before.inertia);
+    EXPECT_EQ(after.stop_reason, "strict");
+    EXPECT_EQ(after.init, "k-means++");
+    EXPECT_EQ(after.counts, before.counts);
+    EXPECT_EQ(after.weights, before.weights);
+    ASSERT_EQ(after.prototypes.type(), before.prototypes.type());
+    ASSERT_EQ(after.prototypes.bytes().size(), before.prototypes.bytes().size());
+    EXPECT_EQ(std::memcmp(after.prototypes.bytes().data(), before.prototypes.bytes().data(),
+                          before.prototypes.bytes().size()),
+              0);
+  }
+  EXPECT_EQ(file.scaling.kind, Scale::kStandard);
+  EXPECT_EQ(file.scaling.offset, scaling.offset);
+  EXPECT_EQ(file.scaling.divisor, scaling.divisor);
+  EXPECT_EQ(file.column_names, kNames);
+  EXPECT_EQ(file.source.count, 5);
+  EXPECT_EQ(file.source.numbers, source.numbers);
+  EXPECT_EQ(file.source.names, kNames);
+  EXPECT_EQ(points_of_fit(file).columns, file.models[0].prototypes.columns());
+  EXPECT_EQ(file.json, to_json(result));
+}
+
+// Weights near the largest numbers have sums beyond them; what such a fit wrote was refused.
+TEST(ModelFile, SumsThatAreInfinite) {
+  const Folder folder;
+  FitResult result = make_result();
+  const double infinity = std::numeric_limits<double>::infinity();
+  result.models[0].inertia = result.models[0].weights[0] = infinity;
+  save_model(folder / "m.npz", result, {}, {});
+  const ModelFile file = load_model(folder / "m.npz");
+  EXPECT_EQ(file.models[0].inertia, infinity);
+  EXPECT_EQ(file.models[0].weights, result.models[0].weights);
+}
+
+TEST(ModelFile, WithoutNamesAndScaling) {
+  const Folder folder;
+  save_model(folder / "m.npz", make_result(), {}, {});
+  const ModelFile file = load_model(folder / "m.npz");
+  EXPECT_TRUE(file.column_names.empty());
+  EXPECT_EQ(file.scaling.kind, Scale::kNone);
+}
+
+TEST(ModelFile, ModelsThatHadNotBegun) {
+  const Folder folder;
+  FitResult result = make_result();
+  result.models[0] = {};
+  save_model(folder / "m.npz", result, {}, {});
+  EXPECT_EQ(load_model(folder / "m.npz").models.size(), 2u);
+  result.models.resize(1);
+  expect_error(ErrorCode::kInterrupted, {"no model had begun"}, [&] { save_model(folder / "n.npz", result, {}, {}); });
+  EXPECT_EQ(folder.names().size(), 1u);
+}
+
+TEST(ModelFile, NamesOfAnyBytes) {
+  const Folder folder;
+  const std::vector<std::string> names = {"caf\xe9", "\xc3\xa9t\xc3\xa9 \x1b[31m"};
+  save_model(folder / "m.npz", make_result(), {}, names);
+  EXPECT_EQ(load_model(folder / "m.npz").column_names, names);
+}
+
+TEST(ModelFile, WhatWasLoadedIsSavedAsItWas) {
+  const Folder folder;
+  save_model(folder / "m.npz", make_result(), {Scale::kMinMax, {0.5, -1}, {2, 3}}, kNames);
+  save_model(folder / "n.npz", load_model(folder / "m.npz"));
+  EXPECT_EQ(content_of(folder / "m.npz"), content_of(folder / "n.npz"));
+}
+
+// A file with one array replaced (or left out, where the replacement is empty).
+std::string with(const Folder& folder, const std::string& key, const std::function<void(NpzWriter&)>& replace) {
+  FitResult result = make_result();
+  result.models.resize(1);
+  save_model(folder / "good.npz", result, {Scale::kStandard, {0, 0}, {1, 1}}, kNames);
+  const std::string good = content_of(folder / "good.npz");
+  const ZipReader zip(std::as_bytes(std::span(good)), "good.npz");
+  OutputFile file(folder / "bad.npz");
+  ZipWriter copy(file);
+  for (const char* name : {"format_version", "k", "k_requested", "replica", "seed", "iterations", "inertia",
+                           "stop_reason", "init", "centroids_0", "counts_0", "weights_0", "scale_kind", "scale_offset",
+                           "scale_divisor", "column_names", "json"}) {
+    if (name != key) copy.add(std::string(name) + ".npy", "", zip.read(std::string(name) + ".npy"));
+  }
+  if (replace) {
+    OutputFile part(folder / "part.npz");
+    NpzWriter npz(part);
+    replace(npz);
+    npz.finish();
+    part.commit();
+    const std::string bytes = content_of(folder / "part.npz");
+    copy.add(key + ".npy", "", ZipReader(std::as_bytes(std::span(bytes)), "part").read(key + ".npy"));
+  }
+  copy.finish();
+  file.commit();
+  return folder / "bad.npz";
+}
+
+TEST(ModelFile, MissingKeys) {
+  const Folder folder;
+  EXPECT_EQ(load_model(with(folder, "", {})).models.size(), 1u);
+  for (const char* key : {"format_version", "k", "k_requested", "replica", "seed", "iterations", "inertia",
+                          "stop_reason", "init", "centroids_0", "counts_0", "weights_0", "scale_kind", "scale_offset",
+                          "scale_divisor", "column_names", "json"}) {
+    expect_error(ErrorCode::kBadData, {"bad.npz", std::string("'") + key + "'"},
+                 [&] { load_model(with(folder, key, {})); });
+  }
+}
+
+// Those of version 0.1 have no columns of a file; those that have some have all of them.
+TEST(ModelFile, ColumnsOfTheFile) {
+  const Folder folder;
+  EXPECT_EQ(load_model(with(folder, "", {})).source.count, 0);
+  const auto bad = [&](int64_t count, const std::string& part) {
+    expect_error(ErrorCode::kBadData, {"bad.npz", part}, [&] {
+      load_model(with(folder, "file_columns", [&](NpzWriter& npz) { npz.add_number("file_columns", count); }));
+    });
+  };
+  bad(3, "'file_column_numbers'");
+  FitResult result = make_result();
+  for (const SourceColumns& source :
+       {SourceColumns{3, {1, 4}, {}}, SourceColumns{3, {0, 1}, {}}, SourceColumns{0, {1}, {}}, SourceColumns{3, {}, {}},
+        SourceColumns{-1, {}, {}}, SourceColumns{3, {1, 2}, {"one"}}, SourceColumns{3, {2, 2}, {}}}) {
+    save_model(folder / "bad.npz", result, {}, {}, source);
+    expect_error(ErrorCode::kBadData, {"bad.npz, file_column"}, [&] { load_model(folder / "bad.npz"); });
+  }
+}
+
+TEST(ModelFile, WrongContent) {
+  const Folder folder;
+  const auto bad = [&](const std::string& key, const std::string& part,
+                       const std::function<void(NpzWriter&)>& replace) {
+    expect_error(ErrorCode::kBadData, {"bad.npz, " + key, part}, [&] { load_model(with(folder, key, replace)); });
+  };
+  const auto matrix = [](std::vector<int64_t> shape, std::vector<float> values) {
+    return [=](NpzWriter& npz) { npz.add("centroids_0", "<f4", shape, std::as_bytes(std::span(values))); };
+  };
+  bad("format_version", "reads 1", [](NpzWriter& npz) { npz.add_number("format_version", 2); });
+  bad("k", "no models", [](NpzWriter& npz) { npz.add("k", std::vector<int64_t>{}); });
+  bad("k", "'<i8' is needed", [](NpzWriter& npz) { npz.add("k", std::vector<double>{3}); });
+  bad("seed", "of 1 values", [](NpzWriter& npz) { npz.add("seed", std::vector<uint64_t>{3, 4}); });
+  bad("counts_0", "of 3 values", [](NpzWriter& npz) { npz.add("counts_0", std::vector<int64_t>{3, 4}); });
+  bad("centroids_0", "k = 3", matrix({2, 2}, {1, 2, 3, 4}));
+  bad("centroids_0", "k = 3", matrix({3}, {1, 2, 3}));
+  bad("centroids_0", "k = 3", matrix({3, 0}, {}));
+  bad("centroids_0", "row 2, column 1: nan", matrix({3, 2}, {1, 2, std::numeric_limits<float>::quiet_NaN(), 4, 5, 6}));
+  bad("scale_kind", "'cubic'", [](NpzWriter& npz) { npz.add_text("scale_kind", "cubic"); });
+  bad("scale_offset", "of 2 values", [](NpzWriter& npz) { npz.add("scale_offset", std::vector<double>{0}); });
+  bad("scale_divisor", "column 2", [](NpzWriter& npz) { npz.add("scale_divisor", std::vector<double>{1, 0}); });
+  bad("column_names", "of 2 values", [](NpzWriter& npz) { npz.add("column_names", std::vector<std::string>{"a"}); });
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  bad("inertia", "model 1: nan", [&](NpzWriter& npz) { npz.add("inertia", std::vector<double>{nan}); });
+  bad("inertia", "model 1: -1", [](NpzWriter& npz) { npz.add("inertia", std::vector<double>{-1}); });
+  bad("iterations", "model 1: -1", [](NpzWriter& npz) { npz.add("iterations", std::vector<int64_t>{-1}); });
+  bad("replica", "model 1: -7", [](NpzWriter& npz) { npz.add("replica", std::vector<int64_t>{-7}); });
+  bad("k_requested", "model 1: 2", [](NpzWriter& npz) { npz.add("k_requested", std::vector<int64_t>{2}); });
+  bad("counts_0", "model 1: -1", [](NpzWriter& npz) { npz.add("counts_0", std::vector<int64_t>{1, -1, 1}); });
+  bad("weights_0", "model 1: nan", [&](NpzWriter& npz) { npz.add("weights_0", std::vector<double>{1, nan, 1}); });
+  bad("json", "JSON object", [](NpzWriter& npz) { npz.add_text("json", "{\"models\": ["); });
+  bad("json", "JSON object", [](NpzWriter& npz) { npz.add_text("json", "[1]"); });
+  const std::string deep = "{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}";
+  bad("json", "JSON object", [&](NpzWriter& npz) { npz.add_text("json", deep); });
+  bad("json", "single string", [](NpzWriter& npz) { npz.add_number("json", 1); });
+}
+
+TEST(ModelFile, NotAModelFile) {
+  const Folder folder;
+  expect_error(ErrorCode::kBadData, {"no such file"}, [&] { load_model(folder / "missing.npz"); });
+  expect_error(ErrorCode::kBadData, {"text.npz", "zip archive"},
+               [&] { load_model(folder.file("text.npz", "not a zip, but long enough")); });
+  expect_error(ErrorCode::kBadData, {"empty"}, [&] { load_model(folder.file("empty.npz", "")); });
+  expect_error(ErrorCode::kBadData, {"folder"}, [&] { load_model(folder / ""); });
+}
+
+TEST(ModelFile, FullDisk) {
+  expect_error(ErrorCode::kUnavailable, {"/dev/full"}, [] { save_model("/dev/full", make_result(), {}, {}); });
+}
+
+}  // namespace
+}  // namespace manymeans::test

@@ -1,0 +1,49 @@
+#include "io/table/column_selection.h"
+
+#include "io/files.h"
+
+namespace manymeans::test {
+namespace {
+
+using Numbers = std::vector<int64_t>;
+
+Numbers select(const FileColumns& file, std::vector<std::string> specifications) {
+  return select_columns(file, specifications);
+}
+
+TEST(ColumnSelection, NumbersAndRanges) {
+  const FileColumns file{6, {}};
+  EXPECT_EQ(select(file, {}), (Numbers{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(select(file, {"3", "1"}), (Numbers{2, 0}));
+  EXPECT_EQ(select(file, {"1, 4-6"}), (Numbers{0, 3, 4, 5}));
+  EXPECT_EQ(select(file, {"5-"}), (Numbers{4, 5}));
+  for (const char* wrong : {"0", "7", "1-7", "x", "", "1,", "-2", "1.5", "1-2-3", "99999999999999999999"}) {
+    expect_error(ErrorCode::kUsage, {"there is no column", "1 to 6"}, [&] { select(file, {wrong}); });
+  }
+  expect_error(ErrorCode::kUsage, {"backwards"}, [&] { select(file, {"3-2"}); });
+  expect_error(ErrorCode::kUsage, {"column 2", "twice"}, [&] { select(file, {"2", "1-3"}); });
+}
+
+TEST(ColumnSelection, NamesGoFirst) {
+  const FileColumns file{5, {"a", "2", "b-c", "x,y", "a-z"}};
+  EXPECT_EQ(select(file, {"2"}), (Numbers{1}));
+  EXPECT_EQ(select(file, {"x,y"}), (Numbers{3}));
+  EXPECT_EQ(select(file, {"a-z"}), (Numbers{4}));
+  EXPECT_EQ(select(file, {"a-b-c"}), (Numbers{0, 1, 2}));
+  EXPECT_EQ(select(file, {"b-c-x,y"}), (Numbers{2, 3}));
+  EXPECT_EQ(select(file, {"4-5,a"}), (Numbers{3, 4, 0}));
+}
+
+TEST(ColumnSelection, DoubledNames) {
+  const FileColumns file{3, {"a", "b", "a"}};
+  expect_error(ErrorCode::kUsage, {"several columns", "'a'"}, [&] { select(file, {"a"}); });
+  EXPECT_EQ(select(file, {"3"}), (Numbers{2}));
+}
+
+TEST(ColumnSelection, Labels) {
+  EXPECT_EQ((FileColumns{2, {"a", "b"}}.label(1)), "column 2 ('b')");
+  EXPECT_EQ((FileColumns{2, {}}.label(1)), "column 2");
+}
+
+}  // namespace
+}  // namespace manymeans::test

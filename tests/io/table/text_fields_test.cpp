@@ -1,0 +1,56 @@
+#include "io/table/text_fields.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace manymeans::test {
+namespace {
+
+std::vector<std::string> split(std::string_view line, char delimiter) {
+  std::vector<std::string> result;
+  for (const Field& field : split_line(trim_line(line, delimiter), delimiter)) result.emplace_back(field.text);
+  return result;
+}
+using Texts = std::vector<std::string>;
+
+TEST(TextFields, Split) {
+  EXPECT_EQ(split("1,2", ','), (Texts{"1", "2"}));
+  EXPECT_EQ(split(" 1 ,\t2\t\r", ','), (Texts{"1", "2"}));
+  EXPECT_EQ(split("1,,", ','), (Texts{"1", "", ""}));
+  EXPECT_EQ(split("\t1\t", '\t'), (Texts{"", "1", ""}));
+  EXPECT_EQ(split("  1 \t 2  ", kBlanks), (Texts{"1", "2"}));
+  EXPECT_EQ(split("\"a b\" \"c\"", kBlanks), (Texts{"a b", "c"}));
+  EXPECT_EQ(split("\"a,b\" , \"c\"\"d\",\"\"", ','), (Texts{"a,b", "c\"\"d", ""}));
+  EXPECT_EQ(split("\"a\"b,c", ','), (Texts{"\"a\"b", "c"})) << "text behind the closing quote";
+  EXPECT_EQ(split("\"a,b", ','), (Texts{"\"a", "b"})) << "no closing quote";
+  EXPECT_EQ(split("", ','), Texts{});
+}
+
+TEST(TextFields, Numbers) {
+  double value = 0;
+  EXPECT_EQ(parse_number("+1.5e3", value), NumberKind::kNumber);
+  EXPECT_EQ(value, 1500);
+  EXPECT_EQ(parse_number("-.5", value), NumberKind::kNumber);
+  EXPECT_EQ(parse_number("4.9e-324", value), NumberKind::kNumber);
+  EXPECT_EQ(value, 4.9406564584124654e-324);
+  EXPECT_EQ(parse_number("1e-400", value), NumberKind::kNumber);
+  EXPECT_EQ(value, 0);
+  EXPECT_EQ(parse_number("-Infinity", value), NumberKind::kNumber);
+  EXPECT_EQ(value, -INFINITY);
+  EXPECT_EQ(parse_number("", value), NumberKind::kEmpty);
+  EXPECT_EQ(parse_number("1e309", value), NumberKind::kOverflow);
+  EXPECT_EQ(parse_number("-1.8e308", value), NumberKind::kOverflow);
+  for (const char* text : {"+", "-", "+-1", "++1", "1,5", "1.5.2", "0x1p3", "1e", "e5", "1 2", "infinit", "NA", "?"}) {
+    EXPECT_EQ(parse_number(text, value), NumberKind::kText) << text;
+  }
+}
+
+TEST(TextFields, Shown) {
+  EXPECT_EQ(shown("plain \xc3\xa9"), "plain \xc3\xa9");
+  EXPECT_EQ(shown(std::string_view("a\0\n", 3)), "a\\x00\\x0a");
+  EXPECT_EQ(shown(std::string(50, 'x')), std::string(40, 'x') + "...");
+}
+
+}  // namespace
+}  // namespace manymeans::test
