@@ -96,7 +96,8 @@ WideInt recombine(const int64_t* limbs, const SumFormat& format, int64_t stride 
 /// RN(S): the sum's integer, rounded once. The sum itself is ldexp(RN(S), -shift).
 double rounded_sum(const int64_t* limbs, const SumFormat& format, int64_t stride = 1);
 
-/// Mean and variance (biased, of n values) from the order-free sums of x and x * x: docs/contract.md, "Moments".
+/// Mean and variance (biased, of n values) from the order-free sums of x and x * x:
+/// docs/developer/contract.md, "Moments".
 struct Moments {
   double mean = 0;
   double variance = 0;
