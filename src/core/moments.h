@@ -1,4 +1,4 @@
-// Mean and variance of a column: docs/contract.md, "Moments". A column far from zero would lose its digits in sums of
+// Mean and variance of a column: docs/developer/contract.md, "Moments". A column far from zero would lose its digits in sums of
 // x and x * x; so its values are centred first, about a value that does not depend on the order of the rows.
 #pragma once
 
