@@ -248,13 +248,12 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
       upload_points(*backend, input, workload_of(options, members, backend->threads()), pool, hooks.abort);
   end_phase("upload");
 
-  const std::unique_ptr<Comm> comm = make_self_comm();
+  
   const FitContext context{input,
                            options,
                            hooks,
                            *backend,
                            *upload,
-                           *comm,
                            control,
                            rules,
                            variance,

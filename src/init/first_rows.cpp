@@ -11,7 +11,7 @@ bool init_first(const InitContext& context, std::span<InitModel> models) {
   for (InitModel& model : models) {
     std::vector<int64_t> rows(static_cast<size_t>(model.k));
     std::iota(rows.begin(), rows.end(), int64_t{0});
-    model.prototypes = gather_rows(context.input, rows);
+    model.prototypes = gather_from_all(context.input, rows);
     model.rows = std::move(rows);
   }
   return true;

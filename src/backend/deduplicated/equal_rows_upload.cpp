@@ -24,8 +24,9 @@ constexpr int64_t kLeastPasses = 4;   // of all models: fewer do not pay for fin
 
 // Changed rows whose label terms are summed together.
 struct ChangedRows {
-  std::vector<int64_t> rows;
-  std::vector<uint32_t> from, to;
+  int64_t first = 0;  // the number of row 0 among the rows of all ranks
+  std::vector<int64_t> rows = {};
+  std::vector<uint32_t> from = {}, to = {};
   LabelSum sum = 0;
 
   void add(std::span<const uint32_t> members, uint32_t old_label, uint32_t label) {
@@ -37,7 +38,8 @@ struct ChangedRows {
   }
   void flush() {
     const auto count = static_cast<int64_t>(rows.size());
-    sum += sum_of_label_terms(rows.data(), to.data(), count) - sum_of_label_terms(rows.data(), from.data(), count);
+    sum += sum_of_label_terms(rows.data(), first, to.data(), count) -
+           sum_of_label_terms(rows.data(), first, from.data(), count);
     rows.clear();
     from.clear();
     to.clear();
@@ -140,7 +142,7 @@ void EqualRowsSession::count_changes(int slot, PassResult& result) {
     ChangedRows hashed;
     std::vector<uint32_t> before, now;
   };
-  std::vector<Part> parts(static_cast<size_t>(pool_.size()));
+  std::vector<Part> parts(static_cast<size_t>(pool_.size()), Part{0, {input_.shard.first}, {}, {}});
   const Labels& before = model(slot).before;
   const Labels& now = groups_->labels(slot);
   pool_.for_each_range(rows_.groups(), piece_of_groups(), [&](int w, int64_t first, int64_t last) {
@@ -173,7 +175,8 @@ void EqualRowsSession::count_moved_rows(int slot, PassResult& result) {
     const uint32_t before = m.before[group_of(moved.row)];
     const uint32_t now = groups_->labels(slot)[group_of(moved.row)];
     result.changed += static_cast<int64_t>(now != moved.label) - static_cast<int64_t>(now != before);
-    result.hash_delta += label_term(moved.row, before) - label_term(moved.row, moved.label);
+    const int64_t row = input_.shard.first + moved.row;
+    result.hash_delta += label_term(row, before) - label_term(row, moved.label);
   }
   m.moved.clear();
 }

@@ -53,7 +53,10 @@ void ReferenceSession::assign(PassModel& pass) {
     }
     const uint32_t before = state.labels[i];
     if (first_pass || label != before) ++pass.result.changed;
-    if (!first_pass && label != before) pass.result.hash_delta += label_term(i, label) - label_term(i, before);
+    if (!first_pass && label != before) {
+      const int64_t row = input_.shard.first + i;
+      pass.result.hash_delta += label_term(row, label) - label_term(row, before);
+    }
     state.labels.write(i, 1, &label);
     add_row(state.statistics, i, label, 1);
   });
