@@ -2,11 +2,14 @@
 #include <manymeans/fit.h>
 
 #include "backend/deduplicated/equal_rows_upload.h"
+#include "backend/sharded/sharded_upload.h"
 #include "core/device_rows.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/random.h"
 #include "core/threads.h"
+#include "data/content_hash.h"
+#include "engine/fit_shard.h"
 #include "engine/lloyd.h"
 #include "engine/tuned.h"
 
@@ -14,6 +17,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -38,12 +42,13 @@ Workload workload_of(const FitOptions& options, std::span<const Member> members,
   return workload;
 }
 
-void check_against_points(const FitOptions& options, const PointsView& points, const FitHooks& hooks) {
+// `rows`: of all ranks.
+void check_against_points(const FitOptions& options, const PointsView& points, int64_t rows, const FitHooks& hooks) {
   for (const int64_t k : options.k) {
-    if (k > points.n) {
+    if (k > rows) {
       throw Error(
           ErrorCode::kUsage, "k",
-          fmt::format("{} clusters were asked for, but there are only {} rows; k must be at most that", k, points.n));
+          fmt::format("{} clusters were asked for, but there are only {} rows; k must be at most that", k, rows));
     }
   }
   if (hooks.initial.data == nullptr) return;
@@ -60,7 +65,7 @@ void check_against_points(const FitOptions& options, const PointsView& points, c
   }
 }
 
-std::vector<Member> make_members(const FitOptions& options, const PointsView& points, bool given) {
+std::vector<Member> make_members(const FitOptions& options, const Input& input, bool given) {
   std::vector<Member> members;
   for (const int64_t k : options.k) {
     for (int64_t replica = 0; replica < options.models; ++replica) {
@@ -68,7 +73,7 @@ std::vector<Member> make_members(const FitOptions& options, const PointsView& po
       member.result.k = member.result.k_requested = k;
       member.result.replica = replica;
       member.result.seed = options.model_seed.value_or(member_seed(options.seed, k, replica));
-      member.result.init = given ? "given" : std::string(find_init(options.init, points.n, k, points.d).name);
+      member.result.init = given ? "given" : std::string(find_init(options.init, input.shard.all, k, input.points.d).name);
       members.push_back(std::move(member));
     }
   }
@@ -114,7 +119,10 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
 // Spreads the ensemble over groups and threads as the strategy says.
 Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
   Cost cost;
-  switch (context.options.strategy) {
+  Strategy strategy = context.options.strategy;
+  // Several ranks have to take the models in one order.
+  if (strategy == Strategy::kTask && !context.input.comm->alone()) strategy = Strategy::kData;
+  switch (strategy) {
     case Strategy::kConcatenated: return fit_group(context, members, pool);
     case Strategy::kData:
       for (Member& member : members) {
@@ -146,7 +154,7 @@ Cost run_and_write_down(const FitContext& context, std::span<Member> members, Th
 void collect(std::vector<Member>& members, FitResult& result) {
   int64_t not_begun = 0;
   for (Member& member : members) {
-    if (member.result.labels.empty()) {  // whatever a checkpoint knows of it
+    if (member.result.prototypes.empty()) {  // whatever a checkpoint knows of it
       ++not_begun;
       member.result.stop_reason = StopReason::kNotBegun;
       member.result.k = member.result.k_requested;
@@ -169,7 +177,7 @@ MemoryPlan plan_memory_of(const PointsView& points, bool weights, bool given, co
     throw Error(ErrorCode::kUsage, "memory",
                 fmt::format("the backend {} keeps to no limit; use cpu, cuda or reference", backend.name()));
   }
-  if (points.n < 1 || points.d < 1) return {};  // an error of its own
+  if (points.n < 1 || points.d < 1) return {};  // an error of its own, or a rank without rows
   MemoryTask task;
   task.points = points;
   task.weights = weights;
@@ -208,9 +216,34 @@ void tell_cost(const Cost& cost, Provenance& provenance) {
   provenance.pass_log = cost.log;
 }
 
+// What has to be the same on all ranks: the options that decide the answer, and in which order models are fitted.
+uint64_t hash_of(const FitOptions& options, const PointsView& initial, ThreadPool& pool) {
+  std::string text = std::string(name_of(options.strategy));
+  for (const auto& [name, value] : deciding_options(options)) text += "\n" + name + " " + value;
+  const auto d = static_cast<int64_t>(text.size());
+  const ContentHash given = initial.data == nullptr ? 0 : content_hash(initial, pool);
+  return static_cast<uint64_t>(content_hash({text.data(), 1, d, DataType::kUInt8}, pool) + given);
+}
+
+// Ranks seed as many models together as the one that has the least memory for it.
+void agree_about_memory(MemoryPlan& plan, Comm& comm) {
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  const int64_t fewest = comm.min(plan.seeded_together > 0 ? plan.seeded_together : kAny);
+  plan.seeded_together = fewest == kAny ? 0 : fewest;
+}
+
+// The points on this rank's backend, and with those of the other ranks.
+std::unique_ptr<Upload> upload_shard(Backend& backend, const Input& input, const Workload& workload, ThreadPool& pool,
+                                     const std::atomic<bool>* abort) {
+  std::unique_ptr<Upload> own;
+  if (input.points.n > 0) own = upload_points(backend, input, workload, pool, abort);
+  if (input.comm->alone()) return own;
+  return make_sharded_upload(input, std::move(own));
+}
+
 FitResult fit_checked(const PointsView& points, std::span<const double> weights, const FitOptions& options,
-                      const FitHooks& hooks, BackendOptions tuning) {
-  Control control(hooks, options.time_limit);
+                      const FitHooks& hooks, BackendOptions tuning, Comm& comm) {
+  Control control(hooks, options.time_limit, comm);
   FitResult result;
   Provenance& provenance = result.provenance;
   double last = 0;
@@ -228,24 +261,27 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   const std::unique_ptr<Backend> backend = make_backend(options.backend, points, tuning);
   ThreadPool pool(backend->threads(), hooks.abort);
   const bool given = hooks.initial.data != nullptr;
-  const MemoryPlan memory = plan_memory_of(points, !weights.empty(), given, options, *backend);
-  const Input input = prepare_input(points, weights, pool, memory);
-  check_against_points(options, points, hooks);
   await_points(hooks.initial);
+  comm.set_options(comm.alone() ? 0 : hash_of(options, hooks.initial, pool));
+  MemoryPlan memory = plan_memory_of(points, !weights.empty(), given, options, *backend);
+  agree_about_memory(memory, comm);
+  const Input input = prepare_input(points, weights, pool, memory, comm);
+  check_against_points(options, points, input.shard.all, hooks);
   const std::vector<StopRule> rules = parse_stop_rules(options.stop, options.tol);
   const double variance = has_rule(rules, StopReason::kTol) ? mean_variance(column_moments(input, pool)) : 0;
   std::optional<InertiaEstimate> estimate;
-  if (hooks.progress) estimate.emplace(input, pool);
-  std::vector<Member> members = make_members(options, points, given);
+  if (comm.max(int64_t{hooks.progress != nullptr}) > 0) estimate.emplace(input, pool);
+  std::vector<Member> members = make_members(options, input, given);
   std::optional<Checkpoint> checkpoint;
   if (!hooks.checkpoint.path.empty()) {
+    if (!comm.alone()) throw Error(ErrorCode::kUsage, "checkpoint", "several ranks write none yet; leave it out");
     checkpoint.emplace(hooks, identity_of(input, weights, options, hooks.initial, pool), members);
     checkpoint->resume(options, input);
   }
   end_phase("validate");
 
   const std::unique_ptr<Upload> upload =
-      upload_points(*backend, input, workload_of(options, members, backend->threads()), pool, hooks.abort);
+      upload_shard(*backend, input, workload_of(options, members, backend->threads()), pool, hooks.abort);
   end_phase("upload");
 
   
@@ -270,7 +306,7 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   provenance.plan = upload->plan();
   provenance.memory = memory.text;
   provenance.threads = pool.size();  // the system may have given fewer than asked for
-  provenance.rows = points.n;
+  provenance.rows = input.shard.all;
   provenance.columns = points.d;
   provenance.type = points.type;
   provenance.options = options;
@@ -293,8 +329,10 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
   return fit_tuned(points, weights, options, hooks, {});
 }
 
-FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,
-                    const FitHooks& hooks, const BackendOptions& tuning) {
+namespace {
+
+FitResult fit_on(const PointsView& points, std::span<const double> weights, const FitOptions& options,
+                 const FitHooks& hooks, const BackendOptions& tuning, Comm& comm) {
   const FpEnvironmentGuard guard;
   if (hooks.checkpoint.every < 0) {
     throw Error(ErrorCode::kUsage, "every",
@@ -302,12 +340,38 @@ FitResult fit_tuned(const PointsView& points, std::span<const double> weights, c
   }
   try {
     check(options);
-    return fit_checked(points, weights, options, hooks, tuning);
+    return fit_checked(points, weights, options, hooks, tuning, comm);
   } catch (const std::bad_alloc&) {
     throw out_of_memory(points);
   } catch (const std::length_error&) {  // more than a vector can ever hold
     throw out_of_memory(points);
   }
+}
+
+}  // namespace
+
+FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,
+                    const FitHooks& hooks, const BackendOptions& tuning) {
+  return fit_on(points, weights, options, hooks, tuning, self_comm());
+}
+
+FitResult fit_shard(const PointsView& points, std::span<const double> weights, const FitOptions& options,
+                    const FitHooks& hooks, Comm& comm) {
+  try {
+    return fit_on(points, weights, options, hooks, {}, comm);
+  } catch (const Error& error) {
+    comm.abort(error);
+    throw;
+  } catch (const std::exception& error) {
+    comm.abort(Error(ErrorCode::kInternal, "fit", error.what()));
+    throw;
+  }
+}
+
+std::string digest_over_ranks(const ModelResult& model, Comm& comm) {
+  int64_t first = model.labels.size();
+  comm.scan({&first, 1});
+  return digest_of(model, comm.sum(label_sum(model.labels, first)));
 }
 
 }  // namespace manymeans
