@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""manymeans against other libraries: the same points, initial centroids, iterations and threads. docs/benchmarks.md says
+"""manymeans against other libraries: the same points, initial centroids, iterations and threads. docs/developer/benchmarks.md says
 how the numbers are made. This process needs the standard library only and stays small, see prepare_and_judge.py."""
 
 import argparse

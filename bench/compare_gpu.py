@@ -42,7 +42,7 @@ ENVIRONMENT = {**os.environ, "CUDA_MODULE_LOADING": "EAGER"}
 
 
 def points_of(row, kind):
-    """N(0, 1) in every column, or a mixture of k/2 groups that are typically 4 deviations apart (docs/benchmarks.md)."""
+    """N(0, 1) in every column, or a mixture of k/2 components that are typically 4 deviations apart (docs/developer/benchmarks.md)."""
     n, d, groups = row["n"], row["d"], max(2, row["k"] // 2)
     points = np.empty((n, d), np.float32)
     centres = np.random.default_rng(8).standard_normal((groups, d), np.float32) * np.float32(4 / np.sqrt(2 * d))

@@ -155,7 +155,7 @@ def markdown(about, rows, notes):
     if not rows:
         return "\n".join(lines)
     names = _peer_names(rows)
-    lines += ["How the numbers are made and read: docs/benchmarks.md.", "", "## What was wanted", "",
+    lines += ["How the numbers are made and read: docs/developer/benchmarks.md.", "", "## What was wanted", "",
               "Of the variants of a row the worst counts.", ""]
     lines += table(["", "against", "measured", "wanted", "worst variant", ""], list(_verdict_rows(rows)))
     lines += ["", "## Seconds", "", "In brackets: how many times longer than manymeans.", ""]

@@ -9,9 +9,9 @@ namespace manymeans {
 
 /// Measures what the screens of the cpu backend cost on this machine, for every instruction set it has (or the one that
 /// MANYMEANS_CPU_ISA names), and what the machine can do at best on `threads` threads (0: all usable). Returns the text
-/// of a costs file, one JSON object (docs/cli.md). `say` is told what is being measured. Takes less than half a minute
-/// and a quarter of a gibibyte. The costs decide how labels are found, never which.
-/// Throws Error(kUsage, kUnavailable) for an instruction set that is not there.
+/// of a costs file, one JSON object (docs/user/cli.md). `say` is told what is being measured. Takes less than half a
+/// minute and a quarter of a gibibyte. The costs decide how labels are found, never which. Throws Error(kUsage,
+/// kUnavailable) for an instruction set that is not there.
 std::string measure_costs(int threads, const std::function<void(std::string_view)>& say);
 
 /// Where fits look for a costs file unless MANYMEANS_CPU_COSTS names one: manymeans/cpu_costs.json in $XDG_CONFIG_HOME

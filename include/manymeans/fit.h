@@ -27,7 +27,7 @@ struct Progress {
 };
 
 /// A file in which a fit writes down how far it is, so that another one can go on from there: after a crash, a signal
-/// or a time limit, to the same bits as a fit that nobody disturbed. docs/checkpoints.md says what is in it.
+/// or a time limit, to the same bits as a fit that nobody disturbed. docs/user/checkpoints.md says what is in it.
 struct CheckpointOptions {
   std::string path = {};  ///< empty: none is written
   /// Passes between two writes. 0: by the clock, every ten seconds, and more seldom where that would take more than

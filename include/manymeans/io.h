@@ -31,7 +31,7 @@ struct PointsOfFit {
 struct ReadOptions {
   std::string format = "auto";  ///< a reader's name, or auto: by the file's ending
   /// Convert to this type. Default: as stored; text, decimals and integers of 32 and 64 bits become float32 where that
-  /// keeps apart what they keep apart, else float64 (docs/files.md, "Types").
+  /// keeps apart what they keep apart, else float64 (docs/user/files.md, "Types").
   std::optional<DataType> dtype = std::nullopt;
   std::vector<std::string> columns = {};  ///< names, numbers from 1, or ranges of them (2-5, a-c); empty: all
   bool numeric_only = false;              ///< leave out columns that hold text, with a note in `warnings`
@@ -62,8 +62,8 @@ std::string row_label(const Dataset& points, int64_t row);
 /// "column 2 ('age')" or "column 2", for a column of the points, from 1, as its file counts and names it.
 std::string column_label(const Dataset& points, int64_t column);
 
-/// Reads points in any of the formats that `info` lists (docs/files.md); "-" is standard input, file:member one table
-/// of a file that holds several. Throws Error(kBadData) that names the file, the row and the column.
+/// Reads points in any of the formats that `info` lists (docs/user/files.md); "-" is standard input, file:member one
+/// table of a file that holds several. Throws Error(kBadData) that names the file, the row and the column.
 Dataset read_points(const std::string& path, const ReadOptions& options = {});
 
 /// Files of points are mapped: where one is cut off, or its disk fails, while it is read, the system sends SIGBUS,
@@ -180,14 +180,14 @@ struct ModelFile {
 };
 /// How to read points for a model of this file (ReadOptions::like).
 PointsOfFit points_of_fit(const ModelFile& file);
-/// Writes a .npz that numpy.load opens; docs/model-file.md lists the keys. Models that had not begun are left out;
+/// Writes a .npz that numpy.load opens; docs/user/model-file.md lists the keys. Models that had not begun are left out;
 /// throws Error(kInterrupted) and writes nothing when there is no other.
 void save_model(const std::string& path, const FitResult& result, const Scaling& scaling,
                 const std::vector<std::string>& column_names, const SourceColumns& source = {});
 void save_model(const std::string& path, const ModelFile& file);
 ModelFile load_model(const std::string& path);
 
-/// The summary of a fit as one JSON object (docs/json.md).
+/// The summary of a fit as one JSON object (docs/user/json.md).
 std::string to_json(const FitResult& result);
 /// Its part "provenance".
 std::string to_json(const Provenance& provenance);

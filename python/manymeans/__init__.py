@@ -1,7 +1,7 @@
 """manymeans: k-means for ensembles of models; many models, many cores, one answer.
 
 `KMeans` is a drop-in for scikit-learn's, `EnsembleKMeans` fits many models at once; `fit`, `predict`,
-`kmeans_plusplus`, `read` and `info` do without estimators. The tutorial is docs/python.md.
+`kmeans_plusplus`, `read` and `info` do without estimators. The tutorial is docs/user/python.md.
 """
 
 from __future__ import annotations

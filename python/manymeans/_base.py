@@ -193,7 +193,7 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
 
     @property
     def provenance_(self) -> dict[str, Any]:
-        """Where the answer came from and what it cost: see docs/json.md."""
+        """Where the answer came from and what it cost: see docs/user/json.md."""
         check_is_fitted(self)
         return self._fitted_result().provenance
 

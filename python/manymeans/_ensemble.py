@@ -69,7 +69,7 @@ class EnsembleKMeans(_BaseEstimator):
     answer_ : str
         Digest of all models: 32 hexadecimal digits, equal for equal answers, on every machine.
     provenance_ : dict
-        Where the answer came from and what it cost: see docs/json.md.
+        Where the answer came from and what it cost: see docs/user/json.md.
     result_ : FitResult
         The models with warnings and provenance.
     n_iter_ : int

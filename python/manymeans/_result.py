@@ -142,7 +142,7 @@ class FitResult:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Where the answer came from and what it cost: see docs/json.md."""
+        """Where the answer came from and what it cost: see docs/user/json.md."""
         provenance: dict[str, Any] = json.loads(self._provenance)
         return provenance
 

@@ -4,7 +4,7 @@
 //   Upload::session(...)     labels and statistics of some models over these points
 //   Session::advance(...)    screen, resolve, accumulate
 //
-// Everything returned is exact, so it is the same from every backend: see docs/contract.md.
+// Everything returned is exact, so it is the same from every backend: see docs/developer/contract.md.
 #pragma once
 
 #include <manymeans/fit.h>

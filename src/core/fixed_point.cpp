@@ -36,46 +36,4 @@ double rounded_sum(const int64_t* limbs, const SumFormat& format, int64_t stride
   return recombine(limbs, format, stride).to_double();
 }
 
-namespace {
-
-// A sum as an unevaluated pair high + low, good to about 2^-106 of its size.
-struct Pair {
-  double high;
-  double low;
-};
-
-// The sum times 2^-unit.
-Pair to_pair(const int64_t* limbs, const SumFormat& format, int unit) {
-  const WideInt sum = recombine(limbs, format);
-  const double high = sum.to_double();
-  // The remainder is below 2^-53 of the sum, an integer again: subtract `high` exactly.
-  WideInt rest = sum;
-  int e = 0;
-  const auto mantissa = static_cast<int64_t>(std::ldexp(std::frexp(high, &e), 53));
-  if (e >= 53) {
-    rest.add_shifted(-mantissa, e - 53);
-  } else {
-    rest = WideInt();  // fewer than 53 bits: `high` is the sum
-  }
-  return {std::ldexp(high, -format.shift - unit), std::ldexp(rest.to_double(), -format.shift - unit)};
-}
-
-}  // namespace
-
-Moments moments(const int64_t* sum, const SumFormat& sum_format, const int64_t* squares,
-                const SumFormat& squares_format, int64_t n) {
-  // In units of 2^e > max|x|, or the square of a sum of large values would overflow; exact.
-  const int e = sum_format.limbs * sum_format.bits - 2 - sum_format.shift;
-  const Pair s = to_pair(sum, sum_format, e);
-  const Pair q = to_pair(squares, squares_format, 2 * e);
-  const auto count = static_cast<double>(n);
-  // (n * q - s * s) / n^2, products as pairs, so that the cancellation of large offsets is harmless.
-  const double nq = count * q.high;
-  const double nq_low = std::fma(count, q.high, -nq) + count * q.low;
-  const double ss = s.high * s.high;
-  const double ss_low = std::fma(s.high, s.high, -ss) + 2 * s.high * s.low;
-  const double difference = (nq - ss) + (nq_low - ss_low);
-  return {std::ldexp(s.high / count, e), std::ldexp(std::max(0.0, difference / count / count), 2 * e)};
-}
-
 }  // namespace manymeans

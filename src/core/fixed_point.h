@@ -13,7 +13,7 @@
 namespace manymeans {
 
 constexpr int kMaxLimbs = 6;
-constexpr int kDistanceLimbs = 3;  ///< sums of squared distances, of x and of x * x
+constexpr int kDistanceLimbs = 3;  ///< of sums of squared distances, and of the moments' sums
 
 /// Most limbs of a column's sum (contract, "Order-free sums"): 4 for float32 points, 6 for float64 points.
 constexpr int max_limbs(bool float64_points) {
@@ -95,13 +95,5 @@ WideInt recombine(const int64_t* limbs, const SumFormat& format, int64_t stride 
 
 /// RN(S): the sum's integer, rounded once. The sum itself is ldexp(RN(S), -shift).
 double rounded_sum(const int64_t* limbs, const SumFormat& format, int64_t stride = 1);
-
-/// Mean and variance (biased, of n values) from the order-free sums of x and x * x: docs/contract.md, "Moments".
-struct Moments {
-  double mean = 0;
-  double variance = 0;
-};
-Moments moments(const int64_t* sum, const SumFormat& sum_format, const int64_t* squares,
-                const SumFormat& squares_format, int64_t n);
 
 }  // namespace manymeans

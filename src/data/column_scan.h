@@ -4,7 +4,7 @@
 
 #include <manymeans/points.h>
 
-#include "core/fixed_point.h"
+#include "core/moments.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -40,16 +40,6 @@ struct ColumnScan {
 
  private:
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-};
-
-/// kDistanceLimbs limbs of the sums of one column's x and x * x.
-struct MomentSums {
-  int64_t x[kDistanceLimbs] = {};
-  int64_t xx[kDistanceLimbs] = {};
-};
-
-struct MomentFormats {
-  SumFormat x, xx;
 };
 
 /// Where a value is not finite, the first such is `bad`, counted through rows; else that is -1.

@@ -1,9 +1,9 @@
 // What the columns of points hold, missing and infinite values included.
 #include <manymeans/io.h>
 
-#include "core/fixed_point.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
+#include "core/moments.h"
 #include "core/out_of_memory.h"
 #include "data/row_blocks.h"
 
@@ -18,7 +18,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Range {
   double min = kInfinity, max = -kInfinity;
-  double largest = 0;  // magnitude of the finite values
+  double lowest = kInfinity, highest = -kInfinity;  // of the finite values
   int64_t missing = 0, infinite = 0;
 
   void add(double value) {
@@ -31,33 +31,34 @@ struct Range {
     if (std::isinf(value)) {
       ++infinite;
     } else {
-      largest = std::max(largest, std::fabs(value));
+      lowest = std::min(lowest, value);
+      highest = std::max(highest, value);
     }
   }
   void merge(const Range& other) {
     min = std::min(min, other.min);
     max = std::max(max, other.max);
-    largest = std::max(largest, other.largest);
+    lowest = std::min(lowest, other.lowest);
+    highest = std::max(highest, other.highest);
     missing += other.missing;
     infinite += other.infinite;
   }
 };
 
-// Sums of x and x * x as integers, so that they are the same in any order.
-struct Sums {
-  int64_t x[kDistanceLimbs] = {};
-  int64_t xx[kDistanceLimbs] = {};
-};
+// How the moments of a column's finite values are added up.
+struct Column {
+  double scale;  // a power of two: squares of the largest values would overflow, of the smallest vanish
+  MomentFormats formats;
+  MomentAdder adder;
 
-struct Adders {
-  double scale = 1;  // a power of two: squares of the largest values would overflow, of the smallest vanish
-  TermAdder x, xx;
+  Column(int64_t n, double lowest, double highest)
+      : scale(scale_of(std::max(std::fabs(lowest), std::fabs(highest)))),
+        formats(MomentFormats::make(limb_bits(n), lowest * scale, highest * scale)),
+        adder(formats) {}
 
-  Adders(int64_t n, double largest) {
-    if (largest > 0) scale = std::ldexp(1.0, -std::clamp(exponent(largest), -1000, 1000));
-    const double scaled = largest * scale;
-    x = TermAdder(SumFormat::make(limb_bits(n), kDistanceLimbs, scaled));
-    xx = TermAdder(SumFormat::make(limb_bits(n), kDistanceLimbs, scaled * scaled));
+ private:
+  static double scale_of(double largest) {
+    return largest > 0 ? std::ldexp(1.0, -std::clamp(exponent(largest), -1000, 1000)) : 1;
   }
 };
 
@@ -78,32 +79,25 @@ std::vector<Range> find_ranges(const PointsView& points, ThreadPool& pool) {
 }
 
 template <class T>
-std::vector<Sums> find_sums(const PointsView& points, const std::vector<Adders>& adders, ThreadPool& pool) {
+std::vector<MomentSums> find_sums(const PointsView& points, const std::vector<Column>& columns, ThreadPool& pool) {
   const auto d = static_cast<size_t>(points.d);
-  std::vector<std::vector<Sums>> sums(static_cast<size_t>(pool.size()), std::vector<Sums>(d));
+  std::vector<std::vector<MomentSums>> sums(static_cast<size_t>(pool.size()), std::vector<MomentSums>(d));
   for_each_block<T>(points, {}, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
-    Sums* mine = sums[static_cast<size_t>(worker)].data();
+    MomentSums* mine = sums[static_cast<size_t>(worker)].data();
     for (int64_t i = 0; i < rows; ++i, x += d) {
       for (size_t j = 0; j < d; ++j) {
-        const double value = static_cast<double>(x[j]) * adders[j].scale;
-        if (!std::isfinite(value)) continue;
-        adders[j].x.add(value, 1, mine[j].x);
-        adders[j].xx.add(value * value, 1, mine[j].xx);
+        const double value = static_cast<double>(x[j]) * columns[j].scale;
+        if (std::isfinite(value)) columns[j].adder.add(value, mine[j]);
       }
     }
   });
   for (size_t worker = 1; worker < sums.size(); ++worker) {
-    for (size_t j = 0; j < d; ++j) {
-      for (int g = 0; g < kDistanceLimbs; ++g) {
-        sums[0][j].x[g] += sums[worker][j].x[g];
-        sums[0][j].xx[g] += sums[worker][j].xx[g];
-      }
-    }
+    for (size_t j = 0; j < d; ++j) sums[0][j].merge(sums[worker][j]);
   }
   return sums[0];
 }
 
-ColumnSummary summarise(const Range& range, const Sums& sums, const Adders& adders, int64_t n) {
+ColumnSummary summarise(const Range& range, const MomentSums& sums, const Column& column, int64_t n) {
   ColumnSummary result;
   result.missing = range.missing;
   result.infinite = range.infinite;
@@ -114,20 +108,23 @@ ColumnSummary summarise(const Range& range, const Sums& sums, const Adders& adde
   result.mean = result.deviation = kNaN;
   const int64_t finite = n - range.missing - range.infinite;
   if (finite == 0) return result;
-  const Moments found = moments(sums.x, adders.x.format(), sums.xx, adders.xx.format(), finite);
-  result.mean = found.mean / adders.scale + 0.0;
-  result.deviation = range.min == range.max ? 0.0 : std::sqrt(found.variance) / adders.scale;
+  const Moments found = moments(sums, column.formats, finite);
+  result.mean = found.mean / column.scale + 0.0;
+  result.deviation = std::sqrt(found.variance) / column.scale;
   return result;
 }
 
 template <class T>
 std::vector<ColumnSummary> summarise(const PointsView& points, ThreadPool& pool) {
   const std::vector<Range> ranges = find_ranges<T>(points, pool);
-  std::vector<Adders> adders;
-  for (const Range& range : ranges) adders.emplace_back(points.n, range.largest);
-  const std::vector<Sums> sums = find_sums<T>(points, adders, pool);
+  std::vector<Column> columns;
+  for (const Range& range : ranges) {
+    const bool none = range.lowest > range.highest;
+    columns.emplace_back(points.n, none ? 0 : range.lowest, none ? 0 : range.highest);
+  }
+  const std::vector<MomentSums> sums = find_sums<T>(points, columns, pool);
   std::vector<ColumnSummary> result;
-  for (size_t j = 0; j < ranges.size(); ++j) result.push_back(summarise(ranges[j], sums[j], adders[j], points.n));
+  for (size_t j = 0; j < ranges.size(); ++j) result.push_back(summarise(ranges[j], sums[j], columns[j], points.n));
   check_mapped(points.data);
   return result;
 }

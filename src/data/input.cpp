@@ -165,28 +165,15 @@ std::vector<MomentSums> sum_moments(const Input& input, const std::vector<Moment
   if (input.points.on_device()) return sum_device_moments(input.points, formats);
   const auto d = static_cast<size_t>(input.points.d);
   std::vector<std::vector<MomentSums>> sums(static_cast<size_t>(pool.size()), std::vector<MomentSums>(d));
-  std::vector<TermAdder> x_terms, xx_terms;
-  for (const MomentFormats& f : formats) {
-    x_terms.emplace_back(f.x);
-    xx_terms.emplace_back(f.xx);
-  }
+  const std::vector<MomentAdder> adders(formats.begin(), formats.end());
   for_each_block<T>(input.points, input.memory.window, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
     MomentSums* mine = sums[static_cast<size_t>(worker)].data();
     for (int64_t i = 0; i < rows; ++i, x += d) {
-      for (size_t j = 0; j < d; ++j) {
-        const double v = x[j];
-        x_terms[j].add(v, 1, mine[j].x);
-        xx_terms[j].add(v * v, 1, mine[j].xx);
-      }
+      for (size_t j = 0; j < d; ++j) adders[j].add(x[j], mine[j]);
     }
   });
   for (size_t worker = 1; worker < sums.size(); ++worker) {
-    for (size_t j = 0; j < d; ++j) {
-      for (int g = 0; g < kDistanceLimbs; ++g) {
-        sums[0][j].x[g] += sums[worker][j].x[g];
-        sums[0][j].xx[g] += sums[worker][j].xx[g];
-      }
-    }
+    for (size_t j = 0; j < d; ++j) sums[0][j].merge(sums[worker][j]);
   }
   return sums[0];
 }
@@ -229,16 +216,14 @@ void check_overflow(const Input& input, double magnitude) {
 std::vector<Moments> column_moments(const Input& input, ThreadPool& pool) {
   std::vector<MomentFormats> formats;
   for (size_t j = 0; j < input.minimum.size(); ++j) {
-    const double largest = std::max(std::fabs(input.minimum[j]), std::fabs(input.maximum[j]));
-    formats.push_back({SumFormat::make(input.bits, kDistanceLimbs, largest),
-                       SumFormat::make(input.bits, kDistanceLimbs, largest * largest)});
+    formats.push_back(MomentFormats::make(input.bits, input.minimum[j], input.maximum[j]));
   }
   const std::vector<MomentSums> sums = input.points.type == DataType::kFloat64
                                            ? sum_moments<double>(input, formats, pool)
                                            : sum_moments<float>(input, formats, pool);
   std::vector<Moments> result;
   for (size_t j = 0; j < sums.size(); ++j) {
-    result.push_back(moments(sums[j].x, formats[j].x, sums[j].xx, formats[j].xx, input.points.n));
+    result.push_back(moments(sums[j], formats[j], input.points.n));
   }
   return result;
 }

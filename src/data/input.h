@@ -5,6 +5,7 @@
 #include <manymeans/points.h>
 
 #include "core/fixed_point.h"
+#include "core/moments.h"
 #include "core/threads.h"
 #include "data/memory_plan.h"
 

@@ -1,4 +1,4 @@
-// What a fit may hold in memory, decided before it allocates anything. docs/memory.md explains the plan to users.
+// What a fit may hold in memory, decided before it allocates anything. docs/user/memory.md explains the plan to users.
 #pragma once
 
 #include <manymeans/options.h>

@@ -1,4 +1,4 @@
-// What happens to clusters that lost all their points: docs/contract.md, "Empty clusters".
+// What happens to clusters that lost all their points: docs/developer/contract.md, "Empty clusters".
 #pragma once
 
 #include <manymeans/error.h>

@@ -1,4 +1,4 @@
-// The stop rules that a user can ask for: docs/contract.md, "Iterating".
+// The stop rules that a user can ask for: docs/developer/contract.md, "Iterating".
 #pragma once
 
 #include <manymeans/points.h>

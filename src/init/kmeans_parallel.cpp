@@ -1,5 +1,5 @@
 // k-means|| (Bahmani et al. 2012): a few rounds of oversampling, then greedy k-means++ on the candidates,
-// weighted by the points they attract. Exact: docs/contract.md, "Random".
+// weighted by the points they attract. Exact: docs/developer/contract.md, "Random".
 #include "core/random.h"
 #include "data/gather.h"
 #include "init/choose_rows.h"

@@ -1,5 +1,5 @@
 // Greedy k-means++ (Arthur and Vassilvitskii 2007, with the greedy trials of their implementation), exact:
-// docs/contract.md, "Random".
+// docs/developer/contract.md, "Random".
 #pragma once
 
 #include "init/init.h"

@@ -1,5 +1,6 @@
-// What a screen must prove (docs/contract.md): near-ties by the million, adversarial norms, cancelled sums. With the
-// right bound every label is the canonical one; with a quarter of it some are not, so the cases do reach the bound.
+// What a screen must prove (docs/developer/contract.md): near-ties by the million, adversarial norms, cancelled sums.
+// With the right bound every label is the canonical one; with a quarter of it some are not, so the cases do reach the
+// bound.
 #include "conformance/cases.h"
 #include "conformance/trace.h"
 #include "conformance/variants.h"

@@ -103,11 +103,14 @@ def any_exponents(rng, n, d):
 
 
 def far_columns(rng, n, d):
-    """Each column with a scale and an offset of its own."""
+    """Each column with a scale and an offset of its own; at times one value far from all others."""
     width = rng.choice([20, 100, 400])
     scales = [-rng.randint(0, width) for _ in range(d)]
-    offsets = [rng.choice([0.0, 1.0, 2.0**20, -(2.0**45)]) for _ in range(d)]
-    return [[ldexp(rng.gauss(0, 1) + offset, e) for e, offset in zip(scales, offsets, strict=True)] for _ in range(n)]
+    offsets = [rng.choice([0.0, 1.0, 2.0**20, 1.7e9, -(2.0**45), 1e15, 2.0**53]) for _ in range(d)]
+    rows = [[ldexp(rng.gauss(0, 1) + offset, e) for e, offset in zip(scales, offsets, strict=True)] for _ in range(n)]
+    if rng.random() < 0.2:
+        rows[rng.randrange(n)][rng.randrange(d)] *= rng.choice([-2.0, 2.0**20, -(2.0**60)])
+    return rows
 
 
 def outliers(rng, n, d):

@@ -47,24 +47,29 @@ class Weights:
 
 
 def mean_column_variance(points):
-    """The moments of the columns, as `tol` takes them."""
-    n, d = len(points), len(points[0])
+    """What `tol` multiplies."""
     total = 0.0
-    for j in range(d):
-        total += column_variance(n, [x[j] for x in points])
-    return total / d
+    for column in zip(*points, strict=True):
+        total += moments(column)[1]
+    return total / len(points[0])
 
 
-def column_variance(n, column):
-    largest = max(abs(x) for x in column)
-    unit = exponent(largest)
-    h, low = sum_as_pair(n, column, largest, unit)
-    g, m = sum_as_pair(n, [x * x for x in column], largest * largest, 2 * unit)
+def moments(column):
+    """Mean and variance of a column."""
+    n = len(column)
+    smallest, largest = min(column), max(column)
+    a = (smallest + largest) / 2 + 0.0
+    y = [x - a for x in column]
+    widest = max(largest - a, a - smallest)
+    unit = exponent(widest)
+    h, low = sum_as_pair(n, y, widest, unit)
+    g, m = sum_as_pair(n, [v * v for v in y], widest * widest, 2 * unit)
     p = n * g
     p_low = fma(float(n), g, -p) + n * m
     q = h * h
     q_low = fma(h, h, -q) + 2 * h * low
-    return ldexp(max(0.0, ((p - q) + (p_low - q_low)) / n / n), 2 * unit)
+    variance = ldexp(max(0.0, ((p - q) + (p_low - q_low)) / n / n), 2 * unit)
+    return a + ldexp(h / n, unit), variance
 
 
 def sum_as_pair(n, terms, largest, unit):

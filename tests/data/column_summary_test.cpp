@@ -47,6 +47,24 @@ TEST(ColumnSummary, LargeAndSmallMagnitudes) {
   EXPECT_DOUBLE_EQ(columns[1].deviation, 1e-300);
 }
 
+TEST(ColumnSummary, ColumnsFarFromZero) {
+  const double huge = 1.7e308;
+  const std::vector<double> values = {1.7e9,       0.1, huge,  -kInfinity, -0x1p-1074,  //
+                                      1.7e9 + 60,  0.1, huge,  -kInfinity, -0.0,        //
+                                      1.7e9 + 120, 0.1, -huge, kInfinity,  -0.0,        //
+                                      1.7e9 + 180, 0.1, -huge, kNaN,       0.0};
+  const auto columns = summarise_columns({values.data(), 4, 5});
+  EXPECT_EQ(columns[0].mean, 1.7e9 + 90);
+  EXPECT_EQ(columns[0].deviation, std::sqrt(4500));
+  EXPECT_EQ(columns[1].mean, 0.1);
+  EXPECT_EQ(columns[1].deviation, 0);
+  EXPECT_EQ(columns[2].mean, 0);
+  EXPECT_EQ(columns[2].deviation, huge);
+  EXPECT_TRUE(std::isnan(columns[3].mean) && std::isnan(columns[3].deviation)) << "nothing finite";
+  EXPECT_FALSE(std::signbit(columns[4].mean));
+  EXPECT_DOUBLE_EQ(columns[4].deviation, 0);
+}
+
 TEST(ColumnSummary, SameBitsForAnyThreads) {
   std::mt19937 random(5);
   std::vector<float> values;

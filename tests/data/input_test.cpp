@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -281,6 +283,101 @@ TEST(ColumnMoments, AreThoseOfExactArithmeticWithAnyNumberOfThreads) {
     sum += first[j].variance;
   }
   EXPECT_EQ(mean_variance(first), sum / static_cast<double>(d));
+}
+
+// Mean, variance and the distance of the centre from the mean, in exact arithmetic.
+struct ExactMoments {
+  mpq_class mean, variance;
+  mpq_class ratio;  // (a - mean)^2 / variance: the contract's r
+
+  explicit ExactMoments(const std::vector<double>& column) {
+    const mpq_class n(static_cast<long>(column.size()));
+    for (const double v : column) mean += exact(v) / n;
+    for (const double v : column) variance += (exact(v) - mean) * (exact(v) - mean) / n;
+    const auto [low, high] = std::minmax_element(column.begin(), column.end());
+    const mpq_class off = exact((*low + *high) / 2) - mean;
+    if (variance > 0) ratio = off * off / variance;
+  }
+};
+
+Moments moments_of(const std::vector<double>& column, int threads) {
+  ThreadPool pool(threads);
+  const PointsView points(column.data(), static_cast<int64_t>(column.size()), 1);
+  return column_moments(prepare_input(points, {}, pool), pool)[0];
+}
+
+// The bounds that the contract states, in any order of the rows.
+void expect_within_bounds(const char* name, std::vector<double> column) {
+  const ExactMoments truth(column);
+  const Moments found = moments_of(column, 1);
+  const mpq_class root(1.001 * std::sqrt((truth.ratio.get_d() + 1) * truth.variance.get_d()));
+  EXPECT_LE(abs(exact(found.mean) - truth.mean),
+            scaled(abs(truth.mean), -53) + scaled(root, -51) + scaled(mpq_class(1), -1074))
+      << name;
+  EXPECT_LE(abs(exact(found.variance) - truth.variance),
+            scaled((truth.ratio + 5) * truth.variance, -52) + scaled(mpq_class(1), -1073))
+      << name;
+  EXPECT_LT(truth.ratio, mpq_class(static_cast<long>(column.size()))) << name;
+  std::mt19937_64 random(28);
+  for (const int threads : {2, 3, 7}) {
+    std::shuffle(column.begin(), column.end(), random);
+    const Moments again = moments_of(column, threads);
+    EXPECT_EQ(std::bit_cast<uint64_t>(again.mean), std::bit_cast<uint64_t>(found.mean)) << name;
+    EXPECT_EQ(again.variance, found.variance) << name;
+  }
+}
+
+// offset + step * (a pseudo-random integer below `steps`).
+std::vector<double> far_column(size_t n, double offset, double step, uint64_t steps) {
+  std::mt19937_64 random(29);
+  std::vector<double> column;
+  for (size_t i = 0; i < n; ++i) column.push_back(offset + step * static_cast<double>(random() % steps));
+  return column;
+}
+
+TEST(ColumnMoments, UnixTimesHaveTheirDeviation) {
+  const std::vector<double> minutes = {1.7e9, 1.7e9 + 60, 1.7e9 + 120, 1.7e9 + 180};
+  EXPECT_EQ(moments_of(minutes, 1).mean, 1.7e9 + 90);
+  EXPECT_EQ(moments_of(minutes, 1).variance, 4500) << "67.08 squared; sums of x * x gave 66.67";
+  for (const double step : {60.0, 1.0, 0.001}) {
+    const std::vector<double> times = far_column(20011, 1.7e9, step, 1000);
+    const ExactMoments truth(times);
+    const double deviation = std::sqrt(moments_of(times, 2).variance);
+    EXPECT_NEAR(deviation / std::sqrt(truth.variance.get_d()), 1, 1e-12) << step;
+    expect_within_bounds("times", times);
+  }
+}
+
+TEST(ColumnMoments, KeepTheContractsBoundsFarFromZero) {
+  expect_within_bounds("1e15 and small", far_column(5003, 1e15, 0.125, 9));
+  expect_within_bounds("-1e15 and small", far_column(5003, -1e15, 0.125, 1000));
+  expect_within_bounds("neighbours", far_column(1001, 0x1p53, 2, 2));
+  expect_within_bounds("denormals", far_column(999, 0, 0x1p-1074, 7));
+  expect_within_bounds("negative denormals", far_column(999, -0x5p-1074, 0x1p-1074, 6));
+  expect_within_bounds("squares are denormals", far_column(999, 0x1p-480, 0x1p-540, 1000));
+  expect_within_bounds("the limits", {-0x1p500, 0x1p500, 0x1p500, 1, -0x1p-500});
+  expect_within_bounds("next to the limit", {0x1p500, 0x1.fffffffffffffp499, 0x1.ffffffffffffep499});
+  expect_within_bounds("two values", {1e15 + 0.125, 1e15});
+}
+
+TEST(ColumnMoments, KeepTheContractsBoundsBesideOneHugeValue) {
+  for (const double huge : {1e9, -1e18, 0x1p500}) {
+    std::vector<double> column = far_column(20011, 0.1, 0.37, 1000);
+    column[77] = huge;
+    expect_within_bounds("one huge value", column);
+  }
+}
+
+TEST(ColumnMoments, ConstantColumnsHaveNoVarianceAndTheirValueAsMean) {
+  for (const double value : {0.0, -0.0, 0.1, -1e15 - 0.125, 0x1p500, 0x1p-1074, -0x3p-1074}) {
+    for (const size_t n : {1, 2, 3, 1000}) {
+      const Moments found = moments_of(std::vector<double>(n, value), 2);
+      EXPECT_EQ(std::bit_cast<uint64_t>(found.mean), std::bit_cast<uint64_t>(value + 0.0)) << value << " " << n;
+      EXPECT_EQ(found.variance, 0) << value << " " << n;
+    }
+  }
+  expect_within_bounds("zeros of both signs", {0.0, -0.0, 0.0, -0.0, -0.0});
+  EXPECT_FALSE(std::signbit(moments_of({-0.0, -0x1p-1074, -0.0, -0.0, -0.0}, 1).mean));
 }
 
 // Near the limits of binary64 the sums take their slow way; an exact power of two must not change the digits.

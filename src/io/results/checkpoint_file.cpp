@@ -1,4 +1,4 @@
-// A .npz; docs/checkpoints.md lists the keys.
+// A .npz; docs/user/checkpoints.md lists the keys.
 #include "io/results/checkpoint_file.h"
 
 #include <manymeans/error.h>

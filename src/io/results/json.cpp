@@ -1,4 +1,4 @@
-// The summary of a fit; docs/json.md lists the fields.
+// The summary of a fit; docs/user/json.md lists the fields.
 #include <manymeans/io.h>
 
 #include "core/digest.h"

@@ -1,4 +1,4 @@
-// Models as a .npz; docs/model-file.md lists the keys.
+// Models as a .npz; docs/user/model-file.md lists the keys.
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 

@@ -18,8 +18,8 @@ int decimals_of(std::string_view number);
 /// what tells them apart, whatever else is in it; so most files are decided without a Float32Check.
 bool is_short_number(std::string_view number, double value);
 
-/// What one reading of a column finds out, in any order and by any number of threads. docs/files.md, "Types", has the
-/// rule. The columns of one thread; merge() adds those of another.
+/// What one reading of a column finds out, in any order and by any number of threads. docs/user/files.md, "Types", has
+/// the rule. The columns of one thread; merge() adds those of another.
 class Float32Check {
  public:
   explicit Float32Check(size_t columns) : columns_(columns) {}

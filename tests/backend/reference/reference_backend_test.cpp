@@ -1,5 +1,5 @@
 // The oracle itself, against exact rational arithmetic: labels, prototypes, inertia and seeding from the definitions
-// of docs/contract.md with GMP in the place of every sum.
+// of docs/developer/contract.md with GMP in the place of every sum.
 #include <manymeans/error.h>
 
 #include "backend/backend.h"

@@ -17,7 +17,7 @@
 namespace manymeans {
 namespace {
 
-// The bounds of the screens need D times the unit of their sums well below 1 (docs/screens.md).
+// The bounds of the screens need D times the unit of their sums well below 1 (docs/developer/screens.md).
 constexpr int64_t kMostScreenColumns = int64_t{1} << 18;
 
 // Half of the second-level cache of every server core of the last ten years (256 KiB to 2 MiB) at least.
@@ -32,7 +32,7 @@ constexpr int64_t kSearchedRows = 4096;
 // A thread should find at least this many groups, or the last one to finish decides the pass.
 constexpr int64_t kGroupsPerThread = 8;
 // Nanoseconds. Where looking at a row costs less than this, asking whether it needs to be costs as much
-// (docs/performance.md, "Bounds across passes").
+// (bench/results/EXPERIMENTS.md, "Bounds across passes").
 constexpr double kLeastScreenForBounds = 20;
 // What a row that is gathered costs beside its scores, and the exact distance of a row that stands alone.
 constexpr double kRowLeft = 25;

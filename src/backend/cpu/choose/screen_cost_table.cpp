@@ -23,7 +23,7 @@ struct Shipped {
   ScreenCosts costs;
 };
 
-// From bench/results (docs/performance.md says how they are measured).
+// From bench/results (bench/results/EXPERIMENTS.md says how they are measured).
 constexpr Shipped kShipped[] = {
     {"amx", {0.035, 0.0124, 0.09, 0.035, 40, 1.1, 0.08}},  // a busy machine: six threads at once
     {"avx512_bf16", {0.045, 0.0125, 0.065, 0.8, 80, 0.8, 0.055}},

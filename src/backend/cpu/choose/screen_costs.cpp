@@ -25,7 +25,7 @@ bool takes(const ScreenKernels& screen, int64_t d) {
 
 double column_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d) {
   if (screen.format == ScreenFormat::kFloat32) return costs.score + costs.value * static_cast<double>(d);
-  // Two sums for each score, to be converted: docs/performance.md.
+  // Two sums for each score, to be converted: bench/results/EXPERIMENTS.md.
   const double sums = screen.format == ScreenFormat::kInt8Pair ? 1.75 : 1;
   return sums * costs.matrix_score + costs.step * static_cast<double>(MatrixLayout(screen.format, d).products());
 }

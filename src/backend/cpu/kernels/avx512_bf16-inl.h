@@ -1,6 +1,6 @@
 // Products of bfloat16 pairs in AVX-512 vectors (VDPBF16PS): 16 rows are the lanes, columns are broadcast.
 // Bound: one instruction per 32 products; 8 columns x 2 vectors of rows keep 16 sums in registers against 2 loads and 8
-// broadcasts per pair of values. The instruction flushes denormals and rounds to nearest: docs/screens.md.
+// broadcasts per pair of values. The instruction flushes denormals and rounds to nearest: docs/developer/screens.md.
 #pragma once
 
 #include "backend/cpu/kernels/matrix_kernels-inl.h"

@@ -50,8 +50,9 @@ struct LabelledRows {
   const uint32_t* labels;
 };
 
-/// For each row the score above which a prototype may be nearer than its least distance so far: docs/screens.md,
-/// "Seeding". float of t - 2^-20 |t| for t = (norm^2 (1 - 2^-18) - least scale^2 (1 + 2^-20)) / 2 - underflow.
+/// For each row the score above which a prototype may be nearer than its least distance so far:
+/// docs/developer/screens.md, "Seeding". float of t - 2^-20 |t| for t = (norm^2 (1 - 2^-18) - least scale^2 (1 +
+/// 2^-20)) / 2 - underflow.
 struct SeedThresholds {
   const float* norms;
   const double* least;

@@ -33,7 +33,7 @@ struct LaneBox {
   double half_square;  ///< at least the sum of half_j^2
 };
 
-/// What pruning adds to every comparison: docs/screens.md, "kd-tree".
+/// What pruning adds to every comparison: docs/developer/screens.md, "kd-tree".
 struct PruneBound {
   double relative;   ///< of every sum that is computed here
   double canonical;  ///< of a squared distance

@@ -90,7 +90,7 @@ void CpuSession::for_each_hit(const Target& target, const SeedState& state, cons
   const PackedPrototypes& packed = target.packed;
   worker.thresholds.resize(static_cast<size_t>(p));
   worker.hits.resize(static_cast<size_t>(packed.spans * kSpanColumns));
-  // d2 >= least is sure when 2 u <= |y|^2 - least, in scaled units: docs/screens.md, "Seeding".
+  // d2 >= least is sure when 2 u <= |y|^2 - least, in scaled units: docs/developer/screens.md, "Seeding".
   shared_.kernels.seed_thresholds({tile.norms, state.least.data() + first_row, tile.rows, shared_.packed.frame().scale,
                                    static_cast<double>(packed.underflow), worker.thresholds.data()});
   std::fill(worker.thresholds.begin() + tile.rows, worker.thresholds.end(), std::numeric_limits<float>::infinity());

@@ -1,4 +1,5 @@
-// What one model's rows know of their distances from the passes before, after Hamerly (2010): docs/screens.md.
+// What one model's rows know of their distances from the passes before, after Hamerly (2010):
+// docs/developer/screens.md.
 //
 //   nearest_i  is at least the distance of row i to the prototype of its label,
 //   others_i   at most that to any other prototype,

@@ -31,7 +31,7 @@ struct ColumnNorms {
   double low = 0;      // |z_lo|
 };
 
-// What docs/screens.md derives: the error of a score is at most r A + n B + C.
+// What docs/developer/screens.md derives: the error of a score is at most r A + n B + C.
 struct BoundFactors {
   double accumulation;  // of |x||z|
   double place;         // the column's number in the lowest bits, twice
@@ -77,7 +77,8 @@ Bound matrix_bound(const ColumnNorms& norms, int64_t d, const PackedPoints& poin
   return {(of_rest + of_norm / points.ratio()) * kInflation, error * kInflation};
 }
 
-// Integers of 16 bits in bytes: docs/screens.md, "Pairs of bytes". No low byte of a row's values is more than 128.
+// Integers of 16 bits in bytes: docs/developer/screens.md, "Pairs of bytes". No low byte of a row's values is above
+// 128.
 Bound bytes_bound(const ColumnNorms& norms, int64_t d, const PackedPoints& points) {
   constexpr double kRoundings = 8 * 0x1p-24;
   const BoundFactors f(d, 0, 0);

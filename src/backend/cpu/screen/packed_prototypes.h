@@ -1,4 +1,4 @@
-// The prototypes of one model as the screen sees them, with a proved bound for every score: docs/screens.md.
+// The prototypes of one model as the screen sees them, with a proved bound for every score: docs/developer/screens.md.
 //
 //   upper_c(x) = offset_c + x~ . z~_c + radius(x) slope + error     is at least the true score S_c,
 //   upper_c(x) - 2 (radius(x) slope + error)                        is at most S_c,

@@ -2,7 +2,7 @@
 //
 // A node of which one prototype is provably nearest to every point of its box is owned: its exact sums move to that
 // cluster whole. What a model remembers between passes is the owner of every node and, below nodes without an owner,
-// the labels of rows; a node whose owner stays costs O(1). docs/screens.md, "kd-tree", has the proof.
+// the labels of rows; a node whose owner stays costs O(1). docs/developer/screens.md, "kd-tree", has the proof.
 #pragma once
 
 #include "backend/backend.h"

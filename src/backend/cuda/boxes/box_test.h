@@ -1,4 +1,4 @@
-// Which prototypes can be nearest to a point of a box. Proof: docs/screens.md, "kd-tree".
+// Which prototypes can be nearest to a point of a box. Proof: docs/developer/screens.md, "kd-tree".
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// The canonical squared distance on a device: docs/contract.md, "Distance and label"; core/distance.h is the same for
-// the host. Every operation is an intrinsic with its rounding, which no flag contracts.
+// The canonical squared distance on a device: docs/developer/contract.md, "Distance and label"; core/distance.h is the
+// same for the host. Every operation is an intrinsic with its rounding, which no flag contracts.
 //
 // Points keep the type they came in; values widen exactly. Storage types: float, double, __half, __nv_bfloat16,
 // uint8_t, int8_t. dispatch_type() turns a DataType into one of them.

@@ -1,4 +1,4 @@
-// Order-free sums on a device: docs/contract.md, "Order-free sums"; core/fixed_point.h is the same for the host.
+// Order-free sums on a device: docs/developer/contract.md, "Order-free sums"; core/fixed_point.h has the host's.
 #pragma once
 
 #include "backend/cuda/device/wide.cuh"

@@ -1,9 +1,10 @@
 // What a screen of the cuda backend reads and writes. Everything here is in device memory.
 //
-// A screen looks at rounded copies of points and prototypes and proves labels: docs/screens.md, "CUDA". For a row and a
-// column it knows a score s within e = m * slope + error of the true one, m the row's radius. It ranks by upper scores
-// u = s + e, and a row's label is proved if u_b - 2 e_b - (slack * n^2 + underflow) > the second largest u, n the row's
-// norm. What it cannot prove it lists, or marks in a bitmap; both are resolved by canonical distances afterwards.
+// A screen looks at rounded copies of points and prototypes and proves labels: docs/developer/screens.md, "Tensor
+// cores". For a row and a column it knows a score s within e = m * slope + error of the true one, m the row's radius.
+// It ranks by upper scores u = s + e, and a row's label is proved if u_b - 2 e_b - (slack * n^2 + underflow) > the
+// second largest u, n the row's norm. What it cannot prove it lists, or marks in a bitmap; both are resolved by
+// canonical distances afterwards.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -104,7 +105,7 @@ struct Fall {
 };
 
 /// What a row's best score is expected to reach: columns below it are not ranked. It is a guess that may fail, and a
-/// row for which it does is not proved (docs/screens.md, "Floors").
+/// row for which it does is not proved (docs/developer/screens.md, "Score thresholds").
 struct Floors {
   float* lowers = nullptr;  ///< of slot s and row i at [s * stride + i]: what the best score was at least when the row
                             ///< was last looked at; a screen writes its own. Null: nobody wants to know

@@ -1,5 +1,5 @@
 // The float32 screen of the cuda backend: scores by fused multiply-adds, for any number of columns and prototypes, on
-// any device. Proof: docs/screens.md, "CUDA".
+// any device. Proof: docs/developer/screens.md, "Float32 on a GPU".
 #pragma once
 
 #include "backend/cuda/device/device_points.h"
@@ -26,7 +26,7 @@ struct DeviceFrame {
   bool in_float = false;  ///< float32 subtraction of scaled values gives y, rounded once
 };
 
-/// What the error of a score is made of, as far as it does not depend on the prototype (docs/screens.md).
+/// What the error of a score is made of, as far as it does not depend on the prototype (docs/developer/screens.md).
 struct FloatBound {
   double slope = 0;  ///< times |z|
   double half = 0;   ///< times |h|

@@ -1,4 +1,4 @@
-// Labels that the tensor-core screen need not find again: docs/screens.md, "Margins across passes on a GPU".
+// Labels that the tensor-core screen need not find again: docs/developer/screens.md, "Margins across passes on a GPU".
 //
 // Every row that the screen proves keeps a margin, which all other prototypes are at least farther away than its own,
 // in the frame's units. A pass takes off what the prototypes moved since the last one. A row whose margin stays above

@@ -66,7 +66,7 @@ ScreenKind boxes_for(const PointsView& points) {
 }
 
 // The screen whose bound holds for so many columns: `wanted`, or one that is as exact and slower. With more columns a
-// bound says nothing (docs/screens.md), and every distance is computed.
+// bound says nothing (docs/developer/screens.md), and every distance is computed.
 ScreenKind with_a_bound(ScreenKind wanted, int64_t columns) {
   if (wanted == ScreenKind::kMatrix && matrix_bound_holds(columns)) return wanted;
   return FloatBound::holds(columns) ? ScreenKind::kFloat : ScreenKind::kNone;
@@ -274,7 +274,7 @@ std::string describe_bounds(const CudaPlan& plan) {
 }  // namespace
 
 bool floors_pay(int64_t changed, int64_t labels, int64_t most_clusters, int64_t columns) {
-  // Measured: docs/performance.md. Products of long rows take so long that ranking hides behind them.
+  // Measured: bench/results/EXPERIMENTS.md. Products of long rows take so long that ranking hides behind them.
   constexpr double kClusters = 12800;
   constexpr int64_t kMostColumns = 384;
   return columns <= kMostColumns &&

@@ -1,5 +1,5 @@
-// The tensor-core screen of a block whose points and prototypes are in its shared memory: docs/screens.md, "Small
-// problems". What it does not prove it lists there.
+// The tensor-core screen of a block whose points and prototypes are in its shared memory: docs/developer/screens.md,
+// "Small problems". What it does not prove it lists there.
 #pragma once
 
 #include "backend/cuda/device/pass_device.cuh"

@@ -88,7 +88,8 @@ __global__ void ranges_kernel(DevicePoints points, int width, int rows, Range* r
 }
 
 struct MomentSplitters {
-  TermSplitter x, xx;
+  double centre;
+  TermSplitter y, yy;
 };
 
 __global__ void moments_kernel(DevicePoints points, int width, int rows, const MomentSplitters* splitters,
@@ -96,16 +97,16 @@ __global__ void moments_kernel(DevicePoints points, int width, int rows, const M
   const Place place(points, width, rows);
   if (place.row >= points.n) return;
   const MomentSplitters splitter = splitters[place.column];
-  int64_t x[kDistanceLimbs] = {};
-  int64_t xx[kDistanceLimbs] = {};
+  int64_t sum[kDistanceLimbs] = {};
+  int64_t squares[kDistanceLimbs] = {};
   for (int64_t row = place.row; row < points.n; row += place.step) {
-    const double v = load_double(points, row * points.d + place.column);
-    splitter.x.add_fixed<kDistanceLimbs>(v, 1, x);
-    splitter.xx.add_fixed<kDistanceLimbs>(__dmul_rn(v, v), 1, xx);
+    const double y = __dsub_rn(load_double(points, row * points.d + place.column), splitter.centre);
+    splitter.y.add_fixed<kDistanceLimbs>(y, 1, sum);
+    splitter.yy.add_fixed<kDistanceLimbs>(__dmul_rn(y, y), 1, squares);
   }
   for (int g = 0; g < kDistanceLimbs; ++g) {
-    atomic_add(&sums[place.column].x[g], x[g]);
-    atomic_add(&sums[place.column].xx[g], xx[g]);
+    atomic_add(&sums[place.column].y[g], sum[g]);
+    atomic_add(&sums[place.column].yy[g], squares[g]);
   }
 }
 
@@ -149,7 +150,9 @@ std::vector<MomentSums> sum_device_moments(const PointsView& points, std::span<c
   const Stream stream;
   const Panels panels(points);
   std::vector<MomentSplitters> made;
-  for (const MomentFormats& format : formats) made.push_back({TermSplitter(format.x), TermSplitter(format.xx)});
+  for (const MomentFormats& format : formats) {
+    made.push_back({format.centre, TermSplitter(format.y), TermSplitter(format.yy)});
+  }
   DeviceBuffer<MomentSplitters> splitters(made.size(), "the columns' moments");
   copy_to_device(splitters.data(), made.data(), made.size(), stream, "the columns' moments");
   DeviceBuffer<MomentSums> sums(formats.size(), "the columns' moments");

@@ -2,7 +2,7 @@
 //
 // A step of k-means++ reads one byte a value: an 8-bit copy of the points, multiplied with the candidates (8-bit too)
 // by the matrix units, says which rows a candidate may lower; only those get a canonical distance. The proof is in
-// docs/screens.md, "Seeding on a GPU".
+// docs/developer/screens.md, "Seeding on a GPU".
 #pragma once
 
 #include "backend/backend.h"

@@ -1,4 +1,4 @@
-// How far a score of the tensor-core screen can be from the true one: docs/screens.md, "Tensor cores".
+// How far a score of the tensor-core screen can be from the true one: docs/developer/screens.md, "Tensor cores".
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,7 +1,7 @@
 // The screen in the matrix units, whichever the device has: terms of the tiles, the kernels, and the second look at
 // rows with more possible columns than fit into a list entry, which are copied together and go through the same kernels
-// once more, with another epilogue that notes all of them. docs/screens.md, "Tensor cores", has the proof; screen.h
-// what goes in and out.
+// once more, with another epilogue that notes all of them. docs/developer/screens.md, "Tensor cores", has the proof;
+// screen.h what goes in and out.
 #include <manymeans/error.h>
 
 #include "backend/cuda/runtime/chained_launch.cuh"

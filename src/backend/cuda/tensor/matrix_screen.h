@@ -23,8 +23,8 @@ int64_t matrix_terms(int64_t columns, int tile_columns);
 /// pack_matrix_columns() does it too.
 void gather_tile_terms(const PackedColumns& columns, cudaStream_t stream);
 
-/// Launches the screen over all rows; asynchronous. Accumulation may truncate: docs/screens.md, "CUDA".
-/// Throws Error(kUnavailable) where the launch fails.
+/// Launches the screen over all rows; asynchronous. Accumulation may truncate: docs/developer/screens.md, "Tensor
+/// cores". Throws Error(kUnavailable) where the launch fails.
 void matrix_screen(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
                    cudaStream_t stream);
 

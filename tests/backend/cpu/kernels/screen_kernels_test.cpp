@@ -1,5 +1,5 @@
-// Every screen of every instruction set against scores in extended precision: the bounds of docs/screens.md hold, and
-// what the kernels say of the best, the second best, hits and certificates follows from them.
+// Every screen of every instruction set against scores in extended precision: the bounds of docs/developer/screens.md
+// hold, and what the kernels say of the best, the second best, hits and certificates follows from them.
 #include "backend/cpu/choose/screen_costs.h"
 #include "backend/cpu/kernels/instruction_set.h"
 #include "backend/cpu/screen/packed_prototypes.h"
@@ -82,7 +82,7 @@ struct Scene {
     points.screen().screen({columns.view(first_span, spans, points, steps), &to, 1, nullptr, 0});
   }
 
-  // The true score S_c of docs/screens.md.
+  // The true score S_c of docs/developer/screens.md.
   long double truth(int64_t row, int64_t column) const {
     long double dot = 0, square = 0;
     const auto k = static_cast<int64_t>(columns.order[static_cast<size_t>(column)]);

@@ -373,7 +373,7 @@ TEST(CudaPlan, CountsTheRoomForSumsByLabel) {
             sums - 4 * (entries + 2 * 320 + 1));
 }
 
-// The bound of docs/screens.md, in full, against float32 sums in the worst order that it allows.
+// The bound of docs/developer/screens.md, in full, against float32 sums in the worst order that it allows.
 TEST(CudaPlan, FloatBoundsCoverTheirRoundings) {
   for (const int64_t d : {1, 2, 16, 17, 100, 1000, 100000}) {
     const FloatBound bound = FloatBound::make(d, 0, 1);

@@ -1,0 +1,80 @@
+"""The program's `--scale` against the contract: python -m contract.scaled_points PROGRAM [CASES].
+
+Needs NumPy. Every row becomes a prototype of a fit that ends before its first update, so that the model file holds the
+scaled points beside mean and deviation of the columns. Exits with 1 where a bit differs.
+"""
+
+import argparse
+import math
+import random
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from .exact import FLOAT32, FLOAT64
+from .hostile_cases import points_of
+from .sums import moments
+
+KINDS = {FLOAT32: np.float32, FLOAT64: np.float64}
+LIMIT = 2.0**500
+
+
+def offset_and_divisor(column, kind):
+    if kind == "standard":
+        mean, variance = moments(column)
+        return mean, math.sqrt(variance) or 1.0
+    return min(column), max(column) - min(column) or 1.0
+
+
+def expected(points, kind, scale):
+    """Offsets, divisors and scaled rows."""
+    columns = [offset_and_divisor(column, scale) for column in zip(*points, strict=True)]
+    rows = [[kind.round((x - mean) / by) for x, (mean, by) in zip(row, columns, strict=True)] for row in points]
+    return [mean for mean, _ in columns], [by for _, by in columns], rows
+
+
+def found(program, folder, points, kind, options):
+    """The same by the program."""
+    np.save(f"{folder}/x.npy", np.array(points, dtype=KINDS[kind]))
+    command = [program, "fit", "x.npy", "-k", str(len(points)), "--init", "first", "--max-iter", "0", "--quiet"]
+    subprocess.run([*command, "--model", "m.npz", *options], cwd=folder, check=True, capture_output=True, timeout=60)
+    with np.load(f"{folder}/m.npz") as model:
+        return model["scale_offset"].tolist(), model["scale_divisor"].tolist(), model["centroids_0"].tolist()
+
+
+def bits(answer):
+    """So that -0 and 0 differ: only mean and smallest value may be either, where the value is a zero."""
+    offsets, divisors, rows = answer
+    return [(x + 0.0).hex() for x in offsets], [x.hex() for x in divisors], [[x.hex() for x in row] for row in rows]
+
+
+def check(program, folder, number):
+    """Whether a case is right, and what it was."""
+    rng = random.Random(f"scaling/{number}")
+    kind, scale = rng.choice([FLOAT32, FLOAT64, FLOAT64]), rng.choice(["standard", "standard", "minmax"])
+    points = [tuple(max(-LIMIT, min(LIMIT, x)) for x in row) for row in points_of(rng, kind)]
+    options = ["--scale", scale, "--threads", rng.choice("123")]
+    want, got = bits(expected(points, kind, scale)), bits(found(program, folder, points, kind, options))
+    if want != got:
+        wrong = [j for j in range(len(points[0])) if want[0][j] != got[0][j] or want[1][j] != got[1][j]]
+        print(f"case {number} differs, {KINDS[kind].__name__}, {' '.join(options)}: columns {wrong}")
+        for j in wrong[:1]:
+            print(f"  offset {want[0][j]}, found {got[0][j]}; divisor {want[1][j]}, found {got[1][j]}")
+    return want == got
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="contract.scaled_points", description="Scaling against the contract.")
+    parser.add_argument("program", help="manymeans")
+    parser.add_argument("cases", nargs="?", type=int, default=1000, help="how many; default: %(default)s")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="manymeans-scaling-") as folder:
+        bad = sum(not check(options.program, folder, number) for number in range(options.cases))
+    print(f"{options.cases} cases: {bad} differ")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
