@@ -29,7 +29,7 @@ void warn_once(Member& member, const std::string& text) {
 void relocate(Session& session, Member& member, const std::vector<int64_t>& empty, const Input& input) {
   // A cluster can be refused as donor only for its last weighted row, so this many rows always suffice.
   const auto wanted = static_cast<int64_t>(empty.size()) + member.result.k;
-  const std::vector<DistantRow> donors = session.farthest_rows(member.slot, member.prototypes, wanted);
+  const std::vector<DistantRow> donors = session.rows().farthest_rows(member.slot, member.prototypes, wanted);
   std::vector<int64_t> rows;
   for (const DistantRow& donor : donors) rows.push_back(donor.row);
   const std::vector<int64_t> own_weights = weights_from_all(input, rows);
