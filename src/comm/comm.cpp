@@ -75,15 +75,15 @@ std::string CollectiveHeader::text() const {
 
 // All ranks see the same headers, so that all of them name the same two.
 std::vector<CollectiveHeader> Comm::agree(Collective what, uint64_t count, int root) {
-  std::vector<CollectiveHeader> all =
-      exchange({what, count, static_cast<uint64_t>(root), ++number_, pass_, options_});
+  std::vector<CollectiveHeader> all = exchange({what, count, static_cast<uint64_t>(root), ++number_, pass_, options_});
   for (size_t r = 1; r < all.size(); ++r) {
     if (all[r].matches(all[0])) continue;
     if (all[r].options != all[0].options) {
-      throw Error(ErrorCode::kUsage, "ranks",
-                  fmt::format("rank 0 was given other options, initial prototypes or columns than rank {} (their hashes "
-                              "are {:016x} and {:016x}); give all ranks the same",
-                              r, all[0].options, all[r].options));
+      throw Error(
+          ErrorCode::kUsage, "ranks",
+          fmt::format("rank 0 was given other options, initial prototypes or columns than rank {} (their hashes "
+                      "are {:016x} and {:016x}); give all ranks the same",
+                      r, all[0].options, all[r].options));
     }
     throw Error(ErrorCode::kInternal, "ranks",
                 fmt::format("rank 0 wants {}, but rank {} wants {}", all[0].text(), r, all[r].text()));

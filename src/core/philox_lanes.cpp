@@ -185,8 +185,8 @@ LabelSum sum_in_parts(const int64_t* rows, int64_t first, const uint32_t* labels
   LabelSum sum = 0;
   for (int64_t i = 0; i < count; i += kMostTerms) {
     const int64_t part = count - i < kMostTerms ? count - i : kMostTerms;
-    philox_lanes()[0].label_terms(rows == nullptr ? nullptr : rows + i, rows == nullptr ? first + i : first,
-                                  labels + i, part, &sum);
+    philox_lanes()[0].label_terms(rows == nullptr ? nullptr : rows + i, rows == nullptr ? first + i : first, labels + i,
+                                  part, &sum);
   }
   return sum;
 }

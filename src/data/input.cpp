@@ -61,7 +61,8 @@ bool all_finite(const T* x, int64_t count) {
   const double value = row[static_cast<size_t>(at % points.d)];
   throw Error(ErrorCode::kBadData, "points",
               fmt::format("row {}, column {} is {}; every value must be finite (remove or fill such rows first)",
-                          input.shard.first + at / points.d + 1, at % points.d + 1, std::isnan(value) ? "NaN" : fmt::format("{}", value)));
+                          input.shard.first + at / points.d + 1, at % points.d + 1,
+                          std::isnan(value) ? "NaN" : fmt::format("{}", value)));
 }
 
 ColumnScan scan_on_device(const Input& input) {
@@ -151,11 +152,11 @@ void quantise_rows(Input& input, std::span<const double> weights, double largest
   for (size_t i = 0; i < weights.size(); ++i) {
     const double q = std::nearbyint(std::ldexp(weights[i], bits - exponent(largest)));
     if (q == 0 && weights[i] > 0) {
-      throw Error(ErrorCode::kBadData, "weights",
-                  fmt::format("row {} has weight {}, too small to count beside the largest, {}; for {} rows weights "
-                              "may span a factor of 2^{}: set it to 0 or to something larger",
-                              input.shard.first + static_cast<int64_t>(i) + 1, weights[i], largest, input.shard.all,
-                              bits));
+      throw Error(
+          ErrorCode::kBadData, "weights",
+          fmt::format("row {} has weight {}, too small to count beside the largest, {}; for {} rows weights "
+                      "may span a factor of 2^{}: set it to 0 or to something larger",
+                      input.shard.first + static_cast<int64_t>(i) + 1, weights[i], largest, input.shard.all, bits));
     }
     input.weights[i] = std::ldexp(q, -input.weight_shift);
   }

@@ -12,8 +12,8 @@
 
 namespace manymeans {
 
-/// Shared by all workers of a fit; once it says stop it keeps saying so. Ranks agree whenever one of them reports: where
-/// one has a reason to stop, all stop.
+/// Shared by all workers of a fit; once it says stop it keeps saying so. Ranks agree whenever one of them reports:
+/// where one has a reason to stop, all stop.
 class Control {
  public:
   Control(const FitHooks& hooks, double time_limit, Comm& comm = self_comm())

@@ -26,6 +26,12 @@
 namespace manymeans {
 namespace {
 
+// Where a fit runs.
+struct FitPlace {
+  const BackendOptions& tuning;
+  Comm& comm;
+};
+
 Workload workload_of(const FitOptions& options, std::span<const Member> members, int threads) {
   const auto models = static_cast<int64_t>(members.size());
   Workload workload{1, 0, (std::min<int64_t>(options.max_iter, 1000) + 1) * models};
@@ -73,7 +79,8 @@ std::vector<Member> make_members(const FitOptions& options, const Input& input, 
       member.result.k = member.result.k_requested = k;
       member.result.replica = replica;
       member.result.seed = options.model_seed.value_or(member_seed(options.seed, k, replica));
-      member.result.init = given ? "given" : std::string(find_init(options.init, input.shard.all, k, input.points.d).name);
+      member.result.init =
+          given ? "given" : std::string(find_init(options.init, input.shard.all, k, input.points.d).name);
       members.push_back(std::move(member));
     }
   }
@@ -226,6 +233,20 @@ void agree_about_memory(MemoryPlan& plan, Comm& comm) {
   plan.seeded_together = fewest == kAny ? 0 : fewest;
 }
 
+// A rank may have another checkpoint than the others, or none.
+void check_same_beginning(const std::vector<Member>& members, ThreadPool& pool, Comm& comm) {
+  ContentHash hash = 0;
+  for (const Member& member : members) {
+    hash = 31 * hash + content_hash(member.prototypes.view(), pool) + static_cast<uint64_t>(member.result.iterations);
+  }
+  const std::vector<ContentHash> all = comm.gather_flat(std::span<const ContentHash>(&hash, 1));
+  for (size_t r = 1; r < all.size(); ++r) {
+    if (all[r] == all[0]) continue;
+    throw Error(ErrorCode::kUsage, "checkpoint",
+                fmt::format("rank 0 and rank {} do not go on from the same state; give all ranks the same file", r));
+  }
+}
+
 // The points on this rank's backend, and with those of the other ranks.
 std::unique_ptr<Upload> upload_shard(Backend& backend, const Input& input, const Workload& workload, ThreadPool& pool,
                                      const std::atomic<bool>* abort) {
@@ -236,7 +257,8 @@ std::unique_ptr<Upload> upload_shard(Backend& backend, const Input& input, const
 }
 
 FitResult fit_checked(const PointsView& points, std::span<const double> weights, const FitOptions& options,
-                      const FitHooks& hooks, BackendOptions tuning, Comm& comm) {
+                      const FitHooks& hooks, const FitPlace& place) {
+  Comm& comm = place.comm;
   Control control(hooks, options.time_limit, comm);
   FitResult result;
   Provenance& provenance = result.provenance;
@@ -247,6 +269,7 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
     last = now;
   };
 
+  BackendOptions tuning = place.tuning;
   tuning.threads = options.threads;
   tuning.algorithm = options.algorithm;
   tuning.abort = hooks.abort;
@@ -267,10 +290,14 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   if (comm.max(int64_t{hooks.progress != nullptr}) > 0) estimate.emplace(input, pool);
   std::vector<Member> members = make_members(options, input, given);
   std::optional<Checkpoint> checkpoint;
-  if (!hooks.checkpoint.path.empty()) {
-    if (!comm.alone()) throw Error(ErrorCode::kUsage, "checkpoint", "several ranks write none yet; leave it out");
-    checkpoint.emplace(hooks, identity_of(input, weights, options, hooks.initial, pool), members);
-    checkpoint->resume(options, input);
+  const bool writes = !hooks.checkpoint.path.empty();
+  if (comm.max(int64_t{writes}) > 0) {
+    FitIdentity identity = identity_of(input, weights, options, hooks.initial, pool);
+    if (writes) {
+      checkpoint.emplace(hooks, std::move(identity), members);
+      checkpoint->resume(options, input);
+    }
+    check_same_beginning(members, pool, comm);
   }
   end_phase("validate");
 
@@ -278,7 +305,6 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
       upload_shard(*backend, input, workload_of(options, members, backend->threads()), pool, hooks.abort);
   end_phase("upload");
 
-  
   const FitContext context{input,
                            options,
                            hooks,
@@ -326,7 +352,7 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
 namespace {
 
 FitResult fit_on(const PointsView& points, std::span<const double> weights, const FitOptions& options,
-                 const FitHooks& hooks, const BackendOptions& tuning, Comm& comm) {
+                 const FitHooks& hooks, const FitPlace& place) {
   const FpEnvironmentGuard guard;
   if (hooks.checkpoint.every < 0) {
     throw Error(ErrorCode::kUsage, "every",
@@ -334,7 +360,7 @@ FitResult fit_on(const PointsView& points, std::span<const double> weights, cons
   }
   try {
     check(options);
-    return fit_checked(points, weights, options, hooks, tuning, comm);
+    return fit_checked(points, weights, options, hooks, place);
   } catch (const std::bad_alloc&) {
     throw out_of_memory(points);
   } catch (const std::length_error&) {  // more than a vector can ever hold
@@ -346,13 +372,13 @@ FitResult fit_on(const PointsView& points, std::span<const double> weights, cons
 
 FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                     const FitHooks& hooks, const BackendOptions& tuning) {
-  return fit_on(points, weights, options, hooks, tuning, self_comm());
+  return fit_on(points, weights, options, hooks, {tuning, self_comm()});
 }
 
 FitResult fit_shard(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                     const FitHooks& hooks, Comm& comm) {
   try {
-    return fit_on(points, weights, options, hooks, {}, comm);
+    return fit_on(points, weights, options, hooks, {{}, comm});
   } catch (const Error& error) {
     comm.abort(error);
     throw;

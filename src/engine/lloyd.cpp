@@ -105,8 +105,8 @@ bool Group::initialise() {
     // Seeding keeps about 8 bytes per row and model: as many models at a time as planned, or fit a quarter of a
     // gibibyte.
     const int64_t planned = context_.input.memory.seeded_together;
-    const auto together =
-        static_cast<size_t>(planned > 0 ? planned : std::max<int64_t>(1, (int64_t{1} << 25) / context_.input.shard.all));
+    const auto together = static_cast<size_t>(
+        planned > 0 ? planned : std::max<int64_t>(1, (int64_t{1} << 25) / context_.input.shard.all));
     for (size_t first = 0; first < group.size(); first += together) {
       const size_t count = std::min(together, group.size() - first);
       if (!initialise_with(*method, std::span(group).subspan(first, count))) return false;
@@ -240,8 +240,8 @@ std::optional<StopReason> Group::report(std::span<Member*> active) {
     const double estimate = context_.estimate->of(session_->statistics(member->slot), member->prototypes);
     progress.inertia_estimate = std::fmin(progress.inertia_estimate, estimate);  // fmin leaves NaN out
   }
-  progress.points_per_second =
-      static_cast<double>(context_.input.shard.all) * static_cast<double>(active.size()) / std::max(pass_seconds_, 1e-9);
+  progress.points_per_second = static_cast<double>(context_.input.shard.all) * static_cast<double>(active.size()) /
+                               std::max(pass_seconds_, 1e-9);
   return context_.control.report(progress);
 }
 

@@ -66,7 +66,8 @@ TEST(Comm, OrdersNumbersWithTheirSigns) {
   on_some_ranks([](Comm& comm) {
     const double rank = comm.rank();
     const double last = comm.size() - 1;
-    std::vector<double> values = {rank, -1 - rank, 5e-324 * rank, rank == 0 ? kInfinity : 1, rank == 0 ? -kInfinity : 1};
+    std::vector<double> values = {rank, -1 - rank, 5e-324 * rank, rank == 0 ? kInfinity : 1,
+                                  rank == 0 ? -kInfinity : 1};
     comm.min(values);
     EXPECT_EQ(values, (std::vector<double>{0, -1 - last, 0, last > 0 ? 1 : kInfinity, -kInfinity}));
     values = {rank, -1 - rank, 5e-324 * rank, rank == 0 ? kInfinity : 1, rank == 0 ? -kInfinity : 1};
@@ -122,9 +123,10 @@ TEST(Comm, DifferentLengthsAreAnErrorThatNamesBoth) {
     std::vector<int64_t> values(comm.rank() == 2 ? 3 : 4);
     comm.sum(values);
   });
-  EXPECT_EQ(error,
-            "1: [ranks] rank 0 wants a sum of 4 values as collective 1 after 0 passes, but rank 2 wants a sum of 3 values "
-            "as collective 1 after 0 passes");
+  EXPECT_EQ(
+      error,
+      "1: [ranks] rank 0 wants a sum of 4 values as collective 1 after 0 passes, but rank 2 wants a sum of 3 values "
+      "as collective 1 after 0 passes");
 }
 
 TEST(Comm, DifferentCollectivesAreAnErrorThatNamesBoth) {
@@ -138,25 +140,28 @@ TEST(Comm, DifferentCollectivesAreAnErrorThatNamesBoth) {
       comm.scan(values);
     }
   });
-  EXPECT_EQ(error,
-            "1: [ranks] rank 0 wants a scan of 4 values as collective 2 after 1 passes, but rank 1 wants a maximum of 4 "
-            "values as collective 2 after 1 passes");
+  EXPECT_EQ(
+      error,
+      "1: [ranks] rank 0 wants a scan of 4 values as collective 2 after 1 passes, but rank 1 wants a maximum of 4 "
+      "values as collective 2 after 1 passes");
 }
 
 TEST(Comm, DifferentRootsAndPassesAreErrors) {
-  EXPECT_PRED2(contains, same_error(2,
-                         [](Comm& comm) {
-                           int64_t value = 0;
-                           comm.broadcast(std::span(&value, 1), comm.rank());
-                         }),
-              ("from rank 0 as collective 1 after 0 passes, but rank 1 wants a broadcast of 8 bytes "
-                                 "from rank 1"));
-  EXPECT_PRED2(contains, same_error(2,
-                         [](Comm& comm) {
-                           if (comm.rank() == 1) comm.begin_pass();
-                           comm.max(int64_t{1});
-                         }),
-              ("after 0 passes, but rank 1 wants a maximum of 1 values as collective 1 after 1 passes"));
+  EXPECT_PRED2(contains,
+               same_error(2,
+                          [](Comm& comm) {
+                            int64_t value = 0;
+                            comm.broadcast(std::span(&value, 1), comm.rank());
+                          }),
+               ("from rank 0 as collective 1 after 0 passes, but rank 1 wants a broadcast of 8 bytes "
+                "from rank 1"));
+  EXPECT_PRED2(contains,
+               same_error(2,
+                          [](Comm& comm) {
+                            if (comm.rank() == 1) comm.begin_pass();
+                            comm.max(int64_t{1});
+                          }),
+               ("after 0 passes, but rank 1 wants a maximum of 1 values as collective 1 after 1 passes"));
 }
 
 TEST(Comm, DifferentOptionsAreAnErrorOfTheUser) {

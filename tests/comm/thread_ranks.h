@@ -50,8 +50,8 @@ class ThreadComm final : public Comm {
   int rank_;
 };
 
-/// Calls body(comm) on a thread for each rank. Where it throws, that rank aborts. Returns what each rank threw, with the
-/// number of its code before it ("3: [points] ..."); empty texts where all went well.
+/// Calls body(comm) on a thread for each rank. Where it throws, that rank aborts. Returns what each rank threw, with
+/// the number of its code before it ("3: [points] ..."); empty texts where all went well.
 std::vector<std::string> run_ranks(int ranks, const std::function<void(Comm&)>& body);
 
 }  // namespace manymeans::test

@@ -141,7 +141,8 @@ void ShardedSession::move_row(int slot, int64_t row, uint32_t label) {
     local_->move_row(slot, own, label);
     for (size_t c = 0; c < 2; ++c) {
       const std::vector<int64_t> after = cluster_of(local_->statistics(slot), clusters[c]);
-      std::ranges::transform(after, before[c], told.begin() + 1 + static_cast<std::ptrdiff_t>(c * values), std::minus());
+      std::ranges::transform(after, before[c], told.begin() + 1 + static_cast<std::ptrdiff_t>(c * values),
+                             std::minus());
     }
   }
   comm_.broadcast(std::span(told), owner);
