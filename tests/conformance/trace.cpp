@@ -2,7 +2,7 @@
 
 #include "core/threads.h"
 #include "data/gather.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -103,7 +103,7 @@ class Interview {
   void update(const std::vector<int>& slots) {
     for (const int slot : slots) {
       Matrix& prototypes = prototypes_[static_cast<size_t>(slot)];
-      prototypes = solve_centroids(session_->statistics(slot), input_, prototypes, pool_);
+      prototypes = solve_prototypes(session_->statistics(slot), input_, prototypes, pool_);
     }
   }
 
