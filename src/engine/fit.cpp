@@ -9,6 +9,7 @@
 #include "core/threads.h"
 #include "engine/lloyd.h"
 #include "engine/tuned.h"
+#include "prototype/centroid.h"
 
 #include <fmt/format.h>
 
@@ -38,7 +39,8 @@ Workload workload_of(const FitOptions& options, std::span<const Member> members,
   return workload;
 }
 
-void check_against_points(const FitOptions& options, const PointsView& points, const FitHooks& hooks) {
+void check_against_points(const FitOptions& options, const PointsView& points, const FitHooks& hooks,
+                          const Prototype& prototype) {
   for (const int64_t k : options.k) {
     if (k > points.n) {
       throw Error(
@@ -54,7 +56,7 @@ void check_against_points(const FitOptions& options, const PointsView& points, c
   if (options.models != 1) {
     throw Error(ErrorCode::kUsage, "models", "models from the same given prototypes would all be equal; use 1");
   }
-  if (hooks.initial.d != points.d) {
+  if (hooks.initial.d != prototype.width(points.d)) {
     throw Error(ErrorCode::kBadData, "initial prototypes",
                 fmt::format("they have {} columns, the points have {}", hooks.initial.d, points.d));
   }
@@ -203,7 +205,7 @@ void tell_cost(const Cost& cost, Provenance& provenance) {
 }
 
 FitResult fit_checked(const PointsView& points, std::span<const double> weights, const FitOptions& options,
-                      const FitHooks& hooks, BackendOptions tuning) {
+                      const FitHooks& hooks, BackendOptions tuning, const Prototype& prototype) {
   Control control(hooks, options.time_limit);
   FitResult result;
   Provenance& provenance = result.provenance;
@@ -223,13 +225,14 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   ThreadPool pool(backend->threads(), hooks.abort);
   const bool given = hooks.initial.data != nullptr;
   const MemoryPlan memory = plan_memory_of(points, !weights.empty(), given, options, *backend);
-  const Input input = prepare_input(points, weights, pool, memory);
-  check_against_points(options, points, hooks);
+  Input input = prepare_input(points, weights, pool, memory);
+  use_prototype(input, prototype, pool);
+  check_against_points(options, points, hooks, prototype);
   await_points(hooks.initial);
   const std::vector<StopRule> rules = parse_stop_rules(options.stop, options.tol);
   const double variance = has_rule(rules, StopReason::kTol) ? mean_variance(column_moments(input, pool)) : 0;
   std::optional<InertiaEstimate> estimate;
-  if (hooks.progress) estimate.emplace(input, pool);
+  if (hooks.progress && prototype.euclidean) estimate.emplace(input, pool);
   std::vector<Member> members = make_members(options, points, given);
   std::optional<Checkpoint> checkpoint;
   if (!hooks.checkpoint.path.empty()) {
@@ -297,12 +300,19 @@ FitResult fit_tuned(const PointsView& points, std::span<const double> weights, c
   }
   try {
     check(options);
-    return fit_checked(points, weights, options, hooks, tuning);
+    return fit_checked(points, weights, options, hooks, tuning, centroid());
   } catch (const std::bad_alloc&) {
     throw out_of_memory(points);
   } catch (const std::length_error&) {  // more than a vector can ever hold
     throw out_of_memory(points);
   }
+}
+
+FitResult fit_kind(const Prototype& prototype, const PointsView& points, std::span<const double> weights,
+                   const FitOptions& options, const FitHooks& hooks) {
+  const FpEnvironmentGuard guard;
+  check(options);
+  return fit_checked(points, weights, options, hooks, {}, prototype);
 }
 
 }  // namespace manymeans

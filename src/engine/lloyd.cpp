@@ -297,6 +297,7 @@ void Group::update(Member& member) {
   state.first_pass = member.result.iterations == 0;
   state.changed_share = static_cast<double>(last.changed) / static_cast<double>(context_.input.points.n);
   state.mean_variance = context_.mean_variance;
+  state.prototype = &prototype_of(context_.input);
   if (has_rule(context_.rules, StopReason::kInertia)) {
     state.inertia_before = member.last_inertia;
     // In the units of w', or tiny weights would make every inertia zero.
