@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -180,6 +181,27 @@ TEST(KindsOfPrototypes, SlopesFindTheLinesOfThreeFans) {
   EXPECT_EQ(found.models[0].inertia, 0);
   options.backend = "reference";
   EXPECT_EQ(found.digest(), fit_kind(kind<Slope>(), points.view(DataType::kFloat32), {}, options, hooks).digest());
+}
+
+TEST(KindsOfPrototypes, AreAskedForAllDistances) {
+  const Points points(kRows, 2, values_of(kRows, 2));
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kUInt8}) {
+    ThreadPool pool(2);
+    Input input = prepare_input(points.view(type), {}, pool);
+    use_prototype(input, kind<Slope>(), pool);
+    const std::vector<int64_t> rows = {1, 200, 300};
+    const Matrix prototypes = prototypes_at(input, rows);
+    Matrix found[2];
+    for (size_t i = 0; i < 2; ++i) {
+      const auto backend = make_backend(i == 0 ? "reference" : "cpu", {.threads = 2});
+      const auto upload = backend->upload(input);
+      const int64_t k = prototypes.rows();
+      found[i] = Matrix(kRows, k, prototypes.type());
+      upload->session({&k, 1}, 2)->rows().transform(prototypes, found[i]);
+    }
+    EXPECT_TRUE(std::ranges::equal(found[0].bytes(), found[1].bytes())) << name_of(type);
+    EXPECT_EQ(found[0].at(200, 1), 0) << "the prototype that stands for this row";
+  }
 }
 
 TEST(KindsOfPrototypes, AreRefusedWhereNothingServesThem) {

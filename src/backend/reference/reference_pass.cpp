@@ -37,9 +37,11 @@ std::span<const double> ReferencePoints::distances(const Block& block, const dou
   return distances({block.rows.points, block.rows.count, d(), prototype, 1, labels_.data()});
 }
 
-std::span<const double> ReferencePoints::distances(const Block& block, const double* prototypes, const Labels& labels) {
+std::span<const double> ReferencePoints::distances(const Block& block, std::span<const double> prototypes,
+                                                   const Labels& labels) {
+  const int64_t k = static_cast<int64_t>(prototypes.size()) / prototype_.width(d());
   labels.read(block.first, block.rows.count, labels_.data());
-  return distances({block.rows.points, block.rows.count, d(), prototypes, 0, labels_.data()});
+  return distances({block.rows.points, block.rows.count, d(), prototypes.data(), k, labels_.data()});
 }
 
 void ReferenceSession::add_rows(Statistics& statistics, const ReferencePoints::Block& block, const uint32_t* labels,
@@ -105,7 +107,7 @@ void ReferenceSession::for_each_distance(int slot, const Matrix& prototypes, Bod
   const std::vector<double> c = widened(prototypes);
   const Model& state = model(slot);
   for_each_block(state, [&](const ReferencePoints::Block& block) {
-    const std::span<const double> d2 = points_.distances(block, c.data(), state.labels);
+    const std::span<const double> d2 = points_.distances(block, c, state.labels);
     for (int64_t i = 0; i < block.rows.count; ++i) body(block.first + i, d2[static_cast<size_t>(i)]);
   });
 }

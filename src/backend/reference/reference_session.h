@@ -32,7 +32,7 @@ class ReferencePoints {
   Block block(int64_t first, int64_t count);
   // d2 of a block's rows to one prototype, or to those of their labels; valid until the next call.
   std::span<const double> distances(const Block& block, const double* prototype);
-  std::span<const double> distances(const Block& block, const double* prototypes, const Labels& labels);
+  std::span<const double> distances(const Block& block, std::span<const double> prototypes, const Labels& labels);
   // Calls body(block) for all rows, in order, and give_back(first, last) for rows that are done with.
   template <class Body>
   void for_each_block(const RowPass::GiveBack& give_back, Body&& body) {
