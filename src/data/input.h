@@ -8,6 +8,7 @@
 #include "core/fixed_point.h"
 #include "core/moments.h"
 #include "core/threads.h"
+#include "data/column_scan.h"
 #include "data/memory_plan.h"
 
 #include <algorithm>
@@ -23,6 +24,8 @@ constexpr double kMaxMagnitude = 0x1p500;
 
 /// Most prototypes of a model: padded to whole blocks they are still counted by signed 32-bit lanes.
 constexpr int64_t kMostClusters = (int64_t{1} << 31) - 64;
+
+struct Prototype;
 
 /// Which of all rows somebody has: neighbouring ones, or none. "Row i" and N of the contract are those of all rows.
 struct Shard {
@@ -40,21 +43,22 @@ struct Shard {
 
 /// All that is said of the whole (formats, ranges, weights' scale) holds for the rows of all ranks.
 struct Input {
-  PointsView points;            ///< of this rank
-  Shard shard;                  ///< which rows these are
-  Comm* comm = &self_comm();    ///< the ranks that have the others
-  bool weighted = false;        ///< there are weights, though a rank without rows has none
-  MemoryPlan memory;            ///< what may be held in memory beside them, and how many of their rows
-  std::vector<double> weights;  ///< w' = q * 2^-weight_shift for integers q, one a row; empty without weights
-  int weight_shift = 0;         ///< so that the largest w' lies in [1, 2]: products underflow no more than values do
-  int weight_exponent = 0;      ///< a weight as it was given is about w' * 2^weight_exponent
-  double max_weight = 1;        ///< largest w'
-  bool counted = false;  ///< a weight says how often a row occurs: its terms, each of weight one, count that often
+  PointsView points;                     ///< of this rank
+  Shard shard;                           ///< which rows these are
+  Comm* comm = &self_comm();             ///< the ranks that have the others
+  bool weighted = false;                 ///< there are weights, though a rank without rows has none
+  const Prototype* prototype = nullptr;  ///< whose terms are summed; null: the centroid's, which are the columns
+  MemoryPlan memory;                     ///< what may be held in memory beside them, and how many of their rows
+  std::vector<double> weights;           ///< w' = q * 2^-weight_shift for integers q, one a row; empty without weights
+  int weight_shift = 0;     ///< so that the largest w' lies in [1, 2]: products underflow no more than values do
+  int weight_exponent = 0;  ///< a weight as it was given is about w' * 2^weight_exponent
+  double max_weight = 1;    ///< largest w'
+  bool counted = false;     ///< a weight says how often a row occurs: its terms, each of weight one, count that often
 
   int bits = 0;                    ///< b: bits of a limb
-  int limbs = 1;                   ///< of the columns' sums; more than a column needs changes no result
-  std::vector<SumFormat> columns;  ///< format of each column's sum of w' * x
-  std::vector<int> lowest;         ///< per column: every term is a multiple of 2^lowest
+  int limbs = 1;                   ///< of the terms' sums; more than a term needs changes no result
+  std::vector<SumFormat> columns;  ///< format of each term's sum: of centroids those of w' * x, column by column
+  std::vector<int> lowest;         ///< per term: all of them are multiples of 2^lowest
   std::vector<double> minimum;     ///< per column
   std::vector<double> maximum;
 
@@ -77,6 +81,13 @@ Shard find_shard(const PointsView& points, std::span<const double> weights, Comm
 /// that overflow. With several ranks all of them call it, and all throw what one with all rows would throw.
 Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool,
                     const MemoryPlan& memory = {}, Comm& comm = self_comm());
+
+/// What values, `rows` rows of as many as the scan has columns, add to the scan; `weights` are those of the rows, or
+/// null.
+void scan_values(const double* values, int64_t rows, const double* weights, ColumnScan& scan);
+
+/// The formats of the sums of terms of which one reading of the rows of all ranks found this out.
+void set_sum_formats(Input& input, ColumnScan scan);
 
 /// Throws Error(kBadData) if weighted squared distances overflow with values of this magnitude: given prototypes may
 /// be larger than all points.

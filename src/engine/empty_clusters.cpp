@@ -3,7 +3,7 @@
 #include <manymeans/error.h>
 
 #include "data/gather.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 

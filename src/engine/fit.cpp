@@ -12,6 +12,7 @@
 #include "engine/fit_shard.h"
 #include "engine/lloyd.h"
 #include "engine/tuned.h"
+#include "prototype/centroid.h"
 
 #include <fmt/format.h>
 
@@ -26,10 +27,11 @@
 namespace manymeans {
 namespace {
 
-// Where a fit runs.
+// Where a fit runs, and for what.
 struct FitPlace {
   const BackendOptions& tuning;
   Comm& comm;
+  const Prototype& prototype;
 };
 
 Workload workload_of(const FitOptions& options, std::span<const Member> members, int threads) {
@@ -48,8 +50,9 @@ Workload workload_of(const FitOptions& options, std::span<const Member> members,
   return workload;
 }
 
-// `rows`: of all ranks.
-void check_against_points(const FitOptions& options, const PointsView& points, int64_t rows, const FitHooks& hooks) {
+void check_against_points(const FitOptions& options, const Input& input, const FitHooks& hooks) {
+  const PointsView& points = input.points;
+  const int64_t rows = input.shard.all;
   for (const int64_t k : options.k) {
     if (k > rows) {
       throw Error(
@@ -65,7 +68,8 @@ void check_against_points(const FitOptions& options, const PointsView& points, i
   if (options.models != 1) {
     throw Error(ErrorCode::kUsage, "models", "models from the same given prototypes would all be equal; use 1");
   }
-  if (hooks.initial.d != points.d) {
+  const Prototype& prototype = prototype_of(input);
+  if (hooks.initial.d != prototype.width(points.d)) {
     throw Error(ErrorCode::kBadData, "initial prototypes",
                 fmt::format("they have {} columns, the points have {}", hooks.initial.d, points.d));
   }
@@ -282,12 +286,13 @@ FitResult fit_checked(const PointsView& points, std::span<const double> weights,
   comm.set_options(comm.alone() ? 0 : hash_of(options, hooks.initial, pool));
   MemoryPlan memory = plan_memory_of(points, !weights.empty(), given, options, *backend);
   agree_about_memory(memory, comm);
-  const Input input = prepare_input(points, weights, pool, memory, comm);
-  check_against_points(options, points, input.shard.all, hooks);
+  Input input = prepare_input(points, weights, pool, memory, comm);
+  use_prototype(input, place.prototype, pool);
+  check_against_points(options, input, hooks);
   const std::vector<StopRule> rules = parse_stop_rules(options.stop, options.tol);
   const double variance = has_rule(rules, StopReason::kTol) ? mean_variance(column_moments(input, pool)) : 0;
   std::optional<InertiaEstimate> estimate;
-  if (comm.max(int64_t{hooks.progress != nullptr}) > 0) estimate.emplace(input, pool);
+  if (comm.max(int64_t{hooks.progress != nullptr && place.prototype.euclidean}) > 0) estimate.emplace(input, pool);
   std::vector<Member> members = make_members(options, input, given);
   std::optional<Checkpoint> checkpoint;
   const bool writes = !hooks.checkpoint.path.empty();
@@ -372,13 +377,13 @@ FitResult fit_on(const PointsView& points, std::span<const double> weights, cons
 
 FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                     const FitHooks& hooks, const BackendOptions& tuning) {
-  return fit_on(points, weights, options, hooks, {tuning, self_comm()});
+  return fit_on(points, weights, options, hooks, {tuning, self_comm(), centroid()});
 }
 
 FitResult fit_shard(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                     const FitHooks& hooks, Comm& comm) {
   try {
-    return fit_on(points, weights, options, hooks, {{}, comm});
+    return fit_on(points, weights, options, hooks, {{}, comm, centroid()});
   } catch (const Error& error) {
     comm.abort(error);
     throw;
@@ -392,6 +397,11 @@ std::string digest_over_ranks(const ModelResult& model, Comm& comm) {
   int64_t first = model.labels.size();
   comm.scan({&first, 1});
   return digest_of(model, comm.sum(label_sum(model.labels, first)));
+}
+
+FitResult fit_kind(const Prototype& prototype, const PointsView& points, std::span<const double> weights,
+                   const FitOptions& options, const FitHooks& hooks) {
+  return fit_on(points, weights, options, hooks, {{}, self_comm(), prototype});
 }
 
 }  // namespace manymeans

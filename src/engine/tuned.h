@@ -4,6 +4,7 @@
 #include <manymeans/fit.h>
 
 #include "backend/backend.h"
+#include "prototype/prototype.h"
 
 #include <span>
 
@@ -13,6 +14,10 @@ namespace manymeans {
 /// them.
 FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                     const FitHooks& hooks, const BackendOptions& tuning);
+
+/// fit() with prototypes of this kind.
+FitResult fit_kind(const Prototype& prototype, const PointsView& points, std::span<const double> weights,
+                   const FitOptions& options, const FitHooks& hooks);
 
 /// predict() likewise.
 Prediction predict_tuned(const PointsView& points, const PointsView& prototypes, const PredictOptions& options,

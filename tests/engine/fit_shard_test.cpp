@@ -278,7 +278,9 @@ TEST_F(FitShard, ACallbackOnOneRankStopsAll) {
 TEST_F(FitShard, ACheckpointGoesOnOverOtherRanks) {
   FitOptions options = small_options("k-means++", "strict", EmptyPolicy::kKeep);
   const std::string whole = fit(plain_case().points(), {}, options).digest();
-  const auto path = [](int ranks, int rank) { return fmt::format("{}fit_shard.{}.{}", testing::TempDir(), ranks, rank); };
+  const auto path = [](int ranks, int rank) {
+    return fmt::format("{}fit_shard.{}.{}", testing::TempDir(), ranks, rank);
+  };
   const auto stopped = [&](Comm& comm, int from) {
     FitHooks hooks;
     hooks.checkpoint = {path(comm.size(), comm.rank()), 1, false};
@@ -312,8 +314,7 @@ TEST_F(FitShard, ACheckpointOnOneRankAloneIsAnError) {
     if (comm.rank() == 1) mine.checkpoint = {path, 0, true};
     fit_plain(comm, options, mine);
   });
-  EXPECT_EQ(error,
-            "2: [checkpoint] rank 0 and rank 1 do not go on from the same state; give all ranks the same file");
+  EXPECT_EQ(error, "2: [checkpoint] rank 0 and rank 1 do not go on from the same state; give all ranks the same file");
 }
 
 // One collective adds up a pass of all models; the others of a batch come once.

@@ -5,6 +5,7 @@
 #include "backend/seed_choice.h"
 #include "core/data_type.h"
 #include "core/philox_lanes.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -497,7 +498,9 @@ std::unique_ptr<Upload> upload_points(Backend& backend, const Input& input, cons
   }
   EqualRowsRule rule;
   if (how == "once") rule = {1, 1, false};
-  if (backend.counts_duplicates() && how != "each" && (how == "once" || workload.passes >= kLeastPasses)) {
+  // Multiples of another kind's terms need not be exact where those of columns are.
+  const bool counts = backend.counts_duplicates() && prototype_of(input).euclidean;
+  if (counts && how != "each" && (how == "once" || workload.passes >= kLeastPasses)) {
     if (std::optional<EqualRows> rows = find_equal_rows(input, pool, rule)) {
       return upload_deduplicated(backend, input, std::move(*rows), workload, abort);
     }

@@ -1,6 +1,6 @@
 #include "backend/sharded/sharded_session.h"
 
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <algorithm>
 #include <utility>
@@ -60,7 +60,7 @@ void add_to_cluster(Statistics& statistics, int64_t cluster, std::span<const int
 ShardedSession::ShardedSession(const Input& input, std::unique_ptr<Session> local, std::span<const int64_t> k,
                                int threads)
     : input_(input), comm_(*input.comm), local_(std::move(local)), pool_(threads) {
-  for (const int64_t count : k) statistics_.emplace_back(count, input.points.d, input.limbs);
+  for (const int64_t count : k) statistics_.emplace_back(count, terms(), input.limbs);
 }
 
 int ShardedSession::advance(std::span<PassModel> models, int n) {
@@ -82,7 +82,7 @@ int ShardedSession::advance(std::span<PassModel> models, int n) {
     }
     for (size_t i = 0; i < models.size(); ++i) {
       models[i].earlier.push_back(models[i].result);
-      solved[i] = solve_centroids(of(pass[i].slot), input_, *pass[i].prototypes, pool_);
+      solved[i] = solve_prototypes(of(pass[i].slot), input_, *pass[i].prototypes, pool_);
       pass[i].prototypes = &solved[i];
     }
   }
@@ -105,7 +105,7 @@ void ShardedSession::add_up(std::span<PassModel> models) {
     if (local_) {
       numbers.write(local_->statistics(model.slot));
     } else {
-      numbers.write(Statistics(model.prototypes->rows(), input_.points.d, input_.limbs));
+      numbers.write(Statistics(model.prototypes->rows(), terms(), input_.limbs));
     }
   }
   numbers.sum(comm_);
@@ -130,7 +130,7 @@ void ShardedSession::fetch(std::span<const int> slots) {
 // The rank that has the row tells the others what became of the two clusters.
 void ShardedSession::move_row(int slot, int64_t row, uint32_t label) {
   const int owner = input_.shard.owner(row);
-  const auto values = static_cast<size_t>(input_.limbs * input_.points.d + 2);
+  const auto values = static_cast<size_t>(input_.limbs * terms() + 2);
   std::vector<int64_t> told(1 + 2 * values);  // the row's label, what is added to that cluster and to the other one
   if (owner == comm_.rank()) {
     const int64_t own = row - input_.shard.first;
@@ -151,7 +151,7 @@ void ShardedSession::move_row(int slot, int64_t row, uint32_t label) {
 }
 
 void ShardedSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
-  Statistics own(static_cast<int64_t>(kept.size()), input_.points.d, input_.limbs);
+  Statistics own(static_cast<int64_t>(kept.size()), terms(), input_.limbs);
   if (local_) {
     local_->relabel(slot, new_label, kept);
     own = local_->statistics(slot);

@@ -34,6 +34,7 @@ class ShardedSession final : public Session, private RowQuestions {
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
   void transform(const Matrix& prototypes, Matrix& distances) override;
 
+  int64_t terms() const { return static_cast<int64_t>(input_.columns.size()); }
   Statistics& of(int slot) { return statistics_[static_cast<size_t>(slot)]; }
   void label_own_rows(std::span<PassModel> models);
   void add_up(std::span<PassModel> models);

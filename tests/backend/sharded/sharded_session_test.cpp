@@ -7,7 +7,7 @@
 #include "conformance/variants.h"
 #include "data/gather.h"
 #include "data/shards.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -28,8 +28,8 @@ std::string text_of(const WideInt& value) {
 
 // The sums themselves: how they are split into limbs is free.
 std::string text_of(const Statistics& statistics, const Input& input) {
-  std::string text = fmt::format("weights {} counts {} sums", fmt::join(statistics.weights, ","),
-                                 fmt::join(statistics.counts, ","));
+  std::string text =
+      fmt::format("weights {} counts {} sums", fmt::join(statistics.weights, ","), fmt::join(statistics.counts, ","));
   for (int64_t k = 0; k < statistics.k; ++k) {
     for (int64_t j = 0; j < statistics.d; ++j) {
       const SumFormat& format = input.columns[static_cast<size_t>(j)];
@@ -80,7 +80,7 @@ class Script {
       }
       if (pass == 2) break;
       for (size_t m = 0; m < prototypes_.size(); ++m) {
-        prototypes_[m] = solve_centroids(session_->statistics(static_cast<int>(m)), input_, prototypes_[m], pool_);
+        prototypes_[m] = solve_prototypes(session_->statistics(static_cast<int>(m)), input_, prototypes_[m], pool_);
       }
     }
   }
@@ -90,7 +90,8 @@ class Script {
     for (size_t m = 0; m < prototypes_.size(); ++m) asked.push_back({static_cast<int>(m), &prototypes_[m]});
     const std::vector<InertiaSum> sums = session_->rows().inertias(asked);
     for (const InertiaSum& sum : sums) {
-      note(fmt::format("inertia {} {} {}", sum.farthest, sum.format.shift, text_of(recombine(sum.limbs.data(), sum.format))));
+      note(fmt::format("inertia {} {} {}", sum.farthest, sum.format.shift,
+                       text_of(recombine(sum.limbs.data(), sum.format))));
     }
     const SumFormat format = distance_format(input_, 5 * sums[0].farthest);
     std::vector<int64_t> limbs = session_->rows().inertia_limbs(0, prototypes_[0], format);
@@ -148,7 +149,7 @@ class Script {
         note(text_of(statistics, input_));
         if (done > 1) prototypes_[slot] = model.last_prototypes;
         judged |= model.result.changed == 0 || std::ranges::count(statistics.weights, 0) > 0;
-        prototypes_[slot] = solve_centroids(statistics, input_, prototypes_[slot], pool_);
+        prototypes_[slot] = solve_prototypes(statistics, input_, prototypes_[slot], pool_);
       }
       if (judged) break;
       if (left > 0) lines_.resize(lines_.size() - models.size());  // statistics between passes are not always known
@@ -240,7 +241,8 @@ void compare(const Case& made, uint64_t seed) {
 TEST(ShardedSession, SaysWhatOneOverAllRowsSays) {
   for (uint64_t seed = 0; seed < 160; ++seed) {
     Case made = random_case(40000 + seed);
-    if (made.shape.n > 1100) made = make_case(Family::kGrid, DataType::kFloat32, Weighting::kNone, {300, 2, {9, 4}}, seed);
+    if (made.shape.n > 1100)
+      made = make_case(Family::kGrid, DataType::kFloat32, Weighting::kNone, {300, 2, {9, 4}}, seed);
     compare(made, seed);
     if (testing::Test::HasFailure()) return;
   }
