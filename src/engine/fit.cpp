@@ -7,6 +7,7 @@
 #include "core/mapped_range.h"
 #include "core/random.h"
 #include "core/threads.h"
+#include "engine/check_clusters.h"
 #include "engine/lloyd.h"
 #include "engine/tuned.h"
 
@@ -21,6 +22,16 @@
 
 namespace manymeans {
 namespace {
+
+// What the caller asks for.
+struct Task {
+  const PointsView& points;
+  std::span<const double> weights;
+  const FitOptions& options;
+  const FitHooks& hooks;
+
+  bool given() const { return hooks.initial.data != nullptr; }  // the initial prototypes
+};
 
 Workload workload_of(const FitOptions& options, std::span<const Member> members, int threads) {
   const auto models = static_cast<int64_t>(members.size());
@@ -38,29 +49,29 @@ Workload workload_of(const FitOptions& options, std::span<const Member> members,
   return workload;
 }
 
-void check_against_points(const FitOptions& options, const PointsView& points, const FitHooks& hooks) {
-  for (const int64_t k : options.k) {
-    if (k > points.n) {
-      throw Error(
-          ErrorCode::kUsage, "k",
-          fmt::format("{} clusters were asked for, but there are only {} rows; k must be at most that", k, points.n));
-    }
-  }
-  if (hooks.initial.data == nullptr) return;
-  if (options.k.size() != 1 || hooks.initial.n != options.k[0]) {
+// What options and hooks have to do with the points, without a look at their values.
+void check_against_points(const Task& task) {
+  const PointsView& points = task.points;
+  if (points.n < 1 || points.d < 1) return;  // which prepare_input() says
+  for (const int64_t k : task.options.k) check_clusters(k, points.n);
+  if (!task.given()) return;
+  const PointsView& initial = task.hooks.initial;
+  if (task.options.k.size() != 1 || initial.n != task.options.k[0]) {
     throw Error(ErrorCode::kUsage, "initial prototypes",
-                fmt::format("{} prototypes are given; give one k, and that number", hooks.initial.n));
+                fmt::format("{} prototypes are given; give one k, and that number", initial.n));
   }
-  if (options.models != 1) {
+  if (task.options.models != 1) {
     throw Error(ErrorCode::kUsage, "models", "models from the same given prototypes would all be equal; use 1");
   }
-  if (hooks.initial.d != points.d) {
+  if (initial.d != points.d) {
     throw Error(ErrorCode::kBadData, "initial prototypes",
-                fmt::format("they have {} columns, the points have {}", hooks.initial.d, points.d));
+                fmt::format("they have {} columns, the points have {}", initial.d, points.d));
   }
 }
 
-std::vector<Member> make_members(const FitOptions& options, const PointsView& points, bool given) {
+std::vector<Member> make_members(const Task& task) {
+  const FitOptions& options = task.options;
+  const PointsView& points = task.points;
   std::vector<Member> members;
   for (const int64_t k : options.k) {
     for (int64_t replica = 0; replica < options.models; ++replica) {
@@ -68,7 +79,7 @@ std::vector<Member> make_members(const FitOptions& options, const PointsView& po
       member.result.k = member.result.k_requested = k;
       member.result.replica = replica;
       member.result.seed = options.model_seed.value_or(member_seed(options.seed, k, replica));
-      member.result.init = given ? "given" : std::string(find_init(options.init, points.n, k, points.d).name);
+      member.result.init = task.given() ? "given" : std::string(find_init(options.init, points.n, k, points.d).name);
       members.push_back(std::move(member));
     }
   }
@@ -89,7 +100,7 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
     }
     try {
       ThreadPool alone(1, context.hooks.abort);
-      const Cost mine = fit_group(context, {&members[static_cast<size_t>(member)], 1}, alone);
+      const Cost mine = fit_cohort(context, {&members[static_cast<size_t>(member)], 1}, alone);
       const std::lock_guard lock(mutex);
       cost += mine;
     } catch (...) {
@@ -111,15 +122,15 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
   return cost;
 }
 
-// Spreads the ensemble over groups and threads as the strategy says.
+// Spreads the ensemble over cohorts and threads as the strategy says.
 Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
   Cost cost;
   switch (context.options.strategy) {
-    case Strategy::kConcatenated: return fit_group(context, members, pool);
+    case Strategy::kConcatenated: return fit_cohort(context, members, pool);
     case Strategy::kData:
       for (Member& member : members) {
         if (context.control.stopped()) break;
-        cost += fit_group(context, {&member, 1}, pool);
+        cost += fit_cohort(context, {&member, 1}, pool);
       }
       return cost;
     case Strategy::kTask: return fit_side_by_side(context, members, pool.size());
@@ -128,7 +139,7 @@ Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPo
 }
 
 // The same with a checkpoint, which is written in the end, whatever the end is.
-Cost run_and_write_down(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
+Cost run_and_save(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
   if (context.checkpoint == nullptr) return run_strategy(context, members, pool);
   try {
     const Cost cost = run_strategy(context, members, pool);
@@ -162,8 +173,9 @@ void collect(std::vector<Member>& members, FitResult& result) {
 }
 
 // Made before anything is allocated.
-MemoryPlan plan_memory_of(const PointsView& points, bool weights, bool given, const FitOptions& options,
-                          const Backend& backend) {
+MemoryPlan plan_memory_of(const Task& asked, const Backend& backend) {
+  const FitOptions& options = asked.options;
+  const PointsView& points = asked.points;
   if (!backend.keeps_to_memory()) {
     if (options.memory.bytes == 0 || backend.keeps_to_device_memory()) return {};
     throw Error(ErrorCode::kUsage, "memory",
@@ -172,12 +184,12 @@ MemoryPlan plan_memory_of(const PointsView& points, bool weights, bool given, co
   if (points.n < 1 || points.d < 1) return {};  // an error of its own
   MemoryTask task;
   task.points = points;
-  task.weights = weights;
+  task.weights = !asked.weights.empty();
   task.strategy = options.strategy;
   task.threads = backend.threads();
   for (const int64_t k : options.k) {
-    task.k.insert(task.k.end(), static_cast<size_t>(options.models), std::min(k, points.n));
-    task.oversamples |= !given && find_init(options.init, points.n, k, points.d).name == "k-means||";
+    task.k.insert(task.k.end(), static_cast<size_t>(options.models), k);
+    task.oversamples |= !asked.given() && find_init(options.init, points.n, k, points.d).name == "k-means||";
   }
   if (options.memory.bytes == 0 && fits_easily(task)) return {};
   task.in_file = lies_in_file(points.data, points.bytes());
@@ -202,81 +214,126 @@ void tell_cost(const Cost& cost, Provenance& provenance) {
   provenance.pass_log = cost.log;
 }
 
-FitResult fit_checked(const PointsView& points, std::span<const double> weights, const FitOptions& options,
-                      const FitHooks& hooks, BackendOptions tuning) {
-  Control control(hooks, options.time_limit);
+BackendOptions backend_options(const Task& task, const Tuning& tuning) {
+  BackendOptions options;
+  options.threads = task.options.threads;
+  options.algorithm = task.options.algorithm;
+  options.abort = task.hooks.abort;
+  options.cancel = task.hooks.cancel;
+  options.device_memory = task.options.memory.bytes;
+  options.tuning = tuning;
+  return options;
+}
+
+// One fit: what comes to be on its way, in this order.
+class Fit {
+ public:
+  Fit(const Task& task, const Tuning& tuning)
+      : task_(task),
+        tuning_(tuning),
+        control_(task.hooks, task.options.time_limit),
+        backend_(make_backend(task.options.backend, task.points, backend_options(task, tuning))),
+        pool_(backend_->threads(), task.hooks.abort) {}
+
+  FitResult run() {
+    validate();
+    end_phase("validate");
+    upload();
+    end_phase("upload");
+    const Cost cost = iterate();
+    check_mapped(task_.points.data);
+    end_phase("fit");
+    return report(cost);
+  }
+
+ private:
+  void validate();
+  void upload();
+  Cost iterate();
+  FitResult report(const Cost& cost);
+
+  // Since the phase before ended.
+  void end_phase(const char* name) {
+    const double now = control_.seconds();
+    seconds_.emplace_back(name, now - last_);
+    last_ = now;
+  }
+
+  const Task& task_;
+  const Tuning& tuning_;
+  Control control_;
+  std::vector<std::pair<std::string, double>> seconds_;
+  double last_ = 0;
+  std::unique_ptr<Backend> backend_;
+  ThreadPool pool_;
+  Input input_;
+  std::vector<StopRule> rules_;
+  double variance_ = 0;                      // of the columns; only for the stop rule tol
+  std::optional<InertiaEstimate> estimate_;  // where somebody is told
+  std::vector<Member> members_;
+  std::optional<Checkpoint> checkpoint_;
+  std::unique_ptr<Upload> upload_;
+};
+
+// Plans the memory and reads the points.
+void Fit::validate() {
+  const FitOptions& options = task_.options;
+  const FitHooks& hooks = task_.hooks;
+  input_ = prepare_input(task_.points, task_.weights, pool_, plan_memory_of(task_, *backend_));
+  await_points(hooks.initial);
+  rules_ = parse_stop_rules(options.stop, options.tol);
+  if (has_rule(rules_, StopReason::kTol)) variance_ = mean_variance(column_moments(input_, pool_));
+  if (hooks.progress) estimate_.emplace(input_, pool_);
+  members_ = make_members(task_);
+  if (hooks.checkpoint.path.empty()) return;
+  checkpoint_.emplace(hooks, identity_of(input_, task_.weights, options, hooks.initial, pool_), members_);
+  checkpoint_->resume(options, input_);
+}
+
+void Fit::upload() {
+  const Workload workload = workload_of(task_.options, members_, backend_->threads());
+  upload_ = upload_points(*backend_, {input_, workload, tuning_.duplicates}, pool_, task_.hooks.abort);
+}
+
+Cost Fit::iterate() {
+  const std::unique_ptr<Comm> comm = make_self_comm();
+  const FitContext context{input_,
+                           task_.options,
+                           task_.hooks,
+                           *backend_,
+                           *upload_,
+                           *comm,
+                           control_,
+                           rules_,
+                           variance_,
+                           estimate_ ? &*estimate_ : nullptr,
+                           checkpoint_ ? &*checkpoint_ : nullptr};
+  return run_and_save(context, members_, pool_);
+}
+
+FitResult Fit::report(const Cost& cost) {
   FitResult result;
   Provenance& provenance = result.provenance;
-  double last = 0;
-  const auto end_phase = [&](const char* name) {
-    const double now = control.seconds();
-    provenance.seconds.emplace_back(name, now - last);
-    last = now;
-  };
-
-  tuning.threads = options.threads;
-  tuning.algorithm = options.algorithm;
-  tuning.abort = hooks.abort;
-  tuning.cancel = hooks.cancel;
-  tuning.device_memory = options.memory.bytes;
-  const std::unique_ptr<Backend> backend = make_backend(options.backend, points, tuning);
-  ThreadPool pool(backend->threads(), hooks.abort);
-  const bool given = hooks.initial.data != nullptr;
-  const MemoryPlan memory = plan_memory_of(points, !weights.empty(), given, options, *backend);
-  const Input input = prepare_input(points, weights, pool, memory);
-  check_against_points(options, points, hooks);
-  await_points(hooks.initial);
-  const std::vector<StopRule> rules = parse_stop_rules(options.stop, options.tol);
-  const double variance = has_rule(rules, StopReason::kTol) ? mean_variance(column_moments(input, pool)) : 0;
-  std::optional<InertiaEstimate> estimate;
-  if (hooks.progress) estimate.emplace(input, pool);
-  std::vector<Member> members = make_members(options, points, given);
-  std::optional<Checkpoint> checkpoint;
-  if (!hooks.checkpoint.path.empty()) {
-    checkpoint.emplace(hooks, identity_of(input, weights, options, hooks.initial, pool), members);
-    checkpoint->resume(options, input);
-  }
-  end_phase("validate");
-
-  const std::unique_ptr<Upload> upload =
-      upload_points(*backend, input, workload_of(options, members, backend->threads()), pool, hooks.abort);
-  end_phase("upload");
-
-  const std::unique_ptr<Comm> comm = make_self_comm();
-  const FitContext context{input,
-                           options,
-                           hooks,
-                           *backend,
-                           *upload,
-                           *comm,
-                           control,
-                           rules,
-                           variance,
-                           estimate ? &*estimate : nullptr,
-                           checkpoint ? &*checkpoint : nullptr};
-  const Cost cost = run_and_write_down(context, members, pool);
-  check_mapped(points.data);
-  end_phase("fit");
-  tell_cost(cost, provenance);
-
   provenance.version = MANYMEANS_VERSION;
-  provenance.backend = backend->name();
-  provenance.instruction_set = backend->instruction_set();
-  provenance.plan = upload->plan();
-  provenance.memory = memory.text;
-  provenance.threads = pool.size();  // the system may have given fewer than asked for
-  provenance.rows = points.n;
-  provenance.columns = points.d;
-  provenance.type = points.type;
-  provenance.options = options;
-  result.interrupted = control.stopped().has_value();
-  result.warnings = upload->warnings();
-  if (checkpoint) {
-    result.warnings.insert(result.warnings.end(), checkpoint->warnings().begin(), checkpoint->warnings().end());
+  provenance.backend = backend_->name();
+  provenance.instruction_set = backend_->instruction_set();
+  provenance.plan = upload_->plan();
+  provenance.memory = input_.memory.text;
+  provenance.threads = pool_.size();  // the system may have given fewer than asked for
+  provenance.rows = task_.points.n;
+  provenance.columns = task_.points.d;
+  provenance.type = task_.points.type;
+  provenance.options = task_.options;
+  provenance.seconds = std::move(seconds_);
+  tell_cost(cost, provenance);
+  result.interrupted = control_.stopped().has_value();
+  result.warnings = upload_->warnings();
+  if (checkpoint_) {
+    result.warnings.insert(result.warnings.end(), checkpoint_->warnings().begin(), checkpoint_->warnings().end());
   }
-  collect(members, result);
-  if (hooks.log) {
-    for (const std::string& warning : result.warnings) hooks.log(warning);
+  collect(members_, result);
+  if (task_.hooks.log) {
+    for (const std::string& warning : result.warnings) task_.hooks.log(warning);
   }
   return result;
 }
@@ -289,7 +346,7 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
 }
 
 FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,
-                    const FitHooks& hooks, const BackendOptions& tuning) {
+                    const FitHooks& hooks, const Tuning& tuning) {
   const FpEnvironmentGuard guard;
   if (hooks.checkpoint.every < 0) {
     throw Error(ErrorCode::kUsage, "every",
@@ -297,7 +354,9 @@ FitResult fit_tuned(const PointsView& points, std::span<const double> weights, c
   }
   try {
     check(options);
-    return fit_checked(points, weights, options, hooks, tuning);
+    const Task task{points, weights, options, hooks};
+    check_against_points(task);
+    return Fit(task, tuning).run();
   } catch (const std::bad_alloc&) {
     throw out_of_memory(points);
   } catch (const std::length_error&) {  // more than a vector can ever hold

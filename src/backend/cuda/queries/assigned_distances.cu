@@ -40,7 +40,7 @@ __device__ double assigned_distance(const Rows& rows, int64_t first, uint32_t* l
   *label = label_at(rows.labels, mine);
   if constexpr (!kEight) return canonical_distance(x + mine * d, c + *label * d, d);
   double result = 0;
-  for (int i = 0; i < 8; ++i) {  // eight rows for each group of eight threads; each thread keeps one
+  for (int i = 0; i < 8; ++i) {  // eight rows for eight neighbouring threads; each thread keeps one
     const int source = (lane & 24) + i;
     const int64_t row = min(first + source, rows.count - 1) * rows.step;
     const int64_t k = __shfl_sync(0xffffffffu, *label, source);
@@ -50,8 +50,8 @@ __device__ double assigned_distance(const Rows& rows, int64_t first, uint32_t* l
   return result;
 }
 
-// sums: limbs in the first format, limbs in the second, bits of the largest d2 with w' > 0. Grid-stride over groups of
-// 32 rows; limbs are kept in registers and meet once per block.
+// sums: limbs in the first format, limbs in the second, bits of the largest d2 with w' > 0. Grid-stride over 32
+// rows at a time; limbs are kept in registers and meet once per block.
 template <class T, bool kEight>
 __global__ void __launch_bounds__(kThreads) sum_kernel(Rows rows, TermSplitter a, TermSplitter b, int64_t* sums) {
   __shared__ int64_t scratch[kLimbs * 32];
@@ -60,10 +60,11 @@ __global__ void __launch_bounds__(kThreads) sum_kernel(Rows rows, TermSplitter a
   int64_t first_sum[kLimbs] = {};
   int64_t second_sum[kLimbs] = {};
   double farthest = 0;
-  for (int64_t group = blockIdx.x * (kThreads / 32) + threadIdx.x / 32; group * 32 < rows.count; group += warps) {
+  for (int64_t first = (blockIdx.x * (kThreads / 32) + threadIdx.x / 32) * int64_t{32}; first < rows.count;
+       first += warps * 32) {
     uint32_t label = 0;
-    const double d2 = assigned_distance<T, kEight>(rows, group * 32, &label);
-    const int64_t at = group * 32 + lane;
+    const double d2 = assigned_distance<T, kEight>(rows, first, &label);
+    const int64_t at = first + lane;
     if (at >= rows.count) continue;
     const double weight = rows.points.weights == nullptr ? 1.0 : rows.points.weights[at * rows.step];
     if (!(weight > 0)) continue;  // its term is 0
@@ -89,11 +90,11 @@ template <class T, bool kEight>
 __global__ void __launch_bounds__(kThreads)
     distance_kernel(Rows rows, int64_t first, int64_t last, bool eligible, double* out) {
   const int64_t warps = static_cast<int64_t>(gridDim.x) * (kThreads / 32);
-  const int64_t first_group = first / 32 + blockIdx.x * (kThreads / 32) + threadIdx.x / 32;
-  for (int64_t group = first_group; group * 32 < last; group += warps) {
+  const int64_t of_warp = first / 32 * 32 + (blockIdx.x * (kThreads / 32) + threadIdx.x / 32) * int64_t{32};
+  for (int64_t begin = of_warp; begin < last; begin += warps * 32) {
     uint32_t label = 0;
-    double d2 = assigned_distance<T, kEight>(rows, group * 32, &label);
-    const int64_t row = group * 32 + threadIdx.x % 32;
+    double d2 = assigned_distance<T, kEight>(rows, begin, &label);
+    const int64_t row = begin + threadIdx.x % 32;
     if (row >= last) continue;
     if (eligible && rows.points.weights != nullptr && !(rows.points.weights[row] > 0)) d2 = 0;
     out[row - first] = d2;

@@ -66,7 +66,7 @@ int64_t code_bytes_of(int64_t d) {
   return (d + 63) / 64 * 64;
 }
 
-// Of a sum of seeding, which three words hold.
+// A sum of seeding as the device has it: three words hold it.
 Wide<3> on_device(const WideInt& sum) {
   Wide<3> wide;
   for (int i = 0; i < 3; ++i) wide.word[i] = sum.word(i);

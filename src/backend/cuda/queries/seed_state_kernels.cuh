@@ -370,7 +370,7 @@ __global__ void __launch_bounds__(kPickThreads)
     seed_pick_kernel(DevicePoints points, SeedRows rows, int64_t blocks, const __grid_constant__ SeedTargets targets,
                      int count, int64_t* picked) {
   __shared__ LimbTriple ranges[kPickThreads];
-  __shared__ LimbTriple groups[32];
+  __shared__ LimbTriple warps[32];
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const auto thread = static_cast<int64_t>(threadIdx.x);
@@ -387,7 +387,7 @@ __global__ void __launch_bounds__(kPickThreads)
   ranges[thread] = mine;
 #pragma unroll
   for (int g = 0; g < kDistanceLimbs; ++g) mine.v[g] = warp_sum(mine.v[g]);
-  if (lane == 0) groups[warp] = mine;
+  if (lane == 0) warps[warp] = mine;
   __syncthreads();
   const int bits = rows.splitter.bits;
   const auto term = [&](int64_t row) {
@@ -398,8 +398,8 @@ __global__ void __launch_bounds__(kPickThreads)
   for (int i = warp; i < count; i += kPickThreads / 32) {
     const Wide<3> threshold = targets.target[i];
     LimbTriple before;
-    const int group = find_lane(groups[lane], threshold, bits, before);
-    const int64_t r = group * 32 + find_lane(ranges[group * 32 + lane], threshold, bits, before);
+    const int of_warp = find_lane(warps[lane], threshold, bits, before);
+    const int64_t r = of_warp * 32 + find_lane(ranges[of_warp * 32 + lane], threshold, bits, before);
     // A range has as many blocks as there are billions of rows, about: parts of parts until a part is one block.
     int64_t first = r * range;
     int64_t width = range;
