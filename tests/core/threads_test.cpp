@@ -1,5 +1,7 @@
 #include "core/threads.h"
 
+#include <manymeans/error.h>
+
 #include "core/hostile_environment.h"
 
 #include <gtest/gtest.h>

@@ -101,27 +101,35 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// out[i] = the distance of row first + i / k to prototype i % k.
+// Rows first .. last - 1 and k prototypes: out[i] is the distance of row first + i / k to prototype i % k.
+template <class C>
+struct Transform {
+  const C* prototypes;
+  int64_t k;
+  int64_t first;
+  int64_t last;
+  C* out;
+};
+
 template <class T, bool kEight, class C>
-__global__ void __launch_bounds__(kThreads)
-    transform_kernel(DevicePoints points, const C* prototypes, int64_t k, int64_t first, int64_t last, C* out) {
+__global__ void __launch_bounds__(kThreads) transform_kernel(DevicePoints points, Transform<C> task) {
   constexpr int kTogether = kEight ? 8 : 1;  // threads for a distance
   const auto* x = static_cast<const T*>(points.data);
-  const int64_t count = (last - first) * k;
+  const int64_t count = (task.last - task.first) * task.k;
   const int64_t stride = static_cast<int64_t>(gridDim.x) * (kThreads / kTogether);
   const int64_t mine = (blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x) / kTogether;
   const int64_t of_warp = mine - threadIdx.x % 32 / kTogether;
   for (int64_t i = mine, lowest = of_warp; lowest < count; i += stride, lowest += stride) {
     const int64_t at = min(i, count - 1);
-    const T* row = x + (first + at / k) * points.d;
-    const C* c = prototypes + at % k * points.d;
+    const T* row = x + (task.first + at / task.k) * points.d;
+    const C* c = task.prototypes + at % task.k * points.d;
     double d2 = 0;
     if constexpr (kEight) {
       d2 = canonical_distance_by_eight(row, c, points.d, static_cast<int>(threadIdx.x % 8));
     } else {
       d2 = canonical_distance(row, c, points.d);
     }
-    if (i < count && threadIdx.x % kTogether == 0) out[i] = static_cast<C>(__dsqrt_rn(d2));
+    if (i < count && threadIdx.x % kTogether == 0) task.out[i] = static_cast<C>(__dsqrt_rn(d2));
   }
 }
 
@@ -138,9 +146,15 @@ __device__ uint64_t shifted(uint64_t v, int by) {
   return by >= 64 ? 0 : v >> by;
 }
 
-// Counts the next digit (of the distance, or of the row number) of the rows in the running.
+// A digit of the row number, or of the distance.
+struct Digit {
+  bool of_row;
+  int shift;
+};
+
+// Counts the next digit of the rows in the running.
 __global__ void __launch_bounds__(kThreads)
-    digit_kernel(const double* d2, int64_t n, Prefix prefix, bool of_row, int shift, unsigned long long* counts) {
+    digit_kernel(const double* d2, int64_t n, Prefix prefix, Digit digit, unsigned long long* counts) {
   __shared__ unsigned mine[kDigits];
   for (int i = static_cast<int>(threadIdx.x); i < kDigits; i += kThreads) mine[i] = 0;
   __syncthreads();
@@ -150,7 +164,7 @@ __global__ void __launch_bounds__(kThreads)
     if (bits == 0 || shifted(bits, prefix.distance_shift) != prefix.distance) continue;
     const auto number = static_cast<uint64_t>(row);
     if (shifted(number, prefix.row_shift) != prefix.row) continue;
-    atomicAdd(&mine[((of_row ? number : bits) >> shift) & (kDigits - 1)], 1u);
+    atomicAdd(&mine[((digit.of_row ? number : bits) >> digit.shift) & (kDigits - 1)], 1u);
   }
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < kDigits; i += kThreads) {
@@ -164,16 +178,28 @@ struct Found {
   uint32_t label;
 };
 
-// Lists the rows farther than `bits`, and of those exactly as far the ones up to `last_row`; in any order.
+// The bits and the row number of the last of the farthest rows that were asked for; bits 0 (all rows) if there are
+// fewer.
+struct Last {
+  uint64_t bits = 0;
+  int64_t row = 0;
+};
+
+struct FoundRows {
+  Found* rows;
+  int64_t capacity;
+  unsigned long long* count;
+};
+
+// Lists the rows farther than `last`, and of those exactly as far the ones up to it; in any order.
 __global__ void __launch_bounds__(kThreads)
-    collect_kernel(const double* d2, int64_t n, uint64_t bits, int64_t last_row, DeviceLabels labels, Found* found,
-                   int64_t capacity, unsigned long long* count) {
+    list_kernel(const double* d2, int64_t n, Last last, DeviceLabels labels, FoundRows found) {
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
   for (int64_t row = blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x; row < n; row += stride) {
     const auto mine = static_cast<uint64_t>(__double_as_longlong(d2[row]));
-    if (mine == 0 || mine < bits || (mine == bits && row > last_row)) continue;
-    const auto at = static_cast<int64_t>(atomicAdd(count, 1ull));
-    if (at < capacity) found[at] = {d2[row], row, label_at(labels, row)};
+    if (mine == 0 || mine < last.bits || (mine == last.bits && row > last.row)) continue;
+    const auto at = static_cast<int64_t>(atomicAdd(found.count, 1ull));
+    if (at < found.capacity) found.rows[at] = {d2[row], row, label_at(labels, row)};
   }
 }
 
@@ -206,12 +232,6 @@ int64_t find_digit(const std::vector<unsigned long long>& counts, bool from_larg
   return -1;
 }
 
-// The bits and the row number of the last of the `count` farthest rows; bits 0 (all rows) if there are fewer.
-struct Last {
-  uint64_t bits = 0;
-  int64_t row = 0;
-};
-
 Last find_last(const double* d2, int64_t n, int64_t count, const Stream& stream) {
   DeviceBuffer<unsigned long long> counts(kDigits, "digits of distances");
   const Settled settled(stream);
@@ -220,7 +240,7 @@ Last find_last(const double* d2, int64_t n, int64_t count, const Stream& stream)
   int64_t wanted = count;
   const auto next_digit = [&](bool of_row, int shift) {
     fill_zero(counts.data(), counts.size(), stream, "clearing digits of distances");
-    digit_kernel<<<grid_for(n, kThreads), kThreads, 0, stream>>>(d2, n, prefix, of_row, shift, counts.data());
+    digit_kernel<<<grid_for(n, kThreads), kThreads, 0, stream>>>(d2, n, prefix, {of_row, shift}, counts.data());
     check_launch("counting digits of distances");
     read_back(host.data(), counts.data(), host.size(), stream, "counting digits of distances");
     return find_digit(host, !of_row, wanted);
@@ -367,8 +387,8 @@ void AssignedDistances::transform(const Matrix& prototypes, Matrix& distances) {
         const auto* c = reinterpret_cast<const C*>(device_prototypes.data());
         auto* out = reinterpret_cast<C*>(chunk.data());
         const int64_t threads = (last - first) * k * (kEight ? 8 : 1);
-        transform_kernel<T, kEight, C>
-            <<<grid_for(threads, kThreads), kThreads, 0, stream_>>>(points, c, k, first, last, out);
+        const Transform<C> task{c, k, first, last, out};
+        transform_kernel<T, kEight, C><<<grid_for(threads, kThreads), kThreads, 0, stream_>>>(points, task);
         check_launch("computing distances to all prototypes");
         read_back(distances.values<C>().data() + (points.first + first) * k, out,
                   static_cast<size_t>((last - first) * k), stream_, "computing distances to all prototypes");
@@ -399,8 +419,8 @@ std::vector<DistantRow> AssignedDistances::farthest_on_device(const DeviceLabels
   check_launch("computing distances");
   const Last last = find_last(d2.data(), points.n, count, stream_);
   fill_zero(length.data(), 1, stream_, "clearing a counter");
-  collect_kernel<<<grid, kThreads, 0, stream_>>>(d2.data(), points.n, last.bits, last.row, labels, found.data(), count,
-                                                 length.data());
+  list_kernel<<<grid, kThreads, 0, stream_>>>(d2.data(), points.n, last, labels,
+                                              FoundRows{found.data(), count, length.data()});
   check_launch("listing the farthest rows");
   unsigned long long listed = 0;
   std::vector<Found> host(static_cast<size_t>(count));
