@@ -2,19 +2,24 @@
 #include <manymeans/fit.h>
 
 #include "backend/deduplicated/deduplicated_upload.h"
+#include "backend/sharded/sharded_upload.h"
 #include "core/device_rows.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/random.h"
 #include "core/threads.h"
+#include "data/content_hash.h"
 #include "engine/check_clusters.h"
+#include "engine/fit_shard.h"
 #include "engine/lloyd.h"
 #include "engine/tuned.h"
+#include "prototype/centroid.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -33,6 +38,13 @@ struct Task {
   bool given() const { return hooks.initial.data != nullptr; }  // the initial prototypes
 };
 
+// Where a fit runs, and for what.
+struct FitPlace {
+  const Tuning& tuning;
+  Comm& comm;
+  const Prototype& prototype;
+};
+
 Workload workload_of(const FitOptions& options, std::span<const Member> members, int threads) {
   const auto models = static_cast<int64_t>(members.size());
   Workload workload{1, 0, (std::min<int64_t>(options.max_iter, 1000) + 1) * models};
@@ -49,11 +61,12 @@ Workload workload_of(const FitOptions& options, std::span<const Member> members,
   return workload;
 }
 
-// What options and hooks have to do with the points, without a look at their values.
-void check_against_points(const Task& task) {
-  const PointsView& points = task.points;
-  if (points.n < 1 || points.d < 1) return;  // which prepare_input() says
-  for (const int64_t k : task.options.k) check_clusters(k, points.n);
+// What options and hooks have to do with the points, of which there are `rows` on all ranks, without a look at their
+// values.
+void check_against_points(const Task& task, int64_t rows, const Prototype& prototype) {
+  const int64_t d = task.points.d;
+  if (rows < 1 || d < 1) return;  // which prepare_input() says
+  for (const int64_t k : task.options.k) check_clusters(k, rows);
   if (!task.given()) return;
   const PointsView& initial = task.hooks.initial;
   if (task.options.k.size() != 1 || initial.n != task.options.k[0]) {
@@ -63,15 +76,13 @@ void check_against_points(const Task& task) {
   if (task.options.models != 1) {
     throw Error(ErrorCode::kUsage, "models", "models from the same given prototypes would all be equal; use 1");
   }
-  if (initial.d != points.d) {
+  if (initial.d != prototype.width(d)) {
     throw Error(ErrorCode::kBadData, "initial prototypes",
-                fmt::format("they have {} columns, the points have {}", initial.d, points.d));
+                fmt::format("they have {} columns, the points have {}", initial.d, d));
   }
 }
 
-std::vector<Member> make_members(const Task& task) {
-  const FitOptions& options = task.options;
-  const PointsView& points = task.points;
+std::vector<Member> make_members(const FitOptions& options, const Input& input, bool given) {
   std::vector<Member> members;
   for (const int64_t k : options.k) {
     for (int64_t replica = 0; replica < options.models; ++replica) {
@@ -79,7 +90,8 @@ std::vector<Member> make_members(const Task& task) {
       member.result.k = member.result.k_requested = k;
       member.result.replica = replica;
       member.result.seed = options.model_seed.value_or(member_seed(options.seed, k, replica));
-      member.result.init = task.given() ? "given" : std::string(find_init(options.init, points.n, k, points.d).name);
+      member.result.init =
+          given ? "given" : std::string(find_init(options.init, input.shard.all, k, input.points.d).name);
       members.push_back(std::move(member));
     }
   }
@@ -125,7 +137,10 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
 // Spreads the ensemble over cohorts and threads as the strategy says.
 Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
   Cost cost;
-  switch (context.options.strategy) {
+  Strategy strategy = context.options.strategy;
+  // Several ranks have to take the models in one order.
+  if (strategy == Strategy::kTask && !context.input.comm->alone()) strategy = Strategy::kData;
+  switch (strategy) {
     case Strategy::kConcatenated: return fit_cohort(context, members, pool);
     case Strategy::kData:
       for (Member& member : members) {
@@ -157,7 +172,7 @@ Cost run_and_save(const FitContext& context, std::span<Member> members, ThreadPo
 void collect(std::vector<Member>& members, FitResult& result) {
   int64_t not_begun = 0;
   for (Member& member : members) {
-    if (member.result.labels.empty()) {  // whatever a checkpoint knows of it
+    if (member.result.prototypes.empty()) {  // whatever a checkpoint knows of it
       ++not_begun;
       member.result.stop_reason = StopReason::kNotBegun;
       member.result.k = member.result.k_requested;
@@ -181,14 +196,14 @@ MemoryPlan plan_memory_of(const Task& asked, const Backend& backend) {
     throw Error(ErrorCode::kUsage, "memory",
                 fmt::format("the backend {} keeps to no limit; use cpu, cuda or reference", backend.name()));
   }
-  if (points.n < 1 || points.d < 1) return {};  // an error of its own
+  if (points.n < 1 || points.d < 1) return {};  // an error of its own, or a rank without rows
   MemoryTask task;
   task.points = points;
   task.weights = !asked.weights.empty();
   task.strategy = options.strategy;
   task.threads = backend.threads();
   for (const int64_t k : options.k) {
-    task.k.insert(task.k.end(), static_cast<size_t>(options.models), k);
+    task.k.insert(task.k.end(), static_cast<size_t>(options.models), std::min(k, points.n));
     task.oversamples |= !asked.given() && find_init(options.init, points.n, k, points.d).name == "k-means||";
   }
   if (options.memory.bytes == 0 && fits_easily(task)) return {};
@@ -214,6 +229,36 @@ void tell_cost(const Cost& cost, Provenance& provenance) {
   provenance.pass_log = cost.log;
 }
 
+// What has to be the same on all ranks: the options that decide the answer, and in which order models are fitted.
+uint64_t hash_of(const FitOptions& options, const PointsView& initial, ThreadPool& pool) {
+  std::string text = std::string(name_of(options.strategy));
+  for (const auto& [name, value] : deciding_options(options)) text += "\n" + name + " " + value;
+  const auto d = static_cast<int64_t>(text.size());
+  const ContentHash given = initial.data == nullptr ? 0 : content_hash(initial, pool);
+  return static_cast<uint64_t>(content_hash({text.data(), 1, d, DataType::kUInt8}, pool) + given);
+}
+
+// Ranks seed as many models together as the one that has the least memory for it.
+void agree_about_memory(MemoryPlan& plan, Comm& comm) {
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  const int64_t fewest = comm.min(plan.seeded_together > 0 ? plan.seeded_together : kAny);
+  plan.seeded_together = fewest == kAny ? 0 : fewest;
+}
+
+// A rank may have another checkpoint than the others, or none.
+void check_same_beginning(const std::vector<Member>& members, ThreadPool& pool, Comm& comm) {
+  ContentHash hash = 0;
+  for (const Member& member : members) {
+    hash = 31 * hash + content_hash(member.prototypes.view(), pool) + static_cast<uint64_t>(member.result.iterations);
+  }
+  const std::vector<ContentHash> all = comm.gather_flat(std::span<const ContentHash>(&hash, 1));
+  for (size_t r = 1; r < all.size(); ++r) {
+    if (all[r] == all[0]) continue;
+    throw Error(ErrorCode::kUsage, "checkpoint",
+                fmt::format("rank 0 and rank {} do not go on from the same state; give all ranks the same file", r));
+  }
+}
+
 BackendOptions backend_options(const Task& task, const Tuning& tuning) {
   BackendOptions options;
   options.threads = task.options.threads;
@@ -228,15 +273,18 @@ BackendOptions backend_options(const Task& task, const Tuning& tuning) {
 // One fit: what comes to be on its way, in this order.
 class Fit {
  public:
-  Fit(const Task& task, const Tuning& tuning)
+  Fit(const Task& task, const FitPlace& place)
       : task_(task),
-        tuning_(tuning),
-        control_(task.hooks, task.options.time_limit),
-        backend_(make_backend(task.options.backend, task.points, backend_options(task, tuning))),
+        place_(place),
+        comm_(place.comm),
+        control_(task.hooks, task.options.time_limit, place.comm),
+        backend_(make_backend(task.options.backend, task.points, backend_options(task, place.tuning))),
         pool_(backend_->threads(), task.hooks.abort) {}
 
   FitResult run() {
-    validate();
+    check();
+    read();
+    prepare();
     end_phase("validate");
     upload();
     end_phase("upload");
@@ -247,7 +295,10 @@ class Fit {
   }
 
  private:
-  void validate();
+  void check();
+  void read();
+  void prepare();
+  void open_checkpoint();
   void upload();
   Cost iterate();
   FitResult report(const Cost& cost);
@@ -260,7 +311,8 @@ class Fit {
   }
 
   const Task& task_;
-  const Tuning& tuning_;
+  const FitPlace& place_;
+  Comm& comm_;
   Control control_;
   std::vector<std::pair<std::string, double>> seconds_;
   double last_ = 0;
@@ -275,34 +327,60 @@ class Fit {
   std::unique_ptr<Upload> upload_;
 };
 
-// Plans the memory and reads the points.
-void Fit::validate() {
-  const FitOptions& options = task_.options;
-  const FitHooks& hooks = task_.hooks;
-  input_ = prepare_input(task_.points, task_.weights, pool_, plan_memory_of(task_, *backend_));
-  await_points(hooks.initial);
-  rules_ = parse_stop_rules(options.stop, options.tol);
-  if (has_rule(rules_, StopReason::kTol)) variance_ = mean_variance(column_moments(input_, pool_));
-  if (hooks.progress) estimate_.emplace(input_, pool_);
-  members_ = make_members(task_);
-  if (hooks.checkpoint.path.empty()) return;
-  checkpoint_.emplace(hooks, identity_of(input_, task_.weights, options, hooks.initial, pool_), members_);
-  checkpoint_->resume(options, input_);
+// What can be refused before a point is read; ranks agree on what they do.
+void Fit::check() {
+  await_points(task_.hooks.initial);
+  comm_.set_options(comm_.alone() ? 0 : hash_of(task_.options, task_.hooks.initial, pool_));
+  int64_t rows = task_.points.n;
+  comm_.sum({&rows, 1});
+  check_against_points(task_, rows, place_.prototype);
+  rules_ = parse_stop_rules(task_.options.stop, task_.options.tol);
 }
 
+// Plans the memory, and validates the points.
+void Fit::read() {
+  MemoryPlan memory = plan_memory_of(task_, *backend_);
+  agree_about_memory(memory, comm_);
+  input_ = prepare_input(task_.points, task_.weights, pool_, memory, comm_);
+  use_prototype(input_, place_.prototype, pool_);
+}
+
+// What rules, reports and checkpoints need to know of the points, and the models.
+void Fit::prepare() {
+  if (has_rule(rules_, StopReason::kTol)) variance_ = mean_variance(column_moments(input_, pool_));
+  const bool watched = task_.hooks.progress != nullptr && place_.prototype.euclidean;
+  if (comm_.max(int64_t{watched}) > 0) estimate_.emplace(input_, pool_);
+  members_ = make_members(task_.options, input_, task_.given());
+  open_checkpoint();
+}
+
+void Fit::open_checkpoint() {
+  const bool writes = !task_.hooks.checkpoint.path.empty();
+  if (comm_.max(int64_t{writes}) == 0) return;
+  FitIdentity identity = identity_of(input_, task_.weights, task_.options, task_.hooks.initial, pool_);
+  if (writes) {
+    checkpoint_.emplace(task_.hooks, std::move(identity), members_);
+    checkpoint_->resume(task_.options, input_);
+  }
+  check_same_beginning(members_, pool_, comm_);
+}
+
+// The points on this rank's backend, and with those of the other ranks.
 void Fit::upload() {
   const Workload workload = workload_of(task_.options, members_, backend_->threads());
-  upload_ = upload_points(*backend_, {input_, workload, tuning_.duplicates}, pool_, task_.hooks.abort);
+  std::unique_ptr<Upload> own;
+  if (input_.points.n > 0) {
+    own = upload_points(*backend_, {input_, workload, place_.tuning.duplicates}, pool_, task_.hooks.abort);
+  }
+  upload_ = comm_.alone() ? std::move(own) : make_sharded_upload(input_, std::move(own));
 }
 
 Cost Fit::iterate() {
-  const std::unique_ptr<Comm> comm = make_self_comm();
   const FitContext context{input_,
                            task_.options,
                            task_.hooks,
                            *backend_,
                            *upload_,
-                           *comm,
                            control_,
                            rules_,
                            variance_,
@@ -320,7 +398,7 @@ FitResult Fit::report(const Cost& cost) {
   provenance.plan = upload_->plan();
   provenance.memory = input_.memory.text;
   provenance.threads = pool_.size();  // the system may have given fewer than asked for
-  provenance.rows = task_.points.n;
+  provenance.rows = input_.shard.all;
   provenance.columns = task_.points.d;
   provenance.type = task_.points.type;
   provenance.options = task_.options;
@@ -338,6 +416,22 @@ FitResult Fit::report(const Cost& cost) {
   return result;
 }
 
+FitResult fit_at(const Task& task, const FitPlace& place) {
+  const FpEnvironmentGuard guard;
+  const CheckpointOptions& checkpoint = task.hooks.checkpoint;
+  if (checkpoint.every < 0) {
+    throw Error(ErrorCode::kUsage, "every", fmt::format("{} is negative; 0 means by the clock", checkpoint.every));
+  }
+  try {
+    check(task.options);
+    return Fit(task, place).run();
+  } catch (const std::bad_alloc&) {
+    throw out_of_memory(task.points);
+  } catch (const std::length_error&) {  // more than a vector can ever hold
+    throw out_of_memory(task.points);
+  }
+}
+
 }  // namespace
 
 FitResult fit(const PointsView& points, std::span<const double> weights, const FitOptions& options,
@@ -347,21 +441,31 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
 
 FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                     const FitHooks& hooks, const Tuning& tuning) {
-  const FpEnvironmentGuard guard;
-  if (hooks.checkpoint.every < 0) {
-    throw Error(ErrorCode::kUsage, "every",
-                fmt::format("{} is negative; 0 means by the clock", hooks.checkpoint.every));
-  }
+  return fit_at({points, weights, options, hooks}, {tuning, self_comm(), centroid()});
+}
+
+FitResult fit_shard(const PointsView& points, std::span<const double> weights, const FitOptions& options,
+                    const FitHooks& hooks, Comm& comm) {
   try {
-    check(options);
-    const Task task{points, weights, options, hooks};
-    check_against_points(task);
-    return Fit(task, tuning).run();
-  } catch (const std::bad_alloc&) {
-    throw out_of_memory(points);
-  } catch (const std::length_error&) {  // more than a vector can ever hold
-    throw out_of_memory(points);
+    return fit_at({points, weights, options, hooks}, {{}, comm, centroid()});
+  } catch (const Error& error) {
+    comm.abort(error);
+    throw;
+  } catch (const std::exception& error) {
+    comm.abort(Error(ErrorCode::kInternal, "fit", error.what()));
+    throw;
   }
+}
+
+std::string digest_over_ranks(const ModelResult& model, Comm& comm) {
+  int64_t first = model.labels.size();
+  comm.scan({&first, 1});
+  return digest_of(model, comm.sum(label_sum(model.labels, first)));
+}
+
+FitResult fit_kind(const Prototype& prototype, const PointsView& points, std::span<const double> weights,
+                   const FitOptions& options, const FitHooks& hooks) {
+  return fit_at({points, weights, options, hooks}, {{}, self_comm(), prototype});
 }
 
 }  // namespace manymeans

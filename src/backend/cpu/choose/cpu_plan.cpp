@@ -8,6 +8,7 @@
 #include "backend/cpu/screen/packed_prototypes.h"
 #include "backend/cpu/tree/kd_tree.h"
 #include "core/memory.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -71,6 +72,14 @@ bool plan_tree(const Input& input, int64_t budget, PointsPlan& plan) {
   return plan.tree;
 }
 
+// Screens are for points as prototypes.
+void check_served(const Prototype& prototype, const std::string& algorithm) {
+  if (algorithm == "auto" || algorithm == "brute") return;
+  throw Error(ErrorCode::kUsage, "algorithm",
+              fmt::format("{} is for centroids, and these prototypes are of kind {}; use auto or brute", algorithm,
+                          prototype.name));
+}
+
 // With two columns most nodes belong to one prototype, whatever the data; a fit of ten iterations, tree included, then
 // takes as long as with the screen, and every further pass two to seven times faster. From three columns on the
 // screen wins such a fit (bench/results/intel-xeon-2cpu). Building takes as long as a few passes.
@@ -90,6 +99,12 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
   PointsPlan plan;
   plan.screen = &kernels.screens[0];
   const PointsView& points = input.points;
+  if (const Prototype& prototype = prototype_of(input); !prototype.euclidean) {
+    check_served(prototype, options.algorithm);
+    plan.brute = true;
+    plan.why = fmt::format("exact distances only: no screen is for prototypes of kind {}", prototype.name);
+    return plan;
+  }
   if (options.algorithm == "brute" || points.d > kMostScreenColumns) {
     plan.brute = true;
     plan.why =
@@ -166,7 +181,8 @@ SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span
       std::clamp<int64_t>(std::min({kGroupBytes / tile_bytes(screen, d), kMostScoreBytes / score_bytes, fair_share}), 1,
                           kMostTilesPerGroup);
   plan.spans_per_chunk = std::max<int64_t>(1, kChunkBytes / span_bytes(screen, d));
-  plan.statistics_bytes = clusters * (d * input.limbs + 2) * static_cast<int64_t>(sizeof(int64_t));
+  const int64_t terms = prototype_of(input).terms(d);
+  plan.statistics_bytes = clusters * (terms * input.limbs + 2) * static_cast<int64_t>(sizeof(int64_t));
   const int64_t budget = sums_budget(input, memory_budget);
   const int64_t bounds_bytes = input.points.n * CarriedBounds::kBytesPerRow;
   plan.bounded_models = bounds_budget(input, memory_budget) / bounds_bytes;

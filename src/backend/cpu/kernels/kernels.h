@@ -3,6 +3,7 @@
 
 #include "backend/cpu/kernels/lane_kernels.h"
 #include "backend/cpu/kernels/screen_kernels.h"
+#include "prototype/labelled_rows.h"
 
 #include <cstdint>
 
@@ -37,17 +38,6 @@ struct MovedRows {
   const uint32_t* from;  // null: from nowhere
   const uint32_t* to;
   int64_t count;
-};
-
-/// Rows and the prototypes of their labels.
-template <class T>
-struct LabelledRows {
-  const T* points;  // count x d
-  int64_t count;
-  int64_t d;
-  const T* prototypes;  // k x d
-  int64_t k;
-  const uint32_t* labels;
 };
 
 /// For each row the score above which a prototype may be nearer than its least distance so far:
@@ -97,7 +87,8 @@ struct CpuKernels {
   /// Canonical distances of one row to a row (core/distance.h), same bits.
   double (*distance_f32)(const float* x, const float* c, int64_t d);
   double (*distance_f64)(const double* x, const double* c, int64_t d);
-  /// The same of many rows to the prototypes of their labels.
+  /// The same of many rows to the prototypes of their labels. An upload's table has those of the input's kind of
+  /// prototype here, and in distance_*.
   void (*distances_f32)(const LabelledRows<float>&, double* d2);
   void (*distances_f64)(const LabelledRows<double>&, double* d2);
   void (*add_distances)(const DistanceTerms&);

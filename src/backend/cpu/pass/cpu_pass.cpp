@@ -66,8 +66,12 @@ void CpuSession::find_labels(const Target& target, const Group& group, Worker& w
 }
 
 void CpuSession::find_all_labels(const Target& target, const Group& group, Worker& worker, PassResult& result) const {
-  for (int64_t i = 0; i < group.rows; ++i) {
-    worker.labels[static_cast<size_t>(i)] = nearest_of_all(*target.prototypes, group.first_row + i, worker);
+  if (!shared_.prototype.euclidean) {
+    find_nearest(*target.prototypes, group, worker);
+  } else {
+    for (int64_t i = 0; i < group.rows; ++i) {
+      worker.labels[static_cast<size_t>(i)] = nearest_of_all(*target.prototypes, group.first_row + i, worker);
+    }
   }
   result.resolved += group.rows;
   result.candidates += group.rows * target.prototypes->rows();
@@ -191,13 +195,35 @@ const float* CpuSession::row_f32(int64_t row, Worker& worker) const {
   return rows_as<float>(shared_.input.points, row, 1, worker.wide_f32.data());
 }
 
+// Labels by the functions of another kind of prototype than the centroid, some rows a call.
+void CpuSession::find_nearest(const Matrix& prototypes, const Group& group, Worker& worker) const {
+  constexpr int64_t kRows = 64;
+  const PointsView& points = shared_.input.points;
+  const Prototype& prototype = shared_.prototype;
+  const int64_t k = prototypes.rows();
+  worker.wide_f32.resize(static_cast<size_t>(kRows * points.d));
+  for (int64_t done = 0; done < group.rows; done += kRows) {
+    const int64_t first = group.first_row + done;
+    const int64_t count = std::min(kRows, group.rows - done);
+    uint32_t* labels = worker.labels.data() + done;
+    if (points.type == DataType::kFloat64) {
+      const double* x = static_cast<const double*>(points.data) + first * points.d;
+      prototype.f64.nearest({x, count, points.d}, prototypes.values<double>().data(), k, labels);
+    } else {
+      const float* x = rows_as<float>(points, first, count, worker.wide_f32.data());
+      prototype.f32.nearest({x, count, points.d}, prototypes.values<float>().data(), k, labels);
+    }
+  }
+}
+
 double CpuSession::distance(int64_t row, const Matrix& prototypes, int64_t k, Worker& worker) const {
   const int64_t d = shared_.input.points.d;
   if (prototypes.type() == DataType::kFloat64) {
     const double* x = static_cast<const double*>(shared_.input.points.data) + row * d;
-    return shared_.kernels.distance_f64(x, prototypes.values<double>().data() + k * d, d);
+    return shared_.kernels.distance_f64(x, prototypes.values<double>().data() + k * prototypes.columns(), d);
   }
-  return shared_.kernels.distance_f32(row_f32(row, worker), prototypes.values<float>().data() + k * d, d);
+  const float* prototype = prototypes.values<float>().data() + k * prototypes.columns();
+  return shared_.kernels.distance_f32(row_f32(row, worker), prototype, d);
 }
 
 uint32_t CpuSession::nearest_of_all(const Matrix& prototypes, int64_t row, Worker& worker) const {

@@ -131,7 +131,7 @@ void CpuSession::prepare_model(Model& m, int slot) {
   const Input& input = shared_.input;
   if (m.labels.empty()) {
     m.labels = Labels(input.points.n, m.k, input.memory.labels == Storage::kFile);
-    m.statistics = Statistics(m.k, input.points.d, input.limbs);
+    m.statistics = empty_statistics(m.k);
   }
   if (plan_.by_label_order) return;
   for (Worker& worker : workers_) prepare_delta(worker.deltas[static_cast<size_t>(slot)], m.k);
@@ -394,11 +394,21 @@ std::vector<double> CpuSession::distances(int slot, const Matrix& prototypes) {
   return result;
 }
 
-// The canonical distance is symmetric, so one row is the kernel's prototype and the prototypes are its rows: they are
-// neighbours, and so are the distances. Prototypes that fit the cache meet several rows before the next ones come.
+// The canonical distance of points is symmetric, so one row is the kernel's prototype and the prototypes are its rows:
+// they are neighbours, and so are the distances. Prototypes that fit the cache meet several rows before the next ones
+// come.
 template <class T>
 void CpuSession::transform_rows(int64_t first, int64_t last, const Matrix& prototypes, Worker& worker,
                                 Matrix& distances) const {
+  if (!shared_.prototype.euclidean) {
+    T* to = distances.values<T>().data() + first * prototypes.rows();
+    for (int64_t row = first; row < last; ++row) {
+      for (int64_t j = 0; j < prototypes.rows(); ++j) {
+        *to++ = static_cast<T>(std::sqrt(distance(row, prototypes, j, worker)));
+      }
+    }
+    return;
+  }
   constexpr int64_t kValues = 1 << 14;  // of prototypes
   const int64_t d = prototypes.columns();
   const int64_t k = prototypes.rows();

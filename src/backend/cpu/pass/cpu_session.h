@@ -47,6 +47,7 @@ struct Worker {
   AlignedBuffer<std::byte> gathered;     // tiles of them
   std::vector<float> fine_row;
   std::vector<float> wide_f32;  // rows of narrow types
+  std::vector<double> terms;    // of one row, where they are not its values
   std::vector<double> d2;       // distances of a block of rows
   std::vector<float> thresholds;
   std::vector<uint64_t> hits;
@@ -120,6 +121,9 @@ class CpuSession final : public Session, public RowQuestions {
   };
 
   int64_t tile_rows() const { return shared_.plan.screen->tile_rows; }
+  Statistics empty_statistics(int64_t k) const {
+    return {k, shared_.prototype.terms(shared_.input.points.d), shared_.input.limbs};
+  }
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
   Target make_target(int slot, const Matrix& prototypes, ThreadPool* pool = nullptr) const;
   std::vector<Target> make_targets(std::span<const PassModel> models);
@@ -154,6 +158,7 @@ class CpuSession final : public Session, public RowQuestions {
   void renew_bounds(Model& m, const Group& group, Worker& worker) const;
 
   uint32_t nearest_of_all(const Matrix& prototypes, int64_t row, Worker& worker) const;
+  void find_nearest(const Matrix& prototypes, const Group& group, Worker& worker) const;
   double distance(int64_t row, const Matrix& prototypes, int64_t k, Worker& worker) const;
   const float* row_f32(int64_t row, Worker& worker) const;
 
@@ -161,6 +166,8 @@ class CpuSession final : public Session, public RowQuestions {
   void prefetch_row(int64_t row) const;
   void record_changes(int slot, const Group& group, int worker_index, PassResult& result);
   void apply_change(const Change& change, Worker& worker, Statistics& statistics, std::vector<uint8_t>* touched) const;
+  template <class T>
+  void add_values(const T* values, double weight, int64_t* to, int64_t* from) const;
   void add_row(int64_t row, Worker& worker, int64_t* to, int64_t* from) const;
   LabelSum hash_change(const Changes& changes, int64_t first) const;
   void prepare_delta(Delta& delta, int64_t k) const;
