@@ -80,7 +80,7 @@ std::vector<std::string> other_data(const FitIdentity& mine, const FitIdentity& 
 }
 
 // The member as it was after its last pass, which it will do once more.
-void take_up(const ModelState& state, Member& member) {
+void restore(const ModelState& state, Member& member) {
   member.prototypes = state.prototypes;
   member.warnings = state.warnings;
   if (state.stage == ModelStage::kInitialised) return;
@@ -182,7 +182,7 @@ void Checkpoint::resume(const FitOptions& options, const Input& input) {
     check_state(state, members_[i], options);
     if (state.stage == ModelStage::kNotBegun) continue;
     magnitude = std::max(magnitude, largest_magnitude(state.prototypes));
-    take_up(state, members_[i]);
+    restore(state, members_[i]);
     ++begun;
     iterations = std::max(iterations, state.iterations);
   }

@@ -1,8 +1,8 @@
-// How far a fit is, written down while it runs, and taken up again.
+// How far a fit is, saved while it runs, and restored.
 //
 // Why so little is enough: a labelling pass is a function of the points and the prototypes alone (the argmin of
 // canonical distances, and exact integer sums over it), and so are the initial prototypes of the options. So a model is
-// written down right after a pass, *with the prototypes of that pass* and before anybody looks at what it says. Whoever
+// saved right after a pass, *with the prototypes of that pass* and before anybody looks at what it says. Whoever
 // goes on makes that pass once more in a session that has never seen a label, and gets the same labels and statistics,
 // whatever the way that led there: labels of the pass before, rows moved to empty clusters, clusters dropped, bounds.
 // What the repeated pass cannot know is how its labels compare with earlier ones: the number of changed rows, the

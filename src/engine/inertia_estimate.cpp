@@ -62,7 +62,7 @@ InertiaEstimate::InertiaEstimate(const Input& input, ThreadPool& pool) : input_(
 
 double InertiaEstimate::of(const Statistics& statistics, const Matrix& prototypes) const {
   const int64_t d = statistics.d;
-  double moved = 0;
+  double change = 0;  // against all prototypes at the centre
   for (int64_t k = 0; k < statistics.k; ++k) {
     const int64_t integer = statistics.weights[static_cast<size_t>(k)];
     if (integer == 0) continue;
@@ -72,10 +72,10 @@ double InertiaEstimate::of(const Statistics& statistics, const Matrix& prototype
       const double m = centre_[static_cast<size_t>(j)];
       const double sum = std::ldexp(rounded_sum(statistics.row(k) + j, format, d), -format.shift) - weight * m;
       const double c = prototypes.at(k, j) - m;
-      moved += c * (weight * c - 2 * sum);
+      change += c * (weight * c - 2 * sum);
     }
   }
-  const double estimate = about_centre_ + moved;
+  const double estimate = about_centre_ + change;
   if (!(estimate >= kLeastShare * about_centre_)) return std::numeric_limits<double>::quiet_NaN();
   return std::ldexp(estimate, input_.weight_exponent);
 }

@@ -17,8 +17,8 @@ class InertiaEstimate {
   /// Reads the points once. Where there are several ranks, all of them make it.
   InertiaEstimate(const Input& input, ThreadPool& pool);
 
-  /// Of the labels that these statistics belong to and the prototypes that the pass used; NaN where so little is left
-  /// of the sum about the centre that roundings could be all of it. O(K D).
+  /// The estimate for the labels that these statistics belong to and the prototypes that the pass used; NaN where so
+  /// little is left of the sum about the centre that roundings could be all of it. O(K D).
   double of(const Statistics& statistics, const Matrix& prototypes) const;
 
  private:

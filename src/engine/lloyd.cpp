@@ -29,9 +29,10 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_;
 };
 
-class Group {
+// Models that are fitted together: one pass for all that are still active.
+class Cohort {
  public:
-  Group(const FitContext& context, std::span<Member> members, ThreadPool& pool)
+  Cohort(const FitContext& context, std::span<Member> members, ThreadPool& pool)
       : context_(context), members_(members), pool_(pool) {
     std::vector<int64_t> k;
     for (Member& member : members_) {
@@ -48,7 +49,7 @@ class Group {
     while (!active.empty()) {
       const int passes = pass(active);
       check_mapped(context_.input.points.data);
-      write_down(active, passes);
+      save(active, passes);
       const std::optional<StopReason> stop = report(active);
       const std::vector<Member*> done = judge(active, stop);
       finish(done);
@@ -61,7 +62,7 @@ class Group {
   bool initialise();
   bool initialise_with(const InitEntry& method, std::span<Member*> members);
   int pass(std::span<Member*> active);
-  void write_down(std::span<Member*> active, int passes);
+  void save(std::span<Member*> active, int passes);
   int most_passes(std::span<Member*> active) const;
   void follow(Member& member, PassModel& model);
   void redo(Member& member, const Matrix& start, size_t updates);
@@ -84,7 +85,7 @@ class Group {
 };
 
 // Prototypes for every member that has none yet; false if the fit was stopped before they were there.
-bool Group::initialise() {
+bool Cohort::initialise() {
   const Stopwatch watch(cost_.initialise);
   std::vector<Member*> members;
   for (Member& member : members_) {
@@ -101,21 +102,21 @@ bool Group::initialise() {
     by_method[&find_init(member->result.init, context_.input.shard.all, member->result.k, context_.input.points.d)]
         .push_back(member);
   }
-  for (auto& [method, group] : by_method) {
+  for (auto& [method, same] : by_method) {
     // Seeding keeps about 8 bytes per row and model: as many models at a time as planned, or fit a quarter of a
     // gibibyte.
     const int64_t planned = context_.input.memory.seeded_together;
     const auto together = static_cast<size_t>(
         planned > 0 ? planned : std::max<int64_t>(1, (int64_t{1} << 25) / context_.input.shard.all));
-    for (size_t first = 0; first < group.size(); first += together) {
-      const size_t count = std::min(together, group.size() - first);
-      if (!initialise_with(*method, std::span(group).subspan(first, count))) return false;
+    for (size_t first = 0; first < same.size(); first += together) {
+      const size_t count = std::min(together, same.size() - first);
+      if (!initialise_with(*method, std::span(same).subspan(first, count))) return false;
     }
   }
   return true;
 }
 
-bool Group::initialise_with(const InitEntry& method, std::span<Member*> members) {
+bool Cohort::initialise_with(const InitEntry& method, std::span<Member*> members) {
   std::vector<InitModel> models;
   for (const Member* member : members) {
     models.push_back({member->result.k, member->result.seed, {}, {}});
@@ -144,7 +145,7 @@ bool Group::initialise_with(const InitEntry& method, std::span<Member*> members)
 }
 
 // Labels the rows for these members, once or several times; how often.
-int Group::pass(std::span<Member*> active) {
+int Cohort::pass(std::span<Member*> active) {
   std::vector<PassModel> models;
   int64_t clusters = 0;
   for (const Member* member : active) {
@@ -173,7 +174,7 @@ int Group::pass(std::span<Member*> active) {
 }
 
 // Between the pass and the judgement: see checkpoint.h.
-void Group::write_down(std::span<Member*> active, int passes) {
+void Cohort::save(std::span<Member*> active, int passes) {
   if (context_.checkpoint == nullptr) return;
   for (const Member* member : active) {
     context_.checkpoint->labelled(*member, last_[static_cast<size_t>(member->slot)].changed);
@@ -182,7 +183,7 @@ void Group::write_down(std::span<Member*> active, int passes) {
 }
 
 // How many passes may be done before the next look: one where anybody watches or a rule looks at every update.
-int Group::most_passes(std::span<Member*> active) const {
+int Cohort::most_passes(std::span<Member*> active) const {
   constexpr int64_t kMostPasses = 64;  // between two looks at a signal
   if (!context_.rules.empty() || context_.hooks.progress || context_.options.time_limit > 0) {
     return 1;
@@ -198,7 +199,7 @@ int Group::most_passes(std::span<Member*> active) const {
 
 // Does for the passes that a backend did on its own what judge() and update() do after each: none of them ended the
 // fit, moved a row or found a rule that holds, except that a state may have come back.
-void Group::follow(Member& member, PassModel& model) {
+void Cohort::follow(Member& member, PassModel& model) {
   const Matrix start = model.earlier.empty() ? Matrix() : member.prototypes;
   for (size_t p = 0; p < model.earlier.size(); ++p) {
     member.begun = true;
@@ -217,7 +218,7 @@ void Group::follow(Member& member, PassModel& model) {
 
 // The backend went on after a state that had come back: from `start` once more, with so many updates, and the pass that
 // labels the rows.
-void Group::redo(Member& member, const Matrix& start, size_t updates) {
+void Cohort::redo(Member& member, const Matrix& start, size_t updates) {
   member.prototypes = start;
   PassModel model{member.slot, &member.prototypes, {}};
   for (size_t u = 0; u < updates; ++u) {
@@ -227,7 +228,7 @@ void Group::redo(Member& member, const Matrix& start, size_t updates) {
   session_->advance({&model, 1}, 1);
 }
 
-std::optional<StopReason> Group::report(std::span<Member*> active) {
+std::optional<StopReason> Cohort::report(std::span<Member*> active) {
   Progress progress;
   progress.phase = "iterate";
   progress.max_iteration = context_.options.max_iter;
@@ -248,7 +249,7 @@ std::optional<StopReason> Group::report(std::span<Member*> active) {
 // Takes those that are done out of the active ones. A member that fails ends the fit, but an earlier one may still fail
 // later, and its error is the one that would come if they were fitted one after the other: so only those after it
 // leave.
-std::vector<Member*> Group::judge(std::vector<Member*>& active, std::optional<StopReason> stop) {
+std::vector<Member*> Cohort::judge(std::vector<Member*>& active, std::optional<StopReason> stop) {
   std::vector<Member*> done;
   std::vector<Member*> left;
   try {
@@ -262,7 +263,7 @@ std::vector<Member*> Group::judge(std::vector<Member*>& active, std::optional<St
 
 // What follows a labelling pass; true when the model is done and leaves the active set: then its result has the reason,
 // and finish() does the rest.
-bool Group::judge(Member& member, std::optional<StopReason> stop) {
+bool Cohort::judge(Member& member, std::optional<StopReason> stop) {
   const PassResult& last = last_[static_cast<size_t>(member.slot)];
   const bool first_pass = !member.begun;
   member.begun = true;
@@ -281,7 +282,7 @@ bool Group::judge(Member& member, std::optional<StopReason> stop) {
 }
 
 // One update of the prototypes, and the stop rules that follow it.
-void Group::update(Member& member) {
+void Cohort::update(Member& member) {
   const PassResult& last = last_[static_cast<size_t>(member.slot)];
   StopState state;
   state.first_pass = member.result.iterations == 0;
@@ -310,12 +311,12 @@ void Group::update(Member& member) {
   member.prototypes = std::move(next);
 }
 
-double Group::rounded_inertia(const InertiaSum& sum, int weight_exponent) {
+double Cohort::rounded_inertia(const InertiaSum& sum, int weight_exponent) {
   return std::ldexp(rounded_sum(sum.limbs.data(), sum.format), weight_exponent - sum.format.shift);
 }
 
 // The results of all members that are done after one pass.
-void Group::finish(std::span<Member* const> done) {
+void Cohort::finish(std::span<Member* const> done) {
   if (done.empty()) return;
   const Stopwatch watch(cost_.finish);
   std::vector<int> slots;
@@ -329,7 +330,7 @@ void Group::finish(std::span<Member* const> done) {
   for (size_t i = 0; i < done.size(); ++i) finish(*done[i], inertias[i]);
 }
 
-void Group::finish(Member& member, const InertiaSum& inertia) {
+void Cohort::finish(Member& member, const InertiaSum& inertia) {
   ModelResult& result = member.result;
   const Statistics& statistics = session_->statistics(member.slot);
   const Input& input = context_.input;
@@ -368,8 +369,8 @@ Cost& Cost::operator+=(const Cost& other) {
   return *this;
 }
 
-Cost fit_group(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
-  return Group(context, members, pool).run();
+Cost fit_cohort(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
+  return Cohort(context, members, pool).run();
 }
 
 }  // namespace manymeans

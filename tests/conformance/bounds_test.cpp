@@ -119,7 +119,7 @@ TEST(Bounds, LabelsAreTheReferencesWhereAutoBegins) {
   for (const Choice& set : cpu_instruction_sets()) {
     if (!set.available) continue;
     BackendOptions options{.threads = 2, .algorithm = "auto"};
-    options.instruction_set = set.name;
+    options.tuning.cpu.instruction_set = set.name;
     const Walk found = walk(make_backend("cpu", options), made, true, 60);
     EXPECT_EQ(found.wrong, 0) << set.name;
     if (set.name == "portable") {
@@ -133,7 +133,7 @@ TEST(Bounds, LabelsAreTheReferencesWhereAutoBegins) {
 TEST(Bounds, AreCarriedByAsManyModelsAsFit) {
   const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {5000, 4, {20, 20, 20}}, 6);
   BackendOptions options{.threads = 1, .algorithm = "bounds"};
-  options.memory_budget = 2 * 8 * made.shape.n + 4096;
+  options.tuning.cpu.memory_budget = 2 * 8 * made.shape.n + 4096;
   const std::unique_ptr<Backend> backend = make_backend("cpu", options);
   ThreadPool pool(1);
   const Input input = prepare_input(made.points(), {}, pool);
@@ -186,7 +186,7 @@ TEST(Bounds, WorkWithoutAPackedCopy) {
     BackendOptions options;
     options.threads = 2;
     options.algorithm = "bounds";
-    options.memory_budget = 8 * made.shape.n + 4096;
+    options.tuning.cpu.memory_budget = 8 * made.shape.n + 4096;
     const Walk found = walk(make_backend("cpu", options), made, true);
     EXPECT_EQ(found.wrong, 0) << made.name;
     EXPECT_GT(found.skipped, 0) << made.name;

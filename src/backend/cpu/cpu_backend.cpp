@@ -56,7 +56,7 @@ class CpuUpload final : public Upload {
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(BackendOptions options)
-      : options_(std::move(options)), kernels_(choose_kernels(options_.instruction_set)) {
+      : options_(std::move(options)), kernels_(choose_kernels(options_.tuning.cpu.instruction_set)) {
     options_.threads = thread_count(options_.threads);
   }
   std::string_view name() const override { return "cpu"; }

@@ -80,7 +80,7 @@ class CudaUpload final : public Upload {
           std::max<int64_t>(1, shared_.options.device_memory - shared_.plan.upload_bytes - shared_.plan.session_bytes);
     }
     options.exact = shared_.plan.screen == ScreenKind::kNone;
-    options.bound_scale = shared_.options.test_bound_scale;
+    options.bound_scale = shared_.options.tuning.cuda.bound_scale;
     return std::make_unique<DeviceSeeding>(shared_.input, points, static_cast<int>(k.size()), shared_.patience,
                                            options);
   }

@@ -205,7 +205,7 @@ std::atomic<int64_t> deduplicated{0};  // uploads
 std::unique_ptr<Upload> upload_own(Backend& backend, const Input& input, bool deduplicate, ThreadPool& pool) {
   if (input.points.n == 0) return nullptr;
   if (deduplicate && backend.counts_duplicates()) {
-    std::optional<EqualRows> rows = find_equal_rows(input, pool, {1, 1, false});
+    std::optional<Duplicates> rows = find_duplicates(input, pool, {1, 1, false});
     deduplicated += rows.has_value();
     if (rows) return upload_deduplicated(backend, input, std::move(*rows), {}, nullptr);
   }

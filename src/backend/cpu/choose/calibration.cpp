@@ -7,6 +7,7 @@
 #include "backend/cpu/choose/screen_costs.h"
 #include "backend/cpu/kernels/instruction_set.h"
 #include "core/aligned_buffer.h"
+#include "core/environment.h"
 #include "core/threads.h"
 #include "data/input.h"
 
@@ -16,7 +17,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <ctime>
 #include <limits>
 #include <memory>
@@ -107,8 +107,8 @@ class Calibrator {
     BackendOptions options;
     options.threads = 1;
     options.algorithm = "matrix";
-    options.screen_format = format;
-    options.instruction_set = set_;
+    options.tuning.cpu.screen_format = format;
+    options.tuning.cpu.instruction_set = set_;
     const std::unique_ptr<Backend> backend = make_backend("cpu", options);
     ThreadPool pool(1);
     const Input input = prepare_input(made.points, {}, pool);
@@ -223,7 +223,7 @@ Json measure_rates(const CpuKernels& kernels, int threads, double one_core) {
 std::string measure_cpu_costs(int threads, const std::function<void(std::string_view)>& say) {
   const CpuKernels& in_force = choose_kernels("");
   const int cores = thread_count(threads);
-  const bool forced = std::getenv("MANYMEANS_CPU_ISA") != nullptr;
+  const bool forced = !environment::cpu_instruction_set().empty();
   say("reading memory");
   const double one_core = read_rate(1);
   Json file = {{"manymeans_costs", 1}, {"instruction_sets", Json::object()}};

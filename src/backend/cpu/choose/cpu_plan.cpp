@@ -54,7 +54,7 @@ int64_t span_bytes(const ScreenKernels& screen, int64_t d) {
 
 // Bytes for copies of the points.
 int64_t copies_budget(const Input& input, const BackendOptions& options) {
-  if (options.memory_budget > 0) return options.memory_budget;
+  if (options.tuning.cpu.memory_budget > 0) return options.tuning.cpu.memory_budget;
   return input.memory.limited ? input.memory.copies : available_memory() / 4;
 }
 
@@ -87,7 +87,7 @@ bool tree_pays(const BackendOptions& options, const PointsView& points, const Wo
   constexpr int64_t kMostColumns = 2;
   constexpr int64_t kFewestRows = 20'000;
   constexpr int64_t kFewestPasses = 4;
-  return options.algorithm == "auto" && options.screen_format.empty() && points.d <= kMostColumns &&
+  return options.algorithm == "auto" && options.tuning.cpu.screen_format.empty() && points.d <= kMostColumns &&
          points.n >= kFewestRows && workload.passes >= kFewestPasses;
 }
 
@@ -115,7 +115,7 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
   const bool wanted = options.algorithm == "kdtree" || tree_pays(options, points, workload);
   if (wanted && plan_tree(input, budget, plan)) return plan;
   const std::string no_tree = plan.why;
-  ScreenChoice choice = choose_screen(input, kernels, options.screen_format, workload);
+  ScreenChoice choice = choose_screen(input, kernels, options.tuning.cpu.screen_format, workload);
   plan.screen = choice.screen;
   plan.frame = std::move(choice.frame);
   const int64_t tiles = (points.n + plan.screen->tile_rows - 1) / plan.screen->tile_rows;
@@ -128,7 +128,7 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
   plan.why += no_tree;
   plan.column_ns = choice.column_ns;
   plan.warning = choice.warning;
-  if (options.algorithm == "auto" && options.screen_format.empty()) plan.bounds = BoundsUse::kWhenTheyPay;
+  if (options.algorithm == "auto" && options.tuning.cpu.screen_format.empty()) plan.bounds = BoundsUse::kWhenTheyPay;
   if (options.algorithm != "bounds") return plan;
   plan.bounds = BoundsUse::kAlways;
   plan.why += "; bounds carried from pass to pass where 8 bytes a row and model fit";

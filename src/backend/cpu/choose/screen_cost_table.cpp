@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "backend/calibration.h"
+#include "core/environment.h"
 #include "core/open_file.h"
 
 #include <fmt/format.h>
@@ -92,7 +93,7 @@ bool parse_costs(const std::string& text, const std::string& path, std::string_v
 
 CostTable find_costs(std::string_view instruction_set) {
   CostTable table{shipped_costs(instruction_set), false, {}};
-  if (const char* named = std::getenv("MANYMEANS_CPU_COSTS"); named != nullptr && *named != '\0') {
+  if (const std::string named = environment::cpu_costs(); !named.empty()) {
     table.measured = parse_costs(read_named(named), named, instruction_set, table.costs);
     return table;
   }

@@ -6,10 +6,10 @@
 #include "backend/cpu/choose/screen_pilot.h"
 #include "backend/cpu/kernels/instruction_set.h"
 #include "backend/cpu/screen/matrix_layout.h"
+#include "core/environment.h"
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <limits>
 #include <vector>
 
@@ -116,7 +116,8 @@ void choose_by_cost(const Input& input, const CpuKernels& kernels, const Workloa
 
 ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::string_view format,
                            const Workload& workload) {
-  if (const char* forced = std::getenv("MANYMEANS_CPU_SCREEN"); format.empty() && forced != nullptr) format = forced;
+  const std::string forced = environment::cpu_screen_format();
+  if (format.empty()) format = forced;
   const CostTable table = find_costs(kernels.name);
   const int64_t d = input.points.d;
   ScreenChoice choice{&kernels.screens[0],

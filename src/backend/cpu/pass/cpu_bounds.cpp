@@ -17,7 +17,7 @@ void CpuSession::follow_prototypes(std::span<const PassModel> models, std::span<
   if (!plan_.carry_bounds) return;
   for (Worker& worker : workers_) worker.trials.assign(models_.size(), {});
   const BoundsFrame frame{&shared_.kernels, shared_.input.points.n, shared_.packed.frame().scale,
-                          shared_.options.test_bound_scale};
+                          shared_.options.tuning.cpu.bound_scale};
   for (size_t i = 0; i < models.size(); ++i) {
     Model& m = model(models[i].slot);
     make_room_for_bounds(m);

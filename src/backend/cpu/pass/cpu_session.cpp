@@ -34,7 +34,7 @@ CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, Thre
     models_.push_back(std::move(m));
     clusters += count;
   }
-  plan_ = plan_session(shared.input, shared.plan, k, pool_.size(), shared.options.memory_budget);
+  plan_ = plan_session(shared.input, shared.plan, k, pool_.size(), shared.options.tuning.cpu.memory_budget);
   for (Model& m : models_) {
     m.policy = BoundsPolicy(bounds_use(shared.plan, m.k));
     m.tightening = TighteningChoice(worth_of_tightening(shared.plan, m.k, shared.input.points.d));
@@ -92,7 +92,7 @@ CpuSession::Target CpuSession::make_target(int slot, const Matrix& prototypes, T
   target.prototypes = &prototypes;
   if (!shared_.plan.brute) {
     target.packed =
-        pack_prototypes(prototypes, shared_.packed, shared_.kernels, shared_.options.test_bound_scale, pool);
+        pack_prototypes(prototypes, shared_.packed, shared_.kernels, shared_.options.tuning.cpu.bound_scale, pool);
   }
   return target;
 }

@@ -13,8 +13,8 @@ int CpuSession::advance_tree(std::span<PassModel> models) {
   const Input& input = shared_.input;
   if (!tree_pass_) {
     tree_pass_ = std::make_unique<TreePass>(
-        TreePoints{input, shared_.kernels, shared_.scales, *shared_.tree, shared_.options.test_bound_scale}, pool_,
-        plan_.by_label_order);
+        TreePoints{input, shared_.kernels, shared_.scales, *shared_.tree, shared_.options.tuning.cpu.bound_scale},
+        pool_, plan_.by_label_order);
     for (Model& m : models_) m.tree = std::make_unique<TreeState>();
   }
   std::vector<TreePass::Target> targets;

@@ -60,7 +60,7 @@ PassRanges CudaSession::begin_batch(std::span<const PassModel> models, int n) {
       columns.slot = slot;
       columns.first = batch_columns_;
       columns.count = static_cast<int32_t>((m.k + tile_columns_ - 1) / tile_columns_ * tile_columns_);
-      columns.slack = static_cast<float>(matrix_slack(d()) * shared_.options.test_bound_scale * (1 + 0x1p-20));
+      columns.slack = static_cast<float>(matrix_slack(d()) * shared_.options.tuning.cuda.bound_scale * (1 + 0x1p-20));
       columns.underflow = half_underflow(d(), shared_.half_frame.exponent);
       batch_columns_ += columns.count;
     }
@@ -216,7 +216,7 @@ MatrixPackTask CudaSession::matrix_pack_task(const PassRanges& ranges) {
   task.ranges = ranges;
   task.d = d();
   task.frame = shared_.half_frame;
-  task.bound_scale = shared_.options.test_bound_scale;
+  task.bound_scale = shared_.options.tuning.cuda.bound_scale;
   task.padded_columns = shared_.plan.padded_columns;
   task.far = far_from_matrix();
   task.columns = packed_columns(ranges);
@@ -294,7 +294,7 @@ void CudaSession::weigh_floors(std::span<const PassModel> models) {
     most = std::max(most, model(pass.slot).k);
   }
   const bool pay = floors_pay(changed, n() * static_cast<int64_t>(models.size()), most, d());
-  floors_pay_ = shared_.options.floors.value_or(pay);
+  floors_pay_ = shared_.options.tuning.cuda.score_thresholds.value_or(pay);
 }
 
 // Those of the batch's passes that are done and were not fetched before.
@@ -352,7 +352,7 @@ int CudaSession::end_batch(std::span<PassModel> models) {
 // All passes of a batch in one kernel, where the problem is small enough; whether it is.
 bool CudaSession::enqueue_resident_passes(const PassRanges& ranges, int most) {
   const bool in_fp16 = shared_.plan.screen == ScreenKind::kMatrix && !boxed();
-  if (!in_fp16 || !shared_.slices->whole() || shared_.options.queued_passes) return false;
+  if (!in_fp16 || !shared_.slices->whole() || shared_.options.tuning.cuda.queued_passes) return false;
   if (shared_.plan.bounds == BoundsUse::kAlways) return false;
   ResidentTask task;
   task.shape = resident_shape(n(), shared_.plan.padded_columns, ranges.most_clusters, ranges.count, shared_.terms.limbs,

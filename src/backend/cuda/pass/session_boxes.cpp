@@ -13,7 +13,7 @@ void CudaSession::make_room_for_boxes() {
 BoxTask CudaSession::box_task(const PassRanges& ranges) {
   BoxTask task;
   task.rows = shared_.boxes->rows();
-  task.bound = BoxBound::make(d(), shared_.options.test_bound_scale);
+  task.bound = BoxBound::make(d(), shared_.options.tuning.cuda.bound_scale);
   task.terms = shared_.terms;
   task.weight_shift = shared_.input.weight_shift;
   task.ranges = ranges;

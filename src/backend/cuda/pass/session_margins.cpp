@@ -40,7 +40,7 @@ MarginTask CudaSession::margin_task(const PassRanges& ranges) {
   task.d = d();
   task.scale = shared_.half_frame.scale;
   task.underflow = distance_underflow(d(), task.scale);
-  task.bound_scale = shared_.options.test_bound_scale;
+  task.bound_scale = shared_.options.tuning.cuda.bound_scale;
   task.known = margins_known_;
   task.previous = followed_prototypes_.data();
   task.moved = moved_.data();

@@ -26,8 +26,8 @@ const CpuKernels& kernels() {
 PointsPlan plan(const char* algorithm, const Input& input, int64_t budget) {
   BackendOptions options;
   options.algorithm = algorithm;
-  options.memory_budget = budget;
-  options.screen_format = "float32";
+  options.tuning.cpu.memory_budget = budget;
+  options.tuning.cpu.screen_format = "float32";
   return plan_points(input, kernels(), options, {});
 }
 

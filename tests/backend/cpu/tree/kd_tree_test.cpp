@@ -167,7 +167,7 @@ class KdTreePasses : public testing::Test {
   static std::unique_ptr<Upload> upload(const Input& input, const char* algorithm, int threads, int64_t budget) {
     BackendOptions options;
     options.threads = threads;
-    options.memory_budget = budget;
+    options.tuning.cpu.memory_budget = budget;
     options.algorithm = algorithm;
     return make_backend("cpu", options)->upload(input);
   }
@@ -209,7 +209,7 @@ TEST(KdTree, IsForFewColumnsAndObeysTheBudget) {
     EXPECT_EQ(error.code(), ErrorCode::kUsage);
     EXPECT_NE(std::string(error.what()).find("32"), std::string::npos);
   }
-  options.memory_budget = 1000;
+  options.tuning.cpu.memory_budget = 1000;
   const Input narrow = prepare_input(PointsView(x.data(), 1100, 3), {}, pool);
   const std::string plan = make_backend("cpu", options)->upload(narrow)->plan();
   EXPECT_NE(plan.find("no kd-tree"), std::string::npos) << plan;

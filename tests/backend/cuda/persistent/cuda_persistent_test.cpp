@@ -184,8 +184,8 @@ void expect_equal(const std::vector<ModelRecord>& found, const std::vector<Model
 
 BackendOptions in_fp16(bool queued, const char* algorithm = "auto") {
   BackendOptions options;
-  options.screen_format = "float16";
-  options.queued_passes = queued;
+  options.tuning.cuda.screen_format = "float16";
+  options.tuning.cuda.queued_passes = queued;
   options.algorithm = algorithm;
   return options;
 }
