@@ -127,7 +127,6 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
                                        name_of(plan.screen->format), plan.packed_bytes >> 20, choice.why);
   plan.why += no_tree;
   plan.column_ns = choice.column_ns;
-  plan.warning = choice.warning;
   if (options.algorithm == "auto" && options.screen_format.empty()) plan.bounds = BoundsUse::kWhenTheyPay;
   if (options.algorithm != "bounds") return plan;
   plan.bounds = BoundsUse::kAlways;

@@ -168,7 +168,6 @@ TEST(ScreenPilot, TakesWhateverShape) {
 
 // What auto would choose with AMX: formats are proved alike on all instruction sets, only costs differ.
 std::string choice_with_amx(const Scene& scene, std::vector<int64_t> clusters) {
-  const Environment nowhere("XDG_CONFIG_HOME", "/nowhere");
   const Environment unforced("MANYMEANS_CPU_SCREEN", "");
   CpuKernels amx = portable();
   amx.name = "amx";
