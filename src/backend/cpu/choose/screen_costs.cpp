@@ -2,7 +2,7 @@
 
 #include <manymeans/error.h>
 
-#include "backend/cpu/choose/screen_pilot.h"
+#include "backend/cpu/choose/sampling_probe.h"
 #include "backend/cpu/kernels/instruction_set.h"
 #include "backend/cpu/screen/matrix_layout.h"
 
@@ -78,7 +78,7 @@ ScreenChoice screen_of_name(const CpuKernels& kernels, std::string_view format, 
 }
 
 // Nanoseconds of a row and model; its rounded copy is read once for `models` of them.
-double row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, const PilotCounts& counts,
+double row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, const ProbeCounts& counts,
               int64_t models) {
   const auto values = static_cast<double>(d);
   double bytes = 4 * values;
@@ -117,11 +117,11 @@ void choose_by_cost(const Input& input, const CpuKernels& kernels, const Workloa
   choice.why = fmt::format("about {:.3g} ns a row and model, others far more", fine);
   if (tried.size() == 1) return;
   choice.frame = find_frame(input);
-  const ScreenPilot pilot(input, kernels, *choice.frame, workload);
+  const SamplingProbe probe(input, kernels, *choice.frame, workload);
   double least = std::numeric_limits<double>::infinity();
   std::string found;
   for (const ScreenKernels* screen : tried) {
-    const PilotCounts counts = pilot.run(*screen);
+    const ProbeCounts counts = probe.run(*screen);
     const double cost = row_ns(costs, *screen, d, counts, workload.models);
     found += fmt::format("{}{} {:.3g} ({:.1f} %)", found.empty() ? "" : ", ", name_of(screen->format), cost,
                          100 * counts.unproved);

@@ -32,7 +32,7 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           certify,
           find_candidates,
           bound_distances,
-          rows_left,
+          rows_to_screen,
           changed_labels,
           gather,
           rescore<R>,
