@@ -4,7 +4,6 @@
 
 #include "backend/cpu/choose/screen_costs.h"
 #include "backend/cpu/screen/carried_bounds.h"
-#include "backend/cpu/screen/matrix_layout.h"
 #include "backend/cpu/screen/packed_prototypes.h"
 #include "backend/cpu/tree/kd_tree.h"
 #include "core/memory.h"
