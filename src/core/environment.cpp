@@ -47,10 +47,6 @@ std::string cpu_screen_format() {
   return text("MANYMEANS_CPU_SCREEN");
 }
 
-std::string cpu_costs() {
-  return text("MANYMEANS_CPU_COSTS");
-}
-
 std::optional<bool> duplicates() {
   return off_or_on("MANYMEANS_DUPLICATES");
 }

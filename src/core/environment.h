@@ -12,8 +12,6 @@ namespace manymeans::environment {
 std::string cpu_instruction_set();
 /// MANYMEANS_CPU_SCREEN: the name of a format of the cpu backend's screen.
 std::string cpu_screen_format();
-/// MANYMEANS_CPU_COSTS: a file.
-std::string cpu_costs();
 /// MANYMEANS_DUPLICATES=off|on: whether each distinct row is computed once; without it, where that pays.
 std::optional<bool> duplicates();
 /// MANYMEANS_NUM_THREADS: what zero threads mean. Numbers too large to be true are cut.

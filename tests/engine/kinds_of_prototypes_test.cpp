@@ -200,7 +200,6 @@ TEST(KindsOfPrototypes, AreAskedForAllDistances) {
       upload->session({&k, 1}, 2)->rows().transform(prototypes, found[i]);
     }
     EXPECT_TRUE(std::ranges::equal(found[0].bytes(), found[1].bytes())) << name_of(type);
-    EXPECT_EQ(found[0].at(200, 1), 0) << "the prototype that stands for this row";
   }
 }
 

@@ -31,9 +31,6 @@ class CpuUpload final : public Upload {
   std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override {
     return std::make_unique<CpuSeeding>(shared_, k, pool);
   }
-  std::vector<std::string> warnings() const override {
-    return shared_.plan.warning.empty() ? std::vector<std::string>{} : std::vector{shared_.plan.warning};
-  }
   std::string plan() const override { return shared_.plan.why + shared_.bounds_log->text(); }
 
  private:

@@ -94,7 +94,8 @@ TEST(DuplicatesConformance, RandomCases) {
   }
 }
 
-// Enough rows for the kernels that add terms of distinct rows, whose limbs have little room beside those of single rows.
+// Enough rows for the kernels that add terms of distinct rows, whose limbs have little room beside those of single
+// rows.
 TEST(DuplicatesConformance, ManyRows) {
   for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kUInt8}) {
     const Case made = with_repeats(make_case(Family::kClusters, type, Weighting::kNone, {20003, 7, {6, 11}}, 99));

@@ -78,12 +78,11 @@ struct CpuKernels {
   /// Bounds of distances, after certify.
   void (*bound_distances)(const DistanceTask&);
   /// Writes the rows (0 .. count - 1) that may not keep their label; returns how many there are.
-  int64_t (*rows_left)(const KeepTask&, uint32_t* rows);
+  int64_t (*rows_to_screen)(const KeepTask&, uint32_t* rows);
   /// Writes the rows whose labels differ, ascending; returns how many there are.
   int64_t (*changed_labels)(const ChangedLabels&, uint32_t* rows);
   void (*gather)(const GatherTask&);
-  /// float32 scores offset_k + x . z_k of one row and `columns` columns in blocks of the float32 format.
-  void (*rescore)(const float* x, const float* blocks, const float* offsets, int64_t d, int64_t columns, float* scores);
+  void (*rescore)(const RescoreTask&);
   /// Canonical distances of one row to a row (core/distance.h), same bits.
   double (*distance_f32)(const float* x, const float* c, int64_t d);
   double (*distance_f64)(const double* x, const double* c, int64_t d);

@@ -120,22 +120,22 @@ LabelSum CpuSession::hash_change(const Changes& changes, int64_t first) const {
 }
 
 // Compares the worker's labels with those of the pass before, stores them, and accumulates the difference.
-void CpuSession::record_changes(int slot, const Group& group, int worker_index, PassResult& result) {
+void CpuSession::record_changes(int slot, const TileBlock& block, int worker_index, PassResult& result) {
   Worker& worker = workers_[static_cast<size_t>(worker_index)];
   Model& m = model(slot);
   const uint32_t* now = worker.labels.data();
   uint32_t* old = worker.old_labels.data();
   if (m.labelled) {
-    m.labels.read(group.first_row, group.rows, old);
-    if (std::equal(now, now + group.rows, old)) return;
+    m.labels.read(block.first_row, block.rows, old);
+    if (std::equal(now, now + block.rows, old)) return;
   } else {
-    std::fill_n(old, group.rows, kNoLabel);
+    std::fill_n(old, block.rows, kNoLabel);
   }
   Changes& changes = worker.changes[static_cast<size_t>(slot)];
-  const int64_t waiting = changes.size();  // of earlier groups, by label order
-  const int64_t changed = shared_.kernels.changed_labels({old, now, group.rows}, worker.changed.data());
-  changes.append(group.first_row, std::span(worker.changed).first(static_cast<size_t>(changed)), old, now);
-  m.labels.write(group.first_row, group.rows, now);
+  const int64_t waiting = changes.size();  // of earlier blocks, by label order
+  const int64_t changed = shared_.kernels.changed_labels({old, now, block.rows}, worker.changed.data());
+  changes.append(block.first_row, std::span(worker.changed).first(static_cast<size_t>(changed)), old, now);
+  m.labels.write(block.first_row, block.rows, now);
   result.changed += changes.size() - waiting;
   if (m.labelled) result.hash_delta += hash_change(changes, waiting);
   if (plan_.by_label_order) return;
@@ -144,9 +144,9 @@ void CpuSession::record_changes(int slot, const Group& group, int worker_index, 
     move_in_limbs(changes, worker, delta, m.statistics);
   } else {
     if (shared_.input.counted) {
-      changes.take_heavy(shared_.input, worker.heavy);
-      move_in_limbs(worker.heavy, worker, delta, m.statistics);
-      worker.heavy.clear();
+      changes.take_multiples(shared_.input, worker.multiples);
+      move_in_limbs(worker.multiples, worker, delta, m.statistics);
+      worker.multiples.clear();
     }
     move_in_units(changes, !m.labelled, worker, delta.units, m.statistics);
   }
