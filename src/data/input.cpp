@@ -148,16 +148,7 @@ void fill_columns(Input& input, ThreadPool& pool) {
   input.maximum = scan.maximum;
   check_magnitude(input.max_magnitude());
   check_overflow(input, input.max_magnitude());
-  const auto d = static_cast<size_t>(input.points.d);
-  for (size_t j = 0; j < d; ++j) {
-    if (input.weights.empty()) scan.largest[j] = std::max(std::fabs(scan.minimum[j]), std::fabs(scan.maximum[j]));
-    input.lowest.push_back(std::isinf(scan.low[j]) ? 0 : lowest_bit(scan.low[j]));
-    const int needed = limbs_needed(input.bits, scan.largest[j], input.lowest[j], max_limbs(sizeof(T) == 8));
-    input.limbs = std::max(input.limbs, needed);
-  }
-  for (size_t j = 0; j < d; ++j) {
-    input.columns.push_back(SumFormat::make(input.bits, input.limbs, scan.largest[j]));
-  }
+  set_sum_formats(input, std::move(scan));
 }
 
 template <class T>
@@ -202,6 +193,25 @@ Input prepare_input(const PointsView& points, std::span<const double> weights, T
     fill_columns<float>(input, pool);
   }
   return input;
+}
+
+void scan_values(const double* values, int64_t rows, const double* weights, ColumnScan& scan) {
+  scan_rows(values, rows, static_cast<int64_t>(scan.low.size()), weights, scan);
+}
+
+void set_sum_formats(Input& input, ColumnScan scan) {
+  const int most = max_limbs(input.points.type == DataType::kFloat64);
+  input.limbs = 1;
+  input.lowest.clear();
+  input.columns.clear();
+  for (size_t j = 0; j < scan.low.size(); ++j) {
+    if (input.weights.empty()) scan.largest[j] = std::max(std::fabs(scan.minimum[j]), std::fabs(scan.maximum[j]));
+    input.lowest.push_back(std::isinf(scan.low[j]) ? 0 : lowest_bit(scan.low[j]));
+    input.limbs = std::max(input.limbs, limbs_needed(input.bits, scan.largest[j], input.lowest[j], most));
+  }
+  for (const double largest : scan.largest) {
+    input.columns.push_back(SumFormat::make(input.bits, input.limbs, largest));
+  }
 }
 
 void check_overflow(const Input& input, double magnitude) {

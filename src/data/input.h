@@ -7,6 +7,7 @@
 #include "core/fixed_point.h"
 #include "core/moments.h"
 #include "core/threads.h"
+#include "data/column_scan.h"
 #include "data/memory_plan.h"
 
 #include <span>
@@ -21,8 +22,11 @@ constexpr double kMaxMagnitude = 0x1p500;
 /// Most prototypes of a model: padded to whole blocks they are still counted by signed 32-bit lanes.
 constexpr int64_t kMostClusters = (int64_t{1} << 31) - 64;
 
+struct Prototype;
+
 struct Input {
   PointsView points;
+  const Prototype* prototype = nullptr;  ///< whose terms are summed; null: the centroid's, which are the columns
   MemoryPlan memory;            ///< what may be held in memory beside them, and how many of their rows
   std::vector<double> weights;  ///< w' = q * 2^-weight_shift for integers q, N values; empty without weights
   int weight_shift = 0;         ///< so that the largest w' lies in [1, 2]: products underflow no more than values do
@@ -31,9 +35,9 @@ struct Input {
   bool counted = false;  ///< a weight says how often a row occurs: its terms, each of weight one, count that often
 
   int bits = 0;                    ///< b: bits of a limb
-  int limbs = 1;                   ///< of the columns' sums; more than a column needs changes no result
-  std::vector<SumFormat> columns;  ///< format of each column's sum of w' * x
-  std::vector<int> lowest;         ///< per column: every term is a multiple of 2^lowest
+  int limbs = 1;                   ///< of the terms' sums; more than a term needs changes no result
+  std::vector<SumFormat> columns;  ///< format of each term's sum: of centroids those of w' * x, column by column
+  std::vector<int> lowest;         ///< per term: all of them are multiples of 2^lowest
   std::vector<double> minimum;     ///< per column
   std::vector<double> maximum;
 
@@ -52,6 +56,13 @@ struct Input {
 /// that overflow.
 Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool,
                     const MemoryPlan& memory = {});
+
+/// What values, `rows` rows of as many as the scan has columns, add to the scan; `weights` are those of the rows, or
+/// null.
+void scan_values(const double* values, int64_t rows, const double* weights, ColumnScan& scan);
+
+/// The formats of the sums of terms of which one reading of all rows found this out.
+void set_sum_formats(Input& input, ColumnScan scan);
 
 /// Throws Error(kBadData) if weighted squared distances overflow with values of this magnitude: given prototypes may
 /// be larger than all points.

@@ -4,7 +4,7 @@
 
 #include "data/content_hash.h"
 #include "io/files/output_file.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

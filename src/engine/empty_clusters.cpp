@@ -2,7 +2,7 @@
 
 #include <manymeans/error.h>
 
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 

@@ -10,6 +10,7 @@
 #include "engine/check_clusters.h"
 #include "engine/lloyd.h"
 #include "engine/tuned.h"
+#include "prototype/centroid.h"
 
 #include <fmt/format.h>
 
@@ -29,6 +30,7 @@ struct Task {
   std::span<const double> weights;
   const FitOptions& options;
   const FitHooks& hooks;
+  const Prototype& prototype;
 
   bool given() const { return hooks.initial.data != nullptr; }  // the initial prototypes
 };
@@ -63,7 +65,7 @@ void check_against_points(const Task& task) {
   if (task.options.models != 1) {
     throw Error(ErrorCode::kUsage, "models", "models from the same given prototypes would all be equal; use 1");
   }
-  if (initial.d != points.d) {
+  if (initial.d != task.prototype.width(points.d)) {
     throw Error(ErrorCode::kBadData, "initial prototypes",
                 fmt::format("they have {} columns, the points have {}", initial.d, points.d));
   }
@@ -280,10 +282,11 @@ void Fit::validate() {
   const FitOptions& options = task_.options;
   const FitHooks& hooks = task_.hooks;
   input_ = prepare_input(task_.points, task_.weights, pool_, plan_memory_of(task_, *backend_));
+  use_prototype(input_, task_.prototype, pool_);
   await_points(hooks.initial);
   rules_ = parse_stop_rules(options.stop, options.tol);
   if (has_rule(rules_, StopReason::kTol)) variance_ = mean_variance(column_moments(input_, pool_));
-  if (hooks.progress) estimate_.emplace(input_, pool_);
+  if (hooks.progress && task_.prototype.euclidean) estimate_.emplace(input_, pool_);
   members_ = make_members(task_);
   if (hooks.checkpoint.path.empty()) return;
   checkpoint_.emplace(hooks, identity_of(input_, task_.weights, options, hooks.initial, pool_), members_);
@@ -338,6 +341,23 @@ FitResult Fit::report(const Cost& cost) {
   return result;
 }
 
+FitResult run(const Task& task, const Tuning& tuning) {
+  const FpEnvironmentGuard guard;
+  if (task.hooks.checkpoint.every < 0) {
+    throw Error(ErrorCode::kUsage, "every",
+                fmt::format("{} is negative; 0 means by the clock", task.hooks.checkpoint.every));
+  }
+  try {
+    check(task.options);
+    check_against_points(task);
+    return Fit(task, tuning).run();
+  } catch (const std::bad_alloc&) {
+    throw out_of_memory(task.points);
+  } catch (const std::length_error&) {  // more than a vector can ever hold
+    throw out_of_memory(task.points);
+  }
+}
+
 }  // namespace
 
 FitResult fit(const PointsView& points, std::span<const double> weights, const FitOptions& options,
@@ -347,21 +367,12 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
 
 FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                     const FitHooks& hooks, const Tuning& tuning) {
-  const FpEnvironmentGuard guard;
-  if (hooks.checkpoint.every < 0) {
-    throw Error(ErrorCode::kUsage, "every",
-                fmt::format("{} is negative; 0 means by the clock", hooks.checkpoint.every));
-  }
-  try {
-    check(options);
-    const Task task{points, weights, options, hooks};
-    check_against_points(task);
-    return Fit(task, tuning).run();
-  } catch (const std::bad_alloc&) {
-    throw out_of_memory(points);
-  } catch (const std::length_error&) {  // more than a vector can ever hold
-    throw out_of_memory(points);
-  }
+  return run({points, weights, options, hooks, centroid()}, tuning);
+}
+
+FitResult fit_kind(const Prototype& prototype, const PointsView& points, std::span<const double> weights,
+                   const FitOptions& options, const FitHooks& hooks) {
+  return run({points, weights, options, hooks, prototype}, {});
 }
 
 }  // namespace manymeans

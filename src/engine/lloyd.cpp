@@ -2,7 +2,7 @@
 
 #include "core/mapped_range.h"
 #include "engine/empty_clusters.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -227,7 +227,7 @@ void Cohort::redo(Member& member, const Matrix& start, size_t updates) {
   PassModel model{member.slot, &member.prototypes, {}};
   for (size_t u = 0; u < updates; ++u) {
     session_->advance({&model, 1}, 1);
-    member.prototypes = solve_centroids(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
+    member.prototypes = solve_prototypes(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
   }
   session_->advance({&model, 1}, 1);
 }
@@ -298,6 +298,7 @@ void Cohort::update(Member& member) {
   state.first_pass = member.result.iterations == 0;
   state.changed_share = static_cast<double>(last.changed) / static_cast<double>(context_.input.points.n);
   state.mean_variance = context_.mean_variance;
+  state.prototype = &prototype_of(context_.input);
   if (has_rule(context_.rules, StopReason::kInertia)) {
     state.inertia_before = member.last_inertia;
     // In the units of w', or tiny weights would make every inertia zero.
@@ -306,7 +307,7 @@ void Cohort::update(Member& member) {
   }
   const Stopwatch watch(cost_.update);
   treat_empty_clusters(*session_, member, context_.options.empty, context_.input);
-  Matrix next = solve_centroids(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
+  Matrix next = solve_prototypes(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
   ++member.result.iterations;
   state.before = &member.prototypes;
   state.after = &next;

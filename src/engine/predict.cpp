@@ -6,7 +6,7 @@
 #include "core/mapped_range.h"
 #include "core/out_of_memory.h"
 #include "engine/tuned.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 

@@ -4,6 +4,7 @@
 #include <manymeans/fit.h>
 
 #include "backend/tuning.h"
+#include "prototype/prototype.h"
 
 #include <span>
 
@@ -12,6 +13,10 @@ namespace manymeans {
 /// fit() with these switches.
 FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                     const FitHooks& hooks, const Tuning& tuning);
+
+/// fit() with prototypes of this kind.
+FitResult fit_kind(const Prototype& prototype, const PointsView& points, std::span<const double> weights,
+                   const FitOptions& options, const FitHooks& hooks);
 
 /// predict() likewise.
 Prediction predict_tuned(const PointsView& points, const PointsView& prototypes, const PredictOptions& options,

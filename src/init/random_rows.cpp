@@ -1,7 +1,7 @@
 // random: k rows, by weight where there are different weights.
-#include "data/gather.h"
 #include "init/choose_rows.h"
 #include "init/init.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -32,7 +32,7 @@ bool init_random(const InitContext& context, std::span<InitModel> models) {
   std::vector<std::vector<int64_t>> rows = random_rows(context.input, wishes, context.pool);
   for (size_t m = 0; m < models.size(); ++m) {
     warn_of_zero_weights(context.input, rows[m], models[m]);
-    models[m].prototypes = gather_rows(context.input, rows[m]);
+    models[m].prototypes = prototypes_at(context.input, rows[m]);
     models[m].rows = std::move(rows[m]);
   }
   return true;

@@ -5,7 +5,7 @@
 #include "conformance/textbook_hamerly.h"
 #include "conformance/variants.h"
 #include "core/threads.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class Passes {
     session_->labels(0).read(0, static_cast<int64_t>(labels_.size()), labels_.data());
     return model.result;
   }
-  Matrix solve(const Matrix& prototypes) { return solve_centroids(session_->statistics(0), input_, prototypes, pool_); }
+  Matrix solve(const Matrix& prototypes) { return solve_prototypes(session_->statistics(0), input_, prototypes, pool_); }
   const std::vector<uint32_t>& labels() const { return labels_; }
 
  private:

@@ -8,6 +8,7 @@
 #include "backend/cuda/runtime/on_device.h"
 #include "backend/cuda/tensor/matrix_screen.h"
 #include "core/threads.h"
+#include "prototype/centroid.h"
 
 #include <fmt/format.h>
 
@@ -124,12 +125,21 @@ class CudaBackend final : public Backend {
   int threads() const override { return threads_; }
   bool keeps_to_device_memory() const override { return true; }
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
+    check_kind(prototype_of(input));
     use_device(device_);
     device_.memory_free = CudaUpload::free_memory();
     return std::make_unique<CudaUpload>(input, device_, options_, workload);
   }
 
  private:
+  // Screens, sums and solves on the device are those of centroids.
+  static void check_kind(const Prototype& prototype) {
+    if (&prototype == &centroid()) return;
+    throw Error(
+        ErrorCode::kUsage, "backend",
+        fmt::format("cuda fits centroids, and these prototypes are of kind {}; use cpu or reference", prototype.name));
+  }
+
   CurrentDevice back_;  // of the thread that makes the backend and destroys it
   BackendOptions options_;
   CudaDevice device_;

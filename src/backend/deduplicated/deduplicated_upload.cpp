@@ -6,6 +6,7 @@
 #include "core/data_type.h"
 #include "core/environment.h"
 #include "core/philox_lanes.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -495,7 +496,9 @@ std::unique_ptr<Upload> upload_points(Backend& backend, const PointsToUpload& po
   const std::optional<bool> asked = points.duplicates ? points.duplicates : environment::duplicates();
   DuplicatesRule rule;
   if (asked == true) rule = {1, 1, false};
-  if (backend.counts_duplicates() && asked.value_or(points.workload.passes >= kLeastPasses)) {
+  // Multiples of another kind's terms need not be exact where those of columns are.
+  const bool counts = backend.counts_duplicates() && prototype_of(points.input).euclidean;
+  if (counts && asked.value_or(points.workload.passes >= kLeastPasses)) {
     if (std::optional<Duplicates> found = find_duplicates(points.input, pool, rule)) {
       return upload_deduplicated(backend, points.input, std::move(*found), points.workload, abort);
     }

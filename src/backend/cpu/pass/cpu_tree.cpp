@@ -22,7 +22,7 @@ int CpuSession::advance_tree(std::span<PassModel> models) {
     Model& m = model(active.slot);
     if (!m.tree->labelled) {
       m.tree->labels = TreeLabels(input.points.n, m.k);
-      m.statistics = Statistics(m.k, input.points.d, input.limbs);
+      m.statistics = empty_statistics(m.k);
     } else if (m.tree->tree_is_old) {
       tree_pass_->read_row_labels(*m.tree, m.labels, m.k);
     }
