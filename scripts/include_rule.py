@@ -15,7 +15,7 @@ HEIGHT = {"core": 0, "comm": 1, "data": 2, "prototype": 3, "io": 4, "backend": 4
 
 # Folders inside a room, lowest first: a file includes its own folder's and those of lower ones. "." is the room itself.
 FOLDERS = {
-    "src/backend": [".", "deduplicated", *BACKENDS],
+    "src/backend": [".", "deduplicated", "sharded", *BACKENDS],
     "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "."],
     "src/backend/cuda": ["runtime", "device", "exact", "margins", "tensor", "float32", "boxes", "persistent", "points",
                          "queries", "pass", "."],
@@ -88,7 +88,7 @@ def room(parts, quoted, angled):
         problem = backend_use(parts, target)
         if problem:
             return problem
-    if target[0] != own and HEIGHT[target[0]] >= HEIGHT[own]:
+    if target[0] != own and (HEIGHT[target[0]] >= HEIGHT[own]):
         return f"{own} may include only what stands below it"
     return None
 
@@ -166,6 +166,9 @@ EXAMPLES = [
     ("src/backend/deduplicated/a.cpp", '#include "backend/backend.h"', True),
     ("src/backend/deduplicated/a.cpp", '#include "backend/cpu/b.h"', False),
     ("src/backend/a.cpp", '#include "backend/deduplicated/b.h"', False),
+    ("src/backend/sharded/a.cpp", '#include "prototype/b.h"', True),
+    ("src/backend/sharded/a.cpp", '#include "backend/cpu/b.h"', False),
+    ("src/prototype/a.cpp", '#include "backend/backend.h"', False),
     ("src/backend/cpu/a.cpp", '#include "backend/reference/b.h"', False),
     ("src/backend/cpu/a.cpp", '#include "io/reader.h"', False),
     ("src/backend/cpu/a.cpp", '#  include "engine/lloyd.h"', False),

@@ -23,6 +23,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace manymeans {
@@ -30,7 +31,10 @@ namespace manymeans {
 /// Whether the value of this option can change the answer of a fit that runs to its end.
 bool decides_the_answer(std::string_view option);
 
-/// What tells this fit from others. Reads the points once.
+/// Names and values of the options that can.
+std::vector<std::pair<std::string, std::string>> deciding_options(const FitOptions& options);
+
+/// What tells this fit from others. Reads the points once. Where there are several ranks, all of them call it.
 FitIdentity identity_of(const Input& input, std::span<const double> weights, const FitOptions& options,
                         const PointsView& initial, ThreadPool& pool);
 

@@ -2,12 +2,15 @@
 #include <manymeans/fit.h>
 
 #include "backend/deduplicated/deduplicated_upload.h"
+#include "backend/sharded/sharded_upload.h"
 #include "core/device_rows.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/random.h"
 #include "core/threads.h"
+#include "data/content_hash.h"
 #include "engine/check_clusters.h"
+#include "engine/fit_shard.h"
 #include "engine/lloyd.h"
 #include "engine/tuned.h"
 #include "prototype/centroid.h"
@@ -16,6 +19,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -31,6 +35,7 @@ struct Task {
   const FitOptions& options;
   const FitHooks& hooks;
   const Prototype& prototype;
+  Comm& comm;
 
   bool given() const { return hooks.initial.data != nullptr; }  // the initial prototypes
 };
@@ -54,8 +59,9 @@ Workload workload_of(const FitOptions& options, std::span<const Member> members,
 // What options and hooks have to do with the points, without a look at their values.
 void check_against_points(const Task& task) {
   const PointsView& points = task.points;
-  if (points.n < 1 || points.d < 1) return;  // which prepare_input() says
-  for (const int64_t k : task.options.k) check_clusters(k, points.n);
+  const int64_t rows = task.comm.sum(points.n);
+  if (rows < 1 || points.d < 1) return;  // which prepare_input() says
+  for (const int64_t k : task.options.k) check_clusters(k, rows);
   if (!task.given()) return;
   const PointsView& initial = task.hooks.initial;
   if (task.options.k.size() != 1 || initial.n != task.options.k[0]) {
@@ -71,9 +77,8 @@ void check_against_points(const Task& task) {
   }
 }
 
-std::vector<Member> make_members(const Task& task) {
+std::vector<Member> make_members(const Task& task, const Input& input) {
   const FitOptions& options = task.options;
-  const PointsView& points = task.points;
   std::vector<Member> members;
   for (const int64_t k : options.k) {
     for (int64_t replica = 0; replica < options.models; ++replica) {
@@ -81,7 +86,8 @@ std::vector<Member> make_members(const Task& task) {
       member.result.k = member.result.k_requested = k;
       member.result.replica = replica;
       member.result.seed = options.model_seed.value_or(member_seed(options.seed, k, replica));
-      member.result.init = task.given() ? "given" : std::string(find_init(options.init, points.n, k, points.d).name);
+      member.result.init =
+          task.given() ? "given" : std::string(find_init(options.init, input.shard.all, k, input.points.d).name);
       members.push_back(std::move(member));
     }
   }
@@ -127,7 +133,10 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
 // Spreads the ensemble over cohorts and threads as the strategy says.
 Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
   Cost cost;
-  switch (context.options.strategy) {
+  Strategy strategy = context.options.strategy;
+  // Several ranks have to take the models in one order.
+  if (strategy == Strategy::kTask && !context.input.comm->alone()) strategy = Strategy::kData;
+  switch (strategy) {
     case Strategy::kConcatenated: return fit_cohort(context, members, pool);
     case Strategy::kData:
       for (Member& member : members) {
@@ -159,7 +168,7 @@ Cost run_and_save(const FitContext& context, std::span<Member> members, ThreadPo
 void collect(std::vector<Member>& members, FitResult& result) {
   int64_t not_begun = 0;
   for (Member& member : members) {
-    if (member.result.labels.empty()) {  // whatever a checkpoint knows of it
+    if (member.result.prototypes.empty()) {  // whatever a checkpoint knows of it
       ++not_begun;
       member.result.stop_reason = StopReason::kNotBegun;
       member.result.k = member.result.k_requested;
@@ -183,7 +192,7 @@ MemoryPlan plan_memory_of(const Task& asked, const Backend& backend) {
     throw Error(ErrorCode::kUsage, "memory",
                 fmt::format("the backend {} keeps to no limit; use cpu, cuda or reference", backend.name()));
   }
-  if (points.n < 1 || points.d < 1) return {};  // an error of its own
+  if (points.n < 1 || points.d < 1) return {};  // an error of its own, or a rank without rows
   MemoryTask task;
   task.points = points;
   task.weights = !asked.weights.empty();
@@ -216,6 +225,46 @@ void tell_cost(const Cost& cost, Provenance& provenance) {
   provenance.pass_log = cost.log;
 }
 
+// What has to be the same on all ranks: the options that decide the answer, and in which order models are fitted.
+uint64_t hash_of(const FitOptions& options, const PointsView& initial, ThreadPool& pool) {
+  std::string text = std::string(name_of(options.strategy));
+  for (const auto& [name, value] : deciding_options(options)) text += "\n" + name + " " + value;
+  const auto d = static_cast<int64_t>(text.size());
+  const ContentHash given = initial.data == nullptr ? 0 : content_hash(initial, pool);
+  return static_cast<uint64_t>(content_hash({text.data(), 1, d, DataType::kUInt8}, pool) + given);
+}
+
+// Ranks seed as many models together as the one that has the least memory for it.
+void agree_about_memory(MemoryPlan& plan, Comm& comm) {
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  const int64_t fewest = comm.min(plan.seeded_together > 0 ? plan.seeded_together : kAny);
+  plan.seeded_together = fewest == kAny ? 0 : fewest;
+}
+
+// A rank may have another checkpoint than the others, or none.
+void check_same_beginning(const std::vector<Member>& members, ThreadPool& pool, Comm& comm) {
+  ContentHash hash = 0;
+  for (const Member& member : members) {
+    hash = 31 * hash + content_hash(member.prototypes.view(), pool) + static_cast<uint64_t>(member.result.iterations);
+  }
+  const std::vector<ContentHash> all = comm.gather_flat(std::span<const ContentHash>(&hash, 1));
+  for (size_t r = 1; r < all.size(); ++r) {
+    if (all[r] == all[0]) continue;
+    throw Error(ErrorCode::kUsage, "checkpoint",
+                fmt::format("rank 0 and rank {} do not go on from the same state; give all ranks the same file", r));
+  }
+}
+
+// The points on this rank's backend, and with those of the other ranks.
+std::unique_ptr<Upload> upload_shard(Backend& backend, const PointsToUpload& points, ThreadPool& pool,
+                                     const std::atomic<bool>* abort) {
+  const Input& input = points.input;
+  std::unique_ptr<Upload> own;
+  if (input.points.n > 0) own = upload_points(backend, points, pool, abort);
+  if (input.comm->alone()) return own;
+  return make_sharded_upload(input, std::move(own));
+}
+
 BackendOptions backend_options(const Task& task, const Tuning& tuning) {
   BackendOptions options;
   options.threads = task.options.threads;
@@ -233,7 +282,7 @@ class Fit {
   Fit(const Task& task, const Tuning& tuning)
       : task_(task),
         tuning_(tuning),
-        control_(task.hooks, task.options.time_limit),
+        control_(task.hooks, task.options.time_limit, task.comm),
         backend_(make_backend(task.options.backend, task.points, backend_options(task, tuning))),
         pool_(backend_->threads(), task.hooks.abort) {}
 
@@ -250,6 +299,7 @@ class Fit {
 
  private:
   void validate();
+  void resume();
   void upload();
   Cost iterate();
   FitResult report(const Cost& cost);
@@ -281,31 +331,44 @@ class Fit {
 void Fit::validate() {
   const FitOptions& options = task_.options;
   const FitHooks& hooks = task_.hooks;
-  input_ = prepare_input(task_.points, task_.weights, pool_, plan_memory_of(task_, *backend_));
-  use_prototype(input_, task_.prototype, pool_);
+  Comm& comm = task_.comm;
   await_points(hooks.initial);
+  comm.set_options(comm.alone() ? 0 : hash_of(options, hooks.initial, pool_));
+  MemoryPlan memory = plan_memory_of(task_, *backend_);
+  agree_about_memory(memory, comm);
+  input_ = prepare_input(task_.points, task_.weights, pool_, memory, comm);
+  use_prototype(input_, task_.prototype, pool_);
   rules_ = parse_stop_rules(options.stop, options.tol);
   if (has_rule(rules_, StopReason::kTol)) variance_ = mean_variance(column_moments(input_, pool_));
-  if (hooks.progress && task_.prototype.euclidean) estimate_.emplace(input_, pool_);
-  members_ = make_members(task_);
-  if (hooks.checkpoint.path.empty()) return;
-  checkpoint_.emplace(hooks, identity_of(input_, task_.weights, options, hooks.initial, pool_), members_);
-  checkpoint_->resume(options, input_);
+  const bool estimates = hooks.progress && task_.prototype.euclidean;
+  if (comm.max(int64_t{estimates}) > 0) estimate_.emplace(input_, pool_);
+  members_ = make_members(task_, input_);
+  resume();
+}
+
+// What the checkpoint knows of the members, where there is one.
+void Fit::resume() {
+  const bool writes = !task_.hooks.checkpoint.path.empty();
+  if (task_.comm.max(int64_t{writes}) == 0) return;
+  FitIdentity identity = identity_of(input_, task_.weights, task_.options, task_.hooks.initial, pool_);
+  if (writes) {
+    checkpoint_.emplace(task_.hooks, std::move(identity), members_);
+    checkpoint_->resume(task_.options, input_);
+  }
+  check_same_beginning(members_, pool_, task_.comm);
 }
 
 void Fit::upload() {
   const Workload workload = workload_of(task_.options, members_, backend_->threads());
-  upload_ = upload_points(*backend_, {input_, workload, tuning_.duplicates}, pool_, task_.hooks.abort);
+  upload_ = upload_shard(*backend_, {input_, workload, tuning_.duplicates}, pool_, task_.hooks.abort);
 }
 
 Cost Fit::iterate() {
-  const std::unique_ptr<Comm> comm = make_self_comm();
   const FitContext context{input_,
                            task_.options,
                            task_.hooks,
                            *backend_,
                            *upload_,
-                           *comm,
                            control_,
                            rules_,
                            variance_,
@@ -323,7 +386,7 @@ FitResult Fit::report(const Cost& cost) {
   provenance.plan = upload_->plan();
   provenance.memory = input_.memory.text;
   provenance.threads = pool_.size();  // the system may have given fewer than asked for
-  provenance.rows = task_.points.n;
+  provenance.rows = input_.shard.all;
   provenance.columns = task_.points.d;
   provenance.type = task_.points.type;
   provenance.options = task_.options;
@@ -364,15 +427,33 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
               const FitHooks& hooks) {
   return fit_tuned(points, weights, options, hooks, {});
 }
-
 FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                     const FitHooks& hooks, const Tuning& tuning) {
-  return run({points, weights, options, hooks, centroid()}, tuning);
+  return run({points, weights, options, hooks, centroid(), self_comm()}, tuning);
+}
+
+FitResult fit_shard(const PointsView& points, std::span<const double> weights, const FitOptions& options,
+                    const FitHooks& hooks, Comm& comm) {
+  try {
+    return run({points, weights, options, hooks, centroid(), comm}, {});
+  } catch (const Error& error) {
+    comm.abort(error);
+    throw;
+  } catch (const std::exception& error) {
+    comm.abort(Error(ErrorCode::kInternal, "fit", error.what()));
+    throw;
+  }
+}
+
+std::string digest_over_ranks(const ModelResult& model, Comm& comm) {
+  int64_t first = model.labels.size();
+  comm.scan({&first, 1});
+  return digest_of(model, comm.sum(label_sum(model.labels, first)));
 }
 
 FitResult fit_kind(const Prototype& prototype, const PointsView& points, std::span<const double> weights,
                    const FitOptions& options, const FitHooks& hooks) {
-  return run({points, weights, options, hooks, prototype}, {});
+  return run({points, weights, options, hooks, prototype, self_comm()}, {});
 }
 
 }  // namespace manymeans

@@ -15,8 +15,8 @@ constexpr int64_t kSampleRows = 1000;
 constexpr double kLeastShare = 1e-12;
 
 std::vector<double> mean_of_sample(const Input& input) {
-  const int64_t count = std::min(input.points.n, kSampleRows);
-  const Matrix sample = gather_rows(input, spread_rows(input.points.n, count));
+  const int64_t count = std::min(input.shard.all, kSampleRows);
+  const Matrix sample = gather_from_all(input, spread_rows(input.shard.all, count));
   std::vector<double> mean(static_cast<size_t>(input.points.d));
   for (int64_t i = 0; i < count; ++i) {
     for (size_t j = 0; j < mean.size(); ++j) {
@@ -47,8 +47,9 @@ double sum_about(const Input& input, const std::vector<double>& centre, ThreadPo
     const double* weights = input.weights.empty() ? nullptr : input.weights.data() + first;
     sums[static_cast<size_t>(worker)] += squares_about(x, rows, weights, centre);
   });
-  double total = 0;
-  for (const double sum : sums) total += sum;
+  double own = 0, total = 0;
+  for (const double sum : sums) own += sum;
+  for (const double sum : input.comm->gather_flat(std::span<const double>(&own, 1))) total += sum;
   return total;
 }
 

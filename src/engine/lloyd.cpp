@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -67,14 +66,13 @@ class Cohort {
   int most_passes(std::span<Member*> active) const;
   void follow(Member& member, PassModel& model);
   void redo(Member& member, const Matrix& start, size_t updates);
-  void reduce(PassResult& result) const;
   std::optional<StopReason> report(std::span<Member*> active);
   std::vector<Member*> judge(std::vector<Member*>& active, std::optional<StopReason> stop);
   bool judge(Member& member, std::optional<StopReason> stop);
   void update(Member& member);
-  double exact_inertia(Member& member, InertiaSum sum, int weight_exponent);
+  static double rounded_inertia(const InertiaSum& sum, int weight_exponent);
   void finish(std::span<Member* const> done);
-  void finish(Member& member, InertiaSum inertia);
+  void finish(Member& member, const InertiaSum& inertia);
 
   const FitContext& context_;
   std::span<Member> members_;
@@ -101,7 +99,7 @@ bool Cohort::initialise() {
   }
   std::map<const InitEntry*, std::vector<Member*>> by_method;
   for (Member* member : members) {
-    by_method[&find_init(member->result.init, context_.input.points.n, member->result.k, context_.input.points.d)]
+    by_method[&find_init(member->result.init, context_.input.shard.all, member->result.k, context_.input.points.d)]
         .push_back(member);
   }
   for (auto& [method, same] : by_method) {
@@ -109,7 +107,7 @@ bool Cohort::initialise() {
     // gibibyte.
     const int64_t planned = context_.input.memory.seeded_together;
     const auto together =
-        static_cast<size_t>(planned > 0 ? planned : std::max<int64_t>(1, (int64_t{1} << 25) / context_.input.points.n));
+        static_cast<size_t>(planned > 0 ? planned : std::max<int64_t>(1, (int64_t{1} << 25) / context_.input.shard.all));
     for (size_t first = 0; first < same.size(); first += together) {
       const size_t count = std::min(together, same.size() - first);
       if (!initialise_with(*method, std::span(same).subspan(first, count))) return false;
@@ -160,13 +158,12 @@ int Cohort::pass(std::span<Member*> active) {
   last_.resize(members_.size());
   std::vector<PassLog> logs(static_cast<size_t>(passes));
   for (size_t i = 0; i < active.size(); ++i) {
-    reduce(models[i].result);
     PassResult& last = last_[static_cast<size_t>(active[i]->slot)] = models[i].result;
     // To a session that has seen no label yet, all of them are new.
     if (const auto changed = std::exchange(active[i]->repeats, std::nullopt)) last.changed = *changed;
     for (size_t p = 0; p < logs.size(); ++p) {
       const PassResult& result = p < models[i].earlier.size() ? models[i].earlier[p] : models[i].result;
-      logs[p] += {result, 1, context_.input.points.n};
+      logs[p] += {result, 1, context_.input.shard.all};
     }
     follow(*active[i], models[i]);
     active[i]->result.seconds +=
@@ -188,8 +185,7 @@ void Cohort::save(std::span<Member*> active, int passes) {
 // How many passes may be done before the next look: one where anybody watches or a rule looks at every update.
 int Cohort::most_passes(std::span<Member*> active) const {
   constexpr int64_t kMostPasses = 64;  // between two looks at a signal
-  if (!context_.rules.empty() || context_.hooks.progress || context_.options.time_limit > 0 ||
-      context_.comm.size() > 1) {
+  if (!context_.rules.empty() || context_.hooks.progress || context_.options.time_limit > 0) {
     return 1;
   }
   int64_t passes = kMostPasses;
@@ -232,12 +228,6 @@ void Cohort::redo(Member& member, const Matrix& start, size_t updates) {
   session_->advance({&model, 1}, 1);
 }
 
-// Sums what other ranks found out. A rank that is alone has all of it already.
-void Cohort::reduce(PassResult& result) const {
-  if (context_.comm.size() == 1) return;
-  for (const PassCount& count : kPassCounts) context_.comm.all_reduce({&(result.*count.value), 1});
-}
-
 std::optional<StopReason> Cohort::report(std::span<Member*> active) {
   Progress progress;
   progress.phase = "iterate";
@@ -251,8 +241,8 @@ std::optional<StopReason> Cohort::report(std::span<Member*> active) {
     const double estimate = context_.estimate->of(session_->statistics(member->slot), member->prototypes);
     progress.inertia_estimate = std::fmin(progress.inertia_estimate, estimate);  // fmin leaves NaN out
   }
-  progress.points_per_second =
-      static_cast<double>(context_.input.points.n) * static_cast<double>(active.size()) / std::max(pass_seconds_, 1e-9);
+  progress.points_per_second = static_cast<double>(context_.input.shard.all) * static_cast<double>(active.size()) /
+                               std::max(pass_seconds_, 1e-9);
   return context_.control.report(progress);
 }
 
@@ -296,14 +286,14 @@ void Cohort::update(Member& member) {
   const PassResult& last = last_[static_cast<size_t>(member.slot)];
   StopState state;
   state.first_pass = member.result.iterations == 0;
-  state.changed_share = static_cast<double>(last.changed) / static_cast<double>(context_.input.points.n);
+  state.changed_share = static_cast<double>(last.changed) / static_cast<double>(context_.input.shard.all);
   state.mean_variance = context_.mean_variance;
   state.prototype = &prototype_of(context_.input);
   if (has_rule(context_.rules, StopReason::kInertia)) {
     state.inertia_before = member.last_inertia;
     // In the units of w', or tiny weights would make every inertia zero.
     const ModelPrototypes model{member.slot, &member.prototypes};
-    state.inertia_now = member.last_inertia = exact_inertia(member, session_->rows().inertias({&model, 1})[0], 0);
+    state.inertia_now = member.last_inertia = rounded_inertia(session_->rows().inertias({&model, 1})[0], 0);
   }
   const Stopwatch watch(cost_.update);
   treat_empty_clusters(*session_, member, context_.options.empty, context_.input);
@@ -321,21 +311,7 @@ void Cohort::update(Member& member) {
   member.prototypes = std::move(next);
 }
 
-// `sum`: of this rank. Its format follows from the farthest row, not from the columns' ranges: one huge value that lies
-// on its own prototype would push all other distances below the last limb.
-double Cohort::exact_inertia(Member& member, InertiaSum sum, int weight_exponent) {
-  Comm& comm = context_.comm;
-  if (comm.size() > 1) {
-    // The farthest row of all ranks; bits of non-negative numbers are ordered as the numbers are.
-    std::vector<int64_t> farthest(static_cast<size_t>(comm.size()));
-    farthest[static_cast<size_t>(comm.rank())] = std::bit_cast<int64_t>(sum.farthest);
-    comm.all_reduce(farthest);
-    const auto largest = std::bit_cast<double>(*std::max_element(farthest.begin(), farthest.end()));
-    const SumFormat format = distance_format(context_.input, largest);
-    if (format != sum.format)
-      sum = {largest, format, session_->rows().inertia_limbs(member.slot, member.prototypes, format)};
-    comm.all_reduce(sum.limbs);
-  }
+double Cohort::rounded_inertia(const InertiaSum& sum, int weight_exponent) {
   return std::ldexp(rounded_sum(sum.limbs.data(), sum.format), weight_exponent - sum.format.shift);
 }
 
@@ -351,14 +327,14 @@ void Cohort::finish(std::span<Member* const> done) {
   }
   std::vector<InertiaSum> inertias = session_->rows().inertias(models);
   session_->fetch(slots);
-  for (size_t i = 0; i < done.size(); ++i) finish(*done[i], std::move(inertias[i]));
+  for (size_t i = 0; i < done.size(); ++i) finish(*done[i], inertias[i]);
 }
 
-void Cohort::finish(Member& member, InertiaSum inertia) {
+void Cohort::finish(Member& member, const InertiaSum& inertia) {
   ModelResult& result = member.result;
   const Statistics& statistics = session_->statistics(member.slot);
   const Input& input = context_.input;
-  result.inertia = exact_inertia(member, std::move(inertia), input.weight_exponent);
+  result.inertia = rounded_inertia(inertia, input.weight_exponent);
   result.counts = statistics.counts;
   int64_t empty = 0;
   for (const int64_t weight : statistics.weights) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "backend/backend.h"
-#include "comm/comm.h"
 #include "core/threads.h"
 #include "engine/checkpoint.h"
 #include "engine/control.h"
@@ -23,7 +22,6 @@ struct FitContext {
   const FitHooks& hooks;
   Backend& backend;
   Upload& upload;
-  Comm& comm;
   Control& control;
   std::vector<StopRule> rules;
   double mean_variance = 0;

@@ -57,7 +57,7 @@ std::vector<double> attracted_weights(const InitContext& context, const Matrix& 
 // k of the candidates by weighted k-means++; false if it was told to stop. With k in the thousands this takes as long
 // as the rounds, so it reports progress itself.
 bool reduce(const InitContext& context, InitModel& model, std::span<const int64_t> rows) {
-  const Matrix candidates = gather_rows(context.input, rows);
+  const Matrix candidates = gather_from_all(context.input, rows);
   const std::vector<double> weights = attracted_weights(context, prototypes_at(context.input, rows));
   Input input = prepare_input(candidates.view(), weights, context.pool);
   use_prototype(input, prototype_of(context.input), context.pool);

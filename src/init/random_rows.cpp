@@ -1,4 +1,5 @@
 // random: k rows, by weight where there are different weights.
+#include "data/gather.h"
 #include "init/choose_rows.h"
 #include "init/init.h"
 #include "prototype/prototype.h"
@@ -14,8 +15,9 @@ namespace {
 
 // Such prototypes have no points at first; whoever asked for so many should know.
 void warn_of_zero_weights(const Input& input, const std::vector<int64_t>& rows, InitModel& model) {
-  const auto counts = [&](int64_t row) { return input.integer_weight(row) > 0; };
-  const auto weighty = std::count_if(rows.begin(), rows.end(), counts);
+  if (!input.weighted) return;
+  const std::vector<int64_t> weights = weights_from_all(input, rows);
+  const auto weighty = std::count_if(weights.begin(), weights.end(), [](int64_t weight) { return weight > 0; });
   if (weighty == static_cast<int64_t>(rows.size())) return;
   model.warnings.push_back(fmt::format(
       "random for k = {} (seed {}) found only {} rows of a weight above zero; the other prototypes are rows of "

@@ -75,8 +75,10 @@ const Prototype& prototype_of(const Input& input) {
 void use_prototype(Input& input, const Prototype& prototype, ThreadPool& pool) {
   input.prototype = &prototype;
   if (prototype.euclidean) return;
-  set_sum_formats(input, input.points.type == DataType::kFloat64 ? scan_terms<double>(input, prototype, pool)
-                                                                 : scan_terms<float>(input, prototype, pool));
+  ColumnScan scan = input.points.type == DataType::kFloat64 ? scan_terms<double>(input, prototype, pool)
+                                                            : scan_terms<float>(input, prototype, pool);
+  scan.merge_ranks(*input.comm);
+  set_sum_formats(input, std::move(scan));
 }
 
 Matrix solve_prototypes(const Statistics& statistics, const Input& input, const Matrix& old, ThreadPool& pool) {
@@ -94,7 +96,7 @@ Matrix solve_prototypes(const Statistics& statistics, const Input& input, const 
 }
 
 Matrix prototypes_at(const Input& input, std::span<const int64_t> rows) {
-  Matrix gathered = gather_rows(input, rows);
+  Matrix gathered = gather_from_all(input, rows);
   const Prototype& prototype = prototype_of(input);
   if (prototype.euclidean) return gathered;
   return gathered.type() == DataType::kFloat64 ? prototypes_of_rows<double>(prototype, gathered)

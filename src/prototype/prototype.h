@@ -88,13 +88,13 @@ struct Prototype {
 const Prototype& prototype_of(const Input& input);
 
 /// Makes the input one for this kind of prototype: the formats of its sums become those of the prototype's terms,
-/// which takes one reading of the points unless the terms are the columns.
+/// which takes one reading of the points unless the terms are the columns. All ranks call it.
 void use_prototype(Input& input, const Prototype& prototype, ThreadPool& pool);
 
 /// Prototypes from statistics; clusters with W_k = 0 keep their row of `old`. O(K times what one takes).
 Matrix solve_prototypes(const Statistics& statistics, const Input& input, const Matrix& old, ThreadPool& pool);
 
-/// The prototypes that stand for these rows alone.
+/// The prototypes that stand for these rows alone, which are numbers among the rows of all ranks.
 Matrix prototypes_at(const Input& input, std::span<const int64_t> rows);
 
 /// d2 of every prototype to its successor.

@@ -30,8 +30,9 @@ int64_t piece_of_distinct_rows(const Duplicates& rows) {
 
 // Changed rows whose label terms are summed together.
 struct ChangedRows {
-  std::vector<int64_t> rows;
-  std::vector<uint32_t> from, to;
+  int64_t first = 0;  // the number of row 0 among the rows of all ranks
+  std::vector<int64_t> rows = {};
+  std::vector<uint32_t> from = {}, to = {};
   LabelSum sum = 0;
 
   void add(std::span<const uint32_t> added, uint32_t old_label, uint32_t label) {
@@ -43,7 +44,8 @@ struct ChangedRows {
   }
   void flush() {
     const auto count = static_cast<int64_t>(rows.size());
-    sum += sum_of_label_terms(rows.data(), to.data(), count) - sum_of_label_terms(rows.data(), from.data(), count);
+    sum += sum_of_label_terms(rows.data(), first, to.data(), count) -
+           sum_of_label_terms(rows.data(), first, from.data(), count);
     rows.clear();
     from.clear();
     to.clear();
@@ -133,7 +135,7 @@ void DeduplicatedSession::count_changes(int slot, PassResult& result) {
     ChangedRows hashed;
     std::vector<uint32_t> before, now;
   };
-  std::vector<Part> parts(static_cast<size_t>(pool_->size()));
+  std::vector<Part> parts(static_cast<size_t>(pool_->size()), Part{0, {input_.shard.first}, {}, {}});
   const Labels& before = model(slot).before;
   const Labels& now = distinct_->labels(slot);
   pool_->for_each_range(rows_.distinct_rows(), piece_of_distinct_rows(rows_), [&](int w, int64_t first, int64_t last) {
@@ -166,7 +168,8 @@ void DeduplicatedSession::count_relocated_rows(int slot, PassResult& result) {
     const uint32_t before = m.before[distinct_of(row.row)];
     const uint32_t now = distinct_->labels(slot)[distinct_of(row.row)];
     result.changed += static_cast<int64_t>(now != row.label) - static_cast<int64_t>(now != before);
-    result.hash_delta += label_term(row.row, before) - label_term(row.row, row.label);
+    const int64_t global = input_.shard.first + row.row;
+    result.hash_delta += label_term(global, before) - label_term(global, row.label);
   }
   m.relocated.clear();
 }
@@ -431,7 +434,7 @@ SeedTerms DeduplicatedSeeding::terms(int slot) {
   }
   if (changed > 0) m.least.assign(least.begin(), least.end());
   const auto add = [this, &m](int64_t row, int64_t* limbs) { m.adder.add(m.least[distinct_of(row)], 1, limbs); };
-  return {input_.points.n, kSeedBlock, m.blocks, m.adder.format(), add};
+  return {input_.points.n, input_.shard.first, kSeedBlock, m.blocks, m.adder.format(), add};
 }
 
 std::vector<int64_t> DeduplicatedSeeding::sample(int slot, const SeedSample& sample) {

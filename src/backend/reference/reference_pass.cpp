@@ -82,7 +82,9 @@ void ReferenceSession::assign(PassModel& pass) {
       const uint32_t label = labels[static_cast<size_t>(i)];
       const uint32_t before = state.labels[row];
       if (first_pass || label != before) ++pass.result.changed;
-      if (!first_pass && label != before) pass.result.hash_delta += label_term(row, label) - label_term(row, before);
+      if (first_pass || label == before) continue;
+      const int64_t number = input_.shard.first + row;
+      pass.result.hash_delta += label_term(number, label) - label_term(number, before);
     }
     state.labels.write(block.first, block.rows.count, labels.data());
     add_rows(state.statistics, block, labels.data(), 1);

@@ -99,7 +99,8 @@ std::vector<int64_t> ReferenceSeeding::sample(int slot, const SeedSample& sample
   const Model& state = model(slot);
   std::vector<int64_t> rows;
   for_each_row(state, [&](int64_t i) {
-    const uint64_t u = random_u64(sample.key, static_cast<uint64_t>(i), sample.draw, Purpose::kOversample);
+    const auto row = static_cast<uint64_t>(input_.shard.first + i);
+    const uint64_t u = random_u64(sample.key, row, sample.draw, Purpose::kOversample);
     const WideInt mine = term(state, i, state.least[static_cast<size_t>(i)]);
     if (sample.total.times(u) < mine.times(static_cast<uint64_t>(sample.factor)).shift_left_64()) rows.push_back(i);
   });

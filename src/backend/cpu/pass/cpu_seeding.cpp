@@ -237,7 +237,7 @@ SeedTerms CpuSeeding::terms_of(const Model& state) const {
   const auto add = [this, &state](int64_t row, int64_t* limbs) {
     add_term(state, row, state.least[static_cast<size_t>(row)], 1, limbs);
   };
-  return {shared_.input.points.n, block_rows(), state.blocks, state.adder.format(), add};
+  return {shared_.input.points.n, shared_.input.shard.first, block_rows(), state.blocks, state.adder.format(), add};
 }
 
 WideInt CpuSeeding::total(int slot) {

@@ -114,8 +114,9 @@ void CpuSession::prefetch_row(int64_t row) const {
 LabelSum CpuSession::hash_change(const Changes& changes, int64_t first) const {
   const int64_t count = changes.size() - first;
   const int64_t* rows = changes.rows.data() + first;
-  return sum_of_label_terms(rows, changes.to.data() + first, count) -
-         sum_of_label_terms(rows, changes.from.data() + first, count);
+  const int64_t row = shared_.input.shard.first;
+  return sum_of_label_terms(rows, row, changes.to.data() + first, count) -
+         sum_of_label_terms(rows, row, changes.from.data() + first, count);
 }
 
 // Compares the worker's labels with those of the pass before, stores them, and accumulates the difference.

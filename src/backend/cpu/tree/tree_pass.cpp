@@ -81,8 +81,9 @@ struct ChangeBatch {
   uint32_t from[kBatch];
   uint32_t to[kBatch];
 
-  LabelSum flush() {
-    const LabelSum change = sum_of_label_terms(rows, to, count) - sum_of_label_terms(rows, from, count);
+  // `first`: the number of row 0 among the rows of all ranks.
+  LabelSum flush(int64_t first) {
+    const LabelSum change = sum_of_label_terms(rows, first, to, count) - sum_of_label_terms(rows, first, from, count);
     count = 0;
     return change;
   }
@@ -369,7 +370,7 @@ class TreePass::Walk {
     }
   }
 
-  void flush() { result_.hash_delta += scratch_.batch.flush(); }
+  void flush() { result_.hash_delta += scratch_.batch.flush(points_.input.shard.first); }
 
   const TreePoints& points_;
   const CpuKernels& kernels_;

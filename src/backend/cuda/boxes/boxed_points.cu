@@ -185,6 +185,7 @@ BoxedPoints::BoxedPoints(const DevicePoints& points, const ColumnTerms& terms, i
   const bool weighted = points.weights != nullptr;
   rows_.float64 = points.type == DataType::kFloat64;
   rows_.n = points.n;
+  rows_.number = points.number;
   rows_.d = points.d;
   rows_.count = boxes_of(points.n);
   const auto places = static_cast<size_t>(rows_.count * kBoxRows);

@@ -35,7 +35,8 @@ struct BoxedRows {
   bool float64 = false;
   int64_t n = 0;
   int64_t d = 0;
-  int64_t count = 0;  ///< of boxes
+  int64_t count = 0;   ///< of boxes
+  int64_t number = 0;  ///< of the first row among the rows of all ranks
 };
 
 /// Device memory: bytes(); while it is made, making_bytes() more. Up to kMostBoxPoints points of kMostBoxColumns

@@ -91,7 +91,7 @@ __device__ __forceinline__ void count_entries(const Resident& here, const Reside
 #pragma unroll 1
   for (uint32_t i = kResidentThreads - 1 - threadIdx.x; i < entries && !first_pass; i += kResidentThreads) {
     const uint32_t entry = here.entries[i];
-    const LabelSumWords term = device_label_term(here.first + entry % kResidentLeaves, entry >> 16);
+    const LabelSumWords term = device_label_term(task.sums.points.number + here.first + entry % kResidentLeaves, entry >> 16);
     if ((entry & kResidentLeaves) != 0) {
       hash.subtract(term);
     } else {

@@ -478,7 +478,7 @@ __global__ void __launch_bounds__(kSeedThreads)
     rows.splitter.add_fixed(__dmul_rn(weight_of(points, row), rows.least[row]), 1, limbs);
     const auto term = recombined<3>(limbs, kDistanceLimbs, rows.splitter.bits);
     constexpr uint32_t kOversample = 5;  // Purpose::kOversample
-    const uint64_t u = device_random_u64(draw.key, static_cast<uint64_t>(row), draw.draw, kOversample);
+    const uint64_t u = device_random_u64(draw.key, static_cast<uint64_t>(points.number + row), draw.draw, kOversample);
     const double number = __ull2double_rn(u);
     const double limit = term.to_double() * draw.ratio;
     if (number > limit * (1 + 0x1p-40)) continue;
