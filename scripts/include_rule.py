@@ -15,7 +15,7 @@ HEIGHT = {"core": 0, "comm": 1, "data": 2, "io": 3, "prototype": 3, "backend": 3
 
 # Folders inside a room, lowest first: a file includes its own folder's and those of lower ones. "." is the room itself.
 FOLDERS = {
-    "src/backend": [".", "deduplicated", *BACKENDS],
+    "src/backend": [".", "deduplicated", "device", *BACKENDS],
     "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "."],
     "src/backend/cuda": ["runtime", "device", "exact", "margins", "tensor", "float32", "boxes", "persistent", "points",
                          "queries", "pass", "."],
@@ -163,6 +163,8 @@ EXAMPLES = [
     ("src/backend/cpu/pass/a.cpp", '#include "backend/deduplicated/b.h"', True),
     ("src/backend/deduplicated/a.cpp", '#include "backend/backend.h"', True),
     ("src/backend/deduplicated/a.cpp", '#include "backend/cpu/b.h"', False),
+    ("src/backend/cuda/pass/a.cpp", '#include "backend/device/b.h"', True),
+    ("src/backend/device/a.cpp", '#include "backend/cuda/pass/b.h"', False),
     ("src/backend/a.cpp", '#include "backend/deduplicated/b.h"', False),
     ("src/backend/cpu/a.cpp", '#include "backend/reference/b.h"', False),
     ("src/backend/cpu/a.cpp", '#include "io/reader.h"', False),

@@ -3,7 +3,6 @@
 #include <manymeans/error.h>
 
 #include "core/data_type.h"
-#include "data/column_scan.h"
 #include "data/row_blocks.h"
 
 #include <fmt/format.h>
@@ -64,7 +63,7 @@ bool all_finite(const T* x, int64_t count) {
 }
 
 ColumnScan scan_on_device(const Input& input) {
-  DeviceScan scan = scan_device_columns(input.points, input.weights);
+  DeviceScan scan = memory_space(input.points).scan_columns(input.points, input.weights);
   if (scan.bad >= 0) refuse_value(input.points, scan.bad);
   return std::move(scan.columns);
 }
@@ -162,7 +161,7 @@ void fill_columns(Input& input, ThreadPool& pool) {
 
 template <class T>
 std::vector<MomentSums> sum_moments(const Input& input, const std::vector<MomentFormats>& formats, ThreadPool& pool) {
-  if (input.points.on_device()) return sum_device_moments(input.points, formats);
+  if (input.points.on_device()) return memory_space(input.points).sum_moments(input.points, formats);
   const auto d = static_cast<size_t>(input.points.d);
   std::vector<std::vector<MomentSums>> sums(static_cast<size_t>(pool.size()), std::vector<MomentSums>(d));
   const std::vector<MomentAdder> adders(formats.begin(), formats.end());

@@ -2,9 +2,9 @@
 #include <manymeans/fit.h>
 
 #include "backend/deduplicated/equal_rows_upload.h"
-#include "core/device_rows.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
+#include "core/memory_space.h"
 #include "core/random.h"
 #include "core/threads.h"
 #include "engine/lloyd.h"

@@ -3,7 +3,6 @@
 
 #include "backend/cuda/pass/cuda_session.h"
 #include "backend/cuda/pass/sessions_apart.h"
-#include "backend/cuda/runtime/given_up.h"
 #include "backend/cuda/runtime/on_device.h"
 #include "backend/cuda/tensor/matrix_screen.h"
 #include "core/threads.h"
@@ -21,7 +20,7 @@ Error no_device(const std::string& why) {
 }
 
 CudaDevice find_device(int index) {
-  if (!devices_answer_now()) {
+  if (!device::devices_answer_now()) {
     throw Error(ErrorCode::kUnavailable, "backend cuda",
                 "a device did not answer before, and work that it was given has not ended since; start a new process, "
                 "or use --backend cpu");

@@ -4,7 +4,6 @@
 #include "backend/cuda/pass/cuda_session.h"
 #include "backend/cuda/persistent/persistent_passes.h"
 #include "backend/cuda/runtime/endless_kernel.h"
-#include "backend/cuda/runtime/given_up.h"
 #include "backend/cuda/tensor/matrix_bounds.h"
 #include "backend/cuda/tensor/matrix_screen.h"
 #include "backend/cuda/tensor/score_falls.h"

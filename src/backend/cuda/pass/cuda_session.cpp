@@ -184,7 +184,7 @@ void CudaSession::download_prototypes(int slot, Matrix& prototypes) {
 // Of these models, where the session's labels are many; not those that have another width here.
 void CudaSession::fetch_labels(std::span<const int> slots) {
   const auto bytes = static_cast<size_t>(n() * width_);
-  if (threads_ <= 1 || bytes * models_.size() < LabelCopier::kLeastBytes) return;
+  if (threads_ <= 1 || bytes * models_.size() < device::kLeastStagedLabels) return;
   std::vector<int> wanted;
   std::vector<std::byte*> to;
   for (const int slot : slots) {
@@ -196,9 +196,9 @@ void CudaSession::fetch_labels(std::span<const int> slots) {
     to.push_back(m.labels.bytes().data());
   }
   if (wanted.empty()) return;
-  if (!label_copier_) label_copier_ = std::make_unique<LabelCopier>(threads_, bytes * models_.size());
-  const auto from = [&](size_t i) { return static_cast<const std::byte*>(labels_of(wanted[i]).data); };
-  label_copier_->copy(bytes, to, from, stream_);
+  if (!label_staging_) label_staging_ = device::make_label_staging(runtime(), bytes * models_.size(), threads_);
+  const auto from = [&](size_t i) { return device::Address{const_cast<void*>(labels_of(wanted[i]).data)}; };
+  label_staging_->fetch(bytes, to, from, stream_, "fetching labels");
   for (const int slot : wanted) model(slot).labels_here = true;
 }
 

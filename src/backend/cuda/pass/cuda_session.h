@@ -8,9 +8,9 @@
 #include "backend/cuda/margins/carried_margins.h"
 #include "backend/cuda/pass/cuda_shared.h"
 #include "backend/cuda/pass/session_seeding.h"
-#include "backend/cuda/points/label_copier.h"
 #include "backend/cuda/queries/own_distances.h"
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/device/staging.h"
 
 #include <algorithm>
 #include <memory>
@@ -190,9 +190,9 @@ class CudaSession final : public Session {
   PinnedBuffer<PassCounters> host_counters_;
   size_t fetched_passes_ = 0;  // of this batch, whose counters the host has
   PinnedBuffer<PassControl> host_control_;
-  DeviceBuffer<std::byte> moved_row_;
+  device::Buffer moved_row_;
   int threads_ = 1;
-  std::unique_ptr<LabelCopier> label_copier_;  // where labels are many, from the first that are fetched on
+  std::unique_ptr<device::Staging> label_staging_;  // where labels are many, from the first that are fetched on
   OwnDistances own_distances_;
   SessionSeeding seeding_;
 };

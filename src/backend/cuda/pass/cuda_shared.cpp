@@ -17,7 +17,9 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
   upload_frame(stream);
   upload_terms(stream);
   bound = FloatBound::make(input.points.d, frame.exponent, options.test_bound_scale);
-  slices = std::make_unique<PointSlices>(input, plan, options, SliceFrames{half_frame, device_frame}, stream);
+  slices =
+      std::make_unique<PointSlices>(input, plan, device::RowSlices::Host{thread_count(options.threads), options.abort},
+                                    SliceFrames{half_frame, device_frame}, stream);
   if (plan.screen == ScreenKind::kBoxes) {
     boxes = std::make_unique<BoxedPoints>(slices->points(), terms, input.weight_shift, stream);
   }

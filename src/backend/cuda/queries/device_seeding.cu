@@ -311,7 +311,8 @@ void DeviceSeeding::run_batch(Batch& batch, bool lowering) {
     batch.columns.reserve(most, "bounds of candidates");
     a.columns = batch.columns.data();
   }
-  staged_.copy(batch.raw.data(), batch.rows.data(), batch.rows.size(), stream_, "uploading candidates of seeding");
+  staged_.send({batch.raw.data()}, batch.rows.data(), batch.rows.size() * sizeof(batch.rows[0]), stream_,
+               "uploading candidates of seeding");
   const SeedFrame frame = screen_ ? screen_->view : SeedFrame{};
   const auto prepare = [&](const auto* raw) {
     seed_column_kernel<<<static_cast<int>(columns), 128, 0, stream_>>>(
@@ -416,7 +417,7 @@ bool DeviceSeeding::apply_trial(Model& m, const Matrix& centre) {
   } else {
     std::vector<double> wide(static_cast<size_t>(points_.d));
     widen(centre.view().data, centre.type(), 0, points_.d, wide.data());
-    staged_.copy(batch_->centre.data(), wide.data(), wide.size(), stream_, "uploading a centre");
+    staged_.send({batch_->centre.data()}, wide.data(), wide.size() * sizeof(double), stream_, "uploading a centre");
   }
   const int64_t warps = (points_.n + kSeedSumRows - 1) / kSeedSumRows;
   const auto blocks = static_cast<int>((warps + kSeedWarps - 1) / kSeedWarps);

@@ -330,7 +330,7 @@ TEST(CudaPlan, CountsModelsAndSessions) {
 TEST(CudaPlan, PointsOnTheDeviceAreNeverStreamed) {
   Points points(70'000, 256);
   const CudaPlan all = plan(points, hopper(), {});
-  points.input.points.cuda_device = 0;
+  points.input.points.place = {"cuda"};
   const CudaPlan small = make_cuda_plan(points.input, hopper(), {.device_memory = 20 << 20}, 0x1p-12, {});
   EXPECT_EQ(small.resident_rows, 70'000);
   EXPECT_FALSE(small.whole(70'000));

@@ -5,7 +5,6 @@
 #include "backend/cuda/cuda_present.h"
 #include "backend/cuda/device/philox.cuh"
 #include "backend/cuda/device/wide.cuh"
-#include "backend/cuda/points/label_copier.h"
 #include "backend/cuda/points/point_slices.h"
 #include "backend/cuda/queries/device_seeding.h"
 #include "backend/cuda/queries/own_distances.h"
@@ -295,7 +294,7 @@ TEST(CudaServices, LabelsComeInPieces) {
   std::mt19937_64 random(3);
   const cuda::Stream stream;
   for (const int threads : {1, 5}) {
-    cuda::LabelCopier copier(threads, kMiB);  // pieces of a MiB
+    device::Staging copier(cuda::runtime(), {kMiB, kMiB}, threads);
     for (const size_t bytes : {size_t{0}, size_t{1}, kMiB - 1, kMiB, kMiB + 1, 2 * kMiB + 77, size_t{300001}}) {
       for (const size_t models : {0, 1, 2, 7}) {
         std::vector<std::byte> values(models * bytes);
@@ -312,9 +311,9 @@ TEST(CudaServices, LabelsComeInPieces) {
         const auto from = [&](size_t i) {
           cuda::check(cudaMemcpyAsync(place.data(), all.data() + i * bytes, bytes, cudaMemcpyDeviceToDevice, stream),
                       "copying test data");
-          return static_cast<const std::byte*>(place.data());
+          return device::Address{place.data()};
         };
-        copier.copy(bytes, to, from, stream);
+        copier.fetch(bytes, to, from, stream, "labels");
         for (size_t i = 0; i < models; ++i) {
           ASSERT_TRUE(std::equal(found[i].begin(), found[i].end(), values.begin() + static_cast<int64_t>(i * bytes)))
               << bytes << " bytes, model " << i << " of " << models << ", " << threads << " threads";
@@ -328,7 +327,7 @@ TEST(CudaServices, LabelsComeInPieces) {
 TEST(CudaServices, LabelsOfManyRows) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {1100001, 1, {5, 257}}, 6);
-  ASSERT_GE(size_t{2} * 2 * static_cast<size_t>(made.shape.n), cuda::LabelCopier::kLeastBytes);
+  ASSERT_GE(size_t{2} * 2 * static_cast<size_t>(made.shape.n), device::kLeastStagedLabels);
   OnDevice run(made);
   const auto sums_of = [&](Session& session, bool together) {
     std::vector<PassModel> models;

@@ -1,5 +1,5 @@
 // Points that are said to lie on a device: what is refused, with or without one.
-#include "core/device_rows.h"
+#include "core/memory_space.h"
 
 #include <manymeans/error.h>
 #include <manymeans/manymeans.h>
@@ -16,7 +16,7 @@ const std::vector<float> kValues(40, 1.0F);
 
 PointsView said_to_be_on(int device) {
   PointsView points(kValues.data(), 10, 4);
-  points.cuda_device = device;
+  points.place = {"cuda", device};
   return points;
 }
 
@@ -30,23 +30,23 @@ void expect_error(F&& call, const std::string& word) {
   }
 }
 
-TEST(DeviceRows, OtherBackendsRefuseThem) {
+TEST(MemorySpaces, OtherBackendsRefuseThem) {
   for (const char* backend : {"cpu", "reference", "opencl"}) {
     FitOptions options;
     options.k = {2};
     options.backend = backend;
-    expect_error([&] { fit(said_to_be_on(0), {}, options); }, "CUDA device");
-    expect_error([&] { initialise(said_to_be_on(0), {}, options); }, "CUDA device");
+    expect_error([&] { fit(said_to_be_on(0), {}, options); }, "memory of a device");
+    expect_error([&] { initialise(said_to_be_on(0), {}, options); }, "memory of a device");
     PredictOptions how;
     how.backend = backend;
-    expect_error([&] { predict(said_to_be_on(0), {kValues.data(), 1, 4}, how); }, "CUDA device");
-    expect_error([&] { transform(said_to_be_on(0), {kValues.data(), 1, 4}, how); }, "CUDA device");
+    expect_error([&] { predict(said_to_be_on(0), {kValues.data(), 1, 4}, how); }, "memory of a device");
+    expect_error([&] { transform(said_to_be_on(0), {kValues.data(), 1, 4}, how); }, "memory of a device");
   }
 }
 
 // Without CUDA nothing is on a device; with it, these values are not, or there is no such device.
-TEST(DeviceRows, MemoryOfTheHostIsNotReadAsADevices) {
-  EXPECT_EQ(cuda_device_of(kValues.data()), -1);
+TEST(MemorySpaces, MemoryOfTheHostIsNotReadAsADevices) {
+  EXPECT_TRUE(place_of(kValues.data()).on_host());
   for (const int device : {0, 1000}) {
     const PointsView points = said_to_be_on(device);
     FitOptions options;

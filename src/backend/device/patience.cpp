@@ -1,12 +1,12 @@
-#include "backend/cuda/runtime/patience.h"
+#include "backend/device/patience.h"
 
-#include "backend/cuda/runtime/given_up.h"
+#include "backend/device/given_up.h"
 
 #include <algorithm>
 #include <optional>
 #include <thread>
 
-namespace manymeans::cuda {
+namespace manymeans::device {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -47,4 +47,4 @@ Waited await_end(const std::function<bool()>& done, const Patience& patience, in
   return wait(done, patience, passes, false);
 }
 
-}  // namespace manymeans::cuda
+}  // namespace manymeans::device

@@ -1,4 +1,4 @@
-#include "backend/cuda/runtime/given_up.h"
+#include "backend/device/given_up.h"
 
 #include <manymeans/fit.h>
 
@@ -8,14 +8,14 @@
 #include <vector>
 
 namespace manymeans {
-namespace cuda {
+namespace device {
 namespace {
 
 struct GivenUp {
-  GivenUp() { streams.reserve(1024); }  // more would be more sessions than a device takes
+  GivenUp() { works.reserve(1024); }  // more would be more sessions than a device takes
 
   std::mutex mutex;
-  std::vector<cudaStream_t> streams;
+  std::vector<Unfinished> works;
   std::vector<const HandingOver*> handing_over;
   std::atomic<bool> any{false};
 };
@@ -26,19 +26,12 @@ GivenUp& given_up() {
   return *kept;
 }
 
-// Whether it has ended, in whatever way: a device that was reset answers with an error.
-bool has_ended(cudaStream_t stream) {
-  const cudaError_t status = cudaStreamQuery(stream);
-  cudaGetLastError();
-  return status != cudaErrorNotReady;
-}
-
 }  // namespace
 
-void give_up(cudaStream_t stream) noexcept {
+void give_up(const Unfinished& work) noexcept {
   GivenUp& all = given_up();
   const std::lock_guard lock(all.mutex);
-  all.streams.push_back(stream);
+  all.works.push_back(work);
   all.any = true;
 }
 
@@ -65,17 +58,17 @@ bool devices_answer_now() noexcept {
   GivenUp& all = given_up();
   if (!all.any) return true;
   const std::lock_guard lock(all.mutex);
-  std::erase_if(all.streams, has_ended);
-  all.any = !all.streams.empty();
-  return all.streams.empty();
+  std::erase_if(all.works, [](const Unfinished& work) { return work.has_ended(work.queue); });
+  all.any = !all.works.empty();
+  return all.works.empty();
 }
 
-}  // namespace cuda
+}  // namespace device
 
 bool devices_answer() {
-  cuda::GivenUp& all = cuda::given_up();
+  device::GivenUp& all = device::given_up();
   const std::lock_guard lock(all.mutex);
-  return !all.any && std::ranges::none_of(all.handing_over, &cuda::HandingOver::takes_too_long);
+  return !all.any && std::ranges::none_of(all.handing_over, &device::HandingOver::takes_too_long);
 }
 
 }  // namespace manymeans

@@ -4,14 +4,18 @@
 // destructors can reach nothing else, and what hangs is a device, which all fits of a process share.
 #pragma once
 
-#include "backend/cuda/runtime/patience.h"
+#include "backend/device/patience.h"
 
-#include <cuda_runtime_api.h>
+namespace manymeans::device {
 
-namespace manymeans::cuda {
+/// What a queue holds, as its runtime knows it.
+struct Unfinished {
+  void* queue;
+  bool (*has_ended)(void* queue);  ///< in whatever way: a device that was reset answers with an error; never waits
+};
 
-/// Nobody waits for this stream any more. It is left alone, and so is all memory until it has come to its end.
-void give_up(cudaStream_t stream) noexcept;
+/// Nobody waits for this work any more. Its queue is left alone, and so is all memory until it has come to its end.
+void give_up(const Unfinished& work) noexcept;
 
 /// While it lives, its thread hands work to the driver, which may wait for the device there: a kernel that is launched
 /// for the first time is loaded when the device is idle. Nothing can be asked meanwhile, so manymeans::devices_answer()
@@ -31,10 +35,10 @@ class HandingOver {
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-/// False while a stream that was given up is known to be at work. Asks nobody, so it never waits.
+/// False while work that was given up is known to go on. Asks nobody, so it never waits.
 bool devices_answer() noexcept;
 
 /// The same, but asks the devices: work that was given up may have ended meanwhile.
 bool devices_answer_now() noexcept;
 
-}  // namespace manymeans::cuda
+}  // namespace manymeans::device

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <functional>
 
-namespace manymeans::cuda {
+namespace manymeans::device {
 
 struct Patience {
   using Seconds = std::chrono::duration<double>;
@@ -49,4 +49,4 @@ Waited await_answer(const std::function<bool()>& done, const Patience& patience,
 /// The same without heed of `abort` as a reason to leave: an end that must come before memory goes.
 Waited await_end(const std::function<bool()>& done, const Patience& patience, int passes);
 
-}  // namespace manymeans::cuda
+}  // namespace manymeans::device

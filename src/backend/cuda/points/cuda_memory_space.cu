@@ -1,10 +1,10 @@
 // Points that their owner keeps on a device, read by the host.
 #include <manymeans/error.h>
-#include <manymeans/fit.h>
 
+#include "backend/cuda/points/scan_columns.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/on_device.h"
-#include "core/device_rows.h"
+#include "core/memory_space.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace manymeans {
 namespace {
 
 Error wrong_place(const std::string& what) {
-  return Error(ErrorCode::kUsage, "points", "cuda_device: " + what);
+  return Error(ErrorCode::kUsage, "points", "place: " + what);
 }
 
 // Throws unless the address can be read by kernels on that device.
@@ -24,19 +24,19 @@ void check_place(const PointsView& points) {
     cudaGetLastError();
     count = 0;
   }
-  if (points.cuda_device >= count) {
-    throw wrong_place("there is no device " + std::to_string(points.cuda_device) + "; there are " +
+  if (points.place.device < 0 || points.place.device >= count) {
+    throw wrong_place("there is no device " + std::to_string(points.place.device) + "; there are " +
                       std::to_string(count));
   }
   cudaPointerAttributes attributes;
   cuda::check(cudaPointerGetAttributes(&attributes, points.data), "asking where the points lie");
   const bool managed = attributes.type == cudaMemoryTypeManaged;
   if (!managed && attributes.type != cudaMemoryTypeDevice) {
-    throw wrong_place("the values lie in the host's memory; leave it -1 for those");
+    throw wrong_place("the values lie in the host's memory; leave the place out for those");
   }
-  if (!managed && attributes.device != points.cuda_device) {
+  if (!managed && attributes.device != points.place.device) {
     throw wrong_place("the values lie on device " + std::to_string(attributes.device) + ", not " +
-                      std::to_string(points.cuda_device));
+                      std::to_string(points.place.device));
   }
   if (reinterpret_cast<uintptr_t>(points.data) % size_of(points.type) != 0) {
     throw wrong_place("the address is no multiple of the size of a value");
@@ -76,9 +76,22 @@ struct OwnWork {
   ~OwnWork() { cudaStreamSynchronize(cudaStreamPerThread); }
 };
 
-}  // namespace
+class CudaMemorySpace final : public MemorySpace {
+ public:
+  std::string_view backend() const override { return "cuda"; }
+  int device_of(const void* address) const override;
+  void await(const PointsView& points) const override;
+  void fetch_bytes(const PointsView& points, size_t first, size_t count, void* out) const override;
+  void fetch_rows(const PointsView& points, std::span<const int64_t> rows, void* out) const override;
+  DeviceScan scan_columns(const PointsView& points, std::span<const double> weights) const override {
+    return cuda::scan_columns(points, weights);
+  }
+  std::vector<MomentSums> sum_moments(const PointsView& points, std::span<const MomentFormats> formats) const override {
+    return cuda::sum_moments(points, formats);
+  }
+};
 
-int cuda_device_of(const void* address) {
+int CudaMemorySpace::device_of(const void* address) const {
   cudaPointerAttributes attributes;
   if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
     cudaGetLastError();
@@ -88,27 +101,27 @@ int cuda_device_of(const void* address) {
   return here ? attributes.device : -1;
 }
 
-void await_device_points(const PointsView& points) {
+void CudaMemorySpace::await(const PointsView& points) const {
   check_place(points);
-  const cuda::OnDevice here(points.cuda_device);
-  const auto stream = static_cast<cudaStream_t>(points.cuda_stream);
+  const cuda::OnDevice here(points.place.device);
+  const auto stream = static_cast<cudaStream_t>(points.place.queue);
   // Each thread has a stream of this name; which one is meant cannot be known here.
   const bool whose = stream == cudaStreamPerThread;
   // What the owner does there takes what it takes: nobody here can say how long.
   cuda::check(whose ? cudaDeviceSynchronize() : cudaStreamSynchronize(stream), "waiting for the points");
 }
 
-void fetch_device_bytes(const PointsView& points, size_t first, size_t count, void* out) {
-  const cuda::OnDevice here(points.cuda_device);
+void CudaMemorySpace::fetch_bytes(const PointsView& points, size_t first, size_t count, void* out) const {
+  const cuda::OnDevice here(points.place.device);
   const void* from = static_cast<const std::byte*>(points.data) + first;
   const OwnWork settled;
   cuda::check(cudaMemcpyAsync(out, from, count, cudaMemcpyDeviceToHost, cudaStreamPerThread), "fetching points");
   cuda::check(cudaStreamSynchronize(cudaStreamPerThread), "fetching points");
 }
 
-void fetch_device_rows(const PointsView& points, std::span<const int64_t> rows, void* out) {
+void CudaMemorySpace::fetch_rows(const PointsView& points, std::span<const int64_t> rows, void* out) const {
   constexpr size_t kMostBytes = size_t{64} << 20;  // of scratch on a device that may be nearly full
-  const cuda::OnDevice here(points.cuda_device);
+  const cuda::OnDevice here(points.place.device);
   const cudaStream_t stream = cudaStreamPerThread;
   const size_t row_bytes = static_cast<size_t>(points.d) * size_of(points.type);
   const size_t together = std::max<size_t>(1, kMostBytes / (row_bytes + sizeof(int64_t)));
@@ -127,6 +140,13 @@ void fetch_device_rows(const PointsView& points, std::span<const int64_t> rows, 
                 "fetching rows");
     cuda::check(cudaStreamSynchronize(stream), "fetching rows");
   }
+}
+
+}  // namespace
+
+const MemorySpace& cuda_memory_space() {
+  static const CudaMemorySpace kSpace;
+  return kSpace;
 }
 
 }  // namespace manymeans

@@ -1,15 +1,9 @@
-// What one reading of the points finds out about each column; and the same readings of points on a device, done by the
-// device: the cuda backend implements them.
+// What one reading of the points finds out about each column.
 #pragma once
-
-#include <manymeans/points.h>
-
-#include "core/moments.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <vector>
 
 namespace manymeans {
@@ -42,14 +36,11 @@ struct ColumnScan {
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 };
 
-/// Where a value is not finite, the first such is `bad`, counted through rows; else that is -1.
+/// The same of points on a device. Where a value is not finite, the first such is `bad`, counted through rows; else
+/// that is -1.
 struct DeviceScan {
   ColumnScan columns;
   int64_t bad = -1;
 };
-
-/// Weights w', or none, lie in the host's memory; the points, which await_points() has waited for, on a device.
-DeviceScan scan_device_columns(const PointsView& points, std::span<const double> weights);
-std::vector<MomentSums> sum_device_moments(const PointsView& points, std::span<const MomentFormats> formats);
 
 }  // namespace manymeans
