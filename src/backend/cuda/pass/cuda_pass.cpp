@@ -343,7 +343,7 @@ int CudaSession::end_batch(std::span<PassModel> models) {
     }
     m.labelled = true;
     m.changed = pass.result.changed;
-    if (done > 1) download_prototypes(pass.slot, pass.moved);
+    if (done > 1) download_prototypes(pass.slot, pass.last_prototypes);
   }
   return done;
 }
