@@ -30,6 +30,8 @@
 
 namespace manymeans {
 
+class Backend;
+
 /// What a backend is made with.
 struct BackendOptions {
   int threads = 0;                 ///< 0: all usable
@@ -49,6 +51,8 @@ struct BackendOptions {
   int device = 0;               ///< number among those of its kind
   int64_t device_memory = 0;    ///< most bytes to take of the device's memory; 0: what is free
   int64_t test_slice_rows = 0;  ///< tests only: as if no more rows than about these fitted the device
+  /// Tests only: makes the backend, whatever is asked for by name.
+  std::unique_ptr<Backend> (*test_backend)(const BackendOptions&) = nullptr;
 };
 
 /// What one pass found out about one model.

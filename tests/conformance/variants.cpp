@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "backend/device/late_backend.h"
 #include "core/threads.h"
 #include "data/input.h"
 
@@ -21,10 +22,12 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   options.test_slice_rows = slice_rows;
   options.queued_passes = queued_passes;
   options.floors = floors;
+  if (backend == "late") options.test_backend = make_late_backend;
   return make_backend(backend, options);
 }
 
 bool takes(std::string_view backend, std::string_view algorithm, int64_t columns) {
+  if (backend == "late") return algorithm == "brute" || algorithm == "auto";
   if (backend == "cuda" && algorithm == "kdtree") return columns <= 4;
   return algorithm != "kdtree" || columns <= 32;
 }
@@ -97,6 +100,12 @@ std::vector<Target> targets() {
     }
   }
   return found;
+}
+
+std::vector<Target> late_targets() {
+  const char* only = std::getenv("MANYMEANS_TEST_BACKEND");
+  if (only != nullptr && only != std::string_view("late")) return {};
+  return {{"late", "", ""}, {"late", "", "", 100}};
 }
 
 }  // namespace manymeans::test
