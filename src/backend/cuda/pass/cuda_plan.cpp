@@ -2,13 +2,12 @@
 
 #include <manymeans/error.h>
 
-#include "backend/cuda/boxes/boxed_points.h"
-#include "backend/cuda/exact/accumulate.h"
-#include "backend/cuda/exact/resolve.h"
+#include "backend/cuda/bounding_boxes/boxed_points.h"
 #include "backend/cuda/float32/float_screen.h"
-#include "backend/cuda/margins/carried_margins.h"
+#include "backend/cuda/float32/float_stage.h"
+#include "backend/cuda/pass/make_screen.h"
+#include "backend/cuda/pass/session_arrays.h"
 #include "backend/cuda/tensor/matrix_bounds.h"
-#include "backend/cuda/tensor/score_falls.h"
 
 #include <fmt/format.h>
 
@@ -124,11 +123,12 @@ std::string describe_slices(const CudaPlan& plan, const PointsView& points) {
                      streamed / kMiB, points.n * row_bytes / kMiB, plan.slice_rows);
 }
 
-// Whether columns are to stand by norm, and so many of them are below a row's floor that finding that out costs less
-// than ranking them. Of long rows only the first is used (floors_pay()); what floors take is little beside these.
-bool pays_to_have_floors(const Input& input, const Workload& workload, const BackendOptions& options) {
+// Whether columns are to stand by norm, and so many of them are below a row's score threshold that finding that out
+// costs less than ranking them. Of long rows only the first is used (thresholds_pay()); what thresholds take is little
+// beside these.
+bool pays_to_have_thresholds(const Input& input, const Workload& workload, const BackendOptions& options) {
   constexpr int64_t kFewestClusters = 768;
-  constexpr double kLeastWork = 3e10;  // products of a model; guessing the floors takes some 40 us
+  constexpr double kLeastWork = 3e10;  // products of a model; guessing the thresholds takes some 40 us
   const double rows = static_cast<double>(input.points.n) * static_cast<double>(input.points.d);
   return options.floors.value_or(workload.most_clusters >= kFewestClusters &&
                                  rows * static_cast<double>(workload.most_clusters) >= kLeastWork);
@@ -273,14 +273,6 @@ std::string describe_bounds(const CudaPlan& plan) {
 
 }  // namespace
 
-bool floors_pay(int64_t changed, int64_t labels, int64_t most_clusters, int64_t columns) {
-  // Measured: bench/results/EXPERIMENTS.md. Products of long rows take so long that ranking hides behind them.
-  constexpr double kClusters = 12800;
-  constexpr int64_t kMostColumns = 384;
-  return columns <= kMostColumns &&
-         static_cast<double>(changed) * kClusters <= static_cast<double>(labels) * static_cast<double>(most_clusters);
-}
-
 int64_t most_slice_rows(ScreenKind screen, int64_t models) {
   // Half of what 32 bits hold: warps reserve entries of the matrix screen's list that they may not use.
   constexpr int64_t kMostEntries = int64_t{1} << 31;
@@ -340,8 +332,8 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
   if (planned.models > 1) check_counts(planned.models, planned.all_clusters);
   const RowPlanner planner(input, planned, room, options.test_slice_rows);
   if (plan.screen == ScreenKind::kBoxes && !planner.holds_all(plan)) plan.screen = ScreenKind::kFloat;
-  plan.floors = plan.screen == ScreenKind::kMatrix && pays_to_have_floors(input, planned, options);
-  if (plan.floors && !planner.holds_all(plan)) plan.floors = false;
+  plan.score_thresholds = plan.screen == ScreenKind::kMatrix && pays_to_have_thresholds(input, planned, options);
+  if (plan.score_thresholds && !planner.holds_all(plan)) plan.score_thresholds = false;
   plan.bounds = wanted_bounds(plan, input, options, planned);
   if (plan.bounds != BoundsUse::kNever && !planner.holds_all(plan)) plan.bounds = BoundsUse::kNever;
   planner.choose(plan);
@@ -355,39 +347,6 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
   return plan;
 }
 
-int64_t list_capacity(int64_t rows, int64_t models) {
-  return std::clamp<int64_t>(rows * models, 4096, int64_t{16} << 20);
-}
-
-int64_t open_capacity(int64_t rows, int64_t models) {
-  constexpr int64_t kMost = int64_t{1} << 19;  // of all models
-  const int64_t wanted = std::min((rows + 1) / 2, kMost / models);
-  return std::max<int64_t>(1, (wanted + kOpenBlock - 1) / kOpenBlock) * kOpenBlock;
-}
-
-int64_t marked_capacity(int64_t rows, int64_t models) {
-  return std::max(models * 128, std::min(rows * models / 2, int64_t{1} << 19));
-}
-
-int64_t marked_slices(int64_t marked) {
-  constexpr int64_t kMostSliceTops = int64_t{4} << 20;
-  return std::clamp<int64_t>(kMostSliceTops / marked, 1, 16);
-}
-
-bool collects(const CudaPlan& plan, int64_t clusters, int64_t d) {
-  return plan.screen == ScreenKind::kMatrix && clusters * d > kDirectValues;
-}
-
-int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t most_clusters, int64_t models) {
-  constexpr int64_t kFewestValues = int64_t{1} << 23;  // of all models: about 0.1 ms of atomic operations
-  constexpr int64_t kMostRows = int64_t{1} << 24;      // of all models, in one slice
-  const int64_t bytes = 8 * most_clusters * (limbs * columns + 2);
-  if (limbs > kMostLabelOrderLimbs || columns > kMostLabelOrderColumns || bytes <= kMostSharedSums) return 0;
-  if (rows * columns * models < kFewestValues) return 0;
-  const int64_t slice = std::max<int64_t>(kMostRows / models, 1);
-  return 2 * models * ((std::min(rows, slice) + kLabelOrderRows - 1) / kLabelOrderRows * kLabelOrderRows);
-}
-
 bool margins_may_pay(int64_t rows, int64_t columns, const Workload& workload) {
   // Below about 0.1 ms a pass the launches that margins take cost what they save; and a fit of few passes has none
   // that changes little.
@@ -398,58 +357,28 @@ bool margins_may_pay(int64_t rows, int64_t columns, const Workload& workload) {
   return work >= kLeastWork && workload.passes >= kFewestPasses;
 }
 
-bool carries_margins(const CudaPlan& plan, int64_t rows, std::span<const int64_t> k) {
-  return plan.bounds != BoundsUse::kNever && plan.screen == ScreenKind::kMatrix && plan.whole(rows) && k.size() == 1;
-}
-
-// A row that is left is read, written and read once more, which takes the device as long as about 200 columns.
-int64_t most_rows_left(int64_t rows, int64_t clusters, BoundsUse use) {
-  constexpr double kColumns = 200;
-  const double share = static_cast<double>(clusters) / (static_cast<double>(clusters) + kColumns);
-  return static_cast<int64_t>(static_cast<double>(rows) * (use == BoundsUse::kAlways ? std::max(share, 0.75) : share));
-}
-
-int64_t margin_piece_rows(int64_t most_left, int32_t padded_columns) {
-  constexpr int64_t kPieceBytes = int64_t{512} << 20;
-  const auto whole_blocks = [](int64_t rows) { return (rows + kRowBlock - 1) / kRowBlock * kRowBlock; };
-  const int64_t wanted = std::min(most_left, kPieceBytes / (2 * padded_columns));
-  return std::max(kRowBlock, whole_blocks(std::max(wanted, (most_left + kMostPieces - 1) / kMostPieces)));
+SessionShape session_shape(const Input& input, std::span<const int64_t> k, const CudaPlan& plan) {
+  SessionShape shape;
+  shape.k = k;
+  shape.rows = input.points.n;
+  shape.slice_rows = std::min(plan.slice_rows, input.points.n);
+  shape.d = input.points.d;
+  shape.limbs = input.limbs;
+  shape.float64 = input.points.type == DataType::kFloat64;
+  shape.column_group = float_column_group(input.points.d);
+  if (plan.screen == ScreenKind::kMatrix) {
+    shape.unit = plan.matrix_unit;
+    shape.padded_columns = plan.padded_columns;
+    shape.score_thresholds = plan.score_thresholds;
+    shape.bounds = plan.bounds;
+  }
+  if (plan.screen == ScreenKind::kBoxes) shape.bounding_boxes = boxes_of(input.points.n);
+  return shape;
 }
 
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan) {
-  const int64_t rows = std::min(plan.slice_rows, input.points.n);
-  int64_t clusters = 0;
-  int64_t most = 1;
-  for (const int64_t count : k) {
-    clusters += (count + kTileGroup - 1) / kTileGroup * kTileGroup;
-    most = std::max(most, count);
-  }
-  const auto models = static_cast<int64_t>(k.size());
-  const int64_t width = most <= 256 ? 1 : (most <= 65536 ? 2 : 4);
-  const int64_t labels = models * width * ((input.points.n + 127) / 128 + (rows + 127) / 128) * 128;
-  const int64_t marks = models * (rows / 8 + 16);
-  const int64_t statistics = clusters * (input.limbs * input.points.d + 2) * 8;
-  const int64_t columns = clusters * (input.points.d + 8) * (plan.screen == ScreenKind::kMatrix ? 6 : 4);
-  const int64_t marked = marked_capacity(rows, models);
-  const int64_t list = plan.screen == ScreenKind::kMatrix
-                           ? list_capacity(rows, models) * 48 + marked * (8 + 12 * marked_slices(marked))
-                           : 0;
-  const int64_t open_row =
-      8 + (collects(plan, most, input.points.d) ? 2 * plan.padded_columns + 4 * (1 + kMostCollected) : 0);
-  const int64_t open = open_capacity(rows, models) * models * open_row;
-  const int64_t entries = label_order_capacity(rows, input.points.d, input.limbs, most, models);
-  const int64_t order = entries > 0 ? 4 * (entries + 2 * clusters + 1) : 0;
-  const int64_t boxes = plan.screen == ScreenKind::kBoxes ? models * (input.points.n / kBoxRows + 1) * 20 : 0;
-  const int64_t floors =
-      plan.floors ? models * 4 * (input.points.n + 128 + kSampledRows) + clusters * (48 + 4 * input.points.d) : 0;
-  int64_t margins = 0;
-  if (carries_margins(plan, input.points.n, k)) {
-    const int64_t left = most_rows_left(rows, k[0], plan.bounds);
-    margins = 4 * (rows + 128 + left) + margin_piece_rows(left, plan.padded_columns) * (2 * plan.padded_columns + 8) +
-              clusters * 8 * (input.points.d + 1);
-  }
-  return margins + floors + boxes + labels + marks + statistics + columns + clusters * input.points.d * 8 + list +
-         open + order;
+  const SessionShape shape = session_shape(input, k, plan);
+  return SessionArrays::bytes(shape) + screen_bytes(plan.screen, shape);
 }
 
 void check_room(int64_t bytes, int64_t room, const char* what) {

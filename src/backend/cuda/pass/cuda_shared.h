@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backend/backend.h"
-#include "backend/cuda/boxes/boxed_points.h"
+#include "backend/cuda/bounding_boxes/boxed_points.h"
 #include "backend/cuda/exact/accumulate.h"
 #include "backend/cuda/float32/float_screen.h"
 #include "backend/cuda/pass/cuda_plan.h"

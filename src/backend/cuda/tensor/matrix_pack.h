@@ -35,6 +35,10 @@ struct ColumnSort {
   void* scratch = nullptr;
   size_t scratch_bytes = 0;
 
+  /// Room for the scratch of any sort of so many columns, which is the same on every device: the keys and prototypes
+  /// once more, what blocks of at least 128 columns tell each other, and the counts of digits.
+  static int64_t room(int64_t columns) { return 20 * columns + (int64_t{1} << 20); }
+  /// What the sort on the current device takes of it.
   static size_t bytes_for(int64_t columns);
 };
 

@@ -1,7 +1,7 @@
 // Boxes of neighbouring rows: which prototypes fall out, on the host; the order of the points and whole sessions on a
 // device. The conformance tests force them on small cases (algorithm kdtree).
-#include "backend/cuda/boxes/box_test.h"
-#include "backend/cuda/boxes/boxed_points.h"
+#include "backend/cuda/bounding_boxes/box_test.h"
+#include "backend/cuda/bounding_boxes/boxed_points.h"
 #include "backend/cuda/cuda_present.h"
 #include "conformance/cases.h"
 #include "conformance/trace.h"
