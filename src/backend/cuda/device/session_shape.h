@@ -22,8 +22,9 @@ struct SessionShape {
   int64_t slice_rows = 0;      ///< the most that a pass has on the device together
   int64_t d = 0;
   int limbs = 1;
-  bool float64 = false;      ///< the prototypes' type
-  int64_t column_group = 1;  ///< a model's prototypes are padded to a multiple of this where models stand side by side
+  bool float64 = false;  ///< the prototypes' type
+  int64_t column_multiple =
+      1;  ///< a model's prototypes are padded to a multiple of this where models stand side by side
   // For the screen in the tensor cores; kNone where another one serves.
   MatrixUnit unit = MatrixUnit::kNone;
   int32_t padded_columns = 0;     ///< of a packed row

@@ -4,14 +4,14 @@
 
 namespace manymeans::cuda {
 
-int64_t list_capacity(int64_t rows, int64_t models) {
+int64_t few_capacity(int64_t rows, int64_t models) {
   return std::clamp<int64_t>(rows * models, 4096, int64_t{16} << 20);
 }
 
-int64_t open_capacity(int64_t rows, int64_t models) {
+int64_t overflow_capacity(int64_t rows, int64_t models) {
   constexpr int64_t kMost = int64_t{1} << 19;  // of all models
   const int64_t wanted = std::min((rows + 1) / 2, kMost / models);
-  return std::max<int64_t>(1, (wanted + kOpenBlock - 1) / kOpenBlock) * kOpenBlock;
+  return std::max<int64_t>(1, (wanted + kOverflowBlock - 1) / kOverflowBlock) * kOverflowBlock;
 }
 
 int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t most_clusters, int64_t models) {
@@ -28,33 +28,33 @@ ExactStage::ExactStage(const SessionShape& shape, const Sums& sums)
     : sums_(sums), models_(shape.k.size()), mark_stride_(shape.slice_stride() / 32) {
   DeviceRoom room(DeviceRoom::Mode::kAllocate);
   lay_out(shape, room);
-  open_.capacity = static_cast<uint32_t>(cuda::open_capacity(shape.slice_rows, shape.models()));
-  open_.rows = open_rows_.data();
-  open_.counts = numbers_.data() + kNumbers;
-  open_.values = open_values_.data();
-  open_.found = open_found_.data();
-  open_.prototypes = open_prototypes_.data();
+  overflow_.capacity = static_cast<uint32_t>(cuda::overflow_capacity(shape.slice_rows, shape.models()));
+  overflow_.rows = overflow_rows_.data();
+  overflow_.counts = numbers_.data() + kNumbers;
+  overflow_.values = overflow_values_.data();
+  overflow_.found = overflow_found_.data();
+  overflow_.prototypes = overflow_prototypes_.data();
 }
 
 void ExactStage::lay_out(const SessionShape& shape, DeviceRoom& room) {
   const int64_t models = shape.models();
   room.hold(marks_, models * shape.slice_stride() / 32, "marks of rows");
   room.hold(numbers_, static_cast<int64_t>(kNumbers) + 3 * models, "numbers of rows");
-  const int64_t open = models * cuda::open_capacity(shape.slice_rows, models);
-  room.hold(open_rows_, open, "the open rows");
+  const int64_t overflow = models * cuda::overflow_capacity(shape.slice_rows, models);
+  room.hold(overflow_rows_, overflow, "the overflow rows");
   if (shape.tensor_cores()) {
-    room.hold(list_, list_capacity(shape.slice_rows, models), "the list of rows");
+    room.hold(few_, few_capacity(shape.slice_rows, models), "the list of rows");
     if (gathers_candidates(shape.most_clusters(), shape.d)) {
-      room.hold(open_values_, open * shape.padded_columns, "the open rows");
-      room.hold(open_found_, open, "the open rows");
-      room.hold(open_prototypes_, open * kMostCollected, "the open rows' candidates");
+      room.hold(overflow_values_, overflow * shape.padded_columns, "the overflow rows");
+      room.hold(overflow_found_, overflow, "the overflow rows");
+      room.hold(overflow_prototypes_, overflow * kMostGathered, "the overflow rows' candidates");
     }
   }
-  room.hold(left_, kMostLeft, "rows that get all distances");
-  room.hold(nearest_, kMostLeft * kLeftSlices, "rows that get all distances");
+  room.hold(split_, kMostSplit, "rows that get all distances");
+  room.hold(nearest_, kMostSplit * kSplitSlices, "rows that get all distances");
   const int64_t entries = label_order_capacity(shape.slice_rows, shape.d, shape.limbs, shape.most_clusters(), models);
   if (entries == 0) return;
-  const int64_t clusters = shape.padded_clusters(shape.column_group);
+  const int64_t clusters = shape.padded_clusters(shape.column_multiple);
   room.hold(entries_, entries, "the rows that changed");
   room.hold(first_entries_, clusters + 1, "the rows that changed");
   room.hold(next_entries_, clusters, "the rows that changed");
@@ -63,13 +63,13 @@ void ExactStage::lay_out(const SessionShape& shape, DeviceRoom& room) {
 ScreenOutput ExactStage::output(const LabelRows& labels) {
   ScreenOutput output;
   output.labels = labels;
-  output.list = list_.data();
-  output.listed = numbers_.data() + kListed;
-  output.capacity = static_cast<uint32_t>(list_.size());
+  output.few = few_.data();
+  output.few_count = numbers_.data() + kFew;
+  output.few_capacity = static_cast<uint32_t>(few_.size());
   output.marks = marks_.data();
   output.mark_stride = mark_stride_;
   output.marked = numbers_.data() + kMarked;
-  output.open = open_;
+  output.overflow = overflow_;
   return output;
 }
 
@@ -84,9 +84,9 @@ ResolveTask ExactStage::resolve_task(const PassWork& pass, const PointSlice& sli
   task.next = pass.next;
   task.marks = marks_.data();
   task.mark_stride = mark_stride_;
-  task.open = open_;
-  task.left = left_.data();
-  task.left_count = numbers_.data() + kLeft;
+  task.overflow = overflow_;
+  task.split = split_.data();
+  task.split_count = numbers_.data() + kSplit;
   task.nearest = nearest_.data();
   return task;
 }
@@ -94,11 +94,11 @@ ResolveTask ExactStage::resolve_task(const PassWork& pass, const PointSlice& sli
 ResolveTask ExactStage::list_task(const PassWork& pass, const PointSlice& slice, bool gathered) {
   ResolveTask task = resolve_task(pass, slice);
   task.marked = numbers_.data() + kMarked;
-  task.list = list_.data();
-  task.listed = numbers_.data() + kListed;
-  task.capacity = static_cast<uint32_t>(list_.size());
+  task.few = few_.data();
+  task.few_count = numbers_.data() + kFew;
+  task.few_capacity = static_cast<uint32_t>(few_.size());
   task.far = far_from_matrix();
-  task.collected = gathered;
+  task.gathered = gathered;
   return task;
 }
 
@@ -107,18 +107,18 @@ void ExactStage::resolve_marks(const PassWork& pass, const PointSlice& slice, co
   const bool direct = pass.ranges.most_clusters * slice.points.d <= kDirectValues;
   if (direct && slice.points.n < (int64_t{1} << 31)) {
     task.marked = numbers_.data() + kMarked;
-    open_marked(task, stream);
-    resolve_few(task, sums_.multiprocessors, stream);
+    overflow_marked(task, stream);
+    cuda::resolve_few(task, sums_.multiprocessors, stream);
   }
-  resolve_marked(task, sums_.multiprocessors, stream);
+  cuda::resolve_all(task, sums_.multiprocessors, stream);
 }
 
-void ExactStage::resolve_lists(const PassWork& pass, const PointSlice& slice, bool gathered, const Stream& stream) {
-  resolve_few(list_task(pass, slice, gathered), sums_.multiprocessors, stream);
+void ExactStage::resolve_few(const PassWork& pass, const PointSlice& slice, bool gathered, const Stream& stream) {
+  cuda::resolve_few(list_task(pass, slice, gathered), sums_.multiprocessors, stream);
 }
 
-void ExactStage::resolve_rest(const PassWork& pass, const PointSlice& slice, bool gathered, const Stream& stream) {
-  resolve_marked(list_task(pass, slice, gathered), sums_.multiprocessors, stream);
+void ExactStage::resolve_all(const PassWork& pass, const PointSlice& slice, bool gathered, const Stream& stream) {
+  cuda::resolve_all(list_task(pass, slice, gathered), sums_.multiprocessors, stream);
 }
 
 AccumulateTask ExactStage::accumulate_task(const PassWork& pass, const DevicePoints& points) {

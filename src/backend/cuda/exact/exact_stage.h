@@ -14,17 +14,17 @@
 namespace manymeans::cuda {
 
 /// Rows with few candidates that a pass can list; what does not fit is resolved by all distances.
-int64_t list_capacity(int64_t rows, int64_t models);
+int64_t few_capacity(int64_t rows, int64_t models);
 
-/// Open rows of each model that there is room for: a multiple of kOpenBlock.
-int64_t open_capacity(int64_t rows, int64_t models);
+/// Open rows of each model that there is room for: a multiple of kOverflowBlock.
+int64_t overflow_capacity(int64_t rows, int64_t models);
 
 /// Entries of the rows that changed, for sums by label order; 0 where statistics are added up in another way: they fit
 /// shared memory, have too many limbs, or there are too few values for the kernels that this takes.
 int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t most_clusters, int64_t models);
 
-/// Whether the screen in the tensor cores gathers the candidates of open rows of a model with so many prototypes; the
-/// rows of smaller models get all distances.
+/// Whether the screen in the tensor cores gathers the candidates of overflow rows of a model with so many prototypes;
+/// the rows of smaller models get all distances.
 inline bool gathers_candidates(int64_t clusters, int64_t d) {
   return clusters * d > kDirectValues;
 }
@@ -55,14 +55,14 @@ class ExactStage {
   uint32_t* marks() { return marks_.data(); }
   int64_t mark_stride() const { return mark_stride_; }
   void clear_marks(size_t models, const Stream& stream);
-  uint32_t open_capacity() const { return open_.capacity; }
+  uint32_t overflow_capacity() const { return overflow_.capacity; }
 
   /// After a screen that only marks rows: all canonical distances of these.
   void resolve_marks(const PassWork& pass, const PointSlice& slice, const Stream& stream);
-  /// After a screen that lists rows: the distances of the candidates. `gathered`: those of the open rows are known.
-  void resolve_lists(const PassWork& pass, const PointSlice& slice, bool gathered, const Stream& stream);
+  /// After a screen that lists rows: the distances of the candidates. `gathered`: those of the overflow rows are known.
+  void resolve_few(const PassWork& pass, const PointSlice& slice, bool gathered, const Stream& stream);
   /// And then all distances of the rows that are marked still.
-  void resolve_rest(const PassWork& pass, const PointSlice& slice, bool gathered, const Stream& stream);
+  void resolve_all(const PassWork& pass, const PointSlice& slice, bool gathered, const Stream& stream);
   /// Sums, counts and labels of the rows that changed.
   void accumulate(const PassWork& pass, const PointSlice& slice, const Stream& stream);
   AccumulateTask accumulate_task(const PassWork& pass, const DevicePoints& points);
@@ -73,21 +73,21 @@ class ExactStage {
   ResolveTask resolve_task(const PassWork& pass, const PointSlice& slice);
   ResolveTask list_task(const PassWork& pass, const PointSlice& slice, bool gathered);
 
-  // Places in numbers_; three for each model follow: its open rows, and whether it was too far out for the matrix
+  // Places in numbers_; three for each model follow: its overflow rows, and whether it was too far out for the matrix
   // screen, and for the float32 screen.
-  static constexpr size_t kListed = 0, kLeft = 1, kMarked = 2, kNumbers = 3;
+  static constexpr size_t kFew = 0, kSplit = 1, kMarked = 2, kNumbers = 3;
 
   Sums sums_;
   size_t models_ = 0;
   int64_t mark_stride_ = 0;
   DeviceBuffer<uint32_t> numbers_;
   DeviceBuffer<uint32_t> marks_;
-  DeviceBuffer<Unproved> list_;
-  OpenRows open_;  // into these:
-  DeviceBuffer<OpenRow> open_rows_;
-  DeviceBuffer<uint16_t> open_values_;
-  DeviceBuffer<uint32_t> open_found_, open_prototypes_;
-  DeviceBuffer<LeftRow> left_;
+  DeviceBuffer<FewRow> few_;
+  OverflowRows overflow_;  // into these:
+  DeviceBuffer<OverflowRow> overflow_rows_;
+  DeviceBuffer<uint16_t> overflow_values_;
+  DeviceBuffer<uint32_t> overflow_found_, overflow_prototypes_;
+  DeviceBuffer<SplitRow> split_;
   DeviceBuffer<SliceNearest> nearest_;
   DeviceBuffer<uint32_t> entries_, first_entries_, next_entries_;  // for sums by label order
 };

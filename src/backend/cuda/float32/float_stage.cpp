@@ -11,7 +11,7 @@ FloatPrototypes::FloatPrototypes(const SessionShape& shape, const FloatFrame& fr
 
 void FloatPrototypes::lay_out(const SessionShape& shape, DeviceRoom& room) {
   const int64_t floats = shape.d <= kLowColumns ? low_column_floats(shape.d) : shape.d + 3;
-  room.hold(columns_, shape.padded_clusters(float_column_group(shape.d)) * floats, "the prototypes' columns");
+  room.hold(columns_, shape.padded_clusters(float_column_multiple(shape.d)) * floats, "the prototypes' columns");
 }
 
 FloatColumns FloatPrototypes::columns(uint32_t* far) {
@@ -87,7 +87,7 @@ void SecondLook::enqueue(const PassWork& pass, const PointSlice& slice, ExactSta
   marked.capacity = static_cast<int64_t>(rows_.size()) / pass.ranges.count;
   marked.top = tops_.data();
   const auto most = static_cast<int64_t>(tops_.size() / rows_.size());
-  marked.slices = static_cast<int32_t>(std::clamp<int64_t>(pass.ranges.most_clusters / (4 * kTileGroup), 1, most));
+  marked.slices = static_cast<int32_t>(std::clamp<int64_t>(pass.ranges.most_clusters / (4 * kTileMultiple), 1, most));
   float_pack(task, stream);
   float_screen_marked(task, marked, multiprocessors_, stream);
 }

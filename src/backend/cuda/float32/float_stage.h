@@ -12,8 +12,8 @@
 namespace manymeans::cuda {
 
 /// A model's prototypes are padded to a multiple of this.
-inline int64_t float_column_group(int64_t d) {
-  return d <= kLowColumns ? kLowGroup : kTileGroup;
+inline int64_t float_column_multiple(int64_t d) {
+  return d <= kLowColumns ? kLowMultiple : kTileMultiple;
 }
 
 /// Where the points stand, and what a score may be off by.

@@ -38,7 +38,7 @@ void RowMargins::lay_out(const SessionShape& shape, DeviceRoom& room) {
   const int64_t piece = margin_piece_rows(left, shape.padded_columns);
   room.hold(margins_, shape.label_stride(), "the rows' margins");
   room.hold(followed_prototypes_, k * shape.d * (shape.float64 ? 8 : 4), "the prototypes of a pass");
-  room.hold(moved_, k, "the prototypes' shifts");
+  room.hold(shifts_, k, "the prototypes' shifts");
   room.hold(losses_, k, "the prototypes' shifts");
   room.hold(left_numbers_, left, "the rows left");
   room.hold(piece_values_, piece * shape.padded_columns, "the rows left");
@@ -57,7 +57,7 @@ MarginTask RowMargins::task(const PassWork& pass, bool known, const uint32_t* fa
   task.bound_scale = bound_scale_;
   task.known = known;
   task.previous = followed_prototypes_.data();
-  task.moved = moved_.data();
+  task.shifts = shifts_.data();
   task.losses = losses_.data();
   task.margins = margins_.data();
   task.current = pass.current;

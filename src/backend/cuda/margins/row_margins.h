@@ -42,7 +42,7 @@ class RowMargins {
   double bound_scale_ = 1;
   DeviceBuffer<float> margins_;  // NaN: not known
   DeviceBuffer<std::byte> followed_prototypes_;
-  DeviceBuffer<float> moved_, losses_;
+  DeviceBuffer<float> shifts_, losses_;
   DeviceBuffer<uint32_t> left_numbers_;
   DeviceBuffer<uint16_t> piece_values_;
   DeviceBuffer<float> piece_radii_, piece_norms_;

@@ -28,7 +28,7 @@ PassRanges CudaSession::enqueue_ranges(std::span<const PassModel> models) {
     upload_prototypes(slot, *models[i].prototypes);
     PassRange& range = host_ranges_[i] = range_of(slot);
     range.first = ranges.clusters;
-    ranges.clusters += padded(m.k, float_column_group(d()));
+    ranges.clusters += padded(m.k, float_column_multiple(d()));
     ranges.most_clusters = std::max(ranges.most_clusters, m.k);
     if (m.labelled) continue;
     fill_zero(range.sums, static_cast<size_t>(m.k * d() * shared_.terms.limbs), stream_, "clearing sums");

@@ -61,7 +61,7 @@ ScreenKind boxes_for(const PointsView& points) {
                     "brute",
                     kMostBoxPoints, points.n));
   }
-  return ScreenKind::kBoxes;
+  return ScreenKind::kBoundingBoxes;
 }
 
 // The screen whose bound holds for so many columns: `wanted`, or one that is as exact and slower. With more columns a
@@ -91,7 +91,7 @@ ScreenKind choose_screen(const Input& input, const CudaDevice& device, const Bac
   if (!options.screen_format.empty()) {
     return with_a_bound(screen_of_format(options.screen_format, device), points.d);
   }
-  if (algorithm == "auto" && pays_to_box(points)) return ScreenKind::kBoxes;
+  if (algorithm == "auto" && pays_to_box(points)) return ScreenKind::kBoundingBoxes;
   // Margins take the screen in fp16, however few columns there are.
   const bool enough_columns = points.d >= kFewestMatrixColumns || algorithm == "bounds";
   const bool useful = device.matrix_unit != MatrixUnit::kNone && enough_columns && ratio <= kMostHalfRatio;
@@ -106,7 +106,7 @@ std::string describe(ScreenKind screen, const Input& input, const BackendOptions
     case ScreenKind::kFloat:
       return input.points.d <= kLowColumns ? "float32 screen, points in registers" : "float32 screen, in tiles";
     case ScreenKind::kMatrix: return "fp16 screen in the matrix units";
-    case ScreenKind::kBoxes: return fmt::format("boxes of {} neighbouring rows", kBoxRows);
+    case ScreenKind::kBoundingBoxes: return fmt::format("boxes of {} neighbouring rows", kBoxRows);
   }
   return "";
 }
@@ -146,7 +146,7 @@ BoundsUse wanted_bounds(const CudaPlan& plan, const Input& input, const BackendO
 // Why an algorithm that was asked for by name does less than its name says; empty where it does all of it.
 std::string what_is_lacking(const CudaPlan& plan, const Input& input, const CudaDevice& device,
                             const BackendOptions& options) {
-  if (options.algorithm == "kdtree" && plan.screen != ScreenKind::kBoxes) {
+  if (options.algorithm == "kdtree" && plan.screen != ScreenKind::kBoundingBoxes) {
     return "no boxes, for which the points do not fit the device's memory twice";
   }
   if (options.algorithm != "bounds" || plan.bounds == BoundsUse::kAlways) return "";
@@ -167,7 +167,7 @@ class RowPlanner {
     k_.push_back(workload.most_clusters);
     // Of the other models only the sum is known; each is padded.
     const int64_t rest = workload.models > 1 ? workload.all_clusters - workload.most_clusters : 0;
-    k_.insert(k_.end(), static_cast<size_t>(others), others > 0 ? (rest + others - 1) / others + kTileGroup : 0);
+    k_.insert(k_.end(), static_cast<size_t>(others), others > 0 ? (rest + others - 1) / others + kTileMultiple : 0);
   }
 
   /// Whether nothing has to be cut into slices.
@@ -238,7 +238,7 @@ class RowPlanner {
     plan.upload_bytes = (points.on_device() ? 0 : (resident_rows + buffers) * row_bytes()) +
                         static_cast<int64_t>(input_.weights.size() * sizeof(double)) + points.d * 64;
     if (plan.screen == ScreenKind::kMatrix) plan.upload_bytes += packed * (2 * plan.padded_columns + 8);
-    if (plan.screen == ScreenKind::kBoxes) plan.upload_bytes += box_bytes(input_);
+    if (plan.screen == ScreenKind::kBoundingBoxes) plan.upload_bytes += box_bytes(input_);
     if (plan.screen != ScreenKind::kNone && points.d > kLowColumns) plan.upload_bytes += packed * 4;
     plan.session_bytes = session_bytes(input_, k_, plan);
   }
@@ -277,13 +277,13 @@ int64_t most_slice_rows(ScreenKind screen, int64_t models) {
   // Half of what 32 bits hold: warps reserve entries of the matrix screen's list that they may not use.
   constexpr int64_t kMostEntries = int64_t{1} << 31;
   models = std::max<int64_t>(1, models);
-  if (screen == ScreenKind::kBoxes) return std::min(kMostBoxPoints, kMostEntries / models * kBoxRows);
+  if (screen == ScreenKind::kBoundingBoxes) return std::min(kMostBoxPoints, kMostEntries / models * kBoxRows);
   return kMostEntries / models - kRowBlock;
 }
 
 void check_counts(int64_t models, int64_t clusters) {
   constexpr int64_t kMostModels = 65535;  // the blocks of a grid's second side
-  constexpr int64_t kMostColumns = (int64_t{1} << 31) - kMostModels * kTileGroup * 4;  // padded, of all models
+  constexpr int64_t kMostColumns = (int64_t{1} << 31) - kMostModels * kTileMultiple * 4;  // padded, of all models
   if (models <= kMostModels && clusters <= kMostColumns) return;
   throw Error(ErrorCode::kUnavailable, "backend cuda",
               fmt::format("{} models with {} clusters in one pass are more than its {} models and {} clusters; use "
@@ -331,7 +331,7 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
   const Workload planned = plan.apart ? apart(workload) : workload;
   if (planned.models > 1) check_counts(planned.models, planned.all_clusters);
   const RowPlanner planner(input, planned, room, options.test_slice_rows);
-  if (plan.screen == ScreenKind::kBoxes && !planner.holds_all(plan)) plan.screen = ScreenKind::kFloat;
+  if (plan.screen == ScreenKind::kBoundingBoxes && !planner.holds_all(plan)) plan.screen = ScreenKind::kFloat;
   plan.score_thresholds = plan.screen == ScreenKind::kMatrix && pays_to_have_thresholds(input, planned, options);
   if (plan.score_thresholds && !planner.holds_all(plan)) plan.score_thresholds = false;
   plan.bounds = wanted_bounds(plan, input, options, planned);
@@ -365,14 +365,14 @@ SessionShape session_shape(const Input& input, std::span<const int64_t> k, const
   shape.d = input.points.d;
   shape.limbs = input.limbs;
   shape.float64 = input.points.type == DataType::kFloat64;
-  shape.column_group = float_column_group(input.points.d);
+  shape.column_multiple = float_column_multiple(input.points.d);
   if (plan.screen == ScreenKind::kMatrix) {
     shape.unit = plan.matrix_unit;
     shape.padded_columns = plan.padded_columns;
     shape.score_thresholds = plan.score_thresholds;
     shape.bounds = plan.bounds;
   }
-  if (plan.screen == ScreenKind::kBoxes) shape.bounding_boxes = boxes_of(input.points.n);
+  if (plan.screen == ScreenKind::kBoundingBoxes) shape.bounding_boxes = boxes_of(input.points.n);
   return shape;
 }
 

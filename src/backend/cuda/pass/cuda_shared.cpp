@@ -18,7 +18,7 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
   upload_terms(stream);
   bound = FloatBound::make(input.points.d, frame.exponent, options.test_bound_scale);
   slices = std::make_unique<PointSlices>(input, plan, options, SliceFrames{half_frame, device_frame}, stream);
-  if (plan.screen == ScreenKind::kBoxes) {
+  if (plan.screen == ScreenKind::kBoundingBoxes) {
     boxes = std::make_unique<BoxedPoints>(slices->points(), terms, input.weight_shift, stream);
   }
   hang_if_asked("upload", stream);

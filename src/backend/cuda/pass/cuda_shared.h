@@ -32,7 +32,7 @@ struct CudaShared {
   DeviceBuffer<int32_t> solve_shifts;
   std::unique_ptr<PointSlices> slices;  // of which sessions take turns
   std::unique_ptr<BoundsLog> bounds_log = std::make_unique<BoundsLog>();
-  std::unique_ptr<BoxedPoints> boxes;  // null but for ScreenKind::kBoxes
+  std::unique_ptr<BoxedPoints> boxes;  // null but for ScreenKind::kBoundingBoxes
 
  private:
   void upload_frame(const Stream& stream);

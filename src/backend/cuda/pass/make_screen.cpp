@@ -35,7 +35,7 @@ int64_t screen_bytes(ScreenKind screen, const SessionShape& shape) {
     case ScreenKind::kNone: return AllDistances::bytes(shape);
     case ScreenKind::kFloat: return FloatScreen::bytes(shape);
     case ScreenKind::kMatrix: return TensorScreen::bytes(shape);
-    case ScreenKind::kBoxes: return BoundingBoxScreen::bytes(shape);
+    case ScreenKind::kBoundingBoxes: return BoundingBoxScreen::bytes(shape);
   }
   return 0;
 }
@@ -48,7 +48,7 @@ SessionScreen make_screen(const CudaShared& shared, const SessionShape& shape, c
     case ScreenKind::kFloat:
       return {std::make_unique<FloatScreen>(shape, FloatFrame{shared.device_frame, shared.bound}, sums), nullptr};
     case ScreenKind::kMatrix: return make_tensor_screen(shared, shape, sums, stream);
-    case ScreenKind::kBoxes: break;
+    case ScreenKind::kBoundingBoxes: break;
   }
   const BoundingBoxScreen::Points points{shared.boxes->rows(), BoxBound::make(shape.d, shared.options.test_bound_scale),
                                          shared.terms, shared.input.weight_shift, multiprocessors};

@@ -15,7 +15,7 @@ class PersistentKernel {
  public:
   /// All arguments must outlive this; `solve_shifts`: see SolveTask.
   PersistentKernel(TensorScreen& screen, const int32_t* solve_shifts, int device)
-      : screen_(screen), solve_shifts_(solve_shifts), device_(ResidentDevice::of(device)) {}
+      : screen_(screen), solve_shifts_(solve_shifts), device_(PersistentDevice::of(device)) {}
 
   /// Enqueues at most so many passes over all rows; whether it did: the problem may be too large, or a part of the
   /// device taken.
@@ -24,7 +24,7 @@ class PersistentKernel {
  private:
   TensorScreen& screen_;
   const int32_t* solve_shifts_;
-  ResidentDevice device_;
+  PersistentDevice device_;
 };
 
 }  // namespace manymeans::cuda

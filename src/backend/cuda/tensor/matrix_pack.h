@@ -43,10 +43,10 @@ struct ColumnSort {
 };
 
 /// How far prototypes have moved since they were packed before; with a ColumnSort only.
-struct PrototypeMoves {
+struct PrototypeShifts {
   const void* prototypes = nullptr;  ///< where those of the session's first model begin
   float* before = nullptr;           ///< in the frame, laid out like these; written
-  float* moves = nullptr;            ///< Floors::moves; written
+  float* shifts = nullptr;           ///< ScoreThresholds::shifts; written
 };
 
 struct MatrixPackTask {
@@ -56,7 +56,7 @@ struct MatrixPackTask {
   double bound_scale = 1;
   PackedColumns columns;  ///< its ranges agree with `ranges` in order and prototypes
   ColumnSort sort;
-  PrototypeMoves moves;
+  PrototypeShifts shifts;
   int32_t padded_columns = 0;
   uint32_t* far = nullptr;  ///< per range, 0: becomes 1 where a prototype is too far out to be screened
 };

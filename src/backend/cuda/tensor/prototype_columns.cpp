@@ -42,7 +42,7 @@ void PrototypeColumns::lay_out(const SessionShape& shape, DeviceRoom& room) {
   room.hold(column_ranges_, shape.models(), "the models' columns");
   if (!shape.score_thresholds) return;
   room.hold(prototypes_before_, shape.clusters() * shape.d, "the prototypes of the pass before");
-  room.hold(moves_, columns, "movements of prototypes");
+  room.hold(shifts_, columns, "movements of prototypes");
   room.hold(sort_keys_, 2 * columns, "the columns' order");
   room.hold(sorted_prototypes_, columns, "the columns' order");
   room.hold(column_of_, columns, "the columns' order");
@@ -95,7 +95,7 @@ MatrixPackTask PrototypeColumns::pack_task(const PassWork& pass, uint32_t* far) 
   if (!by_norm()) return task;
   task.sort = {sort_keys_.data(), sort_keys_.data() + order_.size(), sorted_prototypes_.data(), sort_scratch_.data(),
                sort_scratch_.size()};
-  task.moves = {pass.prototypes, prototypes_before_.data(), moves_.data()};
+  task.shifts = {pass.prototypes, prototypes_before_.data(), shifts_.data()};
   return task;
 }
 

@@ -25,7 +25,7 @@ class PrototypeColumns {
   MatrixPackTask pack_task(const PassWork& pass, uint32_t* far);
   PackedColumns packed(const PassRanges& ranges);
   /// How far the prototypes have moved since they were packed before; null where the columns stand by number.
-  const float* moves() const { return moves_.data(); }
+  const float* shifts() const { return shifts_.data(); }
 
  private:
   PrototypeColumns() = default;
@@ -46,8 +46,8 @@ class PrototypeColumns {
   DeviceBuffer<float> tile_terms_;
   DeviceBuffer<ColumnRange> column_ranges_;
   PinnedBuffer<ColumnRange> host_column_ranges_;
-  DeviceBuffer<float> prototypes_before_, moves_;  // where columns stand by norm
-  DeviceBuffer<uint64_t> sort_keys_;               // see ColumnSort
+  DeviceBuffer<float> prototypes_before_, shifts_;  // where columns stand by norm
+  DeviceBuffer<uint64_t> sort_keys_;                // see ColumnSort
   DeviceBuffer<uint32_t> sorted_prototypes_, column_of_;
   DeviceBuffer<std::byte> sort_scratch_;
 };

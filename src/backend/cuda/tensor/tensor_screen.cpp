@@ -11,32 +11,32 @@ RowMemory::Use use_of(const SessionShape& shape, const TensorScreen::Frames& fra
 
 }  // namespace
 
-ScoreThresholds::ScoreThresholds(const SessionShape& shape) : stride_(shape.label_stride()) {
+RowScores::RowScores(const SessionShape& shape) : stride_(shape.label_stride()) {
   DeviceRoom room(DeviceRoom::Mode::kAllocate);
   lay_out(shape, room);
 }
 
-void ScoreThresholds::lay_out(const SessionShape& shape, DeviceRoom& room) {
+void RowScores::lay_out(const SessionShape& shape, DeviceRoom& room) {
   room.hold(lowers_, shape.models() * shape.label_stride(), "the rows' best scores");
   room.hold(falls_, shape.models(), "falls of scores");
   room.hold(sampled_falls_, shape.models() * kSampledRows, "falls of scores");
 }
 
-Floors ScoreThresholds::floors(const PassWork& pass, const float* moves, bool used) {
-  return {lowers_.data(), stride_, pass.current, moves, used ? falls_.data() : nullptr};
+ScoreThresholds RowScores::thresholds(const PassWork& pass, const float* shifts, bool used) {
+  return {lowers_.data(), stride_, pass.current, shifts, used ? falls_.data() : nullptr};
 }
 
-void ScoreThresholds::guess(const PackedRows& rows, const PackedColumns& columns, const ScreenOutput& output,
-                            int64_t most_clusters, const Stream& stream) {
-  FallsTask falls{rows, columns, output.floors};
+void RowScores::guess(const PackedRows& rows, const PackedColumns& columns, const ScreenOutput& output,
+                      int64_t most_clusters, const Stream& stream) {
+  FallsTask falls{rows, columns, output.thresholds};
   falls.sample = sampled_falls_.data();
-  falls.failing = failing_rows(rows.rows, most_clusters, output.open.capacity);
+  falls.failing = failing_rows(rows.rows, most_clusters, output.overflow.capacity);
   guess_falls(falls, stream);
 }
 
 int64_t TensorScreen::bytes(const SessionShape& shape) {
   return PrototypeColumns::bytes(shape) + ExactStage::bytes(shape) +
-         (shape.score_thresholds ? ScoreThresholds::bytes(shape) : 0) +
+         (shape.score_thresholds ? RowScores::bytes(shape) : 0) +
          (carries_margins(shape) ? RowMargins::bytes(shape) : 0) +
          (shape.d > kLowColumns ? SecondLook::bytes(shape) : 0);
 }
@@ -48,7 +48,7 @@ TensorScreen::TensorScreen(const SessionShape& shape, const Frames& frames, cons
       columns_(shape, frames.half, frames.bound_scale),
       exact_(shape, sums),
       memory_(use_of(shape, frames), shape.rows, shape.d, shape.k.size(), log) {
-  if (shape.score_thresholds) thresholds_.emplace(shape);
+  if (shape.score_thresholds) scores_.emplace(shape);
   if (carries_margins(shape)) margins_.emplace(shape, frames.half.scale, frames.bound_scale, stream);
   if (shape.d > kLowColumns) second_look_.emplace(shape, frames.full, sums.multiprocessors);
 }
@@ -62,16 +62,16 @@ void TensorScreen::begin_batch(std::span<const BatchModel> models, const Stream&
 void TensorScreen::enqueue(const PassWork& pass, const PointSlice& slice, const Stream& stream) {
   screen_rows(pass, slice, stream);
   const bool gathers = gathers_candidates(pass.ranges.most_clusters, d_);
-  if (gathers) matrix_collect(slice.packed, columns_.packed(pass.ranges), output(pass), stream);
-  exact_.resolve_lists(pass, slice, gathers, stream);
+  if (gathers) gather_candidates(slice.packed, columns_.packed(pass.ranges), output(pass), stream);
+  exact_.resolve_few(pass, slice, gathers, stream);
   if (gathers && second_look_) second_look_->enqueue(pass, slice, exact_, stream);
-  exact_.resolve_rest(pass, slice, gathers, stream);
+  exact_.resolve_all(pass, slice, gathers, stream);
   exact_.accumulate(pass, slice, stream);
 }
 
 ScreenOutput TensorScreen::output(const PassWork& pass) {
   ScreenOutput output = exact_.output(pass.next);
-  if (thresholds_) output.floors = thresholds_->floors(pass, columns_.moves(), memory_.uses_thresholds());
+  if (scores_) output.thresholds = scores_->thresholds(pass, columns_.shifts(), memory_.uses_thresholds());
   return output;
 }
 
@@ -81,7 +81,7 @@ void TensorScreen::screen_rows(const PassWork& pass, const PointSlice& slice, co
   if (memory_.carries_margins()) return screen_rows_left(pass, slice.packed, task.columns, stream);
   const ScreenOutput output = this->output(pass);
   if (memory_.uses_thresholds()) {
-    thresholds_->guess(slice.packed, task.columns, output, pass.ranges.most_clusters, stream);
+    scores_->guess(slice.packed, task.columns, output, pass.ranges.most_clusters, stream);
   }
   matrix_screen(slice.packed, task.columns, output, stream);
 }

@@ -17,21 +17,21 @@
 namespace manymeans::cuda {
 
 /// What the best scores of a pass were, and how far they are expected to fall until the next.
-class ScoreThresholds {
+class RowScores {
  public:
   static int64_t bytes(const SessionShape& shape) {
-    return DeviceRoom::counted([&](DeviceRoom& room) { ScoreThresholds().lay_out(shape, room); });
+    return DeviceRoom::counted([&](DeviceRoom& room) { RowScores().lay_out(shape, room); });
   }
-  explicit ScoreThresholds(const SessionShape& shape);
+  explicit RowScores(const SessionShape& shape);
 
   /// `used`: columns below the thresholds are passed over.
-  Floors floors(const PassWork& pass, const float* moves, bool used);
+  ScoreThresholds thresholds(const PassWork& pass, const float* shifts, bool used);
   /// Guesses the falls of a pass that uses thresholds.
   void guess(const PackedRows& rows, const PackedColumns& columns, const ScreenOutput& output, int64_t most_clusters,
              const Stream& stream);
 
  private:
-  ScoreThresholds() = default;
+  RowScores() = default;
   void lay_out(const SessionShape& shape, DeviceRoom& room);
 
   int64_t stride_ = 0;
@@ -83,7 +83,7 @@ class TensorScreen final : public Screen {
   PrototypeColumns columns_;
   ExactStage exact_;
   RowMemory memory_;
-  std::optional<ScoreThresholds> thresholds_;
+  std::optional<RowScores> scores_;
   std::optional<RowMargins> margins_;
   std::optional<SecondLook> second_look_;
 };

@@ -56,11 +56,11 @@ TEST(CudaPlan, ChoosesTheScreenByColumnsAndDevice) {
 }
 
 TEST(CudaPlan, PutsManyRowsOfFewColumnsIntoBoxes) {
-  EXPECT_EQ(plan(Points(40'000, 2), hopper(), {}).screen, ScreenKind::kBoxes);
+  EXPECT_EQ(plan(Points(40'000, 2), hopper(), {}).screen, ScreenKind::kBoundingBoxes);
   EXPECT_EQ(plan(Points(30'000, 2), hopper(), {}).screen, ScreenKind::kFloat);
   EXPECT_EQ(plan(Points(40'000, 3), hopper(), {}).screen, ScreenKind::kFloat) << "boxes would be wide";
   EXPECT_EQ(plan(Points(40'000, 2), hopper(), {.algorithm = "matrix"}).screen, ScreenKind::kFloat);
-  EXPECT_EQ(plan(Points(10, 4), hopper(), {.algorithm = "kdtree"}).screen, ScreenKind::kBoxes);
+  EXPECT_EQ(plan(Points(10, 4), hopper(), {.algorithm = "kdtree"}).screen, ScreenKind::kBoundingBoxes);
   CudaDevice small = hopper();
   small.memory_free = (int64_t{256} << 20) + (int64_t{32} << 20);
   EXPECT_EQ(plan(Points(40'000, 2), small, {}).screen, ScreenKind::kFloat) << "there is no room to sort";
@@ -188,7 +188,7 @@ TEST(CudaPlan, RowsOfAllModelsCanBeNumbered) {
           const CudaPlan made = make_cuda_plan(input, device, {.algorithm = algorithm, .screen_format = format},
                                                points.half_ratio(), workload);
           const int64_t rows = std::min(made.slice_rows, n);
-          const int64_t entries = made.screen == ScreenKind::kBoxes ? (rows + kBoxRows - 1) / kBoxRows : rows;
+          const int64_t entries = made.screen == ScreenKind::kBoundingBoxes ? (rows + kBoxRows - 1) / kBoxRows : rows;
           EXPECT_LE(entries * (made.apart ? 1 : models), int64_t{1} << 31)
               << algorithm << format << " " << n << " x " << models;
           EXPECT_LT(rows, (int64_t{1} << 31) + 1);

@@ -57,7 +57,7 @@ void make(ScreenKind kind, const SessionShape& shape) {
     case ScreenKind::kNone: AllDistances(shape, {}); return;
     case ScreenKind::kFloat: FloatScreen(shape, {}, {}); return;
     case ScreenKind::kMatrix: TensorScreen(shape, {}, {}, log, stream); return;
-    case ScreenKind::kBoxes: BoundingBoxScreen(shape, {}); return;
+    case ScreenKind::kBoundingBoxes: BoundingBoxScreen(shape, {}); return;
   }
 }
 
@@ -80,7 +80,7 @@ SessionShape shape_of(const std::vector<int64_t>& k, int64_t rows, int64_t slice
   shape.d = d;
   shape.limbs = 1 + static_cast<int>(rows % 4);
   shape.float64 = rows % 2 == 0;
-  shape.column_group = float_column_group(d);
+  shape.column_multiple = float_column_multiple(d);
   return shape;
 }
 
@@ -109,7 +109,7 @@ TEST(CudaSessionRoom, IsWhatItSays) {
           expect_as_said(ScreenKind::kFloat, shape);
           try_tensor_cores(shape);
           shape.bounding_boxes = boxes_of(rows);
-          expect_as_said(ScreenKind::kBoxes, shape);
+          expect_as_said(ScreenKind::kBoundingBoxes, shape);
         }
       }
     }
