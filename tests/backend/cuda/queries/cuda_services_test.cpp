@@ -203,15 +203,15 @@ struct WithOwnDistances : LabelledOnDevice {
         slices(input, plan, options, {}, stream),
         own(input, slices, stream) {}
 
-  static cuda::CudaPlan plan_of(int64_t slice_rows) {
-    cuda::CudaPlan plan;
+  static cuda::SlicePlan plan_of(int64_t slice_rows) {
+    cuda::SlicePlan plan;
     plan.screen = cuda::ScreenKind::kNone;
     plan.slice_rows = slice_rows;
     plan.resident_rows = slice_rows;
     return plan;
   }
 
-  cuda::CudaPlan plan;
+  cuda::SlicePlan plan;
   BackendOptions options;
   cuda::PointSlices slices;
   cuda::OwnDistances own;
