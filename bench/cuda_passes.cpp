@@ -179,7 +179,7 @@ class Bench {
           const PassResult& result = p + 1 < some ? models[m].earlier[static_cast<size_t>(p)] : models[m].result;
           log_[static_cast<size_t>(done + p)] += result;
         }
-        if (some > 1) prototypes_[m] = std::move(models[m].moved);
+        if (some > 1) prototypes_[m] = std::move(models[m].last_prototypes);
       }
       done += some;
       for (size_t m = 0; done < passes && m < models.size(); ++m) {

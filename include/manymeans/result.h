@@ -51,17 +51,36 @@ struct ModelResult {
   std::string digest() const;
 };
 
-/// What one pass did, all models together. Under the strategies task and data: pass i of every model together.
-struct PassLog {
-  int64_t models = 0;      ///< that took part
-  int64_t labelled = 0;    ///< labels found: rows times models
-  int64_t changed = 0;     ///< of these, other than after the pass before (first pass: all)
+/// What is counted of the labels of a pass, or of several passes.
+struct PassCounts {
+  int64_t changed = 0;     ///< other than after the pass before (first pass: all)
+  int64_t repeated = 0;    ///< came with the label of a duplicate
   int64_t skipped = 0;     ///< kept without a look, by bounds
   int64_t certified = 0;   ///< certified by the screen
   int64_t resolved = 0;    ///< decided by canonical distances
   int64_t candidates = 0;  ///< canonical distances computed for the resolved
-  int64_t tightened = 0;   ///< canonical distances to a row's own prototype, computed to renew its bound
-  int64_t repeated = 0;    ///< of the labels, came with that of an equal row
+  int64_t tightened = 0;   ///< canonical distances to a row's assigned prototype, computed to renew its bound
+
+  PassCounts& operator+=(const PassCounts& other);
+};
+/// One of these counts.
+struct PassCount {
+  std::string_view name;
+  int64_t PassCounts::*value;
+};
+/// All of them.
+inline constexpr std::array<PassCount, 7> kPassCounts = {{{"changed", &PassCounts::changed},
+                                                          {"repeated", &PassCounts::repeated},
+                                                          {"skipped", &PassCounts::skipped},
+                                                          {"certified", &PassCounts::certified},
+                                                          {"resolved", &PassCounts::resolved},
+                                                          {"candidates", &PassCounts::candidates},
+                                                          {"tightened", &PassCounts::tightened}}};
+
+/// What one pass did, all models together. Under the strategies task and data: pass i of every model together.
+struct PassLog : PassCounts {
+  int64_t models = 0;    ///< that took part
+  int64_t labelled = 0;  ///< labels found: rows times models
 
   PassLog& operator+=(const PassLog& other);
 };
@@ -81,13 +100,7 @@ struct Provenance {
   DataType type = DataType::kFloat32;
   FitOptions options;                                   ///< as given
   int64_t passes = 0;                                   ///< readings of the points for labels
-  int64_t labelled = 0;                                 ///< labels found, over all passes and models
-  int64_t repeated = 0;                                 ///< of these, came with the label of an equal row
-  int64_t certified = 0;                                ///< of these, certified by the screen
-  int64_t resolved = 0;                                 ///< of these, decided by canonical distances
-  int64_t candidates = 0;                               ///< canonical distances computed for the resolved
-  int64_t skipped = 0;                                  ///< of the labels, kept without a look, by bounds
-  int64_t tightened = 0;                                ///< canonical distances computed to renew a bound
+  PassLog total;                                        ///< of all passes
   std::vector<PassLog> pass_log;                        ///< of the first passes, in order
   std::vector<std::pair<std::string, double>> seconds;  ///< per phase, in order
 };

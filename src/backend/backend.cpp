@@ -21,16 +21,6 @@ std::span<const BackendEntry> backends() {
   return kEntries;
 }
 
-std::vector<InertiaSum> Session::inertias(std::span<const OwnPrototypes> models) {
-  std::vector<InertiaSum> found;
-  for (const OwnPrototypes& model : models) found.push_back(inertia(model.slot, *model.prototypes));
-  return found;
-}
-
-std::span<const double> Session::seed_least(int) const {
-  throw Error(ErrorCode::kInternal, "backend", "this backend does not count equal rows");
-}
-
 void check_algorithm(std::string_view algorithm) {
   for (const char* known : {"auto", "matrix", "bounds", "kdtree", "brute"}) {
     if (algorithm == known) return;

@@ -3,6 +3,8 @@
 //   Backend::upload(input)   points on the device, once per fit
 //   Upload::session(...)     labels and statistics of some models over these points
 //   Session::advance(...)    screen, resolve, accumulate
+//   Session::rows()          questions about rows: distances, inertia, the farthest
+//   Upload::seeding(...)     what k-means++ and k-means|| ask
 //
 // Everything returned is exact, so it is the same from every backend: see docs/developer/contract.md.
 #pragma once
@@ -12,6 +14,7 @@
 
 #include "core/digest.h"
 #include "core/fixed_point.h"
+#include "core/threads.h"
 #include "core/wide_int.h"
 #include "data/input.h"
 #include "data/statistics.h"
@@ -49,25 +52,12 @@ struct BackendOptions {
 };
 
 /// What one pass found out about one model.
-struct PassResult {
-  int64_t changed = 0;      ///< rows whose label differs from the one before (first pass: all rows)
+struct PassResult : PassCounts {
   LabelSum hash_delta = 0;  ///< change of the label sum (first pass: 0)
-  int64_t skipped = 0;      ///< labels kept without a look, by bounds
-  int64_t certified = 0;
-  int64_t resolved = 0;
-  int64_t candidates = 0;  ///< canonical distances computed for the resolved rows
-  int64_t tightened = 0;   ///< canonical distances to a row's own prototype, to renew a bound
-  int64_t repeated = 0;    ///< labels that came with those of equal rows
 
   PassResult& operator+=(const PassResult& other) {
-    changed += other.changed;
+    PassCounts::operator+=(other);
     hash_delta += other.hash_delta;
-    skipped += other.skipped;
-    certified += other.certified;
-    resolved += other.resolved;
-    candidates += other.candidates;
-    tightened += other.tightened;
-    repeated += other.repeated;
     return *this;
   }
 };
@@ -78,7 +68,7 @@ struct PassModel {
   const Matrix* prototypes = nullptr;    ///< k x D
   PassResult result;                     ///< of the last pass
   std::vector<PassResult> earlier = {};  ///< of the passes before it, where more than one was done
-  Matrix moved = {};                     ///< then: the prototypes of the last pass
+  Matrix last_prototypes = {};           ///< then: the prototypes of the last pass
 };
 
 /// A row and its canonical distance (or w' * distance).
@@ -100,14 +90,32 @@ struct InertiaSum {
   std::vector<int64_t> limbs;
 };
 
-/// One trial of greedy k-means++: candidates for the next centre of one model.
-struct SeedTrial {
+/// Prototypes of one of a session's models.
+struct ModelPrototypes {
   int slot = 0;
-  std::vector<int64_t> rows;        ///< candidates
-  std::vector<WideInt> potentials;  ///< out: the integer potential with each candidate added
+  const Matrix* prototypes = nullptr;
 };
 
-/// Labels and statistics of models 0 .. M - 1 over the uploaded points.
+/// Questions about all rows, each answered by canonical distances. Those that name a slot are about the rows and the
+/// prototypes that its labels assign them to; they hold after a pass, or after relabel(), of this model.
+class RowQuestions {
+ public:
+  virtual ~RowQuestions() = default;
+
+  /// Rows with w' > 0 and d2 > 0 to the assigned prototype, the `count` first by (d2 descending, row ascending).
+  virtual std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) = 0;
+  /// For each model the sum of RN(w' * d2) of every row to the assigned prototype.
+  virtual std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) = 0;
+  /// The limbs of that sum in a given format: rows elsewhere may be farther than all of these.
+  virtual std::vector<int64_t> inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) = 0;
+  /// d2 of every row to the assigned prototype.
+  virtual std::vector<double> distances(int slot, const Matrix& prototypes) = 0;
+  /// sqrt(d2) of every row to every one of these prototypes, rounded to their type: `distances` is N x K of it. The
+  /// points are read once. No labels are needed.
+  virtual void transform(const Matrix& prototypes, Matrix& distances) = 0;
+};
+
+/// Passes: labels and statistics of models 0 .. M - 1 over the uploaded points.
 class Session {
  public:
   virtual ~Session() = default;
@@ -126,45 +134,62 @@ class Session {
   /// Hands the labels over; the slot is empty afterwards.
   virtual Labels take_labels(int slot) = 0;
 
-  /// Rows with w' > 0 and d2 > 0 to their own prototype, the `count` first by (d2 descending, row ascending).
-  virtual std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) = 0;
   /// Moves one row to another cluster, statistics included.
   virtual void move_row(int slot, int64_t row, uint32_t label) = 0;
   /// Replaces every label l by new_label[l] < kept.size(), and the statistics by those of `kept` (ascending). The other
   /// clusters weigh nothing; rows of weight zero that they may hold count under their new label.
   virtual void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) = 0;
 
-  /// The sum of RN(w' * d2) of every row to the prototype of its label.
-  virtual InertiaSum inertia(int slot, const Matrix& prototypes) = 0;
-  /// The same of several models, one after the other.
-  struct OwnPrototypes {
-    int slot = 0;
-    const Matrix* prototypes = nullptr;
-  };
-  virtual std::vector<InertiaSum> inertias(std::span<const OwnPrototypes> models);
-  /// Its limbs in a given format: another rank may have a farther row.
-  virtual std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) = 0;
-  /// d2 of every row to the prototype of its label.
-  virtual std::vector<double> distances(int slot, const Matrix& prototypes) = 0;
+  /// Questions about the rows under this session's labels; they live as long as the session.
+  virtual RowQuestions& rows() = 0;
+};
 
-  // Seeding (k-means++ and k-means||): m_i = the least d2 of row i to the centres so far; T_i = RNE(v_i * 2^s)
-  // of v_i = RN(w'_i * m_i), kDistanceLimbs limbs, s fixed by the largest v after the first centre.
-  struct SeedCentres {
-    int slot = 0;
-    const Matrix* centres = nullptr;  ///< rows to add
-    bool first = false;               ///< begin: forget the centres so far
-  };
-  virtual void seed_add(std::span<const SeedCentres> models) = 0;
-  virtual WideInt seed_total(int slot) = 0;
-  /// For each u: the first row i with T_0 + .. + T_i > floor(u * total / 2^64).
-  virtual std::vector<int64_t> seed_pick(int slot, std::span<const uint64_t> u) = 0;
-  virtual void seed_try(std::span<SeedTrial> trials) = 0;
-  /// Rows i, ascending, with u_i * total < factor * T_i * 2^64; u_i from Philox(key, i, draw, kOversample).
-  virtual std::vector<int64_t> seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) = 0;
-  /// m_i of all rows, for whoever chooses rows itself; only where Backend::counts_equal_rows().
-  virtual std::span<const double> seed_least(int slot) const;
-  /// Frees what seeding holds.
-  virtual void seed_end() = 0;
+/// Centres to add to those of one model.
+struct SeedCentres {
+  int slot = 0;
+  const Matrix* centres = nullptr;
+};
+
+/// One trial of greedy k-means++: candidates for the next centre of one model.
+struct SeedTrial {
+  int slot = 0;
+  const Matrix* candidates = nullptr;
+  std::vector<WideInt> potentials = {};  ///< out: the total with each candidate added
+};
+
+/// Which rows k-means|| takes in one round: those with u_i * total < factor * T_i * 2^64, u_i from Philox(key, i, draw,
+/// kOversample).
+struct SeedSample {
+  uint64_t key = 0;
+  uint32_t draw = 0;
+  int64_t factor = 0;
+  WideInt total;  ///< of all rows
+};
+
+/// Seeding (k-means++ and k-means||) of models 0 .. M - 1 over the uploaded points. For each model it holds m_i, the
+/// least d2 of row i to the centres so far, and the terms T_i = RNE(v_i * 2^s) of v_i = RN(w'_i * m_i), of
+/// kDistanceLimbs limbs. What it holds is freed with it.
+class Seeding {
+ public:
+  virtual ~Seeding() = default;
+
+  /// Begins each of these models with its first centres, whatever it had before. Returns the largest v of each, in
+  /// their order. fix_scale() comes next.
+  virtual std::vector<double> begin(std::span<const SeedCentres> models) = 0;
+  /// Fixes s by the largest v of all rows: the one that begin() returned, or that of rows elsewhere. Later centres only
+  /// lower v, so it holds for all of them.
+  virtual void fix_scale(int slot, double largest) = 0;
+  /// Adds centres. A centre that was a candidate of the model's last trial costs no reading of the points.
+  virtual void add(std::span<const SeedCentres> models) = 0;
+  /// The sum of T over all rows.
+  virtual WideInt total(int slot) = 0;
+  /// For each target, less than the total: the first row i with T_0 + .. + T_i > target.
+  virtual std::vector<int64_t> pick(int slot, std::span<const WideInt> targets) = 0;
+  virtual void trial(std::span<SeedTrial> trials) = 0;
+  /// The rows of a sample, ascending.
+  virtual std::vector<int64_t> sample(int slot, const SeedSample& sample) = 0;
+  /// m_i of all rows, for whoever chooses rows itself; valid until the next call.
+  virtual std::span<const double> least(int slot) = 0;
 };
 
 /// What will be done with uploaded points, as far as it is known: for choosing how to go about it, never for what.
@@ -185,6 +210,9 @@ class Upload {
   /// A session of models with these numbers of prototypes, on this many threads (0: all of the backend's).
   /// Sessions of one upload may run in different threads at once.
   virtual std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) = 0;
+  /// Seeding of models with these numbers of prototypes, on the pool's threads; the pool must outlive it. Null where
+  /// the host should do it instead, because the device would have to read the points from there in every step.
+  virtual std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) = 0;
   virtual std::string plan() const = 0;  ///< for people: what was chosen for this shape, and why
   virtual std::vector<std::string> warnings() const { return {}; }  ///< what the user should know or mend
 };
@@ -201,7 +229,7 @@ class Backend {
   virtual bool keeps_to_device_memory() const { return false; }
   /// Whether its statistics and seeding follow Input::counted. What its sessions say of inertia, picked or farthest
   /// rows, and of how many rows there are or changed, does not have to.
-  virtual bool counts_equal_rows() const { return false; }
+  virtual bool counts_duplicates() const { return false; }
   virtual std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) = 0;
   std::unique_ptr<Upload> upload(const Input& input) { return upload(input, Workload{}); }
 };

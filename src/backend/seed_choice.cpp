@@ -14,16 +14,15 @@ WideInt SeedTerms::total() const {
   return recombine(limbs, format);
 }
 
-std::vector<int64_t> SeedTerms::pick(std::span<const uint64_t> u) const {
-  const WideInt sum = total();
-  std::vector<size_t> order(u.size());
+std::vector<int64_t> SeedTerms::pick(std::span<const WideInt> targets) const {
+  std::vector<size_t> order(targets.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return u[a] < u[b]; });
-  std::vector<int64_t> rows(u.size());
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return targets[a] < targets[b]; });
+  std::vector<int64_t> rows(targets.size());
   WideInt before;  // of all blocks before `at`
   int64_t at = 0;
-  for (const size_t i : order) {  // targets ascend: one walk over the blocks serves all
-    const WideInt wanted = sum.times(u[i]).shift_right_64();
+  for (const size_t i : order) {  // they ascend: one walk over the blocks serves all
+    const WideInt& wanted = targets[i];
     for (;; ++at) {
       WideInt next = before;
       next += recombine(blocks.data() + at * kDistanceLimbs, format);
@@ -42,18 +41,19 @@ std::vector<int64_t> SeedTerms::pick(std::span<const uint64_t> u) const {
   return rows;
 }
 
-void SeedSample::append(const SeedTerms& terms, int64_t first, int64_t last, std::vector<int64_t>& found) const {
+void SeedTerms::append_sample(const SeedSample& sample, int64_t first, int64_t last,
+                              std::vector<int64_t>& found) const {
   // A quick comparison in binary64 decides all but the rows within 2^-40 of the threshold.
-  const double ratio = std::ldexp(static_cast<double>(factor), 64) / total.to_double();
+  const double ratio = std::ldexp(static_cast<double>(sample.factor), 64) / sample.total.to_double();
   for (int64_t row = first; row < last; ++row) {
     int64_t limbs[kDistanceLimbs] = {};
-    terms.add(row, limbs);
-    const uint64_t u = random_u64(key, static_cast<uint64_t>(row), draw, Purpose::kOversample);
-    const double term = rounded_sum(limbs, terms.format) * ratio;
+    add(row, limbs);
+    const uint64_t u = random_u64(sample.key, static_cast<uint64_t>(row), sample.draw, Purpose::kOversample);
+    const double term = rounded_sum(limbs, format) * ratio;
     const double number = static_cast<double>(u);
     if (number > term * (1 + 0x1p-40)) continue;
     if (number < term * (1 - 0x1p-40) ||
-        total.times(u) < recombine(limbs, terms.format).times(static_cast<uint64_t>(factor)).shift_left_64()) {
+        sample.total.times(u) < recombine(limbs, format).times(static_cast<uint64_t>(sample.factor)).shift_left_64()) {
       found.push_back(row);
     }
   }

@@ -35,6 +35,7 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
+  const std::atomic<bool>* abort() const { return abort_; }
 
   /// Calls task(worker) once on every thread, worker = 0 .. size() - 1, each in the contract's floating-point
   /// environment, and returns when all have returned. Rethrows the first exception.

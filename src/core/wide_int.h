@@ -3,6 +3,7 @@
 
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 
 namespace manymeans {
@@ -28,6 +29,8 @@ class WideInt {
 
   bool negative() const { return static_cast<int64_t>(words_[kWords - 1]) < 0; }
   bool is_zero() const;
+  /// One of its 64-bit words in two's complement, the least significant first.
+  uint64_t word(int i) const { return words_[static_cast<std::size_t>(i)]; }
   std::strong_ordering operator<=>(const WideInt& other) const;
   bool operator==(const WideInt& other) const = default;
 

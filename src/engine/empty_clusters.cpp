@@ -28,7 +28,7 @@ void warn_once(Member& member, const std::string& text) {
 void relocate(Session& session, Member& member, const std::vector<int64_t>& empty, const Input& input) {
   // A cluster can be refused as donor only for its last weighted row, so this many rows always suffice.
   const auto wanted = static_cast<int64_t>(empty.size()) + member.result.k;
-  const std::vector<DistantRow> donors = session.farthest_rows(member.slot, member.prototypes, wanted);
+  const std::vector<DistantRow> donors = session.rows().farthest_rows(member.slot, member.prototypes, wanted);
   size_t next = 0;
   for (const int64_t cluster : empty) {
     const auto& weights = session.statistics(member.slot).weights;

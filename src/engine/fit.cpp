@@ -1,7 +1,7 @@
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 
-#include "backend/deduplicated/equal_rows_upload.h"
+#include "backend/deduplicated/deduplicated_upload.h"
 #include "core/device_rows.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
@@ -198,13 +198,7 @@ void tell_cost(const Cost& cost, Provenance& provenance) {
   provenance.seconds.emplace_back("fit: update", cost.update);
   provenance.seconds.emplace_back("fit: finish", cost.finish);
   provenance.passes = cost.passes;
-  provenance.labelled = cost.sum.labelled;
-  provenance.repeated = cost.sum.repeated;
-  provenance.certified = cost.sum.certified;
-  provenance.resolved = cost.sum.resolved;
-  provenance.candidates = cost.sum.candidates;
-  provenance.skipped = cost.sum.skipped;
-  provenance.tightened = cost.sum.tightened;
+  provenance.total = cost.sum;
   provenance.pass_log = cost.log;
 }
 

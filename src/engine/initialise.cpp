@@ -34,7 +34,6 @@ Initialisation initialise_checked(const PointsView& points, std::span<const doub
         fmt::format("{} prototypes were asked for, but there are only {} rows; k must be at most that", k, points.n));
   }
   const auto upload = backend->upload(input, {.most_clusters = k, .all_clusters = k, .passes = 2 + k, .apart = true});
-  const auto session = upload->session({&k, 1}, backend->threads());
   const auto proceed = [&](int64_t step, int64_t steps) {
     Progress progress;
     progress.phase = "initialise";
@@ -44,8 +43,8 @@ Initialisation initialise_checked(const PointsView& points, std::span<const doub
     progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();
     return !control.report(progress);
   };
-  const InitContext context{input, *backend, *upload, *session, pool, proceed};
-  InitModel model{0, k, options.model_seed.value_or(member_seed(options.seed, k, 0)), {}, {}};
+  const InitContext context{input, *backend, *upload, pool, proceed};
+  InitModel model{k, options.model_seed.value_or(member_seed(options.seed, k, 0)), {}, {}};
   if (!find_init(options.init, points.n, k, points.d).run(context, {&model, 1})) {
     throw Error(ErrorCode::kInterrupted, "initialise", "it was stopped before there were prototypes");
   }

@@ -120,7 +120,7 @@ bool Group::initialise() {
 bool Group::initialise_with(const InitEntry& method, std::span<Member*> members) {
   std::vector<InitModel> models;
   for (const Member* member : members) {
-    models.push_back({member->slot, member->result.k, member->result.seed, {}, {}});
+    models.push_back({member->result.k, member->result.seed, {}, {}});
   }
   const auto proceed = [&](int64_t step, int64_t steps) {
     Progress progress;
@@ -132,7 +132,7 @@ bool Group::initialise_with(const InitEntry& method, std::span<Member*> members)
     progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();
     return !context_.control.report(progress);
   };
-  const InitContext init{context_.input, context_.backend, context_.upload, *session_, pool_, proceed};
+  const InitContext init{context_.input, context_.backend, context_.upload, pool_, proceed};
   if (!method.run(init, models)) return false;
   for (size_t i = 0; i < models.size(); ++i) {
     members[i]->prototypes = std::move(models[i].prototypes);
@@ -165,15 +165,7 @@ int Group::pass(std::span<Member*> active) {
     if (const auto changed = std::exchange(active[i]->repeats, std::nullopt)) last.changed = *changed;
     for (size_t p = 0; p < logs.size(); ++p) {
       const PassResult& result = p < models[i].earlier.size() ? models[i].earlier[p] : models[i].result;
-      logs[p] += {1,
-                  context_.input.points.n,
-                  result.changed,
-                  result.skipped,
-                  result.certified,
-                  result.resolved,
-                  result.candidates,
-                  result.tightened,
-                  result.repeated};
+      logs[p] += {result, 1, context_.input.points.n};
     }
     follow(*active[i], models[i]);
     active[i]->result.seconds +=
@@ -223,7 +215,7 @@ void Group::follow(Member& member, PassModel& model) {
     member.result.stop_reason = cycle ? StopReason::kCycle : StopReason::kMaxIter;
     if (p + 1 < model.earlier.size()) return redo(member, start, p + 1);
   }
-  if (!model.earlier.empty()) member.prototypes = std::move(model.moved);
+  if (!model.earlier.empty()) member.prototypes = std::move(model.last_prototypes);
   member.state += model.result.hash_delta;
 }
 
@@ -242,16 +234,7 @@ void Group::redo(Member& member, const Matrix& start, size_t updates) {
 // Sums what other ranks found out. A rank that is alone has all of it already.
 void Group::reduce(PassResult& result) const {
   if (context_.comm.size() == 1) return;
-  int64_t counts[] = {result.changed,    result.skipped,   result.certified, result.resolved,
-                      result.candidates, result.tightened, result.repeated};
-  context_.comm.all_reduce(counts);
-  result.changed = counts[0];
-  result.skipped = counts[1];
-  result.certified = counts[2];
-  result.resolved = counts[3];
-  result.candidates = counts[4];
-  result.tightened = counts[5];
-  result.repeated = counts[6];
+  for (const PassCount& count : kPassCounts) context_.comm.all_reduce({&(result.*count.value), 1});
 }
 
 std::optional<StopReason> Group::report(std::span<Member*> active) {
@@ -317,8 +300,8 @@ void Group::update(Member& member) {
   if (has_rule(context_.rules, StopReason::kInertia)) {
     state.inertia_before = member.last_inertia;
     // In the units of w', or tiny weights would make every inertia zero.
-    state.inertia_now = member.last_inertia =
-        exact_inertia(member, session_->inertia(member.slot, member.prototypes), 0);
+    const ModelPrototypes model{member.slot, &member.prototypes};
+    state.inertia_now = member.last_inertia = exact_inertia(member, session_->rows().inertias({&model, 1})[0], 0);
   }
   const Stopwatch watch(cost_.update);
   treat_empty_clusters(*session_, member, context_.options.empty, context_.input);
@@ -347,7 +330,8 @@ double Group::exact_inertia(Member& member, InertiaSum sum, int weight_exponent)
     comm.all_reduce(farthest);
     const auto largest = std::bit_cast<double>(*std::max_element(farthest.begin(), farthest.end()));
     const SumFormat format = distance_format(context_.input, largest);
-    if (format != sum.format) sum = {largest, format, session_->inertia(member.slot, member.prototypes, format)};
+    if (format != sum.format)
+      sum = {largest, format, session_->rows().inertia_limbs(member.slot, member.prototypes, format)};
     comm.all_reduce(sum.limbs);
   }
   return std::ldexp(rounded_sum(sum.limbs.data(), sum.format), weight_exponent - sum.format.shift);
@@ -358,12 +342,12 @@ void Group::finish(std::span<Member* const> done) {
   if (done.empty()) return;
   const Stopwatch watch(cost_.finish);
   std::vector<int> slots;
-  std::vector<Session::OwnPrototypes> models;
+  std::vector<ModelPrototypes> models;
   for (const Member* member : done) {
     slots.push_back(member->slot);
     models.push_back({member->slot, &member->prototypes});
   }
-  std::vector<InertiaSum> inertias = session_->inertias(models);
+  std::vector<InertiaSum> inertias = session_->rows().inertias(models);
   session_->fetch(slots);
   for (size_t i = 0; i < done.size(); ++i) finish(*done[i], std::move(inertias[i]));
 }

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 
 namespace manymeans {
@@ -49,17 +48,6 @@ Prepared prepare(const PointsView& points, const PointsView& prototypes, const P
   return result;
 }
 
-// Column `k` of `out` = the roots of `squares`.
-template <class T>
-void store_column(std::span<const double> squares, int64_t k, Matrix& out, ThreadPool& pool) {
-  T* const to = out.values<T>().data() + k;
-  pool.for_each_range(out.rows(), 1 << 14, [&](int, int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      to[i * out.columns()] = static_cast<T>(std::sqrt(squares[static_cast<size_t>(i)]));
-    }
-  });
-}
-
 constexpr const char* kAdvice = "give it fewer rows at a time";
 
 Prediction predict_rows(const PointsView& points, const PointsView& prototypes, const PredictOptions& options,
@@ -71,11 +59,12 @@ Prediction predict_rows(const PointsView& points, const PointsView& prototypes, 
   session->advance({&pass, 1}, 1);
   Prediction result;
   if (options.distances) {
-    result.distances = session->distances(0, prepared.prototypes);
+    result.distances = session->rows().distances(0, prepared.prototypes);
     for (double& distance : result.distances) distance = std::sqrt(distance);
   }
   if (options.inertia) {
-    const InertiaSum sum = session->inertia(0, prepared.prototypes);
+    const ModelPrototypes model{0, &prepared.prototypes};
+    const InertiaSum sum = session->rows().inertias({&model, 1})[0];
     result.inertia =
         std::ldexp(rounded_sum(sum.limbs.data(), sum.format), prepared.input.weight_exponent - sum.format.shift);
   }
@@ -84,32 +73,16 @@ Prediction predict_rows(const PointsView& points, const PointsView& prototypes, 
   return result;
 }
 
-// One model of one prototype after the other: every backend has distances to the prototype of a label.
+// No labels are found, so a session of one prototype will do.
 Matrix transform_rows(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
   const Prepared prepared = prepare(points, prototypes, options, {});
   const int64_t one = 1;
-  const auto upload = prepared.backend->upload(prepared.input, {1, 1, 1});
+  const auto upload = prepared.backend->upload(prepared.input, {one, one, 1});
   const auto session = upload->session({&one, 1}, options.threads);
-  Matrix result(points.n, prototypes.n, prepared.prototypes.type());
-  Matrix single(1, points.d, prepared.prototypes.type());
-  const size_t bytes = single.bytes().size();
-  ThreadPool pool(prepared.backend->threads(), options.abort);
-  for (int64_t k = 0; k < prototypes.n; ++k) {
-    const std::byte* row = prepared.prototypes.bytes().data() + static_cast<size_t>(k) * bytes;
-    std::memcpy(single.values<std::byte>().data(), row, bytes);
-    if (k == 0) {
-      PassModel pass{0, &single, {}};
-      session->advance({&pass, 1}, 1);
-    }
-    const std::vector<double> squares = session->distances(0, single);
-    if (result.type() == DataType::kFloat64) {
-      store_column<double>(squares, k, result, pool);
-    } else {
-      store_column<float>(squares, k, result, pool);
-    }
-  }
+  Matrix distances(points.n, prototypes.n, prepared.prototypes.type());
+  session->rows().transform(prepared.prototypes, distances);
   check_mapped(points.data);
-  return result;
+  return distances;
 }
 
 }  // namespace

@@ -4,16 +4,15 @@
 
 namespace manymeans {
 
+PassCounts& PassCounts::operator+=(const PassCounts& other) {
+  for (const PassCount& count : kPassCounts) this->*count.value += other.*count.value;
+  return *this;
+}
+
 PassLog& PassLog::operator+=(const PassLog& other) {
+  PassCounts::operator+=(other);
   models += other.models;
   labelled += other.labelled;
-  changed += other.changed;
-  repeated += other.repeated;
-  skipped += other.skipped;
-  certified += other.certified;
-  resolved += other.resolved;
-  candidates += other.candidates;
-  tightened += other.tightened;
   return *this;
 }
 

@@ -16,7 +16,6 @@ namespace manymeans {
 
 /// One model that wants prototypes.
 struct InitModel {
-  int slot = 0;
   int64_t k = 0;
   uint64_t seed = 0;
   Matrix prototypes;                  ///< out: k x D
@@ -29,7 +28,6 @@ struct InitContext {
   const Input& input;
   Backend& backend;
   Upload& upload;
-  Session& session;
   ThreadPool& pool;
   std::function<bool(int64_t step, int64_t steps)> proceed;  ///< false: stop here
 };

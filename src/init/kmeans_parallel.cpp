@@ -1,5 +1,6 @@
 // k-means|| (Bahmani et al. 2012): a few rounds of oversampling, then greedy k-means++ on the candidates,
 // weighted by the points they attract. Exact: docs/developer/contract.md, "Random".
+#include "backend/make_seeding.h"
 #include "core/random.h"
 #include "data/gather.h"
 #include "init/choose_rows.h"
@@ -20,18 +21,18 @@ constexpr uint32_t kRounds = 5;  // with k expected candidates each; section 5 o
 std::vector<int64_t> oversample(const InitContext& context, const InitModel& model, int64_t first,
                                 const std::function<bool()>& proceed) {
   std::vector<int64_t> candidates = {first};
-  const auto add = [&](std::span<const int64_t> rows, bool begin) {
-    const Matrix centres = gather_rows(context.input, rows);
-    const Session::SeedCentres added{model.slot, &centres, begin};
-    context.session.seed_add({&added, 1});
-  };
-  add(candidates, true);
+  const SeedingOwner seeding = make_seeding(context.upload, context.input, {&model.k, 1}, context.pool);
+  const Matrix first_centre = gather_rows(context.input, candidates);
+  const SeedCentres begun{0, &first_centre};
+  seeding->fix_scale(0, seeding->begin({&begun, 1})[0]);
   for (uint32_t round = 0; round < kRounds; ++round) {
     if (!proceed()) return {};
-    const std::vector<int64_t> rows = context.session.seed_sample(model.slot, model.seed, round, model.k);
+    const std::vector<int64_t> rows = seeding->sample(0, {model.seed, round, model.k, seeding->total(0)});
     if (rows.empty()) continue;
     candidates.insert(candidates.end(), rows.begin(), rows.end());
-    add(rows, false);
+    const Matrix centres = gather_rows(context.input, rows);
+    const SeedCentres added{0, &centres};
+    seeding->add({&added, 1});
   }
   return candidates;
 }
@@ -59,9 +60,8 @@ bool reduce(const InitContext& context, InitModel& model, std::span<const int64_
   const std::vector<double> weights = attracted_weights(context, candidates);
   const Input input = prepare_input(candidates.view(), weights, context.pool);
   const auto upload = context.backend.upload(input);
-  const auto session = upload->session({&model.k, 1}, context.pool.size());
-  InitModel reduced{0, model.k, member_seed(model.seed, candidates.rows(), 0), {}, {}};
-  const InitContext inner{input, context.backend, *upload, *session, context.pool, context.proceed};
+  InitModel reduced{model.k, member_seed(model.seed, candidates.rows(), 0), {}, {}};
+  const InitContext inner{input, context.backend, *upload, context.pool, context.proceed};
   if (!init_kmeans_plus_plus(inner, {&reduced, 1})) return false;
   model.prototypes = std::move(reduced.prototypes);
   for (const int64_t candidate : reduced.rows) model.rows.push_back(rows[static_cast<size_t>(candidate)]);
@@ -78,7 +78,6 @@ bool init_kmeans_parallel(const InitContext& context, std::span<InitModel> model
     const uint64_t u = random_u64(model.seed, 0, 0, Purpose::kFirstCentre);
     std::vector<int64_t> rows = oversample(context, model, rows_by_weight(context.input, {&u, 1})[0], proceed);
     if (rows.empty()) return false;
-    context.session.seed_end();
     const auto found = static_cast<int64_t>(rows.size());
     if (found > model.k) {
       if (!reduce(context, model, rows)) return false;

@@ -1,5 +1,6 @@
 #include "init/kmeans_plus_plus.h"
 
+#include "backend/make_seeding.h"
 #include "core/random.h"
 #include "data/gather.h"
 #include "init/choose_rows.h"
@@ -13,8 +14,10 @@
 namespace manymeans {
 namespace {
 
-struct Seeding {
+// What is known of one model while its centres are chosen.
+struct Seeds {
   InitModel* model = nullptr;
+  int slot = 0;               // of the seeding
   std::vector<int64_t> rows;  // chosen so far
   bool exhausted = false;     // the potential is zero
 };
@@ -24,91 +27,98 @@ int trials_per_step(int64_t k) {
   return 2 + static_cast<int>(std::log(static_cast<double>(k)));
 }
 
-// Adds the newest centre of every given model to the session's seeding.
-void add_centres(const InitContext& context, std::span<Seeding* const> seedings, bool first) {
-  std::vector<Matrix> centres;
-  std::vector<Session::SeedCentres> added;
-  for (const Seeding* seeding : seedings) {
-    centres.push_back(gather_rows(context.input, std::span(seeding->rows).last(1)));
-  }
-  for (size_t i = 0; i < seedings.size(); ++i) added.push_back({seedings[i]->model->slot, &centres[i], first});
-  context.session.seed_add(added);
-}
-
-void choose_first(const InitContext& context, std::vector<Seeding>& seedings) {
+void choose_first(const InitContext& context, Seeding& seeding, std::vector<Seeds>& all) {
   std::vector<uint64_t> u;
-  for (const Seeding& s : seedings) u.push_back(random_u64(s.model->seed, 0, 0, Purpose::kFirstCentre));
+  for (const Seeds& seeds : all) u.push_back(random_u64(seeds.model->seed, 0, 0, Purpose::kFirstCentre));
   const std::vector<int64_t> rows = rows_by_weight(context.input, u);
-  std::vector<Seeding*> all;
+  std::vector<Matrix> centres;
+  std::vector<SeedCentres> first;
   for (size_t i = 0; i < rows.size(); ++i) {
-    seedings[i].rows.push_back(rows[i]);
-    all.push_back(&seedings[i]);
+    all[i].rows.push_back(rows[i]);
+    centres.push_back(gather_rows(context.input, {&rows[i], 1}));
   }
-  add_centres(context, all, true);
+  for (size_t i = 0; i < rows.size(); ++i) first.push_back({all[i].slot, &centres[i]});
+  const std::vector<double> largest = seeding.begin(first);
+  for (size_t i = 0; i < rows.size(); ++i) seeding.fix_scale(all[i].slot, largest[i]);
 }
 
 // The rest of a model whose points all coincide with a centre.
-void fill_up(const InitContext& context, Seeding& seeding) {
-  InitModel& model = *seeding.model;
-  const auto found = static_cast<int64_t>(seeding.rows.size());
+void fill_up(const InitContext& context, Seeds& seeds) {
+  InitModel& model = *seeds.model;
+  const auto found = static_cast<int64_t>(seeds.rows.size());
   model.warnings.push_back(
       fmt::format("k-means++ for k = {} (seed {}) found only {} distinct points; the other prototypes are random rows",
                   model.k, model.seed, found));
-  const std::vector<int64_t> rest =
-      random_rows(context.input, {model.k - found, model.seed, seeding.rows}, context.pool);
-  seeding.rows.insert(seeding.rows.end(), rest.begin(), rest.end());
-  seeding.exhausted = true;
+  const std::vector<int64_t> rest = random_rows(context.input, {model.k - found, model.seed, seeds.rows}, context.pool);
+  seeds.rows.insert(seeds.rows.end(), rest.begin(), rest.end());
+  seeds.exhausted = true;
 }
 
-// Step t: draws candidates for every model that still needs centres.
-std::vector<SeedTrial> draw_candidates(const InitContext& context, std::span<Seeding* const> seedings, int64_t t) {
-  std::vector<SeedTrial> trials;
-  for (Seeding* seeding : seedings) {
-    const InitModel& model = *seeding->model;
-    std::vector<uint64_t> u;
-    for (int draw = 0; draw < trials_per_step(model.k); ++draw) {
-      u.push_back(random_u64(model.seed, static_cast<uint64_t>(t), static_cast<uint32_t>(draw), Purpose::kCandidate));
-    }
-    trials.push_back({model.slot, context.session.seed_pick(model.slot, u), {}});
+// The rows that are candidates for centre t of one model.
+std::vector<int64_t> draw_candidates(Seeding& seeding, const Seeds& seeds, const WideInt& total, int64_t t) {
+  std::vector<WideInt> targets;
+  for (int draw = 0; draw < trials_per_step(seeds.model->k); ++draw) {
+    const uint64_t u =
+        random_u64(seeds.model->seed, static_cast<uint64_t>(t), static_cast<uint32_t>(draw), Purpose::kCandidate);
+    targets.push_back(total.times(u).shift_right_64());
   }
-  return trials;
+  return seeding.pick(seeds.slot, targets);
+}
+
+// Centre t of every model that still needs one; false if none does.
+bool choose_next(const InitContext& context, Seeding& seeding, std::vector<Seeds>& all, int64_t t) {
+  std::vector<Seeds*> active;
+  std::vector<std::vector<int64_t>> rows;
+  for (Seeds& seeds : all) {
+    if (seeds.exhausted || seeds.model->k <= t) continue;
+    const WideInt total = seeding.total(seeds.slot);
+    if (total.is_zero()) {
+      fill_up(context, seeds);
+      continue;
+    }
+    active.push_back(&seeds);
+    rows.push_back(draw_candidates(seeding, seeds, total, t));
+  }
+  if (active.empty()) return false;
+  std::vector<Matrix> candidates, centres;
+  std::vector<SeedTrial> trials;
+  std::vector<SeedCentres> added;
+  for (const std::vector<int64_t>& of_model : rows) candidates.push_back(gather_rows(context.input, of_model));
+  for (size_t i = 0; i < active.size(); ++i) trials.push_back({active[i]->slot, &candidates[i]});
+  seeding.trial(trials);
+  for (size_t i = 0; i < active.size(); ++i) {
+    const auto& p = trials[i].potentials;
+    const int64_t best = std::min_element(p.begin(), p.end()) - p.begin();
+    active[i]->rows.push_back(rows[i][static_cast<size_t>(best)]);
+    centres.push_back(gather_rows(candidates[i].view(), {&best, 1}));
+  }
+  for (size_t i = 0; i < active.size(); ++i) added.push_back({active[i]->slot, &centres[i]});
+  seeding.add(added);
+  return true;
 }
 
 }  // namespace
 
 bool init_kmeans_plus_plus(const InitContext& context, std::span<InitModel> models) {
-  std::vector<Seeding> seedings;
-  int64_t largest = 0;
+  std::vector<Seeds> all;
+  std::vector<int64_t> k;
   for (InitModel& model : models) {
-    seedings.push_back({&model, {}, false});
-    largest = std::max(largest, model.k);
+    all.push_back({&model, static_cast<int>(k.size()), {}, false});
+    k.push_back(model.k);
   }
+  const int64_t largest = *std::max_element(k.begin(), k.end());
   if (!context.proceed(0, largest)) return false;
-  choose_first(context, seedings);
-  for (int64_t t = 1; t < largest; ++t) {
-    if (!context.proceed(t, largest)) return false;
-    std::vector<Seeding*> active;
-    for (Seeding& seeding : seedings) {
-      if (seeding.exhausted || seeding.model->k <= t) continue;
-      if (context.session.seed_total(seeding.model->slot).is_zero()) {
-        fill_up(context, seeding);
-      } else {
-        active.push_back(&seeding);
-      }
+  {
+    const SeedingOwner owner = make_seeding(context.upload, context.input, k, context.pool);
+    choose_first(context, *owner.seeding, all);
+    for (int64_t t = 1; t < largest; ++t) {
+      if (!context.proceed(t, largest)) return false;
+      if (!choose_next(context, *owner.seeding, all, t)) break;
     }
-    if (active.empty()) break;
-    std::vector<SeedTrial> trials = draw_candidates(context, active, t);
-    context.session.seed_try(trials);
-    for (size_t i = 0; i < active.size(); ++i) {
-      const auto& p = trials[i].potentials;
-      active[i]->rows.push_back(trials[i].rows[static_cast<size_t>(std::min_element(p.begin(), p.end()) - p.begin())]);
-    }
-    add_centres(context, active, false);
   }
-  context.session.seed_end();
-  for (Seeding& seeding : seedings) {
-    seeding.model->prototypes = gather_rows(context.input, seeding.rows);
-    seeding.model->rows = std::move(seeding.rows);
+  for (Seeds& seeds : all) {
+    seeds.model->prototypes = gather_rows(context.input, seeds.rows);
+    seeds.model->rows = std::move(seeds.rows);
   }
   return true;
 }

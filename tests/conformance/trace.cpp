@@ -1,5 +1,6 @@
 #include "conformance/trace.h"
 
+#include "backend/make_seeding.h"
 #include "core/threads.h"
 #include "data/gather.h"
 #include "prototype/centroid.h"
@@ -43,6 +44,7 @@ class Interview {
     ask_pass(some);
     for (int slot = 0; slot < models; ++slot) {
       ask_distances(slot);
+      ask_transform(slot);
       ask_moves(slot);
     }
     update(all);
@@ -126,19 +128,31 @@ class Interview {
   void ask_distances(int slot) {
     const Matrix& prototypes = prototypes_[static_cast<size_t>(slot)];
     Answer& distances = add("distances");
-    for (const double d2 : session_->distances(slot, prototypes)) distances.numbers.push_back(bits_of(d2));
-    const InertiaSum sum = session_->inertia(slot, prototypes);
+    for (const double d2 : session_->rows().distances(slot, prototypes)) distances.numbers.push_back(bits_of(d2));
+    const ModelPrototypes model{slot, &prototypes};
+    const InertiaSum sum = session_->rows().inertias({&model, 1})[0];
     Answer& inertia = add("inertia");
     inertia.numbers = {bits_of(sum.farthest), sum.format.bits, sum.format.limbs, sum.format.shift};
     inertia.sums = {recombine(sum.limbs.data(), sum.format)};
     for (const double factor : {1.0, 1000.0}) {  // another rank's farthest row
       const SumFormat format = distance_format(input_, sum.farthest * factor);
-      add("inertia in a format").sums = {recombine(session_->inertia(slot, prototypes, format).data(), format)};
+      add("inertia in a format").sums = {
+          recombine(session_->rows().inertia_limbs(slot, prototypes, format).data(), format)};
+    }
+  }
+
+  void ask_transform(int slot) {
+    const Matrix& prototypes = prototypes_[static_cast<size_t>(slot)];
+    Matrix all(made_.shape.n, prototypes.rows(), prototypes.type());
+    session_->rows().transform(prototypes, all);
+    Answer& answer = add("distances to all prototypes");
+    for (int64_t i = 0; i < all.rows(); ++i) {
+      for (int64_t j = 0; j < all.columns(); ++j) answer.numbers.push_back(bits_of(all.at(i, j)));
     }
   }
 
   std::vector<DistantRow> ask_farthest(int slot, int64_t count) {
-    std::vector<DistantRow> rows = session_->farthest_rows(slot, prototypes_[static_cast<size_t>(slot)], count);
+    std::vector<DistantRow> rows = session_->rows().farthest_rows(slot, prototypes_[static_cast<size_t>(slot)], count);
     Answer& answer = add(fmt::format("the {} farthest rows of model {}", count, slot));
     for (const DistantRow& row : rows) {
       answer.numbers.insert(answer.numbers.end(), {bits_of(row.distance), row.row, row.label});
@@ -180,33 +194,51 @@ class Interview {
   }
 
   void ask_picks(int slot) {
-    const WideInt total = session_->seed_total(slot);
+    const WideInt total = seeding_->total(slot);
     add("total").sums = {total};
-    const std::vector<uint64_t> u = {0, ~uint64_t{0}, random_(), random_(), random_(), uint64_t{1} << 63};
-    if (!total.is_zero()) add("picks").numbers = session_->seed_pick(slot, u);
-    add("sample").numbers = session_->seed_sample(slot, made_.seed, 3, 2 * made_.shape.k[0]);
+    std::vector<WideInt> targets;
+    for (const uint64_t u : {uint64_t{0}, ~uint64_t{0}, random_(), random_(), random_(), uint64_t{1} << 63}) {
+      targets.push_back(total.times(u).shift_right_64());
+    }
+    if (!total.is_zero()) add("picks").numbers = seeding_->pick(slot, targets);
+    add("sample").numbers = seeding_->sample(slot, {made_.seed, 3, 2 * made_.shape.k[0], total});
+  }
+
+  void begin_seeding(std::span<const SeedCentres> centres) {
+    const std::vector<double> largest = seeding_->begin(centres);
+    Answer& answer = add("largest terms");
+    for (const double v : largest) answer.numbers.push_back(bits_of(v));
+    for (size_t i = 0; i < centres.size(); ++i) seeding_->fix_scale(centres[i].slot, largest[i]);
   }
 
   void ask_seeding() {
+    seeding_ = make_seeding(*upload_, input_, made_.shape.k, pool_);
     const auto models = static_cast<int>(prototypes_.size());
     for (int step = 0; step < 4; ++step) {
       std::vector<Matrix> centres;
-      std::vector<Session::SeedCentres> adds;
+      std::vector<SeedCentres> adds;
       for (int slot = 0; slot < models; ++slot) centres.push_back(random_centres(step == 2 ? 5 : 1));
       for (int slot = 0; slot < models; ++slot) {
         if (step == 3 && slot != 0) continue;  // one model goes on alone
-        adds.push_back({slot, &centres[static_cast<size_t>(slot)], step == 0});
+        adds.push_back({slot, &centres[static_cast<size_t>(slot)]});
       }
-      session_->seed_add(adds);
+      if (step == 0) {
+        begin_seeding(adds);
+      } else {
+        seeding_->add(adds);
+      }
       for (int slot = 0; slot < models; ++slot) ask_picks(slot);
       std::vector<SeedTrial> trials;
+      std::vector<Matrix> candidates;
       for (int slot = 0; slot < models; ++slot) {
-        trials.push_back({slot, {random_row(), random_row(), 0, random_row()}, {}});
+        candidates.push_back(
+            gather_rows(made_.points(), std::vector{random_row(), random_row(), int64_t{0}, random_row()}));
       }
-      session_->seed_try(trials);
+      for (int slot = 0; slot < models; ++slot) trials.push_back({slot, &candidates[static_cast<size_t>(slot)]});
+      seeding_->trial(trials);
       for (const SeedTrial& trial : trials) add("potentials").sums = trial.potentials;
     }
-    session_->seed_end();
+    seeding_.seeding.reset();
   }
 
   const Case& made_;
@@ -214,6 +246,7 @@ class Interview {
   Input input_;
   std::unique_ptr<Upload> upload_;
   std::unique_ptr<Session> session_;
+  SeedingOwner seeding_;
   std::vector<Matrix> prototypes_;
   std::mt19937_64 random_;
   Trace trace_;

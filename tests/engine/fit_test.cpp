@@ -252,7 +252,7 @@ TEST(Fit, ConvergedModelsLeaveThePasses) {
     needed += 4000 * (model.iterations + 1);
     EXPECT_NE(model.iterations, 0);
   }
-  EXPECT_EQ(result.provenance.labelled, needed) << "a model costs its own passes and no others'";
+  EXPECT_EQ(result.provenance.total.labelled, needed) << "a model costs its own passes and no others'";
 }
 
 // Which models share a pass depends on the strategy; what the i-th pass of every model did does not.
@@ -276,10 +276,10 @@ TEST(Fit, ThePassLogAddsUp) {
       EXPECT_EQ(pass.skipped + pass.certified + pass.resolved, pass.labelled);
       sum += pass;
     }
-    EXPECT_EQ(sum.labelled, result.provenance.labelled);
-    EXPECT_EQ(sum.certified, result.provenance.certified);
-    EXPECT_EQ(sum.resolved, result.provenance.resolved);
-    EXPECT_EQ(sum.candidates, result.provenance.candidates);
+    EXPECT_EQ(sum.labelled, result.provenance.total.labelled);
+    EXPECT_EQ(sum.certified, result.provenance.total.certified);
+    EXPECT_EQ(sum.resolved, result.provenance.total.resolved);
+    EXPECT_EQ(sum.candidates, result.provenance.total.candidates);
   }
 }
 

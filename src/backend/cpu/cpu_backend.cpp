@@ -1,7 +1,7 @@
 // The multicore CPU backend.
 #include "backend/backend.h"
 #include "backend/cpu/kernels/instruction_set.h"
-#include "backend/cpu/pass/cpu_session.h"
+#include "backend/cpu/pass/cpu_seeding.h"
 #include "core/threads.h"
 
 #include <utility>
@@ -17,6 +17,9 @@ class CpuUpload final : public Upload {
 
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     return std::make_unique<CpuSession>(shared_, k, threads > 0 ? threads : shared_.options.threads);
+  }
+  std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override {
+    return std::make_unique<CpuSeeding>(shared_, k, pool);
   }
   std::vector<std::string> warnings() const override {
     return shared_.plan.warning.empty() ? std::vector<std::string>{} : std::vector{shared_.plan.warning};
@@ -49,7 +52,7 @@ class CpuBackend final : public Backend {
   std::string instruction_set() const override { return kernels_.name; }
   int threads() const override { return options_.threads; }
   bool keeps_to_memory() const override { return true; }
-  bool counts_equal_rows() const override { return true; }
+  bool counts_duplicates() const override { return true; }
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
     ThreadPool pool(options_.threads, options_.abort);
     return std::make_unique<CpuUpload>(input, kernels_, options_, workload, pool);

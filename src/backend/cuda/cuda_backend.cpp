@@ -3,6 +3,7 @@
 
 #include "backend/cuda/pass/cuda_session.h"
 #include "backend/cuda/pass/sessions_apart.h"
+#include "backend/cuda/queries/device_seeding.h"
 #include "backend/cuda/runtime/given_up.h"
 #include "backend/cuda/runtime/on_device.h"
 #include "backend/cuda/tensor/matrix_screen.h"
@@ -67,6 +68,21 @@ class CudaUpload final : public Upload {
     if (threads <= 0) threads = thread_count(shared_.options.threads);
     return std::make_unique<CudaSession>(shared_, k, threads);
   }
+  // A step reads all points. Where they are not all on the device, the host's memory is faster than the link to it.
+  std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool&) override {
+    use_device(shared_.device);
+    const DevicePoints& points = shared_.slices->points();
+    if (points.data == nullptr) return nullptr;
+    SeedingOptions options;
+    if (shared_.options.device_memory > 0) {
+      options.memory_budget =
+          std::max<int64_t>(1, shared_.options.device_memory - shared_.plan.upload_bytes - shared_.plan.session_bytes);
+    }
+    options.exact = shared_.plan.screen == ScreenKind::kNone;
+    options.bound_scale = shared_.options.test_bound_scale;
+    return std::make_unique<DeviceSeeding>(shared_.input, points, static_cast<int>(k.size()), shared_.patience,
+                                           options);
+  }
   std::string plan() const override { return shared_.plan.text + shared_.bounds_log->text(); }
   std::vector<std::string> warnings() const override {
     if (shared_.plan.warning.empty()) return {};
@@ -77,7 +93,7 @@ class CudaUpload final : public Upload {
   std::unique_ptr<Session> sessions_apart(std::span<const int64_t> k) {
     std::vector<std::unique_ptr<Session>> sessions;
     for (const int64_t& count : k) sessions.push_back(session({&count, 1}, 1));
-    return std::make_unique<SessionsApart>(shared_, k, std::move(sessions));
+    return std::make_unique<SessionsApart>(std::move(sessions));
   }
   // The plan was made for a number of models, and its slices count on it.
   void check_room_for_counts(int64_t models) const {

@@ -10,7 +10,10 @@ class ReferenceUpload final : public Upload {
  public:
   ReferenceUpload(const Input& input, const std::atomic<bool>* abort) : input_(input), abort_(abort) {}
   std::unique_ptr<Session> session(std::span<const int64_t> k, int) override {
-    return std::make_unique<ReferenceSession>(input_, k, abort_);
+    return std::make_unique<ReferenceSession>(input_, k.size(), abort_);
+  }
+  std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool&) override {
+    return std::make_unique<ReferenceSeeding>(input_, k.size(), abort_);
   }
   std::string plan() const override { return "every canonical distance, one thread"; }
 

@@ -4,6 +4,7 @@
 #include "core/distance.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace manymeans {
@@ -14,7 +15,7 @@ std::vector<double> widened(const Matrix& matrix) {
   return values;
 }
 
-const double* ReferenceSession::point(int64_t row) {
+const double* ReferencePoints::point(int64_t row) {
   return rows_as<double>(input_.points, row, 1, row_.data());
 }
 
@@ -85,14 +86,34 @@ std::vector<double> ReferenceSession::distances(int slot, const Matrix& prototyp
   return result;
 }
 
-InertiaSum ReferenceSession::inertia(int slot, const Matrix& prototypes) {
-  const std::vector<DistantRow> rows = farthest_rows(slot, prototypes, 1);
-  const double farthest = rows.empty() ? 0 : rows[0].distance;
-  const SumFormat format = distance_format(input_, farthest);
-  return {farthest, format, inertia(slot, prototypes, format)};
+void ReferenceSession::transform(const Matrix& prototypes, Matrix& distances) {
+  const std::vector<double> c = widened(prototypes);
+  const int64_t k = prototypes.rows();
+  points_.for_each_row({}, [&](int64_t i) {
+    for (int64_t j = 0; j < k; ++j) {
+      const double distance = std::sqrt(canonical_distance(point(i), c.data() + j * d(), d()));
+      const auto at = static_cast<size_t>(i * k + j);
+      if (distances.type() == DataType::kFloat64) {
+        distances.values<double>()[at] = distance;
+      } else {
+        distances.values<float>()[at] = static_cast<float>(distance);
+      }
+    }
+  });
 }
 
-std::vector<int64_t> ReferenceSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {
+std::vector<InertiaSum> ReferenceSession::inertias(std::span<const ModelPrototypes> models) {
+  std::vector<InertiaSum> sums;
+  for (const ModelPrototypes& asked : models) {
+    const std::vector<DistantRow> rows = farthest_rows(asked.slot, *asked.prototypes, 1);
+    const double farthest = rows.empty() ? 0 : rows[0].distance;
+    const SumFormat format = distance_format(input_, farthest);
+    sums.push_back({farthest, format, inertia_limbs(asked.slot, *asked.prototypes, format)});
+  }
+  return sums;
+}
+
+std::vector<int64_t> ReferenceSession::inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) {
   std::vector<int64_t> limbs(static_cast<size_t>(format.limbs));
   for_each_distance(slot, prototypes,
                     [&](int64_t i, double d2) { add_term(input_.weight(i) * d2, format, 1, limbs.data()); });

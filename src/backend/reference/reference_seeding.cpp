@@ -8,93 +8,110 @@
 
 namespace manymeans {
 
-WideInt ReferenceSession::seed_term(const Model& state, int64_t row, double least) const {
-  int64_t limbs[kDistanceLimbs] = {};
-  add_term(input_.weight(row) * least, state.seed_format, 1, limbs);
-  return recombine(limbs, state.seed_format);
+RowPass::GiveBack ReferenceSeeding::give_back_of(const Model& state) {
+  return [&state](int64_t first, int64_t last) {
+    state.least.give_back(static_cast<size_t>(first), static_cast<size_t>(last - first));
+  };
 }
 
-void ReferenceSession::seed_add(std::span<const SeedCentres> models) {
-  for (const SeedCentres& seed : models) {
-    Model& state = model(seed.slot);
-    if (seed.first) state.least = AlignedBuffer<double>(static_cast<size_t>(n()), input_.memory.seeding);
-    const std::vector<double> centres = widened(*seed.centres);
-    double largest = 0;
+WideInt ReferenceSeeding::term(const Model& state, int64_t row, double least) const {
+  int64_t limbs[kDistanceLimbs] = {};
+  add_term(input_.weight(row) * least, state.format, 1, limbs);
+  return recombine(limbs, state.format);
+}
+
+std::vector<double> ReferenceSeeding::begin(std::span<const SeedCentres> models) {
+  for (const SeedCentres& begun : models) {
+    Model& state = model(begun.slot);
+    state.least = AlignedBuffer<double>(static_cast<size_t>(points_.n()), input_.memory.seeding);
+    for_each_row(state,
+                 [&](int64_t i) { state.least[static_cast<size_t>(i)] = std::numeric_limits<double>::infinity(); });
+  }
+  add(models);
+  std::vector<double> largest;
+  for (const SeedCentres& begun : models) {
+    const Model& state = model(begun.slot);
+    double most = 0;
+    for_each_row(state,
+                 [&](int64_t i) { most = std::max(most, input_.weight(i) * state.least[static_cast<size_t>(i)]); });
+    largest.push_back(most);
+  }
+  return largest;
+}
+
+void ReferenceSeeding::fix_scale(int slot, double largest) {
+  model(slot).format = SumFormat::make(input_.bits, kDistanceLimbs, largest);
+}
+
+void ReferenceSeeding::add(std::span<const SeedCentres> models) {
+  for (const SeedCentres& added : models) {
+    Model& state = model(added.slot);
+    const std::vector<double> centres = widened(*added.centres);
     for_each_row(state, [&](int64_t i) {
       double& least = state.least[static_cast<size_t>(i)];
-      if (seed.first) least = std::numeric_limits<double>::infinity();
-      const double* x = point(i);
-      for (int64_t c = 0; c < seed.centres->rows(); ++c) {
-        least = std::min(least, canonical_distance(x, centres.data() + c * d(), d()));
+      const double* x = points_.point(i);
+      for (int64_t c = 0; c < added.centres->rows(); ++c) {
+        least = std::min(least, canonical_distance(x, centres.data() + c * points_.d(), points_.d()));
       }
-      largest = std::max(largest, input_.weight(i) * least);
     });
-    // Later centres only lower the distances, so this format holds for all of them.
-    if (seed.first) state.seed_format = SumFormat::make(input_.bits, kDistanceLimbs, largest);
   }
 }
 
-WideInt ReferenceSession::seed_total(int slot) {
+WideInt ReferenceSeeding::total(int slot) {
   const Model& state = model(slot);
   WideInt total;
-  for_each_row(state, [&](int64_t i) { total += seed_term(state, i, state.least[static_cast<size_t>(i)]); });
+  for_each_row(state, [&](int64_t i) { total += term(state, i, state.least[static_cast<size_t>(i)]); });
   return total;
 }
 
-std::vector<int64_t> ReferenceSession::seed_pick(int slot, std::span<const uint64_t> u) {
+std::vector<int64_t> ReferenceSeeding::pick(int slot, std::span<const WideInt> targets) {
   const Model& state = model(slot);
-  const WideInt total = seed_total(slot);
   std::vector<int64_t> picked;
-  for (const uint64_t share : u) {
-    const WideInt threshold = total.times(share).shift_right_64();
+  for (const WideInt& target : targets) {
     WideInt prefix;
     int64_t i = 0;
-    {
-      RowPass pass(input_.memory.window, 0, n(), [&](int64_t first, int64_t last) {
-        state.least.give_back(static_cast<size_t>(first), static_cast<size_t>(last - first));
-      });
-      for (; i < n(); ++i) {
-        prefix += seed_term(state, i, state.least[static_cast<size_t>(i)]);
-        if (prefix > threshold) break;
-        pass.done(i, i + 1);
-      }
+    RowPass pass(input_.memory.window, 0, points_.n(), give_back_of(state));
+    for (;; ++i) {
+      prefix += term(state, i, state.least[static_cast<size_t>(i)]);
+      if (prefix > target) break;
+      pass.done(i, i + 1);
     }
-    picked.push_back(i);  // n when the total is zero: nothing can be picked
+    picked.push_back(i);
   }
   return picked;
 }
 
-void ReferenceSession::seed_try(std::span<SeedTrial> trials) {
-  std::vector<double> centre(static_cast<size_t>(d()));
+void ReferenceSeeding::trial(std::span<SeedTrial> trials) {
+  const int64_t d = points_.d();
   for (SeedTrial& trial : trials) {
     const Model& state = model(trial.slot);
+    const std::vector<double> candidates = widened(*trial.candidates);
     trial.potentials.clear();
-    for (const int64_t candidate : trial.rows) {
-      std::copy_n(point(candidate), d(), centre.data());
+    for (int64_t c = 0; c < trial.candidates->rows(); ++c) {
       WideInt potential;
       for_each_row(state, [&](int64_t i) {
-        const double distance = canonical_distance(point(i), centre.data(), d());
-        potential += seed_term(state, i, std::min(state.least[static_cast<size_t>(i)], distance));
+        const double distance = canonical_distance(points_.point(i), candidates.data() + c * d, d);
+        potential += term(state, i, std::min(state.least[static_cast<size_t>(i)], distance));
       });
       trial.potentials.push_back(potential);
     }
   }
 }
 
-std::vector<int64_t> ReferenceSession::seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) {
+std::vector<int64_t> ReferenceSeeding::sample(int slot, const SeedSample& sample) {
   const Model& state = model(slot);
-  const WideInt total = seed_total(slot);
   std::vector<int64_t> rows;
   for_each_row(state, [&](int64_t i) {
-    const uint64_t u = random_u64(key, static_cast<uint64_t>(i), draw, Purpose::kOversample);
-    const WideInt term = seed_term(state, i, state.least[static_cast<size_t>(i)]);
-    if (total.times(u) < term.times(static_cast<uint64_t>(factor)).shift_left_64()) rows.push_back(i);
+    const uint64_t u = random_u64(sample.key, static_cast<uint64_t>(i), sample.draw, Purpose::kOversample);
+    const WideInt mine = term(state, i, state.least[static_cast<size_t>(i)]);
+    if (sample.total.times(u) < mine.times(static_cast<uint64_t>(sample.factor)).shift_left_64()) rows.push_back(i);
   });
   return rows;
 }
 
-void ReferenceSession::seed_end() {
-  for (Model& state : models_) state.least = {};
+std::span<const double> ReferenceSeeding::least(int slot) {
+  const Model& state = model(slot);
+  return {state.least.data(), state.least.size()};
 }
 
 }  // namespace manymeans

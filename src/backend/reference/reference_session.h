@@ -12,52 +12,20 @@
 
 namespace manymeans {
 
-class ReferenceSession final : public Session {
+/// The rows, one after the other. Once *abort is set, every row ends in Error(kInterrupted).
+class ReferencePoints {
  public:
-  /// Once *abort is set, every row ends in Error(kInterrupted).
-  ReferenceSession(const Input& input, std::span<const int64_t> k, const std::atomic<bool>* abort)
-      : input_(input), abort_(abort) {
-    models_.resize(k.size());
-    row_.resize(static_cast<size_t>(input.points.d));
-  }
+  ReferencePoints(const Input& input, const std::atomic<bool>* abort)
+      : input_(input), abort_(abort), row_(static_cast<size_t>(input.points.d)) {}
 
-  int advance(std::span<PassModel> models, int n) override;
-  const Labels& labels(int slot) override { return model(slot).labels; }
-  const Statistics& statistics(int slot) override { return model(slot).statistics; }
-  Labels take_labels(int slot) override;
-  std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
-  void move_row(int slot, int64_t row, uint32_t label) override;
-  void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
-  InertiaSum inertia(int slot, const Matrix& prototypes) override;
-  std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) override;
-  std::vector<double> distances(int slot, const Matrix& prototypes) override;
-
-  void seed_add(std::span<const SeedCentres> models) override;
-  WideInt seed_total(int slot) override;
-  std::vector<int64_t> seed_pick(int slot, std::span<const uint64_t> u) override;
-  void seed_try(std::span<SeedTrial> trials) override;
-  std::vector<int64_t> seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) override;
-  void seed_end() override;
-
- private:
-  struct Model {
-    Labels labels;  // empty before the first pass
-    Statistics statistics;
-    AlignedBuffer<double> least;  // m_i of seeding
-    SumFormat seed_format;
-  };
-
-  Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
   int64_t n() const { return input_.points.n; }
   int64_t d() const { return input_.points.d; }
-
-  // Calls body(row) for every row, in order; what a model knows of a row is done with then, too.
+  // One row, valid until the next call.
+  const double* point(int64_t row);
+  // Calls body(row) for every row, in order, and give_back(first, last) for rows that are done with.
   template <class Body>
-  void for_each_row(const Model& state, Body&& body) const {
-    RowPass pass(input_.memory.window, 0, n(), [&](int64_t first, int64_t last) {
-      state.labels.give_back(first, last - first);
-      state.least.give_back(static_cast<size_t>(first), static_cast<size_t>(last - first));
-    });
+  void for_each_row(const RowPass::GiveBack& give_back, Body&& body) const {
+    RowPass pass(input_.memory.window, 0, n(), give_back);
     for (int64_t i = 0; i < n(); ++i) {
       check_abort(abort_);
       pass.begin(i);
@@ -65,21 +33,92 @@ class ReferenceSession final : public Session {
       pass.done(i, i + 1);
     }
   }
-  // One row of the points, valid until the next call.
-  const double* point(int64_t row);
+
+ private:
+  const Input& input_;
+  const std::atomic<bool>* abort_;
+  std::vector<double> row_;
+};
+
+class ReferenceSession final : public Session, public RowQuestions {
+ public:
+  ReferenceSession(const Input& input, size_t models, const std::atomic<bool>* abort)
+      : input_(input), points_(input, abort), models_(models) {}
+
+  int advance(std::span<PassModel> models, int n) override;
+  const Labels& labels(int slot) override { return model(slot).labels; }
+  const Statistics& statistics(int slot) override { return model(slot).statistics; }
+  Labels take_labels(int slot) override;
+  void move_row(int slot, int64_t row, uint32_t label) override;
+  void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  RowQuestions& rows() override { return *this; }
+
+  std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
+  std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;
+  std::vector<int64_t> inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) override;
+  std::vector<double> distances(int slot, const Matrix& prototypes) override;
+  void transform(const Matrix& prototypes, Matrix& distances) override;
+
+ private:
+  struct Model {
+    Labels labels;  // empty before the first pass
+    Statistics statistics;
+  };
+
+  Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
+  int64_t n() const { return points_.n(); }
+  int64_t d() const { return points_.d(); }
+  const double* point(int64_t row) { return points_.point(row); }
+
+  // Calls body(row) for every row, in order; what a model knows of a row is done with then, too.
+  template <class Body>
+  void for_each_row(const Model& state, Body&& body) const {
+    points_.for_each_row([&](int64_t first, int64_t last) { state.labels.give_back(first, last - first); }, body);
+  }
   void assign(PassModel& pass);
   // Calls body(row, d2) with the distance of every row to the prototype of its label.
   template <class Body>
   void for_each_distance(int slot, const Matrix& prototypes, Body&& body);
   // Adds sign times the row to its cluster's statistics.
   void add_row(Statistics& statistics, int64_t row, uint32_t label, int sign);
-  // T_i for this least distance.
-  WideInt seed_term(const Model& model, int64_t row, double least) const;
 
   const Input& input_;
-  const std::atomic<bool>* abort_;
+  ReferencePoints points_;
   std::vector<Model> models_;
-  std::vector<double> row_;
+};
+
+class ReferenceSeeding final : public Seeding {
+ public:
+  ReferenceSeeding(const Input& input, size_t models, const std::atomic<bool>* abort)
+      : input_(input), points_(input, abort), models_(models) {}
+
+  std::vector<double> begin(std::span<const SeedCentres> models) override;
+  void fix_scale(int slot, double largest) override;
+  void add(std::span<const SeedCentres> models) override;
+  WideInt total(int slot) override;
+  std::vector<int64_t> pick(int slot, std::span<const WideInt> targets) override;
+  void trial(std::span<SeedTrial> trials) override;
+  std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
+  std::span<const double> least(int slot) override;
+
+ private:
+  struct Model {
+    AlignedBuffer<double> least;  // m_i
+    SumFormat format;             // of the terms
+  };
+
+  Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
+  template <class Body>
+  void for_each_row(const Model& state, Body&& body) const {
+    points_.for_each_row(give_back_of(state), body);
+  }
+  static RowPass::GiveBack give_back_of(const Model& state);
+  // T_i for this least distance.
+  WideInt term(const Model& state, int64_t row, double least) const;
+
+  const Input& input_;
+  ReferencePoints points_;
+  std::vector<Model> models_;
 };
 
 // All values of a matrix as binary64, row after row.

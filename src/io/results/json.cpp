@@ -41,13 +41,13 @@ Json options_json(const FitOptions& options) {
 }
 
 Json pass_json(const PassLog& pass) {
-  return {{"models", pass.models},     {"labelled", pass.labelled},     {"changed", pass.changed},
-          {"repeated", pass.repeated}, {"skipped", pass.skipped},       {"certified", pass.certified},
-          {"resolved", pass.resolved}, {"candidates", pass.candidates}, {"tightened", pass.tightened}};
+  Json json = {{"models", pass.models}, {"labelled", pass.labelled}};
+  for (const PassCount& count : kPassCounts) json[count.name] = pass.*count.value;
+  return json;
 }
 
 Json provenance_json(const Provenance& provenance) {
-  const auto share = [looked_at = provenance.labelled - provenance.repeated](int64_t count) {
+  const auto share = [looked_at = provenance.total.labelled - provenance.total.repeated](int64_t count) {
     return looked_at > 0 ? static_cast<double>(count) / static_cast<double>(looked_at) : 0.0;
   };
   Json seconds = Json::object();
@@ -64,15 +64,15 @@ Json provenance_json(const Provenance& provenance) {
           {"columns", provenance.columns},
           {"dtype", std::string(name_of(provenance.type))},
           {"passes", provenance.passes},
-          {"labelled", provenance.labelled},
-          {"repeated", provenance.repeated},
-          {"certified", provenance.certified},
-          {"resolved", provenance.resolved},
-          {"candidates", provenance.candidates},
-          {"skipped", provenance.skipped},
-          {"tightened", provenance.tightened},
-          {"certified_share", share(provenance.certified)},
-          {"resolved_share", share(provenance.resolved)},
+          {"labelled", provenance.total.labelled},
+          {"repeated", provenance.total.repeated},
+          {"certified", provenance.total.certified},
+          {"resolved", provenance.total.resolved},
+          {"candidates", provenance.total.candidates},
+          {"skipped", provenance.total.skipped},
+          {"tightened", provenance.total.tightened},
+          {"certified_share", share(provenance.total.certified)},
+          {"resolved_share", share(provenance.total.resolved)},
           {"pass_log", std::move(passes)},
           {"seconds", std::move(seconds)},
           {"options", options_json(provenance.options)}};

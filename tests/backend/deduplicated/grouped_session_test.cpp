@@ -2,7 +2,7 @@
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 
-#include "backend/deduplicated/equal_rows_upload.h"
+#include "backend/deduplicated/deduplicated_upload.h"
 #include "conformance/cases.h"
 #include "conformance/trace.h"
 #include "conformance/variants.h"
@@ -27,7 +27,7 @@ class GroupingBackend final : public Backend {
     std::optional<EqualRows> rows = find_equal_rows(input, pool_, {1, 1, false});
     if (!rows) return backend_->upload(input, workload);
     groups += rows->groups();
-    return upload_equal_rows(*backend_, input, std::move(*rows), workload, nullptr);
+    return upload_deduplicated(*backend_, input, std::move(*rows), workload, nullptr);
   }
 
   int64_t groups = 0;  // of all uploads
@@ -53,7 +53,7 @@ Case with_repeats(Case made) {
 
 std::vector<Target> counting_targets() {
   std::vector<Target> all = targets();
-  std::erase_if(all, [](const Target& target) { return !target.make("auto", 1)->counts_equal_rows(); });
+  std::erase_if(all, [](const Target& target) { return !target.make("auto", 1)->counts_duplicates(); });
   return all;
 }
 
@@ -129,7 +129,7 @@ TEST(EqualRowsConformance, WholeFits) {
     options.backend = "cpu";
     const FitResult found = fit(made.points(), {}, options);
     EXPECT_EQ(found.digest(), digest) << init;
-    EXPECT_GT(found.provenance.repeated, 0);
+    EXPECT_GT(found.provenance.total.repeated, 0);
   }
 }
 
@@ -181,7 +181,7 @@ TEST(EqualRowsConformance, TheVariableOfTheEnvironment) {
   options.k = {3};
   const auto repeated = [&](const char* value) {
     ::setenv("MANYMEANS_EQUAL_ROWS", value, 1);
-    const int64_t count = fit(made.points(), {}, options).provenance.repeated;
+    const int64_t count = fit(made.points(), {}, options).provenance.total.repeated;
     ::unsetenv("MANYMEANS_EQUAL_ROWS");
     return count;
   };

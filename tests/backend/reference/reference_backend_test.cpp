@@ -35,6 +35,7 @@ struct Oracle {
         backend(make_backend("reference", {})),
         upload(backend->upload(input)),
         session(upload->session(made.shape.k, 0)),
+        seeding(upload->seeding(made.shape.k, pool)),
         x(wide_rows(made.points())) {
     PassModel model{0, &made.prototypes[0], {}};
     EXPECT_EQ(session->advance({&model, 1}, 5), 1);
@@ -47,6 +48,7 @@ struct Oracle {
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Upload> upload;
   std::unique_ptr<Session> session;
+  std::unique_ptr<Seeding> seeding;
   std::vector<double> x;
   PassResult pass;
 };
@@ -182,10 +184,11 @@ TEST(ReferenceBackend, InertiaIsExactToTwelveDigits) {
   for (const Case& made : small_hostile_cases()) {
     Oracle run(made);
     const Matrix& prototypes = made.prototypes[0];
-    const InertiaSum sum = run.session->inertia(0, prototypes);
+    const ModelPrototypes model{0, &prototypes};
+    const InertiaSum sum = run.session->rows().inertias({&model, 1})[0];
     const double found = std::ldexp(rounded_sum(sum.limbs.data(), sum.format), -sum.format.shift);
     mpq_class expected = 0;
-    const std::vector<double> d2 = run.session->distances(0, prototypes);
+    const std::vector<double> d2 = run.session->rows().distances(0, prototypes);
     for (int64_t i = 0; i < made.shape.n; ++i) {
       mpq_class distance = 0;
       for (int64_t j = 0; j < made.shape.d; ++j) {
@@ -202,8 +205,8 @@ TEST(ReferenceBackend, InertiaIsExactToTwelveDigits) {
 TEST(ReferenceBackend, FarthestRowsAreInOrderAndMovesKeepTheSums) {
   for (const Case& made : small_hostile_cases()) {
     Oracle run(made);
-    const std::vector<double> d2 = run.session->distances(0, made.prototypes[0]);
-    const std::vector<DistantRow> rows = run.session->farthest_rows(0, made.prototypes[0], made.shape.n);
+    const std::vector<double> d2 = run.session->rows().distances(0, made.prototypes[0]);
+    const std::vector<DistantRow> rows = run.session->rows().farthest_rows(0, made.prototypes[0], made.shape.n);
     std::vector<bool> listed(static_cast<size_t>(made.shape.n));
     for (size_t i = 0; i < rows.size(); ++i) {
       listed[static_cast<size_t>(rows[i].row)] = true;
@@ -217,7 +220,7 @@ TEST(ReferenceBackend, FarthestRowsAreInOrderAndMovesKeepTheSums) {
     for (int64_t i = 0; i < made.shape.n; ++i) {
       ASSERT_EQ(listed[static_cast<size_t>(i)], run.input.weight(i) > 0 && d2[static_cast<size_t>(i)] > 0) << made.name;
     }
-    const auto first = run.session->farthest_rows(0, made.prototypes[0], 2);
+    const auto first = run.session->rows().farthest_rows(0, made.prototypes[0], 2);
     ASSERT_EQ(first.size(), std::min<size_t>(2, rows.size()));
     for (const DistantRow& row : first) {
       const auto to = static_cast<uint32_t>((row.label + 1) % made.shape.k[0]);
@@ -282,21 +285,22 @@ void lower(const Oracle& run, int64_t centre, std::vector<double>& least) {
 
 void check_picks(Oracle& run, const std::vector<mpz_class>& terms, std::mt19937_64& random) {
   const mpz_class total = std::accumulate(terms.begin(), terms.end(), mpz_class(0));
-  ASSERT_EQ(run.session->seed_total(0), to_wide(total));
+  ASSERT_EQ(run.seeding->total(0), to_wide(total));
   const uint64_t key = random();
   std::vector<int64_t> expected_sample;
   for (size_t i = 0; i < terms.size(); ++i) {
     const mpz_class u = static_cast<unsigned long>(random_u64(key, i, 2, Purpose::kOversample));
     if (u * total < ((5 * terms[i]) << 64)) expected_sample.push_back(static_cast<int64_t>(i));
   }
-  ASSERT_EQ(run.session->seed_sample(0, key, 2, 5), expected_sample);
+  ASSERT_EQ(run.seeding->sample(0, {key, 2, 5, to_wide(total)}), expected_sample);
   if (total == 0) return;
   for (const uint64_t u : {uint64_t{0}, ~uint64_t{0}, random(), random()}) {
     const mpz_class threshold = (total * static_cast<unsigned long>(u)) >> 64;
     mpz_class prefix = 0;
     int64_t i = -1;
     while (prefix <= threshold) prefix += terms[static_cast<size_t>(++i)];
-    ASSERT_EQ(run.session->seed_pick(0, {&u, 1}), std::vector<int64_t>{i});
+    const WideInt target = to_wide(threshold);
+    ASSERT_EQ(run.seeding->pick(0, {&target, 1}), std::vector<int64_t>{i});
   }
 }
 
@@ -310,29 +314,38 @@ TEST(ReferenceBackend, SeedingFollowsExactIntegers) {
     for (int step = 0; step < 3; ++step) {
       const auto centre = static_cast<int64_t>(random() % n);
       const Matrix centres = gather_rows(made.points(), {&centre, 1});
-      const Session::SeedCentres add{0, &centres, step == 0};
-      run.session->seed_add({&add, 1});
+      const SeedCentres added{0, &centres};
+      std::vector<double> begun;
+      if (step == 0) {
+        begun = run.seeding->begin({&added, 1});
+      } else {
+        run.seeding->add({&added, 1});
+      }
       lower(run, centre, least);
+      ASSERT_TRUE(std::ranges::equal(run.seeding->least(0), least)) << made.name;
       if (step == 0) {
         double largest = 0;
         for (uint64_t i = 0; i < n; ++i) {
           largest = std::max(largest, run.input.weight(static_cast<int64_t>(i)) * least[i]);
         }
+        ASSERT_EQ(begun, std::vector<double>{largest}) << made.name;
+        run.seeding->fix_scale(0, largest);
         shift = 3 * limb_bits(made.shape.n) - 2 - exponent(largest);
       }
       const std::vector<mpz_class> terms = exact_seed_terms(run, least, shift);
       ASSERT_NO_FATAL_FAILURE(check_picks(run, terms, random)) << made.name;
-      SeedTrial trial{0, {static_cast<int64_t>(random() % n), centre}, {}};
-      run.session->seed_try({&trial, 1});
+      const std::vector<int64_t> tried_rows = {static_cast<int64_t>(random() % n), centre};
+      const Matrix candidates = gather_rows(made.points(), tried_rows);
+      SeedTrial trial{0, &candidates};
+      run.seeding->trial({&trial, 1});
       ASSERT_EQ(trial.potentials.size(), 2u);
       for (size_t t = 0; t < 2; ++t) {
         std::vector<double> with = least;
-        lower(run, trial.rows[t], with);
+        lower(run, tried_rows[t], with);
         const std::vector<mpz_class> tried = exact_seed_terms(run, with, shift);
         ASSERT_EQ(trial.potentials[t], to_wide(std::accumulate(tried.begin(), tried.end(), mpz_class(0)))) << made.name;
       }
     }
-    run.session->seed_end();
   }
 }
 

@@ -43,11 +43,11 @@ inline FitResult make_result() {
   result.provenance.version = "1.2.3";
   result.provenance.rows = 5;
   result.provenance.columns = 2;
-  result.provenance.labelled = 20;
-  result.provenance.repeated = 12;
-  result.provenance.certified = 6;
-  result.provenance.resolved = 2;
-  result.provenance.pass_log = {{2, 12, 4, 0, 3, 2, 7, 0, 7}, {1, 8, 1, 2, 1, 0, 0, 0, 5}};
+  result.provenance.total.labelled = 20;
+  result.provenance.total.repeated = 12;
+  result.provenance.total.certified = 6;
+  result.provenance.total.resolved = 2;
+  result.provenance.pass_log = {{{4, 7, 0, 3, 2, 7, 0}, 2, 12}, {{1, 5, 2, 1, 0, 0, 0}, 1, 8}};
   result.provenance.options.k = {3, 300};
   result.provenance.seconds = {{"read", 0.25}, {"iterate", 1.5}};
   result.warnings = {"a warning with a \"quote\""};

@@ -4,6 +4,7 @@
 #include "core/data_type.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace manymeans {
@@ -17,7 +18,15 @@ constexpr int64_t kSmallStatistics = 64 << 20;
 }  // namespace
 
 CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, int threads)
-    : shared_(shared), pool_(threads, shared.options.abort) {
+    : CpuSession(shared, k, std::make_unique<ThreadPool>(threads, shared.options.abort)) {}
+
+CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, std::unique_ptr<ThreadPool> pool)
+    : CpuSession(shared, k, *pool) {
+  own_pool_ = std::move(pool);
+}
+
+CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, ThreadPool& pool)
+    : shared_(shared), pool_(pool) {
   int64_t clusters = 0;
   for (const int64_t count : k) {
     Model m;
@@ -352,10 +361,16 @@ InertiaSum CpuSession::inertia(int slot, const Matrix& prototypes) {
   });
   const double largest = *std::max_element(farthest.begin(), farthest.end());
   const SumFormat format = distance_format(shared_.input, largest);
-  return {largest, format, inertia(slot, prototypes, format)};
+  return {largest, format, inertia_limbs(slot, prototypes, format)};
 }
 
-std::vector<int64_t> CpuSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {
+std::vector<InertiaSum> CpuSession::inertias(std::span<const ModelPrototypes> models) {
+  std::vector<InertiaSum> sums;
+  for (const ModelPrototypes& asked : models) sums.push_back(inertia(asked.slot, *asked.prototypes));
+  return sums;
+}
+
+std::vector<int64_t> CpuSession::inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) {
   if (tree_knows_labels(slot)) return tree_pass_->inertia(*model(slot).tree, prototypes, format);
   const TermAdder adder(format);
   std::vector<std::vector<int64_t>> sums(workers_.size(), std::vector<int64_t>(static_cast<size_t>(format.limbs)));
@@ -377,6 +392,47 @@ std::vector<double> CpuSession::distances(int slot, const Matrix& prototypes) {
     std::copy_n(block.d2, block.count, result.data() + block.first);
   });
   return result;
+}
+
+// The canonical distance is symmetric, so one row is the kernel's prototype and the prototypes are its rows: they are
+// neighbours, and so are the distances. Prototypes that fit the cache meet several rows before the next ones come.
+template <class T>
+void CpuSession::transform_rows(int64_t first, int64_t last, const Matrix& prototypes, Worker& worker,
+                                Matrix& distances) const {
+  constexpr int64_t kValues = 1 << 14;  // of prototypes
+  const int64_t d = prototypes.columns();
+  const int64_t k = prototypes.rows();
+  const int64_t together = std::clamp<int64_t>(kValues / d, 8, 1024);
+  std::vector<double> d2(static_cast<size_t>(together));
+  const std::vector<uint32_t> labels(static_cast<size_t>(together));
+  for (int64_t begin = 0; begin < k; begin += together) {
+    const int64_t some = std::min(together, k - begin);
+    const T* c = prototypes.values<T>().data() + begin * d;
+    for (int64_t row = first; row < last; ++row) {
+      const auto at = static_cast<size_t>(row * k + begin);
+      if constexpr (sizeof(T) == 8) {
+        const double* x = static_cast<const double*>(shared_.input.points.data) + row * d;
+        shared_.kernels.distances_f64({c, some, d, x, 1, labels.data()}, d2.data());
+      } else {
+        shared_.kernels.distances_f32({c, some, d, row_f32(row, worker), 1, labels.data()}, d2.data());
+      }
+      T* to = distances.values<T>().data() + at;
+      for (int64_t j = 0; j < some; ++j) to[j] = static_cast<T>(std::sqrt(d2[static_cast<size_t>(j)]));
+    }
+  }
+}
+
+void CpuSession::transform(const Matrix& prototypes, Matrix& distances) {
+  prepare_workers(0);
+  constexpr int64_t kRows = 32;
+  for_each_row_range(shared_.input.memory.window, pool_, shared_.input.points.n, kRows,
+                     [&](int w, int64_t first, int64_t last) {
+                       Worker& worker = workers_[static_cast<size_t>(w)];
+                       if (distances.type() == DataType::kFloat64)
+                         return transform_rows<double>(first, last, prototypes, worker, distances);
+                       transform_rows<float>(first, last, prototypes, worker, distances);
+                     },
+                     {});
 }
 
 }  // namespace manymeans

@@ -8,7 +8,6 @@
 #include "backend/cpu/screen/carried_bounds.h"
 #include "backend/cpu/screen/packed_prototypes.h"
 #include "backend/cpu/sums/cpu_changes.h"
-#include "backend/seed_choice.h"
 #include "core/threads.h"
 
 #include <memory>
@@ -57,23 +56,14 @@ struct Worker {
   std::vector<PassResult> results;  // by position among the active models
 };
 
-/// D^2 sampling state of one model: the least distances and their integer sums.
-struct SeedState {
-  AlignedBuffer<double> least;  // m_i
-  TermAdder adder;              // of the terms T_i
-  std::vector<int64_t> blocks;  // sums of T over blocks of rows, kDistanceLimbs limbs each
-  // The candidates of the last trial and which rows each lowers, a word for every tile and candidate: the one that is
-  // chosen needs no second look at all rows. Kept where memory has no limit.
-  Matrix tried;
-  std::vector<uint64_t> lowered;
-};
-
 class TreePass;
 struct TreeState;
 
-class CpuSession final : public Session {
+class CpuSession final : public Session, public RowQuestions {
  public:
   CpuSession(const CpuShared& shared, std::span<const int64_t> k, int threads);
+  /// The same on the threads of a pool that outlives it.
+  CpuSession(const CpuShared& shared, std::span<const int64_t> k, ThreadPool& pool);
   ~CpuSession() override;
 
   int advance(std::span<PassModel> models, int n) override;
@@ -83,27 +73,26 @@ class CpuSession final : public Session {
   }
   const Statistics& statistics(int slot) override { return model(slot).statistics; }
   Labels take_labels(int slot) override;
-  std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
-  InertiaSum inertia(int slot, const Matrix& prototypes) override;
-  std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) override;
+  RowQuestions& rows() override { return *this; }
+
+  std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
+  std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;
+  std::vector<int64_t> inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) override;
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
-  void seed_add(std::span<const SeedCentres> models) override;
-  WideInt seed_total(int slot) override;
-  std::vector<int64_t> seed_pick(int slot, std::span<const uint64_t> u) override;
-  void seed_try(std::span<SeedTrial> trials) override;
-  std::vector<int64_t> seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) override;
-  std::span<const double> seed_least(int slot) const override;
-  void seed_end() override;
+  void transform(const Matrix& prototypes, Matrix& distances) override;
 
  private:
+  CpuSession(const CpuShared& shared, std::span<const int64_t> k, std::unique_ptr<ThreadPool> pool);
+
+  friend class CpuSeeding;  // which screens and resolves rows as a pass does
+
   struct Model {
     int64_t k = 0;
     bool labelled = false;
     Labels labels;
     Statistics statistics;
-    SeedState seed;
     std::unique_ptr<TreeState> tree;  // with a kd-tree, from the first pass on
     BoundsPolicy policy;
     TighteningChoice tightening;
@@ -200,7 +189,10 @@ class CpuSession final : public Session {
   template <class Body>
   void for_each_distance(int slot, const Matrix& prototypes, Body&& body);
   DistanceBlock distances_of(int slot, const Matrix& prototypes, int64_t first, int64_t count, Worker& worker);
+  template <class T>
+  void transform_rows(int64_t first, int64_t last, const Matrix& prototypes, Worker& worker, Matrix& distances) const;
   double farthest_of_sample(int slot, const Matrix& prototypes);
+  InertiaSum inertia(int slot, const Matrix& prototypes);
   InertiaSum inertia_near(int slot, const Matrix& prototypes, const SumFormat& guess);
 
   // cpu_tree.cpp: the same over the kd-tree.
@@ -209,23 +201,9 @@ class CpuSession final : public Session {
   void labels_changed(int slot);  // says that they were changed outside a pass
   bool tree_knows_labels(int slot);
 
-  // cpu_seeding.cpp
-  int64_t seed_block_rows() const;
-  SeedTerms seed_terms(const SeedState& state) const;
-  void seed_begin(SeedState& state, const Matrix& centre);
-  void seed_sum_blocks(SeedState& state);
-  void seed_add_many(const Target& target);
-  void seed_add_tried(std::span<const SeedCentres> models);
-  void seed_lower(SeedState& state, const Matrix& centre, int64_t row, Worker& worker);
-  template <class Body>
-  void for_each_hit(const Target& target, const SeedState& state, const Tile& tile, int64_t first_row, Worker& worker,
-                    Body&& body) const;
-  template <class Visit>
-  void for_each_possible(std::span<const Target> targets, Visit&& visit);
-  void seed_add_terms(const SeedState& state, int64_t row, double least, int sign, int64_t* limbs) const;
-
   const CpuShared& shared_;
-  ThreadPool pool_;
+  std::unique_ptr<ThreadPool> own_pool_;  // null where another's is used
+  ThreadPool& pool_;
   std::mutex flushing_;     // of full clusters while a pass runs
   bool unit_sums_ = false;  // statistics change in units
   SessionPlan plan_;

@@ -108,14 +108,6 @@ struct Wide {
     result.word[W] = carry;
     return result;
   }
-  /// floor(this * share / 2^64) of a number that is not negative.
-  __host__ __device__ Wide share(uint64_t part) const {
-    const Wide<W + 1> product = times(part);
-    Wide result;
-#pragma unroll
-    for (int i = 0; i < W; ++i) result.word[i] = product.word[i + 1];
-    return result;
-  }
   /// RN(this): the nearest binary64, ties to even.
   __host__ __device__ double to_double() const {
     Wide magnitude = *this;

@@ -129,7 +129,7 @@ int CudaSession::end_batch(std::span<PassModel> models) {
       pass.result = result;
     }
     m.labelled = true;
-    if (done > 1) download_prototypes(pass.slot, pass.moved);
+    if (done > 1) download_prototypes(pass.slot, pass.last_prototypes);
   }
   return done;
 }

@@ -38,8 +38,7 @@ CudaSession::CudaSession(const CudaShared& shared, const SessionShape& shape, in
       host_ranges_(shape.k.size(), "the models"),
       host_control_(1, "the state of a pass"),
       threads_(threads),
-      own_distances_(shared.input, *shared.slices, stream_),
-      seeding_(shared, std::vector<int64_t>(shape.k.begin(), shape.k.end()), stream_) {
+      assigned_distances_(shared.input, *shared.slices, stream_) {
   int64_t clusters = 0;
   for (const int64_t count : shape.k) {
     Model m;
@@ -245,41 +244,41 @@ void CudaSession::relabel(int slot, std::span<const uint32_t> new_label, std::sp
   m.labels_here = false;
 }
 
-InertiaSum CudaSession::inertia(int slot, const Matrix& prototypes) {
-  const OwnPrototypes model{slot, &prototypes};
-  return std::move(inertias({&model, 1})[0]);
-}
-
-std::vector<InertiaSum> CudaSession::inertias(std::span<const OwnPrototypes> models) {
+std::vector<InertiaSum> CudaSession::inertias(std::span<const ModelPrototypes> models) {
   use_device(shared_.device);
   const Settled settled(stream_);
   std::vector<const void*> prototypes;
-  for (const OwnPrototypes& model : models) {
+  for (const ModelPrototypes& model : models) {
     upload_prototypes(model.slot, *model.prototypes);
     prototypes.push_back(range_of(model.slot).prototypes);
   }
-  return own_distances_.inertias(prototypes, [&](size_t i) { return labels_of(models[i].slot); });
+  return assigned_distances_.inertias(prototypes, [&](size_t i) { return labels_of(models[i].slot); });
 }
 
-std::vector<int64_t> CudaSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {
+std::vector<int64_t> CudaSession::inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) {
   use_device(shared_.device);
   const Settled settled(stream_);
   upload_prototypes(slot, prototypes);
-  return own_distances_.inertia(labels_of(slot), range_of(slot).prototypes, format);
+  return assigned_distances_.inertia(labels_of(slot), range_of(slot).prototypes, format);
 }
 
 std::vector<double> CudaSession::distances(int slot, const Matrix& prototypes) {
   use_device(shared_.device);
   const Settled settled(stream_);
   upload_prototypes(slot, prototypes);
-  return own_distances_.distances(labels_of(slot), range_of(slot).prototypes);
+  return assigned_distances_.distances(labels_of(slot), range_of(slot).prototypes);
+}
+
+void CudaSession::transform(const Matrix& prototypes, Matrix& distances) {
+  use_device(shared_.device);
+  assigned_distances_.transform(prototypes, distances);
 }
 
 std::vector<DistantRow> CudaSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
   use_device(shared_.device);
   const Settled settled(stream_);
   upload_prototypes(slot, prototypes);
-  return own_distances_.farthest_rows(labels_of(slot), range_of(slot).prototypes, count);
+  return assigned_distances_.farthest_rows(labels_of(slot), range_of(slot).prototypes, count);
 }
 
 }  // namespace manymeans::cuda

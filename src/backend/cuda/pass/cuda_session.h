@@ -7,9 +7,8 @@
 #include "backend/cuda/pass/cuda_shared.h"
 #include "backend/cuda/pass/make_screen.h"
 #include "backend/cuda/pass/session_arrays.h"
-#include "backend/cuda/pass/session_seeding.h"
 #include "backend/cuda/points/label_copier.h"
-#include "backend/cuda/queries/own_distances.h"
+#include "backend/cuda/queries/assigned_distances.h"
 #include "backend/cuda/runtime/device_memory.h"
 
 #include <algorithm>
@@ -18,7 +17,7 @@
 
 namespace manymeans::cuda {
 
-class CudaSession final : public Session {
+class CudaSession final : public Session, public RowQuestions {
  public:
   CudaSession(const CudaShared& shared, std::span<const int64_t> k, int threads);
   ~CudaSession() override;
@@ -28,21 +27,15 @@ class CudaSession final : public Session {
   void fetch(std::span<const int> slots) override;
   const Statistics& statistics(int slot) override;
   Labels take_labels(int slot) override;
-  std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
-  InertiaSum inertia(int slot, const Matrix& prototypes) override;
-  std::vector<InertiaSum> inertias(std::span<const OwnPrototypes> models) override;
-  std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) override;
+  RowQuestions& rows() override { return *this; }
+
+  std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
+  std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;
+  std::vector<int64_t> inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) override;
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
-  void seed_add(std::span<const SeedCentres> models) override { seeding_.add(models); }
-  WideInt seed_total(int slot) override { return seeding_.total(slot); }
-  std::vector<int64_t> seed_pick(int slot, std::span<const uint64_t> u) override { return seeding_.pick(slot, u); }
-  void seed_try(std::span<SeedTrial> trials) override { seeding_.trials(trials); }
-  std::vector<int64_t> seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) override {
-    return seeding_.sample(slot, key, draw, factor);
-  }
-  void seed_end() override { seeding_.end(); }
+  void transform(const Matrix& prototypes, Matrix& distances) override;
 
  private:
   struct Model {
@@ -106,8 +99,7 @@ class CudaSession final : public Session {
   DeviceBuffer<std::byte> moved_row_;
   int threads_ = 1;
   std::unique_ptr<LabelCopier> label_copier_;  // where labels are many, from the first that are fetched on
-  OwnDistances own_distances_;
-  SessionSeeding seeding_;
+  AssignedDistances assigned_distances_;
 };
 
 }  // namespace manymeans::cuda

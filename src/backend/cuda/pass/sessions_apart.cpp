@@ -4,12 +4,6 @@
 
 namespace manymeans::cuda {
 
-SessionsApart::SessionsApart(const CudaShared& shared, std::span<const int64_t> k,
-                             std::vector<std::unique_ptr<Session>> sessions)
-    : sessions_(std::move(sessions)),
-      stream_(shared.patience),
-      seeding_(shared, std::vector<int64_t>(k.begin(), k.end()), stream_) {}
-
 // Several models end where the engine must judge the first of them, which none knows of the others: so a pass each.
 int SessionsApart::advance(std::span<PassModel> models, int n) {
   int done = 1;
@@ -18,9 +12,18 @@ int SessionsApart::advance(std::span<PassModel> models, int n) {
     done = of(model.slot).advance({&alone, 1}, models.size() == 1 ? n : 1);
     model.result = alone.result;
     model.earlier = std::move(alone.earlier);
-    model.moved = std::move(alone.moved);
+    model.last_prototypes = std::move(alone.last_prototypes);
   }
   return done;
+}
+
+std::vector<InertiaSum> SessionsApart::inertias(std::span<const ModelPrototypes> models) {
+  std::vector<InertiaSum> sums;
+  for (const ModelPrototypes& asked : models) {
+    const ModelPrototypes alone{0, asked.prototypes};
+    sums.push_back(of(asked.slot).rows().inertias({&alone, 1})[0]);
+  }
+  return sums;
 }
 
 void SessionsApart::fetch(std::span<const int> slots) {

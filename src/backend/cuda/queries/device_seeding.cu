@@ -3,7 +3,6 @@
 #include "backend/cuda/runtime/endless_kernel.h"
 #include "backend/cuda/runtime/launch.h"
 #include "core/data_type.h"
-#include "data/gather.h"
 
 #include <algorithm>
 #include <bit>
@@ -67,6 +66,13 @@ int64_t code_bytes_of(int64_t d) {
   return (d + 63) / 64 * 64;
 }
 
+// Of a sum of seeding, which three words hold.
+Wide<3> on_device(const WideInt& sum) {
+  Wide<3> wide;
+  for (int i = 0; i < 3; ++i) wide.word[i] = sum.word(i);
+  return wide;
+}
+
 size_t hit_words(int64_t n) {
   return static_cast<size_t>((n + 3) / 4);
 }
@@ -75,6 +81,7 @@ size_t hit_words(int64_t n) {
 
 struct DeviceSeeding::Model {
   DeviceBuffer<double> least;
+  std::vector<double> host_least;  // once somebody has asked
   DeviceBuffer<float> thresholds;
   DeviceBuffer<int64_t> blocks;
   DeviceBuffer<int64_t> total;
@@ -137,21 +144,27 @@ struct DeviceSeeding::Batch {
   }
 };
 
-DeviceSeeding::DeviceSeeding(const Input& input, const DevicePoints& points, int slots, const Stream& stream,
+DeviceSeeding::DeviceSeeding(const Input& input, const DevicePoints& points, int slots, const Patience& patience,
                              const SeedingOptions& options)
     : input_(input),
       points_(points),
-      stream_(stream),
+      stream_(patience),
       options_(options),
       screens_(!options.exact && points.d >= options.columns_to_screen && points.d <= kMostColumnsToScreen),
       models_(static_cast<size_t>(slots)),
       batch_(std::make_unique<Batch>()),
       counters_(kCounters, "counters of seeding") {
+  check(cudaGetDevice(&device_), "asking for the device");
   fill_zero(counters_.data(), counters_.size(), stream_, "clearing counters of seeding");
 }
 
 DeviceSeeding::~DeviceSeeding() {
+  cudaSetDevice(device_);
   stream_.settle();
+}
+
+void DeviceSeeding::use_device() const {
+  check(cudaSetDevice(device_), "choosing the device");
 }
 
 DeviceSeeding::Model& DeviceSeeding::model(int slot) {
@@ -255,8 +268,15 @@ void DeviceSeeding::summarize(Model& m, bool sums) {
   check_launch("summing terms of seeding");
 }
 
-// The first centres: all distances, and from the largest term the format of all sums to come.
-void DeviceSeeding::begin(Model& m, const Matrix& centres) {
+std::vector<double> DeviceSeeding::begin(std::span<const SeedCentres> models) {
+  use_device();
+  std::vector<double> largest;
+  for (const SeedCentres& begun : models) largest.push_back(begin(model(begun.slot), *begun.centres));
+  return largest;
+}
+
+// The first centres: all distances, and the largest term.
+double DeviceSeeding::begin(Model& m, const Matrix& centres) {
   make_screen();
   const auto n = static_cast<size_t>(points_.n);
   if (m.least.empty()) {
@@ -281,8 +301,13 @@ void DeviceSeeding::begin(Model& m, const Matrix& centres) {
   check_launch("computing distances to first centres");
   unsigned long long bits = 0;
   read_back(&bits, counters_.data() + kLargest, 1, stream_, "computing distances to first centres");
-  m.format = SumFormat::make(input_.bits, kLimbs, std::bit_cast<double>(static_cast<uint64_t>(bits)));
-  summarize(m, true);
+  return std::bit_cast<double>(static_cast<uint64_t>(bits));
+}
+
+void DeviceSeeding::fix_scale(int slot, double largest) {
+  use_device();
+  model(slot).format = SumFormat::make(input_.bits, kLimbs, largest);
+  summarize(model(slot), true);
 }
 
 // Uploads the batch's candidates, prepares them and reads the points.
@@ -338,7 +363,8 @@ void DeviceSeeding::run_batch(Batch& batch, bool lowering) {
   check_launch("screening candidates of seeding");
 }
 
-void DeviceSeeding::trials(std::span<SeedTrial> trials) {
+void DeviceSeeding::trial(std::span<SeedTrial> trials) {
+  use_device();
   hang_if_asked("seeding", stream_);
   struct Placed {
     SeedTile tile;
@@ -348,8 +374,8 @@ void DeviceSeeding::trials(std::span<SeedTrial> trials) {
   std::vector<Placed> placed;
   for (SeedTrial& trial : trials) {
     Model& m = model(trial.slot);
-    m.tried = gather_rows(input_.points, trial.rows);
-    const auto rows = static_cast<int64_t>(trial.rows.size());
+    m.tried = *trial.candidates;
+    const int64_t rows = m.tried.rows();
     const size_t words = hit_words(points_.n);
     const auto tiles = static_cast<size_t>((rows + kSeedTileColumns - 1) / kSeedTileColumns);
     if (m.hits.size() < tiles * words) {
@@ -386,13 +412,14 @@ void DeviceSeeding::trials(std::span<SeedTrial> trials) {
   for (SeedTrial& trial : trials) {
     Model& m = model(trial.slot);
     total(trial.slot);
-    const size_t tiles = (trial.rows.size() + kSeedTileColumns - 1) / kSeedTileColumns;
+    const auto candidates = static_cast<size_t>(m.tried.rows());
+    const size_t tiles = (candidates + kSeedTileColumns - 1) / kSeedTileColumns;
     m.gains.assign(at, at + tiles * kNumbersPerTile);
     at += tiles * kNumbersPerTile;
     m.tried_centres = centres;
     if (centres != nullptr) centres += tiles * kSeedTileColumns * static_cast<size_t>(points_.d);
     trial.potentials.clear();
-    for (size_t k = 0; k < trial.rows.size(); ++k) {
+    for (size_t k = 0; k < candidates; ++k) {
       int64_t limbs[kLimbs];
       for (size_t g = 0; g < kLimbs; ++g) limbs[g] = m.total_limbs[g] - m.gains[k * kLimbs + g];
       trial.potentials.push_back(recombine(limbs, m.format));
@@ -454,13 +481,10 @@ void DeviceSeeding::lower(int slot, const Matrix& centres) {
   }
 }
 
-void DeviceSeeding::add(std::span<const Session::SeedCentres> models) {
-  for (const Session::SeedCentres& added : models) {
+void DeviceSeeding::add(std::span<const SeedCentres> models) {
+  use_device();
+  for (const SeedCentres& added : models) {
     Model& m = model(added.slot);
-    if (added.first) {
-      begin(m, *added.centres);
-      continue;
-    }
     if (added.centres->rows() != 1 || !apply_trial(m, *added.centres)) lower(added.slot, *added.centres);
     m.centres += added.centres->rows();
     m.tried = Matrix();
@@ -468,6 +492,7 @@ void DeviceSeeding::add(std::span<const Session::SeedCentres> models) {
 }
 
 WideInt DeviceSeeding::total(int slot) {
+  use_device();
   Model& m = model(slot);
   if (!m.total_known) {
     read_back(m.total_limbs, m.total.data(), kLimbs, stream_, "summing terms of seeding");
@@ -476,17 +501,18 @@ WideInt DeviceSeeding::total(int slot) {
   return recombine(m.total_limbs, m.format);
 }
 
-std::vector<int64_t> DeviceSeeding::pick(int slot, std::span<const uint64_t> u) {
+std::vector<int64_t> DeviceSeeding::pick(int slot, std::span<const WideInt> targets) {
+  use_device();
   Model& m = model(slot);
   std::vector<int64_t> rows;
-  batch_->picked.reserve(kMostShares, "rows picked");
-  batch_->host_picked.reserve(kMostShares, "rows picked");
-  for (size_t first = 0; first < u.size(); first += kMostShares) {
-    const size_t count = std::min<size_t>(u.size() - first, kMostShares);
-    SeedShares shares;
-    std::copy_n(u.data() + first, count, shares.u);
+  batch_->picked.reserve(kMostTargets, "rows picked");
+  batch_->host_picked.reserve(kMostTargets, "rows picked");
+  for (size_t first = 0; first < targets.size(); first += kMostTargets) {
+    const size_t count = std::min<size_t>(targets.size() - first, kMostTargets);
+    SeedTargets some;
+    for (size_t i = 0; i < count; ++i) some.target[i] = on_device(targets[first + i]);
     seed_pick_kernel<<<1, kPickThreads, 0, stream_>>>(points_, rows_of(m, screen_.get()),
-                                                      (points_.n + kSeedSumRows - 1) / kSeedSumRows, shares,
+                                                      (points_.n + kSeedSumRows - 1) / kSeedSumRows, some,
                                                       static_cast<int>(count), batch_->picked.data());
     check_launch("picking rows");
     copy_to_host(batch_->host_picked, 0, batch_->picked.data(), count, stream_, "reading rows picked");
@@ -496,14 +522,14 @@ std::vector<int64_t> DeviceSeeding::pick(int slot, std::span<const uint64_t> u) 
   return rows;
 }
 
-std::vector<int64_t> DeviceSeeding::sample(int slot, uint64_t key, uint32_t draw, int64_t factor) {
+std::vector<int64_t> DeviceSeeding::sample(int slot, const SeedSample& sample) {
+  use_device();
   Model& m = model(slot);
-  const WideInt sum = total(slot);
-  if (sum.is_zero()) return {};
-  SeedDraw request{key, draw, static_cast<uint64_t>(factor),
-                   std::ldexp(static_cast<double>(factor), 64) / sum.to_double(),
-                   recombined<3>(m.total_limbs, kLimbs, m.format.bits)};
-  int64_t capacity = std::min(points_.n, 2 * factor + 4096);  // expected: at most `factor`
+  if (sample.total.is_zero()) return {};
+  const SeedDraw request{sample.key, sample.draw, static_cast<uint64_t>(sample.factor),
+                         std::ldexp(static_cast<double>(sample.factor), 64) / sample.total.to_double(),
+                         on_device(sample.total)};
+  int64_t capacity = std::min(points_.n, 2 * sample.factor + 4096);  // expected: at most `factor`
   for (;;) {
     DeviceBuffer<int64_t> found(static_cast<size_t>(capacity), "rows sampled");
     const Settled settled(stream_);
@@ -525,17 +551,18 @@ std::vector<int64_t> DeviceSeeding::sample(int slot, uint64_t key, uint32_t draw
   }
 }
 
+std::span<const double> DeviceSeeding::least(int slot) {
+  use_device();
+  Model& m = model(slot);
+  m.host_least.resize(m.least.size());
+  read_back(m.host_least.data(), m.least.data(), m.least.size(), stream_, "reading least distances of seeding");
+  return m.host_least;
+}
+
 int64_t DeviceSeeding::exact_distances() {
   unsigned long long count = 0;
   read_back(&count, counters_.data() + kExact, 1, stream_, "counting distances of seeding");
   return static_cast<int64_t>(count);
-}
-
-void DeviceSeeding::end() {
-  stream_.synchronize("seeding");
-  for (Model& m : models_) m = Model();
-  screen_.reset();
-  batch_ = std::make_unique<Batch>();
 }
 
 }  // namespace manymeans::cuda

@@ -1,4 +1,4 @@
-// Seeding on the device (k-means++ and k-means||): the seed_ functions of backend/backend.h with the same bits.
+// Seeding on the device (k-means++ and k-means||): class Seeding of backend/backend.h, the same bits.
 //
 // A step of k-means++ reads one byte a value: an 8-bit copy of the points, multiplied with the candidates (8-bit too)
 // by the matrix units, says which rows a candidate may lower; only those get a canonical distance. The proof is in
@@ -25,25 +25,26 @@ struct SeedingOptions {
 };
 
 /// Device memory while seeding: N (D + 8) bytes for the screen, N * 12 per model, N per model and step.
-class DeviceSeeding {
+class DeviceSeeding final : public Seeding {
  public:
-  /// `input` describes the same points and its rows are readable on the host; both and the stream must outlive
-  /// this.
-  DeviceSeeding(const Input& input, const DevicePoints& points, int slots, const Stream& stream,
+  /// `input` describes the same points, which lie on the calling thread's device; both must outlive this. It has a
+  /// stream of its own: whatever wrote the points has to be done.
+  DeviceSeeding(const Input& input, const DevicePoints& points, int slots, const Patience& patience,
                 const SeedingOptions& options = {});
-  ~DeviceSeeding();
+  ~DeviceSeeding() override;
 
-  // As in Session. add() after trials() with one of the rows tried costs no further reading of the points.
-  void add(std::span<const Session::SeedCentres> models);
-  WideInt total(int slot);
-  std::vector<int64_t> pick(int slot, std::span<const uint64_t> u);
-  void trials(std::span<SeedTrial> trials);
-  std::vector<int64_t> sample(int slot, uint64_t key, uint32_t draw, int64_t factor);
-  void end();
+  std::vector<double> begin(std::span<const SeedCentres> models) override;
+  void fix_scale(int slot, double largest) override;
+  void add(std::span<const SeedCentres> models) override;
+  WideInt total(int slot) override;
+  std::vector<int64_t> pick(int slot, std::span<const WideInt> targets) override;
+  void trial(std::span<SeedTrial> trials) override;
+  std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
+  std::span<const double> least(int slot) override;
 
   /// Whether candidates are screened, known after the first centre: without room for the copy they are not.
   bool screens() const { return screens_; }
-  /// Canonical distances computed by trials() and add() so far, the first centres' left out: what the screen let pass.
+  /// Canonical distances computed by trial() and add() so far, the first centres' left out: what the screen let pass.
   int64_t exact_distances();
 
  private:
@@ -51,10 +52,11 @@ class DeviceSeeding {
   struct Screen;
   struct Batch;
 
+  void use_device() const;
   Model& model(int slot);
   bool screen_fits() const;
   void make_screen();
-  void begin(Model& model, const Matrix& centres);
+  double begin(Model& model, const Matrix& centres);
   void lower(int slot, const Matrix& centres);
   void summarize(Model& model, bool sums);
   bool apply_trial(Model& model, const Matrix& centre);
@@ -62,7 +64,8 @@ class DeviceSeeding {
 
   const Input& input_;
   DevicePoints points_;
-  const Stream& stream_;
+  int device_ = 0;
+  Stream stream_;
   SeedingOptions options_;
   bool screens_ = false;
   std::vector<Model> models_;

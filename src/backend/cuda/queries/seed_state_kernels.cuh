@@ -358,17 +358,16 @@ __device__ LimbTriple part_sum(int64_t begin, int64_t part, int64_t end, Item&& 
   return sum;
 }
 
-/// For each u the first row i with T_0 + .. + T_i > floor(u * total / 2^64); n if the total is 0. One block of
-/// kPickThreads threads: a thread sums a range of blocks, then a warp a u searches, 32 parts at a time: ranges of
-/// ranges, ranges, blocks, parts of a block, rows. Every level ends at a sum that exceeds what is sought, since the
-/// total does.
+/// For each target, less than the total, the first row i with T_0 + .. + T_i > target. One block of kPickThreads
+/// threads: a thread sums a range of blocks, then a warp a target searches, 32 parts at a time: ranges of ranges,
+/// ranges, blocks, parts of a block, rows. Every level ends at a sum that exceeds what is sought, since the total does.
 constexpr int kPickThreads = 1024;
-constexpr int kMostShares = 32;
-struct SeedShares {
-  uint64_t u[kMostShares] = {};
+constexpr int kMostTargets = 32;
+struct SeedTargets {
+  Wide<3> target[kMostTargets];
 };
 __global__ void __launch_bounds__(kPickThreads)
-    seed_pick_kernel(DevicePoints points, SeedRows rows, int64_t blocks, const __grid_constant__ SeedShares shares,
+    seed_pick_kernel(DevicePoints points, SeedRows rows, int64_t blocks, const __grid_constant__ SeedTargets targets,
                      int count, int64_t* picked) {
   __shared__ LimbTriple ranges[kPickThreads];
   __shared__ LimbTriple groups[32];
@@ -391,21 +390,13 @@ __global__ void __launch_bounds__(kPickThreads)
   if (lane == 0) groups[warp] = mine;
   __syncthreads();
   const int bits = rows.splitter.bits;
-  LimbTriple all = groups[lane];
-#pragma unroll
-  for (int g = 0; g < kDistanceLimbs; ++g) all.v[g] = warp_sum(all.v[g]);
-  const auto total = recombined<3>(all.v, kDistanceLimbs, bits);
   const auto term = [&](int64_t row) {
     LimbTriple t;
     rows.splitter.add_fixed(__dmul_rn(weight_of(points, row), rows.least[row]), 1, t.v);
     return t;
   };
   for (int i = warp; i < count; i += kPickThreads / 32) {
-    if (total.is_zero()) {
-      if (lane == 0) picked[i] = points.n;
-      continue;
-    }
-    const Wide<3> threshold = total.share(shares.u[i]);
+    const Wide<3> threshold = targets.target[i];
     LimbTriple before;
     const int group = find_lane(groups[lane], threshold, bits, before);
     const int64_t r = group * 32 + find_lane(ranges[group * 32 + lane], threshold, bits, before);

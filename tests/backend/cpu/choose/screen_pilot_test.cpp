@@ -104,8 +104,8 @@ double unproved_in_a_fit(const Scene& scene, const CpuKernels& kernels, const Sc
   options.backend = "cpu";
   options.algorithm = "matrix";
   const FitResult result = fit(scene.points(), {}, options);
-  const auto resolved = static_cast<double>(result.provenance.resolved);
-  return resolved / (resolved + static_cast<double>(result.provenance.certified));
+  const auto resolved = static_cast<double>(result.provenance.total.resolved);
+  return resolved / (resolved + static_cast<double>(result.provenance.total.certified));
 }
 
 Input prepared(const Scene& scene) {

@@ -52,7 +52,10 @@ class Passes {
     }
     return all;
   }
-  InertiaSum inertia(const Matrix& prototypes) { return session_->inertia(0, prototypes); }
+  InertiaSum inertia(const Matrix& prototypes) {
+    const ModelPrototypes model{0, &prototypes};
+    return session_->rows().inertias({&model, 1})[0];
+  }
   const Statistics& statistics() { return session_->statistics(0); }
 
   PassResult result;

@@ -1,5 +1,6 @@
 #include "instance_trace.h"
 
+#include "backend/make_seeding.h"
 #include "core/data_type.h"
 #include "data/gather.h"
 #include "prototype/centroid.h"
@@ -95,7 +96,7 @@ void pass(Session& session, const CasePoints& points, std::vector<Matrix>& proto
     add_passes(to.passes, models, some);
     done += some;
     for (size_t m = 0; m < models.size(); ++m) {
-      if (some > 1) prototypes[m] = std::move(models[m].moved);
+      if (some > 1) prototypes[m] = std::move(models[m].last_prototypes);
       if (done == passes) continue;
       prototypes[m] = solve_centroids(session.statistics(static_cast<int>(m)), points.input(), prototypes[m], pool);
     }
@@ -201,38 +202,57 @@ namespace {
 
 // Candidates tried by the tile, by two, and by four; one of them taken; centres that no trial has seen; rows picked and
 // drawn.
-void seed(Session& session, const CasePoints& points, Trace& to) {
-  const int64_t n = points.input().points.n;
-  const auto add = [&](const Matrix& centres, bool first) {
-    const Session::SeedCentres added{0, &centres, first};
-    session.seed_add({&added, 1});
-    to.potentials.push_back(session.seed_total(0));
+void seed(Seeding& seeding, const CasePoints& points, Trace& to) {
+  const PointsView& rows = points.input().points;
+  const auto add = [&](const Matrix& centres) {
+    const SeedCentres added{0, &centres};
+    seeding.add({&added, 1});
+    to.potentials.push_back(seeding.total(0));
   };
-  add(points.first_prototypes(1, 71), true);
+  const Matrix first = points.first_prototypes(1, 71);
+  const SeedCentres begun{0, &first};
+  seeding.fix_scale(0, seeding.begin({&begun, 1})[0]);
+  to.potentials.push_back(seeding.total(0));
   for (const int64_t candidates : {8, 12, 20}) {
-    SeedTrial trial;
+    std::vector<int64_t> tried;
     for (int64_t i = 0; i < candidates; ++i) {
-      trial.rows.push_back(
-          static_cast<int64_t>(mixed(static_cast<uint64_t>(candidates * 100 + i)) % static_cast<uint64_t>(n)));
+      tried.push_back(
+          static_cast<int64_t>(mixed(static_cast<uint64_t>(candidates * 100 + i)) % static_cast<uint64_t>(rows.n)));
     }
-    session.seed_try({&trial, 1});
+    const Matrix centres = gather_rows(rows, tried);
+    SeedTrial trial{0, &centres};
+    seeding.trial({&trial, 1});
     to.potentials.insert(to.potentials.end(), trial.potentials.begin(), trial.potentials.end());
-    add(gather_rows(points.input().points, std::vector<int64_t>{trial.rows[3]}), false);
+    add(gather_rows(rows, std::vector<int64_t>{tried[3]}));
   }
-  add(points.first_prototypes(50, 72), false);
-  std::vector<uint64_t> shares;
-  for (uint64_t i = 0; i < 20; ++i) shares.push_back(mixed(i));
-  to.seeds = session.seed_pick(0, shares);
-  const std::vector<int64_t> sampled = session.seed_sample(0, 99, 1, 500);
+  add(points.first_prototypes(50, 72));
+  const WideInt total = seeding.total(0);
+  std::vector<WideInt> targets;
+  for (uint64_t i = 0; i < 20; ++i) targets.push_back(total.times(mixed(i)).shift_right_64());
+  to.seeds = seeding.pick(0, targets);
+  const std::vector<int64_t> sampled = seeding.sample(0, {99, 1, 500, total});
   to.seeds.insert(to.seeds.end(), sampled.begin(), sampled.end());
-  session.seed_end();
+}
+
+// Distances to two of the prototypes.
+std::vector<double> transformed(RowQuestions& rows, int64_t n, const Matrix& prototypes) {
+  const std::vector<int64_t> some = {0, prototypes.rows() - 1};
+  const Matrix two = gather_rows(prototypes.view(), some);
+  Matrix distances(n, 2, two.type());
+  rows.transform(two, distances);
+  std::vector<double> values;
+  for (int64_t i = 0; i < n; ++i) values.insert(values.end(), {distances.at(i, 0), distances.at(i, 1)});
+  return values;
 }
 
 // Everything that a session does beside its passes, of its first model.
 void serve(Session& session, const CasePoints& points, const std::vector<Matrix>& prototypes, Trace& to) {
-  to.inertias.push_back(session.inertia(0, prototypes[0]));
-  to.farthest = session.farthest_rows(0, prototypes[0], 20);
-  to.distances.push_back(session.distances(0, prototypes[0]));
+  RowQuestions& rows = session.rows();
+  const ModelPrototypes model{0, &prototypes[0]};
+  to.inertias.push_back(rows.inertias({&model, 1})[0]);
+  to.farthest = rows.farthest_rows(0, prototypes[0], 20);
+  to.distances.push_back(rows.distances(0, prototypes[0]));
+  to.distances.push_back(transformed(rows, points.input().points.n, prototypes[0]));
   for (const int64_t row : {int64_t{3}, points.input().points.n / 2}) session.move_row(0, row, 1);
   std::vector<uint32_t> labels;
   std::vector<int64_t> kept;
@@ -241,7 +261,6 @@ void serve(Session& session, const CasePoints& points, const std::vector<Matrix>
     kept.push_back(c);
   }
   session.relabel(0, labels, kept);
-  seed(session, points, to);
 }
 
 }  // namespace
@@ -253,7 +272,10 @@ Trace trace_of(Upload& upload, const CasePoints& points, const InstanceCase& one
   std::vector<Matrix> prototypes;
   for (size_t m = 0; m < k.size(); ++m) prototypes.push_back(points.first_prototypes(k[m], m));
   pass(*session, points, prototypes, one.passes, pool, trace);
-  if (one.services) serve(*session, points, prototypes, trace);
+  if (one.services) {
+    serve(*session, points, prototypes, trace);
+    seed(*make_seeding(upload, points.input(), k, pool).seeding, points, trace);
+  }
   for (size_t m = 0; m < k.size(); ++m) {
     const auto slot = static_cast<int>(m);
     trace.statistics.push_back(session->statistics(slot));

@@ -116,7 +116,7 @@ class Fit {
       for (size_t m = 0; m < models.size(); ++m) {
         for (const PassResult& pass : models[m].earlier) write_down(m, pass);
         write_down(m, models[m].result);
-        if (some > 1) records_[m].prototypes = std::move(models[m].moved);
+        if (some > 1) records_[m].prototypes = std::move(models[m].last_prototypes);
       }
       done += some;
       if (must_judge()) return;

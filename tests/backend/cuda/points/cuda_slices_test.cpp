@@ -108,12 +108,13 @@ TEST_P(CudaSlices, HaveTheSameDistancesAndRows) {
   const auto expected = session_of("cpu", cpu, cpu_upload);
   const auto found = session_of("cuda", cuda, cuda_upload);
   EXPECT_NE(cuda_upload->plan().find("every pass"), std::string::npos) << cuda_upload->plan();
-  EXPECT_EQ(found->distances(0, prototypes), expected->distances(0, prototypes));
-  const InertiaSum a = found->inertia(0, prototypes);
-  const InertiaSum b = expected->inertia(0, prototypes);
+  EXPECT_EQ(found->rows().distances(0, prototypes), expected->rows().distances(0, prototypes));
+  const ModelPrototypes model{0, &prototypes};
+  const InertiaSum a = found->rows().inertias({&model, 1})[0];
+  const InertiaSum b = expected->rows().inertias({&model, 1})[0];
   EXPECT_EQ(rounded_sum(a.limbs.data(), a.format), rounded_sum(b.limbs.data(), b.format));
-  const auto far = expected->farthest_rows(0, prototypes, 100);
-  const auto far_found = found->farthest_rows(0, prototypes, 100);
+  const auto far = expected->rows().farthest_rows(0, prototypes, 100);
+  const auto far_found = found->rows().farthest_rows(0, prototypes, 100);
   ASSERT_EQ(far.size(), far_found.size());
   for (size_t i = 0; i < far.size(); ++i) EXPECT_EQ(far[i].row, far_found[i].row) << i;
   for (const DistantRow& row : far) {

@@ -7,8 +7,8 @@
 #include "backend/cuda/device/wide.cuh"
 #include "backend/cuda/points/label_copier.h"
 #include "backend/cuda/points/point_slices.h"
+#include "backend/cuda/queries/assigned_distances.h"
 #include "backend/cuda/queries/device_seeding.h"
-#include "backend/cuda/queries/own_distances.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "conformance/cases.h"
 #include "core/digest.h"
@@ -86,7 +86,6 @@ TEST(CudaArithmetic, WideIntegersAreTheHosts) {
     if (expected.negative()) return;
     const uint64_t u = random();
     ASSERT_EQ(found.times(u).to_double(), expected.times(u).to_double());
-    ASSERT_EQ(found.share(u).to_double(), expected.times(u).shift_right_64().to_double());
   };
   for (int i = 0; i < 20000; ++i) {
     const int bits = 20 + static_cast<int>(random() % 42);
@@ -195,9 +194,9 @@ struct LabelledOnDevice : OnDevice {
   cuda::DeviceLabels labels;
 };
 
-// And what is asked about the rows' own distances; `slice_rows`: as if no more fitted the device.
-struct WithOwnDistances : LabelledOnDevice {
-  WithOwnDistances(const Case& made, int64_t slice_rows)
+// And what is asked about distances to the assigned prototypes; `slice_rows`: as if no more fitted the device.
+struct WithAssignedDistances : LabelledOnDevice {
+  WithAssignedDistances(const Case& made, int64_t slice_rows)
       : LabelledOnDevice(made),
         plan(plan_of(std::min(slice_rows, made.shape.n))),
         slices(input, plan, options, {}, stream),
@@ -214,29 +213,40 @@ struct WithOwnDistances : LabelledOnDevice {
   cuda::SlicePlan plan;
   BackendOptions options;
   cuda::PointSlices slices;
-  cuda::OwnDistances own;
+  cuda::AssignedDistances own;
 };
 
 DeviceBuffer<std::byte> uploaded(const Matrix& matrix, cudaStream_t stream) {
   return uploaded<std::byte>(matrix.bytes().data(), matrix.bytes().size(), stream);
 }
 
-InertiaSum inertia_of(cuda::OwnDistances& own, const cuda::DeviceLabels& labels, const void* prototypes) {
+InertiaSum inertia_of(Session& session, const Matrix& prototypes) {
+  const ModelPrototypes model{0, &prototypes};
+  return session.rows().inertias({&model, 1})[0];
+}
+
+InertiaSum inertia_of(cuda::AssignedDistances& own, const cuda::DeviceLabels& labels, const void* prototypes) {
   return own.inertias({&prototypes, 1}, [&](size_t) { return labels; })[0];
 }
 
-void check_own_distances(const Case& made, int64_t slice_rows) {
-  WithOwnDistances run(made, slice_rows);
+Matrix transformed(const PointsView& points, const Matrix& prototypes, auto& rows) {
+  Matrix distances(points.n, prototypes.rows(), prototypes.type());
+  rows.transform(prototypes, distances);
+  return distances;
+}
+
+void check_distances(const Case& made, int64_t slice_rows) {
+  WithAssignedDistances run(made, slice_rows);
   const Matrix& prototypes = run.prototypes;
   Session* const session = run.session.get();
-  cuda::OwnDistances& own = run.own;
+  cuda::AssignedDistances& own = run.own;
   const cuda::DeviceLabels view = run.labels;
   const auto device_prototypes = uploaded(prototypes, run.stream);
   const auto sum = [](const std::vector<int64_t>& limbs, const SumFormat& format) {
     return recombine(limbs.data(), format);
   };
 
-  const InertiaSum expected = session->inertia(0, prototypes);
+  const InertiaSum expected = inertia_of(*session, prototypes);
   const InertiaSum found = inertia_of(own, view, device_prototypes.data());
   ASSERT_EQ(found.farthest, expected.farthest) << made.name;
   ASSERT_TRUE(found.format == expected.format) << made.name;
@@ -244,20 +254,24 @@ void check_own_distances(const Case& made, int64_t slice_rows) {
   SumFormat coarser = expected.format;  // as if another rank had a farther row
   coarser.shift -= 5;
   ASSERT_EQ(sum(own.inertia(view, device_prototypes.data(), coarser), coarser),
-            sum(session->inertia(0, prototypes, coarser), coarser))
+            sum(session->rows().inertia_limbs(0, prototypes, coarser), coarser))
       << made.name;
-  expect_same_distances(own.distances(view, device_prototypes.data()), session->distances(0, prototypes), made.name);
+  expect_same_distances(own.distances(view, device_prototypes.data()), session->rows().distances(0, prototypes),
+                        made.name);
+  const Matrix all = transformed(run.input.points, prototypes, own);
+  ASSERT_TRUE(std::ranges::equal(all.bytes(), transformed(run.input.points, prototypes, session->rows()).bytes()))
+      << made.name;
   for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{3}, made.shape.n / 2, made.shape.n}) {
     expect_same_rows(own.farthest_rows(view, device_prototypes.data(), count),
-                     session->farthest_rows(0, prototypes, count), made.name + fmt::format(" count {}", count));
+                     session->rows().farthest_rows(0, prototypes, count), made.name + fmt::format(" count {}", count));
   }
 }
 
-TEST(CudaServices, OwnDistances) {
+TEST(CudaServices, AssignedDistances) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   for (const Case& made : all_cases()) {
     for (const int64_t slice_rows : {made.shape.n, int64_t{128}, int64_t{384}}) {
-      ASSERT_NO_FATAL_FAILURE(check_own_distances(made, slice_rows)) << "slices of " << slice_rows;
+      ASSERT_NO_FATAL_FAILURE(check_distances(made, slice_rows)) << "slices of " << slice_rows;
     }
   }
 }
@@ -267,7 +281,7 @@ TEST(CudaServices, OwnDistances) {
 TEST(CudaServices, InertiasOfModelsTogether) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   for (const Case& made : all_cases()) {
-    WithOwnDistances run(made, made.shape.n);
+    WithAssignedDistances run(made, made.shape.n);
     const Matrix& prototypes = run.prototypes;
     const Matrix zeros(prototypes.rows(), prototypes.columns(), prototypes.type());
     const Matrix* const both[] = {&prototypes, &zeros};
@@ -279,7 +293,7 @@ TEST(CudaServices, InertiasOfModelsTogether) {
       const std::vector<InertiaSum> found = run.own.inertias(given, [&](size_t) { return run.labels; });
       ASSERT_EQ(found.size(), call.size());
       for (size_t i = 0; i < call.size(); ++i) {
-        const InertiaSum expected = run.session->inertia(0, *both[call[i]]);
+        const InertiaSum expected = inertia_of(*run.session, *both[call[i]]);
         ASSERT_EQ(found[i].farthest, expected.farthest) << made.name;
         ASSERT_TRUE(found[i].format == expected.format) << made.name;
         ASSERT_EQ(recombine(found[i].limbs.data(), found[i].format), recombine(expected.limbs.data(), expected.format))
@@ -348,89 +362,83 @@ TEST(CudaServices, LabelsOfManyRows) {
   }
 }
 
-// The seeding functions of a session, or of the device.
-struct SeedFunctions {
-  std::function<void(std::span<const Session::SeedCentres>)> add;
-  std::function<WideInt(int)> total;
-  std::function<std::vector<int64_t>(int, std::span<const uint64_t>)> pick;
-  std::function<void(std::span<SeedTrial>)> trials;
-  std::function<std::vector<int64_t>(int, uint64_t, uint32_t, int64_t)> sample;
-};
-
-SeedFunctions functions_of(Session& session) {
-  return {[&](auto models) { session.seed_add(models); }, [&](int slot) { return session.seed_total(slot); },
-          [&](int slot, auto u) { return session.seed_pick(slot, u); }, [&](auto tried) { session.seed_try(tried); },
-          [&](int slot, uint64_t key, uint32_t draw, int64_t factor) {
-            return session.seed_sample(slot, key, draw, factor);
-          }};
-}
-
-SeedFunctions functions_of(cuda::DeviceSeeding& seeding) {
-  return {
-      [&](auto models) { seeding.add(models); }, [&](int slot) { return seeding.total(slot); },
-      [&](int slot, auto u) { return seeding.pick(slot, u); }, [&](auto tried) { seeding.trials(tried); },
-      [&](int slot, uint64_t key, uint32_t draw, int64_t factor) { return seeding.sample(slot, key, draw, factor); }};
-}
-
 // Everything that seeding said, in order.
 struct SeedTrace {
   std::vector<WideInt> sums;
   std::vector<int64_t> rows;
+  std::vector<double> least;
 };
 
 constexpr int kSeedSlots = 3;
 
-void add_rows(const SeedFunctions& f, const PointsView& points, const std::vector<std::vector<int64_t>>& rows,
-              bool first) {
+// Gives each slot these rows as centres, the first ones or others.
+void add_rows(Seeding& seeding, const PointsView& points, const std::vector<std::vector<int64_t>>& rows, bool first) {
   std::vector<Matrix> centres;
-  std::vector<Session::SeedCentres> added;
+  std::vector<SeedCentres> added;
   for (const auto& of_slot : rows) centres.push_back(gather_rows(points, of_slot));
-  for (size_t slot = 0; slot < rows.size(); ++slot) added.push_back({static_cast<int>(slot), &centres[slot], first});
-  f.add(added);
+  for (size_t slot = 0; slot < rows.size(); ++slot) added.push_back({static_cast<int>(slot), &centres[slot]});
+  if (!first) return seeding.add(added);
+  const std::vector<double> largest = seeding.begin(added);
+  for (size_t slot = 0; slot < rows.size(); ++slot) seeding.fix_scale(static_cast<int>(slot), largest[slot]);
+}
+
+// Rows picked by weight, none where nothing has any.
+std::vector<int64_t> pick_rows(Seeding& seeding, int slot, const std::vector<uint64_t>& u) {
+  const WideInt total = seeding.total(slot);
+  if (total.is_zero()) return {};
+  std::vector<WideInt> targets;
+  for (const uint64_t share : u) targets.push_back(total.times(share).shift_right_64());
+  return seeding.pick(slot, targets);
 }
 
 // Steps of k-means++ for three models at once, then a centre that was no candidate, then many centres, then a sample.
 // What happens depends only on what was answered, so equal answers give equal traces.
-SeedTrace seed_trace(const SeedFunctions& f, const PointsView& points, uint64_t seed) {
+SeedTrace seed_trace(Seeding& seeding, const PointsView& points, uint64_t seed) {
   SeedTrace trace;
   std::mt19937_64 random(seed);
   const auto any_row = [&] { return static_cast<int64_t>(random() % static_cast<uint64_t>(points.n)); };
   std::vector<std::vector<int64_t>> centres(kSeedSlots);
   for (auto& of_slot : centres) of_slot = {any_row()};
-  add_rows(f, points, centres, true);
+  add_rows(seeding, points, centres, true);
   for (int step = 0; step < 4; ++step) {
+    std::vector<std::vector<int64_t>> tried;
+    std::vector<Matrix> candidates;
     std::vector<SeedTrial> trials;
     for (int slot = 0; slot < kSeedSlots; ++slot) {
-      trace.sums.push_back(f.total(slot));
+      trace.sums.push_back(seeding.total(slot));
       std::vector<uint64_t> u = {0, ~uint64_t{0}};
       while (u.size() < static_cast<size_t>(2 + 4 * slot)) u.push_back(random());
-      std::vector<int64_t> rows = f.pick(slot, u);
+      std::vector<int64_t> rows = pick_rows(seeding, slot, u);
       trace.rows.insert(trace.rows.end(), rows.begin(), rows.end());
-      for (int64_t& row : rows) row = std::min(row, points.n - 1);
       rows.push_back(any_row());
       rows.push_back(rows[0]);
-      trials.push_back({slot, rows, {}});
+      candidates.push_back(gather_rows(points, rows));
+      tried.push_back(std::move(rows));
     }
-    f.trials(trials);
-    for (int slot = 0; slot < kSeedSlots; ++slot) {
-      const SeedTrial& trial = trials[static_cast<size_t>(slot)];
-      trace.sums.insert(trace.sums.end(), trial.potentials.begin(), trial.potentials.end());
-      centres[static_cast<size_t>(slot)] = {trial.rows[random() % trial.rows.size()]};
+    for (int slot = 0; slot < kSeedSlots; ++slot) trials.push_back({slot, &candidates[static_cast<size_t>(slot)]});
+    seeding.trial(trials);
+    for (size_t slot = 0; slot < kSeedSlots; ++slot) {
+      trace.sums.insert(trace.sums.end(), trials[slot].potentials.begin(), trials[slot].potentials.end());
+      centres[slot] = {tried[slot][random() % tried[slot].size()]};
     }
     if (step == 2) centres[0] = {any_row()};
-    add_rows(f, points, centres, false);
+    add_rows(seeding, points, centres, false);
   }
   for (auto& of_slot : centres) {
     for (int i = 0; i < 45; ++i) of_slot.push_back(any_row());
   }
   const uint64_t key = random();
   for (int slot = 0; slot < kSeedSlots; ++slot) {
-    const std::vector<int64_t> rows = f.sample(slot, key, 3, 7);
+    const std::vector<int64_t> rows = seeding.sample(slot, {key, 3, 7, seeding.total(slot)});
     trace.rows.push_back(-1);
     trace.rows.insert(trace.rows.end(), rows.begin(), rows.end());
   }
-  add_rows(f, points, centres, false);
-  for (int slot = 0; slot < kSeedSlots; ++slot) trace.sums.push_back(f.total(slot));
+  add_rows(seeding, points, centres, false);
+  for (int slot = 0; slot < kSeedSlots; ++slot) {
+    trace.sums.push_back(seeding.total(slot));
+    const std::span<const double> least = seeding.least(slot);
+    trace.least.insert(trace.least.end(), least.begin(), least.end());
+  }
   return trace;
 }
 
@@ -444,13 +452,12 @@ std::string difference(const SeedTrace& expected, const SeedTrace& found) {
   for (size_t i = 0; i < expected.rows.size(); ++i) {
     if (expected.rows[i] != found.rows[i]) return fmt::format("row {}: {} for {}", i, found.rows[i], expected.rows[i]);
   }
-  return "";
+  return expected.least == found.least ? "" : "least distances";
 }
 
-SeedTrace host_trace(const OnDevice& run, Upload& upload, uint64_t seed) {
+SeedTrace host_trace(OnDevice& run, Upload& upload, uint64_t seed) {
   const std::vector<int64_t> k(kSeedSlots, 1);
-  const auto session = upload.session(k, 0);
-  return seed_trace(functions_of(*session), run.input.points, seed);
+  return seed_trace(*upload.seeding(k, run.pool), run.input.points, seed);
 }
 
 SeedTrace reference_trace(OnDevice& run, uint64_t seed) {
@@ -458,10 +465,10 @@ SeedTrace reference_trace(OnDevice& run, uint64_t seed) {
 }
 
 SeedTrace device_trace(OnDevice& run, const cuda::SeedingOptions& options, uint64_t seed, int64_t* exact = nullptr) {
-  cuda::DeviceSeeding seeding(run.input, run.points, kSeedSlots, run.stream, options);
-  const SeedTrace trace = seed_trace(functions_of(seeding), run.input.points, seed);
+  run.stream.synchronize("uploading test data");
+  cuda::DeviceSeeding seeding(run.input, run.points, kSeedSlots, {}, options);
+  const SeedTrace trace = seed_trace(seeding, run.input.points, seed);
   if (exact != nullptr) *exact += seeding.exact_distances();
-  seeding.end();
   return trace;
 }
 
@@ -520,28 +527,29 @@ TEST(CudaServices, SeedingAtItsLimits) {
   for (const Case* c : {&made, &same}) {
     OnDevice run(*c);
     const int64_t k = 1;
-    const auto session = run.upload->session({&k, 1}, 0);
-    cuda::DeviceSeeding seeding(run.input, run.points, 1, run.stream);
-    const int64_t row = 7;
-    const Matrix centre = gather_rows(run.input.points, {&row, 1});
-    const Session::SeedCentres added{0, &centre, true};
-    session->seed_add({&added, 1});
-    seeding.add({&added, 1});
-    const uint64_t u = ~uint64_t{0};
-    EXPECT_EQ(seeding.pick(0, {&u, 1}), session->seed_pick(0, {&u, 1}));
-    EXPECT_EQ(seeding.total(0), session->seed_total(0));
+    const auto expected = run.upload->seeding({&k, 1}, run.pool);
+    run.stream.synchronize("uploading test data");
+    cuda::DeviceSeeding seeding(run.input, run.points, 1, {});
+    const std::vector<std::vector<int64_t>> centre = {{7}};
+    add_rows(*expected, run.input.points, centre, true);
+    add_rows(seeding, run.input.points, centre, true);
+    const std::vector<uint64_t> u = {~uint64_t{0}};
+    const WideInt total = expected->total(0);
+    EXPECT_EQ(pick_rows(seeding, 0, u), pick_rows(*expected, 0, u));
+    EXPECT_EQ(seeding.total(0), total);
     for (const int64_t factor : {int64_t{0}, int64_t{1}, int64_t{1000}, int64_t{1} << 40}) {
-      EXPECT_EQ(seeding.sample(0, 5, 1, factor), session->seed_sample(0, 5, 1, factor)) << factor;
+      const SeedSample sample{5, 1, factor, total};
+      EXPECT_EQ(seeding.sample(0, sample), expected->sample(0, sample)) << factor;
     }
     EXPECT_EQ(seeding.screens(), c == &same);  // the other has three columns
     // Without room for the copy every distance is computed.
     const int64_t bytes = c->shape.n * (c->shape.d + 8);
     for (const int64_t budget : {bytes / 2, 4 * bytes}) {
-      cuda::DeviceSeeding capped(run.input, run.points, 1, run.stream, {.memory_budget = budget});
-      capped.add({&added, 1});
+      cuda::DeviceSeeding capped(run.input, run.points, 1, {}, {.memory_budget = budget});
+      add_rows(capped, run.input.points, centre, true);
       EXPECT_EQ(capped.screens(), c == &same && budget > bytes);
-      EXPECT_EQ(capped.total(0), session->seed_total(0));
-      EXPECT_EQ(capped.pick(0, {&u, 1}), session->seed_pick(0, {&u, 1}));
+      EXPECT_EQ(capped.total(0), total);
+      EXPECT_EQ(pick_rows(capped, 0, u), pick_rows(*expected, 0, u));
     }
   }
 }

@@ -19,7 +19,7 @@ std::unique_ptr<Upload> upload_points(Backend& backend, const Input& input, cons
                                       const std::atomic<bool>* abort);
 
 /// The same with groups that were found. `input` must outlive it.
-std::unique_ptr<Upload> upload_equal_rows(Backend& backend, const Input& input, EqualRows rows,
-                                          const Workload& workload, const std::atomic<bool>* abort);
+std::unique_ptr<Upload> upload_deduplicated(Backend& backend, const Input& input, EqualRows rows,
+                                            const Workload& workload, const std::atomic<bool>* abort);
 
 }  // namespace manymeans

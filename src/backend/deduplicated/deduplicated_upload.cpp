@@ -1,4 +1,4 @@
-#include "backend/deduplicated/equal_rows_upload.h"
+#include "backend/deduplicated/deduplicated_upload.h"
 
 #include <manymeans/error.h>
 
@@ -22,6 +22,11 @@ constexpr int64_t kPiece = 1 << 14;   // rows or groups that a thread takes at a
 constexpr int64_t kSeedBlock = 1024;  // rows whose terms have a sum
 constexpr int64_t kLeastPasses = 4;   // of all models: fewer do not pay for finding the groups
 
+// Groups that a thread takes at a time where the work is with their members.
+int64_t piece_of_groups(const EqualRows& rows) {
+  return std::max<int64_t>(1, kPiece * rows.groups() / static_cast<int64_t>(rows.group.size()));
+}
+
 // Changed rows whose label terms are summed together.
 struct ChangedRows {
   std::vector<int64_t> rows;
@@ -44,10 +49,10 @@ struct ChangedRows {
   }
 };
 
-class EqualRowsSession final : public Session {
+class DeduplicatedSession final : public Session, public RowQuestions {
  public:
-  EqualRowsSession(const Input& input, const EqualRows& rows, std::unique_ptr<Session> groups,
-                   std::span<const int64_t> k, int threads, const std::atomic<bool>* abort)
+  DeduplicatedSession(const Input& input, const EqualRows& rows, std::unique_ptr<Session> groups,
+                      std::span<const int64_t> k, int threads, const std::atomic<bool>* abort)
       : input_(input), rows_(rows), groups_(std::move(groups)), pool_(threads, abort), models_(k.size()) {
     for (size_t slot = 0; slot < k.size(); ++slot) models_[slot].k = k[slot];
   }
@@ -56,18 +61,15 @@ class EqualRowsSession final : public Session {
   const Labels& labels(int slot) override;
   const Statistics& statistics(int slot) override;
   Labels take_labels(int slot) override;
-  std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
-  InertiaSum inertia(int slot, const Matrix& prototypes) override;
-  std::vector<int64_t> inertia(int slot, const Matrix& prototypes, const SumFormat& format) override;
+  RowQuestions& rows() override { return *this; }
+
+  std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
+  std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;
+  std::vector<int64_t> inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) override;
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
-  void seed_add(std::span<const SeedCentres> models) override;
-  WideInt seed_total(int slot) override { return groups_->seed_total(slot); }
-  std::vector<int64_t> seed_pick(int slot, std::span<const uint64_t> u) override { return seed_terms(slot).pick(u); }
-  void seed_try(std::span<SeedTrial> trials) override;
-  std::vector<int64_t> seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) override;
-  void seed_end() override;
+  void transform(const Matrix& prototypes, Matrix& distances) override;
 
  private:
   // A row that has another label than its group until the next pass.
@@ -83,25 +85,15 @@ class EqualRowsSession final : public Session {
     Labels labels;  // of the rows, once somebody has asked; empty: not up to date
     Statistics statistics;
     bool statistics_are_old = true;
-    struct Seeding {
-      TermAdder adder;              // of the terms T
-      std::vector<double> least;    // of the groups, when the sums were brought up to date
-      std::vector<int64_t> blocks;  // sums of T over kSeedBlock rows each
-    } seeding;
   };
 
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
-  // Groups that a thread takes at a time where the work is with their members.
-  int64_t piece_of_groups() const { return std::max<int64_t>(1, kPiece * rows_.groups() / input_.points.n); }
   int64_t group_of(int64_t row) const { return rows_.group[static_cast<size_t>(row)]; }
   void require_no_moved_rows(int slot);
   void count_changes(int slot, PassResult& result);
   void count_moved_rows(int slot, PassResult& result);
   void add_row(Statistics& statistics, int64_t row, uint32_t cluster, int sign) const;
   std::vector<int64_t> sum_of_distances(const std::vector<double>& d2, const SumFormat& format);
-  SeedTerms seed_terms(int slot);
-  void sum_seed_blocks(Model::Seeding& seeding, std::span<const double> least);
-  void change_seed_blocks(Model::Seeding& seeding, std::span<const double> least);
 
   const Input& input_;
   const EqualRows& rows_;
@@ -110,7 +102,7 @@ class EqualRowsSession final : public Session {
   std::vector<Model> models_;
 };
 
-int EqualRowsSession::advance(std::span<PassModel> models, int) {
+int DeduplicatedSession::advance(std::span<PassModel> models, int) {
   for (const PassModel& active : models) {
     Model& m = model(active.slot);
     if (m.labelled) m.before = groups_->labels(active.slot);
@@ -133,7 +125,7 @@ int EqualRowsSession::advance(std::span<PassModel> models, int) {
   return 1;
 }
 
-void EqualRowsSession::count_changes(int slot, PassResult& result) {
+void DeduplicatedSession::count_changes(int slot, PassResult& result) {
   if (result.changed == 0) return;  // of no group
   struct Part {
     int64_t changed = 0;
@@ -143,7 +135,7 @@ void EqualRowsSession::count_changes(int slot, PassResult& result) {
   std::vector<Part> parts(static_cast<size_t>(pool_.size()));
   const Labels& before = model(slot).before;
   const Labels& now = groups_->labels(slot);
-  pool_.for_each_range(rows_.groups(), piece_of_groups(), [&](int w, int64_t first, int64_t last) {
+  pool_.for_each_range(rows_.groups(), piece_of_groups(rows_), [&](int w, int64_t first, int64_t last) {
     Part& part = parts[static_cast<size_t>(w)];
     const auto count = static_cast<size_t>(last - first);
     part.before.resize(count);
@@ -167,7 +159,7 @@ void EqualRowsSession::count_changes(int slot, PassResult& result) {
 }
 
 // They were counted as if they had still had the label of their group.
-void EqualRowsSession::count_moved_rows(int slot, PassResult& result) {
+void DeduplicatedSession::count_moved_rows(int slot, PassResult& result) {
   Model& m = model(slot);
   for (const Moved& moved : m.moved) {
     const uint32_t before = m.before[group_of(moved.row)];
@@ -178,7 +170,7 @@ void EqualRowsSession::count_moved_rows(int slot, PassResult& result) {
   m.moved.clear();
 }
 
-const Labels& EqualRowsSession::labels(int slot) {
+const Labels& DeduplicatedSession::labels(int slot) {
   Model& m = model(slot);
   if (!m.labels.empty() || !m.labelled) return m.labels;
   m.labels = Labels(input_.points.n, m.k);
@@ -197,7 +189,7 @@ const Labels& EqualRowsSession::labels(int slot) {
   return m.labels;
 }
 
-Labels EqualRowsSession::take_labels(int slot) {
+Labels DeduplicatedSession::take_labels(int slot) {
   labels(slot);
   groups_->take_labels(slot);
   Model& m = model(slot);
@@ -208,7 +200,7 @@ Labels EqualRowsSession::take_labels(int slot) {
   return taken;
 }
 
-const Statistics& EqualRowsSession::statistics(int slot) {
+const Statistics& DeduplicatedSession::statistics(int slot) {
   Model& m = model(slot);
   if (!m.statistics_are_old) return m.statistics;
   m.statistics = groups_->statistics(slot);
@@ -222,7 +214,7 @@ const Statistics& EqualRowsSession::statistics(int slot) {
 }
 
 // Adds one row, or takes it away.
-void EqualRowsSession::add_row(Statistics& statistics, int64_t row, uint32_t cluster, int sign) const {
+void DeduplicatedSession::add_row(Statistics& statistics, int64_t row, uint32_t cluster, int sign) const {
   const int64_t d = input_.points.d;
   std::vector<double> x(static_cast<size_t>(d));
   widen_row(input_.points, row, x.data());
@@ -237,13 +229,13 @@ void EqualRowsSession::add_row(Statistics& statistics, int64_t row, uint32_t clu
 }
 
 // What follows goes by the labels of groups. The engine labels rows anew before it asks again.
-void EqualRowsSession::require_no_moved_rows(int slot) {
+void DeduplicatedSession::require_no_moved_rows(int slot) {
   if (!model(slot).moved.empty()) throw Error(ErrorCode::kInternal, "backend", "rows were moved since the last pass");
 }
 
-std::vector<DistantRow> EqualRowsSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
+std::vector<DistantRow> DeduplicatedSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
   require_no_moved_rows(slot);
-  const std::vector<double> d2 = groups_->distances(slot, prototypes);
+  const std::vector<double> d2 = groups_->rows().distances(slot, prototypes);
   std::vector<double> sorted;
   for (const double distance : d2) {
     if (distance > 0) sorted.push_back(distance);
@@ -270,7 +262,7 @@ std::vector<DistantRow> EqualRowsSession::farthest_rows(int slot, const Matrix& 
   return rows;
 }
 
-void EqualRowsSession::move_row(int slot, int64_t row, uint32_t label) {
+void DeduplicatedSession::move_row(int slot, int64_t row, uint32_t label) {
   Model& m = model(slot);
   const uint32_t from = labels(slot)[row];
   statistics(slot);
@@ -281,7 +273,7 @@ void EqualRowsSession::move_row(int slot, int64_t row, uint32_t label) {
   m.moved.push_back({row, label});
 }
 
-void EqualRowsSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+void DeduplicatedSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
   Model& m = model(slot);
   require_no_moved_rows(slot);
   groups_->relabel(slot, new_label, kept);
@@ -290,7 +282,7 @@ void EqualRowsSession::relabel(int slot, std::span<const uint32_t> new_label, st
   m.statistics_are_old = true;
 }
 
-std::vector<int64_t> EqualRowsSession::sum_of_distances(const std::vector<double>& d2, const SumFormat& format) {
+std::vector<int64_t> DeduplicatedSession::sum_of_distances(const std::vector<double>& d2, const SumFormat& format) {
   const TermAdder adder(format);
   std::vector<std::vector<int64_t>> sums(static_cast<size_t>(pool_.size()),
                                          std::vector<int64_t>(static_cast<size_t>(format.limbs)));
@@ -305,22 +297,26 @@ std::vector<int64_t> EqualRowsSession::sum_of_distances(const std::vector<double
   return sums[0];
 }
 
-InertiaSum EqualRowsSession::inertia(int slot, const Matrix& prototypes) {
-  require_no_moved_rows(slot);
-  const std::vector<double> d2 = groups_->distances(slot, prototypes);
-  const double farthest = *std::max_element(d2.begin(), d2.end());
-  const SumFormat format = distance_format(input_, farthest);
-  return {farthest, format, sum_of_distances(d2, format)};
+std::vector<InertiaSum> DeduplicatedSession::inertias(std::span<const ModelPrototypes> models) {
+  std::vector<InertiaSum> sums;
+  for (const ModelPrototypes& asked : models) {
+    require_no_moved_rows(asked.slot);
+    const std::vector<double> d2 = groups_->rows().distances(asked.slot, *asked.prototypes);
+    const double farthest = *std::max_element(d2.begin(), d2.end());
+    const SumFormat format = distance_format(input_, farthest);
+    sums.push_back({farthest, format, sum_of_distances(d2, format)});
+  }
+  return sums;
 }
 
-std::vector<int64_t> EqualRowsSession::inertia(int slot, const Matrix& prototypes, const SumFormat& format) {
+std::vector<int64_t> DeduplicatedSession::inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) {
   require_no_moved_rows(slot);
-  return sum_of_distances(groups_->distances(slot, prototypes), format);
+  return sum_of_distances(groups_->rows().distances(slot, prototypes), format);
 }
 
-std::vector<double> EqualRowsSession::distances(int slot, const Matrix& prototypes) {
+std::vector<double> DeduplicatedSession::distances(int slot, const Matrix& prototypes) {
   require_no_moved_rows(slot);
-  const std::vector<double> d2 = groups_->distances(slot, prototypes);
+  const std::vector<double> d2 = groups_->rows().distances(slot, prototypes);
   std::vector<double> result(static_cast<size_t>(input_.points.n));
   pool_.for_each_range(input_.points.n, kPiece, [&](int, int64_t first, int64_t last) {
     for (int64_t row = first; row < last; ++row) {
@@ -330,37 +326,82 @@ std::vector<double> EqualRowsSession::distances(int slot, const Matrix& prototyp
   return result;
 }
 
-void EqualRowsSession::seed_add(std::span<const SeedCentres> models) {
-  groups_->seed_add(models);
-  for (const SeedCentres& added : models) {
-    if (!added.first) continue;
-    const std::span<const double> least = groups_->seed_least(added.slot);
-    const double largest = *std::max_element(least.begin(), least.end());
-    model(added.slot).seeding = {TermAdder(SumFormat::make(input_.bits, kDistanceLimbs, largest)), {}, {}};
-  }
+void DeduplicatedSession::transform(const Matrix& prototypes, Matrix& distances) {
+  Matrix of_groups(rows_.groups(), distances.columns(), distances.type());
+  groups_->rows().transform(prototypes, of_groups);
+  const size_t bytes = static_cast<size_t>(distances.columns()) * size_of(distances.type());
+  std::byte* const to = distances.values<std::byte>().data();
+  pool_.for_each_range(input_.points.n, kPiece, [&](int, int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; ++row) {
+      const std::byte* from = of_groups.bytes().data() + static_cast<size_t>(group_of(row)) * bytes;
+      std::copy_n(from, bytes, to + static_cast<size_t>(row) * bytes);
+    }
+  });
 }
 
-void EqualRowsSession::sum_seed_blocks(Model::Seeding& seeding, std::span<const double> least) {
+// Sums of terms are those of all rows: a group's term counts as often as it has members, wherever these lie.
+class DeduplicatedSeeding final : public Seeding {
+ public:
+  DeduplicatedSeeding(const Input& input, const EqualRows& rows, std::unique_ptr<Seeding> groups, size_t models,
+                      ThreadPool& pool)
+      : input_(input), rows_(rows), groups_(std::move(groups)), pool_(pool), models_(models) {}
+
+  std::vector<double> begin(std::span<const SeedCentres> models) override { return groups_->begin(models); }
+  void fix_scale(int slot, double largest) override;
+  void add(std::span<const SeedCentres> models) override { groups_->add(models); }
+  WideInt total(int slot) override { return groups_->total(slot); }
+  std::vector<int64_t> pick(int slot, std::span<const WideInt> targets) override { return terms(slot).pick(targets); }
+  void trial(std::span<SeedTrial> trials) override { groups_->trial(trials); }
+  std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
+  std::span<const double> least(int slot) override;
+
+ private:
+  struct Model {
+    TermAdder adder;                // of the terms T
+    std::vector<double> least;      // of the groups, when the sums were brought up to date
+    std::vector<int64_t> blocks;    // sums of T over kSeedBlock rows each
+    std::vector<double> all_least;  // of the rows, once somebody has asked
+  };
+
+  Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
+  size_t group_of(int64_t row) const { return rows_.group[static_cast<size_t>(row)]; }
+  SeedTerms terms(int slot);
+  void sum_blocks(Model& m, std::span<const double> least);
+  void change_blocks(Model& m, std::span<const double> least);
+
+  const Input& input_;
+  const EqualRows& rows_;
+  std::unique_ptr<Seeding> groups_;
+  ThreadPool& pool_;
+  std::vector<Model> models_;
+};
+
+void DeduplicatedSeeding::fix_scale(int slot, double largest) {
+  groups_->fix_scale(slot, largest);
+  model(slot) = {TermAdder(SumFormat::make(input_.bits, kDistanceLimbs, largest)), {}, {}, {}};
+}
+
+void DeduplicatedSeeding::sum_blocks(Model& m, std::span<const double> least) {
   const int64_t n = input_.points.n;
-  seeding.blocks.assign(static_cast<size_t>((n + kSeedBlock - 1) / kSeedBlock * kDistanceLimbs), 0);
+  m.blocks.assign(static_cast<size_t>((n + kSeedBlock - 1) / kSeedBlock * kDistanceLimbs), 0);
   pool_.for_each_range(n, kSeedBlock, [&](int, int64_t first, int64_t last) {
-    int64_t* sums = seeding.blocks.data() + first / kSeedBlock * kDistanceLimbs;
-    for (int64_t row = first; row < last; ++row) seeding.adder.add(least[static_cast<size_t>(group_of(row))], 1, sums);
+    int64_t* sums = m.blocks.data() + first / kSeedBlock * kDistanceLimbs;
+    for (int64_t row = first; row < last; ++row) m.adder.add(least[group_of(row)], 1, sums);
   });
 }
 
 // The same where few groups have another distance than before. The members of a group lie anywhere.
-void EqualRowsSession::change_seed_blocks(Model::Seeding& seeding, std::span<const double> least) {
-  pool_.for_each_range(rows_.groups(), piece_of_groups(), [&](int, int64_t first, int64_t last) {
+void DeduplicatedSeeding::change_blocks(Model& m, std::span<const double> least) {
+  pool_.for_each_range(rows_.groups(), piece_of_groups(rows_), [&](int, int64_t first, int64_t last) {
     for (int64_t g = first; g < last; ++g) {
-      const double before = seeding.least[static_cast<size_t>(g)];
+      const double before = m.least[static_cast<size_t>(g)];
       const double now = least[static_cast<size_t>(g)];
       if (before == now) continue;
       int64_t change[kDistanceLimbs] = {};
-      seeding.adder.add(before, -1, change);
-      seeding.adder.add(now, 1, change);
+      m.adder.add(before, -1, change);
+      m.adder.add(now, 1, change);
       for (const uint32_t row : rows_.members_of(g)) {
-        int64_t* sums = seeding.blocks.data() + row / kSeedBlock * kDistanceLimbs;
+        int64_t* sums = m.blocks.data() + row / kSeedBlock * kDistanceLimbs;
         for (int l = 0; l < kDistanceLimbs; ++l) {
           std::atomic_ref<int64_t>(sums[l]).fetch_add(change[l], std::memory_order_relaxed);
         }
@@ -369,67 +410,60 @@ void EqualRowsSession::change_seed_blocks(Model::Seeding& seeding, std::span<con
   });
 }
 
-SeedTerms EqualRowsSession::seed_terms(int slot) {
-  Model::Seeding& seeding = model(slot).seeding;
-  const std::span<const double> least = groups_->seed_least(slot);
-  std::atomic<int64_t> changed = seeding.least.empty() ? rows_.groups() : 0;
-  if (!seeding.least.empty()) {
+SeedTerms DeduplicatedSeeding::terms(int slot) {
+  Model& m = model(slot);
+  const std::span<const double> least = groups_->least(slot);
+  std::atomic<int64_t> changed = m.least.empty() ? rows_.groups() : 0;
+  if (!m.least.empty()) {
     pool_.for_each_range(rows_.groups(), kPiece, [&](int, int64_t first, int64_t last) {
       int64_t mine = 0;
-      for (auto g = static_cast<size_t>(first); g < static_cast<size_t>(last); ++g)
-        mine += seeding.least[g] != least[g];
+      for (auto g = static_cast<size_t>(first); g < static_cast<size_t>(last); ++g) mine += m.least[g] != least[g];
       changed += mine;
     });
   }
   if (changed > rows_.groups() / 8) {
-    sum_seed_blocks(seeding, least);
+    sum_blocks(m, least);
   } else if (changed > 0) {
-    change_seed_blocks(seeding, least);
+    change_blocks(m, least);
   }
-  if (changed > 0) seeding.least.assign(least.begin(), least.end());
-  const auto add = [this, &seeding](int64_t row, int64_t* limbs) {
-    seeding.adder.add(seeding.least[static_cast<size_t>(group_of(row))], 1, limbs);
-  };
-  return {input_.points.n, kSeedBlock, seeding.blocks, seeding.adder.format(), add};
+  if (changed > 0) m.least.assign(least.begin(), least.end());
+  const auto add = [this, &m](int64_t row, int64_t* limbs) { m.adder.add(m.least[group_of(row)], 1, limbs); };
+  return {input_.points.n, kSeedBlock, m.blocks, m.adder.format(), add};
 }
 
-void EqualRowsSession::seed_try(std::span<SeedTrial> trials) {
-  std::vector<SeedTrial> of_groups(trials.begin(), trials.end());
-  for (SeedTrial& trial : of_groups) {
-    for (int64_t& row : trial.rows) row = group_of(row);
-  }
-  groups_->seed_try(of_groups);
-  for (size_t i = 0; i < trials.size(); ++i) trials[i].potentials = std::move(of_groups[i].potentials);
-}
-
-std::vector<int64_t> EqualRowsSession::seed_sample(int slot, uint64_t key, uint32_t draw, int64_t factor) {
-  const SeedTerms terms = seed_terms(slot);
-  const SeedSample sample{key, draw, factor, terms.total()};
-  std::vector<std::vector<int64_t>> found(static_cast<size_t>((terms.n + kPiece - 1) / kPiece));
-  pool_.for_each_range(terms.n, kPiece, [&](int, int64_t first, int64_t last) {
-    sample.append(terms, first, last, found[static_cast<size_t>(first / kPiece)]);
+std::vector<int64_t> DeduplicatedSeeding::sample(int slot, const SeedSample& sample) {
+  const SeedTerms all = terms(slot);
+  std::vector<std::vector<int64_t>> found(static_cast<size_t>((all.n + kPiece - 1) / kPiece));
+  pool_.for_each_range(all.n, kPiece, [&](int, int64_t first, int64_t last) {
+    all.append_sample(sample, first, last, found[static_cast<size_t>(first / kPiece)]);
   });
   std::vector<int64_t> rows;
   for (const auto& part : found) rows.insert(rows.end(), part.begin(), part.end());
   return rows;
 }
 
-void EqualRowsSession::seed_end() {
-  groups_->seed_end();
-  for (Model& m : models_) m.seeding = Model::Seeding();
+std::span<const double> DeduplicatedSeeding::least(int slot) {
+  const std::span<const double> groups = groups_->least(slot);
+  std::vector<double>& all = model(slot).all_least;
+  all.resize(static_cast<size_t>(input_.points.n));
+  for (int64_t row = 0; row < input_.points.n; ++row) all[static_cast<size_t>(row)] = groups[group_of(row)];
+  return all;
 }
 
-class EqualRowsUpload final : public Upload {
+class DeduplicatedUpload final : public Upload {
  public:
-  EqualRowsUpload(Backend& backend, const Input& input, EqualRows rows, const Workload& workload,
-                  const std::atomic<bool>* abort)
+  DeduplicatedUpload(Backend& backend, const Input& input, EqualRows rows, const Workload& workload,
+                     const std::atomic<bool>* abort)
       : input_(input), threads_(backend.threads()), abort_(abort), rows_(std::move(rows)) {
     groups_ = backend.upload(rows_.input, workload);
   }
 
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
-    return std::make_unique<EqualRowsSession>(input_, rows_, groups_->session(k, threads), k,
-                                              threads > 0 ? threads : threads_, abort_);
+    return std::make_unique<DeduplicatedSession>(input_, rows_, groups_->session(k, threads), k,
+                                                 threads > 0 ? threads : threads_, abort_);
+  }
+  std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override {
+    return std::make_unique<DeduplicatedSeeding>(input_, rows_, groups_->seeding(k, pool), k.size(), pool);
   }
   std::string plan() const override {
     return fmt::format("{}; equal rows once: {} instead of {}", groups_->plan(), rows_.groups(), input_.points.n);
@@ -446,9 +480,9 @@ class EqualRowsUpload final : public Upload {
 
 }  // namespace
 
-std::unique_ptr<Upload> upload_equal_rows(Backend& backend, const Input& input, EqualRows rows,
-                                          const Workload& workload, const std::atomic<bool>* abort) {
-  return std::make_unique<EqualRowsUpload>(backend, input, std::move(rows), workload, abort);
+std::unique_ptr<Upload> upload_deduplicated(Backend& backend, const Input& input, EqualRows rows,
+                                            const Workload& workload, const std::atomic<bool>* abort) {
+  return std::make_unique<DeduplicatedUpload>(backend, input, std::move(rows), workload, abort);
 }
 
 std::unique_ptr<Upload> upload_points(Backend& backend, const Input& input, const Workload& workload, ThreadPool& pool,
@@ -460,9 +494,9 @@ std::unique_ptr<Upload> upload_points(Backend& backend, const Input& input, cons
   }
   EqualRowsRule rule;
   if (how == "once") rule = {1, 1, false};
-  if (backend.counts_equal_rows() && how != "each" && (how == "once" || workload.passes >= kLeastPasses)) {
+  if (backend.counts_duplicates() && how != "each" && (how == "once" || workload.passes >= kLeastPasses)) {
     if (std::optional<EqualRows> rows = find_equal_rows(input, pool, rule)) {
-      return upload_equal_rows(backend, input, std::move(*rows), workload, abort);
+      return upload_deduplicated(backend, input, std::move(*rows), workload, abort);
     }
   }
   return backend.upload(input, workload);

@@ -1,6 +1,6 @@
 #include "backend/cuda/device/canonical.cuh"
 #include "backend/cuda/device/limbs.cuh"
-#include "backend/cuda/queries/own_distances.h"
+#include "backend/cuda/queries/assigned_distances.h"
 #include "backend/cuda/runtime/launch.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct Rows {
 
 // d2 of row number `first` + lane, first a multiple of 32; all lanes call it, rows beyond the last repeat the last.
 template <class T, bool kEight>
-__device__ double own_distance(const Rows& rows, int64_t first, uint32_t* label) {
+__device__ double assigned_distance(const Rows& rows, int64_t first, uint32_t* label) {
   using C = typename PrototypeOf<T>::type;
   const auto* x = static_cast<const T*>(rows.points.data);
   const auto* c = static_cast<const C*>(rows.prototypes);
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kThreads) sum_kernel(Rows rows, TermSplitter a
   double farthest = 0;
   for (int64_t group = blockIdx.x * (kThreads / 32) + threadIdx.x / 32; group * 32 < rows.count; group += warps) {
     uint32_t label = 0;
-    const double d2 = own_distance<T, kEight>(rows, group * 32, &label);
+    const double d2 = assigned_distance<T, kEight>(rows, group * 32, &label);
     const int64_t at = group * 32 + lane;
     if (at >= rows.count) continue;
     const double weight = rows.points.weights == nullptr ? 1.0 : rows.points.weights[at * rows.step];
@@ -92,11 +92,35 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t first_group = first / 32 + blockIdx.x * (kThreads / 32) + threadIdx.x / 32;
   for (int64_t group = first_group; group * 32 < last; group += warps) {
     uint32_t label = 0;
-    double d2 = own_distance<T, kEight>(rows, group * 32, &label);
+    double d2 = assigned_distance<T, kEight>(rows, group * 32, &label);
     const int64_t row = group * 32 + threadIdx.x % 32;
     if (row >= last) continue;
     if (eligible && rows.points.weights != nullptr && !(rows.points.weights[row] > 0)) d2 = 0;
     out[row - first] = d2;
+  }
+}
+
+// out[i] = the distance of row first + i / k to prototype i % k.
+template <class T, bool kEight, class C>
+__global__ void __launch_bounds__(kThreads)
+    transform_kernel(DevicePoints points, const C* prototypes, int64_t k, int64_t first, int64_t last, C* out) {
+  constexpr int kTogether = kEight ? 8 : 1;  // threads for a distance
+  const auto* x = static_cast<const T*>(points.data);
+  const int64_t count = (last - first) * k;
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * (kThreads / kTogether);
+  const int64_t mine = (blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x) / kTogether;
+  const int64_t of_warp = mine - threadIdx.x % 32 / kTogether;
+  for (int64_t i = mine, lowest = of_warp; lowest < count; i += stride, lowest += stride) {
+    const int64_t at = min(i, count - 1);
+    const T* row = x + (first + at / k) * points.d;
+    const C* c = prototypes + at % k * points.d;
+    double d2 = 0;
+    if constexpr (kEight) {
+      d2 = canonical_distance_by_eight(row, c, points.d, static_cast<int>(threadIdx.x % 8));
+    } else {
+      d2 = canonical_distance(row, c, points.d);
+    }
+    if (i < count && threadIdx.x % kTogether == 0) out[i] = static_cast<C>(__dsqrt_rn(d2));
   }
 }
 
@@ -217,19 +241,19 @@ Last find_last(const double* d2, int64_t n, int64_t count, const Stream& stream)
 
 }  // namespace
 
-struct OwnDistances::Sums {
+struct AssignedDistances::Sums {
   int64_t limbs[2][kLimbs];
   double farthest;
 };
 
-OwnDistances::OwnDistances(const Input& input, PointSlices& slices, const Stream& stream)
+AssignedDistances::AssignedDistances(const Input& input, PointSlices& slices, const Stream& stream)
     : input_(input), slices_(slices), stream_(stream), sums_(kSums, "sums of distances") {}
 
 // For each model the sums and the farthest distance of every `step`-th row, or of a part of these where points come in
 // slices; sums in `format` and in the one for terms twice as large.
-std::vector<OwnDistances::Sums> OwnDistances::sum_rows(std::span<const void* const> prototypes,
-                                                       const LabelsOf& labels_of, const SumFormat& format,
-                                                       int64_t step) {
+std::vector<AssignedDistances::Sums> AssignedDistances::sum_rows(std::span<const void* const> prototypes,
+                                                                 const LabelsOf& labels_of, const SumFormat& format,
+                                                                 int64_t step) {
   SumFormat larger = format;
   larger.shift -= 1;
   const size_t size = prototypes.size() * kSums;
@@ -260,7 +284,8 @@ std::vector<OwnDistances::Sums> OwnDistances::sum_rows(std::span<const void* con
   return sums;
 }
 
-std::vector<InertiaSum> OwnDistances::inertias(std::span<const void* const> prototypes, const LabelsOf& labels_of) {
+std::vector<InertiaSum> AssignedDistances::inertias(std::span<const void* const> prototypes,
+                                                    const LabelsOf& labels_of) {
   constexpr int64_t kSample = 4096;
   const int64_t step = (n() + kSample - 1) / kSample;
   SumFormat guess = last_.value_or(distance_format(input_, 1));
@@ -292,17 +317,17 @@ std::vector<InertiaSum> OwnDistances::inertias(std::span<const void* const> prot
   return inertias;
 }
 
-std::vector<int64_t> OwnDistances::inertia(const DeviceLabels& labels, const void* prototypes,
-                                           const SumFormat& format) {
+std::vector<int64_t> AssignedDistances::inertia(const DeviceLabels& labels, const void* prototypes,
+                                                const SumFormat& format) {
   const Sums sums = std::move(sum_rows({&prototypes, 1}, [&](size_t) { return labels; }, format, 1)[0]);
   return {sums.limbs[0], sums.limbs[0] + kLimbs};
 }
 
-std::vector<double> OwnDistances::distances(const DeviceLabels& labels, const void* prototypes) {
+std::vector<double> AssignedDistances::distances(const DeviceLabels& labels, const void* prototypes) {
   return distances(labels, prototypes, false);
 }
 
-std::vector<double> OwnDistances::distances(const DeviceLabels& labels, const void* prototypes, bool eligible) {
+std::vector<double> AssignedDistances::distances(const DeviceLabels& labels, const void* prototypes, bool eligible) {
   constexpr int64_t kChunk = int64_t{1} << 20;
   std::vector<double> result(static_cast<size_t>(n()));
   DeviceBuffer<double> chunk(static_cast<size_t>(std::min(n(), kChunk)), "distances");
@@ -324,14 +349,42 @@ std::vector<double> OwnDistances::distances(const DeviceLabels& labels, const vo
   return result;
 }
 
-std::vector<DistantRow> OwnDistances::farthest_rows(const DeviceLabels& labels, const void* prototypes, int64_t count) {
+void AssignedDistances::transform(const Matrix& prototypes, Matrix& distances) {
+  constexpr int64_t kChunk = int64_t{1} << 20;  // distances
+  const int64_t k = prototypes.rows();
+  const int64_t rows = std::max<int64_t>(1, std::min(n(), kChunk / k));
+  DeviceBuffer<std::byte> device_prototypes(prototypes.bytes().size(), "prototypes");
+  DeviceBuffer<std::byte> chunk(static_cast<size_t>(rows * k) * size_of(distances.type()), "distances");
+  const Settled settled(stream_);
+  copy_to_device(device_prototypes.data(), prototypes.bytes().data(), prototypes.bytes().size(), stream_, "prototypes");
+  slices_.for_each(stream_, PointSlices::Use::kPoints, [&](const PointSlice& slice) {
+    const DevicePoints& points = slice.points;
+    for (int64_t first = 0; first < points.n; first += rows) {
+      const int64_t last = std::min(points.n, first + rows);
+      dispatch(points, [&]<class T, bool kEight>() {
+        using C = typename PrototypeOf<T>::type;
+        const auto* c = reinterpret_cast<const C*>(device_prototypes.data());
+        auto* out = reinterpret_cast<C*>(chunk.data());
+        const int64_t threads = (last - first) * k * (kEight ? 8 : 1);
+        transform_kernel<T, kEight, C>
+            <<<grid_for(threads, kThreads), kThreads, 0, stream_>>>(points, c, k, first, last, out);
+        check_launch("computing distances to all prototypes");
+        read_back(distances.values<C>().data() + (points.first + first) * k, out,
+                  static_cast<size_t>((last - first) * k), stream_, "computing distances to all prototypes");
+      });
+    }
+  });
+}
+
+std::vector<DistantRow> AssignedDistances::farthest_rows(const DeviceLabels& labels, const void* prototypes,
+                                                         int64_t count) {
   count = std::min(count, n());
   if (count <= 0) return {};
   return slices_.whole() ? farthest_on_device(labels, prototypes, count) : farthest_on_host(labels, prototypes, count);
 }
 
-std::vector<DistantRow> OwnDistances::farthest_on_device(const DeviceLabels& labels, const void* prototypes,
-                                                         int64_t count) {
+std::vector<DistantRow> AssignedDistances::farthest_on_device(const DeviceLabels& labels, const void* prototypes,
+                                                              int64_t count) {
   const DevicePoints& points = slices_.points();
   DeviceBuffer<double> d2(static_cast<size_t>(points.n), "distances of all rows");
   DeviceBuffer<Found> found(static_cast<size_t>(count), "the farthest rows");
@@ -359,8 +412,8 @@ std::vector<DistantRow> OwnDistances::farthest_on_device(const DeviceLabels& lab
   return result;
 }
 
-std::vector<DistantRow> OwnDistances::farthest_on_host(const DeviceLabels& labels, const void* prototypes,
-                                                       int64_t count) {
+std::vector<DistantRow> AssignedDistances::farthest_on_host(const DeviceLabels& labels, const void* prototypes,
+                                                            int64_t count) {
   const std::vector<double> d2 = distances(labels, prototypes, true);
   std::vector<DistantRow> rows;
   for (int64_t row = 0; row < n(); ++row) {

@@ -1,4 +1,4 @@
-// Distances of rows to the prototype of their label, on the device: inertia, distances(), farthest_rows() of a session.
+// Questions about rows on the device: distances to the prototypes that labels assign, and what follows from them.
 #pragma once
 
 #include "backend/backend.h"
@@ -16,11 +16,11 @@ namespace manymeans::cuda {
 
 /// Labels and prototypes are in device memory; prototypes are k x D of prototype_type(points.type). Every call waits
 /// for its result in the stream. Host memory and device memory beyond the arguments: as each function says.
-class OwnDistances {
+class AssignedDistances {
  public:
   /// `input` is the host's description of the same points (formats, weights); it and the slices and the stream must
   /// outlive this.
-  OwnDistances(const Input& input, PointSlices& slices, const Stream& stream);
+  AssignedDistances(const Input& input, PointSlices& slices, const Stream& stream);
 
   /// Labels of the i-th model. They may lie where those of the model before did: they are asked for in the order in
   /// which the stream reads them.
@@ -36,6 +36,9 @@ class OwnDistances {
   /// Rows with w' > 0 and d2 > 0, the `count` first by (d2 descending, row ascending). One reading of the points; where
   /// those are all on the device, 8 N bytes there and up to 12 readings of them, else 8 N bytes on the host.
   std::vector<DistantRow> farthest_rows(const DeviceLabels& labels, const void* prototypes, int64_t count);
+  /// sqrt(d2) of every row to every prototype, as RowQuestions::transform. One reading; prototypes and a few MB on the
+  /// device.
+  void transform(const Matrix& prototypes, Matrix& distances);
 
  private:
   struct Sums;

@@ -1,0 +1,18 @@
+#include "backend/make_seeding.h"
+
+namespace manymeans {
+
+SeedingOwner make_seeding(Upload& upload, const Input& input, std::span<const int64_t> k, ThreadPool& pool) {
+  SeedingOwner owner;
+  owner.seeding = upload.seeding(k, pool);
+  if (owner.seeding) return owner;
+  BackendOptions options;
+  options.threads = pool.size();
+  options.abort = pool.abort();
+  owner.backend = make_backend("cpu", options);
+  owner.upload = owner.backend->upload(input);
+  owner.seeding = owner.upload->seeding(k, pool);
+  return owner;
+}
+
+}  // namespace manymeans

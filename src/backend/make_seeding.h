@@ -1,0 +1,25 @@
+// Who seeds: the upload, or the host in its place.
+#pragma once
+
+#include "backend/backend.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace manymeans {
+
+/// A seeding together with what it works on.
+struct SeedingOwner {
+  std::unique_ptr<Backend> backend;  ///< null where the seeding is the upload's own
+  std::unique_ptr<Upload> upload;
+  std::unique_ptr<Seeding> seeding;
+
+  Seeding* operator->() const { return seeding.get(); }
+};
+
+/// The upload's seeding of models with these numbers of prototypes, or, where it leaves that to the host, one of the
+/// cpu backend over the same points. All arguments but k must outlive it.
+SeedingOwner make_seeding(Upload& upload, const Input& input, std::span<const int64_t> k, ThreadPool& pool);
+
+}  // namespace manymeans
