@@ -1,14 +1,14 @@
 // Times the passes of a backend as the engine asks for them, and checks labels against the contract's definition.
 //
 //   cuda_passes [--backend cuda] [--algorithm auto[,NAME...]] [--screen FORMAT] [--memory MIB] [--queued 0]
-//               [--floors 0|1] [--passes 12] [--repeats 3] [--seconds 0] N D K MODELS TYPE DATA ...
+//               [--score-thresholds 0|1] [--passes 12] [--repeats 3] [--seconds 0] N D K MODELS TYPE DATA ...
 //
 // TYPE: float32 or float64; DATA: noise (N(0,1)) or mixture (K overlapping groups). Initial prototypes are rows of the
 // data. One iteration takes (T(12) - T(2)) / 10, T(p) the time of p passes (--passes for 12) from the initial
 // prototypes with the solves between them: a fit of one iteration and its final labels are two passes. Medians of 3 (of
 // --repeats), and of as many more as --seconds have room for. A random 10000 labels of the last pass are compared with
 // canonical distances on the host, and all label sums with those of the first repeat: where they differ, the program
-// fails. --queued 1: no batch of passes in one kernel. --floors: BackendOptions::floors.
+// fails. --queued 1: no batch of passes in one kernel. --score-thresholds: whether columns below them are passed over.
 #include <manymeans/error.h>
 
 #include "backend/backend.h"
@@ -270,7 +270,7 @@ int main(int argc, char** argv) {
         algorithms = argv[at + 1];
       } else if (std::string(argv[at]) == "--queued") {
         options.queued_passes = std::atoi(argv[at + 1]) != 0;
-      } else if (std::string(argv[at]) == "--floors") {
+      } else if (std::string(argv[at]) == "--score-thresholds") {
         options.floors = std::atoi(argv[at + 1]) != 0;
       } else {
         (std::string(argv[at]) == "--backend" ? name : options.screen_format) = argv[at + 1];

@@ -17,8 +17,8 @@ HEIGHT = {"core": 0, "comm": 1, "data": 2, "io": 3, "prototype": 3, "backend": 3
 FOLDERS = {
     "src/backend": [".", "deduplicated", "device", *BACKENDS],
     "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "."],
-    "src/backend/cuda": ["runtime", "device", "exact", "margins", "tensor", "float32", "boxes", "persistent", "points",
-                         "queries", "pass", "."],
+    "src/backend/cuda": ["runtime", "device", "exact", "margins", "float32", "tensor", "bounding_boxes", "persistent",
+                         "points", "queries", "pass", "."],
     "src/io": ["files", "table", "text", "binary", "numpy", "arrow", "hdf5", "results"],
     "cli": ["streams", "output", "flags", "commands", "."],
 }

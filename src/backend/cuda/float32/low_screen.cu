@@ -16,7 +16,7 @@ namespace manymeans::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kGroup = static_cast<int>(kLowGroup);
+constexpr int kGroup = static_cast<int>(kLowMultiple);
 constexpr int kSharedFloats = 8192;  // 32 KiB of columns at a time
 
 // u of one column; `column` is (start, slope, z_0, z_1, ..).

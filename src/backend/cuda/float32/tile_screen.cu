@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kRows = 128;
-constexpr int kColumns = static_cast<int>(kTileGroup);
+constexpr int kColumns = static_cast<int>(kTileMultiple);
 constexpr int kDepth = 16;
 constexpr int kRowsPerThread = 8;
 constexpr int kColumnsPerThread = 4;

@@ -1,8 +1,7 @@
 #include "backend/cuda/pass/cuda_session.h"
 
+#include "backend/cuda/exact/accumulate.h"
 #include "backend/cuda/exact/resolve.h"
-#include "backend/cuda/tensor/matrix_screen.h"
-#include "backend/cuda/tensor/score_falls.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,10 +9,6 @@
 
 namespace manymeans::cuda {
 namespace {
-
-int64_t padded(int64_t count, int64_t group) {
-  return (count + group - 1) / group * group;
-}
 
 // Labels of one width as those of another.
 template <class T>
@@ -31,21 +26,30 @@ void store_labels(const std::byte* from, int64_t count, Labels& to) {
 }  // namespace
 
 CudaSession::CudaSession(const CudaShared& shared, std::span<const int64_t> k, int threads)
+    : CudaSession(shared, session_shape(shared.input, k, shared.plan), threads) {}
+
+CudaSession::CudaSession(const CudaShared& shared, const SessionShape& shape, int threads)
     : shared_((use_device(shared.device), shared)),
+      stride_(shape.label_stride()),
+      next_stride_(shape.slice_stride()),
+      width_(shape.label_width()),
       stream_(shared.patience),
+      arrays_(shape),
+      host_ranges_(shape.k.size(), "the models"),
+      host_control_(1, "the state of a pass"),
       threads_(threads),
       assigned_distances_(shared.input, *shared.slices, stream_) {
-  int64_t most = 1;
-  for (const int64_t count : k) {
+  int64_t clusters = 0;
+  for (const int64_t count : shape.k) {
     Model m;
-    m.k = m.most = count;
-    m.first = clusters_;
-    clusters_ += count;
-    most = std::max(most, count);
+    m.k = count;
+    m.first = clusters;
+    clusters += count;
     models_.push_back(std::move(m));
   }
-  width_ = most <= 256 ? 1 : (most <= 65536 ? 2 : 4);
-  make_room();
+  SessionScreen made = make_screen(shared, shape, stream_);
+  screen_ = std::move(made.screen);
+  persistent_ = std::move(made.persistent);
 }
 
 // What members hold must not go while the device uses it.
@@ -53,115 +57,21 @@ CudaSession::~CudaSession() {
   stream_.settle();
 }
 
-void CudaSession::make_room() {
-  const size_t models = models_.size();
-  const auto values = static_cast<size_t>(clusters_ * d());
-  stride_ = padded(n(), 128);
-  next_stride_ = padded(rows_together(), 128);
-  current_ = DeviceBuffer<std::byte>(models * static_cast<size_t>(stride_ * width_), "the labels");
-  // Boxes change labels where they are; this is for those of one model in their rows' order.
-  next_ = DeviceBuffer<std::byte>((boxed() ? 1 : models) * static_cast<size_t>(next_stride_ * width_),
-                                  "the labels of a pass");
-  prototypes_ = DeviceBuffer<std::byte>(values * prototype_bytes(), "the prototypes");
-  sums_ = DeviceBuffer<long long>(values * static_cast<size_t>(shared_.terms.limbs), "the clusters' sums");
-  weights_ = DeviceBuffer<long long>(static_cast<size_t>(clusters_), "the clusters' weights");
-  counts_ = DeviceBuffer<long long>(static_cast<size_t>(clusters_), "the clusters' counts");
-  ranges_ = DeviceBuffer<PassRange>(models, "the models");
-  host_ranges_ = PinnedBuffer<PassRange>(models, "the models");
-  control_ = DeviceBuffer<PassControl>(1, "the state of a pass");
-  host_control_ = PinnedBuffer<PassControl>(1, "the state of a pass");
-  if (boxed()) return make_room_for_boxes();
-  const bool low = d() <= kLowColumns;
-  int64_t columns = 0;
-  int64_t most = 1;
-  for (const Model& m : models_) most = std::max(most, m.most);
-  for (const Model& m : models_) columns += padded(m.most, low ? kLowGroup : kTileGroup);
-  if (shared_.plan.screen == ScreenKind::kMatrix) make_room_for_matrix();
-  make_room_for_margins();
-  const bool in_float =
-      shared_.plan.screen == ScreenKind::kFloat || (shared_.plan.screen == ScreenKind::kMatrix && !low);
-  if (in_float) {
-    columns_ = DeviceBuffer<float>(static_cast<size_t>(columns * (low ? low_column_floats(d()) : d() + 3)),
-                                   "the prototypes' columns");
-  }
-  mark_stride_ = padded(rows_together(), 128) / 32;
-  marks_ = DeviceBuffer<uint32_t>(models * static_cast<size_t>(mark_stride_), "marks of rows");
-  make_room_for_open(most);
-  left_ = DeviceBuffer<LeftRow>(kMostLeft, "rows that get all distances");
-  nearest_ = DeviceBuffer<SliceNearest>(kMostLeft * kLeftSlices, "rows that get all distances");
-  const int64_t entries =
-      label_order_capacity(rows_together(), d(), shared_.terms.limbs, most, static_cast<int64_t>(models));
-  if (entries > 0) {
-    entries_ = DeviceBuffer<uint32_t>(static_cast<size_t>(entries), "the rows that changed");
-    first_entries_ = DeviceBuffer<uint32_t>(static_cast<size_t>(columns + 1), "the rows that changed");
-    next_entries_ = DeviceBuffer<uint32_t>(static_cast<size_t>(columns), "the rows that changed");
-  }
-}
-
-void CudaSession::make_room_for_matrix() {
-  int64_t most = 1;
-  for (const Model& m : models_) most = std::max(most, m.most);
-  tile_columns_ = matrix_tile_columns(shared_.plan.matrix_unit, shared_.plan.padded_columns, most);
-  int64_t columns = 0;
-  for (const Model& m : models_) columns += padded(m.most, tile_columns_);
-  const auto count = static_cast<size_t>(columns);
-  halves_ = DeviceBuffer<uint16_t>(count * static_cast<size_t>(shared_.plan.padded_columns), "the prototypes' columns");
-  bounds_ = DeviceBuffer<float>(3 * count, "the columns' bounds");
-  order_ = DeviceBuffer<uint32_t>(count, "the columns' prototypes");
-  tile_terms_ = DeviceBuffer<float>(static_cast<size_t>(matrix_terms(columns, tile_columns_)), "the tiles' terms");
-  column_ranges_ = DeviceBuffer<ColumnRange>(models_.size(), "the models' columns");
-  host_column_ranges_ = PinnedBuffer<ColumnRange>(models_.size(), "the models' columns");
-  const int64_t capacity = list_capacity(rows_together(), static_cast<int64_t>(models_.size()));
-  list_ = DeviceBuffer<Unproved>(static_cast<size_t>(capacity), "the list of rows");
-  const int64_t marked = marked_capacity(rows_together(), static_cast<int64_t>(models_.size()));
-  marked_rows_ = DeviceBuffer<int64_t>(static_cast<size_t>(marked), "the marked rows");
-  slice_tops_ = DeviceBuffer<SliceTop>(static_cast<size_t>(marked * marked_slices(marked)), "the marked rows");
-  marked_counts_ = DeviceBuffer<uint32_t>(models_.size(), "the marked rows");
-  if (!shared_.plan.floors) return;
-  lowers_ = DeviceBuffer<float>(models_.size() * static_cast<size_t>(stride_), "the rows' best scores");
-  falls_ = DeviceBuffer<Fall>(models_.size(), "falls of scores");
-  prototypes_before_ = DeviceBuffer<float>(static_cast<size_t>(clusters_ * d()), "the prototypes of the pass before");
-  moves_ = DeviceBuffer<float>(count, "movements of prototypes");
-  sampled_falls_ = DeviceBuffer<float>(models_.size() * kSampledRows, "falls of scores");
-  sort_keys_ = DeviceBuffer<uint64_t>(2 * count, "the columns' order");
-  sorted_prototypes_ = DeviceBuffer<uint32_t>(count, "the columns' order");
-  column_of_ = DeviceBuffer<uint32_t>(count, "the columns' order");
-  sort_scratch_ = DeviceBuffer<std::byte>(ColumnSort::bytes_for(columns), "the columns' order");
-}
-
-void CudaSession::make_room_for_open(int64_t most_clusters) {
-  const auto models = static_cast<int64_t>(models_.size());
-  numbers_ = DeviceBuffer<uint32_t>(kNumbers + 3 * models_.size(), "numbers of rows");
-  open_.capacity = static_cast<uint32_t>(open_capacity(rows_together(), models));
-  const auto rows = static_cast<size_t>(models * open_.capacity);
-  open_rows_ = DeviceBuffer<OpenRow>(rows, "the open rows");
-  open_.rows = open_rows_.data();
-  open_.counts = numbers_.data() + kNumbers;
-  if (!collects(shared_.plan, most_clusters, d())) return;
-  open_values_ = DeviceBuffer<uint16_t>(rows * static_cast<size_t>(shared_.plan.padded_columns), "the open rows");
-  open_found_ = DeviceBuffer<uint32_t>(rows, "the open rows");
-  open_prototypes_ = DeviceBuffer<uint32_t>(rows * kMostCollected, "the open rows' candidates");
-  open_.values = open_values_.data();
-  open_.found = open_found_.data();
-  open_.prototypes = open_prototypes_.data();
-}
-
 DeviceLabels CudaSession::labels_of(int slot) {
-  if (boxed()) return unboxed_labels(slot);
-  return {current_.data() + slot * stride_ * width_, width_};
+  return {screen_->labels_of(slot, current_rows(), arrays_.next.data(), stream_), width_};
 }
 
 PassRange CudaSession::range_of(int slot) const {
   const Model& m = models_[static_cast<size_t>(slot)];
-  auto* bytes = const_cast<std::byte*>(prototypes_.data());
+  auto* bytes = const_cast<std::byte*>(arrays_.prototypes.data());
   PassRange range;
   range.slot = slot;
   range.first_pass = m.labelled ? 0 : 1;
   range.k = m.k;
   range.prototypes = bytes + static_cast<size_t>(m.first * d()) * prototype_bytes();
-  range.sums = const_cast<long long*>(sums_.data()) + m.first * d() * shared_.terms.limbs;
-  range.weights = const_cast<long long*>(weights_.data()) + m.first;
-  range.counts = const_cast<long long*>(counts_.data()) + m.first;
+  range.sums = const_cast<long long*>(arrays_.sums.data()) + m.first * d() * shared_.terms.limbs;
+  range.weights = const_cast<long long*>(arrays_.weights.data()) + m.first;
+  range.counts = const_cast<long long*>(arrays_.counts.data()) + m.first;
   return range;
 }
 
@@ -225,7 +135,7 @@ void CudaSession::fetch(std::span<const int> slots) {
   use_device(shared_.device);
   // Copied once more here: for many small ones that is less than a transfer each.
   constexpr size_t kMostBytes = size_t{16} << 20;
-  if (slots.size() > 1 && 2 * slots.size() > models_.size() && sums_.bytes() <= kMostBytes) fetch_statistics();
+  if (slots.size() > 1 && 2 * slots.size() > models_.size() && arrays_.sums.bytes() <= kMostBytes) fetch_statistics();
   fetch_labels(slots);
 }
 
@@ -233,7 +143,7 @@ Labels CudaSession::take_labels(int slot) {
   labels(slot);
   Model& m = model(slot);
   m.labelled = m.labels_here = false;
-  forget_margins();
+  screen_->forget_passes();
   return std::exchange(m.labels, Labels());
 }
 
@@ -264,9 +174,9 @@ void CudaSession::fetch_statistics() {
     read_back(to.data(), from.data(), to.size(), stream_, "fetching statistics");
     return to;
   };
-  const std::vector<long long> sums = fetched(sums_);
-  const std::vector<long long> weights = fetched(weights_);
-  const std::vector<long long> counts = fetched(counts_);
+  const std::vector<long long> sums = fetched(arrays_.sums);
+  const std::vector<long long> weights = fetched(arrays_.weights);
+  const std::vector<long long> counts = fetched(arrays_.counts);
   for (Model& m : models_) {
     if (m.statistics_here || !m.labelled) continue;
     make_statistics(m);
@@ -299,17 +209,14 @@ void CudaSession::move_row(int slot, int64_t row, uint32_t label) {
   use_device(shared_.device);
   const Settled settled(stream_);
   const PassRange range = range_of(slot);
-  const AccumulateTask task = accumulate_task({}, shared_.slices->row(row, moved_row_, stream_));
+  AccumulateTask task;
+  task.points = shared_.slices->row(row, moved_row_, stream_);
+  task.terms = shared_.terms;
+  task.weight_shift = shared_.input.weight_shift;
   accumulate_row(task, range, 0, before, -1, stream_);
   accumulate_row(task, range, 0, label, 1, stream_);
   m.labels.write(row, 1, &label);
-  if (boxed()) {
-    set_boxed_label(box_task({}), slot, row, label, stream_);
-  } else {
-    forget_margin(row);
-    auto* to = const_cast<std::byte*>(static_cast<const std::byte*>(labels_of(slot).data)) + row * width_;
-    copy_to_device(to, reinterpret_cast<const std::byte*>(&label), static_cast<size_t>(width_), stream_, "a label");
-  }
+  screen_->set_label(slot, row, label, current_rows(), stream_);
   stream_.synchronize("moving a row");
   m.statistics_here = false;
 }
@@ -331,9 +238,8 @@ void CudaSession::relabel(int slot, std::span<const uint32_t> new_label, std::sp
   DeviceBuffer<uint32_t> table(new_label.size(), "new labels");
   const Settled settled(stream_);
   copy_to_device(table.data(), new_label.data(), new_label.size(), stream_, "new labels");
-  relabel_rows(current_rows(0), slot, n(), table.data(), stream_);
-  if (boxed()) forget_boxes(slot);
-  forget_margins();
+  relabel_rows(current_rows(), slot, n(), table.data(), stream_);
+  screen_->forget(slot, stream_);
   stream_.synchronize("replacing labels");
   m.labels_here = false;
 }

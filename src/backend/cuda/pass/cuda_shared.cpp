@@ -20,7 +20,7 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
   slices =
       std::make_unique<PointSlices>(input, plan, device::RowSlices::Host{thread_count(options.threads), options.abort},
                                     SliceFrames{half_frame, device_frame}, stream);
-  if (plan.screen == ScreenKind::kBoxes) {
+  if (plan.screen == ScreenKind::kBoundingBoxes) {
     boxes = std::make_unique<BoxedPoints>(slices->points(), terms, input.weight_shift, stream);
   }
   hang_if_asked("upload", stream);

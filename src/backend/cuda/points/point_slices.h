@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cuda/device/device_points.h"
+#include "backend/cuda/device/point_slice.h"
 #include "backend/cuda/device/screen.h"
 #include "backend/cuda/float32/float_screen.h"
 #include "backend/cuda/points/slice_plan.h"
@@ -14,13 +15,6 @@
 namespace manymeans::cuda {
 
 using device::kAllSlices;
-
-/// Rows that are on the device together.
-struct PointSlice {
-  DevicePoints points;           ///< `first` says where they stand among all
-  PackedRows packed;             ///< for the matrix screen
-  const float* norms = nullptr;  ///< for the float32 screen of more than kLowColumns columns
-};
 
 /// What a screen's copies of the rows are made with.
 struct SliceFrames {

@@ -8,10 +8,10 @@
 namespace manymeans::cuda {
 
 enum class ScreenKind : uint8_t {
-  kNone,    ///< canonical distances only
-  kFloat,   ///< float32 by fused multiply-adds
-  kMatrix,  ///< fp16 in the matrix units
-  kBoxes,   ///< boxes of neighbouring rows, then canonical distances
+  kNone,           ///< canonical distances only
+  kFloat,          ///< float32 by fused multiply-adds
+  kMatrix,         ///< fp16 in the matrix units
+  kBoundingBoxes,  ///< boxes of neighbouring rows, then canonical distances
 };
 
 /// Rows of a slice are a multiple of kSliceRows.

@@ -4,7 +4,7 @@
 
 #include "backend/cuda/cuda_present.h"
 #include "backend/cuda/hopper_device.h"
-#include "backend/cuda/margins/carried_margins.h"
+#include "backend/cuda/margins/row_margins.h"
 #include "backend/cuda/pass/cuda_plan.h"
 #include "conformance/cases.h"
 #include "core/threads.h"

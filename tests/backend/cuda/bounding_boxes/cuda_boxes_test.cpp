@@ -1,7 +1,7 @@
 // Boxes of neighbouring rows: which prototypes fall out, on the host; the order of the points and whole sessions on a
 // device. The conformance tests force them on small cases (algorithm kdtree).
-#include "backend/cuda/boxes/box_test.h"
-#include "backend/cuda/boxes/boxed_points.h"
+#include "backend/cuda/bounding_boxes/box_test.h"
+#include "backend/cuda/bounding_boxes/boxed_points.h"
 #include "backend/cuda/cuda_present.h"
 #include "conformance/cases.h"
 #include "conformance/trace.h"
@@ -118,14 +118,14 @@ void expect_room_for_rounding() {
   EXPECT_GT(anywhere<D>(random, BoxBound::make(D, 0.25)).wrong, 0) << D;
 }
 
-TEST(CudaBoxTest, LeavesRoomForRounding) {
+TEST(CudaBoundingBoxTest, LeavesRoomForRounding) {
   expect_room_for_rounding<1>();
   expect_room_for_rounding<2>();
   expect_room_for_rounding<3>();
   expect_room_for_rounding<4>();
 }
 
-TEST(CudaBoxTest, TheNearestAndWhatIsNoNumberStay) {
+TEST(CudaBoundingBoxTest, TheNearestAndWhatIsNoNumberStay) {
   const BoxBound bound = BoxBound::make(2, 1);
   const Box<2> box{{1, 2}, {0.5, 0.5}, 0.5};
   EXPECT_FALSE(falls_out<2>(bound, box, {1, 3}, {1, 3}));
@@ -135,7 +135,7 @@ TEST(CudaBoxTest, TheNearestAndWhatIsNoNumberStay) {
   EXPECT_FALSE(falls_out<2>(bound, {{0, 0}, {0, 0}, 0}, {1, 0}, {-1, 0}));
 }
 
-TEST(CudaBoxTest, RunsAreWholeBoxes) {
+TEST(CudaBoundingBoxTest, RunsAreWholeBoxes) {
   for (const int64_t n : {1, 128, 129, 5000, 1'000'000, 2'000'000'000}) {
     for (int64_t d = 1; d <= cuda::kMostBoxColumns; ++d) {
       const cuda::BoxRuns runs = cuda::BoxRuns::make(n, d);
@@ -238,7 +238,7 @@ void expect_sums(const Input& input, const cuda::BoxedRows& rows, cudaStream_t s
   }
 }
 
-TEST(CudaBoxes, HoldTheirRows) {
+TEST(CudaBoundingBoxes, HoldTheirRows) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   ThreadPool pool(1);
   uint64_t seed = 40;
@@ -272,7 +272,7 @@ TEST(CudaBoxes, HoldTheirRows) {
 
 // Large enough for boxes with one prototype, for several threads a box, and for prototypes that do not fit shared
 // memory; against the cpu backend, which the conformance tests compare with the reference.
-TEST(CudaBoxes, SessionsAreTheCpus) {
+TEST(CudaBoundingBoxes, SessionsAreTheCpus) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   const auto cpu = make_backend("cpu", {});
   const auto cuda = make_backend("cuda", {.algorithm = "kdtree"});
@@ -289,7 +289,7 @@ TEST(CudaBoxes, SessionsAreTheCpus) {
 }
 
 // Most rows of many are never looked at.
-TEST(CudaBoxes, LabelWholeBoxes) {
+TEST(CudaBoundingBoxes, LabelWholeBoxes) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {200'000, 2, {5}}, 8);
   ThreadPool pool(1);

@@ -1,7 +1,7 @@
 // Sorting points into boxes: by the first column, then each run of it by the second, and so on. A Hilbert curve would
 // need columns cut into cells that one far value spoils; a kd-tree would need a sort for each of its levels, and its
 // boxes are no better: with a million points of two columns and ten prototypes both leave 7 % of the boxes to two.
-#include "backend/cuda/boxes/boxed_points.h"
+#include "backend/cuda/bounding_boxes/boxed_points.h"
 #include "backend/cuda/device/limbs.cuh"
 #include "backend/cuda/device/point_value.cuh"
 #include "backend/cuda/exact/column_terms.cuh"
@@ -136,10 +136,6 @@ void add_up(const BoxedRows& rows, const ColumnTerms& terms, int weight_shift, i
   const auto blocks = static_cast<unsigned>((rows.count + kThreads / 32 - 1) / (kThreads / 32));
   sum_kernel<T><<<blocks, kThreads, 0, stream>>>(rows, terms, weight_shift, sums);
   check_launch("adding up boxes");
-}
-
-int64_t boxes_of(int64_t n) {
-  return (n + kBoxRows - 1) / kBoxRows;
 }
 
 }  // namespace

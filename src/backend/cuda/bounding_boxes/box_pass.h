@@ -7,8 +7,8 @@
 // and added up.
 #pragma once
 
-#include "backend/cuda/boxes/box_test.h"
-#include "backend/cuda/boxes/boxed_points.h"
+#include "backend/cuda/bounding_boxes/box_test.h"
+#include "backend/cuda/bounding_boxes/boxed_points.h"
 #include "backend/cuda/device/pass_ranges.h"
 #include "backend/cuda/exact/accumulate.h"
 

@@ -16,10 +16,10 @@ constexpr float kNoScore = -FLT_MAX / 2;
 
 /// What the score of a row's label is at least, by the bound of its tile, as the screen has it. The sum is one of D
 /// float32 products in some order, which loses less than the accumulation that the bound assumes.
-__device__ inline float own_lower_score(const PackedRows& points, const PackedColumns& columns, unsigned r,
-                                        const Floors& floors, int64_t row) {
+__device__ inline float assigned_lower_score(const PackedRows& points, const PackedColumns& columns, unsigned r,
+                                             const ScoreThresholds& thresholds, int64_t row) {
   const ColumnRange& range = columns.ranges[r];
-  const int64_t natural = range.first + load_label(floors.labels, range.slot, row);
+  const int64_t natural = range.first + load_label(thresholds.labels, range.slot, row);
   const int64_t column = columns.column_of == nullptr ? natural : columns.column_of[natural];
   const auto* x = static_cast<const __half2*>(points.values) + row * (points.padded_columns / 2);
   const auto* z = static_cast<const __half2*>(columns.values) + column * (points.padded_columns / 2);

@@ -49,12 +49,12 @@ class CountedRows {
   int tiles_;
 };
 
-/// Tiles of a range's open rows meet the tiles of its columns. Those are shared out in slices where there are few rows,
-/// so that the whole device has work. How many rows there are only the device knows.
+/// Tiles of a range's overflow rows meet the tiles of its columns. Those are shared out in slices where there are few
+/// rows, so that the whole device has work. How many rows there are only the device knows.
 template <int kRows>
-class OpenTiles {
+class OverflowTiles {
  public:
-  __device__ __forceinline__ explicit OpenTiles(const MatrixTask& task)
+  __device__ __forceinline__ explicit OverflowTiles(const MatrixTask& task)
       : task_(task), item_(static_cast<int>(blockIdx.x)) {
     int all = 0;
     for (int r = 0; r < task.columns.models; ++r) all += row_tiles(r);
@@ -73,8 +73,8 @@ class OpenTiles {
 
  private:
   __device__ __forceinline__ int row_tiles(int range) const {
-    const OpenRows& open = task_.output.open;
-    return static_cast<int>((min(open.counts[range], open.capacity) + kRows - 1) / kRows);
+    const OverflowRows& overflow = task_.output.overflow;
+    return static_cast<int>((min(overflow.counts[range], overflow.capacity) + kRows - 1) / kRows);
   }
 
   __device__ __forceinline__ void find() {
@@ -89,7 +89,7 @@ class OpenTiles {
         continue;
       }
       const int first = columns.first / task_.columns.tile_columns;
-      row_tile_ = range_ * static_cast<int>(task_.output.open.capacity / kRows) + at / slices;
+      row_tile_ = range_ * static_cast<int>(task_.output.overflow.capacity / kRows) + at / slices;
       first_tile_ = first + tiles * (at % slices) / slices;
       last_tile_ = first + tiles * (at % slices + 1) / slices;
       return;
@@ -105,20 +105,21 @@ class OpenTiles {
   int last_tile_ = 0;
 };
 
-/// What a thread does with the scores of its two open rows, tile by tile: it notes the columns that reach the row's
+/// What a thread does with the scores of its two overflow rows, tile by tile: it notes the columns that reach the row's
 /// lower score. Scores keep their lowest bits here; the bound covers either.
-struct CollectRows {
+struct GatherCandidates {
   float lowers[2];
   float radii[2];
-  int32_t places[2];  // among the open rows; -1: no row
+  int32_t places[2];  // among the overflow rows; -1: no row
 
   __device__ __forceinline__ void begin(const MatrixTask& task, int range, int64_t first) {
-    const OpenRows& open = task.output.open;
-    const int64_t end = static_cast<int64_t>(range) * open.capacity + min(open.counts[range], open.capacity);
+    const OverflowRows& overflow = task.output.overflow;
+    const int64_t end =
+        static_cast<int64_t>(range) * overflow.capacity + min(overflow.counts[range], overflow.capacity);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int64_t place = first + 8 * r;
-      const OpenRow row = place < end ? open.rows[place] : OpenRow{0, FLT_MAX};
+      const OverflowRow row = place < end ? overflow.rows[place] : OverflowRow{0, FLT_MAX};
       places[r] = place < end ? static_cast<int32_t>(place) : -1;
       lowers[r] = row.lower;
       radii[r] = task.points.radii[row.row];
@@ -131,7 +132,6 @@ struct CollectRows {
   __device__ __forceinline__ void take_tile(const MatrixTask& task, const Sums<1, kColumns>& sums, const float* terms,
                                             const uint32_t* order, int32_t /*tile*/) {
     const int lane_of_row = static_cast<int>(threadIdx.x % 4);
-    const auto* offsets = reinterpret_cast<const float4*>(terms) + lane_of_row;
     const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
     float limits[2];
     uint64_t reached[2] = {0, 0};  // bit: place in the tile
@@ -139,32 +139,20 @@ struct CollectRows {
     for (int r = 0; r < 2; ++r) {
       limits[r] = __fadd_rd(lowers[r], -score_bound(shared_terms, radii[r]));
     }
+    find_reached<kColumns>(sums[0], 0, terms, limits, reached);
 #pragma unroll
-    for (int pair = 0; pair < kColumns / 16; ++pair) {
-      const float4 four = load_offsets(offsets + pair * 4);
-      const float add[4] = {four.x, four.y, four.z, four.w};
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          const float score = __fadd_rn(sums[0][sum_place(pair, e, r)], add[e]);
-          if (!(score < limits[r])) reached[r] |= uint64_t{1} << (pair * 4 + e);  // so that NaN counts
-        }
-      }
-    }
-#pragma unroll
-    for (int r = 0; r < 2; ++r) note(task.output.open, order, lane_of_row, places[r], reached[r]);
+    for (int r = 0; r < 2; ++r) note(task.output.overflow, order, lane_of_row, places[r], reached[r]);
   }
 
  private:
-  static __device__ __forceinline__ void note(const OpenRows& open, const uint32_t* order, int lane_of_row,
+  static __device__ __forceinline__ void note(const OverflowRows& overflow, const uint32_t* order, int lane_of_row,
                                               int32_t place, uint64_t reached) {
     if (place < 0) return;
     for (; reached != 0; reached &= reached - 1) {
       const uint32_t k = order[column_of_place(__ffsll(static_cast<long long>(reached)) - 1, lane_of_row)];
       if (k == ~0U) continue;  // padding
-      const uint32_t at = atomicAdd(open.found + place, 1U);
-      if (at < kMostCollected) open.prototypes[static_cast<int64_t>(place) * kMostCollected + at] = k;
+      const uint32_t at = atomicAdd(overflow.found + place, 1U);
+      if (at < kMostGathered) overflow.prototypes[static_cast<int64_t>(place) * kMostGathered + at] = k;
     }
   }
 };

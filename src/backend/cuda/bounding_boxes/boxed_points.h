@@ -16,6 +16,11 @@ constexpr int64_t kBoxRows = 128;
 constexpr int64_t kMostBoxColumns = 4;  ///< more, and the boxes are too wide to tell prototypes apart
 constexpr int64_t kMostBoxPoints = int64_t{1} << 31;
 
+/// Boxes of so many points.
+inline int64_t boxes_of(int64_t n) {
+  return (n + kBoxRows - 1) / kBoxRows;
+}
+
 /// How boxes are cut: all places in order of the first column, each run of rows[1] places in order of the second, and
 /// so on; the last runs hold boxes next to each other. rows[0] is the number of places, all are multiples of kBoxRows.
 struct BoxRuns {

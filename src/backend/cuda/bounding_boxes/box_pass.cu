@@ -1,7 +1,7 @@
 // What bounds it: a comparison in binary64 for each box, model and prototype, about 8 D operations; then, for the boxes
 // on the borders of cells, 128 (4 D + 1) bytes and 128 canonical distances to each of a few prototypes. Canonical
 // distances of four columns cost hardly more than scores that would have to be proved, so there is no further screen.
-#include "backend/cuda/boxes/box_pass.h"
+#include "backend/cuda/bounding_boxes/box_pass.h"
 #include "backend/cuda/exact/column_terms.cuh"
 #include "backend/cuda/exact/label_changes.cuh"
 #include "backend/cuda/runtime/device_memory.h"

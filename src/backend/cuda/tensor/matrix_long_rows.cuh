@@ -15,13 +15,13 @@ namespace manymeans::cuda {
 
 // kResident: panels of points that stay in shared memory; 0: they are streamed with the columns.
 template <int kColumns_, int kResident_>
-struct Wide {
+struct LongRows {
   static constexpr int kColumns = kColumns_;
   static constexpr int kResident = kResident_;
-  static constexpr int kThreads = 3 * kGroup;
+  static constexpr int kThreads = 3 * kWarpGroup;
   static constexpr int kRows = 128;
   static constexpr int kBoxRows = kRows;
-  static constexpr WideRing kRing = wide_ring(kColumns, kResident);
+  static constexpr LongRing kRing = long_ring(kColumns, kResident);
   static constexpr bool kStreamed = kResident == 0;
   static constexpr int kPointBytes = kRing.point_bytes();
   static constexpr int kTileBytes = kRing.tile_bytes();
@@ -45,9 +45,9 @@ struct Wide {
 };
 
 template <int kColumns, int kResident, class Work>
-__device__ __forceinline__ void wide_copy(const MatrixTask& task, const CUtensorMap* points, const CUtensorMap* columns,
-                                          typename Wide<kColumns, kResident>::Shared& shared) {
-  using Shape = Wide<kColumns, kResident>;
+__device__ __forceinline__ void long_copy(const MatrixTask& task, const CUtensorMap* points, const CUtensorMap* columns,
+                                          typename LongRows<kColumns, kResident>::Shared& shared) {
+  using Shape = LongRows<kColumns, kResident>;
   Ring ring;
   Ring term_ring;
   uint32_t point_parity = 0;
@@ -63,13 +63,13 @@ __device__ __forceinline__ void wide_copy(const MatrixTask& task, const CUtensor
         if (!Shape::kStreamed && tile == work.first_tile()) {
           barrier_wait(&shared.points_empty[panel], point_parity ^ 1);
           barrier_arrive_expect(&shared.points_full[panel], Shape::kPointBytes);
-          copy_box(shared.points[panel], points, panel * kPanel, row, &shared.points_full[panel]);
+          copy_tile(shared.points[panel], points, panel * kPanel, row, &shared.points_full[panel]);
         }
         barrier_wait(&shared.empty[ring.at], ring.parity ^ 1);
         uint64_t* full = &shared.full[ring.at];
         barrier_arrive_expect(full, Shape::kStageBytes);
-        if (Shape::kStreamed) copy_box(shared.points[ring.at], points, panel * kPanel, row, full);
-        copy_box(shared.tiles[ring.at], columns, panel * kPanel, tile * kColumns, full);
+        if (Shape::kStreamed) copy_tile(shared.points[ring.at], points, panel * kPanel, row, full);
+        copy_tile(shared.tiles[ring.at], columns, panel * kPanel, tile * kColumns, full);
         ring.template next<Shape::kStages>();
       }
     }
@@ -78,11 +78,11 @@ __device__ __forceinline__ void wide_copy(const MatrixTask& task, const CUtensor
 }
 
 template <int kColumns, int kResident, class Work, class Epilogue>
-__device__ __forceinline__ void wide_compute(const MatrixTask& task,
-                                             typename Wide<kColumns, kResident>::Shared& shared) {
-  using Shape = Wide<kColumns, kResident>;
+__device__ __forceinline__ void long_compute(const MatrixTask& task,
+                                             typename LongRows<kColumns, kResident>::Shared& shared) {
+  using Shape = LongRows<kColumns, kResident>;
   Sums<1, kColumns> sums;
-  const int group = static_cast<int>(threadIdx.x) / kGroup;
+  const int group = static_cast<int>(threadIdx.x) / kWarpGroup;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int row = static_cast<int>(threadIdx.x) / 32 * 16 + lane / 4;
   Epilogue epilogue;
@@ -135,10 +135,10 @@ __device__ __forceinline__ void wide_compute(const MatrixTask& task,
 }
 
 template <int kColumns, int kResident, class Work, class Epilogue>
-__global__ void __launch_bounds__(3 * kGroup, 1)
-    wide_screen(const __grid_constant__ MatrixTask task, const __grid_constant__ CUtensorMap points,
+__global__ void __launch_bounds__(3 * kWarpGroup, 1)
+    long_screen(const __grid_constant__ MatrixTask task, const __grid_constant__ CUtensorMap points,
                 const __grid_constant__ CUtensorMap columns) {
-  using Shape = Wide<kColumns, kResident>;
+  using Shape = LongRows<kColumns, kResident>;
   await_kernel_before();
   if (is_stopped(task.columns)) return;
   extern __shared__ __align__(1024) unsigned char memory[];
@@ -159,12 +159,12 @@ __global__ void __launch_bounds__(3 * kGroup, 1)
     barriers_are_begun();
   }
   __syncthreads();
-  if (threadIdx.x >= 2 * kGroup) {
+  if (threadIdx.x >= 2 * kWarpGroup) {
     fewer_registers<24>();
-    if (threadIdx.x == 2 * kGroup) wide_copy<kColumns, kResident, Work>(task, &points, &columns, shared);
+    if (threadIdx.x == 2 * kWarpGroup) long_copy<kColumns, kResident, Work>(task, &points, &columns, shared);
   } else {
     more_registers<240>();
-    wide_compute<kColumns, kResident, Work, Epilogue>(task, shared);
+    long_compute<kColumns, kResident, Work, Epilogue>(task, shared);
   }
 }
 

@@ -16,12 +16,12 @@ namespace manymeans::cuda {
 
 // kSteps: of 16 values a row. Each of kGroups of threads owns kHalves times 64 rows.
 template <int kSteps_, int kColumns_, int kHalves_ = 1>
-struct Narrow {
+struct ShortRows {
   static constexpr int kSteps = kSteps_;
   static constexpr int kColumns = kColumns_;
   static constexpr int kHalves = kHalves_;
   static constexpr int kGroups = 4;
-  static constexpr int kThreads = (kGroups + 1) * kGroup;
+  static constexpr int kThreads = (kGroups + 1) * kWarpGroup;
   // What is left of the block's registers, 96 a thread at first, when the copying group keeps 24 a thread.
   static constexpr int kRegisters = 112;
   static constexpr int kRows = kGroups * kHalves * 64;
@@ -49,8 +49,8 @@ struct Narrow {
 };
 
 template <class Shape, class Work>
-__device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtensorMap* points,
-                                            const CUtensorMap* columns, typename Shape::Shared& shared) {
+__device__ __forceinline__ void short_copy(const MatrixTask& task, const CUtensorMap* points,
+                                           const CUtensorMap* columns, typename Shape::Shared& shared) {
   constexpr int kColumns = Shape::kColumns;
   Ring tile_ring;
   Ring point_ring;
@@ -60,8 +60,8 @@ __device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtens
     barrier_arrive_expect(points_full, Shape::kPointBytes);
     for (int panel = 0; panel < Shape::kPanels; ++panel) {
       for (int row = 0; row < Shape::kRows; row += Shape::kBoxRows) {
-        copy_box(shared.points[point_ring.at] + (panel * Shape::kRows + row) * 128, points, panel * kPanel,
-                 work.row_tile() * Shape::kRows + row, points_full);
+        copy_tile(shared.points[point_ring.at] + (panel * Shape::kRows + row) * 128, points, panel * kPanel,
+                  work.row_tile() * Shape::kRows + row, points_full);
       }
     }
     point_ring.template next<Shape::kPointBuffers>();
@@ -70,7 +70,7 @@ __device__ __forceinline__ void narrow_copy(const MatrixTask& task, const CUtens
       uint64_t* full = &shared.tile_full[tile_ring.at];
       barrier_arrive_expect(full, Shape::kTileBytes + Shape::kTermBytes);
       for (int panel = 0; panel < Shape::kPanels; ++panel) {
-        copy_box(shared.tiles[tile_ring.at] + panel * kColumns * 128, columns, panel * kPanel, tile * kColumns, full);
+        copy_tile(shared.tiles[tile_ring.at] + panel * kColumns * 128, columns, panel * kPanel, tile * kColumns, full);
       }
       copy_bytes(shared.terms[tile_ring.at], task.columns.terms + tile * tile_floats(kColumns), Shape::kTermBytes,
                  full);
@@ -94,7 +94,7 @@ __device__ __forceinline__ void load_points(uint32_t (&values)[Shape::kSteps][4]
 template <class Shape>
 __device__ __forceinline__ void multiply(const uint32_t (&values)[Shape::kSteps][4], const unsigned char* points,
                                          const unsigned char* tile, Sums<Shape::kHalves, Shape::kColumns>& sums) {
-  const unsigned char* of_group = points + static_cast<int>(threadIdx.x) / kGroup * Shape::kHalves * 64 * 128;
+  const unsigned char* of_group = points + static_cast<int>(threadIdx.x) / kWarpGroup * Shape::kHalves * 64 * 128;
 #pragma unroll
   for (int half = 0; half < Shape::kHalves; ++half) pin(sums[half]);
   wgmma_fence();
@@ -120,9 +120,9 @@ __device__ __forceinline__ void multiply(const uint32_t (&values)[Shape::kSteps]
 
 // Groups know nothing of each other: while some look at their scores, the products of others are under way.
 template <class Shape, class Work, class Epilogue>
-__device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename Shape::Shared& shared) {
-  const int thread = static_cast<int>(threadIdx.x) % kGroup;
-  const int row = static_cast<int>(threadIdx.x) / kGroup * Shape::kHalves * 64 + thread / 32 * 16 + thread % 32 / 4;
+__device__ __forceinline__ void short_compute(const MatrixTask& task, typename Shape::Shared& shared) {
+  const int thread = static_cast<int>(threadIdx.x) % kWarpGroup;
+  const int row = static_cast<int>(threadIdx.x) / kWarpGroup * Shape::kHalves * 64 + thread / 32 * 16 + thread % 32 / 4;
   uint32_t values[Shape::kSteps][4];
   Sums<Shape::kHalves, Shape::kColumns> sums;
   Epilogue epilogue;
@@ -156,8 +156,8 @@ __device__ __forceinline__ void narrow_compute(const MatrixTask& task, typename 
 
 template <class Shape, class Work, class Epilogue>
 __global__ void __launch_bounds__(Shape::kThreads, 1)
-    narrow_screen(const __grid_constant__ MatrixTask task, const __grid_constant__ CUtensorMap points,
-                  const __grid_constant__ CUtensorMap columns) {
+    short_screen(const __grid_constant__ MatrixTask task, const __grid_constant__ CUtensorMap points,
+                 const __grid_constant__ CUtensorMap columns) {
   await_kernel_before();
   if (is_stopped(task.columns)) return;
   extern __shared__ __align__(1024) unsigned char memory[];
@@ -174,12 +174,12 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
     barriers_are_begun();
   }
   __syncthreads();
-  if (threadIdx.x >= Shape::kGroups * kGroup) {
+  if (threadIdx.x >= Shape::kGroups * kWarpGroup) {
     fewer_registers<24>();
-    if (threadIdx.x == Shape::kGroups * kGroup) narrow_copy<Shape, Work>(task, &points, &columns, shared);
+    if (threadIdx.x == Shape::kGroups * kWarpGroup) short_copy<Shape, Work>(task, &points, &columns, shared);
   } else {
     more_registers<Shape::kRegisters>();
-    narrow_compute<Shape, Work, Epilogue>(task, shared);
+    short_compute<Shape, Work, Epilogue>(task, shared);
   }
 }
 

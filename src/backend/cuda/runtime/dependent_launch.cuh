@@ -9,13 +9,11 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <cstdlib>
-#include <cstring>
 #include <type_traits>
 
 namespace manymeans::cuda {
 
-/// The first statement of every kernel that launch_chained() starts, for all its threads, before anything is read or
+/// The first statement of every kernel that launch_dependent() starts, for all its threads, before anything is read or
 /// written: waits until the kernel before has ended and what it wrote can be seen. A kernel that did without would let
 /// the one after it run before the one before it.
 __device__ __forceinline__ void await_kernel_before() {
@@ -40,14 +38,10 @@ __device__ __forceinline__ void let_next_kernel_come() {
 /// kernel<<<grid, threads, shared, stream>>>(arguments...), early where the kernel's code knows how to wait: not what
 /// the device could do counts, but for which architecture its code was compiled.
 template <class... Parameters>
-void launch_chained(void (*kernel)(Parameters...), dim3 grid, int threads, size_t shared, cudaStream_t stream,
-                    const char* doing, const std::type_identity_t<Parameters>&... arguments) {
+void launch_dependent(void (*kernel)(Parameters...), dim3 grid, int threads, size_t shared, cudaStream_t stream,
+                      const char* doing, const std::type_identity_t<Parameters>&... arguments) {
   cudaFuncAttributes compiled;
   check(cudaFuncGetAttributes(&compiled, kernel), doing);
-  static const bool wanted = [] {
-    const char* set = std::getenv("MANYMEANS_CUDA_CHAINED");
-    return set == nullptr || std::strcmp(set, "0") != 0;
-  }();
   cudaLaunchAttribute early;
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
@@ -57,7 +51,7 @@ void launch_chained(void (*kernel)(Parameters...), dim3 grid, int threads, size_
   config.dynamicSmemBytes = shared;
   config.stream = stream;
   config.attrs = &early;
-  config.numAttrs = wanted && compiled.ptxVersion >= 90 ? 1 : 0;
+  config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;
   check(cudaLaunchKernelEx(&config, kernel, arguments...), doing);
 }
 
