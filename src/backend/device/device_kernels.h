@@ -52,17 +52,17 @@ class PassKernels {
 
   /// Whether the kernels of later passes depend on what earlier ones counted.
   virtual bool learns() const { return false; }
-  /// What the next pass of the batch, in their order, has counted for each model.
-  virtual void learn(std::span<const PassModel> models, std::span<const PassCounters> counted) {
-    static_cast<void>(models);
+  /// What pass number `pass` of the batch counted, for each of its models; in the order of the passes.
+  virtual void learn(size_t pass, std::span<const PassCounters> counted) {
+    static_cast<void>(pass);
     static_cast<void>(counted);
   }
-  /// The batch is over, and these are its results.
-  virtual void end(std::span<const PassModel> models) { static_cast<void>(models); }
+  /// What the last pass of the batch counted.
+  virtual void end(std::span<const PassCounters> last) { static_cast<void>(last); }
 
   /// A model's labels in the order of the rows, until the next call.
   virtual Address labels_in_order(int slot) = 0;
-  /// Takes one row from its cluster's statistics, adds it to another's, and writes its label.
+  /// Takes one row from its cluster's statistics, adds it to another's, and writes its label. `move` outlives the work.
   struct RowMove {
     Rows row;
     uint32_t from = 0, to = 0;
@@ -70,7 +70,7 @@ class PassKernels {
   virtual void move_row(const ModelMemory& model, const RowMove& move) = 0;
   /// Replaces every label l of a model by table[l], uint32.
   virtual void relabel(int slot, Address table) = 0;
-  /// A model's labels are of no use any more.
+  /// A model's labels were taken away: it begins anew.
   virtual void forget(int slot) { static_cast<void>(slot); }
 };
 

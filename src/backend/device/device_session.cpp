@@ -29,7 +29,6 @@ DeviceSession::DeviceSession(Parts parts, RowSlices& slices, std::span<const int
     : memory_(std::move(parts.memory)),
       slices_(slices),
       threads_(threads),
-      control_(queue().runtime(), sizeof(PassControl), "the state of a pass"),
       host_control_(queue().runtime(), sizeof(PassControl), "the state of a pass"),
       passes_(std::move(parts.passes)),
       rows_(std::move(parts.rows)),
@@ -186,8 +185,9 @@ void DeviceSession::move_row(int slot, int64_t row, uint32_t label) {
   Model& m = model(slot);
   const uint32_t before = labels(slot)[row];
   passes_->use_device();
+  const PassKernels::RowMove move{slices_.row(row, moved_row_, queue()), before, label};
   const Settled settled(queue());
-  passes_->move_row(memory_of(slot), {slices_.row(row, moved_row_, queue()), before, label});
+  passes_->move_row(memory_of(slot), move);
   m.labels.write(row, 1, &label);
   queue().synchronize("moving a row");
   m.statistics_here = false;

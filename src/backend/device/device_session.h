@@ -60,7 +60,7 @@ class DeviceSession final : public Session {
   int enqueue_passes(int from, int to);
   void ask_control(const char* doing, int passes);
   std::span<const PassCounters> fetch_counters();
-  void learn(std::span<const PassModel> models);
+  void learn();
   int end_batch(std::span<PassModel> models);
 
   std::unique_ptr<SessionMemory> memory_;
@@ -69,7 +69,6 @@ class DeviceSession final : public Session {
   std::vector<Model> models_;
   PassBatch batch_;
   Buffer counters_;  // (passes, models) of the batch
-  Buffer control_;
   PinnedBytes host_counters_;
   PinnedBytes host_control_;
   size_t fetched_passes_ = 0;  // of this batch, whose counters the host has

@@ -48,9 +48,9 @@ void DeviceSession::begin_batch(std::span<const PassModel> models, int n) {
   host_counters_.reserve(queue().runtime(), bytes, "counters of passes");
   fetched_passes_ = 0;
   batch_.counters = counters_.at();
-  batch_.control = control_.at();
+  batch_.control = memory_->control();
   queue().fill(counters_.at(), std::byte{0}, bytes, "clearing counters");
-  queue().fill(control_.at(), std::byte{0}, sizeof(PassControl), "clearing the state of a pass");
+  queue().fill(memory_->control(), std::byte{0}, sizeof(PassControl), "clearing the state of a pass");
   passes_->begin(batch_);
 }
 
@@ -68,7 +68,7 @@ int DeviceSession::enqueue_passes(int from, int to) {
 }
 
 void DeviceSession::ask_control(const char* doing, int passes) {
-  queue().copy_to_host(host_control_.data(), control_.at(), sizeof(PassControl), "the state of a pass");
+  queue().copy_to_host(host_control_.data(), memory_->control(), sizeof(PassControl), "the state of a pass");
   queue().synchronize(doing, passes);
 }
 
@@ -87,11 +87,12 @@ std::span<const PassCounters> DeviceSession::fetch_counters() {
 }
 
 // What the batch's passes so far say about the next ones.
-void DeviceSession::learn(std::span<const PassModel> models) {
+void DeviceSession::learn() {
   if (!passes_->learns()) return;
+  size_t pass = fetched_passes_;
+  const size_t models = batch_.models.size();
   const std::span<const PassCounters> counted = fetch_counters();
-  for (size_t at = 0; at < counted.size(); at += models.size())
-    passes_->learn(models, counted.subspan(at, models.size()));
+  for (size_t at = 0; at < counted.size(); at += models) passes_->learn(pass++, counted.subspan(at, models));
 }
 
 // Tells the models what happened; returns the passes done.
@@ -99,6 +100,8 @@ int DeviceSession::end_batch(std::span<PassModel> models) {
   const auto done = static_cast<int>(host_control_.as<PassControl>()->passes);
   fetch_counters();
   const PassCounters* counted = host_counters_.as<PassCounters>();
+  const size_t all = static_cast<size_t>(done) * models.size();
+  if (done > 0) passes_->end({counted + all - models.size(), models.size()});
   for (PassModel& pass : models) pass.earlier.clear();
   for (int p = 0; p < done; ++p) {
     for (PassModel& pass : models) {
@@ -110,7 +113,6 @@ int DeviceSession::end_batch(std::span<PassModel> models) {
     model(pass.slot).labelled = true;
     if (done > 1) download_prototypes(pass.slot, pass.last_prototypes);
   }
-  passes_->end(models);
   return done;
 }
 
@@ -134,7 +136,7 @@ int DeviceSession::advance(std::span<PassModel> models, int n) {
   do {
     queued = enqueue_passes(queued, std::min(most, queued + together));
     ask_control("a pass", together);
-    learn(models);
+    learn();
   } while (queued < most && host_control_.as<PassControl>()->stopped == 0 &&
            std::chrono::steady_clock::now() - begin < kLongestBatch);
   return end_batch(models);

@@ -28,6 +28,8 @@ class SessionMemory {
  public:
   /// Of models with these numbers of prototypes. `input` must outlive this.
   SessionMemory(const Input& input, std::unique_ptr<Queue> queue, std::span<const int64_t> k);
+  /// What that takes of the device's memory.
+  static int64_t bytes(const Input& input, std::span<const int64_t> k);
 
   const Input& input() const { return input_; }
   const Queue& queue() const { return *queue_; }
@@ -48,17 +50,23 @@ class SessionMemory {
   const Buffer& sums() const { return sums_; }
   const Buffer& weights() const { return weights_; }
   const Buffer& counts() const { return counts_; }
+  Address control() const { return control_.at(); }  ///< PassControl
   int64_t first_cluster(int slot) const { return first_[static_cast<size_t>(slot)]; }
 
  private:
+  SessionMemory(const Input& input, std::span<const int64_t> k);
+  // Calls hold(buffer, bytes, what) for each buffer.
+  template <class Hold>
+  void lay_out(const Hold& hold);
+
   const Input& input_;
-  std::unique_ptr<Queue> queue_;
   std::vector<int64_t> first_;  // each model's first cluster among those of all
   int64_t clusters_ = 0;
   int64_t most_clusters_ = 1;
   int label_width_ = 1;
   int64_t label_stride_ = 0;
-  Buffer labels_, prototypes_, sums_, weights_, counts_;
+  std::unique_ptr<Queue> queue_;
+  Buffer labels_, prototypes_, sums_, weights_, counts_, control_;
 };
 
 }  // namespace manymeans::device

@@ -23,7 +23,7 @@ SlicePlanner::Choice SlicePlanner::measured(int64_t slice_rows, int64_t resident
 
 bool SlicePlanner::holds_all() const {
   const int64_t n = points_.rows;
-  return !forced() && n <= points_.most_rows && measured(n, n).bytes <= room_;
+  return points_.forced_rows == 0 && n <= points_.most_rows && measured(n, n).bytes <= room_;
 }
 
 // The largest slices for which there is room; else the smallest.
@@ -42,7 +42,7 @@ SlicePlanner::Choice SlicePlanner::in_slices(int64_t resident_rows) const {
 
 SlicePlanner::Choice SlicePlanner::choose() const {
   const int64_t n = points_.rows;
-  if (forced()) return measured(points_.forced_rows, points_.forced_rows);
+  if (points_.forced_rows > 0) return measured(points_.forced_rows, points_.forced_rows);
   if (holds_all()) return measured(n, n);
   const Choice points_stay = in_slices(n);  // the points do, but not what is made of them
   if (points_stay.bytes <= room_) return points_stay;

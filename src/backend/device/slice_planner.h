@@ -34,7 +34,6 @@ class SlicePlanner {
  private:
   Choice measured(int64_t slice_rows, int64_t resident_rows) const;
   Choice in_slices(int64_t resident_rows) const;
-  bool forced() const { return points_.forced_rows > 0 && points_.forced_rows < points_.rows; }
 
   Points points_;
   int64_t room_;

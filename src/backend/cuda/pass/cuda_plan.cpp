@@ -8,6 +8,8 @@
 #include "backend/cuda/pass/make_screen.h"
 #include "backend/cuda/pass/session_arrays.h"
 #include "backend/cuda/tensor/matrix_bounds.h"
+#include "backend/device/session_memory.h"
+#include "backend/device/slice_planner.h"
 
 #include <fmt/format.h>
 
@@ -158,7 +160,7 @@ std::string what_is_lacking(const CudaPlan& plan, const Input& input, const Cuda
   return "no margins: the points do not fit the device's memory with them";
 }
 
-// Which rows are on the device, and when.
+// Which rows are on the device, and when, and what that takes.
 class RowPlanner {
  public:
   RowPlanner(const Input& input, const Workload& workload, int64_t room, int64_t forced_rows)
@@ -171,52 +173,31 @@ class RowPlanner {
   }
 
   /// Whether nothing has to be cut into slices.
-  bool holds_all(CudaPlan& plan) const {
-    const int64_t n = input_.points.n;
-    return (forced_rows_ == 0 || forced_rows_ >= n) && n <= most_rows(plan) && fits(plan, n, n);
-  }
+  bool holds_all(const CudaPlan& plan) const { return slices_of(plan).holds_all(); }
 
   void choose(CudaPlan& plan) const {
-    const int64_t n = input_.points.n;
-    if (forced_rows_ > 0 && forced_rows_ < n) {
-      const int64_t rows = (forced_rows_ + kRowBlock - 1) / kRowBlock * kRowBlock;
-      return keep(plan, rows, input_.points.on_device() ? n : std::min(rows, n));
-    }
-    if (n <= most_rows(plan) && fits(plan, n, n)) return;
-    if (fits_in_slices(plan, n)) return;  // the points do, but not their rounded copy
-    if (!fits_in_slices(plan, resident(0))) {
-      check_room(bytes(plan), room_, "labels, statistics and the smallest slice of the points");
-    }
-    const int64_t rows = plan.slice_rows;
-    keep(plan, rows, resident((room_ - bytes(plan)) / row_bytes() / rows * rows));
+    const device::SlicePlanner::Choice choice = slices_of(plan).choose();
+    if (!forced()) check_room(choice.bytes, room_, "labels, statistics and the smallest slice of the points");
+    keep(plan, choice.plan);
   }
 
  private:
-  // Of a slice.
-  int64_t most_rows(const CudaPlan& plan) const { return most_slice_rows(plan.screen, workload_.models); }
-  int64_t row_bytes() const {
-    return std::max<int64_t>(1, input_.points.d * static_cast<int64_t>(size_of(input_.points.type)));
+  bool forced() const { return forced_rows_ > 0 && forced_rows_ < input_.points.n; }
+  device::SlicePlanner slices_of(const CudaPlan& plan) const {
+    device::SlicePlanner::Points points;
+    points.rows = input_.points.n;
+    points.row_bytes = row_bytes();
+    points.on_device = input_.points.on_device();
+    points.most_rows = most_slice_rows(plan.screen, workload_.models);
+    points.slice_unit = kSliceRows;
+    points.forced_rows = forced() ? padded(forced_rows_, kRowBlock) : 0;
+    return {points, room_, [this, plan](const device::SlicePlan& slices) {
+              CudaPlan with_these = plan;
+              keep(with_these, slices);
+              return bytes(with_these);
+            }};
   }
-  // Points that lie on the device stay there.
-  int64_t resident(int64_t rows) const {
-    return input_.points.on_device() ? input_.points.n : std::min(rows, input_.points.n);
-  }
-  bool fits(CudaPlan& plan, int64_t rows, int64_t resident) const {
-    keep(plan, rows, resident);
-    return bytes(plan) <= room_;
-  }
-  // The largest slices for which there is room; else the smallest.
-  bool fits_in_slices(CudaPlan& plan, int64_t resident) const {
-    // So many bytes are fetched in milliseconds, which is much more than the launches of their kernels take. Most of
-    // the room is better used for rows that stay.
-    const int64_t slice_bytes = std::min(128 * kMiB, room_ / 32);
-    const auto whole_units = [](int64_t rows) { return std::max(kSliceRows, rows / kSliceRows * kSliceRows); };
-    const int64_t most = std::min({slice_bytes / row_bytes(), 64 * kMiB, most_rows(plan)});
-    for (int64_t rows = whole_units(most);; rows = whole_units(rows / 2)) {
-      const bool fitting = fits(plan, rows, resident);
-      if (fitting || rows == kSliceRows) return fitting;
-    }
-  }
+  int64_t row_bytes() const { return input_.points.d * static_cast<int64_t>(size_of(input_.points.type)); }
   int64_t bytes(const CudaPlan& plan) const {
     return plan.upload_bytes + workload_.sessions * plan.session_bytes + seeding_bytes(plan);
   }
@@ -228,14 +209,12 @@ class RowPlanner {
     const int64_t together = std::max<int64_t>(1, (int64_t{1} << 25) / std::max<int64_t>(1, n));
     return kSeedBytes * n * std::min(workload_.models, together);
   }
-  void keep(CudaPlan& plan, int64_t slice_rows, int64_t resident_rows) const {
+  void keep(CudaPlan& plan, const device::SlicePlan& slices) const {
     const PointsView& points = input_.points;
-    if (slice_rows >= points.n) slice_rows = resident_rows = points.n;
-    const int64_t packed = (slice_rows + kRowBlock - 1) / kRowBlock * kRowBlock;
-    const int64_t buffers = resident_rows < points.n ? 2 * slice_rows : 0;
-    plan.slice_rows = slice_rows;
-    plan.resident_rows = resident_rows;
-    plan.upload_bytes = (points.on_device() ? 0 : (resident_rows + buffers) * row_bytes()) +
+    static_cast<device::SlicePlan&>(plan) = slices;
+    const int64_t packed = padded(plan.slice_rows, kRowBlock);
+    const int64_t buffers = plan.resident_rows < points.n ? 2 * plan.slice_rows : 0;
+    plan.upload_bytes = (points.on_device() ? 0 : (plan.resident_rows + buffers) * row_bytes()) +
                         static_cast<int64_t>(input_.weights.size() * sizeof(double)) + points.d * 64;
     if (plan.screen == ScreenKind::kMatrix) plan.upload_bytes += packed * (2 * plan.padded_columns + 8);
     if (plan.screen == ScreenKind::kBoundingBoxes) plan.upload_bytes += box_bytes(input_);
@@ -378,7 +357,7 @@ SessionShape session_shape(const Input& input, std::span<const int64_t> k, const
 
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan) {
   const SessionShape shape = session_shape(input, k, plan);
-  return SessionArrays::bytes(shape) + screen_bytes(plan.screen, shape);
+  return device::SessionMemory::bytes(input, k) + SessionArrays::bytes(shape) + screen_bytes(plan.screen, shape);
 }
 
 void check_room(int64_t bytes, int64_t room, const char* what) {

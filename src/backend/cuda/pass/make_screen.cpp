@@ -12,7 +12,7 @@ namespace {
 
 // Batches that margins are asked for by name are not small, or are to be seen with them.
 bool may_be_persistent(const CudaShared& shared) {
-  return shared.slices->whole() && !shared.options.queued_passes && shared.plan.bounds != BoundsUse::kAlways;
+  return shared.slices->rows().whole() && !shared.options.queued_passes && shared.plan.bounds != BoundsUse::kAlways;
 }
 
 SessionScreen make_tensor_screen(const CudaShared& shared, const SessionShape& shape, const ExactStage::Sums& sums,

@@ -6,12 +6,8 @@ PointSlices::PointSlices(const Input& input, const SlicePlan& plan, const device
                          const SliceFrames& frames, const Stream& stream)
     : view_(input.points), plan_(plan), frames_(frames), rows_(input, plan, host, stream) {
   make_room();
-  whole_.points = points_of(rows_.all());
-  if (whole()) prepare(whole_, stream);
-}
-
-DevicePoints PointSlices::points_of(const device::Rows& rows) const {
-  return {pointer_to(rows.points), view_.type, rows.count, view_.d, pointer_to<const double>(rows.weights), rows.first};
+  whole_.points = points_of(view_, rows_.all());
+  if (rows_.whole()) prepare(whole_, stream);
 }
 
 void PointSlices::make_room() {
@@ -43,16 +39,12 @@ void PointSlices::prepare(PointSlice& slice, cudaStream_t stream) {
   slice.norms = norms_.data();
 }
 
-void PointSlices::for_each(const Stream& stream, Use use, const std::function<void(const PointSlice&)>& body,
-                           int64_t most) {
-  if (whole()) return body(whole_);
-  const auto work = [&](const device::Rows& rows) {
-    PointSlice slice;
-    slice.points = points_of(rows);
-    if (use == Use::kScreen) prepare(slice, stream);
-    body(slice);
-  };
-  rows_.for_each(stream, work, most);
+PointSlice PointSlices::for_screens(const device::Rows& rows, cudaStream_t stream) {
+  if (rows_.whole()) return whole_;
+  PointSlice slice;
+  slice.points = points_of(view_, rows);
+  prepare(slice, stream);
+  return slice;
 }
 
 }  // namespace manymeans::cuda

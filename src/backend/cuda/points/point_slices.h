@@ -10,11 +10,7 @@
 #include "backend/cuda/tensor/matrix_pack.h"
 #include "backend/device/row_slices.h"
 
-#include <functional>
-
 namespace manymeans::cuda {
-
-using device::kAllSlices;
 
 /// What a screen's copies of the rows are made with.
 struct SliceFrames {
@@ -22,28 +18,25 @@ struct SliceFrames {
   DeviceFrame full;
 };
 
+/// These rows as kernels know them.
+inline DevicePoints points_of(const PointsView& points, const device::Rows& rows) {
+  return {
+      pointer_to(rows.points), points.type, rows.count, points.d, pointer_to<const double>(rows.weights), rows.first};
+}
+
 class PointSlices {
  public:
   /// The frames' pointers and `input` must outlive this. Enqueues uploads in `stream`.
   PointSlices(const Input& input, const SlicePlan& plan, const device::RowSlices::Host& host, const SliceFrames& frames,
               const Stream& stream);
 
-  bool whole() const { return rows_.whole(); }
+  device::RowSlices& rows() { return rows_; }
   /// All rows; `data` is null where they are not all on the device.
   const DevicePoints& points() const { return whole_.points; }
-
-  enum class Use : uint8_t { kPoints, kScreen };
-  /// As device::RowSlices has it. `packed` and `norms` are there for kScreen only.
-  void for_each(const Stream& stream, Use use, const std::function<void(const PointSlice&)>& body,
-                int64_t most = kAllSlices);
-
-  /// One row, in `buffer` if it was not on the device.
-  DevicePoints row(int64_t row, device::Buffer& buffer, const Stream& stream) const {
-    return points_of(rows_.row(row, buffer, stream));
-  }
+  /// Rows of a slice, or all of them, with what screens read; until the next call. Enqueues what makes that.
+  PointSlice for_screens(const device::Rows& rows, cudaStream_t stream);
 
  private:
-  DevicePoints points_of(const device::Rows& rows) const;
   void make_room();
   void prepare(PointSlice& slice, cudaStream_t stream);
 

@@ -1,12 +1,12 @@
 #include "backend/cuda/device/canonical.cuh"
 #include "backend/cuda/device/limbs.cuh"
+#include "backend/cuda/points/point_slices.h"
 #include "backend/cuda/queries/assigned_distances.h"
 #include "backend/cuda/runtime/launch.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 namespace manymeans::cuda {
@@ -84,35 +84,33 @@ __global__ void __launch_bounds__(kThreads) sum_kernel(Rows rows, TermSplitter a
   }
 }
 
-// out[i] = d2 of row first + i; rows that farthest_rows() shall not see get 0 if `eligible`.
+// out[i] = d2 of row i; rows that farthest_rows() shall not see get 0 if `eligible`.
 template <class T, bool kEight>
-__global__ void __launch_bounds__(kThreads)
-    distance_kernel(Rows rows, int64_t first, int64_t last, bool eligible, double* out) {
+__global__ void __launch_bounds__(kThreads) distance_kernel(Rows rows, bool eligible, double* out) {
   const int64_t warps = static_cast<int64_t>(gridDim.x) * (kThreads / 32);
-  const int64_t first_group = first / 32 + blockIdx.x * (kThreads / 32) + threadIdx.x / 32;
-  for (int64_t group = first_group; group * 32 < last; group += warps) {
+  for (int64_t group = blockIdx.x * (kThreads / 32) + threadIdx.x / 32; group * 32 < rows.count; group += warps) {
     uint32_t label = 0;
     double d2 = assigned_distance<T, kEight>(rows, group * 32, &label);
     const int64_t row = group * 32 + threadIdx.x % 32;
-    if (row >= last) continue;
+    if (row >= rows.count) continue;
     if (eligible && rows.points.weights != nullptr && !(rows.points.weights[row] > 0)) d2 = 0;
-    out[row - first] = d2;
+    out[row] = d2;
   }
 }
 
-// out[i] = the distance of row first + i / k to prototype i % k.
+// out[i] = the distance of row i / k to prototype i % k.
 template <class T, bool kEight, class C>
 __global__ void __launch_bounds__(kThreads)
-    transform_kernel(DevicePoints points, const C* prototypes, int64_t k, int64_t first, int64_t last, C* out) {
+    transform_kernel(DevicePoints points, const C* prototypes, int64_t k, C* out) {
   constexpr int kTogether = kEight ? 8 : 1;  // threads for a distance
   const auto* x = static_cast<const T*>(points.data);
-  const int64_t count = (last - first) * k;
+  const int64_t count = points.n * k;
   const int64_t stride = static_cast<int64_t>(gridDim.x) * (kThreads / kTogether);
   const int64_t mine = (blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x) / kTogether;
   const int64_t of_warp = mine - threadIdx.x % 32 / kTogether;
   for (int64_t i = mine, lowest = of_warp; lowest < count; i += stride, lowest += stride) {
     const int64_t at = min(i, count - 1);
-    const T* row = x + (first + at / k) * points.d;
+    const T* row = x + at / k * points.d;
     const C* c = prototypes + at % k * points.d;
     double d2 = 0;
     if constexpr (kEight) {
@@ -176,10 +174,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-DeviceLabels from_row(const DeviceLabels& labels, int64_t row) {
-  return {static_cast<const std::byte*>(labels.data) + row * labels.width, labels.width};
-}
-
 // Calls body with a storage type and whether eight threads share a row.
 template <class Body>
 void dispatch(const DevicePoints& points, Body&& body) {
@@ -241,165 +235,54 @@ Last find_last(const double* d2, int64_t n, int64_t count, const Stream& stream)
 
 }  // namespace
 
-struct AssignedDistances::Sums {
-  int64_t limbs[2][kLimbs];
-  double farthest;
-};
-
-AssignedDistances::AssignedDistances(const Input& input, PointSlices& slices, const Stream& stream)
-    : input_(input), slices_(slices), stream_(stream), sums_(kSums, "sums of distances") {}
-
-// For each model the sums and the farthest distance of every `step`-th row, or of a part of these where points come in
-// slices; sums in `format` and in the one for terms twice as large.
-std::vector<AssignedDistances::Sums> AssignedDistances::sum_rows(std::span<const void* const> prototypes,
-                                                                 const LabelsOf& labels_of, const SumFormat& format,
-                                                                 int64_t step) {
+void AssignedDistances::add_terms(const Assigned& assigned, const SumFormat& format, int64_t step,
+                                  device::Address sums) {
+  static_assert(sizeof(TermSums) == kSums * sizeof(int64_t));
   SumFormat larger = format;
   larger.shift -= 1;
-  const size_t size = prototypes.size() * kSums;
-  sums_.reserve(size, "sums of distances");
-  fill_zero(sums_.data(), size, stream_, "clearing sums of distances");
-  const auto add = [&](const PointSlice& slice) {
-    const DevicePoints& points = slice.points;
-    for (size_t i = 0; i < prototypes.size(); ++i) {
-      const Rows rows{points, from_row(labels_of(i), points.first), prototypes[i], step, (points.n + step - 1) / step};
-      const int grid = grid_for(rows.count, kThreads);
-      dispatch(points, [&]<class T, bool kEight>() {
-        sum_kernel<T, kEight><<<grid, kThreads, 0, stream_>>>(rows, TermSplitter(format), TermSplitter(larger),
-                                                              sums_.data() + i * kSums);
-      });
-      check_launch("summing distances");
-    }
-  };
-  slices_.for_each(stream_, PointSlices::Use::kPoints, add, step > 1 ? 1 : kAllSlices);
-  std::vector<int64_t> host(size);
-  read_back(host.data(), sums_.data(), size, stream_, "summing distances");
-  std::vector<Sums> sums(prototypes.size());
-  for (size_t i = 0; i < sums.size(); ++i) {
-    const int64_t* found = host.data() + i * kSums;
-    std::copy_n(found, kLimbs, sums[i].limbs[0]);
-    std::copy_n(found + kLimbs, kLimbs, sums[i].limbs[1]);
-    sums[i].farthest = std::bit_cast<double>(found[2 * kLimbs]);
-  }
-  return sums;
-}
-
-std::vector<InertiaSum> AssignedDistances::inertias(std::span<const void* const> prototypes,
-                                                    const LabelsOf& labels_of) {
-  constexpr int64_t kSample = 4096;
-  const int64_t step = (n() + kSample - 1) / kSample;
-  SumFormat guess = last_.value_or(distance_format(input_, 1));
-  if (step > 1 && !last_ && !prototypes.empty()) {
-    guess = distance_format(input_, sum_rows(prototypes.first(1), labels_of, guess, step)[0].farthest);
-  }
-  std::vector<InertiaSum> inertias(prototypes.size());
-  std::vector<size_t> left(prototypes.size());
-  std::iota(left.begin(), left.end(), size_t{0});
-  while (!left.empty()) {  // every guess after the first is right for one at least
-    std::vector<const void*> of_left;
-    for (const size_t i : left) of_left.push_back(prototypes[i]);
-    const std::vector<Sums> sums = sum_rows(of_left, [&](size_t i) { return labels_of(left[i]); }, guess, 1);
-    std::vector<size_t> missed;
-    SumFormat next = guess;
-    for (size_t i = 0; i < left.size(); ++i) {
-      const SumFormat format = distance_format(input_, sums[i].farthest);
-      const int which = guess.shift - format.shift;
-      if (which == 0 || which == 1) {
-        inertias[left[i]] = {sums[i].farthest, format, {sums[i].limbs[which], sums[i].limbs[which] + kLimbs}};
-      } else {
-        missed.push_back(left[i]);
-        next = format;
-      }
-    }
-    left = std::move(missed);
-    last_ = guess = next;
-  }
-  return inertias;
-}
-
-std::vector<int64_t> AssignedDistances::inertia(const DeviceLabels& labels, const void* prototypes,
-                                                const SumFormat& format) {
-  const Sums sums = std::move(sum_rows({&prototypes, 1}, [&](size_t) { return labels; }, format, 1)[0]);
-  return {sums.limbs[0], sums.limbs[0] + kLimbs};
-}
-
-std::vector<double> AssignedDistances::distances(const DeviceLabels& labels, const void* prototypes) {
-  return distances(labels, prototypes, false);
-}
-
-std::vector<double> AssignedDistances::distances(const DeviceLabels& labels, const void* prototypes, bool eligible) {
-  constexpr int64_t kChunk = int64_t{1} << 20;
-  std::vector<double> result(static_cast<size_t>(n()));
-  DeviceBuffer<double> chunk(static_cast<size_t>(std::min(n(), kChunk)), "distances");
-  const Settled settled(stream_);
-  slices_.for_each(stream_, PointSlices::Use::kPoints, [&](const PointSlice& slice) {
-    const DevicePoints& points = slice.points;
-    const Rows rows{points, from_row(labels, points.first), prototypes, 1, points.n};
-    for (int64_t first = 0; first < points.n; first += kChunk) {
-      const int64_t last = std::min(points.n, first + kChunk);
-      dispatch(points, [&]<class T, bool kEight>() {
-        distance_kernel<T, kEight>
-            <<<grid_for(last - first, kThreads), kThreads, 0, stream_>>>(rows, first, last, eligible, chunk.data());
-      });
-      check_launch("computing distances");
-      read_back(result.data() + points.first + first, chunk.data(), static_cast<size_t>(last - first), stream_,
-                "computing distances");
-    }
+  const DevicePoints points = points_of(points_, assigned.rows);
+  const Rows rows{points, labels_of(assigned), pointer_to(assigned.prototypes), step, (points.n + step - 1) / step};
+  dispatch(points, [&]<class T, bool kEight>() {
+    sum_kernel<T, kEight><<<grid_for(rows.count, kThreads), kThreads, 0, stream_>>>(
+        rows, TermSplitter(format), TermSplitter(larger), pointer_to<int64_t>(sums));
   });
-  return result;
+  check_launch("summing distances");
 }
 
-void AssignedDistances::transform(const Matrix& prototypes, Matrix& distances) {
-  constexpr int64_t kChunk = int64_t{1} << 20;  // distances
-  const int64_t k = prototypes.rows();
-  const int64_t rows = std::max<int64_t>(1, std::min(n(), kChunk / k));
-  DeviceBuffer<std::byte> device_prototypes(prototypes.bytes().size(), "prototypes");
-  DeviceBuffer<std::byte> chunk(static_cast<size_t>(rows * k) * size_of(distances.type()), "distances");
-  const Settled settled(stream_);
-  copy_to_device(device_prototypes.data(), prototypes.bytes().data(), prototypes.bytes().size(), stream_, "prototypes");
-  slices_.for_each(stream_, PointSlices::Use::kPoints, [&](const PointSlice& slice) {
-    const DevicePoints& points = slice.points;
-    for (int64_t first = 0; first < points.n; first += rows) {
-      const int64_t last = std::min(points.n, first + rows);
-      dispatch(points, [&]<class T, bool kEight>() {
-        using C = typename PrototypeOf<T>::type;
-        const auto* c = reinterpret_cast<const C*>(device_prototypes.data());
-        auto* out = reinterpret_cast<C*>(chunk.data());
-        const int64_t threads = (last - first) * k * (kEight ? 8 : 1);
-        transform_kernel<T, kEight, C>
-            <<<grid_for(threads, kThreads), kThreads, 0, stream_>>>(points, c, k, first, last, out);
-        check_launch("computing distances to all prototypes");
-        read_back(distances.values<C>().data() + (points.first + first) * k, out,
-                  static_cast<size_t>((last - first) * k), stream_, "computing distances to all prototypes");
-      });
-    }
+void AssignedDistances::distances(const Assigned& assigned, bool eligible, device::Address out) {
+  const DevicePoints points = points_of(points_, assigned.rows);
+  const Rows rows{points, labels_of(assigned), pointer_to(assigned.prototypes), 1, points.n};
+  dispatch(points, [&]<class T, bool kEight>() {
+    distance_kernel<T, kEight>
+        <<<grid_for(points.n, kThreads), kThreads, 0, stream_>>>(rows, eligible, pointer_to<double>(out));
   });
+  check_launch("computing distances");
 }
 
-std::vector<DistantRow> AssignedDistances::farthest_rows(const DeviceLabels& labels, const void* prototypes,
-                                                         int64_t count) {
-  count = std::min(count, n());
-  if (count <= 0) return {};
-  return slices_.whole() ? farthest_on_device(labels, prototypes, count) : farthest_on_host(labels, prototypes, count);
+void AssignedDistances::transform(const device::Rows& rows, device::Address prototypes, int64_t k,
+                                  device::Address out) {
+  const DevicePoints points = points_of(points_, rows);
+  dispatch(points, [&]<class T, bool kEight>() {
+    using C = typename PrototypeOf<T>::type;
+    const int64_t threads = points.n * k * (kEight ? 8 : 1);
+    transform_kernel<T, kEight, C><<<grid_for(threads, kThreads), kThreads, 0, stream_>>>(
+        points, pointer_to<const C>(prototypes), k, pointer_to<C>(out));
+  });
+  check_launch("computing distances to all prototypes");
 }
 
-std::vector<DistantRow> AssignedDistances::farthest_on_device(const DeviceLabels& labels, const void* prototypes,
-                                                              int64_t count) {
-  const DevicePoints& points = slices_.points();
+std::optional<std::vector<DistantRow>> AssignedDistances::farthest_rows(const Assigned& assigned, int64_t count) {
+  const DevicePoints points = points_of(points_, assigned.rows);
   DeviceBuffer<double> d2(static_cast<size_t>(points.n), "distances of all rows");
   DeviceBuffer<Found> found(static_cast<size_t>(count), "the farthest rows");
   DeviceBuffer<unsigned long long> length(1, "the number of farthest rows");
   const Settled settled(stream_);
-  const Rows rows{points, labels, prototypes, 1, points.n};
   const int grid = grid_for(points.n, kThreads);
-  dispatch(points, [&]<class T, bool kEight>() {
-    distance_kernel<T, kEight><<<grid, kThreads, 0, stream_>>>(rows, 0, points.n, true, d2.data());
-  });
-  check_launch("computing distances");
+  distances(assigned, true, {d2.data()});
   const Last last = find_last(d2.data(), points.n, count, stream_);
   fill_zero(length.data(), 1, stream_, "clearing a counter");
-  collect_kernel<<<grid, kThreads, 0, stream_>>>(d2.data(), points.n, last.bits, last.row, labels, found.data(), count,
-                                                 length.data());
+  collect_kernel<<<grid, kThreads, 0, stream_>>>(d2.data(), points.n, last.bits, last.row, labels_of(assigned),
+                                                 found.data(), count, length.data());
   check_launch("listing the farthest rows");
   unsigned long long listed = 0;
   std::vector<Found> host(static_cast<size_t>(count));
@@ -410,26 +293,6 @@ std::vector<DistantRow> AssignedDistances::farthest_on_device(const DeviceLabels
   for (const Found& f : host) result.push_back({f.distance, f.row, f.label});
   std::sort(result.begin(), result.end(), DistantRow::is_farther);
   return result;
-}
-
-std::vector<DistantRow> AssignedDistances::farthest_on_host(const DeviceLabels& labels, const void* prototypes,
-                                                            int64_t count) {
-  const std::vector<double> d2 = distances(labels, prototypes, true);
-  std::vector<DistantRow> rows;
-  for (int64_t row = 0; row < n(); ++row) {
-    if (d2[static_cast<size_t>(row)] > 0) rows.push_back({d2[static_cast<size_t>(row)], row, 0});
-    if (static_cast<int64_t>(rows.size()) < 2 * count + 4096) continue;
-    std::nth_element(rows.begin(), rows.begin() + count, rows.end(), DistantRow::is_farther);
-    rows.resize(static_cast<size_t>(count));
-  }
-  std::sort(rows.begin(), rows.end(), DistantRow::is_farther);
-  if (static_cast<int64_t>(rows.size()) > count) rows.resize(static_cast<size_t>(count));
-  for (DistantRow& row : rows) {  // numbers of labels.width bytes, the lowest first
-    const auto width = static_cast<size_t>(labels.width);
-    read_back(reinterpret_cast<std::byte*>(&row.label), static_cast<const std::byte*>(from_row(labels, row.row).data),
-              width, stream_, "reading labels");
-  }
-  return rows;
 }
 
 }  // namespace manymeans::cuda

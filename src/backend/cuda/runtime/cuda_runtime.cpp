@@ -35,10 +35,6 @@ class CudaRuntime final : public device::Runtime {
   std::unique_ptr<device::Event> make_event() const override { return std::make_unique<Event>(); }
 };
 
-const Stream& stream_of(const device::Queue& queue) {
-  return static_cast<const Stream&>(queue);
-}
-
 }  // namespace
 
 const device::Runtime& runtime() {

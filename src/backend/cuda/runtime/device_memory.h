@@ -104,6 +104,10 @@ T* pointer_to(device::Address address) {
   return static_cast<T*>(static_cast<void*>(static_cast<std::byte*>(address.memory) + address.offset));
 }
 
+inline device::Address address_of(const void* pointer) {
+  return {const_cast<void*>(pointer), 0};
+}
+
 /// A stream that does not wait for the default stream.
 class Stream final : public device::Queue {
  public:
@@ -127,6 +131,11 @@ class Stream final : public device::Queue {
 
   cudaStream_t stream_ = nullptr;
 };
+
+/// All queues of this runtime are streams.
+inline const Stream& stream_of(const device::Queue& queue) {
+  return static_cast<const Stream&>(queue);
+}
 
 /// A point in a stream. Timing costs a little, so it is asked for.
 class Event final : public device::Event {

@@ -7,6 +7,7 @@
 #include "backend/cuda/pass/make_screen.h"
 #include "backend/cuda/pass/session_arrays.h"
 #include "backend/cuda/tensor/tensor_screen.h"
+#include "backend/device/session_memory.h"
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
@@ -62,6 +63,12 @@ void make(ScreenKind kind, const SessionShape& shape) {
 }
 
 void expect_as_said(ScreenKind kind, const SessionShape& shape) {
+  Input input;
+  input.points = PointsView(nullptr, shape.rows, shape.d, shape.float64 ? DataType::kFloat64 : DataType::kFloat32);
+  input.limbs = shape.limbs;
+  allocated = 0;
+  const device::SessionMemory memory(input, runtime().make_queue({}), shape.k);
+  ASSERT_EQ(allocated, device::SessionMemory::bytes(input, shape.k));
   allocated = 0;
   const SessionArrays arrays(shape);
   ASSERT_EQ(allocated, SessionArrays::bytes(shape));
