@@ -62,8 +62,9 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
   Address labels_in_order(int slot) override { return memory_.labels(slot); }
   void move_row(const ModelMemory& model, const RowMove& move) override {
     enqueue([=, this] {
-      add_row(model, move.row, 0, move.from, -1);
-      add_row(model, move.row, 0, move.to, 1);
+      const Doubles x = points(move.row);
+      add_row(model, {x.data(), weight(move.row, 0)}, move.from, -1);
+      add_row(model, {x.data(), weight(move.row, 0)}, move.to, 1);
       set_label(memory_.labels(model.slot), move.row.first, move.to);
     });
   }
@@ -77,11 +78,12 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
     SumFormat larger = format;
     larger.shift -= 1;
     enqueue([=, this] {
+      const Doubles all = assigned_distances(assigned);
       auto& found = *pointer_to<TermSums>(sums);
       for (int64_t i = 0; i < assigned.rows.count; i += step) {
         const double w = weight(assigned.rows, i);
         if (!(w > 0)) continue;
-        const double d2 = distance(assigned, i);
+        const double d2 = all[static_cast<size_t>(i)];
         add_term(w * d2, format, 1, found.limbs[0]);
         add_term(w * d2, larger, 1, found.limbs[1]);
         found.farthest = std::max(found.farthest, std::bit_cast<int64_t>(d2));
@@ -90,16 +92,19 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
   }
   void distances(const Assigned& assigned, bool eligible, Address out) override {
     enqueue([=, this] {
-      for (int64_t i = 0; i < assigned.rows.count; ++i) {
-        pointer_to<double>(out)[i] = eligible && !(weight(assigned.rows, i) > 0) ? 0 : distance(assigned, i);
+      Doubles all = assigned_distances(assigned);
+      for (size_t i = 0; eligible && i < all.size(); ++i) {
+        if (!(weight(assigned.rows, static_cast<int64_t>(i)) > 0)) all[i] = 0;
       }
+      std::ranges::copy(all, pointer_to<double>(out));
     });
   }
   void transform(const Rows& rows, Address prototypes, int64_t k, Address out) override {
     enqueue([=, this] {
+      const Doubles x = points(rows);
       const Doubles c = widened(prototypes, type(), k);
       for (int64_t at = 0; at < rows.count * k; ++at) {
-        const double root = std::sqrt(canonical_distance(point(rows, at / k).data(), c.data() + at % k * d(), d()));
+        const double root = std::sqrt(canonical_distance(x.data() + at / k * d(), c.data() + at % k * d(), d()));
         if (type() == DataType::kFloat64) pointer_to<double>(out)[at] = root;
         if (type() == DataType::kFloat32) pointer_to<float>(out)[at] = static_cast<float>(root);
       }
@@ -117,10 +122,7 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
     widen(pointer_to<const void>(values), from, 0, rows * d(), wide.data());
     return wide;
   }
-  Doubles point(const Rows& rows, int64_t i) const {
-    const DataType from = input_.points.type;
-    return widened(rows.points + static_cast<size_t>(i * d()) * size_of(from), from, 1);
-  }
+  Doubles points(const Rows& rows) const { return widened(rows.points, input_.points.type, rows.count); }
   static double weight(const Rows& rows, int64_t i) { return rows.weights ? pointer_to<double>(rows.weights)[i] : 1; }
   std::byte* label_at(Address labels, int64_t i) const {
     return pointer_to<std::byte>(labels) + i * memory_.label_width();
@@ -133,43 +135,53 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
   void set_label(Address labels, int64_t i, uint32_t value) const {
     std::memcpy(label_at(labels, i), &value, static_cast<size_t>(memory_.label_width()));
   }
-  double distance(const Assigned& assigned, int64_t i) const {
-    const size_t row = label(assigned.labels, i) * static_cast<size_t>(d()) * size_of(type());
-    return canonical_distance(point(assigned.rows, i).data(), widened(assigned.prototypes + row, type(), 1).data(),
-                              d());
+  // d2 of each row to the prototype of its label.
+  Doubles assigned_distances(const Assigned& assigned) const {
+    const Doubles x = points(assigned.rows);
+    Doubles found;
+    for (int64_t i = 0; i < assigned.rows.count; ++i) {
+      const size_t row = label(assigned.labels, i) * static_cast<size_t>(d()) * size_of(type());
+      const Doubles c = widened(assigned.prototypes + row, type(), 1);
+      found.push_back(canonical_distance(x.data() + i * d(), c.data(), d()));
+    }
+    return found;
   }
 
   void label_rows(const ModelMemory& model, const Rows& rows, bool first_pass, PassCounters& counted) const {
+    const Doubles points_of_slice = points(rows);
     const Doubles c = widened(model.prototypes, type(), model.k);
     const Address labels = memory_.labels(model.slot, rows.first);
     LabelSum hash = static_cast<LabelSum>(counted.hash_high) << 64 | counted.hash_low;
     for (int64_t i = 0; i < rows.count; ++i) {
-      const Doubles x = point(rows, i);
+      const double* x = points_of_slice.data() + i * d();
       Doubles all;
-      for (int64_t k = 0; k < model.k; ++k) all.push_back(canonical_distance(x.data(), c.data() + k * d(), d()));
+      for (int64_t k = 0; k < model.k; ++k) all.push_back(canonical_distance(x, c.data() + k * d(), d()));
       const auto found = static_cast<uint32_t>(std::ranges::min_element(all) - all.begin());
       const uint32_t before = first_pass ? found : label(labels, i);
       if (!first_pass && found == before) continue;
       ++counted.changed;
       hash += label_term(rows.first + i, found) - label_term(rows.first + i, before);
-      if (!first_pass) add_row(model, rows, i, before, -1);
-      add_row(model, rows, i, found, 1);
+      if (!first_pass) add_row(model, {x, weight(rows, i)}, before, -1);
+      add_row(model, {x, weight(rows, i)}, found, 1);
       set_label(labels, i, found);
     }
     counted.hash_low = static_cast<uint64_t>(hash);
     counted.hash_high = static_cast<uint64_t>(hash >> 64);
     counted.resolved += static_cast<uint64_t>(rows.count);
   }
-  void add_row(const ModelMemory& model, const Rows& rows, int64_t i, uint32_t label, int sign) const {
-    const Doubles x = point(rows, i);
+  struct Row {
+    const double* x;
+    double weight;
+  };
+  void add_row(const ModelMemory& model, const Row& row, uint32_t label, int sign) const {
     int64_t* sums = pointer_to<int64_t>(model.sums) + label * input_.limbs * d();
     for (int64_t j = 0; j < d(); ++j) {
       int64_t term[kMaxLimbs] = {};
       const SumFormat& format = input_.columns[static_cast<size_t>(j)];
-      add_term(weight(rows, i) * x[static_cast<size_t>(j)], format, sign, term);
+      add_term(row.weight * row.x[j], format, sign, term);
       for (int g = 0; g < format.limbs; ++g) sums[g * d() + j] += term[g];
     }
-    const double q = rows.weights ? std::ldexp(weight(rows, i), input_.weight_shift) : 1;
+    const double q = std::ldexp(row.weight, input_.weight_shift);  // 0 without weights
     pointer_to<int64_t>(model.weights)[label] += sign * static_cast<int64_t>(q);
     pointer_to<int64_t>(model.counts)[label] += sign;
   }
