@@ -213,8 +213,8 @@ void CudaSession::move_row(int slot, int64_t row, uint32_t label) {
   task.points = shared_.slices->row(row, moved_row_, stream_);
   task.terms = shared_.terms;
   task.weight_shift = shared_.input.weight_shift;
-  accumulate_row(task, range, 0, before, -1, stream_);
-  accumulate_row(task, range, 0, label, 1, stream_);
+  accumulate_row(task, range, before, -1, stream_);
+  accumulate_row(task, range, label, 1, stream_);
   m.labels.write(row, 1, &label);
   screen_->set_label(slot, row, label, current_rows(), stream_);
   stream_.synchronize("moving a row");

@@ -89,9 +89,10 @@ __device__ void resolve_unproved(const PersistentTask& task, const PassRange& ra
 #pragma unroll 1
     for (int c = lane / kLanes; c < candidates; c += 32 / kLanes) {
       const int64_t k = all ? c : entry.candidates[c];
-      nearest.take(distance_by_lanes<kPlain>(task.sums.points, here.first + entry.row, range, task.sums.ranges.float64,
-                                             k, lane % kLanes, mask),
-                   k);
+      nearest.take(
+          distance_by_lanes<kPlain>(task.sums.points, {range, task.sums.ranges.float64, here.first + entry.row, k},
+                                    lane % kLanes, mask),
+          k);
     }
     __syncwarp();
     nearest = warp_nearest(nearest);

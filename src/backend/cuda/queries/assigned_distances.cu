@@ -1,6 +1,7 @@
 #include "backend/cuda/device/canonical.cuh"
 #include "backend/cuda/device/limbs.cuh"
 #include "backend/cuda/queries/assigned_distances.h"
+#include "backend/cuda/queries/row_dispatch.cuh"
 #include "backend/cuda/runtime/launch.h"
 
 #include <algorithm>
@@ -17,8 +18,6 @@ constexpr int kLimbs = kDistanceLimbs;
 constexpr size_t kSums = 2 * kLimbs + 1;  // of a model
 constexpr int kDigitBits = 12;
 constexpr int kDigits = 1 << kDigitBits;
-// From here on eight threads share a row; below, rows are so short that a thread each reads whole sectors anyway.
-constexpr int64_t kColumnsForEight = 9;
 
 struct Rows {
   DevicePoints points;
@@ -180,19 +179,6 @@ DeviceLabels from_row(const DeviceLabels& labels, int64_t row) {
   return {static_cast<const std::byte*>(labels.data) + row * labels.width, labels.width};
 }
 
-// Calls body with a storage type and whether eight threads share a row.
-template <class Body>
-void dispatch(const DevicePoints& points, Body&& body) {
-  dispatch_type(points.type, [&](auto type) {
-    using T = decltype(type);
-    if (points.d >= kColumnsForEight) {
-      body.template operator()<T, true>();
-    } else {
-      body.template operator()<T, false>();
-    }
-  });
-}
-
 // The digit in which the `wanted`-th row in the running lies, counted from the largest digit or from the smallest;
 // takes the rows before that digit from `wanted`. -1: there are not so many.
 int64_t find_digit(const std::vector<unsigned long long>& counts, bool from_largest, int64_t& wanted) {
@@ -264,7 +250,7 @@ std::vector<AssignedDistances::Sums> AssignedDistances::sum_rows(std::span<const
     for (size_t i = 0; i < prototypes.size(); ++i) {
       const Rows rows{points, from_row(labels_of(i), points.first), prototypes[i], step, (points.n + step - 1) / step};
       const int grid = grid_for(rows.count, kThreads);
-      dispatch(points, [&]<class T, bool kEight>() {
+      dispatch_rows(points, [&]<class T, bool kEight>() {
         sum_kernel<T, kEight><<<grid, kThreads, 0, stream_>>>(rows, TermSplitter(format), TermSplitter(larger),
                                                               sums_.data() + i * kSums);
       });
@@ -337,7 +323,7 @@ std::vector<double> AssignedDistances::distances(const DeviceLabels& labels, con
     const Rows rows{points, from_row(labels, points.first), prototypes, 1, points.n};
     for (int64_t first = 0; first < points.n; first += kChunk) {
       const int64_t last = std::min(points.n, first + kChunk);
-      dispatch(points, [&]<class T, bool kEight>() {
+      dispatch_rows(points, [&]<class T, bool kEight>() {
         distance_kernel<T, kEight>
             <<<grid_for(last - first, kThreads), kThreads, 0, stream_>>>(rows, first, last, eligible, chunk.data());
       });
@@ -361,7 +347,7 @@ void AssignedDistances::transform(const Matrix& prototypes, Matrix& distances) {
     const DevicePoints& points = slice.points;
     for (int64_t first = 0; first < points.n; first += rows) {
       const int64_t last = std::min(points.n, first + rows);
-      dispatch(points, [&]<class T, bool kEight>() {
+      dispatch_rows(points, [&]<class T, bool kEight>() {
         using C = typename PrototypeOf<T>::type;
         const auto* c = reinterpret_cast<const C*>(device_prototypes.data());
         auto* out = reinterpret_cast<C*>(chunk.data());
@@ -392,7 +378,7 @@ std::vector<DistantRow> AssignedDistances::farthest_on_device(const DeviceLabels
   const Settled settled(stream_);
   const Rows rows{points, labels, prototypes, 1, points.n};
   const int grid = grid_for(points.n, kThreads);
-  dispatch(points, [&]<class T, bool kEight>() {
+  dispatch_rows(points, [&]<class T, bool kEight>() {
     distance_kernel<T, kEight><<<grid, kThreads, 0, stream_>>>(rows, 0, points.n, true, d2.data());
   });
   check_launch("computing distances");

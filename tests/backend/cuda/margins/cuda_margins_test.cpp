@@ -186,7 +186,8 @@ TEST_P(CudaMarginFits, AreTheCpusAnswer) {
     ASSERT_EQ(found.digest(), expected) << algorithm;
     const Provenance& how = found.provenance;
     fmt::print("{}: {:.1f} % kept in {} passes; {}\n", algorithm,
-               100.0 * static_cast<double>(how.total.skipped) / static_cast<double>(how.total.labelled), how.passes, how.plan);
+               100.0 * static_cast<double>(how.total.skipped) / static_cast<double>(how.total.labelled), how.passes,
+               how.plan);
     if (std::string(algorithm) == "bounds") {
       EXPECT_GT(how.total.skipped, shape.n);
     }
