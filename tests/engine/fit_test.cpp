@@ -215,7 +215,7 @@ TEST(Fit, ProvenanceTellsWhatRan) {
   EXPECT_EQ(p.rows, 5000);
   EXPECT_EQ(p.columns, 4);
   EXPECT_EQ(p.threads, 2);
-  EXPECT_EQ(p.certified + p.resolved, p.labelled);
+  EXPECT_EQ(p.total.certified + p.total.resolved, p.total.labelled);
   EXPECT_GT(p.passes, 1);
   EXPECT_FALSE(p.plan.empty());
   EXPECT_EQ(result.best(5), result.models[0].inertia <= result.models[1].inertia ? 0 : 1);

@@ -143,7 +143,7 @@ TEST(EqualRowsConformance, ThePassLogAddsUpForEveryStrategy) {
     options.models = 2;
     options.strategy = strategy;
     const FitResult found = fit(made.points(), {}, options);
-    const Provenance& sum = found.provenance;
+    const PassLog& sum = found.provenance.total;
     EXPECT_EQ(sum.repeated + sum.skipped + sum.certified + sum.resolved, sum.labelled);
     EXPECT_GT(sum.repeated, sum.labelled / 4);
     if (digest.empty()) digest = found.digest();

@@ -121,13 +121,14 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class T>
-void gather(const DevicePoints& points, const BoxedRows& rows, T* values, double* weights, double* boxes,
-            cudaStream_t stream) {
+void gather(const DevicePoints& points, const BoxedRows& rows, const BoxArrays& arrays, cudaStream_t stream) {
   const int64_t places = rows.count * kBoxRows;
-  gather_kernel<T><<<grid_for(places, kThreads), kThreads, 0, stream>>>(points, rows.order, places, values, weights);
+  auto* const values = static_cast<T*>(arrays.values);
+  gather_kernel<T>
+      <<<grid_for(places, kThreads), kThreads, 0, stream>>>(points, rows.order, places, values, arrays.weights);
   check_launch("putting points in order");
   const auto blocks = static_cast<unsigned>((rows.count + kThreads / 32 - 1) / (kThreads / 32));
-  box_kernel<T><<<blocks, kThreads, 0, stream>>>(values, rows.d, rows.count, boxes);
+  box_kernel<T><<<blocks, kThreads, 0, stream>>>(values, rows.d, rows.count, arrays.boxes);
   check_launch("putting points into boxes");
 }
 
@@ -151,12 +152,12 @@ BoxRuns BoxRuns::make(int64_t n, int64_t d) {
   return runs;
 }
 
-void BoxedPoints::sort(const DevicePoints& points, const Stream& stream) {
+void sort_points(const DevicePoints& points, DeviceBuffer<uint32_t>& order, const Stream& stream) {
   const auto n = static_cast<size_t>(points.n);
   DeviceBuffer<uint64_t> keys(n, "sorting points"), other_keys(n, "sorting points");
   DeviceBuffer<uint32_t> other_order(n, "sorting points");
   cub::DoubleBuffer<uint64_t> key(keys.data(), other_keys.data());
-  cub::DoubleBuffer<uint32_t> value(order_.data(), other_order.data());
+  cub::DoubleBuffer<uint32_t> value(order.data(), other_order.data());
   const BoxRuns runs = BoxRuns::make(points.n, points.d);
   DeviceBuffer<std::byte> scratch;
   const Settled settled(stream);
@@ -172,47 +173,18 @@ void BoxedPoints::sort(const DevicePoints& points, const Stream& stream) {
           "sorting points");
   }
   stream.synchronize("sorting points");
-  if (value.Current() != order_.data()) std::swap(order_, other_order);
+  if (value.Current() != order.data()) std::swap(order, other_order);
 }
 
-BoxedPoints::BoxedPoints(const DevicePoints& points, const ColumnTerms& terms, int weight_shift, const Stream& stream)
-    : order_(static_cast<size_t>(points.n), "the points' order") {
-  sort(points, stream);
-  const bool weighted = points.weights != nullptr;
-  rows_.float64 = points.type == DataType::kFloat64;
-  rows_.n = points.n;
-  rows_.d = points.d;
-  rows_.count = boxes_of(points.n);
-  const auto places = static_cast<size_t>(rows_.count * kBoxRows);
-  const size_t value_bytes = rows_.float64 ? sizeof(double) : sizeof(float);
-  values_ = DeviceBuffer<std::byte>(places * static_cast<size_t>(points.d) * value_bytes, "the points in order");
-  weights_ = DeviceBuffer<double>(weighted ? places : 0, "the weights in order");
-  boxes_ = DeviceBuffer<double>(static_cast<size_t>((2 * points.d + 1) * rows_.count), "the points' boxes");
-  sums_ = DeviceBuffer<int64_t>(static_cast<size_t>((terms.limbs * points.d + 1) * rows_.count), "the boxes' sums");
-  rows_.values = values_.data();
-  rows_.weights = weights_.data();
-  rows_.order = order_.data();
-  rows_.boxes = boxes_.data();
-  rows_.sums = sums_.data();
-  if (rows_.float64) {
-    gather(points, rows_, reinterpret_cast<double*>(values_.data()), weights_.data(), boxes_.data(), stream);
-    add_up<double>(rows_, terms, weight_shift, sums_.data(), stream);
-  } else {
-    gather(points, rows_, reinterpret_cast<float*>(values_.data()), weights_.data(), boxes_.data(), stream);
-    add_up<float>(rows_, terms, weight_shift, sums_.data(), stream);
-  }
-  stream.synchronize("putting points into boxes");
+void fill_boxes(const DevicePoints& points, const BoxedRows& rows, const BoxArrays& arrays, cudaStream_t stream) {
+  if (rows.float64) return gather<double>(points, rows, arrays, stream);
+  gather<float>(points, rows, arrays, stream);
 }
 
-int64_t BoxedPoints::bytes(int64_t n, int64_t d, DataType type, bool weighted, int limbs) {
-  const int64_t value = type == DataType::kFloat64 ? 8 : 4;
-  const int64_t places = boxes_of(n) * kBoxRows;
-  return places * (d * value + (weighted ? 8 : 0) + 4) + boxes_of(n) * (2 * d + 1 + limbs * d + 1) * 8;
-}
-
-int64_t BoxedPoints::making_bytes(int64_t n) {
-  constexpr int64_t kScratch = int64_t{32} << 20;  // of the sort, which needs some hundred bytes a block of rows
-  return n * (8 + 8 + 4) + kScratch;
+void add_up_boxes(const BoxedRows& rows, const ColumnTerms& terms, int weight_shift, int64_t* sums,
+                  cudaStream_t stream) {
+  if (rows.float64) return add_up<double>(rows, terms, weight_shift, sums, stream);
+  add_up<float>(rows, terms, weight_shift, sums, stream);
 }
 
 }  // namespace manymeans::cuda

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backend/cuda/device/device_points.h"
+#include "backend/cuda/device/device_room.h"
 #include "backend/cuda/exact/accumulate.h"
 #include "backend/cuda/runtime/device_memory.h"
 
@@ -43,20 +44,53 @@ struct BoxedRows {
   int64_t count = 0;  ///< of boxes
 };
 
+/// What BoxedRows points to, to be filled; add_up_boxes() fills the sums.
+struct BoxArrays {
+  void* values = nullptr;
+  double* weights = nullptr;
+  double* boxes = nullptr;
+};
+
+/// Fills `order` with the rows of the points, neighbours next to each other. May swap it for other memory, and waits
+/// for the stream.
+void sort_points(const DevicePoints& points, DeviceBuffer<uint32_t>& order, const Stream& stream);
+/// Puts the points into boxes, in the order that rows.order says. `rows` points to `arrays`.
+void fill_boxes(const DevicePoints& points, const BoxedRows& rows, const BoxArrays& arrays, cudaStream_t stream);
+/// Adds up the boxes' rows.
+void add_up_boxes(const BoxedRows& rows, const ColumnTerms& terms, int weight_shift, int64_t* sums,
+                  cudaStream_t stream);
+
 /// Device memory: bytes(); while it is made, making_bytes() more. Up to kMostBoxPoints points of kMostBoxColumns
 /// columns. Which order is chosen changes no answer.
 class BoxedPoints {
  public:
+  /// The points' part of what its memory follows from.
+  struct Shape {
+    int64_t n = 0;
+    int64_t d = 0;
+    bool float64 = false;
+    bool weighted = false;
+    int limbs = 1;
+  };
+
   /// Sorts in the stream; waits for it.
   BoxedPoints(const DevicePoints& points, const ColumnTerms& terms, int weight_shift, const Stream& stream);
 
   const BoxedRows& rows() const { return rows_; }
 
-  static int64_t bytes(int64_t n, int64_t d, DataType type, bool weighted, int limbs);
+  static int64_t bytes(const Shape& shape) {
+    return DeviceRoom::counted([&](DeviceRoom& room) {
+      BoxedPoints points;
+      points.lay_out_order(shape, room);
+      points.lay_out(shape, room);
+    });
+  }
   static int64_t making_bytes(int64_t n);
 
  private:
-  void sort(const DevicePoints& points, const Stream& stream);
+  BoxedPoints() = default;
+  void lay_out_order(const Shape& shape, DeviceRoom& room);
+  void lay_out(const Shape& shape, DeviceRoom& room);  // when the points are sorted
 
   DeviceBuffer<std::byte> values_;
   DeviceBuffer<double> weights_, boxes_;

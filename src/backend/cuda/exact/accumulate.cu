@@ -155,10 +155,22 @@ struct Moving {
   Value value;
 };
 
+// A chunk of a range's rows, from `first` on, and which of them changed.
+struct ChangedRows {
+  const PassRange& range;
+  bool first_pass;
+  int64_t first;
+  const Changes& changes;
+};
+
 // Adds what changed, and brings the labels up to date.
 template <class Mover, class Sums>
-__device__ void apply_changes(const AccumulateTask& task, const PassRange& range, const Sums& sums, bool first_pass,
-                              int64_t first, const Changes& changes, LabelSumWords& hash) {
+__device__ void apply_changes(const AccumulateTask& task, const ChangedRows& rows, const Sums& sums,
+                              LabelSumWords& hash) {
+  const PassRange& range = rows.range;
+  const bool first_pass = rows.first_pass;
+  const int64_t first = rows.first;
+  const Changes& changes = rows.changes;
   const auto d = static_cast<int>(task.points.d);
   const auto before = [&](int64_t row) { return label_before(task, range, first_pass, row); };
   // Neighbouring threads, a team, take neighbouring values of a row. What follows is fetched before it is wanted.
@@ -218,9 +230,9 @@ __global__ void __launch_bounds__(kThreads, kShared ? kBlocks : 1) accumulate_ke
     if (changes.count == 0) continue;
     changed += static_cast<unsigned long long>(changes.count);
     if constexpr (kShared) {
-      apply_changes<Mover>(task, range, shared, first_pass, chunk * task.chunk, changes, hash);
+      apply_changes<Mover>(task, {range, first_pass, chunk * task.chunk, changes}, shared, hash);
     } else {
-      apply_changes<Mover>(task, range, global, first_pass, chunk * task.chunk, changes, hash);
+      apply_changes<Mover>(task, {range, first_pass, chunk * task.chunk, changes}, global, hash);
     }
     __syncthreads();
   }
@@ -353,10 +365,9 @@ void end_pass(const PassRanges& ranges, int multiprocessors, cudaStream_t stream
   launch_dependent(judge_kernel, dim3(1), kThreads, 0, stream, "ending a pass", ranges, few);
 }
 
-void accumulate_row(const AccumulateTask& task, const PassRange& range, int64_t row, int64_t cluster, int sign,
+void accumulate_row(const AccumulateTask& task, const PassRange& range, uint32_t cluster, int sign,
                     cudaStream_t stream) {
-  const auto label = static_cast<uint32_t>(cluster);
-  row_kernel<<<1, kThreads, 0, stream>>>(task, range, row, sign < 0 ? label : kNoLabel, sign > 0 ? label : kNoLabel);
+  row_kernel<<<1, kThreads, 0, stream>>>(task, range, 0, sign < 0 ? cluster : kNoLabel, sign > 0 ? cluster : kNoLabel);
   check_launch("moving a row");
 }
 

@@ -50,8 +50,11 @@ void ExactStage::lay_out(const SessionShape& shape, DeviceRoom& room) {
       room.hold(overflow_prototypes_, overflow * kMostGathered, "the overflow rows' candidates");
     }
   }
-  room.hold(split_, kMostSplit, "rows that get all distances");
-  room.hold(nearest_, kMostSplit * kSplitSlices, "rows that get all distances");
+  // Rows of small models get all distances at once, see kDirectValues.
+  if (gathers_candidates(shape.most_clusters(), shape.d)) {
+    room.hold(split_, kMostSplit, "rows that get all distances");
+    room.hold(nearest_, kMostSplit * kSplitSlices, "rows that get all distances");
+  }
   const int64_t entries = label_order_capacity(shape.slice_rows, shape.d, shape.limbs, shape.most_clusters(), models);
   if (entries == 0) return;
   const int64_t clusters = shape.padded_clusters(shape.column_multiple);

@@ -11,10 +11,17 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// The nearest of prototypes [begin, end), by a team: a warp, or all threads of the block. Its first thread has it.
+// Prototypes [begin, end) of a range.
+struct Some {
+  const PassRange& range;
+  int64_t begin;
+  int64_t end;
+};
+
+// The nearest of some prototypes, by a team: a warp, or all threads of the block. Its first thread has it.
 template <bool kAlone, bool kFloats>
-__device__ Nearest scan(const ResolveTask& task, const PassRange& range, int64_t row, int64_t begin, int64_t end,
-                        bool by_block, SliceNearest* of_warps) {
+__device__ Nearest scan(const ResolveTask& task, int64_t row, const Some& some, bool by_block, SliceNearest* of_warps) {
+  const auto& [range, begin, end] = some;
   const unsigned thread = by_block ? threadIdx.x : threadIdx.x % 32;
   const unsigned threads = by_block ? blockDim.x : 32;
   Nearest mine{INFINITY, range.k};
@@ -26,7 +33,7 @@ __device__ Nearest scan(const ResolveTask& task, const PassRange& range, int64_t
     const int lane = threadIdx.x % kLanes;
     const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
     for (int64_t k = begin + thread / kLanes; k < end; k += threads / kLanes) {
-      mine.take(distance_by_lanes<kFloats>(task.points, row, range, task.ranges.float64, k, lane, mask), k);
+      mine.take(distance_by_lanes<kFloats>(task.points, {range, task.ranges.float64, row, k}, lane, mask), k);
     }
   }
   __syncwarp();
@@ -73,7 +80,7 @@ __global__ void scan_kernel(ResolveTask task, int together) {
     for (int w = 0; w < together; ++w) {
       for (uint32_t word = words_here[w]; word != 0; word &= word - 1) {
         const int64_t row = (first + w) * 32 + __ffs(static_cast<int>(word)) - 1;
-        const Nearest nearest = scan<kAlone, kFloats>(task, range, row, 0, range.k, true, of_warps);
+        const Nearest nearest = scan<kAlone, kFloats>(task, row, {range, 0, range.k}, true, of_warps);
         if (threadIdx.x == 0) store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
         ++resolved;
       }
@@ -111,8 +118,9 @@ __global__ void slice_kernel(ResolveTask task) {
   for (uint32_t i = blockIdx.y; i < count; i += gridDim.y) {
     const SplitRow row = task.split[i];
     const PassRange range = task.ranges.at[row.range];
-    const Nearest nearest = scan<kAlone, kFloats>(task, range, row.row, range.k * blockIdx.x / kSplitSlices,
-                                                  range.k * (blockIdx.x + 1) / kSplitSlices, true, of_warps);
+    const Nearest nearest = scan<kAlone, kFloats>(
+        task, row.row, {range, range.k * blockIdx.x / kSplitSlices, range.k * (blockIdx.x + 1) / kSplitSlices}, true,
+        of_warps);
     if (threadIdx.x == 0) task.nearest[i * kSplitSlices + blockIdx.x] = nearest;
   }
 }
@@ -168,7 +176,7 @@ __device__ __forceinline__ void choose(const ResolveTask& task, const PassRange&
   Nearest nearest{INFINITY, range.k};
   for (int c = 0; c < count; ++c) {
     const long long k = candidates[c];
-    nearest.take(distance_by_lanes<kFloats>(task.points, row, range, task.ranges.float64, k, lane, mask), k);
+    nearest.take(distance_by_lanes<kFloats>(task.points, {range, task.ranges.float64, row, k}, lane, mask), k);
   }
   if (lane == 0) store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
 }
@@ -194,9 +202,17 @@ __device__ void choose_few(const ResolveTask& task, Tally& tally) {
   }
 }
 
+// The blocks that share the overflow rows of a range, and which of them this one is.
+struct Share {
+  int range;
+  int64_t block;
+  int64_t blocks;
+};
+
 // Eight threads an overflow row of the range, whose prototypes were gathered.
 template <bool kFloats>
-__device__ void choose_gathered(const ResolveTask& task, int r, int64_t block, int64_t blocks, Tally& tally) {
+__device__ void choose_gathered(const ResolveTask& task, const Share& share, Tally& tally) {
+  const auto& [r, block, blocks] = share;
   const OverflowRows& overflow = task.overflow;
   const PassRange range = task.ranges.at[r];
   const int64_t first = static_cast<int64_t>(r) * overflow.capacity;
@@ -217,8 +233,8 @@ __device__ void choose_gathered(const ResolveTask& task, int r, int64_t block, i
 
 // The overflow rows of the range get all canonical distances: each by a block if they are few, else by a warp.
 template <bool kAlone, bool kFloats>
-__device__ void choose_of_all(const ResolveTask& task, int r, int64_t block, int64_t blocks, SliceNearest* of_warps,
-                              Tally& tally) {
+__device__ void choose_of_all(const ResolveTask& task, const Share& share, SliceNearest* of_warps, Tally& tally) {
+  const auto& [r, block, blocks] = share;
   const OverflowRows& overflow = task.overflow;
   const PassRange range = task.ranges.at[r];
   const int64_t count = min(overflow.counts[r], overflow.capacity);
@@ -227,7 +243,7 @@ __device__ void choose_of_all(const ResolveTask& task, int r, int64_t block, int
   const int64_t teams = by_block ? blocks : blocks * (kThreads / 32);
   for (int64_t i = team; i < count; i += teams) {
     const int64_t row = overflow.rows[static_cast<int64_t>(r) * overflow.capacity + i].row;
-    const Nearest nearest = scan<kAlone, kFloats>(task, range, row, 0, range.k, by_block, of_warps);
+    const Nearest nearest = scan<kAlone, kFloats>(task, row, {range, 0, range.k}, by_block, of_warps);
     if ((by_block ? threadIdx.x : threadIdx.x % 32) != 0) continue;
     store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
     ++tally.rows;
@@ -242,7 +258,8 @@ __device__ __forceinline__ uint32_t all_marks(int64_t rows, int64_t word) {
 }
 
 // A range that could not be screened: every prototype is possible for its rows.
-__device__ void mark_range(const ResolveTask& task, int r, int64_t block, int64_t blocks) {
+__device__ void mark_range(const ResolveTask& task, const Share& share) {
+  const auto& [r, block, blocks] = share;
   uint32_t* const marks = task.marks + r * task.mark_stride;
   for (int64_t word = block * kThreads + threadIdx.x; word * 32 < task.points.n; word += blocks * kThreads) {
     marks[word] = all_marks(task.points.n, word);
@@ -267,13 +284,13 @@ __global__ void few_kernel(ResolveTask task) {
     const unsigned other = blockIdx.x - task.few_blocks;
     const auto ranges = static_cast<unsigned>(task.ranges.count);
     range = static_cast<int>(other % ranges);
-    const int64_t blocks = (gridDim.x - task.few_blocks) / ranges;
+    const Share share{range, other / ranges, (gridDim.x - task.few_blocks) / ranges};
     if (task.far != nullptr && task.far[range] != 0) {
-      mark_range(task, range, other / ranges, blocks);
+      mark_range(task, share);
     } else if (task.gathered) {
-      choose_gathered<kFloats>(task, range, other / ranges, blocks, tally);
+      choose_gathered<kFloats>(task, share, tally);
     } else {
-      choose_of_all<kAlone, kFloats>(task, range, other / ranges, blocks, of_warps, tally);
+      choose_of_all<kAlone, kFloats>(task, share, of_warps, tally);
     }
   }
   if (tally.rows != 0) {

@@ -34,7 +34,8 @@ bool can_be_boxed(const PointsView& points) {
 
 int64_t box_bytes(const Input& input) {
   const PointsView& points = input.points;
-  return BoxedPoints::bytes(points.n, points.d, points.type, !input.weights.empty(), input.limbs) +
+  const bool float64 = points.type == DataType::kFloat64;
+  return BoxedPoints::bytes({points.n, points.d, float64, !input.weights.empty(), input.limbs}) +
          BoxedPoints::making_bytes(points.n);
 }
 
@@ -108,7 +109,7 @@ std::string describe(ScreenKind screen, const Input& input, const BackendOptions
     case ScreenKind::kFloat:
       return input.points.d <= kLowColumns ? "float32 screen, points in registers" : "float32 screen, in tiles";
     case ScreenKind::kMatrix: return "fp16 screen in the matrix units";
-    case ScreenKind::kBoundingBoxes: return fmt::format("boxes of {} neighbouring rows", kBoxRows);
+    case ScreenKind::kBoundingBoxes: return fmt::format("bounding boxes of {} neighbouring rows", kBoxRows);
   }
   return "";
 }
@@ -149,7 +150,7 @@ BoundsUse wanted_bounds(const CudaPlan& plan, const Input& input, const BackendO
 std::string what_is_lacking(const CudaPlan& plan, const Input& input, const CudaDevice& device,
                             const BackendOptions& options) {
   if (options.algorithm == "kdtree" && plan.screen != ScreenKind::kBoundingBoxes) {
-    return "no boxes, for which the points do not fit the device's memory twice";
+    return "no bounding boxes, for which the points do not fit the device's memory twice";
   }
   if (options.algorithm != "bounds" || plan.bounds == BoundsUse::kAlways) return "";
   if (plan.screen != ScreenKind::kMatrix) {

@@ -134,8 +134,8 @@ void CudaPassKernels::move_row(const device::ModelMemory& model, const RowMove& 
   task.points = points_of(shared_.input.points, move.row);
   task.terms = shared_.terms;
   task.weight_shift = shared_.input.weight_shift;
-  accumulate_row(task, range, 0, move.from, -1, stream_);
-  accumulate_row(task, range, 0, move.to, 1, stream_);
+  accumulate_row(task, range, move.from, -1, stream_);
+  accumulate_row(task, range, move.to, 1, stream_);
   screen_->set_label(model.slot, move.row.first, move.to, current_rows(), stream_);
 }
 

@@ -1,6 +1,6 @@
 // Small problems. A pass of them is over before a kernel has started, so a batch is one kernel whose blocks wait for
 // each other twice a pass: when the prototypes are ready, and when the statistics are. A block keeps its rows in shared
-// memory for the whole batch, in fp16; the rows themselves are read from the second cache where something is left open
+// memory for the whole batch, in fp16; the rows themselves are read from the second cache where something is not proved
 // or has changed.
 //
 // What bounds it: with 10^4 rows, 64 columns and 100 prototypes products take 0.3 microseconds, the two waits 3, and
@@ -73,7 +73,7 @@ __device__ void prepare_prototypes(const PersistentTask& task, const PersistentB
   }
 }
 
-// Labels of the open rows by canonical distances, a warp a row.
+// Labels of the unproved rows by canonical distances, a warp a row.
 template <bool kPlain>
 __device__ void resolve_unproved(const PersistentTask& task, const PassRange& range, const PersistentBlock& here,
                                  PersistentTally& tally) {
@@ -89,9 +89,10 @@ __device__ void resolve_unproved(const PersistentTask& task, const PassRange& ra
 #pragma unroll 1
     for (int c = lane / kLanes; c < candidates; c += 32 / kLanes) {
       const int64_t k = all ? c : entry.candidates[c];
-      nearest.take(distance_by_lanes<kPlain>(task.sums.points, here.first + entry.row, range, task.sums.ranges.float64,
-                                             k, lane % kLanes, mask),
-                   k);
+      nearest.take(
+          distance_by_lanes<kPlain>(task.sums.points, {range, task.sums.ranges.float64, here.first + entry.row, k},
+                                    lane % kLanes, mask),
+          k);
     }
     __syncwarp();
     nearest = warp_nearest(nearest);

@@ -19,7 +19,7 @@ static_assert(kMostPersistentRows <= kPersistentLeaves && kMostPersistentK < kNo
 
 /// What the threads of a block tell each other.
 struct PersistentTally {
-  uint32_t open;                  ///< rows
+  uint32_t unproved;              ///< rows
   uint32_t entries;               ///< of rows that changed
   uint32_t resolved, candidates;  ///< less than 2^25: rows of a block times prototypes
 };

@@ -2,6 +2,7 @@
 #include "backend/cuda/device/limbs.cuh"
 #include "backend/cuda/points/point_slices.h"
 #include "backend/cuda/queries/assigned_distances.h"
+#include "backend/cuda/queries/row_dispatch.cuh"
 #include "backend/cuda/runtime/launch.h"
 
 #include <algorithm>
@@ -17,8 +18,6 @@ constexpr int kLimbs = kDistanceLimbs;
 constexpr size_t kSums = 2 * kLimbs + 1;  // of a model
 constexpr int kDigitBits = 12;
 constexpr int kDigits = 1 << kDigitBits;
-// From here on eight threads share a row; below, rows are so short that a thread each reads whole sectors anyway.
-constexpr int64_t kColumnsForEight = 9;
 
 struct Rows {
   DevicePoints points;
@@ -174,19 +173,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Calls body with a storage type and whether eight threads share a row.
-template <class Body>
-void dispatch(const DevicePoints& points, Body&& body) {
-  dispatch_type(points.type, [&](auto type) {
-    using T = decltype(type);
-    if (points.d >= kColumnsForEight) {
-      body.template operator()<T, true>();
-    } else {
-      body.template operator()<T, false>();
-    }
-  });
-}
-
 // The digit in which the `wanted`-th row in the running lies, counted from the largest digit or from the smallest;
 // takes the rows before that digit from `wanted`. -1: there are not so many.
 int64_t find_digit(const std::vector<unsigned long long>& counts, bool from_largest, int64_t& wanted) {
@@ -242,7 +228,7 @@ void AssignedDistances::add_terms(const Assigned& assigned, const SumFormat& for
   larger.shift -= 1;
   const DevicePoints points = points_of(points_, assigned.rows);
   const Rows rows{points, labels_of(assigned), pointer_to(assigned.prototypes), step, (points.n + step - 1) / step};
-  dispatch(points, [&]<class T, bool kEight>() {
+  dispatch_rows(points, [&]<class T, bool kEight>() {
     sum_kernel<T, kEight><<<grid_for(rows.count, kThreads), kThreads, 0, stream_>>>(
         rows, TermSplitter(format), TermSplitter(larger), pointer_to<int64_t>(sums));
   });
@@ -252,7 +238,7 @@ void AssignedDistances::add_terms(const Assigned& assigned, const SumFormat& for
 void AssignedDistances::distances(const Assigned& assigned, bool eligible, device::Address out) {
   const DevicePoints points = points_of(points_, assigned.rows);
   const Rows rows{points, labels_of(assigned), pointer_to(assigned.prototypes), 1, points.n};
-  dispatch(points, [&]<class T, bool kEight>() {
+  dispatch_rows(points, [&]<class T, bool kEight>() {
     distance_kernel<T, kEight>
         <<<grid_for(points.n, kThreads), kThreads, 0, stream_>>>(rows, eligible, pointer_to<double>(out));
   });
@@ -262,7 +248,7 @@ void AssignedDistances::distances(const Assigned& assigned, bool eligible, devic
 void AssignedDistances::transform(const device::Rows& rows, device::Address prototypes, int64_t k,
                                   device::Address out) {
   const DevicePoints points = points_of(points_, rows);
-  dispatch(points, [&]<class T, bool kEight>() {
+  dispatch_rows(points, [&]<class T, bool kEight>() {
     using C = typename PrototypeOf<T>::type;
     const int64_t threads = points.n * k * (kEight ? 8 : 1);
     transform_kernel<T, kEight, C><<<grid_for(threads, kThreads), kThreads, 0, stream_>>>(

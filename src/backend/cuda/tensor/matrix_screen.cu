@@ -41,21 +41,23 @@ Error no_such_tiles(const MatrixTask& task) {
                    std::to_string(task.points.padded_columns) + " values a row");
 }
 
-// `rows`: what is multiplied; `points` those whose numbers the epilogue knows.
-void screen(const PackedRows& points, const PackedRows& rows, const PackedColumns& columns, const ScreenOutput& output,
-            MatrixPurpose purpose, cudaStream_t stream, const Counted& counted = {}) {
+// All but the rows that are multiplied: those whose numbers the epilogue knows are `points`.
+MatrixTask task_of(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output) {
   MatrixTask task{};
   task.points = points;
   task.columns = columns;
   task.output = output;
-  task.counted = counted;
   task.tiles = columns.columns / columns.tile_columns;
   task.panels = (points.padded_columns + kPanelColumns - 1) / kPanelColumns;
   task.place_mask = ~static_cast<uint32_t>(columns.tile_columns / 4 - 1);
+  return task;
+}
+
+void screen(MatrixTask task, const PackedRows& rows, MatrixPurpose purpose, cudaStream_t stream) {
   if (rows.rows == 0 || task.tiles == 0) return;
-  const std::span<const MatrixInstance> all = matrix_instances(columns.unit);
+  const std::span<const MatrixInstance> all = matrix_instances(task.columns.unit);
   const auto chosen = std::ranges::find_if(
-      all, [&](const MatrixInstance& one) { return one.serves(purpose, columns.tile_columns, rows); });
+      all, [&](const MatrixInstance& one) { return one.serves(purpose, task.columns.tile_columns, rows); });
   if (chosen == all.end()) throw no_such_tiles(task);
   chosen->launch(task, rows, stream);
 }
@@ -116,12 +118,14 @@ void gather_tile_terms(const PackedColumns& columns, cudaStream_t stream) {
 void matrix_screen(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
                    cudaStream_t stream) {
   if (points.rows == 0 || columns.columns == 0) return;
-  screen(points, points, columns, output, purpose_of(columns, output.thresholds), stream);
+  screen(task_of(points, columns, output), points, purpose_of(columns, output.thresholds), stream);
 }
 
 void matrix_screen_counted(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
                            const Counted& counted, cudaStream_t stream) {
-  screen(points, points, columns, output, MatrixPurpose::kProveCounted, stream, counted);
+  MatrixTask task = task_of(points, columns, output);
+  task.counted = counted;
+  screen(task, points, MatrixPurpose::kProveCounted, stream);
 }
 
 void gather_candidates(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
@@ -133,7 +137,7 @@ void gather_candidates(const PackedRows& points, const PackedColumns& columns, c
   PackedRows gathered = points;
   gathered.values = overflow.values;
   gathered.rows = gathered.padded_rows = static_cast<int64_t>(columns.models) * overflow.capacity;
-  screen(points, gathered, columns, output, MatrixPurpose::kGather, stream);
+  screen(task_of(points, columns, output), gathered, MatrixPurpose::kGather, stream);
 }
 
 }  // namespace manymeans::cuda

@@ -307,7 +307,7 @@ TEST(CudaPlan, SaysWhatAnAlgorithmLacks) {
   const CudaPlan tree =
       make_cuda_plan(low.input, hopper(), {.algorithm = "kdtree", .test_slice_rows = 4096}, low.half_ratio(), {});
   EXPECT_EQ(tree.screen, ScreenKind::kFloat);
-  EXPECT_NE(tree.warning.find("no boxes"), std::string::npos) << tree.warning;
+  EXPECT_NE(tree.warning.find("no bounding boxes"), std::string::npos) << tree.warning;
 }
 
 TEST(CudaPlan, CountsModelsAndSessions) {

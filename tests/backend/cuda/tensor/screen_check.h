@@ -80,9 +80,16 @@ struct HostColumns {
   std::vector<cuda::ColumnRange> ranges;
 };
 
+/// Packed rows that are to be filled, see PackedRows.
+struct FilledRows {
+  __half* values;
+  float* radii;
+  float* norms;
+  int64_t rows;
+  int padded_columns;
+};
 /// As plain as it can be: the centre is 0.
-void pack_points(const float* x, int64_t rows, int d, int padded, double ratio, void* values, float* radii,
-                 float* norms);
+void pack_points(const float* x, int d, double ratio, const FilledRows& to);
 struct ColumnShape {
   int tile;
   int padded;

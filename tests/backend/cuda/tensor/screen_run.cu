@@ -54,7 +54,7 @@ class Trial {
     values_.fill(0);
     radii_.fill(0);
     norms_.fill(0);
-    pack_points(x_.data, data_.rows, data_.d, padded_, kRatio, values_.data, radii_.data, norms_.data);
+    pack_points(x_.data, data_.d, kRatio, {values_.data, radii_.data, norms_.data, data_.rows, padded_});
     points_.values = values_.data;
     points_.radii = radii_.data;
     points_.norms = norms_.data;
