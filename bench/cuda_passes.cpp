@@ -8,14 +8,14 @@
 // prototypes with the solves between them: a fit of one iteration and its final labels are two passes. Medians of 3 (of
 // --repeats), and of as many more as --seconds have room for. A random 10000 labels of the last pass are compared with
 // canonical distances on the host, and all label sums with those of the first repeat: where they differ, the program
-// fails. --queued 1: no batch of passes in one kernel. --score-thresholds: CudaTuning.
+// fails. --queued 1: no batch of passes in one kernel. --score-thresholds: whether columns below them are passed over.
 #include <manymeans/error.h>
 
 #include "backend/backend.h"
 #include "core/data_type.h"
 #include "core/distance.h"
 #include "core/threads.h"
-#include "prototype/prototype.h"
+#include "prototype/centroid.h"
 
 #include <algorithm>
 #include <chrono>
@@ -183,7 +183,7 @@ class Bench {
       }
       done += some;
       for (size_t m = 0; done < passes && m < models.size(); ++m) {
-        prototypes_[m] = solve_prototypes(session_->statistics(static_cast<int>(m)), input_, prototypes_[m], pool_);
+        prototypes_[m] = solve_centroids(session_->statistics(static_cast<int>(m)), input_, prototypes_[m], pool_);
       }
     }
     return since(begin);

@@ -22,9 +22,9 @@ QUOTE = re.compile(r"<!-- from (\S+) -->\n```\w*\n(.*?)```", re.DOTALL)
 # for a device for ever.
 ONE_PLACE = {
     "cudaFuncSetAttribute": ("kernel_memory.cpp", "allow_all_shared_memory()"),
-    "cudaStreamSynchronize": ("device_rows.cu", "Stream::synchronize()"),
+    "cudaStreamSynchronize": ("cuda_memory_space.cu", "Stream::synchronize()"),
     "cudaEventSynchronize": (None, "Event::synchronize()"),
-    "cudaDeviceSynchronize": ("device_rows.cu", "Stream::synchronize()"),
+    "cudaDeviceSynchronize": ("cuda_memory_space.cu", "Stream::synchronize()"),
     "cudaMemcpy(": (None, "read_back() or copy_to_device()"),
 }
 

@@ -15,10 +15,10 @@ HEIGHT = {"core": 0, "comm": 1, "data": 2, "prototype": 3, "io": 4, "backend": 4
 
 # Folders inside a room, lowest first: a file includes its own folder's and those of lower ones. "." is the room itself.
 FOLDERS = {
-    "src/backend": [".", "deduplicated", "sharded", *BACKENDS],
+    "src/backend": [".", "deduplicated", "sharded", "device", *BACKENDS],
     "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "."],
-    "src/backend/cuda": ["runtime", "device", "exact", "margins", "tensor", "float32", "boxes", "persistent", "points",
-                         "queries", "pass", "."],
+    "src/backend/cuda": ["runtime", "device", "exact", "margins", "float32", "tensor", "bounding_boxes", "persistent",
+                         "points", "queries", "pass", "."],
     "src/io": ["files", "table", "text", "binary", "numpy", "arrow", "hdf5", "results"],
     "cli": ["streams", "output", "flags", "commands", "."],
 }
@@ -165,6 +165,8 @@ EXAMPLES = [
     ("src/backend/cpu/pass/a.cpp", '#include "backend/deduplicated/b.h"', True),
     ("src/backend/deduplicated/a.cpp", '#include "backend/backend.h"', True),
     ("src/backend/deduplicated/a.cpp", '#include "backend/cpu/b.h"', False),
+    ("src/backend/cuda/pass/a.cpp", '#include "backend/device/b.h"', True),
+    ("src/backend/device/a.cpp", '#include "backend/cuda/pass/b.h"', False),
     ("src/backend/a.cpp", '#include "backend/deduplicated/b.h"', False),
     ("src/backend/sharded/a.cpp", '#include "prototype/b.h"', True),
     ("src/backend/sharded/a.cpp", '#include "backend/cpu/b.h"', False),

@@ -99,9 +99,9 @@ Prediction predict(const PointsView& points, const PointsView& prototypes, const
 /// points, else float32. Throws as predict(). Time O(N D K), memory N K values and O(N).
 Matrix transform(const PointsView& points, const PointsView& prototypes, const PredictOptions& options = {});
 
-/// The CUDA device in whose memory this address lies, for PointsView::cuda_device. -1: in the host's, as far as this
-/// build can tell.
-int cuda_device_of(const void* address);
+/// The place of this address, for PointsView::place: the host's memory, unless this build knows the device in whose
+/// memory it lies.
+MemoryPlace place_of(const void* address);
 
 /// False where a device of this process was given up because it did not answer (an Error(kUnavailable) or kInterrupted
 /// said so) and has not been heard of since. What it holds is not freed, and what waits for it at the normal end of a

@@ -40,18 +40,27 @@ constexpr DataType prototype_type(DataType points) {
   return points == DataType::kFloat64 ? DataType::kFloat64 : DataType::kFloat32;
 }
 
+/// Where values lie: in the host's memory, or in that of a device.
+struct MemoryPlace {
+  std::string_view space =
+      {};                 ///< the kind of device: "cuda"; empty: the host's memory. The text must outlive the view
+  int device = 0;         ///< its number among those of its kind
+  void* queue = nullptr;  ///< whose work so far is waited for (a cudaStream_t); null: the device's default one
+
+  bool on_host() const { return space.empty(); }
+};
+
 /// A view of N x D values, row-major without gaps. The memory belongs to the caller
 /// and must stay unchanged while a function of the library reads it.
 ///
-/// Points in the memory of a CUDA device are read where they lie, by the backend cuda ("auto" is that one for them);
-/// whatever else takes points fetches a few rows at a time.
+/// Points in the memory of a device are read where they lie, by the backend of that device ("auto" is that one for
+/// them); whatever else takes points fetches a few rows at a time.
 struct PointsView {
   const void* data = nullptr;
   int64_t n = 0;  ///< rows
   int64_t d = 0;  ///< columns
   DataType type = DataType::kFloat32;
-  int cuda_device = -1;         ///< number of the CUDA device in whose memory the values lie; -1: the host's memory
-  void* cuda_stream = nullptr;  ///< its cudaStream_t whose work so far is waited for; null: the default stream
+  MemoryPlace place;  ///< of the values
 
   PointsView() = default;
   PointsView(const void* values, int64_t rows, int64_t columns, DataType value_type)
@@ -61,7 +70,7 @@ struct PointsView {
   PointsView(const double* values, int64_t rows, int64_t columns)
       : PointsView(values, rows, columns, DataType::kFloat64) {}
 
-  bool on_device() const { return cuda_device >= 0; }
+  bool on_device() const { return !place.on_host(); }
   size_t bytes() const { return static_cast<size_t>(n) * static_cast<size_t>(d) * size_of(type); }
 };
 

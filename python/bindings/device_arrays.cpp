@@ -53,7 +53,7 @@ DeviceArray DeviceArray::from_capsule(const nb::object& capsule) {
     result.shape_.push_back(static_cast<int64_t>(result.array_.shape(i)));
   }
   result.type_ = checked_data_type(result.array_.dtype());
-  result.device_ = result.array_.device_id();
+  result.place_ = {"cuda", result.array_.device_id()};
   return result;
 }
 
@@ -69,15 +69,15 @@ DeviceArray DeviceArray::from_interface(const nb::object& owner) {
     throw Error(ErrorCode::kBadData, "points", "the array on the device has strides; give a contiguous copy of it");
   }
   result.data_ = reinterpret_cast<const void*>(nb::cast<uintptr_t>(nb::cast<nb::tuple>(interface["data"])[0]));
-  result.device_ = cuda_device_of(result.data_);
-  if (result.device_ < 0) {
+  result.place_ = place_of(result.data_);
+  if (result.place_.on_host()) {
     throw Error(ErrorCode::kBadData, "points", "they do not lie in the memory of a CUDA device that can be used here");
   }
   if (interface.contains("mask") && !interface["mask"].is_none()) {
     throw Error(ErrorCode::kBadData, "points", "some values are masked; fill or remove such rows first");
   }
   if (interface.contains("stream") && !interface["stream"].is_none()) {
-    result.stream_ = reinterpret_cast<void*>(nb::cast<uintptr_t>(interface["stream"]));
+    result.place_.queue = reinterpret_cast<void*>(nb::cast<uintptr_t>(interface["stream"]));
   }
   return result;
 }
@@ -85,8 +85,7 @@ DeviceArray DeviceArray::from_interface(const nb::object& owner) {
 PointsView DeviceArray::view() const {
   check_dimensions(shape_.size());
   PointsView view(data_, shape_[0], shape_[1], type_);
-  view.cuda_device = device_;
-  view.cuda_stream = stream_;
+  view.place = place_;
   return view;
 }
 

@@ -30,8 +30,7 @@ class DeviceArray {
   const void* data_ = nullptr;
   std::vector<int64_t> shape_;
   DataType type_ = DataType::kFloat32;
-  int device_ = 0;
-  void* stream_ = nullptr;
+  MemoryPlace place_;
 };
 
 void add_device_arrays(nanobind::module_& module);

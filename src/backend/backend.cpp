@@ -2,6 +2,8 @@
 
 #include <manymeans/error.h>
 
+#include "core/memory_space.h"
+
 #include <algorithm>
 #include <array>
 
@@ -30,6 +32,7 @@ void check_algorithm(std::string_view algorithm) {
 }
 
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options) {
+  if (options.tuning.backend != nullptr) return options.tuning.backend(options);
   std::string known = "auto";
   for (const BackendEntry& entry : backends()) {
     if (name == "auto" || entry.name == name) return entry.make(options);
@@ -40,14 +43,15 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
 
 std::unique_ptr<Backend> make_backend(std::string_view name, const PointsView& points, BackendOptions options) {
   if (!points.on_device()) return make_backend(name, options);
+  const std::string reader(memory_space(points).backend());
   const bool known = std::ranges::any_of(backends(), [&](const BackendEntry& entry) { return entry.name == name; });
-  if (known && name != "cuda") {
+  if (known && name != reader) {
     throw Error(ErrorCode::kUsage, "backend",
-                "the points lie in the memory of a CUDA device, where the backend '" + std::string(name) +
-                    "' cannot read them; use auto or cuda, or copy them to the host's memory");
+                "the points lie in the memory of a device, where the backend '" + std::string(name) +
+                    "' cannot read them; use auto or " + reader + ", or copy them to the host's memory");
   }
-  options.device = points.cuda_device;
-  return make_backend(name == "auto" ? "cuda" : name, options);
+  options.device = points.place.device;
+  return make_backend(name == "auto" ? reader : name, options);
 }
 
 }  // namespace manymeans

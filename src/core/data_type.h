@@ -3,7 +3,7 @@
 
 #include <manymeans/points.h>
 
-#include "core/device_rows.h"
+#include "core/memory_space.h"
 
 #include <bit>
 #include <cstddef>
@@ -54,7 +54,7 @@ inline const std::byte* row_bytes(const PointsView& points, int64_t first, int64
   const size_t begin = static_cast<size_t>(first) * size;
   if (!points.on_device()) return static_cast<const std::byte*>(points.data) + begin;
   space.resize(static_cast<size_t>(count) * size);
-  fetch_device_bytes(points, begin, space.size(), space.data());
+  memory_space(points).fetch_bytes(points, begin, space.size(), space.data());
   return space.data();
 }
 

@@ -14,7 +14,7 @@ Matrix gather(const PointsView& points, std::span<const int64_t> rows, const Row
   std::vector<std::byte> fetched;  // of points on a device: these rows alone
   if (points.on_device()) {
     fetched.resize(rows.size() * static_cast<size_t>(points.d) * size_of(points.type));
-    fetch_device_rows(points, rows, fetched.data());
+    memory_space(points).fetch_rows(points, rows, fetched.data());
     values_there = fetched.data();
   }
   const auto copy = [&](auto values) {

@@ -3,7 +3,6 @@
 #include <manymeans/error.h>
 
 #include "core/data_type.h"
-#include "data/column_scan.h"
 #include "data/row_blocks.h"
 
 #include <fmt/format.h>
@@ -66,7 +65,7 @@ bool all_finite(const T* x, int64_t count) {
 }
 
 ColumnScan scan_on_device(const Input& input) {
-  DeviceScan scan = scan_device_columns(input.points, input.weights);
+  DeviceScan scan = memory_space(input.points).scan_columns(input.points, input.weights);
   if (scan.bad >= 0) refuse_value(input, scan.bad);
   return std::move(scan.columns);
 }
@@ -198,7 +197,7 @@ template <class T>
 void fill_columns(Input& input, ThreadPool& pool) {
   ColumnScan scan(input.points.d);
   check_together(*input.comm, [&] { scan = scan_columns<T>(input, pool); });
-  scan.merge_ranks(*input.comm);
+  merge_ranks(scan, *input.comm);
   input.minimum = scan.minimum;
   input.maximum = scan.maximum;
   check_magnitude(input.max_magnitude());
@@ -208,7 +207,7 @@ void fill_columns(Input& input, ThreadPool& pool) {
 
 template <class T>
 std::vector<MomentSums> sum_moments(const Input& input, const std::vector<MomentFormats>& formats, ThreadPool& pool) {
-  if (input.points.n > 0 && input.points.on_device()) return sum_device_moments(input.points, formats);
+  if (input.points.n > 0 && input.points.on_device()) return memory_space(input.points).sum_moments(input.points, formats);
   const auto d = static_cast<size_t>(input.points.d);
   std::vector<std::vector<MomentSums>> sums(static_cast<size_t>(pool.size()), std::vector<MomentSums>(d));
   const std::vector<MomentAdder> adders(formats.begin(), formats.end());
@@ -241,6 +240,13 @@ void sum_ranks(std::vector<MomentSums>& sums, Comm& comm) {
 }
 
 }  // namespace
+
+void merge_ranks(ColumnScan& scan, Comm& comm) {
+  comm.min(std::span(scan.minimum));
+  comm.max(std::span(scan.maximum));
+  comm.max(std::span(scan.largest));
+  comm.min(std::span(scan.low));
+}
 
 double Input::max_magnitude() const {
   double largest = 0;

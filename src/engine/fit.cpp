@@ -3,9 +3,9 @@
 
 #include "backend/deduplicated/deduplicated_upload.h"
 #include "backend/sharded/sharded_upload.h"
-#include "core/device_rows.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
+#include "core/memory_space.h"
 #include "core/random.h"
 #include "core/threads.h"
 #include "data/content_hash.h"

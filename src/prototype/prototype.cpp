@@ -3,7 +3,6 @@
 #include <manymeans/error.h>
 
 #include "core/data_type.h"
-#include "data/column_scan.h"
 #include "data/gather.h"
 #include "data/row_blocks.h"
 #include "prototype/centroid.h"
@@ -77,7 +76,7 @@ void use_prototype(Input& input, const Prototype& prototype, ThreadPool& pool) {
   if (prototype.euclidean) return;
   ColumnScan scan = input.points.type == DataType::kFloat64 ? scan_terms<double>(input, prototype, pool)
                                                             : scan_terms<float>(input, prototype, pool);
-  scan.merge_ranks(*input.comm);
+  merge_ranks(scan, *input.comm);
   set_sum_formats(input, std::move(scan));
 }
 

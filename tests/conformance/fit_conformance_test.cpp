@@ -2,9 +2,11 @@
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 
+#include "backend/device/late_backend.h"
 #include "conformance/cases.h"
 #include "conformance/variants.h"
 #include "core/hostile_environment.h"
+#include "engine/tuned.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -24,9 +26,10 @@ constexpr std::array kStrategies = {Strategy::kConcatenated, Strategy::kData, St
 constexpr std::array kPolicies = {EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop, EmptyPolicy::kError};
 
 // What a fit says: its digest and warnings, or its error.
-std::string outcome(const Case& made, const FitOptions& options, const FitHooks& hooks) {
+std::string outcome(const Case& made, const FitOptions& options, const FitHooks& hooks,
+                    const BackendOptions& tuning = {}) {
   try {
-    const FitResult result = fit(made.points(), made.weights, options, hooks);
+    const FitResult result = fit_tuned(made.points(), made.weights, options, hooks, tuning);
     std::string text = result.digest();
     for (const ModelResult& model : result.models) {
       text += fmt::format(" {}:{}:{}", model.k, model.iterations, name_of(model.stop_reason));
@@ -53,7 +56,7 @@ std::vector<std::string> other_backends() {
 class FitConformance : public testing::Test {
  protected:
   void SetUp() override {
-    if (backends_.empty()) GTEST_SKIP() << "there is no backend to compare with the reference";
+    if (backends_.empty() && !has_late_) GTEST_SKIP() << "there is no backend to compare with the reference";
   }
 
   // One fit by the reference, then by every backend with all strategies.
@@ -61,6 +64,7 @@ class FitConformance : public testing::Test {
     options.backend = "reference";
     options.algorithm = "auto";
     const std::string expected = outcome(made, options, hooks);
+    if (has_late_) compare_late(made, options, hooks, expected);
     for (const std::string& backend : backends_) {
       options.backend = backend;
       for (const Strategy strategy : kStrategies) {
@@ -80,11 +84,25 @@ class FitConformance : public testing::Test {
     }
   }
 
+  // A backend that is nothing but backend/device/ and plain loops, on a device that is late.
+  void compare_late(const Case& made, FitOptions options, const FitHooks& hooks, const std::string& expected) {
+    Tuning tuning;
+    tuning.backend = make_late_backend;
+    options.algorithm = "auto";
+    tuning.device.slice_rows = late_ % 2 == 0 ? 0 : 50;
+    options.strategy = kStrategies[late_++ % kStrategies.size()];
+    EXPECT_EQ(outcome(made, options, hooks, tuning), expected)
+        << made.name << " init " << options.init << " stop " << options.stop << " empty " << name_of(options.empty)
+        << " late, " << name_of(options.strategy) << ", slices of " << tuning.device.slice_rows << " rows";
+  }
+
   void TearDown() override { unsetenv("MANYMEANS_CPU_ISA"); }
 
   std::vector<Target> targets_ = targets();
   std::vector<std::string> backends_ = other_backends();
   size_t compared_ = 0;
+  const bool has_late_ = !late_targets().empty();
+  size_t late_ = 0;
 };
 
 FitOptions small_options(const char* init, const char* stop, EmptyPolicy empty) {

@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "backend/device/late_backend.h"
 #include "core/threads.h"
 #include "data/input.h"
 
@@ -18,13 +19,15 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   options.tuning.cpu.instruction_set = instruction_set;
   options.tuning.cpu.screen_format = options.tuning.cuda.screen_format = screen_format;
   options.tuning.cpu.bound_scale = options.tuning.cuda.bound_scale = bound_scale;
-  options.tuning.cuda.slice_rows = slice_rows;
+  options.tuning.device.slice_rows = slice_rows;
   options.tuning.cuda.queued_passes = queued_passes;
   options.tuning.cuda.score_thresholds = score_thresholds;
+  if (backend == "late") options.tuning.backend = make_late_backend;
   return make_backend(backend, options);
 }
 
 bool takes(std::string_view backend, std::string_view algorithm, int64_t columns) {
+  if (backend == "late") return algorithm == "brute" || algorithm == "auto";
   if (backend == "cuda" && algorithm == "kdtree") return columns <= 4;
   return algorithm != "kdtree" || columns <= 32;
 }
@@ -97,6 +100,12 @@ std::vector<Target> targets() {
     }
   }
   return found;
+}
+
+std::vector<Target> late_targets() {
+  const char* only = std::getenv("MANYMEANS_TEST_BACKEND");
+  if (only != nullptr && only != std::string_view("late")) return {};
+  return {{"late", "", ""}, {"late", "", "", 100}};
 }
 
 }  // namespace manymeans::test

@@ -19,7 +19,7 @@ import time
 import program_faults
 from program_faults import expect, fail, npy, run, start
 
-GRACE = 5  # seconds that a device has after a signal, see src/backend/cuda/runtime/patience.h
+GRACE = 5  # seconds that a device has after a signal, see src/backend/device/patience.h
 WATCH = 20  # seconds that threads in the driver have, see cli/streams/device_watch.cpp
 AROUND = 15  # what starting the program and writing a checkpoint may take beside
 

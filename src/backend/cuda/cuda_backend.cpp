@@ -1,12 +1,13 @@
 // Backend "cuda": one device, the same bits.
 #include <manymeans/error.h>
 
-#include "backend/cuda/pass/cuda_session.h"
+#include "backend/cuda/pass/pass_kernels.h"
 #include "backend/cuda/pass/sessions_apart.h"
+#include "backend/cuda/queries/assigned_distances.h"
 #include "backend/cuda/queries/device_seeding.h"
-#include "backend/cuda/runtime/given_up.h"
 #include "backend/cuda/runtime/on_device.h"
 #include "backend/cuda/tensor/matrix_screen.h"
+#include "backend/device/device_session.h"
 #include "core/threads.h"
 #include "prototype/centroid.h"
 
@@ -23,7 +24,7 @@ Error no_device(const std::string& why) {
 }
 
 CudaDevice find_device(int index) {
-  if (!devices_answer_now()) {
+  if (!device::devices_answer_now()) {
     throw Error(ErrorCode::kUnavailable, "backend cuda",
                 "a device did not answer before, and work that it was given has not ended since; start a new process, "
                 "or use --backend cpu");
@@ -67,7 +68,13 @@ class CudaUpload final : public Upload {
     }
     check_room(session_bytes(shared_.input, k, shared_.plan), room, "labels and statistics");
     if (threads <= 0) threads = thread_count(shared_.options.threads);
-    return std::make_unique<CudaSession>(shared_, k, threads);
+    device::DeviceSession::Parts parts;
+    parts.memory = std::make_unique<device::SessionMemory>(shared_.input, runtime().make_queue(shared_.patience), k);
+    const device::SessionMemory& memory = *parts.memory;
+    parts.passes = std::make_unique<CudaPassKernels>(shared_, memory, k);
+    parts.rows =
+        std::make_unique<AssignedDistances>(shared_.input.points, memory.label_width(), stream_of(memory.queue()));
+    return std::make_unique<device::DeviceSession>(std::move(parts), shared_.slices->rows(), k, threads);
   }
   // A step reads all points. Where they are not all on the device, the host's memory is faster than the link to it.
   std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool&) override {

@@ -2,12 +2,17 @@
 #include <manymeans/error.h>
 
 #include "backend/backend.h"
+#include "backend/devices.h"
 
 namespace manymeans {
 
 std::unique_ptr<Backend> make_cuda_backend(const BackendOptions&) {
   throw Error(ErrorCode::kUnavailable, "backend cuda",
               "this build has none (CMake option MANYMEANS_CUDA); use --backend cpu");
+}
+
+std::vector<std::string> cuda_devices() {
+  return {};
 }
 
 }  // namespace manymeans

@@ -11,8 +11,7 @@ class PointsOnDevice : public DeviceCopy {
     cuda::copy_to_device(bytes_.data(), static_cast<const std::byte*>(points.data), points.bytes(), stream_,
                          "points of the fuzzer");
     view_.data = bytes_.data();
-    view_.cuda_device = 0;
-    view_.cuda_stream = static_cast<cudaStream_t>(stream_);
+    view_.place = {"cuda", 0, static_cast<cudaStream_t>(stream_)};
   }
   const PointsView& view() const override { return view_; }
 

@@ -3,8 +3,9 @@
 // A screen looks at rounded copies of points and prototypes and proves labels: docs/developer/screens.md, "Tensor
 // cores". For a row and a column it knows a score s within e = m * slope + error of the true one, m the row's radius.
 // It ranks by upper scores u = s + e, and a row's label is proved if u_b - 2 e_b - (slack * n^2 + underflow) > the
-// second largest u, n the row's norm. What it cannot prove it lists, or marks in a bitmap; both are resolved by
-// canonical distances afterwards.
+// second largest u, n the row's norm. Canonical distances decide the labels of the other rows afterwards. What such a
+// row needs is one of three things: the distances of a few prototypes, which are listed with it; a second look, since
+// its list overflowed; or all distances, for which it is marked in a bitmap.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -63,7 +64,7 @@ inline bool one_tile_each(const PackedColumns& columns) {
 }
 
 /// A row whose label is one of a few.
-struct Unproved {
+struct FewRow {
   int64_t row;
   int32_t range;  ///< index into PackedColumns::ranges
   int32_t count;  ///< of candidates, 1 .. kMostCandidates; 0: this is no entry
@@ -73,22 +74,22 @@ constexpr int kMostCandidates = 8;
 
 /// A row with more possible columns than an entry of the list holds: those whose upper score reaches `lower` (or is
 /// NaN).
-struct OpenRow {
+struct OverflowRow {
   int32_t row;
   float lower;
 };
-constexpr uint32_t kOpenBlock = 256;  ///< of what there is room for, per range; a multiple of the kernels' heights
+constexpr uint32_t kOverflowBlock = 256;  ///< of what there is room for, per range; a multiple of the kernels' heights
 
-/// The open rows of all ranges, and of each all its possible prototypes.
-struct OpenRows {
-  OpenRow* rows = nullptr;         ///< (ranges, capacity)
+/// The overflow rows of all ranges, and of each the candidates that a second look has gathered.
+struct OverflowRows {
+  OverflowRow* rows = nullptr;     ///< (ranges, capacity)
   uint32_t* counts = nullptr;      ///< per range; may exceed the capacity: rows beyond it must be marked instead
-  uint32_t capacity = 0;           ///< per range, a multiple of kOpenBlock; 0: every open row is marked
-  void* values = nullptr;          ///< scratch of matrix_collect(): __half (ranges, capacity, padded_columns)
-  uint32_t* found = nullptr;       ///< (ranges, capacity): how many prototypes; may exceed kMostCollected
-  uint32_t* prototypes = nullptr;  ///< (ranges, capacity, kMostCollected), in any order
+  uint32_t capacity = 0;           ///< per range, a multiple of kOverflowBlock; 0: every overflow row is marked
+  void* values = nullptr;          ///< scratch of gather_candidates(): __half (ranges, capacity, padded_columns)
+  uint32_t* found = nullptr;       ///< (ranges, capacity): how many prototypes; may exceed kMostGathered
+  uint32_t* prototypes = nullptr;  ///< (ranges, capacity, kMostGathered), in any order
 };
-constexpr int kMostCollected = 32;
+constexpr int kMostGathered = 32;
 
 /// Labels of slot s: `width` bytes each (1, 2 or 4), from base + s * stride * width on.
 struct LabelRows {
@@ -97,36 +98,37 @@ struct LabelRows {
   int32_t width = 4;
 };
 
-/// How much less a row's best score may be than in the last pass: per_move times the movement of its label's prototype
+/// How much less a row's best score may be than in the last pass: per_shift times the movement of its label's prototype
 /// and slope times its radius.
 struct Fall {
-  float per_move;
+  float per_shift;
   float slope;
 };
 
 /// What a row's best score is expected to reach: columns below it are not ranked. It is a guess that may fail, and a
 /// row for which it does is not proved (docs/developer/screens.md, "Score thresholds").
-struct Floors {
+struct ScoreThresholds {
   float* lowers = nullptr;  ///< of slot s and row i at [s * stride + i]: what the best score was at least when the row
                             ///< was last looked at; a screen writes its own. Null: nobody wants to know
   int64_t stride = 0;
-  LabelRows labels;              ///< of the pass before
-  const float* moves = nullptr;  ///< how far prototype k of the model whose columns begin at f has moved since: [f + k]
-  const Fall* falls = nullptr;   ///< per range: how much less it may be now. Null: every column is ranked
+  LabelRows labels;  ///< of the pass before
+  const float* shifts =
+      nullptr;                  ///< how far prototype k of the model whose columns begin at f has moved since: [f + k]
+  const Fall* falls = nullptr;  ///< per range: how much less it may be now. Null: every column is ranked
 };
 
 struct ScreenOutput {
-  LabelRows labels;            ///< written for every row whose label is proved; the others may hold anything
-  Unproved* list = nullptr;    ///< `capacity` of them, in any order
-  uint32_t* listed = nullptr;  ///< how many, and entries of count 0; may exceed the capacity: what is beyond it must be
-                               ///< marked instead
-  uint32_t capacity = 0;
+  LabelRows labels;               ///< written for every row whose label is proved; the others may hold anything
+  FewRow* few = nullptr;          ///< `few_capacity` of them, in any order
+  uint32_t* few_count = nullptr;  ///< how many, and entries of count 0; may exceed the capacity: what is beyond it must
+                                  ///< be marked instead
+  uint32_t few_capacity = 0;
   uint32_t* marks = nullptr;  ///< bit (row % 32) of marks[range * mark_stride + row / 32]: all prototypes are
                               ///< possible. Cleared before the screen runs.
   int64_t mark_stride = 0;
   uint32_t* marked = nullptr;  ///< becomes 1 where a mark is set; may be null
-  OpenRows open;               ///< gets rows and counts
-  Floors floors;
+  OverflowRows overflow;       ///< gets rows and counts
+  ScoreThresholds thresholds;
 };
 
 }  // namespace manymeans::cuda

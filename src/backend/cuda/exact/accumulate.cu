@@ -3,7 +3,7 @@
 #include "backend/cuda/exact/accumulate_by_label.h"
 #include "backend/cuda/exact/column_terms.cuh"
 #include "backend/cuda/exact/label_changes.cuh"
-#include "backend/cuda/runtime/chained_launch.cuh"
+#include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/kernel_memory.h"
 #include "backend/cuda/runtime/ptx.cuh"
@@ -155,10 +155,22 @@ struct Moving {
   Value value;
 };
 
+// A chunk of a range's rows, from `first` on, and which of them changed.
+struct ChangedRows {
+  const PassRange& range;
+  bool first_pass;
+  int64_t first;
+  const Changes& changes;
+};
+
 // Adds what changed, and brings the labels up to date.
 template <class Mover, class Sums>
-__device__ void apply_changes(const AccumulateTask& task, const PassRange& range, const Sums& sums, bool first_pass,
-                              int64_t first, const Changes& changes, LabelSumWords& hash) {
+__device__ void apply_changes(const AccumulateTask& task, const ChangedRows& rows, const Sums& sums,
+                              LabelSumWords& hash) {
+  const PassRange& range = rows.range;
+  const bool first_pass = rows.first_pass;
+  const int64_t first = rows.first;
+  const Changes& changes = rows.changes;
   const auto d = static_cast<int>(task.points.d);
   const auto before = [&](int64_t row) { return label_before(task, range, first_pass, row); };
   // Neighbouring threads, a team, take neighbouring values of a row. What follows is fetched before it is wanted.
@@ -218,9 +230,9 @@ __global__ void __launch_bounds__(kThreads, kShared ? kBlocks : 1) accumulate_ke
     if (changes.count == 0) continue;
     changed += static_cast<unsigned long long>(changes.count);
     if constexpr (kShared) {
-      apply_changes<Mover>(task, range, shared, first_pass, chunk * task.chunk, changes, hash);
+      apply_changes<Mover>(task, {range, first_pass, chunk * task.chunk, changes}, shared, hash);
     } else {
-      apply_changes<Mover>(task, range, global, first_pass, chunk * task.chunk, changes, hash);
+      apply_changes<Mover>(task, {range, first_pass, chunk * task.chunk, changes}, global, hash);
     }
     __syncthreads();
   }
@@ -305,7 +317,7 @@ template <class Mover>
 void launch_shared(const AccumulateTask& task, dim3 grid, int64_t bytes, cudaStream_t stream) {
   const auto kernel = accumulate_kernel<true, Mover>;
   allow_all_shared_memory(kernel, "sizing the shared memory of sums");
-  launch_chained(kernel, grid, kThreads, static_cast<size_t>(bytes), stream, "adding up clusters", task);
+  launch_dependent(kernel, grid, kThreads, static_cast<size_t>(bytes), stream, "adding up clusters", task);
 }
 
 void accumulate_shared(const AccumulateTask& task, dim3 grid, int64_t bytes, cudaStream_t stream) {
@@ -337,7 +349,7 @@ void accumulate(const AccumulateTask& given, int multiprocessors, cudaStream_t s
   } else if (task.order.capacity > 0) {
     accumulate_by_label(task, multiprocessors, stream);
   } else {
-    launch_chained(accumulate_kernel<false, MoveAny>, grid, kThreads, 0, stream, "adding up clusters", task);
+    launch_dependent(accumulate_kernel<false, MoveAny>, grid, kThreads, 0, stream, "adding up clusters", task);
   }
 }
 
@@ -348,15 +360,14 @@ void end_pass(const PassRanges& ranges, int multiprocessors, cudaStream_t stream
   if (!few) {
     const int64_t most = int64_t{4} * multiprocessors;
     const dim3 grid(static_cast<unsigned>(std::min((clusters + kThreads - 1) / kThreads, most)));
-    launch_chained(empty_kernel, grid, kThreads, 0, stream, "looking for empty clusters", ranges);
+    launch_dependent(empty_kernel, grid, kThreads, 0, stream, "looking for empty clusters", ranges);
   }
-  launch_chained(judge_kernel, dim3(1), kThreads, 0, stream, "ending a pass", ranges, few);
+  launch_dependent(judge_kernel, dim3(1), kThreads, 0, stream, "ending a pass", ranges, few);
 }
 
-void accumulate_row(const AccumulateTask& task, const PassRange& range, int64_t row, int64_t cluster, int sign,
+void accumulate_row(const AccumulateTask& task, const PassRange& range, uint32_t cluster, int sign,
                     cudaStream_t stream) {
-  const auto label = static_cast<uint32_t>(cluster);
-  row_kernel<<<1, kThreads, 0, stream>>>(task, range, row, sign < 0 ? label : kNoLabel, sign > 0 ? label : kNoLabel);
+  row_kernel<<<1, kThreads, 0, stream>>>(task, range, 0, sign < 0 ? cluster : kNoLabel, sign > 0 ? cluster : kNoLabel);
   check_launch("moving a row");
 }
 

@@ -61,8 +61,8 @@ void accumulate(const AccumulateTask& task, int multiprocessors, cudaStream_t st
 /// cluster is empty.
 void end_pass(const PassRanges& ranges, int multiprocessors, cudaStream_t stream);
 
-/// Adds sign times one row to a cluster's statistics.
-void accumulate_row(const AccumulateTask& task, const PassRange& range, int64_t row, int64_t cluster, int sign,
+/// Adds sign times the first row of the task's points to a cluster's statistics.
+void accumulate_row(const AccumulateTask& task, const PassRange& range, uint32_t cluster, int sign,
                     cudaStream_t stream);
 
 }  // namespace manymeans::cuda

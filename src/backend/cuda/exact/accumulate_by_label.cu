@@ -31,9 +31,16 @@ struct Slice {
   int64_t end;
 };
 
+// A range's rows in a slice.
+struct RangeSlice {
+  const PassRange& range;
+  bool first_pass;
+  Slice slice;
+};
+
 // Counts the entries of each cluster among the chunks of this block.
-__device__ void count_entries(const AccumulateTask& task, const Slice& slice, const PassRange& range, bool first_pass,
-                              uint32_t* counts, Changes& changes) {
+__device__ void count_entries(const AccumulateTask& task, const RangeSlice& of, uint32_t* counts, Changes& changes) {
+  const auto& [range, first_pass, slice] = of;
   const int64_t step = static_cast<int64_t>(gridDim.x) * task.chunk;
   for (int64_t first = slice.first + static_cast<int64_t>(blockIdx.x) * task.chunk; first < slice.end; first += step) {
     list_changes(task, range, first_pass, first, changes);
@@ -59,16 +66,16 @@ __global__ void __launch_bounds__(kChangeThreads) count_kernel(AccumulateTask ta
   extern __shared__ uint32_t local[];
   __shared__ Changes changes;
   const PassRange range = task.ranges.at[blockIdx.y];
-  const bool first_pass = in_first_pass(task.ranges, range);
+  const RangeSlice of{range, in_first_pass(task.ranges, range), slice};
   uint32_t* const counts = task.order.next + range.first;
   if constexpr (kLocal) {
     clear_counts(local, range.k);
-    count_entries(task, slice, range, first_pass, local, changes);
+    count_entries(task, of, local, changes);
     for (int64_t c = threadIdx.x; c < range.k; c += kChangeThreads) {
       if (local[c] != 0) atomicAdd(counts + c, local[c]);
     }
   } else {
-    count_entries(task, slice, range, first_pass, counts, changes);
+    count_entries(task, of, counts, changes);
   }
 }
 
@@ -116,19 +123,18 @@ __global__ void __launch_bounds__(kScanThreads) scan_kernel(PassRanges ranges, L
 
 // A place in the order for each entry of this block: counted first and reserved together, so that few atomic operations
 // go to the device's memory.
-__device__ void reserve_places(const AccumulateTask& task, const Slice& slice, const PassRange& range, bool first_pass,
-                               uint32_t* local, Changes& changes) {
-  clear_counts(local, range.k);
-  count_entries(task, slice, range, first_pass, local, changes);
-  for (int64_t c = threadIdx.x; c < range.k; c += kChangeThreads) {
-    if (local[c] != 0) local[c] = atomicAdd(task.order.next + range.first + c, local[c]);
+__device__ void reserve_places(const AccumulateTask& task, const RangeSlice& of, uint32_t* local, Changes& changes) {
+  clear_counts(local, of.range.k);
+  count_entries(task, of, local, changes);
+  for (int64_t c = threadIdx.x; c < of.range.k; c += kChangeThreads) {
+    if (local[c] != 0) local[c] = atomicAdd(task.order.next + of.range.first + c, local[c]);
   }
   __syncthreads();
 }
 
 // Writes the entries, counts the changes and brings the labels up to date. `places`: each cluster's next place.
-__device__ void place_entries(const AccumulateTask& task, const Slice& slice, const PassRange& range, bool first_pass,
-                              uint32_t* places, Changes& changes) {
+__device__ void place_entries(const AccumulateTask& task, const RangeSlice& of, uint32_t* places, Changes& changes) {
+  const auto& [range, first_pass, slice] = of;
   LabelSumWords hash;
   unsigned long long changed = 0;
   const int64_t step = static_cast<int64_t>(gridDim.x) * task.chunk;
@@ -159,12 +165,12 @@ __global__ void __launch_bounds__(kChangeThreads) place_kernel(AccumulateTask ta
   extern __shared__ uint32_t local[];
   __shared__ Changes changes;
   const PassRange range = task.ranges.at[blockIdx.y];
-  const bool first_pass = in_first_pass(task.ranges, range);
+  const RangeSlice of{range, in_first_pass(task.ranges, range), slice};
   if constexpr (kLocal) {
-    reserve_places(task, slice, range, first_pass, local, changes);
-    place_entries(task, slice, range, first_pass, local, changes);
+    reserve_places(task, of, local, changes);
+    place_entries(task, of, local, changes);
   } else {
-    place_entries(task, slice, range, first_pass, task.order.next + range.first, changes);
+    place_entries(task, of, task.order.next + range.first, changes);
   }
 }
 

@@ -11,11 +11,20 @@ namespace manymeans::cuda {
 
 constexpr int kLanes = 8;  ///< of the canonical distance: a thread each
 
+/// A row and a prototype of a range.
+struct Pair {
+  const PassRange& range;
+  bool float64;  ///< the prototypes' type
+  int64_t row;
+  int64_t k;
+};
+
 /// d2 of a row and a prototype by the 8 neighbouring threads that call this together; all get it. kFloats: the points
 /// are float32, which lets loads of several steps be in flight together.
 template <bool kFloats>
-__device__ __forceinline__ double distance_by_lanes(const DevicePoints& points, int64_t row, const PassRange& range,
-                                                    bool float64, int64_t k, int lane, unsigned mask) {
+__device__ __forceinline__ double distance_by_lanes(const DevicePoints& points, const Pair& pair, int lane,
+                                                    unsigned mask) {
+  const auto& [range, float64, row, k] = pair;
   const int64_t d = points.d;
   if constexpr (kFloats) {
     return canonical_distance_by_eight(static_cast<const float*>(points.data) + row * d,

@@ -1,7 +1,7 @@
 #include "backend/cuda/device/pass_device.cuh"
 #include "backend/cuda/exact/nearest.cuh"
 #include "backend/cuda/exact/resolve.h"
-#include "backend/cuda/runtime/chained_launch.cuh"
+#include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 
 #include <algorithm>
@@ -11,10 +11,17 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// The nearest of prototypes [begin, end), by a team: a warp, or all threads of the block. Its first thread has it.
+// Prototypes [begin, end) of a range.
+struct Some {
+  const PassRange& range;
+  int64_t begin;
+  int64_t end;
+};
+
+// The nearest of some prototypes, by a team: a warp, or all threads of the block. Its first thread has it.
 template <bool kAlone, bool kFloats>
-__device__ Nearest scan(const ResolveTask& task, const PassRange& range, int64_t row, int64_t begin, int64_t end,
-                        bool by_block, SliceNearest* of_warps) {
+__device__ Nearest scan(const ResolveTask& task, int64_t row, const Some& some, bool by_block, SliceNearest* of_warps) {
+  const auto& [range, begin, end] = some;
   const unsigned thread = by_block ? threadIdx.x : threadIdx.x % 32;
   const unsigned threads = by_block ? blockDim.x : 32;
   Nearest mine{INFINITY, range.k};
@@ -26,7 +33,7 @@ __device__ Nearest scan(const ResolveTask& task, const PassRange& range, int64_t
     const int lane = threadIdx.x % kLanes;
     const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
     for (int64_t k = begin + thread / kLanes; k < end; k += threads / kLanes) {
-      mine.take(distance_by_lanes<kFloats>(task.points, row, range, task.ranges.float64, k, lane, mask), k);
+      mine.take(distance_by_lanes<kFloats>(task.points, {range, task.ranges.float64, row, k}, lane, mask), k);
     }
   }
   __syncwarp();
@@ -73,7 +80,7 @@ __global__ void scan_kernel(ResolveTask task, int together) {
     for (int w = 0; w < together; ++w) {
       for (uint32_t word = words_here[w]; word != 0; word &= word - 1) {
         const int64_t row = (first + w) * 32 + __ffs(static_cast<int>(word)) - 1;
-        const Nearest nearest = scan<kAlone, kFloats>(task, range, row, 0, range.k, true, of_warps);
+        const Nearest nearest = scan<kAlone, kFloats>(task, row, {range, 0, range.k}, true, of_warps);
         if (threadIdx.x == 0) store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
         ++resolved;
       }
@@ -86,7 +93,7 @@ __global__ void scan_kernel(ResolveTask task, int together) {
 }
 
 // A thread a word of marks; blockIdx.y is the range. Takes rows out of the marks, as far as there is room.
-__global__ void left_kernel(ResolveTask task) {
+__global__ void split_kernel(ResolveTask task) {
   if (nothing_marked(task)) return;
   const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (at * 32 >= task.points.n) return;
@@ -94,10 +101,10 @@ __global__ void left_kernel(ResolveTask task) {
   uint32_t marks = word;
   // Once there is no room the number does not matter, and it stops growing here: however many rows and models there
   // are, it cannot come round to places that are taken.
-  if (marks == 0 || *static_cast<const volatile uint32_t*>(task.left_count) >= kMostLeft) return;
-  uint32_t place = atomicAdd(task.left_count, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
-  for (; marks != 0 && place < kMostLeft; marks &= marks - 1) {
-    task.left[place++] = {at * 32 + __ffs(static_cast<int>(marks)) - 1, static_cast<int32_t>(blockIdx.y)};
+  if (marks == 0 || *static_cast<const volatile uint32_t*>(task.split_count) >= kMostSplit) return;
+  uint32_t place = atomicAdd(task.split_count, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
+  for (; marks != 0 && place < kMostSplit; marks &= marks - 1) {
+    task.split[place++] = {at * 32 + __ffs(static_cast<int>(marks)) - 1, static_cast<int32_t>(blockIdx.y)};
   }
   word = marks;
 }
@@ -107,47 +114,49 @@ template <bool kAlone, bool kFloats>
 __global__ void slice_kernel(ResolveTask task) {
   if (stopped(task.ranges)) return;
   __shared__ SliceNearest of_warps[kThreads / 32];
-  const uint32_t count = min(*task.left_count, static_cast<uint32_t>(kMostLeft));
+  const uint32_t count = min(*task.split_count, static_cast<uint32_t>(kMostSplit));
   for (uint32_t i = blockIdx.y; i < count; i += gridDim.y) {
-    const LeftRow left = task.left[i];
-    const PassRange range = task.ranges.at[left.range];
-    const Nearest nearest = scan<kAlone, kFloats>(task, range, left.row, range.k * blockIdx.x / kLeftSlices,
-                                                  range.k * (blockIdx.x + 1) / kLeftSlices, true, of_warps);
-    if (threadIdx.x == 0) task.nearest[i * kLeftSlices + blockIdx.x] = nearest;
+    const SplitRow row = task.split[i];
+    const PassRange range = task.ranges.at[row.range];
+    const Nearest nearest = scan<kAlone, kFloats>(
+        task, row.row, {range, range.k * blockIdx.x / kSplitSlices, range.k * (blockIdx.x + 1) / kSplitSlices}, true,
+        of_warps);
+    if (threadIdx.x == 0) task.nearest[i * kSplitSlices + blockIdx.x] = nearest;
   }
 }
 
 // A thread a row.
 __global__ void join_kernel(ResolveTask task) {
   if (stopped(task.ranges)) return;
-  const uint32_t count = min(*task.left_count, static_cast<uint32_t>(kMostLeft));
+  const uint32_t count = min(*task.split_count, static_cast<uint32_t>(kMostSplit));
   const uint32_t i = blockIdx.x * kThreads + threadIdx.x;
   if (i >= count) return;
-  const LeftRow left = task.left[i];
-  const PassRange range = task.ranges.at[left.range];
+  const SplitRow row = task.split[i];
+  const PassRange range = task.ranges.at[row.range];
   Nearest nearest{INFINITY, range.k};
-  for (int s = 0; s < kLeftSlices; ++s) {
-    nearest.take(task.nearest[i * kLeftSlices + s].distance, task.nearest[i * kLeftSlices + s].k);
+  for (int s = 0; s < kSplitSlices; ++s) {
+    nearest.take(task.nearest[i * kSplitSlices + s].distance, task.nearest[i * kSplitSlices + s].k);
   }
-  store_label(task.next, range.slot, left.row, static_cast<uint32_t>(nearest.k));
-  PassCounters& counters = task.ranges.counters[left.range];
+  store_label(task.next, range.slot, row.row, static_cast<uint32_t>(nearest.k));
+  PassCounters& counters = task.ranges.counters[row.range];
   atomicAdd(&counters.resolved, 1ULL);
   atomicAdd(&counters.candidates, static_cast<unsigned long long>(range.k));
 }
 
 // A thread a word of marks; blockIdx.y is the range.
-__global__ void open_kernel(ResolveTask task) {
+__global__ void overflow_kernel(ResolveTask task) {
   if (stopped(task.ranges)) return;
   const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (at * 32 >= task.points.n) return;
   uint32_t& word = task.marks[blockIdx.y * task.mark_stride + at];
   uint32_t marks = word;
   if (marks == 0) return;
-  const OpenRows& open = task.open;
-  uint32_t place = atomicAdd(open.counts + blockIdx.y, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
-  for (; marks != 0 && place < open.capacity; marks &= marks - 1) {
+  const OverflowRows& overflow = task.overflow;
+  uint32_t place = atomicAdd(overflow.counts + blockIdx.y, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
+  for (; marks != 0 && place < overflow.capacity; marks &= marks - 1) {
     const int64_t row = at * 32 + __ffs(static_cast<int>(marks)) - 1;
-    open.rows[static_cast<int64_t>(blockIdx.y) * open.capacity + place++] = {static_cast<int32_t>(row), -INFINITY};
+    overflow.rows[static_cast<int64_t>(blockIdx.y) * overflow.capacity + place++] = {static_cast<int32_t>(row),
+                                                                                     -INFINITY};
   }
   word = marks;
   if (marks != 0) *task.marked = 1;
@@ -167,18 +176,18 @@ __device__ __forceinline__ void choose(const ResolveTask& task, const PassRange&
   Nearest nearest{INFINITY, range.k};
   for (int c = 0; c < count; ++c) {
     const long long k = candidates[c];
-    nearest.take(distance_by_lanes<kFloats>(task.points, row, range, task.ranges.float64, k, lane, mask), k);
+    nearest.take(distance_by_lanes<kFloats>(task.points, {range, task.ranges.float64, row, k}, lane, mask), k);
   }
   if (lane == 0) store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
 }
 
 // Eight threads an entry of the list; a few of the blocks.
 template <bool kFloats>
-__device__ void choose_listed(const ResolveTask& task, Tally& tally) {
-  const uint32_t listed = min(*task.listed, task.capacity);
-  const int64_t teams = static_cast<int64_t>(task.list_blocks) * (kThreads / kLanes);
+__device__ void choose_few(const ResolveTask& task, Tally& tally) {
+  const uint32_t listed = min(*task.few_count, task.few_capacity);
+  const int64_t teams = static_cast<int64_t>(task.few_blocks) * (kThreads / kLanes);
   for (int64_t i = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) / kLanes; i < listed; i += teams) {
-    const Unproved& entry = task.list[i];
+    const FewRow& entry = task.few[i];
     if (entry.count == 0 || task.far[entry.range] != 0) continue;
     choose<kFloats>(task, task.ranges.at[entry.range], entry.row, entry.candidates, entry.count);
     if (threadIdx.x % kLanes != 0) continue;
@@ -193,40 +202,48 @@ __device__ void choose_listed(const ResolveTask& task, Tally& tally) {
   }
 }
 
-// Eight threads an open row of the range, whose prototypes were collected.
+// The blocks that share the overflow rows of a range, and which of them this one is.
+struct Share {
+  int range;
+  int64_t block;
+  int64_t blocks;
+};
+
+// Eight threads an overflow row of the range, whose prototypes were gathered.
 template <bool kFloats>
-__device__ void choose_collected(const ResolveTask& task, int r, int64_t block, int64_t blocks, Tally& tally) {
-  const OpenRows& open = task.open;
+__device__ void choose_gathered(const ResolveTask& task, const Share& share, Tally& tally) {
+  const auto& [r, block, blocks] = share;
+  const OverflowRows& overflow = task.overflow;
   const PassRange range = task.ranges.at[r];
-  const int64_t first = static_cast<int64_t>(r) * open.capacity;
-  const int64_t count = min(open.counts[r], open.capacity);
+  const int64_t first = static_cast<int64_t>(r) * overflow.capacity;
+  const int64_t count = min(overflow.counts[r], overflow.capacity);
   for (int64_t i = (block * kThreads + threadIdx.x) / kLanes; i < count; i += blocks * (kThreads / kLanes)) {
-    const int64_t row = open.rows[first + i].row;
-    const uint32_t found = open.found[first + i];
-    if (found == 0 || found > kMostCollected) {
+    const int64_t row = overflow.rows[first + i].row;
+    const uint32_t found = overflow.found[first + i];
+    if (found == 0 || found > kMostGathered) {
       if (threadIdx.x % kLanes == 0) mark_row(task, r, row);
       continue;
     }
-    choose<kFloats>(task, range, row, open.prototypes + (first + i) * kMostCollected, static_cast<int>(found));
+    choose<kFloats>(task, range, row, overflow.prototypes + (first + i) * kMostGathered, static_cast<int>(found));
     if (threadIdx.x % kLanes != 0) continue;
     ++tally.rows;
     tally.candidates += found;
   }
 }
 
-// The open rows of the range get all canonical distances: each by a block if they are few, else by a warp.
+// The overflow rows of the range get all canonical distances: each by a block if they are few, else by a warp.
 template <bool kAlone, bool kFloats>
-__device__ void choose_of_all(const ResolveTask& task, int r, int64_t block, int64_t blocks, SliceNearest* of_warps,
-                              Tally& tally) {
-  const OpenRows& open = task.open;
+__device__ void choose_of_all(const ResolveTask& task, const Share& share, SliceNearest* of_warps, Tally& tally) {
+  const auto& [r, block, blocks] = share;
+  const OverflowRows& overflow = task.overflow;
   const PassRange range = task.ranges.at[r];
-  const int64_t count = min(open.counts[r], open.capacity);
+  const int64_t count = min(overflow.counts[r], overflow.capacity);
   const bool by_block = count <= blocks;
   const int64_t team = by_block ? block : block * (kThreads / 32) + threadIdx.x / 32;
   const int64_t teams = by_block ? blocks : blocks * (kThreads / 32);
   for (int64_t i = team; i < count; i += teams) {
-    const int64_t row = open.rows[static_cast<int64_t>(r) * open.capacity + i].row;
-    const Nearest nearest = scan<kAlone, kFloats>(task, range, row, 0, range.k, by_block, of_warps);
+    const int64_t row = overflow.rows[static_cast<int64_t>(r) * overflow.capacity + i].row;
+    const Nearest nearest = scan<kAlone, kFloats>(task, row, {range, 0, range.k}, by_block, of_warps);
     if ((by_block ? threadIdx.x : threadIdx.x % 32) != 0) continue;
     store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
     ++tally.rows;
@@ -241,7 +258,8 @@ __device__ __forceinline__ uint32_t all_marks(int64_t rows, int64_t word) {
 }
 
 // A range that could not be screened: every prototype is possible for its rows.
-__device__ void mark_range(const ResolveTask& task, int r, int64_t block, int64_t blocks) {
+__device__ void mark_range(const ResolveTask& task, const Share& share) {
+  const auto& [r, block, blocks] = share;
   uint32_t* const marks = task.marks + r * task.mark_stride;
   for (int64_t word = block * kThreads + threadIdx.x; word * 32 < task.points.n; word += blocks * kThreads) {
     marks[word] = all_marks(task.points.n, word);
@@ -249,7 +267,7 @@ __device__ void mark_range(const ResolveTask& task, int r, int64_t block, int64_
   *task.marked = 1;
 }
 
-// The first blocks take the list, the others the open rows, range by range in turn.
+// The first blocks take the list, the others the overflow rows, range by range in turn.
 template <bool kAlone, bool kFloats>
 __global__ void few_kernel(ResolveTask task) {
   await_kernel_before();
@@ -260,19 +278,19 @@ __global__ void few_kernel(ResolveTask task) {
   __syncthreads();
   Tally tally;
   int range = 0;
-  if (blockIdx.x < task.list_blocks) {
-    choose_listed<kFloats>(task, tally);
+  if (blockIdx.x < task.few_blocks) {
+    choose_few<kFloats>(task, tally);
   } else {
-    const unsigned other = blockIdx.x - task.list_blocks;
+    const unsigned other = blockIdx.x - task.few_blocks;
     const auto ranges = static_cast<unsigned>(task.ranges.count);
     range = static_cast<int>(other % ranges);
-    const int64_t blocks = (gridDim.x - task.list_blocks) / ranges;
+    const Share share{range, other / ranges, (gridDim.x - task.few_blocks) / ranges};
     if (task.far != nullptr && task.far[range] != 0) {
-      mark_range(task, range, other / ranges, blocks);
-    } else if (task.collected) {
-      choose_collected<kFloats>(task, range, other / ranges, blocks, tally);
+      mark_range(task, share);
+    } else if (task.gathered) {
+      choose_gathered<kFloats>(task, share, tally);
     } else {
-      choose_of_all<kAlone, kFloats>(task, range, other / ranges, blocks, of_warps, tally);
+      choose_of_all<kAlone, kFloats>(task, share, of_warps, tally);
     }
   }
   if (tally.rows != 0) {
@@ -303,8 +321,8 @@ bool one_thread_each(const ResolveTask& task) {
 
 // A few rows and many prototypes: every row by many blocks.
 void resolve_in_slices(const ResolveTask& task, bool alone, cudaStream_t stream) {
-  gather_left_rows(task, stream);
-  const dim3 slices(kLeftSlices, 128);
+  gather_split_rows(task, stream);
+  const dim3 slices(kSplitSlices, 128);
   if (alone) {
     slice_kernel<true, false><<<slices, kThreads, 0, stream>>>(task);
   } else if (task.points.type == DataType::kFloat32) {
@@ -313,42 +331,42 @@ void resolve_in_slices(const ResolveTask& task, bool alone, cudaStream_t stream)
     slice_kernel<false, false><<<slices, kThreads, 0, stream>>>(task);
   }
   check_launch("resolving");
-  join_kernel<<<kMostLeft / kThreads, kThreads, 0, stream>>>(task);
+  join_kernel<<<kMostSplit / kThreads, kThreads, 0, stream>>>(task);
   check_launch("resolving");
 }
 
 }  // namespace
 
-void open_marked(const ResolveTask& task, cudaStream_t stream) {
+void overflow_marked(const ResolveTask& task, cudaStream_t stream) {
   const int64_t words = (task.points.n + 31) / 32;
   const dim3 grid(static_cast<unsigned>((words + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
-  open_kernel<<<grid, kThreads, 0, stream>>>(task);
+  overflow_kernel<<<grid, kThreads, 0, stream>>>(task);
   check_launch("gathering rows");
 }
 
-void gather_left_rows(const ResolveTask& task, cudaStream_t stream) {
+void gather_split_rows(const ResolveTask& task, cudaStream_t stream) {
   const int64_t words = (task.points.n + 31) / 32;
   const dim3 grid(static_cast<unsigned>((words + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
-  left_kernel<<<grid, kThreads, 0, stream>>>(task);
+  split_kernel<<<grid, kThreads, 0, stream>>>(task);
   check_launch("gathering rows");
 }
 
 void resolve_few(const ResolveTask& given, int multiprocessors, cudaStream_t stream) {
   ResolveTask task = given;
   const auto blocks = static_cast<unsigned>(multiprocessors * 8);
-  task.list_blocks = task.list == nullptr ? 0 : blocks;
+  task.few_blocks = task.few == nullptr ? 0 : blocks;
   const auto ranges = static_cast<unsigned>(task.ranges.count);
-  const unsigned grid = task.list_blocks + std::max(1U, blocks / ranges) * ranges;
+  const unsigned grid = task.few_blocks + std::max(1U, blocks / ranges) * ranges;
   if (one_thread_each(task)) {
-    launch_chained(few_kernel<true, false>, grid, kThreads, 0, stream, "resolving listed rows", task);
+    launch_dependent(few_kernel<true, false>, grid, kThreads, 0, stream, "resolving listed rows", task);
   } else if (task.points.type == DataType::kFloat32) {
-    launch_chained(few_kernel<false, true>, grid, kThreads, 0, stream, "resolving listed rows", task);
+    launch_dependent(few_kernel<false, true>, grid, kThreads, 0, stream, "resolving listed rows", task);
   } else {
-    launch_chained(few_kernel<false, false>, grid, kThreads, 0, stream, "resolving listed rows", task);
+    launch_dependent(few_kernel<false, false>, grid, kThreads, 0, stream, "resolving listed rows", task);
   }
 }
 
-void resolve_marked(const ResolveTask& task, int multiprocessors, cudaStream_t stream) {
+void resolve_all(const ResolveTask& task, int multiprocessors, cudaStream_t stream) {
   const int64_t words = (task.points.n + 31) / 32;
   const bool direct = task.ranges.most_clusters * task.points.d <= kDirectValues;
   const bool alone = one_thread_each(task);
@@ -362,11 +380,11 @@ void resolve_marked(const ResolveTask& task, int multiprocessors, cudaStream_t s
   const dim3 grid(static_cast<unsigned>(std::min((words + together - 1) / together, most)),
                   static_cast<unsigned>(task.ranges.count));
   if (alone) {
-    launch_chained(scan_kernel<true, false>, grid, threads, 0, stream, "resolving", task, together);
+    launch_dependent(scan_kernel<true, false>, grid, threads, 0, stream, "resolving", task, together);
   } else if (task.points.type == DataType::kFloat32) {
-    launch_chained(scan_kernel<false, true>, grid, threads, 0, stream, "resolving", task, together);
+    launch_dependent(scan_kernel<false, true>, grid, threads, 0, stream, "resolving", task, together);
   } else {
-    launch_chained(scan_kernel<false, false>, grid, threads, 0, stream, "resolving", task, together);
+    launch_dependent(scan_kernel<false, false>, grid, threads, 0, stream, "resolving", task, together);
   }
 }
 

@@ -11,7 +11,7 @@
 namespace manymeans::cuda {
 
 /// A row that gets all canonical distances, by many blocks at once.
-struct LeftRow {
+struct SplitRow {
   int64_t row;
   int32_t range;
 };
@@ -19,8 +19,8 @@ struct SliceNearest {
   double distance;
   long long k;
 };
-constexpr int kMostLeft = 4096;
-constexpr int kLeftSlices = 32;
+constexpr int kMostSplit = 4096;
+constexpr int kSplitSlices = 32;
 
 struct ResolveTask {
   DevicePoints points;
@@ -28,32 +28,33 @@ struct ResolveTask {
   LabelRows next;             ///< written for every row that is resolved
   uint32_t* marks = nullptr;  ///< rows for which every prototype is possible, see ScreenOutput; cleared again
   int64_t mark_stride = 0;
-  uint32_t* marked = nullptr;      ///< 0: there are no marks, so nobody looks; null: look
-  const Unproved* list = nullptr;  ///< rows with candidates; null: none
-  const uint32_t* listed = nullptr;
-  uint32_t capacity = 0;
-  OpenRows open;           ///< further rows
-  bool collected = false;  ///< with their possible prototypes; else every prototype is
+  uint32_t* marked = nullptr;   ///< 0: there are no marks, so nobody looks; null: look
+  const FewRow* few = nullptr;  ///< rows with candidates; null: none
+  const uint32_t* few_count = nullptr;
+  uint32_t few_capacity = 0;
+  OverflowRows overflow;  ///< further rows
+  bool gathered = false;  ///< with their possible prototypes; else every prototype is
   const uint32_t* far =
-      nullptr;              ///< per range, null: none is; where not 0, all its rows get marked and no entry counts
-  LeftRow* left = nullptr;  ///< scratch: kMostLeft rows, their number (zero), and (kMostLeft, kLeftSlices) results
-  uint32_t* left_count = nullptr;
+      nullptr;                ///< per range, null: none is; where not 0, all its rows get marked and no entry counts
+  SplitRow* split = nullptr;  ///< scratch: kMostSplit rows, their number (zero), and (kMostSplit, kSplitSlices) results
+  uint32_t* split_count = nullptr;
   SliceNearest* nearest = nullptr;
-  uint32_t list_blocks = 0;  ///< set by resolve_few()
+  uint32_t few_blocks = 0;  ///< set by resolve_few()
 };
 
 /// Up to this many values of a model's prototypes a row costs least when it gets all canonical distances at once.
 constexpr int64_t kDirectValues = 16384;
 
-/// Makes open rows of marked ones, as far as there is room.
-void open_marked(const ResolveTask& task, cudaStream_t stream);
-/// Resolves listed and open rows; marks open rows with more possible prototypes than were kept.
+/// Makes overflow rows of marked ones, as far as there is room, so that they are resolved side by side.
+void overflow_marked(const ResolveTask& task, cudaStream_t stream);
+/// Resolves the rows of few candidates and those whose lists overflowed; marks overflow rows with more possible
+/// prototypes than were kept.
 void resolve_few(const ResolveTask& task, int multiprocessors, cudaStream_t stream);
-/// Takes rows out of the marks and puts them among task.left, as far as there is room: those that are resolved first.
-/// A part of resolve_marked().
-void gather_left_rows(const ResolveTask& task, cudaStream_t stream);
+/// Takes rows out of the marks and puts them among task.split, as far as there is room: those that are resolved first.
+/// A part of resolve_all().
+void gather_split_rows(const ResolveTask& task, cudaStream_t stream);
 /// Resolves marked rows.
-void resolve_marked(const ResolveTask& task, int multiprocessors, cudaStream_t stream);
+void resolve_all(const ResolveTask& task, int multiprocessors, cudaStream_t stream);
 // All count the rows and their canonical distances in the ranges' counters.
 
 /// Marks all rows of all ranges.

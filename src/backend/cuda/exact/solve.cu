@@ -1,6 +1,6 @@
 #include "backend/cuda/device/pass_device.cuh"
 #include "backend/cuda/exact/solve.cuh"
-#include "backend/cuda/runtime/chained_launch.cuh"
+#include "backend/cuda/runtime/dependent_launch.cuh"
 
 namespace manymeans::cuda {
 namespace {
@@ -22,7 +22,7 @@ __global__ void solve_kernel(SolveTask task) {
 void solve(const SolveTask& task, cudaStream_t stream) {
   const int64_t values = task.ranges.most_clusters * task.d;
   const dim3 grid(static_cast<unsigned>((values + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
-  launch_chained(solve_kernel, grid, kThreads, 0, stream, "solving for prototypes", task);
+  launch_dependent(solve_kernel, grid, kThreads, 0, stream, "solving for prototypes", task);
 }
 
 }  // namespace manymeans::cuda

@@ -105,7 +105,7 @@ void float_norms(const DevicePoints& points, const DeviceFrame& frame, float* no
 }
 
 void float_pack(const FloatScreenTask& task, cudaStream_t stream) {
-  const int64_t group = task.points.d <= kLowColumns ? kLowGroup : kTileGroup;
+  const int64_t group = task.points.d <= kLowColumns ? kLowMultiple : kTileMultiple;
   const int64_t most = (task.ranges.most_clusters + group - 1) / group * group;
   const dim3 blocks(static_cast<unsigned>((most + kWarps - 1) / kWarps), static_cast<unsigned>(task.ranges.count));
   pack_kernel<<<blocks, kThreads, 0, stream>>>(task, group);

@@ -14,8 +14,8 @@ namespace manymeans::cuda {
 /// Up to this many columns the points stay in registers.
 constexpr int64_t kLowColumns = 16;
 /// Prototypes are padded to whole groups of this many.
-constexpr int64_t kLowGroup = 4;
-constexpr int64_t kTileGroup = 64;
+constexpr int64_t kLowMultiple = 4;
+constexpr int64_t kTileMultiple = 64;
 
 /// y = (x - centre) * 2^exponent on the device; centre: d values.
 struct DeviceFrame {

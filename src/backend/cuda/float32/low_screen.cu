@@ -16,7 +16,7 @@ namespace manymeans::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kGroup = static_cast<int>(kLowGroup);
+constexpr int kGroup = static_cast<int>(kLowMultiple);
 constexpr int kSharedFloats = 8192;  // 32 KiB of columns at a time
 
 // u of one column; `column` is (start, slope, z_0, z_1, ..).
@@ -76,10 +76,19 @@ __device__ __forceinline__ void look(const float (&x)[P][D], const float (&m)[P]
   for (int p = 0; p < P; ++p) top.group[p] = top.best[p] > before[p] ? group : top.group[p];
 }
 
+// What a thread found out of one of its rows.
+struct Found {
+  int64_t row;
+  float m;  // its norm
+  float best, second;
+  int group;  // of the best
+};
+
 // One row and one model: writes a label, returns whether it is proved.
 template <int D>
-__device__ __forceinline__ bool conclude(const FloatScreenTask& task, const PassRange& range, bool far, float m,
-                                         float best, float second, int group, int64_t row) {
+__device__ __forceinline__ bool conclude(const FloatScreenTask& task, const PassRange& range, bool far,
+                                         const Found& found) {
+  const auto& [row, m, best, second, group] = found;
   constexpr int kStride = (D + 2 + 3) / 4 * 4;
   const int column = group * kGroup + static_cast<int>(__float_as_uint(best) & kPlaces);
   const float2 terms = *reinterpret_cast<const float2*>(task.columns.starts + static_cast<int64_t>(column) * kStride);
@@ -149,7 +158,7 @@ __global__ void __launch_bounds__(kThreads) low_kernel(FloatScreenTask task) {
       const int64_t row = base + p * kThreads;
       bool proved = true;
       if (row < task.points.n) {
-        proved = conclude<D>(task, range, far, m[p], top.best[p], top.second[p], top.group[p], row);
+        proved = conclude<D>(task, range, far, {row, m[p], top.best[p], top.second[p], top.group[p]});
       }
       const uint32_t word = __ballot_sync(~0U, !proved);
       if (threadIdx.x % 32 == 0 && row < task.points.n) task.marks[r * task.mark_stride + row / 32] = word;

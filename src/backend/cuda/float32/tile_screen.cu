@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kRows = 128;
-constexpr int kColumns = static_cast<int>(kTileGroup);
+constexpr int kColumns = static_cast<int>(kTileMultiple);
 constexpr int kDepth = 16;
 constexpr int kRowsPerThread = 8;
 constexpr int kColumnsPerThread = 4;
@@ -59,8 +59,9 @@ __device__ __forceinline__ void merge(float& best, float& second, int& column) {
 }
 
 // One row: writes a label, returns whether it is proved.
-__device__ bool conclude(const FloatScreenTask& task, const PassRange& range, bool far, float best, float second,
-                         int place, int64_t row) {
+__device__ bool conclude(const FloatScreenTask& task, const PassRange& range, bool far, const SliceTop& top,
+                         int64_t row) {
+  const auto& [best, second, place] = top;
   const int64_t column = range.first + place;
   store_label(task.next, range.slot, row, static_cast<uint32_t>(place));
   const float m = task.norms[row];
@@ -141,8 +142,8 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(FloatScreenTask task) {
   if (threadIdx.x >= kRows) return;
   bool proved = true;
   if (row < task.points.n) {
-    proved = conclude(task, range, task.columns.far[blockIdx.y] != 0, tiles.best[threadIdx.x],
-                      tiles.second[threadIdx.x], tiles.column[threadIdx.x], row);
+    proved = conclude(task, range, task.columns.far[blockIdx.y] != 0,
+                      {tiles.best[threadIdx.x], tiles.second[threadIdx.x], tiles.column[threadIdx.x]}, row);
   }
   const uint32_t word = __ballot_sync(~0U, !proved);
   if (threadIdx.x % 32 == 0 && row < task.points.n) task.marks[blockIdx.y * task.mark_stride + row / 32] = word;
@@ -190,7 +191,7 @@ __global__ void conclude_kernel(FloatScreenTask task, MarkedRows marked) {
       }
     }
     const int64_t row = marked.rows[at];
-    if (conclude(task, range, far, top.best, top.second, top.column, row)) continue;
+    if (conclude(task, range, far, top, row)) continue;
     atomicOr(task.marks + blockIdx.y * task.mark_stride + row / 32, 1U << (row % 32));
   }
 }

@@ -30,7 +30,7 @@ __device__ bool last_block(uint32_t* tickets) {
 // How far a prototype moved since the pass before, at most; by a warp. Its first thread knows. Everything of a step is
 // loaded before anything is stored.
 template <class T>
-__device__ double path_of(const MarginTask& task, const PassRange& range, int64_t k) {
+__device__ double shift_of(const MarginTask& task, const PassRange& range, int64_t k) {
   constexpr int kStep = 4;
   const T* now = static_cast<const T*>(range.prototypes) + k * task.d;
   T* kept = static_cast<T*>(task.previous) + k * task.d;
@@ -71,12 +71,12 @@ struct Farthest {
   }
 };
 
-// What the rows of each label lose: its own path, and the longest of the others'. By a block.
+// What the rows of each label lose: its own shift, and the longest of the others'. By a block.
 __device__ void find_losses(const MarginTask& task, int64_t k) {
   __shared__ Farthest of_warps[kWarps];
-  const volatile float* moved = task.moved;
+  const volatile float* shifts = task.shifts;
   Farthest mine;
-  for (int64_t c = threadIdx.x; c < k; c += kThreads) mine.take({moved[c], 0, static_cast<int32_t>(c)});
+  for (int64_t c = threadIdx.x; c < k; c += kThreads) mine.take({shifts[c], 0, static_cast<int32_t>(c)});
   for (int step = 16; step > 0; step /= 2) {
     mine.take({__shfl_xor_sync(~0U, mine.first, step), __shfl_xor_sync(~0U, mine.second, step),
                __shfl_xor_sync(~0U, mine.which, step)});
@@ -87,7 +87,7 @@ __device__ void find_losses(const MarginTask& task, int64_t k) {
   for (const Farthest& of_warp : of_warps) all.take(of_warp);
   for (int64_t c = threadIdx.x; c < k; c += kThreads) {
     // Its factor also pays for the canonical slack's growth with the row's distance.
-    const float own = __fmul_ru(moved[c], 1 + 0x1p-20F);
+    const float own = __fmul_ru(shifts[c], 1 + 0x1p-20F);
     task.losses[c] = __fadd_ru(own, c == all.which ? all.second : all.first);
   }
 }
@@ -98,9 +98,9 @@ __global__ void __launch_bounds__(kThreads) follow_kernel(MarginTask task) {
   const PassRange range = task.ranges.at[0];
   const int64_t k = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
   if (k < range.k) {
-    const double path = task.ranges.float64 ? path_of<double>(task, range, k) : path_of<float>(task, range, k);
+    const double shift = task.ranges.float64 ? shift_of<double>(task, range, k) : shift_of<float>(task, range, k);
     // Not a number where the prototype before was none: then no margin is known.
-    if (threadIdx.x % 32 == 0) task.moved[k] = __double2float_ru(path);
+    if (threadIdx.x % 32 == 0) task.shifts[k] = __double2float_ru(shift);
   }
   if (last_block(&task.state->followed)) find_losses(task, range.k);
 }

@@ -45,7 +45,7 @@ struct MarginTask {
   double bound_scale = 1;
   bool known = false;               ///< the margins are those of the pass before
   void* previous = nullptr;         ///< that pass's prototypes, k x d in the prototypes' type; replaced by this one's
-  float* moved = nullptr;           ///< k: how far at most, in the frame's units
+  float* shifts = nullptr;          ///< k: how far at most, in the frame's units
   float* losses = nullptr;          ///< k: of the margins of a label's rows
   float* margins = nullptr;         ///< a row each, with room up to a multiple of four
   LabelRows current;                ///< before the pass

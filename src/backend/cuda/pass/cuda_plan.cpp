@@ -2,13 +2,14 @@
 
 #include <manymeans/error.h>
 
-#include "backend/cuda/boxes/boxed_points.h"
-#include "backend/cuda/exact/accumulate.h"
-#include "backend/cuda/exact/resolve.h"
+#include "backend/cuda/bounding_boxes/boxed_points.h"
 #include "backend/cuda/float32/float_screen.h"
-#include "backend/cuda/margins/carried_margins.h"
+#include "backend/cuda/float32/float_stage.h"
+#include "backend/cuda/pass/make_screen.h"
+#include "backend/cuda/pass/session_arrays.h"
 #include "backend/cuda/tensor/matrix_bounds.h"
-#include "backend/cuda/tensor/score_falls.h"
+#include "backend/device/session_memory.h"
+#include "backend/device/slice_planner.h"
 
 #include <fmt/format.h>
 
@@ -33,7 +34,8 @@ bool can_be_boxed(const PointsView& points) {
 
 int64_t box_bytes(const Input& input) {
   const PointsView& points = input.points;
-  return BoxedPoints::bytes(points.n, points.d, points.type, !input.weights.empty(), input.limbs) +
+  const bool float64 = points.type == DataType::kFloat64;
+  return BoxedPoints::bytes({points.n, points.d, float64, !input.weights.empty(), input.limbs}) +
          BoxedPoints::making_bytes(points.n);
 }
 
@@ -62,7 +64,7 @@ ScreenKind boxes_for(const PointsView& points) {
                     "brute",
                     kMostBoxPoints, points.n));
   }
-  return ScreenKind::kBoxes;
+  return ScreenKind::kBoundingBoxes;
 }
 
 // The screen whose bound holds for so many columns: `wanted`, or one that is as exact and slower. With more columns a
@@ -92,7 +94,7 @@ ScreenKind choose_screen(const Input& input, const CudaDevice& device, const Bac
   if (!options.tuning.cuda.screen_format.empty()) {
     return with_a_bound(screen_of_format(options.tuning.cuda.screen_format, device), points.d);
   }
-  if (algorithm == "auto" && pays_to_box(points)) return ScreenKind::kBoxes;
+  if (algorithm == "auto" && pays_to_box(points)) return ScreenKind::kBoundingBoxes;
   // Margins take the screen in fp16, however few columns there are.
   const bool enough_columns = points.d >= kFewestMatrixColumns || algorithm == "bounds";
   const bool useful = device.matrix_unit != MatrixUnit::kNone && enough_columns && ratio <= kMostHalfRatio;
@@ -107,7 +109,7 @@ std::string describe(ScreenKind screen, const Input& input, const BackendOptions
     case ScreenKind::kFloat:
       return input.points.d <= kLowColumns ? "float32 screen, points in registers" : "float32 screen, in tiles";
     case ScreenKind::kMatrix: return "fp16 screen in the matrix units";
-    case ScreenKind::kBoxes: return fmt::format("boxes of {} neighbouring rows", kBoxRows);
+    case ScreenKind::kBoundingBoxes: return fmt::format("bounding boxes of {} neighbouring rows", kBoxRows);
   }
   return "";
 }
@@ -124,14 +126,15 @@ std::string describe_slices(const CudaPlan& plan, const PointsView& points) {
                      streamed / kMiB, points.n * row_bytes / kMiB, plan.slice_rows);
 }
 
-// Whether columns are to stand by norm, and so many of them are below a row's floor that finding that out costs less
-// than ranking them. Of long rows only the first is used (floors_pay()); what floors take is little beside these.
-bool pays_to_have_floors(const Input& input, const Workload& workload, const BackendOptions& options) {
+// Whether columns are to stand by norm, and so many of them are below a row's score threshold that finding that out
+// costs less than ranking them. Of long rows only the first is used (thresholds_pay()); what thresholds take is little
+// beside these.
+bool pays_to_have_thresholds(const Input& input, const Workload& workload, const BackendOptions& options) {
   constexpr int64_t kFewestClusters = 768;
-  constexpr double kLeastWork = 3e10;  // products of a model; guessing the floors takes some 40 us
+  constexpr double kLeastWork = 3e10;  // products of a model; guessing the thresholds takes some 40 us
   const double rows = static_cast<double>(input.points.n) * static_cast<double>(input.points.d);
-  return options.tuning.cuda.score_thresholds.value_or(
-      workload.most_clusters >= kFewestClusters && rows * static_cast<double>(workload.most_clusters) >= kLeastWork);
+  return options.tuning.cuda.score_thresholds.value_or(workload.most_clusters >= kFewestClusters &&
+                                 rows * static_cast<double>(workload.most_clusters) >= kLeastWork);
 }
 
 // What is asked for by name, or may come to pay in the middle of a fit.
@@ -146,8 +149,8 @@ BoundsUse wanted_bounds(const CudaPlan& plan, const Input& input, const BackendO
 // Why an algorithm that was asked for by name does less than its name says; empty where it does all of it.
 std::string what_is_lacking(const CudaPlan& plan, const Input& input, const CudaDevice& device,
                             const BackendOptions& options) {
-  if (options.algorithm == "kdtree" && plan.screen != ScreenKind::kBoxes) {
-    return "no boxes, for which the points do not fit the device's memory twice";
+  if (options.algorithm == "kdtree" && plan.screen != ScreenKind::kBoundingBoxes) {
+    return "no bounding boxes, for which the points do not fit the device's memory twice";
   }
   if (options.algorithm != "bounds" || plan.bounds == BoundsUse::kAlways) return "";
   if (plan.screen != ScreenKind::kMatrix) {
@@ -158,7 +161,7 @@ std::string what_is_lacking(const CudaPlan& plan, const Input& input, const Cuda
   return "no margins: the points do not fit the device's memory with them";
 }
 
-// Which rows are on the device, and when.
+// Which rows are on the device, and when, and what that takes.
 class RowPlanner {
  public:
   RowPlanner(const Input& input, const Workload& workload, int64_t room, int64_t forced_rows)
@@ -167,56 +170,35 @@ class RowPlanner {
     k_.push_back(workload.most_clusters);
     // Of the other models only the sum is known; each is padded.
     const int64_t rest = workload.models > 1 ? workload.all_clusters - workload.most_clusters : 0;
-    k_.insert(k_.end(), static_cast<size_t>(others), others > 0 ? (rest + others - 1) / others + kTileGroup : 0);
+    k_.insert(k_.end(), static_cast<size_t>(others), others > 0 ? (rest + others - 1) / others + kTileMultiple : 0);
   }
 
   /// Whether nothing has to be cut into slices.
-  bool holds_all(CudaPlan& plan) const {
-    const int64_t n = input_.points.n;
-    return (forced_rows_ == 0 || forced_rows_ >= n) && n <= most_rows(plan) && fits(plan, n, n);
-  }
+  bool holds_all(const CudaPlan& plan) const { return slices_of(plan).holds_all(); }
 
   void choose(CudaPlan& plan) const {
-    const int64_t n = input_.points.n;
-    if (forced_rows_ > 0 && forced_rows_ < n) {
-      const int64_t rows = (forced_rows_ + kRowBlock - 1) / kRowBlock * kRowBlock;
-      return keep(plan, rows, input_.points.on_device() ? n : std::min(rows, n));
-    }
-    if (n <= most_rows(plan) && fits(plan, n, n)) return;
-    if (fits_in_slices(plan, n)) return;  // the points do, but not their rounded copy
-    if (!fits_in_slices(plan, resident(0))) {
-      check_room(bytes(plan), room_, "labels, statistics and the smallest slice of the points");
-    }
-    const int64_t rows = plan.slice_rows;
-    keep(plan, rows, resident((room_ - bytes(plan)) / row_bytes() / rows * rows));
+    const device::SlicePlanner::Choice choice = slices_of(plan).choose();
+    if (!forced()) check_room(choice.bytes, room_, "labels, statistics and the smallest slice of the points");
+    keep(plan, choice.plan);
   }
 
  private:
-  // Of a slice.
-  int64_t most_rows(const CudaPlan& plan) const { return most_slice_rows(plan.screen, workload_.models); }
-  int64_t row_bytes() const {
-    return std::max<int64_t>(1, input_.points.d * static_cast<int64_t>(size_of(input_.points.type)));
+  bool forced() const { return forced_rows_ > 0 && forced_rows_ < input_.points.n; }
+  device::SlicePlanner slices_of(const CudaPlan& plan) const {
+    device::SlicePlanner::Points points;
+    points.rows = input_.points.n;
+    points.row_bytes = row_bytes();
+    points.on_device = input_.points.on_device();
+    points.most_rows = most_slice_rows(plan.screen, workload_.models);
+    points.slice_unit = kSliceRows;
+    points.forced_rows = forced() ? padded(forced_rows_, kRowBlock) : 0;
+    return {points, room_, [this, plan](const device::SlicePlan& slices) {
+              CudaPlan with_these = plan;
+              keep(with_these, slices);
+              return bytes(with_these);
+            }};
   }
-  // Points that lie on the device stay there.
-  int64_t resident(int64_t rows) const {
-    return input_.points.on_device() ? input_.points.n : std::min(rows, input_.points.n);
-  }
-  bool fits(CudaPlan& plan, int64_t rows, int64_t resident) const {
-    keep(plan, rows, resident);
-    return bytes(plan) <= room_;
-  }
-  // The largest slices for which there is room; else the smallest.
-  bool fits_in_slices(CudaPlan& plan, int64_t resident) const {
-    // So many bytes are fetched in milliseconds, which is much more than the launches of their kernels take. Most of
-    // the room is better used for rows that stay.
-    const int64_t slice_bytes = std::min(128 * kMiB, room_ / 32);
-    const auto whole_units = [](int64_t rows) { return std::max(kSliceRows, rows / kSliceRows * kSliceRows); };
-    const int64_t most = std::min({slice_bytes / row_bytes(), 64 * kMiB, most_rows(plan)});
-    for (int64_t rows = whole_units(most);; rows = whole_units(rows / 2)) {
-      const bool fitting = fits(plan, rows, resident);
-      if (fitting || rows == kSliceRows) return fitting;
-    }
-  }
+  int64_t row_bytes() const { return input_.points.d * static_cast<int64_t>(size_of(input_.points.type)); }
   int64_t bytes(const CudaPlan& plan) const {
     return plan.upload_bytes + workload_.sessions * plan.session_bytes + seeding_bytes(plan);
   }
@@ -228,17 +210,15 @@ class RowPlanner {
     const int64_t together = std::max<int64_t>(1, (int64_t{1} << 25) / std::max<int64_t>(1, n));
     return kSeedBytes * n * std::min(workload_.models, together);
   }
-  void keep(CudaPlan& plan, int64_t slice_rows, int64_t resident_rows) const {
+  void keep(CudaPlan& plan, const device::SlicePlan& slices) const {
     const PointsView& points = input_.points;
-    if (slice_rows >= points.n) slice_rows = resident_rows = points.n;
-    const int64_t packed = (slice_rows + kRowBlock - 1) / kRowBlock * kRowBlock;
-    const int64_t buffers = resident_rows < points.n ? 2 * slice_rows : 0;
-    plan.slice_rows = slice_rows;
-    plan.resident_rows = resident_rows;
-    plan.upload_bytes = (points.on_device() ? 0 : (resident_rows + buffers) * row_bytes()) +
+    static_cast<device::SlicePlan&>(plan) = slices;
+    const int64_t packed = padded(plan.slice_rows, kRowBlock);
+    const int64_t buffers = plan.resident_rows < points.n ? 2 * plan.slice_rows : 0;
+    plan.upload_bytes = (points.on_device() ? 0 : (plan.resident_rows + buffers) * row_bytes()) +
                         static_cast<int64_t>(input_.weights.size() * sizeof(double)) + points.d * 64;
     if (plan.screen == ScreenKind::kMatrix) plan.upload_bytes += packed * (2 * plan.padded_columns + 8);
-    if (plan.screen == ScreenKind::kBoxes) plan.upload_bytes += box_bytes(input_);
+    if (plan.screen == ScreenKind::kBoundingBoxes) plan.upload_bytes += box_bytes(input_);
     if (plan.screen != ScreenKind::kNone && points.d > kLowColumns) plan.upload_bytes += packed * 4;
     plan.session_bytes = session_bytes(input_, k_, plan);
   }
@@ -262,7 +242,7 @@ bool models_apart(CudaPlan plan, const Input& input, const BackendOptions& optio
                   int64_t room) {
   if (options.algorithm != "bounds" || plan.screen != ScreenKind::kMatrix || workload.models <= 1) return false;
   plan.bounds = BoundsUse::kAlways;
-  return RowPlanner(input, apart(workload), room, options.tuning.cuda.slice_rows).holds_all(plan);
+  return RowPlanner(input, apart(workload), room, options.tuning.device.slice_rows).holds_all(plan);
 }
 
 std::string describe_bounds(const CudaPlan& plan) {
@@ -273,25 +253,17 @@ std::string describe_bounds(const CudaPlan& plan) {
 
 }  // namespace
 
-bool floors_pay(int64_t changed, int64_t labels, int64_t most_clusters, int64_t columns) {
-  // Measured: bench/results/EXPERIMENTS.md. Products of long rows take so long that ranking hides behind them.
-  constexpr double kClusters = 12800;
-  constexpr int64_t kMostColumns = 384;
-  return columns <= kMostColumns &&
-         static_cast<double>(changed) * kClusters <= static_cast<double>(labels) * static_cast<double>(most_clusters);
-}
-
 int64_t most_slice_rows(ScreenKind screen, int64_t models) {
   // Half of what 32 bits hold: warps reserve entries of the matrix screen's list that they may not use.
   constexpr int64_t kMostEntries = int64_t{1} << 31;
   models = std::max<int64_t>(1, models);
-  if (screen == ScreenKind::kBoxes) return std::min(kMostBoxPoints, kMostEntries / models * kBoxRows);
+  if (screen == ScreenKind::kBoundingBoxes) return std::min(kMostBoxPoints, kMostEntries / models * kBoxRows);
   return kMostEntries / models - kRowBlock;
 }
 
 void check_counts(int64_t models, int64_t clusters) {
   constexpr int64_t kMostModels = 65535;  // the blocks of a grid's second side
-  constexpr int64_t kMostColumns = (int64_t{1} << 31) - kMostModels * kTileGroup * 4;  // padded, of all models
+  constexpr int64_t kMostColumns = (int64_t{1} << 31) - kMostModels * kTileMultiple * 4;  // padded, of all models
   if (models <= kMostModels && clusters <= kMostColumns) return;
   throw Error(ErrorCode::kUnavailable, "backend cuda",
               fmt::format("{} models with {} clusters in one pass are more than its {} models and {} clusters; use "
@@ -338,10 +310,10 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
   plan.apart = models_apart(plan, input, options, workload, room);
   const Workload planned = plan.apart ? apart(workload) : workload;
   if (planned.models > 1) check_counts(planned.models, planned.all_clusters);
-  const RowPlanner planner(input, planned, room, options.tuning.cuda.slice_rows);
-  if (plan.screen == ScreenKind::kBoxes && !planner.holds_all(plan)) plan.screen = ScreenKind::kFloat;
-  plan.floors = plan.screen == ScreenKind::kMatrix && pays_to_have_floors(input, planned, options);
-  if (plan.floors && !planner.holds_all(plan)) plan.floors = false;
+  const RowPlanner planner(input, planned, room, options.tuning.device.slice_rows);
+  if (plan.screen == ScreenKind::kBoundingBoxes && !planner.holds_all(plan)) plan.screen = ScreenKind::kFloat;
+  plan.score_thresholds = plan.screen == ScreenKind::kMatrix && pays_to_have_thresholds(input, planned, options);
+  if (plan.score_thresholds && !planner.holds_all(plan)) plan.score_thresholds = false;
   plan.bounds = wanted_bounds(plan, input, options, planned);
   if (plan.bounds != BoundsUse::kNever && !planner.holds_all(plan)) plan.bounds = BoundsUse::kNever;
   planner.choose(plan);
@@ -355,39 +327,6 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
   return plan;
 }
 
-int64_t list_capacity(int64_t rows, int64_t models) {
-  return std::clamp<int64_t>(rows * models, 4096, int64_t{16} << 20);
-}
-
-int64_t open_capacity(int64_t rows, int64_t models) {
-  constexpr int64_t kMost = int64_t{1} << 19;  // of all models
-  const int64_t wanted = std::min((rows + 1) / 2, kMost / models);
-  return std::max<int64_t>(1, (wanted + kOpenBlock - 1) / kOpenBlock) * kOpenBlock;
-}
-
-int64_t marked_capacity(int64_t rows, int64_t models) {
-  return std::max(models * 128, std::min(rows * models / 2, int64_t{1} << 19));
-}
-
-int64_t marked_slices(int64_t marked) {
-  constexpr int64_t kMostSliceTops = int64_t{4} << 20;
-  return std::clamp<int64_t>(kMostSliceTops / marked, 1, 16);
-}
-
-bool collects(const CudaPlan& plan, int64_t clusters, int64_t d) {
-  return plan.screen == ScreenKind::kMatrix && clusters * d > kDirectValues;
-}
-
-int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t most_clusters, int64_t models) {
-  constexpr int64_t kFewestValues = int64_t{1} << 23;  // of all models: about 0.1 ms of atomic operations
-  constexpr int64_t kMostRows = int64_t{1} << 24;      // of all models, in one slice
-  const int64_t bytes = 8 * most_clusters * (limbs * columns + 2);
-  if (limbs > kMostLabelOrderLimbs || columns > kMostLabelOrderColumns || bytes <= kMostSharedSums) return 0;
-  if (rows * columns * models < kFewestValues) return 0;
-  const int64_t slice = std::max<int64_t>(kMostRows / models, 1);
-  return 2 * models * ((std::min(rows, slice) + kLabelOrderRows - 1) / kLabelOrderRows * kLabelOrderRows);
-}
-
 bool margins_may_pay(int64_t rows, int64_t columns, const Workload& workload) {
   // Below about 0.1 ms a pass the launches that margins take cost what they save; and a fit of few passes has none
   // that changes little.
@@ -398,58 +337,28 @@ bool margins_may_pay(int64_t rows, int64_t columns, const Workload& workload) {
   return work >= kLeastWork && workload.passes >= kFewestPasses;
 }
 
-bool carries_margins(const CudaPlan& plan, int64_t rows, std::span<const int64_t> k) {
-  return plan.bounds != BoundsUse::kNever && plan.screen == ScreenKind::kMatrix && plan.whole(rows) && k.size() == 1;
-}
-
-// A row that is left is read, written and read once more, which takes the device as long as about 200 columns.
-int64_t most_rows_left(int64_t rows, int64_t clusters, BoundsUse use) {
-  constexpr double kColumns = 200;
-  const double share = static_cast<double>(clusters) / (static_cast<double>(clusters) + kColumns);
-  return static_cast<int64_t>(static_cast<double>(rows) * (use == BoundsUse::kAlways ? std::max(share, 0.75) : share));
-}
-
-int64_t margin_piece_rows(int64_t most_left, int32_t padded_columns) {
-  constexpr int64_t kPieceBytes = int64_t{512} << 20;
-  const auto whole_blocks = [](int64_t rows) { return (rows + kRowBlock - 1) / kRowBlock * kRowBlock; };
-  const int64_t wanted = std::min(most_left, kPieceBytes / (2 * padded_columns));
-  return std::max(kRowBlock, whole_blocks(std::max(wanted, (most_left + kMostPieces - 1) / kMostPieces)));
+SessionShape session_shape(const Input& input, std::span<const int64_t> k, const CudaPlan& plan) {
+  SessionShape shape;
+  shape.k = k;
+  shape.rows = input.points.n;
+  shape.slice_rows = std::min(plan.slice_rows, input.points.n);
+  shape.d = input.points.d;
+  shape.limbs = input.limbs;
+  shape.float64 = input.points.type == DataType::kFloat64;
+  shape.column_multiple = float_column_multiple(input.points.d);
+  if (plan.screen == ScreenKind::kMatrix) {
+    shape.unit = plan.matrix_unit;
+    shape.padded_columns = plan.padded_columns;
+    shape.score_thresholds = plan.score_thresholds;
+    shape.bounds = plan.bounds;
+  }
+  if (plan.screen == ScreenKind::kBoundingBoxes) shape.bounding_boxes = boxes_of(input.points.n);
+  return shape;
 }
 
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan) {
-  const int64_t rows = std::min(plan.slice_rows, input.points.n);
-  int64_t clusters = 0;
-  int64_t most = 1;
-  for (const int64_t count : k) {
-    clusters += (count + kTileGroup - 1) / kTileGroup * kTileGroup;
-    most = std::max(most, count);
-  }
-  const auto models = static_cast<int64_t>(k.size());
-  const int64_t width = most <= 256 ? 1 : (most <= 65536 ? 2 : 4);
-  const int64_t labels = models * width * ((input.points.n + 127) / 128 + (rows + 127) / 128) * 128;
-  const int64_t marks = models * (rows / 8 + 16);
-  const int64_t statistics = clusters * (input.limbs * input.points.d + 2) * 8;
-  const int64_t columns = clusters * (input.points.d + 8) * (plan.screen == ScreenKind::kMatrix ? 6 : 4);
-  const int64_t marked = marked_capacity(rows, models);
-  const int64_t list = plan.screen == ScreenKind::kMatrix
-                           ? list_capacity(rows, models) * 48 + marked * (8 + 12 * marked_slices(marked))
-                           : 0;
-  const int64_t open_row =
-      8 + (collects(plan, most, input.points.d) ? 2 * plan.padded_columns + 4 * (1 + kMostCollected) : 0);
-  const int64_t open = open_capacity(rows, models) * models * open_row;
-  const int64_t entries = label_order_capacity(rows, input.points.d, input.limbs, most, models);
-  const int64_t order = entries > 0 ? 4 * (entries + 2 * clusters + 1) : 0;
-  const int64_t boxes = plan.screen == ScreenKind::kBoxes ? models * (input.points.n / kBoxRows + 1) * 20 : 0;
-  const int64_t floors =
-      plan.floors ? models * 4 * (input.points.n + 128 + kSampledRows) + clusters * (48 + 4 * input.points.d) : 0;
-  int64_t margins = 0;
-  if (carries_margins(plan, input.points.n, k)) {
-    const int64_t left = most_rows_left(rows, k[0], plan.bounds);
-    margins = 4 * (rows + 128 + left) + margin_piece_rows(left, plan.padded_columns) * (2 * plan.padded_columns + 8) +
-              clusters * 8 * (input.points.d + 1);
-  }
-  return margins + floors + boxes + labels + marks + statistics + columns + clusters * input.points.d * 8 + list +
-         open + order;
+  const SessionShape shape = session_shape(input, k, plan);
+  return device::SessionMemory::bytes(input, k) + SessionArrays::bytes(shape) + screen_bytes(plan.screen, shape);
 }
 
 void check_room(int64_t bytes, int64_t room, const char* what) {

@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "backend/bounds_policy.h"
 #include "backend/cuda/device/screen.h"
+#include "backend/cuda/device/session_shape.h"
 #include "backend/cuda/points/slice_plan.h"
 #include "data/input.h"
 
@@ -32,7 +33,7 @@ void use_device(const CudaDevice& device);
 
 struct CudaPlan : SlicePlan {
   MatrixUnit matrix_unit = MatrixUnit::kNone;  ///< for kMatrix
-  bool floors = false;                         ///< likewise: rows remember what their best score was (score_falls.h)
+  bool score_thresholds = false;               ///< likewise: rows remember what their best score was (score_falls.h)
   BoundsUse bounds = BoundsUse::kNever;        ///< of sessions of one model, by kMatrix
   bool apart = false;                          ///< so models that would share passes have a session each
   int64_t upload_bytes = 0;                    ///< device memory of an upload
@@ -42,14 +43,8 @@ struct CudaPlan : SlicePlan {
   std::string warning;                         ///< where an algorithm that was asked for does less than its name says
 };
 
-/// Whether columns below floors are to be passed over (score_falls.h) in a plan that has them, after a pass that
-/// changed so many of all models' labels. Where many change, scores have fallen so far that too many columns are above
-/// the floors; these cost the more the fewer clusters the largest model has. And not where rows have so many columns
-/// that the product takes longer than ranking.
-bool floors_pay(int64_t changed, int64_t labels, int64_t most_clusters, int64_t columns);
-
 /// The most rows of a slice: kernels number packed rows, and what they list of all models' rows together (rows times
-/// models, or for kBoxes boxes times models), in 32 bits.
+/// models, or for kBoundingBoxes boxes times models), in 32 bits.
 int64_t most_slice_rows(ScreenKind screen, int64_t models);
 
 /// Throws Error(kUnavailable) for more models or clusters than kernels can number in one pass.
@@ -65,34 +60,11 @@ bool subtracts_in_float(const Input& input, int exponent);
 CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options, double half_ratio,
                         const Workload& workload);
 
-/// Rows with few candidates that a pass can list; what does not fit is resolved by all distances.
-int64_t list_capacity(int64_t rows, int64_t models);
-
-/// Open rows of each model that there is room for: a multiple of kOpenBlock.
-int64_t open_capacity(int64_t rows, int64_t models);
-
-/// Marked rows of all models that a pass can look at again in float32.
-int64_t marked_capacity(int64_t rows, int64_t models);
-/// Parts of the columns that are looked at side by side for so many marked rows.
-int64_t marked_slices(int64_t marked);
-
-/// Whether open rows of a model with so many prototypes are looked at once more; smaller models get all distances.
-bool collects(const CudaPlan& plan, int64_t clusters, int64_t d);
-
-/// Entries of the rows that changed, for sums by label order; 0 where statistics are added up in another way: they fit
-/// shared memory, have too many limbs, or there are too few values for the kernels that this takes.
-int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t most_clusters, int64_t models);
-
 /// Whether a model may come to carry margins without being asked to.
 bool margins_may_pay(int64_t rows, int64_t columns, const Workload& workload);
-/// Whether a session of these models may carry margins (carried_margins.h).
-bool carries_margins(const CudaPlan& plan, int64_t rows, std::span<const int64_t> k);
-/// The most rows that are worth screening on their own: of columns so many that a row's copies cost little, nearly all.
-int64_t most_rows_left(int64_t rows, int64_t clusters, BoundsUse use);
-/// Of which so many are copied together.
-int64_t margin_piece_rows(int64_t most_left, int32_t padded_columns);
-
-/// Device memory of a session of models with these numbers of prototypes, seeding left out.
+/// A session of models with these numbers of prototypes. `k` must outlive it.
+SessionShape session_shape(const Input& input, std::span<const int64_t> k, const CudaPlan& plan);
+/// Its device memory, but for the counters of a batch and seeding.
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan);
 
 /// Throws Error(kUnavailable) if `bytes` for `what` do not fit into what is free.

@@ -17,8 +17,10 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
   upload_frame(stream);
   upload_terms(stream);
   bound = FloatBound::make(input.points.d, frame.exponent, options.tuning.cuda.bound_scale);
-  slices = std::make_unique<PointSlices>(input, plan, options, SliceFrames{half_frame, device_frame}, stream);
-  if (plan.screen == ScreenKind::kBoxes) {
+  slices =
+      std::make_unique<PointSlices>(input, plan, device::RowSlices::Host{thread_count(options.threads), options.abort},
+                                    SliceFrames{half_frame, device_frame}, stream);
+  if (plan.screen == ScreenKind::kBoundingBoxes) {
     boxes = std::make_unique<BoxedPoints>(slices->points(), terms, input.weight_shift, stream);
   }
   hang_if_asked("upload", stream);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backend/backend.h"
-#include "backend/cuda/boxes/boxed_points.h"
+#include "backend/cuda/bounding_boxes/boxed_points.h"
 #include "backend/cuda/exact/accumulate.h"
 #include "backend/cuda/float32/float_screen.h"
 #include "backend/cuda/pass/cuda_plan.h"
@@ -32,7 +32,7 @@ struct CudaShared {
   DeviceBuffer<int32_t> solve_shifts;
   std::unique_ptr<PointSlices> slices;  // of which sessions take turns
   std::unique_ptr<BoundsLog> bounds_log = std::make_unique<BoundsLog>();
-  std::unique_ptr<BoxedPoints> boxes;  // null but for ScreenKind::kBoxes
+  std::unique_ptr<BoxedPoints> boxes;  // null but for ScreenKind::kBoundingBoxes
 
  private:
   void upload_frame(const Stream& stream);

@@ -1,6 +1,6 @@
 // Small problems. A pass of them is over before a kernel has started, so a batch is one kernel whose blocks wait for
 // each other twice a pass: when the prototypes are ready, and when the statistics are. A block keeps its rows in shared
-// memory for the whole batch, in fp16; the rows themselves are read from the second cache where something is left open
+// memory for the whole batch, in fp16; the rows themselves are read from the second cache where something is not proved
 // or has changed.
 //
 // What bounds it: with 10^4 rows, 64 columns and 100 prototypes products take 0.3 microseconds, the two waits 3, and
@@ -25,8 +25,8 @@ namespace {
 // This block's share of a model's prototypes, solved from the last pass's statistics if there are any, and rounded for
 // the screen; some warps a prototype. All blocks must have ended the last pass.
 template <bool kPlain, int kLimbs>
-__device__ void prepare_prototypes(const ResidentTask& task, const Resident& here, int r, bool solve) {
-  __shared__ double squares_of_warps[kResidentWarps][2];
+__device__ void prepare_prototypes(const PersistentTask& task, const PersistentBlock& here, int r, bool solve) {
+  __shared__ double squares_of_warps[kPersistentWarps][2];
   const PassRange& range = here.ranges[r];
   const int64_t d = task.sums.points.d;
   PassRanges ranges = task.sums.ranges;
@@ -36,8 +36,8 @@ __device__ void prepare_prototypes(const ResidentTask& task, const Resident& her
   const int64_t last = range.k * (blockIdx.x + 1) / gridDim.x;
   if (first == last) return;
   const int warp = static_cast<int>(threadIdx.x / 32);
-  const int together = static_cast<int>(min(last - first, static_cast<int64_t>(kResidentWarps)));
-  const int warps = min(kResidentWarps / together, (task.points.padded_columns + 31) / 32);
+  const int together = static_cast<int>(min(last - first, static_cast<int64_t>(kPersistentWarps)));
+  const int warps = min(kPersistentWarps / together, (task.points.padded_columns + 31) / 32);
   const int lane = static_cast<int>(threadIdx.x) - warp / warps * (32 * warps);
 #pragma unroll 1
   for (int64_t start = first; start < last; start += together) {
@@ -73,25 +73,26 @@ __device__ void prepare_prototypes(const ResidentTask& task, const Resident& her
   }
 }
 
-// Labels of the open rows by canonical distances, a warp a row.
+// Labels of the unproved rows by canonical distances, a warp a row.
 template <bool kPlain>
-__device__ void resolve_open(const ResidentTask& task, const PassRange& range, const Resident& here,
-                             ResidentTally& tally) {
+__device__ void resolve_unproved(const PersistentTask& task, const PassRange& range, const PersistentBlock& here,
+                                 PersistentTally& tally) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const unsigned mask = 0xffU << (lane / kLanes * kLanes);
-  const uint32_t count = tally.open;
+  const uint32_t count = tally.unproved;
 #pragma unroll 1
-  for (uint32_t i = threadIdx.x / 32; i < count; i += kResidentWarps) {
-    const ResidentOpen& entry = here.open[i];
+  for (uint32_t i = threadIdx.x / 32; i < count; i += kPersistentWarps) {
+    const UnprovedRow& entry = here.unproved[i];
     const bool all = entry.count > kMostCandidates;
     const int candidates = all ? static_cast<int>(range.k) : static_cast<int>(entry.count);
     Nearest nearest{INFINITY, range.k};
 #pragma unroll 1
     for (int c = lane / kLanes; c < candidates; c += 32 / kLanes) {
       const int64_t k = all ? c : entry.candidates[c];
-      nearest.take(distance_by_lanes<kPlain>(task.sums.points, here.first + entry.row, range, task.sums.ranges.float64,
-                                             k, lane % kLanes, mask),
-                   k);
+      nearest.take(
+          distance_by_lanes<kPlain>(task.sums.points, {range, task.sums.ranges.float64, here.first + entry.row, k},
+                                    lane % kLanes, mask),
+          k);
     }
     __syncwarp();
     nearest = warp_nearest(nearest);
@@ -104,32 +105,32 @@ __device__ void resolve_open(const ResidentTask& task, const PassRange& range, c
 
 // A pass of one model over the block's rows. kPlain: see add_entries().
 template <bool kPlain, int kLimbs>
-__device__ void pass_over_rows(const ResidentTask& task, int r, bool first_of_batch, const Resident& here,
-                               PassCounters& counters, ResidentTally& tally) {
+__device__ void pass_over_rows(const PersistentTask& task, int r, bool first_of_batch, const PersistentBlock& here,
+                               PassCounters& counters, PersistentTally& tally) {
   const PassRange& range = here.ranges[r];
   const auto k = static_cast<int>(range.k);
   if (threadIdx.x == 0) {
-    tally.open = 0;
+    tally.unproved = 0;
     tally.resolved = tally.candidates = 0;
   }
   const bool far = load_columns(task, here.columns_of[r], k, here);
-  screen_rows(here, here.columns_of[r], far, k, task.points.padded_columns, &tally.open);
+  screen_rows(here, here.columns_of[r], far, k, task.points.padded_columns, &tally.unproved);
   __syncthreads();
-  resolve_open<kPlain>(task, range, here, tally);
+  resolve_unproved<kPlain>(task, range, here, tally);
   __syncthreads();
   add_changes<kPlain, kLimbs>(task, r, first_of_batch && range.first_pass != 0, here, tally, counters);
   __syncthreads();
 }
 
 // Whether the engine must judge after this pass; every block finds the same. All of them must have done it.
-__device__ bool must_judge(const Resident& here, const PassCounters* counters, int models, bool first_of_batch) {
+__device__ bool must_judge(const PersistentBlock& here, const PassCounters* counters, int models, bool first_of_batch) {
   bool judge = false;
 #pragma unroll 1
   for (int r = 0; r < models; ++r) {
     const PassRange& range = here.ranges[r];
     judge |= changed_nothing(counters[r], first_of_batch && range.first_pass != 0);
 #pragma unroll 1
-    for (int64_t k = threadIdx.x; k < range.k; k += kResidentThreads) judge |= range.weights[k] == 0;
+    for (int64_t k = threadIdx.x; k < range.k; k += kPersistentThreads) judge |= range.weights[k] == 0;
   }
   return __syncthreads_or(judge) != 0;
 }
@@ -141,10 +142,11 @@ __device__ __forceinline__ void await_all(const cooperative_groups::grid_group& 
 }
 
 template <bool kPlain, int kLimbs>
-__global__ void __launch_bounds__(kResidentThreads, 1) resident_kernel(const __grid_constant__ ResidentTask task) {
+__global__ void __launch_bounds__(kPersistentThreads, 1)
+    persistent_kernel(const __grid_constant__ PersistentTask task) {
   extern __shared__ __align__(16) unsigned char memory[];
-  __shared__ ResidentTally tally;
-  const Resident here = lay_out(task, memory);
+  __shared__ PersistentTally tally;
+  const PersistentBlock here = lay_out(task, memory);
   const PassRanges& ranges = task.sums.ranges;
   const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
   load_points(task, here);
@@ -172,45 +174,46 @@ __global__ void __launch_bounds__(kResidentThreads, 1) resident_kernel(const __g
 template <bool kPlain>
 const void* kernel_of(int limbs) {
   switch (limbs) {
-    case 1: return reinterpret_cast<const void*>(resident_kernel<kPlain, 1>);
-    case 2: return reinterpret_cast<const void*>(resident_kernel<kPlain, 2>);
-    default: return reinterpret_cast<const void*>(resident_kernel<kPlain, 3>);
+    case 1: return reinterpret_cast<const void*>(persistent_kernel<kPlain, 1>);
+    case 2: return reinterpret_cast<const void*>(persistent_kernel<kPlain, 2>);
+    default: return reinterpret_cast<const void*>(persistent_kernel<kPlain, 3>);
   }
 }
-static_assert(kMostResidentLimbs == 3);
+static_assert(kMostPersistentLimbs == 3);
 
 }  // namespace
 
-int64_t ResidentShape::bytes() const {
+int64_t PersistentShape::bytes() const {
   const int64_t row = 2 * static_cast<int64_t>(stride);
-  return rows * (row + kResidentRowBytes + models * static_cast<int64_t>(sizeof(uint16_t))) +
-         columns * (row + kResidentColumnBytes) + kResidentModelBytes;
+  return rows * (row + kPersistentRowBytes + models * static_cast<int64_t>(sizeof(uint16_t))) +
+         columns * (row + kPersistentColumnBytes) + kPersistentModelBytes;
 }
 
-ResidentDevice ResidentDevice::of(int device) {
+PersistentDevice PersistentDevice::of(int device) {
   const auto ask = [&](cudaDeviceAttr what) {
     int value = 0;
     check(cudaDeviceGetAttribute(&value, what, device), "asking for the device's properties");
     return value;
   };
-  ResidentDevice found;
+  PersistentDevice found;
   found.multiprocessors = ask(cudaDevAttrMultiProcessorCount);
   found.shared_bytes = ask(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   found.cooperative = ask(cudaDevAttrCooperativeLaunch) != 0;
   return found;
 }
 
-ResidentShape resident_shape(int64_t rows, int32_t padded_columns, int64_t most_clusters, int models, int limbs,
-                             const ResidentDevice& device) {
-  const bool possible = device.cooperative && most_clusters <= kMostResidentK && models <= kMostResidentModels &&
-                        limbs <= kMostResidentLimbs;
-  const int64_t tiles = (rows + kResidentTile - 1) / kResidentTile;
-  if (!possible || tiles > kMostResidentRows / kResidentTile * device.multiprocessors) return {};
-  ResidentShape shape;
+PersistentShape persistent_shape(int64_t rows, int32_t padded_columns, int64_t most_clusters, int models, int limbs,
+                                 const PersistentDevice& device) {
+  const bool possible = device.cooperative && most_clusters <= kMostPersistentK && models <= kMostPersistentModels &&
+                        limbs <= kMostPersistentLimbs;
+  const int64_t tiles = (rows + kPersistentTile - 1) / kPersistentTile;
+  if (!possible || tiles > kMostPersistentRows / kPersistentTile * device.multiprocessors) return {};
+  PersistentShape shape;
   // A block for every tile or prototype, as long as all can be there at once.
   const int64_t blocks = std::clamp<int64_t>(std::max(tiles, most_clusters), 1, device.multiprocessors);
-  shape.rows = static_cast<int32_t>((tiles + blocks - 1) / blocks * kResidentTile);
-  shape.columns = static_cast<int32_t>((most_clusters + kResidentColumns - 1) / kResidentColumns * kResidentColumns);
+  shape.rows = static_cast<int32_t>((tiles + blocks - 1) / blocks * kPersistentTile);
+  shape.columns =
+      static_cast<int32_t>((most_clusters + kPersistentColumns - 1) / kPersistentColumns * kPersistentColumns);
   shape.stride = padded_columns + 8;
   shape.models = models;
   constexpr int64_t kStatic = 2048;  // shared memory that the kernel has beside
@@ -219,15 +222,15 @@ ResidentShape resident_shape(int64_t rows, int32_t padded_columns, int64_t most_
   return shape;
 }
 
-bool resident_passes(const ResidentTask& task, cudaStream_t stream) {
+bool persistent_passes(const PersistentTask& task, cudaStream_t stream) {
   const int limbs = task.sums.terms.limbs;
   const void* kernel = task.sums.plain_floats() ? kernel_of<true>(limbs) : kernel_of<false>(limbs);
   const auto bytes = static_cast<size_t>(task.shape.bytes());
   allow_all_shared_memory(kernel, "sizing the shared memory of a batch");
-  ResidentTask given = task;
+  PersistentTask given = task;
   void* arguments[] = {&given};
   const cudaError_t status = cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(task.shape.blocks)),
-                                                         dim3(kResidentThreads), arguments, bytes, stream);
+                                                         dim3(kPersistentThreads), arguments, bytes, stream);
   if (status == cudaErrorCooperativeLaunchTooLarge) {
     cudaGetLastError();
     return false;

@@ -12,47 +12,47 @@
 namespace manymeans::cuda {
 
 /// What a block keeps in its shared memory; all models of a batch take turns.
-struct ResidentShape {
-  int32_t rows = 0;     ///< most of a block, a multiple of kResidentTile
-  int32_t columns = 0;  ///< of the largest model, a multiple of kResidentColumns
+struct PersistentShape {
+  int32_t rows = 0;     ///< most of a block, a multiple of kPersistentTile
+  int32_t columns = 0;  ///< of the largest model, a multiple of kPersistentColumns
   int32_t stride = 0;   ///< halves from row to row; 16 bytes more than a row, so that neighbours use other banks
   int32_t models = 0;
   int32_t blocks = 0;
 
   int64_t bytes() const;
 };
-constexpr int kResidentTile = 16;            ///< rows that a warp screens at once
-constexpr int kResidentColumns = 32;         ///< prototypes that it looks at together
-constexpr int64_t kMostResidentK = 2048;     ///< prototypes of a model
-constexpr int kMostResidentModels = 4;       ///< of a batch: they take turns, with every wait of a pass
-constexpr int kMostResidentLimbs = 3;        ///< that a thread keeps in registers
-constexpr int64_t kMostResidentRows = 8192;  ///< of a block
+constexpr int kPersistentTile = 16;            ///< rows that a warp screens at once
+constexpr int kPersistentColumns = 32;         ///< prototypes that it looks at together
+constexpr int64_t kMostPersistentK = 2048;     ///< prototypes of a model
+constexpr int kMostPersistentModels = 4;       ///< of a batch: they take turns, with every wait of a pass
+constexpr int kMostPersistentLimbs = 3;        ///< that a thread keeps in registers
+constexpr int64_t kMostPersistentRows = 8192;  ///< of a block
 
 /// A device as far as it matters here.
-struct ResidentDevice {
+struct PersistentDevice {
   int multiprocessors = 0;
   int64_t shared_bytes = 0;  ///< that a block may have
   bool cooperative = false;  ///< blocks may wait for each other
 
-  static ResidentDevice of(int device);
+  static PersistentDevice of(int device);
 };
 
 /// How `rows` points of `padded_columns` halves are shared out; blocks = 0 where they do not fit.
-ResidentShape resident_shape(int64_t rows, int32_t padded_columns, int64_t most_clusters, int models, int limbs,
-                             const ResidentDevice& device);
+PersistentShape persistent_shape(int64_t rows, int32_t padded_columns, int64_t most_clusters, int models, int limbs,
+                                 const PersistentDevice& device);
 
-struct ResidentTask {
+struct PersistentTask {
   AccumulateTask sums;                    ///< `next` and `order` are not used; ranges: counters of the first pass
   PackedRows points;                      ///< the same points for the screen
   MatrixPackTask columns;                 ///< the prototypes for it
   const int32_t* solve_shifts = nullptr;  ///< see SolveTask
   int32_t passes = 1;                     ///< at most
-  ResidentShape shape;
+  PersistentShape shape;
 };
 
 /// Does up to task.passes passes with the solves between them, ending where the engine must judge: the control says how
 /// many, and each has its counters. Asynchronous. False, with nothing begun, where the blocks cannot all be there at
 /// once (somebody else keeps a part of the device); throws Error(kUnavailable) where the launch fails otherwise.
-bool resident_passes(const ResidentTask& task, cudaStream_t stream);
+bool persistent_passes(const PersistentTask& task, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

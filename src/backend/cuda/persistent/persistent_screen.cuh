@@ -14,19 +14,19 @@
 
 namespace manymeans::cuda {
 
-constexpr int kResidentThreads = 512;
-constexpr int kResidentWarps = kResidentThreads / 32;
+constexpr int kPersistentThreads = 512;
+constexpr int kPersistentWarps = kPersistentThreads / 32;
 
 /// A row with the prototypes that are possible, in any order.
-struct ResidentOpen {
+struct UnprovedRow {
   uint32_t count;  ///< with more than kMostCandidates all count as possible
   uint16_t row;    ///< of the block
   uint16_t candidates[kMostCandidates];
 };
-constexpr uint16_t kNoResidentLabel = 0xffff;
+constexpr uint16_t kNoPersistentLabel = 0xffff;
 
 /// A block's shared memory, and its share of the rows.
-struct Resident {
+struct PersistentBlock {
   int64_t first;  ///< row
   int32_t rows;   ///< that exist
   int32_t tiles;
@@ -37,7 +37,7 @@ struct Resident {
   __half* columns;          ///< of the prototypes
   float *radii, *norms;     ///< of the rows
   float* errors;            ///< of the columns
-  ResidentOpen* open;       ///< rows that are not proved, and then:
+  UnprovedRow* unproved;    ///< rows that are not proved, and then:
   uint32_t* entries;        ///< rows that changed, in label order; in the same place
   uint32_t* places;         ///< of each cluster among the entries
   int32_t* gains;           ///< of each cluster: rows
@@ -48,21 +48,21 @@ struct Resident {
 };
 
 /// What a row takes beside its values, and a column.
-constexpr int64_t kResidentRowBytes = 2 * sizeof(float) + sizeof(ResidentOpen) + sizeof(uint16_t);
-constexpr int64_t kResidentColumnBytes = sizeof(float2) + sizeof(float) + 2 * sizeof(uint32_t);
-constexpr int64_t kResidentModelBytes = kMostResidentModels * (sizeof(PassRange) + sizeof(ColumnRange));
-static_assert(kResidentModelBytes % 16 == 0);
-static_assert(sizeof(ResidentOpen) >= 2 * sizeof(uint32_t), "a row that changed has two entries");
+constexpr int64_t kPersistentRowBytes = 2 * sizeof(float) + sizeof(UnprovedRow) + sizeof(uint16_t);
+constexpr int64_t kPersistentColumnBytes = sizeof(float2) + sizeof(float) + 2 * sizeof(uint32_t);
+constexpr int64_t kPersistentModelBytes = kMostPersistentModels * (sizeof(PassRange) + sizeof(ColumnRange));
+static_assert(kPersistentModelBytes % 16 == 0);
+static_assert(sizeof(UnprovedRow) >= 2 * sizeof(uint32_t), "a row that changed has two entries");
 
-__device__ __forceinline__ Resident lay_out(const ResidentTask& task, unsigned char* memory) {
-  const ResidentShape& shape = task.shape;
-  Resident here;
-  const auto tiles = static_cast<int32_t>((task.points.rows + kResidentTile - 1) / kResidentTile);
+__device__ __forceinline__ PersistentBlock lay_out(const PersistentTask& task, unsigned char* memory) {
+  const PersistentShape& shape = task.shape;
+  PersistentBlock here;
+  const auto tiles = static_cast<int32_t>((task.points.rows + kPersistentTile - 1) / kPersistentTile);
   const int32_t first_tile = static_cast<int32_t>(static_cast<int64_t>(tiles) * blockIdx.x / gridDim.x);
   here.tiles = static_cast<int32_t>(static_cast<int64_t>(tiles) * (blockIdx.x + 1) / gridDim.x) - first_tile;
-  here.first = static_cast<int64_t>(first_tile) * kResidentTile;
+  here.first = static_cast<int64_t>(first_tile) * kPersistentTile;
   here.rows =
-      static_cast<int32_t>(min(static_cast<int64_t>(here.tiles) * kResidentTile, task.points.rows - here.first));
+      static_cast<int32_t>(min(static_cast<int64_t>(here.tiles) * kPersistentTile, task.points.rows - here.first));
   here.stride = shape.stride;
   // Largest alignment first; every array's length is a multiple of 16 bytes.
   const auto take = [&](int64_t bytes) {
@@ -78,11 +78,11 @@ __device__ __forceinline__ Resident lay_out(const ResidentTask& task, unsigned c
   here.gains = reinterpret_cast<int32_t*>(take(shape.columns * static_cast<int64_t>(sizeof(int32_t))));
   here.radii = reinterpret_cast<float*>(take(shape.rows * static_cast<int64_t>(sizeof(float))));
   here.norms = reinterpret_cast<float*>(take(shape.rows * static_cast<int64_t>(sizeof(float))));
-  here.open = reinterpret_cast<ResidentOpen*>(take(shape.rows * static_cast<int64_t>(sizeof(ResidentOpen))));
-  here.entries = reinterpret_cast<uint32_t*>(here.open);
-  here.ranges = reinterpret_cast<PassRange*>(take(kMostResidentModels * static_cast<int64_t>(sizeof(PassRange))));
+  here.unproved = reinterpret_cast<UnprovedRow*>(take(shape.rows * static_cast<int64_t>(sizeof(UnprovedRow))));
+  here.entries = reinterpret_cast<uint32_t*>(here.unproved);
+  here.ranges = reinterpret_cast<PassRange*>(take(kMostPersistentModels * static_cast<int64_t>(sizeof(PassRange))));
   here.columns_of =
-      reinterpret_cast<ColumnRange*>(take(kMostResidentModels * static_cast<int64_t>(sizeof(ColumnRange))));
+      reinterpret_cast<ColumnRange*>(take(kMostPersistentModels * static_cast<int64_t>(sizeof(ColumnRange))));
   here.labels = reinterpret_cast<uint16_t*>(take(shape.models * shape.rows * static_cast<int64_t>(sizeof(uint16_t))));
   here.to = reinterpret_cast<uint16_t*>(take(shape.rows * static_cast<int64_t>(sizeof(uint16_t))));
   return here;
@@ -94,7 +94,7 @@ __device__ __forceinline__ void load_values(const void* from, int64_t first, int
   const int pieces = padded_columns / 8;
   const auto* source = reinterpret_cast<const uint4*>(static_cast<const __half*>(from) + first * padded_columns);
 #pragma unroll 2
-  for (int i = static_cast<int>(threadIdx.x); i < count * pieces; i += kResidentThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < count * pieces; i += kPersistentThreads) {
     const int row = i / pieces;
     const uint4 value = row < some ? source[i] : uint4{0, 0, 0, 0};
     *reinterpret_cast<uint4*>(to + row * stride + (i - row * pieces) * 8) = value;
@@ -102,18 +102,18 @@ __device__ __forceinline__ void load_values(const void* from, int64_t first, int
 }
 
 /// The block's points, once a batch.
-__device__ __forceinline__ void load_points(const ResidentTask& task, const Resident& here) {
-  const int rows = here.tiles * kResidentTile;  // padded rows exist
+__device__ __forceinline__ void load_points(const PersistentTask& task, const PersistentBlock& here) {
+  const int rows = here.tiles * kPersistentTile;  // padded rows exist
   load_values(task.points.values, here.first, task.points.padded_columns, rows, rows, here.stride, here.values);
 #pragma unroll 1
-  for (int i = static_cast<int>(threadIdx.x); i < rows; i += kResidentThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < rows; i += kPersistentThreads) {
     here.radii[i] = task.points.radii[here.first + i];
     here.norms[i] = task.points.norms[here.first + i];
   }
 }
 
 /// The models and the rows' labels, once a batch. Begins and ends with the block synchronised.
-__device__ __forceinline__ void load_models(const ResidentTask& task, const Resident& here) {
+__device__ __forceinline__ void load_models(const PersistentTask& task, const PersistentBlock& here) {
   const PassRanges& ranges = task.sums.ranges;
   if (static_cast<int>(threadIdx.x) < ranges.count) {
     here.ranges[threadIdx.x] = ranges.at[threadIdx.x];
@@ -124,9 +124,9 @@ __device__ __forceinline__ void load_models(const ResidentTask& task, const Resi
   for (int r = 0; r < ranges.count; ++r) {
     const PassRange& range = here.ranges[r];
 #pragma unroll 1
-    for (int i = static_cast<int>(threadIdx.x); i < here.rows; i += kResidentThreads) {
+    for (int i = static_cast<int>(threadIdx.x); i < here.rows; i += kPersistentThreads) {
       const uint32_t label =
-          range.first_pass != 0 ? kNoResidentLabel : load_label(task.sums.current, range.slot, here.first + i);
+          range.first_pass != 0 ? kNoPersistentLabel : load_label(task.sums.current, range.slot, here.first + i);
       here.labels[r * task.shape.rows + i] = static_cast<uint16_t>(label);
     }
   }
@@ -135,14 +135,14 @@ __device__ __forceinline__ void load_models(const ResidentTask& task, const Resi
 
 /// A model's prototypes as prepared for this pass; whether one of them is too far out to be screened. Ends with the
 /// block synchronised.
-__device__ __forceinline__ bool load_columns(const ResidentTask& task, const ColumnRange& place, int k,
-                                             const Resident& here) {
+__device__ __forceinline__ bool load_columns(const PersistentTask& task, const ColumnRange& place, int k,
+                                             const PersistentBlock& here) {
   const PackedColumns& packed = task.columns.columns;
-  const int count = (k + kResidentColumns - 1) / kResidentColumns * kResidentColumns;
+  const int count = (k + kPersistentColumns - 1) / kPersistentColumns * kPersistentColumns;
   load_values(packed.values, place.first, task.points.padded_columns, count, k, here.stride, here.columns);
   bool far = false;
 #pragma unroll 1
-  for (int c = static_cast<int>(threadIdx.x); c < count; c += kResidentThreads) {
+  for (int c = static_cast<int>(threadIdx.x); c < count; c += kPersistentThreads) {
     const int column = place.first + c;
     const float offset = c < k ? packed.offsets[column] : kNeverWins;
     const float error = c < k ? packed.errors[column] : 0.0F;
@@ -156,19 +156,19 @@ __device__ __forceinline__ bool load_columns(const ResidentTask& task, const Col
 }
 
 /// The scores of a warp's 16 rows and 32 columns from `first` on; sums[t] belongs to columns 8 t ..
-__device__ __forceinline__ void multiply_tile(const Resident& here, int padded_columns, int tile, int first,
-                                              float (&sums)[kResidentColumns / 8][4]) {
+__device__ __forceinline__ void multiply_tile(const PersistentBlock& here, int padded_columns, int tile, int first,
+                                              float (&sums)[kPersistentColumns / 8][4]) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const __half* const rows = here.values + (tile * kResidentTile + lane % 16) * here.stride + lane / 16 * 8;
+  const __half* const rows = here.values + (tile * kPersistentTile + lane % 16) * here.stride + lane / 16 * 8;
   const __half* const columns = here.columns + (first + lane / 16 * 8 + lane % 8) * here.stride + lane / 8 % 2 * 8;
 #pragma unroll
-  for (int t = 0; t < kResidentColumns / 8; ++t) sums[t][0] = sums[t][1] = sums[t][2] = sums[t][3] = 0;
+  for (int t = 0; t < kPersistentColumns / 8; ++t) sums[t][0] = sums[t][1] = sums[t][2] = sums[t][3] = 0;
 #pragma unroll 2
   for (int j = 0; j < padded_columns; j += 16) {
     uint32_t a[4];
     load_four_blocks(a, rows + j);
 #pragma unroll
-    for (int pair = 0; pair < kResidentColumns / 16; ++pair) {
+    for (int pair = 0; pair < kPersistentColumns / 16; ++pair) {
       uint32_t b[4];
       load_four_blocks(b, columns + pair * 16 * here.stride + j);
       multiply_add(sums[2 * pair], a, b[0], b[1]);
@@ -189,10 +189,10 @@ __device__ __forceinline__ void upper_scores(const float (&sums)[4], const float
 
 /// Calls body(r, column, upper score) for a thread's columns of those from `first` on, and its two rows.
 template <class Body>
-__device__ __forceinline__ void for_scores(const Resident& here, const float (&sums)[kResidentColumns / 8][4],
+__device__ __forceinline__ void for_scores(const PersistentBlock& here, const float (&sums)[kPersistentColumns / 8][4],
                                            const float (&radii)[2], int first, const Body& body) {
 #pragma unroll
-  for (int t = 0; t < kResidentColumns / 8; ++t) {
+  for (int t = 0; t < kPersistentColumns / 8; ++t) {
     const int column = first + t * 8 + static_cast<int>(threadIdx.x % 4) * 2;
     float upper[2][2];
     upper_scores(sums[t], *reinterpret_cast<const float4*>(here.terms + column), radii, upper);
@@ -206,37 +206,37 @@ __device__ __forceinline__ void for_scores(const Resident& here, const float (&s
 
 /// The rows of a warp that it could not prove: bit 4 i + r of `judged` stands for row r of its i-th four threads, and
 /// lane 4 i + r knows the row's threshold. Notes the columns that reach it. `sums`: of the last columns.
-__device__ __forceinline__ void collect_columns(const Resident& here, bool far, int k, int padded_columns, int tile,
-                                                int row, uint32_t judged, float lower, const float (&radii)[2],
-                                                float (&sums)[kResidentColumns / 8][4], uint32_t* open_count) {
+__device__ __forceinline__ void gather_columns(const PersistentBlock& here, bool far, int k, int padded_columns,
+                                               int tile, int row, uint32_t judged, float lower, const float (&radii)[2],
+                                               float (&sums)[kPersistentColumns / 8][4], uint32_t* unproved_count) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   uint32_t slot = 0;
   if (judged >> lane & 1) {
-    slot = atomicAdd(open_count, 1U);
-    here.open[slot].row = static_cast<uint16_t>(row);
-    here.open[slot].count = far ? kMostCandidates + 1 : 0;
+    slot = atomicAdd(unproved_count, 1U);
+    here.unproved[slot].row = static_cast<uint16_t>(row);
+    here.unproved[slot].count = far ? kMostCandidates + 1 : 0;
   }
   __syncwarp();
   if (far) return;
-  ResidentOpen* entries[2];
+  UnprovedRow* entries[2];
   float thresholds[2];
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     const int knows = (lane & ~3) + r;
-    entries[r] = here.open + __shfl_sync(~0U, slot, knows);
+    entries[r] = here.unproved + __shfl_sync(~0U, slot, knows);
     thresholds[r] = __shfl_sync(~0U, lower, knows);
     if ((judged >> knows & 1) == 0) entries[r] = nullptr;
   }
 #pragma unroll 1
-  for (int first = 0; first < k; first += kResidentColumns) {
-    if (k > kResidentColumns) multiply_tile(here, padded_columns, tile, first, sums);
+  for (int first = 0; first < k; first += kPersistentColumns) {
+    if (k > kPersistentColumns) multiply_tile(here, padded_columns, tile, first, sums);
     uint32_t reached[2] = {0, 0};  // bit: column - first
     for_scores(here, sums, radii, first, [&](int r, int column, float upper) {
       if (!(upper < thresholds[r])) reached[r] |= 1U << (column - first);  // so that NaN counts
     });
 #pragma unroll 1
     for (int r = 0; r < 2; ++r) {
-      ResidentOpen* const entry = r == 0 ? entries[0] : entries[1];
+      UnprovedRow* const entry = r == 0 ? entries[0] : entries[1];
       for (uint32_t bits = entry == nullptr ? 0 : (r == 0 ? reached[0] : reached[1]); bits != 0; bits &= bits - 1) {
         const int column = first + __ffs(static_cast<int>(bits)) - 1;
         if (column >= k) break;  // padding
@@ -248,16 +248,16 @@ __device__ __forceinline__ void collect_columns(const Resident& here, bool far, 
 }
 
 /// Looks at all rows of the block, a warp at 16 of them: labels of those that it proves, entries of the others.
-__device__ __forceinline__ void screen_rows(const Resident& here, const ColumnRange& place, bool far, int k,
-                                            int padded_columns, uint32_t* open_count) {
+__device__ __forceinline__ void screen_rows(const PersistentBlock& here, const ColumnRange& place, bool far, int k,
+                                            int padded_columns, uint32_t* unproved_count) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  for (int tile = static_cast<int>(threadIdx.x / 32); tile < here.tiles; tile += kResidentWarps) {
-    const int first_row = tile * kResidentTile + lane / 4;
+  for (int tile = static_cast<int>(threadIdx.x / 32); tile < here.tiles; tile += kPersistentWarps) {
+    const int first_row = tile * kPersistentTile + lane / 4;
     const float radii[2] = {here.radii[first_row], here.radii[first_row + 8]};
     Finalist rows[2] = {{-FLT_MAX, -FLT_MAX, 0}, {-FLT_MAX, -FLT_MAX, 0}};
-    float sums[kResidentColumns / 8][4];
+    float sums[kPersistentColumns / 8][4];
 #pragma unroll 1
-    for (int first = 0; first < k; first += kResidentColumns) {
+    for (int first = 0; first < k; first += kPersistentColumns) {
       multiply_tile(here, padded_columns, tile, first, sums);
       for_scores(here, sums, radii, first, [&](int r, int column, float upper) {
         rows[r].second = fmaxf(rows[r].second, fminf(rows[r].best, upper));
@@ -275,7 +275,7 @@ __device__ __forceinline__ void screen_rows(const Resident& here, const ColumnRa
     if (speaks && proved) here.to[row] = static_cast<uint16_t>(mine.place);
     const uint32_t judged = __ballot_sync(~0U, speaks && !proved);
     if (judged == 0) continue;
-    collect_columns(here, far, k, padded_columns, tile, row, judged, lower, radii, sums, open_count);
+    gather_columns(here, far, k, padded_columns, tile, row, judged, lower, radii, sums, unproved_count);
   }
 }
 

@@ -13,22 +13,22 @@
 
 namespace manymeans::cuda {
 
-constexpr int kResidentTogether = 4;            // entries that a warp loads at once
-constexpr uint32_t kResidentLeaves = 1U << 15;  // of an entry: cluster, this, row of the block
-static_assert(kMostResidentRows <= kResidentLeaves && kMostResidentK < kNoResidentLabel);
+constexpr int kPersistentTogether = 4;            // entries that a warp loads at once
+constexpr uint32_t kPersistentLeaves = 1U << 15;  // of an entry: cluster, this, row of the block
+static_assert(kMostPersistentRows <= kPersistentLeaves && kMostPersistentK < kNoPersistentLabel);
 
 /// What the threads of a block tell each other.
-struct ResidentTally {
-  uint32_t open;                  ///< rows
+struct PersistentTally {
+  uint32_t unproved;              ///< rows
   uint32_t entries;               ///< of rows that changed
   uint32_t resolved, candidates;  ///< less than 2^25: rows of a block times prototypes
 };
 
 /// Calls body(row, from, to) for this thread's rows that changed. labels: of the model.
 template <class Body>
-__device__ __forceinline__ void for_changes(const Resident& here, const uint16_t* labels, const Body& body) {
+__device__ __forceinline__ void for_changes(const PersistentBlock& here, const uint16_t* labels, const Body& body) {
 #pragma unroll 1
-  for (int row = static_cast<int>(threadIdx.x); row < here.rows; row += kResidentThreads) {
+  for (int row = static_cast<int>(threadIdx.x); row < here.rows; row += kPersistentThreads) {
     const uint16_t from = labels[row];
     const uint16_t to = here.to[row];
     if (from != to) body(row, from, to);
@@ -49,8 +49,8 @@ __device__ __forceinline__ uint32_t place_clusters(uint32_t* places, int cluster
 }
 
 /// Writes the entries of the rows that changed, and their labels. Begins and ends with the block synchronised.
-__device__ __forceinline__ void order_changes(const ResidentTask& task, int r, bool first_pass, const Resident& here,
-                                              ResidentTally& tally) {
+__device__ __forceinline__ void order_changes(const PersistentTask& task, int r, bool first_pass,
+                                              const PersistentBlock& here, PersistentTally& tally) {
   const PassRange& range = here.ranges[r];
   uint16_t* const labels = here.labels + r * task.shape.rows;
   for_changes(here, labels, [&](int, uint16_t from, uint16_t to) {
@@ -62,7 +62,7 @@ __device__ __forceinline__ void order_changes(const ResidentTask& task, int r, b
   });
   __syncthreads();
   if (threadIdx.x < 32) {
-    const int clusters = static_cast<int>((range.k + kResidentColumns - 1) / kResidentColumns * kResidentColumns);
+    const int clusters = static_cast<int>((range.k + kPersistentColumns - 1) / kPersistentColumns * kPersistentColumns);
     const uint32_t entries = place_clusters(here.places, clusters);
     if (threadIdx.x == 0) tally.entries = entries;
   }
@@ -73,26 +73,27 @@ __device__ __forceinline__ void order_changes(const ResidentTask& task, int r, b
     here.entries[atomicAdd(here.places + to, 1U)] = entry | static_cast<uint32_t>(to) << 16;
     store_label(task.sums.current, range.slot, here.first + row, to);
     if (first_pass) return;
-    here.entries[atomicAdd(here.places + from, 1U)] = entry | kResidentLeaves | static_cast<uint32_t>(from) << 16;
+    here.entries[atomicAdd(here.places + from, 1U)] = entry | kPersistentLeaves | static_cast<uint32_t>(from) << 16;
   });
   __syncthreads();
 }
 
 /// What the block counted, and the change of the label sum, into the pass's counters. The last warps have most to do:
 /// the first ones are wanted elsewhere.
-__device__ __forceinline__ void count_entries(const Resident& here, const ResidentTally& tally, bool first_pass,
-                                              PassCounters& counters) {
+__device__ __forceinline__ void count_entries(const PersistentBlock& here, const PersistentTally& tally,
+                                              bool first_pass, PassCounters& counters) {
   const uint32_t entries = tally.entries;
-  if (threadIdx.x == kResidentThreads - 1 && tally.resolved != 0) {
+  if (threadIdx.x == kPersistentThreads - 1 && tally.resolved != 0) {
     atomicAdd(&counters.resolved, static_cast<unsigned long long>(tally.resolved));
     atomicAdd(&counters.candidates, static_cast<unsigned long long>(tally.candidates));
   }
   LabelSumWords hash;
 #pragma unroll 1
-  for (uint32_t i = kResidentThreads - 1 - threadIdx.x; i < entries && !first_pass; i += kResidentThreads) {
+  for (uint32_t i = kPersistentThreads - 1 - threadIdx.x; i < entries && !first_pass; i += kPersistentThreads) {
     const uint32_t entry = here.entries[i];
-    const LabelSumWords term = device_label_term(task.sums.points.number + here.first + entry % kResidentLeaves, entry >> 16);
-    if ((entry & kResidentLeaves) != 0) {
+    const int64_t row = task.sums.points.number + here.first + entry % kPersistentLeaves;
+    const LabelSumWords term = device_label_term(row, entry >> 16);
+    if ((entry & kPersistentLeaves) != 0) {
       hash.subtract(term);
     } else {
       hash.add(term);
@@ -103,19 +104,19 @@ __device__ __forceinline__ void count_entries(const Resident& here, const Reside
 
 /// Numbers of rows, and weights.
 template <bool kPlain>
-__device__ __forceinline__ void add_gains(const ResidentTask& task, const PassRange& range, const Resident& here,
-                                          uint32_t entries) {
+__device__ __forceinline__ void add_gains(const PersistentTask& task, const PassRange& range,
+                                          const PersistentBlock& here, uint32_t entries) {
 #pragma unroll 1
-  for (int64_t c = threadIdx.x; c < range.k; c += kResidentThreads) {
+  for (int64_t c = threadIdx.x; c < range.k; c += kPersistentThreads) {
     add_to(range.counts + c, here.gains[c]);
     if (kPlain) add_to(range.weights + c, here.gains[c]);
   }
   if constexpr (!kPlain) {
 #pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < entries; i += kResidentThreads) {
+    for (uint32_t i = threadIdx.x; i < entries; i += kPersistentThreads) {
       const uint32_t entry = here.entries[i];
-      const int64_t weight = integer_weight(task.sums, here.first + entry % kResidentLeaves);
-      add_to(range.weights + (entry >> 16), (entry & kResidentLeaves) != 0 ? -weight : weight);
+      const int64_t weight = integer_weight(task.sums, here.first + entry % kPersistentLeaves);
+      add_to(range.weights + (entry >> 16), (entry & kPersistentLeaves) != 0 ? -weight : weight);
     }
   }
 }
@@ -124,9 +125,10 @@ __device__ __forceinline__ void add_gains(const ResidentTask& task, const PassRa
 /// and the columns' powers of two are at hand; then some rows at a time are split, while the next are loaded, and only
 /// then added.
 template <bool kPlain, int kLimbs>
-__device__ __forceinline__ void add_entries(const AccumulateTask& task, const PassRange& range, const Resident& here,
-                                            int first_column, uint32_t begin, uint32_t end) {
-  constexpr int kTogether = kPlain ? kResidentTogether : 1;
+__device__ __forceinline__ void add_entries(const AccumulateTask& task, const PassRange& range,
+                                            const PersistentBlock& here, int first_column, uint32_t begin,
+                                            uint32_t end) {
+  constexpr int kTogether = kPlain ? kPersistentTogether : 1;
   using Value = std::conditional_t<kPlain, float, double>;
   const DevicePoints& points = task.points;
   const int64_t j = first_column + static_cast<int>(threadIdx.x % 32);
@@ -144,7 +146,7 @@ __device__ __forceinline__ void add_entries(const AccumulateTask& task, const Pa
   const auto load = [&](uint32_t i, Value(&values)[kTogether]) {
 #pragma unroll
     for (int e = 0; e < kTogether; ++e) {
-      const int64_t row = here.first + here.entries[min(i + e, end - 1)] % kResidentLeaves;
+      const int64_t row = here.first + here.entries[min(i + e, end - 1)] % kPersistentLeaves;
       if constexpr (kPlain) {
         values[e] = static_cast<const float*>(points.data)[row * points.d + column];
       } else {
@@ -177,7 +179,7 @@ __device__ __forceinline__ void add_entries(const AccumulateTask& task, const Pa
       }
       // -y has the parts of y with the other sign.
 #pragma unroll
-      for (int g = 0; g < kLimbs; ++g) sums[g] += (entry & kResidentLeaves) != 0 ? -parts[e][g] : parts[e][g];
+      for (int g = 0; g < kLimbs; ++g) sums[g] += (entry & kPersistentLeaves) != 0 ? -parts[e][g] : parts[e][g];
     }
   }
   store();
@@ -186,19 +188,20 @@ __device__ __forceinline__ void add_entries(const AccumulateTask& task, const Pa
 /// Adds the rows that changed to the range's statistics and the counters, and brings the labels up to date. Begins with
 /// the block synchronised.
 template <bool kPlain, int kLimbs>
-__device__ __forceinline__ void add_changes(const ResidentTask& task, int r, bool first_pass, const Resident& here,
-                                            ResidentTally& tally, PassCounters& counters) {
+__device__ __forceinline__ void add_changes(const PersistentTask& task, int r, bool first_pass,
+                                            const PersistentBlock& here, PersistentTally& tally,
+                                            PassCounters& counters) {
   order_changes(task, r, first_pass, here, tally);
   const uint32_t entries = tally.entries;
   count_entries(here, tally, first_pass, counters);
   add_gains<kPlain>(task, here.ranges[r], here, entries);
   const auto groups = static_cast<uint32_t>((task.sums.points.d + 31) / 32);
   // Short runs where there are few entries, so that all warps have some.
-  const uint32_t share = (entries * groups + kResidentWarps - 1) / kResidentWarps;
+  const uint32_t share = (entries * groups + kPersistentWarps - 1) / kPersistentWarps;
   const uint32_t run = min((share + 3) / 4 * 4, 32U);
   const uint32_t items = entries == 0 ? 0 : (entries + run - 1) / run * groups;
 #pragma unroll 1
-  for (uint32_t item = threadIdx.x / 32; item < items; item += kResidentWarps) {
+  for (uint32_t item = threadIdx.x / 32; item < items; item += kPersistentWarps) {
     const uint32_t begin = item / groups * run;
     add_entries<kPlain, kLimbs>(task.sums, here.ranges[r], here, static_cast<int>(item % groups) * 32, begin,
                                 min(begin + run, entries));

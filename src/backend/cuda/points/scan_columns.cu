@@ -1,14 +1,13 @@
 // Ranges, lowest bits and moments of the columns of points on a device: data/input.cpp is the same for the host.
 #include "backend/cuda/device/limbs.cuh"
 #include "backend/cuda/device/point_value.cuh"
+#include "backend/cuda/points/scan_columns.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/on_device.h"
-#include "data/column_scan.h"
 
 #include <algorithm>
 
-namespace manymeans {
-namespace cuda {
+namespace manymeans::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -115,11 +114,9 @@ DevicePoints device_points(const PointsView& points, const double* weights) {
 }
 
 }  // namespace
-}  // namespace cuda
 
-DeviceScan scan_device_columns(const PointsView& points, std::span<const double> weights) {
-  using namespace cuda;
-  const OnDevice here(points.cuda_device);
+DeviceScan scan_columns(const PointsView& points, std::span<const double> weights) {
+  const OnDevice here(points.place.device);
   const Stream stream;
   const Panels panels(points);
   DeviceBuffer<double> device_weights(weights.size(), "the weights");
@@ -144,9 +141,8 @@ DeviceScan scan_device_columns(const PointsView& points, std::span<const double>
   return scan;
 }
 
-std::vector<MomentSums> sum_device_moments(const PointsView& points, std::span<const MomentFormats> formats) {
-  using namespace cuda;
-  const OnDevice here(points.cuda_device);
+std::vector<MomentSums> sum_moments(const PointsView& points, std::span<const MomentFormats> formats) {
+  const OnDevice here(points.place.device);
   const Stream stream;
   const Panels panels(points);
   std::vector<MomentSplitters> made;
@@ -166,4 +162,4 @@ std::vector<MomentSums> sum_device_moments(const PointsView& points, std::span<c
   return result;
 }
 
-}  // namespace manymeans
+}  // namespace manymeans::cuda

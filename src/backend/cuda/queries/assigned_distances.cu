@@ -1,12 +1,13 @@
 #include "backend/cuda/device/canonical.cuh"
 #include "backend/cuda/device/limbs.cuh"
+#include "backend/cuda/points/point_slices.h"
 #include "backend/cuda/queries/assigned_distances.h"
+#include "backend/cuda/queries/row_dispatch.cuh"
 #include "backend/cuda/runtime/launch.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 namespace manymeans::cuda {
@@ -17,8 +18,6 @@ constexpr int kLimbs = kDistanceLimbs;
 constexpr size_t kSums = 2 * kLimbs + 1;  // of a model
 constexpr int kDigitBits = 12;
 constexpr int kDigits = 1 << kDigitBits;
-// From here on eight threads share a row; below, rows are so short that a thread each reads whole sectors anyway.
-constexpr int64_t kColumnsForEight = 9;
 
 struct Rows {
   DevicePoints points;
@@ -40,7 +39,7 @@ __device__ double assigned_distance(const Rows& rows, int64_t first, uint32_t* l
   *label = label_at(rows.labels, mine);
   if constexpr (!kEight) return canonical_distance(x + mine * d, c + *label * d, d);
   double result = 0;
-  for (int i = 0; i < 8; ++i) {  // eight rows for eight neighbouring threads; each thread keeps one
+  for (int i = 0; i < 8; ++i) {  // eight rows for each group of eight threads; each thread keeps one
     const int source = (lane & 24) + i;
     const int64_t row = min(first + source, rows.count - 1) * rows.step;
     const int64_t k = __shfl_sync(0xffffffffu, *label, source);
@@ -50,8 +49,8 @@ __device__ double assigned_distance(const Rows& rows, int64_t first, uint32_t* l
   return result;
 }
 
-// sums: limbs in the first format, limbs in the second, bits of the largest d2 with w' > 0. Grid-stride over 32
-// rows at a time; limbs are kept in registers and meet once per block.
+// sums: limbs in the first format, limbs in the second, bits of the largest d2 with w' > 0. Grid-stride over groups of
+// 32 rows; limbs are kept in registers and meet once per block.
 template <class T, bool kEight>
 __global__ void __launch_bounds__(kThreads) sum_kernel(Rows rows, TermSplitter a, TermSplitter b, int64_t* sums) {
   __shared__ int64_t scratch[kLimbs * 32];
@@ -60,11 +59,10 @@ __global__ void __launch_bounds__(kThreads) sum_kernel(Rows rows, TermSplitter a
   int64_t first_sum[kLimbs] = {};
   int64_t second_sum[kLimbs] = {};
   double farthest = 0;
-  for (int64_t first = (blockIdx.x * (kThreads / 32) + threadIdx.x / 32) * int64_t{32}; first < rows.count;
-       first += warps * 32) {
+  for (int64_t group = blockIdx.x * (kThreads / 32) + threadIdx.x / 32; group * 32 < rows.count; group += warps) {
     uint32_t label = 0;
-    const double d2 = assigned_distance<T, kEight>(rows, first, &label);
-    const int64_t at = first + lane;
+    const double d2 = assigned_distance<T, kEight>(rows, group * 32, &label);
+    const int64_t at = group * 32 + lane;
     if (at >= rows.count) continue;
     const double weight = rows.points.weights == nullptr ? 1.0 : rows.points.weights[at * rows.step];
     if (!(weight > 0)) continue;  // its term is 0
@@ -85,51 +83,41 @@ __global__ void __launch_bounds__(kThreads) sum_kernel(Rows rows, TermSplitter a
   }
 }
 
-// out[i] = d2 of row first + i; rows that farthest_rows() shall not see get 0 if `eligible`.
+// out[i] = d2 of row i; rows that farthest_rows() shall not see get 0 if `eligible`.
 template <class T, bool kEight>
-__global__ void __launch_bounds__(kThreads)
-    distance_kernel(Rows rows, int64_t first, int64_t last, bool eligible, double* out) {
+__global__ void __launch_bounds__(kThreads) distance_kernel(Rows rows, bool eligible, double* out) {
   const int64_t warps = static_cast<int64_t>(gridDim.x) * (kThreads / 32);
-  const int64_t of_warp = first / 32 * 32 + (blockIdx.x * (kThreads / 32) + threadIdx.x / 32) * int64_t{32};
-  for (int64_t begin = of_warp; begin < last; begin += warps * 32) {
+  for (int64_t group = blockIdx.x * (kThreads / 32) + threadIdx.x / 32; group * 32 < rows.count; group += warps) {
     uint32_t label = 0;
-    double d2 = assigned_distance<T, kEight>(rows, begin, &label);
-    const int64_t row = begin + threadIdx.x % 32;
-    if (row >= last) continue;
+    double d2 = assigned_distance<T, kEight>(rows, group * 32, &label);
+    const int64_t row = group * 32 + threadIdx.x % 32;
+    if (row >= rows.count) continue;
     if (eligible && rows.points.weights != nullptr && !(rows.points.weights[row] > 0)) d2 = 0;
-    out[row - first] = d2;
+    out[row] = d2;
   }
 }
 
-// Rows first .. last - 1 and k prototypes: out[i] is the distance of row first + i / k to prototype i % k.
-template <class C>
-struct Transform {
-  const C* prototypes;
-  int64_t k;
-  int64_t first;
-  int64_t last;
-  C* out;
-};
-
+// out[i] = the distance of row i / k to prototype i % k.
 template <class T, bool kEight, class C>
-__global__ void __launch_bounds__(kThreads) transform_kernel(DevicePoints points, Transform<C> task) {
+__global__ void __launch_bounds__(kThreads)
+    transform_kernel(DevicePoints points, const C* prototypes, int64_t k, C* out) {
   constexpr int kTogether = kEight ? 8 : 1;  // threads for a distance
   const auto* x = static_cast<const T*>(points.data);
-  const int64_t count = (task.last - task.first) * task.k;
+  const int64_t count = points.n * k;
   const int64_t stride = static_cast<int64_t>(gridDim.x) * (kThreads / kTogether);
   const int64_t mine = (blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x) / kTogether;
   const int64_t of_warp = mine - threadIdx.x % 32 / kTogether;
   for (int64_t i = mine, lowest = of_warp; lowest < count; i += stride, lowest += stride) {
     const int64_t at = min(i, count - 1);
-    const T* row = x + (task.first + at / task.k) * points.d;
-    const C* c = task.prototypes + at % task.k * points.d;
+    const T* row = x + at / k * points.d;
+    const C* c = prototypes + at % k * points.d;
     double d2 = 0;
     if constexpr (kEight) {
       d2 = canonical_distance_by_eight(row, c, points.d, static_cast<int>(threadIdx.x % 8));
     } else {
       d2 = canonical_distance(row, c, points.d);
     }
-    if (i < count && threadIdx.x % kTogether == 0) task.out[i] = static_cast<C>(__dsqrt_rn(d2));
+    if (i < count && threadIdx.x % kTogether == 0) out[i] = static_cast<C>(__dsqrt_rn(d2));
   }
 }
 
@@ -146,15 +134,9 @@ __device__ uint64_t shifted(uint64_t v, int by) {
   return by >= 64 ? 0 : v >> by;
 }
 
-// A digit of the row number, or of the distance.
-struct Digit {
-  bool of_row;
-  int shift;
-};
-
-// Counts the next digit of the rows in the running.
+// Counts the next digit (of the distance, or of the row number) of the rows in the running.
 __global__ void __launch_bounds__(kThreads)
-    digit_kernel(const double* d2, int64_t n, Prefix prefix, Digit digit, unsigned long long* counts) {
+    digit_kernel(const double* d2, int64_t n, Prefix prefix, bool of_row, int shift, unsigned long long* counts) {
   __shared__ unsigned mine[kDigits];
   for (int i = static_cast<int>(threadIdx.x); i < kDigits; i += kThreads) mine[i] = 0;
   __syncthreads();
@@ -164,7 +146,7 @@ __global__ void __launch_bounds__(kThreads)
     if (bits == 0 || shifted(bits, prefix.distance_shift) != prefix.distance) continue;
     const auto number = static_cast<uint64_t>(row);
     if (shifted(number, prefix.row_shift) != prefix.row) continue;
-    atomicAdd(&mine[((digit.of_row ? number : bits) >> digit.shift) & (kDigits - 1)], 1u);
+    atomicAdd(&mine[((of_row ? number : bits) >> shift) & (kDigits - 1)], 1u);
   }
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < kDigits; i += kThreads) {
@@ -178,46 +160,17 @@ struct Found {
   uint32_t label;
 };
 
-// The bits and the row number of the last of the farthest rows that were asked for; bits 0 (all rows) if there are
-// fewer.
-struct Last {
-  uint64_t bits = 0;
-  int64_t row = 0;
-};
-
-struct FoundRows {
-  Found* rows;
-  int64_t capacity;
-  unsigned long long* count;
-};
-
-// Lists the rows farther than `last`, and of those exactly as far the ones up to it; in any order.
+// Lists the rows farther than `bits`, and of those exactly as far the ones up to `last_row`; in any order.
 __global__ void __launch_bounds__(kThreads)
-    list_kernel(const double* d2, int64_t n, Last last, DeviceLabels labels, FoundRows found) {
+    collect_kernel(const double* d2, int64_t n, uint64_t bits, int64_t last_row, DeviceLabels labels, Found* found,
+                   int64_t capacity, unsigned long long* count) {
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
   for (int64_t row = blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x; row < n; row += stride) {
     const auto mine = static_cast<uint64_t>(__double_as_longlong(d2[row]));
-    if (mine == 0 || mine < last.bits || (mine == last.bits && row > last.row)) continue;
-    const auto at = static_cast<int64_t>(atomicAdd(found.count, 1ull));
-    if (at < found.capacity) found.rows[at] = {d2[row], row, label_at(labels, row)};
+    if (mine == 0 || mine < bits || (mine == bits && row > last_row)) continue;
+    const auto at = static_cast<int64_t>(atomicAdd(count, 1ull));
+    if (at < capacity) found[at] = {d2[row], row, label_at(labels, row)};
   }
-}
-
-DeviceLabels from_row(const DeviceLabels& labels, int64_t row) {
-  return {static_cast<const std::byte*>(labels.data) + row * labels.width, labels.width};
-}
-
-// Calls body with a storage type and whether eight threads share a row.
-template <class Body>
-void dispatch(const DevicePoints& points, Body&& body) {
-  dispatch_type(points.type, [&](auto type) {
-    using T = decltype(type);
-    if (points.d >= kColumnsForEight) {
-      body.template operator()<T, true>();
-    } else {
-      body.template operator()<T, false>();
-    }
-  });
 }
 
 // The digit in which the `wanted`-th row in the running lies, counted from the largest digit or from the smallest;
@@ -232,6 +185,12 @@ int64_t find_digit(const std::vector<unsigned long long>& counts, bool from_larg
   return -1;
 }
 
+// The bits and the row number of the last of the `count` farthest rows; bits 0 (all rows) if there are fewer.
+struct Last {
+  uint64_t bits = 0;
+  int64_t row = 0;
+};
+
 Last find_last(const double* d2, int64_t n, int64_t count, const Stream& stream) {
   DeviceBuffer<unsigned long long> counts(kDigits, "digits of distances");
   const Settled settled(stream);
@@ -240,7 +199,7 @@ Last find_last(const double* d2, int64_t n, int64_t count, const Stream& stream)
   int64_t wanted = count;
   const auto next_digit = [&](bool of_row, int shift) {
     fill_zero(counts.data(), counts.size(), stream, "clearing digits of distances");
-    digit_kernel<<<grid_for(n, kThreads), kThreads, 0, stream>>>(d2, n, prefix, {of_row, shift}, counts.data());
+    digit_kernel<<<grid_for(n, kThreads), kThreads, 0, stream>>>(d2, n, prefix, of_row, shift, counts.data());
     check_launch("counting digits of distances");
     read_back(host.data(), counts.data(), host.size(), stream, "counting digits of distances");
     return find_digit(host, !of_row, wanted);
@@ -262,165 +221,54 @@ Last find_last(const double* d2, int64_t n, int64_t count, const Stream& stream)
 
 }  // namespace
 
-struct AssignedDistances::Sums {
-  int64_t limbs[2][kLimbs];
-  double farthest;
-};
-
-AssignedDistances::AssignedDistances(const Input& input, PointSlices& slices, const Stream& stream)
-    : input_(input), slices_(slices), stream_(stream), sums_(kSums, "sums of distances") {}
-
-// For each model the sums and the farthest distance of every `step`-th row, or of a part of these where points come in
-// slices; sums in `format` and in the one for terms twice as large.
-std::vector<AssignedDistances::Sums> AssignedDistances::sum_rows(std::span<const void* const> prototypes,
-                                                                 const LabelsOf& labels_of, const SumFormat& format,
-                                                                 int64_t step) {
+void AssignedDistances::add_terms(const Assigned& assigned, const SumFormat& format, int64_t step,
+                                  device::Address sums) {
+  static_assert(sizeof(TermSums) == kSums * sizeof(int64_t));
   SumFormat larger = format;
   larger.shift -= 1;
-  const size_t size = prototypes.size() * kSums;
-  sums_.reserve(size, "sums of distances");
-  fill_zero(sums_.data(), size, stream_, "clearing sums of distances");
-  const auto add = [&](const PointSlice& slice) {
-    const DevicePoints& points = slice.points;
-    for (size_t i = 0; i < prototypes.size(); ++i) {
-      const Rows rows{points, from_row(labels_of(i), points.first), prototypes[i], step, (points.n + step - 1) / step};
-      const int grid = grid_for(rows.count, kThreads);
-      dispatch(points, [&]<class T, bool kEight>() {
-        sum_kernel<T, kEight><<<grid, kThreads, 0, stream_>>>(rows, TermSplitter(format), TermSplitter(larger),
-                                                              sums_.data() + i * kSums);
-      });
-      check_launch("summing distances");
-    }
-  };
-  slices_.for_each(stream_, PointSlices::Use::kPoints, add, step > 1 ? 1 : kAllSlices);
-  std::vector<int64_t> host(size);
-  read_back(host.data(), sums_.data(), size, stream_, "summing distances");
-  std::vector<Sums> sums(prototypes.size());
-  for (size_t i = 0; i < sums.size(); ++i) {
-    const int64_t* found = host.data() + i * kSums;
-    std::copy_n(found, kLimbs, sums[i].limbs[0]);
-    std::copy_n(found + kLimbs, kLimbs, sums[i].limbs[1]);
-    sums[i].farthest = std::bit_cast<double>(found[2 * kLimbs]);
-  }
-  return sums;
-}
-
-std::vector<InertiaSum> AssignedDistances::inertias(std::span<const void* const> prototypes,
-                                                    const LabelsOf& labels_of) {
-  constexpr int64_t kSample = 4096;
-  const int64_t step = (n() + kSample - 1) / kSample;
-  SumFormat guess = last_.value_or(distance_format(input_, 1));
-  if (step > 1 && !last_ && !prototypes.empty()) {
-    guess = distance_format(input_, sum_rows(prototypes.first(1), labels_of, guess, step)[0].farthest);
-  }
-  std::vector<InertiaSum> inertias(prototypes.size());
-  std::vector<size_t> left(prototypes.size());
-  std::iota(left.begin(), left.end(), size_t{0});
-  while (!left.empty()) {  // every guess after the first is right for one at least
-    std::vector<const void*> of_left;
-    for (const size_t i : left) of_left.push_back(prototypes[i]);
-    const std::vector<Sums> sums = sum_rows(of_left, [&](size_t i) { return labels_of(left[i]); }, guess, 1);
-    std::vector<size_t> missed;
-    SumFormat next = guess;
-    for (size_t i = 0; i < left.size(); ++i) {
-      const SumFormat format = distance_format(input_, sums[i].farthest);
-      const int which = guess.shift - format.shift;
-      if (which == 0 || which == 1) {
-        inertias[left[i]] = {sums[i].farthest, format, {sums[i].limbs[which], sums[i].limbs[which] + kLimbs}};
-      } else {
-        missed.push_back(left[i]);
-        next = format;
-      }
-    }
-    left = std::move(missed);
-    last_ = guess = next;
-  }
-  return inertias;
-}
-
-std::vector<int64_t> AssignedDistances::inertia(const DeviceLabels& labels, const void* prototypes,
-                                                const SumFormat& format) {
-  const Sums sums = std::move(sum_rows({&prototypes, 1}, [&](size_t) { return labels; }, format, 1)[0]);
-  return {sums.limbs[0], sums.limbs[0] + kLimbs};
-}
-
-std::vector<double> AssignedDistances::distances(const DeviceLabels& labels, const void* prototypes) {
-  return distances(labels, prototypes, false);
-}
-
-std::vector<double> AssignedDistances::distances(const DeviceLabels& labels, const void* prototypes, bool eligible) {
-  constexpr int64_t kChunk = int64_t{1} << 20;
-  std::vector<double> result(static_cast<size_t>(n()));
-  DeviceBuffer<double> chunk(static_cast<size_t>(std::min(n(), kChunk)), "distances");
-  const Settled settled(stream_);
-  slices_.for_each(stream_, PointSlices::Use::kPoints, [&](const PointSlice& slice) {
-    const DevicePoints& points = slice.points;
-    const Rows rows{points, from_row(labels, points.first), prototypes, 1, points.n};
-    for (int64_t first = 0; first < points.n; first += kChunk) {
-      const int64_t last = std::min(points.n, first + kChunk);
-      dispatch(points, [&]<class T, bool kEight>() {
-        distance_kernel<T, kEight>
-            <<<grid_for(last - first, kThreads), kThreads, 0, stream_>>>(rows, first, last, eligible, chunk.data());
-      });
-      check_launch("computing distances");
-      read_back(result.data() + points.first + first, chunk.data(), static_cast<size_t>(last - first), stream_,
-                "computing distances");
-    }
+  const DevicePoints points = points_of(points_, assigned.rows);
+  const Rows rows{points, labels_of(assigned), pointer_to(assigned.prototypes), step, (points.n + step - 1) / step};
+  dispatch_rows(points, [&]<class T, bool kEight>() {
+    sum_kernel<T, kEight><<<grid_for(rows.count, kThreads), kThreads, 0, stream_>>>(
+        rows, TermSplitter(format), TermSplitter(larger), pointer_to<int64_t>(sums));
   });
-  return result;
+  check_launch("summing distances");
 }
 
-void AssignedDistances::transform(const Matrix& prototypes, Matrix& distances) {
-  constexpr int64_t kChunk = int64_t{1} << 20;  // distances
-  const int64_t k = prototypes.rows();
-  const int64_t rows = std::max<int64_t>(1, std::min(n(), kChunk / k));
-  DeviceBuffer<std::byte> device_prototypes(prototypes.bytes().size(), "prototypes");
-  DeviceBuffer<std::byte> chunk(static_cast<size_t>(rows * k) * size_of(distances.type()), "distances");
-  const Settled settled(stream_);
-  copy_to_device(device_prototypes.data(), prototypes.bytes().data(), prototypes.bytes().size(), stream_, "prototypes");
-  slices_.for_each(stream_, PointSlices::Use::kPoints, [&](const PointSlice& slice) {
-    const DevicePoints& points = slice.points;
-    for (int64_t first = 0; first < points.n; first += rows) {
-      const int64_t last = std::min(points.n, first + rows);
-      dispatch(points, [&]<class T, bool kEight>() {
-        using C = typename PrototypeOf<T>::type;
-        const auto* c = reinterpret_cast<const C*>(device_prototypes.data());
-        auto* out = reinterpret_cast<C*>(chunk.data());
-        const int64_t threads = (last - first) * k * (kEight ? 8 : 1);
-        const Transform<C> task{c, k, first, last, out};
-        transform_kernel<T, kEight, C><<<grid_for(threads, kThreads), kThreads, 0, stream_>>>(points, task);
-        check_launch("computing distances to all prototypes");
-        read_back(distances.values<C>().data() + (points.first + first) * k, out,
-                  static_cast<size_t>((last - first) * k), stream_, "computing distances to all prototypes");
-      });
-    }
+void AssignedDistances::distances(const Assigned& assigned, bool eligible, device::Address out) {
+  const DevicePoints points = points_of(points_, assigned.rows);
+  const Rows rows{points, labels_of(assigned), pointer_to(assigned.prototypes), 1, points.n};
+  dispatch_rows(points, [&]<class T, bool kEight>() {
+    distance_kernel<T, kEight>
+        <<<grid_for(points.n, kThreads), kThreads, 0, stream_>>>(rows, eligible, pointer_to<double>(out));
   });
+  check_launch("computing distances");
 }
 
-std::vector<DistantRow> AssignedDistances::farthest_rows(const DeviceLabels& labels, const void* prototypes,
-                                                         int64_t count) {
-  count = std::min(count, n());
-  if (count <= 0) return {};
-  return slices_.whole() ? farthest_on_device(labels, prototypes, count) : farthest_on_host(labels, prototypes, count);
+void AssignedDistances::transform(const device::Rows& rows, device::Address prototypes, int64_t k,
+                                  device::Address out) {
+  const DevicePoints points = points_of(points_, rows);
+  dispatch_rows(points, [&]<class T, bool kEight>() {
+    using C = typename PrototypeOf<T>::type;
+    const int64_t threads = points.n * k * (kEight ? 8 : 1);
+    transform_kernel<T, kEight, C><<<grid_for(threads, kThreads), kThreads, 0, stream_>>>(
+        points, pointer_to<const C>(prototypes), k, pointer_to<C>(out));
+  });
+  check_launch("computing distances to all prototypes");
 }
 
-std::vector<DistantRow> AssignedDistances::farthest_on_device(const DeviceLabels& labels, const void* prototypes,
-                                                              int64_t count) {
-  const DevicePoints& points = slices_.points();
+std::optional<std::vector<DistantRow>> AssignedDistances::farthest_rows(const Assigned& assigned, int64_t count) {
+  const DevicePoints points = points_of(points_, assigned.rows);
   DeviceBuffer<double> d2(static_cast<size_t>(points.n), "distances of all rows");
   DeviceBuffer<Found> found(static_cast<size_t>(count), "the farthest rows");
   DeviceBuffer<unsigned long long> length(1, "the number of farthest rows");
   const Settled settled(stream_);
-  const Rows rows{points, labels, prototypes, 1, points.n};
   const int grid = grid_for(points.n, kThreads);
-  dispatch(points, [&]<class T, bool kEight>() {
-    distance_kernel<T, kEight><<<grid, kThreads, 0, stream_>>>(rows, 0, points.n, true, d2.data());
-  });
-  check_launch("computing distances");
+  distances(assigned, true, {d2.data()});
   const Last last = find_last(d2.data(), points.n, count, stream_);
   fill_zero(length.data(), 1, stream_, "clearing a counter");
-  list_kernel<<<grid, kThreads, 0, stream_>>>(d2.data(), points.n, last, labels,
-                                              FoundRows{found.data(), count, length.data()});
+  collect_kernel<<<grid, kThreads, 0, stream_>>>(d2.data(), points.n, last.bits, last.row, labels_of(assigned),
+                                                 found.data(), count, length.data());
   check_launch("listing the farthest rows");
   unsigned long long listed = 0;
   std::vector<Found> host(static_cast<size_t>(count));
@@ -431,26 +279,6 @@ std::vector<DistantRow> AssignedDistances::farthest_on_device(const DeviceLabels
   for (const Found& f : host) result.push_back({f.distance, f.row, f.label});
   std::sort(result.begin(), result.end(), DistantRow::is_farther);
   return result;
-}
-
-std::vector<DistantRow> AssignedDistances::farthest_on_host(const DeviceLabels& labels, const void* prototypes,
-                                                            int64_t count) {
-  const std::vector<double> d2 = distances(labels, prototypes, true);
-  std::vector<DistantRow> rows;
-  for (int64_t row = 0; row < n(); ++row) {
-    if (d2[static_cast<size_t>(row)] > 0) rows.push_back({d2[static_cast<size_t>(row)], row, 0});
-    if (static_cast<int64_t>(rows.size()) < 2 * count + 4096) continue;
-    std::nth_element(rows.begin(), rows.begin() + count, rows.end(), DistantRow::is_farther);
-    rows.resize(static_cast<size_t>(count));
-  }
-  std::sort(rows.begin(), rows.end(), DistantRow::is_farther);
-  if (static_cast<int64_t>(rows.size()) > count) rows.resize(static_cast<size_t>(count));
-  for (DistantRow& row : rows) {  // numbers of labels.width bytes, the lowest first
-    const auto width = static_cast<size_t>(labels.width);
-    read_back(reinterpret_cast<std::byte*>(&row.label), static_cast<const std::byte*>(from_row(labels, row.row).data),
-              width, stream_, "reading labels");
-  }
-  return rows;
 }
 
 }  // namespace manymeans::cuda

@@ -1,4 +1,5 @@
 #include "backend/cuda/queries/device_seeding.h"
+#include "backend/cuda/queries/row_dispatch.cuh"
 #include "backend/cuda/queries/seed_state_kernels.cuh"
 #include "backend/cuda/runtime/endless_kernel.h"
 #include "backend/cuda/runtime/launch.h"
@@ -14,8 +15,6 @@ namespace manymeans::cuda {
 namespace {
 
 constexpr int kLimbs = kDistanceLimbs;
-// From here on eight threads share a row; below, rows are so short that a thread each reads whole sectors anyway.
-constexpr int64_t kColumnsForEight = 9;
 // The screen's products are exact up to here: D * 128 * 127 < 2^31.
 constexpr int64_t kMostColumnsToScreen = int64_t{1} << 17;
 // Candidates that fit into this much shared memory are read from there.
@@ -23,19 +22,6 @@ constexpr int64_t kFragmentBytes = 40 << 10;
 constexpr int kNumbersPerTile = kSeedTileColumns * kLimbs;
 
 enum Counter : size_t { kExact, kLength, kLargest, kCounters };
-
-// Calls body with a storage type and whether eight threads share a row.
-template <class Body>
-void dispatch(const DevicePoints& points, Body&& body) {
-  dispatch_type(points.type, [&](auto type) {
-    using T = decltype(type);
-    if (points.d >= kColumnsForEight) {
-      body.template operator()<T, true>();
-    } else {
-      body.template operator()<T, false>();
-    }
-  });
-}
 
 // As many blocks as the device holds at once.
 template <class Kernel>
@@ -294,7 +280,7 @@ double DeviceSeeding::begin(Model& m, const Matrix& centres) {
   const Settled settled(stream_);
   copy_to_device(device.data(), wide.data(), wide.size(), stream_, "uploading first centres");
   fill_zero(counters_.data() + kLargest, 1, stream_, "clearing a counter");
-  dispatch(points_, [&]<class T, bool kEight>() {
+  dispatch_rows(points_, [&]<class T, bool kEight>() {
     seed_first_kernel<T, kEight><<<grid_for(points_.n, kSeedThreads), kSeedThreads, 0, stream_>>>(
         points_, device.data(), centres.rows(), m.least.data(), counters_.data() + kLargest);
   });
@@ -336,7 +322,8 @@ void DeviceSeeding::run_batch(Batch& batch, bool lowering) {
     batch.columns.reserve(most, "bounds of candidates");
     a.columns = batch.columns.data();
   }
-  staged_.copy(batch.raw.data(), batch.rows.data(), batch.rows.size(), stream_, "uploading candidates of seeding");
+  staged_.send({batch.raw.data()}, batch.rows.data(), batch.rows.size() * sizeof(batch.rows[0]), stream_,
+               "uploading candidates of seeding");
   const SeedFrame frame = screen_ ? screen_->view : SeedFrame{};
   const auto prepare = [&](const auto* raw) {
     seed_column_kernel<<<static_cast<int>(columns), 128, 0, stream_>>>(
@@ -356,7 +343,7 @@ void DeviceSeeding::run_batch(Batch& batch, bool lowering) {
       launch_screen<T, 4>(a, stream_);
     });
   } else {
-    dispatch(points_, [&]<class T, bool kEight>() {
+    dispatch_rows(points_, [&]<class T, bool kEight>() {
       seed_exact_kernel<T, kEight><<<grid_for(points_.n, kSeedThreads), kSeedThreads, 0, stream_>>>(a);
     });
   }
@@ -443,7 +430,7 @@ bool DeviceSeeding::apply_trial(Model& m, const Matrix& centre) {
   } else {
     std::vector<double> wide(static_cast<size_t>(points_.d));
     widen(centre.view().data, centre.type(), 0, points_.d, wide.data());
-    staged_.copy(batch_->centre.data(), wide.data(), wide.size(), stream_, "uploading a centre");
+    staged_.send({batch_->centre.data()}, wide.data(), wide.size() * sizeof(double), stream_, "uploading a centre");
   }
   const int64_t warps = (points_.n + kSeedSumRows - 1) / kSeedSumRows;
   const auto blocks = static_cast<int>((warps + kSeedWarps - 1) / kSeedWarps);

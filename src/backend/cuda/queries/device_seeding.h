@@ -8,7 +8,7 @@
 #include "backend/backend.h"
 #include "backend/cuda/device/device_points.h"
 #include "backend/cuda/runtime/device_memory.h"
-#include "backend/cuda/runtime/staged_copies.h"
+#include "backend/device/staging.h"
 
 #include <cstdint>
 #include <memory>
@@ -71,7 +71,7 @@ class DeviceSeeding final : public Seeding {
   std::vector<Model> models_;
   std::unique_ptr<Screen> screen_;
   std::unique_ptr<Batch> batch_;
-  StagedCopies staged_;  // of centres and candidates, which are gone or others before the device is there
+  device::Staging staged_{runtime()};  // of centres and candidates, which are gone or others before the device is there
   DeviceBuffer<unsigned long long> counters_;  // exact distances; rows listed; a largest value
 };
 

@@ -2,7 +2,7 @@
 // CUDA runtime becomes an exception.
 #pragma once
 
-#include "backend/cuda/runtime/patience.h"
+#include "backend/device/queue.h"
 
 #include <cuda_runtime_api.h>
 
@@ -15,6 +15,11 @@
 #include <vector>
 
 namespace manymeans::cuda {
+
+using device::Answer;
+using device::HandingOver;
+using device::Patience;
+using device::Settled;
 
 /// Throws Error(kUnavailable) when the device is gone or full, Error(kInternal) for everything else; the message says
 /// what was `doing` and what the runtime answered. Clears the runtime's last error.
@@ -90,58 +95,50 @@ class PinnedBuffer : public detail::Buffer<T, detail::allocate_pinned, detail::f
   std::span<T> span() { return {this->data(), this->size()}; }
 };
 
-/// Throws what follows from an answer of await_answer(): Error(kInterrupted) if the caller wanted to stop, else
-/// Error(kUnavailable) for a device that does not answer.
-void check_answer(const Waited& waited, const Patience& patience, int passes, const char* doing);
+/// Memory, streams and events of the calling thread's device.
+const device::Runtime& runtime();
 
-/// A stream that does not wait for the default stream. Whoever waits for it has patience, but not for ever.
-class Stream {
+/// What lies there: CUDA calls memory by its address.
+template <class T = void>
+T* pointer_to(device::Address address) {
+  return static_cast<T*>(static_cast<void*>(static_cast<std::byte*>(address.memory) + address.offset));
+}
+
+inline device::Address address_of(const void* pointer) {
+  return {const_cast<void*>(pointer), 0};
+}
+
+/// A stream that does not wait for the default stream.
+class Stream final : public device::Queue {
  public:
   Stream() : Stream(Patience()) {}
   explicit Stream(const Patience& patience);
-  Stream(Stream&& other) noexcept
-      : stream_(std::exchange(other.stream_, nullptr)), patience_(other.patience_), given_up_(other.given_up_) {}
-  Stream& operator=(Stream&& other) noexcept {
-    std::swap(stream_, other.stream_);
-    std::swap(patience_, other.patience_);
-    std::swap(given_up_, other.given_up_);
-    return *this;
-  }
-  ~Stream();
+  Stream(Stream&& other) noexcept : Queue(other), stream_(std::exchange(other.stream_, nullptr)) {}
+  Stream& operator=(Stream&& other) = delete;
+  ~Stream() override;
 
   operator cudaStream_t() const { return stream_; }  // NOLINT: a stream is used wherever the runtime takes one
-  /// Waits for everything in the stream, which is at most so many passes; errors of kernels appear here. Throws
-  /// Error(kInterrupted) or Error(kUnavailable), see check_answer(), when that takes too long.
-  void synchronize(const char* doing, int passes = 1) const;
-  /// The same before memory goes that the stream may use, whatever happened: a device that does not get there is given
-  /// up, and then nothing of it is freed. (Two passes are queued where they take long; the grace covers more that are
-  /// short.)
-  void settle(int passes = 2) const noexcept;
-  const Patience& patience() const { return patience_; }
-  /// Its work will not be waited for any more.
-  void give_up() const noexcept;
+
+  const device::Runtime& runtime() const override { return cuda::runtime(); }
+  void copy_to_device(device::Address to, const void* from, size_t bytes, const char* what) const override;
+  void copy_to_host(void* to, device::Address from, size_t bytes, const char* what) const override;
+  void fill(device::Address to, std::byte value, size_t bytes, const char* what) const override;
+  void wait_for(const device::Event& event, const char* what) const override;
 
  private:
+  bool is_done(const char* doing) const override;
+  device::Unfinished unfinished() const noexcept override;
+
   cudaStream_t stream_ = nullptr;
-  Patience patience_;
-  mutable bool given_up_ = false;
 };
 
-/// To be declared after what the stream's work reads and writes, memory of the host or of the device: that does not go
-/// before the work is done, also when an exception passes.
-class Settled {
- public:
-  explicit Settled(const Stream& stream) : stream_(stream) {}
-  Settled(const Settled&) = delete;
-  Settled& operator=(const Settled&) = delete;
-  ~Settled() { stream_.settle(); }
-
- private:
-  const Stream& stream_;
-};
+/// All queues of this runtime are streams.
+inline const Stream& stream_of(const device::Queue& queue) {
+  return static_cast<const Stream&>(queue);
+}
 
 /// A point in a stream. Timing costs a little, so it is asked for.
-class Event {
+class Event final : public device::Event {
  public:
   explicit Event(bool timing = false);
   Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
@@ -149,12 +146,12 @@ class Event {
     std::swap(event_, other.event_);
     return *this;
   }
-  ~Event();
+  ~Event() override;
 
   operator cudaEvent_t() const { return event_; }  // NOLINT
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "recording an event"); }
-  /// Waits for it with the patience of the stream in which it was recorded.
-  void synchronize(const Stream& stream, const char* doing) const;
+  void record(const device::Queue& queue) override;
+  void try_record(const device::Queue& queue) noexcept override;
   /// Milliseconds from `start` to this event; both with timing, both reached.
   float since(const Event& start) const {
     float ms = 0;
@@ -163,11 +160,13 @@ class Event {
   }
 
  private:
+  bool is_reached(const char* doing) const override;
+
   cudaEvent_t event_ = nullptr;
 };
 
 /// Copies in stream order. `from` must stay as it is until the stream is done with it, wherever it lies: pageable
-/// memory is staged by the runtime on some machines only. Settled, or StagedCopies, see to that.
+/// memory is staged by the runtime on some machines only. Settled, or device::Staging, see to that.
 template <class T>
 void copy_to_device(T* to, const std::type_identity_t<T>* from, size_t count, cudaStream_t stream, const char* what) {
   check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyHostToDevice, stream), what);

@@ -53,7 +53,7 @@ void hang_if_asked(std::string_view place, cudaStream_t stream) {
   check_launch("starting a kernel that hangs");
 }
 
-Patience::Seconds least_patience() {
+device::Patience::Seconds least_patience() {
   const char* set = std::getenv("MANYMEANS_TEST_PATIENCE");
   return set == nullptr ? Patience::kLeast : Patience::Seconds(std::atof(set));
 }

@@ -2,7 +2,7 @@
 // there.
 #pragma once
 
-#include "backend/cuda/runtime/patience.h"
+#include "backend/device/patience.h"
 
 #include <cuda_runtime_api.h>
 
@@ -14,7 +14,7 @@ namespace manymeans::cuda {
 /// process puts a kernel into the stream that ends after SECONDS, or never.
 void hang_if_asked(std::string_view place, cudaStream_t stream);
 
-/// Patience::kLeast, or the seconds that MANYMEANS_TEST_PATIENCE says.
-Patience::Seconds least_patience();
+/// device::Patience::kLeast, or the seconds that MANYMEANS_TEST_PATIENCE says.
+device::Patience::Seconds least_patience();
 
 }  // namespace manymeans::cuda

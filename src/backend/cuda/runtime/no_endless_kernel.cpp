@@ -5,8 +5,8 @@ namespace manymeans::cuda {
 
 void hang_if_asked(std::string_view, cudaStream_t) {}
 
-Patience::Seconds least_patience() {
-  return Patience::kLeast;
+device::Patience::Seconds least_patience() {
+  return device::Patience::kLeast;
 }
 
 }  // namespace manymeans::cuda

@@ -59,7 +59,7 @@ __device__ __forceinline__ void fence_proxies() {
 }
 
 /// A box of a matrix, its first element at (row, column), into shared memory; its bytes count for `barrier`.
-__device__ __forceinline__ void copy_box(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
+__device__ __forceinline__ void copy_tile(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
           shared_address(to)),

@@ -1,10 +1,10 @@
 // The epilogue of the tensor-core screen where a pass came before: only columns that may matter are ranked.
 //
 // A row's best score seldom falls by much from one pass to the next, so nearly all columns are below what it can be
-// expected to reach, its floor. That is found out for four columns at a time by their largest sum alone and the largest
-// offset of 16 columns, which are neighbours by norm: less than two instructions a column instead of five, and nothing
-// to do at the end of a tile. The floor counts as an upper score of all columns that were passed over, so a row that
-// does not reach it is simply not proved.
+// expected to reach, its threshold. That is found out for four columns at a time by their largest sum alone and the
+// largest offset of 16 columns, which are neighbours by norm: less than two instructions a column instead of five, and
+// nothing to do at the end of a tile. The threshold counts as an upper score of all columns that were passed over, so a
+// row that does not reach it is simply not proved.
 #pragma once
 
 #include "backend/cuda/tensor/matrix_finish.cuh"
@@ -14,7 +14,7 @@
 namespace manymeans::cuda {
 
 struct FilterRows : TwoRows {
-  float floors[2];
+  float thresholds[2];
 
   __device__ __forceinline__ void begin(const MatrixTask& task, int /*range*/, int64_t first) {
     TwoRows::begin(task, first);
@@ -26,11 +26,11 @@ struct FilterRows : TwoRows {
                                             const uint32_t* order, int32_t tile) {
     const auto& shared_terms = *reinterpret_cast<const TileTerms*>(terms + kColumns);
     float bounds[2];
-    float limits[2];  // of scores; what is not above them has no upper score above the floor
+    float limits[2];  // of scores; what is not above them has no upper score above the threshold
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       bounds[r] = score_bound(shared_terms, radii[r]);
-      limits[r] = __fadd_rd(floors[r], -bounds[r]);
+      limits[r] = __fadd_rd(thresholds[r], -bounds[r]);
     }
     const uint32_t reached = groups_above<kColumns>(sums, terms + kColumns + kTermFloats, limits);
     const auto* offsets = reinterpret_cast<const float4*>(terms) + threadIdx.x % 4;
@@ -53,9 +53,9 @@ struct FilterRows : TwoRows {
   }
 
  private:
-  // Bit 2 g + r: some column of the g-th 16 may reach the floor in row r of some four threads of the warp. All threads
-  // of a warp get the same bits and go the same way; ranking too much does no harm. `largest_offsets`: of each 16.
-  // Comparisons are written so that NaN is ranked.
+  // Bit 2 g + r: some column of the g-th 16 may reach the threshold in row r of some four threads of the warp. All
+  // threads of a warp get the same bits and go the same way; ranking too much does no harm. `largest_offsets`: of
+  // each 16. Comparisons are written so that NaN is ranked.
   template <int kColumns>
   static __device__ __forceinline__ uint32_t groups_above(const Sums<1, kColumns>& sums, const float* largest_offsets,
                                                           const float (&limits)[2]) {
@@ -74,14 +74,14 @@ struct FilterRows : TwoRows {
   }
 
   __device__ __forceinline__ void begin_model(const MatrixTask& task, const ColumnRange& range, int at) {
-    const Floors& known = task.output.floors;
+    const ScoreThresholds& known = task.output.thresholds;
     const Fall fall = known.falls[at];
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int64_t row = row_of(task, r);
-      const float move = known.moves[range.first + load_label(known.labels, range.slot, row)];
-      floors[r] = *lower_at(known, range.slot, row) - fmaf(fall.per_move, move, fall.slope * radii[r]);
-      rows[r].clear(floors[r]);
+      const float shift = known.shifts[range.first + load_label(known.labels, range.slot, row)];
+      thresholds[r] = *lower_at(known, range.slot, row) - fmaf(fall.per_shift, shift, fall.slope * radii[r]);
+      rows[r].clear(thresholds[r]);
     }
   }
 };

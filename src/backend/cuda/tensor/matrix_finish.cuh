@@ -44,10 +44,11 @@ __device__ __forceinline__ void mark_row(const ScreenOutput& output, int32_t ran
   if (output.marked != nullptr) *output.marked = 1;
 }
 
-__device__ __forceinline__ void open_row(const ScreenOutput& output, int32_t range, uint32_t slot, int64_t row,
-                                         float lower) {
-  if (slot >= output.open.capacity) return mark_row(output, range, row);
-  output.open.rows[static_cast<int64_t>(range) * output.open.capacity + slot] = {static_cast<int32_t>(row), lower};
+__device__ __forceinline__ void overflow_row(const ScreenOutput& output, int32_t range, uint32_t slot, int64_t row,
+                                             float lower) {
+  if (slot >= output.overflow.capacity) return mark_row(output, range, row);
+  output.overflow.rows[static_cast<int64_t>(range) * output.overflow.capacity + slot] = {static_cast<int32_t>(row),
+                                                                                         lower};
 }
 
 // Places for a warp's entries, one for each bit; called by whole warps.
@@ -68,65 +69,68 @@ struct Entries {
 
 // Where a warp's rows go that are not proved. Bit 4 i + r is of row r of the i-th four threads.
 struct ReservedPlaces {
-  uint32_t listed;
-  uint32_t opened;
+  uint32_t few;
+  uint32_t overflowing;
   Entries entries;
-  uint32_t open_base;  // among the range's open rows
+  uint32_t overflow_base;  // among the range's overflow rows
 
-  // The entry of a listed row; null for an open one, and for one that found no room, both of which the first of the
-  // four threads sees to. `bit`: the row's.
-  __device__ __forceinline__ Unproved* entry(const ScreenOutput& output, int32_t range, int bit, int64_t row,
-                                             float lower) const {
+  // The entry of a row of few candidates; null for one that overflowed, and for one that found no room, both of which
+  // the first of the four threads sees to. `bit`: the row's.
+  __device__ __forceinline__ FewRow* entry(const ScreenOutput& output, int32_t range, int bit, int64_t row,
+                                           float lower) const {
     const bool first = threadIdx.x % 4 == 0;
     const uint32_t below = (1U << bit) - 1;
-    if (opened >> bit & 1) {
-      if (first) open_row(output, range, open_base + static_cast<uint32_t>(__popc(opened & below)), row, lower);
+    if (overflowing >> bit & 1) {
+      const uint32_t place = overflow_base + static_cast<uint32_t>(__popc(overflowing & below));
+      if (first) overflow_row(output, range, place, row, lower);
       return nullptr;
     }
-    const uint32_t slot = entries[static_cast<uint32_t>(__popc(listed & below))];
-    if (slot < output.capacity) return output.list + slot;
+    const uint32_t slot = entries[static_cast<uint32_t>(__popc(few & below))];
+    if (slot < output.few_capacity) return output.few + slot;
     if (first) mark_row(output, range, row);
     return nullptr;
   }
 };
 
-__device__ __forceinline__ uint32_t reserve_open(const ScreenOutput& output, int32_t range, uint32_t opened) {
-  return output.open.capacity == 0 ? 0 : reserve(output.open.counts + range, opened);
+__device__ __forceinline__ uint32_t reserve_overflow(const ScreenOutput& output, int32_t range, uint32_t overflowing) {
+  return output.overflow.capacity == 0 ? 0 : reserve(output.overflow.counts + range, overflowing);
 }
 
-// Rows that are not proved: a list entry of all columns that reach `lower`, or an open row. Called by whole warps, for
-// the two rows of each four threads; `judged`: bit 4 i + r is set if row r of the i-th four is not proved; lane 4 i + r
-// knows its `lower`.
+// Rows that are not proved: a list entry of all columns that reach `lower`, or an overflow row. Called by whole warps,
+// for the two rows of each four threads; `judged`: bit 4 i + r is set if row r of the i-th four is not proved; lane 4 i
+// + r knows its `lower`.
 template <bool kCounted>
 __device__ __forceinline__ void list_rows(const MatrixTask& task, const RowState (&rows)[2], int32_t range,
                                           int64_t first_row, uint32_t judged, float lower) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int quad = lane & ~3;
-  float thresholds[2];
+  float lowers[2];
   uint32_t bests[2];
   uint32_t seconds[2];
-  uint32_t listed = 0;  // as `judged`
-  uint32_t opened = 0;  // likewise
+  uint32_t few = 0;          // as `judged`
+  uint32_t overflowing = 0;  // likewise
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    const float threshold = thresholds[r] = __shfl_sync(~0U, lower, quad + r);
-    const bool open = judged >> (quad + r) & 1;
+    const float reach = lowers[r] = __shfl_sync(~0U, lower, quad + r);
+    const bool wanted = judged >> (quad + r) & 1;
     // Written so that NaN is a candidate.
-    bests[r] = __ballot_sync(~0U, open && !(rows[r].best < threshold)) >> quad & 0xF;
-    seconds[r] = __ballot_sync(~0U, open && !(rows[r].second < threshold)) >> quad & 0xF;
-    const bool many = (__ballot_sync(~0U, open && !(rows[r].rest < threshold)) >> quad & 0xF) != 0;
-    listed |= __ballot_sync(~0U, open && !many && lane == quad) << r;
-    opened |= __ballot_sync(~0U, open && many && lane == quad) << r;
+    bests[r] = __ballot_sync(~0U, wanted && !(rows[r].best < reach)) >> quad & 0xF;
+    seconds[r] = __ballot_sync(~0U, wanted && !(rows[r].second < reach)) >> quad & 0xF;
+    const bool many = (__ballot_sync(~0U, wanted && !(rows[r].rest < reach)) >> quad & 0xF) != 0;
+    few |= __ballot_sync(~0U, wanted && !many && lane == quad) << r;
+    overflowing |= __ballot_sync(~0U, wanted && many && lane == quad) << r;
   }
-  const ReservedPlaces places{
-      listed, opened, {reserve(task.output.listed, listed), 32, 0}, reserve_open(task.output, range, opened)};
+  const ReservedPlaces places{few,
+                              overflowing,
+                              {reserve(task.output.few_count, few), 32, 0},
+                              reserve_overflow(task.output, range, overflowing)};
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     if ((judged >> (quad + r) & 1) == 0) continue;
     const int64_t row = number_of<kCounted>(task, first_row + 8 * r);
-    Unproved* found = places.entry(task.output, range, quad + r, row, thresholds[r]);
+    FewRow* found = places.entry(task.output, range, quad + r, row, lowers[r]);
     if (found == nullptr) continue;
-    Unproved& entry = *found;
+    FewRow& entry = *found;
     const uint32_t before = (1U << (lane - quad)) - 1;
     int at = __popc(bests[r] & before) + __popc(seconds[r] & before);
     if (bests[r] >> (lane - quad) & 1) {
@@ -197,8 +201,8 @@ __device__ __forceinline__ float lower_score(float best, float bound, float norm
   return __fadd_rd(__fmaf_rd(-2.0F, bound, best), -canonical_share(norm, slack, underflow));
 }
 
-__device__ __forceinline__ float* lower_at(const Floors& floors, int32_t slot, int64_t row) {
-  return floors.lowers + slot * floors.stride + row;
+__device__ __forceinline__ float* lower_at(const ScoreThresholds& thresholds, int32_t slot, int64_t row) {
+  return thresholds.lowers + slot * thresholds.stride + row;
 }
 
 // Both rows of four threads: those of odd number take the second row, the others the first. `terms` and `order`: of the
@@ -224,8 +228,8 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowSta
   const float lower = lower_score(mine.best, bound, norm, terms.slack, terms.underflow);
   const bool proved = lower > mine.second;
   const int64_t row = kCounted && exists ? number_of<kCounted>(task, at) : at;
-  if (task.output.floors.lowers != nullptr && exists && lane_of_row < 2) {
-    *lower_at(task.output.floors, terms.slot, row) = lower;
+  if (task.output.thresholds.lowers != nullptr && exists && lane_of_row < 2) {
+    *lower_at(task.output.thresholds, terms.slot, row) = lower;
   }
   if (proved && exists && lane_of_row < 2) {
     const auto place = static_cast<int>(__float_as_uint(mine.best) & ~task.place_mask);

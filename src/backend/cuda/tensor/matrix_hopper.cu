@@ -3,29 +3,30 @@
 //
 // Two kernels, both persistent, with one warp that copies (TMA, a ring of barriers) and groups of four warps that
 // multiply. In cycles of a multiprocessor's quarter and for 32 scores the product takes D / 16, the epilogue five
-// instructions, four of them on a pipe of half rate; with floors (matrix_filter.cuh) less than two.
+// instructions, four of them on a pipe of half rate; with thresholds (matrix_filter.cuh) less than two.
 //
-//   narrow (D <= 128): 256 rows a block, four groups of 64, whose fp16 values stay on the chip for all columns: in
+//   short rows (D <= 128): 256 rows a block, four groups of 64, whose fp16 values stay on the chip for all columns: in
 //     registers for tiles of 64 columns, small models, else in shared memory. Groups know nothing of each other, so
 //     that the products of some run beside the epilogues of others; column tiles are read once for 256 rows, since at
 //     128 the second cache would have to deliver 32 bytes a cycle. Models of one tile (D <= 64, many rows): groups of
 //     two halves of 64 rows, from shared memory.
-//   wide: 128 rows a block, 64 a group; the groups are some panels apart, so that one multiplies while the other is in
+//   long rows: 128 rows a block, 64 a group; the groups are some panels apart, so that one multiplies while
+//   the other is in
 //     its epilogue. The points stay in shared memory up to D = 512; beyond, they stream in together with the columns.
 //
 // What was tried, and what limits it: bench/results/h200/tensor_screen.md.
 #include <manymeans/error.h>
 
 #include "backend/cuda/exact/resolve.h"
-#include "backend/cuda/runtime/chained_launch.cuh"
+#include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/kernel_memory.h"
-#include "backend/cuda/tensor/matrix_collect.cuh"
 #include "backend/cuda/tensor/matrix_filter.cuh"
+#include "backend/cuda/tensor/matrix_gather.cuh"
 #include "backend/cuda/tensor/matrix_kernels.h"
-#include "backend/cuda/tensor/matrix_narrow.cuh"
+#include "backend/cuda/tensor/matrix_long_rows.cuh"
 #include "backend/cuda/tensor/matrix_one_tile.cuh"
-#include "backend/cuda/tensor/matrix_wide.cuh"
+#include "backend/cuda/tensor/matrix_short_rows.cuh"
 
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -82,8 +83,8 @@ void launch(Kernel kernel, MatrixTask& task, const PackedRows& rows, cudaStream_
   const CUtensorMap columns =
       describe(task.columns.values, task.columns.columns, rows.padded_columns, task.columns.tile_columns);
   const int blocks = std::min(processors, task.row_tiles);
-  launch_chained(kernel, dim3(static_cast<unsigned>(blocks)), Shape::kThreads, kShared, stream, "the matrix screen",
-                 task, points, columns);
+  launch_dependent(kernel, dim3(static_cast<unsigned>(blocks)), Shape::kThreads, kShared, stream, "the matrix screen",
+                   task, points, columns);
 }
 
 // A purpose's shares of the work and what it does with the scores.
@@ -112,98 +113,98 @@ struct Filter {
   using Work = AllRows<kRows>;
   using Epilogue = FilterRows;
 };
-struct Collect {
-  static constexpr MatrixPurpose kPurpose = MatrixPurpose::kCollect;
+struct Gather {
+  static constexpr MatrixPurpose kPurpose = MatrixPurpose::kGather;
   template <int kRows>
-  using Work = OpenTiles<kRows>;
-  using Epilogue = CollectRows;
+  using Work = OverflowTiles<kRows>;
+  using Epilogue = GatherCandidates;
 };
 
 template <class Purpose, class Shape>
-constexpr auto kNarrowKernel =
-    narrow_screen<Shape, typename Purpose::template Work<Shape::kRows>, typename Purpose::Epilogue>;
+constexpr auto kShortKernel =
+    short_screen<Shape, typename Purpose::template Work<Shape::kRows>, typename Purpose::Epilogue>;
 
 template <class Purpose, class Shape>
-constexpr auto kWideKernel = wide_screen<Shape::kColumns, Shape::kResident,
+constexpr auto kLongKernel = long_screen<Shape::kColumns, Shape::kResident,
                                          typename Purpose::template Work<Shape::kRows>, typename Purpose::Epilogue>;
 
 template <class Purpose, class Shape>
-void launch_narrow(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
-  launch<Shape>(kNarrowKernel<Purpose, Shape>, task, rows, stream);
+void launch_short(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
+  launch<Shape>(kShortKernel<Purpose, Shape>, task, rows, stream);
 }
 
 template <class Purpose, class Shape>
-void launch_wide(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
+void launch_long(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
   task.lag = meeting_lag(task.panels, Shape::kStages);
-  launch<Shape>(kWideKernel<Purpose, Shape>, task, rows, stream);
+  launch<Shape>(kLongKernel<Purpose, Shape>, task, rows, stream);
 }
 
 using Instances = std::vector<MatrixInstance>;
 
 // Each begins where the one before it ends.
 template <class Purpose, int kFirstColumns, int kSteps, int kColumns, int kHalves = 1>
-void add_narrow(Instances& to, int64_t fewest_rows = 0) {
-  using Shape = Narrow<kSteps, kColumns, kHalves>;
+void add_short(Instances& to, int64_t fewest_rows = 0) {
+  using Shape = ShortRows<kSteps, kColumns, kHalves>;
   to.push_back({Purpose::kPurpose, kColumns, kFirstColumns, kSteps * kDepthBlock, fewest_rows,
-                reinterpret_cast<const void*>(kNarrowKernel<Purpose, Shape>), launch_narrow<Purpose, Shape>});
+                reinterpret_cast<const void*>(kShortKernel<Purpose, Shape>), launch_short<Purpose, Shape>});
 }
 
 template <class Purpose, int kColumns>
-void add_all_narrow(Instances& to) {
-  add_narrow<Purpose, 1, 1, kColumns>(to);
-  add_narrow<Purpose, 17, 2, kColumns>(to);
-  add_narrow<Purpose, 33, 4, kColumns>(to);
-  add_narrow<Purpose, 65, 6, kColumns>(to);
-  add_narrow<Purpose, 97, 8, kColumns>(to);
+void add_all_short(Instances& to) {
+  add_short<Purpose, 1, 1, kColumns>(to);
+  add_short<Purpose, 17, 2, kColumns>(to);
+  add_short<Purpose, 33, 4, kColumns>(to);
+  add_short<Purpose, 65, 6, kColumns>(to);
+  add_short<Purpose, 97, 8, kColumns>(to);
 }
 
 template <class Purpose, int kColumns, int kResident>
-void add_wide(Instances& to) {
-  using Shape = Wide<kColumns, kResident>;
-  constexpr WideRing kRing = Shape::kRing;
+void add_long(Instances& to) {
+  using Shape = LongRows<kColumns, kResident>;
+  constexpr LongRing kRing = Shape::kRing;
   static_assert(meetings_hold(kRing));
   to.push_back({Purpose::kPurpose, kColumns, (kRing.first_panels - 1) * kPanel + 1,
                 static_cast<int32_t>(std::min<int64_t>(kMostColumns, int64_t{kRing.last_panels} * kPanel)), 0,
-                reinterpret_cast<const void*>(kWideKernel<Purpose, Shape>), launch_wide<Purpose, Shape>});
+                reinterpret_cast<const void*>(kLongKernel<Purpose, Shape>), launch_long<Purpose, Shape>});
 }
 
 template <class Purpose, int kColumns>
-void add_all_wide(Instances& to) {
-  static_assert(kWideResident == std::array{4, 8, 0});
-  add_wide<Purpose, kColumns, 4>(to);
-  add_wide<Purpose, kColumns, 8>(to);
-  add_wide<Purpose, kColumns, 0>(to);
+void add_all_long(Instances& to) {
+  static_assert(kLongResident == std::array{4, 8, 0});
+  add_long<Purpose, kColumns, 4>(to);
+  add_long<Purpose, kColumns, 8>(to);
+  add_long<Purpose, kColumns, 0>(to);
 }
 
 template <class Purpose>
 void add_purpose(Instances& to) {
-  static_assert(kWideTiles == std::array{64, 128, 256});
-  add_all_narrow<Purpose, 64>(to);
-  add_all_narrow<Purpose, 128>(to);
-  add_all_wide<Purpose, 64>(to);
-  add_all_wide<Purpose, 128>(to);
-  add_all_wide<Purpose, 256>(to);
+  static_assert(kLongTiles == std::array{64, 128, 256});
+  add_all_short<Purpose, 64>(to);
+  add_all_short<Purpose, 128>(to);
+  add_all_long<Purpose, 64>(to);
+  add_all_long<Purpose, 128>(to);
+  add_all_long<Purpose, 256>(to);
 }
 
 // Models of one tile. Two halves a group where both sides of the products fit into shared memory twice and every
 // multiprocessor has some tiles of so many rows.
 void add_one_tile(Instances& to) {
   constexpr int64_t kFewestRows = 1 << 17;  // two tiles of 512 on each of 128 multiprocessors
-  add_narrow<ProveTile<2>, 1, 1, kOneTile, 2>(to, kFewestRows);
-  add_narrow<ProveTile<2>, 17, 2, kOneTile, 2>(to, kFewestRows);
-  add_narrow<ProveTile<2>, 33, 4, kOneTile, 2>(to, kFewestRows);
-  add_all_narrow<ProveTile<1>, kOneTile>(to);
-  add_all_wide<ProveTile<1>, kOneTile>(to);
+  add_short<ProveTile<2>, 1, 1, kOneTile, 2>(to, kFewestRows);
+  add_short<ProveTile<2>, 17, 2, kOneTile, 2>(to, kFewestRows);
+  add_short<ProveTile<2>, 33, 4, kOneTile, 2>(to, kFewestRows);
+  add_all_short<ProveTile<1>, kOneTile>(to);
+  add_all_long<ProveTile<1>, kOneTile>(to);
 }
 
-// Of models of one tile the open rows are looked at once more where rows are long only.
-void add_collect(Instances& to) {
-  static_assert(kOneTile * wide_ring(kOneTile, 4).last_panels * kPanel <= kDirectValues);
-  add_wide<Collect, kOneTile, 8>(to);
-  add_wide<Collect, kOneTile, 0>(to);
-  add_all_narrow<Collect, 128>(to);
-  add_all_wide<Collect, 128>(to);
-  add_all_wide<Collect, 256>(to);
+// Of models of one tile the overflow rows are looked at once more where rows are long only.
+void add_gather(Instances& to) {
+  static_assert(kOneTile * long_ring(kOneTile, 4).last_panels * kPanel <= kDirectValues);
+  add_long<Gather, kOneTile, 8>(to);
+  add_long<Gather, kOneTile, 0>(to);
+  add_all_short<Gather, 128>(to);
+  add_all_long<Gather, 128>(to);
+  add_all_long<Gather, 256>(to);
 }
 
 Instances make_instances() {
@@ -212,7 +213,7 @@ Instances make_instances() {
   add_one_tile(all);
   add_purpose<ProveCounted>(all);
   add_purpose<Filter>(all);
-  add_collect(all);
+  add_gather(all);
   return all;
 }
 

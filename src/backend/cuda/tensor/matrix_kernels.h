@@ -15,13 +15,13 @@ namespace manymeans::cuda {
 enum class MatrixPurpose : uint8_t {
   kProve,         ///< labels and lists of all rows
   kProveOneTile,  ///< the same where every model is one tile (one_tile_each()) of columns that stand by number; no
-                  ///< floors
+                  ///< thresholds
   kProveCounted,  ///< the same of counted rows, and their margins
-  kFilter,        ///< as kProve, ranking only columns above the rows' floors
-  kCollect,       ///< all possible prototypes of the open rows
+  kFilter,        ///< as kProve, ranking only columns above the rows' thresholds
+  kGather,        ///< all possible prototypes of the overflow rows
 };
 
-constexpr int kNarrowColumns = kNarrowPanels * kPanel;  ///< of points, for which Hopper's kernels keep them on the chip
+constexpr int kShortColumns = kShortPanels * kPanel;  ///< of points, for which Hopper's kernels keep them on the chip
 
 /// One kernel, and what it is for. The tables of these are what a screen is chosen from, and what cuda_instances
 /// (tests/backend/cuda) runs one by one.

@@ -1,7 +1,8 @@
-// The rings and meetings of the wide screen (matrix_wide.cuh), as numbers: what every instance of it has, and when its
-// two groups may meet. The narrow screen has no meetings: its groups wait for buffers alone, which are filled in the
-// order in which they are asked for, and what is waited for to fill one was copied before it. Plain C++, so that the
-// rule is checked where there is no device, and no nvcc (tests/backend/cuda/tensor/matrix_meeting_test.cpp).
+// The rings and meetings of the screen of long rows (matrix_long_rows.cuh), as numbers: what every instance of it has,
+// and when its two groups may meet. The screen of short rows has no meetings: its groups wait for buffers alone, which
+// are filled in the order in which they are asked for, and what is waited for to fill one was copied before it. Plain
+// C++, so that the rule is checked where there is no device, and no nvcc
+// (tests/backend/cuda/tensor/matrix_meeting_test.cpp).
 #pragma once
 
 #include <algorithm>
@@ -10,14 +11,14 @@
 namespace manymeans::cuda {
 
 constexpr int kPanel = 64;           // halves in 128 bytes, what one swizzled row holds
-constexpr int kGroup = 128;          // threads that issue a product together
+constexpr int kWarpGroup = 128;      // threads that issue a product together
 constexpr int kMostShared = 232448;  // of a block on compute capability 9.0
 
-/// How many panels the second group of the wide screen starts every tile after the first, so that their epilogues do
-/// not coincide; 0: they do not wait for each other. Before its panel `lag` of a tile the first group comes by the
-/// meeting (bar.arrive), before its panel 0 of that tile the second waits there (bar.sync). The barrier counts threads,
-/// not tiles: should a warp of the first group come by for the next tile before the second group has gone on, it would
-/// be counted twice, and a meeting later somebody waits for ever.
+/// How many panels the second group of the screen of long rows starts every tile after the first, so that their
+/// epilogues do not coincide; 0: they do not wait for each other. Before its panel `lag` of a tile the first group
+/// comes by the meeting (bar.arrive), before its panel 0 of that tile the second waits there (bar.sync). The barrier
+/// counts threads, not tiles: should a warp of the first group come by for the next tile before the second group has
+/// gone on, it would be counted twice, and a meeting later somebody waits for ever.
 ///
 /// A warp of the first group comes by for tile t + 1 when it has seen panel (t + 1) panels + lag - 1 arrive. Its buffer
 /// had panel (t + 1) panels + lag - 1 - stages before, and is written again only when all warps of both groups have
@@ -33,14 +34,14 @@ constexpr int meeting_lag(int panels, int stages) {
   return panels + lag > stages ? lag : 0;
 }
 
-/// One size of the wide screen: what a block keeps in shared memory.
-struct WideRing {
+/// One size of the screen of long rows: what a block keeps in shared memory.
+struct LongRing {
   int tile_columns;
   int resident;      // panels of points that stay; 0: they are streamed with the columns
   int first_panels;  // of a row: what it is launched for
   int last_panels;
 
-  constexpr int point_bytes() const { return kGroup * kPanel * 2; }
+  constexpr int point_bytes() const { return kWarpGroup * kPanel * 2; }
   constexpr int tile_bytes() const { return tile_columns * kPanel * 2; }
   constexpr int stage_bytes() const { return tile_bytes() + (resident == 0 ? point_bytes() : 0); }
   constexpr int stages() const {
@@ -52,14 +53,14 @@ struct WideRing {
   }
 };
 
-constexpr int kNarrowPanels = 2;      // rows of so many are the narrow screen's
+constexpr int kShortPanels = 2;       // rows of so many are the screen of short rows'
 constexpr int kMostPanels = 1 << 25;  // 2^31 columns
-constexpr std::array<int, 3> kWideTiles = {64, 128, 256};
-constexpr std::array<int, 3> kWideResident = {4, 8, 0};  // in the order in which they are asked
+constexpr std::array<int, 3> kLongTiles = {64, 128, 256};
+constexpr std::array<int, 3> kLongResident = {4, 8, 0};  // in the order in which they are asked
 
 /// Whether the meetings of every launch of this size are as meeting_lag() promises. Rows of more panels than buffers
 /// all have the lag stages - 1.
-constexpr bool meetings_hold(const WideRing& ring) {
+constexpr bool meetings_hold(const LongRing& ring) {
   const int stages = ring.stages();
   if (stages < 2 || ring.first_panels > ring.last_panels) return false;
   const int last = std::min(ring.last_panels, std::max(ring.first_panels, stages + 1));
@@ -71,9 +72,9 @@ constexpr bool meetings_hold(const WideRing& ring) {
   return true;
 }
 
-constexpr WideRing wide_ring(int tile_columns, int resident) {
+constexpr LongRing long_ring(int tile_columns, int resident) {
   const int last = resident == 0 ? kMostPanels : resident;
-  const int first = resident == 4 ? kNarrowPanels + 1 : (resident == 8 ? 5 : 9);
+  const int first = resident == 4 ? kShortPanels + 1 : (resident == 8 ? 5 : 9);
   return {tile_columns, resident, first, last};
 }
 

@@ -44,9 +44,9 @@ class ProveOneTile {
   // Entries that were reserved and not used get count 0.
   __device__ __forceinline__ void end(const MatrixTask& task) const {
     const uint32_t slot = next_ + threadIdx.x % 32;
-    if (slot >= min(end_, task.output.capacity)) return;
-    task.output.list[slot].range = 0;
-    task.output.list[slot].count = 0;
+    if (slot >= min(end_, task.output.few_capacity)) return;
+    task.output.few[slot].range = 0;
+    task.output.few[slot].count = 0;
   }
 
  private:
@@ -88,8 +88,8 @@ class ProveOneTile {
     return top_two(kept, from_lane(given, static_cast<int>(bit)));
   }
 
-  // List entries, or open rows, for what is not proved. Called by whole warps; bit `lane` of `judged` is that thread's
-  // row. Scores below `limit` are of columns that cannot be nearest.
+  // Entries of the list, or overflow rows, for what is not proved. Called by whole warps; bit `lane` of `judged` is
+  // that thread's row. Scores below `limit` are of columns that cannot be nearest.
   __device__ __forceinline__ void list_rows(const MatrixTask& task, const Scores& sums, const float* terms,
                                             uint32_t judged, float lower, float limit) {
     const int lane = static_cast<int>(threadIdx.x % 32);
@@ -116,16 +116,16 @@ class ProveOneTile {
     const bool mine = (judged >> lane & 1) != 0;
     // No row has none (docs/developer/screens.md), but an entry of none would be taken for no entry.
     const bool many = (all >> (8 * (lane - quad)) & 0xFF) - 1 >= kMostCandidates;
-    const uint32_t listed = __ballot_sync(~0U, mine && !many);
-    const uint32_t opened = __ballot_sync(~0U, mine && many);
-    const ReservedPlaces places{listed, opened, take_entries(task, static_cast<uint32_t>(__popc(listed))),
-                                reserve_open(task.output, range, opened)};
+    const uint32_t few = __ballot_sync(~0U, mine && !many);
+    const uint32_t overflowing = __ballot_sync(~0U, mine && many);
+    const ReservedPlaces places{few, overflowing, take_entries(task, static_cast<uint32_t>(__popc(few))),
+                                reserve_overflow(task.output, range, overflowing)};
 #pragma unroll 1
     for (int i = 0; i < kRows; ++i) {
       if ((judged & of_all(i)) == 0) continue;
       const float lower_of_row = __shfl_sync(~0U, lower, quad + i);
       if ((judged >> (quad + i) & 1) == 0) continue;
-      Unproved* entry = places.entry(task.output, range, quad + i, row_of(i), lower_of_row);
+      FewRow* entry = places.entry(task.output, range, quad + i, row_of(i), lower_of_row);
       if (entry == nullptr) continue;
       auto at = static_cast<int>((until - own) >> (8 * i) & 0xFF);
       for (auto left = static_cast<uint32_t>(reached >> (16 * i) & 0xFFFF); left != 0; left &= left - 1) {
@@ -151,7 +151,7 @@ class ProveOneTile {
     }
     const uint32_t missing = count - taken.left;
     const uint32_t piece = task.columns.models >= kManyModels ? kPiece : missing;
-    if (threadIdx.x % 32 == 0) taken.next = atomicAdd(task.output.listed, piece);
+    if (threadIdx.x % 32 == 0) taken.next = atomicAdd(task.output.few_count, piece);
     taken.next = __shfl_sync(~0U, taken.next, 0);
     next_ = taken.next + missing;
     end_ = taken.next + piece;
@@ -164,19 +164,10 @@ class ProveOneTile {
   // Bit p: the score at place p of row r is not below the limit; so that NaN counts.
   static __device__ __forceinline__ uint32_t columns_above(const float (&sums)[kColumns / 2], int r, const float* terms,
                                                            float limit) {
-    const auto* offsets = reinterpret_cast<const float4*>(terms) + lane_of_row();
-    uint32_t reached = 0;
-#pragma unroll
-    for (int pair = 0; pair < kColumns / 16; ++pair) {
-      const float4 four = load_offsets(offsets + pair * 4);
-      const float add[4] = {four.x, four.y, four.z, four.w};
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const float score = __fadd_rn(sums[sum_place(pair, e, r)], add[e]);
-        if (!(score < limit)) reached |= 1U << (pair * 4 + e);
-      }
-    }
-    return reached;
+    const float limits[1] = {limit};
+    uint32_t reached[1] = {0};
+    find_reached<kColumns>(sums, r, terms, limits, reached);
+    return reached[0];
   }
 
   int64_t first_row_;  // row r of half h is 64 h + 8 r on

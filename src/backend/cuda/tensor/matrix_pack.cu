@@ -1,5 +1,5 @@
 #include "backend/cuda/device/point_value.cuh"
-#include "backend/cuda/runtime/chained_launch.cuh"
+#include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/tensor/matrix_screen.h"
 #include "backend/cuda/tensor/pack_column.cuh"
@@ -72,21 +72,21 @@ __global__ void keys_kernel(MatrixPackTask task) {
   const ColumnRange& columns = task.columns.ranges[blockIdx.y];
   if (k >= columns.count) return;
   const PassRange range = task.ranges.at[blockIdx.y];
-  const auto skipped = static_cast<const char*>(range.prototypes) - static_cast<const char*>(task.moves.prototypes);
-  float* before = task.moves.before + skipped / (task.ranges.float64 ? 8 : 4);
+  const auto skipped = static_cast<const char*>(range.prototypes) - static_cast<const char*>(task.shifts.prototypes);
+  float* before = task.shifts.before + skipped / (task.ranges.float64 ? 8 : 4);
   double square = 0;
-  float move = 0;
+  float shift = 0;
   for (int64_t j = threadIdx.x % 32; k < range.k && j < task.d; j += 32) {
     const double z = half_frame_value(task, prototype_value(range, task.ranges.float64, k * task.d + j), j);
     const auto off = static_cast<float>(z) - before[k * task.d + j];
     before[k * task.d + j] = static_cast<float>(z);
     square = fma(z, z, square);
-    move = fmaf(off, off, move);
+    shift = fmaf(off, off, shift);
   }
   square = warp_sum(square);
-  for (int step = 16; step > 0; step /= 2) move += __shfl_xor_sync(~0U, move, step);
+  for (int step = 16; step > 0; step /= 2) shift += __shfl_xor_sync(~0U, shift, step);
   if (threadIdx.x % 32 != 0) return;
-  task.moves.moves[columns.first + k] = sqrtf(move);
+  task.shifts.shifts[columns.first + k] = sqrtf(shift);
   const uint32_t norm = k < range.k ? __float_as_uint(__double2float_rn(square)) : ~0U;
   task.sort.keys[columns.first + k] = static_cast<uint64_t>(blockIdx.y) << 32 | norm;
   const_cast<uint32_t*>(task.columns.order)[columns.first + k] = static_cast<uint32_t>(k);
@@ -127,12 +127,12 @@ void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedR
 void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream) {
   if (one_tile_each(task.columns) && task.sort.keys == nullptr) {
     const dim3 models(static_cast<unsigned>(task.ranges.count));
-    return launch_chained(tiles_kernel, models, kTileThreads, 0, stream, "packing prototypes", task);
+    return launch_dependent(tiles_kernel, models, kTileThreads, 0, stream, "packing prototypes", task);
   }
   const int64_t most = task.ranges.most_clusters + task.columns.tile_columns;
   const dim3 grid(static_cast<unsigned>((most + kWarps - 1) / kWarps), static_cast<unsigned>(task.ranges.count));
   if (task.sort.keys != nullptr) sort_columns(task, grid, stream);
-  launch_chained(columns_kernel, grid, kThreads, 0, stream, "packing prototypes", task);
+  launch_dependent(columns_kernel, grid, kThreads, 0, stream, "packing prototypes", task);
   gather_tile_terms(task.columns, stream);
 }
 

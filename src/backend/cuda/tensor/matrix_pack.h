@@ -35,14 +35,18 @@ struct ColumnSort {
   void* scratch = nullptr;
   size_t scratch_bytes = 0;
 
+  /// Room for the scratch of any sort of so many columns, which is the same on every device: the keys and prototypes
+  /// once more, what blocks of at least 128 columns tell each other, and the counts of digits.
+  static int64_t room(int64_t columns) { return 20 * columns + (int64_t{1} << 20); }
+  /// What the sort on the current device takes of it.
   static size_t bytes_for(int64_t columns);
 };
 
 /// How far prototypes have moved since they were packed before; with a ColumnSort only.
-struct PrototypeMoves {
+struct PrototypeShifts {
   const void* prototypes = nullptr;  ///< where those of the session's first model begin
   float* before = nullptr;           ///< in the frame, laid out like these; written
-  float* moves = nullptr;            ///< Floors::moves; written
+  float* shifts = nullptr;           ///< ScoreThresholds::shifts; written
 };
 
 struct MatrixPackTask {
@@ -52,7 +56,7 @@ struct MatrixPackTask {
   double bound_scale = 1;
   PackedColumns columns;  ///< its ranges agree with `ranges` in order and prototypes
   ColumnSort sort;
-  PrototypeMoves moves;
+  PrototypeShifts shifts;
   int32_t padded_columns = 0;
   uint32_t* far = nullptr;  ///< per range, 0: becomes 1 where a prototype is too far out to be screened
 };

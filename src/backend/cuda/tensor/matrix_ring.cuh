@@ -28,12 +28,12 @@ struct Ring {
 constexpr int kMeeting = 1;  // a barrier; 0 is that of __syncthreads
 __device__ __forceinline__ void await_meeting() {
   wait_point();
-  asm volatile("bar.sync %0, %1;" ::"n"(kMeeting), "n"(2 * kGroup) : "memory");
+  asm volatile("bar.sync %0, %1;" ::"n"(kMeeting), "n"(2 * kWarpGroup) : "memory");
   wait_point();
 }
 __device__ __forceinline__ void pass_meeting() {
   wait_point();
-  asm volatile("bar.arrive %0, %1;" ::"n"(kMeeting), "n"(2 * kGroup) : "memory");
+  asm volatile("bar.arrive %0, %1;" ::"n"(kMeeting), "n"(2 * kWarpGroup) : "memory");
 }
 
 // The copy engine may write the buffer again, which only products have read, and wgmma_wait() has seen them end.

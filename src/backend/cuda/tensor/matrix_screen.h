@@ -40,11 +40,11 @@ struct Counted {
 void matrix_screen_counted(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
                            const Counted& counted, cudaStream_t stream);
 
-/// Looks at the open rows that matrix_screen() left once more, with the same scores, and notes every possible
-/// prototype. `columns` as matrix_screen() left them, `output` what it was given: rows that reached no floor get their
-/// threshold from the label that they had. There are kernels for models of more than kDirectValues (resolve.h) values
-/// alone: the others' open rows get every distance.
-void matrix_collect(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
-                    cudaStream_t stream);
+/// Looks at the overflow rows that matrix_screen() left once more, with the same scores, and notes every possible
+/// prototype. `columns` as matrix_screen() left them, `output` what it was given: rows of which no
+/// column reached the score threshold are compared with the score of the label that they had. There are kernels for
+/// models of more than kDirectValues (resolve.h) values alone: the others' overflow rows get every distance.
+void gather_candidates(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,
+                       cudaStream_t stream);
 
 }  // namespace manymeans::cuda

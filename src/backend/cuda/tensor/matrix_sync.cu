@@ -42,7 +42,7 @@ void add_tiles(Instances& to) {
   add<kColumns, AllRows, ProveRows<false>>(to, MatrixPurpose::kProve);
   add<kColumns, CountedRows, ProveRows<true>>(to, MatrixPurpose::kProveCounted);
   add<kColumns, AllRows, FilterRows>(to, MatrixPurpose::kFilter);
-  add<kColumns, OpenTiles, CollectRows>(to, MatrixPurpose::kCollect);
+  add<kColumns, OverflowTiles, GatherCandidates>(to, MatrixPurpose::kGather);
 }
 
 Instances make_instances() {

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "backend/cuda/runtime/wait_point.cuh"
-#include "backend/cuda/tensor/matrix_collect.cuh"
 #include "backend/cuda/tensor/matrix_finish.cuh"
+#include "backend/cuda/tensor/matrix_gather.cuh"
 #include "backend/cuda/tensor/warp_product.cuh"
 
 #include <cuda_runtime.h>

@@ -16,7 +16,7 @@ struct MatrixTask {
   int32_t tiles;        // of columns
   int32_t row_tiles;    // of the kernel's height
   int32_t panels;       // of 64 halves
-  int32_t lag;          // meeting_lag(), of the wide kernels
+  int32_t lag;          // meeting_lag(), of the kernels of long rows
   uint32_t place_mask;  // ~(tile_columns / 4 - 1)
   Counted counted;      // of MatrixPurpose::kProveCounted
 };

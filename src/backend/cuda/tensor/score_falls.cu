@@ -1,5 +1,5 @@
 #include "backend/cuda/runtime/device_memory.h"
-#include "backend/cuda/tensor/own_score.cuh"
+#include "backend/cuda/tensor/assigned_score.cuh"
 #include "backend/cuda/tensor/score_falls.h"
 
 #include <algorithm>
@@ -29,14 +29,14 @@ __global__ void sample_kernel(FallsTask task) {
   const int64_t i = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 32;
   if (i >= kSampledRows) return;
   const int64_t row = sampled_row(i, task.points.rows);
-  const float now = own_lower_score(task.points, task.columns, blockIdx.y, task.floors, row);
+  const float now = assigned_lower_score(task.points, task.columns, blockIdx.y, task.thresholds, row);
   if (threadIdx.x % 32 != 0) return;
   const ColumnRange& range = task.columns.ranges[blockIdx.y];
-  const float before = *lower_at(task.floors, range.slot, row);
-  const float move = task.floors.moves[range.first + load_label(task.floors.labels, range.slot, row)];
+  const float before = *lower_at(task.thresholds, range.slot, row);
+  const float shift = task.thresholds.shifts[range.first + load_label(task.thresholds.labels, range.slot, row)];
   const float fall = before - now - typical_slope(task.columns, blockIdx.y) * task.points.radii[row];
   const bool fell = before > kNoScore && fall > 0;
-  task.sample[blockIdx.y * kSampledRows + i] = fell ? fminf(fall / move, FLT_MAX) : 0.0F;
+  task.sample[blockIdx.y * kSampledRows + i] = fell ? fminf(fall / shift, FLT_MAX) : 0.0F;
 }
 
 // One block a range: the largest number that at least `failing` of the sample reach, bit by bit from the top: the bits
@@ -64,15 +64,15 @@ __global__ void __launch_bounds__(kSelectThreads) select_kernel(FallsTask task) 
     __syncthreads();
   }
   if (threadIdx.x != 0) return;
-  const float per_move = __uint_as_float(key | ((1U << kLowestBit) - 1));
-  const_cast<Fall*>(task.floors.falls)[blockIdx.x] = {per_move, typical_slope(task.columns, blockIdx.x)};
+  const float per_shift = __uint_as_float(key | ((1U << kLowestBit) - 1));
+  const_cast<Fall*>(task.thresholds.falls)[blockIdx.x] = {per_shift, typical_slope(task.columns, blockIdx.x)};
 }
 
 }  // namespace
 
-int64_t failing_rows(int64_t rows, int64_t clusters, uint32_t open_capacity) {
+int64_t failing_rows(int64_t rows, int64_t clusters, uint32_t overflow_capacity) {
   const int64_t worth = std::clamp<int64_t>(kSampledRows * 2 / clusters, 8, 64);
-  const auto room = static_cast<double>(open_capacity) / 4 / static_cast<double>(std::max<int64_t>(1, rows));
+  const auto room = static_cast<double>(overflow_capacity) / 4 / static_cast<double>(std::max<int64_t>(1, rows));
   return std::clamp<int64_t>(static_cast<int64_t>(room * static_cast<double>(kSampledRows)), 1, worth);
 }
 

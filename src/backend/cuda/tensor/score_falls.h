@@ -13,17 +13,17 @@ constexpr int64_t kSampledRows = 8192;
 
 struct FallsTask {
   PackedRows points;
-  PackedColumns columns;    ///< this pass's
-  Floors floors;            ///< `falls` is written
-  float* sample = nullptr;  ///< scratch: (models, kSampledRows)
+  PackedColumns columns;       ///< this pass's
+  ScoreThresholds thresholds;  ///< `falls` is written
+  float* sample = nullptr;     ///< scratch: (models, kSampledRows)
   /// Of the sampled rows so many fell by more than the guess, and so will the same share of all rows.
   int64_t failing = 1;
 };
 
 /// How many rows of the sample may fall by more. A row that does gets a second look, which costs several first ones; a
 /// larger guess has more columns of all rows ranked, which hardly matters where clusters are many. No more than a
-/// quarter of the open rows there is room for.
-int64_t failing_rows(int64_t rows, int64_t clusters, uint32_t open_capacity);
+/// quarter of the overflow rows there is room for.
+int64_t failing_rows(int64_t rows, int64_t clusters, uint32_t overflow_capacity);
 
 /// For every model the fall that `failing` of the sampled rows exceed, sampled with replacement from all rows; 2
 /// launches. A score falls because its prototype moved, mostly: by a share of that, which is what is guessed. The bound

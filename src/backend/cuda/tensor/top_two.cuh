@@ -56,10 +56,10 @@ struct RowState {
   int32_t best_tile;
   int32_t second_tile;
 
-  /// `floor`: no column that it is not told of is above it.
-  __device__ __forceinline__ void clear(float floor = -FLT_MAX) {
+  /// `threshold`: no column that it is not told of is above it.
+  __device__ __forceinline__ void clear(float threshold = -FLT_MAX) {
     best = second = -FLT_MAX;
-    rest = floor;
+    rest = threshold;
     best_tile = second_tile = 0;
   }
 
@@ -131,6 +131,27 @@ using Sums = float[kHalves][kColumns / 2];
 /// the pair-th of a tile.
 __device__ constexpr int sum_place(int pair, int e, int r) {
   return pair * 8 + e / 2 * 4 + e % 2 + 2 * r;
+}
+
+/// Bits of the places of a thread's columns whose scores are not below the limit of the row, so that NaN counts. Of
+/// rows `first` and those after it; `sums`: of their half.
+template <int kColumns, int kRows, class Bits>
+__device__ __forceinline__ void find_reached(const float (&sums)[kColumns / 2], int first, const float* terms,
+                                             const float (&limits)[kRows], Bits (&reached)[kRows]) {
+  const auto* offsets = reinterpret_cast<const float4*>(terms) + threadIdx.x % 4;
+#pragma unroll
+  for (int pair = 0; pair < kColumns / 16; ++pair) {
+    const float4 four = load_offsets(offsets + pair * 4);
+    const float add[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        const float score = __fadd_rn(sums[sum_place(pair, e, first + r)], add[e]);
+        if (!(score < limits[r])) reached[r] |= Bits{1} << (pair * 4 + e);
+      }
+    }
+  }
 }
 
 /// The top two of what a thread holds of a tile, for the two rows that it has of each half. Four columns at a time, as

@@ -2,7 +2,7 @@
 #include "backend/cuda/cuda_present.h"
 #include "backend/cuda/exact/accumulate.h"
 #include "backend/cuda/exact/accumulate_by_label.h"
-#include "backend/cuda/pass/cuda_plan.h"
+#include "backend/cuda/exact/exact_stage.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "conformance/cases.h"
 #include "conformance/trace.h"

@@ -12,8 +12,8 @@ namespace manymeans::test {
 namespace {
 
 using cuda::DeviceBuffer;
-using cuda::kMostLeft;
-using cuda::LeftRow;
+using cuda::kMostSplit;
+using cuda::SplitRow;
 
 // Marks of two models' rows, and the list into which some of them are taken.
 class Marked {
@@ -21,7 +21,7 @@ class Marked {
   static constexpr int64_t kRows = 32 * 1024;
   static constexpr int64_t kWords = kRows / 32;
 
-  Marked() : marks_(2 * kWords, "marks"), left_(kMostLeft, "rows"), numbers_(3, "numbers"), control_(1, "control") {
+  Marked() : marks_(2 * kWords, "marks"), split_(kMostSplit, "rows"), numbers_(3, "numbers"), control_(1, "control") {
     fill_zero(control_.data(), 1, stream_, "test data");
     const uint32_t some = 1;  // something is marked
     copy_to_device(numbers_.data() + 1, &some, 1, stream_, "test data");
@@ -31,8 +31,8 @@ class Marked {
     task_.marks = marks_.data();
     task_.mark_stride = kWords;
     task_.marked = numbers_.data() + 1;
-    task_.left = left_.data();
-    task_.left_count = numbers_.data();
+    task_.split = split_.data();
+    task_.split_count = numbers_.data();
     stream_.synchronize("test data");
   }
 
@@ -43,11 +43,11 @@ class Marked {
     std::fill_n(all.begin() + model * kWords, kWords, ~0U);
     copy_to_device(marks_.data(), all.data(), all.size(), stream_, "test data");
     copy_to_device(numbers_.data(), &count_before, 1, stream_, "test data");
-    gather_left_rows(task_, stream_);
+    gather_split_rows(task_, stream_);
     stream_.synchronize("gathering");
   }
   uint32_t count() const { return fetched(numbers_.data(), 1)[0]; }
-  std::vector<LeftRow> rows() const { return fetched(left_.data(), left_.size()); }
+  std::vector<SplitRow> rows() const { return fetched(split_.data(), split_.size()); }
   int64_t still_marked() const {
     int64_t marked = 0;
     for (const uint32_t word : fetched(marks_.data(), marks_.size())) marked += __builtin_popcount(word);
@@ -64,7 +64,7 @@ class Marked {
 
   cuda::Stream stream_;
   DeviceBuffer<uint32_t> marks_;
-  DeviceBuffer<LeftRow> left_;
+  DeviceBuffer<SplitRow> split_;
   DeviceBuffer<uint32_t> numbers_;
   DeviceBuffer<cuda::PassControl> control_;
   cuda::ResolveTask task_;
@@ -76,13 +76,13 @@ TEST(CudaResolve, PlacesOfRowsAreGivenOnce) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   Marked marked;
   marked.gather(0, 0);
-  EXPECT_GE(marked.count(), static_cast<uint32_t>(kMostLeft));
-  EXPECT_EQ(marked.still_marked(), Marked::kRows - kMostLeft);
-  for (const LeftRow& row : marked.rows()) ASSERT_EQ(row.range, 0);
+  EXPECT_GE(marked.count(), static_cast<uint32_t>(kMostSplit));
+  EXPECT_EQ(marked.still_marked(), Marked::kRows - kMostSplit);
+  for (const SplitRow& row : marked.rows()) ASSERT_EQ(row.range, 0);
   marked.gather(1, ~0U - 100);  // as if nearly 2^32 had come by
-  EXPECT_GE(marked.count(), static_cast<uint32_t>(kMostLeft));
+  EXPECT_GE(marked.count(), static_cast<uint32_t>(kMostSplit));
   EXPECT_EQ(marked.still_marked(), Marked::kRows) << "nobody takes what finds no room";
-  for (const LeftRow& row : marked.rows()) ASSERT_EQ(row.range, 0) << "a place was given twice";
+  for (const SplitRow& row : marked.rows()) ASSERT_EQ(row.range, 0) << "a place was given twice";
 }
 
 }  // namespace

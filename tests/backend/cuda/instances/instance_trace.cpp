@@ -168,7 +168,7 @@ CasePoints::CasePoints(const InstanceCase& one, ThreadPool& pool) : case_(one) {
 Input CasePoints::device_input(const void* values, ThreadPool& pool, std::string& wrong) const {
   PointsView view = input_.points;
   view.data = values;
-  view.cuda_device = 0;
+  view.place = {"cuda"};
   Input input = prepare_input(view, weights_, pool);
   if (case_.limbs != 0) force_limbs(input, case_.limbs);
   const bool same = input.columns == input_.columns && input.lowest == input_.lowest &&

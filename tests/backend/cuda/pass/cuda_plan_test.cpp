@@ -3,10 +3,12 @@
 
 #include <manymeans/error.h>
 
-#include "backend/cuda/boxes/boxed_points.h"
+#include "backend/cuda/bounding_boxes/boxed_points.h"
 #include "backend/cuda/exact/accumulate.h"
+#include "backend/cuda/exact/exact_stage.h"
 #include "backend/cuda/float32/float_screen.h"
 #include "backend/cuda/hopper_device.h"
+#include "backend/cuda/margins/row_margins.h"
 #include "backend/cuda/tensor/matrix_bounds.h"
 #include "backend/cuda/tensor/matrix_pack.h"
 #include "backend/cuda/tensor/score_falls.h"
@@ -54,37 +56,28 @@ TEST(CudaPlan, ChoosesTheScreenByColumnsAndDevice) {
 }
 
 TEST(CudaPlan, PutsManyRowsOfFewColumnsIntoBoxes) {
-  EXPECT_EQ(plan(Points(40'000, 2), hopper(), {}).screen, ScreenKind::kBoxes);
+  EXPECT_EQ(plan(Points(40'000, 2), hopper(), {}).screen, ScreenKind::kBoundingBoxes);
   EXPECT_EQ(plan(Points(30'000, 2), hopper(), {}).screen, ScreenKind::kFloat);
   EXPECT_EQ(plan(Points(40'000, 3), hopper(), {}).screen, ScreenKind::kFloat) << "boxes would be wide";
   EXPECT_EQ(plan(Points(40'000, 2), hopper(), {.algorithm = "matrix"}).screen, ScreenKind::kFloat);
-  EXPECT_EQ(plan(Points(10, 4), hopper(), {.algorithm = "kdtree"}).screen, ScreenKind::kBoxes);
+  EXPECT_EQ(plan(Points(10, 4), hopper(), {.algorithm = "kdtree"}).screen, ScreenKind::kBoundingBoxes);
   CudaDevice small = hopper();
   small.memory_free = (int64_t{256} << 20) + (int64_t{32} << 20);
   EXPECT_EQ(plan(Points(40'000, 2), small, {}).screen, ScreenKind::kFloat) << "there is no room to sort";
 }
 
-TEST(CudaPlan, GivesFloorsToLargeModelsOfPointsThatFit) {
+TEST(CudaPlan, GivesScoreThresholdsToLargeModelsOfPointsThatFit) {
   const Points points(40'000, 17);
-  const auto floors = [&](int64_t k, const CudaDevice& device, const BackendOptions& options = {}) {
-    return make_cuda_plan(points.input, device, options, points.half_ratio(), {k, k}).floors;
+  const auto thresholds = [&](int64_t k, const CudaDevice& device, const BackendOptions& options = {}) {
+    return make_cuda_plan(points.input, device, options, points.half_ratio(), {k, k}).score_thresholds;
   };
-  EXPECT_TRUE(floors(100'000, hopper()));
-  EXPECT_FALSE(floors(1000, hopper())) << "little work";
-  EXPECT_FALSE(floors(700, hopper()));
-  EXPECT_TRUE(floors(10, hopper(), {.tuning = {.cuda = {.score_thresholds = true}}}));
-  EXPECT_FALSE(floors(100'000, hopper(), {.tuning = {.cuda = {.score_thresholds = false}}}));
-  EXPECT_FALSE(floors(10, hopper(), {.tuning = {.cuda = {.score_thresholds = true, .slice_rows = 4096}}}));
-  EXPECT_FALSE(floors(100'000, hopper(), {.algorithm = "brute"}));
-}
-
-TEST(CudaPlan, FloorsPayWhereFewLabelsChangeOrColumnsAreMany) {
-  EXPECT_FALSE(floors_pay(90, 1000, 1024, 128));
-  EXPECT_TRUE(floors_pay(75, 1000, 1024, 128));
-  EXPECT_FALSE(floors_pay(1000, 1000, 8192, 128)) << "a first pass";
-  EXPECT_TRUE(floors_pay(1000, 1000, 65536, 128));
-  EXPECT_FALSE(floors_pay(10, 1000, 65536, 768)) << "products of long rows hide the ranking";
-  EXPECT_TRUE(floors_pay(0, int64_t{1} << 40, 1, 1));
+  EXPECT_TRUE(thresholds(100'000, hopper()));
+  EXPECT_FALSE(thresholds(1000, hopper())) << "little work";
+  EXPECT_FALSE(thresholds(700, hopper()));
+  EXPECT_TRUE(thresholds(10, hopper(), {.tuning = {.cuda = {.score_thresholds = true}}}));
+  EXPECT_FALSE(thresholds(100'000, hopper(), {.tuning = {.cuda = {.score_thresholds = false}}}));
+  EXPECT_FALSE(thresholds(10, hopper(), {.tuning = {.device = {.slice_rows = 4096}, .cuda = {.score_thresholds = true}}}));
+  EXPECT_FALSE(thresholds(100'000, hopper(), {.algorithm = "brute"}));
 }
 
 // Rows that fall by more than was guessed must find room among the open ones.
@@ -192,11 +185,10 @@ TEST(CudaPlan, RowsOfAllModelsCanBeNumbered) {
           Input input = (boxes ? few : points).input;
           input.points.n = n;  // nobody looks at their values
           const Workload workload{64, 64 * models, 10, models, 1};
-          const CudaPlan made =
-              make_cuda_plan(input, device, {.algorithm = algorithm, .tuning = {.cuda = {.screen_format = format}}},
-                             points.half_ratio(), workload);
+          const CudaPlan made = make_cuda_plan(input, device, {.algorithm = algorithm, .tuning = {.cuda = {.screen_format = format}}},
+                                               points.half_ratio(), workload);
           const int64_t rows = std::min(made.slice_rows, n);
-          const int64_t entries = made.screen == ScreenKind::kBoxes ? (rows + kBoxRows - 1) / kBoxRows : rows;
+          const int64_t entries = made.screen == ScreenKind::kBoundingBoxes ? (rows + kBoxRows - 1) / kBoxRows : rows;
           EXPECT_LE(entries * (made.apart ? 1 : models), int64_t{1} << 31)
               << algorithm << format << " " << n << " x " << models;
           EXPECT_LT(rows, (int64_t{1} << 31) + 1);
@@ -223,9 +215,7 @@ TEST(CudaPlan, NoScreenBeyondItsBound) {
     points.input.points.d = d;  // nobody looks at their values
     CudaDevice device = hopper();
     device.memory_free = int64_t{1} << 50;
-    return make_cuda_plan(points.input, device, {.algorithm = algorithm, .tuning = {.cuda = {.screen_format = format}}},
-                          0x1p-12, {})
-        .screen;
+    return make_cuda_plan(points.input, device, {.algorithm = algorithm, .tuning = {.cuda = {.screen_format = format}}}, 0x1p-12, {}).screen;
   };
   constexpr int64_t kMatrix = 3'947'568;  // 246723 steps of 17 roundings of 2^-22
   EXPECT_LT(matrix_roundings(kMatrix), 1);
@@ -301,11 +291,12 @@ TEST(CudaPlan, SaysWhatAnAlgorithmLacks) {
   EXPECT_TRUE(models.apart);
   EXPECT_EQ(models.warning, "");
   EXPECT_FALSE(made(hopper(), {}, two, ratio).apart);
-  EXPECT_TRUE(carries_margins(models, 70'000, std::vector<int64_t>{64}));
+  const std::vector<int64_t> one = {64};
+  EXPECT_TRUE(carries_margins(session_shape(points.input, one, models)));
   const CudaPlan little = made(hopper(), {.algorithm = "bounds", .device_memory = 20 << 20}, two, ratio);
   EXPECT_FALSE(little.apart);
   EXPECT_NE(little.warning.find("do not fit the device's memory"), std::string::npos) << little.warning;
-  const CudaPlan slices = made(hopper(), {.algorithm = "bounds", .tuning = {.cuda = {.slice_rows = 4096}}}, {}, ratio);
+  const CudaPlan slices = made(hopper(), {.algorithm = "bounds", .tuning = {.device = {.slice_rows = 4096}}}, {}, ratio);
   EXPECT_NE(slices.warning.find("do not fit the device's memory"), std::string::npos) << slices.warning;
   EXPECT_NE(slices.text.find(slices.warning.substr(slices.warning.find("no margins"))), std::string::npos);
   CudaDevice older = hopper();
@@ -313,10 +304,10 @@ TEST(CudaPlan, SaysWhatAnAlgorithmLacks) {
   EXPECT_NE(made(older, bounds, {}, ratio).warning.find("has no fp16 screen"), std::string::npos);
   EXPECT_NE(made(hopper(), bounds, {}, 1).warning.find("too coarse"), std::string::npos);
   const Points low(40'000, 2);
-  const CudaPlan tree = make_cuda_plan(
-      low.input, hopper(), {.algorithm = "kdtree", .tuning = {.cuda = {.slice_rows = 4096}}}, low.half_ratio(), {});
+  const CudaPlan tree =
+      make_cuda_plan(low.input, hopper(), {.algorithm = "kdtree", .tuning = {.device = {.slice_rows = 4096}}}, low.half_ratio(), {});
   EXPECT_EQ(tree.screen, ScreenKind::kFloat);
-  EXPECT_NE(tree.warning.find("no boxes"), std::string::npos) << tree.warning;
+  EXPECT_NE(tree.warning.find("no bounding boxes"), std::string::npos) << tree.warning;
 }
 
 TEST(CudaPlan, CountsModelsAndSessions) {
@@ -333,7 +324,7 @@ TEST(CudaPlan, CountsModelsAndSessions) {
 TEST(CudaPlan, PointsOnTheDeviceAreNeverStreamed) {
   Points points(70'000, 256);
   const CudaPlan all = plan(points, hopper(), {});
-  points.input.points.cuda_device = 0;
+  points.input.points.place = {"cuda"};
   const CudaPlan small = make_cuda_plan(points.input, hopper(), {.device_memory = 20 << 20}, 0x1p-12, {});
   EXPECT_EQ(small.resident_rows, 70'000);
   EXPECT_FALSE(small.whole(70'000));

@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, CudaRepeats,
                                          RepeatedShape{200000, 48, 128, 3},    // 128 columns a tile
                                          RepeatedShape{200000, 100, 256, 4},   //
                                          RepeatedShape{400000, 128, 128, 1},   //
-                                         RepeatedShape{200000, 128, 1000, 2},  // and possible prototypes collected
+                                         RepeatedShape{200000, 128, 1000, 2},  // and possible prototypes gathered
                                          RepeatedShape{100000, 200, 128, 2},   // long rows, resident
                                          RepeatedShape{100000, 500, 300, 1},   //
                                          RepeatedShape{50000, 800, 1000, 1}),  // long rows, streamed

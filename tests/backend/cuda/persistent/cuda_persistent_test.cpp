@@ -16,39 +16,39 @@
 namespace manymeans::test {
 namespace {
 
-using cuda::resident_shape;
-using cuda::ResidentDevice;
-using cuda::ResidentShape;
+using cuda::persistent_shape;
+using cuda::PersistentDevice;
+using cuda::PersistentShape;
 
-const ResidentDevice kHopper{.multiprocessors = 132, .shared_bytes = 227 << 10, .cooperative = true};
+const PersistentDevice kHopper{.multiprocessors = 132, .shared_bytes = 227 << 10, .cooperative = true};
 
 bool fits(int64_t rows, int32_t columns, int64_t k, int models = 1, int limbs = 2) {
-  return resident_shape(rows, columns, k, models, limbs, kHopper).blocks > 0;
+  return persistent_shape(rows, columns, k, models, limbs, kHopper).blocks > 0;
 }
 
-TEST(CudaResident, SmallProblemsFitTheSharedMemory) {
+TEST(CudaPersistent, SmallProblemsFitTheSharedMemory) {
   for (const int32_t d : {32, 64, 96, 128, 160}) EXPECT_TRUE(fits(51200, d, 32)) << d;
   EXPECT_TRUE(fits(10000, 64, 100));
   EXPECT_TRUE(fits(1, 16, 1));
   EXPECT_FALSE(fits(500'000, 64, 64));
   EXPECT_FALSE(fits(51200, 160, 1000)) << "every block has all prototypes";
-  EXPECT_FALSE(fits(100, 16, cuda::kMostResidentK + 1));
-  EXPECT_FALSE(fits(100, 16, 3, cuda::kMostResidentModels + 1));
-  EXPECT_FALSE(fits(100, 16, 3, 1, cuda::kMostResidentLimbs + 1));
-  ResidentDevice alone = kHopper;
+  EXPECT_FALSE(fits(100, 16, cuda::kMostPersistentK + 1));
+  EXPECT_FALSE(fits(100, 16, 3, cuda::kMostPersistentModels + 1));
+  EXPECT_FALSE(fits(100, 16, 3, 1, cuda::kMostPersistentLimbs + 1));
+  PersistentDevice alone = kHopper;
   alone.cooperative = false;
-  EXPECT_EQ(resident_shape(100, 16, 3, 1, 1, alone).blocks, 0);
+  EXPECT_EQ(persistent_shape(100, 16, 3, 1, 1, alone).blocks, 0);
 }
 
-TEST(CudaResident, EveryRowHasAPlace) {
+TEST(CudaPersistent, EveryRowHasAPlace) {
   for (const int64_t rows : {1, 15, 16, 17, 2112, 2113, 10000, 51200}) {
-    const ResidentShape shape = resident_shape(rows, 64, 100, 1, 2, kHopper);
-    const int64_t tiles = (rows + cuda::kResidentTile - 1) / cuda::kResidentTile;
+    const PersistentShape shape = persistent_shape(rows, 64, 100, 1, 2, kHopper);
+    const int64_t tiles = (rows + cuda::kPersistentTile - 1) / cuda::kPersistentTile;
     for (int64_t b = 0; b < shape.blocks; ++b) {  // as the kernel shares them out
       const int64_t here = tiles * (b + 1) / shape.blocks - tiles * b / shape.blocks;
-      EXPECT_LE(here * cuda::kResidentTile, shape.rows) << rows << " rows, block " << b;
+      EXPECT_LE(here * cuda::kPersistentTile, shape.rows) << rows << " rows, block " << b;
     }
-    EXPECT_EQ(shape.rows % cuda::kResidentTile, 0);
+    EXPECT_EQ(shape.rows % cuda::kPersistentTile, 0);
     EXPECT_GE(shape.columns, 100);
   }
 }
@@ -192,7 +192,7 @@ BackendOptions in_fp16(bool queued, const char* algorithm = "auto") {
 
 bool has_fp16() {
   int major = 0;
-  return device_present() && ResidentDevice::of(0).cooperative &&
+  return device_present() && PersistentDevice::of(0).cooperative &&
          cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess && major >= 8;
 }
 
@@ -213,7 +213,7 @@ std::vector<Case> batch_cases() {
   return cases;
 }
 
-TEST(CudaResident, BatchesAreTheReferencesPasses) {
+TEST(CudaPersistent, BatchesAreTheReferencesPasses) {
   if (!has_fp16()) GTEST_SKIP() << "no CUDA device with a screen in fp16 whose blocks can wait for each other";
   const auto reference = make_backend("reference", {});
   int64_t certified = 0;
@@ -233,8 +233,8 @@ TEST(CudaResident, BatchesAreTheReferencesPasses) {
       most_together = std::max(most_together, fit.most_together());
       const int64_t most = *std::max_element(made.shape.k.begin(), made.shape.k.end());
       const auto padded = static_cast<int32_t>((made.shape.d + 15) / 16 * 16);
-      resident += resident_shape(made.shape.n, padded, most, static_cast<int>(made.shape.k.size()), fit.input().limbs,
-                                 ResidentDevice::of(0))
+      resident += persistent_shape(made.shape.n, padded, most, static_cast<int>(made.shape.k.size()), fit.input().limbs,
+                                   PersistentDevice::of(0))
                       .blocks > 0;
     }
     if (testing::Test::HasFailure()) return;
@@ -245,7 +245,7 @@ TEST(CudaResident, BatchesAreTheReferencesPasses) {
 }
 
 // Rows that keep their labels by their margins (carried_margins.h), in the same batches.
-TEST(CudaResident, BatchesWithMarginsAreTheReferencesPasses) {
+TEST(CudaPersistent, BatchesWithMarginsAreTheReferencesPasses) {
   if (!has_fp16()) GTEST_SKIP() << "no CUDA device with a screen in fp16 whose blocks can wait for each other";
   const auto reference = make_backend("reference", {});
   const auto backend = make_backend("cuda", in_fp16(true, "bounds"));
@@ -266,7 +266,7 @@ TEST(CudaResident, BatchesWithMarginsAreTheReferencesPasses) {
 }
 
 // For a memory checker: few rows, every kind of points and sums.
-TEST(CudaResident, TinyBatches) {
+TEST(CudaPersistent, TinyBatches) {
   if (!has_fp16()) GTEST_SKIP() << "no CUDA device with a screen in fp16 whose blocks can wait for each other";
   const auto reference = make_backend("reference", {});
   const auto backend = make_backend("cuda", in_fp16(false));

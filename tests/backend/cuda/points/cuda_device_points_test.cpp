@@ -33,8 +33,7 @@ class OnDevice {
     cuda::copy_to_device(bytes_.data() + row, static_cast<const std::byte*>(points.data), points.bytes(), stream_,
                          "points of a test");
     view_.data = bytes_.data() + row;
-    view_.cuda_device = 0;
-    view_.cuda_stream = static_cast<cudaStream_t>(stream_);  // nobody else waits for the copy
+    view_.place = {"cuda", 0, static_cast<cudaStream_t>(stream_)};  // nobody else waits for the copy
   }
   const PointsView& view() const { return view_; }
 
@@ -185,17 +184,17 @@ TEST(CudaDevicePoints, WrongPlacesAreRefused) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {30, 4, {2}}, 5);
   const OnDevice device(made.points());
-  EXPECT_EQ(cuda_device_of(device.view().data), 0);
+  EXPECT_EQ(place_of(device.view().data).device, 0);
   FitOptions options;
   options.k = {2};
   PointsView wrong = device.view();
   wrong.data = static_cast<const std::byte*>(wrong.data) + 1;
   EXPECT_NE(error_of([&] { fit(wrong, {}, options); }).find("multiple of the size"), std::string::npos);
   wrong = device.view();
-  wrong.cuda_device = 99;
+  wrong.place.device = 99;
   EXPECT_NE(error_of([&] { fit(wrong, {}, options); }).find("no device 99"), std::string::npos);
   wrong = made.points();
-  wrong.cuda_device = 0;
+  wrong.place = {"cuda"};
   EXPECT_NE(error_of([&] { fit(wrong, {}, options); }).find("host's memory"), std::string::npos);
 }
 

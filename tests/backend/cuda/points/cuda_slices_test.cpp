@@ -142,8 +142,7 @@ TEST(CudaSlicesOfDevicePoints, AreRoundedInEveryPass) {
   const cuda::Stream stream;
   cuda::copy_to_device(copy.data(), values.data(), values.size(), stream, "points of a test");
   PointsView points(copy.data(), 200'000, 160);
-  points.cuda_device = 0;
-  points.cuda_stream = static_cast<cudaStream_t>(stream);
+  points.place = {"cuda", 0, static_cast<cudaStream_t>(stream)};
   options.backend = "cuda";
   options.memory.bytes = 40 * kMiB;
   const FitResult result = fit(points, {}, options);

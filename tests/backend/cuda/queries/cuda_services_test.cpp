@@ -5,11 +5,11 @@
 #include "backend/cuda/cuda_present.h"
 #include "backend/cuda/device/philox.cuh"
 #include "backend/cuda/device/wide.cuh"
-#include "backend/cuda/points/label_copier.h"
-#include "backend/cuda/points/point_slices.h"
 #include "backend/cuda/queries/assigned_distances.h"
 #include "backend/cuda/queries/device_seeding.h"
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/device/row_questions.h"
+#include "backend/device/staging.h"
 #include "conformance/cases.h"
 #include "core/digest.h"
 #include "core/label_term.h"
@@ -177,93 +177,76 @@ void expect_same_rows(const std::vector<DistantRow>& found, const std::vector<Di
   }
 }
 
-// The same after a pass, whose labels are on the device too.
-struct LabelledOnDevice : OnDevice {
-  explicit LabelledOnDevice(const Case& made)
-      : OnDevice(made), prototypes(made.prototypes[0]), session(upload->session(made.shape.k, 0)) {
+// The same after a pass, and what is asked about distances to the assigned prototypes of a few models, whose labels are
+// all those of this pass; `slice_rows`: as if no more fitted the device.
+struct WithRowQuestions : OnDevice {
+  static constexpr int kModels = 5;
+
+  WithRowQuestions(const Case& made, int64_t slice_rows)
+      : OnDevice(made),
+        prototypes(made.prototypes[0]),
+        session(upload->session(made.shape.k, 0)),
+        slices(input, plan_of(std::min(slice_rows, made.shape.n)), {}, stream),
+        memory(input, cuda::runtime().make_queue({}), std::vector<int64_t>(kModels, prototypes.rows())),
+        kernels(input.points, memory.label_width(), cuda::stream_of(memory.queue())),
+        questions(memory, slices, kernels,
+                  {[this](int slot) { return memory.model(slot, prototypes.rows()); },
+                   [this](int slot) { return memory.labels(slot); }, [] {}}) {
     PassModel model{0, &prototypes, {}};
     session->advance({&model, 1}, 1);
     const Labels& found = session->labels(0);
-    label_bytes = uploaded<std::byte>(found.bytes().data(), found.bytes().size(), stream);
-    labels = {label_bytes.data(), found.width()};
+    for (int slot = 0; slot < kModels; ++slot) {
+      memory.queue().copy_to_device(memory.labels(slot), found.bytes().data(), found.bytes().size(), "test data");
+    }
+    stream.synchronize("uploading a test's points");
+    memory.queue().synchronize("uploading a test's labels");
   }
+  static device::SlicePlan plan_of(int64_t slice_rows) { return {slice_rows, slice_rows}; }
 
   const Matrix& prototypes;
   std::unique_ptr<Session> session;
-  DeviceBuffer<std::byte> label_bytes;
-  cuda::DeviceLabels labels;
+  device::RowSlices slices;
+  device::SessionMemory memory;
+  cuda::AssignedDistances kernels;
+  device::DeviceRowQuestions questions;
 };
 
-// And what is asked about distances to the assigned prototypes; `slice_rows`: as if no more fitted the device.
-struct WithAssignedDistances : LabelledOnDevice {
-  WithAssignedDistances(const Case& made, int64_t slice_rows)
-      : LabelledOnDevice(made),
-        plan(plan_of(std::min(slice_rows, made.shape.n))),
-        slices(input, plan, options, {}, stream),
-        own(input, slices, stream) {}
-
-  static cuda::SlicePlan plan_of(int64_t slice_rows) {
-    cuda::SlicePlan plan;
-    plan.screen = cuda::ScreenKind::kNone;
-    plan.slice_rows = slice_rows;
-    plan.resident_rows = slice_rows;
-    return plan;
-  }
-
-  cuda::SlicePlan plan;
-  BackendOptions options;
-  cuda::PointSlices slices;
-  cuda::AssignedDistances own;
-};
-
-DeviceBuffer<std::byte> uploaded(const Matrix& matrix, cudaStream_t stream) {
-  return uploaded<std::byte>(matrix.bytes().data(), matrix.bytes().size(), stream);
-}
-
-InertiaSum inertia_of(Session& session, const Matrix& prototypes) {
+InertiaSum inertia_of(RowQuestions& rows, const Matrix& prototypes) {
   const ModelPrototypes model{0, &prototypes};
-  return session.rows().inertias({&model, 1})[0];
+  return rows.inertias({&model, 1})[0];
 }
 
-InertiaSum inertia_of(cuda::AssignedDistances& own, const cuda::DeviceLabels& labels, const void* prototypes) {
-  return own.inertias({&prototypes, 1}, [&](size_t) { return labels; })[0];
-}
-
-Matrix transformed(const PointsView& points, const Matrix& prototypes, auto& rows) {
+Matrix transformed(const PointsView& points, const Matrix& prototypes, RowQuestions& rows) {
   Matrix distances(points.n, prototypes.rows(), prototypes.type());
   rows.transform(prototypes, distances);
   return distances;
 }
 
 void check_distances(const Case& made, int64_t slice_rows) {
-  WithAssignedDistances run(made, slice_rows);
+  WithRowQuestions run(made, slice_rows);
   const Matrix& prototypes = run.prototypes;
-  Session* const session = run.session.get();
-  cuda::AssignedDistances& own = run.own;
-  const cuda::DeviceLabels view = run.labels;
-  const auto device_prototypes = uploaded(prototypes, run.stream);
+  RowQuestions& rows = run.session->rows();
+  RowQuestions& asked = run.questions;
   const auto sum = [](const std::vector<int64_t>& limbs, const SumFormat& format) {
     return recombine(limbs.data(), format);
   };
 
-  const InertiaSum expected = inertia_of(*session, prototypes);
-  const InertiaSum found = inertia_of(own, view, device_prototypes.data());
+  const InertiaSum expected = inertia_of(rows, prototypes);
+  const InertiaSum found = inertia_of(asked, prototypes);
   ASSERT_EQ(found.farthest, expected.farthest) << made.name;
   ASSERT_TRUE(found.format == expected.format) << made.name;
   ASSERT_EQ(sum(found.limbs, found.format), sum(expected.limbs, expected.format)) << made.name;
   SumFormat coarser = expected.format;  // as if another rank had a farther row
   coarser.shift -= 5;
-  ASSERT_EQ(sum(own.inertia(view, device_prototypes.data(), coarser), coarser),
-            sum(session->rows().inertia_limbs(0, prototypes, coarser), coarser))
+  ASSERT_EQ(sum(asked.inertia_limbs(0, prototypes, coarser), coarser),
+            sum(rows.inertia_limbs(0, prototypes, coarser), coarser))
       << made.name;
-  expect_same_distances(own.distances(view, device_prototypes.data()), session->rows().distances(0, prototypes),
-                        made.name);
-  const Matrix all = transformed(run.input.points, prototypes, own);
-  ASSERT_TRUE(std::ranges::equal(all.bytes(), transformed(run.input.points, prototypes, session->rows()).bytes()))
-      << made.name;
+  expect_same_distances(asked.distances(0, prototypes), rows.distances(0, prototypes), made.name);
+  const Matrix all = transformed(run.input.points, prototypes, asked);
+  ASSERT_TRUE(std::ranges::equal(all.bytes(), transformed(run.input.points, prototypes, rows).bytes())) << made.name;
   for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{3}, made.shape.n / 2, made.shape.n}) {
-    expect_same_rows(own.farthest_rows(view, device_prototypes.data(), count),
-                     session->rows().farthest_rows(0, prototypes, count), made.name + fmt::format(" count {}", count));
+    expect_same_rows(asked.farthest_rows(0, prototypes, count), rows.farthest_rows(0, prototypes, count),
+                     made.name + fmt::format(" count {}", count));
   }
 }
 
@@ -281,19 +264,18 @@ TEST(CudaServices, AssignedDistances) {
 TEST(CudaServices, InertiasOfModelsTogether) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   for (const Case& made : all_cases()) {
-    WithAssignedDistances run(made, made.shape.n);
+    WithRowQuestions run(made, made.shape.n);
     const Matrix& prototypes = run.prototypes;
     const Matrix zeros(prototypes.rows(), prototypes.columns(), prototypes.type());
     const Matrix* const both[] = {&prototypes, &zeros};
-    const DeviceBuffer<std::byte> on_device[] = {uploaded(prototypes, run.stream), uploaded(zeros, run.stream)};
     const std::vector<std::vector<size_t>> calls = {{0}, {1}, {1, 1}, {0, 1, 0, 0, 1}, {}, {1, 0}};
     for (const std::vector<size_t>& call : calls) {
-      std::vector<const void*> given;
-      for (const size_t which : call) given.push_back(on_device[which].data());
-      const std::vector<InertiaSum> found = run.own.inertias(given, [&](size_t) { return run.labels; });
+      std::vector<ModelPrototypes> given;
+      for (const size_t which : call) given.push_back({static_cast<int>(given.size()), both[which]});
+      const std::vector<InertiaSum> found = run.questions.inertias(given);
       ASSERT_EQ(found.size(), call.size());
       for (size_t i = 0; i < call.size(); ++i) {
-        const InertiaSum expected = inertia_of(*run.session, *both[call[i]]);
+        const InertiaSum expected = inertia_of(run.session->rows(), *both[call[i]]);
         ASSERT_EQ(found[i].farthest, expected.farthest) << made.name;
         ASSERT_TRUE(found[i].format == expected.format) << made.name;
         ASSERT_EQ(recombine(found[i].limbs.data(), found[i].format), recombine(expected.limbs.data(), expected.format))
@@ -309,7 +291,7 @@ TEST(CudaServices, LabelsComeInPieces) {
   std::mt19937_64 random(3);
   const cuda::Stream stream;
   for (const int threads : {1, 5}) {
-    cuda::LabelCopier copier(threads, kMiB);  // pieces of a MiB
+    device::Staging copier(cuda::runtime(), {kMiB, kMiB}, threads);
     for (const size_t bytes : {size_t{0}, size_t{1}, kMiB - 1, kMiB, kMiB + 1, 2 * kMiB + 77, size_t{300001}}) {
       for (const size_t models : {0, 1, 2, 7}) {
         std::vector<std::byte> values(models * bytes);
@@ -326,9 +308,9 @@ TEST(CudaServices, LabelsComeInPieces) {
         const auto from = [&](size_t i) {
           cuda::check(cudaMemcpyAsync(place.data(), all.data() + i * bytes, bytes, cudaMemcpyDeviceToDevice, stream),
                       "copying test data");
-          return static_cast<const std::byte*>(place.data());
+          return device::Address{place.data()};
         };
-        copier.copy(bytes, to, from, stream);
+        copier.fetch(bytes, to, from, stream, "labels");
         for (size_t i = 0; i < models; ++i) {
           ASSERT_TRUE(std::equal(found[i].begin(), found[i].end(), values.begin() + static_cast<int64_t>(i * bytes)))
               << bytes << " bytes, model " << i << " of " << models << ", " << threads << " threads";
@@ -342,7 +324,7 @@ TEST(CudaServices, LabelsComeInPieces) {
 TEST(CudaServices, LabelsOfManyRows) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {1100001, 1, {5, 257}}, 6);
-  ASSERT_GE(size_t{2} * 2 * static_cast<size_t>(made.shape.n), cuda::LabelCopier::kLeastBytes);
+  ASSERT_GE(size_t{2} * 2 * static_cast<size_t>(made.shape.n), device::kLeastStagedLabels);
   OnDevice run(made);
   const auto sums_of = [&](Session& session, bool together) {
     std::vector<PassModel> models;

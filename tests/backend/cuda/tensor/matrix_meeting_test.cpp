@@ -1,5 +1,5 @@
-// The wide screen's two groups and its warp that copies, in every order in which they can go on: no meeting is counted
-// for another, and nobody waits for ever. Needs neither a device nor nvcc.
+// The two groups of the screen of long rows and its warp that copies, in every order in which they can go on: no
+// meeting is counted for another, and nobody waits for ever. Needs neither a device nor nvcc.
 #include "backend/cuda/tensor/matrix_meeting.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ struct Action {
   int tiles_back;   // likewise, terms
 };
 
-// What a warp of a group does, as matrix_wide.cuh has it.
+// What a warp of a group does, as matrix_long_rows.cuh has it.
 std::vector<Action> actions_of_group(const Protocol& one, int group) {
   std::vector<Action> actions;
   int panels_back = 0;
@@ -172,9 +172,9 @@ std::string explore(int panels, int stages, int lag, bool resident, int tiles_of
 
 // Of every size of the kernel every number of panels up to one more than it has buffers; beyond, nothing changes.
 TEST(MatrixMeeting, NoOrderOfStepsGoesWrong) {
-  for (const int tile_columns : kWideTiles) {
-    for (const int resident : kWideResident) {
-      const WideRing ring = wide_ring(tile_columns, resident);
+  for (const int tile_columns : kLongTiles) {
+    for (const int resident : kLongResident) {
+      const LongRing ring = long_ring(tile_columns, resident);
       EXPECT_TRUE(meetings_hold(ring));
       const int last = std::min(ring.last_panels, std::max(ring.first_panels, ring.stages() + 1));
       for (int panels = ring.first_panels; panels <= last; ++panels) {
@@ -204,18 +204,18 @@ TEST(MatrixMeeting, WhatTheRuleForbidsGoesWrong) {
 }
 
 TEST(MatrixMeeting, RowsOfManyPanelsAllHaveTheSameLag) {
-  for (const int tile_columns : kWideTiles) {
-    const int stages = wide_ring(tile_columns, 0).stages();
+  for (const int tile_columns : kLongTiles) {
+    const int stages = long_ring(tile_columns, 0).stages();
     for (int panels = stages; panels < 100000; ++panels) ASSERT_EQ(meeting_lag(panels, stages), stages - 1);
   }
 }
 
 // The sizes of a unit leave no number of panels out.
 TEST(MatrixMeeting, EveryNumberOfPanelsHasOneSize) {
-  for (const int tile_columns : kWideTiles) {
-    int next = kNarrowPanels + 1;
-    for (const int resident : kWideResident) {
-      const WideRing ring = wide_ring(tile_columns, resident);
+  for (const int tile_columns : kLongTiles) {
+    int next = kShortPanels + 1;
+    for (const int resident : kLongResident) {
+      const LongRing ring = long_ring(tile_columns, resident);
       EXPECT_EQ(ring.first_panels, next);
       EXPECT_TRUE(resident == 0 || ring.last_panels <= resident) << "more panels than stay";
       next = ring.last_panels + 1;

@@ -2,9 +2,9 @@
 // canonical distances of all prototypes, computed on the device in binary64 in the contract's order. A program of its
 // own, so that it can be carried to a machine with a device:
 //
-//   manymeans_screen_check probe | small | tiny | ties | floors | fast | profile | big, any of them
+//   manymeans_screen_check probe | small | tiny | ties | thresholds | fast | profile | big, any of them
 //
-// fall NUMBER before them: columns below floors are passed over, so far below the best score of a screen before.
+// fall NUMBER before them: columns below thresholds are passed over, so far below the best score of a screen before.
 // SCREEN_CHECK_SYNC=1: by mma.sync, as on devices that are not Hopper. It says what it begins before it begins, and
 // ends with code 3 where that takes minutes.
 #include "screen_check.h"
@@ -50,8 +50,8 @@ ScreenOutcome run(const Data& data, double scale, int repeats, double most_work)
 void print(const Data& data, const ScreenOutcome& o, double scale = 1) {
   const double operations = 2.0 * static_cast<double>(data.rows) * data.d * data.k * data.models;
   std::printf(
-      "%s  %9.4f ms %7.1f TFLOP/s  certified %.5f listed %.5f (%.2f) open %.5f marked %.6f  wrong %lld of %lld\n",
-      text_of(data, scale).c_str(), o.ms, operations / o.ms * 1e-9, o.certified, o.listed, o.candidates, o.open,
+      "%s  %9.4f ms %7.1f TFLOP/s  certified %.5f listed %.5f (%.2f) overflow %.5f marked %.6f  wrong %lld of %lld\n",
+      text_of(data, scale).c_str(), o.ms, operations / o.ms * 1e-9, o.certified, o.listed, o.candidates, o.overflow,
       o.marked, static_cast<long long>(o.wrong), static_cast<long long>(o.looked_at));
   std::fflush(stdout);
 }
@@ -68,35 +68,20 @@ void probe() {
 }
 
 void small() {
-  const auto one = [](int64_t rows, int d, int k, int models, int centres, int averaged) {
-    expect_right(Data{rows, d, k, models, centres, averaged, 3}, 0, 1e13);
-  };
-  one(1000, 16, 5, 1, 0, 8);
-  one(129, 1, 3, 1, 0, 1);
-  one(70001, 128, 1000, 1, 0, 8);
-  one(70001, 128, 1024, 1, 50, 8);
-  one(50001, 100, 300, 3, 0, 4);
-  one(50001, 90, 200, 2, 20, 4);
-  one(50001, 64, 130, 2, 0, 4);
-  one(50001, 54, 64, 7, 0, 20);
-  one(50001, 41, 64, 1, 9, 20);
-  one(140001, 54, 64, 5, 0, 20);
-  one(200001, 30, 47, 2, 7, 20);
-  one(131072, 9, 64, 3, 0, 20);
-  one(131073, 64, 64, 9, 0, 20);  // many models: entries are reserved in pieces
-  one(131071, 64, 64, 9, 0, 20);
-  one(50001, 65, 64, 12, 0, 20);
-  one(1000, 1, 1, 8, 0, 8);
-  one(50001, 20, 40, 5, 0, 20);
-  one(50001, 130, 1000, 1, 0, 8);
-  one(20001, 256, 1000, 2, 0, 8);
-  one(20001, 300, 100, 3, 0, 8);
-  one(20001, 500, 50, 3, 0, 8);
-  one(20001, 512, 2000, 1, 0, 8);
-  one(20001, 768, 1000, 1, 10, 8);
-  one(20001, 784, 10, 3, 0, 8);
-  one(10001, 1500, 100, 2, 0, 8);
-  one(10001, 3072, 700, 1, 0, 8);
+  for (const Data& data : {
+           Data{1000, 16, 5, 1, 0, 8, 3},       Data{129, 1, 3, 1, 0, 1, 3},        Data{70001, 128, 1000, 1, 0, 8, 3},
+           Data{70001, 128, 1024, 1, 50, 8, 3}, Data{50001, 100, 300, 3, 0, 4, 3},  Data{50001, 90, 200, 2, 20, 4, 3},
+           Data{50001, 64, 130, 2, 0, 4, 3},    Data{50001, 54, 64, 7, 0, 20, 3},   Data{50001, 41, 64, 1, 9, 20, 3},
+           Data{140001, 54, 64, 5, 0, 20, 3},   Data{200001, 30, 47, 2, 7, 20, 3},  Data{131072, 9, 64, 3, 0, 20, 3},
+           Data{131073, 64, 64, 9, 0, 20, 3},  // many models: entries are reserved in pieces
+           Data{131071, 64, 64, 9, 0, 20, 3},   Data{50001, 65, 64, 12, 0, 20, 3},  Data{1000, 1, 1, 8, 0, 8, 3},
+           Data{50001, 20, 40, 5, 0, 20, 3},    Data{50001, 130, 1000, 1, 0, 8, 3}, Data{20001, 256, 1000, 2, 0, 8, 3},
+           Data{20001, 300, 100, 3, 0, 8, 3},   Data{20001, 500, 50, 3, 0, 8, 3},   Data{20001, 512, 2000, 1, 0, 8, 3},
+           Data{20001, 768, 1000, 1, 10, 8, 3}, Data{20001, 784, 10, 3, 0, 8, 3},   Data{10001, 1500, 100, 2, 0, 8, 3},
+           Data{10001, 3072, 700, 1, 0, 8, 3},
+       }) {
+    expect_right(data, 0, 1e13);
+  }
 }
 
 // For a memory checker: every kernel, few rows.
@@ -145,11 +130,11 @@ void big() {
   expect_right(Data{1'000'000, 64, 64, 1, 0, 100, 5}, 9, 1e11);
 }
 
-// With floors that are far below the best score, near it, and above it for some rows or all.
-void floors() {
+// With thresholds that are far below the best score, near it, and above it for some rows or all.
+void thresholds() {
   for (const float below : {1e30F, 2.0F, 0.1F, 0.0F, -0.2F}) {
     fall = below;
-    std::printf("floors %g below the best score of a pass before:\n", static_cast<double>(below));
+    std::printf("thresholds %g below the best score of a pass before:\n", static_cast<double>(below));
     small();
     tiny();
   }
@@ -186,7 +171,7 @@ int main(int argc, char** argv) {
     if (what == "small") small();
     if (what == "tiny") tiny();
     if (what == "ties") ties();
-    if (what == "floors") floors();
+    if (what == "thresholds") thresholds();
     if (what == "fall" && i + 1 < argc) fall = std::strtof(argv[++i], nullptr);
     if (what == "big") big();
     if (what == "fast") fast();

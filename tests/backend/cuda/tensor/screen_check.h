@@ -80,15 +80,22 @@ struct HostColumns {
   std::vector<cuda::ColumnRange> ranges;
 };
 
+/// Packed rows that are to be filled, see PackedRows.
+struct FilledRows {
+  __half* values;
+  float* radii;
+  float* norms;
+  int64_t rows;
+  int padded_columns;
+};
 /// As plain as it can be: the centre is 0.
-void pack_points(const float* x, int64_t rows, int d, int padded, double ratio, void* values, float* radii,
-                 float* norms);
+void pack_points(const float* x, int d, double ratio, const FilledRows& to);
 struct ColumnShape {
   int tile;
   int padded;
   double ratio;
   double bound_scale;
-  bool by_number;  ///< as the backend has models of one tile without floors; else by norm
+  bool by_number;  ///< as the backend has models of one tile without thresholds; else by norm
 };
 void pack_model(const ScreenData& data, const std::vector<float>& prototypes, int model, const ColumnShape& shape,
                 HostColumns& out);
@@ -100,7 +107,7 @@ std::vector<uint32_t> true_labels(const ScreenData& data, const float* x, const 
 struct ScreenOutcome {
   double certified = 0;  // share
   double listed = 0;
-  double open = 0;
+  double overflow = 0;
   double marked = 0;
   double candidates = 0;  // per listed row
   int64_t wrong = 0;      // among the rows looked at
@@ -110,7 +117,7 @@ struct ScreenOutcome {
 
 struct ScreenWays {
   int64_t most_listed = 4'000'000;  ///< what does not fit into the list is marked
-  std::optional<float> fall;        ///< floors are so far below the best score of a screen before
+  std::optional<float> fall;        ///< thresholds are so far below the best score of a screen before
   double bound_scale = 1;
   int repeats = 0;
   double most_work = 1e13;  ///< distances times columns, for the truth

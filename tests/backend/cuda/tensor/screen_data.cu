@@ -53,16 +53,15 @@ __global__ void fill_rows(ScreenData data, float* out) {
   for (int j = static_cast<int>(threadIdx.x); j < data.d; j += 32) out[row * data.d + j] = plain_value(data, row, j);
 }
 
-__global__ void pack_rows(const float* x, int64_t rows, int d, int padded, double ratio, __half* values, float* radii,
-                          float* norms) {
+__global__ void pack_rows(const float* x, int d, double ratio, FilledRows to) {
   const int64_t row = static_cast<int64_t>(blockIdx.x) * 4 + threadIdx.y;
-  if (row >= rows) return;
+  if (row >= to.rows) return;
   double square = 0;
   double rest = 0;
-  for (int j = static_cast<int>(threadIdx.x); j < padded; j += 32) {
+  for (int j = static_cast<int>(threadIdx.x); j < to.padded_columns; j += 32) {
     const double y = j < d ? static_cast<double>(x[row * d + j]) * kScale : 0.0;
     const __half h = __double2half(y);
-    values[row * padded + j] = h;
+    to.values[row * to.padded_columns + j] = h;
     const double off = y - static_cast<double>(__half2float(h));
     square += y * y;
     rest += off * off;
@@ -73,8 +72,8 @@ __global__ void pack_rows(const float* x, int64_t rows, int d, int padded, doubl
   }
   if (threadIdx.x != 0) return;
   const double norm = sqrt(square) * (1 + 0x1p-20);
-  norms[row] = __double2float_ru(norm);
-  radii[row] = __double2float_ru(fmax(sqrt(rest) * (1 + 0x1p-20), ratio * norm));
+  to.norms[row] = __double2float_ru(norm);
+  to.radii[row] = __double2float_ru(fmax(sqrt(rest) * (1 + 0x1p-20), ratio * norm));
 }
 float up(double v) {
   const auto f = static_cast<float>(v);
@@ -114,10 +113,8 @@ void fill_points(const ScreenData& data, const std::vector<float>& first, float*
   CHECK_CUDA(cudaDeviceSynchronize());
 }
 
-void pack_points(const float* x, int64_t rows, int d, int padded, double ratio, void* values, float* radii,
-                 float* norms) {
-  pack_rows<<<static_cast<unsigned>((rows + 3) / 4), dim3(32, 4)>>>(x, rows, d, padded, ratio,
-                                                                    static_cast<__half*>(values), radii, norms);
+void pack_points(const float* x, int d, double ratio, const FilledRows& to) {
+  pack_rows<<<static_cast<unsigned>((to.rows + 3) / 4), dim3(32, 4)>>>(x, d, ratio, to);
   CHECK_CUDA(cudaDeviceSynchronize());
 }
 

@@ -24,16 +24,16 @@ class Trial {
     make_points();
     make_columns();
     make_output();
-    make_open_rows();
+    make_overflow_rows();
   }
 
   ScreenOutcome run() {
-    if (ways_.fall) screen_once_for_floors();
+    if (ways_.fall) screen_once_for_thresholds();
     ScreenOutcome outcome;
     outcome.ms = screen_repeatedly();
     // As the backend: fewer values of prototypes than these get every distance.
-    collects_ = static_cast<int64_t>(data_.k) * data_.d > kDirectValues;
-    if (collects_) matrix_collect(points_, packed_columns_, output_, nullptr);
+    gathers_ = static_cast<int64_t>(data_.k) * data_.d > kDirectValues;
+    if (gathers_) gather_candidates(points_, packed_columns_, output_, nullptr);
     CHECK_CUDA(cudaDeviceSynchronize());
     read_answers(outcome);
     count_answers(outcome);
@@ -54,7 +54,7 @@ class Trial {
     values_.fill(0);
     radii_.fill(0);
     norms_.fill(0);
-    pack_points(x_.data, data_.rows, data_.d, padded_, kRatio, values_.data, radii_.data, norms_.data);
+    pack_points(x_.data, data_.d, kRatio, {values_.data, radii_.data, norms_.data, data_.rows, padded_});
     points_.values = values_.data;
     points_.radii = radii_.data;
     points_.norms = norms_.data;
@@ -78,7 +78,7 @@ class Trial {
     order_ = Device<uint32_t>(columns.order);
     ranges_ = Device<ColumnRange>(columns.ranges);
     terms_ = Device<float>(static_cast<size_t>(matrix_terms(count, tile_)));
-    moves_ = Device<float>(std::vector<float>(columns.order.size(), 1));
+    shifts_ = Device<float>(std::vector<float>(columns.order.size(), 1));
     packed_columns_.values = column_values_.data;
     packed_columns_.offsets = offsets_.data;
     packed_columns_.slopes = slopes_.data;
@@ -98,56 +98,56 @@ class Trial {
     const auto capacity = static_cast<uint32_t>(std::min(all(), ways_.most_listed));
     labels_ = Device<uint32_t>(static_cast<size_t>(all()));
     marks_ = Device<uint32_t>(static_cast<size_t>(mark_stride * data_.models));
-    list_ = Device<Unproved>(capacity);
+    list_ = Device<FewRow>(capacity);
     listed_ = Device<uint32_t>(1);
     lowers_ = Device<float>(static_cast<size_t>(all()));
     falls_ = Device<Fall>(std::vector<Fall>(static_cast<size_t>(data_.models), Fall{ways_.fall.value_or(0), 0}));
     lowers_.fill(0);
     output_.labels = {labels_.data, data_.rows, 4};
-    output_.list = list_.data;
-    output_.listed = listed_.data;
-    output_.capacity = capacity;
+    output_.few = list_.data;
+    output_.few_count = listed_.data;
+    output_.few_capacity = capacity;
     output_.marks = marks_.data;
     output_.mark_stride = mark_stride;
-    output_.floors.moves = moves_.data;
+    output_.thresholds.shifts = shifts_.data;
   }
 
-  void make_open_rows() {
+  void make_overflow_rows() {
     const auto models = static_cast<size_t>(data_.models);
-    OpenRows& open = output_.open;
-    open.capacity = 64 * kOpenBlock;
-    const size_t rows = models * open.capacity;
-    open_rows_ = Device<OpenRow>(rows);
-    open_counts_ = Device<uint32_t>(models);
-    open_found_ = Device<uint32_t>(rows);
-    open_prototypes_ = Device<uint32_t>(rows * kMostCollected);
-    open_values_ = Device<__half>(rows * static_cast<size_t>(padded_));
-    open.rows = open_rows_.data;
-    open.counts = open_counts_.data;
-    open.values = open_values_.data;
-    open.found = open_found_.data;
-    open.prototypes = open_prototypes_.data;
+    OverflowRows& overflow = output_.overflow;
+    overflow.capacity = 64 * kOverflowBlock;
+    const size_t rows = models * overflow.capacity;
+    overflow_rows_ = Device<OverflowRow>(rows);
+    overflow_counts_ = Device<uint32_t>(models);
+    overflow_found_ = Device<uint32_t>(rows);
+    overflow_prototypes_ = Device<uint32_t>(rows * kMostGathered);
+    overflow_values_ = Device<__half>(rows * static_cast<size_t>(padded_));
+    overflow.rows = overflow_rows_.data;
+    overflow.counts = overflow_counts_.data;
+    overflow.values = overflow_values_.data;
+    overflow.found = overflow_found_.data;
+    overflow.prototypes = overflow_prototypes_.data;
   }
 
   void clear() {
     labels_.fill(0xFF);
     marks_.fill(0);
     listed_.fill(0);
-    open_counts_.fill(0);
+    overflow_counts_.fill(0);
   }
 
-  // Floors are what a screen without them found; the labels of rows that it did not prove are wrong.
-  void screen_once_for_floors() {
+  // Thresholds are what a screen without them found; the labels of rows that it did not prove are wrong.
+  void screen_once_for_thresholds() {
     clear();
     labels_.fill(0);
-    output_.floors.lowers = lowers_.data;
-    output_.floors.stride = data_.rows;
+    output_.thresholds.lowers = lowers_.data;
+    output_.thresholds.stride = data_.rows;
     gather_tile_terms(packed_columns_, nullptr);
     matrix_screen(points_, packed_columns_, output_, nullptr);
     CHECK_CUDA(cudaDeviceSynchronize());
-    output_.floors.falls = falls_.data;
+    output_.thresholds.falls = falls_.data;
     old_labels_ = Device<uint32_t>(labels_.host());
-    output_.floors.labels = {old_labels_.data, data_.rows, 4};
+    output_.thresholds.labels = {old_labels_.data, data_.rows, 4};
   }
 
   // The median of the milliseconds.
@@ -185,11 +185,11 @@ class Trial {
 
   void read_answers(ScreenOutcome& outcome) {
     entry_of_.assign(static_cast<size_t>(all()), -1);
-    const std::vector<Unproved> list = list_.host();
-    const uint32_t places = std::min(listed_.host()[0], output_.capacity);
+    const std::vector<FewRow> list = list_.host();
+    const uint32_t places = std::min(listed_.host()[0], output_.few_capacity);
     uint32_t entries = 0;
     for (uint32_t i = 0; i < places; ++i) {
-      const Unproved& entry = list[i];
+      const FewRow& entry = list[i];
       if (entry.count == 0) continue;
       ++entries;
       if (entry.count < 1 || entry.count > kMostCandidates) ++outcome.wrong;
@@ -198,30 +198,30 @@ class Trial {
     }
     outcome.listed = entries / static_cast<double>(all());
     outcome.candidates /= std::max(1U, entries);
-    read_open_rows(outcome);
+    read_overflow_rows(outcome);
   }
 
-  // With more candidates than are kept, or none collected, every prototype is looked at.
-  void read_open_rows(ScreenOutcome& outcome) {
-    const std::vector<OpenRow> rows = open_rows_.host();
-    const std::vector<uint32_t> found = open_found_.host();
-    const std::vector<uint32_t> collected = open_prototypes_.host();
-    const std::vector<uint32_t> counts = open_counts_.host();
-    const uint32_t capacity = output_.open.capacity;
+  // With more candidates than are kept, or none gathered, every prototype is looked at.
+  void read_overflow_rows(ScreenOutcome& outcome) {
+    const std::vector<OverflowRow> rows = overflow_rows_.host();
+    const std::vector<uint32_t> found = overflow_found_.host();
+    const std::vector<uint32_t> gathered = overflow_prototypes_.host();
+    const std::vector<uint32_t> counts = overflow_counts_.host();
+    const uint32_t capacity = output_.overflow.capacity;
     const uint32_t every = ~0U;
-    int64_t opened = 0;
+    int64_t overflowing = 0;
     for (int model = 0; model < data_.models; ++model) {
       for (uint32_t i = 0; i < std::min(counts[static_cast<size_t>(model)], capacity); ++i) {
         const size_t at = static_cast<size_t>(model) * capacity + i;
-        const bool few = collects_ && found[at] <= kMostCollected;
-        enter(model, rows[at].row, few ? &collected[at * kMostCollected] : &every, few ? found[at] : 1, outcome);
-        ++opened;
+        const bool few = gathers_ && found[at] <= kMostGathered;
+        enter(model, rows[at].row, few ? &gathered[at * kMostGathered] : &every, few ? found[at] : 1, outcome);
+        ++overflowing;
       }
     }
-    outcome.open = static_cast<double>(opened) / static_cast<double>(all());
+    outcome.overflow = static_cast<double>(overflowing) / static_cast<double>(all());
   }
 
-  // Every row of every model is proved, listed, open or marked, once.
+  // Every row of every model is proved, listed with few candidates, in overflow, or marked: one of these.
   void count_answers(ScreenOutcome& outcome) {
     got_ = labels_.host();
     const std::vector<uint32_t> marked = marks_.host();
@@ -271,14 +271,15 @@ class Trial {
   MatrixUnit unit_ = MatrixUnit::kHopper;
   int padded_ = 0;
   int tile_ = 0;
-  bool collects_ = false;
+  bool gathers_ = false;
   std::vector<std::vector<float>> prototypes_;
-  Device<float> x_, radii_, norms_, offsets_, slopes_, errors_, terms_, lowers_, moves_;
-  Device<__half> values_, column_values_, open_values_;
-  Device<uint32_t> order_, labels_, old_labels_, marks_, listed_, open_counts_, open_found_, open_prototypes_;
+  Device<float> x_, radii_, norms_, offsets_, slopes_, errors_, terms_, lowers_, shifts_;
+  Device<__half> values_, column_values_, overflow_values_;
+  Device<uint32_t> order_, labels_, old_labels_, marks_, listed_, overflow_counts_, overflow_found_,
+      overflow_prototypes_;
   Device<ColumnRange> ranges_;
-  Device<Unproved> list_;
-  Device<OpenRow> open_rows_;
+  Device<FewRow> list_;
+  Device<OverflowRow> overflow_rows_;
   Device<Fall> falls_;
   PackedRows points_;
   PackedColumns packed_columns_;

@@ -1,0 +1,15 @@
+// Rows that are on the device together, and what the screens know of them.
+#pragma once
+
+#include "backend/cuda/device/device_points.h"
+#include "backend/cuda/device/screen.h"
+
+namespace manymeans::cuda {
+
+struct PointSlice {
+  DevicePoints points;           ///< `first` says where they stand among all
+  PackedRows packed;             ///< for the matrix screen
+  const float* norms = nullptr;  ///< for the float32 screen of more than kLowColumns columns
+};
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,52 @@
+// The margins of the rows of a session's only model, and what is screened instead of all rows.
+#pragma once
+
+#include "backend/cuda/device/device_room.h"
+#include "backend/cuda/device/pass_screen.h"
+#include "backend/cuda/device/session_shape.h"
+#include "backend/cuda/margins/carried_margins.h"
+
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+/// Whether a session of these models may carry margins (carried_margins.h).
+bool carries_margins(const SessionShape& shape);
+/// The most rows that are worth screening on their own: of columns so many that a row's copies cost little, nearly all.
+int64_t most_rows_left(int64_t rows, int64_t clusters, BoundsUse use);
+/// Of which so many are copied together.
+int64_t margin_piece_rows(int64_t most_left, int32_t padded_columns);
+
+class RowMargins {
+ public:
+  /// For a shape that carries_margins().
+  static int64_t bytes(const SessionShape& shape) {
+    return DeviceRoom::counted([&](DeviceRoom& room) { RowMargins().lay_out(shape, room); });
+  }
+  /// `scale`: from distances of points to those of the frame; `bound_scale`: tests only.
+  RowMargins(const SessionShape& shape, double scale, double bound_scale, const Stream& stream);
+
+  /// `known`: the margins are those of the pass before. `far`: MarginTask::far.
+  MarginTask task(const PassWork& pass, bool known, const uint32_t* far);
+  /// Its label was changed by somebody else.
+  void forget_row(int64_t row, const Stream& stream);
+
+ private:
+  RowMargins() = default;
+  void lay_out(const SessionShape& shape, DeviceRoom& room);
+
+  int64_t rows_ = 0;
+  int64_t d_ = 0;
+  int32_t padded_columns_ = 0;
+  double scale_ = 1;
+  double bound_scale_ = 1;
+  DeviceBuffer<float> margins_;  // NaN: not known
+  DeviceBuffer<std::byte> followed_prototypes_;
+  DeviceBuffer<float> shifts_, losses_;
+  DeviceBuffer<uint32_t> left_numbers_;
+  DeviceBuffer<uint16_t> piece_values_;
+  DeviceBuffer<float> piece_radii_, piece_norms_;
+  DeviceBuffer<MarginState> state_;
+};
+
+}  // namespace manymeans::cuda

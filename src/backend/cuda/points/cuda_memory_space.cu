@@ -1,0 +1,152 @@
+// Points that their owner keeps on a device, read by the host.
+#include <manymeans/error.h>
+
+#include "backend/cuda/points/scan_columns.h"
+#include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/on_device.h"
+#include "core/memory_space.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace manymeans {
+namespace {
+
+Error wrong_place(const std::string& what) {
+  return Error(ErrorCode::kUsage, "points", "place: " + what);
+}
+
+// Throws unless the address can be read by kernels on that device.
+void check_place(const PointsView& points) {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    cudaGetLastError();
+    count = 0;
+  }
+  if (points.place.device < 0 || points.place.device >= count) {
+    throw wrong_place("there is no device " + std::to_string(points.place.device) + "; there are " +
+                      std::to_string(count));
+  }
+  cudaPointerAttributes attributes;
+  cuda::check(cudaPointerGetAttributes(&attributes, points.data), "asking where the points lie");
+  const bool managed = attributes.type == cudaMemoryTypeManaged;
+  if (!managed && attributes.type != cudaMemoryTypeDevice) {
+    throw wrong_place("the values lie in the host's memory; leave the place out for those");
+  }
+  if (!managed && attributes.device != points.place.device) {
+    throw wrong_place("the values lie on device " + std::to_string(attributes.device) + ", not " +
+                      std::to_string(points.place.device));
+  }
+  if (reinterpret_cast<uintptr_t>(points.data) % size_of(points.type) != 0) {
+    throw wrong_place("the address is no multiple of the size of a value");
+  }
+}
+
+// A block a row.
+__global__ void gather_kernel(const char* points, const int64_t* rows, int64_t row_bytes, char* out) {
+  const char* from = points + rows[blockIdx.x] * row_bytes;
+  char* to = out + blockIdx.x * row_bytes;
+  for (int64_t at = threadIdx.x; at < row_bytes; at += blockDim.x) to[at] = from[at];
+}
+
+// Bytes from the stream's pool: a seeding step asks for a few rows many times.
+class PooledBytes {
+ public:
+  PooledBytes(size_t count, cudaStream_t stream) : stream_(stream) {
+    cuda::check(cudaMallocAsync(&data_, count, stream), "allocating rows to fetch");
+  }
+  PooledBytes(const PooledBytes&) = delete;
+  PooledBytes& operator=(const PooledBytes&) = delete;
+  ~PooledBytes() { cudaFreeAsync(data_, stream_); }
+
+  template <class T>
+  T* as() {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  cudaStream_t stream_;
+  void* data_ = nullptr;
+};
+
+// The work of a call in the thread's own stream, which holds nothing else and takes milliseconds: over before what it
+// reads and writes goes, also when an exception passes.
+struct OwnWork {
+  ~OwnWork() { cudaStreamSynchronize(cudaStreamPerThread); }
+};
+
+class CudaMemorySpace final : public MemorySpace {
+ public:
+  std::string_view backend() const override { return "cuda"; }
+  int device_of(const void* address) const override;
+  void await(const PointsView& points) const override;
+  void fetch_bytes(const PointsView& points, size_t first, size_t count, void* out) const override;
+  void fetch_rows(const PointsView& points, std::span<const int64_t> rows, void* out) const override;
+  DeviceScan scan_columns(const PointsView& points, std::span<const double> weights) const override {
+    return cuda::scan_columns(points, weights);
+  }
+  std::vector<MomentSums> sum_moments(const PointsView& points, std::span<const MomentFormats> formats) const override {
+    return cuda::sum_moments(points, formats);
+  }
+};
+
+int CudaMemorySpace::device_of(const void* address) const {
+  cudaPointerAttributes attributes;
+  if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
+    cudaGetLastError();
+    return -1;
+  }
+  const bool here = attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+  return here ? attributes.device : -1;
+}
+
+void CudaMemorySpace::await(const PointsView& points) const {
+  check_place(points);
+  const cuda::OnDevice here(points.place.device);
+  const auto stream = static_cast<cudaStream_t>(points.place.queue);
+  // Each thread has a stream of this name; which one is meant cannot be known here.
+  const bool whose = stream == cudaStreamPerThread;
+  // What the owner does there takes what it takes: nobody here can say how long.
+  cuda::check(whose ? cudaDeviceSynchronize() : cudaStreamSynchronize(stream), "waiting for the points");
+}
+
+void CudaMemorySpace::fetch_bytes(const PointsView& points, size_t first, size_t count, void* out) const {
+  const cuda::OnDevice here(points.place.device);
+  const void* from = static_cast<const std::byte*>(points.data) + first;
+  const OwnWork settled;
+  cuda::check(cudaMemcpyAsync(out, from, count, cudaMemcpyDeviceToHost, cudaStreamPerThread), "fetching points");
+  cuda::check(cudaStreamSynchronize(cudaStreamPerThread), "fetching points");
+}
+
+void CudaMemorySpace::fetch_rows(const PointsView& points, std::span<const int64_t> rows, void* out) const {
+  constexpr size_t kMostBytes = size_t{64} << 20;  // of scratch on a device that may be nearly full
+  const cuda::OnDevice here(points.place.device);
+  const cudaStream_t stream = cudaStreamPerThread;
+  const size_t row_bytes = static_cast<size_t>(points.d) * size_of(points.type);
+  const size_t together = std::max<size_t>(1, kMostBytes / (row_bytes + sizeof(int64_t)));
+  for (size_t first = 0; first < rows.size(); first += together) {
+    const std::span<const int64_t> some = rows.subspan(first, std::min(together, rows.size() - first));
+    PooledBytes indices(some.size_bytes(), stream);
+    PooledBytes gathered(some.size() * row_bytes, stream);
+    const OwnWork settled;
+    cuda::copy_to_device(indices.as<int64_t>(), some.data(), some.size(), stream, "fetching rows");
+    gather_kernel<<<static_cast<unsigned>(some.size()), 128, 0, stream>>>(
+        static_cast<const char*>(points.data), indices.as<int64_t>(), static_cast<int64_t>(row_bytes),
+        gathered.as<char>());
+    cuda::check_launch("fetching rows");
+    cuda::check(cudaMemcpyAsync(static_cast<char*>(out) + first * row_bytes, gathered.as<char>(),
+                                some.size() * row_bytes, cudaMemcpyDeviceToHost, stream),
+                "fetching rows");
+    cuda::check(cudaStreamSynchronize(stream), "fetching rows");
+  }
+}
+
+}  // namespace
+
+const MemorySpace& cuda_memory_space() {
+  static const CudaMemorySpace kSpace;
+  return kSpace;
+}
+
+}  // namespace manymeans

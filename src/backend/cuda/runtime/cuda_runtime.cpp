@@ -1,0 +1,105 @@
+// Streams, events and memory of CUDA, as device/queue.h speaks of them.
+#include "backend/cuda/runtime/device_memory.h"
+
+namespace manymeans::cuda {
+namespace {
+
+// Whether the answer to a question is "done"; throws for what went wrong before.
+bool answer_of(cudaError_t status, const char* doing) {
+  if (status == cudaErrorNotReady) {
+    cudaGetLastError();  // no error: the next call shall not report it
+    return false;
+  }
+  check(status, doing);
+  return true;
+}
+
+class CudaRuntime final : public device::Runtime {
+ public:
+  std::string_view name() const override { return "cuda"; }
+  void* allocate(size_t bytes, const char* what) const override { return detail::allocate_device(bytes, what); }
+  void free(void* memory) const noexcept override { detail::free_device(memory); }
+  void* allocate_pinned(size_t bytes, const char* what) const override { return detail::allocate_pinned(bytes, what); }
+  void free_pinned(void* memory) const noexcept override { detail::free_pinned(memory); }
+  bool is_pinned(const void* address) const override {
+    cudaPointerAttributes attributes;
+    if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
+      cudaGetLastError();
+      return false;
+    }
+    return attributes.type == cudaMemoryTypeHost;
+  }
+  std::unique_ptr<device::Queue> make_queue(const Patience& patience) const override {
+    return std::make_unique<Stream>(patience);
+  }
+  std::unique_ptr<device::Event> make_event() const override { return std::make_unique<Event>(); }
+};
+
+}  // namespace
+
+const device::Runtime& runtime() {
+  static const CudaRuntime kRuntime;
+  return kRuntime;
+}
+
+Stream::Stream(const Patience& patience) : Queue(patience) {
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+}
+
+Stream::~Stream() {
+  if (stream_ == nullptr) return;
+  settle();
+  if (!given_up()) cudaStreamDestroy(stream_);
+}
+
+void Stream::copy_to_device(device::Address to, const void* from, size_t bytes, const char* what) const {
+  check(cudaMemcpyAsync(pointer_to(to), from, bytes, cudaMemcpyHostToDevice, stream_), what);
+}
+
+void Stream::copy_to_host(void* to, device::Address from, size_t bytes, const char* what) const {
+  check(cudaMemcpyAsync(to, pointer_to(from), bytes, cudaMemcpyDeviceToHost, stream_), what);
+}
+
+void Stream::fill(device::Address to, std::byte value, size_t bytes, const char* what) const {
+  check(cudaMemsetAsync(pointer_to(to), static_cast<int>(value), bytes, stream_), what);
+}
+
+void Stream::wait_for(const device::Event& event, const char* what) const {
+  check(cudaStreamWaitEvent(stream_, static_cast<const Event&>(event), 0), what);
+}
+
+bool Stream::is_done(const char* doing) const {
+  return answer_of(cudaStreamQuery(stream_), doing);
+}
+
+device::Unfinished Stream::unfinished() const noexcept {
+  const auto has_ended = [](void* stream) {
+    const cudaError_t status = cudaStreamQuery(static_cast<cudaStream_t>(stream));
+    cudaGetLastError();
+    return status != cudaErrorNotReady;
+  };
+  return {stream_, has_ended};
+}
+
+Event::Event(bool timing) {
+  check(cudaEventCreateWithFlags(&event_, timing ? cudaEventDefault : cudaEventDisableTiming), "making an event");
+}
+
+// Does not wait, as cudaStreamDestroy() does not.
+Event::~Event() {
+  if (event_ != nullptr) cudaEventDestroy(event_);
+}
+
+void Event::record(const device::Queue& queue) {
+  record(static_cast<cudaStream_t>(stream_of(queue)));
+}
+
+void Event::try_record(const device::Queue& queue) noexcept {
+  cudaEventRecord(event_, stream_of(queue));
+}
+
+bool Event::is_reached(const char* doing) const {
+  return answer_of(cudaEventQuery(event_), doing);
+}
+
+}  // namespace manymeans::cuda

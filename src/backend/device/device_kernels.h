@@ -1,0 +1,106 @@
+// What a device backend computes: its kernels, behind two small interfaces. device/device_session.h asks them.
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/device/pass_state.h"
+#include "backend/device/queue.h"
+#include "backend/device/row_slices.h"
+#include "backend/device/session_memory.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace manymeans::device {
+
+/// Passes that are queued without the host looking in between.
+struct PassBatch {
+  std::vector<ModelMemory> models;
+  int most = 1;               ///< passes
+  int64_t most_clusters = 0;  ///< of one model
+  Address counters;           ///< of the pass at hand: PassCounters, one for each model
+  Address control;            ///< PassControl
+};
+
+/// Screen, resolve, accumulate and solve of one session. Functions enqueue what they do and do not wait for it. Kernels
+/// of a batch do nothing once PassControl::stopped is set.
+class PassKernels {
+ public:
+  virtual ~PassKernels() = default;
+
+  /// Makes the session's device the calling thread's, where there is such a thing.
+  virtual void use_device() const {}
+
+  /// A batch begins, whose prototypes are on the device. Statistics of models that are not labelled yet are zero.
+  virtual void begin(const PassBatch& batch) = 0;
+  /// All of the batch's passes and solves at once, where kernels can do that; whether they could.
+  virtual bool run_batch(const PassBatch& batch) {
+    static_cast<void>(batch);
+    return false;
+  }
+  /// After how many passes the device is to be asked how they went.
+  virtual int passes_between_questions(const PassBatch& batch) const = 0;
+  /// A pass over these rows, the first of a pass or others: labels, and what their changes do to statistics and
+  /// counters.
+  virtual void pass(const PassBatch& batch, const Rows& rows, bool first) = 0;
+  /// All rows were passed over: counts PassControl::passes, and stops the batch where no label changed or a cluster is
+  /// empty.
+  virtual void end_pass(const PassBatch& batch) = 0;
+  /// Prototypes from statistics; clusters without weight keep theirs.
+  virtual void solve(const PassBatch& batch) = 0;
+
+  /// Whether the kernels of later passes depend on what earlier ones counted.
+  virtual bool learns() const { return false; }
+  /// What pass number `pass` of the batch counted, for each of its models; in the order of the passes.
+  virtual void learn(size_t pass, std::span<const PassCounters> counted) {
+    static_cast<void>(pass);
+    static_cast<void>(counted);
+  }
+  /// What the last pass of the batch counted.
+  virtual void end(std::span<const PassCounters> last) { static_cast<void>(last); }
+
+  /// A model's labels in the order of the rows, until the next call.
+  virtual Address labels_in_order(int slot) = 0;
+  /// Takes one row from its cluster's statistics, adds it to another's, and writes its label. `move` outlives the work.
+  struct RowMove {
+    Rows row;
+    uint32_t from = 0, to = 0;
+  };
+  virtual void move_row(const ModelMemory& model, const RowMove& move) = 0;
+  /// Replaces every label l of a model by table[l], uint32.
+  virtual void relabel(int slot, Address table) = 0;
+  /// A model's labels were taken away: it begins anew.
+  virtual void forget(int slot) { static_cast<void>(slot); }
+};
+
+/// Canonical distances of rows to the prototypes that labels assign them to. Functions enqueue what they do.
+class RowKernels {
+ public:
+  virtual ~RowKernels() = default;
+
+  struct Assigned {
+    Rows rows;
+    Address labels;  ///< of these rows, SessionMemory::label_width() bytes each
+    Address prototypes;
+  };
+  /// Of every `step`-th of the rows with w' > 0: adds the limbs of RN(w' * d2) in `format`, and in the format for terms
+  /// twice as large, and takes the largest d2. `sums`: TermSums.
+  struct TermSums {
+    int64_t limbs[2][kDistanceLimbs];
+    int64_t farthest;  ///< its bits
+  };
+  virtual void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, Address sums) = 0;
+  /// Writes d2, binary64; if `eligible`, 0 for rows that farthest_rows() passes over because they weigh nothing.
+  virtual void distances(const Assigned& assigned, bool eligible, Address out) = 0;
+  /// The farthest rows, where the device can sort them out and `assigned` has all rows. Waits for the answer.
+  virtual std::optional<std::vector<DistantRow>> farthest_rows(const Assigned& assigned, int64_t count) {
+    static_cast<void>(assigned);
+    static_cast<void>(count);
+    return std::nullopt;
+  }
+  /// Writes sqrt(d2) of these rows to each of k prototypes, (rows, k) of the prototypes' type.
+  virtual void transform(const Rows& rows, Address prototypes, int64_t k, Address out) = 0;
+};
+
+}  // namespace manymeans::device

@@ -1,0 +1,218 @@
+#include "backend/device/device_session.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace manymeans::device {
+namespace {
+
+// Labels of one width as those of another.
+template <class T>
+void store_labels(const std::byte* from, int64_t count, Labels& to) {
+  constexpr int64_t kBlock = 4096;
+  const T* typed = reinterpret_cast<const T*>(from);
+  std::vector<uint32_t> block(kBlock);
+  for (int64_t first = 0; first < count; first += kBlock) {
+    const int64_t some = std::min(kBlock, count - first);
+    for (int64_t i = 0; i < some; ++i) block[static_cast<size_t>(i)] = typed[first + i];
+    to.write(first, some, block.data());
+  }
+}
+
+size_t bytes_of(const std::vector<int64_t>& values) {
+  return values.size() * sizeof(int64_t);
+}
+
+}  // namespace
+
+DeviceSession::DeviceSession(Parts parts, RowSlices& slices, std::span<const int64_t> k, int threads)
+    : memory_(std::move(parts.memory)),
+      slices_(slices),
+      threads_(threads),
+      host_control_(queue().runtime(), sizeof(PassControl), "the state of a pass"),
+      passes_(std::move(parts.passes)),
+      rows_(std::move(parts.rows)),
+      questions_(*memory_, slices, *rows_,
+                 {[this](int slot) { return memory_of(slot); },
+                  [this](int slot) { return passes_->labels_in_order(slot); }, [this] { passes_->use_device(); }}) {
+  for (const int64_t count : k) {
+    Model m;
+    m.k = count;
+    models_.push_back(std::move(m));
+  }
+}
+
+// What members hold must not go while the device uses it.
+DeviceSession::~DeviceSession() {
+  queue().settle();
+}
+
+void DeviceSession::upload_prototypes(int slot, const Matrix& prototypes) {
+  const auto bytes = prototypes.bytes();
+  queue().copy_to_device(memory_of(slot).prototypes, bytes.data(), bytes.size(), "prototypes");
+}
+
+void DeviceSession::download_prototypes(int slot, Matrix& prototypes) {
+  const DataType type = prototype_type(input().points.type);
+  if (prototypes.rows() != model(slot).k || prototypes.type() != type) prototypes = Matrix(model(slot).k, d(), type);
+  void* const to = type == DataType::kFloat64 ? static_cast<void*>(prototypes.values<double>().data())
+                                              : static_cast<void*>(prototypes.values<float>().data());
+  queue().read_back(to, memory_of(slot).prototypes, prototypes.bytes().size(), "fetching prototypes");
+}
+
+// Of these models, where the session's labels are many; not those that have another width here.
+void DeviceSession::fetch_labels(std::span<const int> slots) {
+  const auto bytes = static_cast<size_t>(n() * memory_->label_width());
+  if (threads_ <= 1 || bytes * models_.size() < kLeastStagedLabels) return;
+  std::vector<int> wanted;
+  std::vector<std::byte*> to;
+  for (const int slot : slots) {
+    Model& m = model(slot);
+    if (m.labels_here || !m.labelled) continue;
+    m.labels = Labels(n(), m.k);
+    if (m.labels.width() != memory_->label_width()) continue;
+    wanted.push_back(slot);
+    to.push_back(m.labels.bytes().data());
+  }
+  if (wanted.empty()) return;
+  if (!label_staging_) label_staging_ = make_label_staging(queue().runtime(), bytes * models_.size(), threads_);
+  const auto from = [&](size_t i) { return passes_->labels_in_order(wanted[i]); };
+  label_staging_->fetch(bytes, to, from, queue(), "fetching labels");
+  for (const int slot : wanted) model(slot).labels_here = true;
+}
+
+void DeviceSession::read_labels(int slot, Labels& to) {
+  const int width = memory_->label_width();
+  const auto bytes = static_cast<size_t>(n() * width);
+  std::vector<std::byte> wide(to.width() == width ? 0 : bytes);
+  std::byte* const here = wide.empty() ? to.bytes().data() : wide.data();
+  queue().read_back(here, passes_->labels_in_order(slot), bytes, "fetching labels");
+  if (!wide.empty() && width == 2) {
+    store_labels<uint16_t>(wide.data(), n(), to);
+  } else if (!wide.empty()) {
+    store_labels<uint32_t>(wide.data(), n(), to);
+  }
+}
+
+const Labels& DeviceSession::labels(int slot) {
+  Model& m = model(slot);
+  if (m.labels_here || !m.labelled) return m.labels;
+  passes_->use_device();
+  fetch_labels({&slot, 1});
+  if (m.labels_here) return m.labels;
+  m.labels = Labels(n(), m.k);
+  read_labels(slot, m.labels);
+  m.labels_here = true;
+  return m.labels;
+}
+
+void DeviceSession::fetch(std::span<const int> slots) {
+  passes_->use_device();
+  // Copied once more here: for many small ones that is less than a transfer each.
+  constexpr size_t kMostBytes = size_t{16} << 20;
+  const bool small = memory_->sums().bytes() <= kMostBytes;
+  if (slots.size() > 1 && 2 * slots.size() > models_.size() && small) fetch_statistics();
+  fetch_labels(slots);
+}
+
+Labels DeviceSession::take_labels(int slot) {
+  labels(slot);
+  Model& m = model(slot);
+  m.labelled = m.labels_here = false;
+  passes_->forget(slot);
+  return std::exchange(m.labels, Labels());
+}
+
+void DeviceSession::make_statistics(Model& m) {
+  if (m.statistics.k != m.k || m.statistics.sums.empty()) m.statistics = Statistics(m.k, d(), input().limbs);
+}
+
+const Statistics& DeviceSession::statistics(int slot) {
+  Model& m = model(slot);
+  if (m.statistics_here) return m.statistics;
+  passes_->use_device();
+  make_statistics(m);
+  const ModelMemory there = memory_of(slot);
+  const auto fetch_into = [&](std::vector<int64_t>& to, Address from) {
+    queue().read_back(to.data(), from, bytes_of(to), "fetching statistics");
+  };
+  fetch_into(m.statistics.sums, there.sums);
+  fetch_into(m.statistics.weights, there.weights);
+  fetch_into(m.statistics.counts, there.counts);
+  m.statistics_here = true;
+  return m.statistics;
+}
+
+// Of all models: three transfers instead of three for each.
+void DeviceSession::fetch_statistics() {
+  const auto fetched = [&](const Buffer& from) {
+    std::vector<int64_t> to(from.bytes() / sizeof(int64_t));
+    queue().read_back(to.data(), from.at(), from.bytes(), "fetching statistics");
+    return to;
+  };
+  const std::vector<int64_t> sums = fetched(memory_->sums());
+  const std::vector<int64_t> weights = fetched(memory_->weights());
+  const std::vector<int64_t> counts = fetched(memory_->counts());
+  for (int slot = 0; slot < memory_->models(); ++slot) {
+    Model& m = model(slot);
+    if (m.statistics_here || !m.labelled) continue;
+    make_statistics(m);
+    const int64_t first = memory_->first_cluster(slot);
+    const auto part = [&](const std::vector<int64_t>& all, size_t begin, std::vector<int64_t>& to) {
+      std::copy_n(all.begin() + static_cast<int64_t>(begin), to.size(), to.begin());
+    };
+    part(sums, memory_->sum_values(first), m.statistics.sums);
+    part(weights, static_cast<size_t>(first), m.statistics.weights);
+    part(counts, static_cast<size_t>(first), m.statistics.counts);
+    m.statistics_here = true;
+  }
+}
+
+void DeviceSession::send_statistics(int slot) {
+  const Model& m = model(slot);
+  const ModelMemory there = memory_of(slot);
+  const Settled settled(queue());
+  const auto send = [&](Address to, const std::vector<int64_t>& from) {
+    queue().copy_to_device(to, from.data(), bytes_of(from), "statistics");
+  };
+  send(there.sums, m.statistics.sums);
+  send(there.weights, m.statistics.weights);
+  send(there.counts, m.statistics.counts);
+  queue().synchronize("sending statistics");
+}
+
+void DeviceSession::move_row(int slot, int64_t row, uint32_t label) {
+  Model& m = model(slot);
+  const uint32_t before = labels(slot)[row];
+  passes_->use_device();
+  const PassKernels::RowMove move{slices_.row(row, moved_row_, queue()), before, label};
+  const Settled settled(queue());
+  passes_->move_row(memory_of(slot), move);
+  m.labels.write(row, 1, &label);
+  queue().synchronize("moving a row");
+  m.statistics_here = false;
+}
+
+void DeviceSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+  passes_->use_device();
+  Model& m = model(slot);
+  const Statistics old = statistics(slot);
+  const auto k = static_cast<int64_t>(kept.size());
+  m.statistics = Statistics(k, d(), input().limbs);
+  for (int64_t to = 0; to < k; ++to) {
+    const int64_t from = kept[static_cast<size_t>(to)];
+    std::copy_n(old.row(from), input().limbs * d(), m.statistics.row(to));
+    m.statistics.weights[static_cast<size_t>(to)] = old.weights[static_cast<size_t>(from)];
+  }
+  for (size_t l = 0; l < new_label.size(); ++l) m.statistics.counts[new_label[l]] += old.counts[l];
+  m.k = k;
+  send_statistics(slot);
+  const Buffer table(queue().runtime(), new_label.size_bytes(), "new labels");
+  const Settled settled(queue());
+  queue().copy_to_device(table.at(), new_label.data(), new_label.size_bytes(), "new labels");
+  passes_->relabel(slot, table.at());
+  queue().synchronize("replacing labels");
+  m.labels_here = false;
+}
+
+}  // namespace manymeans::device

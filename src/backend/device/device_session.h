@@ -1,0 +1,82 @@
+// A session on a device with queues and memory of its own: batches of passes, and the host's copies of labels and
+// statistics. What is computed is the kernels' (device/device_kernels.h).
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/device/device_kernels.h"
+#include "backend/device/row_questions.h"
+#include "backend/device/staging.h"
+
+#include <memory>
+#include <vector>
+
+namespace manymeans::device {
+
+class DeviceSession final : public Session {
+ public:
+  struct Parts {
+    std::unique_ptr<SessionMemory> memory;
+    std::unique_ptr<PassKernels> passes;
+    std::unique_ptr<RowKernels> rows;
+  };
+  /// `slices` must outlive this; `threads` copy labels.
+  DeviceSession(Parts parts, RowSlices& slices, std::span<const int64_t> k, int threads);
+  ~DeviceSession() override;
+
+  int advance(std::span<PassModel> models, int n) override;
+  const Labels& labels(int slot) override;
+  void fetch(std::span<const int> slots) override;
+  const Statistics& statistics(int slot) override;
+  Labels take_labels(int slot) override;
+  void move_row(int slot, int64_t row, uint32_t label) override;
+  void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  RowQuestions& rows() override { return questions_; }
+
+ private:
+  struct Model {
+    int64_t k = 0;                                      // now; `relabel` lowers it
+    bool labelled = false;                              // there are labels
+    bool labels_here = false, statistics_here = false;  // the host's copies are those of the device
+    Labels labels;
+    Statistics statistics;
+  };
+
+  Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
+  ModelMemory memory_of(int slot) { return memory_->model(slot, model(slot).k); }
+  const Queue& queue() const { return memory_->queue(); }
+  const Input& input() const { return memory_->input(); }
+  int64_t n() const { return input().points.n; }
+  int64_t d() const { return input().points.d; }
+
+  void fetch_labels(std::span<const int> slots);
+  void read_labels(int slot, Labels& to);
+  void make_statistics(Model& m);
+  void fetch_statistics();
+  void send_statistics(int slot);
+  void upload_prototypes(int slot, const Matrix& prototypes);
+  void download_prototypes(int slot, Matrix& prototypes);
+
+  void begin_batch(std::span<const PassModel> models, int n);
+  int enqueue_passes(int from, int to);
+  void ask_control(const char* doing, int passes);
+  std::span<const PassCounters> fetch_counters();
+  void learn();
+  int end_batch(std::span<PassModel> models);
+
+  std::unique_ptr<SessionMemory> memory_;
+  RowSlices& slices_;
+  int threads_;
+  std::vector<Model> models_;
+  PassBatch batch_;
+  Buffer counters_;  // (passes, models) of the batch
+  PinnedBytes host_counters_;
+  PinnedBytes host_control_;
+  size_t fetched_passes_ = 0;  // of this batch, whose counters the host has
+  Buffer moved_row_;
+  std::unique_ptr<Staging> label_staging_;  // where labels are many, from the first that are fetched on
+  std::unique_ptr<PassKernels> passes_;
+  std::unique_ptr<RowKernels> rows_;
+  DeviceRowQuestions questions_;
+};
+
+}  // namespace manymeans::device

@@ -1,0 +1,145 @@
+// Batches of passes of a device's session; all queued without waiting.
+#include "backend/device/device_session.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace manymeans::device {
+namespace {
+
+constexpr int kMostPasses = 64;  // of one batch
+// The engine looks at signals between batches. How many passes a batch has changes no answer.
+constexpr std::chrono::milliseconds kLongestBatch{700};
+
+PassResult result_of(const PassCounters& counted, int64_t rows) {
+  PassResult result;
+  result.changed = static_cast<int64_t>(counted.changed);
+  result.hash_delta = static_cast<LabelSum>(counted.hash_high) << 64 | counted.hash_low;
+  result.resolved = static_cast<int64_t>(counted.resolved);
+  result.candidates = static_cast<int64_t>(counted.candidates);
+  result.skipped = static_cast<int64_t>(counted.kept);
+  result.certified = rows - result.resolved - result.skipped;
+  return result;
+}
+
+}  // namespace
+
+// Everything that the passes of a batch read.
+void DeviceSession::begin_batch(std::span<const PassModel> models, int n) {
+  batch_.models.clear();
+  batch_.most = n;
+  batch_.most_clusters = 0;
+  for (const PassModel& pass : models) {
+    Model& m = model(pass.slot);
+    m.labels_here = m.statistics_here = false;
+    upload_prototypes(pass.slot, *pass.prototypes);
+    ModelMemory there = memory_of(pass.slot);
+    there.labelled = m.labelled;
+    batch_.models.push_back(there);
+    batch_.most_clusters = std::max(batch_.most_clusters, m.k);
+    if (m.labelled) continue;
+    const auto clusters = static_cast<size_t>(m.k);
+    queue().fill(there.sums, std::byte{0}, memory_->sum_values(m.k) * sizeof(int64_t), "clearing sums");
+    queue().fill(there.weights, std::byte{0}, clusters * sizeof(int64_t), "clearing weights");
+    queue().fill(there.counts, std::byte{0}, clusters * sizeof(int64_t), "clearing counts");
+  }
+  const size_t bytes = models.size() * static_cast<size_t>(n) * sizeof(PassCounters);
+  counters_.reserve(queue().runtime(), bytes, "counters of passes");
+  host_counters_.reserve(queue().runtime(), bytes, "counters of passes");
+  fetched_passes_ = 0;
+  batch_.counters = counters_.at();
+  batch_.control = memory_->control();
+  queue().fill(counters_.at(), std::byte{0}, bytes, "clearing counters");
+  queue().fill(memory_->control(), std::byte{0}, sizeof(PassControl), "clearing the state of a pass");
+  passes_->begin(batch_);
+}
+
+// Passes from..to of the batch; returns `to`.
+int DeviceSession::enqueue_passes(int from, int to) {
+  const HandingOver handing_over(queue().patience(), to - from);
+  for (int pass = from; pass < to; ++pass) {
+    if (pass > 0) passes_->solve(batch_);
+    batch_.counters = counters_.at(static_cast<size_t>(pass) * batch_.models.size() * sizeof(PassCounters));
+    bool first = true;
+    slices_.for_each(queue(), [&](const Rows& rows) { passes_->pass(batch_, rows, std::exchange(first, false)); });
+    passes_->end_pass(batch_);
+  }
+  return to;
+}
+
+void DeviceSession::ask_control(const char* doing, int passes) {
+  queue().copy_to_host(host_control_.data(), memory_->control(), sizeof(PassControl), "the state of a pass");
+  queue().synchronize(doing, passes);
+}
+
+// Of the batch's passes that are done and were not fetched before.
+std::span<const PassCounters> DeviceSession::fetch_counters() {
+  const size_t done = host_control_.as<PassControl>()->passes;
+  const size_t first = fetched_passes_ * batch_.models.size();
+  const size_t count = done * batch_.models.size() - first;
+  PassCounters* const to = host_counters_.as<PassCounters>() + first;
+  if (count == 0) return {};
+  const Address from = counters_.at(first * sizeof(PassCounters));
+  queue().copy_to_host(to, from, count * sizeof(PassCounters), "counters of passes");
+  queue().synchronize("fetching counters");
+  fetched_passes_ = done;
+  return {to, count};
+}
+
+// What the batch's passes so far say about the next ones.
+void DeviceSession::learn() {
+  if (!passes_->learns()) return;
+  size_t pass = fetched_passes_;
+  const size_t models = batch_.models.size();
+  const std::span<const PassCounters> counted = fetch_counters();
+  for (size_t at = 0; at < counted.size(); at += models) passes_->learn(pass++, counted.subspan(at, models));
+}
+
+// Tells the models what happened; returns the passes done.
+int DeviceSession::end_batch(std::span<PassModel> models) {
+  const auto done = static_cast<int>(host_control_.as<PassControl>()->passes);
+  fetch_counters();
+  const PassCounters* counted = host_counters_.as<PassCounters>();
+  const size_t all = static_cast<size_t>(done) * models.size();
+  if (done > 0) passes_->end({counted + all - models.size(), models.size()});
+  for (PassModel& pass : models) pass.earlier.clear();
+  for (int p = 0; p < done; ++p) {
+    for (PassModel& pass : models) {
+      pass.result = result_of(*counted++, n());
+      if (p + 1 < done) pass.earlier.push_back(pass.result);
+    }
+  }
+  for (PassModel& pass : models) {
+    model(pass.slot).labelled = true;
+    if (done > 1) download_prototypes(pass.slot, pass.last_prototypes);
+  }
+  return done;
+}
+
+int DeviceSession::advance(std::span<PassModel> models, int n) {
+  passes_->use_device();
+  const int most = std::clamp(n, 1, kMostPasses);
+  const auto begin = std::chrono::steady_clock::now();
+  const Settled settled(queue());  // the device reads the callers' prototypes
+  bool all = false;
+  {
+    const HandingOver handing_over(queue().patience(), most);
+    begin_batch(models, most);
+    all = passes_->run_batch(batch_);
+  }
+  if (all) {
+    ask_control("a batch of passes", most);
+    return end_batch(models);
+  }
+  const int together = passes_->passes_between_questions(batch_);
+  int queued = 0;
+  do {
+    queued = enqueue_passes(queued, std::min(most, queued + together));
+    ask_control("a pass", together);
+    learn();
+  } while (queued < most && host_control_.as<PassControl>()->stopped == 0 &&
+           std::chrono::steady_clock::now() - begin < kLongestBatch);
+  return end_batch(models);
+}
+
+}  // namespace manymeans::device

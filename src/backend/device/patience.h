@@ -1,0 +1,52 @@
+// How long the device may take. Nobody waits for it for ever: a kernel may hang, and a device may be lost.
+//
+// A wait is given up after kLeast and kTimes what it may take: far more than any healthy device needs, with all
+// distances computed and other programs on it. Whoever wants to stop waits for the work at hand, but not for a device
+// that hangs: kGrace, and twice what the work may take.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+namespace manymeans::device {
+
+struct Patience {
+  using Seconds = std::chrono::duration<double>;
+  static constexpr Seconds kLeast{120};
+  static constexpr double kTimes = 50;
+  static constexpr Seconds kGrace{5};
+
+  Seconds usual{0};  ///< what a pass may take, with all distances computed; and everything else that is waited for
+  Seconds least = kLeast;
+  const std::atomic<bool>* abort = nullptr;   ///< see BackendOptions
+  const std::atomic<bool>* cancel = nullptr;  ///< likewise
+
+  /// After which a wait for so many passes is given up.
+  Seconds most(int passes) const { return least + kTimes * passes * usual; }
+  /// The same for somebody who wants to stop, from when that is first seen.
+  Seconds hurried(int passes) const { return kGrace + 2 * passes * usual; }
+  bool aborted() const { return abort != nullptr && abort->load(); }
+  bool in_a_hurry() const { return aborted() || (cancel != nullptr && cancel->load()); }
+};
+
+enum class Answer : uint8_t {
+  kDone,
+  kAborted,  ///< the caller gave up; the device may still be at work
+  kTooLate,  ///< the device counts as one that does not answer
+};
+
+struct Waited {
+  Answer answer;
+  Patience::Seconds time;
+};
+
+/// Asks done() until it says so: without a pause at first, so that short work is seen as soon as it is done, then after
+/// pauses that are short beside the time waited. done() may throw.
+Waited await_answer(const std::function<bool()>& done, const Patience& patience, int passes);
+
+/// The same without heed of `abort` as a reason to leave: an end that must come before memory goes.
+Waited await_end(const std::function<bool()>& done, const Patience& patience, int passes);
+
+}  // namespace manymeans::device

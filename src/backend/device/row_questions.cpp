@@ -1,0 +1,193 @@
+#include "backend/device/row_questions.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace manymeans::device {
+namespace {
+
+constexpr size_t kChunkBytes = size_t{8} << 20;  // of answers that come together
+
+size_t row_bytes(const PointsView& points) {
+  return static_cast<size_t>(points.d) * size_of(points.type);
+}
+
+// `count` of these rows, from number `first` of them on.
+Rows part_of(const Rows& rows, int64_t first, int64_t count, size_t bytes_of_a_row) {
+  Rows part = rows;
+  part.points = rows.points + static_cast<size_t>(first) * bytes_of_a_row;
+  if (rows.weights) part.weights = rows.weights + static_cast<size_t>(first) * sizeof(double);
+  part.first += first;
+  part.count = count;
+  return part;
+}
+
+}  // namespace
+
+DeviceRowQuestions::DeviceRowQuestions(const SessionMemory& memory, RowSlices& slices, RowKernels& kernels,
+                                       Session session)
+    : memory_(memory), slices_(slices), kernels_(kernels), session_(std::move(session)) {}
+
+void DeviceRowQuestions::upload(int slot, const Matrix& prototypes) {
+  const auto bytes = prototypes.bytes();
+  queue().copy_to_device(session_.memory_of(slot).prototypes, bytes.data(), bytes.size(), "prototypes");
+}
+
+RowKernels::Assigned DeviceRowQuestions::assigned(int slot, const Rows& rows) {
+  const Address labels = session_.labels_of(slot) + static_cast<size_t>(rows.first * memory_.label_width());
+  return {rows, labels, session_.memory_of(slot).prototypes};
+}
+
+// For each model the sums and the farthest distance of every `step`-th row, or of a part of these where points come in
+// slices; sums in `format` and in the one for terms twice as large.
+std::vector<RowKernels::TermSums> DeviceRowQuestions::sum_rows(std::span<const int> slots, const SumFormat& format,
+                                                               int64_t step) {
+  const size_t bytes = slots.size() * sizeof(TermSums);
+  sums_.reserve(queue().runtime(), bytes, "sums of distances");
+  queue().fill(sums_.at(), std::byte{0}, bytes, "clearing sums of distances");
+  const auto add = [&](const Rows& rows) {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      kernels_.add_terms(assigned(slots[i], rows), format, step, sums_.at(i * sizeof(TermSums)));
+    }
+  };
+  slices_.for_each(queue(), add, step > 1 ? 1 : kAllSlices);
+  std::vector<TermSums> sums(slots.size());
+  queue().read_back(sums.data(), sums_.at(), bytes, "summing distances");
+  return sums;
+}
+
+std::vector<InertiaSum> DeviceRowQuestions::inertias(std::span<const ModelPrototypes> models) {
+  constexpr int64_t kSample = 4096;
+  session_.use_device();
+  const Settled settled(queue());
+  struct Left {
+    std::vector<int> slots;
+    std::vector<size_t> places;  // among the answers
+  } left;
+  for (const ModelPrototypes& model : models) {
+    upload(model.slot, *model.prototypes);
+    left.places.push_back(left.slots.size());
+    left.slots.push_back(model.slot);
+  }
+  const Input& input = memory_.input();
+  const int64_t step = (n() + kSample - 1) / kSample;
+  SumFormat guess = last_.value_or(distance_format(input, 1));
+  if (step > 1 && !last_ && !models.empty()) {
+    const TermSums sample = sum_rows(std::span(left.slots).first(1), guess, step)[0];
+    guess = distance_format(input, std::bit_cast<double>(sample.farthest));
+  }
+  std::vector<InertiaSum> inertias(models.size());
+  while (!left.slots.empty()) {  // every guess after the first is right for one at least
+    const std::vector<TermSums> sums = sum_rows(left.slots, guess, 1);
+    Left missed;
+    SumFormat next = guess;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const auto farthest = std::bit_cast<double>(sums[i].farthest);
+      const SumFormat format = distance_format(input, farthest);
+      const int which = guess.shift - format.shift;
+      if (which == 0 || which == 1) {
+        const int64_t* limbs = sums[i].limbs[which];
+        inertias[left.places[i]] = {farthest, format, {limbs, limbs + kDistanceLimbs}};
+      } else {
+        missed.slots.push_back(left.slots[i]);
+        missed.places.push_back(left.places[i]);
+        next = format;
+      }
+    }
+    left = std::move(missed);
+    last_ = guess = next;
+  }
+  return inertias;
+}
+
+std::vector<int64_t> DeviceRowQuestions::inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) {
+  session_.use_device();
+  const Settled settled(queue());
+  upload(slot, prototypes);
+  const TermSums sums = sum_rows({&slot, 1}, format, 1)[0];
+  return {sums.limbs[0], sums.limbs[0] + kDistanceLimbs};
+}
+
+std::vector<double> DeviceRowQuestions::distances(int slot, const Matrix& prototypes) {
+  session_.use_device();
+  const Settled settled(queue());
+  upload(slot, prototypes);
+  return distances(slot, false);
+}
+
+std::vector<double> DeviceRowQuestions::distances(int slot, bool eligible) {
+  constexpr int64_t kChunk = kChunkBytes / sizeof(double);
+  std::vector<double> result(static_cast<size_t>(n()));
+  const Buffer chunk(queue().runtime(), static_cast<size_t>(std::min(n(), kChunk)) * sizeof(double), "distances");
+  const Settled settled(queue());
+  slices_.for_each(queue(), [&](const Rows& rows) {
+    for (int64_t first = 0; first < rows.count; first += kChunk) {
+      const int64_t count = std::min(kChunk, rows.count - first);
+      const Rows part = part_of(rows, first, count, row_bytes(memory_.input().points));
+      kernels_.distances(assigned(slot, part), eligible, chunk.at());
+      queue().read_back(result.data() + part.first, chunk.at(), static_cast<size_t>(count) * sizeof(double),
+                        "computing distances");
+    }
+  });
+  return result;
+}
+
+std::vector<DistantRow> DeviceRowQuestions::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
+  count = std::min(count, n());
+  if (count <= 0) return {};
+  session_.use_device();
+  const Settled settled(queue());
+  upload(slot, prototypes);
+  if (slices_.whole()) {
+    std::optional<std::vector<DistantRow>> found = kernels_.farthest_rows(assigned(slot, slices_.all()), count);
+    if (found) return std::move(*found);
+  }
+  return sorted_by_host(slot, count);
+}
+
+std::vector<DistantRow> DeviceRowQuestions::sorted_by_host(int slot, int64_t count) {
+  const std::vector<double> d2 = distances(slot, true);
+  std::vector<DistantRow> rows;
+  for (int64_t row = 0; row < n(); ++row) {
+    if (d2[static_cast<size_t>(row)] > 0) rows.push_back({d2[static_cast<size_t>(row)], row, 0});
+    if (static_cast<int64_t>(rows.size()) < 2 * count + 4096) continue;
+    std::nth_element(rows.begin(), rows.begin() + count, rows.end(), DistantRow::is_farther);
+    rows.resize(static_cast<size_t>(count));
+  }
+  std::sort(rows.begin(), rows.end(), DistantRow::is_farther);
+  if (static_cast<int64_t>(rows.size()) > count) rows.resize(static_cast<size_t>(count));
+  const Address labels = session_.labels_of(slot);
+  const auto width = static_cast<size_t>(memory_.label_width());
+  for (DistantRow& row : rows) {  // numbers of `width` bytes, the lowest first
+    queue().read_back(&row.label, labels + static_cast<size_t>(row.row) * width, width, "reading labels");
+  }
+  return rows;
+}
+
+void DeviceRowQuestions::transform(const Matrix& prototypes, Matrix& distances) {
+  session_.use_device();
+  const int64_t k = prototypes.rows();
+  const size_t out_bytes = static_cast<size_t>(k) * size_of(distances.type());
+  const int64_t most = std::max<int64_t>(1, static_cast<int64_t>(kChunkBytes / out_bytes));
+  std::byte* const out = distances.type() == DataType::kFloat64
+                             ? reinterpret_cast<std::byte*>(distances.values<double>().data())
+                             : reinterpret_cast<std::byte*>(distances.values<float>().data());
+  const Runtime& runtime = queue().runtime();
+  const Buffer there(runtime, prototypes.bytes().size(), "prototypes");
+  const Buffer chunk(runtime, static_cast<size_t>(std::min(n(), most)) * out_bytes, "distances");
+  const Settled settled(queue());
+  queue().copy_to_device(there.at(), prototypes.bytes().data(), prototypes.bytes().size(), "prototypes");
+  slices_.for_each(queue(), [&](const Rows& rows) {
+    for (int64_t first = 0; first < rows.count; first += most) {
+      const int64_t count = std::min(most, rows.count - first);
+      const Rows part = part_of(rows, first, count, row_bytes(memory_.input().points));
+      kernels_.transform(part, there.at(), k, chunk.at());
+      queue().read_back(out + static_cast<size_t>(part.first) * out_bytes, chunk.at(),
+                        static_cast<size_t>(count) * out_bytes, "computing distances");
+    }
+  });
+}
+
+}  // namespace manymeans::device

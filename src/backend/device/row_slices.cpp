@@ -1,0 +1,153 @@
+#include "backend/device/row_slices.h"
+
+#include <algorithm>
+
+namespace manymeans::device {
+namespace {
+
+constexpr size_t kPieceBytes = size_t{16} << 20;
+constexpr size_t kLeastStaged = size_t{64} << 20;  // below, pinning memory costs more than it saves
+
+}  // namespace
+
+RowSlices::RowSlices(const Input& input, const SlicePlan& plan, const Host& host, const Queue& queue)
+    : input_(input), runtime_(queue.runtime()), plan_(plan), host_(host), left_(runtime_.make_event()) {
+  for (Room& room : rooms_) {
+    room.come = runtime_.make_event();
+    room.read = runtime_.make_event();
+  }
+  const PointsView& from = input.points;
+  all_.number = input.shard.first;
+  all_.count = from.n;
+  if (from.on_device()) all_.points = {const_cast<void*>(from.data), 0};  // which nobody writes
+  upload_weights(queue);
+  upload_resident(queue);
+  for (Room& room : rooms_) {
+    if (!streams()) break;
+    room.points = Buffer(runtime_, static_cast<size_t>(plan_.slice_rows) * row_bytes(), "a slice of points");
+  }
+  left_->record(queue);
+  if (!whole()) return;
+  copies_.reset();
+  staging_.reset();
+}
+
+// Copies of a slice may be under way.
+RowSlices::~RowSlices() {
+  if (copies_) copies_->settle();
+}
+
+const std::byte* RowSlices::host_row(int64_t row) const {
+  return static_cast<const std::byte*>(input_.points.data) + static_cast<size_t>(row) * row_bytes();
+}
+
+void RowSlices::upload_weights(const Queue& queue) {
+  if (input_.weights.empty()) return;
+  const size_t bytes = input_.weights.size() * sizeof(double);
+  weights_ = Buffer(runtime_, bytes, "the weights");
+  queue.copy_to_device(weights_.at(), input_.weights.data(), bytes, "the weights");
+  all_.weights = weights_.at();
+}
+
+// What stays on the device for good.
+void RowSlices::upload_resident(const Queue& queue) {
+  if (input_.points.on_device()) return;
+  const size_t bytes = static_cast<size_t>(plan_.resident_rows) * row_bytes();
+  const bool all = plan_.resident_rows == input_.points.n;
+  if (!all || bytes >= kLeastStaged) {
+    const PieceBytes pieces{kPieceBytes, kPieceBytes};
+    staging_ = std::make_unique<Staging>(runtime_, pieces, host_.threads, host_.abort);
+    copies_ = runtime_.make_queue(queue.patience());
+  }
+  resident_ = Buffer(runtime_, bytes, "the points");
+  if (all) all_.points = resident_.at();
+  if (bytes == 0) return;
+  if (!copies_) return queue.copy_to_device(resident_.at(), host_row(0), bytes, "the points");
+  copy_rows(0, plan_.resident_rows, resident_.at());
+  copies_->synchronize("uploading the points");
+}
+
+// Memory that its owner has pinned needs no staging: it stays as it is while the library reads it.
+void RowSlices::copy_rows(int64_t first, int64_t rows, Address to) {
+  const std::byte* const from = host_row(first);
+  const size_t bytes = static_cast<size_t>(rows) * row_bytes();
+  if (runtime_.is_pinned(from)) return copies_->copy_to_device(to, from, bytes, "the points");
+  staging_->send(to, from, bytes, *copies_, "copying the points");
+}
+
+Rows RowSlices::part(int64_t first, int64_t rows, Address points) const {
+  const Address weights = all_.weights ? all_.weights + static_cast<size_t>(first) * sizeof(double) : Address();
+  return {points, weights, first, all_.number + first, rows};
+}
+
+// Rows on the device, at the latest when what `queue` holds now is done.
+Rows RowSlices::fetch(int64_t first, int64_t rows, const Queue& queue) {
+  const size_t offset = static_cast<size_t>(first) * row_bytes();
+  if (!streams()) return part(first, rows, all_.points + offset);
+  if (first < plan_.resident_rows) return part(first, rows, resident_.at(offset));
+  Room& room = rooms_[next_room_ % rooms_.size()];
+  copies_->wait_for(*room.read, "waiting for a slice to be read");
+  copy_rows(first, rows, room.points.at());
+  room.come->record(*copies_);
+  queue.wait_for(*room.come, "waiting for a slice");
+  return part(first, rows, room.points.at());
+}
+
+// The first rows of `most` slices. Those that stay on the device stand evenly among those that come, so that there is
+// work while they do.
+std::vector<int64_t> RowSlices::order(int64_t most) const {
+  std::vector<int64_t> first_rows;
+  const int64_t n = input_.points.n;
+  const int64_t here = std::min(plan_.resident_rows, n);
+  const auto share = static_cast<double>(here) / static_cast<double>(n);
+  int64_t resident = 0;
+  int64_t streamed = here;
+  while (static_cast<int64_t>(first_rows.size()) < most && (resident < here || streamed < n)) {
+    const auto wanted = static_cast<int64_t>(share * static_cast<double>(resident + streamed - here));
+    int64_t& next = resident < here && (resident <= wanted || streamed >= n) ? resident : streamed;
+    first_rows.push_back(next);
+    next += plan_.slice_rows;
+  }
+  return first_rows;
+}
+
+// What the next one waits for, of this session and of the others: all that this one has read, or begun to make. Also
+// where an exception ends the work, since what was begun goes on.
+void RowSlices::leave(const Queue& queue, bool in_the_middle) noexcept {
+  for (Room& room : rooms_) {
+    if (in_the_middle) room.read->try_record(queue);
+  }
+  left_->try_record(queue);
+}
+
+void RowSlices::for_each(const Queue& queue, const std::function<void(const Rows&)>& body, int64_t most) {
+  // Runtimes hold about a thousand launches and then wait for the device by themselves: for ever, if that hangs.
+  constexpr int kSlicesUnderWay = 32;
+  if (whole()) return body(all_);
+  const std::lock_guard lock(mutex_);
+  queue.wait_for(*left_, "waiting for another session");
+  struct Leaving {
+    RowSlices& slices;
+    const Queue& queue;
+    bool in_the_middle = true;
+    ~Leaving() { slices.leave(queue, in_the_middle); }
+  } leaving{*this, queue};
+  int under_way = 0;
+  for (const int64_t first : order(most)) {
+    check_abort(host_.abort);
+    if (++under_way % kSlicesUnderWay == 0) queue.synchronize("a part of the points");
+    body(fetch(first, std::min(plan_.slice_rows, input_.points.n - first), queue));
+    if (streams() && first >= plan_.resident_rows) rooms_[next_room_++ % rooms_.size()].read->record(queue);
+  }
+  leaving.in_the_middle = false;
+}
+
+Rows RowSlices::row(int64_t row, Buffer& buffer, const Queue& queue) const {
+  if (!streams()) return part(row, 1, all_.points + static_cast<size_t>(row) * row_bytes());
+  buffer.reserve(runtime_, row_bytes(), "a row");
+  queue.copy_to_device(buffer.at(), host_row(row), row_bytes(), "a row");
+  queue.synchronize("copying a row");
+  return part(row, 1, buffer.at());
+}
+
+}  // namespace manymeans::device

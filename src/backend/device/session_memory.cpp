@@ -1,0 +1,66 @@
+#include "backend/device/session_memory.h"
+
+#include "backend/device/pass_state.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace manymeans::device {
+namespace {
+
+constexpr int64_t kLabelRows = 128;  // kernels may read and write labels of so many rows together
+
+// Of a prototype.
+size_t row_bytes(const Input& input) {
+  return static_cast<size_t>(input.points.d) * size_of(prototype_type(input.points.type));
+}
+
+}  // namespace
+
+SessionMemory::SessionMemory(const Input& input, std::span<const int64_t> k) : input_(input) {
+  for (const int64_t count : k) {
+    first_.push_back(clusters_);
+    clusters_ += count;
+    most_clusters_ = std::max(most_clusters_, count);
+  }
+  label_width_ = most_clusters_ <= 256 ? 1 : (most_clusters_ <= 65536 ? 2 : 4);
+  label_stride_ = (input.points.n + kLabelRows - 1) / kLabelRows * kLabelRows;
+}
+
+SessionMemory::SessionMemory(const Input& input, std::unique_ptr<Queue> queue, std::span<const int64_t> k)
+    : SessionMemory(input, k) {
+  queue_ = std::move(queue);
+  lay_out([this](Buffer& buffer, size_t bytes, const char* what) { buffer = Buffer(queue_->runtime(), bytes, what); });
+}
+
+int64_t SessionMemory::bytes(const Input& input, std::span<const int64_t> k) {
+  size_t all = 0;
+  SessionMemory(input, k).lay_out([&](Buffer&, size_t bytes, const char*) { all += bytes; });
+  return static_cast<int64_t>(all);
+}
+
+template <class Hold>
+void SessionMemory::lay_out(const Hold& hold) {
+  const auto clusters = static_cast<size_t>(clusters_);
+  hold(labels_, first_.size() * static_cast<size_t>(label_stride_ * label_width_), "the labels");
+  hold(prototypes_, clusters * row_bytes(input_), "the prototypes");
+  hold(sums_, sum_values(clusters_) * sizeof(int64_t), "the clusters' sums");
+  hold(weights_, clusters * sizeof(int64_t), "the clusters' weights");
+  hold(counts_, clusters * sizeof(int64_t), "the clusters' counts");
+  hold(control_, sizeof(PassControl), "the state of a pass");
+}
+
+ModelMemory SessionMemory::model(int slot, int64_t k) const {
+  const int64_t first = first_cluster(slot);
+  const auto before = static_cast<size_t>(first);
+  ModelMemory model;
+  model.slot = slot;
+  model.k = k;
+  model.prototypes = prototypes_.at(before * row_bytes(input_));
+  model.sums = sums_.at(sum_values(first) * sizeof(int64_t));
+  model.weights = weights_.at(before * sizeof(int64_t));
+  model.counts = counts_.at(before * sizeof(int64_t));
+  return model;
+}
+
+}  // namespace manymeans::device

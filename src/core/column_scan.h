@@ -1,0 +1,46 @@
+// What one reading of the points finds out about each column.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace manymeans {
+
+/// Terms are w' * x, or x without weights. `low` is the smallest value of the lowest set bit of any term, infinity
+/// where all are 0.
+struct ColumnScan {
+  std::vector<double> minimum, maximum, largest, low;
+
+  explicit ColumnScan(int64_t d)
+      : minimum(static_cast<size_t>(d), kInfinity),
+        maximum(static_cast<size_t>(d), -kInfinity),
+        largest(static_cast<size_t>(d), 0),
+        low(static_cast<size_t>(d), kInfinity) {}
+
+  /// What was seen of column j elsewhere.
+  void take(size_t j, double its_minimum, double its_maximum, double its_largest, double its_low) {
+    minimum[j] = std::min(minimum[j], its_minimum);
+    maximum[j] = std::max(maximum[j], its_maximum);
+    largest[j] = std::max(largest[j], its_largest);
+    low[j] = std::min(low[j], its_low);
+  }
+  void merge(const ColumnScan& other) {
+    for (size_t j = 0; j < low.size(); ++j) {
+      take(j, other.minimum[j], other.maximum[j], other.largest[j], other.low[j]);
+    }
+  }
+
+ private:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+};
+
+/// The same of points on a device. Where a value is not finite, the first such is `bad`, counted through rows; else
+/// that is -1.
+struct DeviceScan {
+  ColumnScan columns;
+  int64_t bad = -1;
+};
+
+}  // namespace manymeans

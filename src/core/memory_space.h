@@ -1,0 +1,55 @@
+// Points in the memory of a device, for whoever reads them on the host: the backend of such a device registers how that
+// is done (CMake: manymeans_register(memory_space ...)).
+#pragma once
+
+#include <manymeans/points.h>
+
+#include "core/column_scan.h"
+#include "core/moments.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+/// The memory of one kind of device. Points that its functions are given lie there, as far as their owner says; but for
+/// await(), they were waited for. All may be called from several threads at once.
+class MemorySpace {
+ public:
+  virtual ~MemorySpace() = default;
+
+  /// The only backend that reads such points where they lie.
+  virtual std::string_view backend() const = 0;
+  /// The device in whose memory this address lies; -1: in another memory.
+  virtual int device_of(const void* address) const = 0;
+  /// Waits for the work in the points' queue. Throws Error(kUsage) where they do not lie on that device.
+  virtual void await(const PointsView& points) const = 0;
+  /// Copies bytes [first, first + count) of the values to `out`.
+  virtual void fetch_bytes(const PointsView& points, size_t first, size_t count, void* out) const = 0;
+  /// Copies these rows, one after the other, to `out`.
+  virtual void fetch_rows(const PointsView& points, std::span<const int64_t> rows, void* out) const = 0;
+  /// What data/input.cpp finds out about columns, read by the device. Weights w', or none, lie in the host's memory.
+  virtual DeviceScan scan_columns(const PointsView& points, std::span<const double> weights) const = 0;
+  virtual std::vector<MomentSums> sum_moments(const PointsView& points,
+                                              std::span<const MomentFormats> formats) const = 0;
+};
+
+/// One line of the registry.
+struct MemorySpaceEntry {
+  std::string_view name;
+  const MemorySpace& (*find)();
+};
+std::span<const MemorySpaceEntry> memory_spaces();
+
+/// That of points on a device. Throws Error(kUnavailable) where this build has none of that name.
+const MemorySpace& memory_space(const PointsView& points);
+
+/// To be called once before values are read: host memory is ready as it is.
+inline void await_points(const PointsView& points) {
+  if (points.on_device()) memory_space(points).await(points);
+}
+
+}  // namespace manymeans

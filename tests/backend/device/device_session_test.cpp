@@ -1,0 +1,127 @@
+// A batch of passes on a device is as many steps of the reference: labels, statistics, prototypes and counters.
+#include "backend/device/device_session.h"
+
+#include "backend/device/late_backend.h"
+#include "conformance/cases.h"
+#include "core/threads.h"
+#include "prototype/centroid.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+namespace manymeans::test {
+namespace {
+
+class Fit {
+ public:
+  Fit(std::unique_ptr<Backend> backend, const Input& input, const Case& made)
+      : input_(input),
+        backend_(std::move(backend)),
+        upload_(backend_->upload(input)),
+        session_(upload_->session(made.shape.k, 2)),
+        prototypes_(made.prototypes) {}
+
+  std::vector<PassModel> advance(int n) {
+    std::vector<PassModel> models;
+    for (size_t slot = 0; slot < prototypes_.size(); ++slot) {
+      models.push_back({static_cast<int>(slot), &prototypes_[slot], {}});
+    }
+    done_ = session_->advance(models, n);
+    return models;
+  }
+  void solve(ThreadPool& pool) {
+    for (size_t slot = 0; slot < prototypes_.size(); ++slot) {
+      prototypes_[slot] =
+          solve_centroids(session_->statistics(static_cast<int>(slot)), input_, prototypes_[slot], pool);
+    }
+  }
+  Session& session() { return *session_; }
+  const Matrix& prototypes(size_t slot) const { return prototypes_[slot]; }
+  int done() const { return done_; }
+
+ private:
+  const Input& input_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Upload> upload_;
+  std::unique_ptr<Session> session_;
+  std::vector<Matrix> prototypes_;
+  int done_ = 0;
+};
+
+void expect_same_state(Fit& late, Fit& reference, int slot) {
+  const Statistics& a = late.session().statistics(slot);
+  const Statistics& b = reference.session().statistics(slot);
+  EXPECT_EQ(a.weights, b.weights);
+  EXPECT_EQ(a.counts, b.counts);
+  EXPECT_EQ(a.sums, b.sums);
+  const Labels& found = late.session().labels(slot);
+  const Labels& expected = reference.session().labels(slot);
+  EXPECT_TRUE(std::ranges::equal(found.bytes(), expected.bytes()));
+}
+
+TEST(DeviceSession, ABatchIsManySteps) {
+  ThreadPool pool(1);
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kUInt8}) {
+    for (const Weighting weighting : {Weighting::kNone, Weighting::kIntegers}) {
+      for (const int64_t slice_rows : {0, 100}) {
+        const Case made = make_case(Family::kClusters, type, weighting, {700, 3, {6, 300, 4}}, 17);
+        const Input input = prepare_input(made.points(), made.weights, pool);
+        Fit late(make_late_backend({.tuning = {.device = {.slice_rows = slice_rows}}}), input, made);
+        Fit reference(make_backend("reference", {}), input, made);
+        const std::vector<PassModel> found = late.advance(9);
+        ASSERT_GT(late.done(), 0);
+        for (int pass = 0; pass < late.done(); ++pass) {
+          if (pass > 0) reference.solve(pool);
+          const std::vector<PassModel> expected = reference.advance(1);
+          for (size_t m = 0; m < found.size(); ++m) {
+            const bool last = pass + 1 == late.done();
+            const PassResult& result = last ? found[m].result : found[m].earlier[static_cast<size_t>(pass)];
+            EXPECT_EQ(result.changed, expected[m].result.changed) << "pass " << pass << " model " << m;
+            EXPECT_TRUE(result.hash_delta == expected[m].result.hash_delta) << "pass " << pass << " model " << m;
+          }
+        }
+        for (size_t m = 0; m < found.size(); ++m) {
+          expect_same_state(late, reference, static_cast<int>(m));
+          if (late.done() == 1) continue;
+          EXPECT_TRUE(std::ranges::equal(found[m].last_prototypes.bytes(), reference.prototypes(m).bytes()));
+        }
+      }
+    }
+  }
+}
+
+// A batch goes on until something is to be judged.
+TEST(DeviceSession, ABatchEndsWhereTheEngineMustJudge) {
+  ThreadPool pool(1);
+  const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {900, 2, {5}}, 3);
+  const Input input = prepare_input(made.points(), made.weights, pool);
+  Fit late(make_late_backend({}), input, made);
+  const std::vector<PassModel> found = late.advance(1000);
+  EXPECT_GT(late.done(), 3) << "more than are asked about together";
+  EXPECT_LE(late.done(), 64);
+  const std::vector<int64_t>& counts = late.session().statistics(0).counts;
+  EXPECT_TRUE(late.done() == 64 || found[0].result.changed == 0 || std::ranges::find(counts, 0) != counts.end());
+  EXPECT_EQ(static_cast<int>(found[0].earlier.size()), late.done() - 1);
+}
+
+// So many labels that they come in pieces, in the width of the session and in a narrower one.
+TEST(DeviceSession, LabelsOfManyRows) {
+  ThreadPool pool(1);
+  const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {1100001, 1, {2, 257}}, 6);
+  ASSERT_GE(size_t{2} * 2 * static_cast<size_t>(made.shape.n), device::kLeastStagedLabels);
+  const Input input = prepare_input(made.points(), made.weights, pool);
+  Fit late(make_late_backend({}), input, made);
+  Fit cpu(make_backend("cpu", {.threads = 2}), input, made);
+  late.advance(1);
+  cpu.advance(1);
+  late.session().fetch(std::vector<int>{0, 1});
+  for (int slot = 0; slot < 2; ++slot) {
+    const Labels found = late.session().take_labels(slot);
+    EXPECT_TRUE(std::ranges::equal(found.bytes(), cpu.session().labels(slot).bytes())) << slot;
+  }
+}
+
+}  // namespace
+}  // namespace manymeans::test
