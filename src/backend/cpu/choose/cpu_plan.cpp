@@ -35,7 +35,7 @@ constexpr int64_t kBlocksPerThread = 8;
 // (bench/results/EXPERIMENTS.md, "Bounds across passes").
 constexpr double kLeastScreenForBounds = 20;
 // What a row that is gathered costs beside its scores, and the exact distance of a row that stands alone.
-constexpr double kRowLeft = 25;
+constexpr double kGatheredRow = 25;
 constexpr double kDistance = 15;
 constexpr double kDistanceValue = 0.3;
 // Copies of statistics that nobody minds.
@@ -148,7 +148,7 @@ double worth_of_tightening(const PointsPlan& plan, int64_t k, int64_t d) {
   const auto columns = static_cast<double>(k);
   if (plan.bounds != BoundsUse::kWhenTheyPay) return 1 / columns;
   const double distance = kDistance + kDistanceValue * static_cast<double>(d);
-  return std::max(1 / columns, distance / (plan.column_ns * columns + kRowLeft));
+  return std::max(1 / columns, distance / (plan.column_ns * columns + kGatheredRow));
 }
 
 SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span<const int64_t> k, int threads,
