@@ -2,6 +2,7 @@
 // cpu backend, and that of plain centroids on other points where the two are the same problem.
 #include <manymeans/error.h>
 
+#include "backend/backend.h"
 #include "engine/tuned.h"
 #include "prototype/centroid.h"
 #include "prototype/kinds.h"
