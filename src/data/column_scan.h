@@ -4,6 +4,7 @@
 
 #include <manymeans/points.h>
 
+#include "comm/comm.h"
 #include "core/moments.h"
 
 #include <algorithm>
@@ -36,6 +37,13 @@ struct ColumnScan {
     for (size_t j = 0; j < low.size(); ++j) {
       take(j, other.minimum[j], other.maximum[j], other.largest[j], other.low[j]);
     }
+  }
+  /// What all ranks have seen.
+  void merge_ranks(Comm& comm) {
+    comm.min(std::span(minimum));
+    comm.max(std::span(maximum));
+    comm.max(std::span(largest));
+    comm.min(std::span(low));
   }
 
  private:

@@ -48,7 +48,7 @@ PointSlices::PointSlices(const Input& input, const SlicePlan& plan, const Backen
                          const SliceFrames& frames, const Stream& stream)
     : input_(input), plan_(plan), options_(options), frames_(frames) {
   const PointsView& from = input.points;
-  points_ = {from.on_device() ? from.data : nullptr, from.type, from.n, from.d, nullptr};
+  points_ = {from.on_device() ? from.data : nullptr, from.type, from.n, from.d, nullptr, 0, input.shard.first};
   upload_weights(stream);
   upload_resident(stream);
   make_room();
@@ -110,7 +110,7 @@ void PointSlices::make_room() {
 
 DevicePoints PointSlices::part(int64_t first, int64_t rows, const void* data) const {
   const double* weights = points_.weights == nullptr ? nullptr : points_.weights + first;
-  return {data, points_.type, rows, points_.d, weights, first};
+  return {data, points_.type, rows, points_.d, weights, first, points_.number + first};
 }
 
 // Rows on the device, at the latest when what `stream` holds now is done.
