@@ -15,7 +15,7 @@
 #include "core/data_type.h"
 #include "core/distance.h"
 #include "core/threads.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <algorithm>
 #include <chrono>
@@ -183,7 +183,7 @@ class Bench {
       }
       done += some;
       for (size_t m = 0; done < passes && m < models.size(); ++m) {
-        prototypes_[m] = solve_centroids(session_->statistics(static_cast<int>(m)), input_, prototypes_[m], pool_);
+        prototypes_[m] = solve_prototypes(session_->statistics(static_cast<int>(m)), input_, prototypes_[m], pool_);
       }
     }
     return since(begin);
@@ -254,6 +254,7 @@ int main(int argc, char** argv) {
   try {
     std::string name = "cuda";
     std::string algorithms = "auto";
+    std::string screen;
     BackendOptions options;
     int at = 1;
     Effort effort;
@@ -269,13 +270,14 @@ int main(int argc, char** argv) {
       } else if (std::string(argv[at]) == "--algorithm") {
         algorithms = argv[at + 1];
       } else if (std::string(argv[at]) == "--queued") {
-        options.queued_passes = std::atoi(argv[at + 1]) != 0;
+        options.tuning.cuda.queued_passes = std::atoi(argv[at + 1]) != 0;
       } else if (std::string(argv[at]) == "--score-thresholds") {
-        options.floors = std::atoi(argv[at + 1]) != 0;
+        options.tuning.cuda.score_thresholds = std::atoi(argv[at + 1]) != 0;
       } else {
-        (std::string(argv[at]) == "--backend" ? name : options.screen_format) = argv[at + 1];
+        (std::string(argv[at]) == "--backend" ? name : screen) = argv[at + 1];
       }
     }
+    options.tuning.cpu.screen_format = options.tuning.cuda.screen_format = screen;
     bool same = true;
     ThreadPool pool(usable_threads());
     const Backends backends = make_backends(name, options, algorithms);

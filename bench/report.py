@@ -124,7 +124,7 @@ def _machine_lines(about, rows):
     lines += [", ".join(f"{name} {version}" for name, version in versions.items()) + ".", ""]
     rates = {(row["threads"], name): value for row in rows for name, value in row["rates"].items()}
     if rates:
-        lines += ["The machine itself, measured in the same run (`manymeans bench --calibrate`):", ""]
+        lines += ["The machine itself, measured in the same run (`machine_rates`):", ""]
         lines += table(["threads", "what", "measured"], [[str(threads), name, f"{value:g}"] for (threads, name), value in rates.items()])
         lines += [""]
     return lines

@@ -1,12 +1,10 @@
-// manymeans bench: how fast this machine is, and costs for the choice of algorithms.
-#include <manymeans/calibrate.h>
+// manymeans bench: how fast this machine is.
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 #include <manymeans/io.h>
 
 #include "commands/commands.h"
 #include "flags/flag_values.h"
-#include "output/output_files.h"
 #include "output/text_table.h"
 #include "streams/standard_streams.h"
 
@@ -23,36 +21,13 @@ namespace {
 const char* const kExamples =
     "Examples:\n"
     "  manymeans bench -n 200000 -d 16 -k 100\n"
-    "      Seconds of ten iterations on noise of this shape, by algorithm.\n"
-    "  manymeans bench --calibrate\n"
-    "      Measures this machine; later fits choose by what was measured.\n\n"
-    "The costs file is one JSON object, also printed. Fits look for it where\n"
-    "MANYMEANS_CPU_COSTS says, else in manymeans/cpu_costs.json under\n"
-    "$XDG_CONFIG_HOME or ~/.config. It never changes an answer, and can be deleted at\n"
-    "any time. Let nothing else run meanwhile; where several machines share a home,\n"
-    "give each its own file.";
+    "      Seconds of ten iterations on noise of this shape, by algorithm.";
 
 struct BenchCommand {
-  bool calibrate = false;
-  std::string out;
   int threads = 0;
   int64_t rows = 100'000, columns = 16, clusters = 64;
   int models = 1;
 };
-
-void calibrate(const BenchCommand& command) {
-  const bool usual = command.out.empty();
-  const std::string path = usual ? default_costs_path() : command.out;
-  if (path.empty()) {
-    throw Error(ErrorCode::kUsage, "--out", "neither XDG_CONFIG_HOME nor HOME says where to write; name a file");
-  }
-  if (!usual) check_files({.outputs = {{"--out", path, {}}}, .inputs = {}, .prints = true});
-  const std::string text = measure_costs(
-      command.threads, [](std::string_view what) { print_error_stream(fmt::format("measuring: {}\n", what)); });
-  write_costs(path, text);
-  print_error_stream(fmt::format("wrote {}\n", path));
-  print(text);
-}
 
 std::vector<float> noise(int64_t count) {
   std::mt19937_64 random(1);
@@ -111,9 +86,6 @@ CLI::callback_t threads_into(int& value) {
 }
 
 void check(const BenchCommand& command) {
-  if (!command.calibrate && !command.out.empty()) {
-    throw Error(ErrorCode::kUsage, "--out", "is for --calibrate, whose costs it takes; give both or none");
-  }
   constexpr int64_t kMostValues = int64_t{1} << 33;
   if (command.rows > kMostValues / command.columns) {
     throw Error(ErrorCode::kUsage, "-n,--rows",
@@ -125,17 +97,12 @@ void check(const BenchCommand& command) {
 }  // namespace
 
 void add_bench_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("bench", "Time the algorithms, or measure this machine for them.");
+  CLI::App* app = program.add_subcommand("bench", "Time the algorithms.");
   const auto command = std::make_shared<BenchCommand>();
-  app->add_flag("--calibrate", command->calibrate,
-                "Measure what the choice of algorithms needs to know, and what this machine does at best, and write "
-                "it to the costs file. Takes less than half a minute.")
-      ->group("Measuring");
-  add_file_flag(*app, "--out", command->out, "Write the costs to this file instead.")->group("Measuring");
   app->add_option("--threads", threads_into(command->threads), "Threads; 0: all usable ones.")
       ->type_name("COUNT")
       ->default_str("0")
-      ->group("Measuring");
+      ->group("Timing");
   app->add_option("-n,--rows", at_least_one("-n,--rows", command->rows), "Rows of the points that are made up.")
       ->type_name("COUNT")
       ->default_str("100000")
@@ -155,11 +122,7 @@ void add_bench_command(CLI::App& program, int& exit_code) {
   app->footer(kExamples);
   app->callback([command, &exit_code] {
     check(*command);
-    if (command->calibrate) {
-      calibrate(*command);
-    } else {
-      time_algorithms(*command);
-    }
+    time_algorithms(*command);
     exit_code = 0;
   });
 }

@@ -57,7 +57,6 @@ void check_files(const CommandFiles& files) {
       inputs.push_back({input, points_file(input)});
     }
   }
-  if (const char* costs = std::getenv("MANYMEANS_CPU_COSTS")) inputs.push_back({costs, costs});
   check_file_names(outputs, inputs);
   for (const OutputFile& output : files.outputs) {
     if (!output.path.empty()) check_writable(output.path);

@@ -26,7 +26,7 @@ struct Progress {
   double seconds = 0;            ///< since the fit began
 };
 
-/// A file in which a fit writes down how far it is, so that another one can go on from there: after a crash, a signal
+/// A file in which a fit saves how far it is, so that another one can go on from there: after a crash, a signal
 /// or a time limit, to the same bits as a fit that nobody disturbed. docs/user/checkpoints.md says what is in it.
 struct CheckpointOptions {
   std::string path = {};  ///< empty: none is written

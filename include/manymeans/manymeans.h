@@ -1,7 +1,6 @@
 // Everything: #include <manymeans/manymeans.h>
 #pragma once
 
-#include <manymeans/calibrate.h>
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 #include <manymeans/io.h>

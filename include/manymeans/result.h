@@ -65,8 +65,9 @@ struct PassCounts {
 };
 /// One of these counts.
 struct PassCount {
+  using Member = int64_t PassCounts::*;
   std::string_view name;
-  int64_t PassCounts::*value;
+  Member value = nullptr;
 };
 /// All of them.
 inline constexpr std::array<PassCount, 7> kPassCounts = {{{"changed", &PassCounts::changed},

@@ -12,6 +12,7 @@
 #include <manymeans/fit.h>
 #include <manymeans/points.h>
 
+#include "backend/tuning.h"
 #include "core/digest.h"
 #include "core/fixed_point.h"
 #include "core/threads.h"
@@ -22,7 +23,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,29 +30,16 @@
 
 namespace manymeans {
 
-class Backend;
-
 /// What a backend is made with.
 struct BackendOptions {
-  int threads = 0;                 ///< 0: all usable
-  std::string algorithm = "auto";  ///< auto, matrix, bounds, kdtree, brute
-  std::string screen_format =
-      {};  ///< tests and benchmarks: float32, bfloat16, bfloat16-pair, int8-pair, float16[-sync]; empty: by cost
-  std::string instruction_set = {};  ///< forced; empty: MANYMEANS_CPU_ISA, else the best
-  int64_t memory_budget = 0;         ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
-  double test_bound_scale = 1;       ///< tests only: multiplies the screen's error bound
-  bool queued_passes = false;        ///< tests and benchmarks, cuda: never a batch of passes in one kernel
-  /// Tests and benchmarks, cuda: whether columns below what a row's best score was are passed over; empty: where models
-  /// are large.
-  std::optional<bool> floors = {};
+  int threads = 0;                           ///< 0: all usable
+  std::string algorithm = "auto";            ///< auto, matrix, bounds, kdtree, brute
   const std::atomic<bool>* abort = nullptr;  ///< set by the caller to be thrown Error(kInterrupted) within a second
   /// Set by the caller who waits for the step at hand and no longer: a device gets as much time as that may take.
   const std::atomic<bool>* cancel = nullptr;
-  int device = 0;               ///< number among those of its kind
-  int64_t device_memory = 0;    ///< most bytes to take of the device's memory; 0: what is free
-  int64_t test_slice_rows = 0;  ///< tests only: as if no more rows than about these fitted the device
-  /// Tests only: makes the backend, whatever is asked for by name.
-  std::unique_ptr<Backend> (*test_backend)(const BackendOptions&) = nullptr;
+  int device = 0;             ///< number among those of its kind
+  int64_t device_memory = 0;  ///< most bytes to take of the device's memory; 0: what is free
+  Tuning tuning = {};
 };
 
 /// What one pass found out about one model.
@@ -253,7 +240,7 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
 std::unique_ptr<Backend> make_backend(std::string_view name, const PointsView& points, BackendOptions options);
 /// Instruction sets of the cpu backend, best first.
 std::vector<Choice> cpu_instruction_sets();
-/// Names of the screens' formats that this instruction set has, for BackendOptions::screen_format.
+/// Names of the screens' formats that this instruction set has, for CpuTuning::screen_format.
 std::vector<std::string> cpu_screen_formats(std::string_view instruction_set);
 
 }  // namespace manymeans

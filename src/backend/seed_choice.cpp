@@ -48,7 +48,8 @@ void SeedTerms::append_sample(const SeedSample& sample, int64_t first, int64_t l
   for (int64_t row = first; row < last; ++row) {
     int64_t limbs[kDistanceLimbs] = {};
     add(row, limbs);
-    const uint64_t u = random_u64(sample.key, static_cast<uint64_t>(row), sample.draw, Purpose::kOversample);
+    const uint64_t u =
+        random_u64(sample.key, static_cast<uint64_t>(first_row + row), sample.draw, Purpose::kOversample);
     const double term = rounded_sum(limbs, format) * ratio;
     const double number = static_cast<double>(u);
     if (number > term * (1 + 0x1p-40)) continue;

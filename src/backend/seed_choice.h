@@ -14,6 +14,7 @@ namespace manymeans {
 
 struct SeedTerms {
   int64_t n = 0;
+  int64_t first_row = 0;  ///< the number of the first row among the rows of all ranks
   int64_t block_rows = 0;
   std::span<const int64_t> blocks;  ///< sums over blocks of rows, kDistanceLimbs limbs each
   SumFormat format;

@@ -31,7 +31,7 @@ class Hasher {
   XXH3_state_t state_;
 };
 
-XXH128_hash_t hash_of(const ModelResult& model) {
+XXH128_hash_t hash_of(const ModelResult& model, LabelSum sum) {
   Hasher hasher;
   hasher.add(static_cast<uint64_t>(model.k));
   hasher.add(static_cast<uint64_t>(model.prototypes.columns()));
@@ -40,7 +40,6 @@ XXH128_hash_t hash_of(const ModelResult& model) {
   hasher.add(std::bit_cast<uint64_t>(model.inertia));
   hasher.add(static_cast<uint64_t>(model.iterations));
   hasher.add(static_cast<uint64_t>(digest_code(model.stop_reason)));
-  const LabelSum sum = label_sum(model.labels);
   hasher.add(static_cast<uint64_t>(sum));
   hasher.add(static_cast<uint64_t>(sum >> 64));
   return hasher.finish();
@@ -56,7 +55,7 @@ uint64_t from_hex(const std::string& digits) {
 
 }  // namespace
 
-LabelSum label_sum(const Labels& labels) {
+LabelSum label_sum(const Labels& labels, int64_t first_row) {
   constexpr int64_t kBlock = 4096;
   constexpr int64_t kReadTogether = 256 * kBlock;  // before labels in a file are given back
   std::vector<uint32_t> block(kBlock);
@@ -64,7 +63,7 @@ LabelSum label_sum(const Labels& labels) {
   for (int64_t first = 0; first < labels.size(); first += kBlock) {
     const int64_t count = std::min(kBlock, labels.size() - first);
     labels.read(first, count, block.data());
-    sum += sum_of_label_terms(first, block.data(), count);
+    sum += sum_of_label_terms(first_row + first, block.data(), count);
     if (first / kReadTogether != (first + count) / kReadTogether || first + count == labels.size()) {
       labels.give_back(first / kReadTogether * kReadTogether, first + count - first / kReadTogether * kReadTogether);
     }
@@ -81,8 +80,12 @@ uint32_t digest_code(StopReason reason) {
   }
 }
 
+std::string digest_of(const ModelResult& model, LabelSum sum) {
+  return to_hex(hash_of(model, sum));
+}
+
 std::string ModelResult::digest() const {
-  return to_hex(hash_of(*this));
+  return digest_of(*this, label_sum(labels));
 }
 
 std::string FitResult::digest() const {

@@ -1,5 +1,5 @@
-// Mean and variance of a column: docs/developer/contract.md, "Moments". A column far from zero would lose its digits in sums of
-// x and x * x; so its values are centred first, about a value that does not depend on the order of the rows.
+// Mean and variance of a column: docs/developer/contract.md, "Moments". A column far from zero would lose its digits in
+// sums of x and x * x; so its values are centred first, about a value that does not depend on the order of the rows.
 #pragma once
 
 #include "core/fixed_point.h"

@@ -89,20 +89,4 @@ size_t InputFile::read(char* to, size_t size) const {
   return used;
 }
 
-std::string read_small_file(const std::string& path, size_t most) {
-  const InputFile file(path, FileKind::kRegular);
-  // Not by the size that the system tells: files of /proc have none.
-  std::string text;
-  for (;;) {
-    constexpr size_t kBlock = 4096;
-    const size_t used = text.size();
-    text.resize(used + std::min(kBlock, most + 1 - used));
-    const size_t count = file.read(text.data() + used, text.size() - used);
-    const bool end = used + count < text.size();
-    text.resize(used + count);
-    if (text.size() > most) fail(path, fmt::format("the file has more than {} bytes; a small one is needed", most));
-    if (end) return text;
-  }
-}
-
 }  // namespace manymeans

@@ -43,7 +43,4 @@ class InputFile {
   int file_;
 };
 
-/// All of a regular file of at most `most` bytes. Throws Error(kBadData), also for more.
-std::string read_small_file(const std::string& path, size_t most);
-
 }  // namespace manymeans

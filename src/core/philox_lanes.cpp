@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET == HWY_SCALAR
 
 void label_terms(const int64_t* rows, int64_t first, const uint32_t* labels, int64_t count, LabelSum* sum) {
-  for (int64_t i = 0; i < count; ++i) *sum += label_term(rows == nullptr ? first + i : rows[i], labels[i]);
+  for (int64_t i = 0; i < count; ++i) *sum += label_term(first + (rows == nullptr ? i : rows[i]), labels[i]);
 }
 
 int64_t draws(const DrawTask& in, int64_t first, int64_t last, RowDraw* found) {
@@ -87,7 +87,8 @@ HWY_INLINE void philox_rounds(uint64_t key, PhiloxWords (&c)[kVectors]) {
 
 HWY_INLINE VecU load_rows(const int64_t* rows, int64_t first, int64_t at, hn::Mask<U64> lanes) {
   if (rows == nullptr) return hn::Iota(kU64, static_cast<uint64_t>(first + at));
-  return hn::MaskedLoad(lanes, kU64, reinterpret_cast<const uint64_t*>(rows) + at);
+  const VecU some = hn::MaskedLoad(lanes, kU64, reinterpret_cast<const uint64_t*>(rows) + at);
+  return hn::Add(some, hn::Set(kU64, static_cast<uint64_t>(first)));
 }
 
 HWY_INLINE VecU load_labels(const uint32_t* labels, int64_t at, int64_t lanes) {
@@ -184,7 +185,8 @@ LabelSum sum_in_parts(const int64_t* rows, int64_t first, const uint32_t* labels
   LabelSum sum = 0;
   for (int64_t i = 0; i < count; i += kMostTerms) {
     const int64_t part = count - i < kMostTerms ? count - i : kMostTerms;
-    philox_lanes()[0].label_terms(rows == nullptr ? nullptr : rows + i, first + i, labels + i, part, &sum);
+    philox_lanes()[0].label_terms(rows == nullptr ? nullptr : rows + i, rows == nullptr ? first + i : first, labels + i,
+                                  part, &sum);
   }
   return sum;
 }
@@ -196,8 +198,8 @@ std::span<const PhiloxLanes> philox_lanes() {
   return kUsable;
 }
 
-LabelSum sum_of_label_terms(const int64_t* rows, const uint32_t* labels, int64_t count) {
-  return sum_in_parts(rows, 0, labels, count);
+LabelSum sum_of_label_terms(const int64_t* rows, int64_t first, const uint32_t* labels, int64_t count) {
+  return sum_in_parts(rows, first, labels, count);
 }
 
 LabelSum sum_of_label_terms(int64_t first, const uint32_t* labels, int64_t count) {

@@ -28,7 +28,7 @@ struct DrawTask {
 /// One instruction set's functions.
 struct PhiloxLanes {
   const char* name;
-  /// Adds to `sum` the terms of rows[i], or of first + i where `rows` is null; count <= 2^31.
+  /// Adds to `sum` the terms of first + rows[i], or of first + i where `rows` is null; count <= 2^31.
   void (*label_terms)(const int64_t* rows, int64_t first, const uint32_t* labels, int64_t count, LabelSum* sum);
   /// Writes the wanted ones; `found` has room for last - first. Returns how many there are.
   int64_t (*draws)(const DrawTask& task, int64_t first, int64_t last, RowDraw* found);
@@ -36,8 +36,8 @@ struct PhiloxLanes {
 /// Those that this processor can run, the best one first: the functions below call that.
 std::span<const PhiloxLanes> philox_lanes();
 
-/// The sum, mod 2^128, of the label terms of `count` pairs of row and label.
-LabelSum sum_of_label_terms(const int64_t* rows, const uint32_t* labels, int64_t count);
+/// The sum, mod 2^128, of the label terms of `count` pairs of row and label; row 0 is number `first` of all.
+LabelSum sum_of_label_terms(const int64_t* rows, int64_t first, const uint32_t* labels, int64_t count);
 
 /// The same of the neighbouring rows first .. first + count - 1.
 LabelSum sum_of_label_terms(int64_t first, const uint32_t* labels, int64_t count);

@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/cgroup.h"
+#include "core/environment.h"
 #include "core/fp_environment.h"
 
 #include <sched.h>
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -66,10 +66,7 @@ double cgroup_quota() {
 }  // namespace
 
 int usable_threads() {
-  if (const char* set = std::getenv("MANYMEANS_NUM_THREADS"); set != nullptr) {
-    const int64_t count = std::strtoll(set, nullptr, 10);  // stays in its range, whatever is written there
-    if (count > 0) return static_cast<int>(std::min<int64_t>(count, kMostThreads));
-  }
+  if (const std::optional<int> set = environment::threads()) return std::min(*set, kMostThreads);
   const double quota = std::ceil(cgroup_quota());
   return static_cast<int>(std::max(1.0, std::min<double>(affinity_count(), quota)));
 }

@@ -13,7 +13,7 @@
 namespace manymeans {
 
 /// How many threads this process may use: the affinity mask, cut by the cgroup's CPU quota (v1 or v2),
-/// at least 1. MANYMEANS_NUM_THREADS, if set to a positive number, takes precedence.
+/// at least 1. MANYMEANS_NUM_THREADS takes precedence.
 int usable_threads();
 
 /// Threads for a request of `asked` (0: all usable ones), never more than asked for, and no more than there are where

@@ -10,7 +10,7 @@
 
 namespace manymeans {
 
-ContentHash content_hash(const PointsView& points, ThreadPool& pool, const RowWindow& window) {
+ContentHash content_hash(const PointsView& points, ThreadPool& pool, const RowWindow& window, int64_t first_row) {
   constexpr int64_t kRows = 4096;
   const size_t size = static_cast<size_t>(points.d) * size_of(points.type);
   std::vector<ContentHash> sums(static_cast<size_t>(pool.size()));
@@ -19,7 +19,7 @@ ContentHash content_hash(const PointsView& points, ThreadPool& pool, const RowWi
     std::vector<std::byte> space;
     const std::byte* bytes = row_bytes(points, first, last - first, space);
     for (int64_t row = first; row < last; ++row, bytes += size) {
-      const XXH128_hash_t hash = XXH3_128bits_withSeed(bytes, size, static_cast<uint64_t>(row));
+      const XXH128_hash_t hash = XXH3_128bits_withSeed(bytes, size, static_cast<uint64_t>(first_row + row));
       sum += static_cast<ContentHash>(hash.high64) << 64 | hash.low64;
     }
     sums[static_cast<size_t>(worker)] += sum;

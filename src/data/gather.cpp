@@ -2,6 +2,8 @@
 
 #include "core/data_type.h"
 
+#include <cstring>
+
 namespace manymeans {
 
 namespace {
@@ -32,6 +34,25 @@ Matrix gather(const PointsView& points, std::span<const int64_t> rows, const Row
   return result;
 }
 
+// Those of the rows that this rank has, counted from its first one.
+std::vector<int64_t> own_rows(const Shard& shard, std::span<const int64_t> rows) {
+  std::vector<int64_t> own;
+  for (const int64_t row : rows) {
+    if (shard.has(row)) own.push_back(row - shard.first);
+  }
+  return own;
+}
+
+// Calls place(i, rank, at) for every row i, the number `at` of those that its rank has.
+template <class Place>
+void for_each_owner(const Shard& shard, std::span<const int64_t> rows, Place&& place) {
+  std::vector<size_t> next(shard.ends.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto rank = static_cast<size_t>(shard.owner(rows[i]));
+    place(i, rank, next[rank]++);
+  }
+}
+
 }  // namespace
 
 Matrix gather_rows(const PointsView& points, std::span<const int64_t> rows) {
@@ -40,6 +61,28 @@ Matrix gather_rows(const PointsView& points, std::span<const int64_t> rows) {
 
 Matrix gather_rows(const Input& input, std::span<const int64_t> rows) {
   return gather(input.points, rows, input.memory.window);
+}
+
+Matrix gather_from_all(const Input& input, std::span<const int64_t> rows) {
+  const Matrix own = gather_rows(input, own_rows(input.shard, rows));
+  if (input.comm->alone()) return own;
+  const std::vector<std::vector<std::byte>> parts = input.comm->gather(own.bytes());
+  Matrix all(static_cast<int64_t>(rows.size()), input.points.d, own.type());
+  const size_t size = static_cast<size_t>(input.points.d) * size_of(own.type());
+  std::byte* out = all.values<std::byte>().data();
+  for_each_owner(input.shard, rows, [&](size_t i, size_t rank, size_t at) {
+    std::memcpy(out + i * size, parts[rank].data() + at * size, size);
+  });
+  return all;
+}
+
+std::vector<int64_t> weights_from_all(const Input& input, std::span<const int64_t> rows) {
+  std::vector<int64_t> own;
+  for (const int64_t row : own_rows(input.shard, rows)) own.push_back(input.integer_weight(row));
+  const std::vector<std::vector<int64_t>> parts = input.comm->gather(std::span<const int64_t>(own));
+  std::vector<int64_t> all(rows.size());
+  for_each_owner(input.shard, rows, [&](size_t i, size_t rank, size_t at) { all[i] = parts[rank][at]; });
+  return all;
 }
 
 std::vector<int64_t> spread_rows(int64_t n, int64_t count) {

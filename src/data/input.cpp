@@ -53,25 +53,27 @@ bool all_finite(const T* x, int64_t count) {
   return poison == T{0};
 }
 
-[[noreturn]] void refuse_value(const PointsView& points, int64_t at) {
+[[noreturn]] void refuse_value(const Input& input, int64_t at) {
+  const PointsView& points = input.points;
   std::vector<double> row(static_cast<size_t>(points.d));
   widen_row(points, at / points.d, row.data());
   const double value = row[static_cast<size_t>(at % points.d)];
   throw Error(ErrorCode::kBadData, "points",
               fmt::format("row {}, column {} is {}; every value must be finite (remove or fill such rows first)",
-                          at / points.d + 1, at % points.d + 1, std::isnan(value) ? "NaN" : fmt::format("{}", value)));
+                          input.shard.first + at / points.d + 1, at % points.d + 1,
+                          std::isnan(value) ? "NaN" : fmt::format("{}", value)));
 }
 
 ColumnScan scan_on_device(const Input& input) {
   DeviceScan scan = memory_space(input.points).scan_columns(input.points, input.weights);
-  if (scan.bad >= 0) refuse_value(input.points, scan.bad);
+  if (scan.bad >= 0) refuse_value(input, scan.bad);
   return std::move(scan.columns);
 }
 
 template <class T>
 ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
   const PointsView& points = input.points;
-  if (points.on_device()) return scan_on_device(input);
+  if (points.n > 0 && points.on_device()) return scan_on_device(input);
   std::vector<ColumnScan> scans(static_cast<size_t>(pool.size()), ColumnScan(points.d));
   std::atomic<int64_t> bad{std::numeric_limits<int64_t>::max()};
   for_each_block<T>(points, input.memory.window, pool, [&](int worker, int64_t row, int64_t rows, const T* x) {
@@ -85,50 +87,101 @@ ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
     const double* weights = input.weights.empty() ? nullptr : input.weights.data() + row;
     scan_rows(x, rows, points.d, weights, scans[static_cast<size_t>(worker)]);
   });
-  if (const int64_t at = bad.load(); at != std::numeric_limits<int64_t>::max()) refuse_value(points, at);
+  if (const int64_t at = bad.load(); at != std::numeric_limits<int64_t>::max()) refuse_value(input, at);
   for (size_t i = 1; i < scans.size(); ++i) scans[0].merge(scans[i]);
   return scans[0];
 }
 
-void check_shape(const PointsView& points) {
-  if (points.n < 1) throw Error(ErrorCode::kBadData, "points", "there are no rows; at least one is needed");
+void check_shape(const PointsView& points, int64_t all) {
+  if (all < 1) throw Error(ErrorCode::kBadData, "points", "there are no rows; at least one is needed");
   if (points.d < 1) throw Error(ErrorCode::kBadData, "points", "there are no columns; at least one is needed");
-  if (points.data == nullptr) throw Error(ErrorCode::kUsage, "points", "the pointer to the values is null");
-  await_points(points);
+  if (points.n > 0 && points.data == nullptr) {
+    throw Error(ErrorCode::kUsage, "points", "the pointer to the values is null");
+  }
 }
 
-// q = RNE(w * 2^(bits - e(max w))), kept as w' = q * 2^(1 - bits), whatever the scale of the weights.
-void quantise_weights(Input& input, std::span<const double> weights) {
-  const int64_t n = input.points.n;
-  if (weights.empty()) return;
-  if (static_cast<int64_t>(weights.size()) != n) {
-    throw Error(ErrorCode::kBadData, "weights",
-                fmt::format("there are {} weights for {} rows; one per row is needed", weights.size(), n));
+// What the ranks have to agree about.
+struct ShardShape {
+  int64_t rows, columns, type, weights;
+};
+
+// Nobody sees that of a rank without rows.
+void check_same_weights(const std::vector<ShardShape>& shapes) {
+  for (size_t r = 1; r < shapes.size(); ++r) {
+    for (size_t before = 0; before < r; ++before) {
+      if (shapes[r].rows == 0 || shapes[before].rows == 0) continue;
+      if ((shapes[r].weights > 0) == (shapes[before].weights > 0)) continue;
+      const bool has = shapes[r].weights > 0;
+      throw Error(ErrorCode::kUsage, "weights",
+                  fmt::format("rank {} has weights, rank {} has none; give them on all ranks or on none",
+                              has ? r : before, has ? before : r));
+    }
   }
+}
+
+void check_same_columns(const std::vector<ShardShape>& shapes) {
+  for (size_t r = 1; r < shapes.size(); ++r) {
+    if (shapes[r].columns == shapes[0].columns && shapes[r].type == shapes[0].type) continue;
+    const auto text = [&](size_t rank) {
+      return fmt::format("rank {} has {} columns of {}", rank, shapes[rank].columns,
+                         name_of(static_cast<DataType>(shapes[rank].type)));
+    };
+    throw Error(ErrorCode::kUsage, "points", fmt::format("{}, {}; give all ranks the same", text(0), text(r)));
+  }
+}
+
+// The largest of the weights of these rows.
+double check_weights(std::span<const double> weights, const Shard& shard) {
   double largest = 0;
   for (size_t i = 0; i < weights.size(); ++i) {
     if (!(weights[i] >= 0) || std::isinf(weights[i])) {
       throw Error(ErrorCode::kBadData, "weights",
-                  fmt::format("row {} has weight {}; weights must be finite and not negative", i + 1, weights[i]));
+                  fmt::format("row {} has weight {}; weights must be finite and not negative",
+                              shard.first + static_cast<int64_t>(i) + 1, weights[i]));
     }
     largest = std::max(largest, weights[i]);
   }
-  if (largest == 0) throw Error(ErrorCode::kBadData, "weights", "all weights are zero; at least one must be positive");
-  const int bits = std::min(input.bits, 52);
-  input.weight_shift = bits - 1;
-  input.weight_exponent = exponent(largest) - 1;
+  return largest;
+}
+
+// Row by row: q = RNE(w * 2^(bits - e(max w))).
+void quantise_rows(Input& input, std::span<const double> weights, double largest) {
+  const int bits = input.weight_shift + 1;
   input.weights.resize(weights.size());
   for (size_t i = 0; i < weights.size(); ++i) {
     const double q = std::nearbyint(std::ldexp(weights[i], bits - exponent(largest)));
     if (q == 0 && weights[i] > 0) {
-      throw Error(ErrorCode::kBadData, "weights",
-                  fmt::format("row {} has weight {}, too small to count beside the largest, {}; for {} rows weights "
-                              "may span a factor of 2^{}: set it to 0 or to something larger",
-                              i + 1, weights[i], largest, n, bits));
+      throw Error(
+          ErrorCode::kBadData, "weights",
+          fmt::format("row {} has weight {}, too small to count beside the largest, {}; for {} rows weights "
+                      "may span a factor of 2^{}: set it to 0 or to something larger",
+                      input.shard.first + static_cast<int64_t>(i) + 1, weights[i], largest, input.shard.all, bits));
     }
     input.weights[i] = std::ldexp(q, -input.weight_shift);
   }
-  input.max_weight = *std::max_element(input.weights.begin(), input.weights.end());
+}
+
+// Weights are kept as w' = q * 2^(1 - bits), whatever their scale.
+void quantise_weights(Input& input, std::span<const double> weights) {
+  Comm& comm = *input.comm;
+  input.weighted = comm.max(static_cast<int64_t>(weights.size())) > 0;
+  if (!input.weighted) return;
+  double largest = 0;
+  check_together(comm, [&] {
+    if (static_cast<int64_t>(weights.size()) != input.points.n) {
+      throw Error(
+          ErrorCode::kBadData, "weights",
+          fmt::format("there are {} weights for {} rows; one per row is needed", weights.size(), input.points.n));
+    }
+    largest = check_weights(weights, input.shard);
+  });
+  largest = comm.max(largest);
+  if (largest == 0) throw Error(ErrorCode::kBadData, "weights", "all weights are zero; at least one must be positive");
+  input.weight_shift = std::min(input.bits, 52) - 1;
+  input.weight_exponent = exponent(largest) - 1;
+  check_together(comm, [&] { quantise_rows(input, weights, largest); });
+  const auto most = std::max_element(input.weights.begin(), input.weights.end());
+  input.max_weight = comm.max(most == input.weights.end() ? 0.0 : *most);
 }
 
 void check_magnitude(double magnitude) {
@@ -142,26 +195,20 @@ void check_magnitude(double magnitude) {
 
 template <class T>
 void fill_columns(Input& input, ThreadPool& pool) {
-  ColumnScan scan = scan_columns<T>(input, pool);
+  ColumnScan scan(input.points.d);
+  check_together(*input.comm, [&] { scan = scan_columns<T>(input, pool); });
+  scan.merge_ranks(*input.comm);
   input.minimum = scan.minimum;
   input.maximum = scan.maximum;
   check_magnitude(input.max_magnitude());
   check_overflow(input, input.max_magnitude());
-  const auto d = static_cast<size_t>(input.points.d);
-  for (size_t j = 0; j < d; ++j) {
-    if (input.weights.empty()) scan.largest[j] = std::max(std::fabs(scan.minimum[j]), std::fabs(scan.maximum[j]));
-    input.lowest.push_back(std::isinf(scan.low[j]) ? 0 : lowest_bit(scan.low[j]));
-    const int needed = limbs_needed(input.bits, scan.largest[j], input.lowest[j], max_limbs(sizeof(T) == 8));
-    input.limbs = std::max(input.limbs, needed);
-  }
-  for (size_t j = 0; j < d; ++j) {
-    input.columns.push_back(SumFormat::make(input.bits, input.limbs, scan.largest[j]));
-  }
+  set_sum_formats(input, std::move(scan));
 }
 
 template <class T>
 std::vector<MomentSums> sum_moments(const Input& input, const std::vector<MomentFormats>& formats, ThreadPool& pool) {
-  if (input.points.on_device()) return memory_space(input.points).sum_moments(input.points, formats);
+  if (input.points.n > 0 && input.points.on_device())
+    return memory_space(input.points).sum_moments(input.points, formats);
   const auto d = static_cast<size_t>(input.points.d);
   std::vector<std::vector<MomentSums>> sums(static_cast<size_t>(pool.size()), std::vector<MomentSums>(d));
   const std::vector<MomentAdder> adders(formats.begin(), formats.end());
@@ -177,6 +224,22 @@ std::vector<MomentSums> sum_moments(const Input& input, const std::vector<Moment
   return sums[0];
 }
 
+void sum_ranks(std::vector<MomentSums>& sums, Comm& comm) {
+  constexpr int64_t kLimbs = kDistanceLimbs;
+  std::vector<int64_t> limbs;
+  for (const MomentSums& sum : sums) {
+    limbs.insert(limbs.end(), sum.y, sum.y + kLimbs);
+    limbs.insert(limbs.end(), sum.yy, sum.yy + kLimbs);
+  }
+  comm.sum(std::span(limbs));
+  const int64_t* at = limbs.data();
+  for (MomentSums& sum : sums) {
+    std::copy_n(at, kLimbs, sum.y);
+    std::copy_n(at + kLimbs, kLimbs, sum.yy);
+    at += 2 * kLimbs;
+  }
+}
+
 }  // namespace
 
 double Input::max_magnitude() const {
@@ -187,13 +250,31 @@ double Input::max_magnitude() const {
   return largest;
 }
 
+Shard find_shard(const PointsView& points, std::span<const double> weights, Comm& comm) {
+  const ShardShape mine{points.n, points.d, static_cast<int64_t>(points.type), static_cast<int64_t>(weights.size())};
+  const std::vector<ShardShape> shapes = comm.gather_flat(std::span(&mine, 1));
+  Shard shard;
+  for (size_t r = 0; r < shapes.size(); ++r) {
+    if (static_cast<int>(r) == comm.rank()) shard.first = shard.all;
+    shard.all += std::max<int64_t>(0, shapes[r].rows);
+    shard.ends.push_back(shard.all);
+  }
+  shard.rows = points.n;
+  check_same_columns(shapes);
+  check_together(comm, [&] { check_shape(points, shard.all); });
+  check_same_weights(shapes);
+  return shard;
+}
+
 Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool,
-                    const MemoryPlan& memory) {
-  check_shape(points);
+                    const MemoryPlan& memory, Comm& comm) {
   Input input;
+  input.shard = find_shard(points, weights, comm);
+  await_points(points);
+  input.comm = &comm;
   input.points = points;
   input.memory = memory;
-  input.bits = limb_bits(points.n);
+  input.bits = limb_bits(input.shard.all);
   quantise_weights(input, weights);
   if (points.type == DataType::kFloat64) {
     fill_columns<double>(input, pool);
@@ -201,6 +282,25 @@ Input prepare_input(const PointsView& points, std::span<const double> weights, T
     fill_columns<float>(input, pool);
   }
   return input;
+}
+
+void scan_values(const double* values, int64_t rows, const double* weights, ColumnScan& scan) {
+  scan_rows(values, rows, static_cast<int64_t>(scan.low.size()), weights, scan);
+}
+
+void set_sum_formats(Input& input, ColumnScan scan) {
+  const int most = max_limbs(input.points.type == DataType::kFloat64);
+  input.limbs = 1;
+  input.lowest.clear();
+  input.columns.clear();
+  for (size_t j = 0; j < scan.low.size(); ++j) {
+    if (!input.weighted) scan.largest[j] = std::max(std::fabs(scan.minimum[j]), std::fabs(scan.maximum[j]));
+    input.lowest.push_back(std::isinf(scan.low[j]) ? 0 : lowest_bit(scan.low[j]));
+    input.limbs = std::max(input.limbs, limbs_needed(input.bits, scan.largest[j], input.lowest[j], most));
+  }
+  for (const double largest : scan.largest) {
+    input.columns.push_back(SumFormat::make(input.bits, input.limbs, largest));
+  }
 }
 
 void check_overflow(const Input& input, double magnitude) {
@@ -217,12 +317,12 @@ std::vector<Moments> column_moments(const Input& input, ThreadPool& pool) {
   for (size_t j = 0; j < input.minimum.size(); ++j) {
     formats.push_back(MomentFormats::make(input.bits, input.minimum[j], input.maximum[j]));
   }
-  const std::vector<MomentSums> sums = input.points.type == DataType::kFloat64
-                                           ? sum_moments<double>(input, formats, pool)
-                                           : sum_moments<float>(input, formats, pool);
+  std::vector<MomentSums> sums = input.points.type == DataType::kFloat64 ? sum_moments<double>(input, formats, pool)
+                                                                         : sum_moments<float>(input, formats, pool);
+  if (!input.comm->alone()) sum_ranks(sums, *input.comm);
   std::vector<Moments> result;
   for (size_t j = 0; j < sums.size(); ++j) {
-    result.push_back(moments(sums[j], formats[j], input.points.n));
+    result.push_back(moments(sums[j], formats[j], input.shard.all));
   }
   return result;
 }

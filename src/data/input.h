@@ -4,11 +4,15 @@
 
 #include <manymeans/points.h>
 
+#include "comm/comm.h"
+#include "core/column_scan.h"
 #include "core/fixed_point.h"
 #include "core/moments.h"
 #include "core/threads.h"
 #include "data/memory_plan.h"
 
+#include <algorithm>
+#include <cmath>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,19 +25,40 @@ constexpr double kMaxMagnitude = 0x1p500;
 /// Most prototypes of a model: padded to whole blocks they are still counted by signed 32-bit lanes.
 constexpr int64_t kMostClusters = (int64_t{1} << 31) - 64;
 
+struct Prototype;
+
+/// Which of all rows somebody has: neighbouring ones, or none. "Row i" and N of the contract are those of all rows.
+struct Shard {
+  int64_t first = 0;          ///< number of the first among all rows
+  int64_t rows = 0;           ///< how many these are
+  int64_t all = 0;            ///< N
+  std::vector<int64_t> ends;  ///< of the rows of every rank: rank r has those from ends[r - 1] to ends[r]
+
+  bool has(int64_t row) const { return row >= first && row < first + rows; }
+  /// The rank that has this row.
+  int owner(int64_t row) const {
+    return static_cast<int>(std::upper_bound(ends.begin(), ends.end(), row) - ends.begin());
+  }
+};
+
+/// All that is said of the whole (formats, ranges, weights' scale) holds for the rows of all ranks.
 struct Input {
-  PointsView points;
-  MemoryPlan memory;            ///< what may be held in memory beside them, and how many of their rows
-  std::vector<double> weights;  ///< w' = q * 2^-weight_shift for integers q, N values; empty without weights
-  int weight_shift = 0;         ///< so that the largest w' lies in [1, 2]: products underflow no more than values do
-  int weight_exponent = 0;      ///< a weight as it was given is about w' * 2^weight_exponent
-  double max_weight = 1;        ///< largest w'
-  bool counted = false;  ///< a weight says how often a row occurs: its terms, each of weight one, count that often
+  PointsView points;                     ///< of this rank
+  Shard shard;                           ///< which rows these are
+  Comm* comm = &self_comm();             ///< the ranks that have the others
+  bool weighted = false;                 ///< there are weights, though a rank without rows has none
+  const Prototype* prototype = nullptr;  ///< whose terms are summed; null: the centroid's, which are the columns
+  MemoryPlan memory;                     ///< what may be held in memory beside them, and how many of their rows
+  std::vector<double> weights;           ///< w' = q * 2^-weight_shift for integers q, one a row; empty without weights
+  int weight_shift = 0;     ///< so that the largest w' lies in [1, 2]: products underflow no more than values do
+  int weight_exponent = 0;  ///< a weight as it was given is about w' * 2^weight_exponent
+  double max_weight = 1;    ///< largest w'
+  bool counted = false;     ///< a weight says how often a row occurs: its terms, each of weight one, count that often
 
   int bits = 0;                    ///< b: bits of a limb
-  int limbs = 1;                   ///< of the columns' sums; more than a column needs changes no result
-  std::vector<SumFormat> columns;  ///< format of each column's sum of w' * x
-  std::vector<int> lowest;         ///< per column: every term is a multiple of 2^lowest
+  int limbs = 1;                   ///< of the terms' sums; more than a term needs changes no result
+  std::vector<SumFormat> columns;  ///< format of each term's sum: of centroids those of w' * x, column by column
+  std::vector<int> lowest;         ///< per term: all of them are multiples of 2^lowest
   std::vector<double> minimum;     ///< per column
   std::vector<double> maximum;
 
@@ -47,11 +72,22 @@ struct Input {
   double max_magnitude() const;
 };
 
+/// The rows of this rank among those of all ranks. Throws Error on all ranks: no rows at all or no columns, points of
+/// different columns or types, weights on some ranks only. Reads no point.
+Shard find_shard(const PointsView& points, std::span<const double> weights, Comm& comm = self_comm());
+
 /// Reads everything once. Throws Error(kBadData): no rows or columns, NaN or infinity (names row and column,
 /// both from 1), a weight that is negative, not finite or too small to count, no weight above zero, products
-/// that overflow.
+/// that overflow. With several ranks all of them call it, and all throw what one with all rows would throw.
 Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool,
-                    const MemoryPlan& memory = {});
+                    const MemoryPlan& memory = {}, Comm& comm = self_comm());
+
+/// What values, `rows` rows of as many as the scan has columns, add to the scan; `weights` are those of the rows, or
+/// null.
+void scan_values(const double* values, int64_t rows, const double* weights, ColumnScan& scan);
+
+/// The formats of the sums of terms of which one reading of the rows of all ranks found this out.
+void set_sum_formats(Input& input, ColumnScan scan);
 
 /// Throws Error(kBadData) if weighted squared distances overflow with values of this magnitude: given prototypes may
 /// be larger than all points.

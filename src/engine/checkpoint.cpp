@@ -4,7 +4,7 @@
 
 #include "data/content_hash.h"
 #include "io/files/output_file.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -80,7 +80,7 @@ std::vector<std::string> other_data(const FitIdentity& mine, const FitIdentity& 
 }
 
 // The member as it was after its last pass, which it will do once more.
-void take_up(const ModelState& state, Member& member) {
+void restore(const ModelState& state, Member& member) {
   member.prototypes = state.prototypes;
   member.warnings = state.warnings;
   if (state.stage == ModelStage::kInitialised) return;
@@ -104,17 +104,25 @@ bool decides_the_answer(std::string_view option) {
   return std::find(kNeverDecide.begin(), kNeverDecide.end(), option) == kNeverDecide.end();
 }
 
+std::vector<std::pair<std::string, std::string>> deciding_options(const FitOptions& options) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  for_each_option(options, [&](const OptionInfo& info, const auto& value) {
+    if (decides_the_answer(info.name)) texts.emplace_back(info.name, text_of(value));
+  });
+  return texts;
+}
+
 FitIdentity identity_of(const Input& input, std::span<const double> weights, const FitOptions& options,
                         const PointsView& initial, ThreadPool& pool) {
   FitIdentity identity;
-  for_each_option(options, [&](const OptionInfo& info, const auto& value) {
-    if (decides_the_answer(info.name)) identity.options.emplace_back(info.name, text_of(value));
-  });
-  identity.rows = input.points.n;
+  identity.options = deciding_options(options);
+  const int64_t first = input.shard.first;
+  identity.rows = input.shard.all;
   identity.columns = input.points.d;
   identity.type = input.points.type;
-  identity.points = content_hash(input.points, pool, input.memory.window);
-  identity.weights = content_hash({weights.data(), static_cast<int64_t>(weights.size()), 1}, pool);
+  identity.points = input.comm->sum(content_hash(input.points, pool, input.memory.window, first));
+  identity.weights =
+      input.comm->sum(content_hash({weights.data(), static_cast<int64_t>(weights.size()), 1}, pool, {}, first));
   if (initial.data != nullptr) {
     // The prototypes themselves count, not the name of the file that they were read from.
     identity.initial = content_hash(initial, pool);
@@ -174,7 +182,7 @@ void Checkpoint::resume(const FitOptions& options, const Input& input) {
     check_state(state, members_[i], options);
     if (state.stage == ModelStage::kNotBegun) continue;
     magnitude = std::max(magnitude, largest_magnitude(state.prototypes));
-    take_up(state, members_[i]);
+    restore(state, members_[i]);
     ++begun;
     iterations = std::max(iterations, state.iterations);
   }

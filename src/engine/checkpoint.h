@@ -1,8 +1,8 @@
-// How far a fit is, written down while it runs, and taken up again.
+// How far a fit is, saved while it runs, and restored.
 //
 // Why so little is enough: a labelling pass is a function of the points and the prototypes alone (the argmin of
 // canonical distances, and exact integer sums over it), and so are the initial prototypes of the options. So a model is
-// written down right after a pass, *with the prototypes of that pass* and before anybody looks at what it says. Whoever
+// saved right after a pass, *with the prototypes of that pass* and before anybody looks at what it says. Whoever
 // goes on makes that pass once more in a session that has never seen a label, and gets the same labels and statistics,
 // whatever the way that led there: labels of the pass before, rows moved to empty clusters, clusters dropped, bounds.
 // What the repeated pass cannot know is how its labels compare with earlier ones: the number of changed rows, the
@@ -23,6 +23,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace manymeans {
@@ -30,7 +31,10 @@ namespace manymeans {
 /// Whether the value of this option can change the answer of a fit that runs to its end.
 bool decides_the_answer(std::string_view option);
 
-/// What tells this fit from others. Reads the points once.
+/// Names and values of the options that can.
+std::vector<std::pair<std::string, std::string>> deciding_options(const FitOptions& options);
+
+/// What tells this fit from others. Reads the points once. Where there are several ranks, all of them call it.
 FitIdentity identity_of(const Input& input, std::span<const double> weights, const FitOptions& options,
                         const PointsView& initial, ThreadPool& pool);
 

@@ -11,6 +11,12 @@ void Control::stop(StopReason reason) {
   reason_.compare_exchange_strong(none, reason);  // the first reason stays
 }
 
+// Ranks that are alone may have threads that report at the same time.
+void Control::agree() {
+  if (comm_.alone()) return;
+  reason_ = static_cast<StopReason>(comm_.max(static_cast<int64_t>(reason_.load())));
+}
+
 std::optional<StopReason> Control::stopped() const {
   const StopReason reason = reason_.load();
   if (reason == StopReason::kNotBegun) return std::nullopt;
@@ -26,6 +32,7 @@ std::optional<StopReason> Control::report(Progress progress) {
     // Once it has said stop it is not asked again, though other threads may still report.
     if (!stopped() && !hooks_.progress(progress)) stop(StopReason::kCallback);
   }
+  agree();
   return stopped();
 }
 

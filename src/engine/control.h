@@ -3,6 +3,8 @@
 
 #include <manymeans/fit.h>
 
+#include "comm/comm.h"
+
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -10,22 +12,26 @@
 
 namespace manymeans {
 
-/// Shared by all workers of a fit; once it says stop it keeps saying so.
+/// Shared by all workers of a fit; once it says stop it keeps saying so. Ranks agree whenever one of them reports:
+/// where one has a reason to stop, all stop.
 class Control {
  public:
-  Control(const FitHooks& hooks, double time_limit) : hooks_(hooks), time_limit_(time_limit) {}
+  Control(const FitHooks& hooks, double time_limit, Comm& comm = self_comm())
+      : hooks_(hooks), time_limit_(time_limit), comm_(comm) {}
 
   /// Seconds since the fit began.
   double seconds() const;
-  /// Reports progress; the reason to stop, if there is one.
+  /// Reports progress; the reason to stop, if there is one. All ranks call it.
   std::optional<StopReason> report(Progress progress);
   std::optional<StopReason> stopped() const;
 
  private:
   void stop(StopReason reason);
+  void agree();
 
   const FitHooks& hooks_;
   double time_limit_;
+  Comm& comm_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::atomic<StopReason> reason_{StopReason::kNotBegun};
   std::mutex callback_;

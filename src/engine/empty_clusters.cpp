@@ -2,7 +2,8 @@
 
 #include <manymeans/error.h>
 
-#include "prototype/centroid.h"
+#include "data/gather.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -29,10 +30,13 @@ void relocate(Session& session, Member& member, const std::vector<int64_t>& empt
   // A cluster can be refused as donor only for its last weighted row, so this many rows always suffice.
   const auto wanted = static_cast<int64_t>(empty.size()) + member.result.k;
   const std::vector<DistantRow> donors = session.rows().farthest_rows(member.slot, member.prototypes, wanted);
+  std::vector<int64_t> rows;
+  for (const DistantRow& donor : donors) rows.push_back(donor.row);
+  const std::vector<int64_t> own_weights = weights_from_all(input, rows);
   size_t next = 0;
   for (const int64_t cluster : empty) {
     const auto& weights = session.statistics(member.slot).weights;
-    while (next < donors.size() && weights[donors[next].label] == input.integer_weight(donors[next].row)) ++next;
+    while (next < donors.size() && weights[donors[next].label] == own_weights[next]) ++next;
     if (next == donors.size()) {
       warn_once(member, fmt::format("model {}: an empty cluster found no point to take and kept its prototype "
                                     "(fewer distinct points than clusters?)",

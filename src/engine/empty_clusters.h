@@ -9,7 +9,7 @@
 namespace manymeans {
 
 /// What the policy `error` throws. Of several models the first one's is the fit's error, however they are spread over
-/// passes: see Group::run.
+/// passes: see Cohort::run.
 class LostCluster : public Error {
  public:
   using Error::Error;

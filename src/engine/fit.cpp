@@ -2,18 +2,24 @@
 #include <manymeans/fit.h>
 
 #include "backend/deduplicated/deduplicated_upload.h"
+#include "backend/sharded/sharded_upload.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/memory_space.h"
 #include "core/random.h"
 #include "core/threads.h"
+#include "data/content_hash.h"
+#include "engine/check_clusters.h"
+#include "engine/fit_shard.h"
 #include "engine/lloyd.h"
 #include "engine/tuned.h"
+#include "prototype/centroid.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -21,6 +27,23 @@
 
 namespace manymeans {
 namespace {
+
+// What the caller asks for.
+struct Task {
+  const PointsView& points;
+  std::span<const double> weights;
+  const FitOptions& options;
+  const FitHooks& hooks;
+
+  bool given() const { return hooks.initial.data != nullptr; }  // the initial prototypes
+};
+
+// Where a fit runs, and for what.
+struct FitPlace {
+  const Tuning& tuning;
+  Comm& comm;
+  const Prototype& prototype;
+};
 
 Workload workload_of(const FitOptions& options, std::span<const Member> members, int threads) {
   const auto models = static_cast<int64_t>(members.size());
@@ -38,29 +61,28 @@ Workload workload_of(const FitOptions& options, std::span<const Member> members,
   return workload;
 }
 
-void check_against_points(const FitOptions& options, const PointsView& points, const FitHooks& hooks) {
-  for (const int64_t k : options.k) {
-    if (k > points.n) {
-      throw Error(
-          ErrorCode::kUsage, "k",
-          fmt::format("{} clusters were asked for, but there are only {} rows; k must be at most that", k, points.n));
-    }
-  }
-  if (hooks.initial.data == nullptr) return;
-  if (options.k.size() != 1 || hooks.initial.n != options.k[0]) {
+// What options and hooks have to do with the points, of which there are `rows` on all ranks, without a look at their
+// values.
+void check_against_points(const Task& task, int64_t rows, const Prototype& prototype) {
+  const int64_t d = task.points.d;
+  if (rows < 1 || d < 1) return;  // which prepare_input() says
+  for (const int64_t k : task.options.k) check_clusters(k, rows);
+  if (!task.given()) return;
+  const PointsView& initial = task.hooks.initial;
+  if (task.options.k.size() != 1 || initial.n != task.options.k[0]) {
     throw Error(ErrorCode::kUsage, "initial prototypes",
-                fmt::format("{} prototypes are given; give one k, and that number", hooks.initial.n));
+                fmt::format("{} prototypes are given; give one k, and that number", initial.n));
   }
-  if (options.models != 1) {
+  if (task.options.models != 1) {
     throw Error(ErrorCode::kUsage, "models", "models from the same given prototypes would all be equal; use 1");
   }
-  if (hooks.initial.d != points.d) {
+  if (initial.d != prototype.width(d)) {
     throw Error(ErrorCode::kBadData, "initial prototypes",
-                fmt::format("they have {} columns, the points have {}", hooks.initial.d, points.d));
+                fmt::format("they have {} columns, the points have {}", initial.d, d));
   }
 }
 
-std::vector<Member> make_members(const FitOptions& options, const PointsView& points, bool given) {
+std::vector<Member> make_members(const FitOptions& options, const Input& input, bool given) {
   std::vector<Member> members;
   for (const int64_t k : options.k) {
     for (int64_t replica = 0; replica < options.models; ++replica) {
@@ -68,7 +90,8 @@ std::vector<Member> make_members(const FitOptions& options, const PointsView& po
       member.result.k = member.result.k_requested = k;
       member.result.replica = replica;
       member.result.seed = options.model_seed.value_or(member_seed(options.seed, k, replica));
-      member.result.init = given ? "given" : std::string(find_init(options.init, points.n, k, points.d).name);
+      member.result.init =
+          given ? "given" : std::string(find_init(options.init, input.shard.all, k, input.points.d).name);
       members.push_back(std::move(member));
     }
   }
@@ -89,7 +112,7 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
     }
     try {
       ThreadPool alone(1, context.hooks.abort);
-      const Cost mine = fit_group(context, {&members[static_cast<size_t>(member)], 1}, alone);
+      const Cost mine = fit_cohort(context, {&members[static_cast<size_t>(member)], 1}, alone);
       const std::lock_guard lock(mutex);
       cost += mine;
     } catch (...) {
@@ -111,15 +134,18 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
   return cost;
 }
 
-// Spreads the ensemble over groups and threads as the strategy says.
+// Spreads the ensemble over cohorts and threads as the strategy says.
 Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
   Cost cost;
-  switch (context.options.strategy) {
-    case Strategy::kConcatenated: return fit_group(context, members, pool);
+  Strategy strategy = context.options.strategy;
+  // Several ranks have to take the models in one order.
+  if (strategy == Strategy::kTask && !context.input.comm->alone()) strategy = Strategy::kData;
+  switch (strategy) {
+    case Strategy::kConcatenated: return fit_cohort(context, members, pool);
     case Strategy::kData:
       for (Member& member : members) {
         if (context.control.stopped()) break;
-        cost += fit_group(context, {&member, 1}, pool);
+        cost += fit_cohort(context, {&member, 1}, pool);
       }
       return cost;
     case Strategy::kTask: return fit_side_by_side(context, members, pool.size());
@@ -128,7 +154,7 @@ Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPo
 }
 
 // The same with a checkpoint, which is written in the end, whatever the end is.
-Cost run_and_write_down(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
+Cost run_and_save(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
   if (context.checkpoint == nullptr) return run_strategy(context, members, pool);
   try {
     const Cost cost = run_strategy(context, members, pool);
@@ -146,7 +172,7 @@ Cost run_and_write_down(const FitContext& context, std::span<Member> members, Th
 void collect(std::vector<Member>& members, FitResult& result) {
   int64_t not_begun = 0;
   for (Member& member : members) {
-    if (member.result.labels.empty()) {  // whatever a checkpoint knows of it
+    if (member.result.prototypes.empty()) {  // whatever a checkpoint knows of it
       ++not_begun;
       member.result.stop_reason = StopReason::kNotBegun;
       member.result.k = member.result.k_requested;
@@ -162,22 +188,23 @@ void collect(std::vector<Member>& members, FitResult& result) {
 }
 
 // Made before anything is allocated.
-MemoryPlan plan_memory_of(const PointsView& points, bool weights, bool given, const FitOptions& options,
-                          const Backend& backend) {
+MemoryPlan plan_memory_of(const Task& asked, const Backend& backend) {
+  const FitOptions& options = asked.options;
+  const PointsView& points = asked.points;
   if (!backend.keeps_to_memory()) {
     if (options.memory.bytes == 0 || backend.keeps_to_device_memory()) return {};
     throw Error(ErrorCode::kUsage, "memory",
                 fmt::format("the backend {} keeps to no limit; use cpu, cuda or reference", backend.name()));
   }
-  if (points.n < 1 || points.d < 1) return {};  // an error of its own
+  if (points.n < 1 || points.d < 1) return {};  // an error of its own, or a rank without rows
   MemoryTask task;
   task.points = points;
-  task.weights = weights;
+  task.weights = !asked.weights.empty();
   task.strategy = options.strategy;
   task.threads = backend.threads();
   for (const int64_t k : options.k) {
     task.k.insert(task.k.end(), static_cast<size_t>(options.models), std::min(k, points.n));
-    task.oversamples |= !given && find_init(options.init, points.n, k, points.d).name == "k-means||";
+    task.oversamples |= !asked.given() && find_init(options.init, points.n, k, points.d).name == "k-means||";
   }
   if (options.memory.bytes == 0 && fits_easily(task)) return {};
   task.in_file = lies_in_file(points.data, points.bytes());
@@ -202,83 +229,207 @@ void tell_cost(const Cost& cost, Provenance& provenance) {
   provenance.pass_log = cost.log;
 }
 
-FitResult fit_checked(const PointsView& points, std::span<const double> weights, const FitOptions& options,
-                      const FitHooks& hooks, BackendOptions tuning) {
-  Control control(hooks, options.time_limit);
+// What has to be the same on all ranks: the options that decide the answer, and in which order models are fitted.
+uint64_t hash_of(const FitOptions& options, const PointsView& initial, ThreadPool& pool) {
+  std::string text = std::string(name_of(options.strategy));
+  for (const auto& [name, value] : deciding_options(options)) text += "\n" + name + " " + value;
+  const auto d = static_cast<int64_t>(text.size());
+  const ContentHash given = initial.data == nullptr ? 0 : content_hash(initial, pool);
+  return static_cast<uint64_t>(content_hash({text.data(), 1, d, DataType::kUInt8}, pool) + given);
+}
+
+// Ranks seed as many models together as the one that has the least memory for it.
+void agree_about_memory(MemoryPlan& plan, Comm& comm) {
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  const int64_t fewest = comm.min(plan.seeded_together > 0 ? plan.seeded_together : kAny);
+  plan.seeded_together = fewest == kAny ? 0 : fewest;
+}
+
+// A rank may have another checkpoint than the others, or none.
+void check_same_beginning(const std::vector<Member>& members, ThreadPool& pool, Comm& comm) {
+  ContentHash hash = 0;
+  for (const Member& member : members) {
+    hash = 31 * hash + content_hash(member.prototypes.view(), pool) + static_cast<uint64_t>(member.result.iterations);
+  }
+  const std::vector<ContentHash> all = comm.gather_flat(std::span<const ContentHash>(&hash, 1));
+  for (size_t r = 1; r < all.size(); ++r) {
+    if (all[r] == all[0]) continue;
+    throw Error(ErrorCode::kUsage, "checkpoint",
+                fmt::format("rank 0 and rank {} do not go on from the same state; give all ranks the same file", r));
+  }
+}
+
+BackendOptions backend_options(const Task& task, const Tuning& tuning) {
+  BackendOptions options;
+  options.threads = task.options.threads;
+  options.algorithm = task.options.algorithm;
+  options.abort = task.hooks.abort;
+  options.cancel = task.hooks.cancel;
+  options.device_memory = task.options.memory.bytes;
+  options.tuning = tuning;
+  return options;
+}
+
+// One fit: what comes to be on its way, in this order.
+class Fit {
+ public:
+  Fit(const Task& task, const FitPlace& place)
+      : task_(task),
+        place_(place),
+        comm_(place.comm),
+        control_(task.hooks, task.options.time_limit, place.comm),
+        backend_(make_backend(task.options.backend, task.points, backend_options(task, place.tuning))),
+        pool_(backend_->threads(), task.hooks.abort) {}
+
+  FitResult run() {
+    check();
+    read();
+    prepare();
+    end_phase("validate");
+    upload();
+    end_phase("upload");
+    const Cost cost = iterate();
+    check_mapped(task_.points.data);
+    end_phase("fit");
+    return report(cost);
+  }
+
+ private:
+  void check();
+  void read();
+  void prepare();
+  void open_checkpoint();
+  void upload();
+  Cost iterate();
+  FitResult report(const Cost& cost);
+
+  // Since the phase before ended.
+  void end_phase(const char* name) {
+    const double now = control_.seconds();
+    seconds_.emplace_back(name, now - last_);
+    last_ = now;
+  }
+
+  const Task& task_;
+  const FitPlace& place_;
+  Comm& comm_;
+  Control control_;
+  std::vector<std::pair<std::string, double>> seconds_;
+  double last_ = 0;
+  std::unique_ptr<Backend> backend_;
+  ThreadPool pool_;
+  Input input_;
+  std::vector<StopRule> rules_;
+  double variance_ = 0;                      // of the columns; only for the stop rule tol
+  std::optional<InertiaEstimate> estimate_;  // where somebody is told
+  std::vector<Member> members_;
+  std::optional<Checkpoint> checkpoint_;
+  std::unique_ptr<Upload> upload_;
+};
+
+// What can be refused before a point is read; ranks agree on what they do.
+void Fit::check() {
+  await_points(task_.hooks.initial);
+  comm_.set_options(comm_.alone() ? 0 : hash_of(task_.options, task_.hooks.initial, pool_));
+  int64_t rows = task_.points.n;
+  comm_.sum({&rows, 1});
+  check_against_points(task_, rows, place_.prototype);
+  rules_ = parse_stop_rules(task_.options.stop, task_.options.tol);
+}
+
+// Plans the memory, and validates the points.
+void Fit::read() {
+  MemoryPlan memory = plan_memory_of(task_, *backend_);
+  agree_about_memory(memory, comm_);
+  input_ = prepare_input(task_.points, task_.weights, pool_, memory, comm_);
+  use_prototype(input_, place_.prototype, pool_);
+}
+
+// What rules, reports and checkpoints need to know of the points, and the models.
+void Fit::prepare() {
+  if (has_rule(rules_, StopReason::kTol)) variance_ = mean_variance(column_moments(input_, pool_));
+  const bool watched = task_.hooks.progress != nullptr && place_.prototype.euclidean;
+  if (comm_.max(int64_t{watched}) > 0) estimate_.emplace(input_, pool_);
+  members_ = make_members(task_.options, input_, task_.given());
+  open_checkpoint();
+}
+
+void Fit::open_checkpoint() {
+  const bool writes = !task_.hooks.checkpoint.path.empty();
+  if (comm_.max(int64_t{writes}) == 0) return;
+  FitIdentity identity = identity_of(input_, task_.weights, task_.options, task_.hooks.initial, pool_);
+  if (writes) {
+    checkpoint_.emplace(task_.hooks, std::move(identity), members_);
+    checkpoint_->resume(task_.options, input_);
+  }
+  check_same_beginning(members_, pool_, comm_);
+}
+
+// The points on this rank's backend, and with those of the other ranks.
+void Fit::upload() {
+  const Workload workload = workload_of(task_.options, members_, backend_->threads());
+  std::unique_ptr<Upload> own;
+  if (input_.points.n > 0) {
+    own = upload_points(*backend_, {input_, workload, place_.tuning.duplicates}, pool_, task_.hooks.abort);
+  }
+  upload_ = comm_.alone() ? std::move(own) : make_sharded_upload(input_, std::move(own));
+}
+
+Cost Fit::iterate() {
+  const FitContext context{input_,
+                           task_.options,
+                           task_.hooks,
+                           *backend_,
+                           *upload_,
+                           control_,
+                           rules_,
+                           variance_,
+                           estimate_ ? &*estimate_ : nullptr,
+                           checkpoint_ ? &*checkpoint_ : nullptr};
+  return run_and_save(context, members_, pool_);
+}
+
+FitResult Fit::report(const Cost& cost) {
   FitResult result;
   Provenance& provenance = result.provenance;
-  double last = 0;
-  const auto end_phase = [&](const char* name) {
-    const double now = control.seconds();
-    provenance.seconds.emplace_back(name, now - last);
-    last = now;
-  };
-
-  tuning.threads = options.threads;
-  tuning.algorithm = options.algorithm;
-  tuning.abort = hooks.abort;
-  tuning.cancel = hooks.cancel;
-  tuning.device_memory = options.memory.bytes;
-  const std::unique_ptr<Backend> backend = make_backend(options.backend, points, tuning);
-  ThreadPool pool(backend->threads(), hooks.abort);
-  const bool given = hooks.initial.data != nullptr;
-  const MemoryPlan memory = plan_memory_of(points, !weights.empty(), given, options, *backend);
-  const Input input = prepare_input(points, weights, pool, memory);
-  check_against_points(options, points, hooks);
-  await_points(hooks.initial);
-  const std::vector<StopRule> rules = parse_stop_rules(options.stop, options.tol);
-  const double variance = has_rule(rules, StopReason::kTol) ? mean_variance(column_moments(input, pool)) : 0;
-  std::optional<InertiaEstimate> estimate;
-  if (hooks.progress) estimate.emplace(input, pool);
-  std::vector<Member> members = make_members(options, points, given);
-  std::optional<Checkpoint> checkpoint;
-  if (!hooks.checkpoint.path.empty()) {
-    checkpoint.emplace(hooks, identity_of(input, weights, options, hooks.initial, pool), members);
-    checkpoint->resume(options, input);
-  }
-  end_phase("validate");
-
-  const std::unique_ptr<Upload> upload =
-      upload_points(*backend, input, workload_of(options, members, backend->threads()), pool, hooks.abort);
-  end_phase("upload");
-
-  const std::unique_ptr<Comm> comm = make_self_comm();
-  const FitContext context{input,
-                           options,
-                           hooks,
-                           *backend,
-                           *upload,
-                           *comm,
-                           control,
-                           rules,
-                           variance,
-                           estimate ? &*estimate : nullptr,
-                           checkpoint ? &*checkpoint : nullptr};
-  const Cost cost = run_and_write_down(context, members, pool);
-  check_mapped(points.data);
-  end_phase("fit");
-  tell_cost(cost, provenance);
-
   provenance.version = MANYMEANS_VERSION;
-  provenance.backend = backend->name();
-  provenance.instruction_set = backend->instruction_set();
-  provenance.plan = upload->plan();
-  provenance.memory = memory.text;
-  provenance.threads = pool.size();  // the system may have given fewer than asked for
-  provenance.rows = points.n;
-  provenance.columns = points.d;
-  provenance.type = points.type;
-  provenance.options = options;
-  result.interrupted = control.stopped().has_value();
-  result.warnings = upload->warnings();
-  if (checkpoint) {
-    result.warnings.insert(result.warnings.end(), checkpoint->warnings().begin(), checkpoint->warnings().end());
+  provenance.backend = backend_->name();
+  provenance.instruction_set = backend_->instruction_set();
+  provenance.plan = upload_->plan();
+  provenance.memory = input_.memory.text;
+  provenance.threads = pool_.size();  // the system may have given fewer than asked for
+  provenance.rows = input_.shard.all;
+  provenance.columns = task_.points.d;
+  provenance.type = task_.points.type;
+  provenance.options = task_.options;
+  provenance.seconds = std::move(seconds_);
+  tell_cost(cost, provenance);
+  result.interrupted = control_.stopped().has_value();
+  result.warnings = upload_->warnings();
+  if (checkpoint_) {
+    result.warnings.insert(result.warnings.end(), checkpoint_->warnings().begin(), checkpoint_->warnings().end());
   }
-  collect(members, result);
-  if (hooks.log) {
-    for (const std::string& warning : result.warnings) hooks.log(warning);
+  collect(members_, result);
+  if (task_.hooks.log) {
+    for (const std::string& warning : result.warnings) task_.hooks.log(warning);
   }
   return result;
+}
+
+FitResult fit_at(const Task& task, const FitPlace& place) {
+  const FpEnvironmentGuard guard;
+  const CheckpointOptions& checkpoint = task.hooks.checkpoint;
+  if (checkpoint.every < 0) {
+    throw Error(ErrorCode::kUsage, "every", fmt::format("{} is negative; 0 means by the clock", checkpoint.every));
+  }
+  try {
+    check(task.options);
+    return Fit(task, place).run();
+  } catch (const std::bad_alloc&) {
+    throw out_of_memory(task.points);
+  } catch (const std::length_error&) {  // more than a vector can ever hold
+    throw out_of_memory(task.points);
+  }
 }
 
 }  // namespace
@@ -289,20 +440,32 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
 }
 
 FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,
-                    const FitHooks& hooks, const BackendOptions& tuning) {
-  const FpEnvironmentGuard guard;
-  if (hooks.checkpoint.every < 0) {
-    throw Error(ErrorCode::kUsage, "every",
-                fmt::format("{} is negative; 0 means by the clock", hooks.checkpoint.every));
-  }
+                    const FitHooks& hooks, const Tuning& tuning) {
+  return fit_at({points, weights, options, hooks}, {tuning, self_comm(), centroid()});
+}
+
+FitResult fit_shard(const PointsView& points, std::span<const double> weights, const FitOptions& options,
+                    const FitHooks& hooks, Comm& comm) {
   try {
-    check(options);
-    return fit_checked(points, weights, options, hooks, tuning);
-  } catch (const std::bad_alloc&) {
-    throw out_of_memory(points);
-  } catch (const std::length_error&) {  // more than a vector can ever hold
-    throw out_of_memory(points);
+    return fit_at({points, weights, options, hooks}, {{}, comm, centroid()});
+  } catch (const Error& error) {
+    comm.abort(error);
+    throw;
+  } catch (const std::exception& error) {
+    comm.abort(Error(ErrorCode::kInternal, "fit", error.what()));
+    throw;
   }
+}
+
+std::string digest_over_ranks(const ModelResult& model, Comm& comm) {
+  int64_t first = model.labels.size();
+  comm.scan({&first, 1});
+  return digest_of(model, comm.sum(label_sum(model.labels, first)));
+}
+
+FitResult fit_kind(const Prototype& prototype, const PointsView& points, std::span<const double> weights,
+                   const FitOptions& options, const FitHooks& hooks) {
+  return fit_at({points, weights, options, hooks}, {{}, self_comm(), prototype});
 }
 
 }  // namespace manymeans

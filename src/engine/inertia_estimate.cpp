@@ -15,8 +15,8 @@ constexpr int64_t kSampleRows = 1000;
 constexpr double kLeastShare = 1e-12;
 
 std::vector<double> mean_of_sample(const Input& input) {
-  const int64_t count = std::min(input.points.n, kSampleRows);
-  const Matrix sample = gather_rows(input, spread_rows(input.points.n, count));
+  const int64_t count = std::min(input.shard.all, kSampleRows);
+  const Matrix sample = gather_from_all(input, spread_rows(input.shard.all, count));
   std::vector<double> mean(static_cast<size_t>(input.points.d));
   for (int64_t i = 0; i < count; ++i) {
     for (size_t j = 0; j < mean.size(); ++j) {
@@ -47,8 +47,9 @@ double sum_about(const Input& input, const std::vector<double>& centre, ThreadPo
     const double* weights = input.weights.empty() ? nullptr : input.weights.data() + first;
     sums[static_cast<size_t>(worker)] += squares_about(x, rows, weights, centre);
   });
-  double total = 0;
-  for (const double sum : sums) total += sum;
+  double own = 0, total = 0;
+  for (const double sum : sums) own += sum;
+  for (const double sum : input.comm->gather_flat(std::span<const double>(&own, 1))) total += sum;
   return total;
 }
 
@@ -61,7 +62,7 @@ InertiaEstimate::InertiaEstimate(const Input& input, ThreadPool& pool) : input_(
 
 double InertiaEstimate::of(const Statistics& statistics, const Matrix& prototypes) const {
   const int64_t d = statistics.d;
-  double moved = 0;
+  double change = 0;  // against all prototypes at the centre
   for (int64_t k = 0; k < statistics.k; ++k) {
     const int64_t integer = statistics.weights[static_cast<size_t>(k)];
     if (integer == 0) continue;
@@ -71,10 +72,10 @@ double InertiaEstimate::of(const Statistics& statistics, const Matrix& prototype
       const double m = centre_[static_cast<size_t>(j)];
       const double sum = std::ldexp(rounded_sum(statistics.row(k) + j, format, d), -format.shift) - weight * m;
       const double c = prototypes.at(k, j) - m;
-      moved += c * (weight * c - 2 * sum);
+      change += c * (weight * c - 2 * sum);
     }
   }
-  const double estimate = about_centre_ + moved;
+  const double estimate = about_centre_ + change;
   if (!(estimate >= kLeastShare * about_centre_)) return std::numeric_limits<double>::quiet_NaN();
   return std::ldexp(estimate, input_.weight_exponent);
 }

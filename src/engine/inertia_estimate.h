@@ -14,11 +14,11 @@ namespace manymeans {
 /// The first part is the same for every pass and model. In binary64; not part of the answer.
 class InertiaEstimate {
  public:
-  /// Reads the points once.
+  /// Reads the points once. Where there are several ranks, all of them make it.
   InertiaEstimate(const Input& input, ThreadPool& pool);
 
-  /// Of the labels that these statistics belong to and the prototypes that the pass used; NaN where so little is left
-  /// of the sum about the centre that roundings could be all of it. O(K D).
+  /// The estimate for the labels that these statistics belong to and the prototypes that the pass used; NaN where so
+  /// little is left of the sum about the centre that roundings could be all of it. O(K D).
   double of(const Statistics& statistics, const Matrix& prototypes) const;
 
  private:

@@ -7,10 +7,9 @@
 #include "core/mapped_range.h"
 #include "core/out_of_memory.h"
 #include "core/random.h"
+#include "engine/check_clusters.h"
 #include "engine/control.h"
 #include "init/init.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
@@ -23,16 +22,12 @@ namespace {
 Initialisation initialise_checked(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                                   const FitHooks& hooks) {
   const int64_t k = options.k[0];
+  if (points.n > 0) check_clusters(k, points.n);  // what there is none of, prepare_input() says
   Control control(hooks, options.time_limit);
   const auto backend =
       make_backend(options.backend, points, {.threads = options.threads, .abort = hooks.abort, .cancel = hooks.cancel});
   ThreadPool pool(backend->threads(), hooks.abort);
   const Input input = prepare_input(points, weights, pool);
-  if (k > points.n) {
-    throw Error(
-        ErrorCode::kUsage, "k",
-        fmt::format("{} prototypes were asked for, but there are only {} rows; k must be at most that", k, points.n));
-  }
   const auto upload = backend->upload(input, {.most_clusters = k, .all_clusters = k, .passes = 2 + k, .apart = true});
   const auto proceed = [&](int64_t step, int64_t steps) {
     Progress progress;

@@ -2,12 +2,11 @@
 
 #include "core/mapped_range.h"
 #include "engine/empty_clusters.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -30,9 +29,10 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_;
 };
 
-class Group {
+// Models that are fitted together: one pass for all that are still active.
+class Cohort {
  public:
-  Group(const FitContext& context, std::span<Member> members, ThreadPool& pool)
+  Cohort(const FitContext& context, std::span<Member> members, ThreadPool& pool)
       : context_(context), members_(members), pool_(pool) {
     std::vector<int64_t> k;
     for (Member& member : members_) {
@@ -49,7 +49,7 @@ class Group {
     while (!active.empty()) {
       const int passes = pass(active);
       check_mapped(context_.input.points.data);
-      write_down(active, passes);
+      save(active, passes);
       const std::optional<StopReason> stop = report(active);
       const std::vector<Member*> done = judge(active, stop);
       finish(done);
@@ -62,18 +62,17 @@ class Group {
   bool initialise();
   bool initialise_with(const InitEntry& method, std::span<Member*> members);
   int pass(std::span<Member*> active);
-  void write_down(std::span<Member*> active, int passes);
+  void save(std::span<Member*> active, int passes);
   int most_passes(std::span<Member*> active) const;
   void follow(Member& member, PassModel& model);
   void redo(Member& member, const Matrix& start, size_t updates);
-  void reduce(PassResult& result) const;
   std::optional<StopReason> report(std::span<Member*> active);
   std::vector<Member*> judge(std::vector<Member*>& active, std::optional<StopReason> stop);
   bool judge(Member& member, std::optional<StopReason> stop);
   void update(Member& member);
-  double exact_inertia(Member& member, InertiaSum sum, int weight_exponent);
+  static double rounded_inertia(const InertiaSum& sum, int weight_exponent);
   void finish(std::span<Member* const> done);
-  void finish(Member& member, InertiaSum inertia);
+  void finish(Member& member, const InertiaSum& inertia);
 
   const FitContext& context_;
   std::span<Member> members_;
@@ -86,7 +85,7 @@ class Group {
 };
 
 // Prototypes for every member that has none yet; false if the fit was stopped before they were there.
-bool Group::initialise() {
+bool Cohort::initialise() {
   const Stopwatch watch(cost_.initialise);
   std::vector<Member*> members;
   for (Member& member : members_) {
@@ -100,24 +99,24 @@ bool Group::initialise() {
   }
   std::map<const InitEntry*, std::vector<Member*>> by_method;
   for (Member* member : members) {
-    by_method[&find_init(member->result.init, context_.input.points.n, member->result.k, context_.input.points.d)]
+    by_method[&find_init(member->result.init, context_.input.shard.all, member->result.k, context_.input.points.d)]
         .push_back(member);
   }
-  for (auto& [method, group] : by_method) {
+  for (auto& [method, same] : by_method) {
     // Seeding keeps about 8 bytes per row and model: as many models at a time as planned, or fit a quarter of a
     // gibibyte.
     const int64_t planned = context_.input.memory.seeded_together;
-    const auto together =
-        static_cast<size_t>(planned > 0 ? planned : std::max<int64_t>(1, (int64_t{1} << 25) / context_.input.points.n));
-    for (size_t first = 0; first < group.size(); first += together) {
-      const size_t count = std::min(together, group.size() - first);
-      if (!initialise_with(*method, std::span(group).subspan(first, count))) return false;
+    const auto together = static_cast<size_t>(
+        planned > 0 ? planned : std::max<int64_t>(1, (int64_t{1} << 25) / context_.input.shard.all));
+    for (size_t first = 0; first < same.size(); first += together) {
+      const size_t count = std::min(together, same.size() - first);
+      if (!initialise_with(*method, std::span(same).subspan(first, count))) return false;
     }
   }
   return true;
 }
 
-bool Group::initialise_with(const InitEntry& method, std::span<Member*> members) {
+bool Cohort::initialise_with(const InitEntry& method, std::span<Member*> members) {
   std::vector<InitModel> models;
   for (const Member* member : members) {
     models.push_back({member->result.k, member->result.seed, {}, {}});
@@ -146,7 +145,7 @@ bool Group::initialise_with(const InitEntry& method, std::span<Member*> members)
 }
 
 // Labels the rows for these members, once or several times; how often.
-int Group::pass(std::span<Member*> active) {
+int Cohort::pass(std::span<Member*> active) {
   std::vector<PassModel> models;
   int64_t clusters = 0;
   for (const Member* member : active) {
@@ -159,13 +158,12 @@ int Group::pass(std::span<Member*> active) {
   last_.resize(members_.size());
   std::vector<PassLog> logs(static_cast<size_t>(passes));
   for (size_t i = 0; i < active.size(); ++i) {
-    reduce(models[i].result);
     PassResult& last = last_[static_cast<size_t>(active[i]->slot)] = models[i].result;
     // To a session that has seen no label yet, all of them are new.
     if (const auto changed = std::exchange(active[i]->repeats, std::nullopt)) last.changed = *changed;
     for (size_t p = 0; p < logs.size(); ++p) {
       const PassResult& result = p < models[i].earlier.size() ? models[i].earlier[p] : models[i].result;
-      logs[p] += {result, 1, context_.input.points.n};
+      logs[p] += {result, 1, context_.input.shard.all};
     }
     follow(*active[i], models[i]);
     active[i]->result.seconds +=
@@ -176,7 +174,7 @@ int Group::pass(std::span<Member*> active) {
 }
 
 // Between the pass and the judgement: see checkpoint.h.
-void Group::write_down(std::span<Member*> active, int passes) {
+void Cohort::save(std::span<Member*> active, int passes) {
   if (context_.checkpoint == nullptr) return;
   for (const Member* member : active) {
     context_.checkpoint->labelled(*member, last_[static_cast<size_t>(member->slot)].changed);
@@ -185,10 +183,9 @@ void Group::write_down(std::span<Member*> active, int passes) {
 }
 
 // How many passes may be done before the next look: one where anybody watches or a rule looks at every update.
-int Group::most_passes(std::span<Member*> active) const {
+int Cohort::most_passes(std::span<Member*> active) const {
   constexpr int64_t kMostPasses = 64;  // between two looks at a signal
-  if (!context_.rules.empty() || context_.hooks.progress || context_.options.time_limit > 0 ||
-      context_.comm.size() > 1) {
+  if (!context_.rules.empty() || context_.hooks.progress || context_.options.time_limit > 0) {
     return 1;
   }
   int64_t passes = kMostPasses;
@@ -202,7 +199,7 @@ int Group::most_passes(std::span<Member*> active) const {
 
 // Does for the passes that a backend did on its own what judge() and update() do after each: none of them ended the
 // fit, moved a row or found a rule that holds, except that a state may have come back.
-void Group::follow(Member& member, PassModel& model) {
+void Cohort::follow(Member& member, PassModel& model) {
   const Matrix start = model.earlier.empty() ? Matrix() : member.prototypes;
   for (size_t p = 0; p < model.earlier.size(); ++p) {
     member.begun = true;
@@ -221,23 +218,17 @@ void Group::follow(Member& member, PassModel& model) {
 
 // The backend went on after a state that had come back: from `start` once more, with so many updates, and the pass that
 // labels the rows.
-void Group::redo(Member& member, const Matrix& start, size_t updates) {
+void Cohort::redo(Member& member, const Matrix& start, size_t updates) {
   member.prototypes = start;
   PassModel model{member.slot, &member.prototypes, {}};
   for (size_t u = 0; u < updates; ++u) {
     session_->advance({&model, 1}, 1);
-    member.prototypes = solve_centroids(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
+    member.prototypes = solve_prototypes(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
   }
   session_->advance({&model, 1}, 1);
 }
 
-// Sums what other ranks found out. A rank that is alone has all of it already.
-void Group::reduce(PassResult& result) const {
-  if (context_.comm.size() == 1) return;
-  for (const PassCount& count : kPassCounts) context_.comm.all_reduce({&(result.*count.value), 1});
-}
-
-std::optional<StopReason> Group::report(std::span<Member*> active) {
+std::optional<StopReason> Cohort::report(std::span<Member*> active) {
   Progress progress;
   progress.phase = "iterate";
   progress.max_iteration = context_.options.max_iter;
@@ -250,15 +241,15 @@ std::optional<StopReason> Group::report(std::span<Member*> active) {
     const double estimate = context_.estimate->of(session_->statistics(member->slot), member->prototypes);
     progress.inertia_estimate = std::fmin(progress.inertia_estimate, estimate);  // fmin leaves NaN out
   }
-  progress.points_per_second =
-      static_cast<double>(context_.input.points.n) * static_cast<double>(active.size()) / std::max(pass_seconds_, 1e-9);
+  progress.points_per_second = static_cast<double>(context_.input.shard.all) * static_cast<double>(active.size()) /
+                               std::max(pass_seconds_, 1e-9);
   return context_.control.report(progress);
 }
 
 // Takes those that are done out of the active ones. A member that fails ends the fit, but an earlier one may still fail
 // later, and its error is the one that would come if they were fitted one after the other: so only those after it
 // leave.
-std::vector<Member*> Group::judge(std::vector<Member*>& active, std::optional<StopReason> stop) {
+std::vector<Member*> Cohort::judge(std::vector<Member*>& active, std::optional<StopReason> stop) {
   std::vector<Member*> done;
   std::vector<Member*> left;
   try {
@@ -272,7 +263,7 @@ std::vector<Member*> Group::judge(std::vector<Member*>& active, std::optional<St
 
 // What follows a labelling pass; true when the model is done and leaves the active set: then its result has the reason,
 // and finish() does the rest.
-bool Group::judge(Member& member, std::optional<StopReason> stop) {
+bool Cohort::judge(Member& member, std::optional<StopReason> stop) {
   const PassResult& last = last_[static_cast<size_t>(member.slot)];
   const bool first_pass = !member.begun;
   member.begun = true;
@@ -291,21 +282,22 @@ bool Group::judge(Member& member, std::optional<StopReason> stop) {
 }
 
 // One update of the prototypes, and the stop rules that follow it.
-void Group::update(Member& member) {
+void Cohort::update(Member& member) {
   const PassResult& last = last_[static_cast<size_t>(member.slot)];
   StopState state;
   state.first_pass = member.result.iterations == 0;
-  state.changed_share = static_cast<double>(last.changed) / static_cast<double>(context_.input.points.n);
+  state.changed_share = static_cast<double>(last.changed) / static_cast<double>(context_.input.shard.all);
   state.mean_variance = context_.mean_variance;
+  state.prototype = &prototype_of(context_.input);
   if (has_rule(context_.rules, StopReason::kInertia)) {
     state.inertia_before = member.last_inertia;
     // In the units of w', or tiny weights would make every inertia zero.
     const ModelPrototypes model{member.slot, &member.prototypes};
-    state.inertia_now = member.last_inertia = exact_inertia(member, session_->rows().inertias({&model, 1})[0], 0);
+    state.inertia_now = member.last_inertia = rounded_inertia(session_->rows().inertias({&model, 1})[0], 0);
   }
   const Stopwatch watch(cost_.update);
   treat_empty_clusters(*session_, member, context_.options.empty, context_.input);
-  Matrix next = solve_centroids(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
+  Matrix next = solve_prototypes(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
   ++member.result.iterations;
   state.before = &member.prototypes;
   state.after = &next;
@@ -319,26 +311,12 @@ void Group::update(Member& member) {
   member.prototypes = std::move(next);
 }
 
-// `sum`: of this rank. Its format follows from the farthest row, not from the columns' ranges: one huge value that lies
-// on its own prototype would push all other distances below the last limb.
-double Group::exact_inertia(Member& member, InertiaSum sum, int weight_exponent) {
-  Comm& comm = context_.comm;
-  if (comm.size() > 1) {
-    // The farthest row of all ranks; bits of non-negative numbers are ordered as the numbers are.
-    std::vector<int64_t> farthest(static_cast<size_t>(comm.size()));
-    farthest[static_cast<size_t>(comm.rank())] = std::bit_cast<int64_t>(sum.farthest);
-    comm.all_reduce(farthest);
-    const auto largest = std::bit_cast<double>(*std::max_element(farthest.begin(), farthest.end()));
-    const SumFormat format = distance_format(context_.input, largest);
-    if (format != sum.format)
-      sum = {largest, format, session_->rows().inertia_limbs(member.slot, member.prototypes, format)};
-    comm.all_reduce(sum.limbs);
-  }
+double Cohort::rounded_inertia(const InertiaSum& sum, int weight_exponent) {
   return std::ldexp(rounded_sum(sum.limbs.data(), sum.format), weight_exponent - sum.format.shift);
 }
 
 // The results of all members that are done after one pass.
-void Group::finish(std::span<Member* const> done) {
+void Cohort::finish(std::span<Member* const> done) {
   if (done.empty()) return;
   const Stopwatch watch(cost_.finish);
   std::vector<int> slots;
@@ -349,14 +327,14 @@ void Group::finish(std::span<Member* const> done) {
   }
   std::vector<InertiaSum> inertias = session_->rows().inertias(models);
   session_->fetch(slots);
-  for (size_t i = 0; i < done.size(); ++i) finish(*done[i], std::move(inertias[i]));
+  for (size_t i = 0; i < done.size(); ++i) finish(*done[i], inertias[i]);
 }
 
-void Group::finish(Member& member, InertiaSum inertia) {
+void Cohort::finish(Member& member, const InertiaSum& inertia) {
   ModelResult& result = member.result;
   const Statistics& statistics = session_->statistics(member.slot);
   const Input& input = context_.input;
-  result.inertia = exact_inertia(member, std::move(inertia), input.weight_exponent);
+  result.inertia = rounded_inertia(inertia, input.weight_exponent);
   result.counts = statistics.counts;
   int64_t empty = 0;
   for (const int64_t weight : statistics.weights) {
@@ -391,8 +369,8 @@ Cost& Cost::operator+=(const Cost& other) {
   return *this;
 }
 
-Cost fit_group(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
-  return Group(context, members, pool).run();
+Cost fit_cohort(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
+  return Cohort(context, members, pool).run();
 }
 
 }  // namespace manymeans

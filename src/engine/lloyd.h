@@ -2,7 +2,6 @@
 #pragma once
 
 #include "backend/backend.h"
-#include "comm/comm.h"
 #include "core/threads.h"
 #include "engine/checkpoint.h"
 #include "engine/control.h"
@@ -16,14 +15,13 @@
 
 namespace manymeans {
 
-/// What all groups of a fit share.
+/// What all cohorts of a fit share.
 struct FitContext {
   const Input& input;
   const FitOptions& options;
   const FitHooks& hooks;
   Backend& backend;
   Upload& upload;
-  Comm& comm;
   Control& control;
   std::vector<StopRule> rules;
   double mean_variance = 0;
@@ -31,7 +29,7 @@ struct FitContext {
   Checkpoint* checkpoint = nullptr;           ///< null where none is written
 };
 
-/// What a group of models cost.
+/// What a cohort of models cost.
 struct Cost {
   int64_t passes = 0;
   PassLog sum;                                                 ///< over all passes
@@ -42,9 +40,9 @@ struct Cost {
   Cost& operator+=(const Cost& other);
 };
 
-/// Initialises and iterates these models together, in one pass per iteration for all that are still active,
-/// on the pool's threads. Members that a checkpoint has put somewhere go on from there; those that never began are left
-/// so.
-Cost fit_group(const FitContext& context, std::span<Member> members, ThreadPool& pool);
+/// Initialises and iterates these models together, as a cohort: in one pass per iteration for all that are still
+/// active, on the pool's threads. Members that a checkpoint has put somewhere go on from there; those that never began
+/// are left so.
+Cost fit_cohort(const FitContext& context, std::span<Member> members, ThreadPool& pool);
 
 }  // namespace manymeans

@@ -6,7 +6,7 @@
 #include "core/mapped_range.h"
 #include "core/out_of_memory.h"
 #include "engine/tuned.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ struct Prepared {
 };
 
 Prepared prepare(const PointsView& points, const PointsView& prototypes, const PredictOptions& options,
-                 BackendOptions tuning) {
+                 const Tuning& tuning) {
   if (prototypes.n < 1) throw Error(ErrorCode::kUsage, "prototypes", "there are none; at least one is needed");
   if (prototypes.n > kMostClusters) {
     throw Error(ErrorCode::kUsage, "prototypes",
@@ -37,10 +37,9 @@ Prepared prepare(const PointsView& points, const PointsView& prototypes, const P
                 fmt::format("they have {} columns, the model has {}", points.d, prototypes.d));
   }
   Prepared result;
-  tuning.threads = options.threads;
-  tuning.algorithm = options.algorithm;
-  tuning.abort = options.abort;
-  result.backend = make_backend(options.backend, points, tuning);
+  const BackendOptions backend{
+      .threads = options.threads, .algorithm = options.algorithm, .abort = options.abort, .tuning = tuning};
+  result.backend = make_backend(options.backend, points, backend);
   ThreadPool pool(result.backend->threads(), options.abort);
   result.input = prepare_input(points, options.weights, pool);
   result.prototypes = make_prototypes(prototypes, prototype_type(points.type));
@@ -51,7 +50,7 @@ Prepared prepare(const PointsView& points, const PointsView& prototypes, const P
 constexpr const char* kAdvice = "give it fewer rows at a time";
 
 Prediction predict_rows(const PointsView& points, const PointsView& prototypes, const PredictOptions& options,
-                        const BackendOptions& tuning) {
+                        const Tuning& tuning) {
   const Prepared prepared = prepare(points, prototypes, options, tuning);
   const auto upload = prepared.backend->upload(prepared.input, {prototypes.n, prototypes.n, 1});
   const auto session = upload->session({&prototypes.n, 1}, options.threads);
@@ -92,7 +91,7 @@ Prediction predict(const PointsView& points, const PointsView& prototypes, const
 }
 
 Prediction predict_tuned(const PointsView& points, const PointsView& prototypes, const PredictOptions& options,
-                         const BackendOptions& tuning) {
+                         const Tuning& tuning) {
   const FpEnvironmentGuard guard;
   return or_out_of_memory("memory", kAdvice, [&] { return predict_rows(points, prototypes, options, tuning); });
 }

@@ -2,8 +2,6 @@
 
 #include <manymeans/error.h>
 
-#include "core/distance.h"
-
 #include <fmt/format.h>
 
 #include <charconv>
@@ -46,31 +44,17 @@ StopRule parse_rule(std::string_view text, double tol) {
       fmt::format("'{}' is not a stop rule; write tol, strict, labels:F, shift:E, shift:E:P or inertia:R", text));
 }
 
-// d2 of every prototype to its predecessor, passed to `use` in ascending order.
-template <class Use>
-void for_each_shift(const Matrix& before, const Matrix& after, Use&& use) {
-  const int64_t d = before.columns();
-  const auto walk = [&](const auto* from, const auto* to) {
-    for (int64_t k = 0; k < before.rows(); ++k) use(canonical_distance(from + k * d, to + k * d, d));
-  };
-  if (before.type() == DataType::kFloat64) {
-    walk(before.values<double>().data(), after.values<double>().data());
-  } else {
-    walk(before.values<float>().data(), after.values<float>().data());
-  }
-}
-
 bool holds(const StopRule& rule, const StopState& state) {
   switch (rule.reason) {
     case StopReason::kTol: {
       double shift = 0;
-      for_each_shift(*state.before, *state.after, [&](double d2) { shift += d2; });
+      for (const double d2 : squared_shifts(*state.prototype, *state.before, *state.after)) shift += d2;
       return shift <= rule.value * state.mean_variance;
     }
     case StopReason::kShift: {
       const double limit = rule.value * rule.value;
       int64_t still = 0;
-      for_each_shift(*state.before, *state.after, [&](double d2) { still += d2 <= limit; });
+      for (const double d2 : squared_shifts(*state.prototype, *state.before, *state.after)) still += d2 <= limit;
       return static_cast<double>(still) >= rule.share * static_cast<double>(state.before->rows());
     }
     case StopReason::kLabels: return !state.first_pass && state.changed_share <= rule.value;

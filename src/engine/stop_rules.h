@@ -4,6 +4,8 @@
 #include <manymeans/points.h>
 #include <manymeans/result.h>
 
+#include "prototype/centroid.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +33,7 @@ struct StopState {
   std::optional<double> inertia_before;  ///< of the pass before the last
   std::optional<double> inertia_now;     ///< of the last pass
   double mean_variance = 0;              ///< of the columns
+  const Prototype* prototype = &centroid();
 };
 
 /// The reason of the first rule that holds.

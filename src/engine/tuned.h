@@ -3,19 +3,23 @@
 
 #include <manymeans/fit.h>
 
-#include "backend/backend.h"
+#include "backend/tuning.h"
+#include "prototype/prototype.h"
 
 #include <span>
 
 namespace manymeans {
 
-/// fit() on a backend made with `tuning`; what the options themselves say (threads, algorithm, memory) is taken from
-/// them.
+/// fit() with these switches.
 FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,
-                    const FitHooks& hooks, const BackendOptions& tuning);
+                    const FitHooks& hooks, const Tuning& tuning);
+
+/// fit() with prototypes of this kind.
+FitResult fit_kind(const Prototype& prototype, const PointsView& points, std::span<const double> weights,
+                   const FitOptions& options, const FitHooks& hooks);
 
 /// predict() likewise.
 Prediction predict_tuned(const PointsView& points, const PointsView& prototypes, const PredictOptions& options,
-                         const BackendOptions& tuning);
+                         const Tuning& tuning);
 
 }  // namespace manymeans

@@ -23,7 +23,9 @@ struct Search {
 };
 
 Search begin_search(int64_t n, const RowWish& wish, std::vector<int64_t>& rows) {
-  Search search{&wish, &rows};
+  Search search;
+  search.wish = &wish;
+  search.rows = &rows;
   search.wanted = std::min(n, wish.count + static_cast<int64_t>(wish.excluded.size()));
   // A little more than the expected share.
   const auto wanted = static_cast<double>(search.wanted);
@@ -31,20 +33,30 @@ Search begin_search(int64_t n, const RowWish& wish, std::vector<int64_t>& rows) 
   return search;
 }
 
+// The rows that a rank draws for, and the ranks that draw for the others.
+struct DrawnRows {
+  int64_t first = 0;
+  int64_t last = 0;
+  int64_t all = 0;
+  Comm& comm;
+};
+
 // All draws of these searches' shares.
-void draw(int64_t n, std::span<Search*> searches, ThreadPool& pool) {
+void draw(const DrawnRows& rows, std::span<Search*> searches, ThreadPool& pool) {
   constexpr int64_t kRows = 1 << 16;
-  const int64_t pieces = (n + kRows - 1) / kRows;
+  const int64_t pieces = (rows.last - rows.first + kRows - 1) / kRows;
   std::mutex mutex;
   pool.for_each_range(static_cast<int64_t>(searches.size()) * pieces, 1, [&](int, int64_t piece, int64_t) {
     Search& search = *searches[static_cast<size_t>(piece / pieces)];
     const uint64_t most = search.share >= 1 ? ~uint64_t{0} : static_cast<uint64_t>(std::ldexp(search.share, 64));
-    const int64_t first = piece % pieces * kRows;
+    const int64_t first = rows.first + piece % pieces * kRows;
     std::vector<RowDraw> found;
-    append_draws({search.wish->seed, 0, Purpose::kRandomRow, most}, first, std::min(n, first + kRows), found);
+    append_draws({search.wish->seed, 0, Purpose::kRandomRow, most}, first, std::min(rows.last, first + kRows), found);
     const std::lock_guard lock(mutex);
     search.draws.insert(search.draws.end(), found.begin(), found.end());
   });
+  if (rows.comm.alone()) return;
+  for (Search* search : searches) search->draws = rows.comm.gather_flat(std::span<const RowDraw>(search->draws));
 }
 
 void end_search(Search& search) {
@@ -56,16 +68,15 @@ void end_search(Search& search) {
   }
 }
 
-}  // namespace
-
-std::vector<std::vector<int64_t>> random_rows(int64_t n, std::span<const RowWish> models, ThreadPool& pool) {
+std::vector<std::vector<int64_t>> rows_by_draws(const DrawnRows& drawn, std::span<const RowWish> models,
+                                                ThreadPool& pool) {
   std::vector<std::vector<int64_t>> rows(models.size());
   std::vector<Search> searches;
-  for (size_t m = 0; m < models.size(); ++m) searches.push_back(begin_search(n, models[m], rows[m]));
+  for (size_t m = 0; m < models.size(); ++m) searches.push_back(begin_search(drawn.all, models[m], rows[m]));
   std::vector<Search*> active;
   for (Search& search : searches) active.push_back(&search);
   while (!active.empty()) {
-    draw(n, active, pool);
+    draw(drawn, active, pool);
     std::erase_if(active, [](Search* search) {
       if (static_cast<int64_t>(search->draws.size()) >= search->wanted) return true;
       search->draws.clear();
@@ -77,26 +88,41 @@ std::vector<std::vector<int64_t>> random_rows(int64_t n, std::span<const RowWish
   return rows;
 }
 
+DrawnRows drawn_rows(const Input& input) {
+  return {input.shard.first, input.shard.first + input.shard.rows, input.shard.all, *input.comm};
+}
+
+}  // namespace
+
+std::vector<std::vector<int64_t>> random_rows(int64_t n, std::span<const RowWish> models, ThreadPool& pool) {
+  return rows_by_draws({0, n, n, self_comm()}, models, pool);
+}
+
 std::vector<int64_t> random_rows(int64_t n, const RowWish& model, ThreadPool& pool) {
   return std::move(random_rows(n, {&model, 1}, pool)[0]);
 }
 
 std::vector<std::vector<int64_t>> random_rows(const Input& input, std::span<const RowWish> models, ThreadPool& pool) {
-  const int64_t n = input.points.n;
-  if (input.weights.empty()) return random_rows(n, models, pool);
+  if (!input.weighted) return rows_by_draws(drawn_rows(input), models, pool);
   const WeightedRows weighted(input, pool);
-  if (weighted.all_equal()) return random_rows(n, models, pool);
+  if (weighted.all_equal()) return rows_by_draws(drawn_rows(input), models, pool);
   std::vector<std::vector<int64_t>> rows(models.size());
-  pool.for_each_range(static_cast<int64_t>(models.size()), 1, [&](int, int64_t m, int64_t) {
+  const auto draw_model = [&](int, int64_t m, int64_t) {
     rows[static_cast<size_t>(m)] = weighted.draw(models[static_cast<size_t>(m)]);
-  });
+  };
+  if (input.comm->alone()) {
+    pool.for_each_range(static_cast<int64_t>(models.size()), 1, draw_model);
+  } else {  // every draw is told to all ranks, in the same order
+    for (int64_t m = 0; m < static_cast<int64_t>(models.size()); ++m) draw_model(0, m, m + 1);
+  }
   for (size_t m = 0; m < models.size(); ++m) {
     const int64_t missing = models[m].count - static_cast<int64_t>(rows[m].size());
     if (missing == 0) continue;
     std::vector<int64_t> taken(models[m].excluded.begin(), models[m].excluded.end());
     taken.insert(taken.end(), rows[m].begin(), rows[m].end());
-    const std::vector<int64_t> rest = random_rows(n, {missing, models[m].seed, taken}, pool);
-    rows[m].insert(rows[m].end(), rest.begin(), rest.end());
+    const RowWish rest{missing, models[m].seed, taken};
+    const std::vector<int64_t> others = rows_by_draws(drawn_rows(input), {&rest, 1}, pool)[0];
+    rows[m].insert(rows[m].end(), others.begin(), others.end());
   }
   return rows;
 }
@@ -107,26 +133,32 @@ std::vector<int64_t> random_rows(const Input& input, const RowWish& model, Threa
 
 std::vector<int64_t> rows_by_weight(const Input& input, std::span<const uint64_t> u) {
   const int64_t n = input.points.n;
-  std::vector<int64_t> rows(u.size());
-  const auto target = [](uint64_t number, uint64_t total) {
-    return static_cast<uint64_t>((static_cast<unsigned __int128>(number) * total) >> 64);
+  const auto target = [](uint64_t number, int64_t total) {
+    return static_cast<int64_t>((static_cast<unsigned __int128>(number) * static_cast<uint64_t>(total)) >> 64);
   };
-  if (input.weights.empty()) {
-    for (size_t i = 0; i < u.size(); ++i) rows[i] = static_cast<int64_t>(target(u[i], static_cast<uint64_t>(n)));
+  std::vector<int64_t> rows(u.size());
+  if (!input.weighted) {
+    for (size_t i = 0; i < u.size(); ++i) rows[i] = target(u[i], input.shard.all);
     return rows;
   }
-  uint64_t total = 0;
-  for (int64_t i = 0; i < n; ++i) total += static_cast<uint64_t>(input.integer_weight(i));
+  int64_t mine = 0;
+  for (int64_t i = 0; i < n; ++i) mine += input.integer_weight(i);
+  int64_t total = mine, prefix = mine;
+  input.comm->sum({&total, 1});
+  input.comm->scan({&prefix, 1});
+  const int64_t before = prefix;
   std::vector<size_t> order(u.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return u[a] < u[b]; });
-  uint64_t prefix = 0;
   int64_t row = -1;
   for (const size_t i : order) {  // targets ascend, so one walk over the rows serves all
-    const uint64_t wanted = target(u[i], total);
-    while (row < 0 || prefix <= wanted) prefix += static_cast<uint64_t>(input.integer_weight(++row));
-    rows[i] = row;
+    const int64_t wanted = target(u[i], total);
+    rows[i] = -1;  // another rank has it
+    if (wanted < before || wanted >= before + mine) continue;
+    while (row < 0 || prefix <= wanted) prefix += input.integer_weight(++row);
+    rows[i] = input.shard.first + row;
   }
+  input.comm->max(std::span(rows));
   return rows;
 }
 

@@ -16,6 +16,8 @@ struct RowWish {
   std::span<const int64_t> excluded = {};  ///< the rows that it has
 };
 
+// Rows are those of all ranks, by their numbers among all; all ranks call these functions and get the same.
+
 /// For each model `count` rows that are not in `excluded`, as `random` chooses them: by weight where there are
 /// different weights, rows of weight zero last; else those with the smallest (Philox(row), row), in that order.
 std::vector<std::vector<int64_t>> random_rows(const Input& input, std::span<const RowWish> models, ThreadPool& pool);
@@ -23,7 +25,7 @@ std::vector<std::vector<int64_t>> random_rows(const Input& input, std::span<cons
 /// The same for one model.
 std::vector<int64_t> random_rows(const Input& input, const RowWish& model, ThreadPool& pool);
 
-/// The same for n rows without weights. All threads share the n draws of every model.
+/// The same for n rows without weights, all of them here. All threads share the n draws of every model.
 std::vector<std::vector<int64_t>> random_rows(int64_t n, std::span<const RowWish> models, ThreadPool& pool);
 std::vector<int64_t> random_rows(int64_t n, const RowWish& model, ThreadPool& pool);
 

@@ -1,6 +1,6 @@
 // first: rows 0 .. k - 1.
-#include "data/gather.h"
 #include "init/init.h"
+#include "prototype/prototype.h"
 
 #include <numeric>
 #include <utility>
@@ -11,7 +11,7 @@ bool init_first(const InitContext& context, std::span<InitModel> models) {
   for (InitModel& model : models) {
     std::vector<int64_t> rows(static_cast<size_t>(model.k));
     std::iota(rows.begin(), rows.end(), int64_t{0});
-    model.prototypes = gather_rows(context.input, rows);
+    model.prototypes = prototypes_at(context.input, rows);
     model.rows = std::move(rows);
   }
   return true;

@@ -6,6 +6,7 @@
 #include "init/choose_rows.h"
 #include "init/init.h"
 #include "init/kmeans_plus_plus.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -22,7 +23,7 @@ std::vector<int64_t> oversample(const InitContext& context, const InitModel& mod
                                 const std::function<bool()>& proceed) {
   std::vector<int64_t> candidates = {first};
   const SeedingOwner seeding = make_seeding(context.upload, context.input, {&model.k, 1}, context.pool);
-  const Matrix first_centre = gather_rows(context.input, candidates);
+  const Matrix first_centre = prototypes_at(context.input, candidates);
   const SeedCentres begun{0, &first_centre};
   seeding->fix_scale(0, seeding->begin({&begun, 1})[0]);
   for (uint32_t round = 0; round < kRounds; ++round) {
@@ -30,7 +31,7 @@ std::vector<int64_t> oversample(const InitContext& context, const InitModel& mod
     const std::vector<int64_t> rows = seeding->sample(0, {model.seed, round, model.k, seeding->total(0)});
     if (rows.empty()) continue;
     candidates.insert(candidates.end(), rows.begin(), rows.end());
-    const Matrix centres = gather_rows(context.input, rows);
+    const Matrix centres = prototypes_at(context.input, rows);
     const SeedCentres added{0, &centres};
     seeding->add({&added, 1});
   }
@@ -56,9 +57,10 @@ std::vector<double> attracted_weights(const InitContext& context, const Matrix& 
 // k of the candidates by weighted k-means++; false if it was told to stop. With k in the thousands this takes as long
 // as the rounds, so it reports progress itself.
 bool reduce(const InitContext& context, InitModel& model, std::span<const int64_t> rows) {
-  const Matrix candidates = gather_rows(context.input, rows);
-  const std::vector<double> weights = attracted_weights(context, candidates);
-  const Input input = prepare_input(candidates.view(), weights, context.pool);
+  const Matrix candidates = gather_from_all(context.input, rows);
+  const std::vector<double> weights = attracted_weights(context, prototypes_at(context.input, rows));
+  Input input = prepare_input(candidates.view(), weights, context.pool);
+  use_prototype(input, prototype_of(context.input), context.pool);
   const auto upload = context.backend.upload(input);
   InitModel reduced{model.k, member_seed(model.seed, candidates.rows(), 0), {}, {}};
   const InitContext inner{input, context.backend, *upload, context.pool, context.proceed};
@@ -90,7 +92,7 @@ bool init_kmeans_parallel(const InitContext& context, std::span<InitModel> model
       const std::vector<int64_t> rest = random_rows(context.input, {model.k - found, model.seed, rows}, context.pool);
       rows.insert(rows.end(), rest.begin(), rest.end());
     }
-    model.prototypes = gather_rows(context.input, rows);
+    model.prototypes = prototypes_at(context.input, rows);
     model.rows = std::move(rows);
   }
   return true;

@@ -2,8 +2,8 @@
 
 #include "backend/make_seeding.h"
 #include "core/random.h"
-#include "data/gather.h"
 #include "init/choose_rows.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -35,7 +35,7 @@ void choose_first(const InitContext& context, Seeding& seeding, std::vector<Seed
   std::vector<SeedCentres> first;
   for (size_t i = 0; i < rows.size(); ++i) {
     all[i].rows.push_back(rows[i]);
-    centres.push_back(gather_rows(context.input, {&rows[i], 1}));
+    centres.push_back(prototypes_at(context.input, {&rows[i], 1}));
   }
   for (size_t i = 0; i < rows.size(); ++i) first.push_back({all[i].slot, &centres[i]});
   const std::vector<double> largest = seeding.begin(first);
@@ -83,14 +83,14 @@ bool choose_next(const InitContext& context, Seeding& seeding, std::vector<Seeds
   std::vector<Matrix> candidates, centres;
   std::vector<SeedTrial> trials;
   std::vector<SeedCentres> added;
-  for (const std::vector<int64_t>& of_model : rows) candidates.push_back(gather_rows(context.input, of_model));
+  for (const std::vector<int64_t>& of_model : rows) candidates.push_back(prototypes_at(context.input, of_model));
   for (size_t i = 0; i < active.size(); ++i) trials.push_back({active[i]->slot, &candidates[i]});
   seeding.trial(trials);
   for (size_t i = 0; i < active.size(); ++i) {
     const auto& p = trials[i].potentials;
     const int64_t best = std::min_element(p.begin(), p.end()) - p.begin();
     active[i]->rows.push_back(rows[i][static_cast<size_t>(best)]);
-    centres.push_back(gather_rows(candidates[i].view(), {&best, 1}));
+    centres.push_back(keep_prototypes(candidates[i], {&best, 1}));
   }
   for (size_t i = 0; i < active.size(); ++i) added.push_back({active[i]->slot, &centres[i]});
   seeding.add(added);
@@ -117,7 +117,7 @@ bool init_kmeans_plus_plus(const InitContext& context, std::span<InitModel> mode
     }
   }
   for (Seeds& seeds : all) {
-    seeds.model->prototypes = gather_rows(context.input, seeds.rows);
+    seeds.model->prototypes = prototypes_at(context.input, seeds.rows);
     seeds.model->rows = std::move(seeds.rows);
   }
   return true;

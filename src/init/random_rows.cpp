@@ -2,6 +2,7 @@
 #include "data/gather.h"
 #include "init/choose_rows.h"
 #include "init/init.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -14,8 +15,9 @@ namespace {
 
 // Such prototypes have no points at first; whoever asked for so many should know.
 void warn_of_zero_weights(const Input& input, const std::vector<int64_t>& rows, InitModel& model) {
-  const auto counts = [&](int64_t row) { return input.integer_weight(row) > 0; };
-  const auto weighty = std::count_if(rows.begin(), rows.end(), counts);
+  if (!input.weighted) return;
+  const std::vector<int64_t> weights = weights_from_all(input, rows);
+  const auto weighty = std::count_if(weights.begin(), weights.end(), [](int64_t weight) { return weight > 0; });
   if (weighty == static_cast<int64_t>(rows.size())) return;
   model.warnings.push_back(fmt::format(
       "random for k = {} (seed {}) found only {} rows of a weight above zero; the other prototypes are rows of "
@@ -32,7 +34,7 @@ bool init_random(const InitContext& context, std::span<InitModel> models) {
   std::vector<std::vector<int64_t>> rows = random_rows(context.input, wishes, context.pool);
   for (size_t m = 0; m < models.size(); ++m) {
     warn_of_zero_weights(context.input, rows[m], models[m]);
-    models[m].prototypes = gather_rows(context.input, rows[m]);
+    models[m].prototypes = prototypes_at(context.input, rows[m]);
     models[m].rows = std::move(rows[m]);
   }
   return true;

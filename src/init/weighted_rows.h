@@ -9,10 +9,11 @@
 
 namespace manymeans {
 
-/// The integer weights of all rows, ready for any number of draws. The input must outlive it.
+/// The integer weights of the rows of all ranks, ready for any number of draws. The input must outlive it. All ranks
+/// make it and draw alike; each of them holds 8 bytes for 256 rows of all.
 class WeightedRows {
  public:
-  /// Reads all weights once; there must be some.
+  /// Reads all weights once; there must be some on some rank.
   WeightedRows(const Input& input, ThreadPool& pool);
 
   /// Then weights say nothing, and the rows are those of a fit without them.
@@ -23,8 +24,10 @@ class WeightedRows {
   std::vector<int64_t> draw(const RowWish& wish) const;
 
  private:
+  std::vector<uint64_t> own_sums(ThreadPool& pool);
+
   const Input& input_;
-  std::vector<uint64_t> sums_;  // of the weights of each block of rows
+  std::vector<uint64_t> sums_;  // of the weights of each block of rows; every rank's blocks begin with its first row
   uint64_t total_ = 0;
   bool all_equal_ = true;
 };

@@ -1,26 +1,33 @@
 // The centroid as prototype: what k-means represents a cluster by.
 #pragma once
 
-#include <manymeans/points.h>
+#include "core/distance.h"
+#include "prototype/prototype.h"
 
-#include "data/input.h"
-#include "data/statistics.h"
-
-#include <span>
+#include <algorithm>
+#include <cmath>
 
 namespace manymeans {
 
-/// Prototypes from statistics: c_kj = fl_T(ldexp(RN(S_kj) / RN(W_k), weight_shift - s_j)), -0 stored as +0.
-/// Clusters with W_k = 0 keep their row of `old`. O(K D).
-Matrix solve_centroids(const Statistics& statistics, const Input& input, const Matrix& old, ThreadPool& pool);
+struct Centroid {
+  static constexpr std::string_view kName = "centroid";
+  static constexpr bool kEuclidean = true;
 
-/// Rounded to T, -0 as +0. Throws Error(kBadData) for values that are not finite or too large to square.
-Matrix make_prototypes(const PointsView& rows, DataType type);
+  static int64_t width(int64_t d) { return d; }
+  static int64_t terms(int64_t d) { return d; }
+  static double distance(const auto* x, const auto* c, int64_t d) { return canonical_distance(x, c, d); }
+  static void row_terms(const auto* x, int64_t d, double* terms) { std::copy_n(x, d, terms); }
+  static void prototype_of_row(const auto* x, int64_t d, auto* c) { std::copy_n(x, d, c); }
+  /// c_j = fl_T(ldexp(RN(S_j) / RN(W), weight_shift - s_j)).
+  static void solve(const ClusterSums& sums, double* c) {
+    for (int64_t j = 0; j < sums.terms; ++j) {
+      c[j] = std::ldexp(sums.rounded(j) / sums.weight, sums.weight_shift - sums.shift(j));
+    }
+  }
+  static double shift(const auto* before, const auto* after, int64_t d) { return canonical_distance(before, after, d); }
+};
 
-/// Largest |value|.
-double largest_magnitude(const Matrix& prototypes);
-
-/// Prototypes `kept` (ascending) of `old`.
-Matrix keep_prototypes(const Matrix& old, std::span<const int64_t> kept);
+/// Its table.
+const Prototype& centroid();
 
 }  // namespace manymeans

@@ -5,7 +5,7 @@
 #include "conformance/textbook_hamerly.h"
 #include "conformance/variants.h"
 #include "core/threads.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,9 @@ class Passes {
     session_->labels(0).read(0, static_cast<int64_t>(labels_.size()), labels_.data());
     return model.result;
   }
-  Matrix solve(const Matrix& prototypes) { return solve_centroids(session_->statistics(0), input_, prototypes, pool_); }
+  Matrix solve(const Matrix& prototypes) {
+    return solve_prototypes(session_->statistics(0), input_, prototypes, pool_);
+  }
   const std::vector<uint32_t>& labels() const { return labels_; }
 
  private:
@@ -119,7 +121,7 @@ TEST(Bounds, LabelsAreTheReferencesWhereAutoBegins) {
   for (const Choice& set : cpu_instruction_sets()) {
     if (!set.available) continue;
     BackendOptions options{.threads = 2, .algorithm = "auto"};
-    options.instruction_set = set.name;
+    options.tuning.cpu.instruction_set = set.name;
     const Walk found = walk(make_backend("cpu", options), made, true, 60);
     EXPECT_EQ(found.wrong, 0) << set.name;
     if (set.name == "portable") {
@@ -133,7 +135,7 @@ TEST(Bounds, LabelsAreTheReferencesWhereAutoBegins) {
 TEST(Bounds, AreCarriedByAsManyModelsAsFit) {
   const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {5000, 4, {20, 20, 20}}, 6);
   BackendOptions options{.threads = 1, .algorithm = "bounds"};
-  options.memory_budget = 2 * 8 * made.shape.n + 4096;
+  options.tuning.cpu.memory_budget = 2 * 8 * made.shape.n + 4096;
   const std::unique_ptr<Backend> backend = make_backend("cpu", options);
   ThreadPool pool(1);
   const Input input = prepare_input(made.points(), {}, pool);
@@ -186,7 +188,7 @@ TEST(Bounds, WorkWithoutAPackedCopy) {
     BackendOptions options;
     options.threads = 2;
     options.algorithm = "bounds";
-    options.memory_budget = 8 * made.shape.n + 4096;
+    options.tuning.cpu.memory_budget = 8 * made.shape.n + 4096;
     const Walk found = walk(make_backend("cpu", options), made, true);
     EXPECT_EQ(found.wrong, 0) << made.name;
     EXPECT_GT(found.skipped, 0) << made.name;

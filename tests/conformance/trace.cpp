@@ -3,7 +3,7 @@
 #include "backend/make_seeding.h"
 #include "core/threads.h"
 #include "data/gather.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -105,7 +105,7 @@ class Interview {
   void update(const std::vector<int>& slots) {
     for (const int slot : slots) {
       Matrix& prototypes = prototypes_[static_cast<size_t>(slot)];
-      prototypes = solve_centroids(session_->statistics(slot), input_, prototypes, pool_);
+      prototypes = solve_prototypes(session_->statistics(slot), input_, prototypes, pool_);
     }
   }
 

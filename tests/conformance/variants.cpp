@@ -16,13 +16,13 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   BackendOptions options;
   options.threads = threads;
   options.algorithm = algorithm;
-  options.instruction_set = instruction_set;
-  options.screen_format = screen_format;
-  options.test_bound_scale = bound_scale;
-  options.test_slice_rows = slice_rows;
-  options.queued_passes = queued_passes;
-  options.floors = floors;
-  if (backend == "late") options.test_backend = make_late_backend;
+  options.tuning.cpu.instruction_set = instruction_set;
+  options.tuning.cpu.screen_format = options.tuning.cuda.screen_format = screen_format;
+  options.tuning.cpu.bound_scale = options.tuning.cuda.bound_scale = bound_scale;
+  options.tuning.cuda.slice_rows = slice_rows;
+  options.tuning.cuda.queued_passes = queued_passes;
+  options.tuning.cuda.score_thresholds = score_thresholds;
+  if (backend == "late") options.tuning.test_backend = make_late_backend;
   return make_backend(backend, options);
 }
 
@@ -48,7 +48,7 @@ bool screens_in(std::string_view backend, const char* format) {
   ThreadPool pool(1);
   const Input input = prepare_input({values.data(), 3, 1}, {}, pool);
   BackendOptions options;
-  options.screen_format = format;
+  options.tuning.cpu.screen_format = options.tuning.cuda.screen_format = format;
   try {
     make_backend(backend, options)->upload(input);
     return true;

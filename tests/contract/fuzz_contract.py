@@ -47,7 +47,7 @@ def bits(row):
 
 def answered(case, way):
     """What the library says, computed in one of its ways."""
-    for name in ("MANYMEANS_CPU_ISA", "MANYMEANS_CPU_SCREEN", "MANYMEANS_EQUAL_ROWS"):
+    for name in ("MANYMEANS_CPU_ISA", "MANYMEANS_CPU_SCREEN", "MANYMEANS_DUPLICATES"):
         os.environ.pop(name, None)
     os.environ.update(way["environment"])
     points = np.array(case["points"], dtype=KINDS[case["kind"].code])
@@ -82,7 +82,7 @@ def ways_of(seed, number, case, backends):
     environment = {}
     if case["screen"] is not None and "cpu" in backends:
         sets = [isa for isa in instruction_sets() if case["screen"] in screens_of(isa)]
-        environment = {"MANYMEANS_CPU_SCREEN": case["screen"], "MANYMEANS_EQUAL_ROWS": "each"}
+        environment = {"MANYMEANS_CPU_SCREEN": case["screen"], "MANYMEANS_DUPLICATES": "off"}
         return [REFERENCE] + [
             {
                 "environment": {**environment, "MANYMEANS_CPU_ISA": isa},
@@ -94,7 +94,7 @@ def ways_of(seed, number, case, backends):
     if backend == "cpu":
         environment["MANYMEANS_CPU_ISA"] = rng.choice(instruction_sets())
         if rng.random() < 0.3:
-            environment["MANYMEANS_EQUAL_ROWS"] = rng.choice(["each", "once"])
+            environment["MANYMEANS_DUPLICATES"] = rng.choice(["off", "on"])
     algorithms = ["auto", "matrix", "bounds", "brute"] + (["kdtree"] if len(case["points"][0]) <= 32 else [])
     options.update(
         backend=backend, algorithm=rng.choice(algorithms if backend == "cpu" else ["auto", "matrix", "brute"])

@@ -22,7 +22,10 @@ TEST(LabelTerms, AreThoseOfTheContract) {
       of_neighbours += label_term(first + static_cast<int64_t>(i), labels[i]);
     }
     const auto n = static_cast<int64_t>(count);
-    EXPECT_TRUE(sum_of_label_terms(rows.data(), labels.data(), n) == expected) << count;
+    EXPECT_TRUE(sum_of_label_terms(rows.data(), 0, labels.data(), n) == expected) << count;
+    std::vector<int64_t> from_seven = rows;
+    for (int64_t& row : from_seven) row -= 7;
+    EXPECT_TRUE(sum_of_label_terms(from_seven.data(), 7, labels.data(), n) == expected) << count;
     EXPECT_TRUE(sum_of_label_terms(first, labels.data(), n) == of_neighbours) << count;
     for (const PhiloxLanes& lanes : philox_lanes()) {
       LabelSum sum = ~LabelSum{0} - 5;  // goes on from what is there

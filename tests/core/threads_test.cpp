@@ -1,5 +1,7 @@
 #include "core/threads.h"
 
+#include <manymeans/error.h>
+
 #include "core/hostile_environment.h"
 
 #include <gtest/gtest.h>
@@ -167,7 +169,11 @@ TEST(ThreadCount, TakesWhatIsAskedForElseWhatIsUsable) {
   const ScopedVariable five("MANYMEANS_NUM_THREADS", "5");
   EXPECT_EQ(usable_threads(), 5);
   EXPECT_EQ(thread_count(2), 2);
-  const ScopedVariable nonsense("MANYMEANS_NUM_THREADS", "-1");
+  for (const char* nonsense : {"-1", "0", "many", "2 or 3", "-99999999999999999999"}) {
+    const ScopedVariable set("MANYMEANS_NUM_THREADS", nonsense);
+    EXPECT_THROW(usable_threads(), Error) << nonsense;
+  }
+  const ScopedVariable empty("MANYMEANS_NUM_THREADS", "");
   EXPECT_GE(usable_threads(), 1);
 }
 

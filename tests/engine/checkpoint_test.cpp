@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::expect_error;
 using test::Folder;
-using test::groups;
+using test::mixture;
 using test::options;
 
 // All that an answer is, or the error.
@@ -217,7 +217,7 @@ TEST(Checkpoint, AChainOfStopsIsTheSameAnswer) {
 
 // Without a callback a backend may do many passes at once; whoever cancels does it at any time.
 TEST(Checkpoint, CancelledAtAnyTimeItIsTheSameAnswer) {
-  const auto x = groups(4000, 5, 7, 60);
+  const auto x = mixture(4000, 5, 7, 60);
   const PointsView points(x.data(), 4000, 5);
   int interrupted = 0;
   std::set<std::string> backends;
@@ -250,7 +250,7 @@ TEST(Checkpoint, CancelledAtAnyTimeItIsTheSameAnswer) {
 }
 
 TEST(Checkpoint, GivingUpWithinAPassKeepsThePassBefore) {
-  const auto x = groups(3000, 4, 3, 20);
+  const auto x = mixture(3000, 4, 3, 20);
   const PointsView points(x.data(), 3000, 4);
   FitOptions o = options({20});
   o.tol = 0;
@@ -269,7 +269,7 @@ TEST(Checkpoint, GivingUpWithinAPassKeepsThePassBefore) {
 }
 
 TEST(Checkpoint, AfterATimeLimitItGoesOnToTheEnd) {
-  const auto x = groups(3000, 4, 4, 20);
+  const auto x = mixture(3000, 4, 4, 20);
   const PointsView points(x.data(), 3000, 4);
   FitOptions o = options({20});
   o.init = "first";
@@ -284,7 +284,7 @@ TEST(Checkpoint, AfterATimeLimitItGoesOnToTheEnd) {
 }
 
 TEST(Checkpoint, InitialisedModelsAreNotInitialisedAgain) {
-  const auto x = groups(2000, 3, 5, 30);
+  const auto x = mixture(2000, 3, 5, 30);
   const PointsView points(x.data(), 2000, 3);
   FitOptions o = options({30}, 2);
   o.init = "k-means++";
@@ -312,7 +312,7 @@ TEST(Checkpoint, InitialisedModelsAreNotInitialisedAgain) {
 }
 
 TEST(Checkpoint, GivenPrototypes) {
-  const auto x = groups(1000, 3, 6, 10);
+  const auto x = mixture(1000, 3, 6, 10);
   const PointsView points(x.data(), 1000, 3);
   FitOptions o = options({10});
   FitHooks hooks;
@@ -333,7 +333,7 @@ TEST(Checkpoint, GivenPrototypes) {
 }
 
 TEST(Checkpoint, ItBeginsAnewWithoutAFileAndSaysSo) {
-  const auto x = groups(500, 2, 8);
+  const auto x = mixture(500, 2, 8);
   const PointsView points(x.data(), 500, 2);
   const Folder folder;
   FitHooks hooks = with_checkpoint(folder / "run.ckpt", true);
@@ -352,7 +352,7 @@ TEST(Checkpoint, ItBeginsAnewWithoutAFileAndSaysSo) {
 
 struct Begun {
   Folder folder;
-  std::vector<float> x = groups(300, 4, 9);
+  std::vector<float> x = mixture(300, 4, 9);
   std::vector<double> weights = std::vector<double>(300, 2.0);
   FitOptions o = options({5}, 2);
   PointsView points{x.data(), 300, 4};
@@ -467,7 +467,7 @@ TEST(Checkpoint, AnUnwritablePathIsFoundBeforeTheFit) {
 }
 
 TEST(Checkpoint, AFolderThatGoesAwayCostsAWarningNotTheFit) {
-  const auto x = groups(500, 2, 10);
+  const auto x = mixture(500, 2, 10);
   const PointsView points(x.data(), 500, 2);
   const Folder folder;
   fs::create_directory(folder / "away");
@@ -483,7 +483,7 @@ TEST(Checkpoint, AFolderThatGoesAwayCostsAWarningNotTheFit) {
 }
 
 TEST(Checkpoint, EveryNCountsPasses) {
-  const auto x = groups(2000, 3, 11, 20);
+  const auto x = mixture(2000, 3, 11, 20);
   const PointsView points(x.data(), 2000, 3);
   for (const int64_t every : {1, 3, 7}) {
     const Folder folder;

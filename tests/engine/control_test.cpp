@@ -10,7 +10,7 @@
 namespace manymeans {
 namespace {
 
-using test::groups;
+using test::mixture;
 using test::options;
 
 // Every begun model of `stopped` must have the digest of a fit with its own max_iter.
@@ -27,7 +27,7 @@ void expect_equal_to_max_iter(const FitResult& stopped, const PointsView& points
 }
 
 TEST(Control, ACallbackStopsAfterThePass) {
-  const auto x = groups(2000, 3, 1, 20);
+  const auto x = mixture(2000, 3, 1, 20);
   const PointsView points(x.data(), 2000, 3);
   for (const Strategy strategy : {Strategy::kConcatenated, Strategy::kData, Strategy::kTask}) {
     FitOptions o = options({9, 20}, 3);
@@ -56,7 +56,7 @@ TEST(Control, ACallbackStopsAfterThePass) {
 }
 
 TEST(Control, ACancelBeforeTheFirstPassLeavesNothingBegun) {
-  const auto x = groups(500, 2, 2);
+  const auto x = mixture(500, 2, 2);
   const std::atomic<bool> cancel{true};
   FitHooks hooks;
   hooks.cancel = &cancel;
@@ -68,7 +68,7 @@ TEST(Control, ACancelBeforeTheFirstPassLeavesNothingBegun) {
 }
 
 TEST(Control, EveryLongInitialisationCanBeStopped) {
-  const auto x = groups(3000, 2, 6);
+  const auto x = mixture(3000, 2, 6);
   for (const char* init : {"k-means++", "k-means||"}) {
     FitOptions o = options({40});
     o.init = init;
@@ -86,7 +86,7 @@ TEST(Control, EveryLongInitialisationCanBeStopped) {
 }
 
 TEST(Control, EveryRoundOfKMeansParallelCanBeStopped) {
-  const auto x = groups(3000, 2, 6);
+  const auto x = mixture(3000, 2, 6);
   for (const int stop_at : {1, 3, 5}) {
     FitOptions o = options({40});
     o.init = "k-means||";
@@ -102,7 +102,7 @@ TEST(Control, EveryRoundOfKMeansParallelCanBeStopped) {
 }
 
 TEST(Control, ATimeLimitStops) {
-  const auto x = groups(20000, 8, 3, 50);
+  const auto x = mixture(20000, 8, 3, 50);
   const PointsView points(x.data(), 20000, 8);
   FitOptions o = options({50}, 2);
   o.init = "first";
@@ -115,7 +115,7 @@ TEST(Control, ATimeLimitStops) {
 }
 
 TEST(Control, ProgressCountsActiveModels) {
-  const auto x = groups(3000, 4, 4, 9);
+  const auto x = mixture(3000, 4, 4, 9);
   FitHooks hooks;
   int64_t last_active = 100;
   bool begun = false;
@@ -136,7 +136,7 @@ TEST(Control, ProgressCountsActiveModels) {
 }
 
 TEST(Control, TheEstimateIsNearTheInertia) {
-  const auto x = groups(5000, 6, 5, 9);
+  const auto x = mixture(5000, 6, 5, 9);
   double estimate = 0;
   FitHooks hooks;
   hooks.progress = [&](const Progress& p) {

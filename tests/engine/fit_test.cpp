@@ -6,20 +6,23 @@
 #include "engine/small_data.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <set>
+#include <string>
 
 namespace manymeans {
 namespace {
 
-using test::groups;
+using test::mixture;
 using test::options;
 
 TEST(Fit, LabelsPrototypesAndInertiaAgree) {
-  const auto x = groups(1000, 3, 1);
+  const auto x = mixture(1000, 3, 1);
   const FitResult result = fit(PointsView(x.data(), 1000, 3), {}, options({2, 7}, 2));
   ASSERT_EQ(result.models.size(), 4U);
   for (const ModelResult& model : result.models) {
@@ -39,7 +42,7 @@ TEST(Fit, LabelsPrototypesAndInertiaAgree) {
 }
 
 TEST(Fit, AMemberAloneHasTheSameDigest) {
-  const auto x = groups(1500, 4, 2);
+  const auto x = mixture(1500, 4, 2);
   const PointsView points(x.data(), 1500, 4);
   for (const char* init : {"k-means++", "k-means||", "random", "first"}) {
     FitOptions o = options({3, 8}, 3);
@@ -56,7 +59,7 @@ TEST(Fit, AMemberAloneHasTheSameDigest) {
 }
 
 TEST(Fit, WeightsOfOneChangeNothingAndScaleDoesNotMatter) {
-  const auto x = groups(800, 2, 3);
+  const auto x = mixture(800, 2, 3);
   const PointsView points(x.data(), 800, 2);
   const FitOptions o = options({6}, 2);
   const FitResult plain = fit(points, {}, o);
@@ -92,7 +95,7 @@ TEST(Fit, TinyWeightsLoseNothing) {
 
 // Weights times a power of two: the same answer, its inertia times that.
 TEST(Fit, TheScaleOfWeightsChangesInertiaAlone) {
-  const auto x = groups(300, 3, 4);
+  const auto x = mixture(300, 3, 4);
   std::vector<double> weights;
   for (size_t i = 0; i < 300; ++i) weights.push_back(1 + static_cast<double>(i % 7));
   FitOptions o = options({4}, 2);
@@ -112,7 +115,7 @@ TEST(Fit, TheScaleOfWeightsChangesInertiaAlone) {
 }
 
 TEST(Fit, IntegerWeightsEqualRepeatedRows) {
-  const auto x = groups(300, 2, 4);
+  const auto x = mixture(300, 2, 4);
   std::vector<float> repeated;
   std::vector<double> weights;
   for (size_t i = 0; i < 300; ++i) {
@@ -129,7 +132,7 @@ TEST(Fit, IntegerWeightsEqualRepeatedRows) {
 }
 
 TEST(Fit, StopsForTheReasonAskedFor) {
-  const auto x = groups(3000, 3, 5, 30);
+  const auto x = mixture(3000, 3, 5, 30);
   const PointsView points(x.data(), 3000, 3);
   const auto reason = [&](auto change) {
     FitOptions o = options({12});
@@ -146,7 +149,7 @@ TEST(Fit, StopsForTheReasonAskedFor) {
 }
 
 TEST(Fit, GivenPrototypesAreUsed) {
-  const auto x = groups(200, 2, 6);
+  const auto x = mixture(200, 2, 6);
   FitHooks hooks;
   const std::vector<double> given = {0.1, -0.0, 3, 4};
   hooks.initial = PointsView(given.data(), 2, 2);
@@ -159,7 +162,7 @@ TEST(Fit, GivenPrototypesAreUsed) {
 }
 
 TEST(Fit, RefusesWhatCannotBeFitted) {
-  const auto x = groups(10, 2, 7);
+  const auto x = mixture(10, 2, 7);
   const PointsView points(x.data(), 10, 2);
   const auto code = [&](auto change) {
     FitOptions o = options({3});
@@ -208,7 +211,7 @@ TEST(Fit, RefusesGivenPrototypesWhoseWeightedDistancesOverflow) {
 }
 
 TEST(Fit, ProvenanceTellsWhatRan) {
-  const auto x = groups(5000, 4, 8);
+  const auto x = mixture(5000, 4, 8);
   const FitResult result = fit(PointsView(x.data(), 5000, 4), {}, options({5, 6}, 2));
   const Provenance& p = result.provenance;
   EXPECT_EQ(p.backend, "cpu");
@@ -224,7 +227,7 @@ TEST(Fit, ProvenanceTellsWhatRan) {
 
 // Ten distinct rows cannot fill twelve clusters: every model fails, in its own words.
 TEST(Fit, TheFirstModelsErrorIsThrownWhicheverThreadIsFast) {
-  std::vector<float> x = groups(10, 2, 8);
+  std::vector<float> x = mixture(10, 2, 8);
   for (int copies = 0; copies < 2; ++copies) x.insert(x.end(), x.begin(), x.begin() + 20);
   FitOptions o = options({12}, 8);
   o.init = "random";
@@ -245,7 +248,7 @@ TEST(Fit, TheFirstModelsErrorIsThrownWhicheverThreadIsFast) {
 }
 
 TEST(Fit, ConvergedModelsLeaveThePasses) {
-  const auto x = groups(4000, 3, 9, 40);
+  const auto x = mixture(4000, 3, 9, 40);
   const FitResult result = fit(PointsView(x.data(), 4000, 3), {}, options({2, 40}, 1));
   int64_t needed = 0;
   for (const ModelResult& model : result.models) {
@@ -256,8 +259,29 @@ TEST(Fit, ConvergedModelsLeaveThePasses) {
 }
 
 // Which models share a pass depends on the strategy; what the i-th pass of every model did does not.
+TEST(Fit, MoreClustersThanRowsAreRefusedBeforeAnyRowIsRead) {
+  constexpr int64_t kRows = 1000;
+  constexpr size_t kBytes = kRows * 4 * sizeof(float);
+  void* unreadable = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(unreadable, MAP_FAILED);
+  const PointsView points(static_cast<const float*>(unreadable), kRows, 4);
+  FitOptions options;
+  options.k = {kRows + 1, 3};
+  for (const auto& refused :
+       {std::function([&] { fit(points, {}, options); }), std::function([&] { initialise(points, {}, options); })}) {
+    try {
+      refused();
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUsage);
+      EXPECT_NE(std::string(error.what()).find("1001 clusters were asked for"), std::string::npos) << error.what();
+    }
+  }
+  ::munmap(unreadable, kBytes);
+}
+
 TEST(Fit, ThePassLogAddsUp) {
-  const auto x = groups(3000, 3, 9, 40);
+  const auto x = mixture(3000, 3, 9, 40);
   for (const Strategy strategy : {Strategy::kConcatenated, Strategy::kData, Strategy::kTask}) {
     FitOptions o = options({2, 40}, 2);
     o.strategy = strategy;

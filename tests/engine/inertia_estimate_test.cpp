@@ -1,7 +1,7 @@
 #include "engine/inertia_estimate.h"
 
 #include "core/distance.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@ namespace {
 
 TEST(Initialise, GivesWhatAFitBeginsWithAndItsRows) {
   const int64_t n = 900;
-  const auto x = test::groups(n, 3, 21, 30);
+  const auto x = test::mixture(n, 3, 21, 30);
   const PointsView points(x.data(), n, 3);
   std::vector<double> weights(static_cast<size_t>(n));
   for (size_t i = 0; i < weights.size(); ++i) weights[i] = 0.5 + static_cast<double>(i % 7);
@@ -40,7 +40,7 @@ TEST(Initialise, GivesWhatAFitBeginsWithAndItsRows) {
 }
 
 TEST(Initialise, RefusesMorePrototypesThanRowsAndStops) {
-  const auto x = test::groups(10, 2, 22);
+  const auto x = test::mixture(10, 2, 22);
   const PointsView points(x.data(), 10, 2);
   EXPECT_THROW(initialise(points, {}, test::options({11})), Error);
   FitHooks hooks;
@@ -54,7 +54,7 @@ TEST(Initialise, RefusesMorePrototypesThanRowsAndStops) {
 }
 
 TEST(Abort, EndsAFitWithinAPass) {
-  const auto x = test::groups(3000, 4, 23);
+  const auto x = test::mixture(3000, 4, 23);
   for (const Strategy strategy : {Strategy::kConcatenated, Strategy::kData, Strategy::kTask}) {
     for (const char* algorithm : {"matrix", "bounds", "kdtree", "brute"}) {
       std::atomic<bool> abort{false};
@@ -79,7 +79,7 @@ TEST(Abort, EndsAFitWithinAPass) {
 }
 
 TEST(Abort, EndsAPassOfTheReference) {
-  const auto x = test::groups(3000, 4, 23);
+  const auto x = test::mixture(3000, 4, 23);
   for (const char* init : {"first", "k-means++"}) {
     std::atomic<bool> abort{false};
     FitHooks hooks;
@@ -97,7 +97,7 @@ TEST(Abort, EndsAPassOfTheReference) {
 }
 
 TEST(Abort, EndsPredictAndTransform) {
-  const auto x = test::groups(3000, 4, 24);
+  const auto x = test::mixture(3000, 4, 24);
   const std::atomic<bool> abort{true};
   PredictOptions o;
   o.abort = &abort;

@@ -26,7 +26,7 @@ class Memory : public testing::Test {
  protected:
   Dataset points(int64_t d, const std::string& type = "float32") {
     Dataset values;
-    const std::vector<float> x = groups(kRows, d, 3);
+    const std::vector<float> x = mixture(kRows, d, 3);
     std::vector<double> wide(x.begin(), x.end());
     std::vector<uint8_t> narrow(x.size());
     for (size_t i = 0; i < x.size(); ++i) narrow[i] = static_cast<uint8_t>(std::lround(128 + 10 * x[i]));
@@ -167,7 +167,7 @@ TEST_F(Memory, Reference) {
 }
 
 TEST_F(Memory, PointsThatTheCallerHoldsAreLeftAlone) {
-  const std::vector<float> x = groups(kRows, 10, 3);
+  const std::vector<float> x = mixture(kRows, 10, 3);
   const std::vector<float> before = x;
   const PointsView view(x.data(), kRows, 10);
   FitOptions o = few({4}, 30);

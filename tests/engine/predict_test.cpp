@@ -11,7 +11,7 @@ namespace manymeans {
 namespace {
 
 TEST(Predict, GivesTheLabelsOfTheFitAndTheDistances) {
-  const auto x = test::groups(1200, 5, 1);
+  const auto x = test::mixture(1200, 5, 1);
   const PointsView points(x.data(), 1200, 5);
   const FitResult result = fit(points, {}, test::options({7}));
   const ModelResult& model = result.models[0];
@@ -29,7 +29,7 @@ TEST(Predict, GivesTheLabelsOfTheFitAndTheDistances) {
 }
 
 TEST(Predict, GivesTheInertiaOfTheFit) {
-  const auto x = test::groups(1500, 4, 3);
+  const auto x = test::mixture(1500, 4, 3);
   const PointsView points(x.data(), 1500, 4);
   std::vector<double> weights(1500);
   for (size_t i = 0; i < weights.size(); ++i) weights[i] = 0.1 * static_cast<double>(i % 11);
@@ -66,7 +66,7 @@ void expect_exact_distances(const std::vector<T>& x, const std::vector<T>& c, in
 
 TEST(Transform, GivesAllDistances) {
   for (const int64_t d : {1, 3, 8, 17}) {
-    const auto x = test::groups(300, d, 4), c = test::groups(9, d, 5);
+    const auto x = test::mixture(300, d, 4), c = test::mixture(9, d, 5);
     expect_exact_distances(x, c, d);
     expect_exact_distances(std::vector<double>(x.begin(), x.end()), std::vector<double>(c.begin(), c.end()), d);
   }

@@ -35,7 +35,7 @@ class TrappingCaller : public testing::Test {
     };
     EXPECT_EXIT(with_traps(), testing::ExitedWithCode(0), "");
   }
-  const std::vector<float> x_ = test::groups(500, 3, 9);
+  const std::vector<float> x_ = test::mixture(500, 3, 9);
   const PointsView points_{x_.data(), 500, 3};
 };
 

@@ -21,7 +21,7 @@ TEST(FindInit, AutoDependsOnTheShapeOnly) {
 
 TEST(Init, EveryMethodGivesDistinctRowsOfTheData) {
   const int64_t n = 700;
-  const auto x = test::groups(n, 3, 11, 40);
+  const auto x = test::mixture(n, 3, 11, 40);
   for (const InitEntry& entry : inits()) {
     FitOptions o = test::options({1, 6, 40}, 2);
     o.init = entry.name;
@@ -44,7 +44,7 @@ TEST(Init, EveryMethodGivesDistinctRowsOfTheData) {
 }
 
 TEST(Init, ReplicasDiffer) {
-  const auto x = test::groups(400, 2, 12);
+  const auto x = test::mixture(400, 2, 12);
   for (const char* init : {"k-means++", "k-means||", "random"}) {
     FitOptions o = test::options({9}, 2);
     o.init = init;
@@ -55,7 +55,7 @@ TEST(Init, ReplicasDiffer) {
 }
 
 TEST(Init, GoodMethodsBeatRandomRows) {
-  const auto x = test::groups(4000, 2, 13, 60);
+  const auto x = test::mixture(4000, 2, 13, 60);
   const auto inertia = [&](const char* init) {
     FitOptions o = test::options({60}, 5);
     o.init = init;

@@ -83,7 +83,7 @@ TEST(KMeansPlusPlus, FollowsTheContract) {
   for (unsigned seed = 1; seed <= 6; ++seed) {
     const int64_t d = 1 + seed % 3;
     const int64_t n = 150 + 37 * seed;
-    const std::vector<float> x = test::groups(n, d, seed);
+    const std::vector<float> x = test::mixture(n, d, seed);
     std::vector<double> w(static_cast<size_t>(n), 1.0);
     if (seed % 2 == 0) {
       for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<double>((i * 7) % 4);

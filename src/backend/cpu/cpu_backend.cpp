@@ -9,6 +9,16 @@
 namespace manymeans {
 namespace {
 
+// The instruction set's table, with the distances of this kind of prototype in the place of centroids'.
+CpuKernels kernels_for(CpuKernels kernels, const Prototype& prototype) {
+  if (prototype.euclidean) return kernels;
+  kernels.distance_f32 = prototype.f32.distance;
+  kernels.distance_f64 = prototype.f64.distance;
+  kernels.distances_f32 = prototype.f32.distances;
+  kernels.distances_f64 = prototype.f64.distances;
+  return kernels;
+}
+
 class CpuUpload final : public Upload {
  public:
   CpuUpload(const Input& input, const CpuKernels& kernels, const BackendOptions& options, const Workload& workload,
@@ -21,16 +31,14 @@ class CpuUpload final : public Upload {
   std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override {
     return std::make_unique<CpuSeeding>(shared_, k, pool);
   }
-  std::vector<std::string> warnings() const override {
-    return shared_.plan.warning.empty() ? std::vector<std::string>{} : std::vector{shared_.plan.warning};
-  }
   std::string plan() const override { return shared_.plan.why + shared_.bounds_log->text(); }
 
  private:
   CpuUpload(const Input& input, const CpuKernels& kernels, const BackendOptions& options, ThreadPool& pool,
             const PointsPlan& plan)
       : shared_{input,
-                kernels,
+                prototype_of(input),
+                kernels_for(kernels, prototype_of(input)),
                 options,
                 plan,
                 plan.brute ? PackedPoints() : PackedPoints(input, kernels, plan, pool),
@@ -45,7 +53,7 @@ class CpuUpload final : public Upload {
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(BackendOptions options)
-      : options_(std::move(options)), kernels_(choose_kernels(options_.instruction_set)) {
+      : options_(std::move(options)), kernels_(choose_kernels(options_.tuning.cpu.instruction_set)) {
     options_.threads = thread_count(options_.threads);
   }
   std::string_view name() const override { return "cpu"; }

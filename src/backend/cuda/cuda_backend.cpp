@@ -9,6 +9,7 @@
 #include "backend/cuda/tensor/matrix_screen.h"
 #include "backend/device/device_session.h"
 #include "core/threads.h"
+#include "prototype/centroid.h"
 
 #include <fmt/format.h>
 
@@ -72,7 +73,7 @@ class CudaUpload final : public Upload {
     const device::SessionMemory& memory = *parts.memory;
     parts.passes = std::make_unique<CudaPassKernels>(shared_, memory, k);
     parts.rows =
-        std::make_unique<AssignedDistances>(shared_.input.points, memory.label_width(), stream_of(memory.queue()));
+        std::make_unique<AssignedDistances>(shared_.input, memory.label_width(), stream_of(memory.queue()));
     return std::make_unique<device::DeviceSession>(std::move(parts), shared_.slices->rows(), k, threads);
   }
   // A step reads all points. Where they are not all on the device, the host's memory is faster than the link to it.
@@ -86,7 +87,7 @@ class CudaUpload final : public Upload {
           std::max<int64_t>(1, shared_.options.device_memory - shared_.plan.upload_bytes - shared_.plan.session_bytes);
     }
     options.exact = shared_.plan.screen == ScreenKind::kNone;
-    options.bound_scale = shared_.options.test_bound_scale;
+    options.bound_scale = shared_.options.tuning.cuda.bound_scale;
     return std::make_unique<DeviceSeeding>(shared_.input, points, static_cast<int>(k.size()), shared_.patience,
                                            options);
   }
@@ -131,12 +132,21 @@ class CudaBackend final : public Backend {
   int threads() const override { return threads_; }
   bool keeps_to_device_memory() const override { return true; }
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
+    check_kind(prototype_of(input));
     use_device(device_);
     device_.memory_free = CudaUpload::free_memory();
     return std::make_unique<CudaUpload>(input, device_, options_, workload);
   }
 
  private:
+  // Screens, sums and solves on the device are those of centroids.
+  static void check_kind(const Prototype& prototype) {
+    if (&prototype == &centroid()) return;
+    throw Error(
+        ErrorCode::kUsage, "backend",
+        fmt::format("cuda fits centroids, and these prototypes are of kind {}; use cpu or reference", prototype.name));
+  }
+
   CurrentDevice back_;  // of the thread that makes the backend and destroys it
   BackendOptions options_;
   CudaDevice device_;

@@ -1,7 +1,6 @@
 // Labels, statistics and distances of the reference.
 #include "backend/reference/reference_session.h"
 #include "core/data_type.h"
-#include "core/distance.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,48 +14,80 @@ std::vector<double> widened(const Matrix& matrix) {
   return values;
 }
 
-const double* ReferencePoints::point(int64_t row) {
-  return rows_as<double>(input_.points, row, 1, row_.data());
+ReferencePoints::ReferencePoints(const Input& input, const std::atomic<bool>* abort)
+    : input_(input), prototype_(prototype_of(input)), abort_(abort) {
+  constexpr int64_t kRows = 16;  // few, since who waits for the end of an aborted fit waits for a block
+  block_rows_ = input.memory.window.grain(kRows);
+  values_.resize(static_cast<size_t>(block_rows_ * d()));
+  distances_.resize(static_cast<size_t>(block_rows_));
+  labels_.resize(static_cast<size_t>(block_rows_));
 }
 
-void ReferenceSession::add_row(Statistics& statistics, int64_t row, uint32_t label, int sign) {
-  const double* x = point(row);
-  const double weight = input_.weight(row);
-  int64_t* sums = statistics.row(label);
-  for (int64_t j = 0; j < d(); ++j) {
-    const SumFormat& format = input_.columns[static_cast<size_t>(j)];
-    int64_t term[kMaxLimbs] = {};
-    add_term(weight * x[j], format, sign, term);
-    for (int g = 0; g < format.limbs; ++g) sums[g * d() + j] += term[g];
+ReferencePoints::Block ReferencePoints::block(int64_t first, int64_t count) {
+  return {first, {rows_as<double>(input_.points, first, count, values_.data()), count, d()}};
+}
+
+std::span<const double> ReferencePoints::distances(const LabelledRows<double>& rows) {
+  prototype_.f64.distances(rows, distances_.data());
+  return std::span(distances_).first(static_cast<size_t>(rows.count));
+}
+
+std::span<const double> ReferencePoints::distances(const Block& block, const double* prototype) {
+  std::fill(labels_.begin(), labels_.end(), 0);
+  return distances({block.rows.points, block.rows.count, d(), prototype, 1, labels_.data()});
+}
+
+std::span<const double> ReferencePoints::distances(const Block& block, std::span<const double> prototypes,
+                                                   const Labels& labels) {
+  const int64_t k = static_cast<int64_t>(prototypes.size()) / prototype_.width(d());
+  labels.read(block.first, block.rows.count, labels_.data());
+  return distances({block.rows.points, block.rows.count, d(), prototypes.data(), k, labels_.data()});
+}
+
+void ReferenceSession::add_rows(Statistics& statistics, const ReferencePoints::Block& block, const uint32_t* labels,
+                                int sign) {
+  const int64_t terms = statistics.d;
+  terms_.resize(static_cast<size_t>(block.rows.count * terms));
+  points_.prototype().f64.terms(block.rows, terms_.data());
+  for (int64_t i = 0; i < block.rows.count; ++i) {
+    const int64_t row = block.first + i;
+    const double weight = input_.weight(row);
+    int64_t* sums = statistics.row(labels[i]);
+    for (int64_t t = 0; t < terms; ++t) {
+      const SumFormat& format = input_.columns[static_cast<size_t>(t)];
+      int64_t term[kMaxLimbs] = {};
+      add_term(weight * terms_[static_cast<size_t>(i * terms + t)], format, sign, term);
+      for (int g = 0; g < format.limbs; ++g) sums[g * terms + t] += term[g];
+    }
+    statistics.weights[labels[i]] += sign * input_.integer_weight(row);
+    statistics.counts[labels[i]] += sign;
   }
-  statistics.weights[label] += sign * input_.integer_weight(row);
-  statistics.counts[label] += sign;
 }
 
 void ReferenceSession::assign(PassModel& pass) {
   const std::vector<double> prototypes = widened(*pass.prototypes);
   const int64_t k = pass.prototypes->rows();
+  const Prototype& prototype = points_.prototype();
   Model& state = model(pass.slot);
   const bool first_pass = state.labels.empty();
   if (first_pass) state.labels = Labels(n(), k, input_.memory.labels == Storage::kFile);
-  state.statistics = Statistics(k, d(), input_.limbs);
+  state.statistics = Statistics(k, prototype.terms(d()), input_.limbs);
   pass.result = {};
-  for_each_row(state, [&](int64_t i) {
-    const double* x = point(i);
-    uint32_t label = 0;
-    double least = canonical_distance(x, prototypes.data(), d());
-    for (int64_t c = 1; c < k; ++c) {
-      const double distance = canonical_distance(x, prototypes.data() + c * d(), d());
-      if (distance < least) {
-        least = distance;
-        label = static_cast<uint32_t>(c);
-      }
+  std::vector<uint32_t> labels;
+  for_each_block(state, [&](const ReferencePoints::Block& block) {
+    labels.resize(static_cast<size_t>(block.rows.count));
+    prototype.f64.nearest(block.rows, prototypes.data(), k, labels.data());
+    for (int64_t i = 0; i < block.rows.count; ++i) {
+      const int64_t row = block.first + i;
+      const uint32_t label = labels[static_cast<size_t>(i)];
+      const uint32_t before = state.labels[row];
+      if (first_pass || label != before) ++pass.result.changed;
+      if (first_pass || label == before) continue;
+      const int64_t number = input_.shard.first + row;
+      pass.result.hash_delta += label_term(number, label) - label_term(number, before);
     }
-    const uint32_t before = state.labels[i];
-    if (first_pass || label != before) ++pass.result.changed;
-    if (!first_pass && label != before) pass.result.hash_delta += label_term(i, label) - label_term(i, before);
-    state.labels.write(i, 1, &label);
-    add_row(state.statistics, i, label, 1);
+    state.labels.write(block.first, block.rows.count, labels.data());
+    add_rows(state.statistics, block, labels.data(), 1);
   });
   pass.result.resolved = n();
   pass.result.candidates = n() * k;
@@ -77,7 +108,10 @@ template <class Body>
 void ReferenceSession::for_each_distance(int slot, const Matrix& prototypes, Body&& body) {
   const std::vector<double> c = widened(prototypes);
   const Model& state = model(slot);
-  for_each_row(state, [&](int64_t i) { body(i, canonical_distance(point(i), c.data() + state.labels[i] * d(), d())); });
+  for_each_block(state, [&](const ReferencePoints::Block& block) {
+    const std::span<const double> d2 = points_.distances(block, c, state.labels);
+    for (int64_t i = 0; i < block.rows.count; ++i) body(block.first + i, d2[static_cast<size_t>(i)]);
+  });
 }
 
 std::vector<double> ReferenceSession::distances(int slot, const Matrix& prototypes) {
@@ -89,14 +123,16 @@ std::vector<double> ReferenceSession::distances(int slot, const Matrix& prototyp
 void ReferenceSession::transform(const Matrix& prototypes, Matrix& distances) {
   const std::vector<double> c = widened(prototypes);
   const int64_t k = prototypes.rows();
-  points_.for_each_row({}, [&](int64_t i) {
+  points_.for_each_block({}, [&](const ReferencePoints::Block& block) {
     for (int64_t j = 0; j < k; ++j) {
-      const double distance = std::sqrt(canonical_distance(point(i), c.data() + j * d(), d()));
-      const auto at = static_cast<size_t>(i * k + j);
-      if (distances.type() == DataType::kFloat64) {
-        distances.values<double>()[at] = distance;
-      } else {
-        distances.values<float>()[at] = static_cast<float>(distance);
+      const std::span<const double> d2 = points_.distances(block, c.data() + j * prototypes.columns());
+      for (size_t i = 0; i < d2.size(); ++i) {
+        const auto at = (static_cast<size_t>(block.first) + i) * static_cast<size_t>(k) + static_cast<size_t>(j);
+        if (distances.type() == DataType::kFloat64) {
+          distances.values<double>()[at] = std::sqrt(d2[i]);
+        } else {
+          distances.values<float>()[at] = static_cast<float>(std::sqrt(d2[i]));
+        }
       }
     }
   });
@@ -139,20 +175,27 @@ std::vector<DistantRow> ReferenceSession::farthest_rows(int slot, const Matrix& 
 
 void ReferenceSession::move_row(int slot, int64_t row, uint32_t label) {
   Model& state = model(slot);
-  add_row(state.statistics, row, state.labels[row], -1);
-  add_row(state.statistics, row, label, 1);
+  const uint32_t before = state.labels[row];
+  const ReferencePoints::Block one = points_.block(row, 1);
+  add_rows(state.statistics, one, &before, -1);
+  add_rows(state.statistics, one, &label, 1);
   state.labels.write(row, 1, &label);
 }
 
 void ReferenceSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
   Model& state = model(slot);
   Labels labels(n(), static_cast<int64_t>(kept.size()), state.labels.in_file());
-  for_each_row(state, [&](int64_t i) { labels.write(i, 1, &new_label[state.labels[i]]); });
+  for_each_block(state, [&](const ReferencePoints::Block& block) {
+    for (int64_t i = block.first; i < block.first + block.rows.count; ++i) {
+      labels.write(i, 1, &new_label[state.labels[i]]);
+    }
+  });
   labels.give_back(0, n());
-  Statistics statistics(static_cast<int64_t>(kept.size()), d(), input_.limbs);
+  const int64_t terms = state.statistics.d;
+  Statistics statistics(static_cast<int64_t>(kept.size()), terms, input_.limbs);
   for (size_t to = 0; to < kept.size(); ++to) {
     const auto from = static_cast<size_t>(kept[to]);
-    std::copy_n(state.statistics.row(kept[to]), input_.limbs * d(), statistics.row(static_cast<int64_t>(to)));
+    std::copy_n(state.statistics.row(kept[to]), input_.limbs * terms, statistics.row(static_cast<int64_t>(to)));
     statistics.weights[to] = state.statistics.weights[from];
   }
   for (size_t l = 0; l < new_label.size(); ++l) statistics.counts[new_label[l]] += state.statistics.counts[l];

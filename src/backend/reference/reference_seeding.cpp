@@ -1,7 +1,6 @@
 // What k-means++ and k-means|| ask of a backend, in the reference's plain form.
 #include "backend/reference/reference_session.h"
 #include "core/data_type.h"
-#include "core/distance.h"
 
 #include <algorithm>
 #include <limits>
@@ -47,11 +46,11 @@ void ReferenceSeeding::add(std::span<const SeedCentres> models) {
   for (const SeedCentres& added : models) {
     Model& state = model(added.slot);
     const std::vector<double> centres = widened(*added.centres);
-    for_each_row(state, [&](int64_t i) {
-      double& least = state.least[static_cast<size_t>(i)];
-      const double* x = points_.point(i);
+    points_.for_each_block(give_back_of(state), [&](const ReferencePoints::Block& block) {
+      double* least = state.least.data() + block.first;
       for (int64_t c = 0; c < added.centres->rows(); ++c) {
-        least = std::min(least, canonical_distance(x, centres.data() + c * points_.d(), points_.d()));
+        const std::span<const double> d2 = points_.distances(block, centres.data() + c * added.centres->columns());
+        for (size_t i = 0; i < d2.size(); ++i) least[i] = std::min(least[i], d2[i]);
       }
     });
   }
@@ -82,16 +81,14 @@ std::vector<int64_t> ReferenceSeeding::pick(int slot, std::span<const WideInt> t
 }
 
 void ReferenceSeeding::trial(std::span<SeedTrial> trials) {
-  const int64_t d = points_.d();
   for (SeedTrial& trial : trials) {
     const Model& state = model(trial.slot);
     const std::vector<double> candidates = widened(*trial.candidates);
     trial.potentials.clear();
     for (int64_t c = 0; c < trial.candidates->rows(); ++c) {
       WideInt potential;
-      for_each_row(state, [&](int64_t i) {
-        const double distance = canonical_distance(points_.point(i), candidates.data() + c * d, d);
-        potential += term(state, i, std::min(state.least[static_cast<size_t>(i)], distance));
+      for_each_distance(state, candidates.data() + c * trial.candidates->columns(), [&](int64_t i, double d2) {
+        potential += term(state, i, std::min(state.least[static_cast<size_t>(i)], d2));
       });
       trial.potentials.push_back(potential);
     }
@@ -102,7 +99,8 @@ std::vector<int64_t> ReferenceSeeding::sample(int slot, const SeedSample& sample
   const Model& state = model(slot);
   std::vector<int64_t> rows;
   for_each_row(state, [&](int64_t i) {
-    const uint64_t u = random_u64(sample.key, static_cast<uint64_t>(i), sample.draw, Purpose::kOversample);
+    const auto row = static_cast<uint64_t>(input_.shard.first + i);
+    const uint64_t u = random_u64(sample.key, row, sample.draw, Purpose::kOversample);
     const WideInt mine = term(state, i, state.least[static_cast<size_t>(i)]);
     if (sample.total.times(u) < mine.times(static_cast<uint64_t>(sample.factor)).shift_left_64()) rows.push_back(i);
   });

@@ -1,43 +1,60 @@
 // The contract in its plainest form: the oracle that every other backend is compared with, bit for bit.
-// One thread, every value widened to binary64 (exact), every distance computed, every sum from zero.
+// One thread, every value widened to binary64 (exact), every distance computed, every sum from zero. What is particular
+// to a kind of prototype comes from its table (prototype/prototype.h), a block of rows a call.
 #pragma once
 
 #include "backend/backend.h"
 #include "core/aligned_buffer.h"
 #include "core/row_window.h"
 #include "core/threads.h"
+#include "prototype/prototype.h"
 
+#include <algorithm>
 #include <atomic>
+#include <span>
 #include <vector>
 
 namespace manymeans {
 
-/// The rows, one after the other. Once *abort is set, every row ends in Error(kInterrupted).
+/// The rows, a block of neighbours after the other. Once *abort is set, every block ends in Error(kInterrupted).
 class ReferencePoints {
  public:
-  ReferencePoints(const Input& input, const std::atomic<bool>* abort)
-      : input_(input), abort_(abort), row_(static_cast<size_t>(input.points.d)) {}
+  ReferencePoints(const Input& input, const std::atomic<bool>* abort);
 
+  struct Block {
+    int64_t first;
+    RowBlock<double> rows;
+  };
   int64_t n() const { return input_.points.n; }
   int64_t d() const { return input_.points.d; }
-  // One row, valid until the next call.
-  const double* point(int64_t row);
-  // Calls body(row) for every row, in order, and give_back(first, last) for rows that are done with.
+  const Prototype& prototype() const { return prototype_; }
+  // Some rows, valid until the next call.
+  Block block(int64_t first, int64_t count);
+  // d2 of a block's rows to one prototype, or to those of their labels; valid until the next call.
+  std::span<const double> distances(const Block& block, const double* prototype);
+  std::span<const double> distances(const Block& block, std::span<const double> prototypes, const Labels& labels);
+  // Calls body(block) for all rows, in order, and give_back(first, last) for rows that are done with.
   template <class Body>
-  void for_each_row(const RowPass::GiveBack& give_back, Body&& body) const {
+  void for_each_block(const RowPass::GiveBack& give_back, Body&& body) {
     RowPass pass(input_.memory.window, 0, n(), give_back);
-    for (int64_t i = 0; i < n(); ++i) {
+    for (int64_t first = 0; first < n(); first += block_rows_) {
       check_abort(abort_);
-      pass.begin(i);
-      body(i);
-      pass.done(i, i + 1);
+      pass.begin(first);
+      const int64_t last = std::min(n(), first + block_rows_);
+      body(block(first, last - first));
+      pass.done(first, last);
     }
   }
 
  private:
+  std::span<const double> distances(const LabelledRows<double>& rows);
+
   const Input& input_;
+  const Prototype& prototype_;
   const std::atomic<bool>* abort_;
-  std::vector<double> row_;
+  int64_t block_rows_;
+  std::vector<double> values_, distances_;  // of a block
+  std::vector<uint32_t> labels_;
 };
 
 class ReferenceSession final : public Session, public RowQuestions {
@@ -68,23 +85,23 @@ class ReferenceSession final : public Session, public RowQuestions {
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
   int64_t n() const { return points_.n(); }
   int64_t d() const { return points_.d(); }
-  const double* point(int64_t row) { return points_.point(row); }
 
-  // Calls body(row) for every row, in order; what a model knows of a row is done with then, too.
+  // Calls body(block) for all rows, in order; what a model knows of these rows is done with then, too.
   template <class Body>
-  void for_each_row(const Model& state, Body&& body) const {
-    points_.for_each_row([&](int64_t first, int64_t last) { state.labels.give_back(first, last - first); }, body);
+  void for_each_block(const Model& state, Body&& body) {
+    points_.for_each_block([&](int64_t first, int64_t last) { state.labels.give_back(first, last - first); }, body);
   }
   void assign(PassModel& pass);
   // Calls body(row, d2) with the distance of every row to the prototype of its label.
   template <class Body>
   void for_each_distance(int slot, const Matrix& prototypes, Body&& body);
-  // Adds sign times the row to its cluster's statistics.
-  void add_row(Statistics& statistics, int64_t row, uint32_t label, int sign);
+  // Adds sign times the rows to the statistics of the clusters that `labels` names.
+  void add_rows(Statistics& statistics, const ReferencePoints::Block& block, const uint32_t* labels, int sign);
 
   const Input& input_;
   ReferencePoints points_;
   std::vector<Model> models_;
+  std::vector<double> terms_;  // of a block
 };
 
 class ReferenceSeeding final : public Seeding {
@@ -108,9 +125,20 @@ class ReferenceSeeding final : public Seeding {
   };
 
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
+  // Calls body(row) for every row, in order.
   template <class Body>
-  void for_each_row(const Model& state, Body&& body) const {
-    points_.for_each_row(give_back_of(state), body);
+  void for_each_row(const Model& state, Body&& body) {
+    points_.for_each_block(give_back_of(state), [&](const ReferencePoints::Block& block) {
+      for (int64_t i = 0; i < block.rows.count; ++i) body(block.first + i);
+    });
+  }
+  // Calls body(row, d2) with the distance of every row to one prototype.
+  template <class Body>
+  void for_each_distance(const Model& state, const double* prototype, Body&& body) {
+    points_.for_each_block(give_back_of(state), [&](const ReferencePoints::Block& block) {
+      const std::span<const double> d2 = points_.distances(block, prototype);
+      for (int64_t i = 0; i < block.rows.count; ++i) body(block.first + i, d2[static_cast<size_t>(i)]);
+    });
   }
   static RowPass::GiveBack give_back_of(const Model& state);
   // T_i for this least distance.

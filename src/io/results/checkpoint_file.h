@@ -1,4 +1,4 @@
-// The file in which a fit writes down how far it is: docs/user/checkpoints.md.
+// The file in which a fit saves how far it is: docs/user/checkpoints.md.
 #pragma once
 
 #include <manymeans/points.h>

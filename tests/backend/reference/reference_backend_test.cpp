@@ -8,7 +8,7 @@
 #include "core/distance.h"
 #include "core/exact_numbers.h"
 #include "data/gather.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <gtest/gtest.h>
 
@@ -151,7 +151,7 @@ TEST(ReferenceBackend, PrototypesAreWithinAnUlpOfExactMeans) {
   for (const Case& made : small_hostile_cases()) {
     Oracle run(made);
     const Statistics& statistics = run.session->statistics(0);
-    const Matrix prototypes = solve_centroids(statistics, run.input, made.prototypes[0], run.pool);
+    const Matrix prototypes = solve_prototypes(statistics, run.input, made.prototypes[0], run.pool);
     const std::vector<ExactCluster> clusters = exact_clusters(run, made.shape.k[0]);
     const bool capped = run.input.limbs == max_limbs(made.type == DataType::kFloat64);
     for (int64_t k = 0; k < made.shape.k[0]; ++k) {

@@ -3,7 +3,7 @@
 #include "core/data_type.h"
 #include "core/distance.h"
 #include "fuzz/answers/draw.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -174,7 +174,7 @@ std::string check_centroids(const Input& input, const Labels& labels, const Matr
   const int64_t k = prototypes.rows(), d = prototypes.columns();
   if (k * d * input.limbs * pool.size() > kMostSums) return "";
   const Statistics statistics = sum_by_label(input, labels, k, pool);
-  const Matrix right = solve_centroids(statistics, input, prototypes, pool);
+  const Matrix right = solve_prototypes(statistics, input, prototypes, pool);
   Complaints complaints;
   for (int64_t c = 0; c < k; ++c) {
     for (int64_t j = 0; j < d; ++j) {

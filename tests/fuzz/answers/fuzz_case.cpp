@@ -29,8 +29,6 @@ class CaseDrawer {
     case_.seed = seed;
     case_.number = number;
     case_.cuda = limits.cuda;
-    // A property of the block: it is read once in a process.
-    case_.chained = mixed(seed + static_cast<uint64_t>(number / kCasesOfABlock)) % 4 != 0;
   }
 
   FuzzCase drawn() {
@@ -167,7 +165,7 @@ class CaseDrawer {
     way.strategy = draw_.pick({Strategy::kConcatenated, Strategy::kConcatenated, Strategy::kData, Strategy::kTask});
     way.threads = draw_.pick({1, 2, 2, 3, 5, 16});
     if (way.strategy == Strategy::kTask && draw_.chance(0.7)) way.threads = draw_.pick({4, 8, 16});
-    if (draw_.chance(0.2)) way.equal_rows = draw_.pick({"each", "once"});
+    if (draw_.chance(0.2)) way.tuning.duplicates = draw_.pick({0, 1}) != 0;
     if (draw_.chance(0.25)) way.memory_share = draw_.share();
     return way;
   }
@@ -188,8 +186,8 @@ class CaseDrawer {
   Way cpu_way(const std::vector<CpuScreen>& screens) {
     Way way = any_way();
     const CpuScreen screen = draw_screen(screens);
-    way.tuning.instruction_set = screen.instruction_set;
-    if (draw_.chance(0.8)) way.tuning.screen_format = screen.format;
+    way.tuning.cpu.instruction_set = screen.instruction_set;
+    if (draw_.chance(0.8)) way.tuning.cpu.screen_format = screen.format;
     way.algorithm = draw_.pick({"auto", "matrix", "matrix", "bounds", "bounds", "brute"});
     if (case_.recipe.d <= 32 && draw_.chance(0.3)) way.algorithm = "kdtree";
     // A file on a disk that is filled by the case.
@@ -202,12 +200,12 @@ class CaseDrawer {
     way.backend = "cuda";
     way.algorithm = draw_.pick({"auto", "auto", "auto", "matrix", "bounds", "bounds", "brute"});
     if (case_.recipe.d <= 4 && draw_.chance(0.3)) way.algorithm = "kdtree";
-    BackendOptions& tuning = way.tuning;
+    CudaTuning& tuning = way.tuning.cuda;
     if (draw_.chance(0.5)) tuning.screen_format = draw_.pick({"float16", "float16", "float16-sync", "float32"});
-    if (draw_.chance(0.5)) tuning.floors = draw_.chance(0.5);
+    if (draw_.chance(0.5)) tuning.score_thresholds = draw_.chance(0.5);
     tuning.queued_passes = draw_.chance(0.3);
     if (draw_.chance(0.15))
-      tuning.test_slice_rows = draw_.log_between(std::min<int64_t>(4096, case_.recipe.n), case_.recipe.n);
+      tuning.slice_rows = draw_.log_between(std::min<int64_t>(4096, case_.recipe.n), case_.recipe.n);
     way.on_device = draw_.chance(0.15);
     return way;
   }
@@ -247,12 +245,12 @@ double rough_seconds(const FuzzCase& drawn, const Way& way) {
       seeding += static_cast<double>(drawn.options.models) * wide * most * (3 + std::log(most));
     }
   }
-  const bool portable = way.tuning.instruction_set == "portable";
-  const bool avx2 = way.tuning.instruction_set == "avx2";
+  const bool portable = way.tuning.cpu.instruction_set == "portable";
+  const bool avx2 = way.tuning.cpu.instruction_set == "avx2";
   const double cores = way.backend == "reference" ? 1 : (drawn.cuda ? 16 : 2);
   if (way.backend == "reference") return (scores + seeding) / 2e8 + 3 * sums;
   if (way.backend == "cuda") return 0.1 + (scores + seeding) / (way.algorithm == "brute" ? 5e11 : 2e13) + wide / 2e9;
-  const bool emulated = portable && !way.tuning.screen_format.empty() && way.tuning.screen_format != "float32";
+  const bool emulated = portable && !way.tuning.cpu.screen_format.empty() && way.tuning.cpu.screen_format != "float32";
   double rate = emulated ? 5e8 : (portable ? 2e9 : (avx2 ? 1.2e10 : 2e10));
   if (way.algorithm == "brute") rate = portable ? 2e8 : 2e9;
   return (scores / rate + seeding / (portable ? 5e8 : 3e9) + wide / 4e8 + sums) / cores;
@@ -265,23 +263,25 @@ FuzzCase draw_case(uint64_t seed, int64_t number, const Limits& limits) {
 std::string Way::text() const {
   std::string text = fmt::format("{} {} {}", backend, algorithm, manymeans::name_of(strategy));
   if (threads > 0) text += fmt::format(" {} threads", threads);
-  if (!tuning.instruction_set.empty()) text += " " + tuning.instruction_set;
-  if (!tuning.screen_format.empty()) text += " " + tuning.screen_format;
-  if (!equal_rows.empty()) text += " equal-rows=" + equal_rows;
+  if (!tuning.cpu.instruction_set.empty()) text += " " + tuning.cpu.instruction_set;
+  for (const std::string& format : {tuning.cpu.screen_format, tuning.cuda.screen_format}) {
+    if (!format.empty()) text += " " + format;
+  }
+  if (tuning.duplicates) text += *tuning.duplicates ? " duplicates=on" : " duplicates=off";
   if (memory_share >= 0) text += fmt::format(" memory={:.3f}", memory_share);
   if (in_file) text += " in-file";
   if (on_device) text += " on-device";
-  if (tuning.floors) text += *tuning.floors ? " floors" : " no-floors";
-  if (tuning.queued_passes) text += " queued";
-  if (tuning.test_slice_rows > 0) text += fmt::format(" slices={}", tuning.test_slice_rows);
+  if (tuning.cuda.score_thresholds) text += *tuning.cuda.score_thresholds ? " thresholds" : " no-thresholds";
+  if (tuning.cuda.queued_passes) text += " queued";
+  if (tuning.cuda.slice_rows > 0) text += fmt::format(" slices={}", tuning.cuda.slice_rows);
   return text;
 }
 
 std::string FuzzCase::text() const {
-  return fmt::format("{}; k {}, {} models, seed {}, init {}, stop {}, tol {}, at most {} iterations, empty {}{}",
+  return fmt::format("{}; k {}, {} models, seed {}, init {}, stop {}, tol {}, at most {} iterations, empty {}",
                      recipe.text(), fmt::join(options.k, ","), options.models, options.seed,
                      given ? "given" : options.init, options.stop, options.tol, options.max_iter,
-                     manymeans::name_of(options.empty), chained ? "" : ", unchained");
+                     manymeans::name_of(options.empty));
 }
 
 }  // namespace manymeans::fuzz

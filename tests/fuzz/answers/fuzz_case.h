@@ -37,8 +37,7 @@ struct Way {
   double memory_share = -1;  ///< of what a limit of memory may be, from the least that can be done to plenty; -1: none
   bool in_file = false;      ///< the points lie in a file
   bool on_device = false;    ///< they lie in the memory of the device
-  std::string equal_rows;    ///< MANYMEANS_EQUAL_ROWS
-  BackendOptions tuning;
+  Tuning tuning;
 
   std::string text() const;
 };
@@ -52,7 +51,6 @@ struct FuzzCase {
   bool given = false;          ///< initial prototypes are given
   std::vector<Way> ways;       ///< the others are compared with the first
   int64_t predicted_rows = 0;  ///< new points whose labels are asked for
-  bool chained = true;         ///< cuda: kernels may come before the one before has ended
 
   int64_t all_clusters() const;
   std::string text() const;

@@ -105,11 +105,6 @@ class Supervisor {
   void one_case(int64_t number) {
     const FuzzCase drawn = draw_case(plan_.seed, number, plan_.limits);
     set_text(shared_->text, sizeof shared_->text, drawn.text());
-    if (drawn.chained) {
-      unsetenv("MANYMEANS_CUDA_CHAINED");
-    } else {
-      setenv("MANYMEANS_CUDA_CHAINED", "0", 1);
-    }
     fmt::print("case {}: {}; {} ways\n", number, drawn.text(), drawn.ways.size());
     std::fflush(stdout);
     const int64_t began = now_ns();

@@ -19,15 +19,6 @@ int capped(int threads, const RunSettings& settings) {
   return threads == 0 ? settings.most_threads : std::min(threads, settings.most_threads);
 }
 
-// Read from the environment whenever points are uploaded. This process has no other thread then.
-void set_equal_rows(const std::string& value) {
-  if (value.empty()) {
-    unsetenv("MANYMEANS_EQUAL_ROWS");
-  } else {
-    setenv("MANYMEANS_EQUAL_ROWS", value.c_str(), 1);
-  }
-}
-
 // A limit between what just does and what holds everything; on a device somewhere around the points.
 int64_t memory_limit(const FuzzCase& drawn, const PointsView& points, const Way& way, int threads) {
   if (way.memory_share < 0) return 0;
@@ -55,14 +46,15 @@ bool is_refusal(const Error& error, const Way& way) {
   const std::string_view text = error.what();
   const bool about_way = text.starts_with("[algorithm]") || text.starts_with("[screen format]") ||
                          text.starts_with("[MANYMEANS_CPU_SCREEN]");
-  if (about_way) return way.algorithm != "auto" || !way.tuning.screen_format.empty();
+  if (about_way)
+    return way.algorithm != "auto" || !way.tuning.cpu.screen_format.empty() || !way.tuning.cuda.screen_format.empty();
   return error.code() == ErrorCode::kUnavailable && way.memory_share >= 0;
 }
 
-BackendOptions tuning_of(const Way& way, const RunSettings& settings) {
-  BackendOptions tuning = way.tuning;
-  const bool first = tuning.instruction_set.empty() && way.backend == "cpu";
-  if (settings.fault == Fault::kBound && !first) tuning.test_bound_scale = 0.05;
+Tuning tuning_of(const Way& way, const RunSettings& settings) {
+  Tuning tuning = way.tuning;
+  const bool first = tuning.cpu.instruction_set.empty() && way.backend == "cpu";
+  if (settings.fault == Fault::kBound && !first) tuning.cpu.bound_scale = tuning.cuda.bound_scale = 0.05;
   return tuning;
 }
 
@@ -77,14 +69,12 @@ template <class Result, class Body>
 Outcome<Result> outcome_of(const Way& way, Body&& body) {
   const auto begin = std::chrono::steady_clock::now();
   Outcome<Result> outcome;
-  set_equal_rows(way.equal_rows);
   try {
     outcome.result = body();
   } catch (const Error& error) {
     outcome.error = error.what();
     outcome.refused = is_refusal(error, way);
   }
-  set_equal_rows("");
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return outcome;
 }

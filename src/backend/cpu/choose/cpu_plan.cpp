@@ -4,10 +4,10 @@
 
 #include "backend/cpu/choose/screen_costs.h"
 #include "backend/cpu/screen/carried_bounds.h"
-#include "backend/cpu/screen/matrix_layout.h"
 #include "backend/cpu/screen/packed_prototypes.h"
 #include "backend/cpu/tree/kd_tree.h"
 #include "core/memory.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -21,16 +21,16 @@ namespace {
 constexpr int64_t kMostScreenColumns = int64_t{1} << 18;
 
 // Half of the second-level cache of every server core of the last ten years (256 KiB to 2 MiB) at least.
-constexpr int64_t kGroupBytes = 256 << 10;
+constexpr int64_t kBlockBytes = 256 << 10;
 // Most of a first-level cache of 32 KiB.
 constexpr int64_t kChunkBytes = 24 << 10;
-constexpr int64_t kMostTilesPerGroup = 32;
-// Best three of every span and row of a group.
+constexpr int64_t kMostTilesPerBlock = 32;
+// Best three of every span and row of a block.
 constexpr int64_t kMostScoreBytes = 1 << 20;
-// Where few rows are left to look at, as many as this make some full tiles.
+// Where few rows are to be screened, as many as this make some full tiles.
 constexpr int64_t kSearchedRows = 4096;
-// A thread should find at least this many groups, or the last one to finish decides the pass.
-constexpr int64_t kGroupsPerThread = 8;
+// A thread should find at least this many blocks, or the last one to finish decides the pass.
+constexpr int64_t kBlocksPerThread = 8;
 // Nanoseconds. Where looking at a row costs less than this, asking whether it needs to be costs as much
 // (bench/results/EXPERIMENTS.md, "Bounds across passes").
 constexpr double kLeastScreenForBounds = 20;
@@ -41,19 +41,9 @@ constexpr double kDistanceValue = 0.3;
 // Copies of statistics that nobody minds.
 constexpr int64_t kSmallStatistics = 256 << 20;
 
-int64_t tile_bytes(const ScreenKernels& screen, int64_t d) {
-  if (screen.format == ScreenFormat::kFloat32) return screen.tile_rows * (d + 1) * 4;
-  return static_cast<int64_t>(MatrixLayout(screen.format, d).tile_bytes()) + screen.tile_rows * 8;
-}
-
-int64_t span_bytes(const ScreenKernels& screen, int64_t d) {
-  if (screen.format == ScreenFormat::kFloat32) return kSpanColumns * d * 4;
-  return static_cast<int64_t>(MatrixLayout(screen.format, d).span_bytes());
-}
-
 // Bytes for copies of the points.
 int64_t copies_budget(const Input& input, const BackendOptions& options) {
-  if (options.memory_budget > 0) return options.memory_budget;
+  if (options.tuning.cpu.memory_budget > 0) return options.tuning.cpu.memory_budget;
   return input.memory.limited ? input.memory.copies : available_memory() / 4;
 }
 
@@ -71,6 +61,14 @@ bool plan_tree(const Input& input, int64_t budget, PointsPlan& plan) {
   return plan.tree;
 }
 
+// Screens are for points as prototypes.
+void check_served(const Prototype& prototype, const std::string& algorithm) {
+  if (algorithm == "auto" || algorithm == "brute") return;
+  throw Error(ErrorCode::kUsage, "algorithm",
+              fmt::format("{} is for centroids, and these prototypes are of kind {}; use auto or brute", algorithm,
+                          prototype.name));
+}
+
 // With two columns most nodes belong to one prototype, whatever the data; a fit of ten iterations, tree included, then
 // takes as long as with the screen, and every further pass two to seven times faster. From three columns on the
 // screen wins such a fit (bench/results/intel-xeon-2cpu). Building takes as long as a few passes.
@@ -78,7 +76,7 @@ bool tree_pays(const BackendOptions& options, const PointsView& points, const Wo
   constexpr int64_t kMostColumns = 2;
   constexpr int64_t kFewestRows = 20'000;
   constexpr int64_t kFewestPasses = 4;
-  return options.algorithm == "auto" && options.screen_format.empty() && points.d <= kMostColumns &&
+  return options.algorithm == "auto" && options.tuning.cpu.screen_format.empty() && points.d <= kMostColumns &&
          points.n >= kFewestRows && workload.passes >= kFewestPasses;
 }
 
@@ -90,6 +88,12 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
   PointsPlan plan;
   plan.screen = &kernels.screens[0];
   const PointsView& points = input.points;
+  if (const Prototype& prototype = prototype_of(input); !prototype.euclidean) {
+    check_served(prototype, options.algorithm);
+    plan.brute = true;
+    plan.why = fmt::format("exact distances only: no screen is for prototypes of kind {}", prototype.name);
+    return plan;
+  }
   if (options.algorithm == "brute" || points.d > kMostScreenColumns) {
     plan.brute = true;
     plan.why =
@@ -100,11 +104,10 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
   const bool wanted = options.algorithm == "kdtree" || tree_pays(options, points, workload);
   if (wanted && plan_tree(input, budget, plan)) return plan;
   const std::string no_tree = plan.why;
-  ScreenChoice choice = choose_screen(input, kernels, options.screen_format, workload);
+  ScreenChoice choice = choose_screen(input, kernels, options.tuning.cpu.screen_format, workload);
   plan.screen = choice.screen;
   plan.frame = std::move(choice.frame);
-  const int64_t tiles = (points.n + plan.screen->tile_rows - 1) / plan.screen->tile_rows;
-  plan.packed_bytes = tiles * tile_bytes(*plan.screen, points.d);
+  plan.packed_bytes = PackedPoints::bytes(*plan.screen, points);
   plan.packed = plan.packed_bytes <= budget;
   plan.why = plan.packed ? fmt::format("certified {} screen over a packed copy of {} MiB ({})",
                                        name_of(plan.screen->format), plan.packed_bytes >> 20, choice.why)
@@ -112,8 +115,7 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
                                        name_of(plan.screen->format), plan.packed_bytes >> 20, choice.why);
   plan.why += no_tree;
   plan.column_ns = choice.column_ns;
-  plan.warning = choice.warning;
-  if (options.algorithm == "auto" && options.screen_format.empty()) plan.bounds = BoundsUse::kWhenTheyPay;
+  if (options.algorithm == "auto" && options.tuning.cpu.screen_format.empty()) plan.bounds = BoundsUse::kWhenTheyPay;
   if (options.algorithm != "bounds") return plan;
   plan.bounds = BoundsUse::kAlways;
   plan.why += "; bounds carried from pass to pass where 8 bytes a row and model fit";
@@ -160,25 +162,26 @@ SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span
     plan.most_spans = std::max(plan.most_spans, most_spans(count));
   }
   const int64_t tiles = (input.points.n + screen.tile_rows - 1) / screen.tile_rows;
-  const int64_t fair_share = std::max<int64_t>(1, tiles / (kGroupsPerThread * threads));
+  const int64_t fair_share = std::max<int64_t>(1, tiles / (kBlocksPerThread * threads));
   const int64_t score_bytes = plan.most_spans * screen.tile_rows * 3 * static_cast<int64_t>(sizeof(float));
-  plan.tiles_per_group =
-      std::clamp<int64_t>(std::min({kGroupBytes / tile_bytes(screen, d), kMostScoreBytes / score_bytes, fair_share}), 1,
-                          kMostTilesPerGroup);
-  plan.spans_per_chunk = std::max<int64_t>(1, kChunkBytes / span_bytes(screen, d));
-  plan.statistics_bytes = clusters * (d * input.limbs + 2) * static_cast<int64_t>(sizeof(int64_t));
+  const auto tile_bytes = static_cast<int64_t>(PackedPoints::tile_bytes(screen, d));
+  plan.tiles_per_block = std::clamp<int64_t>(
+      std::min({kBlockBytes / tile_bytes, kMostScoreBytes / score_bytes, fair_share}), 1, kMostTilesPerBlock);
+  plan.spans_per_chunk = std::max<int64_t>(1, kChunkBytes / PackedPrototypes::span_bytes(screen, d));
+  const int64_t terms = prototype_of(input).terms(d);
+  plan.statistics_bytes = clusters * (terms * input.limbs + 2) * static_cast<int64_t>(sizeof(int64_t));
   const int64_t budget = sums_budget(input, memory_budget);
   const int64_t bounds_bytes = input.points.n * CarriedBounds::kBytesPerRow;
   plan.bounded_models = bounds_budget(input, memory_budget) / bounds_bytes;
   plan.carry_bounds =
       std::any_of(k.begin(), k.end(), [&](int64_t count) { return bounds_use(points, count) != BoundsUse::kNever; });
-  plan.tiles_per_search = plan.tiles_per_group;
+  plan.tiles_per_search = plan.tiles_per_block;
   if (plan.carry_bounds && points.packed) {
-    plan.tiles_per_search = std::max(plan.tiles_per_group, std::min(kSearchedRows / screen.tile_rows, fair_share));
+    plan.tiles_per_search = std::max(plan.tiles_per_block, std::min(kSearchedRows / screen.tile_rows, fair_share));
   }
   if (const RowWindow& window = input.memory.window; window.moves()) {
     const int64_t most = std::max<int64_t>(1, window.chunk_rows() / screen.tile_rows);
-    plan.tiles_per_group = std::min(plan.tiles_per_group, most);
+    plan.tiles_per_block = std::min(plan.tiles_per_block, most);
     plan.tiles_per_search = std::min(plan.tiles_per_search, most);
   }
   plan.by_label_order = threads > 1 && plan.statistics_bytes * threads > budget;

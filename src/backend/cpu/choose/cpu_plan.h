@@ -14,13 +14,13 @@ namespace manymeans {
 
 /// What the models of one session need.
 struct SessionPlan {
-  int64_t tiles_per_group = 1;   ///< tiles that one thread labels together, so that prototypes are read once for them
-  int64_t spans_per_chunk = 1;   ///< spans of prototypes that stay in the first cache while a group's tiles pass
+  int64_t tiles_per_block = 1;   ///< tiles that one thread labels together, so that prototypes are read once for them
+  int64_t spans_per_chunk = 1;   ///< spans of prototypes that stay in the first cache while a block's tiles pass
   int64_t most_spans = 1;        ///< of one model
   bool by_label_order = false;   ///< accumulate by cluster instead of with a copy of the statistics per thread
   bool carry_bounds = false;     ///< some models may have CarriedBounds
   int64_t bounded_models = 0;    ///< so many at a time
-  int64_t tiles_per_search = 1;  ///< tiles among which one thread looks for rows to label: a group, or with bounds more
+  int64_t tiles_per_search = 1;  ///< tiles among which one thread looks for rows to label: a block, or with bounds more
   int64_t statistics_bytes = 0;  ///< of one copy
 };
 

@@ -2,19 +2,33 @@
 
 #include <manymeans/error.h>
 
-#include "backend/cpu/choose/screen_cost_table.h"
-#include "backend/cpu/choose/screen_pilot.h"
+#include "backend/cpu/choose/sampling_probe.h"
 #include "backend/cpu/kernels/instruction_set.h"
 #include "backend/cpu/screen/matrix_layout.h"
+#include "core/environment.h"
 
 #include <fmt/format.h>
 
-#include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <vector>
 
 namespace manymeans {
 namespace {
+
+struct Measured {
+  std::string_view instruction_set;
+  ScreenCosts costs;
+};
+
+// From bench/results (bench/results/EXPERIMENTS.md says how they are measured).
+constexpr Measured kMeasured[] = {
+    {"amx", {0.035, 0.0124, 0.09, 0.035, 40, 1.1, 0.08}},  // a busy machine: six threads at once
+    {"avx512_bf16", {0.045, 0.0125, 0.065, 0.8, 80, 0.8, 0.055}},
+    {"avx512", {0.045, 0.0125, 0, 0, 80, 0.8, 0.055}},
+    {"avx2", {0.12, 0.02, 0, 0, 80, 0.8, 0.055}},
+    {"portable", {3.6, 0.27, 9.6, 30, 80, 0.8, 0.055}},
+};
 
 // Sums of D products of bytes have to fit 32 bits.
 constexpr int64_t kMostByteColumns = int64_t{1} << 15;
@@ -32,6 +46,13 @@ double column_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t 
 
 }  // namespace
 
+const ScreenCosts& screen_costs(std::string_view instruction_set) {
+  for (const Measured& measured : kMeasured) {
+    if (measured.instruction_set == instruction_set) return measured.costs;
+  }
+  return kMeasured[std::size(kMeasured) - 1].costs;
+}
+
 std::string_view name_of(ScreenFormat format) {
   switch (format) {
     case ScreenFormat::kBfloat16: return "bfloat16";
@@ -48,7 +69,7 @@ ScreenChoice screen_of_name(const CpuKernels& kernels, std::string_view format, 
   for (int i = 0; i < kernels.screen_count; ++i) {
     const ScreenKernels& screen = kernels.screens[i];
     if (name_of(screen.format) != format) continue;
-    if (takes(screen, d)) return {&screen, "as asked", 0, {}, std::nullopt};
+    if (takes(screen, d)) return {&screen, "as asked", 0, std::nullopt};
     throw Error(ErrorCode::kUnavailable, "MANYMEANS_CPU_SCREEN",
                 fmt::format("the {} screen takes at most {} columns, and there are {}", format, kMostByteColumns, d));
   }
@@ -57,7 +78,7 @@ ScreenChoice screen_of_name(const CpuKernels& kernels, std::string_view format, 
 }
 
 // Nanoseconds of a row and model; its rounded copy is read once for `models` of them.
-double row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, const PilotCounts& counts,
+double row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, const ProbeCounts& counts,
               int64_t models) {
   const auto values = static_cast<double>(d);
   double bytes = 4 * values;
@@ -82,53 +103,50 @@ double least_row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64
 }
 
 // The cheapest by the cost model; those that could not be are not tried.
-void choose_by_cost(const Input& input, const CpuKernels& kernels, const Workload& workload, const CostTable& table,
+void choose_by_cost(const Input& input, const CpuKernels& kernels, const Workload& workload, const ScreenCosts& costs,
                     ScreenChoice& choice) {
   // Short spans and rows left unproved make every format dearer, but none alone by more than this.
   constexpr double kHopeless = 2;
   const int64_t d = input.points.d;
-  const double fine = least_row_ns(table.costs, kernels.screens[0], d, workload);
+  const double fine = least_row_ns(costs, kernels.screens[0], d, workload);
   std::vector<const ScreenKernels*> tried = {&kernels.screens[0]};
   for (int i = 1; i < kernels.screen_count; ++i) {
     const ScreenKernels& screen = kernels.screens[i];
-    if (takes(screen, d) && least_row_ns(table.costs, screen, d, workload) < kHopeless * fine) tried.push_back(&screen);
+    if (takes(screen, d) && least_row_ns(costs, screen, d, workload) < kHopeless * fine) tried.push_back(&screen);
   }
-  const char* costs = table.measured ? "measured" : "shipped";
-  choice.why = fmt::format("about {:.3g} ns a row and model by {} costs, others far more", fine, costs);
+  choice.why = fmt::format("about {:.3g} ns a row and model, others far more", fine);
   if (tried.size() == 1) return;
   choice.frame = find_frame(input);
-  const ScreenPilot pilot(input, kernels, *choice.frame, workload);
+  const SamplingProbe probe(input, kernels, *choice.frame, workload);
   double least = std::numeric_limits<double>::infinity();
   std::string found;
   for (const ScreenKernels* screen : tried) {
-    const PilotCounts counts = pilot.run(*screen);
-    const double cost = row_ns(table.costs, *screen, d, counts, workload.models);
+    const ProbeCounts counts = probe.run(*screen);
+    const double cost = row_ns(costs, *screen, d, counts, workload.models);
     found += fmt::format("{}{} {:.3g} ({:.1f} %)", found.empty() ? "" : ", ", name_of(screen->format), cost,
                          100 * counts.unproved);
     if (cost >= least) continue;
     least = cost;
     choice.screen = screen;
   }
-  choice.why = fmt::format("ns a row and model by {} costs, and rows of a sample unproved: {}", costs, found);
+  choice.why = fmt::format("ns a row and model, and rows of a sample unproved: {}", found);
 }
 
 }  // namespace
 
 ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::string_view format,
                            const Workload& workload) {
-  if (const char* forced = std::getenv("MANYMEANS_CPU_SCREEN"); format.empty() && forced != nullptr) format = forced;
-  const CostTable table = find_costs(kernels.name);
+  const std::string forced = environment::cpu_screen_format();
+  if (format.empty()) format = forced;
+  const ScreenCosts& costs = screen_costs(kernels.name);
   const int64_t d = input.points.d;
-  ScreenChoice choice{&kernels.screens[0],
-                      fmt::format("the only one; {} costs", table.measured ? "measured" : "shipped"), 0, table.warning,
-                      std::nullopt};
+  ScreenChoice choice{&kernels.screens[0], "the only one", 0, std::nullopt};
   if (!format.empty()) {
     choice = screen_of_name(kernels, format, d);
-    choice.warning = table.warning;
   } else if (kernels.screen_count > 1) {
-    choose_by_cost(input, kernels, workload, table, choice);
+    choose_by_cost(input, kernels, workload, costs, choice);
   }
-  choice.column_ns = column_ns(table.costs, *choice.screen, d);
+  choice.column_ns = column_ns(costs, *choice.screen, d);
   return choice;
 }
 

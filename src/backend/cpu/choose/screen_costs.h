@@ -11,11 +11,24 @@
 
 namespace manymeans {
 
+/// Nanoseconds on one thread.
+struct ScreenCosts {
+  double score = 0;         ///< of a row and column, float32
+  double value = 0;         ///< and per value of the row
+  double matrix_score = 0;  ///< of a row and column, bfloat16; 0 where there is no such screen
+  double step = 0;          ///< and per product of 32 values
+  double resolve = 0;       ///< of a row that is not proved
+  double resolve_value = 0;
+  double byte = 0;  ///< of a row's rounded copy
+};
+
+/// The costs of an instruction set, by which the cost model decides; those of the plainest one where it is unknown.
+const ScreenCosts& screen_costs(std::string_view instruction_set);
+
 struct ScreenChoice {
   const ScreenKernels* screen = nullptr;
   std::string why;
   double column_ns = 0;        ///< about what a row and column take
-  std::string warning;         ///< about a file of costs that cannot be used
   std::optional<Frame> frame;  ///< if the cost model asked for it
 };
 

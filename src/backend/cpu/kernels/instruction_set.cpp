@@ -3,9 +3,9 @@
 #include <manymeans/error.h>
 
 #include "backend/backend.h"
+#include "core/environment.h"
 
 #include <array>
-#include <cstdlib>
 #include <string>
 
 namespace manymeans {
@@ -25,9 +25,10 @@ std::span<const InstructionSet> instruction_sets() {
 
 const CpuKernels& choose_kernels(std::string_view name) {
   std::string where = "instruction set";
+  std::string forced;
   if (name.empty()) {
-    const char* forced = std::getenv("MANYMEANS_CPU_ISA");
-    name = forced != nullptr ? forced : "";
+    forced = environment::cpu_instruction_set();
+    name = forced;
     where = "MANYMEANS_CPU_ISA";
   }
   std::string known;

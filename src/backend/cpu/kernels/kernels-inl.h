@@ -11,6 +11,24 @@
 namespace manymeans {
 namespace {
 
+// Ten sums hide the latency of two multiply-adds a cycle.
+double peak_f32(int64_t rounds) {
+  constexpr int kSums = 10;
+  VecF sums[kSums];
+#pragma GCC unroll 10
+  for (int i = 0; i < kSums; ++i) sums[i] = hn::Zero(kF32);
+  const volatile float given = 0.5F;
+  const VecF x = hn::Set(kF32, given), z = hn::Set(kF32, given);
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 10
+    for (int i = 0; i < kSums; ++i) sums[i] = hn::MulAdd(x, z, sums[i]);
+  }
+  for (int i = 1; i < kSums; ++i) sums[0] = hn::Add(sums[0], sums[i]);
+  const volatile float kept = hn::GetLane(sums[0]);
+  static_cast<void>(kept);
+  return 2.0 * kLanes * kSums * static_cast<double>(rounds);
+}
+
 // The float32 screen with tiles of MR vectors and blocks of R columns.
 template <int MR, int R>
 constexpr ScreenKernels float32_screen() {
@@ -32,7 +50,7 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           certify,
           find_candidates,
           bound_distances,
-          rows_left,
+          rows_to_screen,
           changed_labels,
           gather,
           rescore<R>,

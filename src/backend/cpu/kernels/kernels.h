@@ -3,6 +3,7 @@
 
 #include "backend/cpu/kernels/lane_kernels.h"
 #include "backend/cpu/kernels/screen_kernels.h"
+#include "prototype/labelled_rows.h"
 
 #include <cstdint>
 
@@ -37,17 +38,6 @@ struct MovedRows {
   const uint32_t* from;  // null: from nowhere
   const uint32_t* to;
   int64_t count;
-};
-
-/// Rows and the prototypes of their labels.
-template <class T>
-struct LabelledRows {
-  const T* points;  // count x d
-  int64_t count;
-  int64_t d;
-  const T* prototypes;  // k x d
-  int64_t k;
-  const uint32_t* labels;
 };
 
 /// For each row the score above which a prototype may be nearer than its least distance so far:
@@ -88,16 +78,16 @@ struct CpuKernels {
   /// Bounds of distances, after certify.
   void (*bound_distances)(const DistanceTask&);
   /// Writes the rows (0 .. count - 1) that may not keep their label; returns how many there are.
-  int64_t (*rows_left)(const KeepTask&, uint32_t* rows);
+  int64_t (*rows_to_screen)(const KeepTask&, uint32_t* rows);
   /// Writes the rows whose labels differ, ascending; returns how many there are.
   int64_t (*changed_labels)(const ChangedLabels&, uint32_t* rows);
   void (*gather)(const GatherTask&);
-  /// float32 scores offset_k + x . z_k of one row and `columns` columns in blocks of the float32 format.
-  void (*rescore)(const float* x, const float* blocks, const float* offsets, int64_t d, int64_t columns, float* scores);
+  void (*rescore)(const RescoreTask&);
   /// Canonical distances of one row to a row (core/distance.h), same bits.
   double (*distance_f32)(const float* x, const float* c, int64_t d);
   double (*distance_f64)(const double* x, const double* c, int64_t d);
-  /// The same of many rows to the prototypes of their labels.
+  /// The same of many rows to the prototypes of their labels. An upload's table has those of the input's kind of
+  /// prototype here, and in distance_*.
   void (*distances_f32)(const LabelledRows<float>&, double* d2);
   void (*distances_f64)(const LabelledRows<double>&, double* d2);
   void (*add_distances)(const DistanceTerms&);

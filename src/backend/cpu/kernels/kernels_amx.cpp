@@ -49,17 +49,25 @@ struct ByteProducts {
   }
 };
 
-// Some products of a span of 32 columns.
+// Products first .. last - 1 of a tile and a span.
+struct Factors {
+  const MatrixSteps& steps;
+  int first;
+  int last;
+  const char* tile;
+  const char* span;
+};
+
+// All 32 columns of the span.
 template <class Products>
-HWY_INLINE void multiply_span(const MatrixSteps& steps, int first, int last, const char* tile, const char* span,
-                              float* panel) {
+HWY_INLINE void multiply_span(const Factors& in, float* panel) {
   zero_tile<0>();
   zero_tile<1>();
   zero_tile<2>();
   zero_tile<3>();
-  for (int p = first; p < last; ++p) {
-    const char* x = tile + steps.x[p] * kStepBytes;
-    const char* z = span + steps.z[p] * kStepBytes;
+  for (int p = in.first; p < in.last; ++p) {
+    const char* x = in.tile + in.steps.x[p] * kStepBytes;
+    const char* z = in.span + in.steps.z[p] * kStepBytes;
     load_tile<6>(x);
     load_tile<4>(z);
     Products::template multiply<0, 4, 6>();
@@ -77,14 +85,13 @@ HWY_INLINE void multiply_span(const MatrixSteps& steps, int first, int last, con
 
 // The same of 16 columns.
 template <class Products>
-HWY_INLINE void multiply_half(const MatrixSteps& steps, int first, int last, const char* tile, const char* span,
-                              float* panel) {
+HWY_INLINE void multiply_half(const Factors& in, float* panel) {
   zero_tile<0>();
   zero_tile<1>();
-  for (int p = first; p < last; ++p) {
-    const char* x = tile + steps.x[p] * kStepBytes;
+  for (int p = in.first; p < in.last; ++p) {
+    const char* x = in.tile + in.steps.x[p] * kStepBytes;
     load_tile<6>(x);
-    load_tile<4>(span + steps.z[p] * kStepBytes);
+    load_tile<4>(in.span + in.steps.z[p] * kStepBytes);
     Products::template multiply<0, 4, 6>();
     load_tile<7>(x + kUnitBytes);
     Products::template multiply<1, 4, 7>();
@@ -106,12 +113,11 @@ class TileRegisters {
 };
 
 template <class Products>
-HWY_INLINE void multiply_panel(const MatrixSteps& steps, int first, int last, const char* tile, const char* span,
-                               int columns, float* panel) {
+HWY_INLINE void multiply_panel(const Factors& in, int columns, float* panel) {
   if (columns == kSpanColumns) {
-    multiply_span<Products>(steps, first, last, tile, span, panel);
+    multiply_span<Products>(in, panel);
   } else {
-    multiply_half<Products>(steps, first, last, tile, span, panel);
+    multiply_half<Products>(in, panel);
   }
 }
 
@@ -119,7 +125,7 @@ struct Bfloat16Unit {
   using Panel = FloatPanel;
 
   static void multiply(const MatrixSteps& steps, const char* tile, const char* span, int columns, float* panel) {
-    multiply_panel<Bfloat16Products>(steps, 0, steps.products, tile, span, columns, panel);
+    multiply_panel<Bfloat16Products>({steps, 0, steps.products, tile, span}, columns, panel);
   }
 };
 
@@ -128,8 +134,8 @@ struct ByteUnit {
   using Panel = IntegerPanels;
 
   static void multiply(const MatrixSteps& steps, const char* tile, const char* span, int columns, float* panel) {
-    multiply_panel<ByteProducts>(steps, 0, steps.whole, tile, span, columns, panel);
-    multiply_panel<ByteProducts>(steps, steps.whole, steps.products, tile, span, columns, panel + kPanelFloats);
+    multiply_panel<ByteProducts>({steps, 0, steps.whole, tile, span}, columns, panel);
+    multiply_panel<ByteProducts>({steps, steps.whole, steps.products, tile, span}, columns, panel + kPanelFloats);
   }
 };
 

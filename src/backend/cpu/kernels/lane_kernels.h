@@ -46,6 +46,13 @@ struct Pruned {
   int64_t nearest;  ///< position of the one nearest to the middle of the box; always remains
 };
 
+/// Where candidates go: `values` has room for d * stride and kLanePadding more, `ids` for all of them.
+struct KeptCandidates {
+  double* values;
+  int64_t stride;
+  uint32_t* ids;
+};
+
 /// The number format of the columns' sums, as in TermRow.
 struct LaneTerms {
   int limbs;
@@ -58,8 +65,8 @@ struct LaneKernels {
   /// Marks in `keep`, one bit a candidate, those that may be nearest to a point of the box in canonical distance.
   /// `squares` has room for the candidates, padded.
   Pruned (*prune)(const LaneCandidates&, const LaneBox&, const PruneBound&, double* squares, uint8_t* keep);
-  /// Copies marked candidates: `values` has room for d * stride and kLanePadding more, `ids` for all of them.
-  void (*keep)(const LaneCandidates&, int64_t d, const uint8_t* keep, double* values, int64_t stride, uint32_t* ids);
+  /// Copies the candidates whose bits are set in `keep`.
+  void (*keep)(const LaneCandidates&, int64_t d, const uint8_t* keep, const KeptCandidates& to);
   /// labels[i] = the id with the least canonical distance to row i, the lowest on equality; labels has room for
   /// kLanePadding more.
   void (*nearest_f32)(const LaneRows<float>&, const LaneCandidates&, uint32_t* labels);

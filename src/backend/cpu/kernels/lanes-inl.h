@@ -1,9 +1,9 @@
 // Kernels of the kd-tree, written once for Highway: include from kernels-inl.h only.
 //
 // Leaves hold a few dozen rows and see two to five candidates, so rows are lanes and candidates are broadcast: no sum
-// is ever reduced across lanes, and the canonical order of addition is that of eight registers. Boxes see candidates
-// as lanes. All in binary64: a float32 screen of the boxes was as fast only for D > 8, and lost sight of structure that
-// is fine compared with its distance from the centre.
+// is ever reduced across lanes, and the canonical order of addition is that of eight registers. Bounding boxes see
+// candidates as lanes. All in binary64: a float32 screen of the boxes was as fast only for D > 8, and lost sight of
+// structure that is fine compared with its distance from the centre.
 #pragma once
 
 #include "backend/cpu/kernels/lane_kernels.h"
@@ -97,19 +97,18 @@ Pruned prune(const LaneCandidates& in, const LaneBox& box, const PruneBound& bou
   return result;
 }
 
-void keep_marked(const LaneCandidates& in, int64_t d, const uint8_t* keep, double* values, int64_t stride,
-                 uint32_t* ids) {
+void copy_kept(const LaneCandidates& in, int64_t d, const uint8_t* keep, const KeptCandidates& to) {
   int64_t at = 0;
   for (int64_t c = 0; c < in.count; c += kLaneStep) {
-    const unsigned marked = keep[c / kLaneStep];
-    if (marked == 0) continue;
-    const uint8_t bits[8] = {static_cast<uint8_t>(marked)};
+    const unsigned kept = keep[c / kLaneStep];
+    if (kept == 0) continue;
+    const uint8_t bits[8] = {static_cast<uint8_t>(kept)};
     const auto mask = hn::LoadMaskBits(kLanes64, bits);
     for (int64_t j = 0; j < d; ++j) {
       hn::CompressBlendedStore(hn::LoadU(kLanes64, in.values + j * in.stride + c), mask, kLanes64,
-                               values + j * stride + at);
+                               to.values + j * to.stride + at);
     }
-    for (unsigned rest = marked; rest != 0; rest &= rest - 1) ids[at++] = in.ids[c + __builtin_ctz(rest)];
+    for (unsigned rest = kept; rest != 0; rest &= rest - 1) to.ids[at++] = in.ids[c + __builtin_ctz(rest)];
   }
 }
 
@@ -308,7 +307,7 @@ void add_rows(const LaneRows<T>& in, const double* weights, const LaneTerms& ter
 
 constexpr LaneKernels lane_kernels() {
   return {prune,
-          keep_marked,
+          copy_kept,
           nearest_rows<float>,
           nearest_rows<double>,
           row_distances<float>,

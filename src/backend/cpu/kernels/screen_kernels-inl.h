@@ -122,26 +122,33 @@ HWY_INLINE void multiply(const float* HWY_RESTRICT tile, const float* HWY_RESTRI
   }
 }
 
+// Columns of a block from some column on.
+struct BlockColumns {
+  const float* block;
+  const float* offsets;
+  const uint32_t* places;
+
+  HWY_INLINE BlockColumns from(int column) const { return {block + column, offsets + column, places + column}; }
+};
+
 // The best two of a tile's rows among S columns of a block of R.
 template <int MR, int R, int S, int D>
-HWY_INLINE void screen_part(const float* tile, const float* block, const float* offsets, int64_t d,
-                            const uint32_t* places, BestTwo (&rows)[MR]) {
+HWY_INLINE void screen_part(const float* tile, const BlockColumns& in, int64_t d, BestTwo (&rows)[MR]) {
   VecF sums[S][MR];
-  multiply<MR, R, S, D>(tile, block, offsets, d, sums);
+  multiply<MR, R, S, D>(tile, in.block, in.offsets, d, sums);
 #pragma GCC unroll 8
   for (int r = 0; r < S; ++r) {
 #pragma GCC unroll 8
-    for (int m = 0; m < MR; ++m) rows[m].add(with_place(sums[r][m], places + r));
+    for (int m = 0; m < MR; ++m) rows[m].add(with_place(sums[r][m], in.places + r));
   }
 }
 
 // The best two of a tile's rows among one block's columns, S at a time: as many sums as registers hold besides.
 template <int MR, int R, int S, int D>
-HWY_INLINE void screen_block(const float* tile, const float* block, const float* offsets, int64_t d,
-                             const uint32_t* places, BestTwo (&rows)[MR]) {
+HWY_INLINE void screen_block(const float* tile, const BlockColumns& in, int64_t d, BestTwo (&rows)[MR]) {
 #pragma GCC unroll 1
   for (int first = 0; first < R; first += S) {
-    screen_part<MR, R, S, D>(tile, block + first, offsets + first, d, places + first, rows);
+    screen_part<MR, R, S, D>(tile, in.from(first), d, rows);
   }
 }
 
@@ -151,17 +158,17 @@ constexpr int kLeastWidth = R > 2 ? 2 : R;
 
 // The first `columns` of a block, fewer than R of them.
 template <int MR, int R, int D>
-HWY_INLINE void screen_rest(const float* tile, const float* block, const float* offsets, int64_t d, int64_t columns,
-                            const uint32_t* places, BestTwo (&rows)[MR]) {
-  int64_t first = 0;
+HWY_INLINE void screen_rest(const float* tile, const BlockColumns& in, int64_t d, int64_t columns,
+                            BestTwo (&rows)[MR]) {
+  int first = 0;
   if constexpr (R > 4) {
     if ((columns & 4) != 0) {
-      screen_part<MR, R, 4, D>(tile, block, offsets, d, places, rows);
+      screen_part<MR, R, 4, D>(tile, in, d, rows);
       first = 4;
     }
   }
   if constexpr (R > 2) {
-    if ((columns & 2) != 0) screen_part<MR, R, 2, D>(tile, block + first, offsets + first, d, places + first, rows);
+    if ((columns & 2) != 0) screen_part<MR, R, 2, D>(tile, in.from(first), d, rows);
   }
 }
 
@@ -172,14 +179,15 @@ HWY_INLINE void screen_tile(const ScreenColumns& in, const ScreenTile& tile) {
   for (int64_t span = 0; span < in.spans; ++span) {
     const int64_t first = span * kSpanColumns;
     const int64_t blocks = in.widths[span] / R;
+    const auto block_at = [&](int64_t column) {
+      return BlockColumns{values + (first + column) * in.d, in.offsets + first + column, kPlaces.values + column};
+    };
     BestTwo rows[MR];
     for (int64_t b = 0; b < blocks; ++b) {
-      screen_block<MR, R, S, D>(static_cast<const float*>(tile.values), values + (first + b * R) * in.d,
-                                in.offsets + first + b * R, in.d, kPlaces.values + b * R, rows);
+      screen_block<MR, R, S, D>(static_cast<const float*>(tile.values), block_at(b * R), in.d, rows);
     }
     const int64_t done = blocks * R;
-    screen_rest<MR, R, D>(static_cast<const float*>(tile.values), values + (first + done) * in.d,
-                          in.offsets + first + done, in.d, in.widths[span] - done, kPlaces.values + done, rows);
+    screen_rest<MR, R, D>(static_cast<const float*>(tile.values), block_at(done), in.d, in.widths[span] - done, rows);
     for (int m = 0; m < MR; ++m) BestThree(rows[m]).store(in, span, tile, kRows, m * kLanes);
   }
 }
@@ -208,24 +216,6 @@ void screen_f32(const ScreenTask& in) {
     case 8: return screen_tiles<MR, R, kHalf, 8>(in);
     default: return screen_tiles<MR, R, R, 0>(in);
   }
-}
-
-// Ten sums hide the latency of two multiply-adds a cycle.
-double peak_f32(int64_t rounds) {
-  constexpr int kSums = 10;
-  VecF sums[kSums];
-#pragma GCC unroll 10
-  for (int i = 0; i < kSums; ++i) sums[i] = hn::Zero(kF32);
-  const volatile float given = 0.5F;
-  const VecF x = hn::Set(kF32, given), z = hn::Set(kF32, given);
-  for (int64_t round = 0; round < rounds; ++round) {
-#pragma GCC unroll 10
-    for (int i = 0; i < kSums; ++i) sums[i] = hn::MulAdd(x, z, sums[i]);
-  }
-  for (int i = 1; i < kSums; ++i) sums[0] = hn::Add(sums[0], sums[i]);
-  const volatile float kept = hn::GetLane(sums[0]);
-  static_cast<void>(kept);
-  return 2.0 * kLanes * kSums * static_cast<double>(rounds);
 }
 
 // The bits of a mask of up to 16 lanes.
@@ -358,7 +348,7 @@ HWY_INLINE uint64_t kept_rows(const KeepTask& in, int64_t at) {
   return kept;
 }
 
-int64_t rows_left(const KeepTask& in, uint32_t* rows) {
+int64_t rows_to_screen(const KeepTask& in, uint32_t* rows) {
   int64_t count = 0;
   for (int64_t at = 0; at < in.count; at += 64) {
     uint64_t left = ~kept_rows(in, at);
@@ -428,13 +418,15 @@ void gather(const GatherTask& in) {
 
 // A block of R columns at a time, R being a whole number of vectors or less than one.
 template <int R>
-void rescore(const float* x, const float* blocks, const float* offsets, int64_t d, int64_t columns, float* scores) {
+void rescore(const RescoreTask& in) {
+  const float* x = in.x;
+  const int64_t d = in.d;
   const hn::CappedTag<float, R> tag;
   constexpr int64_t kStep = static_cast<int64_t>(hn::MaxLanes(tag));
-  for (int64_t first = 0; first < columns; first += R) {
+  for (int64_t first = 0; first < in.columns; first += R) {
     for (int64_t part = 0; part < R; part += kStep) {
-      const float* column = blocks + first * d + part;
-      auto even = hn::LoadU(tag, offsets + first + part);
+      const float* column = in.blocks + first * d + part;
+      auto even = hn::LoadU(tag, in.offsets + first + part);
       auto odd = hn::Zero(tag);
       int64_t j = 0;
       for (; j + 1 < d; j += 2, column += 2 * R) {
@@ -442,7 +434,7 @@ void rescore(const float* x, const float* blocks, const float* offsets, int64_t 
         odd = hn::MulAdd(hn::Set(tag, x[j + 1]), hn::LoadU(tag, column + R), odd);
       }
       if (j < d) even = hn::MulAdd(hn::Set(tag, x[j]), hn::LoadU(tag, column), even);
-      hn::StoreU(hn::Add(even, odd), tag, scores + first + part);
+      hn::StoreU(hn::Add(even, odd), tag, in.scores + first + part);
     }
   }
 }

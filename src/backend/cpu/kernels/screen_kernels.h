@@ -147,6 +147,16 @@ struct KeepTask {
   int64_t count;
 };
 
+/// float32 scores offset_k + x . z_k of one row and some columns in blocks of the float32 format.
+struct RescoreTask {
+  const float* x;
+  const float* blocks;
+  const float* offsets;
+  int64_t d;
+  int64_t columns;
+  float* scores;  // out
+};
+
 /// Labels before and now; both readable to the end of a tile.
 struct ChangedLabels {
   const uint32_t* before;

@@ -15,9 +15,9 @@ constexpr int64_t kPrefetchRows = 8;
 
 void CpuSession::follow_prototypes(std::span<const PassModel> models, std::span<const Target> targets) {
   if (!plan_.carry_bounds) return;
-  for (Worker& worker : workers_) worker.trials.assign(models_.size(), {});
+  for (Worker& worker : workers_) worker.bounds.trials.assign(models_.size(), {});
   const BoundsFrame frame{&shared_.kernels, shared_.input.points.n, shared_.packed.frame().scale,
-                          shared_.options.test_bound_scale};
+                          shared_.options.tuning.cpu.bound_scale};
   for (size_t i = 0; i < models.size(); ++i) {
     Model& m = model(models[i].slot);
     make_room_for_bounds(m);
@@ -51,46 +51,46 @@ void CpuSession::learn_from_pass(const PassModel& active) {
   const bool known = m.carries && m.bounds.known();
   m.policy.learn(active.result, rows, known);
   TighteningTrials trials;
-  for (const Worker& worker : workers_) trials += worker.trials[static_cast<size_t>(active.slot)];
+  for (const Worker& worker : workers_) trials += worker.bounds.trials[static_cast<size_t>(active.slot)];
   if (known) m.tightening.learn(trials);
 }
 
-// Labels and statistics of one group, as long as a search, and one model.
-void CpuSession::label_group(const Target& target, Group& group, int worker_index, PassResult& result) {
+// Labels and statistics of one block, as long as a search, and one model.
+void CpuSession::label_block(const Target& target, TileBlock& block, int worker_index, PassResult& result) {
   Worker& worker = workers_[static_cast<size_t>(worker_index)];
   Model& m = model(target.slot);
   if (m.carries && m.bounds.known()) {
-    list_rows_left(target, group, worker, result);
-    const auto left = static_cast<int64_t>(worker.left.size());
-    if (left == 0) {
-      result.skipped += group.rows;
+    list_rows_to_screen(target, block, worker, result);
+    const auto count = static_cast<int64_t>(worker.bounds.to_screen.size());
+    if (count == 0) {
+      result.skipped += block.rows;
       return;
     }
-    load_tiles(group, worker);
-    if (left < group.rows) {
-      result.skipped += group.rows - left;
-      label_rows_left(target, group, worker, result);
-      record_changes(target.slot, group, worker_index, result);
+    load_tiles(block, worker);
+    if (count < block.rows) {
+      result.skipped += block.rows - count;
+      label_rows_to_screen(target, block, worker, result);
+      record_changes(target.slot, block, worker_index, result);
       return;
     }
   }
-  load_tiles(group, worker);
-  label_whole_group(target, group, worker_index, result);
+  load_tiles(block, worker);
+  label_whole_block(target, block, worker_index, result);
 }
 
-void CpuSession::label_whole_group(const Target& target, const Group& group, int worker_index, PassResult& result) {
+void CpuSession::label_whole_block(const Target& target, const TileBlock& block, int worker_index, PassResult& result) {
   Worker& worker = workers_[static_cast<size_t>(worker_index)];
   const bool carries = model(target.slot).carries;
-  if (group.rows <= plan_.tiles_per_group * tile_rows()) {
-    find_labels(target, group, worker, result);
-    if (carries) renew_bounds(model(target.slot), group, worker);
-    record_changes(target.slot, group, worker_index, result);
+  if (block.rows <= plan_.tiles_per_block * tile_rows()) {
+    find_labels(target, block, worker, result);
+    if (carries) renew_bounds(model(target.slot), block, worker);
+    record_changes(target.slot, block, worker_index, result);
     return;
   }
-  const int64_t first_tile = group.first_row / tile_rows();
-  const int64_t last_tile = (group.first_row + group.rows + tile_rows() - 1) / tile_rows();
-  for (int64_t t = first_tile; t < last_tile; t += plan_.tiles_per_group) {
-    Group part = make_group(t, std::min(last_tile, t + plan_.tiles_per_group));
+  const int64_t first_tile = block.first_row / tile_rows();
+  const int64_t last_tile = (block.first_row + block.rows + tile_rows() - 1) / tile_rows();
+  for (int64_t t = first_tile; t < last_tile; t += plan_.tiles_per_block) {
+    TileBlock part = make_block(t, std::min(last_tile, t + plan_.tiles_per_block));
     load_tiles(part, worker);
     find_labels(target, part, worker, result);
     if (carries) renew_bounds(model(target.slot), part, worker);
@@ -98,80 +98,86 @@ void CpuSession::label_whole_group(const Target& target, const Group& group, int
   }
 }
 
-// worker.kept = the labels of the group, worker.left = the rows that may not keep theirs.
-void CpuSession::list_rows_left(const Target& target, const Group& group, Worker& worker, PassResult& result) {
+// worker.bounds.kept = the labels of the block, worker.bounds.to_screen = the rows that may not keep theirs.
+void CpuSession::list_rows_to_screen(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) {
   Model& m = model(target.slot);
-  m.labels.read(group.first_row, group.rows, worker.kept.data());
-  std::fill(worker.kept.begin() + group.rows, worker.kept.end(), 0);
-  worker.left.resize(static_cast<size_t>(group.rows));
-  const KeepTask task = m.bounds.keep_task(group.first_row, group.rows, worker.kept.data());
-  worker.left.resize(static_cast<size_t>(shared_.kernels.rows_left(task, worker.left.data())));
-  tighten(target, group, worker, result);
+  m.labels.read(block.first_row, block.rows, worker.bounds.kept.data());
+  std::fill(worker.bounds.kept.begin() + block.rows, worker.bounds.kept.end(), 0);
+  worker.bounds.to_screen.resize(static_cast<size_t>(block.rows));
+  const KeepTask task = m.bounds.keep_task(block.first_row, block.rows, worker.bounds.kept.data());
+  worker.bounds.to_screen.resize(
+      static_cast<size_t>(shared_.kernels.rows_to_screen(task, worker.bounds.to_screen.data())));
+  tighten(target, block, worker, result);
 }
 
-// The distance to a row's own prototype takes the place of its bound where that pays: one distance may spare all
+// The distance to a row's assigned prototype takes the place of its bound where that pays: one distance may spare all
 // others.
-void CpuSession::tighten(const Target& target, const Group& group, Worker& worker, PassResult& result) {
+void CpuSession::tighten(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) {
   Model& m = model(target.slot);
-  const size_t count = worker.left.size();
-  const CarriedBounds::RowsLeft rows{group.first_row, worker.left, worker.kept.data()};
-  m.bounds.classify(rows, worker.lack_classes.data());
+  const size_t count = worker.bounds.to_screen.size();
+  const CarriedBounds::RowsToScreen rows{block.first_row, worker.bounds.to_screen, worker.bounds.kept.data()};
+  m.bounds.classify(rows, worker.bounds.lack_classes.data());
   size_t chosen = 0;
   for (size_t i = 0; i < count; ++i) {
-    worker.chosen[chosen] = static_cast<uint32_t>(i);
-    chosen += m.tightening.tightens(worker.lack_classes[i], group.first_row + worker.left[i]) ? 1 : 0;
+    worker.bounds.chosen[chosen] = static_cast<uint32_t>(i);
+    chosen +=
+        m.tightening.tightens(worker.bounds.lack_classes[i], block.first_row + worker.bounds.to_screen[i]) ? 1 : 0;
   }
   for (size_t c = 0; c < chosen; ++c) {
-    if (c + kPrefetchRows < chosen) prefetch_row(group.first_row + worker.left[worker.chosen[c + kPrefetchRows]]);
-    const uint32_t place = worker.left[worker.chosen[c]];
-    worker.own_d2[c] = distance(group.first_row + place, *target.prototypes, worker.kept[place], worker);
+    if (c + kPrefetchRows < chosen)
+      prefetch_row(block.first_row + worker.bounds.to_screen[worker.bounds.chosen[c + kPrefetchRows]]);
+    const uint32_t place = worker.bounds.to_screen[worker.bounds.chosen[c]];
+    worker.bounds.assigned_d2[c] =
+        distance(block.first_row + place, *target.prototypes, worker.bounds.kept[place], worker);
   }
-  worker.left.resize(m.bounds.tighten(rows, std::span(worker.chosen).first(chosen), worker.own_d2.data(),
-                                      worker.lack_classes.data(), worker.trials[static_cast<size_t>(target.slot)]));
+  worker.bounds.to_screen.resize(m.bounds.tighten(rows, std::span(worker.bounds.chosen).first(chosen),
+                                                  worker.bounds.assigned_d2.data(), worker.bounds.lack_classes.data(),
+                                                  worker.bounds.trials[static_cast<size_t>(target.slot)]));
   result.tightened += static_cast<int64_t>(chosen);
 }
 
-// The rows left, in full tiles; worker.labels = the labels of the group.
-void CpuSession::label_rows_left(const Target& target, const Group& group, Worker& worker, PassResult& result) {
-  const std::span<const uint32_t> left = worker.left;
-  const auto most = static_cast<size_t>(plan_.tiles_per_group * tile_rows());
-  for (size_t first = 0; first < left.size(); first += most) {
-    Group some;
-    some.first_row = group.first_row;
-    some.picked = left.subspan(first, std::min(most, left.size() - first));
+// The rows to screen, in full tiles; worker.labels = the labels of the block.
+void CpuSession::label_rows_to_screen(const Target& target, const TileBlock& block, Worker& worker,
+                                      PassResult& result) {
+  const std::span<const uint32_t> rows = worker.bounds.to_screen;
+  const auto most = static_cast<size_t>(plan_.tiles_per_block * tile_rows());
+  for (size_t first = 0; first < rows.size(); first += most) {
+    TileBlock some;
+    some.first_row = block.first_row;
+    some.picked = rows.subspan(first, std::min(most, rows.size() - first));
     some.rows = static_cast<int64_t>(some.picked.size());
-    shared_.packed.gather(group.tiles, some.picked, worker.gathered.data(), some.tiles);
+    shared_.packed.gather(block.tiles, some.picked, worker.bounds.gathered.data(), some.tiles);
     find_labels(target, some, worker, result);
     renew_bounds(model(target.slot), some, worker);
-    for (size_t i = 0; i < some.picked.size(); ++i) worker.kept[some.picked[i]] = worker.labels[i];
+    for (size_t i = 0; i < some.picked.size(); ++i) worker.bounds.kept[some.picked[i]] = worker.labels[i];
   }
-  worker.labels.swap(worker.kept);
+  worker.labels.swap(worker.bounds.kept);
 }
 
 // After find_labels: bounds of the distances of these rows, from their certificates or their candidates.
-void CpuSession::renew_bounds(Model& m, const Group& group, Worker& worker) const {
+void CpuSession::renew_bounds(Model& m, const TileBlock& block, Worker& worker) const {
   const int64_t p = tile_rows();
   const auto underflow = static_cast<float>(static_cast<double>(shared_.input.points.d) * 0x1p-80);
-  for (size_t t = 0; t < group.tiles.size(); ++t) {
-    const Tile& tile = group.tiles[t];
+  for (size_t t = 0; t < block.tiles.size(); ++t) {
+    const Tile& tile = block.tiles[t];
     const auto at = static_cast<int64_t>(t) * p;
-    shared_.kernels.bound_distances({static_cast<int>(p), tile.norms, worker.lower.data() + at,
-                                     worker.runner_up.data() + at, m.bounds.inflation(), underflow,
-                                     worker.nearest.data() + at, worker.others.data() + at});
+    shared_.kernels.bound_distances({static_cast<int>(p), tile.norms, worker.screen.lower.data() + at,
+                                     worker.screen.runner_up.data() + at, m.bounds.inflation(), underflow,
+                                     worker.bounds.nearest.data() + at, worker.bounds.others.data() + at});
     for (int64_t i = at; i < at + tile.rows; ++i) {
       const auto place = static_cast<size_t>(i);
-      m.bounds.set(group.row(i), worker.labels[place], worker.nearest[place], worker.others[place]);
+      m.bounds.set(block.row(i), worker.labels[place], worker.bounds.nearest[place], worker.bounds.others[place]);
     }
-    for (uint64_t rows = worker.doubtful[t]; rows != 0; rows &= rows - 1) {
+    for (uint64_t rows = worker.screen.doubtful[t]; rows != 0; rows &= rows - 1) {
       const auto lane = std::countr_zero(rows);
       const auto place = static_cast<size_t>(at + lane);
-      // Prototypes that are no candidates have scores below worker.lower.
+      // Prototypes that are no candidates have scores below worker.screen.lower.
       const double norm = tile.norms[lane];
       const double square = norm * norm * (1 - 0x1p-17) - static_cast<double>(underflow);
-      const double beyond = std::sqrt(std::max(0.0, square - 2 * static_cast<double>(worker.lower[place]))) *
+      const double beyond = std::sqrt(std::max(0.0, square - 2 * static_cast<double>(worker.screen.lower[place]))) *
                             (2 - static_cast<double>(m.bounds.inflation()));
-      m.bounds.set(group.row(at + lane), worker.labels[place], m.bounds.at_most(worker.least[place]),
-                   std::min(beyond, m.bounds.at_least(worker.second_least[place])));
+      m.bounds.set(block.row(at + lane), worker.labels[place], m.bounds.at_most(worker.screen.least[place]),
+                   std::min(beyond, m.bounds.at_least(worker.screen.second_least[place])));
     }
   }
 }

@@ -1,4 +1,4 @@
-// Screen and resolve: labels of one group of tiles and one model.
+// Screen and resolve: labels of one block of tiles and one model.
 #include "backend/cpu/pass/cpu_session.h"
 #include "core/data_type.h"
 
@@ -10,81 +10,86 @@
 
 namespace manymeans {
 
-CpuSession::Group CpuSession::make_group(int64_t first_tile, int64_t last_tile) const {
-  Group group;
-  group.first_row = first_tile * tile_rows();
-  group.rows = std::min(shared_.input.points.n, last_tile * tile_rows()) - group.first_row;
-  return group;
+CpuSession::TileBlock CpuSession::make_block(int64_t first_tile, int64_t last_tile) const {
+  TileBlock block;
+  block.first_row = first_tile * tile_rows();
+  block.rows = std::min(shared_.input.points.n, last_tile * tile_rows()) - block.first_row;
+  return block;
 }
 
 // Does nothing where they are loaded already, for another model.
-void CpuSession::load_tiles(Group& group, Worker& worker) const {
-  if (shared_.plan.brute || !group.tiles.empty()) return;
+void CpuSession::load_tiles(TileBlock& block, Worker& worker) const {
+  if (shared_.plan.brute || !block.tiles.empty()) return;
   const int64_t p = tile_rows();
-  const int64_t first_tile = group.first_row / p;
-  const int64_t last_tile = (group.first_row + group.rows + p - 1) / p;
+  const int64_t first_tile = block.first_row / p;
+  const int64_t last_tile = (block.first_row + block.rows + p - 1) / p;
   for (int64_t t = first_tile; t < last_tile; ++t) {
     std::byte* scratch = worker.tiles.data() + static_cast<size_t>(t - first_tile) * shared_.packed.tile_bytes();
-    group.tiles.push_back(shared_.packed.tile(t, scratch));
+    block.tiles.push_back(shared_.packed.tile(t, scratch));
   }
-  group.ahead = shared_.packed.ahead(last_tile, last_tile - first_tile);
+  block.ahead = shared_.packed.ahead(last_tile, last_tile - first_tile);
 }
 
-// Best two upper scores of every row and span of the group. Prototypes pass in chunks that stay in the first cache
-// while the tiles, which stay in the second, go by. Every chunk fetches its share of the group that follows.
-void CpuSession::screen_group(const PackedPrototypes& packed, const Group& group, Worker& worker) const {
+// Best two upper scores of every row and span of the block. Prototypes pass in chunks that stay in the first cache
+// while the tiles, which stay in the second, go by. Every chunk fetches its share of the block that follows.
+void CpuSession::screen_block(const PackedPrototypes& packed, const TileBlock& block, Worker& worker) const {
   const int64_t p = tile_rows();
   const MatrixSteps steps = shared_.packed.layout().steps();
-  const auto tiles = static_cast<int64_t>(group.tiles.size());
+  const auto tiles = static_cast<int64_t>(block.tiles.size());
   const int64_t chunks = (packed.spans + plan_.spans_per_chunk - 1) / plan_.spans_per_chunk;
-  worker.screen_tiles.resize(group.tiles.size());
+  worker.screen.tiles.resize(block.tiles.size());
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     const int64_t span = chunk * plan_.spans_per_chunk;
     for (int64_t t = 0; t < tiles; ++t) {
-      const Tile& tile = group.tiles[static_cast<size_t>(t)];
+      const Tile& tile = block.tiles[static_cast<size_t>(t)];
       const int64_t at = (t * packed.spans + span) * p;
-      worker.screen_tiles[static_cast<size_t>(t)] = {tile.values, tile.radii, worker.best.data() + at,
-                                                     worker.second.data() + at, worker.third.data() + at};
+      worker.screen.tiles[static_cast<size_t>(t)] = {tile.values, tile.radii, worker.screen.best.data() + at,
+                                                     worker.screen.second.data() + at, worker.screen.third.data() + at};
     }
     const std::span<const std::byte> ahead =
-        group.ahead.subspan(group.ahead.size() * static_cast<size_t>(chunk) / static_cast<size_t>(chunks),
-                            group.ahead.size() / static_cast<size_t>(chunks));
+        block.ahead.subspan(block.ahead.size() * static_cast<size_t>(chunk) / static_cast<size_t>(chunks),
+                            block.ahead.size() / static_cast<size_t>(chunks));
     shared_.packed.screen().screen({packed.view(span, plan_.spans_per_chunk, shared_.packed, steps),
-                                    worker.screen_tiles.data(), tiles, ahead.data(),
+                                    worker.screen.tiles.data(), tiles, ahead.data(),
                                     static_cast<int64_t>(ahead.size())});
   }
 }
 
-void CpuSession::find_labels(const Target& target, const Group& group, Worker& worker, PassResult& result) const {
+void CpuSession::find_labels(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) const {
   if (shared_.plan.brute || !target.packed.screenable) {
-    find_all_labels(target, group, worker, result);
+    find_all_labels(target, block, worker, result);
     return;
   }
-  screen_group(target.packed, group, worker);
-  certify_group(target, group, worker, result);
-  resolve_group(target, group, worker, result);
+  screen_block(target.packed, block, worker);
+  certify_block(target, block, worker, result);
+  resolve_block(target, block, worker, result);
 }
 
-void CpuSession::find_all_labels(const Target& target, const Group& group, Worker& worker, PassResult& result) const {
-  for (int64_t i = 0; i < group.rows; ++i) {
-    worker.labels[static_cast<size_t>(i)] = nearest_of_all(*target.prototypes, group.first_row + i, worker);
+void CpuSession::find_all_labels(const Target& target, const TileBlock& block, Worker& worker,
+                                 PassResult& result) const {
+  if (!shared_.prototype.euclidean) {
+    find_nearest(*target.prototypes, block, worker);
+  } else {
+    for (int64_t i = 0; i < block.rows; ++i) {
+      worker.labels[static_cast<size_t>(i)] = nearest_of_all(*target.prototypes, block.first_row + i, worker);
+    }
   }
-  result.resolved += group.rows;
-  result.candidates += group.rows * target.prototypes->rows();
+  result.resolved += block.rows;
+  result.candidates += block.rows * target.prototypes->rows();
 }
 
 // Labels of the rows whose best column is proved, and the candidates of the others.
-void CpuSession::certify_group(const Target& target, const Group& group, Worker& worker, PassResult& result) const {
+void CpuSession::certify_block(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) const {
   const PackedPrototypes& packed = target.packed;
   const int64_t p = tile_rows();
-  worker.candidates.clear();
-  worker.doubtful.resize(group.tiles.size());
-  for (size_t t = 0; t < group.tiles.size(); ++t) {
-    const Tile& tile = group.tiles[t];
+  worker.screen.candidates.clear();
+  worker.screen.doubtful.resize(block.tiles.size());
+  for (size_t t = 0; t < block.tiles.size(); ++t) {
+    const Tile& tile = block.tiles[t];
     const auto at = static_cast<int64_t>(t) * p;
-    const CertifyTask task{worker.best.data() + at * packed.spans,
-                           worker.second.data() + at * packed.spans,
-                           worker.third.data() + at * packed.spans,
+    const CertifyTask task{worker.screen.best.data() + at * packed.spans,
+                           worker.screen.second.data() + at * packed.spans,
+                           worker.screen.third.data() + at * packed.spans,
                            packed.spans,
                            static_cast<int>(p),
                            tile.norms,
@@ -95,95 +100,96 @@ void CpuSession::certify_group(const Target& target, const Group& group, Worker&
                            packed.underflow,
                            packed.order.data(),
                            worker.labels.data() + at,
-                           worker.upper.data() + at,
-                           worker.lower.data() + at,
-                           worker.runner_up.data() + at};
+                           worker.screen.upper.data() + at,
+                           worker.screen.lower.data() + at,
+                           worker.screen.runner_up.data() + at};
     uint64_t unproved = shared_.kernels.certify(task);
     if (tile.rows < 64) unproved &= (uint64_t{1} << tile.rows) - 1;
-    worker.doubtful[t] = unproved;
+    worker.screen.doubtful[t] = unproved;
     result.certified += tile.rows - std::popcount(unproved);
-    if (unproved != 0) list_candidates(packed, group, at, task, unproved, worker);
+    if (unproved != 0) list_candidates(packed, block, {task, at, unproved}, worker);
   }
 }
 
 // All prototypes whose upper score reaches what the best one's true score surely exceeds: the nearest is among them.
 // The screen left the best two of every span, so only spans where a third may be that high are looked at again.
-void CpuSession::list_candidates(const PackedPrototypes& packed, const Group& group, int64_t at,
-                                 const CertifyTask& task, uint64_t unproved, Worker& worker) const {
-  for (uint64_t bits = unproved; bits != 0; bits &= bits - 1) {
-    const int64_t row = at + std::countr_zero(bits);
-    worker.least[static_cast<size_t>(row)] = std::numeric_limits<double>::infinity();
-    worker.second_least[static_cast<size_t>(row)] = std::numeric_limits<double>::infinity();
-    prefetch_row(group.row(row));
+void CpuSession::list_candidates(const PackedPrototypes& packed, const TileBlock& block, const Unproved& unproved,
+                                 Worker& worker) const {
+  for (uint64_t bits = unproved.rows; bits != 0; bits &= bits - 1) {
+    const int64_t row = unproved.at + std::countr_zero(bits);
+    worker.screen.least[static_cast<size_t>(row)] = std::numeric_limits<double>::infinity();
+    worker.screen.second_least[static_cast<size_t>(row)] = std::numeric_limits<double>::infinity();
+    prefetch_row(block.row(row));
   }
-  worker.spans.resize(static_cast<size_t>(packed.spans));
-  const int64_t count = shared_.kernels.candidates(task, unproved, worker.spans.data());
+  worker.screen.spans.resize(static_cast<size_t>(packed.spans));
+  const int64_t count = shared_.kernels.candidates(unproved.task, unproved.rows, worker.screen.spans.data());
   const int64_t p = tile_rows();
   for (int64_t i = 0; i < count; ++i) {
-    const SpanCandidates& found = worker.spans[static_cast<size_t>(i)];
+    const SpanCandidates& found = worker.screen.spans[static_cast<size_t>(i)];
     const auto columns = static_cast<uint32_t>(packed.columns[static_cast<size_t>(found.span)]);
     const auto add = [&](const float* scores, uint64_t rows) {
       for (uint64_t bits = rows; bits != 0; bits &= bits - 1) {
         const int64_t lane = std::countr_zero(bits);
         const auto place = std::bit_cast<uint32_t>(scores[found.span * p + lane]) & kColumnBits;
         if (place >= columns) continue;  // padding
-        worker.candidates.push_back({at + lane, packed.order[static_cast<size_t>(found.span * kSpanColumns + place)]});
+        worker.screen.candidates.push_back(
+            {unproved.at + lane, packed.order[static_cast<size_t>(found.span * kSpanColumns + place)]});
       }
     };
-    add(task.best, found.best & ~found.more);
-    add(task.second, found.two);
+    add(unproved.task.best, found.best & ~found.more);
+    add(unproved.task.second, found.two);
     for (uint64_t bits = found.more; bits != 0; bits &= bits - 1) {
-      add_span_candidates(packed, group, found.span, at + std::countr_zero(bits), worker);
+      add_span_candidates(packed, block, found.span, unproved.at + std::countr_zero(bits), worker);
     }
   }
-  worker.unproved += std::popcount(unproved);
+  worker.screen.unproved += std::popcount(unproved.rows);
 }
 
 // Canonical distances have the last word; ties go to the lowest index, in whatever order the candidates come.
-void CpuSession::resolve_group(const Target& target, const Group& group, Worker& worker, PassResult& result) const {
-  for (const Candidate& candidate : worker.candidates) {
+void CpuSession::resolve_block(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) const {
+  for (const Candidate& candidate : worker.screen.candidates) {
     const auto row = static_cast<size_t>(candidate.row);
-    const double d2 = distance(group.row(candidate.row), *target.prototypes, candidate.prototype, worker);
-    worker.second_least[row] = std::min(worker.second_least[row], std::max(d2, worker.least[row]));
-    if (d2 < worker.least[row] || (d2 == worker.least[row] && candidate.prototype < worker.labels[row])) {
-      worker.least[row] = d2;
+    const double d2 = distance(block.row(candidate.row), *target.prototypes, candidate.prototype, worker);
+    worker.screen.second_least[row] = std::min(worker.screen.second_least[row], std::max(d2, worker.screen.least[row]));
+    if (d2 < worker.screen.least[row] || (d2 == worker.screen.least[row] && candidate.prototype < worker.labels[row])) {
+      worker.screen.least[row] = d2;
       worker.labels[row] = candidate.prototype;
     }
   }
-  result.resolved += std::exchange(worker.unproved, 0);
-  result.candidates += static_cast<int64_t>(worker.candidates.size());
+  result.resolved += std::exchange(worker.screen.unproved, 0);
+  result.candidates += static_cast<int64_t>(worker.screen.candidates.size());
 }
 
 // The row in float32, from its tile where that holds it; returns a bound of its norm.
-float CpuSession::fine_row(const Group& group, int64_t row_in_group, Worker& worker) const {
+float CpuSession::fine_row(const TileBlock& block, int64_t row_in_block, Worker& worker) const {
   const int64_t d = shared_.input.points.d;
-  worker.fine_row.resize(static_cast<size_t>(d));
+  worker.screen.fine_row.resize(static_cast<size_t>(d));
   if (shared_.packed.screen().format != ScreenFormat::kFloat32) {
-    return shared_.packed.fine_row(group.row(row_in_group), worker.fine_row.data());
+    return shared_.packed.fine_row(block.row(row_in_block), worker.screen.fine_row.data());
   }
   const int64_t p = tile_rows();
-  const Tile& tile = group.tiles[static_cast<size_t>(row_in_group / p)];
-  const float* values = static_cast<const float*>(tile.values) + row_in_group % p;
-  for (int64_t j = 0; j < d; ++j) worker.fine_row[static_cast<size_t>(j)] = values[j * p];
-  return tile.norms[row_in_group % p];
+  const Tile& tile = block.tiles[static_cast<size_t>(row_in_block / p)];
+  const float* values = static_cast<const float*>(tile.values) + row_in_block % p;
+  for (int64_t j = 0; j < d; ++j) worker.screen.fine_row[static_cast<size_t>(j)] = values[j * p];
+  return tile.norms[row_in_block % p];
 }
 
 // The candidates of one span for one row, by float32 scores.
-void CpuSession::add_span_candidates(const PackedPrototypes& packed, const Group& group, int64_t span,
-                                     int64_t row_in_group, Worker& worker) const {
+void CpuSession::add_span_candidates(const PackedPrototypes& packed, const TileBlock& block, int64_t span,
+                                     int64_t row_in_block, Worker& worker) const {
   const int64_t d = shared_.input.points.d;
-  const float norm = fine_row(group, row_in_group, worker);
-  const float threshold = worker.lower[static_cast<size_t>(row_in_group)];
+  const float norm = fine_row(block, row_in_block, worker);
+  const float threshold = worker.screen.lower[static_cast<size_t>(row_in_block)];
   const int64_t first = span * kSpanColumns;
   const int64_t columns = packed.columns[static_cast<size_t>(span)];
   float scores[kSpanColumns];
-  shared_.kernels.rescore(worker.fine_row.data(), packed.values.data() + first * d, packed.offsets.data() + first, d,
-                          packed.widths[static_cast<size_t>(span)], scores);
+  shared_.kernels.rescore({worker.screen.fine_row.data(), packed.values.data() + first * d,
+                           packed.offsets.data() + first, d, packed.widths[static_cast<size_t>(span)], scores});
   const auto at = static_cast<size_t>(span);
   const float bound = norm * packed.fine.slopes[at] + packed.fine.errors[at];
   for (int64_t c = 0; c < columns; ++c) {
     if (scores[c] + bound < threshold) continue;
-    worker.candidates.push_back({row_in_group, packed.order[static_cast<size_t>(first + c)]});
+    worker.screen.candidates.push_back({row_in_block, packed.order[static_cast<size_t>(first + c)]});
   }
 }
 
@@ -191,13 +197,35 @@ const float* CpuSession::row_f32(int64_t row, Worker& worker) const {
   return rows_as<float>(shared_.input.points, row, 1, worker.wide_f32.data());
 }
 
+// Labels by the functions of another kind of prototype than the centroid, some rows a call.
+void CpuSession::find_nearest(const Matrix& prototypes, const TileBlock& block, Worker& worker) const {
+  constexpr int64_t kRows = 64;
+  const PointsView& points = shared_.input.points;
+  const Prototype& prototype = shared_.prototype;
+  const int64_t k = prototypes.rows();
+  worker.wide_f32.resize(static_cast<size_t>(kRows * points.d));
+  for (int64_t done = 0; done < block.rows; done += kRows) {
+    const int64_t first = block.first_row + done;
+    const int64_t count = std::min(kRows, block.rows - done);
+    uint32_t* labels = worker.labels.data() + done;
+    if (points.type == DataType::kFloat64) {
+      const double* x = static_cast<const double*>(points.data) + first * points.d;
+      prototype.f64.nearest({x, count, points.d}, prototypes.values<double>().data(), k, labels);
+    } else {
+      const float* x = rows_as<float>(points, first, count, worker.wide_f32.data());
+      prototype.f32.nearest({x, count, points.d}, prototypes.values<float>().data(), k, labels);
+    }
+  }
+}
+
 double CpuSession::distance(int64_t row, const Matrix& prototypes, int64_t k, Worker& worker) const {
   const int64_t d = shared_.input.points.d;
   if (prototypes.type() == DataType::kFloat64) {
     const double* x = static_cast<const double*>(shared_.input.points.data) + row * d;
-    return shared_.kernels.distance_f64(x, prototypes.values<double>().data() + k * d, d);
+    return shared_.kernels.distance_f64(x, prototypes.values<double>().data() + k * prototypes.columns(), d);
   }
-  return shared_.kernels.distance_f32(row_f32(row, worker), prototypes.values<float>().data() + k * d, d);
+  const float* prototype = prototypes.values<float>().data() + k * prototypes.columns();
+  return shared_.kernels.distance_f32(row_f32(row, worker), prototype, d);
 }
 
 uint32_t CpuSession::nearest_of_all(const Matrix& prototypes, int64_t row, Worker& worker) const {

@@ -98,14 +98,15 @@ void CpuSeeding::sum_blocks(Model& state) {
 
 // Calls body(row, k) for every row of the tile and prototype k that may be nearer than the row's least distance.
 template <class Body>
-void CpuSeeding::for_each_hit(const Target& target, const Model& state, const Tile& tile, int64_t first_row,
-                              Worker& worker, Body&& body) const {
+void CpuSeeding::for_each_hit(const Target& target, const Model& state, const RowsOfTile& rows, Worker& worker,
+                              Body&& body) const {
+  const Tile& tile = rows.tile;
   const int64_t p = session_.tile_rows();
   const PackedPrototypes& packed = target.packed;
   worker.thresholds.resize(static_cast<size_t>(p));
   worker.hits.resize(static_cast<size_t>(packed.spans * kSpanColumns));
   // d2 >= least is sure when 2 u <= |y|^2 - least, in scaled units: docs/developer/screens.md, "Seeding".
-  shared_.kernels.seed_thresholds({tile.norms, state.least.data() + first_row, tile.rows, shared_.packed.frame().scale,
+  shared_.kernels.seed_thresholds({tile.norms, state.least.data() + rows.first, tile.rows, shared_.packed.frame().scale,
                                    static_cast<double>(packed.underflow), worker.thresholds.data()});
   std::fill(worker.thresholds.begin() + tile.rows, worker.thresholds.end(), std::numeric_limits<float>::infinity());
   const MatrixSteps steps = shared_.packed.layout().steps();
@@ -116,7 +117,7 @@ void CpuSeeding::for_each_hit(const Target& target, const Model& state, const Ti
     for (int64_t c = first; c < first + packed.columns[static_cast<size_t>(span)]; ++c) {
       const auto k = static_cast<int64_t>(packed.order[static_cast<size_t>(c)]);
       for (uint64_t bits = worker.hits[static_cast<size_t>(c)]; bits != 0; bits &= bits - 1) {
-        body(first_row + std::countr_zero(bits), k);
+        body(rows.first + std::countr_zero(bits), k);
       }
     }
   }
@@ -145,7 +146,7 @@ void CpuSeeding::for_each_possible(std::span<const Target> targets, Visit&& visi
       for (size_t i = 0; i < targets.size(); ++i) {
         const Model& state = model(targets[i].slot);
         if (!exact && targets[i].packed.screenable) {
-          for_each_hit(targets[i], state, tile, row, worker(w), [&](int64_t hit, int64_t k) { visit(w, i, hit, k); });
+          for_each_hit(targets[i], state, {tile, row}, worker(w), [&](int64_t hit, int64_t k) { visit(w, i, hit, k); });
           continue;
         }
         for (int64_t all = row; all < end; ++all) {
@@ -212,25 +213,22 @@ void CpuSeeding::add_many(const Target& target) {
   const int64_t p = session_.tile_rows();
   const int64_t tiles = (shared_.input.points.n + p - 1) / p;
   // There may be more centres than any model has prototypes, and so more scores than a pass has.
-  const auto scores = static_cast<size_t>(session_.plan_.tiles_per_group * p * target.packed.spans);
   for (Worker& worker : session_.workers_) {
-    for (AlignedBuffer<float>* buffer : {&worker.best, &worker.second, &worker.third}) {
-      if (buffer->size() < scores) *buffer = AlignedBuffer<float>(scores);
-    }
+    worker.screen.reserve(session_.plan_.tiles_per_block * p, target.packed.spans);
   }
   RowPass pass(shared_.input.memory.window, 0, shared_.input.points.n, give_back_of(state));
-  pool_.for_each_range(tiles, session_.plan_.tiles_per_group, [&](int w, int64_t first, int64_t last) {
-    CpuSession::Group group = session_.make_group(first, last);
-    pass.begin(group.first_row);
-    session_.load_tiles(group, worker(w));
+  pool_.for_each_range(tiles, session_.plan_.tiles_per_block, [&](int w, int64_t first, int64_t last) {
+    CpuSession::TileBlock block = session_.make_block(first, last);
+    pass.begin(block.first_row);
+    session_.load_tiles(block, worker(w));
     PassResult ignored;
-    session_.find_labels(target, group, worker(w), ignored);
-    for (int64_t i = 0; i < group.rows; ++i) {
-      double& least = state.least[static_cast<size_t>(group.first_row + i)];
+    session_.find_labels(target, block, worker(w), ignored);
+    for (int64_t i = 0; i < block.rows; ++i) {
+      double& least = state.least[static_cast<size_t>(block.first_row + i)];
       const uint32_t nearest = worker(w).labels[static_cast<size_t>(i)];
-      least = std::min(least, session_.distance(group.first_row + i, *target.prototypes, nearest, worker(w)));
+      least = std::min(least, session_.distance(block.first_row + i, *target.prototypes, nearest, worker(w)));
     }
-    pass.done(group.first_row, group.first_row + group.rows);
+    pass.done(block.first_row, block.first_row + block.rows);
   });
   sum_blocks(state);
 }
@@ -239,7 +237,7 @@ SeedTerms CpuSeeding::terms_of(const Model& state) const {
   const auto add = [this, &state](int64_t row, int64_t* limbs) {
     add_term(state, row, state.least[static_cast<size_t>(row)], 1, limbs);
   };
-  return {shared_.input.points.n, block_rows(), state.blocks, state.adder.format(), add};
+  return {shared_.input.points.n, shared_.input.shard.first, block_rows(), state.blocks, state.adder.format(), add};
 }
 
 WideInt CpuSeeding::total(int slot) {
@@ -262,8 +260,9 @@ void CpuSeeding::trial(std::span<SeedTrial> trials) {
   for (const SeedTrial& trial : trials) targets.push_back(session_.make_target(trial.slot, *trial.candidates));
   // Per thread, trial and candidate: by how much the potential falls.
   std::vector<size_t> first(trials.size() + 1);
-  for (size_t i = 0; i < trials.size(); ++i)
+  for (size_t i = 0; i < trials.size(); ++i) {
     first[i + 1] = first[i] + static_cast<size_t>(trials[i].candidates->rows()) * kLimbs;
+  }
   std::vector<std::vector<int64_t>> gains(static_cast<size_t>(pool_.size()), std::vector<int64_t>(first.back()));
   const int64_t p = session_.tile_rows();
   const bool remembers = !shared_.input.memory.limited;

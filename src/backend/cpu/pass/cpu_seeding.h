@@ -48,8 +48,12 @@ class CpuSeeding final : public Seeding {
   void add_many(const Target& target);
   void add_tried(std::span<const SeedCentres> models);
   void lower(Model& state, const Matrix& centre, int64_t row, Worker& worker);
+  struct RowsOfTile {
+    Tile tile;
+    int64_t first;
+  };
   template <class Body>
-  void for_each_hit(const Target& target, const Model& state, const Tile& tile, int64_t first_row, Worker& worker,
+  void for_each_hit(const Target& target, const Model& state, const RowsOfTile& rows, Worker& worker,
                     Body&& body) const;
   template <class Visit>
   void for_each_possible(std::span<const Target> targets, Visit&& visit);

@@ -34,7 +34,7 @@ CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, Thre
     models_.push_back(std::move(m));
     clusters += count;
   }
-  plan_ = plan_session(shared.input, shared.plan, k, pool_.size(), shared.options.memory_budget);
+  plan_ = plan_session(shared.input, shared.plan, k, pool_.size(), shared.options.tuning.cpu.memory_budget);
   for (Model& m : models_) {
     m.policy = BoundsPolicy(bounds_use(shared.plan, m.k));
     m.tightening = TighteningChoice(worth_of_tightening(shared.plan, m.k, shared.input.points.d));
@@ -49,40 +49,46 @@ CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, Thre
   unit_sums_ = shared.units.fits && (pool_.size() > 1 || small) && !(shared.input.counted && plan_.by_label_order);
 }
 
+void ScreenScratch::reserve(int64_t rows, int64_t most_spans) {
+  const auto scores = static_cast<size_t>(rows * most_spans);
+  for (AlignedBuffer<float>* buffer : {&best, &second, &third}) {
+    if (buffer->size() < scores) *buffer = AlignedBuffer<float>(scores);
+  }
+  const auto count = static_cast<size_t>(rows);
+  if (least.size() >= count) return;
+  for (AlignedBuffer<float>* buffer : {&upper, &lower, &runner_up}) *buffer = AlignedBuffer<float>(count);
+  least.resize(count);
+  second_least.resize(count);
+}
+
+void BoundsScratch::reserve(int64_t screened_rows, size_t bytes_of_tiles, int64_t searched_rows) {
+  nearest = AlignedBuffer<float>(static_cast<size_t>(screened_rows));
+  others = AlignedBuffer<float>(static_cast<size_t>(screened_rows));
+  gathered = AlignedBuffer<std::byte>(bytes_of_tiles);
+  std::fill_n(gathered.data(), gathered.size(), std::byte{0});
+  const auto searched = static_cast<size_t>(searched_rows);
+  kept.resize(searched);
+  assigned_d2.resize(searched);
+  lack_classes.resize(searched);
+  chosen.resize(searched);
+}
+
 void CpuSession::prepare_workers(size_t active) {
-  const auto group_rows = static_cast<size_t>(plan_.tiles_per_group * tile_rows());
-  const auto searched_rows = static_cast<size_t>(plan_.tiles_per_search * tile_rows());
+  const int64_t block_rows = plan_.tiles_per_block * tile_rows();
+  const int64_t searched_rows = plan_.tiles_per_search * tile_rows();
+  const size_t tiles = static_cast<size_t>(plan_.tiles_per_block) * shared_.packed.tile_bytes();
   for (Worker& worker : workers_) {
     worker.results.assign(active, {});
     if (!worker.labels.empty()) continue;
-    for (AlignedBuffer<float>* buffer : {&worker.best, &worker.second, &worker.third}) {
-      *buffer = AlignedBuffer<float>(group_rows * static_cast<size_t>(plan_.most_spans));
-    }
-    for (AlignedBuffer<float>* buffer : {&worker.upper, &worker.lower, &worker.runner_up}) {
-      *buffer = AlignedBuffer<float>(group_rows);
-    }
-    worker.labels.resize(searched_rows);
-    worker.least.resize(group_rows);
-    worker.second_least.resize(group_rows);
-    worker.old_labels.resize(searched_rows);
-    worker.changed.resize(searched_rows);
-    if (plan_.carry_bounds) {
-      worker.nearest = AlignedBuffer<float>(group_rows);
-      worker.others = AlignedBuffer<float>(group_rows);
-      worker.kept.resize(searched_rows);
-      worker.own_d2.resize(searched_rows);
-      worker.lack_classes.resize(searched_rows);
-      worker.chosen.resize(searched_rows);
-      worker.gathered =
-          AlignedBuffer<std::byte>(static_cast<size_t>(plan_.tiles_per_group) * shared_.packed.tile_bytes());
-      std::fill_n(worker.gathered.data(), worker.gathered.size(), std::byte{0});
-    }
+    worker.screen.reserve(block_rows, plan_.most_spans);
+    if (plan_.carry_bounds) worker.bounds.reserve(block_rows, tiles, searched_rows);
+    worker.labels.resize(static_cast<size_t>(searched_rows));
+    worker.old_labels.resize(static_cast<size_t>(searched_rows));
+    worker.changed.resize(static_cast<size_t>(searched_rows));
     worker.wide_f32.resize(static_cast<size_t>(shared_.input.points.d));
     worker.deltas.resize(models_.size());
     worker.changes.resize(models_.size());
-    if (!shared_.plan.packed && !shared_.plan.brute) {
-      worker.tiles = AlignedBuffer<std::byte>(static_cast<size_t>(plan_.tiles_per_group) * shared_.packed.tile_bytes());
-    }
+    if (!shared_.plan.packed) worker.tiles = AlignedBuffer<std::byte>(tiles);
   }
 }
 
@@ -92,7 +98,7 @@ CpuSession::Target CpuSession::make_target(int slot, const Matrix& prototypes, T
   target.prototypes = &prototypes;
   if (!shared_.plan.brute) {
     target.packed =
-        pack_prototypes(prototypes, shared_.packed, shared_.kernels, shared_.options.test_bound_scale, pool);
+        pack_prototypes(prototypes, shared_.packed, shared_.kernels, shared_.options.tuning.cpu.bound_scale, pool);
   }
   return target;
 }
@@ -131,7 +137,7 @@ void CpuSession::prepare_model(Model& m, int slot) {
   const Input& input = shared_.input;
   if (m.labels.empty()) {
     m.labels = Labels(input.points.n, m.k, input.memory.labels == Storage::kFile);
-    m.statistics = Statistics(m.k, input.points.d, input.limbs);
+    m.statistics = empty_statistics(m.k);
   }
   if (plan_.by_label_order) return;
   for (Worker& worker : workers_) prepare_delta(worker.deltas[static_cast<size_t>(slot)], m.k);
@@ -155,7 +161,7 @@ void CpuSession::label_all(std::span<const PassModel> models, std::span<const Ta
   const int64_t tiles = (shared_.input.points.n + p - 1) / p;
   const bool carried =
       std::any_of(models.begin(), models.end(), [&](const PassModel& active) { return model(active.slot).carries; });
-  const int64_t search = carried ? plan_.tiles_per_search : plan_.tiles_per_group;
+  const int64_t search = carried ? plan_.tiles_per_search : plan_.tiles_per_block;
   const int64_t step = plan_.by_label_order ? tiles_between_sorts(models.size()) : tiles;
   RowPass pass(shared_.input.memory.window, 0, shared_.input.points.n, [&](int64_t first, int64_t last) {
     for (const PassModel& active : models) model(active.slot).labels.give_back(first, last - first);
@@ -164,16 +170,16 @@ void CpuSession::label_all(std::span<const PassModel> models, std::span<const Ta
     const int64_t count = std::min(step, tiles - begin);
     pool_.for_each_range(count, search, [&](int w, int64_t first, int64_t last) {
       Worker& worker = workers_[static_cast<size_t>(w)];
-      Group group = make_group(begin + first, begin + last);
-      pass.begin(group.first_row);
+      TileBlock block = make_block(begin + first, begin + last);
+      pass.begin(block.first_row);
       for (size_t i = 0; i < targets.size(); ++i) {
-        label_group(targets[i], group, w, worker.results[i]);
+        label_block(targets[i], block, w, worker.results[i]);
       }
-      if (!plan_.by_label_order) pass.done(group.first_row, group.first_row + group.rows);
+      if (!plan_.by_label_order) pass.done(block.first_row, block.first_row + block.rows);
     });
     if (!plan_.by_label_order) continue;
     for (const PassModel& active : models) apply_by_label(active.slot);
-    const Group rows = make_group(begin, begin + count);
+    const TileBlock rows = make_block(begin, begin + count);
     pass.done(rows.first_row, rows.first_row + rows.rows);
   }
 }
@@ -394,11 +400,21 @@ std::vector<double> CpuSession::distances(int slot, const Matrix& prototypes) {
   return result;
 }
 
-// The canonical distance is symmetric, so one row is the kernel's prototype and the prototypes are its rows: they are
-// neighbours, and so are the distances. Prototypes that fit the cache meet several rows before the next ones come.
+// The canonical distance of points is symmetric, so one row is the kernel's prototype and the prototypes are its rows:
+// they are neighbours, and so are the distances. Prototypes that fit the cache meet several rows before the next ones
+// come.
 template <class T>
 void CpuSession::transform_rows(int64_t first, int64_t last, const Matrix& prototypes, Worker& worker,
                                 Matrix& distances) const {
+  if (!shared_.prototype.euclidean) {
+    T* to = distances.values<T>().data() + first * prototypes.rows();
+    for (int64_t row = first; row < last; ++row) {
+      for (int64_t j = 0; j < prototypes.rows(); ++j) {
+        *to++ = static_cast<T>(std::sqrt(distance(row, prototypes, j, worker)));
+      }
+    }
+    return;
+  }
   constexpr int64_t kValues = 1 << 14;  // of prototypes
   const int64_t d = prototypes.columns();
   const int64_t k = prototypes.rows();

@@ -16,43 +16,59 @@
 
 namespace manymeans {
 
-/// A prototype that may be the nearest of a row of the group.
+/// A prototype that may be the nearest of a row of the block.
 struct Candidate {
   int64_t row;
   uint32_t prototype;
 };
 
-/// Scratch of one thread.
-struct Worker {
-  AlignedBuffer<std::byte> tiles;            // packed here where there is no packed copy
-  AlignedBuffer<float> best, second, third;  // per tile of a group: (spans, rows)
-  AlignedBuffer<float> upper, lower, runner_up;
-  std::vector<ScreenTile> screen_tiles;
-  std::vector<uint32_t> labels, old_labels;  // in whole tiles
-  std::vector<uint32_t> changed;             // places of the rows whose labels differ
-  std::vector<SpanCandidates> spans;         // of one tile
-  std::vector<Candidate> candidates;         // of the rows that are not proved
-  int64_t unproved = 0;                      // how many these are
-  std::vector<double> least;                 // distance to the nearest candidate so far
-  std::vector<double> second_least;          // and to the one after it
-  std::vector<uint64_t> doubtful;            // per tile: the rows that are not proved
-  // Where bounds are carried:
+/// What the screen leaves of a block of rows, and what resolving needs.
+struct ScreenScratch {
+  AlignedBuffer<float> best, second, third;      // per tile of the block: (spans, rows)
+  AlignedBuffer<float> upper, lower, runner_up;  // per row
+  std::vector<ScreenTile> tiles;
+  std::vector<SpanCandidates> spans;  // of one tile
+  std::vector<uint64_t> doubtful;     // per tile: the rows that are not proved
+  int64_t unproved = 0;               // how many these are
+  std::vector<Candidate> candidates;  // of these
+  std::vector<double> least;          // distance to the nearest candidate so far
+  std::vector<double> second_least;   // and to the one after it
+  std::vector<float> fine_row;
+
+  /// Makes room for blocks of so many rows, and models of so many spans.
+  void reserve(int64_t rows, int64_t most_spans);
+};
+
+/// What bounds that are carried need of a block of rows.
+struct BoundsScratch {
   AlignedBuffer<float> nearest, others;  // of the rows that were screened
-  std::vector<uint32_t> left;            // rows of the group that are looked at
+  std::vector<uint32_t> to_screen;       // places of the rows that may not keep their label
   std::vector<uint8_t> lack_classes;     // of these
   std::vector<uint32_t> chosen;          // which of these are tightened
-  std::vector<double> own_d2;            // the distances of the chosen to their own prototypes
+  std::vector<double> assigned_d2;       // the distances of the chosen to their assigned prototypes
   std::vector<TighteningTrials> trials;  // by slot
-  std::vector<uint32_t> kept;            // labels of the group, so far
-  AlignedBuffer<std::byte> gathered;     // tiles of them
-  std::vector<float> fine_row;
-  std::vector<float> wide_f32;  // rows of narrow types
-  std::vector<double> d2;       // distances of a block of rows
+  std::vector<uint32_t> kept;            // labels of the block, so far
+  AlignedBuffer<std::byte> gathered;     // tiles of the rows to screen
+
+  /// Makes room for so many rows that are screened together, in tiles of so many bytes, and so many that are searched.
+  void reserve(int64_t screened_rows, size_t bytes_of_tiles, int64_t searched_rows);
+};
+
+/// Scratch of one thread.
+struct Worker {
+  ScreenScratch screen;
+  BoundsScratch bounds;
+  AlignedBuffer<std::byte> tiles;            // packed here where there is no packed copy
+  std::vector<uint32_t> labels, old_labels;  // in whole tiles
+  std::vector<uint32_t> changed;             // places of the rows whose labels differ
+  std::vector<float> wide_f32;               // rows of narrow types
+  std::vector<double> terms;                 // of one row, where they are not its values
+  std::vector<double> d2;                    // distances of a block of rows
   std::vector<float> thresholds;
   std::vector<uint64_t> hits;
   std::vector<Delta> deltas;        // by slot
   std::vector<Changes> changes;     // by slot
-  Changes heavy;                    // those of rows that count more than once
+  Changes multiples;                // those of rows whose multiplicity is above one
   std::vector<PassResult> results;  // by position among the active models
 };
 
@@ -102,13 +118,13 @@ class CpuSession final : public Session, public RowQuestions {
     int64_t passes = 0;
     double changed_share = 1;  // in the last pass
   };
-  // A group of neighbouring tiles, as a thread works on it.
-  struct Group {
+  // A block of neighbouring tiles, as a thread works on it.
+  struct TileBlock {
     int64_t first_row = 0;
     int64_t rows = 0;
-    std::span<const uint32_t> picked;  // some rows of a group: their places in it, gathered into tiles
+    std::span<const uint32_t> picked;  // some rows of a block: their places in it, gathered into tiles
     std::vector<Tile> tiles;
-    std::span<const std::byte> ahead;  // what is read after this group
+    std::span<const std::byte> ahead;  // what is read after this block
 
     int64_t row(int64_t i) const { return first_row + (picked.empty() ? i : picked[static_cast<size_t>(i)]); }
   };
@@ -120,6 +136,9 @@ class CpuSession final : public Session, public RowQuestions {
   };
 
   int64_t tile_rows() const { return shared_.plan.screen->tile_rows; }
+  Statistics empty_statistics(int64_t k) const {
+    return {k, shared_.prototype.terms(shared_.input.points.d), shared_.input.limbs};
+  }
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
   Target make_target(int slot, const Matrix& prototypes, ThreadPool* pool = nullptr) const;
   std::vector<Target> make_targets(std::span<const PassModel> models);
@@ -129,38 +148,47 @@ class CpuSession final : public Session, public RowQuestions {
   int64_t tiles_between_sorts(size_t models) const;
 
   // cpu_pass.cpp: screen and resolve.
-  Group make_group(int64_t first_tile, int64_t last_tile) const;
-  void load_tiles(Group& group, Worker& worker) const;
-  void find_labels(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
-  void find_all_labels(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
-  void screen_group(const PackedPrototypes& packed, const Group& group, Worker& worker) const;
-  void certify_group(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
-  void list_candidates(const PackedPrototypes& packed, const Group& group, int64_t at, const CertifyTask& task,
-                       uint64_t unproved, Worker& worker) const;
-  float fine_row(const Group& group, int64_t row_in_group, Worker& worker) const;
-  void add_span_candidates(const PackedPrototypes& packed, const Group& group, int64_t span, int64_t row_in_group,
+  TileBlock make_block(int64_t first_tile, int64_t last_tile) const;
+  void load_tiles(TileBlock& block, Worker& worker) const;
+  void find_labels(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) const;
+  void find_all_labels(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) const;
+  void screen_block(const PackedPrototypes& packed, const TileBlock& block, Worker& worker) const;
+  void certify_block(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) const;
+  // The rows of one tile of a block whose best column is not proved.
+  struct Unproved {
+    const CertifyTask& task;
+    int64_t at;     // of the tile's first row in the block
+    uint64_t rows;  // bits
+  };
+  void list_candidates(const PackedPrototypes& packed, const TileBlock& block, const Unproved& unproved,
+                       Worker& worker) const;
+  float fine_row(const TileBlock& block, int64_t row_in_block, Worker& worker) const;
+  void add_span_candidates(const PackedPrototypes& packed, const TileBlock& block, int64_t span, int64_t row_in_block,
                            Worker& worker) const;
-  void resolve_group(const Target& target, const Group& group, Worker& worker, PassResult& result) const;
+  void resolve_block(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) const;
 
-  // cpu_bounds.cpp: rows whose label cannot have changed are left out.
+  // cpu_bounds.cpp: rows whose label cannot have changed are not screened.
   void follow_prototypes(std::span<const PassModel> models, std::span<const Target> targets);
-  void label_group(const Target& target, Group& group, int worker_index, PassResult& result);
+  void label_block(const Target& target, TileBlock& block, int worker_index, PassResult& result);
   void make_room_for_bounds(Model& m);
   void learn_from_pass(const PassModel& active);
-  void list_rows_left(const Target& target, const Group& group, Worker& worker, PassResult& result);
-  void tighten(const Target& target, const Group& group, Worker& worker, PassResult& result);
-  void label_whole_group(const Target& target, const Group& group, int worker_index, PassResult& result);
-  void label_rows_left(const Target& target, const Group& group, Worker& worker, PassResult& result);
-  void renew_bounds(Model& m, const Group& group, Worker& worker) const;
+  void list_rows_to_screen(const Target& target, const TileBlock& block, Worker& worker, PassResult& result);
+  void tighten(const Target& target, const TileBlock& block, Worker& worker, PassResult& result);
+  void label_whole_block(const Target& target, const TileBlock& block, int worker_index, PassResult& result);
+  void label_rows_to_screen(const Target& target, const TileBlock& block, Worker& worker, PassResult& result);
+  void renew_bounds(Model& m, const TileBlock& block, Worker& worker) const;
 
   uint32_t nearest_of_all(const Matrix& prototypes, int64_t row, Worker& worker) const;
+  void find_nearest(const Matrix& prototypes, const TileBlock& block, Worker& worker) const;
   double distance(int64_t row, const Matrix& prototypes, int64_t k, Worker& worker) const;
   const float* row_f32(int64_t row, Worker& worker) const;
 
   // cpu_statistics.cpp: accumulate.
   void prefetch_row(int64_t row) const;
-  void record_changes(int slot, const Group& group, int worker_index, PassResult& result);
+  void record_changes(int slot, const TileBlock& block, int worker_index, PassResult& result);
   void apply_change(const Change& change, Worker& worker, Statistics& statistics, std::vector<uint8_t>* touched) const;
+  template <class T>
+  void add_values(const T* values, double weight, int64_t* to, int64_t* from) const;
   void add_row(int64_t row, Worker& worker, int64_t* to, int64_t* from) const;
   LabelSum hash_change(const Changes& changes, int64_t first) const;
   void prepare_delta(Delta& delta, int64_t k) const;

@@ -7,6 +7,7 @@
 #include "backend/cpu/screen/points_plan.h"
 #include "backend/cpu/sums/term_scales.h"
 #include "backend/cpu/tree/kd_tree.h"
+#include "prototype/prototype.h"
 
 #include <memory>
 
@@ -15,7 +16,8 @@ namespace manymeans {
 /// Everything of an upload that its sessions share and never change.
 struct CpuShared {
   const Input& input;
-  const CpuKernels& kernels;
+  const Prototype& prototype;
+  CpuKernels kernels;
   BackendOptions options;
   PointsPlan plan;
   PackedPoints packed;

@@ -38,31 +38,49 @@ void add_shifted(int64_t value, int shift, const SumFormat& format, int64_t* lim
 
 }  // namespace
 
-// Adds one row's terms to `to` and takes them from `from` (null: nowhere).
-void CpuSession::add_row(int64_t row, Worker& worker, int64_t* to, int64_t* from) const {
+// Adds weight * values to `to` and takes them from `from` (null: nowhere).
+template <class T>
+void CpuSession::add_values(const T* values, double weight, int64_t* to, int64_t* from) const {
   const Input& input = shared_.input;
-  const int64_t d = input.points.d;
-  const bool wide = input.points.type == DataType::kFloat64;
-  const double* x64 = static_cast<const double*>(input.points.data) + row * d;
-  const float* x32 = wide ? nullptr : row_f32(row, worker);
-  const double weight = input.weight(row);
+  const auto terms = static_cast<int64_t>(input.columns.size());
   if (shared_.scales.fast) {
-    const TermRow terms{d, input.limbs, weight, shared_.scales.top.data(), shared_.scales.radix, to, from};
-    if (wide) {
-      shared_.kernels.add_terms_f64(x64, terms);
+    const TermRow row{terms, input.limbs, weight, shared_.scales.top.data(), shared_.scales.radix, to, from};
+    if constexpr (sizeof(T) == 8) {
+      shared_.kernels.add_terms_f64(values, row);
     } else {
-      shared_.kernels.add_terms_f32(x32, terms);
+      shared_.kernels.add_terms_f32(values, row);
     }
     return;
   }
-  for (int64_t j = 0; j < d; ++j) {
-    const double term = weight * (wide ? x64[j] : static_cast<double>(x32[j]));
+  for (int64_t j = 0; j < terms; ++j) {
+    const double term = weight * static_cast<double>(values[j]);
     int64_t limbs[kMaxLimbs] = {};
     add_term(term, input.columns[static_cast<size_t>(j)], 1, limbs);
     for (int g = 0; g < input.limbs; ++g) {
-      to[g * d + j] += limbs[g];
-      if (from != nullptr) from[g * d + j] -= limbs[g];
+      to[g * terms + j] += limbs[g];
+      if (from != nullptr) from[g * terms + j] -= limbs[g];
     }
+  }
+}
+
+// Adds one row's terms to `to` and takes them from `from` (null: nowhere).
+void CpuSession::add_row(int64_t row, Worker& worker, int64_t* to, int64_t* from) const {
+  const PointsView& points = shared_.input.points;
+  const Prototype& prototype = shared_.prototype;
+  const double weight = shared_.input.weight(row);
+  const double* x64 = static_cast<const double*>(points.data) + row * points.d;
+  if (!prototype.euclidean) {
+    worker.terms.resize(shared_.input.columns.size());
+    if (points.type == DataType::kFloat64) {
+      prototype.f64.terms({x64, 1, points.d}, worker.terms.data());
+    } else {
+      prototype.f32.terms({row_f32(row, worker), 1, points.d}, worker.terms.data());
+    }
+    add_values(worker.terms.data(), weight, to, from);
+  } else if (points.type == DataType::kFloat64) {
+    add_values(x64, weight, to, from);
+  } else {
+    add_values(row_f32(row, worker), weight, to, from);
   }
 }
 
@@ -96,27 +114,28 @@ void CpuSession::prefetch_row(int64_t row) const {
 LabelSum CpuSession::hash_change(const Changes& changes, int64_t first) const {
   const int64_t count = changes.size() - first;
   const int64_t* rows = changes.rows.data() + first;
-  return sum_of_label_terms(rows, changes.to.data() + first, count) -
-         sum_of_label_terms(rows, changes.from.data() + first, count);
+  const int64_t row = shared_.input.shard.first;
+  return sum_of_label_terms(rows, row, changes.to.data() + first, count) -
+         sum_of_label_terms(rows, row, changes.from.data() + first, count);
 }
 
 // Compares the worker's labels with those of the pass before, stores them, and accumulates the difference.
-void CpuSession::record_changes(int slot, const Group& group, int worker_index, PassResult& result) {
+void CpuSession::record_changes(int slot, const TileBlock& block, int worker_index, PassResult& result) {
   Worker& worker = workers_[static_cast<size_t>(worker_index)];
   Model& m = model(slot);
   const uint32_t* now = worker.labels.data();
   uint32_t* old = worker.old_labels.data();
   if (m.labelled) {
-    m.labels.read(group.first_row, group.rows, old);
-    if (std::equal(now, now + group.rows, old)) return;
+    m.labels.read(block.first_row, block.rows, old);
+    if (std::equal(now, now + block.rows, old)) return;
   } else {
-    std::fill_n(old, group.rows, kNoLabel);
+    std::fill_n(old, block.rows, kNoLabel);
   }
   Changes& changes = worker.changes[static_cast<size_t>(slot)];
-  const int64_t waiting = changes.size();  // of earlier groups, by label order
-  const int64_t changed = shared_.kernels.changed_labels({old, now, group.rows}, worker.changed.data());
-  changes.append(group.first_row, std::span(worker.changed).first(static_cast<size_t>(changed)), old, now);
-  m.labels.write(group.first_row, group.rows, now);
+  const int64_t waiting = changes.size();  // of earlier blocks, by label order
+  const int64_t changed = shared_.kernels.changed_labels({old, now, block.rows}, worker.changed.data());
+  changes.append(block.first_row, std::span(worker.changed).first(static_cast<size_t>(changed)), old, now);
+  m.labels.write(block.first_row, block.rows, now);
   result.changed += changes.size() - waiting;
   if (m.labelled) result.hash_delta += hash_change(changes, waiting);
   if (plan_.by_label_order) return;
@@ -125,9 +144,9 @@ void CpuSession::record_changes(int slot, const Group& group, int worker_index, 
     move_in_limbs(changes, worker, delta, m.statistics);
   } else {
     if (shared_.input.counted) {
-      changes.take_heavy(shared_.input, worker.heavy);
-      move_in_limbs(worker.heavy, worker, delta, m.statistics);
-      worker.heavy.clear();
+      changes.take_multiples(shared_.input, worker.multiples);
+      move_in_limbs(worker.multiples, worker, delta, m.statistics);
+      worker.multiples.clear();
     }
     move_in_units(changes, !m.labelled, worker, delta.units, m.statistics);
   }
@@ -152,7 +171,7 @@ void CpuSession::prepare_delta(Delta& delta, int64_t k) const {
     if (!input.counted) return;
   }
   if (pool_.size() > 1 && delta.statistics.k != k) {
-    delta.statistics = Statistics(k, input.points.d, input.limbs);
+    delta.statistics = empty_statistics(k);
     delta.touched.assign(static_cast<size_t>(k), 0);
   }
 }

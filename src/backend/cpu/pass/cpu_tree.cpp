@@ -13,8 +13,8 @@ int CpuSession::advance_tree(std::span<PassModel> models) {
   const Input& input = shared_.input;
   if (!tree_pass_) {
     tree_pass_ = std::make_unique<TreePass>(
-        TreePoints{input, shared_.kernels, shared_.scales, *shared_.tree, shared_.options.test_bound_scale}, pool_,
-        plan_.by_label_order);
+        TreePoints{input, shared_.kernels, shared_.scales, *shared_.tree, shared_.options.tuning.cpu.bound_scale},
+        pool_, plan_.by_label_order);
     for (Model& m : models_) m.tree = std::make_unique<TreeState>();
   }
   std::vector<TreePass::Target> targets;
@@ -22,7 +22,7 @@ int CpuSession::advance_tree(std::span<PassModel> models) {
     Model& m = model(active.slot);
     if (!m.tree->labelled) {
       m.tree->labels = TreeLabels(input.points.n, m.k);
-      m.statistics = Statistics(m.k, input.points.d, input.limbs);
+      m.statistics = empty_statistics(m.k);
     } else if (m.tree->tree_is_old) {
       tree_pass_->read_row_labels(*m.tree, m.labels, m.k);
     }

@@ -10,9 +10,9 @@
 namespace manymeans {
 namespace {
 
-constexpr double kRounding = 0x1p-20;    // outward, of every distance: pays for all roundings and the canonical slack
-constexpr double kOfSums = 0x1p-22;      // of sums over passes, and of the kernel's difference
-constexpr double kLongestPath = 0x1p90;  // far beyond any frame; then everything starts again
+constexpr double kRounding = 0x1p-20;     // outward, of every distance: pays for all roundings and the canonical slack
+constexpr double kOfSums = 0x1p-22;       // of sums over passes, and of the kernel's difference
+constexpr double kLongestShift = 0x1p90;  // far beyond any frame; then everything starts again
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 constexpr int64_t kSampledRows = 64;  // a cluster
@@ -35,8 +35,8 @@ void CarriedBounds::start(const Matrix& prototypes, const BoundsFrame& frame) {
   inflation_ = 1 + kRounding * frame.bound_scale;
   underflow_ = std::sqrt(static_cast<double>(prototypes.columns())) * 0x1p-537 * frame.scale;
   const auto k = static_cast<size_t>(prototypes.rows());
-  own_path_.assign(k, 0);
-  others_path_.assign(k, 0);
+  shifts_.assign(k, 0);
+  rivals_shifts_.assign(k, 0);
   // Where the distances between prototypes cost little against a pass.
   owed_.assign(k <= static_cast<size_t>(frame.n) / k ? k * k : 0, 0);
   if (nearest_.size() != 0) return;
@@ -47,18 +47,18 @@ void CarriedBounds::start(const Matrix& prototypes, const BoundsFrame& frame) {
 
 void CarriedBounds::follow(const Matrix& prototypes, const Labels& labels, std::span<const uint8_t> repeated,
                            const BoundsFrame& frame, ThreadPool& pool) {
-  known_ = filled_ && previous_.rows() == prototypes.rows() && add_own_paths(prototypes);
+  known_ = filled_ && previous_.rows() == prototypes.rows() && add_shifts(prototypes);
   if (!known_) start(prototypes, frame);
   previous_ = prototypes;
   filled_ = true;
   const auto k = static_cast<size_t>(prototypes.rows());
   halves_.assign(k, 0);
-  reaches_.assign(k, kLongestPath);
+  reaches_.assign(k, kLongestShift);
   if (known_ && !owed_.empty()) {
     find_reaches(labels);
-    add_rivals_paths(prototypes, pool);
+    add_rivals_shifts(prototypes, pool);
   } else if (known_) {
-    add_longest_paths();
+    add_longest_shifts();
   }
   set_thresholds(repeated);
 }
@@ -89,40 +89,41 @@ double CarriedBounds::between(const Matrix& a, int64_t i, const Matrix& b, int64
   return frame_.kernels->distance_f32(a.values<float>().data() + i * d, b.values<float>().data() + j * d, d);
 }
 
-// False if a path has become too long to be of use.
-bool CarriedBounds::add_own_paths(const Matrix& prototypes) {
+// False if the shifts have become too long to be of use.
+bool CarriedBounds::add_shifts(const Matrix& prototypes) {
   const auto k = static_cast<size_t>(prototypes.rows());
   const size_t bytes = prototypes.bytes().size() / k;
-  moved_.assign(k, 0);
+  last_shifts_.assign(k, 0);
   for (size_t b = 0; b < k; ++b) {
     if (std::memcmp(prototypes.bytes().data() + b * bytes, previous_.bytes().data() + b * bytes, bytes) == 0) continue;
     const auto row = static_cast<int64_t>(b);
-    moved_[b] = frame_.bound_scale * at_most(between(previous_, row, prototypes, row));
-    own_path_[b] += moved_[b];
-    if (!(own_path_[b] < kLongestPath && others_path_[b] < kLongestPath)) return false;
+    last_shifts_[b] = frame_.bound_scale * at_most(between(previous_, row, prototypes, row));
+    shifts_[b] += last_shifts_[b];
+    if (!(shifts_[b] < kLongestShift && rivals_shifts_[b] < kLongestShift)) return false;
   }
   return true;
 }
 
 // All others count.
-void CarriedBounds::add_longest_paths() {
-  const auto farthest = static_cast<size_t>(std::max_element(moved_.begin(), moved_.end()) - moved_.begin());
+void CarriedBounds::add_longest_shifts() {
+  const auto farthest =
+      static_cast<size_t>(std::max_element(last_shifts_.begin(), last_shifts_.end()) - last_shifts_.begin());
   double second = 0;
-  for (size_t b = 0; b < moved_.size(); ++b) second = b == farthest ? second : std::max(second, moved_[b]);
-  for (size_t b = 0; b < moved_.size(); ++b) others_path_[b] += b == farthest ? second : moved_[farthest];
+  for (size_t b = 0; b < last_shifts_.size(); ++b) second = b == farthest ? second : std::max(second, last_shifts_[b]);
+  for (size_t b = 0; b < last_shifts_.size(); ++b) rivals_shifts_[b] += b == farthest ? second : last_shifts_[farthest];
 }
 
 // Any reach is right; nearly all rows of the cluster should be within it, which a sample of them tells.
 void CarriedBounds::find_reaches(const Labels& labels) {
-  const auto k = static_cast<int64_t>(own_path_.size());
+  const auto k = static_cast<int64_t>(shifts_.size());
   const int64_t count = std::min(frame_.n, kSampledRows * k);
-  std::vector<int64_t> seen(own_path_.size());
-  std::vector<double> farthest(own_path_.size());
+  std::vector<int64_t> seen(shifts_.size());
+  std::vector<double> farthest(shifts_.size());
   for (int64_t i = 0; i < count; ++i) {
     const int64_t row = static_cast<int64_t>(static_cast<__int128>(i) * frame_.n / count);
     const uint32_t b = labels[row];
-    const double nearest = static_cast<double>(nearest_[static_cast<size_t>(row)]) + own_path_[b];
-    if (!(nearest < kLongestPath)) continue;  // a row of which nothing is known
+    const double nearest = static_cast<double>(nearest_[static_cast<size_t>(row)]) + shifts_[b];
+    if (!(nearest < kLongestShift)) continue;  // a row of which nothing is known
     farthest[b] = std::max(farthest[b], nearest);
     ++seen[b];
   }
@@ -131,42 +132,42 @@ void CarriedBounds::find_reaches(const Labels& labels) {
   }
 }
 
-void CarriedBounds::add_rivals_paths(const Matrix& prototypes, ThreadPool& pool) {
+void CarriedBounds::add_rivals_shifts(const Matrix& prototypes, ThreadPool& pool) {
   pool.for_each_range(prototypes.rows(), 16, [&](int, int64_t first, int64_t last) {
-    for (int64_t b = first; b < last; ++b) add_rivals_path(prototypes, b);
+    for (int64_t b = first; b < last; ++b) add_rivals_shift(prototypes, b);
   });
 }
 
 // B_b grows by the longest that any prototype nearer than T_b is owed. Then none of these is owed anything; what the
-// others moved beyond B_b is kept for the pass in which they come near.
-void CarriedBounds::add_rivals_path(const Matrix& prototypes, int64_t b) {
+// others shifted beyond B_b is kept for the pass in which they come near.
+void CarriedBounds::add_rivals_shift(const Matrix& prototypes, int64_t b) {
   const int64_t k = prototypes.rows();
-  const auto own = static_cast<size_t>(b);
+  const auto at = static_cast<size_t>(b);
   double* owed = owed_.data() + b * k;
-  double nearest = kLongestPath;
+  double nearest = kLongestShift;
   double longest = 0;  // of those nearer than T_b
   double longest_of_all = 0;
   for (int64_t c = 0; c < k; ++c) {
     if (c == b) continue;
     const double apart = at_least(between(prototypes, b, prototypes, c));
     nearest = std::min(nearest, apart);
-    owed[c] += moved_[static_cast<size_t>(c)];
+    owed[c] += last_shifts_[static_cast<size_t>(c)];
     longest_of_all = std::max(longest_of_all, owed[c]);
-    if (!(apart >= 2 * reaches_[own])) longest = std::max(longest, owed[c]);
+    if (!(apart >= 2 * reaches_[at])) longest = std::max(longest, owed[c]);
   }
   if (longest >= kWorthAReach * longest_of_all) {  // rows beyond the reach would suffer for little
     longest = longest_of_all;
-    reaches_[own] = kLongestPath;
+    reaches_[at] = kLongestShift;
   }
   for (int64_t c = 0; c < k; ++c) owed[c] = std::max(0.0, owed[c] - longest);
-  others_path_[own] += longest;
-  halves_[own] = nearest / 2;
+  rivals_shifts_[at] += longest;
+  halves_[at] = nearest / 2;
 }
 
 // A row keeps label b if others - nearest > slack and 2 nearest + slack < T_b, or if 2 nearest + slack < the distance
 // to the nearest other prototype.
 void CarriedBounds::set_thresholds(std::span<const uint8_t> repeated) {
-  const size_t k = own_path_.size();
+  const size_t k = shifts_.size();
   const double slack = 2 * underflow_ + 0x1p-100;
   gap_.resize(k);
   reach_.resize(k);
@@ -174,11 +175,11 @@ void CarriedBounds::set_thresholds(std::span<const uint8_t> repeated) {
   per_step_.assign(k, 0);
   repeated_.assign(repeated.begin(), repeated.end());
   for (size_t b = 0; b < k; ++b) {
-    const auto within = [&](double v) { return below(v - slack - (v + own_path_[b]) * kOfSums - own_path_[b]); };
-    gap_[b] = above((own_path_[b] + others_path_[b] + slack) * (1 + kOfSums));
+    const auto within = [&](double v) { return below(v - slack - (v + shifts_[b]) * kOfSums - shifts_[b]); };
+    gap_[b] = above((shifts_[b] + rivals_shifts_[b] + slack) * (1 + kOfSums));
     reach_[b] = within(reaches_[b]);
     half_[b] = within(halves_[b]);
-    if (known_) per_step_[b] = static_cast<float>(2 / std::max(moved_[b], 0x1p-100));
+    if (known_) per_step_[b] = static_cast<float>(2 / std::max(last_shifts_[b], 0x1p-100));
   }
 }
 
@@ -189,12 +190,12 @@ KeepTask CarriedBounds::keep_task(int64_t first_row, int64_t count, const uint32
 
 void CarriedBounds::set(int64_t row, uint32_t label, double nearest, double others) {
   const auto i = static_cast<size_t>(row);
-  // A repeated prototype is as near as the row's own and may go another way.
-  nearest_[i] = above(nearest - own_path_[label]);
-  others_[i] = repeated_[label] != 0 ? -0x1p126F : below(others + others_path_[label]);
+  // A repeated prototype is as near as the row's assigned one and may go another way.
+  nearest_[i] = above(nearest - shifts_[label]);
+  others_[i] = repeated_[label] != 0 ? -0x1p126F : below(others + rivals_shifts_[label]);
 }
 
-void CarriedBounds::classify(const RowsLeft& rows, uint8_t* classes) const {
+void CarriedBounds::classify(const RowsToScreen& rows, uint8_t* classes) const {
   constexpr float kLast = kLackClasses - 1;
   const float* nearest = nearest_.data() + rows.first_row;
   const float* others = others_.data() + rows.first_row;
@@ -207,7 +208,7 @@ void CarriedBounds::classify(const RowsLeft& rows, uint8_t* classes) const {
   }
 }
 
-size_t CarriedBounds::tighten(const RowsLeft& rows, std::span<const uint32_t> chosen, const double* d2,
+size_t CarriedBounds::tighten(const RowsToScreen& rows, std::span<const uint32_t> chosen, const double* d2,
                               const uint8_t* classes, TighteningTrials& trials) {
   constexpr uint32_t kKept = ~uint32_t{0};
   float* nearest = nearest_.data() + rows.first_row;
@@ -215,7 +216,7 @@ size_t CarriedBounds::tighten(const RowsLeft& rows, std::span<const uint32_t> ch
   for (size_t c = 0; c < chosen.size(); ++c) {  // without branches: which rows are kept cannot be foreseen
     uint32_t& place = rows.places[chosen[c]];
     const uint32_t label = rows.labels[place];
-    const float now = above(at_most(d2[c]) - own_path_[label]);
+    const float now = above(at_most(d2[c]) - shifts_[label]);
     nearest[place] = now;
     const bool apart = (others[place] - now > gap_[label]) & (now < reach_[label]);
     const bool kept = apart | (now < half_[label]);
@@ -224,12 +225,12 @@ size_t CarriedBounds::tighten(const RowsLeft& rows, std::span<const uint32_t> ch
     trials.spared[lack_class] += kept ? 1 : 0;
     place = kept ? kKept : place;
   }
-  size_t left = 0;
+  size_t count = 0;
   for (const uint32_t place : rows.places) {
-    rows.places[left] = place;
-    left += place != kKept ? 1 : 0;
+    rows.places[count] = place;
+    count += place != kKept ? 1 : 0;
   }
-  return left;
+  return count;
 }
 
 }  // namespace manymeans

@@ -4,11 +4,11 @@
 //   nearest_i  is at least the distance of row i to the prototype of its label,
 //   others_i   at most that to any other prototype,
 //
-// in the frame's units, when row i was last looked at. Both are stored relative to sums over the passes of how far
-// prototypes moved, so that a row that is not looked at is not written: with A_b the path of prototype b,
-// nearest_i - A_b(then) + A_b(now) bounds today's distance; and with B_b the path of whichever other prototype moved
-// farthest in each pass, others_i + B_b(then) - B_b(now). Only prototypes near b count for B_b: what lies at least T_b
-// from it is no rival of a row within T_b / 2.
+// in the frame's units, when row i was last looked at. Both are stored relative to shifts of prototypes, summed over
+// the passes, so that a row that is not looked at is not written: with A_b the shifts of prototype b,
+// nearest_i - A_b(then) + A_b(now) bounds today's distance; and with B_b the shifts of whichever other prototype had
+// the longest in each pass, others_i + B_b(then) - B_b(now). Only prototypes near b count for B_b: what lies at least
+// T_b from it is no rival of a row within T_b / 2.
 #pragma once
 
 #include <manymeans/points.h>
@@ -36,7 +36,7 @@ class CarriedBounds {
  public:
   static constexpr int64_t kBytesPerRow = 2 * sizeof(float);
 
-  /// At the beginning of a pass: adds what the prototypes moved since the last one. `repeated` as in PackedPrototypes.
+  /// At the beginning of a pass: adds the prototypes' shifts since the last one. `repeated` as in PackedPrototypes.
   /// O(K D), and O(K^2 D) where that is little.
   void follow(const Matrix& prototypes, const Labels& labels, std::span<const uint8_t> repeated,
               const BoundsFrame& frame, ThreadPool& pool);
@@ -49,16 +49,16 @@ class CarriedBounds {
   /// Whether rows keep their label, by kernel.
   KeepTask keep_task(int64_t first_row, int64_t count, const uint32_t* labels) const;
   /// Rows that may not keep their labels: row first_row + places[i] has the label labels[places[i]].
-  struct RowsLeft {
+  struct RowsToScreen {
     int64_t first_row;
     std::span<uint32_t> places;
     const uint32_t* labels;
   };
   /// Writes the class of every row: what it lacks (bounds_policy.h).
-  void classify(const RowsLeft& rows, uint8_t* classes) const;
+  void classify(const RowsToScreen& rows, uint8_t* classes) const;
   /// Row places[chosen[i]] lies at the canonical distance d2[i] from the prototype of its label. Leaves the places of
   /// those rows that still may not keep it; returns how many there are.
-  size_t tighten(const RowsLeft& rows, std::span<const uint32_t> chosen, const double* d2, const uint8_t* classes,
+  size_t tighten(const RowsToScreen& rows, std::span<const uint32_t> chosen, const double* d2, const uint8_t* classes,
                  TighteningTrials& trials);
   void set(int64_t row, uint32_t label, double nearest, double others);
 
@@ -69,28 +69,28 @@ class CarriedBounds {
 
  private:
   void start(const Matrix& prototypes, const BoundsFrame& frame);
-  bool add_own_paths(const Matrix& prototypes);
-  void add_longest_paths();
+  bool add_shifts(const Matrix& prototypes);
+  void add_longest_shifts();
   void find_reaches(const Labels& labels);
-  void add_rivals_paths(const Matrix& prototypes, ThreadPool& pool);
-  void add_rivals_path(const Matrix& prototypes, int64_t b);
+  void add_rivals_shifts(const Matrix& prototypes, ThreadPool& pool);
+  void add_rivals_shift(const Matrix& prototypes, int64_t b);
   void set_thresholds(std::span<const uint8_t> repeated);
   double between(const Matrix& a, int64_t i, const Matrix& b, int64_t j) const;
 
   BoundsFrame frame_;
   bool filled_ = false;  // the rows' bounds belong to previous_
   bool known_ = false;
-  double inflation_ = 1;             // 1 + 2^-20
-  double underflow_ = 0;             // of a canonical distance, in the frame's units
-  Matrix previous_;                  // prototypes of the last pass
-  std::vector<double> moved_;        // since the last pass
-  std::vector<double> own_path_;     // A_b
-  std::vector<double> others_path_;  // B_b
-  std::vector<double> reaches_;      // T_b / 2
-  std::vector<double> halves_;       // half the distance to the nearest other prototype; 0: not known
-  std::vector<double> owed_;         // k x k: how much longer than B_b's the path of k may have been since any pass
+  double inflation_ = 1;               // 1 + 2^-20
+  double underflow_ = 0;               // of a canonical distance, in the frame's units
+  Matrix previous_;                    // prototypes of the last pass
+  std::vector<double> last_shifts_;    // since the last pass
+  std::vector<double> shifts_;         // A_b
+  std::vector<double> rivals_shifts_;  // B_b
+  std::vector<double> reaches_;        // T_b / 2
+  std::vector<double> halves_;         // half the distance to the nearest other prototype; 0: not known
+  std::vector<double> owed_;           // k x k: how much longer than B_b the shifts of k may have been since any pass
   std::vector<float> gap_, reach_, half_;  // KeepTask
-  std::vector<float> per_step_;            // 2 / moved_
+  std::vector<float> per_step_;            // 2 / last_shifts_
   std::vector<uint8_t> repeated_;
   AlignedBuffer<float> nearest_, others_;
 };

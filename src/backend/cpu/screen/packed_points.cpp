@@ -46,6 +46,8 @@ PackedPoints::PackedPoints(const Input& input, const CpuKernels& kernels, const 
       kernels_(&kernels),
       screen_(plan.screen),
       frame_(plan.frame ? *plan.frame : find_frame(input)),
+      values_bytes_(values_bytes(*plan.screen, input.points.d)),
+      tile_bytes_(tile_bytes(*plan.screen, input.points.d)),
       tiles_((input.points.n + plan.screen->tile_rows - 1) / plan.screen->tile_rows) {
   if (screen_->format != ScreenFormat::kFloat32) {
     layout_ = MatrixLayout(screen_->format, input.points.d);
@@ -53,33 +55,38 @@ PackedPoints::PackedPoints(const Input& input, const CpuKernels& kernels, const 
     find_ratio();
   }
   if (!plan.packed) return;
-  AlignedBuffer<std::byte> copy(static_cast<size_t>(tiles_) * tile_bytes());
+  AlignedBuffer<std::byte> copy(static_cast<size_t>(tiles_) * tile_bytes_);
   const int64_t p = tile_rows();
   RowPass pass(input.memory.window, 0, input.points.n);
   pool.for_each_range(tiles_, 16, [&](int, int64_t first, int64_t last) {
     for (int64_t t = first; t < last; ++t) {
       pass.begin(t * p);
-      pack(t, copy.data() + static_cast<size_t>(t) * tile_bytes());
+      pack(t, copy.data() + static_cast<size_t>(t) * tile_bytes_);
       pass.done(t * p, std::min(input.points.n, (t + 1) * p));
     }
   });
   copy_ = std::move(copy);
 }
 
-size_t PackedPoints::values_bytes() const {
-  if (screen_->format != ScreenFormat::kFloat32) return layout_.tile_bytes();
-  const auto floats = static_cast<size_t>(screen_->tile_rows) * static_cast<size_t>(input_->points.d);
+size_t PackedPoints::values_bytes(const ScreenKernels& screen, int64_t d) {
+  if (screen.format != ScreenFormat::kFloat32) return MatrixLayout(screen.format, d).tile_bytes();
+  const auto floats = static_cast<size_t>(screen.tile_rows) * static_cast<size_t>(d);
   return (floats * sizeof(float) + 63) / 64 * 64;
 }
 
-size_t PackedPoints::tile_bytes() const {
-  const size_t per_row = (screen_->format == ScreenFormat::kFloat32 ? 1 : 2) * sizeof(float);
-  return (values_bytes() + static_cast<size_t>(screen_->tile_rows) * per_row + 63) / 64 * 64;
+size_t PackedPoints::tile_bytes(const ScreenKernels& screen, int64_t d) {
+  const size_t per_row = (screen.format == ScreenFormat::kFloat32 ? 1 : 2) * sizeof(float);
+  return (values_bytes(screen, d) + static_cast<size_t>(screen.tile_rows) * per_row + 63) / 64 * 64;
+}
+
+int64_t PackedPoints::bytes(const ScreenKernels& screen, const PointsView& points) {
+  const int64_t tiles = (points.n + screen.tile_rows - 1) / screen.tile_rows;
+  return tiles * static_cast<int64_t>(tile_bytes(screen, points.d));
 }
 
 Tile PackedPoints::tile(int64_t t, std::byte* scratch) const {
   const int64_t first = t * tile_rows();
-  const std::byte* values = copy_.data() + static_cast<size_t>(t) * tile_bytes();
+  const std::byte* values = copy_.data() + static_cast<size_t>(t) * tile_bytes_;
   if (copy_.size() == 0) {
     pack(t, scratch);
     values = scratch;
@@ -88,7 +95,7 @@ Tile PackedPoints::tile(int64_t t, std::byte* scratch) const {
 }
 
 Tile PackedPoints::tile_at(const std::byte* values, int64_t rows) const {
-  const auto* norms = reinterpret_cast<const float*>(values + values_bytes());
+  const auto* norms = reinterpret_cast<const float*>(values + values_bytes_);
   return {values, norms, screen_->format == ScreenFormat::kFloat32 ? norms : norms + tile_rows(), rows};
 }
 
@@ -102,7 +109,7 @@ void PackedPoints::gather(std::span<const Tile> tiles, std::span<const uint32_t>
   task.lines = matrix ? 16 : input_->points.d;
   task.blocks = matrix ? layout_.steps().x_steps : 1;
   task.to = reinterpret_cast<uint32_t*>(to);
-  task.to_tile = static_cast<int64_t>(tile_bytes() / sizeof(float));
+  task.to_tile = static_cast<int64_t>(tile_bytes_ / sizeof(float));
   const auto rows_in_tile = static_cast<uint32_t>(p);
   float* norms = nullptr;
   float* radii = nullptr;
@@ -114,9 +121,9 @@ void PackedPoints::gather(std::span<const Tile> tiles, std::span<const uint32_t>
     task.at = static_cast<int64_t>(i);
     for (task.rows = 0; i < rows.size() && rows[i] - first < rows_in_tile; ++i) {
       if (i == gathered.size() * rows_in_tile) {
-        std::byte* values = to + gathered.size() * tile_bytes();
+        std::byte* values = to + gathered.size() * tile_bytes_;
         gathered.push_back(tile_at(values, 0));
-        norms = reinterpret_cast<float*>(values + values_bytes());
+        norms = reinterpret_cast<float*>(values + values_bytes_);
         radii = matrix ? norms + p : norms;
       }
       const uint32_t lane = rows[i] - first;
@@ -133,7 +140,7 @@ void PackedPoints::pack(int64_t t, std::byte* out) const {
   const PointsView& points = input_->points;
   const int64_t first = t * tile_rows();
   const int64_t rows = std::min<int64_t>(tile_rows(), points.n - first);
-  auto* norms = reinterpret_cast<float*>(out + values_bytes());
+  auto* norms = reinterpret_cast<float*>(out + values_bytes_);
   if (screen_->format != ScreenFormat::kFloat32) return pack_matrix(first, rows, out, norms, norms + tile_rows());
   const PackTask task{rows, points.d, frame_.centre.data(), frame_.scale};
   auto* values = reinterpret_cast<float*>(out);
@@ -148,7 +155,7 @@ void PackedPoints::pack(int64_t t, std::byte* out) const {
 std::span<const std::byte> PackedPoints::ahead(int64_t first, int64_t count) const {
   if (copy_.size() == 0 || first >= tiles_) return {};
   const auto tiles = static_cast<size_t>(std::min(count, tiles_ - first));
-  return {copy_.data() + static_cast<size_t>(first) * tile_bytes(), tiles * tile_bytes()};
+  return {copy_.data() + static_cast<size_t>(first) * tile_bytes_, tiles * tile_bytes_};
 }
 
 namespace {
@@ -195,7 +202,7 @@ void PackedPoints::round_row(int64_t row, RoundedRow& rounded, float* wide) cons
 }
 
 void PackedPoints::pack_matrix(int64_t first, int64_t rows, std::byte* values, float* norms, float* radii) const {
-  std::fill_n(values, values_bytes(), std::byte{0});
+  std::fill_n(values, values_bytes_, std::byte{0});
   std::fill_n(norms, tile_rows(), 0.0F);
   std::fill_n(radii, tile_rows(), 0.0F);
   const auto d = static_cast<size_t>(input_->points.d);

@@ -42,7 +42,10 @@ class PackedPoints {
   int64_t tile_rows() const { return screen_->tile_rows; }
   int64_t tiles() const { return tiles_; }
   /// Bytes of one tile with its norms and radii; a multiple of 64.
-  size_t tile_bytes() const;
+  static size_t tile_bytes(const ScreenKernels& screen, int64_t d);
+  size_t tile_bytes() const { return tile_bytes_; }
+  /// Bytes of the copy of all points for this screen.
+  static int64_t bytes(const ScreenKernels& screen, const PointsView& points);
   /// Tile t, from the copy or packed into `scratch` (tile_bytes(), 64-byte aligned).
   Tile tile(int64_t t, std::byte* scratch) const;
   /// Copies some rows of tiles, ascending (row i of tile t is t * P + i), to as few tiles at `to` as hold them.
@@ -54,7 +57,7 @@ class PackedPoints {
   float fine_row(int64_t row, float* y) const;
 
  private:
-  size_t values_bytes() const;
+  static size_t values_bytes(const ScreenKernels& screen, int64_t d);
   Tile tile_at(const std::byte* values, int64_t rows) const;
   void pack(int64_t t, std::byte* out) const;
   void pack_matrix(int64_t first, int64_t rows, std::byte* values, float* norms, float* radii) const;
@@ -71,6 +74,8 @@ class PackedPoints {
   MatrixLayout layout_;
   double ratio_ = 1;
   double unit_ = 0;
+  size_t values_bytes_ = 0;  // of a tile
+  size_t tile_bytes_ = 0;
   int64_t tiles_ = 0;
   AlignedBuffer<std::byte> copy_;
 };

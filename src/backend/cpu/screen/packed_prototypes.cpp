@@ -341,6 +341,11 @@ class Packer {
 
 }  // namespace
 
+int64_t PackedPrototypes::span_bytes(const ScreenKernels& screen, int64_t d) {
+  if (screen.format == ScreenFormat::kFloat32) return kSpanColumns * d * static_cast<int64_t>(sizeof(float));
+  return static_cast<int64_t>(MatrixLayout(screen.format, d).span_bytes());
+}
+
 ScreenColumns PackedPrototypes::view(int64_t first, int64_t count, const PackedPoints& points,
                                      const MatrixSteps& steps) const {
   const int64_t column = first * kSpanColumns;

@@ -48,6 +48,8 @@ struct PackedPrototypes {
   float slack = 0;                  ///< a point's own share of a margin is slack * norm^2 + underflow
   float underflow = 0;
 
+  /// Bytes of one span in this screen's format.
+  static int64_t span_bytes(const ScreenKernels& screen, int64_t d);
   /// The screen's view from span `first` on.
   ScreenColumns view(int64_t first, int64_t count, const PackedPoints& points, const MatrixSteps& steps) const;
 };

@@ -21,7 +21,6 @@ struct PointsPlan {
   int64_t packed_bytes = 0;
   std::optional<Frame> frame;  ///< where choosing needed it
   std::string why;             ///< one sentence
-  std::string warning;         ///< empty, or what the user should mend
 };
 
 }  // namespace manymeans

@@ -27,14 +27,14 @@ void Changes::append(int64_t first, std::span<const uint32_t> places, const uint
   }
 }
 
-void Changes::take_heavy(const Input& input, Changes& heavy) {
+void Changes::take_multiples(const Input& input, Changes& multiples) {
   size_t at = 0;
   for (int64_t i = 0; i < size(); ++i) {
     const Change change = this->at(i);
     if (input.weight(change.row) != 1) {
-      heavy.rows.push_back(change.row);
-      heavy.from.push_back(change.from);
-      heavy.to.push_back(change.to);
+      multiples.rows.push_back(change.row);
+      multiples.from.push_back(change.from);
+      multiples.to.push_back(change.to);
       continue;
     }
     rows[at] = change.row;

@@ -53,8 +53,8 @@ struct Changes {
   }
   /// The rows first + place, whose labels differ.
   void append(int64_t first, std::span<const uint32_t> places, const uint32_t* old_labels, const uint32_t* labels);
-  /// Moves the rows that count more than once to the end of `heavy`.
-  void take_heavy(const Input& input, Changes& heavy);
+  /// Moves the rows whose multiplicity is above one to the end of `multiples`.
+  void take_multiples(const Input& input, Changes& multiples);
   void clear();
 };
 

@@ -1,5 +1,7 @@
 #include "backend/cpu/sums/term_scales.h"
 
+#include "prototype/prototype.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -23,7 +25,7 @@ TermScales::TermScales(const Input& input) : radix(std::ldexp(1.0, input.bits)) 
 }
 
 UnitScales::UnitScales(const Input& input) : stride((input.points.d + 7) / 8 * 8) {
-  if (!input.weights.empty() && !input.counted) return;
+  if ((!input.weights.empty() && !input.counted) || !prototype_of(input).euclidean) return;
   int widest = 0;
   bool normal = true;  // every unit is a normal number
   units = AlignedBuffer<double>(static_cast<size_t>(stride));

@@ -1,4 +1,5 @@
-// How w' x of every column becomes integers: what all that adds up statistics needs to know of an upload.
+// How the terms of rows, w' x of every column where prototypes are centroids, become integers: what all that adds up
+// statistics needs to know of an upload.
 #pragma once
 
 #include "core/aligned_buffer.h"
@@ -9,10 +10,10 @@
 
 namespace manymeans {
 
-/// The powers of two that turn w' x into limbs: what add_terms needs.
+/// The powers of two that turn terms into limbs: what add_terms needs.
 struct TermScales {
   bool fast = false;        ///< the kernels may be used: every limb is below 2^51 and every power is a normal number
-  std::vector<double> top;  ///< per column
+  std::vector<double> top;  ///< per term
   double radix = 0;
 
   explicit TermScales(const Input& input);
@@ -20,7 +21,7 @@ struct TermScales {
 
 /// Sums in units of each column's lowest bit (UnitSums of kernels.h), where every term fits one integer.
 struct UnitScales {
-  bool fits = false;  ///< no weights but of counted rows, no column too wide
+  bool fits = false;  ///< terms are columns, no weights but of counted rows, no column too wide
   bool narrow = false;
   uint32_t most_terms = 0;
   int64_t stride = 0;

@@ -51,6 +51,7 @@ PruneBound make_bound(int64_t d, double scale) {
 
 // Where one thread adds changes of one model.
 struct Sink {
+  PassResult* result;
   Statistics* statistics;
   uint8_t* touched;  // null: not asked for
   bool shared;       // other threads add at the same time
@@ -80,8 +81,9 @@ struct ChangeBatch {
   uint32_t from[kBatch];
   uint32_t to[kBatch];
 
-  LabelSum flush() {
-    const LabelSum change = sum_of_label_terms(rows, to, count) - sum_of_label_terms(rows, from, count);
+  // `first`: the number of row 0 among the rows of all ranks.
+  LabelSum flush(int64_t first) {
+    const LabelSum change = sum_of_label_terms(rows, first, to, count) - sum_of_label_terms(rows, first, from, count);
     count = 0;
     return change;
   }
@@ -154,8 +156,7 @@ struct TreePass::Scratch {
 template <class T>
 class TreePass::Walk {
  public:
-  Walk(const TreePass& pass, const KdSubtree& subtree, const Target& target, Sink sink, Scratch& scratch,
-       PassResult& result)
+  Walk(const TreePass& pass, const KdSubtree& subtree, const Target& target, Sink sink, Scratch& scratch)
       : points_(pass.points_),
         kernels_(pass.points_.kernels),
         tree_(pass.tree_),
@@ -165,7 +166,7 @@ class TreePass::Walk {
         labels_(target.state->labels),
         sink_(sink),
         scratch_(scratch),
-        result_(result) {}
+        result_(*sink.result) {}
 
   void run(const LaneCandidates& candidates, bool labelled) {
     visit(0, candidates, labelled ? kAsStored : kNoLabel, 0);
@@ -177,10 +178,10 @@ class TreePass::Walk {
   void visit(uint32_t index, LaneCandidates candidates, uint32_t before, size_t level) {
     const KdNode& node = subtree_.nodes[index];
     if (before == kAsStored) before = owners_[index];
-    if (candidates.count == 1) return own(index, candidates.ids[0], before);
+    if (candidates.count == 1) return assign_node(index, candidates.ids[0], before);
     const Pruned pruned = kernels_.lanes.prune(candidates, tree_.box(subtree_, index), bound_, scratch_.squares.data(),
                                                scratch_.keep.data());
-    if (pruned.count == 1) return own(index, candidates.ids[pruned.nearest], before);
+    if (pruned.count == 1) return assign_node(index, candidates.ids[pruned.nearest], before);
     if (pruned.count < candidates.count &&
         (candidates.count <= kSmallList || pruned.count <= candidates.count / 4 * 3)) {
       candidates = copy_kept(candidates, pruned.count, level);
@@ -199,12 +200,12 @@ class TreePass::Walk {
     const auto values = static_cast<size_t>(stride * tree_.d() + kLanePadding);
     if (to.values.size() < values) to.values = AlignedBuffer<double>(values);
     if (to.ids.size() < static_cast<size_t>(stride)) to.ids.resize(static_cast<size_t>(stride));
-    kernels_.lanes.keep(from, tree_.d(), scratch_.keep.data(), to.values.data(), stride, to.ids.data());
+    kernels_.lanes.keep(from, tree_.d(), scratch_.keep.data(), {to.values.data(), stride, to.ids.data()});
     return {to.values.data(), stride, to.ids.data(), count};
   }
 
   // Every row of the node gets this label.
-  void own(uint32_t index, uint32_t label, uint32_t before) {
+  void assign_node(uint32_t index, uint32_t label, uint32_t before) {
     result_.certified += subtree_.nodes[index].rows();
     if (before == kMixed) {
       absorb(index, label);
@@ -369,7 +370,7 @@ class TreePass::Walk {
     }
   }
 
-  void flush() { result_.hash_delta += scratch_.batch.flush(); }
+  void flush() { result_.hash_delta += scratch_.batch.flush(points_.input.shard.first); }
 
   const TreePoints& points_;
   const CpuKernels& kernels_;
@@ -437,21 +438,19 @@ void TreePass::advance(std::span<Target> targets) {
       const auto i = static_cast<size_t>(task % models);
       const KdSubtree& subtree = tree_.subtrees()[static_cast<size_t>(task / models)];
       const Target& target = targets[i];
-      Sink sink{target.statistics, nullptr, pool_.size() > 1};
+      Sink sink{&scratch.results[i], target.statistics, nullptr, pool_.size() > 1};
       if (copies) {
         Delta& delta = scratch.deltas[i];
         if (delta.statistics.k != target.statistics->k) {
           delta.statistics = Statistics(target.statistics->k, tree_.d(), points_.input.limbs);
           delta.touched.assign(static_cast<size_t>(target.statistics->k), 0);
         }
-        sink = {&delta.statistics, delta.touched.data(), false};
+        sink = {&scratch.results[i], &delta.statistics, delta.touched.data(), false};
       }
       if (points_.input.points.type == DataType::kFloat64) {
-        Walk<double>(*this, subtree, target, sink, scratch, scratch.results[i])
-            .run(candidates[i].view(), target.state->labelled);
+        Walk<double>(*this, subtree, target, sink, scratch).run(candidates[i].view(), target.state->labelled);
       } else {
-        Walk<float>(*this, subtree, target, sink, scratch, scratch.results[i])
-            .run(candidates[i].view(), target.state->labelled);
+        Walk<float>(*this, subtree, target, sink, scratch).run(candidates[i].view(), target.state->labelled);
       }
     }
   });

@@ -397,7 +397,7 @@ __device__ __forceinline__ void move_box(const BoxTask& task, const PassRange& r
   if (first_pass) return;
   add_to_cluster<D>(task, range, entry.before, -value);
   for (int64_t place = base + lane; place < base + rows; place += 32) {
-    const int64_t row = task.rows.order[place];
+    const int64_t row = task.rows.number + task.rows.order[place];
     tally.hash.add(device_label_term(row, entry.nearest));
     tally.hash.subtract(device_label_term(row, entry.before));
   }
@@ -436,7 +436,7 @@ __device__ __forceinline__ void apply(const BoxTask& task, const PassRange& rang
     const uint32_t to = here ? moves.to[at] : kNoLabel;
     const int64_t place = base + (here ? moves.place[at] : 0);
     if (here && !first_pass) {
-      const int64_t row = task.rows.order[place];
+      const int64_t row = task.rows.number + task.rows.order[place];
       tally.hash.add(device_label_term(row, to));
       tally.hash.subtract(device_label_term(row, from));
     }

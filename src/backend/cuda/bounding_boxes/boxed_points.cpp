@@ -10,6 +10,7 @@ BoxedPoints::BoxedPoints(const DevicePoints& points, const ColumnTerms& terms, i
   lay_out(shape, room);
   rows_.float64 = shape.float64;
   rows_.n = points.n;
+  rows_.number = points.number;
   rows_.d = points.d;
   rows_.count = boxes_of(points.n);
   rows_.values = values_.data();

@@ -41,7 +41,8 @@ struct BoxedRows {
   bool float64 = false;
   int64_t n = 0;
   int64_t d = 0;
-  int64_t count = 0;  ///< of boxes
+  int64_t count = 0;   ///< of boxes
+  int64_t number = 0;  ///< of the first row among the rows of all ranks
 };
 
 /// What BoxedRows points to, to be filled; add_up_boxes() fills the sums.

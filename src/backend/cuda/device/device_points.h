@@ -15,6 +15,7 @@ struct DevicePoints {
   int64_t d = 0;
   const double* weights = nullptr;  ///< w' of Input, n values, or nullptr: all one
   int64_t first = 0;                ///< the number of the first row, where these are a part of all points
+  int64_t number = 0;  ///< its number among the rows of all ranks: what label terms and random numbers take
 
   size_t bytes() const { return static_cast<size_t>(n) * static_cast<size_t>(d) * size_of(type); }
 };

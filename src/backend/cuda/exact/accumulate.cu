@@ -202,8 +202,8 @@ __device__ void apply_changes(const AccumulateTask& task, const ChangedRows& row
     move_count(task, sums, row, from, to);
     store_label(task.current, range.slot, row, to);
     if (first_pass) continue;
-    hash.add(device_label_term(task.points.first + row, to));
-    hash.subtract(device_label_term(task.points.first + row, from));
+    hash.add(device_label_term(task.points.number + row, to));
+    hash.subtract(device_label_term(task.points.number + row, from));
   }
 }
 

@@ -150,8 +150,8 @@ __device__ void place_entries(const AccumulateTask& task, const RangeSlice& of, 
       store_label(task.current, range.slot, row, to);
       if (first_pass) continue;
       task.order.entries[atomicAdd(places + from, 1U)] = entry | kLeaves;
-      hash.add(device_label_term(task.points.first + row, to));
-      hash.subtract(device_label_term(task.points.first + row, from));
+      hash.add(device_label_term(task.points.number + row, to));
+      hash.subtract(device_label_term(task.points.number + row, from));
     }
     __syncthreads();
   }

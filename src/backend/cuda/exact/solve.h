@@ -1,4 +1,4 @@
-// Prototypes from statistics, on the device: the same bits as solve_centroids().
+// Prototypes from statistics, on the device: the same bits as solve_prototypes().
 #pragma once
 
 #include "backend/cuda/device/pass_ranges.h"

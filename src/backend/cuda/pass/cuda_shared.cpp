@@ -16,7 +16,7 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
   const Stream stream(patience);
   upload_frame(stream);
   upload_terms(stream);
-  bound = FloatBound::make(input.points.d, frame.exponent, options.test_bound_scale);
+  bound = FloatBound::make(input.points.d, frame.exponent, options.tuning.cuda.bound_scale);
   slices =
       std::make_unique<PointSlices>(input, plan, device::RowSlices::Host{thread_count(options.threads), options.abort},
                                     SliceFrames{half_frame, device_frame}, stream);

@@ -80,18 +80,19 @@ __device__ __forceinline__ void order_changes(const PersistentTask& task, int r,
 
 /// What the block counted, and the change of the label sum, into the pass's counters. The last warps have most to do:
 /// the first ones are wanted elsewhere.
-__device__ __forceinline__ void count_entries(const PersistentBlock& here, const PersistentTally& tally,
-                                              bool first_pass, PassCounters& counters) {
+__device__ __forceinline__ void count_entries(const PersistentTask& task, const PersistentBlock& here,
+                                              const PersistentTally& tally, bool first_pass, PassCounters& counters) {
   const uint32_t entries = tally.entries;
   if (threadIdx.x == kPersistentThreads - 1 && tally.resolved != 0) {
     atomicAdd(&counters.resolved, static_cast<unsigned long long>(tally.resolved));
     atomicAdd(&counters.candidates, static_cast<unsigned long long>(tally.candidates));
   }
   LabelSumWords hash;
+  const int64_t first_row = task.sums.points.number + here.first;  // among the rows of all ranks
 #pragma unroll 1
   for (uint32_t i = kPersistentThreads - 1 - threadIdx.x; i < entries && !first_pass; i += kPersistentThreads) {
     const uint32_t entry = here.entries[i];
-    const LabelSumWords term = device_label_term(here.first + entry % kPersistentLeaves, entry >> 16);
+    const LabelSumWords term = device_label_term(first_row + entry % kPersistentLeaves, entry >> 16);
     if ((entry & kPersistentLeaves) != 0) {
       hash.subtract(term);
     } else {
@@ -192,7 +193,7 @@ __device__ __forceinline__ void add_changes(const PersistentTask& task, int r, b
                                             PassCounters& counters) {
   order_changes(task, r, first_pass, here, tally);
   const uint32_t entries = tally.entries;
-  count_entries(here, tally, first_pass, counters);
+  count_entries(task, here, tally, first_pass, counters);
   add_gains<kPlain>(task, here.ranges[r], here, entries);
   const auto groups = static_cast<uint32_t>((task.sums.points.d + 31) / 32);
   // Short runs where there are few entries, so that all warps have some.

@@ -52,7 +52,7 @@ int64_t code_bytes_of(int64_t d) {
   return (d + 63) / 64 * 64;
 }
 
-// Of a sum of seeding, which three words hold.
+// A sum of seeding as the device has it: three words hold it.
 Wide<3> on_device(const WideInt& sum) {
   Wide<3> wide;
   for (int i = 0; i < 3; ++i) wide.word[i] = sum.word(i);
@@ -203,11 +203,11 @@ void DeviceSeeding::make_screen() {
   dispatch_type(points_.type, [&](auto type) {
     using T = decltype(type);
     seed_frame_kernel<T><<<static_cast<int>((d + 63) / 64), 64, 0, stream_>>>(
-        points_, sample, s.view.scale, s.frame.data() + 2 * d, s.frame.data(), s.frame.data() + d);
+        points_, {sample, s.view.scale, s.frame.data() + 2 * d, s.frame.data(), s.frame.data() + d});
     check_launch("choosing the frame of the seeding screen");
     seed_encode_kernel<T><<<grid_for(sample, kSeedWarps), kSeedThreads, 0, stream_>>>(
-        points_, points_.n / sample, sample, s.view, s.code_bytes, nullptr, s.radii.data(), s.squares.data(),
-        norms.data());
+        points_, s.view,
+        {points_.n / sample, sample, s.code_bytes, nullptr, s.radii.data(), s.squares.data(), norms.data()});
     check_launch("coding a sample of the points");
     read_back(radii.data(), s.radii.data(), radii.size(), stream_, "coding a sample of the points");
     read_back(code_norms.data(), norms.data(), code_norms.size(), stream_, "coding a sample of the points");
@@ -221,7 +221,7 @@ void DeviceSeeding::make_screen() {
     const double ratio = norm_sum > 0 ? radius_sum / norm_sum : 0;
     s.view.ratio = std::max(ratio, 0x1p-80);
     seed_encode_kernel<T><<<grid_for(points_.n, kSeedWarps), kSeedThreads, 0, stream_>>>(
-        points_, 1, points_.n, s.view, s.code_bytes, s.codes.data(), s.radii.data(), s.squares.data(), nullptr);
+        points_, s.view, {1, points_.n, s.code_bytes, s.codes.data(), s.radii.data(), s.squares.data(), nullptr});
     check_launch("coding the points");
   });
   screen_ = std::move(made);
@@ -327,7 +327,7 @@ void DeviceSeeding::run_batch(Batch& batch, bool lowering) {
   const SeedFrame frame = screen_ ? screen_->view : SeedFrame{};
   const auto prepare = [&](const auto* raw) {
     seed_column_kernel<<<static_cast<int>(columns), 128, 0, stream_>>>(
-        a, raw, frame, screen_ != nullptr, batch.centres.data(), batch.fragments.data(), batch.columns.data());
+        a, raw, frame, {screen_ != nullptr, batch.centres.data(), batch.fragments.data(), batch.columns.data()});
   };
   if (points_.type == DataType::kFloat64) {
     prepare(reinterpret_cast<const double*>(batch.raw.data()));
@@ -438,7 +438,7 @@ bool DeviceSeeding::apply_trial(Model& m, const Matrix& centre) {
   const SeedFrame frame = screen_ ? screen_->view : SeedFrame{};
   dispatch_type(points_.type, [&](auto type) {
     seed_apply_kernel<decltype(type)><<<blocks, kSeedThreads, 0, stream_>>>(
-        points_, rows_of(m, screen_.get()), frame, hits, static_cast<int>(k % kSeedTileColumns), on_device);
+        points_, rows_of(m, screen_.get()), frame, {hits, static_cast<int>(k % kSeedTileColumns), on_device});
   });
   check_launch("adding a centre of seeding");
   // For the next trial, while the host is busy with what comes before it.
@@ -497,10 +497,10 @@ std::vector<int64_t> DeviceSeeding::pick(int slot, std::span<const WideInt> targ
   for (size_t first = 0; first < targets.size(); first += kMostTargets) {
     const size_t count = std::min<size_t>(targets.size() - first, kMostTargets);
     SeedTargets some;
+    some.count = static_cast<int>(count);
     for (size_t i = 0; i < count; ++i) some.target[i] = on_device(targets[first + i]);
-    seed_pick_kernel<<<1, kPickThreads, 0, stream_>>>(points_, rows_of(m, screen_.get()),
-                                                      (points_.n + kSeedSumRows - 1) / kSeedSumRows, some,
-                                                      static_cast<int>(count), batch_->picked.data());
+    seed_pick_kernel<<<1, kPickThreads, 0, stream_>>>(
+        points_, rows_of(m, screen_.get()), (points_.n + kSeedSumRows - 1) / kSeedSumRows, some, batch_->picked.data());
     check_launch("picking rows");
     copy_to_host(batch_->host_picked, 0, batch_->picked.data(), count, stream_, "reading rows picked");
     stream_.synchronize("picking rows");
@@ -522,7 +522,7 @@ std::vector<int64_t> DeviceSeeding::sample(int slot, const SeedSample& sample) {
     const Settled settled(stream_);
     fill_zero(counters_.data() + kLength, 1, stream_, "clearing a counter");
     seed_sample_kernel<<<grid_for(points_.n, kSeedThreads), kSeedThreads, 0, stream_>>>(
-        points_, rows_of(m, screen_.get()), request, found.data(), capacity, counters_.data() + kLength);
+        points_, rows_of(m, screen_.get()), request, {found.data(), capacity, counters_.data() + kLength});
     check_launch("sampling rows");
     unsigned long long length = 0;
     read_back(&length, counters_.data() + kLength, 1, stream_, "sampling rows");

@@ -82,11 +82,20 @@ __global__ void __launch_bounds__(kSeedThreads)
   if (lane == 0) atomicMax(most, static_cast<unsigned long long>(__double_as_longlong(largest)));
 }
 
-/// A thread a column, `count` rows evenly spread: a centre and a step that resolve the bulk of the sample; `range` is
-/// the column's true one. Far values are cut off, which their radius says. Any centre and step are sound.
+/// The columns of a sample of `count` rows.
+struct SeedColumnsOfSample {
+  int64_t count = 0;
+  double scale = 1;
+  const double* range = nullptr;  ///< d: of all rows
+  double* centre = nullptr;       ///< d, out
+  double* step = nullptr;         ///< d, out
+};
+
+/// A thread a column, rows evenly spread: a centre and a step that resolve the bulk of the sample. Far values are cut
+/// off, which their radius says. Any centre and step are sound.
 template <class T>
-__global__ void seed_frame_kernel(DevicePoints points, int64_t count, double scale, const double* range, double* centre,
-                                  double* step) {
+__global__ void seed_frame_kernel(DevicePoints points, SeedColumnsOfSample sample) {
+  const auto& [count, scale, range, centre, step] = sample;
   const int64_t j = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
   if (j >= points.d) return;
   if constexpr (sizeof(T) == 1) {  // codes can be the values themselves
@@ -115,12 +124,22 @@ __global__ void seed_frame_kernel(DevicePoints points, int64_t count, double sca
   step[j] = fmax(span / 127, 0x1p-60);
 }
 
-/// A warp a row: codes, at least |y - coded y| and ratio * |codes| as radius, at most |y|^2 / 2. For a sample (codes ==
-/// nullptr) `norms` gets |codes|. Rows 0, step, ..
+/// Rows 0, row_step, .. and what becomes of them.
+struct SeedEncoding {
+  int64_t row_step = 1;
+  int64_t count = 0;
+  int64_t code_bytes = 0;
+  int8_t* codes = nullptr;  ///< null for a sample
+  float* radii = nullptr;
+  float* squares = nullptr;
+  float* norms = nullptr;  ///< for a sample: |codes|
+};
+
+/// A warp a row: codes, at least |y - coded y| and ratio * |codes| as radius, at most |y|^2 / 2.
 template <class T>
 __global__ void __launch_bounds__(kSeedThreads)
-    seed_encode_kernel(DevicePoints points, int64_t row_step, int64_t count, SeedFrame frame, int64_t code_bytes,
-                       int8_t* codes, float* radii, float* squares, float* norms) {
+    seed_encode_kernel(DevicePoints points, SeedFrame frame, SeedEncoding encoding) {
+  const auto& [row_step, count, code_bytes, codes, radii, squares, norms] = encoding;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int64_t warps = static_cast<int64_t>(gridDim.x) * kSeedWarps;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kSeedWarps + threadIdx.x / 32; i < count; i += warps) {
@@ -162,10 +181,19 @@ __device__ inline int64_t fragment_byte(int64_t code_bytes, int column, int64_t 
   return ((tile * (code_bytes / 64) + j / 64) * 32 + lane) * 16 + j % 16;
 }
 
+/// Where candidates go, and whether there is a screen that wants more than the centres.
+struct SeedColumnsOut {
+  bool screen = false;
+  double* centres = nullptr;
+  int8_t* fragments = nullptr;
+  SeedColumn* columns = nullptr;
+};
+
 /// A block a column: the candidate in binary64, its codes and its numbers. C is float or double; `raw` is columns x d.
 template <class C>
-__global__ void seed_column_kernel(const __grid_constant__ SeedArguments a, const C* raw, SeedFrame frame, bool screen,
-                                   double* centres, int8_t* fragments, SeedColumn* columns) {
+__global__ void seed_column_kernel(const __grid_constant__ SeedArguments a, const C* raw, SeedFrame frame,
+                                   SeedColumnsOut out) {
+  const auto& [screen, centres, fragments, columns] = out;
   __shared__ double scratch[32];
   const auto column = static_cast<int>(blockIdx.x);
   const int64_t d = a.points.d;
@@ -260,13 +288,20 @@ __device__ inline int list_hits(const DevicePoints& points, const unsigned* hits
   return count;
 }
 
-/// The candidate `column` of a trial becomes a centre: the rows that it lowers are marked, so only they are read. A
+/// The candidate of a trial that was chosen, and the rows that its tile's candidates lower.
+struct SeedChosen {
+  const unsigned* hits = nullptr;
+  int column = 0;  ///< of the tile
+  const double* centre = nullptr;
+};
+
+/// It becomes a centre: the rows that it lowers are marked, so only they are read. A
 /// warp for each kSeedSumRows rows, whose sum is its own: few rows are marked, so waiting is all it does, and warps
 /// that wait for one another would wait in turn.
 template <class T>
 __global__ void __launch_bounds__(kSeedThreads)
-    seed_apply_kernel(DevicePoints points, SeedRows rows, SeedFrame frame, const unsigned* hits, int column,
-                      const double* centre) {
+    seed_apply_kernel(DevicePoints points, SeedRows rows, SeedFrame frame, SeedChosen chosen) {
+  const auto& [hits, column, centre] = chosen;
   __shared__ uint16_t queues[kSeedWarps][kSeedSumRows];
   const int lane = static_cast<int>(threadIdx.x) % 32;
   uint16_t* queue = queues[threadIdx.x / 32];
@@ -365,12 +400,13 @@ constexpr int kPickThreads = 1024;
 constexpr int kMostTargets = 32;
 struct SeedTargets {
   Wide<3> target[kMostTargets];
+  int count = 0;
 };
 __global__ void __launch_bounds__(kPickThreads)
     seed_pick_kernel(DevicePoints points, SeedRows rows, int64_t blocks, const __grid_constant__ SeedTargets targets,
-                     int count, int64_t* picked) {
+                     int64_t* picked) {
   __shared__ LimbTriple ranges[kPickThreads];
-  __shared__ LimbTriple groups[32];
+  __shared__ LimbTriple warps[32];
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const auto thread = static_cast<int64_t>(threadIdx.x);
@@ -387,7 +423,7 @@ __global__ void __launch_bounds__(kPickThreads)
   ranges[thread] = mine;
 #pragma unroll
   for (int g = 0; g < kDistanceLimbs; ++g) mine.v[g] = warp_sum(mine.v[g]);
-  if (lane == 0) groups[warp] = mine;
+  if (lane == 0) warps[warp] = mine;
   __syncthreads();
   const int bits = rows.splitter.bits;
   const auto term = [&](int64_t row) {
@@ -395,11 +431,11 @@ __global__ void __launch_bounds__(kPickThreads)
     rows.splitter.add_fixed(__dmul_rn(weight_of(points, row), rows.least[row]), 1, t.v);
     return t;
   };
-  for (int i = warp; i < count; i += kPickThreads / 32) {
+  for (int i = warp; i < targets.count; i += kPickThreads / 32) {
     const Wide<3> threshold = targets.target[i];
     LimbTriple before;
-    const int group = find_lane(groups[lane], threshold, bits, before);
-    const int64_t r = group * 32 + find_lane(ranges[group * 32 + lane], threshold, bits, before);
+    const int of_warp = find_lane(warps[lane], threshold, bits, before);
+    const int64_t r = of_warp * 32 + find_lane(ranges[of_warp * 32 + lane], threshold, bits, before);
     // A range has as many blocks as there are billions of rows, about: parts of parts until a part is one block.
     int64_t first = r * range;
     int64_t width = range;
@@ -426,18 +462,23 @@ struct SeedDraw {
   Wide<3> total;
 };
 
+struct SeedRowsFound {
+  int64_t* rows = nullptr;
+  int64_t capacity = 0;
+  unsigned long long* length = nullptr;
+};
+
 /// Lists the rows with u_i * total < factor * T_i * 2^64, in any order. A comparison in binary64 decides all but the
 /// rows within 2^-40 of equality.
 __global__ void __launch_bounds__(kSeedThreads)
-    seed_sample_kernel(DevicePoints points, SeedRows rows, SeedDraw draw, int64_t* found, int64_t capacity,
-                       unsigned long long* length) {
+    seed_sample_kernel(DevicePoints points, SeedRows rows, SeedDraw draw, SeedRowsFound found) {
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kSeedThreads;
   for (int64_t row = blockIdx.x * static_cast<int64_t>(kSeedThreads) + threadIdx.x; row < points.n; row += stride) {
     int64_t limbs[kDistanceLimbs] = {};
     rows.splitter.add_fixed(__dmul_rn(weight_of(points, row), rows.least[row]), 1, limbs);
     const auto term = recombined<3>(limbs, kDistanceLimbs, rows.splitter.bits);
     constexpr uint32_t kOversample = 5;  // Purpose::kOversample
-    const uint64_t u = device_random_u64(draw.key, static_cast<uint64_t>(row), draw.draw, kOversample);
+    const uint64_t u = device_random_u64(draw.key, static_cast<uint64_t>(points.number + row), draw.draw, kOversample);
     const double number = __ull2double_rn(u);
     const double limit = term.to_double() * draw.ratio;
     if (number > limit * (1 + 0x1p-40)) continue;
@@ -452,8 +493,8 @@ __global__ void __launch_bounds__(kSeedThreads)
       }
       if (!a.less(b)) continue;
     }
-    const auto at = static_cast<int64_t>(atomicAdd(length, 1ull));
-    if (at < capacity) found[at] = row;
+    const auto at = static_cast<int64_t>(atomicAdd(found.length, 1ull));
+    if (at < found.capacity) found.rows[at] = row;
   }
 }
 

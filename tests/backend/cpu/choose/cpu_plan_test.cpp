@@ -26,8 +26,8 @@ const CpuKernels& kernels() {
 PointsPlan plan(const char* algorithm, const Input& input, int64_t budget) {
   BackendOptions options;
   options.algorithm = algorithm;
-  options.memory_budget = budget;
-  options.screen_format = "float32";
+  options.tuning.cpu.memory_budget = budget;
+  options.tuning.cpu.screen_format = "float32";
   return plan_points(input, kernels(), options, {});
 }
 
@@ -56,8 +56,8 @@ TEST(PlanSession, StaysInItsLimits) {
     for (const int64_t d : {1, 7, 128, 5000, 1000000}) {
       for (const int threads : {1, 2, 64}) {
         const SessionPlan made = session(shape(n, d), 1000, threads, 0);
-        EXPECT_GE(made.tiles_per_group, 1);
-        EXPECT_LE(made.tiles_per_group, 32);
+        EXPECT_GE(made.tiles_per_block, 1);
+        EXPECT_LE(made.tiles_per_block, 32);
         EXPECT_GE(made.spans_per_chunk, 1);
         EXPECT_EQ(made.statistics_bytes, 1000 * (d * 2 + 2) * 8);
       }

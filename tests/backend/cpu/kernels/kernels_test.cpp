@@ -245,7 +245,7 @@ TEST_P(Kernels, RescoreIsTheProductOfARowAndColumnsInBlocks) {
       const auto offsets = numbers<float>(random, columns, 0);
       const auto blocks = numbers<float>(random, columns * d, 0);
       std::vector<float> scores(static_cast<size_t>(columns));
-      kernels().rescore(x.data(), blocks.data(), offsets.data(), d, columns, scores.data());
+      kernels().rescore({x.data(), blocks.data(), offsets.data(), d, columns, scores.data()});
       for (int64_t c = 0; c < columns; ++c) {
         double expected = offsets[static_cast<size_t>(c)];
         for (int64_t j = 0; j < d; ++j) {

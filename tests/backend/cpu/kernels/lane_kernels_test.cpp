@@ -123,7 +123,7 @@ TEST_P(LaneKernel, KeepsWhatIsMarkedInItsOrder) {
     List kept(pruned.count, d);
     kept.values.resize(kept.values.size() + kLanePadding);
     kept.ids.resize(static_cast<size_t>(kept.stride));
-    kernels().keep(list.view(), d, keep.data(), kept.values.data(), kept.stride, kept.ids.data());
+    kernels().keep(list.view(), d, keep.data(), {kept.values.data(), kept.stride, kept.ids.data()});
     for (int64_t c = 0; c < pruned.count; ++c) {
       const auto from = static_cast<int64_t>(kept.ids[static_cast<size_t>(c)] - 1) / 3;
       if (c > 0) {

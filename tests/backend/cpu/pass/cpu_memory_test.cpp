@@ -18,7 +18,7 @@ struct Outcome {
 Outcome run(const Input& input, std::span<const Matrix> prototypes, int64_t budget, int threads) {
   BackendOptions options;
   options.threads = threads;
-  options.memory_budget = budget;
+  options.tuning.cpu.memory_budget = budget;
   options.algorithm = "matrix";
   const auto backend = make_backend("cpu", options);
   const auto upload = backend->upload(input);
@@ -41,7 +41,7 @@ Outcome run(const Input& input, std::span<const Matrix> prototypes, int64_t budg
 TEST(CpuMemory, ATightBudgetGivesTheSame) {
   for (const int64_t d : {1, 3, 40}) {
     const int64_t n = 5000;
-    const auto x = test::groups(n, d, static_cast<unsigned>(d), 30);
+    const auto x = test::mixture(n, d, static_cast<unsigned>(d), 30);
     std::vector<double> weights(static_cast<size_t>(n));
     for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(i % 5) / 3;
     ThreadPool pool(1);

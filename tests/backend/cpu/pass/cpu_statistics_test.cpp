@@ -30,7 +30,7 @@ class Passes {
  public:
   Passes(const std::string& backend, const Input& input, int threads, int64_t budget)
       : input_(input),
-        backend_(make_backend(backend, {.threads = threads, .memory_budget = budget})),
+        backend_(make_backend(backend, {.threads = threads, .tuning = {.cpu = {.memory_budget = budget}}})),
         upload_(backend_->upload(input)) {
     const int64_t k[] = {3};
     session_ = upload_->session(k, threads);

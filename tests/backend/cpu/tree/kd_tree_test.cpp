@@ -9,7 +9,7 @@
 #include "backend/cpu/sums/term_scales.h"
 #include "conformance/cases.h"
 #include "core/data_type.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <gtest/gtest.h>
 
@@ -148,8 +148,8 @@ class KdTreePasses : public testing::Test {
         EXPECT_EQ(by_b[m].result.certified + by_b[m].result.resolved, made.shape.n);
         certified += by_b[m].result.certified;
         EXPECT_EQ(a->statistics(slot).counts, b->statistics(slot).counts);
-        const Matrix next = solve_centroids(a->statistics(slot), input, prototypes[m], pool_);
-        const Matrix same = solve_centroids(b->statistics(slot), input, prototypes[m], pool_);
+        const Matrix next = solve_prototypes(a->statistics(slot), input, prototypes[m], pool_);
+        const Matrix same = solve_prototypes(b->statistics(slot), input, prototypes[m], pool_);
         EXPECT_TRUE(std::ranges::equal(next.bytes(), same.bytes()));
         prototypes[m] = next;
         if (pass % 2 == 0) continue;  // labels are not always asked for
@@ -167,7 +167,7 @@ class KdTreePasses : public testing::Test {
   static std::unique_ptr<Upload> upload(const Input& input, const char* algorithm, int threads, int64_t budget) {
     BackendOptions options;
     options.threads = threads;
-    options.memory_budget = budget;
+    options.tuning.cpu.memory_budget = budget;
     options.algorithm = algorithm;
     return make_backend("cpu", options)->upload(input);
   }
@@ -209,7 +209,7 @@ TEST(KdTree, IsForFewColumnsAndObeysTheBudget) {
     EXPECT_EQ(error.code(), ErrorCode::kUsage);
     EXPECT_NE(std::string(error.what()).find("32"), std::string::npos);
   }
-  options.memory_budget = 1000;
+  options.tuning.cpu.memory_budget = 1000;
   const Input narrow = prepare_input(PointsView(x.data(), 1100, 3), {}, pool);
   const std::string plan = make_backend("cpu", options)->upload(narrow)->plan();
   EXPECT_NE(plan.find("no kd-tree"), std::string::npos) << plan;

@@ -170,10 +170,10 @@ class Runner {
     watchdog_.begin(fmt::format("{}: {}, upload", one.name, way.name));
     BackendOptions options;
     options.algorithm = way.algorithm;
-    options.screen_format = way.screen;
-    options.floors = way.floors;
-    options.queued_passes = way.queued;
-    options.test_slice_rows = way.slice_rows;
+    options.tuning.cuda.screen_format = way.screen;
+    options.tuning.cuda.score_thresholds = way.score_thresholds;
+    options.tuning.cuda.queued_passes = way.queued;
+    options.tuning.cuda.slice_rows = way.slice_rows;
     const std::unique_ptr<Backend> cuda = make_backend("cuda", options);
     const DeviceCopy copy(way.on_device ? &points.input().points : nullptr);
     std::string wrong;

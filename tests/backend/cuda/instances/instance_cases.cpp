@@ -47,9 +47,10 @@ namespace {
 
 const std::vector<Way>& ways_of(MatrixUnit unit) {
   const auto ways = [](const std::string& screen) {
-    return std::vector<Way>{{.name = "without floors", .screen = screen, .floors = false},
-                            {.name = "with floors", .screen = screen, .floors = true},
-                            {.name = "with margins", .algorithm = "bounds", .screen = screen, .floors = false}};
+    return std::vector<Way>{
+        {.name = "without thresholds", .screen = screen, .score_thresholds = false},
+        {.name = "with thresholds", .screen = screen, .score_thresholds = true},
+        {.name = "with margins", .algorithm = "bounds", .screen = screen, .score_thresholds = false}};
   };
   static const std::vector<Way> hopper = ways("float16");
   static const std::vector<Way> sync = ways("float16-sync");

@@ -15,7 +15,7 @@ struct Way {
   std::string name;
   std::string algorithm = "auto";
   std::string screen = {};
-  std::optional<bool> floors = {};
+  std::optional<bool> score_thresholds = {};
   bool queued = false;
   int64_t slice_rows = 0;
   bool on_device = false;  ///< the points lie there already

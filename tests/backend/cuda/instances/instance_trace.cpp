@@ -3,7 +3,7 @@
 #include "backend/make_seeding.h"
 #include "core/data_type.h"
 #include "data/gather.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -98,7 +98,7 @@ void pass(Session& session, const CasePoints& points, std::vector<Matrix>& proto
     for (size_t m = 0; m < models.size(); ++m) {
       if (some > 1) prototypes[m] = std::move(models[m].last_prototypes);
       if (done == passes) continue;
-      prototypes[m] = solve_centroids(session.statistics(static_cast<int>(m)), points.input(), prototypes[m], pool);
+      prototypes[m] = solve_prototypes(session.statistics(static_cast<int>(m)), points.input(), prototypes[m], pool);
     }
   }
 }

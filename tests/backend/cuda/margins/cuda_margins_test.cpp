@@ -110,7 +110,7 @@ TEST(CudaMargins, ArePlannedWhereTheyMayPay) {
   EXPECT_EQ(bounds("bounds", two), BoundsUse::kAlways) << "each model in passes of its own";
   EXPECT_EQ(bounds("auto", two), BoundsUse::kNever) << "which nobody has asked for";
   BackendOptions slices;
-  slices.test_slice_rows = 1000;
+  slices.tuning.cuda.slice_rows = 1000;
   EXPECT_EQ(bounds("bounds", kOneModel, slices), BoundsUse::kNever);
   EXPECT_TRUE(cuda::margins_may_pay(1'000'000, 64, kOneModel));
   Workload short_fit = kOneModel;

@@ -2,7 +2,7 @@
 #include "backend/backend.h"
 #include "backend/cuda/cuda_present.h"
 #include "core/threads.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ BatchRecord expected_batch(const Input& input, Matrix prototypes) {
   const auto session = upload->session({&k, 1}, 0);
   BatchRecord record;
   for (int pass = 0; pass < kPasses; ++pass) {
-    if (pass > 0) prototypes = solve_centroids(session->statistics(0), input, prototypes, pool);
+    if (pass > 0) prototypes = solve_prototypes(session->statistics(0), input, prototypes, pool);
     PassModel model{0, &prototypes, {}};
     session->advance({&model, 1}, 1);
     record.changes.push_back(model.result.hash_delta);
@@ -121,7 +121,7 @@ TEST(CudaSessions, AnotherOneMayGiveUpInTheMiddleOfItsSlices) {
   std::atomic<bool> abort{false};
   BackendOptions options;
   options.abort = &abort;
-  options.test_slice_rows = 4096;
+  options.tuning.cuda.slice_rows = 4096;
   const auto backend = make_backend("cuda", options);
   const auto upload = backend->upload(noise.input, {200, 240, 10, 1, 2});
   std::atomic<bool> over{false};

@@ -5,7 +5,7 @@
 #include "backend/cuda/persistent/persistent_passes.h"
 #include "conformance/cases.h"
 #include "core/threads.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ class Fit {
   void update() {
     for (size_t m = 0; m < records_.size(); ++m) {
       Matrix& prototypes = records_[m].prototypes;
-      prototypes = solve_centroids(session_->statistics(static_cast<int>(m)), input_, prototypes, pool_);
+      prototypes = solve_prototypes(session_->statistics(static_cast<int>(m)), input_, prototypes, pool_);
     }
   }
 
@@ -184,8 +184,8 @@ void expect_equal(const std::vector<ModelRecord>& found, const std::vector<Model
 
 BackendOptions in_fp16(bool queued, const char* algorithm = "auto") {
   BackendOptions options;
-  options.screen_format = "float16";
-  options.queued_passes = queued;
+  options.tuning.cuda.screen_format = "float16";
+  options.tuning.cuda.queued_passes = queued;
   options.algorithm = algorithm;
   return options;
 }

@@ -10,7 +10,7 @@
 #include "core/random.h"
 #include "core/threads.h"
 #include "data/input.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <gtest/gtest.h>
 

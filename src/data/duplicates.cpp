@@ -1,4 +1,4 @@
-#include "data/equal_rows.h"
+#include "data/duplicates.h"
 
 #include "core/data_type.h"
 #include "core/memory.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kPiece = 1 << 14;  // rows
 constexpr uint32_t kNone = ~uint32_t{0};
-constexpr int64_t kBytesPerRow = 52;  // at most, beside the copied points: numbers of rows, sizes and places of groups
+constexpr int64_t kBytesPerRow = 52;  // at most, beside the copied points: numbers of rows, multiplicities and places
 
 // Bytes of one row.
 class Rows {
@@ -34,9 +34,9 @@ class Rows {
   size_t bytes_;
 };
 
-// Which groups have exact terms.
+// Which multiplicities have exact terms.
 struct Limits {
-  int64_t most = 0;            // rows of a group; 0: terms are rounded, whatever their group
+  int64_t most = 0;            // multiplicity; 0: terms are rounded, whatever it is
   bool powers_of_two = false;  // m x is exact for these m only
 
   // Limbs stay below 2^51 where kernels add them (up to 50 bits; the plain code takes all that an int64 holds).
@@ -51,8 +51,8 @@ struct Limits {
     }
   }
 
-  // How many of `rest` equal rows make one group.
-  int64_t size(int64_t rest) const {
+  // How many of `rest` equal rows make one distinct row.
+  int64_t multiplicity(int64_t rest) const {
     return std::min(most, powers_of_two ? static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(rest))) : rest);
   }
 };
@@ -127,58 +127,58 @@ std::vector<uint32_t> first_equal_rows(const Input& input, ThreadPool& pool) {
   return result;
 }
 
-// Numbers the groups in the order of their first rows; the sizes go into the weights. False if there are more than
-// `most_groups`.
-bool number_groups(const std::vector<uint32_t>& leader, const Limits& limits, double most_groups, EqualRows& out) {
+// Numbers the distinct rows in the order of their first rows; multiplicities go into the weights. False if there are
+// more than `most_distinct`.
+bool number_distinct_rows(const std::vector<uint32_t>& leader, const Limits& limits, double most_distinct,
+                          Duplicates& out) {
   const size_t n = leader.size();
-  std::vector<uint32_t> rest(n);  // of a leader: its rows that are in no group yet
-  std::vector<uint32_t> open(n);  // of a leader: its group that has room
-  std::vector<uint32_t> room(n);  // for so many
+  std::vector<uint32_t> rest(n);     // of a leader: its rows that no distinct row stands for yet
+  std::vector<uint32_t> current(n);  // of a leader: its distinct row that has room
+  std::vector<uint32_t> room(n);     // for so many
   for (const uint32_t row : leader) ++rest[row];
-  out.group.resize(n);
+  out.distinct.resize(n);
   out.first.assign(1, 0);
   for (size_t row = 0; row < n; ++row) {
     const uint32_t l = leader[row];
     if (room[l] == 0) {
-      if (static_cast<double>(out.input.weights.size()) >= most_groups) return false;
-      const int64_t size = limits.size(rest[l]);
+      if (static_cast<double>(out.input.weights.size()) >= most_distinct) return false;
+      const int64_t size = limits.multiplicity(rest[l]);
       room[l] = static_cast<uint32_t>(size);
       rest[l] -= room[l];
-      open[l] = static_cast<uint32_t>(out.input.weights.size());
+      current[l] = static_cast<uint32_t>(out.input.weights.size());
       out.input.weights.push_back(static_cast<double>(size));
       out.first.push_back(out.first.back() + room[l]);
     }
     --room[l];
-    out.group[row] = open[l];
+    out.distinct[row] = current[l];
   }
   return true;
 }
 
-void list_members(EqualRows& out) {
+void list_rows(Duplicates& out) {
   std::vector<uint32_t> next(out.first.begin(), out.first.end() - 1);
-  out.members.resize(out.group.size());
-  for (size_t row = 0; row < out.group.size(); ++row) {
-    out.members[next[out.group[row]]++] = static_cast<uint32_t>(row);
+  out.rows.resize(out.distinct.size());
+  for (size_t row = 0; row < out.distinct.size(); ++row) {
+    out.rows[next[out.distinct[row]]++] = static_cast<uint32_t>(row);
   }
 }
 
-void copy_points(const Input& input, EqualRows& out, ThreadPool& pool) {
+void copy_points(const Input& input, Duplicates& out, ThreadPool& pool) {
   const Rows rows(input.points);
-  const auto groups = static_cast<int64_t>(out.input.weights.size());
-  out.values = AlignedBuffer<std::byte>(static_cast<size_t>(groups) * rows.bytes());
-  pool.for_each_range(groups, kPiece, [&](int, int64_t begin, int64_t end) {
+  const auto distinct = static_cast<int64_t>(out.input.weights.size());
+  out.values = AlignedBuffer<std::byte>(static_cast<size_t>(distinct) * rows.bytes());
+  pool.for_each_range(distinct, kPiece, [&](int, int64_t begin, int64_t end) {
     for (int64_t g = begin; g < end; ++g) {
-      std::memcpy(out.values.data() + static_cast<size_t>(g) * rows.bytes(), rows.at(out.members_of(g)[0]),
-                  rows.bytes());
+      std::memcpy(out.values.data() + static_cast<size_t>(g) * rows.bytes(), rows.at(out.rows_of(g)[0]), rows.bytes());
     }
   });
   out.input.points.data = out.values.data();
-  out.input.points.n = groups;
+  out.input.points.n = distinct;
 }
 
 }  // namespace
 
-std::optional<EqualRows> find_equal_rows(const Input& input, ThreadPool& pool, const EqualRowsRule& rule) {
+std::optional<Duplicates> find_duplicates(const Input& input, ThreadPool& pool, const DuplicatesRule& rule) {
   const int64_t n = input.points.n;
   if (input.points.on_device()) return std::nullopt;
   if (!input.weights.empty() || input.memory.limited || n < rule.least_rows || n >= int64_t{kNone}) return std::nullopt;
@@ -186,11 +186,11 @@ std::optional<EqualRows> find_equal_rows(const Input& input, ThreadPool& pool, c
   if (limits.most == 0) return std::nullopt;
   if (rule.sample_first && !some_repeat(input)) return std::nullopt;
   if (!fits_in_half(n * kBytesPerRow + static_cast<int64_t>(input.points.bytes()))) return std::nullopt;
-  EqualRows result;
+  Duplicates result;
   result.input = input;
   const std::vector<uint32_t> leader = first_equal_rows(input, pool);
-  if (!number_groups(leader, limits, rule.most_groups * static_cast<double>(n), result)) return std::nullopt;
-  list_members(result);
+  if (!number_distinct_rows(leader, limits, rule.most_distinct * static_cast<double>(n), result)) return std::nullopt;
+  list_rows(result);
   copy_points(input, result, pool);
   result.input.max_weight = *std::max_element(result.input.weights.begin(), result.input.weights.end());
   result.input.counted = true;

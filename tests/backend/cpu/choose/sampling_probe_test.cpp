@@ -1,5 +1,5 @@
-// What the pilot expects of a screen against what provenance reports of a pass, and what auto makes of it.
-#include "backend/cpu/choose/screen_pilot.h"
+// What the probe expects of a screen against what provenance reports of a pass, and what auto makes of it.
+#include "backend/cpu/choose/sampling_probe.h"
 
 #include <manymeans/fit.h>
 
@@ -117,10 +117,10 @@ void expect_near_shares_of_fits(const CpuKernels& kernels, const char* init, boo
   for (const Scene& scene : scenes()) {
     const Input input = prepared(scene);
     const Frame frame = find_frame(input);
-    const ScreenPilot pilot(input, kernels, frame, {.apart = apart, .clusters = {scene.k}});
+    const SamplingProbe probe(input, kernels, frame, {.apart = apart, .clusters = {scene.k}});
     for (int i = 0; i < kernels.screen_count; ++i) {
       const double real = unproved_in_a_fit(scene, kernels, kernels.screens[i], init);
-      const double expected = pilot.run(kernels.screens[i]).unproved;
+      const double expected = probe.run(kernels.screens[i]).unproved;
       // A sample of 512 rows and other prototypes; what matters is whether it is a hundredth or a tenth.
       EXPECT_LE(expected, 1.6 * real + tolerance) << scene.name << ", " << name_of(kernels.screens[i].format);
       EXPECT_GE(expected, real / 1.6 - tolerance) << scene.name << ", " << name_of(kernels.screens[i].format);
@@ -128,28 +128,28 @@ void expect_near_shares_of_fits(const CpuKernels& kernels, const char* init, boo
   }
 }
 
-TEST(ScreenPilot, ExpectsWhatFitsFromRandomRowsReport) {
+TEST(SamplingProbe, ExpectsWhatFitsFromRandomRowsReport) {
   expect_near_shares_of_fits(kernels(), "random", false, 0.02);
   expect_near_shares_of_fits(portable(), "random", false, 0.02);
 }
 
-TEST(ScreenPilot, ExpectsWhatFitsFromPrototypesFarApartReport) {
+TEST(SamplingProbe, ExpectsWhatFitsFromPrototypesFarApartReport) {
   expect_near_shares_of_fits(kernels(), "k-means++", true, 0.05);  // seeding by portable code takes half a minute
 }
 
-TEST(ScreenPilot, SeesThatSpansAreShared) {
+TEST(SamplingProbe, SeesThatSpansAreShared) {
   const Scene scene = groups("skewed columns", 0.01, 0.1, 2);
   const Input input = prepared(scene);
   const Frame frame = find_frame(input);
-  const ScreenPilot pilot(input, kernels(), frame, {.clusters = {scene.k}});
-  const PilotCounts pair = pilot.run(kernels().screens[2]);
+  const SamplingProbe probe(input, kernels(), frame, {.clusters = {scene.k}});
+  const ProbeCounts pair = probe.run(kernels().screens[2]);
   EXPECT_EQ(kernels().screens[2].format, ScreenFormat::kBfloat16Pair);
   EXPECT_GT(pair.unproved, 0.1) << "far prototypes widen the bounds of others";
   EXPECT_GE(pair.candidates, 2 * pair.unproved);
   EXPECT_GT(pair.columns, 64) << "spans are cut short where norms fall";
 }
 
-TEST(ScreenPilot, TakesWhateverShape) {
+TEST(SamplingProbe, TakesWhateverShape) {
   for (const int64_t n : {1, 2, 3, 40, 700}) {
     for (const int64_t d : {1, 5, 3000}) {
       const std::vector<float> values(static_cast<size_t>(n * d), 1);
@@ -158,7 +158,7 @@ TEST(ScreenPilot, TakesWhateverShape) {
       const Frame frame = find_frame(input);
       for (const bool apart : {false, true}) {
         const Workload workload{.apart = apart, .clusters = {1, n, (n + 1) / 2, n, n}};
-        const PilotCounts counts = ScreenPilot(input, kernels(), frame, workload).run(kernels().screens[1]);
+        const ProbeCounts counts = SamplingProbe(input, kernels(), frame, workload).run(kernels().screens[1]);
         EXPECT_GT(counts.columns, 0) << n << " x " << d;
         EXPECT_LE(counts.unproved, 1);
       }
@@ -168,7 +168,6 @@ TEST(ScreenPilot, TakesWhateverShape) {
 
 // What auto would choose with AMX: formats are proved alike on all instruction sets, only costs differ.
 std::string choice_with_amx(const Scene& scene, std::vector<int64_t> clusters) {
-  const Environment nowhere("XDG_CONFIG_HOME", "/nowhere");
   const Environment unforced("MANYMEANS_CPU_SCREEN", "");
   CpuKernels amx = portable();
   amx.name = "amx";
@@ -187,7 +186,7 @@ TEST(ScreenChoice, IsForAllModels) {
   const Input input = prepared(scene);
   const Frame frame = find_frame(input);
   const auto columns = [&](std::vector<int64_t> clusters) {
-    return ScreenPilot(input, kernels(), frame, {.clusters = std::move(clusters)}).run(kernels().screens[0]).columns;
+    return SamplingProbe(input, kernels(), frame, {.clusters = std::move(clusters)}).run(kernels().screens[0]).columns;
   };
   const double few = columns({4}), many = columns({64});
   EXPECT_LE(few, 8);

@@ -12,7 +12,7 @@
 namespace manymeans {
 
 /// Of a row and model, on average.
-struct PilotCounts {
+struct ProbeCounts {
   double columns = 0;     ///< scores that are computed: whole blocks of all spans
   double unproved = 0;    ///< rows whose label the screen does not prove
   double candidates = 0;  ///< of these rows, all together; a span to be looked at again counts as kSecondLook
@@ -25,14 +25,14 @@ std::vector<int64_t> clusters_of(const Workload& workload);
 /// with all: it packs, multiplies and certifies, and spans share bounds and places as they will. An estimate from
 /// margins and rounding errors of single rows saw 0 % unproved where spans of KDD's far and near prototypes left 10 %.
 /// Some 10^5 to 10^6 scores, whatever the points' number.
-class ScreenPilot {
+class SamplingProbe {
  public:
   static constexpr double kSecondLook = 4;
 
-  /// Kernels and frame must outlive the pilot.
-  ScreenPilot(const Input& input, const CpuKernels& kernels, const Frame& frame, const Workload& workload);
+  /// Kernels and frame must outlive the probe.
+  SamplingProbe(const Input& input, const CpuKernels& kernels, const Frame& frame, const Workload& workload);
 
-  PilotCounts run(const ScreenKernels& screen) const;
+  ProbeCounts run(const ScreenKernels& screen) const;
 
  private:
   // Of rows that stand for no point, if there are any.

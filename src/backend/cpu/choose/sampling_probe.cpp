@@ -1,4 +1,4 @@
-#include "backend/cpu/choose/screen_pilot.h"
+#include "backend/cpu/choose/sampling_probe.h"
 
 #include "backend/cpu/screen/packed_points.h"
 #include "backend/cpu/screen/packed_prototypes.h"
@@ -125,7 +125,7 @@ class Screened {
     labels_.resize(rows);
   }
 
-  void add(const Tile& tile, PilotCounts& counts) {
+  void add(const Tile& tile, ProbeCounts& counts) {
     const MatrixSteps steps = points_.layout().steps();
     const ScreenTile to{tile.values, tile.radii, best_.data(), second_.data(), third_.data()};
     points_.screen().screen({packed_.view(0, packed_.spans, points_, steps), &to, 1, nullptr, 0});
@@ -153,7 +153,7 @@ class Screened {
     for (int64_t i = 0; i < spans; ++i) {
       const SpanCandidates& span = found_[static_cast<size_t>(i)];
       counts.candidates += std::popcount(span.best & ~span.more) + std::popcount(span.two) +
-                           ScreenPilot::kSecondLook * std::popcount(span.more);
+                           SamplingProbe::kSecondLook * std::popcount(span.more);
     }
   }
 
@@ -172,7 +172,8 @@ std::vector<int64_t> clusters_of(const Workload& workload) {
   return workload.clusters.empty() ? std::vector{workload.most_clusters} : workload.clusters;
 }
 
-ScreenPilot::ScreenPilot(const Input& input, const CpuKernels& kernels, const Frame& frame, const Workload& workload)
+SamplingProbe::SamplingProbe(const Input& input, const CpuKernels& kernels, const Frame& frame,
+                             const Workload& workload)
     : kernels_(kernels), frame_(frame) {
   const int64_t n = input.points.n, d = input.points.d;
   std::vector<Some> some = some_of(clusters_of(workload));
@@ -189,8 +190,8 @@ ScreenPilot::ScreenPilot(const Input& input, const CpuKernels& kernels, const Fr
   }
 }
 
-Matrix ScreenPilot::draw_prototypes(const Input& input, bool apart, int64_t count,
-                                    const std::vector<int64_t>& of_points) const {
+Matrix SamplingProbe::draw_prototypes(const Input& input, bool apart, int64_t count,
+                                      const std::vector<int64_t>& of_points) const {
   const int64_t n = input.points.n;
   const int64_t others = std::max<int64_t>(1, n - static_cast<int64_t>(of_points.size()));
   const int64_t pool = std::min(std::max(kPoolRows * count, kFewestPoolRows), kPoolValues / (count * input.points.d));
@@ -206,18 +207,18 @@ Matrix ScreenPilot::draw_prototypes(const Input& input, bool apart, int64_t coun
   return rows.empty() ? points_ : gather_rows(input, rows);
 }
 
-PilotCounts ScreenPilot::run(const ScreenKernels& screen) const {
+ProbeCounts SamplingProbe::run(const ScreenKernels& screen) const {
   PointsPlan plan;
   plan.screen = &screen;
   plan.frame = frame_;
   ThreadPool pool(1);
   const PackedPoints points(sample_, kernels_, plan, pool);
   AlignedBuffer<std::byte> tile(points.tile_bytes());
-  PilotCounts all;
+  ProbeCounts all;
   double pairs = 0;
   for (size_t i = 0; i < prototypes_.size(); ++i) {
     const PackedPrototypes packed = pack_prototypes(prototypes_[i], points, kernels_, 1);
-    PilotCounts counts;
+    ProbeCounts counts;
     counts.columns =
         static_cast<double>(std::accumulate(packed.widths.begin(), packed.widths.end(), int64_t{0}) * sample_.points.n);
     Screened screened(points, packed, kernels_);

@@ -1,4 +1,4 @@
-// A session over groups of equal rows says what the reference says of all rows, to the bit.
+// A session over distinct rows says what the reference says of all rows, to the bit.
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 
@@ -16,21 +16,21 @@
 namespace manymeans::test {
 namespace {
 
-// Groups whatever repeats, however little it is.
-class GroupingBackend final : public Backend {
+// Deduplicates whatever repeats, however little it is.
+class DeduplicatingBackend final : public Backend {
  public:
-  explicit GroupingBackend(std::unique_ptr<Backend> backend) : backend_(std::move(backend)), pool_(2) {}
+  explicit DeduplicatingBackend(std::unique_ptr<Backend> backend) : backend_(std::move(backend)), pool_(2) {}
   std::string_view name() const override { return backend_->name(); }
   std::string instruction_set() const override { return backend_->instruction_set(); }
   int threads() const override { return backend_->threads(); }
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
-    std::optional<EqualRows> rows = find_equal_rows(input, pool_, {1, 1, false});
+    std::optional<Duplicates> rows = find_duplicates(input, pool_, {1, 1, false});
     if (!rows) return backend_->upload(input, workload);
-    groups += rows->groups();
+    distinct_rows += rows->distinct_rows();
     return upload_deduplicated(*backend_, input, std::move(*rows), workload, nullptr);
   }
 
-  int64_t groups = 0;  // of all uploads
+  int64_t distinct_rows = 0;  // of all uploads
 
  private:
   std::unique_ptr<Backend> backend_;
@@ -63,14 +63,14 @@ Trace expected(const Case& made) {
 
 void compare(const Case& made, const Trace& oracle, const Target& target, int threads, const char* algorithm) {
   if (!takes(target, algorithm, made.shape.d)) return;
-  GroupingBackend backend(target.make(algorithm, threads));
+  DeduplicatingBackend backend(target.make(algorithm, threads));
   const Trace found = trace_of(backend, made);
   EXPECT_EQ(first_difference(oracle, found), "")
       << made.name << " on " << target.name() << ", " << threads << " threads, " << algorithm;
   EXPECT_EQ(found.repeated + found.skipped + found.certified + found.resolved, found.labelled) << made.name;
 }
 
-TEST(EqualRowsConformance, HostileFamilies) {
+TEST(DuplicatesConformance, HostileFamilies) {
   const std::vector<Target> all = counting_targets();
   size_t next = 0;  // every target has its turn
   for (const Case& usual : hostile_cases()) {
@@ -83,7 +83,7 @@ TEST(EqualRowsConformance, HostileFamilies) {
   }
 }
 
-TEST(EqualRowsConformance, RandomCases) {
+TEST(DuplicatesConformance, RandomCases) {
   const std::vector<Target> all = counting_targets();
   const char* algorithms[] = {"matrix", "bounds", "brute", "kdtree", "auto"};
   for (uint64_t seed = 1000; seed < 1200 && !all.empty(); ++seed) {
@@ -94,8 +94,9 @@ TEST(EqualRowsConformance, RandomCases) {
   }
 }
 
-// Enough rows for the kernels that add terms of groups, whose limbs have little room beside those of single rows.
-TEST(EqualRowsConformance, ManyRows) {
+// Enough rows for the kernels that add terms of distinct rows, whose limbs have little room beside those of single
+// rows.
+TEST(DuplicatesConformance, ManyRows) {
   for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kUInt8}) {
     const Case made = with_repeats(make_case(Family::kClusters, type, Weighting::kNone, {20003, 7, {6, 11}}, 99));
     const Trace oracle = expected(made);
@@ -103,17 +104,17 @@ TEST(EqualRowsConformance, ManyRows) {
   }
 }
 
-TEST(EqualRowsConformance, RowsAreGrouped) {
+TEST(DuplicatesConformance, RowsAreDeduplicated) {
   if (counting_targets().empty()) GTEST_SKIP() << "there is no backend that counts equal rows";
   const Case made = with_repeats(make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {3000, 5, {4}}, 7));
-  GroupingBackend backend(counting_targets()[0].make("auto", 2));
+  DeduplicatingBackend backend(counting_targets()[0].make("auto", 2));
   const Trace found = trace_of(backend, made);
-  EXPECT_LT(backend.groups, 1500);
-  EXPECT_EQ(found.repeated, found.labelled / 3000 * (3000 - backend.groups));
+  EXPECT_LT(backend.distinct_rows, 1500);
+  EXPECT_EQ(found.repeated, found.labelled / 3000 * (3000 - backend.distinct_rows));
 }
 
-// Empty clusters take rows out of their groups; the models of one fit do so in different passes.
-TEST(EqualRowsConformance, WholeFits) {
+// Empty clusters take rows from their duplicates; the models of one fit do so in different passes.
+TEST(DuplicatesConformance, WholeFits) {
   const Case made = with_repeats(make_case(Family::kGrid, DataType::kFloat32, Weighting::kNone, {20000, 3, {1}}, 3));
   const std::pair<const char*, EmptyPolicy> ways[] = {
       {"random", EmptyPolicy::kFarthest}, {"k-means++", EmptyPolicy::kDrop}, {"k-means||", EmptyPolicy::kKeep}};
@@ -133,7 +134,7 @@ TEST(EqualRowsConformance, WholeFits) {
   }
 }
 
-TEST(EqualRowsConformance, ThePassLogAddsUpForEveryStrategy) {
+TEST(DuplicatesConformance, ThePassLogAddsUpForEveryStrategy) {
   const Case made =
       with_repeats(make_case(Family::kClusters, DataType::kFloat64, Weighting::kNone, {20000, 2, {1}}, 4));
   std::string digest;
@@ -151,8 +152,8 @@ TEST(EqualRowsConformance, ThePassLogAddsUpForEveryStrategy) {
   }
 }
 
-// A group at the limit with the largest value of its column: limbs are as large as they get.
-TEST(EqualRowsConformance, TheLargestGroupOfTheLargestValue) {
+// A multiplicity at the limit with the largest value of its column: limbs are as large as they get.
+TEST(DuplicatesConformance, TheLargestMultiplicityOfTheLargestValue) {
   for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
     Case made = make_case(Family::kNormal, type, Weighting::kNone, {20000, 9, {5}}, 12);
     const size_t bytes = made.bytes.size() / 20000;
@@ -175,21 +176,21 @@ TEST(EqualRowsConformance, TheLargestGroupOfTheLargestValue) {
   }
 }
 
-TEST(EqualRowsConformance, TheVariableOfTheEnvironment) {
+TEST(DuplicatesConformance, TheVariableOfTheEnvironment) {
   const Case made = with_repeats(make_case(Family::kGrid, DataType::kFloat32, Weighting::kNone, {500, 3, {1}}, 3));
   FitOptions options;
   options.k = {3};
   const auto repeated = [&](const char* value) {
-    ::setenv("MANYMEANS_EQUAL_ROWS", value, 1);
+    ::setenv("MANYMEANS_DUPLICATES", value, 1);
     const int64_t count = fit(made.points(), {}, options).provenance.total.repeated;
-    ::unsetenv("MANYMEANS_EQUAL_ROWS");
+    ::unsetenv("MANYMEANS_DUPLICATES");
     return count;
   };
   EXPECT_EQ(repeated(""), 0) << "few rows";
-  EXPECT_EQ(repeated("each"), 0);
-  EXPECT_GT(repeated("once"), 0);
-  EXPECT_THROW(repeated("twice"), Error);
-  ::unsetenv("MANYMEANS_EQUAL_ROWS");
+  EXPECT_EQ(repeated("off"), 0);
+  EXPECT_GT(repeated("on"), 0);
+  EXPECT_THROW(repeated("once"), Error);
+  ::unsetenv("MANYMEANS_DUPLICATES");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <manymeans/error.h>
 
@@ -9,7 +9,7 @@
 namespace manymeans {
 namespace {
 
-TEST(SolveCentroids, DividesOnceAndKeepsEmptyRows) {
+TEST(SolvePrototypes, DividesOnceAndKeepsEmptyRows) {
   ThreadPool pool(1);
   const std::vector<float> x = {1, 2, 4, -0.0F};
   const Input input = prepare_input(PointsView(x.data(), 4, 1), {}, pool);
@@ -19,7 +19,7 @@ TEST(SolveCentroids, DividesOnceAndKeepsEmptyRows) {
   statistics.weights = {3, 1, 0};
   Matrix old(3, 1, DataType::kFloat32);
   old.values<float>()[2] = 42;
-  const Matrix now = solve_centroids(statistics, input, old, pool);
+  const Matrix now = solve_prototypes(statistics, input, old, pool);
   EXPECT_EQ(now.at(0, 0), static_cast<double>(static_cast<float>(7.0 / 3)));
   EXPECT_EQ(now.at(1, 0), 0);
   EXPECT_FALSE(std::signbit(now.at(1, 0)));

@@ -1,0 +1,52 @@
+// Passes over the rows of all ranks.
+#pragma once
+
+#include "backend/backend.h"
+#include "core/threads.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace manymeans {
+
+/// A rank's session joined with those of the others: statistics and counts are of all rows.
+class ShardedSession final : public Session, private RowQuestions {
+ public:
+  /// `local` is null where the rank has no rows.
+  ShardedSession(const Input& input, std::unique_ptr<Session> local, std::span<const int64_t> k, int threads);
+
+  /// Every rank does its part of a pass; one sum gives all of them the statistics, and each solves for itself. All
+  /// ranks do as many passes as the one that may do the fewest.
+  int advance(std::span<PassModel> models, int n) override;
+  const Labels& labels(int slot) override { return local_ ? local_->labels(slot) : no_labels_; }
+  const Statistics& statistics(int slot) override { return of(slot); }
+  void fetch(std::span<const int> slots) override;
+  Labels take_labels(int slot) override { return local_ ? local_->take_labels(slot) : Labels(); }
+  void move_row(int slot, int64_t row, uint32_t label) override;
+  void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  RowQuestions& rows() override { return *this; }
+
+ private:
+  std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
+  std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;
+  std::vector<int64_t> inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) override;
+  std::vector<double> distances(int slot, const Matrix& prototypes) override;
+  void transform(const Matrix& prototypes, Matrix& distances) override;
+
+  int64_t terms() const { return static_cast<int64_t>(input_.columns.size()); }
+  Statistics& of(int slot) { return statistics_[static_cast<size_t>(slot)]; }
+  void label_own_rows(std::span<PassModel> models);
+  void add_up(std::span<PassModel> models);
+  bool must_be_judged(std::span<const PassModel> models);
+  std::vector<int64_t> own_limbs(int slot, const Matrix& prototypes, const SumFormat& format);
+
+  const Input& input_;
+  Comm& comm_;
+  std::unique_ptr<Session> local_;
+  std::vector<Statistics> statistics_;  // by slot, of all rows
+  Labels no_labels_;
+  ThreadPool pool_;  // for solving
+};
+
+}  // namespace manymeans

@@ -1,0 +1,39 @@
+// Switches of the backends that users do not have: for tests, fuzzers and benchmarks. None of them changes a result,
+// but for a bound that is scaled down, which tests do to see whether anything notices.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace manymeans {
+
+class Backend;
+struct BackendOptions;
+
+struct CpuTuning {
+  std::string instruction_set = {};  ///< empty: MANYMEANS_CPU_ISA, else the best
+  std::string screen_format = {};    ///< float32, bfloat16, int8-pair; empty: MANYMEANS_CPU_SCREEN, else by cost
+  int64_t memory_budget = 0;         ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
+  double bound_scale = 1;            ///< multiplies the screens' error bounds
+};
+
+struct CudaTuning {
+  std::string screen_format = {};  ///< float32, float16, float16-sync; empty: by shape
+  /// Whether columns below what a row's best score was are passed over; empty: where models are large.
+  std::optional<bool> score_thresholds = {};
+  bool queued_passes = false;  ///< never a batch of passes in one kernel
+  int64_t slice_rows = 0;      ///< as if no more rows than about these fitted the device; 0: what fits
+  double bound_scale = 1;      ///< multiplies the screens' error bounds
+};
+
+struct Tuning {
+  CpuTuning cpu = {};
+  CudaTuning cuda = {};
+  std::optional<bool> duplicates = {};  ///< each distinct row once; empty: MANYMEANS_DUPLICATES, else where it pays
+  /// Makes the backend, whatever is asked for by name.
+  std::unique_ptr<Backend> (*test_backend)(const BackendOptions&) = nullptr;
+};
+
+}  // namespace manymeans

@@ -1,0 +1,58 @@
+#include "core/environment.h"
+
+#include <manymeans/error.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+#include <system_error>
+
+namespace manymeans::environment {
+namespace {
+
+std::string text(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+Error without_meaning(const char* name, const std::string& value, const char* wanted) {
+  return Error(ErrorCode::kUsage, name, "'" + value + "' is not " + wanted);
+}
+
+std::optional<bool> off_or_on(const char* name) {
+  const std::string value = text(name);
+  if (value.empty()) return std::nullopt;
+  if (value != "off" && value != "on") throw without_meaning(name, value, "off or on");
+  return value == "on";
+}
+
+std::optional<int> positive(const char* name) {
+  const std::string value = text(name);
+  if (value.empty()) return std::nullopt;
+  int number = 0;
+  const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), number);
+  const bool whole = end == value.data() + value.size();
+  if (whole && problem == std::errc::result_out_of_range && value[0] != '-') return std::numeric_limits<int>::max();
+  if (!whole || problem != std::errc() || number < 1) throw without_meaning(name, value, "a number above zero");
+  return number;
+}
+
+}  // namespace
+
+std::string cpu_instruction_set() {
+  return text("MANYMEANS_CPU_ISA");
+}
+
+std::string cpu_screen_format() {
+  return text("MANYMEANS_CPU_SCREEN");
+}
+
+std::optional<bool> duplicates() {
+  return off_or_on("MANYMEANS_DUPLICATES");
+}
+
+std::optional<int> threads() {
+  return positive("MANYMEANS_NUM_THREADS");
+}
+
+}  // namespace manymeans::environment

@@ -1,0 +1,20 @@
+// The variables of the environment that the library reads, all in one place. A variable that is empty counts as not
+// set. A value that means nothing is an Error(kUsage) that names the variable.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace manymeans::environment {
+
+/// MANYMEANS_CPU_ISA: the name of an instruction set.
+std::string cpu_instruction_set();
+/// MANYMEANS_CPU_SCREEN: the name of a format of the cpu backend's screen.
+std::string cpu_screen_format();
+/// MANYMEANS_DUPLICATES=off|on: whether each distinct row is computed once; without it, where that pays.
+std::optional<bool> duplicates();
+/// MANYMEANS_NUM_THREADS: what zero threads mean. Numbers too large to be true are cut.
+std::optional<int> threads();
+
+}  // namespace manymeans::environment

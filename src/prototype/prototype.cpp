@@ -1,0 +1,139 @@
+#include "prototype/prototype.h"
+
+#include <manymeans/error.h>
+
+#include "core/column_scan.h"
+#include "core/data_type.h"
+#include "data/gather.h"
+#include "data/row_blocks.h"
+#include "prototype/centroid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+// What the weighted terms of all rows span.
+template <class T>
+ColumnScan scan_terms(const Input& input, const Prototype& prototype, ThreadPool& pool) {
+  const int64_t terms = prototype.terms(input.points.d);
+  std::vector<ColumnScan> scans(static_cast<size_t>(pool.size()), ColumnScan(terms));
+  std::vector<std::vector<double>> values(static_cast<size_t>(pool.size()));
+  for_each_block<T>(input.points, input.memory.window, pool, [&](int worker, int64_t row, int64_t rows, const T* x) {
+    std::vector<double>& mine = values[static_cast<size_t>(worker)];
+    mine.resize(static_cast<size_t>(rows * terms));
+    prototype.rows<T>().terms({x, rows, input.points.d}, mine.data());
+    const double* weights = input.weights.empty() ? nullptr : input.weights.data() + row;
+    scan_values(mine.data(), rows, weights, scans[static_cast<size_t>(worker)]);
+  });
+  for (size_t i = 1; i < scans.size(); ++i) scans[0].merge(scans[i]);
+  return std::move(scans[0]);
+}
+
+template <class T>
+Matrix prototypes_of_rows(const Prototype& prototype, const Matrix& rows) {
+  Matrix result(rows.rows(), prototype.width(rows.columns()), rows.type());
+  prototype.rows<T>().prototypes_of({rows.values<T>().data(), rows.rows(), rows.columns()}, result.values<T>().data());
+  return result;
+}
+
+template <class T>
+void squared_shifts_of(const Prototype& prototype, const Matrix& before, const Matrix& after, double* d2) {
+  prototype.rows<T>().shifts({before.values<T>().data(), before.rows(), before.columns()}, after.values<T>().data(),
+                             d2);
+}
+
+template <class T>
+void round_rows(const PointsView& rows, std::span<T> out) {
+  std::vector<double> wide(static_cast<size_t>(rows.d));
+  std::vector<std::byte> fetched;
+  const std::byte* bytes = row_bytes(rows, 0, rows.n, fetched);
+  for (int64_t i = 0; i < rows.n; ++i) {
+    widen(bytes, rows.type, i * rows.d, rows.d, wide.data());
+    for (int64_t j = 0; j < rows.d; ++j) {
+      const T value = static_cast<T>(wide[static_cast<size_t>(j)]) + T{0};
+      if (!std::isfinite(value) || std::fabs(static_cast<double>(value)) > kMaxMagnitude) {
+        throw Error(ErrorCode::kBadData, "initial prototypes",
+                    fmt::format("row {}, column {} is {}; prototypes must be finite, and below 3.3e150", i + 1, j + 1,
+                                wide[static_cast<size_t>(j)]));
+      }
+      out[static_cast<size_t>(i * rows.d + j)] = value;
+    }
+  }
+}
+
+}  // namespace
+
+const Prototype& prototype_of(const Input& input) {
+  return input.prototype == nullptr ? centroid() : *input.prototype;
+}
+
+void use_prototype(Input& input, const Prototype& prototype, ThreadPool& pool) {
+  input.prototype = &prototype;
+  if (prototype.euclidean) return;
+  ColumnScan scan = input.points.type == DataType::kFloat64 ? scan_terms<double>(input, prototype, pool)
+                                                            : scan_terms<float>(input, prototype, pool);
+  scan.merge_ranks(*input.comm);
+  set_sum_formats(input, std::move(scan));
+}
+
+Matrix solve_prototypes(const Statistics& statistics, const Input& input, const Matrix& old, ThreadPool& pool) {
+  const Prototype& prototype = prototype_of(input);
+  Matrix result(statistics.k, old.columns(), old.type());
+  const SolveTask task{statistics, input, old};
+  const int64_t grain = std::max<int64_t>(1, 16384 / statistics.d);  // about 0.2 ms of work
+  if (statistics.k <= grain) {
+    prototype.solve(task, 0, statistics.k, result);
+  } else {
+    pool.for_each_range(statistics.k, grain,
+                        [&](int, int64_t first, int64_t last) { prototype.solve(task, first, last, result); });
+  }
+  return result;
+}
+
+Matrix prototypes_at(const Input& input, std::span<const int64_t> rows) {
+  Matrix gathered = gather_from_all(input, rows);
+  const Prototype& prototype = prototype_of(input);
+  if (prototype.euclidean) return gathered;
+  return gathered.type() == DataType::kFloat64 ? prototypes_of_rows<double>(prototype, gathered)
+                                               : prototypes_of_rows<float>(prototype, gathered);
+}
+
+std::vector<double> squared_shifts(const Prototype& prototype, const Matrix& before, const Matrix& after) {
+  std::vector<double> d2(static_cast<size_t>(before.rows()));
+  if (before.type() == DataType::kFloat64) {
+    squared_shifts_of<double>(prototype, before, after, d2.data());
+  } else {
+    squared_shifts_of<float>(prototype, before, after, d2.data());
+  }
+  return d2;
+}
+
+Matrix make_prototypes(const PointsView& rows, DataType type) {
+  await_points(rows);
+  Matrix result(rows.n, rows.d, type);
+  if (type == DataType::kFloat64) {
+    round_rows(rows, result.values<double>());
+  } else {
+    round_rows(rows, result.values<float>());
+  }
+  return result;
+}
+
+double largest_magnitude(const Matrix& prototypes) {
+  double largest = 0;
+  for (int64_t k = 0; k < prototypes.rows(); ++k) {
+    for (int64_t j = 0; j < prototypes.columns(); ++j) largest = std::max(largest, std::fabs(prototypes.at(k, j)));
+  }
+  return largest;
+}
+
+Matrix keep_prototypes(const Matrix& old, std::span<const int64_t> kept) {
+  return gather_rows(old.view(), kept);
+}
+
+}  // namespace manymeans
