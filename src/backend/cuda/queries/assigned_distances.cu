@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(kThreads)
     } else {
       d2 = canonical_distance(row, c, points.d);
     }
-    if (i < count && threadIdx.x % kTogether == 0) task.out[i] = static_cast<C>(__dsqrt_rn(d2));
+    if (i < count && threadIdx.x % kTogether == 0) out[i] = static_cast<C>(__dsqrt_rn(d2));
   }
 }
 
@@ -281,8 +281,8 @@ std::optional<std::vector<DistantRow>> AssignedDistances::farthest_rows(const As
   distances(assigned, true, {d2.data()});
   const Last last = find_last(d2.data(), points.n, count, stream_);
   fill_zero(length.data(), 1, stream_, "clearing a counter");
-  collect_kernel<<<grid, kThreads, 0, stream_>>>(d2.data(), points.n, last.bits, last.row, labels_of(assigned),
-                                                 found.data(), count, length.data());
+  list_kernel<<<grid, kThreads, 0, stream_>>>(d2.data(), points.n, last, labels_of(assigned),
+                                              FoundRows{found.data(), count, length.data()});
   check_launch("listing the farthest rows");
   unsigned long long listed = 0;
   std::vector<Found> host(static_cast<size_t>(count));
