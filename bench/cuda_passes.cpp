@@ -15,7 +15,7 @@
 #include "core/data_type.h"
 #include "core/distance.h"
 #include "core/threads.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <algorithm>
 #include <chrono>
@@ -183,7 +183,7 @@ class Bench {
       }
       done += some;
       for (size_t m = 0; done < passes && m < models.size(); ++m) {
-        prototypes_[m] = solve_centroids(session_->statistics(static_cast<int>(m)), input_, prototypes_[m], pool_);
+        prototypes_[m] = solve_prototypes(session_->statistics(static_cast<int>(m)), input_, prototypes_[m], pool_);
       }
     }
     return since(begin);

@@ -32,7 +32,7 @@ void check_algorithm(std::string_view algorithm) {
 }
 
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options) {
-  if (options.tuning.backend != nullptr) return options.tuning.backend(options);
+  if (options.tuning.test_backend != nullptr) return options.tuning.test_backend(options);
   std::string known = "auto";
   for (const BackendEntry& entry : backends()) {
     if (name == "auto" || entry.name == name) return entry.make(options);

@@ -30,8 +30,6 @@
 
 namespace manymeans {
 
-class Backend;
-
 /// What a backend is made with.
 struct BackendOptions {
   int threads = 0;                           ///< 0: all usable

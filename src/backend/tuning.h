@@ -9,6 +9,9 @@
 
 namespace manymeans {
 
+class Backend;
+struct BackendOptions;
+
 struct CpuTuning {
   std::string instruction_set = {};  ///< empty: MANYMEANS_CPU_ISA, else the best
   std::string screen_format = {};    ///< float32, bfloat16, int8-pair; empty: MANYMEANS_CPU_SCREEN, else by cost
@@ -21,24 +24,16 @@ struct CudaTuning {
   /// Whether columns below what a row's best score was are passed over; empty: where models are large.
   std::optional<bool> score_thresholds = {};
   bool queued_passes = false;  ///< never a batch of passes in one kernel
+  int64_t slice_rows = 0;      ///< as if no more rows than about these fitted the device; 0: what fits
   double bound_scale = 1;      ///< multiplies the screens' error bounds
 };
 
-/// Backends on backend/device/.
-struct DeviceTuning {
-  int64_t slice_rows = 0;  ///< as if no more rows than about these fitted the device; 0: what fits
-};
-
-class Backend;
-struct BackendOptions;
-
 struct Tuning {
   CpuTuning cpu = {};
-  DeviceTuning device = {};
   CudaTuning cuda = {};
-  /// Makes the backend, whatever is asked for by name: one that only tests have.
-  std::unique_ptr<Backend> (*backend)(const BackendOptions&) = nullptr;
   std::optional<bool> duplicates = {};  ///< each distinct row once; empty: MANYMEANS_DUPLICATES, else where it pays
+  /// Makes the backend, whatever is asked for by name.
+  std::unique_ptr<Backend> (*test_backend)(const BackendOptions&) = nullptr;
 };
 
 }  // namespace manymeans

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace manymeans {
@@ -30,6 +31,14 @@ struct ColumnScan {
     for (size_t j = 0; j < low.size(); ++j) {
       take(j, other.minimum[j], other.maximum[j], other.largest[j], other.low[j]);
     }
+  }
+  /// What all ranks have seen, which this (a Comm) brings together.
+  template <class Ranks>
+  void merge_ranks(Ranks& comm) {
+    comm.min(std::span(minimum));
+    comm.max(std::span(maximum));
+    comm.max(std::span(largest));
+    comm.min(std::span(low));
   }
 
  private:

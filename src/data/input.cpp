@@ -197,7 +197,7 @@ template <class T>
 void fill_columns(Input& input, ThreadPool& pool) {
   ColumnScan scan(input.points.d);
   check_together(*input.comm, [&] { scan = scan_columns<T>(input, pool); });
-  merge_ranks(scan, *input.comm);
+  scan.merge_ranks(*input.comm);
   input.minimum = scan.minimum;
   input.maximum = scan.maximum;
   check_magnitude(input.max_magnitude());
@@ -207,7 +207,8 @@ void fill_columns(Input& input, ThreadPool& pool) {
 
 template <class T>
 std::vector<MomentSums> sum_moments(const Input& input, const std::vector<MomentFormats>& formats, ThreadPool& pool) {
-  if (input.points.n > 0 && input.points.on_device()) return memory_space(input.points).sum_moments(input.points, formats);
+  if (input.points.n > 0 && input.points.on_device())
+    return memory_space(input.points).sum_moments(input.points, formats);
   const auto d = static_cast<size_t>(input.points.d);
   std::vector<std::vector<MomentSums>> sums(static_cast<size_t>(pool.size()), std::vector<MomentSums>(d));
   const std::vector<MomentAdder> adders(formats.begin(), formats.end());
@@ -240,13 +241,6 @@ void sum_ranks(std::vector<MomentSums>& sums, Comm& comm) {
 }
 
 }  // namespace
-
-void merge_ranks(ColumnScan& scan, Comm& comm) {
-  comm.min(std::span(scan.minimum));
-  comm.max(std::span(scan.maximum));
-  comm.max(std::span(scan.largest));
-  comm.min(std::span(scan.low));
-}
 
 double Input::max_magnitude() const {
   double largest = 0;

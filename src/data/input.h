@@ -89,9 +89,6 @@ void scan_values(const double* values, int64_t rows, const double* weights, Colu
 /// The formats of the sums of terms of which one reading of the rows of all ranks found this out.
 void set_sum_formats(Input& input, ColumnScan scan);
 
-/// What all ranks have seen of the columns.
-void merge_ranks(ColumnScan& scan, Comm& comm);
-
 /// Throws Error(kBadData) if weighted squared distances overflow with values of this magnitude: given prototypes may
 /// be larger than all points.
 void check_overflow(const Input& input, double magnitude);

@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "core/column_scan.h"
 #include "core/data_type.h"
 #include "data/gather.h"
 #include "data/row_blocks.h"
@@ -76,7 +77,7 @@ void use_prototype(Input& input, const Prototype& prototype, ThreadPool& pool) {
   if (prototype.euclidean) return;
   ColumnScan scan = input.points.type == DataType::kFloat64 ? scan_terms<double>(input, prototype, pool)
                                                             : scan_terms<float>(input, prototype, pool);
-  merge_ranks(scan, *input.comm);
+  scan.merge_ranks(*input.comm);
   set_sum_formats(input, std::move(scan));
 }
 

@@ -26,8 +26,7 @@ constexpr std::array kStrategies = {Strategy::kConcatenated, Strategy::kData, St
 constexpr std::array kPolicies = {EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop, EmptyPolicy::kError};
 
 // What a fit says: its digest and warnings, or its error.
-std::string outcome(const Case& made, const FitOptions& options, const FitHooks& hooks,
-                    const BackendOptions& tuning = {}) {
+std::string outcome(const Case& made, const FitOptions& options, const FitHooks& hooks, const Tuning& tuning = {}) {
   try {
     const FitResult result = fit_tuned(made.points(), made.weights, options, hooks, tuning);
     std::string text = result.digest();
@@ -87,13 +86,13 @@ class FitConformance : public testing::Test {
   // A backend that is nothing but backend/device/ and plain loops, on a device that is late.
   void compare_late(const Case& made, FitOptions options, const FitHooks& hooks, const std::string& expected) {
     Tuning tuning;
-    tuning.backend = make_late_backend;
+    tuning.test_backend = make_late_backend;
     options.algorithm = "auto";
-    tuning.device.slice_rows = late_ % 2 == 0 ? 0 : 50;
+    tuning.cuda.slice_rows = late_ % 2 == 0 ? 0 : 50;
     options.strategy = kStrategies[late_++ % kStrategies.size()];
     EXPECT_EQ(outcome(made, options, hooks, tuning), expected)
         << made.name << " init " << options.init << " stop " << options.stop << " empty " << name_of(options.empty)
-        << " late, " << name_of(options.strategy) << ", slices of " << tuning.device.slice_rows << " rows";
+        << " late, " << name_of(options.strategy) << ", slices of " << tuning.cuda.slice_rows << " rows";
   }
 
   void TearDown() override { unsetenv("MANYMEANS_CPU_ISA"); }

@@ -19,10 +19,10 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   options.tuning.cpu.instruction_set = instruction_set;
   options.tuning.cpu.screen_format = options.tuning.cuda.screen_format = screen_format;
   options.tuning.cpu.bound_scale = options.tuning.cuda.bound_scale = bound_scale;
-  options.tuning.device.slice_rows = slice_rows;
+  options.tuning.cuda.slice_rows = slice_rows;
   options.tuning.cuda.queued_passes = queued_passes;
   options.tuning.cuda.score_thresholds = score_thresholds;
-  if (backend == "late") options.tuning.backend = make_late_backend;
+  if (backend == "late") options.tuning.test_backend = make_late_backend;
   return make_backend(backend, options);
 }
 

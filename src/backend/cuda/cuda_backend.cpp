@@ -73,7 +73,7 @@ class CudaUpload final : public Upload {
     const device::SessionMemory& memory = *parts.memory;
     parts.passes = std::make_unique<CudaPassKernels>(shared_, memory, k);
     parts.rows =
-        std::make_unique<AssignedDistances>(shared_.input.points, memory.label_width(), stream_of(memory.queue()));
+        std::make_unique<AssignedDistances>(shared_.input, memory.label_width(), stream_of(memory.queue()));
     return std::make_unique<device::DeviceSession>(std::move(parts), shared_.slices->rows(), k, threads);
   }
   // A step reads all points. Where they are not all on the device, the host's memory is faster than the link to it.

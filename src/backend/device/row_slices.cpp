@@ -17,7 +17,6 @@ RowSlices::RowSlices(const Input& input, const SlicePlan& plan, const Host& host
     room.read = runtime_.make_event();
   }
   const PointsView& from = input.points;
-  all_.number = input.shard.first;
   all_.count = from.n;
   if (from.on_device()) all_.points = {const_cast<void*>(from.data), 0};  // which nobody writes
   upload_weights(queue);
@@ -77,7 +76,7 @@ void RowSlices::copy_rows(int64_t first, int64_t rows, Address to) {
 
 Rows RowSlices::part(int64_t first, int64_t rows, Address points) const {
   const Address weights = all_.weights ? all_.weights + static_cast<size_t>(first) * sizeof(double) : Address();
-  return {points, weights, first, all_.number + first, rows};
+  return {points, weights, first, rows};
 }
 
 // Rows on the device, at the latest when what `queue` holds now is done.

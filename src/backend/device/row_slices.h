@@ -30,8 +30,7 @@ constexpr int64_t kAllSlices = int64_t{1} << 62;
 struct Rows {
   Address points;
   Address weights;    ///< w' of Input, as binary64; null: all one
-  int64_t first = 0;   ///< the number of the first row among those of the upload
-  int64_t number = 0;  ///< its number among the rows of all ranks: what label terms and random numbers take
+  int64_t first = 0;  ///< the number of the first row among all
   int64_t count = 0;
 };
 

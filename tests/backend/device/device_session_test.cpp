@@ -34,7 +34,7 @@ class Fit {
   void solve(ThreadPool& pool) {
     for (size_t slot = 0; slot < prototypes_.size(); ++slot) {
       prototypes_[slot] =
-          solve_centroids(session_->statistics(static_cast<int>(slot)), input_, prototypes_[slot], pool);
+          solve_prototypes(session_->statistics(static_cast<int>(slot)), input_, prototypes_[slot], pool);
     }
   }
   Session& session() { return *session_; }
@@ -68,7 +68,9 @@ TEST(DeviceSession, ABatchIsManySteps) {
       for (const int64_t slice_rows : {0, 100}) {
         const Case made = make_case(Family::kClusters, type, weighting, {700, 3, {6, 300, 4}}, 17);
         const Input input = prepare_input(made.points(), made.weights, pool);
-        Fit late(make_late_backend({.tuning = {.device = {.slice_rows = slice_rows}}}), input, made);
+        BackendOptions options;
+        options.tuning.cuda.slice_rows = slice_rows;
+        Fit late(make_late_backend(options), input, made);
         Fit reference(make_backend("reference", {}), input, made);
         const std::vector<PassModel> found = late.advance(9);
         ASSERT_GT(late.done(), 0);

@@ -160,7 +160,8 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
       const uint32_t before = first_pass ? found : label(labels, i);
       if (!first_pass && found == before) continue;
       ++counted.changed;
-      hash += label_term(rows.number + i, found) - label_term(rows.number + i, before);
+      const int64_t row = input_.shard.first + rows.first + i;
+      hash += label_term(row, found) - label_term(row, before);
       if (!first_pass) add_row(model, {x, weight(rows, i)}, before, -1);
       add_row(model, {x, weight(rows, i)}, found, 1);
       set_label(labels, i, found);
@@ -192,7 +193,7 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
     ThreadPool pool(1);
     void* const there = pointer_to<void>(model.prototypes);
     const Matrix old = make_prototypes({there, model.k, d(), type()}, type());
-    const Matrix solved = solve_centroids(statistics, input_, old, pool);
+    const Matrix solved = solve_prototypes(statistics, input_, old, pool);
     std::memcpy(there, solved.bytes().data(), solved.bytes().size());
   }
 
@@ -220,7 +221,7 @@ class LateUpload final : public Upload {
  private:
   // A third of the slices stays.
   static device::SlicePlan plan_of(const Input& input, const BackendOptions& options) {
-    const int64_t rows = options.tuning.device.slice_rows;
+    const int64_t rows = options.tuning.cuda.slice_rows;
     if (rows == 0 || rows >= input.points.n) return {input.points.n, input.points.n};
     return {rows, input.points.n / rows / 3 * rows};
   }

@@ -7,7 +7,7 @@
 
 namespace manymeans::test {
 
-/// Every canonical distance ("brute"); points in slices where options.test_slice_rows says so.
+/// Every canonical distance ("brute"); points in slices where options.tuning.cuda.slice_rows says so.
 std::unique_ptr<Backend> make_late_backend(const BackendOptions& options);
 
 }  // namespace manymeans::test

@@ -205,7 +205,7 @@ class CaseDrawer {
     if (draw_.chance(0.5)) tuning.score_thresholds = draw_.chance(0.5);
     tuning.queued_passes = draw_.chance(0.3);
     if (draw_.chance(0.15))
-      way.tuning.device.slice_rows = draw_.log_between(std::min<int64_t>(4096, case_.recipe.n), case_.recipe.n);
+      tuning.slice_rows = draw_.log_between(std::min<int64_t>(4096, case_.recipe.n), case_.recipe.n);
     way.on_device = draw_.chance(0.15);
     return way;
   }
@@ -273,7 +273,7 @@ std::string Way::text() const {
   if (on_device) text += " on-device";
   if (tuning.cuda.score_thresholds) text += *tuning.cuda.score_thresholds ? " thresholds" : " no-thresholds";
   if (tuning.cuda.queued_passes) text += " queued";
-  if (tuning.device.slice_rows > 0) text += fmt::format(" slices={}", tuning.cuda.slice_rows);
+  if (tuning.cuda.slice_rows > 0) text += fmt::format(" slices={}", tuning.cuda.slice_rows);
   return text;
 }
 

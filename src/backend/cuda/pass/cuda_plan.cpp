@@ -133,8 +133,8 @@ bool pays_to_have_thresholds(const Input& input, const Workload& workload, const
   constexpr int64_t kFewestClusters = 768;
   constexpr double kLeastWork = 3e10;  // products of a model; guessing the thresholds takes some 40 us
   const double rows = static_cast<double>(input.points.n) * static_cast<double>(input.points.d);
-  return options.tuning.cuda.score_thresholds.value_or(workload.most_clusters >= kFewestClusters &&
-                                 rows * static_cast<double>(workload.most_clusters) >= kLeastWork);
+  return options.tuning.cuda.score_thresholds.value_or(
+      workload.most_clusters >= kFewestClusters && rows * static_cast<double>(workload.most_clusters) >= kLeastWork);
 }
 
 // What is asked for by name, or may come to pay in the middle of a fit.
@@ -242,7 +242,7 @@ bool models_apart(CudaPlan plan, const Input& input, const BackendOptions& optio
                   int64_t room) {
   if (options.algorithm != "bounds" || plan.screen != ScreenKind::kMatrix || workload.models <= 1) return false;
   plan.bounds = BoundsUse::kAlways;
-  return RowPlanner(input, apart(workload), room, options.tuning.device.slice_rows).holds_all(plan);
+  return RowPlanner(input, apart(workload), room, options.tuning.cuda.slice_rows).holds_all(plan);
 }
 
 std::string describe_bounds(const CudaPlan& plan) {
@@ -310,7 +310,7 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
   plan.apart = models_apart(plan, input, options, workload, room);
   const Workload planned = plan.apart ? apart(workload) : workload;
   if (planned.models > 1) check_counts(planned.models, planned.all_clusters);
-  const RowPlanner planner(input, planned, room, options.tuning.device.slice_rows);
+  const RowPlanner planner(input, planned, room, options.tuning.cuda.slice_rows);
   if (plan.screen == ScreenKind::kBoundingBoxes && !planner.holds_all(plan)) plan.screen = ScreenKind::kFloat;
   plan.score_thresholds = plan.screen == ScreenKind::kMatrix && pays_to_have_thresholds(input, planned, options);
   if (plan.score_thresholds && !planner.holds_all(plan)) plan.score_thresholds = false;

@@ -12,14 +12,16 @@ namespace {
 
 // Batches that margins are asked for by name are not small, or are to be seen with them.
 bool may_be_persistent(const CudaShared& shared) {
-  return shared.slices->rows().whole() && !shared.options.tuning.cuda.queued_passes && shared.plan.bounds != BoundsUse::kAlways;
+  return shared.slices->rows().whole() && !shared.options.tuning.cuda.queued_passes &&
+         shared.plan.bounds != BoundsUse::kAlways;
 }
 
 SessionScreen make_tensor_screen(const CudaShared& shared, const SessionShape& shape, const ExactStage::Sums& sums,
                                  const Stream& stream) {
-  const CudaTuning& tuning = shared.options.tuning.cuda;
-  const TensorScreen::Frames frames{
-      shared.half_frame, {shared.device_frame, shared.bound}, tuning.bound_scale, tuning.score_thresholds};
+  const TensorScreen::Frames frames{shared.half_frame,
+                                    {shared.device_frame, shared.bound},
+                                    shared.options.tuning.cuda.bound_scale,
+                                    shared.options.tuning.cuda.score_thresholds};
   auto screen = std::make_unique<TensorScreen>(shape, frames, sums, *shared.bounds_log, stream);
   SessionScreen made;
   if (may_be_persistent(shared)) {
@@ -51,8 +53,9 @@ SessionScreen make_screen(const CudaShared& shared, const SessionShape& shape, c
     case ScreenKind::kMatrix: return make_tensor_screen(shared, shape, sums, stream);
     case ScreenKind::kBoundingBoxes: break;
   }
-  const BoundingBoxScreen::Points points{shared.boxes->rows(), BoxBound::make(shape.d, shared.options.tuning.cuda.bound_scale),
-                                         shared.terms, shared.input.weight_shift, multiprocessors};
+  const BoundingBoxScreen::Points points{shared.boxes->rows(),
+                                         BoxBound::make(shape.d, shared.options.tuning.cuda.bound_scale), shared.terms,
+                                         shared.input.weight_shift, multiprocessors};
   return {std::make_unique<BoundingBoxScreen>(shape, points), nullptr};
 }
 

@@ -131,7 +131,7 @@ device::Address CudaPassKernels::labels_in_order(int slot) {
 void CudaPassKernels::move_row(const device::ModelMemory& model, const RowMove& move) {
   const PassRange range = range_of(model);
   AccumulateTask task;
-  task.points = points_of(shared_.input.points, move.row);
+  task.points = points_of(shared_.input, move.row);
   task.terms = shared_.terms;
   task.weight_shift = shared_.input.weight_shift;
   accumulate_row(task, range, move.from, -1, stream_);

@@ -4,9 +4,9 @@ namespace manymeans::cuda {
 
 PointSlices::PointSlices(const Input& input, const SlicePlan& plan, const device::RowSlices::Host& host,
                          const SliceFrames& frames, const Stream& stream)
-    : view_(input.points), plan_(plan), frames_(frames), rows_(input, plan, host, stream) {
+    : input_(input), plan_(plan), frames_(frames), rows_(input, plan, host, stream) {
   make_room();
-  whole_.points = points_of(view_, rows_.all());
+  whole_.points = points_of(input_, rows_.all());
   if (rows_.whole()) prepare(whole_, stream);
 }
 
@@ -17,7 +17,7 @@ void PointSlices::make_room() {
     radii_ = DeviceBuffer<float>(rows, "radii of the points");
     half_norms_ = DeviceBuffer<float>(rows, "norms of the points");
   }
-  if (plan_.screen != ScreenKind::kNone && view_.d > kLowColumns) {
+  if (plan_.screen != ScreenKind::kNone && input_.points.d > kLowColumns) {
     norms_ = DeviceBuffer<float>(rows, "norms of the points");
   }
 }
@@ -42,7 +42,7 @@ void PointSlices::prepare(PointSlice& slice, cudaStream_t stream) {
 PointSlice PointSlices::for_screens(const device::Rows& rows, cudaStream_t stream) {
   if (rows_.whole()) return whole_;
   PointSlice slice;
-  slice.points = points_of(view_, rows);
+  slice.points = points_of(input_, rows);
   prepare(slice, stream);
   return slice;
 }

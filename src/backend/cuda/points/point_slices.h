@@ -19,14 +19,15 @@ struct SliceFrames {
 };
 
 /// These rows as kernels know them.
-inline DevicePoints points_of(const PointsView& points, const device::Rows& rows) {
+inline DevicePoints points_of(const Input& input, const device::Rows& rows) {
+  const PointsView& points = input.points;
   return {pointer_to(rows.points),
           points.type,
           rows.count,
           points.d,
           pointer_to<const double>(rows.weights),
           rows.first,
-          rows.number};
+          input.shard.first + rows.first};
 }
 
 class PointSlices {
@@ -45,7 +46,7 @@ class PointSlices {
   void make_room();
   void prepare(PointSlice& slice, cudaStream_t stream);
 
-  const PointsView& view_;
+  const Input& input_;
   SlicePlan plan_;
   SliceFrames frames_;
   device::RowSlices rows_;

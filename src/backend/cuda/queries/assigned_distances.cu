@@ -39,7 +39,7 @@ __device__ double assigned_distance(const Rows& rows, int64_t first, uint32_t* l
   *label = label_at(rows.labels, mine);
   if constexpr (!kEight) return canonical_distance(x + mine * d, c + *label * d, d);
   double result = 0;
-  for (int i = 0; i < 8; ++i) {  // eight rows for each group of eight threads; each thread keeps one
+  for (int i = 0; i < 8; ++i) {  // eight rows for eight neighbouring threads; each thread keeps one
     const int source = (lane & 24) + i;
     const int64_t row = min(first + source, rows.count - 1) * rows.step;
     const int64_t k = __shfl_sync(0xffffffffu, *label, source);
@@ -49,8 +49,8 @@ __device__ double assigned_distance(const Rows& rows, int64_t first, uint32_t* l
   return result;
 }
 
-// sums: limbs in the first format, limbs in the second, bits of the largest d2 with w' > 0. Grid-stride over groups of
-// 32 rows; limbs are kept in registers and meet once per block.
+// sums: limbs in the first format, limbs in the second, bits of the largest d2 with w' > 0. Grid-stride over 32
+// rows at a time; limbs are kept in registers and meet once per block.
 template <class T, bool kEight>
 __global__ void __launch_bounds__(kThreads) sum_kernel(Rows rows, TermSplitter a, TermSplitter b, int64_t* sums) {
   __shared__ int64_t scratch[kLimbs * 32];
@@ -59,10 +59,11 @@ __global__ void __launch_bounds__(kThreads) sum_kernel(Rows rows, TermSplitter a
   int64_t first_sum[kLimbs] = {};
   int64_t second_sum[kLimbs] = {};
   double farthest = 0;
-  for (int64_t group = blockIdx.x * (kThreads / 32) + threadIdx.x / 32; group * 32 < rows.count; group += warps) {
+  for (int64_t first = (blockIdx.x * (kThreads / 32) + threadIdx.x / 32) * int64_t{32}; first < rows.count;
+       first += warps * 32) {
     uint32_t label = 0;
-    const double d2 = assigned_distance<T, kEight>(rows, group * 32, &label);
-    const int64_t at = group * 32 + lane;
+    const double d2 = assigned_distance<T, kEight>(rows, first, &label);
+    const int64_t at = first + lane;
     if (at >= rows.count) continue;
     const double weight = rows.points.weights == nullptr ? 1.0 : rows.points.weights[at * rows.step];
     if (!(weight > 0)) continue;  // its term is 0
@@ -87,10 +88,11 @@ __global__ void __launch_bounds__(kThreads) sum_kernel(Rows rows, TermSplitter a
 template <class T, bool kEight>
 __global__ void __launch_bounds__(kThreads) distance_kernel(Rows rows, bool eligible, double* out) {
   const int64_t warps = static_cast<int64_t>(gridDim.x) * (kThreads / 32);
-  for (int64_t group = blockIdx.x * (kThreads / 32) + threadIdx.x / 32; group * 32 < rows.count; group += warps) {
+  const int64_t of_warp = (blockIdx.x * (kThreads / 32) + threadIdx.x / 32) * int64_t{32};
+  for (int64_t begin = of_warp; begin < rows.count; begin += warps * 32) {
     uint32_t label = 0;
-    double d2 = assigned_distance<T, kEight>(rows, group * 32, &label);
-    const int64_t row = group * 32 + threadIdx.x % 32;
+    double d2 = assigned_distance<T, kEight>(rows, begin, &label);
+    const int64_t row = begin + threadIdx.x % 32;
     if (row >= rows.count) continue;
     if (eligible && rows.points.weights != nullptr && !(rows.points.weights[row] > 0)) d2 = 0;
     out[row] = d2;
@@ -134,9 +136,15 @@ __device__ uint64_t shifted(uint64_t v, int by) {
   return by >= 64 ? 0 : v >> by;
 }
 
-// Counts the next digit (of the distance, or of the row number) of the rows in the running.
+// A digit of the row number, or of the distance.
+struct Digit {
+  bool of_row;
+  int shift;
+};
+
+// Counts the next digit of the rows in the running.
 __global__ void __launch_bounds__(kThreads)
-    digit_kernel(const double* d2, int64_t n, Prefix prefix, bool of_row, int shift, unsigned long long* counts) {
+    digit_kernel(const double* d2, int64_t n, Prefix prefix, Digit digit, unsigned long long* counts) {
   __shared__ unsigned mine[kDigits];
   for (int i = static_cast<int>(threadIdx.x); i < kDigits; i += kThreads) mine[i] = 0;
   __syncthreads();
@@ -146,7 +154,7 @@ __global__ void __launch_bounds__(kThreads)
     if (bits == 0 || shifted(bits, prefix.distance_shift) != prefix.distance) continue;
     const auto number = static_cast<uint64_t>(row);
     if (shifted(number, prefix.row_shift) != prefix.row) continue;
-    atomicAdd(&mine[((of_row ? number : bits) >> shift) & (kDigits - 1)], 1u);
+    atomicAdd(&mine[((digit.of_row ? number : bits) >> digit.shift) & (kDigits - 1)], 1u);
   }
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < kDigits; i += kThreads) {
@@ -160,16 +168,28 @@ struct Found {
   uint32_t label;
 };
 
-// Lists the rows farther than `bits`, and of those exactly as far the ones up to `last_row`; in any order.
+// The bits and the row number of the last of the farthest rows that were asked for; bits 0 (all rows) if there are
+// fewer.
+struct Last {
+  uint64_t bits = 0;
+  int64_t row = 0;
+};
+
+struct FoundRows {
+  Found* rows;
+  int64_t capacity;
+  unsigned long long* count;
+};
+
+// Lists the rows farther than `last`, and of those exactly as far the ones up to it; in any order.
 __global__ void __launch_bounds__(kThreads)
-    collect_kernel(const double* d2, int64_t n, uint64_t bits, int64_t last_row, DeviceLabels labels, Found* found,
-                   int64_t capacity, unsigned long long* count) {
+    list_kernel(const double* d2, int64_t n, Last last, DeviceLabels labels, FoundRows found) {
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
   for (int64_t row = blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x; row < n; row += stride) {
     const auto mine = static_cast<uint64_t>(__double_as_longlong(d2[row]));
-    if (mine == 0 || mine < bits || (mine == bits && row > last_row)) continue;
-    const auto at = static_cast<int64_t>(atomicAdd(count, 1ull));
-    if (at < capacity) found[at] = {d2[row], row, label_at(labels, row)};
+    if (mine == 0 || mine < last.bits || (mine == last.bits && row > last.row)) continue;
+    const auto at = static_cast<int64_t>(atomicAdd(found.count, 1ull));
+    if (at < found.capacity) found.rows[at] = {d2[row], row, label_at(labels, row)};
   }
 }
 
@@ -185,12 +205,6 @@ int64_t find_digit(const std::vector<unsigned long long>& counts, bool from_larg
   return -1;
 }
 
-// The bits and the row number of the last of the `count` farthest rows; bits 0 (all rows) if there are fewer.
-struct Last {
-  uint64_t bits = 0;
-  int64_t row = 0;
-};
-
 Last find_last(const double* d2, int64_t n, int64_t count, const Stream& stream) {
   DeviceBuffer<unsigned long long> counts(kDigits, "digits of distances");
   const Settled settled(stream);
@@ -199,7 +213,7 @@ Last find_last(const double* d2, int64_t n, int64_t count, const Stream& stream)
   int64_t wanted = count;
   const auto next_digit = [&](bool of_row, int shift) {
     fill_zero(counts.data(), counts.size(), stream, "clearing digits of distances");
-    digit_kernel<<<grid_for(n, kThreads), kThreads, 0, stream>>>(d2, n, prefix, of_row, shift, counts.data());
+    digit_kernel<<<grid_for(n, kThreads), kThreads, 0, stream>>>(d2, n, prefix, {of_row, shift}, counts.data());
     check_launch("counting digits of distances");
     read_back(host.data(), counts.data(), host.size(), stream, "counting digits of distances");
     return find_digit(host, !of_row, wanted);
@@ -226,7 +240,7 @@ void AssignedDistances::add_terms(const Assigned& assigned, const SumFormat& for
   static_assert(sizeof(TermSums) == kSums * sizeof(int64_t));
   SumFormat larger = format;
   larger.shift -= 1;
-  const DevicePoints points = points_of(points_, assigned.rows);
+  const DevicePoints points = points_of(input_, assigned.rows);
   const Rows rows{points, labels_of(assigned), pointer_to(assigned.prototypes), step, (points.n + step - 1) / step};
   dispatch_rows(points, [&]<class T, bool kEight>() {
     sum_kernel<T, kEight><<<grid_for(rows.count, kThreads), kThreads, 0, stream_>>>(
@@ -236,7 +250,7 @@ void AssignedDistances::add_terms(const Assigned& assigned, const SumFormat& for
 }
 
 void AssignedDistances::distances(const Assigned& assigned, bool eligible, device::Address out) {
-  const DevicePoints points = points_of(points_, assigned.rows);
+  const DevicePoints points = points_of(input_, assigned.rows);
   const Rows rows{points, labels_of(assigned), pointer_to(assigned.prototypes), 1, points.n};
   dispatch_rows(points, [&]<class T, bool kEight>() {
     distance_kernel<T, kEight>
@@ -247,7 +261,7 @@ void AssignedDistances::distances(const Assigned& assigned, bool eligible, devic
 
 void AssignedDistances::transform(const device::Rows& rows, device::Address prototypes, int64_t k,
                                   device::Address out) {
-  const DevicePoints points = points_of(points_, rows);
+  const DevicePoints points = points_of(input_, rows);
   dispatch_rows(points, [&]<class T, bool kEight>() {
     using C = typename PrototypeOf<T>::type;
     const int64_t threads = points.n * k * (kEight ? 8 : 1);
@@ -258,7 +272,7 @@ void AssignedDistances::transform(const device::Rows& rows, device::Address prot
 }
 
 std::optional<std::vector<DistantRow>> AssignedDistances::farthest_rows(const Assigned& assigned, int64_t count) {
-  const DevicePoints points = points_of(points_, assigned.rows);
+  const DevicePoints points = points_of(input_, assigned.rows);
   DeviceBuffer<double> d2(static_cast<size_t>(points.n), "distances of all rows");
   DeviceBuffer<Found> found(static_cast<size_t>(count), "the farthest rows");
   DeviceBuffer<unsigned long long> length(1, "the number of farthest rows");
@@ -267,8 +281,8 @@ std::optional<std::vector<DistantRow>> AssignedDistances::farthest_rows(const As
   distances(assigned, true, {d2.data()});
   const Last last = find_last(d2.data(), points.n, count, stream_);
   fill_zero(length.data(), 1, stream_, "clearing a counter");
-  collect_kernel<<<grid, kThreads, 0, stream_>>>(d2.data(), points.n, last.bits, last.row, labels_of(assigned),
-                                                 found.data(), count, length.data());
+  list_kernel<<<grid, kThreads, 0, stream_>>>(d2.data(), points.n, last, labels_of(assigned),
+                                              FoundRows{found.data(), count, length.data()});
   check_launch("listing the farthest rows");
   unsigned long long listed = 0;
   std::vector<Found> host(static_cast<size_t>(count));

@@ -14,9 +14,9 @@ namespace manymeans::cuda {
 
 class AssignedDistances final : public device::RowKernels {
  public:
-  /// Of rows of these points, with labels of so many bytes. Points and stream must outlive this.
-  AssignedDistances(const PointsView& points, int label_width, const Stream& stream)
-      : points_(points), label_width_(label_width), stream_(stream) {}
+  /// Of rows of these points, with labels of so many bytes. Input and stream must outlive this.
+  AssignedDistances(const Input& input, int label_width, const Stream& stream)
+      : input_(input), label_width_(label_width), stream_(stream) {}
 
   void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, device::Address sums) override;
   void distances(const Assigned& assigned, bool eligible, device::Address out) override;
@@ -27,7 +27,7 @@ class AssignedDistances final : public device::RowKernels {
  private:
   DeviceLabels labels_of(const Assigned& assigned) const { return {pointer_to(assigned.labels), label_width_}; }
 
-  const PointsView& points_;
+  const Input& input_;
   int label_width_;
   const Stream& stream_;
 };

@@ -173,7 +173,7 @@ class Runner {
     options.tuning.cuda.screen_format = way.screen;
     options.tuning.cuda.score_thresholds = way.score_thresholds;
     options.tuning.cuda.queued_passes = way.queued;
-    options.tuning.device.slice_rows = way.slice_rows;
+    options.tuning.cuda.slice_rows = way.slice_rows;
     const std::unique_ptr<Backend> cuda = make_backend("cuda", options);
     const DeviceCopy copy(way.on_device ? &points.input().points : nullptr);
     std::string wrong;

@@ -76,7 +76,7 @@ TEST(CudaPlan, GivesScoreThresholdsToLargeModelsOfPointsThatFit) {
   EXPECT_FALSE(thresholds(700, hopper()));
   EXPECT_TRUE(thresholds(10, hopper(), {.tuning = {.cuda = {.score_thresholds = true}}}));
   EXPECT_FALSE(thresholds(100'000, hopper(), {.tuning = {.cuda = {.score_thresholds = false}}}));
-  EXPECT_FALSE(thresholds(10, hopper(), {.tuning = {.device = {.slice_rows = 4096}, .cuda = {.score_thresholds = true}}}));
+  EXPECT_FALSE(thresholds(10, hopper(), {.tuning = {.cuda = {.score_thresholds = true, .slice_rows = 4096}}}));
   EXPECT_FALSE(thresholds(100'000, hopper(), {.algorithm = "brute"}));
 }
 
@@ -185,8 +185,9 @@ TEST(CudaPlan, RowsOfAllModelsCanBeNumbered) {
           Input input = (boxes ? few : points).input;
           input.points.n = n;  // nobody looks at their values
           const Workload workload{64, 64 * models, 10, models, 1};
-          const CudaPlan made = make_cuda_plan(input, device, {.algorithm = algorithm, .tuning = {.cuda = {.screen_format = format}}},
-                                               points.half_ratio(), workload);
+          const CudaPlan made =
+              make_cuda_plan(input, device, {.algorithm = algorithm, .tuning = {.cuda = {.screen_format = format}}},
+                             points.half_ratio(), workload);
           const int64_t rows = std::min(made.slice_rows, n);
           const int64_t entries = made.screen == ScreenKind::kBoundingBoxes ? (rows + kBoxRows - 1) / kBoxRows : rows;
           EXPECT_LE(entries * (made.apart ? 1 : models), int64_t{1} << 31)
@@ -215,7 +216,9 @@ TEST(CudaPlan, NoScreenBeyondItsBound) {
     points.input.points.d = d;  // nobody looks at their values
     CudaDevice device = hopper();
     device.memory_free = int64_t{1} << 50;
-    return make_cuda_plan(points.input, device, {.algorithm = algorithm, .tuning = {.cuda = {.screen_format = format}}}, 0x1p-12, {}).screen;
+    return make_cuda_plan(points.input, device, {.algorithm = algorithm, .tuning = {.cuda = {.screen_format = format}}},
+                          0x1p-12, {})
+        .screen;
   };
   constexpr int64_t kMatrix = 3'947'568;  // 246723 steps of 17 roundings of 2^-22
   EXPECT_LT(matrix_roundings(kMatrix), 1);
@@ -296,7 +299,7 @@ TEST(CudaPlan, SaysWhatAnAlgorithmLacks) {
   const CudaPlan little = made(hopper(), {.algorithm = "bounds", .device_memory = 20 << 20}, two, ratio);
   EXPECT_FALSE(little.apart);
   EXPECT_NE(little.warning.find("do not fit the device's memory"), std::string::npos) << little.warning;
-  const CudaPlan slices = made(hopper(), {.algorithm = "bounds", .tuning = {.device = {.slice_rows = 4096}}}, {}, ratio);
+  const CudaPlan slices = made(hopper(), {.algorithm = "bounds", .tuning = {.cuda = {.slice_rows = 4096}}}, {}, ratio);
   EXPECT_NE(slices.warning.find("do not fit the device's memory"), std::string::npos) << slices.warning;
   EXPECT_NE(slices.text.find(slices.warning.substr(slices.warning.find("no margins"))), std::string::npos);
   CudaDevice older = hopper();
@@ -304,8 +307,8 @@ TEST(CudaPlan, SaysWhatAnAlgorithmLacks) {
   EXPECT_NE(made(older, bounds, {}, ratio).warning.find("has no fp16 screen"), std::string::npos);
   EXPECT_NE(made(hopper(), bounds, {}, 1).warning.find("too coarse"), std::string::npos);
   const Points low(40'000, 2);
-  const CudaPlan tree =
-      make_cuda_plan(low.input, hopper(), {.algorithm = "kdtree", .tuning = {.device = {.slice_rows = 4096}}}, low.half_ratio(), {});
+  const CudaPlan tree = make_cuda_plan(
+      low.input, hopper(), {.algorithm = "kdtree", .tuning = {.cuda = {.slice_rows = 4096}}}, low.half_ratio(), {});
   EXPECT_EQ(tree.screen, ScreenKind::kFloat);
   EXPECT_NE(tree.warning.find("no bounding boxes"), std::string::npos) << tree.warning;
 }

@@ -121,7 +121,7 @@ TEST(CudaSessions, AnotherOneMayGiveUpInTheMiddleOfItsSlices) {
   std::atomic<bool> abort{false};
   BackendOptions options;
   options.abort = &abort;
-  options.tuning.device.slice_rows = 4096;
+  options.tuning.cuda.slice_rows = 4096;
   const auto backend = make_backend("cuda", options);
   const auto upload = backend->upload(noise.input, {200, 240, 10, 1, 2});
   std::atomic<bool> over{false};

@@ -188,7 +188,7 @@ struct WithRowQuestions : OnDevice {
         session(upload->session(made.shape.k, 0)),
         slices(input, plan_of(std::min(slice_rows, made.shape.n)), {}, stream),
         memory(input, cuda::runtime().make_queue({}), std::vector<int64_t>(kModels, prototypes.rows())),
-        kernels(input.points, memory.label_width(), cuda::stream_of(memory.queue())),
+        kernels(input, memory.label_width(), cuda::stream_of(memory.queue())),
         questions(memory, slices, kernels,
                   {[this](int slot) { return memory.model(slot, prototypes.rows()); },
                    [this](int slot) { return memory.labels(slot); }, [] {}}) {
