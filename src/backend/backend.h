@@ -179,7 +179,8 @@ class Seeding {
   virtual void trial(std::span<SeedTrial> trials) = 0;
   /// The rows of a sample, ascending.
   virtual std::vector<int64_t> sample(int slot, const SeedSample& sample) = 0;
-  /// m_i of all rows, for whoever chooses rows itself; valid until the next call.
+  /// m_i of all rows, for whoever chooses rows itself; valid until the next call. A row of weight zero may have a
+  /// larger one: its T is zero.
   virtual std::span<const double> least(int slot) = 0;
 };
 

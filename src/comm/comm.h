@@ -86,8 +86,9 @@ class Comm {
   }
 
   /// This rank gives up: all others throw Error(code) with this text from the collective that they wait in, or from
-  /// their next one, instead of waiting for ever. Where several ranks give up, the first one's text counts. There are no
-  /// collectives afterwards; but what a rank throws by itself after a collective that all have entered stays its own.
+  /// their next one, instead of waiting for ever. Where several ranks give up, the first one's text counts. There are
+  /// no collectives afterwards; but what a rank throws by itself after a collective that all have entered stays its
+  /// own.
   virtual void abort(const Error& why) noexcept = 0;
 
  protected:

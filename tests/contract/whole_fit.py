@@ -37,14 +37,14 @@ def check_weights(case):
 def fit(case):
     """The answer to a case: a dict as answer_of() of cases.py gives it for the library."""
     kind = case["kind"]
+    if max(case["k"]) > len(case["points"]):  # comes before any value is read
+        raise Refused("k")
     check_points(case["points"], kind, "points")
     initial = case["initial"]
     check_weights(case)
     if initial is not None:
         initial = [tuple(kind.round(x) for x in row) for row in initial]
         check_points(initial, kind, "initial prototypes")
-    if max(case["k"]) > len(case["points"]):
-        raise Refused("k")
     data = Data(case["points"], Weights(len(case["points"]), case["weights"]), kind)
     rules = Rules(case["max_iter"], case["rules"], case["empty"])
     models = [

@@ -72,8 +72,7 @@ class CudaUpload final : public Upload {
     parts.memory = std::make_unique<device::SessionMemory>(shared_.input, runtime().make_queue(shared_.patience), k);
     const device::SessionMemory& memory = *parts.memory;
     parts.passes = std::make_unique<CudaPassKernels>(shared_, memory, k);
-    parts.rows =
-        std::make_unique<AssignedDistances>(shared_.input, memory.label_width(), stream_of(memory.queue()));
+    parts.rows = std::make_unique<AssignedDistances>(shared_.input, memory.label_width(), stream_of(memory.queue()));
     return std::make_unique<device::DeviceSession>(std::move(parts), shared_.slices->rows(), k, threads);
   }
   // A step reads all points. Where they are not all on the device, the host's memory is faster than the link to it.

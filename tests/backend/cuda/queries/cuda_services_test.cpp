@@ -375,7 +375,8 @@ std::vector<int64_t> pick_rows(Seeding& seeding, int slot, const std::vector<uin
 
 // Steps of k-means++ for three models at once, then a centre that was no candidate, then many centres, then a sample.
 // What happens depends only on what was answered, so equal answers give equal traces.
-SeedTrace seed_trace(Seeding& seeding, const PointsView& points, uint64_t seed) {
+SeedTrace seed_trace(Seeding& seeding, const Input& input, uint64_t seed) {
+  const PointsView& points = input.points;
   SeedTrace trace;
   std::mt19937_64 random(seed);
   const auto any_row = [&] { return static_cast<int64_t>(random() % static_cast<uint64_t>(points.n)); };
@@ -419,7 +420,9 @@ SeedTrace seed_trace(Seeding& seeding, const PointsView& points, uint64_t seed) 
   for (int slot = 0; slot < kSeedSlots; ++slot) {
     trace.sums.push_back(seeding.total(slot));
     const std::span<const double> least = seeding.least(slot);
-    trace.least.insert(trace.least.end(), least.begin(), least.end());
+    for (int64_t i = 0; i < points.n; ++i) {
+      if (input.weight(i) > 0) trace.least.push_back(least[static_cast<size_t>(i)]);
+    }
   }
   return trace;
 }
@@ -439,7 +442,7 @@ std::string difference(const SeedTrace& expected, const SeedTrace& found) {
 
 SeedTrace host_trace(OnDevice& run, Upload& upload, uint64_t seed) {
   const std::vector<int64_t> k(kSeedSlots, 1);
-  return seed_trace(*upload.seeding(k, run.pool), run.input.points, seed);
+  return seed_trace(*upload.seeding(k, run.pool), run.input, seed);
 }
 
 SeedTrace reference_trace(OnDevice& run, uint64_t seed) {
@@ -449,7 +452,7 @@ SeedTrace reference_trace(OnDevice& run, uint64_t seed) {
 SeedTrace device_trace(OnDevice& run, const cuda::SeedingOptions& options, uint64_t seed, int64_t* exact = nullptr) {
   run.stream.synchronize("uploading test data");
   cuda::DeviceSeeding seeding(run.input, run.points, kSeedSlots, {}, options);
-  const SeedTrace trace = seed_trace(seeding, run.input.points, seed);
+  const SeedTrace trace = seed_trace(seeding, run.input, seed);
   if (exact != nullptr) *exact += seeding.exact_distances();
   return trace;
 }
