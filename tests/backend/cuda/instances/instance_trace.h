@@ -30,6 +30,7 @@ class CasePoints {
 
 /// Everything that some passes of a session say, and its services if the case wants them.
 struct Trace {
+  int bits = 0;                                 ///< of a limb
   std::vector<std::vector<PassResult>> passes;  ///< of each model
   std::vector<Labels> labels;
   std::vector<Statistics> statistics;
@@ -45,7 +46,7 @@ Trace trace_of(Upload& upload, const CasePoints& points, const InstanceCase& one
 /// What differs; empty: nothing.
 std::string difference(const Trace& expected, const Trace& found);
 
-/// For people: a digest of the final labels and sums.
+/// For people: a digest of the final labels, and of the sums with their split into limbs.
 uint64_t digest_of(const Trace& trace);
 
 }  // namespace manymeans::test
