@@ -4,6 +4,7 @@
 
 #include "backend/device/late_backend.h"
 #include "conformance/cases.h"
+#include "conformance/fit_cases.h"
 #include "conformance/variants.h"
 #include "core/hostile_environment.h"
 #include "engine/tuned.h"
@@ -22,8 +23,6 @@ namespace {
 
 constexpr std::array<int, 4> kThreads = {1, 2, 3, 7};
 constexpr std::array<const char*, 5> kAlgorithms = {"brute", "bounds", "matrix", "auto", "kdtree"};
-constexpr std::array kStrategies = {Strategy::kConcatenated, Strategy::kData, Strategy::kTask};
-constexpr std::array kPolicies = {EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop, EmptyPolicy::kError};
 
 // What a fit says: its digest and warnings, or its error.
 std::string outcome(const Case& made, const FitOptions& options, const FitHooks& hooks, const Tuning& tuning = {}) {
@@ -104,34 +103,11 @@ class FitConformance : public testing::Test {
   size_t late_ = 0;
 };
 
-FitOptions small_options(const char* init, const char* stop, EmptyPolicy empty) {
-  FitOptions options;
-  options.k = {3, 8, 5};
-  options.models = 2;
-  options.seed = 42;
-  options.init = init;
-  options.stop = stop;
-  options.empty = empty;
-  options.max_iter = 12;
-  return options;
-}
-
 TEST_F(FitConformance, EveryInitStopRuleAndEmptyPolicy) {
-  uint64_t seed = 1000;
-  for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
-    for (const char* init : {"k-means++", "k-means||", "random", "first"}) {
-      for (const char* stop : {"tol", "strict", "labels:0.05", "shift:0.01", "shift:0.1:0.5", "inertia:0.001"}) {
-        for (const EmptyPolicy empty : kPolicies) {
-          const auto family = static_cast<Family>(seed % kFamilies);
-          const auto weighting = static_cast<Weighting>(seed % kWeightings);
-          const Shape shape{static_cast<int64_t>(60 + seed % 211), static_cast<int64_t>(1 + seed % 9), {1}};
-          compare(make_case(family, type, weighting, shape, seed), small_options(init, stop, empty));
-          ++seed;
-        }
-      }
-    }
-    if (HasFailure()) return;
-  }
+  for_each_small_fit([this](const Case& made, const FitOptions& options) {
+    compare(made, options);
+    return !HasFailure();
+  });
   fmt::print("{} comparisons\n", compared_);
 }
 
@@ -160,10 +136,7 @@ TEST_F(FitConformance, GivenPrototypesAndEmptyClusters) {
         Case made = make_case(static_cast<Family>(family), type, weighting, {150, 3, {12}}, seed++);
         FitHooks hooks;
         hooks.initial = made.prototypes[0].view();
-        FitOptions options = small_options("auto", "strict", empty);
-        options.k = {12};
-        options.models = 1;
-        options.max_iter = 8;
+        const FitOptions options = given_options(empty);
         compare(made, options, hooks);
       }
     }

@@ -5,6 +5,7 @@
 
 #include "comm/thread_ranks.h"
 #include "conformance/cases.h"
+#include "conformance/fit_cases.h"
 #include "data/shards.h"
 
 #include <fmt/format.h>
@@ -20,8 +21,6 @@
 namespace manymeans::test {
 namespace {
 
-constexpr std::array kPolicies = {EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop, EmptyPolicy::kError};
-constexpr std::array kStrategies = {Strategy::kConcatenated, Strategy::kData, Strategy::kTask};
 constexpr std::array<const char*, 4> kAlgorithms = {"auto", "bounds", "kdtree", "matrix"};
 
 // What a fit says beside its labels: models, warnings, how many labels changed in each pass.
@@ -99,34 +98,11 @@ class FitShard : public testing::Test {
   size_t compared_ = 0;
 };
 
-FitOptions small_options(const char* init, const char* stop, EmptyPolicy empty) {
-  FitOptions options;
-  options.k = {3, 8, 5};
-  options.models = 2;
-  options.seed = 42;
-  options.init = init;
-  options.stop = stop;
-  options.empty = empty;
-  options.max_iter = 12;
-  return options;
-}
-
 TEST_F(FitShard, EveryInitStopRuleAndEmptyPolicy) {
-  uint64_t seed = 1000;
-  for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
-    for (const char* init : {"k-means++", "k-means||", "random", "first"}) {
-      for (const char* stop : {"tol", "strict", "labels:0.05", "shift:0.01", "shift:0.1:0.5", "inertia:0.001"}) {
-        for (const EmptyPolicy empty : kPolicies) {
-          const auto family = static_cast<Family>(seed % kFamilies);
-          const auto weighting = static_cast<Weighting>(seed % kWeightings);
-          const Shape shape{static_cast<int64_t>(60 + seed % 211), static_cast<int64_t>(1 + seed % 9), {1}};
-          compare(make_case(family, type, weighting, shape, seed), small_options(init, stop, empty));
-          if (HasFailure()) return;
-          ++seed;
-        }
-      }
-    }
-  }
+  for_each_small_fit([this](const Case& made, const FitOptions& options) {
+    compare(made, options);
+    return !HasFailure();
+  });
 }
 
 // Prototypes given so that clusters start empty, are equal, or lie far away.
@@ -140,10 +116,7 @@ TEST_F(FitShard, GivenPrototypesAndEmptyClusters) {
       ++seed;
       FitHooks hooks;
       hooks.initial = made.prototypes[0].view();
-      FitOptions options = small_options("auto", "strict", empty);
-      options.k = {12};
-      options.models = 1;
-      options.max_iter = 8;
+      const FitOptions options = given_options(empty);
       compare(made, options, hooks);
       if (HasFailure()) return;
     }
