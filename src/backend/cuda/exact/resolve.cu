@@ -358,11 +358,11 @@ void resolve_few(const ResolveTask& given, int multiprocessors, cudaStream_t str
   const auto ranges = static_cast<unsigned>(task.ranges.count);
   const unsigned grid = task.few_blocks + std::max(1U, blocks / ranges) * ranges;
   if (one_thread_each(task)) {
-    launch_dependent(few_kernel<true, false>, grid, kThreads, 0, stream, "resolving listed rows", task);
+    launch_dependent(few_kernel<true, false>, {grid, kThreads, 0, stream}, "resolving listed rows", task);
   } else if (task.points.type == DataType::kFloat32) {
-    launch_dependent(few_kernel<false, true>, grid, kThreads, 0, stream, "resolving listed rows", task);
+    launch_dependent(few_kernel<false, true>, {grid, kThreads, 0, stream}, "resolving listed rows", task);
   } else {
-    launch_dependent(few_kernel<false, false>, grid, kThreads, 0, stream, "resolving listed rows", task);
+    launch_dependent(few_kernel<false, false>, {grid, kThreads, 0, stream}, "resolving listed rows", task);
   }
 }
 
@@ -380,11 +380,11 @@ void resolve_all(const ResolveTask& task, int multiprocessors, cudaStream_t stre
   const dim3 grid(static_cast<unsigned>(std::min((words + together - 1) / together, most)),
                   static_cast<unsigned>(task.ranges.count));
   if (alone) {
-    launch_dependent(scan_kernel<true, false>, grid, threads, 0, stream, "resolving", task, together);
+    launch_dependent(scan_kernel<true, false>, {grid, threads, 0, stream}, "resolving", task, together);
   } else if (task.points.type == DataType::kFloat32) {
-    launch_dependent(scan_kernel<false, true>, grid, threads, 0, stream, "resolving", task, together);
+    launch_dependent(scan_kernel<false, true>, {grid, threads, 0, stream}, "resolving", task, together);
   } else {
-    launch_dependent(scan_kernel<false, false>, grid, threads, 0, stream, "resolving", task, together);
+    launch_dependent(scan_kernel<false, false>, {grid, threads, 0, stream}, "resolving", task, together);
   }
 }
 

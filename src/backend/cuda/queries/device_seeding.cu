@@ -391,7 +391,7 @@ void DeviceSeeding::trial(std::span<SeedTrial> trials) {
     run_batch(*batch_, false);
   }
   batch_->host_gains.reserve(placed.size() * kNumbersPerTile, "gains of candidates");
-  copy_to_host(batch_->host_gains, 0, batch_->gains.data(), placed.size() * kNumbersPerTile, stream_,
+  copy_to_host(batch_->host_gains, batch_->gains.data(), placed.size() * kNumbersPerTile, stream_,
                "reading gains of candidates");
   stream_.synchronize("screening candidates of seeding");
   const int64_t* at = batch_->host_gains.data();
@@ -502,7 +502,7 @@ std::vector<int64_t> DeviceSeeding::pick(int slot, std::span<const WideInt> targ
     seed_pick_kernel<<<1, kPickThreads, 0, stream_>>>(
         points_, rows_of(m, screen_.get()), (points_.n + kSeedSumRows - 1) / kSeedSumRows, some, batch_->picked.data());
     check_launch("picking rows");
-    copy_to_host(batch_->host_picked, 0, batch_->picked.data(), count, stream_, "reading rows picked");
+    copy_to_host(batch_->host_picked, batch_->picked.data(), count, stream_, "reading rows picked");
     stream_.synchronize("picking rows");
     rows.insert(rows.end(), batch_->host_picked.data(), batch_->host_picked.data() + count);
   }

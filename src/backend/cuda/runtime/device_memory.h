@@ -173,9 +173,9 @@ void copy_to_device(T* to, const std::type_identity_t<T>* from, size_t count, cu
 }
 /// Into pinned memory, in stream order; of other memory the runtime would wait for the stream, however long that takes.
 template <class T>
-void copy_to_host(PinnedBuffer<T>& to, size_t at, const std::type_identity_t<T>* from, size_t count,
-                  cudaStream_t stream, const char* what) {
-  check(cudaMemcpyAsync(to.data() + at, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream), what);
+void copy_to_host(PinnedBuffer<T>& to, const std::type_identity_t<T>* from, size_t count, cudaStream_t stream,
+                  const char* what) {
+  check(cudaMemcpyAsync(to.data(), from, count * sizeof(T), cudaMemcpyDeviceToHost, stream), what);
 }
 /// Into any memory of the host: waits for the stream, and for the copy.
 template <class T>

@@ -39,9 +39,7 @@ namespace manymeans::cuda {
 namespace {
 
 // The driver's function that describes a matrix to the copy engine, found at run time: nothing is linked against it.
-using EncodeTiled = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
-                                 const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave,
-                                 CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+using EncodeTiled = decltype(&cuTensorMapEncodeTiled);
 EncodeTiled encode_tiled() {
   static const EncodeTiled function = [] {
     void* found = nullptr;
@@ -83,7 +81,7 @@ void launch(Kernel kernel, MatrixTask& task, const PackedRows& rows, cudaStream_
   const CUtensorMap columns =
       describe(task.columns.values, task.columns.columns, rows.padded_columns, task.columns.tile_columns);
   const int blocks = std::min(processors, task.row_tiles);
-  launch_dependent(kernel, dim3(static_cast<unsigned>(blocks)), Shape::kThreads, kShared, stream, "the matrix screen",
+  launch_dependent(kernel, {dim3(static_cast<unsigned>(blocks)), Shape::kThreads, kShared, stream}, "the matrix screen",
                    task, points, columns);
 }
 
