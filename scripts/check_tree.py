@@ -19,6 +19,9 @@ PRIVATE = re.compile(r"(?<![\w.\-/])/(?:%s)/" % "|".join(["home", "root", "Users
 # In a document: the code block below this line stands in that file, word for word.
 QUOTE = re.compile(r"<!-- from (\S+) -->\n```\w*\n(.*?)```", re.DOTALL)
 
+# In a document: a file of the tree.
+REFERENCE = re.compile(r"`([\w./-]+\.(?:h|cpp|cu|cuh|py|md|cmake))`")
+
 # Calls of the CUDA runtime that the library makes in one place: elsewhere they would race with other threads, or wait
 # for a device for ever.
 ONE_PLACE = {
@@ -69,6 +72,15 @@ def check_quotes(name, text):
     ]
 
 
+def check_references(name, text, names):
+    """Files that a page for developers names are files of the tree; what a build makes is not looked at."""
+    if not name.startswith(("docs/developer/", "HACKING", "CONTRIBUTING")):
+        return []
+    ends = {"/".join(path.split("/")[first:]) for path in names for first in range(path.count("/") + 1)}
+    return [f"{name}: names {found}, which is no file of the tree" for found in sorted(set(REFERENCE.findall(text)))
+            if found not in ends and not found.startswith("build/")]
+
+
 def check_calls(name, text):
     base = pathlib.PurePosixPath(name).name
     return [
@@ -99,7 +111,7 @@ def main():
             problems += include_rule.violations(name, text) + parameter_limit.violations(name, text)
             problems += check_length(name, text)
             problems += check_private(name, text) + check_quotes(name, text)
-            problems += check_calls(name, text)
+            problems += check_calls(name, text) + check_references(name, text, names)
     print("\n".join(problems) if problems else f"{len(names)} files, nothing to complain about")
     return 1 if problems else 0
 

@@ -85,7 +85,8 @@ class RowKernels {
     Address prototypes;
   };
   /// Of every `step`-th of the rows with w' > 0: adds the limbs of RN(w' * d2) in `format`, and in the format for terms
-  /// twice as large, and takes the largest d2. `sums`: TermSums.
+  /// twice as large, and takes the largest d2. `sums`: TermSums. `format` is a guess: where d2 is too large for it,
+  /// which the caller sees by the largest, the limbs may be anything.
   struct TermSums {
     int64_t limbs[2][kDistanceLimbs];
     int64_t farthest;  ///< its bits
