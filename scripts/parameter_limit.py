@@ -35,7 +35,7 @@ def violations(path, text):
 
 def parameter_lists(text):
     """(line, how many parameters) of each list in round brackets that is one of parameters."""
-    text = NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    text = NO_CODE.sub(lambda found: re.sub(r"[^\n]", " " if found[0][0] in "/# \t" else '"', found[0]), text)
     found, start = [], 0
     open_lists = [("", 0, [""])]  # the bracket, its place, and what stands between its commas
     for token in BRACKET.finditer(text):
@@ -77,6 +77,7 @@ EXAMPLES = [
     ("f(a, b, c, d, e, [&](int g) { return g; });", 1),
     ("f(a, b, c, d, e, new int);", 0),
     ('f("int a", b, c, d, e, g);  // (int a, int b, int c, int d, int e, int f)', 0),
+    ('asm volatile(A "b" B : C(0), C(1), C(2), C(3), C(4), C(5));', 0),
     ("#define F(int a, int b, int c, int d, \\\n          int e, int f)", 0),
     ("kernel<T, 2><<<blocks, threads, 0, stream>>>(a, b, c, d, e, f);", 0),
     ("if (a < b && c > d) f(int64_t{1}, b > c, c, d, e, f);", 0),

@@ -40,7 +40,7 @@ RowWindow reading_window(const PointsView& points, int64_t memory) {
   return {points, true, std::max<int64_t>(1, kChunk / (bytes / points.n)), 0};
 }
 
-RowPass::RowPass(const RowWindow& window, int64_t first, int64_t last, GiveBack also)
+RowPass::RowPass(const RowWindow& window, int64_t first, int64_t last, RowWindow::GiveBack also)
     : window_(window), first_(first), last_(last), also_(std::move(also)), fetched_(first) {
   if (!window.moves() || first >= last) return;
   const int64_t size = window.chunk_rows();

@@ -373,9 +373,7 @@ struct Tally {
   LabelSumWords hash;
 
   __device__ void flush(PassCounters& counters) {
-    for (int step = 16; step > 0; step /= 2) {
-      hash.add({__shfl_xor_sync(~0U, hash.low, step), __shfl_xor_sync(~0U, hash.high, step)});
-    }
+    hash = warp_sum(hash);
     if (threadIdx.x % 32 == 0) {
       if (hash.low != 0 || hash.high != 0) {
         atomic_add_128(&counters.hash_low, &counters.hash_high, hash.low, hash.high);

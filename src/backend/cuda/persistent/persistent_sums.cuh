@@ -121,9 +121,8 @@ struct EntryRun {
   int first_column;
 };
 
-/// Adds up a run, by a warp. kPlain: float32 without weights,
-/// and the columns' powers of two are at hand; then some rows at a time are split, while the next are loaded, and only
-/// then added.
+/// Adds up a run, by a warp. kPlain: float32 without weights, and the columns' powers of two are at hand; then some
+/// rows at a time are split, while the next are loaded, and only then added.
 template <bool kPlain, int kLimbs>
 __device__ __forceinline__ void add_entries(const AccumulateTask& task, const PassRange& range,
                                             const PersistentBlock& here, const EntryRun& run) {

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "backend/cuda/device/canonical.cuh"
-#include "backend/cuda/queries/seed_screen.h"
+#include "backend/cuda/device/limbs.cuh"
+#include "backend/cuda/queries/seed_tasks.h"
 
 #include <cmath>
 #include <cstdint>
@@ -41,8 +42,8 @@ __device__ inline void use_distance(const SeedArguments& a, int64_t row, int col
   }
   const double weight = weight_of(a.points, row);
   int64_t gain[kDistanceLimbs] = {};
-  tile.splitter.add_fixed(__dmul_rn(weight, least), 1, gain);
-  tile.splitter.add_fixed(__dmul_rn(weight, d2), -1, gain);
+  add_limbs(tile.splitter, __dmul_rn(weight, least), 1, gain);
+  add_limbs(tile.splitter, __dmul_rn(weight, d2), -1, gain);
 #pragma unroll
   for (int g = 0; g < kDistanceLimbs; ++g) {
     if (gain[g] != 0) shared_add(gains + 2 * (column * kDistanceLimbs + g), gain[g]);

@@ -70,17 +70,13 @@ CUtensorMap describe(const void* values, int64_t rows, int64_t columns, int box_
 
 template <class Shape, class Kernel>
 void launch(Kernel kernel, MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
-  int device = 0;
-  int processors = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
   constexpr int kShared = sizeof(typename Shape::Shared);
   allow_all_shared_memory(kernel, "the matrix screen");
   task.row_tiles = static_cast<int32_t>((rows.rows + Shape::kRows - 1) / Shape::kRows);
   const CUtensorMap points = describe(rows.values, rows.padded_rows, rows.padded_columns, Shape::kBoxRows);
   const CUtensorMap columns =
       describe(task.columns.values, task.columns.columns, rows.padded_columns, task.columns.tile_columns);
-  const int blocks = std::min(processors, task.row_tiles);
+  const int blocks = std::min(multiprocessors_here(), task.row_tiles);
   launch_dependent(kernel, {dim3(static_cast<unsigned>(blocks)), Shape::kThreads, kShared, stream}, "the matrix screen",
                    task, points, columns);
 }

@@ -84,7 +84,7 @@ __global__ void keys_kernel(MatrixPackTask task) {
     shift = fmaf(off, off, shift);
   }
   square = warp_sum(square);
-  for (int step = 16; step > 0; step /= 2) shift += __shfl_xor_sync(~0U, shift, step);
+  shift = warp_sum(shift);
   if (threadIdx.x % 32 != 0) return;
   task.shifts.shifts[columns.first + k] = sqrtf(shift);
   const uint32_t norm = k < range.k ? __float_as_uint(__double2float_rn(square)) : ~0U;
