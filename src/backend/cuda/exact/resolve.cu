@@ -92,15 +92,11 @@ __global__ void split_kernel(ResolveTask task) {
   const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (at * 32 >= task.points.n) return;
   uint32_t& word = task.marks[blockIdx.y * task.mark_stride + at];
-  uint32_t marks = word;
   // Once there is no room the number does not matter, and it stops growing here: however many rows and models there
   // are, it cannot come round to places that are taken.
-  if (marks == 0 || *static_cast<const volatile uint32_t*>(task.split_count) >= kMostSplit) return;
-  uint32_t place = atomicAdd(task.split_count, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
-  for (; marks != 0 && place < kMostSplit; marks &= marks - 1) {
-    task.split[place++] = {at * 32 + __ffs(static_cast<int>(marks)) - 1, static_cast<int32_t>(blockIdx.y)};
-  }
-  word = marks;
+  if (word == 0 || *static_cast<const volatile uint32_t*>(task.split_count) >= kMostSplit) return;
+  take_marked(word, at, task.split_count, kMostSplit,
+              [&](int64_t place, int64_t row) { task.split[place] = {row, static_cast<int32_t>(blockIdx.y)}; });
 }
 
 // blockIdx.x is the slice; the blocks of y share the rows.
@@ -142,18 +138,12 @@ __global__ void overflow_kernel(ResolveTask task) {
   if (stopped(task.ranges)) return;
   const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (at * 32 >= task.points.n) return;
-  uint32_t& word = task.marks[blockIdx.y * task.mark_stride + at];
-  uint32_t marks = word;
-  if (marks == 0) return;
   const OverflowRows& overflow = task.overflow;
-  uint32_t place = atomicAdd(overflow.counts + blockIdx.y, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
-  for (; marks != 0 && place < overflow.capacity; marks &= marks - 1) {
-    const int64_t row = at * 32 + __ffs(static_cast<int>(marks)) - 1;
-    overflow.rows[static_cast<int64_t>(blockIdx.y) * overflow.capacity + place++] = {static_cast<int32_t>(row),
-                                                                                     -INFINITY};
-  }
-  word = marks;
-  if (marks != 0) *task.marked = 1;
+  OverflowRow* const rows = overflow.rows + static_cast<int64_t>(blockIdx.y) * overflow.capacity;
+  const bool left =
+      take_marked(task.marks[blockIdx.y * task.mark_stride + at], at, overflow.counts + blockIdx.y, overflow.capacity,
+                  [&](int64_t place, int64_t row) { rows[place] = {static_cast<int32_t>(row), -INFINITY}; });
+  if (left) *task.marked = 1;
 }
 
 // What a block has resolved; added to the ranges' counters at its end.
@@ -308,15 +298,24 @@ __global__ void relabel_kernel(LabelRows labels, int slot, int64_t rows, const u
   if (row < rows) store_label(labels, slot, row, table[load_label(labels, slot, row)]);
 }
 
+// A thread a word of marks, a y a range.
+dim3 grid_of_marks(int64_t rows, int ranges) {
+  const int64_t words = (rows + 31) / 32;
+  return dim3(static_cast<unsigned>((words + kThreads - 1) / kThreads), static_cast<unsigned>(ranges));
+}
+
+// Calls launch with whether points are float32.
+template <class Launch>
+void for_points(const ResolveTask& task, const Launch& launch) {
+  if (task.points.type == DataType::kFloat32) return launch.template operator()<true>();
+  launch.template operator()<false>();
+}
+
 // A few rows and many prototypes: every row by many blocks.
 void resolve_in_slices(const ResolveTask& task, cudaStream_t stream) {
   gather_split_rows(task, stream);
-  const dim3 slices(kSplitSlices, 128);
-  if (task.points.type == DataType::kFloat32) {
-    slice_kernel<true><<<slices, kThreads, 0, stream>>>(task);
-  } else {
-    slice_kernel<false><<<slices, kThreads, 0, stream>>>(task);
-  }
+  for_points(task,
+             [&]<bool kFloats>() { slice_kernel<kFloats><<<dim3(kSplitSlices, 128), kThreads, 0, stream>>>(task); });
   check_launch("resolving");
   join_kernel<<<kMostSplit / kThreads, kThreads, 0, stream>>>(task);
   check_launch("resolving");
@@ -325,16 +324,12 @@ void resolve_in_slices(const ResolveTask& task, cudaStream_t stream) {
 }  // namespace
 
 void overflow_marked(const ResolveTask& task, cudaStream_t stream) {
-  const int64_t words = (task.points.n + 31) / 32;
-  const dim3 grid(static_cast<unsigned>((words + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
-  overflow_kernel<<<grid, kThreads, 0, stream>>>(task);
+  overflow_kernel<<<grid_of_marks(task.points.n, task.ranges.count), kThreads, 0, stream>>>(task);
   check_launch("gathering rows");
 }
 
 void gather_split_rows(const ResolveTask& task, cudaStream_t stream) {
-  const int64_t words = (task.points.n + 31) / 32;
-  const dim3 grid(static_cast<unsigned>((words + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
-  split_kernel<<<grid, kThreads, 0, stream>>>(task);
+  split_kernel<<<grid_of_marks(task.points.n, task.ranges.count), kThreads, 0, stream>>>(task);
   check_launch("gathering rows");
 }
 
@@ -344,11 +339,9 @@ void resolve_few(const ResolveTask& given, int multiprocessors, cudaStream_t str
   task.few_blocks = task.few == nullptr ? 0 : blocks;
   const auto ranges = static_cast<unsigned>(task.ranges.count);
   const unsigned grid = task.few_blocks + std::max(1U, blocks / ranges) * ranges;
-  if (task.points.type == DataType::kFloat32) {
-    launch_dependent(few_kernel<true>, grid, kThreads, 0, stream, "resolving listed rows", task);
-  } else {
-    launch_dependent(few_kernel<false>, grid, kThreads, 0, stream, "resolving listed rows", task);
-  }
+  for_points(task, [&]<bool kFloats>() {
+    launch_dependent(few_kernel<kFloats>, {grid, kThreads, 0, stream}, "resolving listed rows", task);
+  });
 }
 
 void resolve_all(const ResolveTask& task, int multiprocessors, cudaStream_t stream) {
@@ -363,16 +356,13 @@ void resolve_all(const ResolveTask& task, int multiprocessors, cudaStream_t stre
   const int64_t most = std::max<int64_t>(1, (task.marked == nullptr ? resident : resident / 8) / task.ranges.count);
   const dim3 grid(static_cast<unsigned>(std::min((words + together - 1) / together, most)),
                   static_cast<unsigned>(task.ranges.count));
-  if (task.points.type == DataType::kFloat32) {
-    launch_dependent(scan_kernel<true>, grid, threads, 0, stream, "resolving", task, together);
-  } else {
-    launch_dependent(scan_kernel<false>, grid, threads, 0, stream, "resolving", task, together);
-  }
+  for_points(task, [&]<bool kFloats>() {
+    launch_dependent(scan_kernel<kFloats>, {grid, threads, 0, stream}, "resolving", task, together);
+  });
 }
 
 void mark_all(uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>(((rows + 31) / 32 + kThreads - 1) / kThreads), static_cast<unsigned>(ranges));
-  mark_kernel<<<grid, kThreads, 0, stream>>>(marks, mark_stride, rows);
+  mark_kernel<<<grid_of_marks(rows, ranges), kThreads, 0, stream>>>(marks, mark_stride, rows);
   check_launch("marking rows");
 }
 
