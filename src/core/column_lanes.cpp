@@ -35,7 +35,7 @@ HWY_INLINE V lowest_bits(D tag, V magnitude) {
   return hn::IfThenElse(hn::Eq(magnitude, hn::Zero(tag)), infinity, low);
 }
 
-// Of the columns [first, first + lanes).
+// Of the first columns, as many as there are lanes.
 template <class D, class T>
 HWY_INLINE bool scan_lanes(D tag, const T* x, int64_t rows, int64_t width, const ColumnExtremes<T>& seen) {
   auto minimum = hn::LoadU(tag, seen.minimum);
@@ -95,21 +95,21 @@ HWY_INLINE void add_limbs(V scaled, V radix, V (&sums)[3]) {
   sums[2] = hn::Add(sums[2], hn::Round(hn::Mul(hn::Sub(scaled, first), radix)));
 }
 
-// Of the columns [j, j + lanes).
+// Of the first columns, as many as there are lanes.
 template <class D, class T>
-HWY_INLINE void sum_lanes(D tag, const T* x, int64_t rows, int64_t width, const MomentColumns& columns, int64_t j) {
+HWY_INLINE void sum_lanes(D tag, const T* x, int64_t rows, int64_t width, const MomentColumns& columns) {
   using V = hn::Vec<D>;
   static_assert(kDistanceLimbs == 3);
-  const V centre = hn::LoadU(tag, columns.centre + j);
-  const V top_y = hn::LoadU(tag, columns.top_y + j);
-  const V top_yy = hn::LoadU(tag, columns.top_yy + j);
+  const V centre = hn::LoadU(tag, columns.centre);
+  const V top_y = hn::LoadU(tag, columns.top_y);
+  const V top_yy = hn::LoadU(tag, columns.top_yy);
   const V radix = hn::Set(tag, columns.radix);
-  double* const at = columns.sums + j;
+  double* const at = columns.sums;
   const int64_t stride = columns.stride;
   V y_sums[3] = {hn::LoadU(tag, at), hn::LoadU(tag, at + stride), hn::LoadU(tag, at + 2 * stride)};
   V yy_sums[3] = {hn::LoadU(tag, at + 3 * stride), hn::LoadU(tag, at + 4 * stride), hn::LoadU(tag, at + 5 * stride)};
   for (int64_t i = 0; i < rows; ++i) {
-    const V y = hn::Sub(load(tag, x + i * width + j), centre);
+    const V y = hn::Sub(load(tag, x + i * width), centre);
     add_limbs<D>(hn::Mul(y, top_y), radix, y_sums);
     add_limbs<D>(hn::Mul(hn::Mul(y, y), top_yy), radix, yy_sums);
   }
@@ -125,8 +125,12 @@ void sum(const T* x, int64_t rows, int64_t width, const MomentColumns& columns) 
   const hn::CappedTag<double, 1> one;
   const auto lanes = static_cast<int64_t>(hn::Lanes(many));
   int64_t j = 0;
-  for (; j + lanes <= width; j += lanes) sum_lanes(many, x, rows, width, columns, j);
-  for (; j < width; ++j) sum_lanes(one, x, rows, width, columns, j);
+  const auto from = [&] {
+    return MomentColumns{columns.centre + j, columns.top_y + j, columns.top_yy + j,
+                         columns.radix,      columns.sums + j,  columns.stride};
+  };
+  for (; j + lanes <= width; j += lanes) sum_lanes(many, x + j, rows, width, from());
+  for (; j < width; ++j) sum_lanes(one, x + j, rows, width, from());
 }
 
 void sum_floats(const float* x, int64_t rows, int64_t width, const MomentColumns& columns) {
