@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -64,6 +65,22 @@ bool holds(const StopRule& rule, const StopState& state) {
   }
 }
 
+// The most changed rows with which `labels` holds.
+int64_t most_changed(double share, int64_t rows) {
+  const auto holds = [&](int64_t changed) { return static_cast<double>(changed) / static_cast<double>(rows) <= share; };
+  auto changed = std::min(rows, static_cast<int64_t>(share * static_cast<double>(rows)));
+  while (changed < rows && holds(changed + 1)) ++changed;
+  while (changed > 0 && !holds(changed)) --changed;
+  return changed;
+}
+
+// A sum of `terms` squares that is at most `limit` in the canonical order is at most this in every other: each square
+// and each of the two sums is off by no more than one part in 2^53 an operation, or by half the smallest number where
+// it underflows.
+double widened(double limit, double terms) {
+  return limit * (1 + (terms + 16) * 0x1p-50) + terms * 0x1p-1070;
+}
+
 }  // namespace
 
 std::vector<StopRule> parse_stop_rules(const std::string& text, double tol) {
@@ -80,6 +97,28 @@ std::optional<StopReason> first_rule_that_holds(const std::vector<StopRule>& rul
     if (holds(rule, state)) return rule.reason;
   }
   return std::nullopt;
+}
+
+PassLimits limits_of(const std::vector<StopRule>& rules, const RuleScale& scale) {
+  constexpr int kMostPasses = 64;  // between two looks at a signal
+  const auto width = static_cast<double>(scale.width);
+  PassLimits limits(kMostPasses);
+  for (const StopRule& rule : rules) {
+    switch (rule.reason) {
+      case StopReason::kTol: {
+        const double all = width * static_cast<double>(scale.most_clusters);
+        limits.shifts.sum = std::max(limits.shifts.sum, widened(rule.value * scale.mean_variance, all));
+        break;
+      }
+      case StopReason::kShift:
+        limits.shifts.each = std::max(limits.shifts.each, widened(rule.value * rule.value, width));
+        limits.shifts.share = std::min(limits.shifts.share, rule.share);
+        break;
+      case StopReason::kLabels: limits.changed = std::max(limits.changed, most_changed(rule.value, scale.rows)); break;
+      default: limits.passes = 1;  // inertia is a question about all rows
+    }
+  }
+  return limits;
 }
 
 bool has_rule(const std::vector<StopRule>& rules, StopReason reason) {

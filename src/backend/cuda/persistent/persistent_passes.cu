@@ -49,7 +49,8 @@ __device__ void prepare_prototypes(const PersistentTask& task, const PersistentB
     for (int64_t j = lane; here_too && j < task.points.padded_columns; j += 32 * warps) {
       double z = 0;
       if (j < d) {
-        const double c = solve ? solve_value(solving, range, k, j) : prototype_value(range, ranges.float64, k * d + j);
+        const double c =
+            solve ? solve_value(solving, range, k, j).after : prototype_value(range, ranges.float64, k * d + j);
         z = half_frame_value(task.columns, c, j);
       }
       auto* values = static_cast<__half*>(const_cast<void*>(task.columns.columns.values));
@@ -123,12 +124,13 @@ __device__ void pass_over_rows(const PersistentTask& task, int r, bool first_of_
 }
 
 // Whether the engine must judge after this pass; every block finds the same. All of them must have done it.
-__device__ bool must_judge(const PersistentBlock& here, const PassCounters* counters, int models, bool first_of_batch) {
+__device__ bool must_judge(const PersistentBlock& here, const PassRanges& ranges, const PassCounters* counters,
+                           bool first_of_batch) {
   bool judge = false;
 #pragma unroll 1
-  for (int r = 0; r < models; ++r) {
+  for (int r = 0; r < ranges.count; ++r) {
     const PassRange& range = here.ranges[r];
-    judge |= changed_nothing(counters[r], first_of_batch && range.first_pass != 0);
+    judge |= changed_few(counters[r], *ranges.control, first_of_batch && range.first_pass != 0);
 #pragma unroll 1
     for (int64_t k = threadIdx.x; k < range.k; k += kPersistentThreads) judge |= range.weights[k] == 0;
   }
@@ -161,11 +163,11 @@ __global__ void __launch_bounds__(kPersistentThreads, 1)
       pass_over_rows<kPlain, kLimbs>(task, r, pass == 0, here, counters[r], tally);
     }
     await_all(grid);
-    const bool judge = must_judge(here, counters, ranges.count, pass == 0);
+    const bool judge = must_judge(here, ranges, counters, pass == 0);
     if (!judge && pass + 1 < task.passes) continue;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
       ranges.control->passes = static_cast<uint32_t>(pass + 1);
-      ranges.control->stopped = judge ? 1 : 0;
+      ranges.control->stopped = judge ? device::kByPass : device::kGoesOn;
     }
     return;
   }
