@@ -12,8 +12,7 @@ constexpr int kWarps = kThreads / 32;
 template <int kTeam>
 __device__ double team_sum(double v) {
   static_assert(kTeam == 32 || kTeam == kThreads);
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) v += __shfl_down_sync(~0U, v, step);
+  v = warp_sum(v);
   if constexpr (kTeam == kThreads) {
     __shared__ double of_warps[kWarps];
     if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = v;
@@ -57,7 +56,7 @@ void launch_solve(const SolveTask& task, cudaStream_t stream) {
   constexpr int64_t kClusters = kThreads / kTeam;  // of a block
   const int64_t blocks = (task.ranges.most_clusters + kClusters - 1) / kClusters;
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(task.ranges.count));
-  launch_dependent(solve_kernel<kTeam>, grid, kThreads, 0, stream, "solving for prototypes", task);
+  launch_dependent(solve_kernel<kTeam>, {grid, kThreads, 0, stream}, "solving for prototypes", task);
 }
 
 }  // namespace
@@ -71,7 +70,7 @@ void solve(const SolveTask& task, cudaStream_t stream) {
 }
 
 void judge_update(const PassRanges& ranges, cudaStream_t stream) {
-  launch_dependent(judge_update_kernel, dim3(1), kThreads, 0, stream, "judging an update", ranges);
+  launch_dependent(judge_update_kernel, {dim3(1), kThreads, 0, stream}, "judging an update", ranges);
 }
 
 }  // namespace manymeans::cuda

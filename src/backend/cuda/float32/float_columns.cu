@@ -15,11 +15,6 @@ constexpr int kWarps = kThreads / 32;
 constexpr double kUnit = 0x1p-24;
 constexpr double kMostNorm = 0x1p62;  // the square stays below 2^126, within float32
 
-__device__ double warp_sum(double v) {
-  for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(~0U, v, step);
-  return v;
-}
-
 // A warp a row.
 __global__ void norms_kernel(DevicePoints points, DeviceFrame frame, float* norms) {
   const int64_t row = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;

@@ -50,7 +50,7 @@ class FloatScreen final : public Screen {
       : prototypes_(shape, frame), exact_(shape, sums), multiprocessors_(sums.multiprocessors) {}
 
   std::span<uint32_t> numbers() override { return exact_.numbers(); }
-  void begin_batch(std::span<const BatchModel>, const Stream&) override {}
+  void begin_batch(std::span<const ModelMemory>, const Stream&) override {}
   void enqueue(const PassWork& pass, const PointSlice& slice, const Stream& stream) override;
 
  private:

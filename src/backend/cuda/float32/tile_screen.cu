@@ -201,14 +201,8 @@ __global__ void gather_kernel(FloatScreenTask task, MarkedRows marked) {
   if (stopped(task.ranges) || (task.wanted != nullptr && *task.wanted == 0)) return;
   const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (at * 32 >= task.points.n) return;
-  uint32_t& word = task.marks[blockIdx.y * task.mark_stride + at];
-  uint32_t marks = word;
-  if (marks == 0) return;
-  int64_t place = atomicAdd(marked.counts + blockIdx.y, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
-  for (; marks != 0 && place < marked.capacity; marks &= marks - 1) {
-    marked.rows[blockIdx.y * marked.capacity + place++] = at * 32 + __ffs(static_cast<int>(marks)) - 1;
-  }
-  word = marks;
+  take_marked(task.marks[blockIdx.y * task.mark_stride + at], at, marked.counts + blockIdx.y, marked.capacity,
+              [&](int64_t place, int64_t row) { marked.rows[blockIdx.y * marked.capacity + place] = row; });
 }
 
 }  // namespace

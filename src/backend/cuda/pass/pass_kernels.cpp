@@ -72,9 +72,7 @@ void CudaPassKernels::send_ranges(const device::PassBatch& batch) {
 
 void CudaPassKernels::begin(const device::PassBatch& batch) {
   send_ranges(batch);
-  std::vector<BatchModel> models;
-  for (const device::ModelMemory& model : batch.models) models.push_back({model.slot, model.k, model.labelled});
-  screen_->begin_batch(models, stream_);
+  screen_->begin_batch(batch.models, stream_);
   const std::span<uint32_t> numbers = screen_->numbers();
   fill_zero(numbers.data(), numbers.size(), stream_, "clearing numbers of rows");
   ranges_.numbers = numbers.data();
@@ -84,7 +82,7 @@ void CudaPassKernels::begin(const device::PassBatch& batch) {
 
 // In one kernel, where the problem is small enough.
 bool CudaPassKernels::run_batch(const device::PassBatch& batch) {
-  if (!persistent_ || batch.limits.shifts.any()) return false;
+  if (!persistent_) return false;
   const PointSlice all = shared_.slices->for_screens(shared_.slices->rows().all(), stream_);
   if (!persistent_->enqueue(work(), all, batch.limits.passes, stream_)) return false;
   screen_->forget_passes();

@@ -23,10 +23,11 @@ namespace manymeans::cuda {
 namespace {
 
 // This block's share of a model's prototypes, solved from the last pass's statistics if there are any, and rounded for
-// the screen; some warps a prototype. All blocks must have ended the last pass.
+// the screen; some warps a prototype. All blocks must have ended the last pass, in whose counters the shifts go.
 template <bool kPlain, int kLimbs>
-__device__ void prepare_prototypes(const PersistentTask& task, const PersistentBlock& here, int r, bool solve) {
-  __shared__ double squares_of_warps[kPersistentWarps][2];
+__device__ void prepare_prototypes(const PersistentTask& task, const PersistentBlock& here, int r,
+                                   PassCounters* last_pass) {
+  __shared__ double squares_of_warps[kPersistentWarps][3];
   const PassRange& range = here.ranges[r];
   const int64_t d = task.sums.points.d;
   PassRanges ranges = task.sums.ranges;
@@ -45,21 +46,29 @@ __device__ void prepare_prototypes(const PersistentTask& task, const PersistentB
     const bool here_too = warp / warps < together && k < last;
     const int64_t column = here.columns_of[r].first + k;
     Norms squares;
+    double shift = 0;
 #pragma unroll 1
     for (int64_t j = lane; here_too && j < task.points.padded_columns; j += 32 * warps) {
       double z = 0;
       if (j < d) {
-        const double c =
-            solve ? solve_value(solving, range, k, j).after : prototype_value(range, ranges.float64, k * d + j);
-        z = half_frame_value(task.columns, c, j);
+        SolvedValue value;
+        if (last_pass != nullptr) {
+          value = solve_value(solving, range, k, j);
+          shift += value.squared_shift();
+        } else {
+          value.after = prototype_value(range, ranges.float64, k * d + j);
+        }
+        z = half_frame_value(task.columns, value.after, j);
       }
       auto* values = static_cast<__half*>(const_cast<void*>(task.columns.columns.values));
       values[column * task.points.padded_columns + j] = squares.round(z);
     }
     squares.add_up_warp();
+    shift = warp_sum(shift);
     if (threadIdx.x % 32 == 0) {
       squares_of_warps[warp][0] = squares.norm;
       squares_of_warps[warp][1] = squares.rest;
+      squares_of_warps[warp][2] = shift;
     }
     __syncthreads();
     if (lane == 0 && here_too) {
@@ -67,7 +76,9 @@ __device__ void prepare_prototypes(const PersistentTask& task, const PersistentB
       for (int w = 1; w < warps; ++w) {
         squares.norm += squares_of_warps[warp + w][0];
         squares.rest += squares_of_warps[warp + w][1];
+        shift += squares_of_warps[warp + w][2];
       }
+      if (last_pass != nullptr) count_shift(ranges.control->shifts, shift, *last_pass);
       store_bounds(task.columns, column, true, squares);
     }
     __syncthreads();  // squares_of_warps may be written again
@@ -76,11 +87,10 @@ __device__ void prepare_prototypes(const PersistentTask& task, const PersistentB
 
 // Labels of the unproved rows by canonical distances, a warp a row.
 template <bool kPlain>
-__device__ void resolve_unproved(const PersistentTask& task, const PassRange& range, const PersistentBlock& here,
-                                 PersistentTally& tally) {
+__device__ void resolve_unproved(const PersistentTask& task, const PassRange& range, const PersistentBlock& here) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const unsigned mask = 0xffU << (lane / kLanes * kLanes);
-  const uint32_t count = tally.unproved;
+  const uint32_t count = here.tally->unproved;
 #pragma unroll 1
   for (uint32_t i = threadIdx.x / 32; i < count; i += kPersistentWarps) {
     const UnprovedRow& entry = here.unproved[i];
@@ -99,27 +109,27 @@ __device__ void resolve_unproved(const PersistentTask& task, const PassRange& ra
     nearest = warp_nearest(nearest);
     if (lane != 0) continue;
     here.to[entry.row] = static_cast<uint16_t>(nearest.k);
-    atomicAdd(&tally.resolved, 1U);
-    atomicAdd(&tally.candidates, static_cast<uint32_t>(candidates));
+    atomicAdd(&here.tally->resolved, 1U);
+    atomicAdd(&here.tally->candidates, static_cast<uint32_t>(candidates));
   }
 }
 
 // A pass of one model over the block's rows. kPlain: see add_entries().
 template <bool kPlain, int kLimbs>
 __device__ void pass_over_rows(const PersistentTask& task, int r, bool first_of_batch, const PersistentBlock& here,
-                               PassCounters& counters, PersistentTally& tally) {
+                               PassCounters& counters) {
   const PassRange& range = here.ranges[r];
-  const auto k = static_cast<int>(range.k);
   if (threadIdx.x == 0) {
-    tally.unproved = 0;
-    tally.resolved = tally.candidates = 0;
+    here.tally->unproved = 0;
+    here.tally->resolved = here.tally->candidates = 0;
   }
-  const bool far = load_columns(task, here.columns_of[r], k, here);
-  screen_rows(here, here.columns_of[r], far, k, task.points.padded_columns, &tally.unproved);
+  PersistentModel model{here.columns_of[r], static_cast<int>(range.k), task.points.padded_columns};
+  model.far = load_columns(task, model, here);
+  screen_rows(here, model);
   __syncthreads();
-  resolve_unproved<kPlain>(task, range, here, tally);
+  resolve_unproved<kPlain>(task, range, here);
   __syncthreads();
-  add_changes<kPlain, kLimbs>(task, r, first_of_batch && range.first_pass != 0, here, tally, counters);
+  add_changes<kPlain, kLimbs>(task, r, first_of_batch && range.first_pass != 0, here, counters);
   __syncthreads();
 }
 
@@ -137,6 +147,21 @@ __device__ bool must_judge(const PersistentBlock& here, const PassRanges& ranges
   return __syncthreads_or(judge) != 0;
 }
 
+// Whether the update after that pass may be the last one of a model; every block finds the same. All of them must have
+// done it.
+__device__ bool must_judge_update(const PersistentBlock& here, const PassRanges& ranges, const PassCounters* counters) {
+  bool judge = false;
+#pragma unroll 1
+  for (int r = 0; r < ranges.count; ++r) judge |= may_be_last(ranges.control->shifts, counters[r], here.ranges[r].k);
+  return judge;
+}
+
+__device__ void end_batch(const PassRanges& ranges, int passes, device::Stopped stopped) {
+  if (blockIdx.x != 0 || threadIdx.x != 0) return;
+  ranges.control->passes = static_cast<uint32_t>(passes);
+  ranges.control->stopped = stopped;
+}
+
 __device__ __forceinline__ void await_all(const cooperative_groups::grid_group& grid) {
   wait_point();
   grid.sync();
@@ -148,7 +173,7 @@ __global__ void __launch_bounds__(kPersistentThreads, 1)
     persistent_kernel(const __grid_constant__ PersistentTask task) {
   extern __shared__ __align__(16) unsigned char memory[];
   __shared__ PersistentTally tally;
-  const PersistentBlock here = lay_out(task, memory);
+  const PersistentBlock here = lay_out(task, memory, tally);
   const PassRanges& ranges = task.sums.ranges;
   const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
   load_points(task, here);
@@ -156,20 +181,21 @@ __global__ void __launch_bounds__(kPersistentThreads, 1)
   for (int pass = 0;; ++pass) {
     PassCounters* const counters = ranges.counters + static_cast<int64_t>(pass) * ranges.count;
 #pragma unroll 1
-    for (int r = 0; r < ranges.count; ++r) prepare_prototypes<kPlain, kLimbs>(task, here, r, pass > 0);
+    for (int r = 0; r < ranges.count; ++r) {
+      prepare_prototypes<kPlain, kLimbs>(task, here, r, pass > 0 ? counters - ranges.count + r : nullptr);
+    }
     await_all(grid);
+    if (pass > 0 && must_judge_update(here, ranges, counters - ranges.count)) {
+      return end_batch(ranges, pass, device::kByUpdate);
+    }
 #pragma unroll 1
     for (int r = 0; r < ranges.count; ++r) {
-      pass_over_rows<kPlain, kLimbs>(task, r, pass == 0, here, counters[r], tally);
+      pass_over_rows<kPlain, kLimbs>(task, r, pass == 0, here, counters[r]);
     }
     await_all(grid);
     const bool judge = must_judge(here, ranges, counters, pass == 0);
-    if (!judge && pass + 1 < task.passes) continue;
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-      ranges.control->passes = static_cast<uint32_t>(pass + 1);
-      ranges.control->stopped = judge ? device::kByPass : device::kGoesOn;
-    }
-    return;
+    if (judge) return end_batch(ranges, pass + 1, device::kByPass);
+    if (pass + 1 == task.passes) return end_batch(ranges, pass + 1, device::kGoesOn);
   }
 }
 
@@ -204,8 +230,8 @@ PersistentDevice PersistentDevice::of(int device) {
   return found;
 }
 
-PersistentShape persistent_shape(int64_t rows, int32_t padded_columns, int64_t most_clusters, int models, int limbs,
-                                 const PersistentDevice& device) {
+PersistentShape persistent_shape(const PersistentProblem& problem, const PersistentDevice& device) {
+  const auto& [rows, padded_columns, most_clusters, models, limbs] = problem;
   const bool possible = device.cooperative && most_clusters <= kMostPersistentK && models <= kMostPersistentModels &&
                         limbs <= kMostPersistentLimbs;
   const int64_t tiles = (rows + kPersistentTile - 1) / kPersistentTile;

@@ -54,7 +54,7 @@ class TensorScreen final : public Screen {
                const Stream& stream);
 
   std::span<uint32_t> numbers() override { return exact_.numbers(); }
-  void begin_batch(std::span<const BatchModel> models, const Stream& stream) override;
+  void begin_batch(std::span<const ModelMemory> models, const Stream& stream) override;
   void begin_pass() override { memory_.begin_pass(); }
   void enqueue(const PassWork& pass, const PointSlice& slice, const Stream& stream) override;
   void end_pass() override { memory_.end_pass(); }
