@@ -46,10 +46,10 @@ struct FitHooks {
   /// that is not asked after each of its passes does them faster.
   double pause = 0;
   std::function<void(std::string_view)> log = {};  ///< gets messages; the library itself never prints
-  const std::atomic<bool>* cancel = nullptr;       ///< set it to stop after the current pass
-  const std::atomic<bool>* abort = nullptr;        ///< set it to give up within a pass: fit throws kInterrupted
-  PointsView initial = {};                         ///< k x D initial prototypes, instead of options.init
-  CheckpointOptions checkpoint = {};               ///< by default none
+  const std::atomic<bool>* cancel = nullptr;  ///< set it to stop after the current passes: one, or on a device some
+  const std::atomic<bool>* abort = nullptr;   ///< set it to give up within a pass: fit throws kInterrupted
+  PointsView initial = {};                    ///< k x D initial prototypes, instead of options.init
+  CheckpointOptions checkpoint = {};          ///< by default none
 };
 
 /// Fits options.models models for every k in options.k to the same points.

@@ -59,7 +59,7 @@ std::optional<StopReason> Control::report(Progress progress) {
   look_at_flag_and_clock(progress.seconds);
   if (hooks_.progress) {
     const std::lock_guard lock(callback_);
-    last_report_ = progress.seconds;
+    if (progress.phase == "iterate") last_report_ = progress.seconds;
     // Once it has said stop it is not asked again, though other threads may still report.
     if (!stopped() && !hooks_.progress(progress)) stop(StopReason::kCallback);
   }

@@ -294,6 +294,7 @@ void Cohort::update(Member& member) {
   state.changed_share = static_cast<double>(last.changed) / static_cast<double>(context_.input.shard.all);
   state.mean_variance = context_.mean_variance;
   state.prototype = &prototype_of(context_.input);
+  state.pool = &pool_;
   if (has_rule(context_.rules, StopReason::kInertia)) {
     state.inertia_before = member.last_inertia;
     // In the units of w', or tiny weights would make every inertia zero.

@@ -49,13 +49,14 @@ bool holds(const StopRule& rule, const StopState& state) {
   switch (rule.reason) {
     case StopReason::kTol: {
       double shift = 0;
-      for (const double d2 : squared_shifts(*state.prototype, *state.before, *state.after)) shift += d2;
+      for (const double d2 : squared_shifts(*state.prototype, *state.before, *state.after, state.pool)) shift += d2;
       return shift <= rule.value * state.mean_variance;
     }
     case StopReason::kShift: {
       const double limit = rule.value * rule.value;
       int64_t still = 0;
-      for (const double d2 : squared_shifts(*state.prototype, *state.before, *state.after)) still += d2 <= limit;
+      for (const double d2 : squared_shifts(*state.prototype, *state.before, *state.after, state.pool))
+        still += d2 <= limit;
       return static_cast<double>(still) >= rule.share * static_cast<double>(state.before->rows());
     }
     case StopReason::kLabels: return !state.first_pass && state.changed_share <= rule.value;

@@ -35,6 +35,7 @@ struct StopState {
   std::optional<double> inertia_now;     ///< of the last pass
   double mean_variance = 0;              ///< of the columns
   const Prototype* prototype = &centroid();
+  ThreadPool* pool = nullptr;  ///< for the shifts; null: the calling thread
 };
 
 /// The reason of the first rule that holds.

@@ -40,9 +40,9 @@ class Numbers {
 };
 
 // What an update moved.
-ShiftCounts count_shifts(const Prototype& prototype, const Matrix& before, const Matrix& after, double still) {
+ShiftCounts count_shifts(std::span<const double> squared_shifts, double still) {
   ShiftCounts counts;
-  for (const double d2 : squared_shifts(prototype, before, after)) {
+  for (const double d2 : squared_shifts) {
     counts.sum += d2;
     counts.still += d2 <= still;
   }
@@ -132,7 +132,7 @@ bool ShardedSession::update(std::span<const PassModel> models, const ShiftLimits
     const Matrix& before = *models[i].prototypes;
     next[i] = solve_prototypes(of(models[i].slot), input_, before, pool_);
     if (!limits.any()) continue;
-    const ShiftCounts counts = count_shifts(prototype_of(input_), before, next[i], limits.each);
+    const ShiftCounts counts = count_shifts(squared_shifts(prototype_of(input_), before, next[i], &pool_), limits.each);
     if (may_be_last(limits, counts, before.rows())) return false;
   }
   return true;
