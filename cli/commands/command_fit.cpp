@@ -135,6 +135,7 @@ FitResult run_fit(FitCommand& command, ScaledPoints& points, bool initial_file, 
   hooks.cancel = &defer_stop_signals();
   hooks.checkpoint = command.checkpoint;
   if (line.on()) {  // what is shown costs a little to compute
+    hooks.pause = 0.05;
     hooks.progress = [&](const Progress& progress) {
       line.update(progress, command.options);
       return true;

@@ -14,7 +14,7 @@
 
 namespace manymeans {
 
-/// Where a running fit is. Sent after every pass.
+/// Where a running fit is. Sent after every pass, or after some where FitHooks::pause says so.
 struct Progress {
   std::string_view phase;     ///< "initialise" or "iterate"
   int64_t iteration = 0;      ///< most updates done by any active model; steps done while initialising
@@ -42,11 +42,14 @@ struct CheckpointOptions {
 /// What the caller wants to be told, and how the caller stops a fit. All may be left out.
 struct FitHooks {
   std::function<bool(const Progress&)> progress = {};  ///< return false to stop after the current pass
-  std::function<void(std::string_view)> log = {};      ///< gets messages; the library itself never prints
-  const std::atomic<bool>* cancel = nullptr;           ///< set it to stop after the current pass
-  const std::atomic<bool>* abort = nullptr;            ///< set it to give up within a pass: fit throws kInterrupted
-  PointsView initial = {};                             ///< k x D initial prototypes, instead of options.init
-  CheckpointOptions checkpoint = {};                   ///< by default none
+  /// Seconds between two reports while passes are made: for whoever shows them and needs not see every pass. A device
+  /// that is not asked after each of its passes does them faster.
+  double pause = 0;
+  std::function<void(std::string_view)> log = {};  ///< gets messages; the library itself never prints
+  const std::atomic<bool>* cancel = nullptr;  ///< set it to stop after the current passes: one, or on a device some
+  const std::atomic<bool>* abort = nullptr;   ///< set it to give up within a pass: fit throws kInterrupted
+  PointsView initial = {};                    ///< k x D initial prototypes, instead of options.init
+  CheckpointOptions checkpoint = {};          ///< by default none
 };
 
 /// Fits options.models models for every k in options.k to the same points.

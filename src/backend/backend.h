@@ -12,6 +12,7 @@
 #include <manymeans/fit.h>
 #include <manymeans/points.h>
 
+#include "backend/pass_limits.h"
 #include "backend/tuning.h"
 #include "core/digest.h"
 #include "core/fixed_point.h"
@@ -111,11 +112,10 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  /// Up to n passes for these models, with solves on the device between them, returning before any step that
-  /// the engine must judge: no label changed, or a cluster is empty. Returns the passes done. A backend that leaves
-  /// all solving to the engine does one.
-  /// Afterwards labels(slot) and statistics(slot) are those of the last pass.
-  virtual int advance(std::span<PassModel> models, int n) = 0;
+  /// Passes for these models within the limits, with updates on the device between them. Returns how many are done. A
+  /// backend that leaves all updates to the engine does one. Afterwards labels(slot) and statistics(slot) are those of
+  /// the last pass, whose update is the engine's.
+  virtual int advance(std::span<PassModel> models, const PassLimits& limits) = 0;
 
   virtual const Labels& labels(int slot) = 0;
   virtual const Statistics& statistics(int slot) = 0;

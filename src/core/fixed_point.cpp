@@ -26,14 +26,4 @@ WideInt recombine(const int64_t* limbs, const SumFormat& format, int64_t stride)
   return sum;
 }
 
-double rounded_sum(const int64_t* limbs, const SumFormat& format, int64_t stride) {
-  // One and two limbs, the usual cases, fit machine integers, whose conversions round correctly.
-  if (format.limbs == 1) return static_cast<double>(limbs[0]);
-  if (format.limbs == 2) {
-    const __int128 high = static_cast<__int128>(limbs[stride]) * (static_cast<__int128>(1) << format.bits);
-    return static_cast<double>(high + limbs[0]);
-  }
-  return recombine(limbs, format, stride).to_double();
-}
-
 }  // namespace manymeans

@@ -94,6 +94,12 @@ class TermAdder {
 WideInt recombine(const int64_t* limbs, const SumFormat& format, int64_t stride = 1);
 
 /// RN(S): the sum's integer, rounded once. The sum itself is ldexp(RN(S), -shift).
-double rounded_sum(const int64_t* limbs, const SumFormat& format, int64_t stride = 1);
+inline double rounded_sum(const int64_t* limbs, const SumFormat& format, int64_t stride = 1) {
+  // One and two limbs, the usual cases, fit machine integers, whose conversions round correctly.
+  if (format.limbs == 1) return static_cast<double>(limbs[0]);
+  if (format.limbs > 2) return recombine(limbs, format, stride).to_double();
+  const __int128 high = static_cast<__int128>(limbs[stride]) * (static_cast<__int128>(1) << format.bits);
+  return static_cast<double>(high + limbs[0]);
+}
 
 }  // namespace manymeans

@@ -1,6 +1,14 @@
 #include "engine/control.h"
 
+#include <algorithm>
+
 namespace manymeans {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLimitLook = 0.05;  // seconds by which a time limit may be exceeded, if no pass takes longer
+
+}  // namespace
 
 double Control::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
@@ -23,12 +31,35 @@ std::optional<StopReason> Control::stopped() const {
   return reason;
 }
 
-std::optional<StopReason> Control::report(Progress progress) {
+bool Control::wants_progress() const {
+  return hooks_.progress && seconds() - last_report_ >= hooks_.pause;
+}
+
+double Control::seconds_to_next_look() const {
+  const double now = seconds();
+  double left = kInfinity;
+  if (hooks_.progress) left = last_report_ + hooks_.pause - now;
+  if (time_limit_ > 0) left = std::min({left, kLimitLook, time_limit_ - now});
+  return std::max(left, 0.0);
+}
+
+void Control::look_at_flag_and_clock(double now) {
   if (hooks_.cancel != nullptr && hooks_.cancel->load()) stop(StopReason::kInterrupted);
+  if (time_limit_ > 0 && now >= time_limit_) stop(StopReason::kTimeLimit);
+}
+
+std::optional<StopReason> Control::look() {
+  look_at_flag_and_clock(seconds());
+  agree();
+  return stopped();
+}
+
+std::optional<StopReason> Control::report(Progress progress) {
   progress.seconds = seconds();
-  if (time_limit_ > 0 && progress.seconds >= time_limit_) stop(StopReason::kTimeLimit);
+  look_at_flag_and_clock(progress.seconds);
   if (hooks_.progress) {
     const std::lock_guard lock(callback_);
+    if (progress.phase == "iterate") last_report_ = progress.seconds;
     // Once it has said stop it is not asked again, though other threads may still report.
     if (!stopped() && !hooks_.progress(progress)) stop(StopReason::kCallback);
   }

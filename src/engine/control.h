@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <mutex>
 #include <optional>
 
@@ -21,12 +22,19 @@ class Control {
 
   /// Seconds since the fit began.
   double seconds() const;
-  /// Reports progress; the reason to stop, if there is one. All ranks call it.
+  /// Whether it is time to report progress again.
+  bool wants_progress() const;
+  /// How long nobody has to look; infinity where nobody watches.
+  double seconds_to_next_look() const;
+  /// Reports progress; the reason to stop, if there is one. All ranks call this or look(), as often.
   std::optional<StopReason> report(Progress progress);
+  /// The same without a report.
+  std::optional<StopReason> look();
   std::optional<StopReason> stopped() const;
 
  private:
   void stop(StopReason reason);
+  void look_at_flag_and_clock(double now);
   void agree();
 
   const FitHooks& hooks_;
@@ -35,6 +43,7 @@ class Control {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::atomic<StopReason> reason_{StopReason::kNotBegun};
   std::mutex callback_;
+  std::atomic<double> last_report_{-std::numeric_limits<double>::infinity()};  // when that was
 };
 
 }  // namespace manymeans

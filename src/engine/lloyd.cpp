@@ -40,6 +40,9 @@ class Cohort {
       k.push_back(member.result.k);
     }
     session_ = context_.upload.session(k, pool_.size());
+    const RuleScale scale{context_.input.shard.all, *std::max_element(k.begin(), k.end()),
+                          prototype_of(context_.input).width(context_.input.points.d), context_.mean_variance};
+    limits_ = limits_of(context_.rules, scale);
   }
 
   Cost run() {
@@ -63,7 +66,7 @@ class Cohort {
   bool initialise_with(const InitEntry& method, std::span<Member*> members);
   int pass(std::span<Member*> active);
   void save(std::span<Member*> active, int passes);
-  int most_passes(std::span<Member*> active) const;
+  PassLimits limits(std::span<Member*> active) const;
   void follow(Member& member, PassModel& model);
   void redo(Member& member, const Matrix& start, size_t updates);
   std::optional<StopReason> report(std::span<Member*> active);
@@ -78,9 +81,10 @@ class Cohort {
   std::span<Member> members_;
   ThreadPool& pool_;
   std::unique_ptr<Session> session_;
-  std::vector<PassResult> last_;  // by slot
-  double pass_seconds_ = 0;
-  std::exception_ptr error_;  // of the first member that failed
+  std::vector<PassResult> last_;                                   // by slot
+  PassLimits limits_;                                              // that the stop rules set
+  double pass_seconds_ = std::numeric_limits<double>::infinity();  // not known before the first
+  std::exception_ptr error_;                                       // of the first member that failed
   Cost cost_;
 };
 
@@ -153,7 +157,7 @@ int Cohort::pass(std::span<Member*> active) {
     clusters += member->result.k;
   }
   const Stopwatch watch(cost_.iterate);
-  const int passes = session_->advance(models, most_passes(active));
+  const int passes = session_->advance(models, limits(active));
   pass_seconds_ = watch.elapsed() / passes;
   last_.resize(members_.size());
   std::vector<PassLog> logs(static_cast<size_t>(passes));
@@ -182,19 +186,19 @@ void Cohort::save(std::span<Member*> active, int passes) {
   context_.checkpoint->count(passes);
 }
 
-// How many passes may be done before the next look: one where anybody watches or a rule looks at every update.
-int Cohort::most_passes(std::span<Member*> active) const {
-  constexpr int64_t kMostPasses = 64;  // between two looks at a signal
-  if (!context_.rules.empty() || context_.hooks.progress || context_.options.time_limit > 0) {
-    return 1;
-  }
-  int64_t passes = kMostPasses;
+// How far the session may go before the next look.
+PassLimits Cohort::limits(std::span<Member*> active) const {
+  int64_t passes = limits_.passes;
+  const double seconds = context_.control.seconds_to_next_look();
+  if (seconds < pass_seconds_ * static_cast<double>(passes)) passes = static_cast<int64_t>(seconds / pass_seconds_);
   if (context_.checkpoint != nullptr) passes = std::min(passes, context_.checkpoint->passes_left());
   for (const Member* member : active) {
-    if (member->stopping || member->repeats) return 1;
+    if (member->stopping || member->repeats) passes = 1;
     passes = std::min(passes, context_.options.max_iter - member->result.iterations + 1);
   }
-  return static_cast<int>(std::max<int64_t>(1, passes));
+  PassLimits limits = limits_;
+  limits.passes = static_cast<int>(std::max<int64_t>(1, passes));
+  return limits;
 }
 
 // Does for the passes that a backend did on its own what judge() and update() do after each: none of them ended the
@@ -229,6 +233,7 @@ void Cohort::redo(Member& member, const Matrix& start, size_t updates) {
 }
 
 std::optional<StopReason> Cohort::report(std::span<Member*> active) {
+  if (!context_.control.wants_progress()) return context_.control.look();
   Progress progress;
   progress.phase = "iterate";
   progress.max_iteration = context_.options.max_iter;
@@ -289,6 +294,7 @@ void Cohort::update(Member& member) {
   state.changed_share = static_cast<double>(last.changed) / static_cast<double>(context_.input.shard.all);
   state.mean_variance = context_.mean_variance;
   state.prototype = &prototype_of(context_.input);
+  state.pool = &pool_;
   if (has_rule(context_.rules, StopReason::kInertia)) {
     state.inertia_before = member.last_inertia;
     // In the units of w', or tiny weights would make every inertia zero.

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 11> kReasons = {"not_begun",  "strict",  
                                                        "shift",      "inertia",  "cycle",      "max_iter",
                                                        "time_limit", "callback", "interrupted"};
 static_assert(kReasons.size() == static_cast<size_t>(StopReason::kInterrupted) + 1);
-}
+}  // namespace
 
 std::string_view name_of(StopReason reason) {
   return kReasons[static_cast<size_t>(reason)];

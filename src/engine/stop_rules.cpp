@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -48,13 +49,14 @@ bool holds(const StopRule& rule, const StopState& state) {
   switch (rule.reason) {
     case StopReason::kTol: {
       double shift = 0;
-      for (const double d2 : squared_shifts(*state.prototype, *state.before, *state.after)) shift += d2;
+      for (const double d2 : squared_shifts(*state.prototype, *state.before, *state.after, state.pool)) shift += d2;
       return shift <= rule.value * state.mean_variance;
     }
     case StopReason::kShift: {
       const double limit = rule.value * rule.value;
       int64_t still = 0;
-      for (const double d2 : squared_shifts(*state.prototype, *state.before, *state.after)) still += d2 <= limit;
+      for (const double d2 : squared_shifts(*state.prototype, *state.before, *state.after, state.pool))
+        still += d2 <= limit;
       return static_cast<double>(still) >= rule.share * static_cast<double>(state.before->rows());
     }
     case StopReason::kLabels: return !state.first_pass && state.changed_share <= rule.value;
@@ -62,6 +64,22 @@ bool holds(const StopRule& rule, const StopState& state) {
       return state.inertia_before && *state.inertia_before - *state.inertia_now <= rule.value * *state.inertia_before;
     default: return false;
   }
+}
+
+// The most changed rows with which `labels` holds.
+int64_t most_changed(double share, int64_t rows) {
+  const auto holds = [&](int64_t changed) { return static_cast<double>(changed) / static_cast<double>(rows) <= share; };
+  auto changed = std::min(rows, static_cast<int64_t>(share * static_cast<double>(rows)));
+  while (changed < rows && holds(changed + 1)) ++changed;
+  while (changed > 0 && !holds(changed)) --changed;
+  return changed;
+}
+
+// A sum of `terms` squares that is at most `limit` in the canonical order is at most this in every other: each square
+// and each of the two sums is off by no more than one part in 2^53 an operation, or by half the smallest number where
+// it underflows.
+double widened(double limit, double terms) {
+  return limit * (1 + (terms + 16) * 0x1p-50) + terms * 0x1p-1070;
 }
 
 }  // namespace
@@ -80,6 +98,28 @@ std::optional<StopReason> first_rule_that_holds(const std::vector<StopRule>& rul
     if (holds(rule, state)) return rule.reason;
   }
   return std::nullopt;
+}
+
+PassLimits limits_of(const std::vector<StopRule>& rules, const RuleScale& scale) {
+  constexpr int kMostPasses = 64;  // between two looks at a signal
+  const auto width = static_cast<double>(scale.width);
+  PassLimits limits(kMostPasses);
+  for (const StopRule& rule : rules) {
+    switch (rule.reason) {
+      case StopReason::kTol: {
+        const double all = width * static_cast<double>(scale.most_clusters);
+        limits.shifts.sum = std::max(limits.shifts.sum, widened(rule.value * scale.mean_variance, all));
+        break;
+      }
+      case StopReason::kShift:
+        limits.shifts.each = std::max(limits.shifts.each, widened(rule.value * rule.value, width));
+        limits.shifts.share = std::min(limits.shifts.share, rule.share);
+        break;
+      case StopReason::kLabels: limits.changed = std::max(limits.changed, most_changed(rule.value, scale.rows)); break;
+      default: limits.passes = 1;  // inertia is a question about all rows
+    }
+  }
+  return limits;
 }
 
 bool has_rule(const std::vector<StopRule>& rules, StopReason reason) {

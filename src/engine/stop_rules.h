@@ -4,6 +4,7 @@
 #include <manymeans/points.h>
 #include <manymeans/result.h>
 
+#include "backend/pass_limits.h"
 #include "prototype/centroid.h"
 
 #include <cstdint>
@@ -34,10 +35,23 @@ struct StopState {
   std::optional<double> inertia_now;     ///< of the last pass
   double mean_variance = 0;              ///< of the columns
   const Prototype* prototype = &centroid();
+  ThreadPool* pool = nullptr;  ///< for the shifts; null: the calling thread
 };
 
 /// The reason of the first rule that holds.
 std::optional<StopReason> first_rule_that_holds(const std::vector<StopRule>& rules, const StopState& state);
+
+/// The size of a fit as far as stop rules depend on it.
+struct RuleScale {
+  int64_t rows = 0;
+  int64_t most_clusters = 0;  ///< of one model
+  int64_t width = 0;          ///< parameters of a prototype
+  double mean_variance = 0;
+};
+
+/// How far a session may go before one of these rules could hold: where it goes on, first_rule_that_holds() would have
+/// found none. A rule that only the engine can judge allows one pass.
+PassLimits limits_of(const std::vector<StopRule>& rules, const RuleScale& scale);
 
 /// Whether a rule of this kind is among them.
 bool has_rule(const std::vector<StopRule>& rules, StopReason reason);

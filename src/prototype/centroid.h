@@ -21,10 +21,13 @@ struct Centroid {
   /// c_j = fl_T(ldexp(RN(S_j) / RN(W), weight_shift - s_j)).
   static void solve(const ClusterSums& sums, double* c) {
     for (int64_t j = 0; j < sums.terms; ++j) {
-      c[j] = std::ldexp(sums.rounded(j) / sums.weight, sums.weight_shift - sums.shift(j));
+      c[j] = sums.mean(j);
     }
   }
-  static double shift(const auto* before, const auto* after, int64_t d) { return canonical_distance(before, after, d); }
+  static double shift(const auto* before, const auto* after, int64_t d) {
+    if (std::equal(before, before + d, after)) return 0;  // most, near the end
+    return canonical_distance(before, after, d);
+  }
 };
 
 /// Its table.

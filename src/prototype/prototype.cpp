@@ -34,6 +34,12 @@ ColumnScan scan_terms(const Input& input, const Prototype& prototype, ThreadPool
   return std::move(scans[0]);
 }
 
+struct MovedPrototypes {
+  const Matrix& before;
+  const Matrix& after;
+  double* d2;
+};
+
 template <class T>
 Matrix prototypes_of_rows(const Prototype& prototype, const Matrix& rows) {
   Matrix result(rows.rows(), prototype.width(rows.columns()), rows.type());
@@ -41,10 +47,30 @@ Matrix prototypes_of_rows(const Prototype& prototype, const Matrix& rows) {
   return result;
 }
 
+// Of prototypes first .. last - 1.
 template <class T>
-void squared_shifts_of(const Prototype& prototype, const Matrix& before, const Matrix& after, double* d2) {
-  prototype.rows<T>().shifts({before.values<T>().data(), before.rows(), before.columns()}, after.values<T>().data(),
-                             d2);
+void squared_shifts_of(const Prototype& prototype, const MovedPrototypes& moved, int64_t first, int64_t last) {
+  const int64_t width = moved.before.columns();
+  prototype.rows<T>().shifts({moved.before.values<T>().data() + first * width, last - first, width},
+                             moved.after.values<T>().data() + first * width, moved.d2 + first);
+}
+
+// 2^(weight_shift - shift) of every term: see ClusterSums.
+std::vector<double> powers_of_terms(const Input& input) {
+  std::vector<double> powers;
+  for (const SumFormat& format : input.columns) {
+    const double power = std::ldexp(1.0, input.weight_shift - format.shift);
+    powers.push_back(std::isnormal(power) ? power : 0);
+  }
+  return powers;
+}
+
+// Calls body(first, last) for ranges of prototypes, on several threads where that pays.
+template <class Body>
+void for_prototypes(int64_t k, int64_t values, ThreadPool* pool, const Body& body) {
+  const int64_t grain = std::max<int64_t>(1, 32768 / values);  // about 0.1 ms of work
+  if (pool == nullptr || k <= grain) return body(0, k);
+  pool->for_each_range(k, grain, [&](int, int64_t first, int64_t last) { body(first, last); });
 }
 
 template <class T>
@@ -84,14 +110,10 @@ void use_prototype(Input& input, const Prototype& prototype, ThreadPool& pool) {
 Matrix solve_prototypes(const Statistics& statistics, const Input& input, const Matrix& old, ThreadPool& pool) {
   const Prototype& prototype = prototype_of(input);
   Matrix result(statistics.k, old.columns(), old.type());
-  const SolveTask task{statistics, input, old};
-  const int64_t grain = std::max<int64_t>(1, 16384 / statistics.d);  // about 0.2 ms of work
-  if (statistics.k <= grain) {
-    prototype.solve(task, 0, statistics.k, result);
-  } else {
-    pool.for_each_range(statistics.k, grain,
-                        [&](int, int64_t first, int64_t last) { prototype.solve(task, first, last, result); });
-  }
+  const std::vector<double> powers = powers_of_terms(input);
+  const SolveTask task{statistics, input, old, powers};
+  for_prototypes(statistics.k, statistics.d, &pool,
+                 [&](int64_t first, int64_t last) { prototype.solve(task, first, last, result); });
   return result;
 }
 
@@ -103,13 +125,17 @@ Matrix prototypes_at(const Input& input, std::span<const int64_t> rows) {
                                                : prototypes_of_rows<float>(prototype, gathered);
 }
 
-std::vector<double> squared_shifts(const Prototype& prototype, const Matrix& before, const Matrix& after) {
+std::vector<double> squared_shifts(const Prototype& prototype, const Matrix& before, const Matrix& after,
+                                   ThreadPool* pool) {
   std::vector<double> d2(static_cast<size_t>(before.rows()));
-  if (before.type() == DataType::kFloat64) {
-    squared_shifts_of<double>(prototype, before, after, d2.data());
-  } else {
-    squared_shifts_of<float>(prototype, before, after, d2.data());
-  }
+  const MovedPrototypes moved{before, after, d2.data()};
+  for_prototypes(before.rows(), before.columns(), pool, [&](int64_t first, int64_t last) {
+    if (before.type() == DataType::kFloat64) {
+      squared_shifts_of<double>(prototype, moved, first, last);
+    } else {
+      squared_shifts_of<float>(prototype, moved, first, last);
+    }
+  });
   return d2;
 }
 

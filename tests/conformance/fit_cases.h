@@ -24,4 +24,8 @@ FitOptions given_options(EmptyPolicy empty);
 /// float64, and families and weightings take turns.
 void for_each_small_fit(const std::function<bool(const Case&, const FitOptions&)>& compare);
 
+/// The same for fits whose stop rule holds for an update exactly, value for value, and for those with the next smaller
+/// value, with which it does not: every update of some fits, the rules tol, labels and shift.
+void for_each_threshold_fit(const std::function<bool(const Case&, const FitOptions&)>& compare);
+
 }  // namespace manymeans::test

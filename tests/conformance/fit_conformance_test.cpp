@@ -111,6 +111,31 @@ TEST_F(FitConformance, EveryInitStopRuleAndEmptyPolicy) {
   fmt::print("{} comparisons\n", compared_);
 }
 
+TEST_F(FitConformance, EveryStopRuleAtItsThreshold) {
+  for_each_threshold_fit([this](const Case& made, const FitOptions& options) {
+    compare(made, options);
+    return !HasFailure();
+  });
+  fmt::print("{} comparisons\n", compared_);
+}
+
+// Models that end in the middle of others' batches, and lose clusters there.
+TEST_F(FitConformance, ManyModelsEndAtDifferentIterations) {
+  for (const EmptyPolicy empty : kPolicies) {
+    for (const char* stop : {"tol", "labels:0.02,shift:0.001", "shift:0.05:0.5"}) {
+      const Case made = make_case(Family::kDuplicates, DataType::kFloat32, Weighting::kIntegers, {400, 2, {1}}, 77);
+      FitOptions options = small_options("random", stop, empty);
+      options.k = {2, 4, 6, 9};
+      options.models = 4;
+      options.max_iter = 40;
+      compare(made, options);
+      Case spread = make_case(Family::kClusters, DataType::kFloat32, Weighting::kIntegers, {400, 2, {1}}, 78);
+      compare(spread, options);
+      if (HasFailure()) return;
+    }
+  }
+}
+
 // The instruction sets of the comparisons above are really those that were asked for.
 TEST_F(FitConformance, TheForcedInstructionSetIsTheOneInTheProvenance) {
   const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {500, 3, {8}}, 3);

@@ -1,7 +1,9 @@
 // Fits that are ended from outside: they equal the same fit with max_iter set to the iterations they report.
 #include "engine/control.h"
 
+#include "backend/device/late_device.h"
 #include "engine/small_data.h"
+#include "engine/tuned.h"
 
 #include <gtest/gtest.h>
 
@@ -112,6 +114,49 @@ TEST(Control, ATimeLimitStops) {
   EXPECT_EQ(result.models[0].stop_reason, StopReason::kTimeLimit);
   EXPECT_EQ(result.models[0].iterations, 0);
   expect_equal_to_max_iter(result, points, o);
+}
+
+// On a device that makes several passes before anybody looks.
+TEST(Control, ABatchThatIsStoppedIsAFitOfSoManyIterations) {
+  const auto x = mixture(3000, 4, 3, 30);
+  const PointsView points(x.data(), 3000, 4);
+  Tuning tuning;
+  tuning.test_backend = test::make_late_backend;
+  FitOptions o = options({20}, 3);
+  o.init = "first";
+  for (const double pause : {0.0, 1e-3, 1e9}) {
+    for (const int stop_at : {1, 2, 3}) {
+      int calls = 0;
+      FitHooks hooks;
+      hooks.pause = pause;
+      hooks.progress = [&](const Progress& p) { return p.phase == "initialise" || ++calls < stop_at; };
+      const FitResult result = fit_tuned(points, {}, o, hooks, tuning);
+      EXPECT_LE(calls, stop_at);
+      EXPECT_EQ(result.interrupted, calls == stop_at);
+      expect_equal_to_max_iter(result, points, o);
+    }
+  }
+  for (const double limit : {1e-9, 0.01, 0.05}) {
+    FitOptions limited = o;
+    limited.time_limit = limit;
+    expect_equal_to_max_iter(fit_tuned(points, {}, limited, {}, tuning), points, o);
+  }
+}
+
+TEST(Control, APauseBetweenReports) {
+  const auto x = mixture(2000, 3, 1, 20);
+  int calls = 0;
+  FitHooks hooks;
+  hooks.pause = 1e9;
+  hooks.progress = [&](const Progress& p) {
+    calls += p.phase == "iterate";
+    return true;
+  };
+  FitOptions o = options({9});
+  o.init = "first";
+  const FitResult result = fit(PointsView(x.data(), 2000, 3), {}, o, hooks);
+  EXPECT_GT(result.models[0].iterations, 3);
+  EXPECT_EQ(calls, 1);
 }
 
 TEST(Control, ProgressCountsActiveModels) {

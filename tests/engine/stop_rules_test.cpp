@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <random>
+
 namespace manymeans {
 namespace {
 
@@ -76,6 +80,66 @@ TEST(StopRules, TheFirstThatHoldsIsTheReason) {
   state.inertia_before = state.inertia_now = 5;
   EXPECT_EQ(first_rule_that_holds(parse_stop_rules("labels:0.01,inertia:0,labels:0.5", 0), state),
             StopReason::kInertia);
+}
+
+// The number is the rule, to the last row.
+TEST(Limits, ChangedRowsAreThoseWithWhichLabelsHolds) {
+  for (const int64_t rows : {int64_t{1}, int64_t{3}, int64_t{7}, int64_t{1000}, (int64_t{1} << 31) + 11}) {
+    for (const int64_t changed : {int64_t{0}, int64_t{1}, rows / 7, rows / 3, rows - 1, rows}) {
+      const double exact = static_cast<double>(changed) / static_cast<double>(rows);
+      for (const double share : {exact, std::nextafter(exact, 0.0), std::nextafter(exact, 1.0)}) {
+        const int64_t most = limits_of({{StopReason::kLabels, share, 1}}, {rows, 1, 1, 0}).changed;
+        EXPECT_EQ(most, share >= exact ? changed : changed - 1) << share << " of " << rows;
+      }
+    }
+  }
+}
+
+// Whatever the order of additions, a shift with which a rule holds is within the limits, and little more is not.
+TEST(Limits, ShiftsAreWithinThemInEveryOrder) {
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal;
+  for (const double scale : {1.0, 1e-160, 1e-155, 1e140}) {
+    constexpr int64_t kClusters = 300;
+    constexpr int64_t kColumns = 40;
+    Matrix before(kClusters, kColumns, DataType::kFloat64);
+    Matrix after = before;
+    for (double& v : after.values<double>()) v = scale * normal(random);
+    const std::vector<double> canonical = squared_shifts(centroid(), before, after);
+    double sum = 0;
+    for (const double d2 : canonical) sum += d2;
+    double other = 0;
+    for (int64_t i = kClusters * kColumns - 1; i >= 0; --i) {
+      const double t = after.values<double>()[static_cast<size_t>(i)];
+      other += t * t;
+    }
+    const RuleScale size{1, kClusters, kColumns, 1};
+    const PassLimits limits = limits_of({{StopReason::kTol, sum, 1}}, size);
+    EXPECT_EQ(limits.passes, 64);
+    EXPECT_TRUE(may_be_last(limits.shifts, {other, 0}, kClusters)) << scale;
+    EXPECT_TRUE(may_be_last(limits.shifts, {sum, 0}, kClusters)) << scale;
+    EXPECT_TRUE(may_be_last(limits.shifts, {std::nan(""), 0}, kClusters));
+    EXPECT_FALSE(may_be_last(limits.shifts, {sum * (1 + 1e-9) + 1e-310, 0}, kClusters)) << scale;
+    const double root = std::sqrt(canonical[7]);
+    const PassLimits still = limits_of({{StopReason::kShift, root, 0.5}}, size);
+    EXPECT_GE(still.shifts.each, root * root);
+    EXPECT_LE(still.shifts.each, root * root * (1 + 1e-9) + 1e-310);
+    EXPECT_TRUE(may_be_last(still.shifts, {0, 150}, kClusters));
+    EXPECT_FALSE(may_be_last(still.shifts, {0, 149}, kClusters));
+  }
+}
+
+TEST(Limits, OfSeveralRulesTheWidest) {
+  const RuleScale size{1000, 4, 2, 10};
+  EXPECT_FALSE(limits_of({}, size).shifts.any());
+  EXPECT_EQ(limits_of({}, size).changed, 0);
+  const PassLimits limits =
+      limits_of(parse_stop_rules("tol,labels:0.01,shift:2:0.5,labels:0.002,shift:1:0.25", 0.1), size);
+  EXPECT_EQ(limits.changed, 10);
+  EXPECT_NEAR(limits.shifts.sum, 1, 1e-9);
+  EXPECT_NEAR(limits.shifts.each, 4, 1e-9);
+  EXPECT_EQ(limits.shifts.share, 0.25);
+  EXPECT_EQ(limits_of(parse_stop_rules("tol,inertia:0.1", 0.1), size).passes, 1) << "which only the engine can judge";
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ class DeduplicatedSession final : public Session, public RowQuestions {
     for (size_t slot = 0; slot < k.size(); ++slot) models_[slot].k = k[slot];
   }
 
-  int advance(std::span<PassModel> models, int n) override;
+  int advance(std::span<PassModel> models, const PassLimits& limits) override;
   const Labels& labels(int slot) override;
   const Statistics& statistics(int slot) override;
   Labels take_labels(int slot) override;
@@ -105,7 +105,7 @@ class DeduplicatedSession final : public Session, public RowQuestions {
   std::vector<Model> models_;
 };
 
-int DeduplicatedSession::advance(std::span<PassModel> models, int) {
+int DeduplicatedSession::advance(std::span<PassModel> models, const PassLimits&) {
   for (const PassModel& active : models) {
     Model& m = model(active.slot);
     if (m.labelled) m.before = distinct_->labels(active.slot);

@@ -17,14 +17,14 @@ namespace manymeans::device {
 /// Passes that are queued without the host looking in between.
 struct PassBatch {
   std::vector<ModelMemory> models;
-  int most = 1;               ///< passes
+  PassLimits limits;
   int64_t most_clusters = 0;  ///< of one model
   Address counters;           ///< of the pass at hand: PassCounters, one for each model
   Address control;            ///< PassControl
 };
 
-/// Screen, resolve, accumulate and solve of one session. Functions enqueue what they do and do not wait for it. Kernels
-/// of a batch do nothing once PassControl::stopped is set.
+/// Screen, resolve, accumulate and update of one session. Functions enqueue what they do and do not wait for it.
+/// Kernels of a batch do nothing once PassControl::stopped is set.
 class PassKernels {
  public:
   virtual ~PassKernels() = default;
@@ -34,7 +34,7 @@ class PassKernels {
 
   /// A batch begins, whose prototypes are on the device. Statistics of models that are not labelled yet are zero.
   virtual void begin(const PassBatch& batch) = 0;
-  /// All of the batch's passes and solves at once, where kernels can do that; whether they could.
+  /// All of the batch's passes and updates at once, where kernels can do that; whether they could.
   virtual bool run_batch(const PassBatch& batch) {
     static_cast<void>(batch);
     return false;
@@ -44,11 +44,12 @@ class PassKernels {
   /// A pass over these rows, the first of a pass or others: labels, and what their changes do to statistics and
   /// counters.
   virtual void pass(const PassBatch& batch, const Rows& rows, bool first) = 0;
-  /// All rows were passed over: counts PassControl::passes, and stops the batch where no label changed or a cluster is
-  /// empty.
+  /// All rows were passed over: counts PassControl::passes, and stops the batch where too few labels changed or a
+  /// cluster is empty.
   virtual void end_pass(const PassBatch& batch) = 0;
-  /// Prototypes from statistics; clusters without weight keep theirs.
-  virtual void solve(const PassBatch& batch) = 0;
+  /// Prototypes from statistics; clusters without weight keep theirs. What they were goes to ModelMemory::before. Stops
+  /// the batch where this update may be the last one.
+  virtual void update(const PassBatch& batch) = 0;
 
   /// Whether the kernels of later passes depend on what earlier ones counted.
   virtual bool learns() const { return false; }

@@ -52,12 +52,12 @@ void DeviceSession::upload_prototypes(int slot, const Matrix& prototypes) {
   queue().copy_to_device(memory_of(slot).prototypes, bytes.data(), bytes.size(), "prototypes");
 }
 
-void DeviceSession::download_prototypes(int slot, Matrix& prototypes) {
+void DeviceSession::download_prototypes(int slot, Address from, Matrix& prototypes) {
   const DataType type = prototype_type(input().points.type);
   if (prototypes.rows() != model(slot).k || prototypes.type() != type) prototypes = Matrix(model(slot).k, d(), type);
   void* const to = type == DataType::kFloat64 ? static_cast<void*>(prototypes.values<double>().data())
                                               : static_cast<void*>(prototypes.values<float>().data());
-  queue().read_back(to, memory_of(slot).prototypes, prototypes.bytes().size(), "fetching prototypes");
+  queue().read_back(to, from, prototypes.bytes().size(), "fetching prototypes");
 }
 
 // Of these models, where the session's labels are many; not those that have another width here.

@@ -23,7 +23,7 @@ class DeviceSession final : public Session {
   DeviceSession(Parts parts, RowSlices& slices, std::span<const int64_t> k, int threads);
   ~DeviceSession() override;
 
-  int advance(std::span<PassModel> models, int n) override;
+  int advance(std::span<PassModel> models, const PassLimits& limits) override;
   const Labels& labels(int slot) override;
   void fetch(std::span<const int> slots) override;
   const Statistics& statistics(int slot) override;
@@ -54,9 +54,9 @@ class DeviceSession final : public Session {
   void fetch_statistics();
   void send_statistics(int slot);
   void upload_prototypes(int slot, const Matrix& prototypes);
-  void download_prototypes(int slot, Matrix& prototypes);
+  void download_prototypes(int slot, Address from, Matrix& prototypes);
 
-  void begin_batch(std::span<const PassModel> models, int n);
+  void begin_batch(std::span<const PassModel> models, const PassLimits& limits);
   int enqueue_passes(int from, int to);
   void ask_control(const char* doing, int passes);
   std::span<const PassCounters> fetch_counters();

@@ -25,9 +25,9 @@ PassResult result_of(const PassCounters& counted, int64_t rows) {
 }  // namespace
 
 // Everything that the passes of a batch read.
-void DeviceSession::begin_batch(std::span<const PassModel> models, int n) {
+void DeviceSession::begin_batch(std::span<const PassModel> models, const PassLimits& limits) {
   batch_.models.clear();
-  batch_.most = n;
+  batch_.limits = limits;
   batch_.most_clusters = 0;
   for (const PassModel& pass : models) {
     Model& m = model(pass.slot);
@@ -43,26 +43,31 @@ void DeviceSession::begin_batch(std::span<const PassModel> models, int n) {
     queue().fill(there.weights, std::byte{0}, clusters * sizeof(int64_t), "clearing weights");
     queue().fill(there.counts, std::byte{0}, clusters * sizeof(int64_t), "clearing counts");
   }
-  const size_t bytes = models.size() * static_cast<size_t>(n) * sizeof(PassCounters);
+  const size_t bytes = models.size() * static_cast<size_t>(limits.passes) * sizeof(PassCounters);
   counters_.reserve(queue().runtime(), bytes, "counters of passes");
   host_counters_.reserve(queue().runtime(), bytes, "counters of passes");
   fetched_passes_ = 0;
   batch_.counters = counters_.at();
   batch_.control = memory_->control();
   queue().fill(counters_.at(), std::byte{0}, bytes, "clearing counters");
-  queue().fill(memory_->control(), std::byte{0}, sizeof(PassControl), "clearing the state of a pass");
+  PassControl& control = *host_control_.as<PassControl>();
+  control = {};
+  control.changed = limits.changed;
+  control.shifts = limits.shifts;
+  queue().copy_to_device(memory_->control(), &control, sizeof(PassControl), "the state of a pass");
   passes_->begin(batch_);
 }
 
-// Passes from..to of the batch; returns `to`.
+// Passes from..to of the batch; returns `to`. The update follows its pass at once, so that what is decided after a
+// question, as whether margins are carried, is decided for a pass that is made.
 int DeviceSession::enqueue_passes(int from, int to) {
   const HandingOver handing_over(queue().patience(), to - from);
   for (int pass = from; pass < to; ++pass) {
-    if (pass > 0) passes_->solve(batch_);
     batch_.counters = counters_.at(static_cast<size_t>(pass) * batch_.models.size() * sizeof(PassCounters));
     bool first = true;
     slices_.for_each(queue(), [&](const Rows& rows) { passes_->pass(batch_, rows, std::exchange(first, false)); });
     passes_->end_pass(batch_);
+    if (pass + 1 < batch_.limits.passes) passes_->update(batch_);
   }
   return to;
 }
@@ -97,7 +102,9 @@ void DeviceSession::learn() {
 
 // Tells the models what happened; returns the passes done.
 int DeviceSession::end_batch(std::span<PassModel> models) {
-  const auto done = static_cast<int>(host_control_.as<PassControl>()->passes);
+  const PassControl& control = *host_control_.as<PassControl>();
+  const auto done = static_cast<int>(control.passes);
+  const bool updated = control.stopped == kByUpdate || (control.stopped == kGoesOn && done < batch_.limits.passes);
   fetch_counters();
   const PassCounters* counted = host_counters_.as<PassCounters>();
   const size_t all = static_cast<size_t>(done) * models.size();
@@ -111,20 +118,23 @@ int DeviceSession::end_batch(std::span<PassModel> models) {
   }
   for (PassModel& pass : models) {
     model(pass.slot).labelled = true;
-    if (done > 1) download_prototypes(pass.slot, pass.last_prototypes);
+    if (done == 1) continue;
+    const ModelMemory there = memory_of(pass.slot);
+    download_prototypes(pass.slot, updated ? there.before : there.prototypes, pass.last_prototypes);
   }
   return done;
 }
 
-int DeviceSession::advance(std::span<PassModel> models, int n) {
+int DeviceSession::advance(std::span<PassModel> models, const PassLimits& asked) {
   passes_->use_device();
-  const int most = std::clamp(n, 1, kMostPasses);
+  PassLimits limits = asked;
+  const int most = limits.passes = std::clamp(asked.passes, 1, kMostPasses);
   const auto begin = std::chrono::steady_clock::now();
   const Settled settled(queue());  // the device reads the callers' prototypes
   bool all = false;
   {
     const HandingOver handing_over(queue().patience(), most);
-    begin_batch(models, most);
+    begin_batch(models, limits);
     all = passes_->run_batch(batch_);
   }
   if (all) {
@@ -137,7 +147,7 @@ int DeviceSession::advance(std::span<PassModel> models, int n) {
     queued = enqueue_passes(queued, std::min(most, queued + together));
     ask_control("a pass", together);
     learn();
-  } while (queued < most && host_control_.as<PassControl>()->stopped == 0 &&
+  } while (queued < most && host_control_.as<PassControl>()->stopped == kGoesOn &&
            std::chrono::steady_clock::now() - begin < kLongestBatch);
   return end_batch(models);
 }

@@ -1,11 +1,14 @@
 // What kernels of a pass tell the host; in the device's memory, alike on all kinds of devices.
 #pragma once
 
+#include "backend/pass_limits.h"
+
 #include <cstdint>
 
 namespace manymeans::device {
 
-/// What a pass counts for one model; zeroed before it. All additions are integers, so their order does not matter.
+/// What a pass and the update after it count for one model; zeroed before it. All additions but those of shifts, which
+/// need no certain bits (backend/pass_limits.h), are integers, so their order does not matter.
 struct PassCounters {
   unsigned long long changed;
   unsigned long long hash_low, hash_high;  ///< change of the label sum, mod 2^128
@@ -13,12 +16,23 @@ struct PassCounters {
   unsigned long long candidates;
   unsigned long long kept;   ///< labels kept without a look
   unsigned long long empty;  ///< clusters of weight 0 after the pass
+  unsigned long long still;  ///< ShiftCounts of the update, where its limits ask
+  double shift_sum;
 };
 
-/// How far a batch of passes has come. Zeroed before it.
+/// Why the later kernels of a batch do nothing: there is something that the host must judge.
+enum Stopped : uint32_t {
+  kGoesOn = 0,
+  kByPass = 1,    ///< too few labels changed, or a cluster is empty; the prototypes are those of the pass
+  kByUpdate = 2,  ///< the update may be the last one; it is done, and the prototypes of the pass stand elsewhere
+};
+
+/// How far a batch of passes has come, and may go.
 struct PassControl {
-  uint32_t stopped;  ///< a pass has shown something that the host must judge: later kernels of the batch do nothing
-  uint32_t passes;   ///< done
+  uint32_t stopped = kGoesOn;
+  uint32_t passes = 0;   ///< done
+  int64_t changed = 0;   ///< see PassLimits
+  ShiftLimits shifts{};  ///< see PassLimits
 };
 
 }  // namespace manymeans::device

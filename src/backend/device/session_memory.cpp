@@ -44,6 +44,7 @@ void SessionMemory::lay_out(const Hold& hold) {
   const auto clusters = static_cast<size_t>(clusters_);
   hold(labels_, first_.size() * static_cast<size_t>(label_stride_ * label_width_), "the labels");
   hold(prototypes_, clusters * row_bytes(input_), "the prototypes");
+  hold(before_, clusters * row_bytes(input_), "the prototypes before an update");
   hold(sums_, sum_values(clusters_) * sizeof(int64_t), "the clusters' sums");
   hold(weights_, clusters * sizeof(int64_t), "the clusters' weights");
   hold(counts_, clusters * sizeof(int64_t), "the clusters' counts");
@@ -57,6 +58,7 @@ ModelMemory SessionMemory::model(int slot, int64_t k) const {
   model.slot = slot;
   model.k = k;
   model.prototypes = prototypes_.at(before * row_bytes(input_));
+  model.before = before_.at(before * row_bytes(input_));
   model.sums = sums_.at(sum_values(first) * sizeof(int64_t));
   model.weights = weights_.at(before * sizeof(int64_t));
   model.counts = counts_.at(before * sizeof(int64_t));

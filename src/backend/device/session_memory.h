@@ -19,6 +19,7 @@ struct ModelMemory {
   bool labelled = false;  ///< there are labels of an earlier pass
   int64_t k = 0;
   Address prototypes;  ///< k x d, float32 or float64
+  Address before;      ///< the prototypes before the last update
   Address sums;        ///< (k, limbs, d), int64
   Address weights;     ///< k, int64
   Address counts;      ///< k, int64
@@ -66,7 +67,7 @@ class SessionMemory {
   int label_width_ = 1;
   int64_t label_stride_ = 0;
   std::unique_ptr<Queue> queue_;
-  Buffer labels_, prototypes_, sums_, weights_, counts_, control_;
+  Buffer labels_, prototypes_, before_, sums_, weights_, counts_, control_;
 };
 
 }  // namespace manymeans::device

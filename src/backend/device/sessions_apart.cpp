@@ -5,11 +5,11 @@
 namespace manymeans::device {
 
 // Several models end where the engine must judge the first of them, which none knows of the others: so a pass each.
-int SessionsApart::advance(std::span<PassModel> models, int n) {
+int SessionsApart::advance(std::span<PassModel> models, const PassLimits& limits) {
   int done = 1;
   for (PassModel& model : models) {
     PassModel alone{0, model.prototypes, {}};
-    done = of(model.slot).advance({&alone, 1}, models.size() == 1 ? n : 1);
+    done = of(model.slot).advance({&alone, 1}, models.size() == 1 ? limits : PassLimits());
     model.result = alone.result;
     model.earlier = std::move(alone.earlier);
     model.last_prototypes = std::move(alone.last_prototypes);

@@ -15,7 +15,7 @@ class SessionsApart final : public Session, public RowQuestions {
   /// One session for each model, in their order.
   explicit SessionsApart(std::vector<std::unique_ptr<Session>> sessions) : sessions_(std::move(sessions)) {}
 
-  int advance(std::span<PassModel> models, int n) override;
+  int advance(std::span<PassModel> models, const PassLimits& limits) override;
   const Labels& labels(int slot) override { return of(slot).labels(0); }
   void fetch(std::span<const int> slots) override;
   const Statistics& statistics(int slot) override { return of(slot).statistics(0); }

@@ -93,7 +93,7 @@ void ReferenceSession::assign(PassModel& pass) {
   pass.result.candidates = n() * k;
 }
 
-int ReferenceSession::advance(std::span<PassModel> models, int) {
+int ReferenceSession::advance(std::span<PassModel> models, const PassLimits&) {
   for (PassModel& pass : models) assign(pass);
   return 1;
 }

@@ -62,7 +62,7 @@ class ReferenceSession final : public Session, public RowQuestions {
   ReferenceSession(const Input& input, size_t models, const std::atomic<bool>* abort)
       : input_(input), points_(input, abort), models_(models) {}
 
-  int advance(std::span<PassModel> models, int n) override;
+  int advance(std::span<PassModel> models, const PassLimits& limits) override;
   const Labels& labels(int slot) override { return model(slot).labels; }
   const Statistics& statistics(int slot) override { return model(slot).statistics; }
   Labels take_labels(int slot) override;

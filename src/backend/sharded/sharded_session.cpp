@@ -39,6 +39,16 @@ class Numbers {
   std::ptrdiff_t at_ = 0;
 };
 
+// What an update moved.
+ShiftCounts count_shifts(std::span<const double> squared_shifts, double still) {
+  ShiftCounts counts;
+  for (const double d2 : squared_shifts) {
+    counts.sum += d2;
+    counts.still += d2 <= still;
+  }
+  return counts;
+}
+
 // Sums, weight and rows of one cluster.
 std::vector<int64_t> cluster_of(const Statistics& statistics, int64_t cluster) {
   std::vector<int64_t> values(statistics.row(cluster), statistics.row(cluster) + statistics.limbs * statistics.d);
@@ -63,10 +73,10 @@ ShardedSession::ShardedSession(const Input& input, std::unique_ptr<Session> loca
   for (const int64_t count : k) statistics_.emplace_back(count, terms(), input.limbs);
 }
 
-int ShardedSession::advance(std::span<PassModel> models, int n) {
-  n = static_cast<int>(comm_.min(int64_t{n}));
+int ShardedSession::advance(std::span<PassModel> models, const PassLimits& limits) {
+  const auto most = static_cast<int>(comm_.min(int64_t{limits.passes}));
   std::vector<PassModel> pass(models.begin(), models.end());
-  std::vector<Matrix> solved(models.size());
+  std::vector<Matrix> solved(models.size()), next(models.size());
   for (PassModel& model : models) {
     model.earlier.clear();
     model.last_prototypes = {};
@@ -76,13 +86,13 @@ int ShardedSession::advance(std::span<PassModel> models, int n) {
     label_own_rows(pass);
     add_up(pass);
     for (size_t i = 0; i < models.size(); ++i) models[i].result = pass[i].result;
-    if (done == n || must_be_judged(pass)) {
+    if (done == most || must_be_judged(pass, limits) || !update(pass, limits.shifts, next)) {
       for (size_t i = 0; i < models.size(); ++i) models[i].last_prototypes = std::move(solved[i]);
       return done;
     }
     for (size_t i = 0; i < models.size(); ++i) {
       models[i].earlier.push_back(models[i].result);
-      solved[i] = solve_prototypes(of(pass[i].slot), input_, *pass[i].prototypes, pool_);
+      solved[i] = std::move(next[i]);
       pass[i].prototypes = &solved[i];
     }
   }
@@ -116,10 +126,22 @@ void ShardedSession::add_up(std::span<PassModel> models) {
   }
 }
 
-bool ShardedSession::must_be_judged(std::span<const PassModel> models) {
+// The prototypes of the next pass; false where it may not come.
+bool ShardedSession::update(std::span<const PassModel> models, const ShiftLimits& limits, std::span<Matrix> next) {
+  for (size_t i = 0; i < models.size(); ++i) {
+    const Matrix& before = *models[i].prototypes;
+    next[i] = solve_prototypes(of(models[i].slot), input_, before, pool_);
+    if (!limits.any()) continue;
+    const ShiftCounts counts = count_shifts(squared_shifts(prototype_of(input_), before, next[i], &pool_), limits.each);
+    if (may_be_last(limits, counts, before.rows())) return false;
+  }
+  return true;
+}
+
+bool ShardedSession::must_be_judged(std::span<const PassModel> models, const PassLimits& limits) {
   return std::ranges::any_of(models, [&](const PassModel& model) {
     const std::vector<int64_t>& weights = of(model.slot).weights;
-    return model.result.changed == 0 || std::ranges::find(weights, 0) != weights.end();
+    return model.result.changed <= limits.changed || std::ranges::find(weights, 0) != weights.end();
   });
 }
 

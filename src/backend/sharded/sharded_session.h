@@ -17,8 +17,8 @@ class ShardedSession final : public Session, private RowQuestions {
   ShardedSession(const Input& input, std::unique_ptr<Session> local, std::span<const int64_t> k, int threads);
 
   /// Every rank does its part of a pass; one sum gives all of them the statistics, and each solves for itself. All
-  /// ranks do as many passes as the one that may do the fewest.
-  int advance(std::span<PassModel> models, int n) override;
+  /// ranks do as many passes as the one that may do the fewest; what else limits them is the same for all.
+  int advance(std::span<PassModel> models, const PassLimits& limits) override;
   const Labels& labels(int slot) override { return local_ ? local_->labels(slot) : no_labels_; }
   const Statistics& statistics(int slot) override { return of(slot); }
   void fetch(std::span<const int> slots) override;
@@ -38,7 +38,8 @@ class ShardedSession final : public Session, private RowQuestions {
   Statistics& of(int slot) { return statistics_[static_cast<size_t>(slot)]; }
   void label_own_rows(std::span<PassModel> models);
   void add_up(std::span<PassModel> models);
-  bool must_be_judged(std::span<const PassModel> models);
+  bool update(std::span<const PassModel> models, const ShiftLimits& limits, std::span<Matrix> next);
+  bool must_be_judged(std::span<const PassModel> models, const PassLimits& limits);
   std::vector<int64_t> own_limbs(int slot, const Matrix& prototypes, const SumFormat& format);
 
   const Input& input_;

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 namespace manymeans::test {
@@ -23,12 +24,12 @@ class Fit {
         session_(upload_->session(made.shape.k, 2)),
         prototypes_(made.prototypes) {}
 
-  std::vector<PassModel> advance(int n) {
+  std::vector<PassModel> advance(const PassLimits& limits) {
     std::vector<PassModel> models;
     for (size_t slot = 0; slot < prototypes_.size(); ++slot) {
       models.push_back({static_cast<int>(slot), &prototypes_[slot], {}});
     }
-    done_ = session_->advance(models, n);
+    done_ = session_->advance(models, limits);
     return models;
   }
   void solve(ThreadPool& pool) {
@@ -106,6 +107,88 @@ TEST(DeviceSession, ABatchEndsWhereTheEngineMustJudge) {
   const std::vector<int64_t>& counts = late.session().statistics(0).counts;
   EXPECT_TRUE(late.done() == 64 || found[0].result.changed == 0 || std::ranges::find(counts, 0) != counts.end());
   EXPECT_EQ(static_cast<int>(found[0].earlier.size()), late.done() - 1);
+}
+
+// What the update after each pass of the reference moves, until a pass must be judged.
+std::vector<std::vector<std::vector<double>>> shifts_of(Fit& reference, size_t models, ThreadPool& pool) {
+  std::vector<std::vector<std::vector<double>>> shifts;  // by pass and model
+  for (int pass = 0; pass < 9; ++pass) {
+    for (const PassModel& model : reference.advance(1)) {
+      if (model.result.changed == 0) return shifts;
+    }
+    std::vector<Matrix> before;
+    for (size_t m = 0; m < models; ++m) before.push_back(reference.prototypes(m));
+    reference.solve(pool);
+    shifts.emplace_back();
+    for (size_t m = 0; m < models; ++m) {
+      shifts.back().push_back(squared_shifts(centroid(), before[m], reference.prototypes(m)));
+    }
+  }
+  return shifts;
+}
+
+// A batch ends with the first pass after which a model may end, at equality too, and before the update.
+TEST(DeviceSession, ABatchEndsBeforeAnUpdateThatMayBeTheLast) {
+  ThreadPool pool(1);
+  for (const int64_t slice_rows : {0, 200}) {
+    const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {900, 3, {5, 4}}, 8);
+    const Input input = prepare_input(made.points(), made.weights, pool);
+    Fit traced(make_backend("reference", {}), input, made);
+    const auto shifts = shifts_of(traced, made.shape.k.size(), pool);
+    ASSERT_GT(shifts.size(), 5U);
+    for (size_t at = 0; at < shifts.size(); ++at) {
+      for (const bool each : {false, true}) {
+        PassLimits limits(64);
+        const std::vector<double>& wanted = shifts[at][at % 2];
+        const double sum = std::accumulate(wanted.begin(), wanted.end(), 0.0);
+        if (each) {
+          limits.shifts.each = *std::ranges::max_element(wanted);
+        } else {
+          limits.shifts.sum = sum;
+        }
+        const auto may_end = [&](const std::vector<double>& d2) {
+          if (!each) return std::accumulate(d2.begin(), d2.end(), 0.0) <= limits.shifts.sum;
+          return *std::ranges::max_element(d2) <= limits.shifts.each;
+        };
+        const auto first =
+            std::ranges::find_if(shifts, [&](const auto& models) { return std::ranges::any_of(models, may_end); });
+        const auto passes = static_cast<int>(first - shifts.begin()) + 1;
+        BackendOptions options;
+        options.tuning.cuda.slice_rows = slice_rows;
+        Fit late(make_late_backend(options), input, made);
+        Fit reference(make_backend("reference", {}), input, made);
+        const std::vector<PassModel> found = late.advance(limits);
+        ASSERT_EQ(late.done(), passes) << "limits of pass " << at + 1;
+        for (int pass = 0; pass < passes; ++pass) {
+          if (pass > 0) reference.solve(pool);
+          reference.advance(1);
+        }
+        for (size_t m = 0; m < found.size(); ++m) {
+          expect_same_state(late, reference, static_cast<int>(m));
+          if (passes == 1) continue;
+          EXPECT_TRUE(std::ranges::equal(found[m].last_prototypes.bytes(), reference.prototypes(m).bytes()));
+        }
+      }
+    }
+  }
+}
+
+TEST(DeviceSession, ABatchEndsWhereFewLabelsChange) {
+  ThreadPool pool(1);
+  const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {900, 3, {5}}, 8);
+  const Input input = prepare_input(made.points(), made.weights, pool);
+  Fit whole(make_late_backend({}), input, made);
+  const std::vector<PassModel> all = whole.advance(8);
+  ASSERT_EQ(whole.done(), 8);
+  for (size_t pass = 1; pass < 7; ++pass) {
+    PassLimits limits(64);
+    limits.changed = all[0].earlier[pass].changed;
+    Fit late(make_late_backend({}), input, made);
+    const std::vector<PassModel> found = late.advance(limits);
+    EXPECT_LE(late.done(), static_cast<int>(pass) + 1);
+    EXPECT_LE(found[0].result.changed, limits.changed);
+    for (size_t p = 1; p < found[0].earlier.size(); ++p) EXPECT_GT(found[0].earlier[p].changed, limits.changed);
+  }
 }
 
 // So many labels that they come in pieces, in the width of the session and in a narrower one.

@@ -54,14 +54,19 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
       for (size_t m = 0; m < batch.models.size(); ++m) {
         const std::span weights(pointer_to<int64_t>(batch.models[m].weights), static_cast<size_t>(batch.models[m].k));
         const bool empty = std::ranges::find(weights, 0) != weights.end();
-        if (empty || pointer_to<PassCounters>(batch.counters)[m].changed == 0) control.stopped = 1;
+        const auto changed = static_cast<int64_t>(pointer_to<PassCounters>(batch.counters)[m].changed);
+        if (empty || changed <= control.changed) control.stopped = device::kByPass;
       }
     });
   }
-  void solve(const PassBatch& batch) override {
+  void update(const PassBatch& batch) override {
     enqueue([=, this] {
-      if (pointer_to<PassControl>(batch.control)->stopped != 0) return;
-      for (const ModelMemory& model : batch.models) solve_model(model);
+      auto& control = *pointer_to<PassControl>(batch.control);
+      if (control.stopped != 0) return;
+      for (const ModelMemory& model : batch.models) {
+        const ShiftCounts counts = update_model(model, control.shifts.each);
+        if (may_be_last(control.shifts, counts, model.k)) control.stopped = device::kByUpdate;
+      }
     });
   }
   Address labels_in_order(int slot) override { return memory_.labels(slot); }
@@ -185,7 +190,7 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
     pointer_to<int64_t>(model.weights)[label] += sign * static_cast<int64_t>(q);
     pointer_to<int64_t>(model.counts)[label] += sign;
   }
-  void solve_model(const ModelMemory& model) const {
+  ShiftCounts update_model(const ModelMemory& model, double still) const {
     Statistics statistics(model.k, d(), input_.limbs);
     std::copy_n(pointer_to<int64_t>(model.sums), statistics.sums.size(), statistics.sums.begin());
     std::copy_n(pointer_to<int64_t>(model.weights), statistics.weights.size(), statistics.weights.begin());
@@ -193,7 +198,14 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
     void* const there = pointer_to<void>(model.prototypes);
     const Matrix old = make_prototypes({there, model.k, d(), type()}, type());
     const Matrix solved = solve_prototypes(statistics, input_, old, pool);
+    std::memcpy(pointer_to<void>(model.before), there, solved.bytes().size());
     std::memcpy(there, solved.bytes().data(), solved.bytes().size());
+    ShiftCounts counts;
+    for (const double d2 : squared_shifts(centroid(), old, solved)) {
+      counts.sum += d2;
+      counts.still += d2 <= still;
+    }
+    return counts;
   }
 
   const device::SessionMemory& memory_;

@@ -116,7 +116,7 @@ std::vector<CpuSession::Target> CpuSession::make_targets(std::span<const PassMod
   return targets;
 }
 
-int CpuSession::advance(std::span<PassModel> models, int) {
+int CpuSession::advance(std::span<PassModel> models, const PassLimits&) {
   if (shared_.tree) return advance_tree(models);
   prepare_workers(models.size());
   for (const PassModel& active : models) prepare_model(model(active.slot), active.slot);

@@ -82,7 +82,7 @@ class CpuSession final : public Session, public RowQuestions {
   CpuSession(const CpuShared& shared, std::span<const int64_t> k, ThreadPool& pool);
   ~CpuSession() override;
 
-  int advance(std::span<PassModel> models, int n) override;
+  int advance(std::span<PassModel> models, const PassLimits& limits) override;
   const Labels& labels(int slot) override {
     sync_labels(slot);
     return model(slot).labels;

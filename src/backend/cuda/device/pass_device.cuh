@@ -44,9 +44,21 @@ __device__ inline bool in_first_pass(const PassRanges& ranges, const PassRange& 
   return range.first_pass != 0 && ranges.control->passes == 0;
 }
 
-/// Whether a pass has changed no label, so that the engine must judge.
-__device__ inline bool changed_nothing(const PassCounters& counters, bool first_pass) {
-  return counters.changed == 0 && !first_pass;
+/// Whether a pass has changed so few labels that the engine must judge.
+__device__ inline bool changed_few(const PassCounters& counters, const PassControl& control, bool first_pass) {
+  return counters.changed <= static_cast<unsigned long long>(control.changed) && !first_pass;
+}
+
+/// Whether an update of k prototypes may be the last one of its model: the same as on the host.
+__device__ inline bool may_be_last(const ShiftLimits& limits, const PassCounters& counters, int64_t k) {
+  if (limits.sum >= 0 && !(counters.shift_sum > limits.sum)) return true;
+  return limits.each >= 0 && __ull2double_rn(counters.still) >= __dmul_rn(limits.share, __ll2double_rn(k));
+}
+
+/// Counts a prototype's squared shift, where the limits ask.
+__device__ inline void count_shift(const ShiftLimits& limits, double d2, PassCounters& counters) {
+  if (limits.sum >= 0) atomicAdd(&counters.shift_sum, d2);
+  if (d2 <= limits.each) atomicAdd(&counters.still, 1ULL);
 }
 
 /// The sum over the warp, in every lane.

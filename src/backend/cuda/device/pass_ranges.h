@@ -18,6 +18,7 @@ struct PassRange {
   int64_t k = 0;
   int64_t first = 0;                 ///< its first column among the padded ones of all ranges
   const void* prototypes = nullptr;  ///< k x d, float32 or float64
+  void* before = nullptr;            ///< what they were before the last update
   long long* sums = nullptr;         ///< (k, limbs, d)
   long long* weights = nullptr;      ///< k
   long long* counts = nullptr;       ///< k

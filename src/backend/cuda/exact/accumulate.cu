@@ -290,13 +290,14 @@ __global__ void judge_kernel(PassRanges ranges, bool count) {
   __syncthreads();
   for (int r = threadIdx.x; r < ranges.count; r += kThreads) {
     const PassCounters& counters = ranges.counters[r];
-    if (changed_nothing(counters, in_first_pass(ranges, ranges.at[r])) || counters.empty != 0) judge = 1;
+    const bool few = changed_few(counters, *ranges.control, in_first_pass(ranges, ranges.at[r]));
+    if (few || counters.empty != 0) judge = 1;
   }
   for (int i = threadIdx.x; i < ranges.number_count; i += kThreads) ranges.numbers[i] = 0;
   __syncthreads();
   if (threadIdx.x != 0) return;
   ++ranges.control->passes;
-  ranges.control->stopped = static_cast<uint32_t>(judge);
+  ranges.control->stopped = judge != 0 ? device::kByPass : device::kGoesOn;
 }
 
 // Of the teams that leave the fewest threads without a value of their row, the largest.

@@ -30,19 +30,32 @@ __device__ inline double solved_value(const SolveTask& task, const PassRange& ra
   return task.ranges.float64 ? __dadd_rn(value, 0.0) : static_cast<double>(__fadd_rn(__double2float_rn(value), 0.0F));
 }
 
-/// Overwrites a value of the range's prototypes, unless the cluster has no weight; what it is now.
-__device__ inline double solve_value(const SolveTask& task, const PassRange& range, int64_t k, int64_t j) {
-  const long long weight = range.weights[k];
-  const double value = solved_value(task, range, weight, k, j);
-  const int64_t at = k * task.d + j;
-  if (weight == 0) return prototype_value(range, task.ranges.float64, at);
-  auto* prototypes = const_cast<void*>(range.prototypes);
-  if (task.ranges.float64) {
-    static_cast<double*>(prototypes)[at] = value;
-  } else {
-    static_cast<float*>(prototypes)[at] = static_cast<float>(value);
+/// A value of a prototype before an update, and after it.
+struct SolvedValue {
+  double before, after;
+
+  __device__ double squared_shift() const {
+    const double t = __dsub_rn(after, before);
+    return __dmul_rn(t, t);
   }
-  return value;
+};
+
+/// Overwrites a value of the range's prototypes, unless the cluster has no weight, and keeps what it was.
+__device__ inline SolvedValue solve_value(const SolveTask& task, const PassRange& range, int64_t k, int64_t j) {
+  const int64_t at = k * task.d + j;
+  const long long weight = range.weights[k];
+  const double before = prototype_value(range, task.ranges.float64, at);
+  const double solved = solved_value(task, range, weight, k, j);
+  const double after = weight == 0 ? before : solved;
+  auto* const prototypes = const_cast<void*>(range.prototypes);
+  if (task.ranges.float64) {
+    static_cast<double*>(range.before)[at] = before;
+    static_cast<double*>(prototypes)[at] = after;
+  } else {
+    static_cast<float*>(range.before)[at] = static_cast<float>(before);
+    static_cast<float*>(prototypes)[at] = static_cast<float>(after);
+  }
+  return {before, after};
 }
 
 }  // namespace manymeans::cuda

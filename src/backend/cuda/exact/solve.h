@@ -17,7 +17,11 @@ struct SolveTask {
   const int32_t* shifts = nullptr;  ///< weight_shift - shift of the column's sum, d of them
 };
 
-/// Overwrites the ranges' prototypes; clusters without weight keep theirs.
+/// Overwrites the ranges' prototypes; clusters without weight keep theirs. Counts the shifts for which the limits of
+/// the ranges' control ask.
 void solve(const SolveTask& task, cudaStream_t stream);
+
+/// Then: stops the batch where this update may be the last one of a model.
+void judge_update(const PassRanges& ranges, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

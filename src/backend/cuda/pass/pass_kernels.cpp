@@ -18,6 +18,7 @@ PassRange range_of(const device::ModelMemory& model) {
   range.first_pass = model.labelled ? 0 : 1;
   range.k = model.k;
   range.prototypes = pointer_to(model.prototypes);
+  range.before = pointer_to(model.before);
   range.sums = pointer_to<long long>(model.sums);
   range.weights = pointer_to<long long>(model.weights);
   range.counts = pointer_to<long long>(model.counts);
@@ -83,7 +84,7 @@ void CudaPassKernels::begin(const device::PassBatch& batch) {
 bool CudaPassKernels::run_batch(const device::PassBatch& batch) {
   if (!persistent_) return false;
   const PointSlice all = shared_.slices->for_screens(shared_.slices->rows().all(), stream_);
-  if (!persistent_->enqueue(work(), all, batch.most, stream_)) return false;
+  if (!persistent_->enqueue(work(), all, batch.limits.passes, stream_)) return false;
   screen_->forget_passes();
   return true;
 }
@@ -117,9 +118,10 @@ void CudaPassKernels::end_pass(const device::PassBatch&) {
   cuda::end_pass(ranges_, shared_.device.multiprocessors, stream_);
 }
 
-void CudaPassKernels::solve(const device::PassBatch&) {
+void CudaPassKernels::update(const device::PassBatch& batch) {
   cuda::solve({ranges_, shared_.input.points.d, shared_.terms.limbs, shared_.terms.bits, shared_.solve_shifts.data()},
               stream_);
+  if (batch.limits.shifts.any()) judge_update(ranges_, stream_);
 }
 
 device::Address CudaPassKernels::labels_in_order(int slot) {

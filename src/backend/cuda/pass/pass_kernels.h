@@ -24,7 +24,7 @@ class CudaPassKernels final : public device::PassKernels {
   int passes_between_questions(const device::PassBatch& batch) const override;
   void pass(const device::PassBatch& batch, const device::Rows& rows, bool first) override;
   void end_pass(const device::PassBatch& batch) override;
-  void solve(const device::PassBatch& batch) override;
+  void update(const device::PassBatch& batch) override;
   bool learns() const override { return screen_->learns(); }
   void learn(size_t pass, std::span<const PassCounters> counted) override { screen_->learn(pass, counted); }
   void end(std::span<const PassCounters> last) override { screen_->end_batch(last); }

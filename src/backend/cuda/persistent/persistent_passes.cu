@@ -23,10 +23,11 @@ namespace manymeans::cuda {
 namespace {
 
 // This block's share of a model's prototypes, solved from the last pass's statistics if there are any, and rounded for
-// the screen; some warps a prototype. All blocks must have ended the last pass.
+// the screen; some warps a prototype. All blocks must have ended the last pass, in whose counters the shifts go.
 template <bool kPlain, int kLimbs>
-__device__ void prepare_prototypes(const PersistentTask& task, const PersistentBlock& here, int r, bool solve) {
-  __shared__ double squares_of_warps[kPersistentWarps][2];
+__device__ void prepare_prototypes(const PersistentTask& task, const PersistentBlock& here, int r,
+                                   PassCounters* last_pass) {
+  __shared__ double squares_of_warps[kPersistentWarps][3];
   const PassRange& range = here.ranges[r];
   const int64_t d = task.sums.points.d;
   PassRanges ranges = task.sums.ranges;
@@ -45,20 +46,29 @@ __device__ void prepare_prototypes(const PersistentTask& task, const PersistentB
     const bool here_too = warp / warps < together && k < last;
     const int64_t column = here.columns_of[r].first + k;
     Norms squares;
+    double shift = 0;
 #pragma unroll 1
     for (int64_t j = lane; here_too && j < task.points.padded_columns; j += 32 * warps) {
       double z = 0;
       if (j < d) {
-        const double c = solve ? solve_value(solving, range, k, j) : prototype_value(range, ranges.float64, k * d + j);
-        z = half_frame_value(task.columns, c, j);
+        SolvedValue value;
+        if (last_pass != nullptr) {
+          value = solve_value(solving, range, k, j);
+          shift += value.squared_shift();
+        } else {
+          value.after = prototype_value(range, ranges.float64, k * d + j);
+        }
+        z = half_frame_value(task.columns, value.after, j);
       }
       auto* values = static_cast<__half*>(const_cast<void*>(task.columns.columns.values));
       values[column * task.points.padded_columns + j] = squares.round(z);
     }
     squares.add_up_warp();
+    shift = warp_sum(shift);
     if (threadIdx.x % 32 == 0) {
       squares_of_warps[warp][0] = squares.norm;
       squares_of_warps[warp][1] = squares.rest;
+      squares_of_warps[warp][2] = shift;
     }
     __syncthreads();
     if (lane == 0 && here_too) {
@@ -66,7 +76,9 @@ __device__ void prepare_prototypes(const PersistentTask& task, const PersistentB
       for (int w = 1; w < warps; ++w) {
         squares.norm += squares_of_warps[warp + w][0];
         squares.rest += squares_of_warps[warp + w][1];
+        shift += squares_of_warps[warp + w][2];
       }
+      if (last_pass != nullptr) count_shift(ranges.control->shifts, shift, *last_pass);
       store_bounds(task.columns, column, true, squares);
     }
     __syncthreads();  // squares_of_warps may be written again
@@ -122,16 +134,32 @@ __device__ void pass_over_rows(const PersistentTask& task, int r, bool first_of_
 }
 
 // Whether the engine must judge after this pass; every block finds the same. All of them must have done it.
-__device__ bool must_judge(const PersistentBlock& here, const PassCounters* counters, int models, bool first_of_batch) {
+__device__ bool must_judge(const PersistentBlock& here, const PassRanges& ranges, const PassCounters* counters,
+                           bool first_of_batch) {
   bool judge = false;
 #pragma unroll 1
-  for (int r = 0; r < models; ++r) {
+  for (int r = 0; r < ranges.count; ++r) {
     const PassRange& range = here.ranges[r];
-    judge |= changed_nothing(counters[r], first_of_batch && range.first_pass != 0);
+    judge |= changed_few(counters[r], *ranges.control, first_of_batch && range.first_pass != 0);
 #pragma unroll 1
     for (int64_t k = threadIdx.x; k < range.k; k += kPersistentThreads) judge |= range.weights[k] == 0;
   }
   return __syncthreads_or(judge) != 0;
+}
+
+// Whether the update after that pass may be the last one of a model; every block finds the same. All of them must have
+// done it.
+__device__ bool must_judge_update(const PersistentBlock& here, const PassRanges& ranges, const PassCounters* counters) {
+  bool judge = false;
+#pragma unroll 1
+  for (int r = 0; r < ranges.count; ++r) judge |= may_be_last(ranges.control->shifts, counters[r], here.ranges[r].k);
+  return judge;
+}
+
+__device__ void end_batch(const PassRanges& ranges, int passes, device::Stopped stopped) {
+  if (blockIdx.x != 0 || threadIdx.x != 0) return;
+  ranges.control->passes = static_cast<uint32_t>(passes);
+  ranges.control->stopped = stopped;
 }
 
 __device__ __forceinline__ void await_all(const cooperative_groups::grid_group& grid) {
@@ -153,20 +181,21 @@ __global__ void __launch_bounds__(kPersistentThreads, 1)
   for (int pass = 0;; ++pass) {
     PassCounters* const counters = ranges.counters + static_cast<int64_t>(pass) * ranges.count;
 #pragma unroll 1
-    for (int r = 0; r < ranges.count; ++r) prepare_prototypes<kPlain, kLimbs>(task, here, r, pass > 0);
+    for (int r = 0; r < ranges.count; ++r) {
+      prepare_prototypes<kPlain, kLimbs>(task, here, r, pass > 0 ? counters - ranges.count + r : nullptr);
+    }
     await_all(grid);
+    if (pass > 0 && must_judge_update(here, ranges, counters - ranges.count)) {
+      return end_batch(ranges, pass, device::kByUpdate);
+    }
 #pragma unroll 1
     for (int r = 0; r < ranges.count; ++r) {
       pass_over_rows<kPlain, kLimbs>(task, r, pass == 0, here, counters[r]);
     }
     await_all(grid);
-    const bool judge = must_judge(here, counters, ranges.count, pass == 0);
-    if (!judge && pass + 1 < task.passes) continue;
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-      ranges.control->passes = static_cast<uint32_t>(pass + 1);
-      ranges.control->stopped = judge ? 1 : 0;
-    }
-    return;
+    const bool judge = must_judge(here, ranges, counters, pass == 0);
+    if (judge) return end_batch(ranges, pass + 1, device::kByPass);
+    if (pass + 1 == task.passes) return end_batch(ranges, pass + 1, device::kGoesOn);
   }
 }
 

@@ -5,13 +5,14 @@
 #include "backend/cuda/persistent/persistent_passes.h"
 #include "conformance/cases.h"
 #include "core/threads.h"
-#include "prototype/prototype.h"
+#include "prototype/centroid.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace manymeans::test {
 namespace {
@@ -71,8 +72,9 @@ struct ModelRecord {
 // Lloyd's iteration in batches, with a row moved between two of them.
 class Fit {
  public:
-  Fit(Backend& backend, const Case& made)
+  Fit(Backend& backend, const Case& made, const PassLimits& limits = {})
       : made_(made),
+        limits_(limits),
         pool_(1),
         input_(prepare_input(made.points(), made.weights, pool_)),
         upload_(backend.upload(input_)),
@@ -95,13 +97,27 @@ class Fit {
   int64_t certified() const { return certified_; }
   int64_t kept() const { return kept_; }
   int most_together() const { return most_together_; }
+  // What each update here moved least of all models, and after which passes a batch ended.
+  const std::vector<ShiftCounts>& least_shifts() const { return least_shifts_; }
+  const std::vector<size_t>& ends() const { return ends_; }
 
  private:
   void update() {
+    ShiftCounts least{std::numeric_limits<double>::infinity(), 0};
     for (size_t m = 0; m < records_.size(); ++m) {
       Matrix& prototypes = records_[m].prototypes;
-      prototypes = solve_prototypes(session_->statistics(static_cast<int>(m)), input_, prototypes, pool_);
+      const Matrix before = prototypes;
+      prototypes = solve_prototypes(session_->statistics(static_cast<int>(m)), input_, before, pool_);
+      ShiftCounts counts;
+      for (const double d2 : squared_shifts(centroid(), before, prototypes)) {
+        counts.sum += d2;
+        counts.still += d2 <= limits_.shifts.each;
+      }
+      least.sum = std::min(least.sum, counts.sum);
+      const bool still = may_be_last({-1, limits_.shifts.each, limits_.shifts.share}, counts, before.rows());
+      least.still += limits_.shifts.each >= 0 && still;
     }
+    least_shifts_.push_back(least);
   }
 
   // Up to so many passes; ends where the engine would have to judge.
@@ -111,7 +127,9 @@ class Fit {
       for (size_t m = 0; m < records_.size(); ++m) {
         models.push_back({static_cast<int>(m), &records_[m].prototypes, {}});
       }
-      const int some = session_->advance(models, passes - done);
+      PassLimits limits = limits_;
+      limits.passes = passes - done;
+      const int some = session_->advance(models, limits);
       most_together_ = std::max(most_together_, some);
       for (size_t m = 0; m < models.size(); ++m) {
         for (const PassResult& pass : models[m].earlier) write_down(m, pass);
@@ -119,6 +137,7 @@ class Fit {
         if (some > 1) records_[m].prototypes = std::move(models[m].last_prototypes);
       }
       done += some;
+      ends_.push_back(records_[0].passes.size());
       if (must_judge()) return;
       if (done < passes) update();
     }
@@ -162,6 +181,7 @@ class Fit {
   }
 
   const Case& made_;
+  PassLimits limits_;
   ThreadPool pool_;
   Input input_;
   std::unique_ptr<Upload> upload_;
@@ -169,6 +189,8 @@ class Fit {
   std::vector<ModelRecord> records_;
   int64_t certified_ = 0, kept_ = 0;
   int most_together_ = 0;
+  std::vector<ShiftCounts> least_shifts_;
+  std::vector<size_t> ends_;
 };
 
 void expect_equal(const std::vector<ModelRecord>& found, const std::vector<ModelRecord>& expected) {
@@ -243,6 +265,43 @@ TEST(CudaPersistent, BatchesAreTheReferencesPasses) {
   EXPECT_GT(certified, 0);
   EXPECT_GT(most_together, 7) << "no batch had many passes";
   EXPECT_GT(resident, 40) << "hardly any case was small";
+}
+
+// No batch goes on after a pass with which a stop rule may hold, and those with which none does end few.
+TEST(CudaPersistent, BatchesEndWithinTheirLimits) {
+  if (!has_fp16()) GTEST_SKIP() << "no CUDA device with a screen in fp16 whose blocks can wait for each other";
+  const auto reference = make_backend("reference", {});
+  int together = 0;
+  for (const Case& made : batch_cases()) {
+    SCOPED_TRACE(made.name);
+    Fit first(*reference, made);
+    first.run();
+    std::vector<PassLimits> tried(3);
+    const std::vector<ShiftCounts>& moved = first.least_shifts();
+    tried[0].shifts.sum = 1e-290;  // reached by prototypes that stay
+    tried[1].shifts.sum = moved[moved.size() / 2].sum * (1 + 1e-12);
+    tried[2].shifts.each = std::max(moved[moved.size() / 2].sum / 8, 0.0);
+    tried[2].shifts.share = 0.75;
+    tried[2].changed = made.shape.n / 50;
+    for (const PassLimits& limits : tried) {
+      Fit oracle(*reference, made, limits);
+      const std::vector<ModelRecord> expected = oracle.run();
+      for (const bool queued : {false, true}) {
+        SCOPED_TRACE(queued ? "queued" : "resident");
+        const auto backend = make_backend("cuda", in_fp16(queued));
+        Fit fit(*backend, made, limits);
+        expect_equal(fit.run(), expected);
+        together = std::max(together, fit.most_together());
+        for (size_t pass = 0; pass < oracle.least_shifts().size(); ++pass) {
+          const ShiftCounts& counts = oracle.least_shifts()[pass];
+          if (counts.sum > limits.shifts.sum && counts.still == 0) continue;
+          EXPECT_TRUE(std::ranges::count(fit.ends(), pass + 1) > 0) << "went on after pass " << pass + 1;
+        }
+      }
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+  EXPECT_GT(together, 7) << "no batch had many passes";
 }
 
 // Rows that keep their labels by their margins (carried_margins.h), in the same batches.
