@@ -15,10 +15,15 @@ namespace manymeans::python {
 namespace nb = nanobind;
 namespace {
 
-nb::tuple predict_points(const nb::object& points, bool bfloat16, const AnyArray& prototypes,
+bool brief(const PointsView& points, const Predictor& predictor) {
+  return is_brief(static_cast<double>(points.n) * static_cast<double>(points.d) *
+                  static_cast<double>(predictor.clusters()));
+}
+
+nb::tuple predict_points(const Predictor& predictor, const nb::object& points, bool bfloat16,
                          const std::string& backend, int threads, bool distances, bool inertia,
                          const nb::object& weights) {
-  const PointsView view = points_of(points, bfloat16), given = points_of(prototypes);
+  const PointsView view = points_of(points, bfloat16);
   Waiting waiting;
   PredictOptions options;
   options.backend = backend;
@@ -28,21 +33,21 @@ nb::tuple predict_points(const nb::object& points, bool bfloat16, const AnyArray
   options.weights = values_of(weights);
   options.abort = &waiting.abort();
   Prediction result;
-  waiting.run([&] { result = predict(view, given, options); });
+  waiting.run([&] { result = predictor.predict(view, options); }, brief(view, predictor));
   const nb::object found = distances ? to_numpy(std::move(result.distances)) : nb::none();
   return nb::make_tuple(to_numpy(std::move(result.labels)), found, result.inertia);
 }
 
-nb::object transform_points(const nb::object& points, bool bfloat16, const AnyArray& prototypes,
+nb::object transform_points(const Predictor& predictor, const nb::object& points, bool bfloat16,
                             const std::string& backend, int threads) {
-  const PointsView view = points_of(points, bfloat16), given = points_of(prototypes);
+  const PointsView view = points_of(points, bfloat16);
   Waiting waiting;
   PredictOptions options;
   options.backend = backend;
   options.threads = threads;
   options.abort = &waiting.abort();
   Matrix result;
-  waiting.run([&] { result = transform(view, given, options); });
+  waiting.run([&] { result = predictor.transform(view, options); }, brief(view, predictor));
   return to_numpy(std::move(result));
 }
 
@@ -88,11 +93,19 @@ nb::dict info_dict() {
 }  // namespace
 
 void add_predicting(nb::module_& module) {
-  module.def("predict", &predict_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("prototypes").noconvert(),
-             nb::arg("backend"), nb::arg("threads"), nb::arg("distances"), nb::arg("inertia"),
-             nb::arg("weights").none());
-  module.def("transform", &transform_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("prototypes").noconvert(),
-             nb::arg("backend"), nb::arg("threads"));
+  nb::class_<Predictor>(module, "Predictor")
+      .def(
+          "__init__",
+          [](Predictor* place, const AnyArray& prototypes) { new (place) Predictor(points_of(prototypes)); },
+          nb::arg("prototypes").noconvert())
+      .def(
+          "holds",
+          [](const Predictor& predictor, const AnyArray& prototypes) { return predictor.holds(points_of(prototypes)); },
+          nb::arg("prototypes").noconvert())
+      .def("predict", &predict_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("backend"), nb::arg("threads"),
+           nb::arg("distances"), nb::arg("inertia"), nb::arg("weights").none())
+      .def("transform", &transform_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("backend"),
+           nb::arg("threads"));
   module.def("apply_scaling", &scale_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("kind"), nb::arg("offset"),
              nb::arg("divisor"), nb::arg("threads"));
   module.def("info", &info_dict);

@@ -24,6 +24,21 @@ class DeviceArray:
 
 _Points = _Array | DeviceArray
 
+class Predictor:
+    def __init__(self, prototypes: _Array) -> None: ...
+    def holds(self, prototypes: _Array) -> bool: ...
+    def predict(
+        self,
+        points: _Points,
+        bfloat16: bool,
+        backend: str,
+        threads: int,
+        distances: bool,
+        inertia: bool,
+        weights: npt.NDArray[np.float64] | None,
+    ) -> tuple[_Array, npt.NDArray[np.float64] | None, float]: ...
+    def transform(self, points: _Points, bfloat16: bool, backend: str, threads: int) -> _Array: ...
+
 def fit(
     points: _Points,
     bfloat16: bool,
@@ -39,17 +54,6 @@ def initialise(
 def digest(model: dict[str, Any]) -> str: ...
 def combined_digest(models: list[str]) -> str: ...
 def parse_k_list(text: str) -> list[int]: ...
-def predict(
-    points: _Points,
-    bfloat16: bool,
-    prototypes: _Array,
-    backend: str,
-    threads: int,
-    distances: bool,
-    inertia: bool,
-    weights: npt.NDArray[np.float64] | None,
-) -> tuple[_Array, npt.NDArray[np.float64] | None, float]: ...
-def transform(points: _Points, bfloat16: bool, prototypes: _Array, backend: str, threads: int) -> _Array: ...
 def apply_scaling(
     points: _Points, bfloat16: bool, kind: str, offset: list[float], divisor: list[float], threads: int
 ) -> _Array: ...

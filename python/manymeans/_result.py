@@ -220,7 +220,7 @@ class FitResult:
         """
         centers = self.best(k, criterion).cluster_centers
         points = self._scaled(plain_points(X), n_threads)
-        labels, _, _ = predict_points(points, centers, n_threads=n_threads)
+        labels, _, _ = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
         return labels
 
     def _scaled(self, points: Points, n_threads: int | None = None) -> Points:
@@ -412,6 +412,7 @@ def matching(points: Points, centers: npt.NDArray[Any]) -> Points:
 def predict_points(
     points: Points,
     centers: npt.NDArray[Any],
+    predictor: _manymeans.Predictor,
     *,
     n_threads: int | None = None,
     backend: str = "auto",
@@ -419,18 +420,23 @@ def predict_points(
     inertia: bool = False,
     weights: npt.NDArray[np.float64] | None = None,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64] | None, float]:
-    """Give labels in their smallest type and, if asked for, distances and inertia."""
+    """Give labels in their smallest type and, if asked for, distances and inertia. The predictor is of the centres."""
     points = matching(points, centers)
     with naming(points.names, points.source):
-        return _manymeans.predict(
-            points.array, points.bfloat16, centers, backend, _threads.effective(n_threads), distances, inertia, weights
+        return predictor.predict(
+            points.array, points.bfloat16, backend, _threads.effective(n_threads), distances, inertia, weights
         )
 
 
 def transform_points(
-    points: Points, centers: npt.NDArray[Any], *, n_threads: int | None = None, backend: str = "auto"
+    points: Points,
+    centers: npt.NDArray[Any],
+    predictor: _manymeans.Predictor,
+    *,
+    n_threads: int | None = None,
+    backend: str = "auto",
 ) -> npt.NDArray[Any]:
     """Give the distances of all points to all centres."""
     points = matching(points, centers)
     with naming(points.names, points.source):
-        return _manymeans.transform(points.array, points.bfloat16, centers, backend, _threads.effective(n_threads))
+        return predictor.transform(points.array, points.bfloat16, backend, _threads.effective(n_threads))
