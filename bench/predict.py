@@ -36,7 +36,7 @@ ROWS = [
     ("fit", 2_000, 16, 8),
 ]
 
-#: Every row's numbers are its own. OPENBLAS_CORETYPE would keep scikit-learn from the instructions that the machine has.
+#: OPENBLAS_CORETYPE would keep scikit-learn from the instructions that the machine has.
 UNSET = ("OPENBLAS_CORETYPE", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MANYMEANS_CPU_ISA")
 
 
@@ -94,7 +94,8 @@ class Side:
 def measure(sides, row, repeats):
     """Seconds of every call of every side."""
     sums = {side.name: side.ask(row=row)["sum"] for side in sides}
-    calls = max(1, min(200, int(0.003 / max(side.ask(calls=1)["seconds"] for side in sides))))
+    # Many small calls in a turn: what another process left in the caches is not what they cost.
+    calls = max(1, min(200, int(0.02 / max(side.ask(calls=3)["seconds"] for side in sides))))
     for side in sides:
         side.ask(calls=calls)
     times = {side.name: [] for side in sides}
