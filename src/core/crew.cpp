@@ -111,9 +111,10 @@ Crews& crews() {
   return all;
 }
 
-// When the process ends or the library is unloaded, no thread may wait in its code.
+// When the process ends or the library is unloaded, no thread may wait in its code. Made when it is loaded, so that no
+// fork meets a first call half way.
 const struct AtEnd {
-  AtEnd() = default;
+  AtEnd() { crews(); }
   ~AtEnd() { crews().end_waiting(); }
 } kAtEnd;
 

@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -67,16 +66,16 @@ double cgroup_quota() {
   return least;
 }
 
-// Read again once a second: reading takes about 40 us, as long as a small call.
+// Read again once a second: reading takes about 40 us, as long as a small call. There is no lock that a fork could
+// leave taken in the child: two threads may read at once.
 double recent_quota() {
-  using Clock = std::chrono::steady_clock;
-  static std::mutex mutex;
-  static Clock::time_point read;
-  static double quota = 0;
-  const std::lock_guard lock(mutex);
-  if (const Clock::time_point now = Clock::now(); quota == 0 || now - read > std::chrono::seconds(1)) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  static std::atomic<int64_t> read_at{-kSecond};
+  static std::atomic<double> quota{0};
+  const int64_t now = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  if (now - read_at.load() >= kSecond) {
     quota = cgroup_quota();
-    read = now;
+    read_at = now;
   }
   return quota;
 }
