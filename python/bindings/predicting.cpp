@@ -20,21 +20,20 @@ bool brief(const PointsView& points, const Predictor& predictor) {
                   static_cast<double>(predictor.clusters()));
 }
 
-nb::tuple predict_points(const Predictor& predictor, const nb::object& points, bool bfloat16,
-                         const std::string& backend, int threads, bool distances, bool inertia,
-                         const nb::object& weights) {
+// What a prediction is asked for: the names of the dict are those of PredictOptions.
+nb::tuple predict_points(const Predictor& predictor, const nb::object& points, bool bfloat16, const nb::dict& wanted) {
   const PointsView view = points_of(points, bfloat16);
   Waiting waiting;
   PredictOptions options;
-  options.backend = backend;
-  options.threads = threads;
-  options.distances = distances;
-  options.inertia = inertia;
-  options.weights = values_of(weights);
+  options.backend = value_of<std::string>(wanted, "backend");
+  options.threads = value_of<int>(wanted, "threads");
+  options.distances = value_of<bool>(wanted, "distances");
+  options.inertia = value_of<bool>(wanted, "inertia");
+  options.weights = values_of(wanted["weights"]);
   options.abort = &waiting.abort();
   Prediction result;
   waiting.run([&] { result = predictor.predict(view, options); }, brief(view, predictor));
-  const nb::object found = distances ? to_numpy(std::move(result.distances)) : nb::none();
+  const nb::object found = options.distances ? to_numpy(std::move(result.distances)) : nb::none();
   return nb::make_tuple(to_numpy(std::move(result.labels)), found, result.inertia);
 }
 
@@ -51,12 +50,13 @@ nb::object transform_points(const Predictor& predictor, const nb::object& points
   return to_numpy(std::move(result));
 }
 
-nb::object scale_points(const nb::object& points, bool bfloat16, const std::string& kind,
-                        const std::vector<double>& offset, const std::vector<double>& divisor, int threads) {
+nb::object scale_points(const nb::object& points, bool bfloat16, const nb::dict& given, int threads) {
   const PointsView view = points_of(points, bfloat16);
+  const auto kind = value_of<std::string>(given, "kind");
   const auto scale = scale_from_name(kind);
   if (!scale) throw Error(ErrorCode::kUsage, "scale", "is '" + kind + "'; must be none, standard or minmax");
-  const Scaling scaling{*scale, offset, divisor};
+  const Scaling scaling{*scale, value_of<std::vector<double>>(given, "offset"),
+                        value_of<std::vector<double>>(given, "divisor")};
   Matrix result;
   Waiting().run([&] { result = apply_scaling(view, scaling, threads); });
   return to_numpy(std::move(result));
@@ -102,12 +102,11 @@ void add_predicting(nb::module_& module) {
           "holds",
           [](const Predictor& predictor, const AnyArray& prototypes) { return predictor.holds(points_of(prototypes)); },
           nb::arg("prototypes").noconvert())
-      .def("predict", &predict_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("backend"), nb::arg("threads"),
-           nb::arg("distances"), nb::arg("inertia"), nb::arg("weights").none())
+      .def("predict", &predict_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("wanted"))
       .def("transform", &transform_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("backend"),
            nb::arg("threads"));
-  module.def("apply_scaling", &scale_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("kind"), nb::arg("offset"),
-             nb::arg("divisor"), nb::arg("threads"));
+  module.def("apply_scaling", &scale_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("scaling"),
+             nb::arg("threads"));
   module.def("info", &info_dict);
 }
 

@@ -50,18 +50,18 @@ bool CpuSession::label_only(const Target& target, Labels& labels, double* d2) {
   prepare_workers(1);
   const int64_t n = shared_.input.points.n;
   std::atomic<bool> good{true};
-  pool_.for_each_range((n + tile_rows() - 1) / tile_rows(), plan_.tiles_per_block,
-                       [&](int w, int64_t first, int64_t last) {
-                         Worker& worker = workers_[static_cast<size_t>(w)];
-                         TileBlock block = make_block(first, last);
-                         if (!is_acceptable(block, worker)) good = false;
-                         if (!good) return;
-                         label_new_rows(target, block, worker, worker.results[0]);
-                         labels.write(block.first_row, block.rows, worker.labels.data());
-                         if (d2 == nullptr) return;
-                         distances_to(*target.prototypes, block.first_row, block.rows, worker.labels.data(), worker,
-                                      d2 + block.first_row);
-                       });
+  const auto label_tiles = [&](int w, int64_t first, int64_t last) {
+    Worker& worker = workers_[static_cast<size_t>(w)];
+    TileBlock block = make_block(first, last);
+    if (!is_acceptable(block, worker)) good = false;
+    if (!good) return;
+    label_new_rows(target, block, worker, worker.results[0]);
+    labels.write(block.first_row, block.rows, worker.labels.data());
+    if (d2 == nullptr) return;
+    const DistanceBlock rows{block.first_row, block.rows, worker.labels.data(), nullptr};
+    find_distances(*target.prototypes, rows, worker, d2 + block.first_row);
+  };
+  pool_.for_each_range((n + tile_rows() - 1) / tile_rows(), plan_.tiles_per_block, label_tiles);
   return good;
 }
 

@@ -203,22 +203,22 @@ CpuSession::DistanceBlock CpuSession::distances_of(int slot, const Matrix& proto
   if (worker.d2.size() < size) worker.d2.resize(size);
   if (worker.labels.size() < size) worker.labels.resize(size);
   model(slot).labels.read(first, count, worker.labels.data());
-  distances_to(prototypes, first, count, worker.labels.data(), worker, worker.d2.data());
-  return {first, count, worker.labels.data(), worker.d2.data()};
+  const DistanceBlock block{first, count, worker.labels.data(), worker.d2.data()};
+  find_distances(prototypes, block, worker, worker.d2.data());
+  return block;
 }
 
-void CpuSession::distances_to(const Matrix& prototypes, int64_t first, int64_t count, const uint32_t* labels,
-                              Worker& worker, double* d2) const {
+void CpuSession::find_distances(const Matrix& prototypes, const DistanceBlock& rows, Worker& worker, double* d2) const {
   const PointsView& points = shared_.input.points;
+  const int64_t d = points.d, k = prototypes.rows();
   if (points.type == DataType::kFloat64) {
-    const double* x = static_cast<const double*>(points.data) + first * points.d;
-    shared_.kernels.distances_f64({x, count, points.d, prototypes.values<double>().data(), prototypes.rows(), labels},
-                                  d2);
+    const double* x = static_cast<const double*>(points.data) + rows.first * d;
+    shared_.kernels.distances_f64({x, rows.count, d, prototypes.values<double>().data(), k, rows.labels}, d2);
     return;
   }
-  if (points.type != DataType::kFloat32) worker.wide_f32.resize(static_cast<size_t>(count * points.d));
-  const float* x = rows_as<float>(points, first, count, worker.wide_f32.data());
-  shared_.kernels.distances_f32({x, count, points.d, prototypes.values<float>().data(), prototypes.rows(), labels}, d2);
+  if (points.type != DataType::kFloat32) worker.wide_f32.resize(static_cast<size_t>(rows.count * d));
+  const float* x = rows_as<float>(points, rows.first, rows.count, worker.wide_f32.data());
+  shared_.kernels.distances_f32({x, rows.count, d, prototypes.values<float>().data(), k, rows.labels}, d2);
 }
 
 template <class Body>
@@ -232,8 +232,9 @@ void CpuSession::for_each_distance(int slot, const Matrix& prototypes, Body&& bo
       body(w, distances_of(slot, prototypes, row, std::min(rows, last - row), workers_[static_cast<size_t>(w)]));
     }
   };
-  for_each_row_range(shared_.input.memory.window, pool_, shared_.input.points.n, 16 * rows, body_of_rows,
-                     [&](int64_t first, int64_t last) { model(slot).labels.give_back(first, last - first); });
+  shared_.input.memory.window.for_each_range(
+      pool_, shared_.input.points.n, 16 * rows, body_of_rows,
+      [&](int64_t first, int64_t last) { model(slot).labels.give_back(first, last - first); });
 }
 
 std::vector<DistantRow> CpuSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
@@ -283,11 +284,10 @@ void CpuSession::relabel(int slot, std::span<const uint32_t> new_label, std::spa
     for (uint32_t& label : block) label = new_label[label];
     labels.write(first, last - first, block.data());
   };
-  for_each_row_range(shared_.input.memory.window, pool_, m.labels.size(), kRows, replace,
-                     [&](int64_t first, int64_t last) {
-                       m.labels.give_back(first, last - first);
-                       labels.give_back(first, last - first);
-                     });
+  shared_.input.memory.window.for_each_range(pool_, m.labels.size(), kRows, replace, [&](int64_t first, int64_t last) {
+    m.labels.give_back(first, last - first);
+    labels.give_back(first, last - first);
+  });
   Statistics statistics(k, m.statistics.d, m.statistics.limbs);
   for (int64_t i = 0; i < k; ++i) {
     const auto from = static_cast<size_t>(kept[static_cast<size_t>(i)]);
@@ -444,14 +444,15 @@ void CpuSession::transform_rows(int64_t first, int64_t last, const Matrix& proto
 void CpuSession::transform(const Matrix& prototypes, Matrix& distances) {
   prepare_workers(0);
   constexpr int64_t kRows = 32;
-  for_each_row_range(shared_.input.memory.window, pool_, shared_.input.points.n, kRows,
-                     [&](int w, int64_t first, int64_t last) {
-                       Worker& worker = workers_[static_cast<size_t>(w)];
-                       if (distances.type() == DataType::kFloat64)
-                         return transform_rows<double>(first, last, prototypes, worker, distances);
-                       transform_rows<float>(first, last, prototypes, worker, distances);
-                     },
-                     {});
+  shared_.input.memory.window.for_each_range(pool_, shared_.input.points.n, kRows,
+                                             [&](int w, int64_t first, int64_t last) {
+                                               Worker& worker = workers_[static_cast<size_t>(w)];
+                                               if (distances.type() == DataType::kFloat64)
+                                                 return transform_rows<double>(first, last, prototypes, worker,
+                                                                               distances);
+                                               transform_rows<float>(first, last, prototypes, worker, distances);
+                                             },
+                                             {});
 }
 
 }  // namespace manymeans

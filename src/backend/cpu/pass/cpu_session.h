@@ -223,8 +223,7 @@ class CpuSession final : public Session, public RowQuestions {
   template <class Body>
   void for_each_distance(int slot, const Matrix& prototypes, Body&& body);
   DistanceBlock distances_of(int slot, const Matrix& prototypes, int64_t first, int64_t count, Worker& worker);
-  void distances_to(const Matrix& prototypes, int64_t first, int64_t count, const uint32_t* labels, Worker& worker,
-                    double* d2) const;
+  void find_distances(const Matrix& prototypes, const DistanceBlock& rows, Worker& worker, double* d2) const;
   template <class T>
   void transform_rows(int64_t first, int64_t last, const Matrix& prototypes, Worker& worker, Matrix& distances) const;
   double farthest_of_sample(int slot, const Matrix& prototypes);
