@@ -35,7 +35,7 @@ from ._input import (
     unwrap,
 )
 from ._progress import Callback
-from ._result import FitResult, Model, predict_points, transform_points
+from ._result import FitResult, Model, PreparedCenters, predict_points, transform_points
 from ._seeds import seed_of
 
 #: Values of `init` that name a method.
@@ -78,7 +78,7 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
     labels_: npt.NDArray[np.int32]
     inertia_: float
     _answer: str | None = None  # where the models of which it is the digest are gone: after pickling
-    _predictor: _manymeans.Predictor | None = None  # of the centres at the last call
+    _prepared: PreparedCenters | None = None  # since the last fit
 
     # --- input --------------------------------------------------------------------------------------------------
 
@@ -164,6 +164,7 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
 
     def _keep(self, result: FitResult, best: Model) -> None:
         self._answer = None
+        self._prepared = PreparedCenters()
         self.result_ = result
         self.cluster_centers_ = best.cluster_centers
         self.inertia_ = best.inertia
@@ -181,16 +182,7 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
 
     def _predictor_of(self, centers: npt.NDArray[Any]) -> _manymeans.Predictor:
         """Give the one of the last call, where the centres are still the same."""
-        predictor = self._predictor
-        if predictor is None or not predictor.holds(centers):
-            predictor = self._predictor = _manymeans.Predictor(centers)
-        return predictor
-
-    def __getstate__(self) -> Any:
-        """Give what pickling and copying keep."""
-        state = dict(super().__getstate__())
-        state.pop("_predictor", None)
-        return state
+        return _manymeans.Predictor(centers) if self._prepared is None else self._prepared.predictor_of(centers)
 
     def _predict(self, X: Any, centers: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
         points, predictor = self._test_points(X), self._predictor_of(centers)

@@ -406,6 +406,23 @@ def matching(points: Points, centers: npt.NDArray[Any]) -> Points:
     return Points(points.numbers.astype(np.float64), names=points.names, source=points.source)
 
 
+class PreparedCenters:
+    """The centres of the last call, ready for the next one. A copy or a pickle has none at first."""
+
+    def __init__(self) -> None:
+        self._predictor: _manymeans.Predictor | None = None
+
+    def __reduce__(self) -> tuple[type[PreparedCenters], tuple[()]]:
+        return PreparedCenters, ()
+
+    def predictor_of(self, centers: npt.NDArray[Any]) -> _manymeans.Predictor:
+        """Give the one of the last call, where the centres are still the same."""
+        predictor = self._predictor
+        if predictor is None or not predictor.holds(centers):
+            predictor = self._predictor = _manymeans.Predictor(centers)
+        return predictor
+
+
 def predict_points(
     points: Points,
     centers: npt.NDArray[Any],
