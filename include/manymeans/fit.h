@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -101,6 +102,25 @@ Prediction predict(const PointsView& points, const PointsView& prototypes, const
 /// Euclidean distances of all points to all prototypes, rounded from canonical distances: N x K, float64 for float64
 /// points, else float32. Throws as predict(). Time O(N D K), memory N K values and O(N).
 Matrix transform(const PointsView& points, const PointsView& prototypes, const PredictOptions& options = {});
+
+/// A model that is prepared once for many calls: its prototypes are checked, copied and packed by the first call that
+/// needs them so, and not again. The functions do what predict() and transform() do, with the same bits.
+/// Copies share what is prepared; several threads may call at once, and a fork may come between two calls.
+class Predictor {
+ public:
+  /// `prototypes` are k x D and need not outlive the call. Throws as predict().
+  explicit Predictor(const PointsView& prototypes);
+  int64_t clusters() const;
+  int64_t columns() const;
+  /// Whether these are the prototypes that it was made from, bit for bit.
+  bool holds(const PointsView& prototypes) const;
+  Prediction predict(const PointsView& points, const PredictOptions& options = {}) const;
+  Matrix transform(const PointsView& points, const PredictOptions& options = {}) const;
+
+ private:
+  struct Prepared;
+  std::shared_ptr<Prepared> prepared_;
+};
 
 /// The place of this address, for PointsView::place: the host's memory, unless this build knows the device in whose
 /// memory it lies.

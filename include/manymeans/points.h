@@ -78,25 +78,33 @@ struct PointsView {
 class Matrix {
  public:
   Matrix() = default;
-  Matrix(int64_t rows, int64_t columns, DataType type)
-      : rows_(rows),
-        columns_(columns),
-        type_(type),
-        bytes_(static_cast<size_t>(rows) * static_cast<size_t>(columns) * size_of(type)) {}
+  /// All values are 0 at first.
+  Matrix(int64_t rows, int64_t columns, DataType type);
+  /// For whoever writes every value: they are whatever the memory holds.
+  static Matrix unwritten(int64_t rows, int64_t columns, DataType type);
+  Matrix(const Matrix& other);
+  Matrix& operator=(const Matrix& other);
+  Matrix(Matrix&& other) noexcept : Matrix() { swap(other); }
+  Matrix& operator=(Matrix&& other) noexcept {
+    Matrix taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  ~Matrix();
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
   DataType type() const { return type_; }
-  bool empty() const { return bytes_.empty(); }
+  bool empty() const { return size_of_bytes() == 0; }
 
   /// All values; T must be float or double and agree with type().
   template <class T>
   std::span<T> values() {
-    return {reinterpret_cast<T*>(bytes_.data()), bytes_.size() / sizeof(T)};
+    return {reinterpret_cast<T*>(bytes_), size_of_bytes() / sizeof(T)};
   }
   template <class T>
   std::span<const T> values() const {
-    return {reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T)};
+    return {reinterpret_cast<const T*>(bytes_), size_of_bytes() / sizeof(T)};
   }
 
   /// One value as binary64 (exact).
@@ -105,14 +113,22 @@ class Matrix {
     return type_ == DataType::kFloat64 ? values<double>()[index] : values<float>()[index];
   }
 
-  PointsView view() const { return {bytes_.data(), rows_, columns_, type_}; }
-  std::span<const std::byte> bytes() const { return bytes_; }
+  PointsView view() const { return {bytes_, rows_, columns_, type_}; }
+  std::span<const std::byte> bytes() const { return {bytes_, size_of_bytes()}; }
 
  private:
+  size_t size_of_bytes() const { return static_cast<size_t>(rows_) * static_cast<size_t>(columns_) * size_of(type_); }
+  void swap(Matrix& other) noexcept {
+    std::swap(rows_, other.rows_);
+    std::swap(columns_, other.columns_);
+    std::swap(type_, other.type_);
+    std::swap(bytes_, other.bytes_);
+  }
+
   int64_t rows_ = 0;
   int64_t columns_ = 0;
   DataType type_ = DataType::kFloat32;
-  std::vector<std::byte> bytes_;
+  std::byte* bytes_ = nullptr;
 };
 
 /// One label per row, in the smallest unsigned type that holds K - 1. All are 0 at first.

@@ -43,6 +43,14 @@ void set_option(ByteSize& member, nb::handle value) {
   }
 }
 
+// Were every model to take all of its iterations.
+bool brief(const PointsView& points, const FitOptions& options) {
+  double clusters = 0;
+  for (const int64_t k : options.k) clusters += static_cast<double>(k);
+  const double rows = static_cast<double>(points.n) * static_cast<double>(points.d);
+  return is_brief(rows * clusters * static_cast<double>(options.models) * static_cast<double>(options.max_iter + 10));
+}
+
 FitOptions options_of(const nb::dict& values) {
   FitOptions options;
   size_t used = 0;
@@ -106,7 +114,7 @@ nb::dict fit_points(const nb::object& points, bool bfloat16, const nb::object& w
     hooks.checkpoint = {bytes_of(std::get<0>(*checkpoint)), std::get<1>(*checkpoint), std::get<2>(*checkpoint)};
   }
   FitResult result;
-  waiting.run([&] { result = fit(view, given_weights, fit_options, hooks); });
+  waiting.run([&] { result = fit(view, given_weights, fit_options, hooks); }, brief(view, fit_options));
   return as_dict(result);
 }
 

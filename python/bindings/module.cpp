@@ -20,6 +20,8 @@ extern "C" __attribute__((visibility("default"))) void manymeans_set_num_threads
 
 NB_MODULE(_manymeans, module) {
   using namespace manymeans::python;
+  // A thread that is parked when Python ends (leaving.h) keeps its predictor; that is no error to be told of.
+  nanobind::set_leak_warnings(false);
   add_errors();
   add_device_arrays(module);
   add_fitting(module);

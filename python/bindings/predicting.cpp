@@ -15,9 +15,14 @@ namespace manymeans::python {
 namespace nb = nanobind;
 namespace {
 
+bool brief(const PointsView& points, const Predictor& predictor) {
+  return is_brief(static_cast<double>(points.n) * static_cast<double>(points.d) *
+                  static_cast<double>(predictor.clusters()));
+}
+
 // What a prediction is asked for: the names of the dict are those of PredictOptions.
-nb::tuple predict_points(const nb::object& points, bool bfloat16, const AnyArray& prototypes, const nb::dict& wanted) {
-  const PointsView view = points_of(points, bfloat16), given = points_of(prototypes);
+nb::tuple predict_points(const Predictor& predictor, const nb::object& points, bool bfloat16, const nb::dict& wanted) {
+  const PointsView view = points_of(points, bfloat16);
   Waiting waiting;
   PredictOptions options;
   options.backend = value_of<std::string>(wanted, "backend");
@@ -27,21 +32,21 @@ nb::tuple predict_points(const nb::object& points, bool bfloat16, const AnyArray
   options.weights = values_of(wanted["weights"]);
   options.abort = &waiting.abort();
   Prediction result;
-  waiting.run([&] { result = predict(view, given, options); });
+  waiting.run([&] { result = predictor.predict(view, options); }, brief(view, predictor));
   const nb::object found = options.distances ? to_numpy(std::move(result.distances)) : nb::none();
   return nb::make_tuple(to_numpy(std::move(result.labels)), found, result.inertia);
 }
 
-nb::object transform_points(const nb::object& points, bool bfloat16, const AnyArray& prototypes,
+nb::object transform_points(const Predictor& predictor, const nb::object& points, bool bfloat16,
                             const std::string& backend, int threads) {
-  const PointsView view = points_of(points, bfloat16), given = points_of(prototypes);
+  const PointsView view = points_of(points, bfloat16);
   Waiting waiting;
   PredictOptions options;
   options.backend = backend;
   options.threads = threads;
   options.abort = &waiting.abort();
   Matrix result;
-  waiting.run([&] { result = transform(view, given, options); });
+  waiting.run([&] { result = predictor.transform(view, options); }, brief(view, predictor));
   return to_numpy(std::move(result));
 }
 
@@ -88,10 +93,18 @@ nb::dict info_dict() {
 }  // namespace
 
 void add_predicting(nb::module_& module) {
-  module.def("predict", &predict_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("prototypes").noconvert(),
-             nb::arg("wanted"));
-  module.def("transform", &transform_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("prototypes").noconvert(),
-             nb::arg("backend"), nb::arg("threads"));
+  nb::class_<Predictor>(module, "Predictor")
+      .def(
+          "__init__",
+          [](Predictor* place, const AnyArray& prototypes) { new (place) Predictor(points_of(prototypes)); },
+          nb::arg("prototypes").noconvert())
+      .def(
+          "holds",
+          [](const Predictor& predictor, const AnyArray& prototypes) { return predictor.holds(points_of(prototypes)); },
+          nb::arg("prototypes").noconvert())
+      .def("predict", &predict_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("wanted"))
+      .def("transform", &transform_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("backend"),
+           nb::arg("threads"));
   module.def("apply_scaling", &scale_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("scaling"),
              nb::arg("threads"));
   module.def("info", &info_dict);

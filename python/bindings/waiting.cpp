@@ -44,10 +44,10 @@ int call(PyObject* callback, nb::object report) {
 
 }  // namespace
 
-void Waiting::run(const std::function<void()>& work) {
+void Waiting::run(const std::function<void()>& work, bool brief) {
   {
     const nb::gil_scoped_release without_gil;
-    start(work);
+    start(work, brief);
     wait();
     if (worker_.joinable()) worker_.join();
     call_.work_done();
@@ -57,13 +57,16 @@ void Waiting::run(const std::function<void()>& work) {
   if (work_error_) std::rethrow_exception(work_error_);
 }
 
-void Waiting::start(const std::function<void()>& work) {
-  try {
-    worker_ = std::thread([this, &work] { do_work(work); });
-  } catch (const std::system_error&) {  // the system gives no more threads
-    alone_ = true;
-    do_work(work);
+void Waiting::start(const std::function<void()>& work, bool brief) {
+  alone_ = brief;
+  if (!alone_) {
+    try {
+      worker_ = std::thread([this, &work] { do_work(work); });
+    } catch (const std::system_error&) {  // the system gives no more threads
+      alone_ = true;
+    }
   }
+  if (alone_) do_work(work);
 }
 
 void Waiting::do_work(const std::function<void()>& work) {

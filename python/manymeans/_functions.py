@@ -269,7 +269,9 @@ def predict(
             )
         centers = model.cluster_centers if isinstance(model, Model) else model
     centers = plain_centers(centers, "model")
-    labels, found, _ = predict_points(points, centers, n_threads=n_threads, backend=backend, distances=distances)
+    labels, found, _ = predict_points(
+        points, centers, _manymeans.Predictor(centers), n_threads=n_threads, backend=backend, distances=distances
+    )
     return (labels, found) if distances else labels
 
 

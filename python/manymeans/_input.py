@@ -18,6 +18,8 @@ from ._tables import Dataset, Source
 #: Read in place; every other number type is converted to float64.
 DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8]
 
+_READY = frozenset(np.dtype(dtype) for dtype in DTYPES)
+
 # Devices of DLPack whose memory the CPU can read: CPU, CUDA's and ROCm's pinned host memory, CUDA's managed memory.
 _HOST_DEVICES = {1, 3, 11, 13}
 _CUDA_DEVICE = 2
@@ -301,6 +303,19 @@ def densify(X: Any, memory_limit: int | None) -> npt.NDArray[Any]:
     return array
 
 
+def is_ready(X: Any) -> bool:
+    """Whether this is an array of NumPy that the library reads where it lies: checks and conversions change nothing."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype in _READY
+        and X.ndim == 2
+        and X.shape[0] > 0
+        and X.shape[1] > 0
+        and X.flags.c_contiguous
+        and X.flags.aligned
+    )
+
+
 def plain_points(X: Any, memory_limit: int | None = None, name: str = "X") -> Points:
     """Give points for functions that know no estimator; scikit-learn is not needed.
 
@@ -328,6 +343,9 @@ def plain_centers(X: Any, name: str) -> npt.NDArray[Any]:
         As `plain_points`; a sparse matrix is refused.
 
     """
+    if is_ready(X):
+        ready: npt.NDArray[Any] = X
+        return ready
     array: npt.NDArray[Any] = conform(Points(_array_of(on_host(X), name)), name).array
     return array
 

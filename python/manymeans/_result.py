@@ -220,7 +220,7 @@ class FitResult:
         """
         centers = self.best(k, criterion).cluster_centers
         points = self._scaled(plain_points(X), n_threads)
-        labels, _, _ = predict_points(points, centers, n_threads=n_threads)
+        labels, _, _ = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
         return labels
 
     def _scaled(self, points: Points, n_threads: int | None = None) -> Points:
@@ -406,9 +406,27 @@ def matching(points: Points, centers: npt.NDArray[Any]) -> Points:
     return Points(points.numbers.astype(np.float64), names=points.names, source=points.source)
 
 
+class PreparedCenters:
+    """The centres of the last call, ready for the next one. A copy or a pickle has none at first."""
+
+    def __init__(self) -> None:
+        self._predictor: _manymeans.Predictor | None = None
+
+    def __reduce__(self) -> tuple[type[PreparedCenters], tuple[()]]:
+        return PreparedCenters, ()
+
+    def predictor_of(self, centers: npt.NDArray[Any]) -> _manymeans.Predictor:
+        """Give the one of the last call, where the centres are still the same."""
+        predictor = self._predictor
+        if predictor is None or not predictor.holds(centers):
+            predictor = self._predictor = _manymeans.Predictor(centers)
+        return predictor
+
+
 def predict_points(
     points: Points,
     centers: npt.NDArray[Any],
+    predictor: _manymeans.Predictor,
     *,
     n_threads: int | None = None,
     backend: str = "auto",
@@ -416,7 +434,7 @@ def predict_points(
     inertia: bool = False,
     weights: npt.NDArray[np.float64] | None = None,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64] | None, float]:
-    """Give labels in their smallest type and, if asked for, distances and inertia."""
+    """Give labels in their smallest type and, if asked for, distances and inertia. The predictor is of the centres."""
     points = matching(points, centers)
     with naming(points.names, points.source):
         wanted = {
@@ -426,13 +444,18 @@ def predict_points(
             "inertia": inertia,
             "weights": weights,
         }
-        return _manymeans.predict(points.array, points.bfloat16, centers, wanted)
+        return predictor.predict(points.array, points.bfloat16, wanted)
 
 
 def transform_points(
-    points: Points, centers: npt.NDArray[Any], *, n_threads: int | None = None, backend: str = "auto"
+    points: Points,
+    centers: npt.NDArray[Any],
+    predictor: _manymeans.Predictor,
+    *,
+    n_threads: int | None = None,
+    backend: str = "auto",
 ) -> npt.NDArray[Any]:
     """Give the distances of all points to all centres."""
     points = matching(points, centers)
     with naming(points.names, points.source):
-        return _manymeans.transform(points.array, points.bfloat16, centers, backend, _threads.effective(n_threads))
+        return predictor.transform(points.array, points.bfloat16, backend, _threads.effective(n_threads))

@@ -5,6 +5,7 @@
 //   Session::advance(...)    screen, resolve, accumulate
 //   Session::rows()          questions about rows: distances, inertia, the farthest
 //   Upload::seeding(...)     what k-means++ and k-means|| ask
+//   Backend::labeller(...)   labels of other points, without a session
 //
 // Everything returned is exact, so it is the same from every backend: see docs/developer/contract.md.
 #pragma once
@@ -209,6 +210,24 @@ class Upload {
   virtual std::vector<std::string> warnings() const { return {}; }  ///< what the user should know or mend
 };
 
+/// How a Labeller works at one call.
+struct LabelCall {
+  int threads = 0;                           ///< at most so many; 0: all usable
+  const std::atomic<bool>* abort = nullptr;  ///< as BackendOptions::abort
+};
+
+/// Prototypes that are prepared once for whatever points come: what predict and transform ask, without statistics.
+/// Several threads may ask at once. A function returns false, and has written nothing of use, where a value of the
+/// points is not finite or too large; prepare_input() says which.
+class Labeller {
+ public:
+  virtual ~Labeller() = default;
+  /// The label of every row and, where there is room for it, the canonical distance to the prototype that it names.
+  virtual bool label(const PointsView& points, const LabelCall& call, Labels& labels, double* d2) const = 0;
+  /// RowQuestions::transform().
+  virtual bool transform(const PointsView& points, const LabelCall& call, Matrix& distances) const = 0;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -224,6 +243,11 @@ class Backend {
   virtual bool counts_duplicates() const { return false; }
   virtual std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) = 0;
   std::unique_ptr<Upload> upload(const Input& input) { return upload(input, Workload{}); }
+  /// For centroids; null where a session answers instead.
+  virtual std::unique_ptr<Labeller> labeller(std::shared_ptr<const Matrix> prototypes) const {
+    static_cast<void>(prototypes);
+    return nullptr;
+  }
 };
 
 /// One line of the registry.

@@ -45,4 +45,12 @@ Frame find_frame(const Input& input) {
   return frame;
 }
 
+Frame find_wide_frame(const Input& input) {
+  constexpr int kReserve = 20;
+  Frame frame = find_frame(input);
+  frame.exponent -= kReserve;
+  frame.scale = std::ldexp(1.0, frame.exponent);
+  return frame;
+}
+
 }  // namespace manymeans

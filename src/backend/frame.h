@@ -18,4 +18,7 @@ struct Frame {
 
 Frame find_frame(const Input& input);
 
+/// A frame for points that are not known yet, around these: they may lie 2^20 times as far away as any of these.
+Frame find_wide_frame(const Input& input);
+
 }  // namespace manymeans

@@ -17,6 +17,8 @@ struct CpuTuning {
   std::string screen_format = {};    ///< float32, bfloat16, int8-pair; empty: MANYMEANS_CPU_SCREEN, else by cost
   int64_t memory_budget = 0;         ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
   double bound_scale = 1;            ///< multiplies the screens' error bounds
+
+  bool operator==(const CpuTuning&) const = default;
 };
 
 struct CudaTuning {
@@ -26,6 +28,8 @@ struct CudaTuning {
   bool queued_passes = false;  ///< never a batch of passes in one kernel
   int64_t slice_rows = 0;      ///< as if no more rows than about these fitted the device; 0: what fits
   double bound_scale = 1;      ///< multiplies the screens' error bounds
+
+  bool operator==(const CudaTuning&) const = default;
 };
 
 struct Tuning {
@@ -34,6 +38,8 @@ struct Tuning {
   std::optional<bool> duplicates = {};  ///< each distinct row once; empty: MANYMEANS_DUPLICATES, else where it pays
   /// Makes the backend, whatever is asked for by name.
   std::unique_ptr<Backend> (*test_backend)(const BackendOptions&) = nullptr;
+
+  bool operator==(const Tuning&) const = default;
 };
 
 }  // namespace manymeans

@@ -40,6 +40,12 @@ class AlignedBuffer {
     if (mapped > 0) manymeans::give_back(data_.get(), mapped, first * sizeof(T), count * sizeof(T));
   }
 
+  /// Hands memory that is no file's over to whoever calls std::free.
+  T* release() {
+    size_ = 0;
+    return data_.release();
+  }
+
   T* data() { return data_.get(); }
   const T* data() const { return data_.get(); }
   size_t size() const { return size_; }

@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/cgroup.h"
+#include "core/crew.h"
 #include "core/environment.h"
 #include "core/fp_environment.h"
 
@@ -10,9 +11,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <string>
+#include <utility>
 
 namespace manymeans {
 namespace {
@@ -63,11 +66,25 @@ double cgroup_quota() {
   return least;
 }
 
+// Read again once a second: reading takes about 40 us, as long as a small call. There is no lock that a fork could
+// leave taken in the child: two threads may read at once.
+double recent_quota() {
+  constexpr int64_t kSecond = 1'000'000'000;
+  static std::atomic<int64_t> read_at{-kSecond};
+  static std::atomic<double> quota{0};
+  const int64_t now = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  if (now - read_at.load() >= kSecond) {
+    quota = cgroup_quota();
+    read_at = now;
+  }
+  return quota;
+}
+
 }  // namespace
 
 int usable_threads() {
   if (const std::optional<int> set = environment::threads()) return std::min(*set, kMostThreads);
-  const double quota = std::ceil(cgroup_quota());
+  const double quota = std::ceil(recent_quota());
   return static_cast<int>(std::max(1.0, std::min<double>(affinity_count(), quota)));
 }
 
@@ -83,77 +100,27 @@ void check_abort(const std::atomic<bool>* abort) {
 }
 
 ThreadPool::ThreadPool(int threads, const std::atomic<bool>* abort) : abort_(abort) {
+  if (threads <= 1) return;
   try {
-    for (int worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { work(worker); });
+    crew_ = take_crew(threads - 1);
+    size_ = crew_->workers() + 1;
   } catch (const std::exception&) {
-    // No more threads, or no memory for them: the answer does not depend on their number, and size() reports it.
-    // Nothing may leave the constructor, since the threads that run already would then not be joined.
+    // No memory for a crew: the answer does not depend on the number of threads, and size() reports it.
   }
 }
 
 ThreadPool::~ThreadPool() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  begin_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
-}
-
-void ThreadPool::call(int worker) {
-  const FpEnvironmentGuard guard;
-  try {
-    (*task_)(worker);
-  } catch (...) {
-    const std::lock_guard lock(mutex_);
-    if (!error_) error_ = std::current_exception();
-  }
-}
-
-void ThreadPool::work(int worker) {
-  for (uint64_t seen = 0;;) {
-    {
-      std::unique_lock lock(mutex_);
-      begin_.wait(lock, [&] { return stop_ || round_ != seen; });
-      if (stop_) return;
-      seen = round_;
-      if (closed_) continue;  // woke up after everything was done
-      ++running_;
-      ++joined_;
-    }
-    call(worker);
-    const std::lock_guard lock(mutex_);
-    if (--running_ == 0) done_.notify_one();
-  }
+  if (crew_) give_back(std::move(crew_));
 }
 
 void ThreadPool::run(const std::function<void(int)>& task) {
   run_round(task, size() - 1, true);
 }
 
-// With `all`, every worker takes part; else only those that wake up before the calling thread has nothing left to do:
-// on a busy machine, or for small work, the others are not waited for.
 void ThreadPool::run_round(const std::function<void(int)>& task, int helpers, bool all) {
-  {
-    const std::lock_guard lock(mutex_);
-    task_ = &task;
-    error_ = nullptr;
-    joined_ = 0;
-    closed_ = false;
-    ++round_;
-  }
-  if (helpers >= size() - 1) {
-    begin_.notify_all();
-  } else {
-    for (int i = 0; i < helpers; ++i) begin_.notify_one();
-  }
-  call(0);
-  std::unique_lock lock(mutex_);
-  const int needed = all ? size() - 1 : 0;
-  closed_ = !all;
-  done_.wait(lock, [&] { return running_ == 0 && joined_ >= needed; });
-  closed_ = true;
-  if (error_) std::rethrow_exception(error_);
+  if (crew_ && helpers > 0) return crew_->run(task, helpers, all);
+  const FpEnvironmentGuard guard;
+  task(0);
 }
 
 void ThreadPool::for_each_range(int64_t n, int64_t grain, const std::function<void(int, int64_t, int64_t)>& body) {

@@ -1,14 +1,11 @@
-// A small thread pool. It lives as long as the call that made it, so no thread ever survives into a fork.
+// A small thread pool. It lives as long as the call that made it; its threads are those of a crew (crew.h), which waits
+// for the next call.
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <exception>
 #include <functional>
-#include <mutex>
-#include <thread>
-#include <vector>
+#include <memory>
 
 namespace manymeans {
 
@@ -23,6 +20,8 @@ int thread_count(int asked);
 /// Throws Error(kInterrupted) once the caller has set it; null: never.
 void check_abort(const std::atomic<bool>* abort);
 
+class Crew;
+
 /// Runs one function on all of its threads, again and again.
 class ThreadPool {
  public:
@@ -34,7 +33,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int size() const { return static_cast<int>(workers_.size()) + 1; }
+  int size() const { return size_; }
   const std::atomic<bool>* abort() const { return abort_; }
 
   /// Calls task(worker) once on every thread, worker = 0 .. size() - 1, each in the contract's floating-point
@@ -46,22 +45,11 @@ class ThreadPool {
   void for_each_range(int64_t n, int64_t grain, const std::function<void(int, int64_t, int64_t)>& body);
 
  private:
-  void work(int worker);
-  void call(int worker);
   void run_round(const std::function<void(int)>& task, int helpers, bool all);
 
   const std::atomic<bool>* abort_;
-  std::vector<std::thread> workers_;
-  std::mutex mutex_;
-  std::condition_variable begin_;
-  std::condition_variable done_;
-  const std::function<void(int)>* task_ = nullptr;
-  std::exception_ptr error_;
-  uint64_t round_ = 0;
-  int running_ = 0;     // workers inside task_
-  int joined_ = 0;      // workers that began it in this round
-  bool closed_ = true;  // nobody begins any more
-  bool stop_ = false;
+  std::unique_ptr<Crew> crew_;  // null where the calling thread is alone
+  int size_ = 1;
 };
 
 }  // namespace manymeans

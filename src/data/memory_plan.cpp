@@ -55,6 +55,11 @@ int64_t active_clusters(const MemoryTask& task) {
   return sum;
 }
 
+// What every fit takes on so many threads.
+int64_t unavoidable_bytes(const MemoryTask& task) {
+  return kProgram + task.threads * (kWorker + kWorkerRows * task.points.d * 8);
+}
+
 // What cannot be given back: prototypes, statistics, results, scratch, weights.
 int64_t fixed_bytes(const MemoryTask& task) {
   const int64_t d = task.points.d;
@@ -69,8 +74,8 @@ int64_t fixed_bytes(const MemoryTask& task) {
     most = std::max(most, k);
   }
   const int64_t candidates = task.oversamples ? kCandidates * most * sessions(task) : 0;
-  return kProgram + (active_clusters(task) + candidates) * active + all * (d * value + 64) +
-         task.threads * (kWorker + kWorkerRows * d * 8) + (task.weights ? 16 * task.points.n : 0);
+  return unavoidable_bytes(task) + (active_clusters(task) + candidates) * active + all * (d * value + 64) +
+         (task.weights ? 16 * task.points.n : 0);
 }
 
 // Bytes of a row, all arrays together.
@@ -169,9 +174,12 @@ int64_t least_memory(const MemoryTask& task) {
 }
 
 bool fits_easily(const MemoryTask& task) {
+  constexpr int64_t kFew = int64_t{1} << 20;
   MemoryTask counted = task;
   counted.in_file = true;
-  return fits_in_half(fixed_bytes(counted) + row_bytes(counted).sum() * counted.points.n);
+  const int64_t bytes = fixed_bytes(counted) + row_bytes(counted).sum() * counted.points.n;
+  // A few always fit beside what no plan saves: asking the system takes longer than fitting so little.
+  return bytes - unavoidable_bytes(counted) <= kFew || fits_in_half(bytes);
 }
 
 MemoryPlan plan_memory(const MemoryTask& task, int64_t limit) {

@@ -5,6 +5,7 @@
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/out_of_memory.h"
+#include "engine/prepared_model.h"
 #include "engine/tuned.h"
 #include "prototype/prototype.h"
 
@@ -18,73 +19,137 @@ namespace manymeans {
 
 namespace {
 
-// What predict and transform begin with.
-struct Prepared {
+// A backend's session for rows that come once.
+struct RowSession {
   std::unique_ptr<Backend> backend;
   Input input;
-  Matrix prototypes;
+  std::unique_ptr<Upload> upload;
+  std::unique_ptr<Session> session;
+
+  RowSession(const PointsView& points, const Matrix& prototypes, const PredictOptions& options, const Tuning& tuning)
+      : backend(make_backend(
+            options.backend, points,
+            {.threads = options.threads, .algorithm = options.algorithm, .abort = options.abort, .tuning = tuning})) {
+    ThreadPool pool(backend->threads(), options.abort);
+    input = prepare_input(points, options.weights, pool);
+    check_overflow(input, std::max(input.max_magnitude(), largest_magnitude(prototypes)));
+  }
+
+  void begin(int64_t k, int threads) {
+    upload = backend->upload(input, {k, k, 1});
+    session = upload->session({&k, 1}, threads);
+  }
 };
 
-Prepared prepare(const PointsView& points, const PointsView& prototypes, const PredictOptions& options,
-                 const Tuning& tuning) {
-  if (prototypes.n < 1) throw Error(ErrorCode::kUsage, "prototypes", "there are none; at least one is needed");
-  if (prototypes.n > kMostClusters) {
-    throw Error(ErrorCode::kUsage, "prototypes",
-                fmt::format("{} are too many; at most {}", prototypes.n, kMostClusters));
+// What a labeller would not take is an error, which the check of a fit's points describes.
+void refuse(const PointsView& points) {
+  ThreadPool alone(1);
+  prepare_input(points, {}, alone);
+}
+
+void check_columns(const PointsView& points, const PreparedModel& model) {
+  if (points.d == model.columns()) return;
+  throw Error(ErrorCode::kBadData, "points",
+              fmt::format("they have {} columns, the model has {}", points.d, model.columns()));
+}
+
+Prediction predict_by_session(const PointsView& points, const Matrix& prototypes, const PredictOptions& options,
+                              const Tuning& tuning) {
+  RowSession rows(points, prototypes, options, tuning);
+  rows.begin(prototypes.rows(), options.threads);
+  PassModel pass{0, &prototypes, {}};
+  rows.session->advance({&pass, 1}, 1);
+  Prediction result;
+  if (options.distances) result.distances = rows.session->rows().distances(0, prototypes);
+  if (options.inertia) {
+    const ModelPrototypes model{0, &prototypes};
+    const InertiaSum sum = rows.session->rows().inertias({&model, 1})[0];
+    result.inertia =
+        std::ldexp(rounded_sum(sum.limbs.data(), sum.format), rows.input.weight_exponent - sum.format.shift);
   }
-  if (points.d != prototypes.d) {
-    throw Error(ErrorCode::kBadData, "points",
-                fmt::format("they have {} columns, the model has {}", points.d, prototypes.d));
-  }
-  Prepared result;
-  const BackendOptions backend{
-      .threads = options.threads, .algorithm = options.algorithm, .abort = options.abort, .tuning = tuning};
-  result.backend = make_backend(options.backend, points, backend);
-  ThreadPool pool(result.backend->threads(), options.abort);
-  result.input = prepare_input(points, options.weights, pool);
-  result.prototypes = make_prototypes(prototypes, prototype_type(points.type));
-  check_overflow(result.input, std::max(result.input.max_magnitude(), largest_magnitude(result.prototypes)));
+  result.labels = rows.session->take_labels(0);
+  return result;
+}
+
+void check_some(const PointsView& points) {
+  if (points.n < 1 || points.d < 1 || points.data == nullptr) refuse(points);
+}
+
+Prediction predict_by_labeller(const PointsView& points, const PreparedModel::Ready& ready,
+                               const PredictOptions& options) {
+  check_some(points);
+  Prediction result;
+  result.labels = Labels(points.n, ready.prototypes->rows());
+  if (options.distances) result.distances.resize(static_cast<size_t>(points.n));
+  double* d2 = options.distances ? result.distances.data() : nullptr;
+  if (!ready.labeller->label(points, {options.threads, options.abort}, result.labels, d2)) refuse(points);
   return result;
 }
 
 constexpr const char* kAdvice = "give it fewer rows at a time";
 
-Prediction predict_rows(const PointsView& points, const PointsView& prototypes, const PredictOptions& options,
+Prediction predict_rows(const PointsView& points, const PreparedModel& model, const PredictOptions& options,
                         const Tuning& tuning) {
-  const Prepared prepared = prepare(points, prototypes, options, tuning);
-  const auto upload = prepared.backend->upload(prepared.input, {prototypes.n, prototypes.n, 1});
-  const auto session = upload->session({&prototypes.n, 1}, options.threads);
-  PassModel pass{0, &prepared.prototypes, {}};
-  session->advance({&pass, 1}, 1);
-  Prediction result;
-  if (options.distances) {
-    result.distances = session->rows().distances(0, prepared.prototypes);
-    for (double& distance : result.distances) distance = std::sqrt(distance);
-  }
-  if (options.inertia) {
-    const ModelPrototypes model{0, &prepared.prototypes};
-    const InertiaSum sum = session->rows().inertias({&model, 1})[0];
-    result.inertia =
-        std::ldexp(rounded_sum(sum.limbs.data(), sum.format), prepared.input.weight_exponent - sum.format.shift);
-  }
-  result.labels = session->take_labels(0);
+  check_columns(points, model);
+  const PreparedModel::Ready ready = model.ready_for(points, options, tuning);
+  const bool labels_only = !options.inertia && options.weights.empty();
+  Prediction result = ready.labeller && labels_only ? predict_by_labeller(points, ready, options)
+                                                    : predict_by_session(points, *ready.prototypes, options, tuning);
+  for (double& distance : result.distances) distance = std::sqrt(distance);
   check_mapped(points.data);
   return result;
 }
 
-// No labels are found, so a session of one prototype will do.
-Matrix transform_rows(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
-  const Prepared prepared = prepare(points, prototypes, options, {});
-  const int64_t one = 1;
-  const auto upload = prepared.backend->upload(prepared.input, {one, one, 1});
-  const auto session = upload->session({&one, 1}, options.threads);
-  Matrix distances(points.n, prototypes.n, prepared.prototypes.type());
-  session->rows().transform(prepared.prototypes, distances);
+Matrix transform_rows(const PointsView& points, const PreparedModel& model, const PredictOptions& options) {
+  check_columns(points, model);
+  const PreparedModel::Ready ready = model.ready_for(points, options, {});
+  Matrix distances;
+  if (ready.labeller && options.weights.empty()) {
+    check_some(points);
+    distances = Matrix::unwritten(points.n, ready.prototypes->rows(), ready.prototypes->type());
+    if (!ready.labeller->transform(points, {options.threads, options.abort}, distances)) refuse(points);
+  } else {
+    RowSession rows(points, *ready.prototypes, options, {});
+    rows.begin(1, options.threads);  // no labels are found, so a session of one prototype will do
+    distances = Matrix(points.n, ready.prototypes->rows(), ready.prototypes->type());
+    rows.session->rows().transform(*ready.prototypes, distances);
+  }
   check_mapped(points.data);
   return distances;
 }
 
+template <class Work>
+auto as_entry_point(Work&& work) {
+  const FpEnvironmentGuard guard;
+  return or_out_of_memory("memory", kAdvice, work);
+}
+
 }  // namespace
+
+struct Predictor::Prepared : PreparedModel {
+  using PreparedModel::PreparedModel;
+};
+
+Predictor::Predictor(const PointsView& prototypes)
+    : prepared_(as_entry_point([&] { return std::make_shared<Prepared>(prototypes); })) {}
+
+int64_t Predictor::clusters() const {
+  return prepared_->clusters();
+}
+int64_t Predictor::columns() const {
+  return prepared_->columns();
+}
+bool Predictor::holds(const PointsView& prototypes) const {
+  return prepared_->holds(prototypes);
+}
+
+Prediction Predictor::predict(const PointsView& points, const PredictOptions& options) const {
+  return as_entry_point([&] { return predict_rows(points, *prepared_, options, {}); });
+}
+
+Matrix Predictor::transform(const PointsView& points, const PredictOptions& options) const {
+  return as_entry_point([&] { return transform_rows(points, *prepared_, options); });
+}
 
 Prediction predict(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
   return predict_tuned(points, prototypes, options, {});
@@ -92,13 +157,11 @@ Prediction predict(const PointsView& points, const PointsView& prototypes, const
 
 Prediction predict_tuned(const PointsView& points, const PointsView& prototypes, const PredictOptions& options,
                          const Tuning& tuning) {
-  const FpEnvironmentGuard guard;
-  return or_out_of_memory("memory", kAdvice, [&] { return predict_rows(points, prototypes, options, tuning); });
+  return as_entry_point([&] { return predict_rows(points, PreparedModel(prototypes), options, tuning); });
 }
 
 Matrix transform(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {
-  const FpEnvironmentGuard guard;
-  return or_out_of_memory("memory", kAdvice, [&] { return transform_rows(points, prototypes, options); });
+  return as_entry_point([&] { return transform_rows(points, PreparedModel(prototypes), options); });
 }
 
 }  // namespace manymeans

@@ -5,7 +5,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace manymeans {
 namespace {
@@ -88,6 +96,111 @@ TEST(Predict, RefusesOtherColumnsAndNothing) {
   EXPECT_THROW(predict(PointsView(x.data(), 3, 2), PointsView(x.data(), 2, 3)), Error);
   EXPECT_THROW(predict(PointsView(x.data(), 3, 2), PointsView(x.data(), 0, 2)), Error);
   EXPECT_THROW(predict(PointsView(x.data(), 0, 2), PointsView(x.data(), 2, 2)), Error);
+}
+
+// Many columns and prototypes, so that the cpu backend screens; few, so that it does not.
+TEST(Predictor, GivesWhatTheFunctionsGiveAgainAndAgain) {
+  for (const auto& [d, k] : {std::pair<int64_t, int64_t>{3, 5}, {40, 70}}) {
+    const int64_t n = 9000;
+    const auto x = test::mixture(n, d, 6), c = test::mixture(k, d, 7);
+    const std::vector<double> wide(x.begin(), x.end());
+    const PointsView prototypes(c.data(), k, d);
+    const Predictor predictor(prototypes);
+    EXPECT_EQ(predictor.clusters(), k);
+    EXPECT_EQ(predictor.columns(), d);
+    for (const PointsView& points : {PointsView(x.data(), n, d), PointsView(wide.data(), n, d)}) {
+      PredictOptions o{.backend = "reference", .distances = true};
+      const Prediction expected = predict(points, prototypes, o);
+      const Matrix distances = transform(points, prototypes, o);
+      for (const char* backend : {"cpu", "auto", "cpu", "reference"}) {
+        for (const char* algorithm : {"auto", "brute", "matrix", "bounds", "auto"}) {
+          o.backend = backend;
+          o.algorithm = o.backend == "reference" ? "auto" : algorithm;
+          const Prediction found = predictor.predict(points, o);
+          EXPECT_TRUE(std::ranges::equal(found.labels.bytes(), expected.labels.bytes())) << backend << algorithm;
+          EXPECT_EQ(found.distances, expected.distances) << backend << algorithm;
+          EXPECT_TRUE(std::ranges::equal(predictor.transform(points, o).bytes(), distances.bytes())) << backend;
+        }
+      }
+      o.inertia = true;
+      EXPECT_EQ(predictor.predict(points, o).inertia, predict(points, prototypes, o).inertia);
+    }
+  }
+}
+
+TEST(Predictor, ServesSeveralThreadsAtOnce) {
+  const int64_t n = 6000, d = 20, k = 40;
+  const auto x = test::mixture(n, d, 8), c = test::mixture(k, d, 9);
+  const PointsView points(x.data(), n, d), prototypes(c.data(), k, d);
+  const Prediction expected = predict(points, prototypes, {.backend = "reference"});
+  const Matrix distances = transform(points, prototypes, {.backend = "reference"});
+  const Predictor predictor(prototypes);
+  std::vector<std::thread> users;
+  std::atomic<int> right{0};
+  for (int user = 0; user < 6; ++user) {
+    users.emplace_back([&, copy = predictor] {
+      for (int round = 0; round < 5; ++round) {
+        const PredictOptions o{.algorithm = round % 2 == 0 ? "auto" : "matrix", .threads = 1 + round % 3};
+        const Prediction found = copy.predict(points, o);
+        right += std::ranges::equal(found.labels.bytes(), expected.labels.bytes()) &&
+                 std::ranges::equal(copy.transform(points, o).bytes(), distances.bytes());
+      }
+    });
+  }
+  for (std::thread& user : users) user.join();
+  EXPECT_EQ(right, 30);
+}
+
+TEST(Predictor, KeepsItsPrototypesAndKnowsThem) {
+  std::vector<float> c = {0, 4, 5, 9};
+  const Predictor predictor(PointsView(c.data(), 4, 1));
+  EXPECT_TRUE(predictor.holds(PointsView(c.data(), 4, 1)));
+  EXPECT_FALSE(predictor.holds(PointsView(c.data(), 2, 2)));
+  EXPECT_FALSE(predictor.holds(PointsView(c.data(), 3, 1)));
+  c[1] = 100;
+  EXPECT_FALSE(predictor.holds(PointsView(c.data(), 4, 1)));
+  const float row = 4.2F;
+  EXPECT_EQ(predictor.predict(PointsView(&row, 1, 1)).labels[0], 1U);
+}
+
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Predictor, NamesTheFirstValueThatIsNone) {
+  const int64_t n = 5000, d = 16;
+  auto x = test::mixture(n, d, 1);
+  const auto c = test::mixture(30, d, 2);
+  const Predictor predictor(PointsView(c.data(), 30, d));
+  x[static_cast<size_t>(4000 * d + 3)] = std::numeric_limits<float>::infinity();
+  x[static_cast<size_t>(1234 * d + 5)] = std::numeric_limits<float>::quiet_NaN();
+  const PointsView points(x.data(), n, d);
+  for (const char* algorithm : {"auto", "brute", "matrix"}) {
+    for (const auto& call : {std::function<void()>([&] { predictor.predict(points, {.algorithm = algorithm}); }),
+                             std::function<void()>([&] { predictor.transform(points, {.algorithm = algorithm}); })}) {
+      EXPECT_NE(refusal(call).find("row 1235, column 6 is NaN"), std::string::npos) << refusal(call);
+    }
+  }
+  std::vector<double> large(static_cast<size_t>(n * d), 1.0);
+  large[77] = 0x1.1p500;
+  EXPECT_NE(refusal([&] { predictor.predict(PointsView(large.data(), n, d)); }).find("largest magnitude"),
+            std::string::npos);
+}
+
+TEST(Predictor, StopsWhenTheCallerGivesUp) {
+  const auto x = test::mixture(3000, 4, 1), c = test::mixture(5, 4, 2);
+  const Predictor predictor(PointsView(c.data(), 5, 4));
+  const std::atomic<bool> abort{true};
+  for (const char* algorithm : {"brute", "matrix"}) {
+    const PredictOptions o{.algorithm = algorithm, .abort = &abort};
+    EXPECT_THROW(predictor.predict(PointsView(x.data(), 3000, 4), o), Error);
+    EXPECT_THROW(predictor.transform(PointsView(x.data(), 3000, 4), o), Error);
+  }
 }
 
 }  // namespace

@@ -29,14 +29,27 @@ class Tensor:
 def seen(monkeypatch):
     """The arrays that the library gets."""
     arrays = []
-    for name in ("fit", "predict", "transform"):
-        original = getattr(_manymeans, name)
+    fit, predictor = _manymeans.fit, _manymeans.Predictor
 
-        def watch(points, *arguments, original=original):
+    def watched_fit(points, *arguments):
+        arrays.append(points)
+        return fit(points, *arguments)
+
+    class Watched:
+        def __init__(self, prototypes):
+            self._predictor = predictor(prototypes)
+            self.holds = self._predictor.holds
+
+        def predict(self, points, *arguments):
             arrays.append(points)
-            return original(points, *arguments)
+            return self._predictor.predict(points, *arguments)
 
-        monkeypatch.setattr(_manymeans, name, watch)
+        def transform(self, points, *arguments):
+            arrays.append(points)
+            return self._predictor.transform(points, *arguments)
+
+    monkeypatch.setattr(_manymeans, "fit", watched_fit)
+    monkeypatch.setattr(_manymeans, "Predictor", Watched)
     return arrays
 
 

@@ -1,6 +1,7 @@
 // The multicore CPU backend.
 #include "backend/backend.h"
 #include "backend/cpu/kernels/instruction_set.h"
+#include "backend/cpu/pass/cpu_labeller.h"
 #include "backend/cpu/pass/cpu_seeding.h"
 #include "core/threads.h"
 
@@ -64,6 +65,10 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
     ThreadPool pool(options_.threads, options_.abort);
     return std::make_unique<CpuUpload>(input, kernels_, options_, workload, pool);
+  }
+  std::unique_ptr<Labeller> labeller(std::shared_ptr<const Matrix> prototypes) const override {
+    if (!CpuLabeller::serves(*prototypes, options_)) return nullptr;
+    return std::make_unique<CpuLabeller>(std::move(prototypes), kernels_, options_);
   }
 
  private:

@@ -41,21 +41,21 @@ constexpr double kDistanceValue = 0.3;
 // Copies of statistics that nobody minds.
 constexpr int64_t kSmallStatistics = 256 << 20;
 
-// Bytes for copies of the points.
-int64_t copies_budget(const Input& input, const BackendOptions& options) {
-  if (options.tuning.cpu.memory_budget > 0) return options.tuning.cpu.memory_budget;
-  return input.memory.limited ? input.memory.copies : available_memory() / 4;
+// Whether copies of the points may take so many bytes.
+bool has_room(const Input& input, const BackendOptions& options, int64_t bytes) {
+  if (options.tuning.cpu.memory_budget > 0) return bytes <= options.tuning.cpu.memory_budget;
+  return input.memory.limited ? bytes <= input.memory.copies : fits_in_half(2 * bytes);
 }
 
 // Plans a kd-tree; false, with the reason, if there is no room for one.
-bool plan_tree(const Input& input, int64_t budget, PointsPlan& plan) {
+bool plan_tree(const Input& input, const BackendOptions& options, PointsPlan& plan) {
   if (input.points.d > kMostTreeColumns) {
     throw Error(ErrorCode::kUsage, "algorithm",
                 fmt::format("kdtree is for at most {} columns, and there are {}; use auto, matrix, bounds or brute",
                             kMostTreeColumns, input.points.d));
   }
   const int64_t bytes = KdTree::bytes(input);
-  plan.tree = bytes <= budget && KdTree::can_hold(input) && !input.memory.window.moves();
+  plan.tree = has_room(input, options, bytes) && KdTree::can_hold(input) && !input.memory.window.moves();
   plan.why = plan.tree ? fmt::format("kd-tree of at most {} MiB", (bytes >> 20) + 1)
                        : fmt::format("; no kd-tree: it would take {} MiB", (bytes >> 20) + 1);
   return plan.tree;
@@ -100,15 +100,14 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
         options.algorithm == "brute" ? "exact distances only, as asked" : "exact distances only: too many columns";
     return plan;
   }
-  const int64_t budget = copies_budget(input, options);
   const bool wanted = options.algorithm == "kdtree" || tree_pays(options, points, workload);
-  if (wanted && plan_tree(input, budget, plan)) return plan;
+  if (wanted && plan_tree(input, options, plan)) return plan;
   const std::string no_tree = plan.why;
   ScreenChoice choice = choose_screen(input, kernels, options.tuning.cpu.screen_format, workload);
   plan.screen = choice.screen;
   plan.frame = std::move(choice.frame);
   plan.packed_bytes = PackedPoints::bytes(*plan.screen, points);
-  plan.packed = plan.packed_bytes <= budget;
+  plan.packed = has_room(input, options, plan.packed_bytes);
   plan.why = plan.packed ? fmt::format("certified {} screen over a packed copy of {} MiB ({})",
                                        name_of(plan.screen->format), plan.packed_bytes >> 20, choice.why)
                          : fmt::format("certified {} screen, tiles packed in every pass (a copy would take {} MiB; {})",
@@ -171,10 +170,11 @@ SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span
   const int64_t terms = prototype_of(input).terms(d);
   plan.statistics_bytes = clusters * (terms * input.limbs + 2) * static_cast<int64_t>(sizeof(int64_t));
   const int64_t budget = sums_budget(input, memory_budget);
-  const int64_t bounds_bytes = input.points.n * CarriedBounds::kBytesPerRow;
-  plan.bounded_models = bounds_budget(input, memory_budget) / bounds_bytes;
   plan.carry_bounds =
       std::any_of(k.begin(), k.end(), [&](int64_t count) { return bounds_use(points, count) != BoundsUse::kNever; });
+  if (plan.carry_bounds) {
+    plan.bounded_models = bounds_budget(input, memory_budget) / (input.points.n * CarriedBounds::kBytesPerRow);
+  }
   plan.tiles_per_search = plan.tiles_per_block;
   if (plan.carry_bounds && points.packed) {
     plan.tiles_per_search = std::max(plan.tiles_per_block, std::min(kSearchedRows / screen.tile_rows, fair_share));

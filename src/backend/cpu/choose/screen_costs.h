@@ -19,7 +19,9 @@ struct ScreenCosts {
   double step = 0;          ///< and per product of 32 values
   double resolve = 0;       ///< of a row that is not proved
   double resolve_value = 0;
-  double byte = 0;  ///< of a row's rounded copy
+  double byte = 0;         ///< of a row's rounded copy
+  double panel_score = 0;  ///< of a row and prototype, canonical, among panels of them
+  double panel_value = 0;  ///< and per value of the row
 };
 
 /// The costs of an instruction set, by which the cost model decides; those of the plainest one where it is unknown.

@@ -5,6 +5,8 @@
 
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/lanes-inl.h"
+#include "backend/cpu/kernels/packing_kernels-inl.h"
+#include "backend/cpu/kernels/panel_kernels-inl.h"
 #include "backend/cpu/kernels/row_kernels-inl.h"
 #include "backend/cpu/kernels/screen_kernels-inl.h"
 
@@ -68,7 +70,8 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           pack<kRows, double>,
           round_row<float>,
           round_row<double>,
-          lane_kernels()};
+          lane_kernels(),
+          panel_kernels()};
 }
 
 }  // namespace

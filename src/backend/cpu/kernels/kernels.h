@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cpu/kernels/lane_kernels.h"
+#include "backend/cpu/kernels/panel_kernels.h"
 #include "backend/cpu/kernels/screen_kernels.h"
 #include "prototype/labelled_rows.h"
 
@@ -105,7 +106,8 @@ struct CpuKernels {
   /// One row in bfloat16.
   void (*round_f32)(const float* x, const PackTask&, RoundedRow&);
   void (*round_f64)(const double* x, const PackTask&, RoundedRow&);
-  LaneKernels lanes;  ///< of the kd-tree
+  LaneKernels lanes;    ///< of the kd-tree
+  PanelKernels panels;  ///< of predict and transform
 };
 
 }  // namespace manymeans

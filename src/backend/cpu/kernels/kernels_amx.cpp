@@ -198,8 +198,7 @@ double peak_amx(int64_t rounds) {
   return 4 * 2.0 * 16 * 16 * 32 * static_cast<double>(rounds);
 }
 
-// The processor has it, the system saves its registers, and this process may use them.
-bool have_amx() {
+bool find_amx() {
   if (!have_avx512_bf16()) return false;
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
@@ -207,6 +206,13 @@ bool have_amx() {
   if ((d & kBfloat16) == 0 || (d & kTiles) == 0 || (d & kInt8) == 0) return false;
   constexpr int64_t kRequestPermission = 0x1023, kTileData = 18;  // arch_prctl(ARCH_REQ_XCOMP_PERM, XTILEDATA)
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+// The processor has it, the system saves its registers, and this process may use them. Asked once: a virtual machine
+// takes as long to answer as a small call.
+bool have_amx() {
+  static const bool have = find_amx();
+  return have;
 }
 
 }  // namespace

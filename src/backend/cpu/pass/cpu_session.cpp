@@ -199,23 +199,26 @@ Labels CpuSession::take_labels(int slot) {
 
 CpuSession::DistanceBlock CpuSession::distances_of(int slot, const Matrix& prototypes, int64_t first, int64_t count,
                                                    Worker& worker) {
-  const PointsView& points = shared_.input.points;
   const auto size = static_cast<size_t>(count);
   if (worker.d2.size() < size) worker.d2.resize(size);
   if (worker.labels.size() < size) worker.labels.resize(size);
   model(slot).labels.read(first, count, worker.labels.data());
+  const DistanceBlock block{first, count, worker.labels.data(), worker.d2.data()};
+  find_distances(prototypes, block, worker, worker.d2.data());
+  return block;
+}
+
+void CpuSession::find_distances(const Matrix& prototypes, const DistanceBlock& rows, Worker& worker, double* d2) const {
+  const PointsView& points = shared_.input.points;
+  const int64_t d = points.d, k = prototypes.rows();
   if (points.type == DataType::kFloat64) {
-    shared_.kernels.distances_f64({static_cast<const double*>(points.data) + first * points.d, count, points.d,
-                                   prototypes.values<double>().data(), prototypes.rows(), worker.labels.data()},
-                                  worker.d2.data());
-  } else {
-    if (points.type != DataType::kFloat32) worker.wide_f32.resize(size * static_cast<size_t>(points.d));
-    const float* x = rows_as<float>(points, first, count, worker.wide_f32.data());
-    shared_.kernels.distances_f32(
-        {x, count, points.d, prototypes.values<float>().data(), prototypes.rows(), worker.labels.data()},
-        worker.d2.data());
+    const double* x = static_cast<const double*>(points.data) + rows.first * d;
+    shared_.kernels.distances_f64({x, rows.count, d, prototypes.values<double>().data(), k, rows.labels}, d2);
+    return;
   }
-  return {first, count, worker.labels.data(), worker.d2.data()};
+  if (points.type != DataType::kFloat32) worker.wide_f32.resize(static_cast<size_t>(rows.count * d));
+  const float* x = rows_as<float>(points, rows.first, rows.count, worker.wide_f32.data());
+  shared_.kernels.distances_f32({x, rows.count, d, prototypes.values<float>().data(), k, rows.labels}, d2);
 }
 
 template <class Body>

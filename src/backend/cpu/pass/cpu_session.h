@@ -99,6 +99,15 @@ class CpuSession final : public Session, public RowQuestions {
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
   void transform(const Matrix& prototypes, Matrix& distances) override;
 
+  // One model of a pass, ready for the kernels.
+  struct Target {
+    int slot = 0;
+    const Matrix* prototypes = nullptr;
+    PackedPrototypes packed;
+  };
+  /// Labels of all rows, without statistics: Labeller::label(). The points are as they came, so rows may lie anywhere.
+  bool label_only(const Target& target, Labels& labels, double* d2);
+
  private:
   CpuSession(const CpuShared& shared, std::span<const int64_t> k, std::unique_ptr<ThreadPool> pool);
 
@@ -127,12 +136,6 @@ class CpuSession final : public Session, public RowQuestions {
     std::span<const std::byte> ahead;  // what is read after this block
 
     int64_t row(int64_t i) const { return first_row + (picked.empty() ? i : picked[static_cast<size_t>(i)]); }
-  };
-  // One model of a pass, ready for the kernels.
-  struct Target {
-    int slot = 0;
-    const Matrix* prototypes = nullptr;
-    PackedPrototypes packed;
   };
 
   int64_t tile_rows() const { return shared_.plan.screen->tile_rows; }
@@ -166,6 +169,9 @@ class CpuSession final : public Session, public RowQuestions {
   void add_span_candidates(const PackedPrototypes& packed, const TileBlock& block, int64_t span, int64_t row_in_block,
                            Worker& worker) const;
   void resolve_block(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) const;
+
+  bool is_acceptable(const TileBlock& block, Worker& worker) const;
+  void label_new_rows(const Target& target, TileBlock& block, Worker& worker, PassResult& result) const;
 
   // cpu_bounds.cpp: rows whose label cannot have changed are not screened.
   void follow_prototypes(std::span<const PassModel> models, std::span<const Target> targets);
@@ -217,6 +223,7 @@ class CpuSession final : public Session, public RowQuestions {
   template <class Body>
   void for_each_distance(int slot, const Matrix& prototypes, Body&& body);
   DistanceBlock distances_of(int slot, const Matrix& prototypes, int64_t first, int64_t count, Worker& worker);
+  void find_distances(const Matrix& prototypes, const DistanceBlock& rows, Worker& worker, double* d2) const;
   template <class T>
   void transform_rows(int64_t first, int64_t last, const Matrix& prototypes, Worker& worker, Matrix& distances) const;
   double farthest_of_sample(int slot, const Matrix& prototypes);

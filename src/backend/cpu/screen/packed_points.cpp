@@ -68,6 +68,21 @@ PackedPoints::PackedPoints(const Input& input, const CpuKernels& kernels, const 
   copy_ = std::move(copy);
 }
 
+PackedPoints PackedPoints::of_others(const Input& input) const {
+  PackedPoints others;
+  others.input_ = &input;
+  others.kernels_ = kernels_;
+  others.screen_ = screen_;
+  others.frame_ = frame_;
+  others.layout_ = layout_;
+  others.ratio_ = ratio_;
+  others.unit_ = unit_;
+  others.values_bytes_ = values_bytes_;
+  others.tile_bytes_ = tile_bytes_;
+  others.tiles_ = (input.points.n + tile_rows() - 1) / tile_rows();
+  return others;
+}
+
 size_t PackedPoints::values_bytes(const ScreenKernels& screen, int64_t d) {
   if (screen.format != ScreenFormat::kFloat32) return MatrixLayout(screen.format, d).tile_bytes();
   const auto floats = static_cast<size_t>(screen.tile_rows) * static_cast<size_t>(d);

@@ -32,6 +32,8 @@ class PackedPoints {
   PackedPoints() = default;
   /// Packs everything if the plan says so.
   PackedPoints(const Input& input, const CpuKernels& kernels, const PointsPlan& plan, ThreadPool& pool);
+  /// Other points in the frame and format of these, packed tile by tile when asked for. Their norms may be any.
+  PackedPoints of_others(const Input& input) const;
 
   const Frame& frame() const { return frame_; }
   const ScreenKernels& screen() const { return *screen_; }

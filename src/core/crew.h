@@ -1,0 +1,61 @@
+// Threads that a process keeps between its calls, since starting some takes as long as a small call does. A crew works
+// for one ThreadPool at a time; crews that nobody has wait for the next one.
+//
+// None survives into a fork: before it the waiting crews end, and the child begins with none. They end, too, when the
+// process ends or the library is unloaded. All signals but those that a thread causes itself are blocked in them.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace manymeans {
+
+class Crew {
+ public:
+  /// So many workers, or fewer where the system gives no more.
+  explicit Crew(int workers);
+  ~Crew();
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  int workers() const { return static_cast<int>(threads_.size()); }
+
+  /// Calls task(0) on the calling thread and task(1 .. workers()) on the workers, each in the contract's floating-point
+  /// environment, and returns when all have returned; rethrows the first exception. With `all`, every worker takes
+  /// part; else only those of `helpers` that wake up before the calling thread has nothing left to do: on a busy
+  /// machine, or for small work, the others are not waited for.
+  void run(const std::function<void(int)>& task, int helpers, bool all);
+
+ private:
+  friend class Crews;
+  void work(int worker);
+  void call(int worker);
+
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::condition_variable begin_;
+  std::condition_variable done_;
+  const std::function<void(int)>* task_ = nullptr;
+  std::exception_ptr error_;
+  uint64_t round_ = 0;
+  int running_ = 0;     // workers inside task_
+  int joined_ = 0;      // workers that began it in this round
+  bool closed_ = true;  // nobody begins any more
+  bool stop_ = false;
+  uint64_t process_ = 0;  // the number of forks before it
+};
+
+/// A crew of so many workers that nobody has, or a new one: with fewer where the system gives no more.
+std::unique_ptr<Crew> take_crew(int workers);
+/// It waits for whoever takes it next; the one that waited longest ends where there are many.
+void give_back(std::unique_ptr<Crew> crew) noexcept;
+/// How many threads wait in crews that nobody has.
+int waiting_threads();
+
+}  // namespace manymeans
