@@ -209,19 +209,9 @@ template <class T>
 std::vector<MomentSums> sum_moments(const Input& input, const std::vector<MomentFormats>& formats, ThreadPool& pool) {
   if (input.points.n > 0 && input.points.on_device())
     return memory_space(input.points).sum_moments(input.points, formats);
-  const auto d = static_cast<size_t>(input.points.d);
-  std::vector<std::vector<MomentSums>> sums(static_cast<size_t>(pool.size()), std::vector<MomentSums>(d));
   const std::vector<MomentAdder> adders(formats.begin(), formats.end());
-  for_each_block<T>(input.points, input.memory.window, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
-    MomentSums* mine = sums[static_cast<size_t>(worker)].data();
-    for (int64_t i = 0; i < rows; ++i, x += d) {
-      for (size_t j = 0; j < d; ++j) adders[j].add(x[j], mine[j]);
-    }
-  });
-  for (size_t worker = 1; worker < sums.size(); ++worker) {
-    for (size_t j = 0; j < d; ++j) sums[0][j].merge(sums[worker][j]);
-  }
-  return sums[0];
+  return see_columns<MomentSums, T>(input.points, input.memory.window, pool,
+                                    [&](MomentSums& sums, size_t j, double x) { adders[j].add(x, sums); });
 }
 
 void sum_ranks(std::vector<MomentSums>& sums, Comm& comm) {
@@ -276,11 +266,7 @@ Input prepare_input(const PointsView& points, std::span<const double> weights, T
   input.memory = memory;
   input.bits = limb_bits(input.shard.all);
   quantise_weights(input, weights);
-  if (points.type == DataType::kFloat64) {
-    fill_columns<double>(input, pool);
-  } else {
-    fill_columns<float>(input, pool);
-  }
+  as_float_type(points.type, [&]<class T>(T) { fill_columns<T>(input, pool); });
   return input;
 }
 
@@ -317,8 +303,8 @@ std::vector<Moments> column_moments(const Input& input, ThreadPool& pool) {
   for (size_t j = 0; j < input.minimum.size(); ++j) {
     formats.push_back(MomentFormats::make(input.bits, input.minimum[j], input.maximum[j]));
   }
-  std::vector<MomentSums> sums = input.points.type == DataType::kFloat64 ? sum_moments<double>(input, formats, pool)
-                                                                         : sum_moments<float>(input, formats, pool);
+  std::vector<MomentSums> sums =
+      as_float_type(input.points.type, [&]<class T>(T) { return sum_moments<T>(input, formats, pool); });
   if (!input.comm->alone()) sum_ranks(sums, *input.comm);
   std::vector<Moments> result;
   for (size_t j = 0; j < sums.size(); ++j) {

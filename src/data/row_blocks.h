@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace manymeans {
@@ -34,6 +35,24 @@ void for_each_block(const PointsView& points, const RowWindow& window, ThreadPoo
       body(worker, row, rows, rows_as<T>(range, row - first, rows, space.data()));
     }
   });
+}
+
+// What add(seen of the column, column, value) makes of each column, in any order: every thread has its own, which are
+// merged.
+template <class Seen, class T, class Add>
+std::vector<Seen> see_columns(const PointsView& points, const RowWindow& window, ThreadPool& pool, Add&& add) {
+  const auto d = static_cast<size_t>(points.d);
+  std::vector<std::vector<Seen>> seen(static_cast<size_t>(pool.size()), std::vector<Seen>(d));
+  for_each_block<T>(points, window, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
+    Seen* mine = seen[static_cast<size_t>(worker)].data();
+    for (int64_t i = 0; i < rows; ++i, x += d) {
+      for (size_t j = 0; j < d; ++j) add(mine[j], j, x[j]);
+    }
+  });
+  for (size_t worker = 1; worker < seen.size(); ++worker) {
+    for (size_t j = 0; j < d; ++j) seen[0][j].merge(seen[worker][j]);
+  }
+  return std::move(seen[0]);
 }
 
 }  // namespace manymeans

@@ -89,11 +89,7 @@ void scale_all(const PointsView& points, const Scaling& scaling, const RowWindow
   await_points(points);
   ThreadPool pool(thread_count(threads));
   const auto scale = [&](int, int64_t first, int64_t last) {
-    if (points.type == DataType::kFloat64) {
-      scale_rows(points, scaling, first, last, static_cast<double*>(out));
-    } else {
-      scale_rows(points, scaling, first, last, static_cast<float*>(out));
-    }
+    as_float_type(points.type, [&]<class T>(T) { scale_rows(points, scaling, first, last, static_cast<T*>(out)); });
   };
   for_each_row_range(window, pool, points.n, 4096, scale, also);
   check_mapped(points.data);

@@ -35,16 +35,8 @@ ColumnScan scan_terms(const Input& input, const Prototype& prototype, ThreadPool
 }
 
 template <class T>
-Matrix prototypes_of_rows(const Prototype& prototype, const Matrix& rows) {
-  Matrix result(rows.rows(), prototype.width(rows.columns()), rows.type());
-  prototype.rows<T>().prototypes_of({rows.values<T>().data(), rows.rows(), rows.columns()}, result.values<T>().data());
-  return result;
-}
-
-template <class T>
-void squared_shifts_of(const Prototype& prototype, const Matrix& before, const Matrix& after, double* d2) {
-  prototype.rows<T>().shifts({before.values<T>().data(), before.rows(), before.columns()}, after.values<T>().data(),
-                             d2);
+RowBlock<T> all_rows(const Matrix& matrix) {
+  return {matrix.values<T>().data(), matrix.rows(), matrix.columns()};
 }
 
 template <class T>
@@ -75,8 +67,7 @@ const Prototype& prototype_of(const Input& input) {
 void use_prototype(Input& input, const Prototype& prototype, ThreadPool& pool) {
   input.prototype = &prototype;
   if (prototype.euclidean) return;
-  ColumnScan scan = input.points.type == DataType::kFloat64 ? scan_terms<double>(input, prototype, pool)
-                                                            : scan_terms<float>(input, prototype, pool);
+  ColumnScan scan = as_float_type(input.points.type, [&]<class T>(T) { return scan_terms<T>(input, prototype, pool); });
   scan.merge_ranks(*input.comm);
   set_sum_formats(input, std::move(scan));
 }
@@ -96,31 +87,28 @@ Matrix solve_prototypes(const Statistics& statistics, const Input& input, const 
 }
 
 Matrix prototypes_at(const Input& input, std::span<const int64_t> rows) {
-  Matrix gathered = gather_from_all(input, rows);
+  const Matrix gathered = gather_from_all(input, rows);
   const Prototype& prototype = prototype_of(input);
   if (prototype.euclidean) return gathered;
-  return gathered.type() == DataType::kFloat64 ? prototypes_of_rows<double>(prototype, gathered)
-                                               : prototypes_of_rows<float>(prototype, gathered);
+  Matrix result(gathered.rows(), prototype.width(gathered.columns()), gathered.type());
+  as_float_type(result.type(), [&]<class T>(T) {
+    prototype.rows<T>().prototypes_of(all_rows<T>(gathered), result.values<T>().data());
+  });
+  return result;
 }
 
 std::vector<double> squared_shifts(const Prototype& prototype, const Matrix& before, const Matrix& after) {
   std::vector<double> d2(static_cast<size_t>(before.rows()));
-  if (before.type() == DataType::kFloat64) {
-    squared_shifts_of<double>(prototype, before, after, d2.data());
-  } else {
-    squared_shifts_of<float>(prototype, before, after, d2.data());
-  }
+  as_float_type(before.type(), [&]<class T>(T) {
+    prototype.rows<T>().shifts(all_rows<T>(before), after.values<T>().data(), d2.data());
+  });
   return d2;
 }
 
 Matrix make_prototypes(const PointsView& rows, DataType type) {
   await_points(rows);
   Matrix result(rows.n, rows.d, type);
-  if (type == DataType::kFloat64) {
-    round_rows(rows, result.values<double>());
-  } else {
-    round_rows(rows, result.values<float>());
-  }
+  as_float_type(type, [&]<class T>(T) { round_rows(rows, result.values<T>()); });
   return result;
 }
 

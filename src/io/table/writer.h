@@ -3,6 +3,7 @@
 
 #include <manymeans/fit.h>
 
+#include "core/data_type.h"
 #include "io/files/output_file.h"
 
 #include <cstddef>
@@ -19,6 +20,23 @@ namespace manymeans {
 enum class CellType : uint8_t { kUInt8, kUInt16, kUInt32, kFloat64, kFloat32, kFloat16, kBFloat16, kInt8, kInt32 };
 std::string_view name_of(CellType type);
 size_t size_of(CellType type);
+
+/// Calls use(T{}) for the type T of such cells.
+template <class Use>
+auto with_cell_type(CellType type, Use&& use) {
+  switch (type) {
+    case CellType::kUInt8: return use(uint8_t{});
+    case CellType::kUInt16: return use(uint16_t{});
+    case CellType::kUInt32: return use(uint32_t{});
+    case CellType::kFloat64: return use(double{});
+    case CellType::kFloat16: return use(Half{});
+    case CellType::kBFloat16: return use(BFloat{});
+    case CellType::kInt8: return use(int8_t{});
+    case CellType::kInt32: return use(int32_t{});
+    case CellType::kFloat32: break;
+  }
+  return use(float{});
+}
 
 /// A table that is produced while it is written, so that no second copy of it exists.
 struct Table {
