@@ -146,26 +146,21 @@ Dataset Hdf5Dataset::read(const ReadOptions& options) const {
   return read_stored(matrix, bytes_, where_, options);
 }
 
-class Hdf5Reader : public Reader {
- public:
-  std::string_view description() const override {
-    return "one dataset of a HDF5 file (.h5, .hdf5, FILE.h5:/GROUP/NAME)";
-  }
-  std::vector<std::string_view> endings() const override { return {".h5", ".hdf5"}; }
-  bool has_members() const override { return true; }
-  Dataset read(const std::string& path, const ReadOptions& options) const override {
-    const Hdf5Session session;
-    const MemberPath parts = split_member(path);
-    // The library opens the file by its name once more, so that it can be no pipe.
-    check_kind(parts.file == MappedFile::kStandardInput ? "/dev/stdin" : parts.file, FileKind::kRegular);
-    return Hdf5Dataset(parts, MappedFile::open(parts.file, Access::kAgainAndAgain)).read(options);
-  }
-};
+Dataset read_hdf5(const std::string& path, const ReadOptions& options) {
+  const Hdf5Session session;
+  const MemberPath parts = split_member(path);
+  // The library opens the file by its name once more, so that it can be no pipe.
+  check_kind(parts.file == MappedFile::kStandardInput ? "/dev/stdin" : parts.file, FileKind::kRegular);
+  return Hdf5Dataset(parts, MappedFile::open(parts.file, Access::kAgainAndAgain)).read(options);
+}
 
 }  // namespace
 
-std::unique_ptr<Reader> make_hdf5_reader() {
-  return std::make_unique<Hdf5Reader>();
+Reader make_hdf5_reader() {
+  return {"one dataset of a HDF5 file (.h5, .hdf5, FILE.h5:/GROUP/NAME)",
+          {".h5", ".hdf5"},
+          read_hdf5,
+          /*has_members=*/true};
 }
 
 }  // namespace manymeans

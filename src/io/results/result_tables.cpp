@@ -50,7 +50,7 @@ std::string write_columns(const std::string& path, const std::vector<const Label
       columns[j]->give_back(first, count);
     }
   };
-  write_table(path, *result_writer_for(path), table);
+  write_table(path, result_writer_for(path), table);
   return std::string(name_of(table.type));
 }
 
@@ -98,7 +98,7 @@ void write_values(const std::string& path, std::span<const double> values, const
     table.fill = [&](int64_t first, int64_t count, std::byte* out) {
       std::memcpy(out, values.data() + first, static_cast<size_t>(count) * sizeof(double));
     };
-    write_table(path, *result_writer_for(path), table);
+    write_table(path, result_writer_for(path), table);
   });
 }
 
@@ -133,7 +133,7 @@ void write_points(const std::string& path, const Dataset& points, const std::str
       std::memcpy(out, row_bytes(view, first, count, fetched), static_cast<size_t>(count) * row_size);
       check_mapped(view.data);
     };
-    write_table(path, *writer_for(path, format), table);
+    write_table(path, writer_for(path, format), table);
   });
 }
 
