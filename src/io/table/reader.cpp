@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/fp_environment.h"
+#include "io/files/file_name.h"
 #include "io/files/file_watch.h"
 #include "io/files/mapped_file.h"
 #include "io/table/row_store.h"
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <new>
 #include <optional>
@@ -28,11 +28,6 @@ namespace {
 
 // For files whose ending no reader claims: text without an ending is common.
 constexpr std::string_view kDefaultReader = "text";
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 bool claims(const Reader& reader, const std::string& path) {
   const std::string lower = lower_case(path);

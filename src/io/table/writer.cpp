@@ -3,11 +3,11 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
+#include "io/files/file_name.h"
 #include "io/table/cells.h"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 namespace manymeans {
 
@@ -36,9 +36,7 @@ constexpr std::string_view kSpecialEnding = ".csv";
 std::string ending_of(const std::string& path) {
   const bool descriptor = path == "/dev/stdout" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
   if (descriptor || is_special_file(path)) return std::string(kSpecialEnding);
-  std::string lower = path;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
+  return lower_case(path);
 }
 
 bool is_ending(const std::string& path, const Writer& writer) {
