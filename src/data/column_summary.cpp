@@ -62,6 +62,24 @@ struct Column {
   }
 };
 
+// What add(seen of the column, column, value) makes of each column, in any order: every thread has its own, which are
+// merged.
+template <class Seen, class T, class Add>
+std::vector<Seen> see_columns(const PointsView& points, ThreadPool& pool, Add&& add) {
+  const auto d = static_cast<size_t>(points.d);
+  std::vector<std::vector<Seen>> seen(static_cast<size_t>(pool.size()), std::vector<Seen>(d));
+  for_each_block<T>(points, {}, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
+    Seen* mine = seen[static_cast<size_t>(worker)].data();
+    for (int64_t i = 0; i < rows; ++i, x += d) {
+      for (size_t j = 0; j < d; ++j) add(mine[j], j, x[j]);
+    }
+  });
+  for (size_t worker = 1; worker < seen.size(); ++worker) {
+    for (size_t j = 0; j < d; ++j) seen[0][j].merge(seen[worker][j]);
+  }
+  return std::move(seen[0]);
+}
+
 ColumnSummary summarise(const Range& range, const MomentSums& sums, const Column& column, int64_t n) {
   ColumnSummary result;
   result.missing = range.missing;
@@ -82,14 +100,14 @@ ColumnSummary summarise(const Range& range, const MomentSums& sums, const Column
 template <class T>
 std::vector<ColumnSummary> summarise(const PointsView& points, ThreadPool& pool) {
   const std::vector<Range> ranges =
-      see_columns<Range, T>(points, {}, pool, [](Range& range, size_t, double value) { range.add(value); });
+      see_columns<Range, T>(points, pool, [](Range& range, size_t, double value) { range.add(value); });
   std::vector<Column> columns;
   for (const Range& range : ranges) {
     const bool none = range.lowest > range.highest;
     columns.emplace_back(points.n, none ? 0 : range.lowest, none ? 0 : range.highest);
   }
   const std::vector<MomentSums> sums =
-      see_columns<MomentSums, T>(points, {}, pool, [&](MomentSums& sum, size_t j, double x) {
+      see_columns<MomentSums, T>(points, pool, [&](MomentSums& sum, size_t j, double x) {
         const double value = x * columns[j].scale;
         if (std::isfinite(value)) columns[j].adder.add(value, sum);
       });

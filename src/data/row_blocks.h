@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 namespace manymeans {
@@ -25,7 +24,7 @@ void for_each_block(const PointsView& points, const RowWindow& window, ThreadPoo
   const int64_t block = rows_per_block(points.d);
   std::vector<std::vector<T>> scratch(static_cast<size_t>(pool.size()));
   std::vector<std::vector<std::byte>> fetched(static_cast<size_t>(pool.size()));
-  for_each_row_range(window, pool, points.n, block * 16, [&](int worker, int64_t first, int64_t last) {
+  window.for_each_range(pool, points.n, block * 16, [&](int worker, int64_t first, int64_t last) {
     std::vector<T>& space = scratch[static_cast<size_t>(worker)];
     space.resize(static_cast<size_t>(block * points.d));
     // A whole range at a time: that is as much as a copy from a device needs to be fast.
@@ -35,24 +34,6 @@ void for_each_block(const PointsView& points, const RowWindow& window, ThreadPoo
       body(worker, row, rows, rows_as<T>(range, row - first, rows, space.data()));
     }
   });
-}
-
-// What add(seen of the column, column, value) makes of each column, in any order: every thread has its own, which are
-// merged.
-template <class Seen, class T, class Add>
-std::vector<Seen> see_columns(const PointsView& points, const RowWindow& window, ThreadPool& pool, Add&& add) {
-  const auto d = static_cast<size_t>(points.d);
-  std::vector<std::vector<Seen>> seen(static_cast<size_t>(pool.size()), std::vector<Seen>(d));
-  for_each_block<T>(points, window, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
-    Seen* mine = seen[static_cast<size_t>(worker)].data();
-    for (int64_t i = 0; i < rows; ++i, x += d) {
-      for (size_t j = 0; j < d; ++j) add(mine[j], j, x[j]);
-    }
-  });
-  for (size_t worker = 1; worker < seen.size(); ++worker) {
-    for (size_t j = 0; j < d; ++j) seen[0][j].merge(seen[worker][j]);
-  }
-  return std::move(seen[0]);
 }
 
 }  // namespace manymeans

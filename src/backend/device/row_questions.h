@@ -46,7 +46,7 @@ class DeviceRowQuestions final : public RowQuestions {
   RowKernels::Assigned assigned(int slot, const Rows& rows);
   template <class Body>
   void for_each_chunk(int64_t most, Body&& body);
-  std::vector<double> distances(int slot, bool eligible);
+  std::vector<double> distances_of(int slot);
   std::vector<DistantRow> sorted_by_host(int slot, int64_t count);
   std::vector<TermSums> sum_rows(std::span<const int> slots, const SumFormat& format, int64_t step);
 

@@ -29,7 +29,7 @@ CpuSeeding::CpuSeeding(const CpuShared& shared, std::span<const int64_t> k, Thre
   session_.prepare_workers(0);
 }
 
-RowPass::GiveBack CpuSeeding::give_back_of(const Model& state) {
+RowWindow::GiveBack CpuSeeding::give_back_of(const Model& state) {
   return [&state](int64_t first, int64_t last) {
     state.least.give_back(static_cast<size_t>(first), static_cast<size_t>(last - first));
   };
@@ -72,7 +72,7 @@ double CpuSeeding::begin(Model& state, const Matrix& centres) {
     }
     largest[static_cast<size_t>(w)] = std::max(largest[static_cast<size_t>(w)], most);
   };
-  for_each_row_range(shared_.input.memory.window, pool_, n, block_rows(), begin_rows, give_back_of(state));
+  shared_.input.memory.window.for_each_range(pool_, n, block_rows(), begin_rows, give_back_of(state));
   return *std::max_element(largest.begin(), largest.end());
 }
 
@@ -307,7 +307,7 @@ std::vector<int64_t> CpuSeeding::sample(int slot, const SeedSample& sample) {
   const auto append = [&](int w, int64_t first, int64_t last) {
     terms.append_sample(sample, first, last, found[static_cast<size_t>(w)]);
   };
-  for_each_row_range(shared_.input.memory.window, pool_, terms.n, 4096, append, give_back_of(state));
+  shared_.input.memory.window.for_each_range(pool_, terms.n, 4096, append, give_back_of(state));
   std::vector<int64_t> rows;
   for (const auto& part : found) rows.insert(rows.end(), part.begin(), part.end());
   std::sort(rows.begin(), rows.end());

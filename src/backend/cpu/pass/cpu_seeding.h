@@ -39,7 +39,7 @@ class CpuSeeding final : public Seeding {
 
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
   Worker& worker(int w) { return session_.workers_[static_cast<size_t>(w)]; }
-  static RowPass::GiveBack give_back_of(const Model& state);
+  static RowWindow::GiveBack give_back_of(const Model& state);
   int64_t block_rows() const;
   SeedTerms terms_of(const Model& state) const;
   void add_term(const Model& state, int64_t row, double least, int sign, int64_t* limbs) const;

@@ -99,7 +99,7 @@ class AllDistances final : public Screen {
   AllDistances(const SessionShape& shape, const ExactStage::Sums& sums) : exact_(shape, sums) {}
 
   std::span<uint32_t> numbers() override { return exact_.numbers(); }
-  void begin_batch(std::span<const BatchModel>, const Stream&) override {}
+  void begin_batch(std::span<const ModelMemory>, const Stream&) override {}
   void enqueue(const PassWork& pass, const PointSlice& slice, const Stream& stream) override;
 
  private:
