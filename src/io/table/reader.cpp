@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <new>
 #include <optional>
 #include <utility>
 
@@ -98,9 +97,10 @@ auto naming_input(const std::string& path, Use&& use) {
   }
 }
 
-Error no_memory(const std::string& path) {
-  return Error(ErrorCode::kUnavailable, path == MappedFile::kStandardInput ? "standard input" : path,
-               "there is not enough memory to read this file; give it fewer rows or columns");
+template <class Use>
+auto with_memory(const std::string& path, Use&& use) {
+  return or_unavailable(path == MappedFile::kStandardInput ? "standard input" : path,
+                        "there is not enough memory to read this file; give it fewer rows or columns", use);
 }
 
 }  // namespace
@@ -156,7 +156,7 @@ std::string column_label(const Dataset& points, int64_t column) {
 
 Dataset read_points(const std::string& path, const ReadOptions& options) {
   const FpEnvironmentGuard guard;
-  try {
+  return with_memory(path, [&] {
     const Reader reader = make_reader(path, options.format);
     Dataset result = naming_input(path, [&] { return reader.read(path, options); });
     result.path = path;
@@ -167,19 +167,15 @@ Dataset read_points(const std::string& path, const ReadOptions& options) {
     }
     if (!options.weights.empty() && result.weights.empty()) result.weights = read_weight_file(result, options);
     return result;
-  } catch (const std::bad_alloc&) {
-    throw no_memory(path);
-  }
+  });
 }
 
 TableSummary with_reader(const std::string& path, const ReadOptions& options,
                          const std::function<TableSummary(const Reader&)>& use) {
-  try {
+  return with_memory(path, [&] {
     const Reader reader = make_reader(path, options.format);
     return naming_input(path, [&] { return use(reader); });
-  } catch (const std::bad_alloc&) {
-    throw no_memory(path);
-  }
+  });
 }
 
 }  // namespace manymeans
