@@ -68,23 +68,6 @@ void time_algorithms(const BenchCommand& command) {
   print(format_table("lrrl", table));
 }
 
-template <class Number>
-CLI::callback_t at_least_one(const char* flag, Number& value) {
-  return [flag, &value](const CLI::results_t& texts) {
-    value = parse_number<Number>(flag, texts.front());
-    if (value < 1) throw Error(ErrorCode::kUsage, flag, fmt::format("must be at least 1, found {}", value));
-    return true;
-  };
-}
-
-CLI::callback_t threads_into(int& value) {
-  return [&value](const CLI::results_t& texts) {
-    value = parse_number<int>("--threads", texts.front());
-    if (value < 0) throw Error(ErrorCode::kUsage, "--threads", fmt::format("must be at least 0, found {}", value));
-    return true;
-  };
-}
-
 void check(const BenchCommand& command) {
   constexpr int64_t kMostValues = int64_t{1} << 33;
   if (command.rows > kMostValues / command.columns) {
@@ -99,26 +82,17 @@ void check(const BenchCommand& command) {
 void add_bench_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("bench", "Time the algorithms.");
   const auto command = std::make_shared<BenchCommand>();
-  app->add_option("--threads", threads_into(command->threads), "Threads; 0: all usable ones.")
-      ->type_name("COUNT")
-      ->default_str("0")
-      ->group("Timing");
-  app->add_option("-n,--rows", at_least_one("-n,--rows", command->rows), "Rows of the points that are made up.")
-      ->type_name("COUNT")
-      ->default_str("100000")
-      ->group("Timing");
-  app->add_option("-d,--columns", at_least_one("-d,--columns", command->columns), "Their columns.")
-      ->type_name("COUNT")
-      ->default_str("16")
-      ->group("Timing");
-  app->add_option("-k,--clusters", at_least_one("-k,--clusters", command->clusters), "Clusters of a model.")
-      ->type_name("K")
-      ->default_str("64")
-      ->group("Timing");
-  app->add_option("-m,--models", at_least_one("-m,--models", command->models), "Models.")
-      ->type_name("COUNT")
-      ->default_str("1")
-      ->group("Timing");
+  const auto add = [app](const char* flag, auto& value, int64_t least, const char* type, const char* help) {
+    app->add_option(flag, number_into(flag, value, least), help)
+        ->type_name(type)
+        ->default_str(std::to_string(value))
+        ->group("Timing");
+  };
+  add("--threads", command->threads, 0, "COUNT", "Threads; 0: all usable ones.");
+  add("-n,--rows", command->rows, 1, "COUNT", "Rows of the points that are made up.");
+  add("-d,--columns", command->columns, 1, "COUNT", "Their columns.");
+  add("-k,--clusters", command->clusters, 1, "K", "Clusters of a model.");
+  add("-m,--models", command->models, 1, "COUNT", "Models.");
   app->footer(kExamples);
   app->callback([command, &exit_code] {
     check(*command);

@@ -68,9 +68,7 @@ void add_convert_command(CLI::App& program, int& exit_code) {
   bind_read_flags(*app, command->reading);
   bind_threads(*app, command->reading.threads);
   const auto set_output_format = [command](const CLI::results_t& texts) {
-    std::vector<std::string> choices = {"auto"};
-    for (const Choice& writer : info().writers) choices.push_back(writer.name);
-    check_choice("--output-format", texts.front(), choices);
+    check_format("--output-format", texts.front(), info().writers);
     command->output_format = texts.front();
     return true;
   };

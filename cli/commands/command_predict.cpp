@@ -125,15 +125,6 @@ void run(PredictCommand& command) {
   write_outputs(jobs);
 }
 
-template <class Number>
-CLI::callback_t number_into(const char* flag, Number& value, int64_t least) {
-  return [flag, &value, least](const CLI::results_t& texts) {
-    value = parse_number<Number>(flag, texts.front());
-    if (value < least) throw Error(ErrorCode::kUsage, flag, fmt::format("must be at least {}, found {}", least, value));
-    return true;
-  };
-}
-
 }  // namespace
 
 void add_predict_command(CLI::App& program, int& exit_code) {

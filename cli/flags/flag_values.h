@@ -3,6 +3,7 @@
 
 #include <manymeans/error.h>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <charconv>
@@ -38,6 +39,16 @@ Number parse_number(std::string_view flag, const std::string& text) {
   if (good) return number;
   throw Error(ErrorCode::kUsage, std::string(flag),
               fmt::format("must be {}, found '{}'", range_of<Number>(), shown(text)));
+}
+
+/// What a flag does whose number is at least `least`: puts it into `value`, which must outlive the flag.
+template <class Number>
+CLI::callback_t number_into(const char* flag, Number& value, int64_t least) {
+  return [flag, &value, least](const CLI::results_t& texts) {
+    value = parse_number<Number>(flag, texts.front());
+    if (value < least) throw Error(ErrorCode::kUsage, flag, fmt::format("must be at least {}, found {}", least, value));
+    return true;
+  };
 }
 
 /// Throws Error(kUsage) unless `text` is one of the choices.

@@ -12,9 +12,7 @@ namespace {
 const std::vector<std::string> kTypes = {"float32", "float64", "float16", "bfloat16", "uint8", "int8"};
 
 void set_format(const std::string& text, ReadOptions& options) {
-  std::vector<std::string> choices = {"auto"};
-  for (const Choice& reader : info().readers) choices.push_back(reader.name);
-  check_choice("--format", text, choices);
+  check_format("--format", text, info().readers);
   options.format = text;
 }
 
@@ -34,6 +32,12 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 }
 
 }  // namespace
+
+void check_format(const char* flag, const std::string& text, const std::vector<Choice>& formats) {
+  std::vector<std::string> choices = {"auto"};
+  for (const Choice& format : formats) choices.push_back(format.name);
+  check_choice(flag, text, choices);
+}
 
 void bind_read_flags(CLI::App& app, ReadOptions& options) {
   const auto add = [&](const char* flag, const char* value, const char* help, auto store) {
@@ -75,12 +79,8 @@ Error about_file(const Error& error, const std::string& path, const Dataset& poi
 }
 
 void bind_threads(CLI::App& app, int& threads) {
-  const auto store = [&threads](const CLI::results_t& texts) {
-    threads = parse_number<int>("--threads", texts.front());
-    if (threads < 0) throw Error(ErrorCode::kUsage, "--threads", fmt::format("must be at least 0, found {}", threads));
-    return true;
-  };
-  app.add_option("--threads", store, "Threads; 0: all usable ones. Never changes the answer.")
+  app.add_option("--threads", number_into("--threads", threads, 0),
+                 "Threads; 0: all usable ones. Never changes the answer.")
       ->type_name("COUNT")
       ->default_str("0")
       ->group("Reading");

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <manymeans/error.h>
+#include <manymeans/fit.h>
 #include <manymeans/io.h>
 
 #include <CLI/CLI.hpp>
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace manymeans::cli {
 
@@ -18,6 +20,9 @@ inline constexpr const char* kDataHelp =
 
 /// Adds --format, --dtype, --columns and --numeric-only; `options` must outlive `app`.
 void bind_read_flags(CLI::App& app, ReadOptions& options);
+
+/// Throws Error(kUsage) unless the text is "auto" or one of these formats.
+void check_format(const char* flag, const std::string& text, const std::vector<Choice>& formats);
 
 /// Adds --threads, which must be at least 0.
 void bind_threads(CLI::App& app, int& threads);

@@ -28,23 +28,39 @@ inline float bfloat16_to_float(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
 
+/// Such values as types of their own, for code that is written once for all types.
+struct Half {
+  uint16_t bits;
+  explicit operator float() const { return half_to_float(bits); }
+  explicit operator double() const { return half_to_float(bits); }
+};
+struct BFloat {
+  uint16_t bits;
+  explicit operator float() const { return bfloat16_to_float(bits); }
+  explicit operator double() const { return bfloat16_to_float(bits); }
+};
+
 /// `count` values of `type` starting at value `first` of `data`, as T: float, or double for float64 data.
 template <class T>
 void widen(const void* data, DataType type, int64_t first, int64_t count, T* out) {
-  const auto copy = [&](auto* typed, auto convert) {
-    for (int64_t i = 0; i < count; ++i) out[i] = convert(typed[first + i]);
+  const auto copy = [&]<class Value>(Value) {
+    const Value* from = static_cast<const Value*>(data) + first;
+    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(from[i]);
   };
-  const auto as_is = [](auto v) { return static_cast<T>(v); };
   switch (type) {
-    case DataType::kFloat32: return copy(static_cast<const float*>(data), as_is);
-    case DataType::kFloat64: return copy(static_cast<const double*>(data), as_is);
-    case DataType::kUInt8: return copy(static_cast<const uint8_t*>(data), as_is);
-    case DataType::kInt8: return copy(static_cast<const int8_t*>(data), as_is);
-    case DataType::kFloat16:
-      return copy(static_cast<const uint16_t*>(data), [](uint16_t v) { return static_cast<T>(half_to_float(v)); });
-    case DataType::kBFloat16:
-      return copy(static_cast<const uint16_t*>(data), [](uint16_t v) { return static_cast<T>(bfloat16_to_float(v)); });
+    case DataType::kFloat32: return copy(float{});
+    case DataType::kFloat64: return copy(double{});
+    case DataType::kUInt8: return copy(uint8_t{});
+    case DataType::kInt8: return copy(int8_t{});
+    case DataType::kFloat16: return copy(Half{});
+    case DataType::kBFloat16: return copy(BFloat{});
   }
+}
+
+/// use(T{}) for the type in which points and prototypes of this type are worked on: double for float64, else float.
+template <class Use>
+auto as_float_type(DataType type, Use&& use) {
+  return type == DataType::kFloat64 ? use(double{}) : use(float{});
 }
 
 /// The bytes of rows [first, first + count): where they lie, or, from a device, in `space`.

@@ -63,7 +63,7 @@ LabelSum label_sum(const Labels& labels, int64_t first_row) {
   for (int64_t first = 0; first < labels.size(); first += kBlock) {
     const int64_t count = std::min(kBlock, labels.size() - first);
     labels.read(first, count, block.data());
-    sum += sum_of_label_terms(first_row + first, block.data(), count);
+    sum += sum_of_label_terms(nullptr, first_row + first, block.data(), count);
     if (first / kReadTogether != (first + count) / kReadTogether || first + count == labels.size()) {
       labels.give_back(first / kReadTogether * kReadTogether, first + count - first / kReadTogether * kReadTogether);
     }

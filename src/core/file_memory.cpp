@@ -26,17 +26,6 @@ namespace {
 // cache has those and the system does not heed the advice against them (before Linux 6.12).
 constexpr size_t kAround = size_t{2} << 20;
 
-// Closes on every way out.
-struct Descriptor {
-  explicit Descriptor(int opened) : file(opened) {}
-  ~Descriptor() {
-    if (file >= 0) ::close(file);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int file;
-};
-
 [[noreturn]] void fail(const std::string& folder, size_t bytes, int error) {
   throw Error(ErrorCode::kUnavailable, "memory",
               fmt::format("a side file of {} MiB cannot be made in {}: {}; free some space there, set TMPDIR to a "
@@ -58,6 +47,13 @@ int take_space(int file, size_t bytes) {
   int error = EINTR;
   while (error == EINTR) error = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
   return error;
+}
+
+// From the beginning of the first of these bytes' pages.
+void advise(const void* data, size_t bytes, int advice) noexcept {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const uintptr_t from = reinterpret_cast<uintptr_t>(data) / page * page;
+  ::madvise(reinterpret_cast<void*>(from), reinterpret_cast<uintptr_t>(data) + bytes - from, advice);
 }
 
 // One entry of /proc/self/smaps.
@@ -101,15 +97,10 @@ std::string temporary_folder() {
 }
 
 std::byte* map_temporary(size_t bytes) {
-  const std::string folder = temporary_folder();
-  const Descriptor open(open_temporary(folder));
-  if (open.file < 0) fail(folder, bytes, errno);
-  const int error = take_space(open.file, bytes);
-  if (error != 0) fail(folder, bytes, error);
-  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, open.file, 0);
-  if (data == MAP_FAILED) fail(folder, bytes, errno);
-  map_small_pages(data, bytes);
-  return static_cast<std::byte*>(data);
+  TemporaryBytes made;
+  made.resize(bytes);
+  map_small_pages(made.data(), bytes);
+  return made.release();
 }
 
 void unmap_temporary(std::byte* data, size_t bytes) noexcept {
@@ -165,15 +156,11 @@ void give_back(const void* begin, size_t size, size_t first, size_t bytes) noexc
 }
 
 void map_small_pages(const void* data, size_t bytes) noexcept {
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const uintptr_t from = reinterpret_cast<uintptr_t>(data) / page * page;
-  ::madvise(reinterpret_cast<void*>(from), reinterpret_cast<uintptr_t>(data) + bytes - from, MADV_NOHUGEPAGE);
+  advise(data, bytes, MADV_NOHUGEPAGE);
 }
 
 void fetch_ahead(const void* data, size_t bytes) noexcept {
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const uintptr_t from = reinterpret_cast<uintptr_t>(data) / page * page;
-  ::madvise(reinterpret_cast<void*>(from), reinterpret_cast<uintptr_t>(data) + bytes - from, MADV_WILLNEED);
+  advise(data, bytes, MADV_WILLNEED);
 }
 
 bool lies_in_file(const void* data, size_t bytes) {

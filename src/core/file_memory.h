@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace manymeans {
 
@@ -33,6 +34,8 @@ class TemporaryBytes {
   TemporaryBytes& operator=(TemporaryBytes&& other) noexcept;
 
   void resize(size_t size);
+  /// What lies there stays until unmap_temporary().
+  std::byte* release() { return std::exchange(data_, nullptr); }
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
   size_t size() const { return size_; }

@@ -1,31 +1,15 @@
 #include <manymeans/points.h>
 
 #include "core/file_memory.h"
+#include "core/label_width.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
 namespace manymeans {
-namespace {
 
-template <class T>
-void read_as(const std::byte* from, int64_t count, uint32_t* out) {
-  const T* typed = reinterpret_cast<const T*>(from);
-  for (int64_t i = 0; i < count; ++i) out[i] = typed[i];
-}
-
-template <class T>
-void write_as(std::byte* to, int64_t count, const uint32_t* labels) {
-  T* typed = reinterpret_cast<T*>(to);
-  for (int64_t i = 0; i < count; ++i) typed[i] = static_cast<T>(labels[i]);
-}
-
-}  // namespace
-
-Labels::Labels(int64_t n, int64_t k, bool in_file)
-    : n_(n), width_(k <= 256 ? 1 : (k <= 65536 ? 2 : 4)), in_file_(in_file && n > 0) {
+Labels::Labels(int64_t n, int64_t k, bool in_file) : n_(n), width_(label_width(k)), in_file_(in_file && n > 0) {
   if (n == 0) return;
   if (in_file_) {
     bytes_ = map_temporary(size_of_bytes());
@@ -61,21 +45,17 @@ void Labels::give_back(int64_t first, int64_t count) const {
 }
 
 void Labels::read(int64_t first, int64_t count, uint32_t* out) const {
-  const std::byte* from = bytes_ + first * width_;
-  switch (width_) {
-    case 1: return read_as<uint8_t>(from, count, out);
-    case 2: return read_as<uint16_t>(from, count, out);
-    default: return read_as<uint32_t>(from, count, out);
-  }
+  with_label_type(width_, [&]<class T>(T) {
+    const T* from = reinterpret_cast<const T*>(bytes_) + first;
+    for (int64_t i = 0; i < count; ++i) out[i] = from[i];
+  });
 }
 
 void Labels::write(int64_t first, int64_t count, const uint32_t* labels) {
-  std::byte* to = bytes_ + first * width_;
-  switch (width_) {
-    case 1: return write_as<uint8_t>(to, count, labels);
-    case 2: return write_as<uint16_t>(to, count, labels);
-    default: return write_as<uint32_t>(to, count, labels);
-  }
+  with_label_type(width_, [&]<class T>(T) {
+    T* to = reinterpret_cast<T*>(bytes_) + first;
+    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(labels[i]);
+  });
 }
 
 }  // namespace manymeans

@@ -181,16 +181,6 @@ std::vector<PhiloxLanes> usable_lanes() {
 // Lanes of 64 bits hold the sum of this many words of 32 bits.
 constexpr int64_t kMostTerms = int64_t{1} << 31;
 
-LabelSum sum_in_parts(const int64_t* rows, int64_t first, const uint32_t* labels, int64_t count) {
-  LabelSum sum = 0;
-  for (int64_t i = 0; i < count; i += kMostTerms) {
-    const int64_t part = count - i < kMostTerms ? count - i : kMostTerms;
-    philox_lanes()[0].label_terms(rows == nullptr ? nullptr : rows + i, rows == nullptr ? first + i : first, labels + i,
-                                  part, &sum);
-  }
-  return sum;
-}
-
 }  // namespace
 
 std::span<const PhiloxLanes> philox_lanes() {
@@ -199,11 +189,13 @@ std::span<const PhiloxLanes> philox_lanes() {
 }
 
 LabelSum sum_of_label_terms(const int64_t* rows, int64_t first, const uint32_t* labels, int64_t count) {
-  return sum_in_parts(rows, first, labels, count);
-}
-
-LabelSum sum_of_label_terms(int64_t first, const uint32_t* labels, int64_t count) {
-  return sum_in_parts(nullptr, first, labels, count);
+  LabelSum sum = 0;
+  for (int64_t i = 0; i < count; i += kMostTerms) {
+    const int64_t part = count - i < kMostTerms ? count - i : kMostTerms;
+    philox_lanes()[0].label_terms(rows == nullptr ? nullptr : rows + i, rows == nullptr ? first + i : first, labels + i,
+                                  part, &sum);
+  }
+  return sum;
 }
 
 void append_draws(const DrawTask& in, int64_t first, int64_t last, std::vector<RowDraw>& found) {

@@ -36,11 +36,9 @@ struct PhiloxLanes {
 /// Those that this processor can run, the best one first: the functions below call that.
 std::span<const PhiloxLanes> philox_lanes();
 
-/// The sum, mod 2^128, of the label terms of `count` pairs of row and label; row 0 is number `first` of all.
+/// The sum, mod 2^128, of the label terms of `count` pairs of row and label; row 0 is number `first` of all. Without
+/// `rows` (null) these are the neighbouring rows 0 .. count - 1.
 LabelSum sum_of_label_terms(const int64_t* rows, int64_t first, const uint32_t* labels, int64_t count);
-
-/// The same of the neighbouring rows first .. first + count - 1.
-LabelSum sum_of_label_terms(int64_t first, const uint32_t* labels, int64_t count);
 
 /// Appends the wanted ones of the rows first .. last - 1, in ascending order of rows.
 void append_draws(const DrawTask& task, int64_t first, int64_t last, std::vector<RowDraw>& found);

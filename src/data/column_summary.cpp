@@ -62,39 +62,22 @@ struct Column {
   }
 };
 
-template <class T>
-std::vector<Range> find_ranges(const PointsView& points, ThreadPool& pool) {
+// What add(seen of the column, column, value) makes of each column, in any order: every thread has its own, which are
+// merged.
+template <class Seen, class T, class Add>
+std::vector<Seen> see_columns(const PointsView& points, ThreadPool& pool, Add&& add) {
   const auto d = static_cast<size_t>(points.d);
-  std::vector<std::vector<Range>> ranges(static_cast<size_t>(pool.size()), std::vector<Range>(d));
+  std::vector<std::vector<Seen>> seen(static_cast<size_t>(pool.size()), std::vector<Seen>(d));
   for_each_block<T>(points, {}, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
-    Range* mine = ranges[static_cast<size_t>(worker)].data();
+    Seen* mine = seen[static_cast<size_t>(worker)].data();
     for (int64_t i = 0; i < rows; ++i, x += d) {
-      for (size_t j = 0; j < d; ++j) mine[j].add(x[j]);
+      for (size_t j = 0; j < d; ++j) add(mine[j], j, x[j]);
     }
   });
-  for (size_t worker = 1; worker < ranges.size(); ++worker) {
-    for (size_t j = 0; j < d; ++j) ranges[0][j].merge(ranges[worker][j]);
+  for (size_t worker = 1; worker < seen.size(); ++worker) {
+    for (size_t j = 0; j < d; ++j) seen[0][j].merge(seen[worker][j]);
   }
-  return ranges[0];
-}
-
-template <class T>
-std::vector<MomentSums> find_sums(const PointsView& points, const std::vector<Column>& columns, ThreadPool& pool) {
-  const auto d = static_cast<size_t>(points.d);
-  std::vector<std::vector<MomentSums>> sums(static_cast<size_t>(pool.size()), std::vector<MomentSums>(d));
-  for_each_block<T>(points, {}, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
-    MomentSums* mine = sums[static_cast<size_t>(worker)].data();
-    for (int64_t i = 0; i < rows; ++i, x += d) {
-      for (size_t j = 0; j < d; ++j) {
-        const double value = static_cast<double>(x[j]) * columns[j].scale;
-        if (std::isfinite(value)) columns[j].adder.add(value, mine[j]);
-      }
-    }
-  });
-  for (size_t worker = 1; worker < sums.size(); ++worker) {
-    for (size_t j = 0; j < d; ++j) sums[0][j].merge(sums[worker][j]);
-  }
-  return sums[0];
+  return std::move(seen[0]);
 }
 
 ColumnSummary summarise(const Range& range, const MomentSums& sums, const Column& column, int64_t n) {
@@ -116,13 +99,18 @@ ColumnSummary summarise(const Range& range, const MomentSums& sums, const Column
 
 template <class T>
 std::vector<ColumnSummary> summarise(const PointsView& points, ThreadPool& pool) {
-  const std::vector<Range> ranges = find_ranges<T>(points, pool);
+  const std::vector<Range> ranges =
+      see_columns<Range, T>(points, pool, [](Range& range, size_t, double value) { range.add(value); });
   std::vector<Column> columns;
   for (const Range& range : ranges) {
     const bool none = range.lowest > range.highest;
     columns.emplace_back(points.n, none ? 0 : range.lowest, none ? 0 : range.highest);
   }
-  const std::vector<MomentSums> sums = find_sums<T>(points, columns, pool);
+  const std::vector<MomentSums> sums =
+      see_columns<MomentSums, T>(points, pool, [&](MomentSums& sum, size_t j, double x) {
+        const double value = x * columns[j].scale;
+        if (std::isfinite(value)) columns[j].adder.add(value, sum);
+      });
   std::vector<ColumnSummary> result;
   for (size_t j = 0; j < ranges.size(); ++j) result.push_back(summarise(ranges[j], sums[j], columns[j], points.n));
   check_mapped(points.data);
@@ -138,7 +126,7 @@ std::vector<ColumnSummary> summarise_columns(const PointsView& points, int threa
   return or_out_of_memory("points", "give it fewer columns", [&] {
     await_points(points);
     ThreadPool pool(thread_count(threads));
-    return points.type == DataType::kFloat64 ? summarise<double>(points, pool) : summarise<float>(points, pool);
+    return as_float_type(points.type, [&]<class T>(T) { return summarise<T>(points, pool); });
   });
 }
 

@@ -17,20 +17,15 @@ Matrix gather(const PointsView& points, std::span<const int64_t> rows, const Row
     memory_space(points).fetch_rows(points, rows, fetched.data());
     values_there = fetched.data();
   }
-  const auto copy = [&](auto values) {
+  as_float_type(result.type(), [&]<class T>(T) {
     for (size_t i = 0; i < rows.size(); ++i) {
-      auto* out = values.data() + static_cast<int64_t>(i) * points.d;
+      T* out = result.values<T>().data() + static_cast<int64_t>(i) * points.d;
       const int64_t row = points.on_device() ? static_cast<int64_t>(i) : rows[i];
       widen(values_there, points.type, row * points.d, points.d, out);
       for (int64_t j = 0; j < points.d; ++j) out[j] += 0;  // no negative zeros
       window.visited(rows[i]);
     }
-  };
-  if (result.type() == DataType::kFloat64) {
-    copy(result.values<double>());
-  } else {
-    copy(result.values<float>());
-  }
+  });
   return result;
 }
 

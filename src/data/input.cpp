@@ -260,11 +260,7 @@ Input prepare_input(const PointsView& points, std::span<const double> weights, T
   input.memory = memory;
   input.bits = limb_bits(input.shard.all);
   quantise_weights(input, weights);
-  if (points.type == DataType::kFloat64) {
-    fill_columns<double>(input, pool);
-  } else {
-    fill_columns<float>(input, pool);
-  }
+  as_float_type(points.type, [&]<class T>(T) { fill_columns<T>(input, pool); });
   return input;
 }
 
@@ -305,8 +301,8 @@ std::vector<Moments> column_moments(const Input& input, ThreadPool& pool) {
   for (size_t j = 0; j < input.minimum.size(); ++j) {
     formats.push_back(MomentFormats::make(input.bits, input.minimum[j], input.maximum[j]));
   }
-  std::vector<MomentSums> sums = input.points.type == DataType::kFloat64 ? sum_moments<double>(input, formats, pool)
-                                                                         : sum_moments<float>(input, formats, pool);
+  std::vector<MomentSums> sums =
+      as_float_type(input.points.type, [&]<class T>(T) { return sum_moments<T>(input, formats, pool); });
   if (!input.comm->alone()) sum_ranks(sums, *input.comm);
   std::vector<Moments> result;
   for (size_t j = 0; j < sums.size(); ++j) {

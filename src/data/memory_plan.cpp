@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/fixed_point.h"
+#include "core/label_width.h"
 #include "core/memory.h"
 
 #include <fmt/format.h>
@@ -34,10 +35,6 @@ constexpr int64_t kCandidates = 8;
 constexpr int64_t kLeastCopy = 2;  // bytes of a value, in bfloat16
 // Where the caller sets no limit, this part of the available memory is left to others once it becomes scarce.
 constexpr int64_t kReserveShare = 16;
-
-int64_t label_bytes(int64_t k) {
-  return k <= 256 ? 1 : (k <= 65536 ? 2 : 4);
-}
 
 // Sessions that run at the same time.
 int64_t sessions(const MemoryTask& task) {
@@ -89,7 +86,7 @@ struct RowBytes {
 RowBytes row_bytes(const MemoryTask& task) {
   RowBytes row;
   if (task.in_file) row.points = task.points.d * static_cast<int64_t>(size_of(task.points.type));
-  for (const int64_t k : task.k) row.labels += label_bytes(k);
+  for (const int64_t k : task.k) row.labels += label_width(k);
   row.labels += kMostLabelBytes * sessions(task);  // a second set: while clusters are dropped, or of k-means||
   row.seeding = kSeedBytes * sessions(task);
   return row;

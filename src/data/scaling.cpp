@@ -94,11 +94,8 @@ void scale_all(const PointsView& points, const Scaling& scaling, int threads, co
   await_points(points);
   ThreadPool pool(thread_count(threads));
   const auto scale = [&](int, int64_t first, int64_t last) {
-    if (points.type == DataType::kFloat64) {
-      scale_rows(points, scaling, first, last, static_cast<double*>(to.values));
-    } else {
-      scale_rows(points, scaling, first, last, static_cast<float*>(to.values));
-    }
+    as_float_type(points.type,
+                  [&]<class T>(T) { scale_rows(points, scaling, first, last, static_cast<T*>(to.values)); });
   };
   to.window.for_each_range(pool, points.n, 4096, scale, to.done);
   check_mapped(points.data);

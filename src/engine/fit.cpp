@@ -6,6 +6,7 @@
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/memory_space.h"
+#include "core/out_of_memory.h"
 #include "core/random.h"
 #include "core/threads.h"
 #include "data/content_hash.h"
@@ -21,9 +22,7 @@
 #include <exception>
 #include <limits>
 #include <mutex>
-#include <new>
 #include <optional>
-#include <stdexcept>
 
 namespace manymeans {
 namespace {
@@ -209,13 +208,6 @@ MemoryPlan plan_memory_of(const Task& asked, const Backend& backend) {
   if (options.memory.bytes == 0 && fits_easily(task)) return {};
   task.in_file = lies_in_file(points.data, points.bytes());
   return plan_memory(task, options.memory.bytes);
-}
-
-Error out_of_memory(const PointsView& points) {
-  return Error(ErrorCode::kUnavailable, "memory",
-               fmt::format("there is not enough memory for {} rows of {} columns and these models; "
-                           "use fewer models at a time, or strategy = data",
-                           points.n, points.d));
 }
 
 void tell_cost(const Cost& cost, Provenance& provenance) {
@@ -422,14 +414,14 @@ FitResult fit_at(const Task& task, const FitPlace& place) {
   if (checkpoint.every < 0) {
     throw Error(ErrorCode::kUsage, "every", fmt::format("{} is negative; 0 means by the clock", checkpoint.every));
   }
-  try {
+  const std::string too_much = fmt::format(
+      "there is not enough memory for {} rows of {} columns and these models; "
+      "use fewer models at a time, or strategy = data",
+      task.points.n, task.points.d);
+  return or_unavailable("memory", too_much, [&] {
     check(task.options);
     return Fit(task, place).run();
-  } catch (const std::bad_alloc&) {
-    throw out_of_memory(task.points);
-  } catch (const std::length_error&) {  // more than a vector can ever hold
-    throw out_of_memory(task.points);
-  }
+  });
 }
 
 }  // namespace

@@ -56,8 +56,7 @@ double sum_about(const Input& input, const std::vector<double>& centre, ThreadPo
 }  // namespace
 
 InertiaEstimate::InertiaEstimate(const Input& input, ThreadPool& pool) : input_(input), centre_(mean_of_sample(input)) {
-  about_centre_ = input.points.type == DataType::kFloat64 ? sum_about<double>(input, centre_, pool)
-                                                          : sum_about<float>(input, centre_, pool);
+  about_centre_ = as_float_type(input.points.type, [&]<class T>(T) { return sum_about<T>(input, centre_, pool); });
 }
 
 double InertiaEstimate::of(const Statistics& statistics, const Matrix& prototypes) const {

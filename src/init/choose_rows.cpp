@@ -33,30 +33,24 @@ Search begin_search(int64_t n, const RowWish& wish, std::vector<int64_t>& rows) 
   return search;
 }
 
-// The rows that a rank draws for, and the ranks that draw for the others.
-struct DrawnRows {
-  int64_t first = 0;
-  int64_t last = 0;
-  int64_t all = 0;
-  Comm& comm;
-};
-
-// All draws of these searches' shares.
-void draw(const DrawnRows& rows, std::span<Search*> searches, ThreadPool& pool) {
+// All draws of these searches' shares; every rank draws for its rows.
+void draw(const Input& input, std::span<Search*> searches, ThreadPool& pool) {
   constexpr int64_t kRows = 1 << 16;
-  const int64_t pieces = (rows.last - rows.first + kRows - 1) / kRows;
+  const Shard& rows = input.shard;
+  const int64_t pieces = (rows.rows + kRows - 1) / kRows;
   std::mutex mutex;
   pool.for_each_range(static_cast<int64_t>(searches.size()) * pieces, 1, [&](int, int64_t piece, int64_t) {
     Search& search = *searches[static_cast<size_t>(piece / pieces)];
     const uint64_t most = search.share >= 1 ? ~uint64_t{0} : static_cast<uint64_t>(std::ldexp(search.share, 64));
     const int64_t first = rows.first + piece % pieces * kRows;
     std::vector<RowDraw> found;
-    append_draws({search.wish->seed, 0, Purpose::kRandomRow, most}, first, std::min(rows.last, first + kRows), found);
+    const int64_t last = std::min(rows.first + rows.rows, first + kRows);
+    append_draws({search.wish->seed, 0, Purpose::kRandomRow, most}, first, last, found);
     const std::lock_guard lock(mutex);
     search.draws.insert(search.draws.end(), found.begin(), found.end());
   });
-  if (rows.comm.alone()) return;
-  for (Search* search : searches) search->draws = rows.comm.gather_flat(std::span<const RowDraw>(search->draws));
+  if (input.comm->alone()) return;
+  for (Search* search : searches) search->draws = input.comm->gather_flat(std::span<const RowDraw>(search->draws));
 }
 
 void end_search(Search& search) {
@@ -68,15 +62,14 @@ void end_search(Search& search) {
   }
 }
 
-std::vector<std::vector<int64_t>> rows_by_draws(const DrawnRows& drawn, std::span<const RowWish> models,
-                                                ThreadPool& pool) {
+std::vector<std::vector<int64_t>> rows_by_draws(const Input& input, std::span<const RowWish> models, ThreadPool& pool) {
   std::vector<std::vector<int64_t>> rows(models.size());
   std::vector<Search> searches;
-  for (size_t m = 0; m < models.size(); ++m) searches.push_back(begin_search(drawn.all, models[m], rows[m]));
+  for (size_t m = 0; m < models.size(); ++m) searches.push_back(begin_search(input.shard.all, models[m], rows[m]));
   std::vector<Search*> active;
   for (Search& search : searches) active.push_back(&search);
   while (!active.empty()) {
-    draw(drawn, active, pool);
+    draw(input, active, pool);
     std::erase_if(active, [](Search* search) {
       if (static_cast<int64_t>(search->draws.size()) >= search->wanted) return true;
       search->draws.clear();
@@ -88,24 +81,12 @@ std::vector<std::vector<int64_t>> rows_by_draws(const DrawnRows& drawn, std::spa
   return rows;
 }
 
-DrawnRows drawn_rows(const Input& input) {
-  return {input.shard.first, input.shard.first + input.shard.rows, input.shard.all, *input.comm};
-}
-
 }  // namespace
 
-std::vector<std::vector<int64_t>> random_rows(int64_t n, std::span<const RowWish> models, ThreadPool& pool) {
-  return rows_by_draws({0, n, n, self_comm()}, models, pool);
-}
-
-std::vector<int64_t> random_rows(int64_t n, const RowWish& model, ThreadPool& pool) {
-  return std::move(random_rows(n, {&model, 1}, pool)[0]);
-}
-
 std::vector<std::vector<int64_t>> random_rows(const Input& input, std::span<const RowWish> models, ThreadPool& pool) {
-  if (!input.weighted) return rows_by_draws(drawn_rows(input), models, pool);
+  if (!input.weighted) return rows_by_draws(input, models, pool);
   const WeightedRows weighted(input, pool);
-  if (weighted.all_equal()) return rows_by_draws(drawn_rows(input), models, pool);
+  if (weighted.all_equal()) return rows_by_draws(input, models, pool);
   std::vector<std::vector<int64_t>> rows(models.size());
   const auto draw_model = [&](int, int64_t m, int64_t) {
     rows[static_cast<size_t>(m)] = weighted.draw(models[static_cast<size_t>(m)]);
@@ -121,7 +102,7 @@ std::vector<std::vector<int64_t>> random_rows(const Input& input, std::span<cons
     std::vector<int64_t> taken(models[m].excluded.begin(), models[m].excluded.end());
     taken.insert(taken.end(), rows[m].begin(), rows[m].end());
     const RowWish rest{missing, models[m].seed, taken};
-    const std::vector<int64_t> others = rows_by_draws(drawn_rows(input), {&rest, 1}, pool)[0];
+    const std::vector<int64_t> others = rows_by_draws(input, {&rest, 1}, pool)[0];
     rows[m].insert(rows[m].end(), others.begin(), others.end());
   }
   return rows;

@@ -41,10 +41,8 @@ struct MovedPrototypes {
 };
 
 template <class T>
-Matrix prototypes_of_rows(const Prototype& prototype, const Matrix& rows) {
-  Matrix result(rows.rows(), prototype.width(rows.columns()), rows.type());
-  prototype.rows<T>().prototypes_of({rows.values<T>().data(), rows.rows(), rows.columns()}, result.values<T>().data());
-  return result;
+RowBlock<T> all_rows(const Matrix& matrix) {
+  return {matrix.values<T>().data(), matrix.rows(), matrix.columns()};
 }
 
 // Of prototypes first .. last - 1.
@@ -101,8 +99,7 @@ const Prototype& prototype_of(const Input& input) {
 void use_prototype(Input& input, const Prototype& prototype, ThreadPool& pool) {
   input.prototype = &prototype;
   if (prototype.euclidean) return;
-  ColumnScan scan = input.points.type == DataType::kFloat64 ? scan_terms<double>(input, prototype, pool)
-                                                            : scan_terms<float>(input, prototype, pool);
+  ColumnScan scan = as_float_type(input.points.type, [&]<class T>(T) { return scan_terms<T>(input, prototype, pool); });
   scan.merge_ranks(*input.comm);
   set_sum_formats(input, std::move(scan));
 }
@@ -118,11 +115,14 @@ Matrix solve_prototypes(const Statistics& statistics, const Input& input, const 
 }
 
 Matrix prototypes_at(const Input& input, std::span<const int64_t> rows) {
-  Matrix gathered = gather_from_all(input, rows);
+  const Matrix gathered = gather_from_all(input, rows);
   const Prototype& prototype = prototype_of(input);
   if (prototype.euclidean) return gathered;
-  return gathered.type() == DataType::kFloat64 ? prototypes_of_rows<double>(prototype, gathered)
-                                               : prototypes_of_rows<float>(prototype, gathered);
+  Matrix result(gathered.rows(), prototype.width(gathered.columns()), gathered.type());
+  as_float_type(result.type(), [&]<class T>(T) {
+    prototype.rows<T>().prototypes_of(all_rows<T>(gathered), result.values<T>().data());
+  });
+  return result;
 }
 
 std::vector<double> squared_shifts(const Prototype& prototype, const Matrix& before, const Matrix& after,
@@ -130,11 +130,7 @@ std::vector<double> squared_shifts(const Prototype& prototype, const Matrix& bef
   std::vector<double> d2(static_cast<size_t>(before.rows()));
   const MovedPrototypes moved{before, after, d2.data()};
   for_prototypes(before.rows(), before.columns(), pool, [&](int64_t first, int64_t last) {
-    if (before.type() == DataType::kFloat64) {
-      squared_shifts_of<double>(prototype, moved, first, last);
-    } else {
-      squared_shifts_of<float>(prototype, moved, first, last);
-    }
+    as_float_type(before.type(), [&]<class T>(T) { squared_shifts_of<T>(prototype, moved, first, last); });
   });
   return d2;
 }
@@ -142,11 +138,7 @@ std::vector<double> squared_shifts(const Prototype& prototype, const Matrix& bef
 Matrix make_prototypes(const PointsView& rows, DataType type) {
   await_points(rows);
   Matrix result(rows.n, rows.d, type);
-  if (type == DataType::kFloat64) {
-    round_rows(rows, result.values<double>());
-  } else {
-    round_rows(rows, result.values<float>());
-  }
+  as_float_type(type, [&]<class T>(T) { round_rows(rows, result.values<T>()); });
   return result;
 }
 

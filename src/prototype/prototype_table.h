@@ -2,6 +2,7 @@
 // clusters are here, with the struct's functions inlined in them.
 #pragma once
 
+#include "core/data_type.h"
 #include "prototype/prototype.h"
 
 #include <algorithm>
@@ -94,11 +95,7 @@ Prototype table_of() {
   table.f32 = row_functions_of<Kind, float>();
   table.f64 = row_functions_of<Kind, double>();
   table.solve = [](const SolveTask& task, int64_t first, int64_t last, Matrix& out) {
-    if (out.type() == DataType::kFloat64) {
-      solve_clusters<Kind, double>(task, first, last, out);
-    } else {
-      solve_clusters<Kind, float>(task, first, last, out);
-    }
+    as_float_type(out.type(), [&]<class T>(T) { solve_clusters<Kind, T>(task, first, last, out); });
   };
   return table;
 }

@@ -26,7 +26,7 @@ TEST(LabelTerms, AreThoseOfTheContract) {
     std::vector<int64_t> from_seven = rows;
     for (int64_t& row : from_seven) row -= 7;
     EXPECT_TRUE(sum_of_label_terms(from_seven.data(), 7, labels.data(), n) == expected) << count;
-    EXPECT_TRUE(sum_of_label_terms(first, labels.data(), n) == of_neighbours) << count;
+    EXPECT_TRUE(sum_of_label_terms(nullptr, first, labels.data(), n) == of_neighbours) << count;
     for (const PhiloxLanes& lanes : philox_lanes()) {
       LabelSum sum = ~LabelSum{0} - 5;  // goes on from what is there
       lanes.label_terms(rows.data(), 0, labels.data(), n, &sum);

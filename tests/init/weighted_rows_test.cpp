@@ -99,7 +99,9 @@ TEST(WeightedRandomRows, OfEqualWeightsAreThoseWithout) {
   ThreadPool pool(2);
   for (const double weight : {1.0, 2.0, 0.1, 1e-300}) {
     const Weighted data(std::vector<double>(500, weight), pool);
-    EXPECT_EQ(random_rows(data.input, {40, 6}, pool), random_rows(500, {40, 6}, pool)) << weight;
+    Input without = data.input;
+    without.weighted = false;
+    EXPECT_EQ(random_rows(data.input, {40, 6}, pool), random_rows(without, {40, 6}, pool)) << weight;
   }
 }
 

@@ -5,6 +5,7 @@
 #include "backend/seed_choice.h"
 #include "core/data_type.h"
 #include "core/environment.h"
+#include "core/label_width.h"
 #include "core/philox_lanes.h"
 #include "prototype/prototype.h"
 
@@ -180,14 +181,11 @@ const Labels& DeduplicatedSession::labels(int slot) {
   m.labels = Labels(input_.points.n, m.k);
   const Labels& distinct = distinct_->labels(slot);
   pool_->for_each_range(input_.points.n, kPiece, [&](int, int64_t first, int64_t last) {
-    const auto copy = [&](auto label) {
-      const auto* from = reinterpret_cast<const decltype(label)*>(distinct.bytes().data());
-      auto* to = reinterpret_cast<decltype(label)*>(m.labels.bytes().data());
+    with_label_type(distinct.width(), [&]<class T>(T) {
+      const T* from = reinterpret_cast<const T*>(distinct.bytes().data());
+      T* to = reinterpret_cast<T*>(m.labels.bytes().data());
       for (int64_t row = first; row < last; ++row) to[row] = from[distinct_of(row)];
-    };
-    if (distinct.width() == 1) return copy(uint8_t{});
-    if (distinct.width() == 2) return copy(uint16_t{});
-    copy(uint32_t{});
+    });
   });
   for (const Relocated& row : m.relocated) m.labels.write(row.row, 1, &row.label);
   return m.labels;

@@ -7,14 +7,12 @@ namespace manymeans::device {
 namespace {
 
 // Labels of one width as those of another.
-template <class T>
-void store_labels(const std::byte* from, int64_t count, Labels& to) {
+void copy_labels(const Labels& from, Labels& to) {
   constexpr int64_t kBlock = 4096;
-  const T* typed = reinterpret_cast<const T*>(from);
   std::vector<uint32_t> block(kBlock);
-  for (int64_t first = 0; first < count; first += kBlock) {
-    const int64_t some = std::min(kBlock, count - first);
-    for (int64_t i = 0; i < some; ++i) block[static_cast<size_t>(i)] = typed[first + i];
+  for (int64_t first = 0; first < from.size(); first += kBlock) {
+    const int64_t some = std::min(kBlock, from.size() - first);
+    from.read(first, some, block.data());
     to.write(first, some, block.data());
   }
 }
@@ -55,8 +53,7 @@ void DeviceSession::upload_prototypes(int slot, const Matrix& prototypes) {
 void DeviceSession::download_prototypes(int slot, Address from, Matrix& prototypes) {
   const DataType type = prototype_type(input().points.type);
   if (prototypes.rows() != model(slot).k || prototypes.type() != type) prototypes = Matrix(model(slot).k, d(), type);
-  void* const to = type == DataType::kFloat64 ? static_cast<void*>(prototypes.values<double>().data())
-                                              : static_cast<void*>(prototypes.values<float>().data());
+  std::byte* const to = prototypes.values<std::byte>().data();
   queue().read_back(to, from, prototypes.bytes().size(), "fetching prototypes");
 }
 
@@ -84,14 +81,10 @@ void DeviceSession::fetch_labels(std::span<const int> slots) {
 void DeviceSession::read_labels(int slot, Labels& to) {
   const int width = memory_->label_width();
   const auto bytes = static_cast<size_t>(n() * width);
-  std::vector<std::byte> wide(to.width() == width ? 0 : bytes);
-  std::byte* const here = wide.empty() ? to.bytes().data() : wide.data();
-  queue().read_back(here, passes_->labels_in_order(slot), bytes, "fetching labels");
-  if (!wide.empty() && width == 2) {
-    store_labels<uint16_t>(wide.data(), n(), to);
-  } else if (!wide.empty()) {
-    store_labels<uint32_t>(wide.data(), n(), to);
-  }
+  Labels wide = to.width() == width ? Labels() : Labels(n(), int64_t{1} << (8 * width));
+  queue().read_back((wide.empty() ? to : wide).bytes().data(), passes_->labels_in_order(slot), bytes,
+                    "fetching labels");
+  if (!wide.empty()) copy_labels(wide, to);
 }
 
 const Labels& DeviceSession::labels(int slot) {

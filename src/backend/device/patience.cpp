@@ -18,7 +18,9 @@ constexpr double kPauseShare = 1.0 / 256;
 constexpr Patience::Seconds kLongestPause{0.01};
 constexpr int kQuestionsPerLook = 16;  // at clock and flags
 
-Waited wait(const std::function<bool()>& done, const Patience& patience, int passes, bool leave_if_aborted) {
+}  // namespace
+
+Waited await_answer(const std::function<bool()>& done, const Patience& patience, int passes, bool leave_if_aborted) {
   const auto begin = Clock::now();
   std::optional<Clock::time_point> hurried_since;
   for (;;) {
@@ -35,16 +37,6 @@ Waited wait(const std::function<bool()>& done, const Patience& patience, int pas
     if (waited > patience.most(passes)) return {Answer::kTooLate, waited};
     if (waited >= kSpin) std::this_thread::sleep_for(std::min(waited * kPauseShare, kLongestPause));
   }
-}
-
-}  // namespace
-
-Waited await_answer(const std::function<bool()>& done, const Patience& patience, int passes) {
-  return wait(done, patience, passes, true);
-}
-
-Waited await_end(const std::function<bool()>& done, const Patience& patience, int passes) {
-  return wait(done, patience, passes, false);
 }
 
 }  // namespace manymeans::device

@@ -43,10 +43,9 @@ struct Waited {
 };
 
 /// Asks done() until it says so: without a pause at first, so that short work is seen as soon as it is done, then after
-/// pauses that are short beside the time waited. done() may throw.
-Waited await_answer(const std::function<bool()>& done, const Patience& patience, int passes);
-
-/// The same without heed of `abort` as a reason to leave: an end that must come before memory goes.
-Waited await_end(const std::function<bool()>& done, const Patience& patience, int passes);
+/// pauses that are short beside the time waited. done() may throw. Without `leave_if_aborted`, `abort` is no reason to
+/// leave: an end that must come before memory goes.
+Waited await_answer(const std::function<bool()>& done, const Patience& patience, int passes,
+                    bool leave_if_aborted = true);
 
 }  // namespace manymeans::device

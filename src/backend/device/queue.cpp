@@ -40,7 +40,7 @@ void Queue::settle(int passes) const noexcept {
   const Unfinished work = unfinished();
   if (work.queue == nullptr || given_up_) return;
   const auto ended = [&] { return work.has_ended(work.queue); };
-  if (await_end(ended, patience_, passes).answer == Answer::kTooLate) give_up();
+  if (await_answer(ended, patience_, passes, false).answer == Answer::kTooLate) give_up();
 }
 
 void Queue::give_up() const noexcept {

@@ -10,20 +10,6 @@ namespace {
 
 constexpr size_t kChunkBytes = size_t{8} << 20;  // of answers that come together
 
-size_t row_bytes(const PointsView& points) {
-  return static_cast<size_t>(points.d) * size_of(points.type);
-}
-
-// `count` of these rows, from number `first` of them on.
-Rows part_of(const Rows& rows, int64_t first, int64_t count, size_t bytes_of_a_row) {
-  Rows part = rows;
-  part.points = rows.points + static_cast<size_t>(first) * bytes_of_a_row;
-  if (rows.weights) part.weights = rows.weights + static_cast<size_t>(first) * sizeof(double);
-  part.first += first;
-  part.count = count;
-  return part;
-}
-
 }  // namespace
 
 DeviceRowQuestions::DeviceRowQuestions(const SessionMemory& memory, RowSlices& slices, RowKernels& kernels,
@@ -110,6 +96,18 @@ std::vector<int64_t> DeviceRowQuestions::inertia_limbs(int slot, const Matrix& p
   return {sums.limbs[0], sums.limbs[0] + kDistanceLimbs};
 }
 
+// Calls body(part) for all rows, `most` at a time.
+template <class Body>
+void DeviceRowQuestions::for_each_chunk(int64_t most, Body&& body) {
+  const PointsView& points = memory_.input().points;
+  const size_t row_bytes = static_cast<size_t>(points.d) * size_of(points.type);
+  slices_.for_each(queue(), [&](const Rows& rows) {
+    for (int64_t first = 0; first < rows.count; first += most) {
+      body(rows.part(first, std::min(most, rows.count - first), row_bytes));
+    }
+  });
+}
+
 std::vector<double> DeviceRowQuestions::distances(int slot, const Matrix& prototypes) {
   session_.use_device();
   const Settled settled(queue());
@@ -122,14 +120,10 @@ std::vector<double> DeviceRowQuestions::distances_of(int slot) {
   std::vector<double> result(static_cast<size_t>(n()));
   const Buffer chunk(queue().runtime(), static_cast<size_t>(std::min(n(), kChunk)) * sizeof(double), "distances");
   const Settled settled(queue());
-  slices_.for_each(queue(), [&](const Rows& rows) {
-    for (int64_t first = 0; first < rows.count; first += kChunk) {
-      const int64_t count = std::min(kChunk, rows.count - first);
-      const Rows part = part_of(rows, first, count, row_bytes(memory_.input().points));
-      kernels_.distances(assigned(slot, part), chunk.at());
-      queue().read_back(result.data() + part.first, chunk.at(), static_cast<size_t>(count) * sizeof(double),
-                        "computing distances");
-    }
+  for_each_chunk(kChunk, [&](const Rows& part) {
+    kernels_.distances(assigned(slot, part), chunk.at());
+    queue().read_back(result.data() + part.first, chunk.at(), static_cast<size_t>(part.count) * sizeof(double),
+                      "computing distances");
   });
   return result;
 }
@@ -172,22 +166,16 @@ void DeviceRowQuestions::transform(const Matrix& prototypes, Matrix& distances) 
   const int64_t k = prototypes.rows();
   const size_t out_bytes = static_cast<size_t>(k) * size_of(distances.type());
   const int64_t most = std::max<int64_t>(1, static_cast<int64_t>(kChunkBytes / out_bytes));
-  std::byte* const out = distances.type() == DataType::kFloat64
-                             ? reinterpret_cast<std::byte*>(distances.values<double>().data())
-                             : reinterpret_cast<std::byte*>(distances.values<float>().data());
+  std::byte* const out = distances.values<std::byte>().data();
   const Runtime& runtime = queue().runtime();
   const Buffer there(runtime, prototypes.bytes().size(), "prototypes");
   const Buffer chunk(runtime, static_cast<size_t>(std::min(n(), most)) * out_bytes, "distances");
   const Settled settled(queue());
   queue().copy_to_device(there.at(), prototypes.bytes().data(), prototypes.bytes().size(), "prototypes");
-  slices_.for_each(queue(), [&](const Rows& rows) {
-    for (int64_t first = 0; first < rows.count; first += most) {
-      const int64_t count = std::min(most, rows.count - first);
-      const Rows part = part_of(rows, first, count, row_bytes(memory_.input().points));
-      kernels_.transform(part, there.at(), k, chunk.at());
-      queue().read_back(out + static_cast<size_t>(part.first) * out_bytes, chunk.at(),
-                        static_cast<size_t>(count) * out_bytes, "computing distances");
-    }
+  for_each_chunk(most, [&](const Rows& part) {
+    kernels_.transform(part, there.at(), k, chunk.at());
+    queue().read_back(out + static_cast<size_t>(part.first) * out_bytes, chunk.at(),
+                      static_cast<size_t>(part.count) * out_bytes, "computing distances");
   });
 }
 

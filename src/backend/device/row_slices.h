@@ -32,6 +32,12 @@ struct Rows {
   Address weights;    ///< w' of Input, as binary64; null: all one
   int64_t first = 0;  ///< the number of the first row among all
   int64_t count = 0;
+
+  /// `some` of these, from number `from` of them on.
+  Rows part(int64_t from, int64_t some, size_t row_bytes) const {
+    const auto at = static_cast<size_t>(from);
+    return {points + at * row_bytes, weights ? weights + at * sizeof(double) : Address(), first + from, some};
+  }
 };
 
 class RowSlices {

@@ -1,6 +1,7 @@
 #include "backend/device/session_memory.h"
 
 #include "backend/device/pass_state.h"
+#include "core/label_width.h"
 
 #include <algorithm>
 #include <utility>
@@ -23,7 +24,7 @@ SessionMemory::SessionMemory(const Input& input, std::span<const int64_t> k) : i
     clusters_ += count;
     most_clusters_ = std::max(most_clusters_, count);
   }
-  label_width_ = most_clusters_ <= 256 ? 1 : (most_clusters_ <= 65536 ? 2 : 4);
+  label_width_ = manymeans::label_width(most_clusters_);
   label_stride_ = (input.points.n + kLabelRows - 1) / kLabelRows * kLabelRows;
 }
 

@@ -471,50 +471,42 @@ TableSummary ArrowTableReader::survey() {
 
 using Open = std::unique_ptr<ArrowSource> (*)(std::shared_ptr<const MappedFile>, const std::string&);
 
-class ArrowReader : public Reader {
-  // Before those that call it: its type is deduced.
-  template <class Use>
-  auto reading(const std::string& path, const ReadOptions& options, Use&& use) const {
-    try {
-      const auto source = open_(MappedFile::open(path, Access::kOnce), path);
-      ArrowTableReader reader(*source, path, options);
-      return use(reader);
-    } catch (const Error&) {
-      throw;
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const std::exception& error) {  // the Parquet library has its own
-      fail_arrow(path, error.what());
-    }
+// use(reader) for the table of the file.
+template <class Use>
+auto reading(Open open, const std::string& path, const ReadOptions& options, Use&& use) {
+  try {
+    const auto source = open(MappedFile::open(path, Access::kOnce), path);
+    ArrowTableReader reader(*source, path, options);
+    return use(reader);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {  // the Parquet library has its own
+    fail_arrow(path, error.what());
   }
+}
 
- public:
-  ArrowReader(Open open, std::string_view description, std::vector<std::string_view> endings)
-      : open_(open), description_(description), endings_(std::move(endings)) {}
-  std::string_view description() const override { return description_; }
-  std::vector<std::string_view> endings() const override { return endings_; }
-  Dataset read(const std::string& path, const ReadOptions& options) const override {
-    return reading(path, options, [](ArrowTableReader& reader) { return reader.read(); });
-  }
-  TableSummary survey(const std::string& path, const ReadOptions& options) const override {
-    return reading(path, options, [](ArrowTableReader& reader) { return reader.survey(); });
-  }
-
- private:
-  Open open_;
-  std::string_view description_;
-  std::vector<std::string_view> endings_;
-};
+Reader make_reader(Open open, const char* description, std::vector<std::string_view> endings) {
+  Reader reader;
+  reader.description = description;
+  reader.endings = std::move(endings);
+  reader.read = [open](const std::string& path, const ReadOptions& options) {
+    return reading(open, path, options, [](ArrowTableReader& table) { return table.read(); });
+  };
+  reader.survey = [open](const std::string& path, const ReadOptions& options) {
+    return reading(open, path, options, [](ArrowTableReader& table) { return table.survey(); });
+  };
+  return reader;
+}
 
 }  // namespace
 
-std::unique_ptr<Reader> make_parquet_reader() {
-  return std::make_unique<ArrowReader>(open_parquet, "Parquet: a field of numbers or of lists of them (.parquet)",
-                                       std::vector<std::string_view>{".parquet"});
+Reader make_parquet_reader() {
+  return make_reader(open_parquet, "Parquet: a field of numbers or of lists of them (.parquet)", {".parquet"});
 }
-std::unique_ptr<Reader> make_arrow_reader() {
-  return std::make_unique<ArrowReader>(open_arrow, "Arrow and Feather (version 2) files (.arrow, .feather)",
-                                       std::vector<std::string_view>{".arrow", ".feather"});
+Reader make_arrow_reader() {
+  return make_reader(open_arrow, "Arrow and Feather (version 2) files (.arrow, .feather)", {".arrow", ".feather"});
 }
 
 }  // namespace manymeans

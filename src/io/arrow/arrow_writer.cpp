@@ -134,17 +134,7 @@ void for_each_batch(const Table& table, const std::shared_ptr<arrow::Schema>& sc
   }
 }
 
-class ParquetWriter : public Writer {
- public:
-  std::string_view description() const override { return "Parquet, a field for each column (.parquet)"; }
-  std::vector<std::string_view> endings() const override { return {".parquet"}; }
-  CellType stored_type(CellType cells) const override {
-    return cells == CellType::kBFloat16 ? CellType::kFloat32 : cells;  // Parquet has no bfloat16
-  }
-  void write(const Table& table, OutputFile& file) const override;
-};
-
-void ParquetWriter::write(const Table& table, OutputFile& file) const {
+void write_parquet(const Table& table, OutputFile& file) {
   const auto sink = std::make_shared<Sink>(file);
   const auto schema = schema_of(table);
   const bool snappy = arrow::util::Codec::IsAvailable(arrow::Compression::SNAPPY);
@@ -160,19 +150,7 @@ void ParquetWriter::write(const Table& table, OutputFile& file) const {
   sink->check(writer->Close());
 }
 
-class ArrowWriter : public Writer {
- public:
-  std::string_view description() const override {
-    return "Arrow file, which is Feather version 2, a field for each column (.arrow, .feather)";
-  }
-  std::vector<std::string_view> endings() const override { return {".arrow", ".feather"}; }
-  CellType stored_type(CellType cells) const override {
-    return cells == CellType::kBFloat16 ? CellType::kFloat32 : cells;  // Arrow has no bfloat16
-  }
-  void write(const Table& table, OutputFile& file) const override;
-};
-
-void ArrowWriter::write(const Table& table, OutputFile& file) const {
+void write_arrow(const Table& table, OutputFile& file) {
   Sink sink(file);
   const auto schema = schema_of(table);
   auto options = arrow::ipc::IpcWriteOptions::Defaults();
@@ -185,11 +163,14 @@ void ArrowWriter::write(const Table& table, OutputFile& file) const {
 
 }  // namespace
 
-std::unique_ptr<Writer> make_parquet_writer() {
-  return std::make_unique<ParquetWriter>();
+Writer make_parquet_writer() {
+  return {"Parquet, a field for each column (.parquet)", {".parquet"}, write_parquet, without_bfloat16};
 }
-std::unique_ptr<Writer> make_arrow_writer() {
-  return std::make_unique<ArrowWriter>();
+Writer make_arrow_writer() {
+  return {"Arrow file, which is Feather version 2, a field for each column (.arrow, .feather)",
+          {".arrow", ".feather"},
+          write_arrow,
+          without_bfloat16};
 }
 
 }  // namespace manymeans

@@ -22,17 +22,17 @@ MissingFormat arrow() {
 
 }  // namespace
 
-std::unique_ptr<Reader> make_parquet_reader() {
-  return std::make_unique<MissingReader>(parquet());
+Reader make_parquet_reader() {
+  return missing_reader(parquet());
 }
-std::unique_ptr<Reader> make_arrow_reader() {
-  return std::make_unique<MissingReader>(arrow());
+Reader make_arrow_reader() {
+  return missing_reader(arrow());
 }
-std::unique_ptr<Writer> make_parquet_writer() {
-  return std::make_unique<MissingWriter>(parquet());
+Writer make_parquet_writer() {
+  return missing_writer(parquet());
 }
-std::unique_ptr<Writer> make_arrow_writer() {
-  return std::make_unique<MissingWriter>(arrow());
+Writer make_arrow_writer() {
+  return missing_writer(arrow());
 }
 
 }  // namespace manymeans

@@ -38,24 +38,20 @@ StoredMatrix find_rows(std::span<const std::byte> bytes, const MappedFormat& for
 
 }  // namespace
 
-std::unique_ptr<Reader> make_fbin_reader() {
-  return std::make_unique<MappedReader>(MappedFormat{".fbin", "N, D and float32 rows (.fbin), mapped", "<f4", 4},
-                                        find_rows);
+Reader make_fbin_reader() {
+  return mapped_reader({".fbin", "N, D and float32 rows (.fbin), mapped", "<f4", 4}, find_rows);
 }
-std::unique_ptr<Reader> make_u8bin_reader() {
-  return std::make_unique<MappedReader>(MappedFormat{".u8bin", "N, D and uint8 rows (.u8bin), mapped", "|u1", 1},
-                                        find_rows);
+Reader make_u8bin_reader() {
+  return mapped_reader({".u8bin", "N, D and uint8 rows (.u8bin), mapped", "|u1", 1}, find_rows);
 }
-std::unique_ptr<Reader> make_i8bin_reader() {
-  return std::make_unique<MappedReader>(MappedFormat{".i8bin", "N, D and int8 rows (.i8bin), mapped", "|i1", 1},
-                                        find_rows);
+Reader make_i8bin_reader() {
+  return mapped_reader({".i8bin", "N, D and int8 rows (.i8bin), mapped", "|i1", 1}, find_rows);
 }
-std::unique_ptr<Reader> make_ibin_reader() {
-  return std::make_unique<MappedReader>(MappedFormat{".ibin", "N, D and int32 rows (.ibin)", "<i4", 4}, find_rows);
+Reader make_ibin_reader() {
+  return mapped_reader({".ibin", "N, D and int32 rows (.ibin)", "<i4", 4}, find_rows);
 }
-std::unique_ptr<Reader> make_minebench_reader() {
-  return std::make_unique<MappedReader>(
-      MappedFormat{".bin", "NU-MineBench binary: N, D and float32 rows (.bin), mapped", "<f4", 4}, find_rows);
+Reader make_minebench_reader() {
+  return mapped_reader({".bin", "NU-MineBench binary: N, D and float32 rows (.bin), mapped", "<f4", 4}, find_rows);
 }
 
 }  // namespace manymeans

@@ -57,17 +57,14 @@ StoredMatrix find_rows(std::span<const std::byte> bytes, const MappedFormat& for
 
 }  // namespace
 
-std::unique_ptr<Reader> make_fvecs_reader() {
-  return std::make_unique<MappedReader>(MappedFormat{".fvecs", "rows of a count and float32 values (.fvecs)", "<f4", 4},
-                                        find_rows);
+Reader make_fvecs_reader() {
+  return mapped_reader({".fvecs", "rows of a count and float32 values (.fvecs)", "<f4", 4}, find_rows);
 }
-std::unique_ptr<Reader> make_bvecs_reader() {
-  return std::make_unique<MappedReader>(MappedFormat{".bvecs", "rows of a count and uint8 values (.bvecs)", "|u1", 1},
-                                        find_rows);
+Reader make_bvecs_reader() {
+  return mapped_reader({".bvecs", "rows of a count and uint8 values (.bvecs)", "|u1", 1}, find_rows);
 }
-std::unique_ptr<Reader> make_ivecs_reader() {
-  return std::make_unique<MappedReader>(MappedFormat{".ivecs", "rows of a count and int32 values (.ivecs)", "<i4", 4},
-                                        find_rows);
+Reader make_ivecs_reader() {
+  return mapped_reader({".ivecs", "rows of a count and int32 values (.ivecs)", "<i4", 4}, find_rows);
 }
 
 }  // namespace manymeans

@@ -3,22 +3,15 @@
 
 #include "io/table/writer.h"
 
-#include <cstring>
 #include <limits>
 
 namespace manymeans {
 namespace {
 
-class VecsWriter : public Writer {
- public:
-  VecsWriter(std::string_view ending, std::string_view description, CellType type)
-      : ending_(ending), description_(description), type_(type) {}
-  std::string_view description() const override { return description_; }
-  std::vector<std::string_view> endings() const override { return {ending_}; }
-  CellType stored_type(CellType) const override { return type_; }
-  void write(const Table& table, OutputFile& file) const override {
+Writer make_writer(std::string_view ending, const char* description, CellType type) {
+  const auto write = [ending](const Table& table, OutputFile& file) {
     if (table.columns > std::numeric_limits<int32_t>::max()) {
-      throw Error(ErrorCode::kBadData, std::string(ending_), "this format holds at most 2^31 - 1 columns");
+      throw Error(ErrorCode::kBadData, std::string(ending), "this format holds at most 2^31 - 1 columns");
     }
     const auto count = static_cast<int32_t>(table.columns);
     const auto head = std::as_bytes(std::span(&count, 1));
@@ -28,23 +21,20 @@ class VecsWriter : public Writer {
         file.write(cells.subspan(static_cast<size_t>(row) * table.row_size(), table.row_size()));
       }
     });
-  }
-
- private:
-  std::string_view ending_, description_;
-  CellType type_;
-};
+  };
+  return {description, {ending}, write, [type](CellType) { return type; }};
+}
 
 }  // namespace
 
-std::unique_ptr<Writer> make_fvecs_writer() {
-  return std::make_unique<VecsWriter>(".fvecs", "rows of a count and float32 values (.fvecs)", CellType::kFloat32);
+Writer make_fvecs_writer() {
+  return make_writer(".fvecs", "rows of a count and float32 values (.fvecs)", CellType::kFloat32);
 }
-std::unique_ptr<Writer> make_bvecs_writer() {
-  return std::make_unique<VecsWriter>(".bvecs", "rows of a count and uint8 values (.bvecs)", CellType::kUInt8);
+Writer make_bvecs_writer() {
+  return make_writer(".bvecs", "rows of a count and uint8 values (.bvecs)", CellType::kUInt8);
 }
-std::unique_ptr<Writer> make_ivecs_writer() {
-  return std::make_unique<VecsWriter>(".ivecs", "rows of a count and int32 values (.ivecs)", CellType::kInt32);
+Writer make_ivecs_writer() {
+  return make_writer(".ivecs", "rows of a count and int32 values (.ivecs)", CellType::kInt32);
 }
 
 }  // namespace manymeans

@@ -3,8 +3,9 @@
 
 #include <manymeans/error.h>
 
+#include "core/out_of_memory.h"
+
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,11 +49,8 @@ auto read_unchanged(Load&& load) {
 /// The same for a file that is read as a whole: throws Error(kUnavailable) where there is not enough memory.
 template <class Load>
 auto load_unchanged(const std::string& path, Load&& load) {
-  try {
-    return read_unchanged(std::forward<Load>(load));
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::kUnavailable, path, "there is not enough memory to read this file");
-  }
+  return or_unavailable(path, "there is not enough memory to read this file",
+                        [&] { return read_unchanged(std::forward<Load>(load)); });
 }
 
 }  // namespace manymeans

@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 namespace manymeans {
@@ -18,30 +20,16 @@ namespace {
 
 // What the type is called in .npy headers; empty for text, compound types and numbers that nobody else has.
 std::string type_name(hid_t type) {
-  const std::array<std::pair<hid_t, const char*>, 18> known = {{{H5T_IEEE_F32LE, "<f4"},
-                                                                {H5T_IEEE_F32BE, ">f4"},
-                                                                {H5T_IEEE_F64LE, "<f8"},
-                                                                {H5T_IEEE_F64BE, ">f8"},
-                                                                {H5T_STD_U8LE, "|u1"},
-                                                                {H5T_STD_I8LE, "|i1"},
-                                                                {H5T_STD_U16LE, "<u2"},
-                                                                {H5T_STD_U16BE, ">u2"},
-                                                                {H5T_STD_I16LE, "<i2"},
-                                                                {H5T_STD_I16BE, ">i2"},
-                                                                {H5T_STD_U32LE, "<u4"},
-                                                                {H5T_STD_U32BE, ">u4"},
-                                                                {H5T_STD_I32LE, "<i4"},
-                                                                {H5T_STD_I32BE, ">i4"},
-                                                                {H5T_STD_U64LE, "<u8"},
-                                                                {H5T_STD_U64BE, ">u8"},
-                                                                {H5T_STD_I64LE, "<i8"},
-                                                                {H5T_STD_I64BE, ">i8"}}};
-  for (const auto& [id, name] : known) {
-    if (H5Tequal(type, id) > 0) return name;
-  }
-  const bool half = H5Tget_class(type) == H5T_FLOAT && H5Tget_size(type) == 2 && H5Tget_ebias(type) == 15;
-  if (!half) return {};
-  return H5Tget_order(type) == H5T_ORDER_BE ? ">f2" : "<f2";
+  const size_t size = H5Tget_size(type);
+  const H5T_order_t order = H5Tget_order(type);
+  const bool integer = H5Tget_class(type) == H5T_INTEGER && std::has_single_bit(size) && size <= 8 &&
+                       H5Tget_precision(type) == 8 * size && (order == H5T_ORDER_LE || order == H5T_ORDER_BE);
+  const bool real = std::ranges::any_of(std::array{H5T_IEEE_F32LE, H5T_IEEE_F32BE, H5T_IEEE_F64LE, H5T_IEEE_F64BE},
+                                        [type](hid_t known) { return H5Tequal(type, known) > 0; });
+  const bool half = H5Tget_class(type) == H5T_FLOAT && size == 2 && H5Tget_ebias(type) == 15;
+  if (!integer && !real && !half) return {};
+  const char* const kind = !integer ? "f" : (H5Tget_sign(type) == H5T_SGN_NONE ? "u" : "i");
+  return fmt::format("{}{}{}", size == 1 ? "|" : (order == H5T_ORDER_BE ? ">" : "<"), kind, size);
 }
 
 herr_t add_dataset(hid_t, const char* name, const H5O_info_t* info, void* names) {
@@ -146,26 +134,21 @@ Dataset Hdf5Dataset::read(const ReadOptions& options) const {
   return read_stored(matrix, bytes_, where_, options);
 }
 
-class Hdf5Reader : public Reader {
- public:
-  std::string_view description() const override {
-    return "one dataset of a HDF5 file (.h5, .hdf5, FILE.h5:/GROUP/NAME)";
-  }
-  std::vector<std::string_view> endings() const override { return {".h5", ".hdf5"}; }
-  bool has_members() const override { return true; }
-  Dataset read(const std::string& path, const ReadOptions& options) const override {
-    const Hdf5Session session;
-    const MemberPath parts = split_member(path);
-    // The library opens the file by its name once more, so that it can be no pipe.
-    check_kind(parts.file == MappedFile::kStandardInput ? "/dev/stdin" : parts.file, FileKind::kRegular);
-    return Hdf5Dataset(parts, MappedFile::open(parts.file, Access::kAgainAndAgain)).read(options);
-  }
-};
+Dataset read_hdf5(const std::string& path, const ReadOptions& options) {
+  const Hdf5Session session;
+  const MemberPath parts = split_member(path);
+  // The library opens the file by its name once more, so that it can be no pipe.
+  check_kind(parts.file == MappedFile::kStandardInput ? "/dev/stdin" : parts.file, FileKind::kRegular);
+  return Hdf5Dataset(parts, MappedFile::open(parts.file, Access::kAgainAndAgain)).read(options);
+}
 
 }  // namespace
 
-std::unique_ptr<Reader> make_hdf5_reader() {
-  return std::make_unique<Hdf5Reader>();
+Reader make_hdf5_reader() {
+  return {"one dataset of a HDF5 file (.h5, .hdf5, FILE.h5:/GROUP/NAME)",
+          {".h5", ".hdf5"},
+          read_hdf5,
+          /*has_members=*/true};
 }
 
 }  // namespace manymeans

@@ -53,17 +53,6 @@ herr_t find_errno(unsigned, const H5E_error2_t* message, void* found) {
   file.fail("written by the HDF5 library", error);
 }
 
-class Hdf5Writer : public Writer {
- public:
-  std::string_view description() const override { return "HDF5 file of one dataset, /points (.h5, .hdf5)"; }
-  std::vector<std::string_view> endings() const override { return {".h5", ".hdf5"}; }
-  bool needs_name() const override { return true; }
-  CellType stored_type(CellType cells) const override {
-    return cells == CellType::kBFloat16 ? CellType::kFloat32 : cells;  // HDF5 names no bfloat16
-  }
-  void write(const Table& table, OutputFile& file) const override;
-};
-
 void write_rows(const Table& table, const OutputFile& file, hid_t data, hid_t type, hid_t space) {
   for_each_block(table, [&](int64_t first, int64_t count, std::span<const std::byte> cells) {
     const std::array<hsize_t, 2> start = {static_cast<hsize_t>(first), 0};
@@ -76,7 +65,7 @@ void write_rows(const Table& table, const OutputFile& file, hid_t data, hid_t ty
   });
 }
 
-void Hdf5Writer::write(const Table& table, OutputFile& file) const {
+void write_hdf5(const Table& table, OutputFile& file) {
   const Hdf5Session session;
   const std::array<hsize_t, 2> shape = {static_cast<hsize_t>(table.rows), static_cast<hsize_t>(table.columns)};
   Hdf5Handle out(H5Fcreate(file.name_beside().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
@@ -92,8 +81,12 @@ void Hdf5Writer::write(const Table& table, OutputFile& file) const {
 
 }  // namespace
 
-std::unique_ptr<Writer> make_hdf5_writer() {
-  return std::make_unique<Hdf5Writer>();
+Writer make_hdf5_writer() {
+  return {"HDF5 file of one dataset, /points (.h5, .hdf5)",
+          {".h5", ".hdf5"},
+          write_hdf5,
+          without_bfloat16,
+          /*needs_name=*/true};
 }
 
 }  // namespace manymeans

@@ -12,11 +12,11 @@ MissingFormat hdf5() {
 
 }  // namespace
 
-std::unique_ptr<Reader> make_hdf5_reader() {
-  return std::make_unique<MissingReader>(hdf5());
+Reader make_hdf5_reader() {
+  return missing_reader(hdf5());
 }
-std::unique_ptr<Writer> make_hdf5_writer() {
-  return std::make_unique<MissingWriter>(hdf5());
+Writer make_hdf5_writer() {
+  return missing_writer(hdf5());
 }
 
 }  // namespace manymeans

@@ -3,16 +3,12 @@
 #include "io/table/mapped_reader.h"
 
 namespace manymeans {
-namespace {
 
-StoredMatrix find_array(std::span<const std::byte> bytes, const MappedFormat&, const std::string& path) {
-  return npy_matrix(bytes, path);
-}
-
-}  // namespace
-
-std::unique_ptr<Reader> make_npy_reader() {
-  return std::make_unique<MappedReader>(MappedFormat{".npy", "NumPy arrays (.npy), mapped into memory"}, find_array);
+Reader make_npy_reader() {
+  return mapped_reader({".npy", "NumPy arrays (.npy), mapped into memory"},
+                       [](std::span<const std::byte> bytes, const MappedFormat&, const std::string& path) {
+                         return npy_matrix(bytes, path);
+                       });
 }
 
 }  // namespace manymeans

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace manymeans {
@@ -63,22 +64,20 @@ void NpzArray::check_vector(int64_t count) const {
 }
 
 template <class T>
-std::vector<T> NpzArray::vector(std::string_view descr, int64_t count) const {
+std::vector<T> NpzArray::vector(int64_t count) const {
   check_vector(count);
-  if (!header_.is(descr)) fail(fmt::format("values of type '{}' were found; '{}' is needed", header_.descr(), descr));
+  constexpr std::string_view kDescr = std::is_floating_point_v<T> ? "<f8" : (std::is_signed_v<T> ? "<i8" : "<u8");
+  if (!header_.is(kDescr)) fail(fmt::format("values of type '{}' were found; '{}' is needed", header_.descr(), kDescr));
   std::vector<T> result(header_.count);
   if (!result.empty()) std::memcpy(result.data(), values(), result.size() * sizeof(T));
   return result;
 }
 
-std::vector<int64_t> NpzArray::integers(int64_t count) const {
-  return vector<int64_t>("<i8", count);
-}
-std::vector<uint64_t> NpzArray::unsigned_integers(int64_t count) const {
-  return vector<uint64_t>("<u8", count);
-}
-std::vector<double> NpzArray::reals(int64_t count) const {
-  return vector<double>("<f8", count);
+int64_t NpzArray::number() const {
+  if (!header_.shape.empty() || !header_.is("<i8")) fail("a single '<i8' is needed");
+  int64_t value = 0;
+  std::memcpy(&value, values(), sizeof value);
+  return value;
 }
 
 std::string NpzArray::string(size_t index) const {
@@ -88,7 +87,8 @@ std::string NpzArray::string(size_t index) const {
   return utf32_to_utf8(text);
 }
 
-std::vector<std::string> NpzArray::strings(int64_t count) const {
+template <>
+std::vector<std::string> NpzArray::vector(int64_t count) const {
   check_vector(count);
   if (header_.kind != 'U' || header_.byte_order == '>')
     fail("values of type '" + header_.descr() + "' were found; '<U' is needed");
@@ -100,6 +100,18 @@ std::vector<std::string> NpzArray::strings(int64_t count) const {
 std::string NpzArray::text() const {
   if (!header_.shape.empty() || header_.kind != 'U' || header_.byte_order == '>') fail("a single string is needed");
   return string(0);
+}
+
+template std::vector<int64_t> NpzArray::vector(int64_t) const;
+template std::vector<uint64_t> NpzArray::vector(int64_t) const;
+template std::vector<double> NpzArray::vector(int64_t) const;
+
+NpzArray NpzFile::array(const std::string& key) const {
+  if (!has(key)) {
+    throw Error(ErrorCode::kBadData, path_,
+                fmt::format("there is no '{}' in it; {} of manymeans is needed", key, kind_));
+  }
+  return {path_ + ", " + key, zip_.read(key + ".npy")};
 }
 
 }  // namespace manymeans

@@ -1,11 +1,13 @@
 // Named arrays in a .npz file.
 #pragma once
 
+#include "io/files/mapped_file.h"
 #include "io/files/zip_archive.h"
 #include "io/numpy/npy_format.h"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,24 +54,41 @@ class NpzArray {
   const std::string& where() const { return where_; }
   const std::byte* values() const { return bytes_.data() + header_.offset; }
 
-  /// A vector of `count` values (any number of them for -1).
-  std::vector<int64_t> integers(int64_t count = -1) const;
-  std::vector<uint64_t> unsigned_integers(int64_t count) const;
-  std::vector<double> reals(int64_t count) const;
-  std::vector<std::string> strings(int64_t count) const;
+  /// A vector of `count` values (any number of them for -1): int64_t, uint64_t, double or std::string.
+  template <class T>
+  std::vector<T> vector(int64_t count = -1) const;
+  int64_t number() const;    ///< a single '<i8'
   std::string text() const;  ///< of a single string
 
   [[noreturn]] void fail(const std::string& what) const;
 
  private:
-  template <class T>
-  std::vector<T> vector(std::string_view descr, int64_t count) const;
   std::string string(size_t index) const;
   void check_vector(int64_t count) const;
 
   std::string where_;
   std::vector<std::byte> bytes_;
   NpyHeader header_;
+};
+
+/// A .npz file that this library has written, open. Throws Error(kBadData) naming the file, and the key in it.
+class NpzFile {
+ public:
+  /// `kind` is what the file should be, for messages: "a checkpoint".
+  NpzFile(const std::string& path, std::string_view kind)
+      : path_(path), kind_(kind), file_(MappedFile::open(path, Access::kOnce)), zip_(file_->bytes(), path) {}
+
+  bool has(const std::string& key) const { return zip_.has(key + ".npy"); }
+  NpzArray array(const std::string& key) const;
+  template <class T>
+  std::vector<T> vector(const std::string& key, int64_t count = -1) const {
+    return array(key).vector<T>(count);
+  }
+
+ private:
+  std::string path_, kind_;
+  std::shared_ptr<const MappedFile> file_;
+  ZipReader zip_;
 };
 
 }  // namespace manymeans

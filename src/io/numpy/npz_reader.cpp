@@ -41,15 +41,7 @@ std::string find_member(const ZipReader& zip, const MemberPath& path) {
               fmt::format("there is no array '{}' in it; there are: {}", path.member, list_of(names)));
 }
 
-class NpzReader : public Reader {
- public:
-  std::string_view description() const override { return "one array of a NumPy archive (.npz, FILE.npz:NAME)"; }
-  std::vector<std::string_view> endings() const override { return {".npz"}; }
-  bool has_members() const override { return true; }
-  Dataset read(const std::string& path, const ReadOptions& options) const override;
-};
-
-Dataset NpzReader::read(const std::string& path, const ReadOptions& options) const {
+Dataset read_npz(const std::string& path, const ReadOptions& options) {
   const MemberPath parts = split_member(path);
   const auto file = MappedFile::open(parts.file, Access::kAgainAndAgain);
   const ZipReader zip(file->bytes(), parts.file);
@@ -63,8 +55,8 @@ Dataset NpzReader::read(const std::string& path, const ReadOptions& options) con
 
 }  // namespace
 
-std::unique_ptr<Reader> make_npz_reader() {
-  return std::make_unique<NpzReader>();
+Reader make_npz_reader() {
+  return {"one array of a NumPy archive (.npz, FILE.npz:NAME)", {".npz"}, read_npz, /*has_members=*/true};
 }
 
 }  // namespace manymeans

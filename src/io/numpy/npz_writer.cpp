@@ -5,24 +5,19 @@
 namespace manymeans {
 namespace {
 
-class NpzTableWriter : public Writer {
- public:
-  std::string_view description() const override { return "NumPy archive of one array, 'points' (.npz)"; }
-  std::vector<std::string_view> endings() const override { return {".npz"}; }
-  void write(const Table& table, OutputFile& file) const override {
-    ZipWriter zip(file);
-    const size_t size = static_cast<size_t>(table.rows) * table.row_size();
-    zip.add("points.npy", npy_header_of(table), size, [&](const ZipWriter::Sink& sink) {
-      for_each_block(table, [&](int64_t, int64_t, std::span<const std::byte> cells) { sink(cells); });
-    });
-    zip.finish();
-  }
-};
+void write_npz(const Table& table, OutputFile& file) {
+  ZipWriter zip(file);
+  const size_t size = static_cast<size_t>(table.rows) * table.row_size();
+  zip.add("points.npy", npy_header_of(table), size, [&](const ZipWriter::Sink& sink) {
+    for_each_block(table, [&](int64_t, int64_t, std::span<const std::byte> cells) { sink(cells); });
+  });
+  zip.finish();
+}
 
 }  // namespace
 
-std::unique_ptr<Writer> make_npz_writer() {
-  return std::make_unique<NpzTableWriter>();
+Writer make_npz_writer() {
+  return {"NumPy archive of one array, 'points' (.npz)", {".npz"}, write_npz};
 }
 
 }  // namespace manymeans

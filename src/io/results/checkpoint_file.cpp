@@ -3,8 +3,8 @@
 
 #include <manymeans/error.h>
 
+#include "core/data_type.h"
 #include "io/files/file_watch.h"
-#include "io/files/mapped_file.h"
 #include "io/numpy/npz.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <new>
+#include <type_traits>
 
 namespace manymeans {
 namespace {
@@ -30,6 +30,31 @@ std::vector<uint64_t> halves(Wide value) {
 Wide joined(uint64_t low, uint64_t high) {
   return static_cast<Wide>(high) << 64 | low;
 }
+
+// Calls use(key, member, most) for what every model has one value of; the file has all models' values under one key,
+// those of 128 bits under two. Values that are counted are from 0 to `most`.
+template <class Use>
+void for_each_field(int64_t rows, Use&& use) {
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  use("stage", &ModelState::stage, kStages - 1);
+  use("iterations", &ModelState::iterations, kAny);
+  use("changed", &ModelState::changed, rows);
+  use("first_pass", &ModelState::first_pass, 1);
+  use("stopping", &ModelState::stopping, 1);
+  use("relocated", &ModelState::relocated, 1);
+  use("stop_reason", &ModelState::stop_reason, kReasons - 1);
+  use("label_change", &ModelState::label_change, kAny);
+  use("cycle_saved", &ModelState::cycle_saved, kAny);
+  use("cycle_power", &ModelState::cycle_power, kAny);
+  use("cycle_step", &ModelState::cycle_step, kAny);
+  use("cycle_begun", &ModelState::cycle_begun, 1);
+  use("last_inertia", &ModelState::last_inertia, kAny);
+  use("seconds", &ModelState::seconds, kAny);
+}
+
+// What a value is in the file.
+template <class T>
+using Stored = std::conditional_t<std::is_same_v<T, uint64_t> || std::is_same_v<T, double>, T, int64_t>;
 
 // One value of each model under one key.
 template <class T, class Get>
@@ -53,11 +78,6 @@ void add_identity(NpzWriter& npz, const FitIdentity& identity) {
   npz.add("points_hash", halves(identity.points));
   npz.add("weights_hash", halves(identity.weights));
   npz.add("initial_hash", halves(identity.initial));
-}
-
-void add_wide(NpzWriter& npz, const std::string& key, const States& models, LabelSum ModelState::*member) {
-  add_each<uint64_t>(npz, key + "_low", models, [&](const auto& model) { return halves(model.*member)[0]; });
-  add_each<uint64_t>(npz, key + "_high", models, [&](const auto& model) { return halves(model.*member)[1]; });
 }
 
 void add_warnings(NpzWriter& npz, const States& models) {
@@ -90,66 +110,45 @@ void add_prototypes(NpzWriter& npz, const CheckpointFile& file) {
                 });
 }
 
-// Copies k rows; false if one of their values is not finite.
-template <class T>
-bool copy_finite(const std::byte* from, Matrix& to) {
-  const std::span<T> values = to.values<T>();
-  std::memcpy(values.data(), from, values.size_bytes());
-  return std::all_of(values.begin(), values.end(), [](T value) { return std::isfinite(value); });
-}
-
 class CheckpointLoader {
  public:
-  explicit CheckpointLoader(const std::string& path)
-      : path_(path), file_(MappedFile::open(path, Access::kOnce)), zip_(file_->bytes(), path) {}
+  explicit CheckpointLoader(const std::string& path) : file_(path, "a checkpoint") {}
 
   CheckpointFile run();
 
  private:
-  NpzArray array(const std::string& key) const;
   int64_t number(const std::string& key, int64_t least) const;
   Wide wide(const std::string& key) const;
-  std::vector<int64_t> numbers(const std::string& key, int64_t least, int64_t most) const;
+  std::vector<int64_t> numbers(const std::string& key, int64_t most) const;
   void load_identity();
-  void load_counters();
-  void load_wide(const std::string& key, LabelSum ModelState::*member);
+  template <class T>
+  void load_field(const std::string& key, T ModelState::*field, int64_t most);
   void load_warnings();
   void load_prototypes();
 
-  const std::string& path_;
-  std::shared_ptr<const MappedFile> file_;
-  ZipReader zip_;
+  NpzFile file_;
   CheckpointFile result_;
 };
 
-NpzArray CheckpointLoader::array(const std::string& key) const {
-  if (!zip_.has(key + ".npy")) {
-    throw Error(ErrorCode::kBadData, path_, "there is no '" + key + "' in it; a checkpoint of manymeans is needed");
-  }
-  return {path_ + ", " + key, zip_.read(key + ".npy")};
-}
-
 int64_t CheckpointLoader::number(const std::string& key, int64_t least) const {
-  const NpzArray value = array(key);
-  if (!value.header().shape.empty() || !value.header().is("<i8")) value.fail("a single '<i8' is needed");
-  int64_t result = 0;
-  std::memcpy(&result, value.values(), sizeof result);
+  const NpzArray value = file_.array(key);
+  const int64_t result = value.number();
   if (result < least) value.fail(fmt::format("{} was found; {} or more is needed", result, least));
   return result;
 }
 
 Wide CheckpointLoader::wide(const std::string& key) const {
-  const std::vector<uint64_t> parts = array(key).unsigned_integers(2);
+  const std::vector<uint64_t> parts = file_.vector<uint64_t>(key, 2);
   return joined(parts[0], parts[1]);
 }
 
-// One value of each model, in [least, most].
-std::vector<int64_t> CheckpointLoader::numbers(const std::string& key, int64_t least, int64_t most) const {
-  const NpzArray values = array(key);
-  std::vector<int64_t> result = values.integers(static_cast<int64_t>(result_.models.size()));
+// One value of each model, from 0 to `most`.
+std::vector<int64_t> CheckpointLoader::numbers(const std::string& key, int64_t most) const {
+  const NpzArray values = file_.array(key);
+  std::vector<int64_t> result = values.vector<int64_t>(static_cast<int64_t>(result_.models.size()));
   for (size_t i = 0; i < result.size(); ++i) {
-    if (result[i] < least || result[i] > most) {
-      values.fail(fmt::format("model {}: {} was found; {} to {} is possible", i + 1, result[i], least, most));
+    if (result[i] < 0 || result[i] > most) {
+      values.fail(fmt::format("model {}: {} was found; 0 to {} is possible", i + 1, result[i], most));
     }
   }
   return result;
@@ -158,14 +157,13 @@ std::vector<int64_t> CheckpointLoader::numbers(const std::string& key, int64_t l
 CheckpointFile CheckpointLoader::run() {
   const int64_t version = number("format_version", 1);
   if (version != kFormatVersion) {
-    array("format_version")
+    file_.array("format_version")
         .fail(fmt::format("the format is {}; this version of manymeans goes on from {}", version, kFormatVersion));
   }
   load_identity();
-  result_.models.resize(array("stage").integers().size());
-  load_counters();
-  load_wide("label_change", &ModelState::label_change);
-  load_wide("cycle_saved", &ModelState::cycle_saved);
+  result_.models.resize(file_.vector<int64_t>("stage").size());
+  for_each_field(result_.identity.rows,
+                 [this](const char* key, auto field, int64_t most) { load_field(key, field, most); });
   load_warnings();
   load_prototypes();
   return std::move(result_);
@@ -173,12 +171,12 @@ CheckpointFile CheckpointLoader::run() {
 
 void CheckpointLoader::load_identity() {
   FitIdentity& identity = result_.identity;
-  const std::vector<std::string> names = array("option_names").strings(-1);
-  const std::vector<std::string> values = array("option_values").strings(static_cast<int64_t>(names.size()));
+  const auto names = file_.vector<std::string>("option_names");
+  const auto values = file_.vector<std::string>("option_values", static_cast<int64_t>(names.size()));
   for (size_t i = 0; i < names.size(); ++i) identity.options.emplace_back(names[i], values[i]);
   identity.rows = number("rows", 1);
   identity.columns = number("columns", 1);
-  const NpzArray type = array("type");
+  const NpzArray type = file_.array("type");
   const auto known = data_type_from_name(type.text());
   if (!known) type.fail("'" + type.text() + "' is no type of points");
   identity.type = *known;
@@ -187,50 +185,27 @@ void CheckpointLoader::load_identity() {
   identity.initial = wide("initial_hash");
 }
 
-void CheckpointLoader::load_counters() {
-  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+template <class T>
+void CheckpointLoader::load_field(const std::string& key, T ModelState::*field, int64_t most) {
   States& models = result_.models;
   const auto m = static_cast<int64_t>(models.size());
-  const auto stage = numbers("stage", 0, kStages - 1);
-  const auto iterations = numbers("iterations", 0, kAny);
-  const auto changed = numbers("changed", 0, result_.identity.rows);
-  const auto first_pass = numbers("first_pass", 0, 1);
-  const auto stopping = numbers("stopping", 0, 1);
-  const auto relocated = numbers("relocated", 0, 1);
-  const auto reason = numbers("stop_reason", 0, kReasons - 1);
-  const auto power = array("cycle_power").unsigned_integers(m);
-  const auto step = array("cycle_step").unsigned_integers(m);
-  const auto cycle_begun = numbers("cycle_begun", 0, 1);
-  const auto last_inertia = array("last_inertia").reals(m);
-  const auto seconds = array("seconds").reals(m);
-  for (size_t i = 0; i < models.size(); ++i) {
-    ModelState& model = models[i];
-    model.stage = static_cast<ModelStage>(stage[i]);
-    model.iterations = iterations[i];
-    model.changed = changed[i];
-    model.first_pass = first_pass[i] != 0;
-    model.stopping = stopping[i] != 0;
-    model.relocated = relocated[i] != 0;
-    model.stop_reason = static_cast<StopReason>(reason[i]);
-    model.cycle_power = power[i];
-    model.cycle_step = step[i];
-    model.cycle_begun = cycle_begun[i] != 0;
-    model.last_inertia = last_inertia[i];
-    model.seconds = seconds[i];
+  if constexpr (std::is_same_v<T, LabelSum>) {
+    const auto low = file_.vector<uint64_t>(key + "_low", m);
+    const auto high = file_.vector<uint64_t>(key + "_high", m);
+    for (size_t i = 0; i < models.size(); ++i) models[i].*field = joined(low[i], high[i]);
+  } else if constexpr (std::is_same_v<T, Stored<T>> && !std::is_same_v<T, int64_t>) {
+    const std::vector<T> values = file_.vector<T>(key, m);
+    for (size_t i = 0; i < models.size(); ++i) models[i].*field = values[i];
+  } else {
+    const std::vector<int64_t> values = numbers(key, most);
+    for (size_t i = 0; i < models.size(); ++i) models[i].*field = static_cast<T>(values[i]);
   }
 }
 
-void CheckpointLoader::load_wide(const std::string& key, LabelSum ModelState::*member) {
-  const auto m = static_cast<int64_t>(result_.models.size());
-  const auto low = array(key + "_low").unsigned_integers(m);
-  const auto high = array(key + "_high").unsigned_integers(m);
-  for (size_t i = 0; i < result_.models.size(); ++i) result_.models[i].*member = joined(low[i], high[i]);
-}
-
 void CheckpointLoader::load_warnings() {
-  const NpzArray owners = array("warning_models");
-  const std::vector<int64_t> models = owners.integers();
-  const std::vector<std::string> texts = array("warnings").strings(static_cast<int64_t>(models.size()));
+  const NpzArray owners = file_.array("warning_models");
+  const auto models = owners.vector<int64_t>();
+  const auto texts = file_.vector<std::string>("warnings", static_cast<int64_t>(models.size()));
   for (size_t i = 0; i < models.size(); ++i) {
     if (models[i] < 0 || models[i] >= static_cast<int64_t>(result_.models.size())) {
       owners.fail(fmt::format("model {} was found; there are {}", models[i] + 1, result_.models.size()));
@@ -241,14 +216,14 @@ void CheckpointLoader::load_warnings() {
 
 void CheckpointLoader::load_prototypes() {
   const DataType type = prototype_type(result_.identity.type);
-  const NpzArray values = array("prototypes");
+  const NpzArray values = file_.array("prototypes");
   const NpyHeader& header = values.header();
   const std::string_view descr = type == DataType::kFloat64 ? "<f8" : "<f4";
   if (!header.is(descr) || header.shape.size() != 2 || header.shape[1] != result_.identity.columns ||
       header.fortran_order) {
     values.fail(fmt::format("a matrix of '{}' with {} columns in C order is needed", descr, result_.identity.columns));
   }
-  const std::vector<int64_t> k = numbers("k", 0, header.shape[0]);
+  const std::vector<int64_t> k = numbers("k", header.shape[0]);
   int64_t row = 0;
   for (size_t i = 0; i < k.size(); ++i) {
     ModelState& model = result_.models[i];
@@ -260,8 +235,10 @@ void CheckpointLoader::load_prototypes() {
     model.prototypes = Matrix(k[i], header.shape[1], type);
     const std::byte* const from =
         values.values() + static_cast<size_t>(row) * static_cast<size_t>(header.shape[1]) * size_of(type);
-    const bool finite = type == DataType::kFloat64 ? copy_finite<double>(from, model.prototypes)
-                                                   : copy_finite<float>(from, model.prototypes);
+    std::memcpy(model.prototypes.values<std::byte>().data(), from, model.prototypes.bytes().size());
+    const bool finite = as_float_type(type, [&]<class T>(T) {
+      return std::ranges::all_of(model.prototypes.values<T>(), [](T value) { return std::isfinite(value); });
+    });
     if (!finite) values.fail(fmt::format("model {}: finite values are needed", i + 1));
     row += k[i];
   }
@@ -276,21 +253,15 @@ void save_checkpoint(const std::string& path, const CheckpointFile& file) {
   NpzWriter npz(out);
   npz.add_number("format_version", kFormatVersion);
   add_identity(npz, file.identity);
-  add_each<int64_t>(npz, "stage", models, [](const auto& model) { return model.stage; });
   add_each<int64_t>(npz, "k", models, [](const auto& model) { return model.prototypes.rows(); });
-  add_each<int64_t>(npz, "iterations", models, [](const auto& model) { return model.iterations; });
-  add_each<int64_t>(npz, "changed", models, [](const auto& model) { return model.changed; });
-  add_each<int64_t>(npz, "first_pass", models, [](const auto& model) { return model.first_pass; });
-  add_each<int64_t>(npz, "stopping", models, [](const auto& model) { return model.stopping; });
-  add_each<int64_t>(npz, "relocated", models, [](const auto& model) { return model.relocated; });
-  add_each<int64_t>(npz, "stop_reason", models, [](const auto& model) { return model.stop_reason; });
-  add_wide(npz, "label_change", models, &ModelState::label_change);
-  add_wide(npz, "cycle_saved", models, &ModelState::cycle_saved);
-  add_each<uint64_t>(npz, "cycle_power", models, [](const auto& model) { return model.cycle_power; });
-  add_each<uint64_t>(npz, "cycle_step", models, [](const auto& model) { return model.cycle_step; });
-  add_each<int64_t>(npz, "cycle_begun", models, [](const auto& model) { return model.cycle_begun; });
-  add_each<double>(npz, "last_inertia", models, [](const auto& model) { return model.last_inertia; });
-  add_each<double>(npz, "seconds", models, [](const auto& model) { return model.seconds; });
+  for_each_field(file.identity.rows, [&]<class T>(const std::string& key, T ModelState::*field, int64_t) {
+    if constexpr (std::is_same_v<T, LabelSum>) {
+      add_each<uint64_t>(npz, key + "_low", models, [&](const auto& model) { return halves(model.*field)[0]; });
+      add_each<uint64_t>(npz, key + "_high", models, [&](const auto& model) { return halves(model.*field)[1]; });
+    } else {
+      add_each<Stored<T>>(npz, key, models, [&](const auto& model) { return model.*field; });
+    }
+  });
   add_warnings(npz, models);
   add_prototypes(npz, file);
   npz.finish();

@@ -3,6 +3,7 @@
 #include <manymeans/io.h>
 
 #include "core/data_type.h"
+#include "core/label_width.h"
 #include "core/mapped_range.h"
 #include "core/out_of_memory.h"
 #include "io/table/writer.h"
@@ -17,15 +18,6 @@ namespace manymeans {
 namespace {
 
 constexpr const char* kNothing = "nothing was written";
-
-// `out`: where the first one goes, in a table of so many columns.
-template <class T>
-void put_labels(const Labels& labels, int64_t first, int64_t count, size_t columns, std::byte* out) {
-  std::vector<uint32_t> values(static_cast<size_t>(count));
-  labels.read(first, count, values.data());
-  T* cells = reinterpret_cast<T*>(out);
-  for (size_t i = 0; i < values.size(); ++i) cells[i * columns] = static_cast<T>(values[i]);
-}
 
 std::string write_columns(const std::string& path, const std::vector<const Labels*>& columns,
                           std::vector<std::string> names) {
@@ -42,17 +34,17 @@ std::string write_columns(const std::string& path, const std::vector<const Label
   table.rows = columns[0]->size();
   table.type = width == 1 ? CellType::kUInt8 : (width == 2 ? CellType::kUInt16 : CellType::kUInt32);
   table.fill = [&](int64_t first, int64_t count, std::byte* out) {
+    std::vector<uint32_t> values(static_cast<size_t>(count));
     for (size_t j = 0; j < columns.size(); ++j) {
-      std::byte* const to = out + j * static_cast<size_t>(width);
-      switch (width) {
-        case 1: put_labels<uint8_t>(*columns[j], first, count, columns.size(), to); break;
-        case 2: put_labels<uint16_t>(*columns[j], first, count, columns.size(), to); break;
-        default: put_labels<uint32_t>(*columns[j], first, count, columns.size(), to); break;
-      }
+      columns[j]->read(first, count, values.data());
+      with_label_type(width, [&]<class T>(T) {
+        T* cells = reinterpret_cast<T*>(out) + j;
+        for (size_t i = 0; i < values.size(); ++i) cells[i * columns.size()] = static_cast<T>(values[i]);
+      });
       columns[j]->give_back(first, count);
     }
   };
-  write_table(path, *result_writer_for(path), table);
+  write_table(path, result_writer_for(path), table);
   return std::string(name_of(table.type));
 }
 
@@ -100,7 +92,7 @@ void write_values(const std::string& path, std::span<const double> values, const
     table.fill = [&](int64_t first, int64_t count, std::byte* out) {
       std::memcpy(out, values.data() + first, static_cast<size_t>(count) * sizeof(double));
     };
-    write_table(path, *result_writer_for(path), table);
+    write_table(path, result_writer_for(path), table);
   });
 }
 
@@ -135,7 +127,7 @@ void write_points(const std::string& path, const Dataset& points, const std::str
       std::memcpy(out, row_bytes(view, first, count, fetched), static_cast<size_t>(count) * row_size);
       check_mapped(view.data);
     };
-    write_table(path, *writer_for(path, format), table);
+    write_table(path, writer_for(path, format), table);
   });
 }
 

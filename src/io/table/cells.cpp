@@ -2,7 +2,6 @@
 
 #include <manymeans/error.h>
 
-#include "core/data_type.h"
 #include "io/table/row_store.h"
 
 #include <fmt/format.h>
@@ -13,33 +12,11 @@
 namespace manymeans {
 namespace {
 
-struct Half {
-  uint16_t bits;
-  explicit operator double() const { return half_to_float(bits); }
-};
-struct BFloat {
-  uint16_t bits;
-  explicit operator double() const { return bfloat16_to_float(bits); }
-};
-
-template <class T>
-void widen_cells(const std::byte* from, std::vector<double>& to) {
-  const T* cells = reinterpret_cast<const T*>(from);
-  for (size_t i = 0; i < to.size(); ++i) to[i] = static_cast<double>(cells[i]);
-}
-
 void widen_cells(CellType type, const std::byte* from, std::vector<double>& to) {
-  switch (type) {
-    case CellType::kUInt8: return widen_cells<uint8_t>(from, to);
-    case CellType::kUInt16: return widen_cells<uint16_t>(from, to);
-    case CellType::kUInt32: return widen_cells<uint32_t>(from, to);
-    case CellType::kFloat64: return widen_cells<double>(from, to);
-    case CellType::kFloat32: return widen_cells<float>(from, to);
-    case CellType::kFloat16: return widen_cells<Half>(from, to);
-    case CellType::kBFloat16: return widen_cells<BFloat>(from, to);
-    case CellType::kInt8: return widen_cells<int8_t>(from, to);
-    case CellType::kInt32: return widen_cells<int32_t>(from, to);
-  }
+  with_cell_type(type, [&]<class T>(T) {
+    const T* cells = reinterpret_cast<const T*>(from);
+    for (size_t i = 0; i < to.size(); ++i) to[i] = static_cast<double>(cells[i]);
+  });
 }
 
 // Returns whether the value is the same in the new type. NaN counts as one value.

@@ -31,15 +31,18 @@ std::optional<int64_t> as_number(std::string_view text) {
   return value;
 }
 
-[[noreturn]] void unknown(const FileColumns& file, std::string_view text) {
-  std::string known = fmt::format("columns are numbered from 1 to {}", file.count);
+// A list of at most 20 names.
+std::string list_of(std::span<const std::string> names) {
   constexpr size_t kMostNamed = 20;
-  for (size_t i = 0; i < std::min(kMostNamed, file.names.size()); ++i) {
-    known += (i == 0 ? " and named " : ", ") + file.names[i];
-  }
-  if (file.names.size() > kMostNamed) known += ", ...";
-  if (file.names.empty()) known += " and have no names";
-  throw Error(ErrorCode::kUsage, "columns", fmt::format("there is no column '{}'; {}", text, known));
+  const std::string list = fmt::format("{}", fmt::join(names.first(std::min(kMostNamed, names.size())), ", "));
+  return names.size() > kMostNamed ? list + ", ..." : list;
+}
+
+[[noreturn]] void unknown(const FileColumns& file, std::string_view text) {
+  const std::string names = file.names.empty() ? "have no names" : "named " + list_of(file.names);
+  throw Error(
+      ErrorCode::kUsage, "columns",
+      fmt::format("there is no column '{}'; columns are numbered from 1 to {} and {}", text, file.count, names));
 }
 
 using Range = std::pair<int64_t, int64_t>;
@@ -129,13 +132,6 @@ std::vector<int64_t> at_numbers(const SourceColumns& source) {
   std::vector<int64_t> columns;
   for (const int64_t number : source.numbers) columns.push_back(number - 1);
   return columns;
-}
-
-// A list of at most 20 names.
-std::string list_of(std::span<const std::string> names) {
-  constexpr size_t kMostNamed = 20;
-  const std::string list = fmt::format("{}", fmt::join(names.first(std::min(kMostNamed, names.size())), ", "));
-  return names.size() > kMostNamed ? list + ", ..." : list;
 }
 
 [[noreturn]] void lacks(const FileColumns& file, const std::vector<std::string>& names, const std::string& path) {

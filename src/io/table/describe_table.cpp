@@ -31,10 +31,7 @@ std::vector<DistinctCounter> count_distinct(const PointsView& points) {
   return counters;
 }
 
-}  // namespace
-
-TableSummary Reader::survey(const std::string& path, const ReadOptions& options) const {
-  const Dataset points = read(path, options);
+TableSummary survey_points(const Dataset& points, const ReadOptions& options) {
   TableSummary table;
   table.rows = points.view.n;
   table.type = points.view.type;
@@ -56,10 +53,13 @@ TableSummary Reader::survey(const std::string& path, const ReadOptions& options)
   return table;
 }
 
+}  // namespace
+
 TableSummary describe_table(const std::string& path, const ReadOptions& options) {
   const FpEnvironmentGuard guard;
   return with_reader(path, options, [&](const Reader& reader) {
-    TableSummary table = reader.survey(path, options);
+    TableSummary table =
+        reader.survey ? reader.survey(path, options) : survey_points(reader.read(path, options), options);
     if (table.rows == 0 || table.columns.empty()) {
       throw Error(ErrorCode::kBadData, path, "no rows or no columns were found; at least one of each is needed");
     }

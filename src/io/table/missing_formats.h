@@ -8,7 +8,8 @@
 #include "io/table/writer.h"
 
 #include <string>
-#include <utility>
+#include <string_view>
+#include <vector>
 
 namespace manymeans {
 
@@ -19,33 +20,17 @@ struct MissingFormat {
   std::string advice;  ///< ends the sentence "this build of manymeans cannot read such files; ..."
 };
 
-class MissingReader : public Reader {
- public:
-  explicit MissingReader(MissingFormat format) : format_(std::move(format)) {}
-  std::string_view description() const override { return format_.description; }
-  std::vector<std::string_view> endings() const override { return format_.endings; }
-  bool has_members() const override { return true; }  // file.h5:/name must get here, too
-  bool available() const override { return false; }
-  Dataset read(const std::string& path, const ReadOptions&) const override {
-    throw Error(ErrorCode::kUnavailable, path, "this build of manymeans cannot read such files; " + format_.advice);
-  }
+inline Reader missing_reader(const MissingFormat& format) {
+  const auto read = [advice = format.advice](const std::string& path, const ReadOptions&) -> Dataset {
+    throw Error(ErrorCode::kUnavailable, path, "this build of manymeans cannot read such files; " + advice);
+  };
+  // file.h5:/name must get here, too.
+  return {format.description, format.endings, read, /*has_members=*/true, /*survey=*/{}, /*available=*/false};
+}
 
- private:
-  MissingFormat format_;
-};
-
-class MissingWriter : public Writer {
- public:
-  explicit MissingWriter(MissingFormat format) : format_(std::move(format)) {}
-  std::string_view description() const override { return format_.description; }
-  std::vector<std::string_view> endings() const override { return format_.endings; }
-  std::string_view missing() const override { return format_.advice; }
-  void write(const Table&, OutputFile&) const override {
-    throw Error(ErrorCode::kInternal, "writer", "writer_for() has to refuse what is not built in");
-  }
-
- private:
-  MissingFormat format_;
-};
+/// writer_for() refuses it.
+inline Writer missing_writer(const MissingFormat& format) {
+  return {.description = format.description, .endings = format.endings, .write = {}, .missing = format.advice};
+}
 
 }  // namespace manymeans

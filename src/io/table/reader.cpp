@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/fp_environment.h"
+#include "io/files/file_name.h"
 #include "io/files/file_watch.h"
 #include "io/files/mapped_file.h"
 #include "io/table/row_store.h"
@@ -11,14 +12,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
-#include <new>
+#include <optional>
+#include <utility>
 
 namespace manymeans {
 
 // Makers are declared and then listed from the same generated lines.
-#define MANYMEANS_REGISTER(name, maker) std::unique_ptr<Reader> maker();
+#define MANYMEANS_REGISTER(name, maker) Reader maker();
 #include "registry/reader.inc"
 #undef MANYMEANS_REGISTER
 
@@ -27,34 +28,28 @@ namespace {
 // For files whose ending no reader claims: text without an ending is common.
 constexpr std::string_view kDefaultReader = "text";
 
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 bool claims(const Reader& reader, const std::string& path) {
   const std::string lower = lower_case(path);
-  const auto endings = reader.endings();
-  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return lower.ends_with(ending); });
+  return std::ranges::any_of(reader.endings, [&](std::string_view ending) { return lower.ends_with(ending); });
 }
 
 // Nothing where no reader claims the ending.
-std::unique_ptr<Reader> reader_by_ending(const std::string& path) {
+std::optional<Reader> reader_by_ending(const std::string& path) {
   const MemberPath parts = split_member(path);
   for (const ReaderEntry& entry : readers()) {
-    std::unique_ptr<Reader> reader = entry.make();
-    if (!parts.member.empty() && reader->has_members() && claims(*reader, parts.file)) return reader;
+    Reader reader = entry.make();
+    if (!parts.member.empty() && reader.has_members && claims(reader, parts.file)) return reader;
   }
   for (const ReaderEntry& entry : readers()) {
-    std::unique_ptr<Reader> reader = entry.make();
-    if (claims(*reader, path)) return reader;
+    Reader reader = entry.make();
+    if (claims(reader, path)) return reader;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
-std::unique_ptr<Reader> make_reader(const std::string& path, const std::string& format) {
+Reader make_reader(const std::string& path, const std::string& format) {
   if (format == "auto") {
-    if (auto reader = reader_by_ending(path)) return reader;
+    if (auto reader = reader_by_ending(path)) return std::move(*reader);
     return make_reader(path, std::string(kDefaultReader));
   }
   std::string known = "auto";
@@ -102,9 +97,10 @@ auto naming_input(const std::string& path, Use&& use) {
   }
 }
 
-Error no_memory(const std::string& path) {
-  return Error(ErrorCode::kUnavailable, path == MappedFile::kStandardInput ? "standard input" : path,
-               "there is not enough memory to read this file; give it fewer rows or columns");
+template <class Use>
+auto with_memory(const std::string& path, Use&& use) {
+  return or_unavailable(path == MappedFile::kStandardInput ? "standard input" : path,
+                        "there is not enough memory to read this file; give it fewer rows or columns", use);
 }
 
 }  // namespace
@@ -121,8 +117,8 @@ std::span<const ReaderEntry> readers() {
 std::vector<Choice> reader_choices() {
   std::vector<Choice> result;
   for (const ReaderEntry& entry : readers()) {
-    const std::unique_ptr<Reader> reader = entry.make();
-    result.push_back({std::string(entry.name), std::string(reader->description()), reader->available()});
+    const Reader reader = entry.make();
+    result.push_back({std::string(entry.name), reader.description, reader.available});
   }
   return result;
 }
@@ -160,9 +156,9 @@ std::string column_label(const Dataset& points, int64_t column) {
 
 Dataset read_points(const std::string& path, const ReadOptions& options) {
   const FpEnvironmentGuard guard;
-  try {
-    const std::unique_ptr<Reader> reader = make_reader(path, options.format);
-    Dataset result = naming_input(path, [&] { return reader->read(path, options); });
+  return with_memory(path, [&] {
+    const Reader reader = make_reader(path, options.format);
+    Dataset result = naming_input(path, [&] { return reader.read(path, options); });
     result.path = path;
     if (result.view.n == 0 || result.view.d == 0) {
       throw Error(ErrorCode::kBadData, path,
@@ -171,19 +167,15 @@ Dataset read_points(const std::string& path, const ReadOptions& options) {
     }
     if (!options.weights.empty() && result.weights.empty()) result.weights = read_weight_file(result, options);
     return result;
-  } catch (const std::bad_alloc&) {
-    throw no_memory(path);
-  }
+  });
 }
 
 TableSummary with_reader(const std::string& path, const ReadOptions& options,
                          const std::function<TableSummary(const Reader&)>& use) {
-  try {
-    const std::unique_ptr<Reader> reader = make_reader(path, options.format);
-    return naming_input(path, [&] { return use(*reader); });
-  } catch (const std::bad_alloc&) {
-    throw no_memory(path);
-  }
+  return with_memory(path, [&] {
+    const Reader reader = make_reader(path, options.format);
+    return naming_input(path, [&] { return use(reader); });
+  });
 }
 
 }  // namespace manymeans

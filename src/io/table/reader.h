@@ -5,7 +5,6 @@
 #include <manymeans/io.h>
 
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,20 +13,15 @@
 namespace manymeans {
 
 /// Reads one format. A maker of it is registered as manymeans_register(reader name maker file...).
-class Reader {
- public:
-  virtual ~Reader() = default;
-  virtual std::string_view description() const = 0;
-  /// File endings that choose this reader, with the dot, in lower case.
-  virtual std::vector<std::string_view> endings() const = 0;
-  /// Whether a file of this format holds several tables, one of which a path names as file:member.
-  virtual bool has_members() const { return false; }
-  /// False for the stand-in of a reader whose library was not there when this program was built.
-  virtual bool available() const { return true; }
+struct Reader {
+  std::string description;
+  std::vector<std::string_view> endings;  ///< of files, which choose this reader; with the dot, in lower case
   /// Reads points, and weights where `options.weights` is a column; weight files are the caller's business.
-  virtual Dataset read(const std::string& path, const ReadOptions& options) const = 0;
-  /// Describes what is there, column by column; here: of what read() gives.
-  virtual TableSummary survey(const std::string& path, const ReadOptions& options) const;
+  std::function<Dataset(const std::string& path, const ReadOptions& options)> read;
+  bool has_members = false;  ///< a file holds several tables, one of which a path names as file:member
+  /// Describes what is there, column by column; null: what read() gives is described.
+  std::function<TableSummary(const std::string& path, const ReadOptions& options)> survey = {};
+  bool available = true;  ///< false: its library was not there when this program was built
 };
 
 /// Calls use(reader) with the reader of this path; errors are about this path, or about standard input.
@@ -37,7 +31,7 @@ TableSummary with_reader(const std::string& path, const ReadOptions& options,
 /// One line of the registry.
 struct ReaderEntry {
   std::string_view name;
-  std::unique_ptr<Reader> (*make)();
+  Reader (*make)();
 };
 std::span<const ReaderEntry> readers();
 

@@ -2,15 +2,15 @@
 
 #include <manymeans/error.h>
 
-#include "core/file_memory.h"
+#include "core/data_type.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
+#include <new>
 
 namespace manymeans {
 namespace {
@@ -40,13 +40,6 @@ bool put(double value, uint8_t& out) {
 bool put(double value, int8_t& out) {
   return put_integer(value, out);
 }
-
-struct Half {
-  uint16_t bits;
-};
-struct BFloat {
-  uint16_t bits;
-};
 
 bool put(double value, Half& out) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
@@ -84,37 +77,30 @@ bool put(double value, BFloat& out) {
 RowStore::RowStore(int64_t rows, int64_t columns, DataType type, const std::string& where, int64_t memory)
     : rows_(rows), columns_(columns), type_(type) {
   size_t size = size_of(type);
-  const bool overflow = __builtin_mul_overflow(size, static_cast<size_t>(rows), &size) ||
-                        __builtin_mul_overflow(size, static_cast<size_t>(columns), &size);
-  // Vector units like the alignment, and aligned_alloc wants a multiple of it.
-  constexpr size_t kAlign = 64;
-  in_file_ = !overflow && size < SIZE_MAX / 4 && storage_for(static_cast<int64_t>(size), memory) == Storage::kFile;
-  if (in_file_) {
-    data_ = std::shared_ptr<void>(map_temporary(size),
-                                  [size](void* data) { unmap_temporary(static_cast<std::byte*>(data), size); });
-    return;
-  }
-  void* data =
-      overflow || size > SIZE_MAX - kAlign ? nullptr : std::aligned_alloc(kAlign, (size + kAlign) / kAlign * kAlign);
-  if (data == nullptr) {
+  const bool possible = !__builtin_mul_overflow(size, static_cast<size_t>(rows), &size) &&
+                        !__builtin_mul_overflow(size, static_cast<size_t>(columns), &size) && size < SIZE_MAX / 4;
+  try {
+    if (!possible) throw std::bad_alloc();
+    const Storage storage = storage_for(static_cast<int64_t>(size), memory);
+    in_file_ = storage == Storage::kFile;
+    bytes_ = std::make_shared<AlignedBuffer<std::byte>>(size, storage);
+  } catch (const std::bad_alloc&) {
     throw Error(
         ErrorCode::kUnavailable, where,
         fmt::format("there is not enough memory for {} x {} values of {}; fewer columns or a narrower type needs less",
                     rows, columns, name_of(type)));
   }
-  data_ = std::shared_ptr<void>(data, std::free);
 }
 
 void RowStore::give_back(int64_t first, int64_t last) const {
   if (!in_file_) return;
   const size_t row = static_cast<size_t>(columns_) * size_of(type_);
-  manymeans::give_back(data_.get(), row * static_cast<size_t>(rows_), static_cast<size_t>(first) * row,
-                       static_cast<size_t>(last - first) * row);
+  bytes_->give_back(static_cast<size_t>(first) * row, static_cast<size_t>(last - first) * row);
 }
 
 template <class T>
 int64_t RowStore::store_as(int64_t row, const double* values) {
-  T* out = static_cast<T*>(data_.get()) + row * columns_;
+  T* out = reinterpret_cast<T*>(bytes_->data()) + row * columns_;
   for (int64_t j = 0; j < columns_; ++j) {
     if (!put(values[j], out[j])) return j;
   }

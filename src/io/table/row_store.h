@@ -3,6 +3,8 @@
 
 #include <manymeans/points.h>
 
+#include "core/aligned_buffer.h"
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,8 +24,8 @@ class RowStore {
 
   DataType type() const { return type_; }
   int64_t columns() const { return columns_; }
-  PointsView view() const { return {data_.get(), rows_, columns_, type_}; }
-  std::shared_ptr<const void> owner() const { return data_; }
+  PointsView view() const { return {bytes_->data(), rows_, columns_, type_}; }
+  std::shared_ptr<const void> owner() const { return bytes_; }
 
   /// Rounds D values to the type (float64 and float32) or stores them if they are exact (narrow types).
   /// Returns the first column that could not be stored, or -1. Different rows may be stored by different threads.
@@ -39,7 +41,7 @@ class RowStore {
   int64_t rows_, columns_;
   DataType type_;
   bool in_file_ = false;
-  std::shared_ptr<void> data_;
+  std::shared_ptr<AlignedBuffer<std::byte>> bytes_;
 };
 
 /// Whether an integer is changed on its way to this type, float32 or float64; no other type changes any.

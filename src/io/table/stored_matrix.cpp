@@ -33,13 +33,6 @@ constexpr std::array kDirect = {Direct{"<f4", DataType::kFloat32}, Direct{"<f8",
                                 Direct{"<f2", DataType::kFloat16}, Direct{"|u1", DataType::kUInt8},
                                 Direct{"|i1", DataType::kInt8}};
 
-struct Half {
-  uint16_t bits;
-};
-struct BFloat {
-  uint16_t bits;
-};
-
 // One value, byte order put right.
 template <class T, bool kSwap>
 T load(const std::byte* at) {
@@ -47,17 +40,6 @@ T load(const std::byte* at) {
   std::memcpy(bytes.data(), at, sizeof(T));
   if (kSwap) std::reverse(bytes.begin(), bytes.end());
   return std::bit_cast<T>(bytes);
-}
-
-template <class T>
-double to_double(T value) {
-  return static_cast<double>(value);
-}
-double to_double(Half value) {
-  return half_to_float(value.bits);
-}
-double to_double(BFloat value) {
-  return bfloat16_to_float(value.bits);
 }
 
 class Converter {
@@ -125,7 +107,7 @@ RowStore Converter::convert(DataType type, int64_t memory, std::vector<std::stri
                            const std::byte* from = source_.data + row * source_.row_step;
                            for (size_t j = 0; j < d; ++j) {
                              const T value = load<T, kSwap>(from + columns_[j] * source_.column_step);
-                             values[j] = to_double(value);
+                             values[j] = static_cast<double>(value);
                              if (is_lost(value, type) && !lost_here.seen(j)) {
                                if constexpr (std::is_integral_v<T>) lost_here.add(j, row + 1, std::to_string(value));
                              }

@@ -3,17 +3,16 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
+#include "io/files/file_name.h"
 #include "io/table/cells.h"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <utility>
 
 namespace manymeans {
 
 // Makers are declared and then listed from the same generated lines.
-#define MANYMEANS_REGISTER(name, maker) std::unique_ptr<Writer> maker();
+#define MANYMEANS_REGISTER(name, maker) Writer maker();
 #include "registry/writer.inc"
 #undef MANYMEANS_REGISTER
 
@@ -21,7 +20,7 @@ namespace {
 
 struct WriterEntry {
   std::string_view name;
-  std::unique_ptr<Writer> (*make)();
+  Writer (*make)();
 };
 
 #define MANYMEANS_REGISTER(name, maker) WriterEntry{name, maker},
@@ -37,25 +36,16 @@ constexpr std::string_view kSpecialEnding = ".csv";
 std::string ending_of(const std::string& path) {
   const bool descriptor = path == "/dev/stdout" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
   if (descriptor || is_special_file(path)) return std::string(kSpecialEnding);
-  std::string lower = path;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
+  return lower_case(path);
 }
 
 bool is_ending(const std::string& path, const Writer& writer) {
-  const auto endings = writer.endings();
-  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return path.ends_with(ending); });
-}
-
-std::unique_ptr<Writer> available(std::unique_ptr<Writer>& writer, const std::string& path) {
-  if (writer->missing().empty()) return std::move(writer);
-  throw Error(ErrorCode::kUnavailable, path,
-              "this build of manymeans cannot write such files; " + std::string(writer->missing()));
+  return std::ranges::any_of(writer.endings, [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
 // For a writer whose library opens the file by its name.
 void check_has_name(const Writer& writer, const std::string& path) {
-  if (!writer.needs_name() || !is_special_file(path)) return;
+  if (!writer.needs_name || !is_special_file(path)) return;
   throw Error(ErrorCode::kUsage, path, "this format cannot be written to a pipe or a device; give the name of a file");
 }
 
@@ -72,6 +62,10 @@ size_t size_of(CellType type) {
   return kSizes[static_cast<size_t>(type)];
 }
 
+CellType without_bfloat16(CellType cells) {
+  return cells == CellType::kBFloat16 ? CellType::kFloat32 : cells;
+}
+
 void for_each_block(const Table& table, const std::function<void(int64_t, int64_t, std::span<const std::byte>)>& use) {
   constexpr size_t kBlockBytes = size_t{1} << 20;
   const auto block = static_cast<int64_t>(std::max<size_t>(1, kBlockBytes / table.row_size()));
@@ -83,22 +77,29 @@ void for_each_block(const Table& table, const std::function<void(int64_t, int64_
   }
 }
 
+void write_cells(const Table& table, OutputFile& file) {
+  for_each_block(table, [&](int64_t, int64_t, std::span<const std::byte> cells) { file.write(cells); });
+}
+
 std::vector<Choice> writer_choices() {
   std::vector<Choice> result;
   for (const WriterEntry& entry : kWriters) {
-    const std::unique_ptr<Writer> writer = entry.make();
-    result.push_back({std::string(entry.name), std::string(writer->description()), writer->missing().empty()});
+    const Writer writer = entry.make();
+    result.push_back({std::string(entry.name), writer.description, writer.missing.empty()});
   }
   return result;
 }
 
-std::unique_ptr<Writer> writer_for(const std::string& path, const std::string& format) {
+Writer writer_for(const std::string& path, const std::string& format) {
   const std::string ending = ending_of(path);
   std::string endings, names = "auto";
   for (const WriterEntry& entry : kWriters) {
-    std::unique_ptr<Writer> writer = entry.make();
-    if (format == entry.name || (format == "auto" && is_ending(ending, *writer))) return available(writer, path);
-    for (const std::string_view its : writer->endings()) endings += (endings.empty() ? "" : ", ") + std::string(its);
+    Writer writer = entry.make();
+    if (format == entry.name || (format == "auto" && is_ending(ending, writer))) {
+      if (writer.missing.empty()) return writer;
+      throw Error(ErrorCode::kUnavailable, path, "this build of manymeans cannot write such files; " + writer.missing);
+    }
+    for (const std::string_view its : writer.endings) endings += (endings.empty() ? "" : ", ") + std::string(its);
     names += ", " + std::string(entry.name);
   }
   if (format != "auto") {
@@ -107,11 +108,11 @@ std::unique_ptr<Writer> writer_for(const std::string& path, const std::string& f
   throw Error(ErrorCode::kUsage, path, "the ending of this path says no format that can be written; use " + endings);
 }
 
-std::unique_ptr<Writer> result_writer_for(const std::string& path) {
+Writer result_writer_for(const std::string& path) {
   const std::string ending = ending_of(path);
   for (const std::string_view name : {"npy", "csv"}) {
-    std::unique_ptr<Writer> writer = writer_for(path, std::string(name));
-    if (is_ending(ending, *writer)) return writer;
+    Writer writer = writer_for(path, std::string(name));
+    if (is_ending(ending, writer)) return writer;
   }
   throw Error(ErrorCode::kUsage, path, "the ending of this path says no format that can be written; use .npy or .csv");
 }
@@ -124,7 +125,7 @@ void write_table(const std::string& path, const Writer& writer, const Table& tab
 }
 
 void check_points_path(const std::string& path, const std::string& format) {
-  check_has_name(*writer_for(path, format), path);
+  check_has_name(writer_for(path, format), path);
   check_writable(path);
 }
 

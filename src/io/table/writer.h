@@ -3,12 +3,12 @@
 
 #include <manymeans/fit.h>
 
+#include "core/data_type.h"
 #include "io/files/output_file.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +19,23 @@ namespace manymeans {
 enum class CellType : uint8_t { kUInt8, kUInt16, kUInt32, kFloat64, kFloat32, kFloat16, kBFloat16, kInt8, kInt32 };
 std::string_view name_of(CellType type);
 size_t size_of(CellType type);
+
+/// Calls use(T{}) for the type T of such cells.
+template <class Use>
+auto with_cell_type(CellType type, Use&& use) {
+  switch (type) {
+    case CellType::kUInt8: return use(uint8_t{});
+    case CellType::kUInt16: return use(uint16_t{});
+    case CellType::kUInt32: return use(uint32_t{});
+    case CellType::kFloat64: return use(double{});
+    case CellType::kFloat16: return use(Half{});
+    case CellType::kBFloat16: return use(BFloat{});
+    case CellType::kInt8: return use(int8_t{});
+    case CellType::kInt32: return use(int32_t{});
+    case CellType::kFloat32: break;
+  }
+  return use(float{});
+}
 
 /// A table that is produced while it is written, so that no second copy of it exists.
 struct Table {
@@ -36,22 +53,23 @@ struct Table {
 void for_each_block(const Table& table,
                     const std::function<void(int64_t first, int64_t count, std::span<const std::byte> cells)>& use);
 
+/// Writes all cells as they are.
+void write_cells(const Table& table, OutputFile& file);
+
 /// Writes one format. A maker of it is registered as manymeans_register(writer name maker file...).
-class Writer {
- public:
-  virtual ~Writer() = default;
-  virtual std::string_view description() const = 0;
-  /// File endings that choose this writer, with the dot, in lower case.
-  virtual std::vector<std::string_view> endings() const = 0;
-  /// How to get a writer whose library was not there when this program was built; empty where it was.
-  virtual std::string_view missing() const { return {}; }
-  /// Whether a library writes the file by its name, so that it can be no pipe.
-  virtual bool needs_name() const { return false; }
+struct Writer {
+  std::string description;
+  std::vector<std::string_view> endings;  ///< of files, which choose this writer; with the dot, in lower case
+  /// Writes a table of a type that `stored_type` gave.
+  std::function<void(const Table& table, OutputFile& file)> write;
   /// The type in which this format stores cells of type `cells`; that of the table where it stores any.
-  virtual CellType stored_type(CellType cells) const { return cells; }
-  /// Writes a table of a type that stored_type() gave.
-  virtual void write(const Table& table, OutputFile& file) const = 0;
+  std::function<CellType(CellType cells)> stored_type = [](CellType cells) { return cells; };
+  bool needs_name = false;   ///< a library writes the file by its name, so that it can be no pipe
+  std::string missing = {};  ///< how to get one whose library was not there when this program was built
 };
+
+/// The stored_type of formats that have no bfloat16.
+CellType without_bfloat16(CellType cells);
 
 /// Names and descriptions, for help and `info`.
 std::vector<Choice> writer_choices();
@@ -59,9 +77,9 @@ std::vector<Choice> writer_choices();
 /// The writer with this name; for "auto" by the ending of the path, which is .csv for devices and pipes.
 /// Throws Error(kUsage) that names what there is, Error(kUnavailable) for one that is not
 /// built in.
-std::unique_ptr<Writer> writer_for(const std::string& path, const std::string& format = "auto");
+Writer writer_for(const std::string& path, const std::string& format = "auto");
 /// The same for labels and distances, which go to .npy and .csv only.
-std::unique_ptr<Writer> result_writer_for(const std::string& path);
+Writer result_writer_for(const std::string& path);
 
 /// Writes the whole table, or nothing. No value changes: one that the format cannot hold is an Error(kBadData) that
 /// names its row and column.

@@ -11,24 +11,17 @@ std::string quoted(const std::string& name) {
   return result + '"';
 }
 
-class CsvWriter : public Writer {
- public:
-  std::string_view description() const override {
-    return "text with commas, and a line of names if there are any (.csv)";
-  }
-  std::vector<std::string_view> endings() const override { return {".csv"}; }
-  void write(const Table& table, OutputFile& file) const override {
-    std::string header;
-    for (const std::string& name : table.names) header += (header.empty() ? "" : ",") + quoted(name);
-    if (!header.empty()) file.write(header + '\n');
-    write_text_rows(table, ',', false, file);
-  }
-};
+void write_csv(const Table& table, OutputFile& file) {
+  std::string header;
+  for (const std::string& name : table.names) header += (header.empty() ? "" : ",") + quoted(name);
+  if (!header.empty()) file.write(header + '\n');
+  write_text_rows(table, ',', false, file);
+}
 
 }  // namespace
 
-std::unique_ptr<Writer> make_csv_writer() {
-  return std::make_unique<CsvWriter>();
+Writer make_csv_writer() {
+  return {"text with commas, and a line of names if there are any (.csv)", {".csv"}, write_csv};
 }
 
 }  // namespace manymeans

@@ -3,36 +3,25 @@
 
 namespace manymeans {
 
-std::unique_ptr<Reader> make_text_reader();
-
-namespace {
+Reader make_text_reader();
 
 // Text of which the first column is no coordinate. Columns keep their numbers in the file: 1 is that of the row.
-class MineBenchTextReader : public Reader {
- public:
-  std::string_view description() const override {
-    return "NU-MineBench text: as text, but the first column numbers the rows and is left out";
-  }
-  std::vector<std::string_view> endings() const override { return {}; }
-  Dataset read(const std::string& path, const ReadOptions& options) const override {
-    return make_text_reader()->read(path, coordinates(options));
-  }
-  TableSummary survey(const std::string& path, const ReadOptions& options) const override {
-    return make_text_reader()->survey(path, coordinates(options));
-  }
-
- private:
-  static ReadOptions coordinates(ReadOptions options) {
+Reader make_minebench_text_reader() {
+  const auto coordinates = [](ReadOptions options) {
     const bool chosen = !options.columns.empty() || (options.like && options.like->source.count > 0);
     if (!chosen) options.columns = {"2-"};
     return options;
-  }
-};
-
-}  // namespace
-
-std::unique_ptr<Reader> make_minebench_text_reader() {
-  return std::make_unique<MineBenchTextReader>();
+  };
+  Reader reader = make_text_reader();
+  reader.description = "NU-MineBench text: as text, but the first column numbers the rows and is left out";
+  reader.endings = {};
+  reader.read = [text = reader.read, coordinates](const std::string& path, const ReadOptions& options) {
+    return text(path, coordinates(options));
+  };
+  reader.survey = [text = reader.survey, coordinates](const std::string& path, const ReadOptions& options) {
+    return text(path, coordinates(options));
+  };
+  return reader;
 }
 
 }  // namespace manymeans

@@ -2,19 +2,11 @@
 #include "io/text/text_rows.h"
 
 namespace manymeans {
-namespace {
 
-class MineBenchTextWriter : public Writer {
- public:
-  std::string_view description() const override { return "NU-MineBench text: the number of the row, then its values"; }
-  std::vector<std::string_view> endings() const override { return {}; }
-  void write(const Table& table, OutputFile& file) const override { write_text_rows(table, ' ', true, file); }
-};
-
-}  // namespace
-
-std::unique_ptr<Writer> make_minebench_text_writer() {
-  return std::make_unique<MineBenchTextWriter>();
+Writer make_minebench_text_writer() {
+  return {"NU-MineBench text: the number of the row, then its values", {}, [](const Table& table, OutputFile& file) {
+            write_text_rows(table, ' ', true, file);
+          }};
 }
 
 }  // namespace manymeans

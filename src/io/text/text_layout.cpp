@@ -2,11 +2,12 @@
 
 #include <manymeans/error.h>
 
+#include "io/files/file_name.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <map>
 
@@ -115,8 +116,7 @@ double table_score(const std::vector<Row>& rows) {
 }
 
 char find_delimiter(const std::vector<std::string_view>& lines, const std::string& path) {
-  std::string lower = path;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string lower = lower_case(path);
   const bool tsv = lower.ends_with(".tsv") || lower.ends_with(".tsv.gz");
   char best = tsv ? '\t' : kBlanks;
   double best_score = 0;

@@ -33,16 +33,6 @@ struct TextFile {
   std::string_view text;
 };
 
-class TextReader : public Reader {
- public:
-  std::string_view description() const override {
-    return "text: comma, tab, semicolon or blanks between numbers, with or without a header (.csv, .tsv, .txt, .gz)";
-  }
-  std::vector<std::string_view> endings() const override { return {".csv", ".tsv", ".txt", ".gz"}; }
-  Dataset read(const std::string& path, const ReadOptions& options) const override;
-  TableSummary survey(const std::string& path, const ReadOptions& options) const override;
-};
-
 // Takes the columns that hold text out of the plan and says so.
 class TextColumns {
  public:
@@ -126,7 +116,7 @@ std::vector<size_t> described(const TextPoints& points, TextPlan plan, TextColum
   return kept;
 }
 
-TableSummary TextReader::survey(const std::string& path, const ReadOptions& options) const {
+TableSummary survey_text(const std::string& path, const ReadOptions& options) {
   const TextFile file(path, options.memory);
   const TextLayout layout = find_layout(file.text, path);
   const TextPlan plan = survey_plan(layout, options, path);
@@ -177,7 +167,7 @@ TextPoints parse_as_needed(const TextLayout& layout, TextPlan& plan, TextColumns
   return points;
 }
 
-Dataset TextReader::read(const std::string& path, const ReadOptions& options) const {
+Dataset read_text(const std::string& path, const ReadOptions& options) {
   const TextFile file(path, options.memory);
   const TextLayout layout = find_layout(file.text, path);
   TextPlan plan = make_plan(layout, options, path);
@@ -210,8 +200,12 @@ Dataset TextReader::read(const std::string& path, const ReadOptions& options) co
 
 }  // namespace
 
-std::unique_ptr<Reader> make_text_reader() {
-  return std::make_unique<TextReader>();
+Reader make_text_reader() {
+  return {"text: comma, tab, semicolon or blanks between numbers, with or without a header (.csv, .tsv, .txt, .gz)",
+          {".csv", ".tsv", ".txt", ".gz"},
+          read_text,
+          /*has_members=*/false,
+          survey_text};
 }
 
 }  // namespace manymeans

@@ -1,7 +1,5 @@
 #include "io/text/text_rows.h"
 
-#include "core/data_type.h"
-
 #include <fast_float/fast_float.h>
 #include <fmt/format.h>
 
@@ -28,18 +26,12 @@ void append(float value, std::string& text) {
   append(static_cast<double>(value), text);
 }
 
-struct Half {
-  uint16_t bits;
-};
-struct BFloat {
-  uint16_t bits;
-};
 // Narrow types are read only where the binary64 is exact in them, so they need its digits.
 void append(Half value, std::string& text) {
-  append(static_cast<double>(half_to_float(value.bits)), text);
+  append(static_cast<double>(value), text);
 }
 void append(BFloat value, std::string& text) {
-  append(static_cast<double>(bfloat16_to_float(value.bits)), text);
+  append(static_cast<double>(value), text);
 }
 
 struct Lines {
@@ -63,27 +55,14 @@ void append_rows(std::span<const std::byte> cells, const Lines& lines, std::stri
   }
 }
 
-void append_rows(CellType type, std::span<const std::byte> cells, const Lines& lines, std::string& text) {
-  switch (type) {
-    case CellType::kUInt8: return append_rows<uint8_t>(cells, lines, text);
-    case CellType::kUInt16: return append_rows<uint16_t>(cells, lines, text);
-    case CellType::kUInt32: return append_rows<uint32_t>(cells, lines, text);
-    case CellType::kFloat64: return append_rows<double>(cells, lines, text);
-    case CellType::kFloat32: return append_rows<float>(cells, lines, text);
-    case CellType::kFloat16: return append_rows<Half>(cells, lines, text);
-    case CellType::kBFloat16: return append_rows<BFloat>(cells, lines, text);
-    case CellType::kInt8: return append_rows<int8_t>(cells, lines, text);
-    case CellType::kInt32: return append_rows<int32_t>(cells, lines, text);
-  }
-}
-
 }  // namespace
 
 void write_text_rows(const Table& table, char delimiter, bool numbered, OutputFile& file) {
   std::string text;
   for_each_block(table, [&](int64_t first, int64_t, std::span<const std::byte> cells) {
     text.clear();
-    append_rows(table.type, cells, {table.columns, numbered ? first + 1 : 0, delimiter}, text);
+    const Lines lines{table.columns, numbered ? first + 1 : 0, delimiter};
+    with_cell_type(table.type, [&]<class T>(T) { append_rows<T>(cells, lines, text); });
     file.write(text);
   });
 }

@@ -63,7 +63,7 @@ TEST(DevicePatience, ADeviceThatDoesNotAnswerIsGivenUp) {
     EXPECT_GE(seconds_since(begin), 0.2 + 0.05 * passes);
     EXPECT_LT(seconds_since(begin), 0.2 + 0.05 * passes + 1);
   }
-  EXPECT_EQ(await_end(never, patience, 1).answer, Answer::kTooLate);
+  EXPECT_EQ(await_answer(never, patience, 1, false).answer, Answer::kTooLate);
   EXPECT_TRUE(devices_answer()) << "whoever waits says which stream it was";
 }
 
@@ -84,7 +84,7 @@ TEST(DevicePatience, WhoeverWantsToStopHasLess) {
   EXPECT_LT(seconds_since(begin), 0.5);
   begin = Clock::now();
   const auto soon = [&] { return seconds_since(begin) > 0.3; };
-  EXPECT_EQ(await_end(soon, patience, 1).answer, Answer::kDone) << "memory goes when the work is over, not before";
+  EXPECT_EQ(await_answer(soon, patience, 1, false).answer, Answer::kDone) << "memory goes when the work is over, not before";
 }
 
 TEST(DevicePatience, AThreadThatWaitsInTheDriverIsNoticed) {
