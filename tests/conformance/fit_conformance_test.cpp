@@ -2,7 +2,7 @@
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 
-#include "backend/device/late_device.h"
+#include "backend/device/late_backend.h"
 #include "conformance/cases.h"
 #include "conformance/fit_cases.h"
 #include "conformance/variants.h"

@@ -2,7 +2,7 @@
 
 #include <manymeans/error.h>
 
-#include "backend/device/late_device.h"
+#include "backend/device/late_backend.h"
 #include "core/threads.h"
 #include "data/input.h"
 

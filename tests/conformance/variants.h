@@ -40,7 +40,7 @@ bool tells_formats_apart(const Target& target, std::string_view algorithm);
 /// test's output, with the reason.
 std::vector<Target> targets();
 
-/// A backend of tests alone (tests/backend/device/late_device.h): every distance, on a device that is late.
+/// A backend of tests alone (tests/backend/device/late_backend.h): every distance, on a device that is late.
 std::vector<Target> late_targets();
 
 }  // namespace manymeans::test

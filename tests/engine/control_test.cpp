@@ -1,7 +1,7 @@
 // Fits that are ended from outside: they equal the same fit with max_iter set to the iterations they report.
 #include "engine/control.h"
 
-#include "backend/device/late_device.h"
+#include "backend/device/late_backend.h"
 #include "engine/small_data.h"
 #include "engine/tuned.h"
 

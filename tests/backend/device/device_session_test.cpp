@@ -1,7 +1,7 @@
 // A batch of passes on a device is as many steps of the reference: labels, statistics, prototypes and counters.
 #include "backend/device/device_session.h"
 
-#include "backend/device/late_device.h"
+#include "backend/device/late_backend.h"
 #include "conformance/cases.h"
 #include "core/threads.h"
 #include "prototype/centroid.h"

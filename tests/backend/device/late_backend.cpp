@@ -1,6 +1,11 @@
+#include "backend/device/late_backend.h"
+
 #include "backend/device/device_session.h"
 #include "backend/device/late_device.h"
-#include "backend/reference/reference_session.h"
+#include "core/data_type.h"
+#include "core/distance.h"
+#include "core/label_term.h"
+#include "prototype/centroid.h"
 
 #include <algorithm>
 #include <bit>
@@ -17,67 +22,65 @@ using device::PassControl;
 using device::PassCounters;
 using device::Rows;
 
+using Doubles = std::vector<double>;
+
 // Whether so many of these terms have room in the format.
 bool holds(const SumFormat& format, double term, int64_t count) {
   return std::ldexp(term, format.shift - (format.limbs - 1) * format.bits) * static_cast<double>(count) < 0x1p63;
 }
 
-// Both kinds of kernels. They run in the queue's threads, and enqueue() is all that the host does. What they compute
-// the reference does, in a session over the rows that are there.
+// Both kinds of kernels. They run in the queue's thread, and enqueue() is all that the host does.
 class LateKernels final : public device::PassKernels, public device::RowKernels {
  public:
-  explicit LateKernels(const device::SessionMemory& memory) : memory_(memory), whole_(memory.input()) {}
+  explicit LateKernels(const device::SessionMemory& memory) : memory_(memory), input_(memory.input()) {}
 
   void begin(const PassBatch&) override {}
   int passes_between_questions(const PassBatch&) const override { return 3; }
   void pass(const PassBatch& batch, const Rows& rows, bool) override {
-    for_models(batch, [=, this](const ModelMemory& model, PassControl& control, PassCounters& counted) {
-      const Matrix prototypes = matrix_at(model.prototypes, model.k);
-      PassModel pass{0, &prototypes, {}};
-      change(model, rows, !model.labelled && control.passes == 0, [&](Session& all) { all.advance({&pass, 1}, 1); });
-      LabelSum hash = static_cast<LabelSum>(counted.hash_high) << 64 | counted.hash_low;
-      hash += pass.result.hash_delta;
-      counted.hash_low = static_cast<uint64_t>(hash);
-      counted.hash_high = static_cast<uint64_t>(hash >> 64);
-      counted.changed += static_cast<uint64_t>(pass.result.changed);
-      counted.resolved += static_cast<uint64_t>(rows.count);
+    enqueue([=, this] {
+      const auto& control = *pointer_to<PassControl>(batch.control);
+      if (control.stopped != 0) return;
+      for (size_t m = 0; m < batch.models.size(); ++m) {
+        const bool first_pass = !batch.models[m].labelled && control.passes == 0;
+        label_rows(batch.models[m], rows, first_pass, pointer_to<PassCounters>(batch.counters)[m]);
+      }
     });
   }
   void end_pass(const PassBatch& batch) override {
-    enqueue([control = pointer_to<PassControl>(batch.control)] { control->passes += control->stopped == 0; });
-    for_models(batch, [](const ModelMemory& model, PassControl& control, PassCounters& counted) {
-      const std::span weights(pointer_to<int64_t>(model.weights), static_cast<size_t>(model.k));
-      const bool empty = std::ranges::find(weights, 0) != weights.end();
-      if (empty || static_cast<int64_t>(counted.changed) <= control.changed) control.stopped = device::kByPass;
+    enqueue([=] {
+      auto& control = *pointer_to<PassControl>(batch.control);
+      if (control.stopped != 0) return;
+      ++control.passes;
+      for (size_t m = 0; m < batch.models.size(); ++m) {
+        const std::span weights(pointer_to<int64_t>(batch.models[m].weights), static_cast<size_t>(batch.models[m].k));
+        const bool empty = std::ranges::find(weights, 0) != weights.end();
+        const auto changed = static_cast<int64_t>(pointer_to<PassCounters>(batch.counters)[m].changed);
+        if (empty || changed <= control.changed) control.stopped = device::kByPass;
+      }
     });
   }
   void update(const PassBatch& batch) override {
-    for_models(batch, [this](const ModelMemory& model, PassControl& control, PassCounters& counted) {
-      Statistics statistics(model.k, whole_.points.d, whole_.limbs);
-      std::copy_n(pointer_to<int64_t>(model.sums), statistics.sums.size(), statistics.sums.begin());
-      std::copy_n(pointer_to<int64_t>(model.weights), statistics.weights.size(), statistics.weights.begin());
-      ThreadPool pool(1);
-      const Matrix before = matrix_at(model.prototypes, model.k);
-      const Matrix solved = solve_prototypes(statistics, whole_, before, pool);
-      std::ranges::copy(before.bytes(), pointer_to<std::byte>(model.before));
-      std::ranges::copy(solved.bytes(), pointer_to<std::byte>(model.prototypes));
-      for (const double d2 : squared_shifts(prototype_of(whole_), before, solved)) {
-        counted.shift_sum += d2;
-        counted.still += d2 <= control.shifts.each;
+    enqueue([=, this] {
+      auto& control = *pointer_to<PassControl>(batch.control);
+      if (control.stopped != 0) return;
+      for (const ModelMemory& model : batch.models) {
+        const ShiftCounts counts = update_model(model, control.shifts.each);
+        if (may_be_last(control.shifts, counts, model.k)) control.stopped = device::kByUpdate;
       }
-    });
-    for_models(batch, [](const ModelMemory& model, PassControl& control, PassCounters& counted) {
-      const ShiftCounts counts{counted.shift_sum, static_cast<int64_t>(counted.still)};
-      if (may_be_last(control.shifts, counts, model.k)) control.stopped = device::kByUpdate;
     });
   }
   Address labels_in_order(int slot) override { return memory_.labels(slot); }
   void move_row(const ModelMemory& model, const RowMove& move) override {
-    enqueue([=, this] { change(model, move.row, false, [&](Session& row) { row.move_row(0, 0, move.to); }); });
+    enqueue([=, this] {
+      const Doubles x = points(move.row);
+      add_row(model, {x.data(), weight(move.row, 0)}, move.from, -1);
+      add_row(model, {x.data(), weight(move.row, 0)}, move.to, 1);
+      set_label(memory_.labels(model.slot), move.row.first, move.to);
+    });
   }
   void relabel(int slot, Address table) override {
     enqueue([=, this, labels = memory_.labels(slot)] {
-      for (int64_t i = 0; i < whole_.points.n; ++i) set_label(labels, i, pointer_to<uint32_t>(table)[label(labels, i)]);
+      for (int64_t i = 0; i < input_.points.n; ++i) set_label(labels, i, pointer_to<uint32_t>(table)[label(labels, i)]);
     });
   }
 
@@ -85,60 +88,48 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
     SumFormat larger = format;
     larger.shift -= 1;
     enqueue([=, this] {
-      const std::vector<double> d2 = distances_of(assigned);
-      const Input input = input_of(assigned.rows);
+      const Doubles all = assigned_distances(assigned);
       auto& found = *pointer_to<TermSums>(sums);
       for (int64_t i = 0; i < assigned.rows.count; i += step) {
-        const double term = input.weight(i) * d2[static_cast<size_t>(i)];
-        if (!(input.weight(i) > 0)) continue;
-        if (holds(format, term, whole_.points.n)) add_term(term, format, 1, found.limbs[0]);
-        if (holds(larger, term, whole_.points.n)) add_term(term, larger, 1, found.limbs[1]);
-        found.farthest = std::max(found.farthest, std::bit_cast<int64_t>(d2[static_cast<size_t>(i)]));
+        const double w = weight(assigned.rows, i);
+        if (!(w > 0)) continue;
+        const double d2 = all[static_cast<size_t>(i)];
+        if (holds(format, w * d2, input_.points.n)) add_term(w * d2, format, 1, found.limbs[0]);
+        if (holds(larger, w * d2, input_.points.n)) add_term(w * d2, larger, 1, found.limbs[1]);
+        found.farthest = std::max(found.farthest, std::bit_cast<int64_t>(d2));
       }
     });
   }
   void distances(const Assigned& assigned, Address out) override {
-    enqueue([=, this] { std::ranges::copy(distances_of(assigned), pointer_to<double>(out)); });
+    enqueue([=, this] { std::ranges::copy(assigned_distances(assigned), pointer_to<double>(out)); });
   }
   void transform(const Rows& rows, Address prototypes, int64_t k, Address out) override {
     enqueue([=, this] {
-      const Input input = input_of(rows);
-      Matrix found(rows.count, k, type());
-      ReferenceSession(input, 1, nullptr).transform(matrix_at(prototypes, k), found);
-      std::ranges::copy(found.bytes(), pointer_to<std::byte>(out));
+      const Doubles x = points(rows);
+      const Doubles c = widened(prototypes, type(), k);
+      for (int64_t at = 0; at < rows.count * k; ++at) {
+        const double root = std::sqrt(canonical_distance(x.data() + at / k * d(), c.data() + at % k * d(), d()));
+        if (type() == DataType::kFloat64) pointer_to<double>(out)[at] = root;
+        if (type() == DataType::kFloat32) pointer_to<float>(out)[at] = static_cast<float>(root);
+      }
     });
   }
 
  private:
+  int64_t d() const { return input_.points.d; }
+  DataType type() const { return prototype_type(input_.points.type); }
   void enqueue(std::function<void()> work) const {
     static_cast<const LateQueue&>(memory_.queue()).enqueue(std::move(work));
   }
-  // Enqueues body(model, control, counters) for the models of a batch that has not stopped.
-  template <class Body>
-  void for_models(const PassBatch& batch, const Body& body) const {
-    enqueue([=] {
-      auto& control = *pointer_to<PassControl>(batch.control);
-      for (size_t m = 0; m < batch.models.size() && control.stopped == 0; ++m) {
-        body(batch.models[m], control, pointer_to<PassCounters>(batch.counters)[m]);
-      }
-    });
+  Doubles widened(Address values, DataType from, int64_t rows) const {
+    Doubles wide(static_cast<size_t>(rows * d()));
+    widen(pointer_to<const void>(values), from, 0, rows * d(), wide.data());
+    return wide;
   }
-  DataType type() const { return prototype_type(whole_.points.type); }
-  Matrix matrix_at(Address prototypes, int64_t k) const {
-    return make_prototypes({pointer_to<void>(prototypes), k, whole_.points.d, type()}, type());
-  }
-  // These rows as if there were no others.
-  Input input_of(const Rows& rows) const {
-    Input input = whole_;
-    input.points = {pointer_to<void>(rows.points), rows.count, whole_.points.d, whole_.points.type};
-    if (rows.weights)
-      input.weights.assign(pointer_to<double>(rows.weights), pointer_to<double>(rows.weights) + rows.count);
-    input.shard.first += rows.first;
-    input.memory = {};
-    return input;
-  }
-  void* label_at(Address labels, int64_t i) const {
-    return pointer_to<void>(labels + static_cast<size_t>(i * memory_.label_width()));
+  Doubles points(const Rows& rows) const { return widened(rows.points, input_.points.type, rows.count); }
+  static double weight(const Rows& rows, int64_t i) { return rows.weights ? pointer_to<double>(rows.weights)[i] : 1; }
+  std::byte* label_at(Address labels, int64_t i) const {
+    return pointer_to<std::byte>(labels) + i * memory_.label_width();
   }
   uint32_t label(Address labels, int64_t i) const {
     uint32_t value = 0;
@@ -148,41 +139,77 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
   void set_label(Address labels, int64_t i, uint32_t value) const {
     std::memcpy(label_at(labels, i), &value, static_cast<size_t>(memory_.label_width()));
   }
-  // Any pass, and then the labels that the rows have.
-  void restore(ReferenceSession& session, const Matrix& prototypes, Address labels, int64_t count) const {
-    PassModel any{0, &prototypes, {}};
-    session.advance({&any, 1}, 1);
-    for (int64_t i = 0; i < count; ++i) session.move_row(0, i, label(labels, i));
+  // d2 of each row to the prototype of its label.
+  Doubles assigned_distances(const Assigned& assigned) const {
+    const Doubles x = points(assigned.rows);
+    Doubles found;
+    for (int64_t i = 0; i < assigned.rows.count; ++i) {
+      const size_t row = label(assigned.labels, i) * static_cast<size_t>(d()) * size_of(type());
+      const Doubles c = widened(assigned.prototypes + row, type(), 1);
+      found.push_back(canonical_distance(x.data() + i * d(), c.data(), d()));
+    }
+    return found;
   }
-  std::vector<double> distances_of(const Assigned& assigned) const {
-    const Input input = input_of(assigned.rows);
-    int64_t k = 1;
-    for (int64_t i = 0; i < input.points.n; ++i) k = std::max<int64_t>(k, label(assigned.labels, i) + 1);
-    const Matrix prototypes = matrix_at(assigned.prototypes, k);
-    ReferenceSession session(input, 1, nullptr);
-    restore(session, prototypes, assigned.labels, input.points.n);
-    return session.distances(0, prototypes);
-  }
-  // Does something to a session with these rows, and their labels if there are any, and takes over what that changes.
-  template <class Change>
-  void change(const ModelMemory& model, const Rows& rows, bool first_pass, const Change& change) const {
-    const Input input = input_of(rows);
+
+  void label_rows(const ModelMemory& model, const Rows& rows, bool first_pass, PassCounters& counted) const {
+    const Doubles points_of_slice = points(rows);
+    const Doubles c = widened(model.prototypes, type(), model.k);
     const Address labels = memory_.labels(model.slot, rows.first);
-    ReferenceSession session(input, 1, nullptr);
-    if (!first_pass) restore(session, matrix_at(model.prototypes, model.k), labels, rows.count);
-    const Statistics before = first_pass ? Statistics(model.k, input.points.d, input.limbs) : session.statistics(0);
-    change(session);
-    const auto add = [](Address to, const std::vector<int64_t>& now, const std::vector<int64_t>& then) {
-      for (size_t i = 0; i < now.size(); ++i) pointer_to<int64_t>(to)[i] += now[i] - then[i];
-    };
-    add(model.sums, session.statistics(0).sums, before.sums);
-    add(model.weights, session.statistics(0).weights, before.weights);
-    add(model.counts, session.statistics(0).counts, before.counts);
-    for (int64_t i = 0; i < rows.count; ++i) set_label(labels, i, session.labels(0)[i]);
+    LabelSum hash = static_cast<LabelSum>(counted.hash_high) << 64 | counted.hash_low;
+    for (int64_t i = 0; i < rows.count; ++i) {
+      const double* x = points_of_slice.data() + i * d();
+      Doubles all;
+      for (int64_t k = 0; k < model.k; ++k) all.push_back(canonical_distance(x, c.data() + k * d(), d()));
+      const auto found = static_cast<uint32_t>(std::ranges::min_element(all) - all.begin());
+      const uint32_t before = first_pass ? found : label(labels, i);
+      if (!first_pass && found == before) continue;
+      ++counted.changed;
+      const int64_t row = input_.shard.first + rows.first + i;
+      hash += label_term(row, found) - label_term(row, before);
+      if (!first_pass) add_row(model, {x, weight(rows, i)}, before, -1);
+      add_row(model, {x, weight(rows, i)}, found, 1);
+      set_label(labels, i, found);
+    }
+    counted.hash_low = static_cast<uint64_t>(hash);
+    counted.hash_high = static_cast<uint64_t>(hash >> 64);
+    counted.resolved += static_cast<uint64_t>(rows.count);
+  }
+  struct Row {
+    const double* x;
+    double weight;
+  };
+  void add_row(const ModelMemory& model, const Row& row, uint32_t label, int sign) const {
+    int64_t* sums = pointer_to<int64_t>(model.sums) + label * input_.limbs * d();
+    for (int64_t j = 0; j < d(); ++j) {
+      int64_t term[kMaxLimbs] = {};
+      const SumFormat& format = input_.columns[static_cast<size_t>(j)];
+      add_term(row.weight * row.x[j], format, sign, term);
+      for (int g = 0; g < format.limbs; ++g) sums[g * d() + j] += term[g];
+    }
+    const double q = std::ldexp(row.weight, input_.weight_shift);  // 0 without weights
+    pointer_to<int64_t>(model.weights)[label] += sign * static_cast<int64_t>(q);
+    pointer_to<int64_t>(model.counts)[label] += sign;
+  }
+  ShiftCounts update_model(const ModelMemory& model, double still) const {
+    Statistics statistics(model.k, d(), input_.limbs);
+    std::copy_n(pointer_to<int64_t>(model.sums), statistics.sums.size(), statistics.sums.begin());
+    std::copy_n(pointer_to<int64_t>(model.weights), statistics.weights.size(), statistics.weights.begin());
+    ThreadPool pool(1);
+    void* const there = pointer_to<void>(model.prototypes);
+    const Matrix old = make_prototypes({there, model.k, d(), type()}, type());
+    const Matrix solved = solve_prototypes(statistics, input_, old, pool);
+    std::memcpy(pointer_to<void>(model.before), there, solved.bytes().size());
+    std::memcpy(there, solved.bytes().data(), solved.bytes().size());
+    ShiftCounts counts;
+    for (const double d2 : squared_shifts(centroid(), old, solved)) {
+      counts.sum += d2;
+      counts.still += d2 <= still;
+    }
+    return counts;
   }
 
   const device::SessionMemory& memory_;
-  const Input& whole_;
+  const Input& input_;
 };
 
 class LateUpload final : public Upload {

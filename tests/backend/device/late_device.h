@@ -1,62 +1,57 @@
-// A device for tests: the host's memory, and threads as its queue, one after the other, that are always a little late.
-// Whoever forgets to wait reads old values, and the thread sanitizer says so too. And the smallest backend on it.
+// A device for tests: the host's memory, and a thread as its queue that is always a little late. Whoever forgets to
+// wait reads old values, and the thread sanitizer says so too.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/device/queue.h"
 
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <functional>
-#include <future>
-#include <memory>
+#include <mutex>
 #include <thread>
 
 namespace manymeans::test {
 
 const device::Runtime& late_runtime();
 
-/// Every canonical distance ("brute"); points in slices where options.tuning.cuda.slice_rows says so.
-std::unique_ptr<Backend> make_late_backend(const BackendOptions& options);
-
 template <class T>
 T* pointer_to(device::Address address) {
   return reinterpret_cast<T*>(static_cast<std::byte*>(address.memory) + address.offset);
-}
-
-/// Work that a queue was given, over once all before it is over, too.
-using LateWork = std::shared_future<void>;
-inline bool is_over(const LateWork& work) {
-  return !work.valid() || work.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
 class LateEvent final : public device::Event {
  public:
   void record(const device::Queue& queue) override;
   void try_record(const device::Queue& queue) noexcept override { record(queue); }
-  const LateWork& before() const { return before_; }
+  /// Whether the queue is where this was recorded last.
+  std::function<bool()> reached() const {
+    return [at = at_, wanted = recorded_] { return *at >= wanted; };
+  }
 
  private:
-  bool is_reached(const char*) const override { return is_over(before_); }
+  bool is_reached(const char*) const override { return reached()(); }
 
-  LateWork before_;
+  int recorded_ = 0;
+  std::shared_ptr<std::atomic<int>> at_ = std::make_shared<std::atomic<int>>(0);
 };
 
 class LateQueue final : public device::Queue {
  public:
-  explicit LateQueue(const device::Patience& patience) : Queue(patience) {}
-  ~LateQueue() override { settle(); }
-
-  // Sleeps now and then, so that whoever enqueues is ahead.
-  void enqueue(std::function<void()> work) const {
-    const bool sleeps = count_++ % 16 == 0;
-    last_ = std::async(std::launch::async, [before = last_, work = std::move(work), sleeps] {
-      if (before.valid()) before.wait();
-      if (sleeps) std::this_thread::sleep_for(std::chrono::microseconds(50));
-      work();
-    });
+  explicit LateQueue(const device::Patience& patience) : Queue(patience), thread_([this] { work(); }) {}
+  ~LateQueue() override {
+    settle();
+    enqueue(nullptr);
+    thread_.join();
   }
-  const LateWork& last() const { return last_; }
+
+  void enqueue(std::function<void()> work) const {
+    const std::lock_guard lock(mutex_);
+    works_.push_back(std::move(work));
+    more_.notify_one();
+  }
   const device::Runtime& runtime() const override { return late_runtime(); }
   void copy_to_device(device::Address to, const void* from, size_t bytes, const char*) const override {
     enqueue([=] { std::memcpy(pointer_to<void>(to), from, bytes); });
@@ -68,24 +63,44 @@ class LateQueue final : public device::Queue {
     enqueue([=] { std::memset(pointer_to<void>(to), static_cast<int>(value), bytes); });
   }
   void wait_for(const device::Event& event, const char*) const override {
-    enqueue([before = static_cast<const LateEvent&>(event).before()] {
-      if (before.valid()) before.wait();
+    enqueue([reached = static_cast<const LateEvent&>(event).reached()] {
+      while (!reached()) std::this_thread::yield();
     });
   }
 
  private:
-  bool is_done(const char*) const override { return is_over(last_); }
+  // Sleeps now and then, so that whoever enqueues is ahead; work stays in the list until it is done.
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (unsigned turn = 0;; ++turn) {
+      more_.wait(lock, [this] { return !works_.empty(); });
+      const std::function<void()> next = works_.front();
+      if (!next) return;
+      lock.unlock();
+      if (turn % 16 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
+      next();
+      lock.lock();
+      works_.pop_front();
+    }
+  }
+  bool is_done(const char*) const override {
+    const std::lock_guard lock(mutex_);
+    return works_.empty();
+  }
   device::Unfinished unfinished() const noexcept override {
-    return {const_cast<LateQueue*>(this), [](void* queue) { return is_over(static_cast<LateQueue*>(queue)->last_); }};
+    return {const_cast<LateQueue*>(this), [](void* queue) { return static_cast<LateQueue*>(queue)->is_done(""); }};
   }
 
-  mutable LateWork last_;
-  mutable unsigned count_ = 0;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable more_;
+  mutable std::deque<std::function<void()>> works_;
+  std::thread thread_;
 };
 
 inline void LateEvent::record(const device::Queue& queue) {
-  before_ = static_cast<const LateQueue&>(queue).last();
+  static_cast<const LateQueue&>(queue).enqueue([at = at_, mine = ++recorded_] { *at = mine; });
 }
+
 class LateRuntime final : public device::Runtime {
  public:
   std::string_view name() const override { return "late"; }

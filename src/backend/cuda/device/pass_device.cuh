@@ -1,8 +1,8 @@
 // Small device functions that the kernels of a pass share.
 #pragma once
 
+#include "backend/cuda/device/matrix_operands.h"
 #include "backend/cuda/device/pass_ranges.h"
-#include "backend/cuda/device/screen.h"
 
 #include <cstdint>
 

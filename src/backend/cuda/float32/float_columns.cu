@@ -1,6 +1,6 @@
 // Norms of the points and columns of the prototypes, for the float32 screens.
 #include "backend/cuda/device/pass_device.cuh"
-#include "backend/cuda/float32/float_screen.h"
+#include "backend/cuda/float32/float_kernels.h"
 #include "backend/cuda/float32/frame_value.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 

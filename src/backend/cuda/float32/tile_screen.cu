@@ -2,7 +2,7 @@
 // registers. A block takes 128 rows and walks over the 64-wide groups of one model's columns; a thread holds the scores
 // of 8 rows and 4 columns and the top two of its rows over all columns that it has seen.
 #include "backend/cuda/device/pass_device.cuh"
-#include "backend/cuda/float32/float_screen.h"
+#include "backend/cuda/float32/float_kernels.h"
 #include "backend/cuda/float32/frame_value.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 

@@ -3,8 +3,8 @@
 #include <manymeans/error.h>
 
 #include "backend/cuda/bounding_boxes/boxed_points.h"
+#include "backend/cuda/float32/float_kernels.h"
 #include "backend/cuda/float32/float_screen.h"
-#include "backend/cuda/float32/float_stage.h"
 #include "backend/cuda/pass/make_screen.h"
 #include "backend/cuda/pass/session_arrays.h"
 #include "backend/cuda/tensor/matrix_bounds.h"

@@ -3,7 +3,7 @@
 #include "backend/cuda/exact/accumulate.h"
 #include "backend/cuda/exact/resolve.h"
 #include "backend/cuda/exact/solve.h"
-#include "backend/cuda/float32/float_stage.h"
+#include "backend/cuda/float32/float_screen.h"
 #include "backend/cuda/runtime/endless_kernel.h"
 
 #include <algorithm>

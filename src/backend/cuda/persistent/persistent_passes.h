@@ -1,7 +1,7 @@
 // Batches of passes over small problems: one kernel that keeps the points in the shared memory of the device's blocks.
 #pragma once
 
-#include "backend/cuda/device/screen.h"
+#include "backend/cuda/device/matrix_operands.h"
 #include "backend/cuda/exact/accumulate.h"
 #include "backend/cuda/tensor/matrix_pack.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backend/cuda/device/device_points.h"
-#include "backend/cuda/device/screen.h"
+#include "backend/cuda/device/matrix_operands.h"
 #include "backend/cuda/device/term_splitter.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/device/device_kernels.h"

@@ -1,7 +1,7 @@
 // A row's score for one prototype, by a warp: what the tensor cores would find, for few rows.
 #pragma once
 
-#include "backend/cuda/device/screen.h"
+#include "backend/cuda/device/matrix_operands.h"
 #include "backend/cuda/tensor/matrix_finish.cuh"
 
 #include <cuda_fp16.h>

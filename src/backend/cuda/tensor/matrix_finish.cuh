@@ -1,8 +1,8 @@
 // The end of a model: what four threads know of a row becomes a label, a list of candidates, or a mark.
 #pragma once
 
+#include "backend/cuda/device/matrix_operands.h"
 #include "backend/cuda/device/pass_device.cuh"
-#include "backend/cuda/device/screen.h"
 #include "backend/cuda/margins/carried_margins.h"
 #include "backend/cuda/tensor/matrix_task.h"
 #include "backend/cuda/tensor/top_two.cuh"

@@ -4,7 +4,7 @@
 
 #include "backend/cuda/device/pass_screen.h"
 #include "backend/cuda/exact/exact_stage.h"
-#include "backend/cuda/float32/float_stage.h"
+#include "backend/cuda/float32/float_screen.h"
 #include "backend/cuda/margins/row_margins.h"
 #include "backend/cuda/tensor/prototype_columns.h"
 #include "backend/cuda/tensor/row_memory.h"

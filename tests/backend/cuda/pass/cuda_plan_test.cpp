@@ -6,7 +6,7 @@
 #include "backend/cuda/bounding_boxes/boxed_points.h"
 #include "backend/cuda/exact/accumulate.h"
 #include "backend/cuda/exact/exact_stage.h"
-#include "backend/cuda/float32/float_screen.h"
+#include "backend/cuda/float32/float_kernels.h"
 #include "backend/cuda/hopper_device.h"
 #include "backend/cuda/margins/row_margins.h"
 #include "backend/cuda/tensor/matrix_bounds.h"

@@ -1,0 +1,13 @@
+// A device backend that is as small as one can be: plain loops as kernels, on a device that is late.
+#pragma once
+
+#include "backend/backend.h"
+
+#include <memory>
+
+namespace manymeans::test {
+
+/// Every canonical distance ("brute"); points in slices where options.tuning.cuda.slice_rows says so.
+std::unique_ptr<Backend> make_late_backend(const BackendOptions& options);
+
+}  // namespace manymeans::test
