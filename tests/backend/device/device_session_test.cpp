@@ -109,6 +109,18 @@ TEST(DeviceSession, ABatchEndsWhereTheEngineMustJudge) {
   EXPECT_EQ(static_cast<int>(found[0].earlier.size()), late.done() - 1);
 }
 
+// Overlapping groups, and rows of them as prototypes, so that no cluster is empty.
+Case case_without_empty_clusters(const std::vector<int64_t>& k, ThreadPool& pool) {
+  Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {900, 3, k}, 8);
+  const Input input = prepare_input(made.points(), made.weights, pool);
+  for (size_t m = 0; m < k.size(); ++m) {
+    std::vector<int64_t> rows(static_cast<size_t>(k[m]));
+    std::iota(rows.begin(), rows.end(), 0);
+    made.prototypes[m] = prototypes_at(input, rows);
+  }
+  return made;
+}
+
 // What the update after each pass of the reference moves, until a pass must be judged.
 std::vector<std::vector<std::vector<double>>> shifts_of(Fit& reference, size_t models, ThreadPool& pool) {
   std::vector<std::vector<std::vector<double>>> shifts;  // by pass and model
@@ -131,7 +143,7 @@ std::vector<std::vector<std::vector<double>>> shifts_of(Fit& reference, size_t m
 TEST(DeviceSession, ABatchEndsBeforeAnUpdateThatMayBeTheLast) {
   ThreadPool pool(1);
   for (const int64_t slice_rows : {0, 200}) {
-    const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {900, 3, {5, 4}}, 8);
+    const Case made = case_without_empty_clusters({5, 4}, pool);
     const Input input = prepare_input(made.points(), made.weights, pool);
     Fit traced(make_backend("reference", {}), input, made);
     const auto shifts = shifts_of(traced, made.shape.k.size(), pool);
@@ -175,7 +187,7 @@ TEST(DeviceSession, ABatchEndsBeforeAnUpdateThatMayBeTheLast) {
 
 TEST(DeviceSession, ABatchEndsWhereFewLabelsChange) {
   ThreadPool pool(1);
-  const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {900, 3, {5}}, 8);
+  const Case made = case_without_empty_clusters({5}, pool);
   const Input input = prepare_input(made.points(), made.weights, pool);
   Fit whole(make_late_backend({}), input, made);
   const std::vector<PassModel> all = whole.advance(8);

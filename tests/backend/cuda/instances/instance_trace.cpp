@@ -93,7 +93,9 @@ void pass(Session& session, const CasePoints& points, std::vector<Matrix>& proto
   for (int done = 0; done < passes;) {
     std::vector<PassModel> models;
     for (size_t m = 0; m < prototypes.size(); ++m) models.push_back({static_cast<int>(m), &prototypes[m], {}});
-    const int some = session.advance(models, passes - done);
+    PassLimits limits(passes - done);
+    limits.shifts.sum = 0;  // so that updates are judged
+    const int some = session.advance(models, limits);
     add_passes(to.passes, models, some);
     done += some;
     for (size_t m = 0; m < models.size(); ++m) {
