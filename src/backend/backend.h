@@ -177,6 +177,9 @@ class Seeding {
   /// For each target, less than the total: the first row i with T_0 + .. + T_i > target.
   virtual std::vector<int64_t> pick(int slot, std::span<const WideInt> targets) = 0;
   virtual void trial(std::span<SeedTrial> trials) = 0;
+  /// For each trial the candidate that trial() would give the least potential, the first of equals. Potentials are not
+  /// filled in: who can tell the least without them may.
+  virtual std::vector<int64_t> choose(std::span<SeedTrial> trials);
   /// The rows of a sample, ascending.
   virtual std::vector<int64_t> sample(int slot, const SeedSample& sample) = 0;
   /// m_i of all rows, for whoever chooses rows itself; valid until the next call. A row of weight zero may have a

@@ -85,10 +85,9 @@ bool choose_next(const InitContext& context, Seeding& seeding, std::vector<Seeds
   std::vector<SeedCentres> added;
   for (const std::vector<int64_t>& of_model : rows) candidates.push_back(prototypes_at(context.input, of_model));
   for (size_t i = 0; i < active.size(); ++i) trials.push_back({active[i]->slot, &candidates[i]});
-  seeding.trial(trials);
+  const std::vector<int64_t> chosen = seeding.choose(trials);
   for (size_t i = 0; i < active.size(); ++i) {
-    const auto& p = trials[i].potentials;
-    const int64_t best = std::min_element(p.begin(), p.end()) - p.begin();
+    const int64_t best = chosen[i];
     active[i]->rows.push_back(rows[i][static_cast<size_t>(best)]);
     centres.push_back(keep_prototypes(candidates[i], {&best, 1}));
   }

@@ -41,12 +41,6 @@ constexpr double kDistanceValue = 0.3;
 // Copies of statistics that nobody minds.
 constexpr int64_t kSmallStatistics = 256 << 20;
 
-// Bytes for copies of the points.
-int64_t copies_budget(const Input& input, const BackendOptions& options) {
-  if (options.tuning.cpu.memory_budget > 0) return options.tuning.cpu.memory_budget;
-  return input.memory.limited ? input.memory.copies : available_memory() / 4;
-}
-
 // Plans a kd-tree; false, with the reason, if there is no room for one.
 bool plan_tree(const Input& input, int64_t budget, PointsPlan& plan) {
   if (input.points.d > kMostTreeColumns) {
@@ -81,6 +75,11 @@ bool tree_pays(const BackendOptions& options, const PointsView& points, const Wo
 }
 
 }  // namespace
+
+int64_t copies_budget(const Input& input, const BackendOptions& options) {
+  if (options.tuning.cpu.memory_budget > 0) return options.tuning.cpu.memory_budget;
+  return input.memory.limited ? input.memory.copies : available_memory() / 4;
+}
 
 PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const BackendOptions& options,
                        const Workload& workload) {

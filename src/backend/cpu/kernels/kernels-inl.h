@@ -60,6 +60,7 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           distances<double>,
           add_distances,
           seed_thresholds,
+          lower_least,
           add_terms<float>,
           add_terms<double>,
           move_rows<float>,

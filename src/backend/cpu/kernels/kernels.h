@@ -52,6 +52,19 @@ struct SeedThresholds {
   float* thresholds;  // out
 };
 
+/// Least distances of some rows that a new centre may lower, and sums of the integer terms T that this changes.
+struct SeedFall {
+  const double* d2;  // to the centre
+  double* least;
+  const double* weights;  // null: all 1
+  bool counted;           // a weight says how often the row's term counts
+  int64_t count;          // at most 64
+  bool keep;              // least becomes what it falls to
+  double top;             // 2^(shift - 2 bits) of a format of three limbs
+  double radix;           // 2^bits, bits <= 50
+  int64_t* limbs;         // 3: T of what is added less T of what falls away
+};
+
 /// Sums of RN(w' * d2) in two formats of three limbs at once: the second has twice the largest term of the first.
 struct DistanceTerms {
   const double* d2;
@@ -92,6 +105,8 @@ struct CpuKernels {
   void (*distances_f64)(const LabelledRows<double>&, double* d2);
   void (*add_distances)(const DistanceTerms&);
   void (*seed_thresholds)(const SeedThresholds&);
+  /// Bit i is set if d2[i] < least[i].
+  uint64_t (*lower_least)(const SeedFall&);
   /// Order-free terms RN(weight * x_j) of one row.
   void (*add_terms_f32)(const float* x, const TermRow&);
   void (*add_terms_f64)(const double* x, const TermRow&);
