@@ -8,6 +8,20 @@
 
 namespace manymeans {
 
+std::vector<int64_t> Seeding::draw_by_picking(const SeedDraw& draw) {
+  const WideInt all = total(draw.slot);
+  if (all.is_zero()) return {};
+  std::vector<WideInt> targets;
+  for (const uint64_t u : draw.u) targets.push_back(all.times(u).shift_right_64());
+  return pick(draw.slot, targets);
+}
+
+std::vector<std::vector<int64_t>> Seeding::draw(std::span<const SeedDraw> draws) {
+  std::vector<std::vector<int64_t>> rows;
+  for (const SeedDraw& draw : draws) rows.push_back(draw_by_picking(draw));
+  return rows;
+}
+
 std::vector<int64_t> Seeding::choose(std::span<SeedTrial> trials) {
   trial(trials);
   std::vector<int64_t> chosen;
@@ -19,6 +33,22 @@ std::vector<int64_t> Seeding::choose(std::span<SeedTrial> trials) {
 }
 
 namespace {
+
+// Blocks that are walked over together.
+constexpr int64_t kGroup = 32;
+
+std::vector<int64_t> sums_of_groups(std::span<const int64_t> blocks) {
+  constexpr size_t kSize = static_cast<size_t>(kGroup) * kDistanceLimbs;
+  std::vector<int64_t> groups((blocks.size() + kSize - 1) / kSize * kDistanceLimbs);
+  for (size_t first = 0; first < blocks.size(); first += kSize) {
+    int64_t* sums = groups.data() + first / kSize * kDistanceLimbs;
+    const size_t last = std::min(blocks.size(), first + kSize);
+    for (size_t i = first; i < last; i += kDistanceLimbs) {
+      for (size_t g = 0; g < kDistanceLimbs; ++g) sums[g] += blocks[i + g];
+    }
+  }
+  return groups;
+}
 
 // A sum of limbs that grows, compared with a target. Binary64 decides but for sums near the target.
 class GrowingSum {
@@ -65,16 +95,28 @@ std::vector<int64_t> SeedTerms::pick(std::span<const WideInt> targets) const {
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return targets[a] < targets[b]; });
   std::vector<int64_t> rows(targets.size());
+  const std::vector<int64_t> groups = sums_of_groups(blocks);
   GrowingSum before(format);  // of all blocks before `at`
   int64_t at = 0;
   for (const size_t i : order) {  // they ascend: one walk over the blocks serves all
     const WideInt& wanted = targets[i];
     const double rounded = wanted.to_double();
-    for (;; ++at) {
+    for (;;) {
+      const bool group = at % kGroup == 0;
       GrowingSum next = before;
+      if (group) {
+        next.add(groups.data() + at / kGroup * kDistanceLimbs);
+        if (!next.is_above(wanted, rounded)) {
+          before = next;
+          at += kGroup;
+          continue;
+        }
+        next = before;
+      }
       next.add(blocks.data() + at * kDistanceLimbs);
       if (next.is_above(wanted, rounded)) break;
       before = next;
+      ++at;
     }
     const int64_t last = std::min(n, (at + 1) * block_rows);
     GrowingSum sum = before;

@@ -1,6 +1,7 @@
 // The table of functions that each instruction set fills. Everything above it is compiled once.
 #pragma once
 
+#include "backend/cpu/kernels/coded_kernels.h"
 #include "backend/cpu/kernels/lane_kernels.h"
 #include "backend/cpu/kernels/screen_kernels.h"
 #include "prototype/labelled_rows.h"
@@ -121,6 +122,9 @@ struct CpuKernels {
   void (*round_f32)(const float* x, const PackTask&, RoundedRow&);
   void (*round_f64)(const double* x, const PackTask&, RoundedRow&);
   LaneKernels lanes;  ///< of the kd-tree
+  /// For tiles of several heights; none where no unit multiplies bytes.
+  const CodedKernels* coded = nullptr;
+  int coded_count = 0;
 };
 
 }  // namespace manymeans

@@ -18,6 +18,11 @@ constexpr int64_t kPieceBytes = 256 << 10;
 constexpr int64_t kMostPieceTiles = 32;
 // Choosing a row walks over the sums of all blocks and then over the rows of one.
 constexpr int64_t kBlocks = 4096;
+// From here on a copy in bytes pays: a step takes a quarter of the time, and the copy as long as a dozen steps.
+constexpr int64_t kLeastCodedColumns = 32;
+constexpr int64_t kLeastCodedCentres = 48;
+// Up to here distances of several rows are computed at once.
+constexpr int64_t kLaneColumns = 4;
 // The kernels' way to make terms is exact up to here (kernels.h, SeedFall).
 constexpr int kMostLaneBits = 50;
 
@@ -32,22 +37,38 @@ CpuSeeding::CpuSeeding(const CpuShared& shared, std::span<const int64_t> k, Thre
       scratch_(static_cast<size_t>(pool.size())),
       models_(k.size()) {
   session_.prepare_workers(0);
-  const bool unlimited = !shared.input.memory.limited;
-  kept_ = !exact_ && unlimited && shared.plan.packed;
-  const int64_t bytes = exact_ ? 0 : PackedPoints::bytes(*shared.plan.screen, shared.input.points);
-  if (shared.plan.tree && unlimited && bytes <= copies_budget(shared.input, shared.options)) {
-    PointsPlan plan = shared.plan;
-    plan.packed = kept_ = true;
-    own_packed_ = PackedPoints(shared.input, shared.kernels, plan, pool);
-    packed_ = &own_packed_;
-  }
+  make_copies(*std::max_element(k.begin(), k.end()));
   plan_pieces();
   measure_tiles();
 }
 
+// Copies of the points that every step reads.
+void CpuSeeding::make_copies(int64_t most_centres) {
+  const Input& input = shared_.input;
+  const PointsPlan& chosen = shared_.plan;
+  if (exact_ || input.memory.limited) return;
+  const int64_t budget = copies_budget(input, shared_.options);
+  kept_ = chosen.packed;
+  if (chosen.tree && PackedPoints::bytes(*chosen.screen, input.points) <= budget) {
+    PointsPlan plan = chosen;
+    plan.packed = kept_ = true;
+    own_packed_ = PackedPoints(input, shared_.kernels, plan, pool_);
+    packed_ = &own_packed_;
+  }
+  const int64_t d = input.points.d;
+  const bool pays = d >= kLeastCodedColumns && most_centres >= kLeastCodedCentres;
+  if (!kept_ || !shared_.options.tuning.cpu.seeding_in_bytes.value_or(pays)) return;
+  if (!CodedPoints::holds(d) || CodedPoints::bytes(input.points) > budget) return;
+  for (int i = 0; i < shared_.kernels.coded_count; ++i) {
+    if (shared_.kernels.coded[i].tile_rows == tile_rows()) in_bytes_ = &shared_.kernels.coded[i];
+  }
+  if (in_bytes_ != nullptr) coded_ = CodedPoints(input, packed_->frame(), tile_rows(), pool_);
+}
+
 void CpuSeeding::plan_pieces() {
   const PointsView& points = shared_.input.points;
-  const int64_t bytes = std::max<int64_t>(1, tile_rows() * points.d * static_cast<int64_t>(sizeof(float)));
+  const auto value = static_cast<int64_t>(in_bytes_ != nullptr ? 1 : sizeof(float));
+  const int64_t bytes = std::max<int64_t>(1, tile_rows() * points.d * value);
   const auto most = static_cast<uint64_t>(std::clamp<int64_t>(kPieceBytes / bytes, 1, kMostPieceTiles));
   piece_tiles_ = static_cast<int64_t>(std::bit_floor(most));
   block_tiles_ =
@@ -77,7 +98,8 @@ void CpuSeeding::measure_tiles() {
     for (int64_t t = first; t < last; ++t) {
       const Tile tile = packed_->tile(t, nullptr);
       tile_norms_[static_cast<size_t>(t)] = *std::max_element(tile.norms, tile.norms + p);
-      tile_radii_[static_cast<size_t>(t)] = *std::max_element(tile.radii, tile.radii + p);
+      const float* radii = in_bytes_ != nullptr ? coded_.tile(t).radii : tile.radii;
+      tile_radii_[static_cast<size_t>(t)] = *std::max_element(radii, radii + p);
       if (!weighted) continue;
       float* weights = weights_.data() + t * p;
       for (int64_t i = 0; i < tile.rows; ++i) {
@@ -111,9 +133,12 @@ void CpuSeeding::for_each_piece(std::span<const int> slots, const Piece& body) {
   const auto models = static_cast<int64_t>(slots.size());
   const int64_t pieces = (tiles() + piece_tiles_ - 1) / piece_tiles_;
   if (!shared_.input.memory.window.moves() && pieces < 8 * pool_.size()) {
-    pool_.for_each_range(pieces * models, 1, [&](int w, int64_t item, int64_t) {
-      const int64_t first = item / models * piece_tiles_;
-      body(w, static_cast<size_t>(item % models), {first, std::min(tiles(), first + piece_tiles_)});
+    const int64_t grain = std::max<int64_t>(1, pieces * models / (16 * pool_.size()));
+    pool_.for_each_range(pieces * models, grain, [&](int w, int64_t begin, int64_t end) {
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t first = item / models * piece_tiles_;
+        body(w, static_cast<size_t>(item % models), {first, std::min(tiles(), first + piece_tiles_)});
+      }
     });
     return;
   }
@@ -138,7 +163,6 @@ void CpuSeeding::add_term(const Model& state, int64_t row, double least, int sig
 
 // Canonical distances of a tile's rows to one centre, at least of those in `rows`; those of the others may be infinite.
 const double* CpuSeeding::distances(const Matrix& centres, int64_t k, int64_t tile, uint64_t rows, int w) {
-  constexpr int64_t kLaneColumns = 4;  // several rows a time up to here
   const PointsView& points = shared_.input.points;
   const int64_t first = tile * tile_rows();
   const int64_t count = rows_of(tile);
@@ -164,6 +188,14 @@ const double* CpuSeeding::distances(const Matrix& centres, int64_t k, int64_t ti
     d2[i] = session_.distance(first + i, centres, k, worker(w));
   }
   return d2;
+}
+
+// Rows whose distances will be wanted: they lie far apart, so the hardware does not foresee them.
+void CpuSeeding::prefetch(int64_t tile, uint64_t rows) const {
+  if (shared_.input.points.d <= kLaneColumns) return;  // several share a line
+  for (uint64_t bits = rows; bits != 0; bits &= bits - 1) {
+    session_.prefetch_row(tile * tile_rows() + std::countr_zero(bits));
+  }
 }
 
 // Adds what the terms change where d2 is less than the least distance; returns for which rows. With `keep` it becomes
@@ -307,9 +339,10 @@ void CpuSeeding::add_tried(std::span<const SeedCentres> models) {
   }
   for_each_piece(slots, [&](int w, size_t i, Tiles some) {
     Model& state = model(slots[i]);
+    const uint64_t* words = state.hits.data() + columns[i];
     for (int64_t t = some.first; t < some.last; ++t) {
-      const uint64_t rows = state.hits[static_cast<size_t>(t * state.columns + columns[i])];
-      accept(state, *models[i].centres, t, rows, w);
+      if (t + kTilesAhead < some.last) prefetch(t + kTilesAhead, words[(t + kTilesAhead) * state.columns]);
+      accept(state, *models[i].centres, t, words[t * state.columns], w);
     }
   });
 }
@@ -361,6 +394,16 @@ std::vector<int64_t> CpuSeeding::pick(int slot, std::span<const WideInt> targets
     const int64_t first = row / terms.block_rows * terms.block_rows;
     state.least.give_back(static_cast<size_t>(first), static_cast<size_t>(std::min(terms.block_rows, terms.n - first)));
   }
+  return rows;
+}
+
+// The models apart, each on one thread.
+std::vector<std::vector<int64_t>> CpuSeeding::draw(std::span<const SeedDraw> draws) {
+  std::vector<std::vector<int64_t>> rows(draws.size());
+  const auto grain = std::max<int64_t>(1, static_cast<int64_t>(draws.size()) / (4 * pool_.size()));
+  pool_.for_each_range(static_cast<int64_t>(draws.size()), grain, [&](int, int64_t first, int64_t last) {
+    for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) rows[i] = draw_by_picking(draws[i]);
+  });
   return rows;
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "backend/cpu/pass/cpu_session.h"
+#include "backend/cpu/screen/coded_points.h"
 #include "backend/seed_choice.h"
 
 #include <algorithm>
@@ -27,6 +28,7 @@ class CpuSeeding final : public Seeding {
   void add(std::span<const SeedCentres> models) override;
   WideInt total(int slot) override;
   std::vector<int64_t> pick(int slot, std::span<const WideInt> targets) override;
+  std::vector<std::vector<int64_t>> draw(std::span<const SeedDraw> draws) override;
   void trial(std::span<SeedTrial> trials) override;
   std::vector<int64_t> choose(std::span<SeedTrial> trials) override;
   std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
@@ -53,13 +55,17 @@ class CpuSeeding final : public Seeding {
 
   // A distinct centre, or candidate for one, as a column of the screen.
   struct Column {
-    int64_t place;   // in the screen's spans
     int64_t centre;  // the first with these bits
+    int64_t place;   // among the words that the screen writes for a tile
+    double slope;    // of its bound
+    double error;
   };
   struct Look {
     int slot = 0;
     const Matrix* centres = nullptr;
-    PackedPrototypes packed;
+    PackedPrototypes packed;  // or, in bytes,
+    CodedCentres coded;
+    bool screenable = false;
     std::vector<Column> columns;
   };
   // By how much a column lowers the potential, in the frame's units: at most by 2 excess, and at least by 2 (excess -
@@ -97,8 +103,11 @@ class CpuSeeding final : public Seeding {
   }
   // The first row of `rows` with the bits of row k of `wanted`; -1: there is none.
   static int64_t first_equal_row(const Matrix& rows, const Matrix& wanted, int64_t k);
+  // How many tiles ahead rows are asked for: about what memory takes for one.
+  static constexpr int64_t kTilesAhead = 4;
   static RowPass::GiveBack give_back_of(const Model& state);
 
+  void make_copies(int64_t most_centres);
   void plan_pieces();
   void measure_tiles();
   void for_each_piece(std::span<const int> slots, const Piece& body);
@@ -107,6 +116,7 @@ class CpuSeeding final : public Seeding {
   void sum_blocks(Model& state);
   double begin_tile(Model& state, const Matrix& centres, int64_t tile, int w);
   const double* distances(const Matrix& centres, int64_t k, int64_t tile, uint64_t rows, int w);
+  void prefetch(int64_t tile, uint64_t rows) const;
   uint64_t lower(Model& state, int64_t tile, const double* d2, bool keep, int64_t* limbs) const;
   void accept(Model& state, const Matrix& centre, int64_t tile, uint64_t rows, int w);
   void add_many(const SeedCentres& added);
@@ -116,12 +126,15 @@ class CpuSeeding final : public Seeding {
   // cpu_seeding_looks.cpp
   static std::vector<int> slots_of(std::span<const Look> looks);
   Look make_look(int slot, const Matrix& centres) const;
+  void pack_look(Look& look) const;
+  void code_look(Look& look) const;
   std::vector<Look> make_looks(std::span<const SeedTrial> trials);
   void remember(std::span<const Look> looks);
   double underflow() const;
   void begin_thresholds(Model& state, int64_t tile, double farthest) const;
   void renew_thresholds(Model& state, int64_t tile) const;
   void fill_tiles(const Model& state, Tiles some, Scratch& scratch) const;
+  int64_t screen_tiles(const Look& look, Scratch& scratch) const;
   void look_at(const Look& look, Tiles some, Scratch& scratch, uint64_t* words) const;
   void look_at(const Look& look, Tiles some, Scratch& scratch, uint64_t* words, Gain* gains) const;
   std::vector<std::vector<Gain>> look_at_all(std::span<const Look> looks);
@@ -131,9 +144,11 @@ class CpuSeeding final : public Seeding {
 
   const CpuShared& shared_;
   ThreadPool& pool_;
-  CpuSession session_;               // for its distances, and its screen for many centres
-  PackedPoints own_packed_;          // where passes have no packed copy, but seeding profits from one
-  const PackedPoints* packed_;       // one or the other
+  CpuSession session_;          // for its distances, and its screen for many centres
+  PackedPoints own_packed_;     // where passes have no packed copy, but seeding profits from one
+  const PackedPoints* packed_;  // one or the other
+  CodedPoints coded_;           // where seeding looks at bytes first
+  const CodedKernels* in_bytes_ = nullptr;
   bool exact_ = false;               // no screen
   bool kept_ = false;                // there is a packed copy, and thresholds are kept
   int64_t piece_tiles_ = 1;          // that a thread works on at a time

@@ -26,18 +26,40 @@ CpuSeeding::Look CpuSeeding::make_look(int slot, const Matrix& centres) const {
   Look look;
   look.slot = slot;
   look.centres = &centres;
-  if (exact_) {
-    for (int64_t k = 0; k < centres.rows(); ++k) look.columns.push_back({k, k});
-    return look;
-  }
-  look.packed = pack_prototypes(centres, *packed_, shared_.kernels, shared_.options.tuning.cpu.bound_scale);
-  for (int64_t span = 0; span < look.packed.spans; ++span) {
-    for (int64_t i = 0; i < look.packed.columns[static_cast<size_t>(span)]; ++i) {
-      const int64_t place = span * kSpanColumns + i;
-      look.columns.push_back({place, static_cast<int64_t>(look.packed.order[static_cast<size_t>(place)])});
-    }
+  if (in_bytes_ != nullptr) {
+    code_look(look);
+  } else if (!exact_) {
+    pack_look(look);
+  } else {
+    for (int64_t k = 0; k < centres.rows(); ++k) look.columns.push_back({k, k, 0, 0});
   }
   return look;
+}
+
+void CpuSeeding::pack_look(Look& look) const {
+  look.packed = pack_prototypes(*look.centres, *packed_, shared_.kernels, shared_.options.tuning.cpu.bound_scale);
+  look.screenable = look.packed.screenable;
+  for (int64_t span = 0; span < look.packed.spans; ++span) {
+    const auto at = static_cast<size_t>(span);
+    for (int64_t i = 0; i < look.packed.columns[at]; ++i) {
+      const int64_t place = span * kSpanColumns + i;
+      look.columns.push_back({static_cast<int64_t>(look.packed.order[static_cast<size_t>(place)]), place,
+                              static_cast<double>(look.packed.bounds.slopes[at]),
+                              static_cast<double>(look.packed.bounds.errors[at])});
+    }
+  }
+}
+
+void CpuSeeding::code_look(Look& look) const {
+  std::vector<int64_t> distinct;
+  for (int64_t k = 0; k < look.centres->rows(); ++k) {
+    if (first_equal_row(*look.centres, *look.centres, k) == k) distinct.push_back(k);
+  }
+  look.coded = code_centres(*look.centres, distinct, coded_, packed_->frame(), shared_.options.tuning.cpu.bound_scale);
+  look.screenable = look.coded.screenable;
+  for (size_t c = 0; c < distinct.size(); ++c) {
+    look.columns.push_back({distinct[c], static_cast<int64_t>(c), static_cast<double>(look.coded.slopes[c]), 0});
+  }
 }
 
 std::vector<CpuSeeding::Look> CpuSeeding::make_looks(std::span<const SeedTrial> trials) {
@@ -95,9 +117,15 @@ void CpuSeeding::fill_tiles(const Model& state, Tiles some, Scratch& scratch) co
   scratch.tiles.clear();
   for (int64_t t = some.first; t < some.last; ++t) {
     if (kept_) {
-      const Tile tile = packed_->tile(t, nullptr);
+      const float* thresholds = state.thresholds.data() + t * p;
       const float* weights = weights_.data() + (tile_weights_.empty() ? 0 : t * p);
-      scratch.tiles.push_back({tile.values, tile.radii, state.thresholds.data() + t * p, weights});
+      if (in_bytes_ != nullptr) {
+        const CodedTile tile = coded_.tile(t);
+        scratch.tiles.push_back({tile.values, tile.radii, thresholds, weights});
+      } else {
+        const Tile tile = packed_->tile(t, nullptr);
+        scratch.tiles.push_back({tile.values, tile.radii, thresholds, weights});
+      }
       continue;
     }
     const auto at = static_cast<size_t>(t - some.first);
@@ -110,23 +138,34 @@ void CpuSeeding::fill_tiles(const Model& state, Tiles some, Scratch& scratch) co
   }
 }
 
+// Hits and excesses of the tiles, by place; returns how many places there are.
+int64_t CpuSeeding::screen_tiles(const Look& look, Scratch& scratch) const {
+  const auto count = static_cast<int64_t>(scratch.tiles.size());
+  const int64_t places = in_bytes_ != nullptr ? look.coded.count : look.packed.spans * kSpanColumns;
+  scratch.hits.resize(std::max(scratch.hits.size(), static_cast<size_t>(count * places)));
+  scratch.excess.assign(static_cast<size_t>(places), 0);
+  if (in_bytes_ != nullptr) {
+    in_bytes_->hits({look.coded.view(coded_), scratch.tiles.data(), count, scratch.hits.data(), scratch.excess.data()});
+    return places;
+  }
+  const MatrixSteps steps = packed_->layout().steps();
+  packed_->screen().hits({look.packed.view(0, look.packed.spans, *packed_, steps), scratch.tiles.data(), count,
+                          scratch.hits.data(), scratch.excess.data()});
+  return places;
+}
+
 // Which rows each column may lower: a word for each of these tiles and columns.
 void CpuSeeding::look_at(const Look& look, Tiles some, Scratch& scratch, uint64_t* words) const {
   const size_t columns = look.columns.size();
   const auto count = static_cast<size_t>(some.last - some.first);
-  if (exact_ || !look.packed.screenable) {
+  if (!look.screenable) {
     for (size_t i = 0; i < count * columns; ++i) {
       words[i] = every_row(some.first + static_cast<int64_t>(i / columns));
     }
     return;
   }
   fill_tiles(model(look.slot), some, scratch);
-  const auto places = static_cast<size_t>(look.packed.spans * kSpanColumns);
-  scratch.hits.resize(std::max(scratch.hits.size(), count * places));
-  scratch.excess.assign(places, 0);
-  const MatrixSteps steps = packed_->layout().steps();
-  packed_->screen().hits({look.packed.view(0, look.packed.spans, *packed_, steps), scratch.tiles.data(),
-                          static_cast<int64_t>(count), scratch.hits.data(), scratch.excess.data()});
+  const auto places = static_cast<size_t>(screen_tiles(look, scratch));
   for (size_t t = 0; t < count; ++t) {
     for (size_t c = 0; c < columns; ++c) {
       *words++ = scratch.hits[t * places + static_cast<size_t>(look.columns[c].place)];
@@ -138,25 +177,23 @@ void CpuSeeding::look_at(const Look& look, Tiles some, Scratch& scratch, uint64_
 // is too large at most.
 void CpuSeeding::look_at(const Look& look, Tiles some, Scratch& scratch, uint64_t* words, Gain* gains) const {
   look_at(look, some, scratch, words);
-  if (!look.packed.screenable) {
+  if (!look.screenable) {
     for (size_t c = 0; c < look.columns.size(); ++c) gains[c].excess = kInfinity;
     return;
   }
   const Model& state = model(look.slot);
   for (size_t c = 0; c < look.columns.size(); ++c) {
-    const auto place = static_cast<size_t>(look.columns[c].place);
-    const auto slope = static_cast<double>(look.packed.bounds.slopes[place / kSpanColumns]);
-    const auto error = static_cast<double>(look.packed.bounds.errors[place / kSpanColumns]);
+    const Column& column = look.columns[c];
     double errors = 0;
     for (int64_t t = some.first; t < some.last; ++t) {
       const uint64_t rows = words[static_cast<size_t>(t - some.first) * look.columns.size() + c];
       if (rows == 0) continue;
       const auto at = static_cast<size_t>(t);
       const double weight = tile_weights_.empty() ? 1 : static_cast<double>(tile_weights_[at]);
-      const double of_row = 2 * (static_cast<double>(tile_radii_[at]) * slope + error) + state.slack[at];
+      const double of_row = 2 * (static_cast<double>(tile_radii_[at]) * column.slope + column.error) + state.slack[at];
       errors += static_cast<double>(std::popcount(rows)) * weight * of_row;
     }
-    gains[c].excess += scratch.excess[place];
+    gains[c].excess += scratch.excess[static_cast<size_t>(column.place)];
     gains[c].error += errors;
   }
 }
@@ -224,6 +261,9 @@ std::vector<std::vector<WideInt>> CpuSeeding::falls(std::span<const Look> looks,
     uint64_t* words = remembered ? state.hits.data() + some.first * columns : own.words.data();
     for (int64_t t = some.first; t < some.last; ++t, words += columns) {
       int64_t* limbs = sums[static_cast<size_t>(w)].data() + first[i];
+      for (size_t c = 0; t + kTilesAhead < some.last && c < wanted[i].size(); ++c) {
+        prefetch(t + kTilesAhead, words[kTilesAhead * columns + wanted[i][c]]);
+      }
       for (const int64_t c : wanted[i]) {
         const int64_t k = look.columns[static_cast<size_t>(c)].centre;
         if (words[c] != 0) words[c] = lower(state, t, distances(*look.centres, k, t, words[c], w), false, limbs);
