@@ -5,7 +5,7 @@
 #pragma once
 
 #include "backend/cpu/kernels/coded_kernels.h"
-#include "backend/cpu/kernels/screen_kernels-inl.h"
+#include "backend/cpu/kernels/hit_kernels-inl.h"
 
 #include <immintrin.h>
 

@@ -3,6 +3,7 @@
 // link time; for the same reason nothing here calls inline functions of the standard library in loops.
 #pragma once
 
+#include "backend/cpu/kernels/hit_kernels-inl.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/lanes-inl.h"
 #include "backend/cpu/kernels/row_kernels-inl.h"
