@@ -190,6 +190,9 @@ class Seeding {
   virtual std::vector<int64_t> choose(std::span<SeedTrial> trials);
   /// The rows of a sample, ascending.
   virtual std::vector<int64_t> sample(int slot, const SeedSample& sample) = 0;
+  /// The sum of q of the rows whose nearest centre is the first, the second ... of those that were added, the first of
+  /// equals. Nothing where that is not known.
+  virtual std::vector<int64_t> attracted(int slot);
   /// m_i of all rows, for whoever chooses rows itself; valid until the next call. A row of weight zero may have a
   /// larger one: its T is zero.
   virtual std::span<const double> least(int slot) = 0;

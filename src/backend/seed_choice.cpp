@@ -22,6 +22,10 @@ std::vector<std::vector<int64_t>> Seeding::draw(std::span<const SeedDraw> draws)
   return rows;
 }
 
+std::vector<int64_t> Seeding::attracted(int) {
+  return {};
+}
+
 std::vector<int64_t> Seeding::choose(std::span<SeedTrial> trials) {
   trial(trials);
   std::vector<int64_t> chosen;

@@ -238,6 +238,7 @@ std::vector<double> CpuSeeding::begin(std::span<const SeedCentres> models) {
     Model& state = model(begun.slot);
     state = {};
     state.least = AlignedBuffer<double>(n, shared_.input.memory.seeding);
+    state.centres = begun.centres->rows();
     if (!kept_) continue;
     state.thresholds = AlignedBuffer<float>(static_cast<size_t>(tiles() * tile_rows()));
     state.slack.resize(static_cast<size_t>(tiles()));
@@ -301,10 +302,10 @@ void CpuSeeding::add(std::span<const SeedCentres> models) {
   std::vector<SeedCentres> tried;
   for (const SeedCentres& added : models) {
     const Model& state = model(added.slot);
-    if (added.centres->rows() > 1) {
-      add_many(added);
-    } else if (!state.hits.empty() && first_equal_row(state.tried, *added.centres, 0) >= 0) {
+    if (!state.hits.empty() && added.centres->rows() == 1 && first_equal_row(state.tried, *added.centres, 0) >= 0) {
       tried.push_back(added);
+    } else if (added.centres->rows() > 1 || !shared_.input.memory.limited) {
+      add_many(added);
     } else {
       single.push_back({added.slot, added.centres});
     }
@@ -333,7 +334,8 @@ void CpuSeeding::add_tried(std::span<const SeedCentres> models) {
   std::vector<int> slots;
   std::vector<int64_t> columns;
   for (const SeedCentres& added : models) {
-    const Model& state = model(added.slot);
+    Model& state = model(added.slot);
+    state.nearest = {};
     slots.push_back(added.slot);
     columns.push_back(state.column_of[static_cast<size_t>(first_equal_row(state.tried, *added.centres, 0))]);
   }
@@ -352,6 +354,7 @@ void CpuSeeding::add_many(const SeedCentres& added) {
   const CpuSession::Target target = session_.make_target(added.slot, *added.centres, &pool_);
   Model& state = model(target.slot);
   const int64_t p = tile_rows();
+  begin_nearest(state);
   // There may be more centres than any model has prototypes, and so more scores than a pass has.
   for (Worker& worker : session_.workers_) {
     worker.screen.reserve(session_.plan_.tiles_per_block * p, target.packed.spans);
@@ -364,14 +367,39 @@ void CpuSeeding::add_many(const SeedCentres& added) {
     PassResult ignored;
     session_.find_labels(target, block, worker(w), ignored);
     for (int64_t i = 0; i < block.rows; ++i) {
-      double& least = state.least[static_cast<size_t>(block.first_row + i)];
+      const int64_t row = block.first_row + i;
+      double& least = state.least[static_cast<size_t>(row)];
       const uint32_t nearest = worker(w).labels[static_cast<size_t>(i)];
-      least = std::min(least, session_.distance(block.first_row + i, *target.prototypes, nearest, worker(w)));
+      const double d2 = session_.distance(row, *target.prototypes, nearest, worker(w));
+      if (!(d2 < least)) continue;
+      least = d2;
+      if (state.nearest.size() > 0) {
+        state.nearest[static_cast<size_t>(row)] = static_cast<uint32_t>(state.centres) + nearest;
+      }
     }
     for (int64_t t = first; kept_ && t < last; ++t) renew_thresholds(state, t);
     pass.done(block.first_row, block.first_row + block.rows);
   });
+  state.centres += target.prototypes->rows();
   sum_blocks(state);
+}
+
+// From the first centre on the nearest is known.
+void CpuSeeding::begin_nearest(Model& state) {
+  if (state.centres != 1 || shared_.input.memory.limited) return;
+  const auto n = static_cast<size_t>(shared_.input.points.n);
+  state.nearest = AlignedBuffer<uint32_t>(n);
+  std::fill_n(state.nearest.data(), n, uint32_t{0});
+}
+
+std::vector<int64_t> CpuSeeding::attracted(int slot) {
+  const Model& state = model(slot);
+  if (state.nearest.size() == 0) return {};
+  std::vector<int64_t> weights(static_cast<size_t>(state.centres));
+  for (size_t row = 0; row < state.nearest.size(); ++row) {
+    weights[state.nearest[row]] += shared_.input.integer_weight(static_cast<int64_t>(row));
+  }
+  return weights;
 }
 
 SeedTerms CpuSeeding::terms_of(const Model& state) const {

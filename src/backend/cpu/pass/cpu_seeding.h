@@ -32,6 +32,7 @@ class CpuSeeding final : public Seeding {
   void trial(std::span<SeedTrial> trials) override;
   std::vector<int64_t> choose(std::span<SeedTrial> trials) override;
   std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
+  std::vector<int64_t> attracted(int slot) override;
   std::span<const double> least(int slot) override;
 
  private:
@@ -45,6 +46,9 @@ class CpuSeeding final : public Seeding {
     // may be below the exact one.
     AlignedBuffer<float> thresholds;
     std::vector<double> slack;
+    // Where centres come many at a time and memory has no limit: how many there are, and the nearest of each row.
+    int64_t centres = 0;
+    AlignedBuffer<uint32_t> nearest;
     // The candidates of the last trial, the column of each, and which rows each may lower, a word for every tile and
     // column: the one that is chosen needs no second look at all rows. Kept where memory has no limit.
     Matrix tried;
@@ -120,6 +124,7 @@ class CpuSeeding final : public Seeding {
   uint64_t lower(Model& state, int64_t tile, const double* d2, bool keep, int64_t* limbs) const;
   void accept(Model& state, const Matrix& centre, int64_t tile, uint64_t rows, int w);
   void add_many(const SeedCentres& added);
+  void begin_nearest(Model& state);
   void add_tried(std::span<const SeedCentres> models);
   void add_untried(std::span<const SeedTrial> models);
 
