@@ -198,35 +198,37 @@ void CpuSeeding::prefetch(int64_t tile, uint64_t rows) const {
   }
 }
 
-// Adds what the terms change where d2 is less than the least distance; returns for which rows. With `keep` it becomes
-// the least.
-uint64_t CpuSeeding::lower(Model& state, int64_t tile, const double* d2, bool keep, int64_t* limbs) const {
+// Adds what the terms change where d2 is less than the least distance; returns for which rows.
+uint64_t CpuSeeding::lower(Model& state, int64_t tile, const FallingRows& rows, int64_t* limbs) const {
   const Input& input = shared_.input;
-  const int64_t first = tile * tile_rows();
-  const int64_t count = rows_of(tile);
+  const int64_t first = tile * tile_rows() + rows.first();
+  const double* d2 = rows.d2 + rows.first();
   double* least = state.least.data() + first;
+  uint64_t lowered = 0;
   if (state.in_lanes) {
     const SumFormat& format = state.adder.format();
-    return shared_.kernels.lower_least({d2, least, input.weights.empty() ? nullptr : input.weights.data() + first,
-                                        input.counted, count, keep, std::ldexp(1.0, format.shift - 2 * format.bits),
-                                        std::ldexp(1.0, format.bits), limbs});
+    const double* weights = input.weights.empty() ? nullptr : input.weights.data() + first;
+    lowered = shared_.kernels.lower_least({d2, least, weights, input.counted, rows.count(), rows.keep,
+                                           std::ldexp(1.0, format.shift - 2 * format.bits),
+                                           std::ldexp(1.0, format.bits), limbs});
+    return lowered << rows.first();
   }
-  uint64_t lowered = 0;
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < rows.count(); ++i) {
     if (!(d2[i] < least[i])) continue;
     lowered |= uint64_t{1} << i;
     add_term(state, first + i, least[i], -1, limbs);
     add_term(state, first + i, d2[i], 1, limbs);
-    if (keep) least[i] = d2[i];
+    if (rows.keep) least[i] = d2[i];
   }
-  return lowered;
+  return lowered << rows.first();
 }
 
 // The centre is one: the rows of a tile that it may lower.
 void CpuSeeding::accept(Model& state, const Matrix& centre, int64_t tile, uint64_t rows, int w) {
   if (rows == 0) return;
   const double* d2 = distances(centre, 0, tile, rows, w);
-  if (lower(state, tile, d2, true, block_of(state, tile)) != 0 && kept_) renew_thresholds(state, tile);
+  const uint64_t lowered = lower(state, tile, {rows, d2, true}, block_of(state, tile));
+  if (lowered != 0 && kept_) renew_thresholds(state, tile, lowered);
 }
 
 // The first centres: all distances.
@@ -290,7 +292,7 @@ void CpuSeeding::sum_blocks(Model& state) {
   pool_.for_each_range(tiles(), piece_tiles_, [&](int, int64_t first, int64_t last) {
     for (int64_t t = first; t < last; ++t) {  // by how much the sums fall to zero
       int64_t limbs[kLimbs] = {};
-      lower(state, t, zeros.data(), false, limbs);
+      lower(state, t, {every_row(t), zeros.data(), false}, limbs);
       for (int g = 0; g < kLimbs; ++g) block_of(state, t)[g] -= limbs[g];
     }
     pass.done(first * tile_rows(), std::min(shared_.input.points.n, last * tile_rows()));
@@ -377,7 +379,7 @@ void CpuSeeding::add_many(const SeedCentres& added) {
         state.nearest[static_cast<size_t>(row)] = static_cast<uint32_t>(state.centres) + nearest;
       }
     }
-    for (int64_t t = first; kept_ && t < last; ++t) renew_thresholds(state, t);
+    for (int64_t t = first; kept_ && t < last; ++t) renew_thresholds(state, t, every_row(t));
     pass.done(block.first_row, block.first_row + block.rows);
   });
   state.centres += target.prototypes->rows();

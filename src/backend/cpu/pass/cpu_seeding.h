@@ -12,6 +12,7 @@
 #include "backend/seed_choice.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -82,6 +83,16 @@ class CpuSeeding final : public Seeding {
     int64_t first;
     int64_t last;
   };
+  // Rows of a tile that a centre may lower, some of them bits, and the distances of all; with `keep` they become the
+  // least.
+  struct FallingRows {
+    uint64_t bits;
+    const double* d2;
+    bool keep;
+
+    int64_t first() const { return std::countr_zero(bits); }
+    int64_t count() const { return static_cast<int64_t>(std::bit_width(bits)) - first(); }
+  };
   // What one thread needs.
   struct Scratch {
     std::vector<HitsTile> tiles;            // of a piece
@@ -121,7 +132,7 @@ class CpuSeeding final : public Seeding {
   double begin_tile(Model& state, const Matrix& centres, int64_t tile, int w);
   const double* distances(const Matrix& centres, int64_t k, int64_t tile, uint64_t rows, int w);
   void prefetch(int64_t tile, uint64_t rows) const;
-  uint64_t lower(Model& state, int64_t tile, const double* d2, bool keep, int64_t* limbs) const;
+  uint64_t lower(Model& state, int64_t tile, const FallingRows& rows, int64_t* limbs) const;
   void accept(Model& state, const Matrix& centre, int64_t tile, uint64_t rows, int w);
   void add_many(const SeedCentres& added);
   void begin_nearest(Model& state);
@@ -137,7 +148,7 @@ class CpuSeeding final : public Seeding {
   void remember(std::span<const Look> looks);
   double underflow() const;
   void begin_thresholds(Model& state, int64_t tile, double farthest) const;
-  void renew_thresholds(Model& state, int64_t tile) const;
+  void renew_thresholds(Model& state, int64_t tile, uint64_t rows) const;
   void fill_tiles(const Model& state, Tiles some, Scratch& scratch) const;
   int64_t screen_tiles(const Look& look, Scratch& scratch) const;
   void look_at(const Look& look, Tiles some, Scratch& scratch, uint64_t* words) const;

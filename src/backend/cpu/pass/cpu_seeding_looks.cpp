@@ -93,7 +93,7 @@ double CpuSeeding::underflow() const {
 // Thresholds of a tile that has its first centres, and how much they may be below the exact ones: what is said of the
 // least distances once holds when they have fallen.
 void CpuSeeding::begin_thresholds(Model& state, int64_t tile, double farthest) const {
-  renew_thresholds(state, tile);
+  renew_thresholds(state, tile, every_row(tile));
   float* thresholds = state.thresholds.data() + tile * tile_rows();
   const int64_t rows = rows_of(tile);
   std::fill(thresholds + rows, thresholds + tile_rows(), std::numeric_limits<float>::infinity());
@@ -105,10 +105,13 @@ void CpuSeeding::begin_thresholds(Model& state, int64_t tile, double farthest) c
   if (!(*std::min_element(thresholds, thresholds + rows) > -0x1p126F)) slack = kInfinity;
 }
 
-void CpuSeeding::renew_thresholds(Model& state, int64_t tile) const {
-  const int64_t first = tile * tile_rows();
-  shared_.kernels.seed_thresholds({packed_->tile(tile, nullptr).norms, state.least.data() + first, rows_of(tile),
-                                   packed_->frame().scale, underflow(), state.thresholds.data() + first});
+// Of the rows from the first to the last of these.
+void CpuSeeding::renew_thresholds(Model& state, int64_t tile, uint64_t rows) const {
+  const int64_t first = std::countr_zero(rows);
+  const int64_t row = tile * tile_rows() + first;
+  shared_.kernels.seed_thresholds({packed_->tile(tile, nullptr).norms + first, state.least.data() + row,
+                                   static_cast<int64_t>(std::bit_width(rows)) - first, packed_->frame().scale,
+                                   underflow(), state.thresholds.data() + row});
 }
 
 // Some tiles with their thresholds and weights.
@@ -266,7 +269,9 @@ std::vector<std::vector<WideInt>> CpuSeeding::falls(std::span<const Look> looks,
       }
       for (const int64_t c : wanted[i]) {
         const int64_t k = look.columns[static_cast<size_t>(c)].centre;
-        if (words[c] != 0) words[c] = lower(state, t, distances(*look.centres, k, t, words[c], w), false, limbs);
+        if (words[c] != 0) {
+          words[c] = lower(state, t, {words[c], distances(*look.centres, k, t, words[c], w), false}, limbs);
+        }
         if (!remembered && !state.hits.empty()) state.hits[static_cast<size_t>(t * columns + c)] = words[c];
         limbs += kLimbs;
       }
