@@ -5,7 +5,8 @@
 //
 // TYPE: float32 or float64; DATA: noise (N(0,1)) or mixture (K overlapping groups). Initial prototypes are rows of the
 // data. One iteration takes (T(12) - T(2)) / 10, T(p) the time of p passes (--passes for 12) from the initial
-// prototypes with the solves between them: a fit of one iteration and its final labels are two passes. Medians of 3 (of
+// prototypes with the solves between them: a fit of one iteration and its final labels are two passes. Passes end with
+// the one that changes no label. Medians of 3 (of
 // --repeats), and of as many more as --seconds have room for. A random 10000 labels of the last pass are compared with
 // canonical distances on the host, and all label sums with those of the first repeat: where they differ, the program
 // fails. --queued 1: no batch of passes in one kernel. --score-thresholds: whether columns below them are passed over.
@@ -123,11 +124,11 @@ class Bench {
     }
     std::sort(one.begin(), one.end());
     std::sort(more.begin(), more.end());
+    const double iterations = std::max(1.0, static_cast<double>(expected.size()) - kFirst);
     std::printf("N=%lld D=%lld K=%lld M=%lld %s %s | %.4f ms an iteration | first two passes %.3f ms | %s\n",
                 static_cast<long long>(shape_.n), static_cast<long long>(shape_.d), static_cast<long long>(shape_.k),
                 static_cast<long long>(shape_.models), std::string(name_of(shape_.type)).c_str(),
-                shape_.mixture ? "mixture" : "noise",
-                (more[more.size() / 2] - one[one.size() / 2]) * 1e3 / (effort.passes - kFirst),
+                shape_.mixture ? "mixture" : "noise", (more[more.size() / 2] - one[one.size() / 2]) * 1e3 / iterations,
                 one[one.size() / 2] * 1e3, upload_->plan().c_str());
     std::printf("   changed %%:");
     for (const PassResult& pass : log_) std::printf(" %.2f", percent(pass.changed));
@@ -146,6 +147,10 @@ class Bench {
  private:
   // Whether the passes were those of the first repeat; tells the first that was not.
   bool same_as(const std::vector<PassResult>& expected, int repeat) const {
+    if (log_.size() != expected.size()) {
+      std::printf("REPEAT %d DIFFERS: %zu passes, %zu\n", repeat, log_.size(), expected.size());
+      return false;
+    }
     for (size_t p = 0; p < log_.size(); ++p) {
       const PassResult &a = log_[p], &b = expected[p];
       if (a.hash_delta == b.hash_delta && a.resolved == b.resolved && a.candidates == b.candidates) continue;
@@ -162,7 +167,8 @@ class Bench {
     return 100 * static_cast<double>(count) / static_cast<double>(shape_.n * shape_.models);
   }
 
-  // The time of so many passes; leaves the session and prototypes of the last.
+  // The time of so many passes, or of those up to the first that changes no label, where a fit ends: whatever would
+  // come after it is no pass of a fit. Leaves the session and prototypes of the last.
   double seconds(int passes) {
     session_.reset();
     const std::vector<int64_t> k(static_cast<size_t>(shape_.models), shape_.k);
@@ -182,11 +188,14 @@ class Bench {
         if (some > 1) prototypes_[m] = std::move(models[m].last_prototypes);
       }
       done += some;
+      if (log_[static_cast<size_t>(done - 1)].changed == 0) passes = done;
       for (size_t m = 0; done < passes && m < models.size(); ++m) {
         prototypes_[m] = solve_prototypes(session_->statistics(static_cast<int>(m)), input_, prototypes_[m], pool_);
       }
     }
-    return since(begin);
+    const double time = since(begin);
+    log_.resize(static_cast<size_t>(passes));
+    return time;
   }
 
   int64_t wrong_labels() {

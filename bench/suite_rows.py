@@ -33,7 +33,7 @@ def key(row):
     return (row["suite"], row["name"], row["variant"], row["threads"], row["isa"])
 
 
-def _quick(data):
+def quick_data(data):
     if "n" in data:
         return {**data, "n": max(data["n"] // QUICK_SHARE, min(data["n"], QUICK_ROWS))}
     return {**data, "rows": QUICK_ROWS} if data["set"] in ("kdd", "mnist") else data
@@ -52,7 +52,7 @@ def expanded(suite, pattern=None, quick=False, repeats=None):
         for variant, data in variants.items():
             for threads in _list(row["threads"]):
                 for isa in _list(row["isa"]):
-                    one = {**row, "variant": variant, "data": _quick(data) if quick else data, "threads": threads, "isa": isa}
+                    one = {**row, "variant": variant, "data": quick_data(data) if quick else data, "threads": threads, "isa": isa}
                     if not pattern or re.search(pattern, title(one)):
                         rows.append(one)
     return rows

@@ -24,8 +24,8 @@ function(manymeans_sources)
   target_sources(manymeans PRIVATE ${ARGN})
 endfunction()
 
-# manymeans_register(kind name maker file...): `maker` is a function that the kind's room declares;
-# the room's table gets the line MANYMEANS_REGISTER(name, maker), in the order of registration.
+# manymeans_register(kind name maker file...): `maker` is a function that the kind's folder declares;
+# the table of that folder gets the line MANYMEANS_REGISTER(name, maker), in the order of registration.
 function(manymeans_register kind name maker)
   manymeans_sources(${ARGN})
   set_property(GLOBAL APPEND_STRING PROPERTY MANYMEANS_REGISTRY_${kind} "MANYMEANS_REGISTER(\"${name}\", ${maker})\n")
@@ -41,7 +41,7 @@ function(manymeans_isa name maker file)
   )
 endfunction()
 
-# manymeans_write_registry(kind...): writes registry/<kind>.inc for the rooms to include.
+# manymeans_write_registry(kind...): writes registry/<kind>.inc for the folders to include.
 function(manymeans_write_registry)
   foreach(kind ${ARGN})
     get_property(lines GLOBAL PROPERTY MANYMEANS_REGISTRY_${kind})

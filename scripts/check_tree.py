@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that need nothing but git and Python: include rule, file lengths and names, private paths, quoted code."""
+"""Checks that need nothing but git and Python: include rule, parameters, file lengths and names, private paths, quotes."""
 
 import pathlib
 import re
@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import include_rule
+import parameter_limit
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAX_LINES = {"src": 600, "cli": 600, "include": 600, "scripts": 600, "CMakeLists.txt": 150}
@@ -17,6 +18,9 @@ PRIVATE = re.compile(r"(?<![\w.\-/])/(?:%s)/" % "|".join(["home", "root", "Users
 
 # In a document: the code block below this line stands in that file, word for word.
 QUOTE = re.compile(r"<!-- from (\S+) -->\n```\w*\n(.*?)```", re.DOTALL)
+
+# In a document: a file of the tree.
+REFERENCE = re.compile(r"`([\w./-]+\.(?:h|cpp|cu|cuh|py|md|cmake))`")
 
 # Calls of the CUDA runtime that the library makes in one place: elsewhere they would race with other threads, or wait
 # for a device for ever.
@@ -50,25 +54,40 @@ def check_length(name, text):
 
 
 def check_private(name, text):
-    places = [f"{name}:{number}: names a place that other machines lack: {line.strip()[:100]}"
-              for number, line in enumerate(text.splitlines(), 1)
-              if PRIVATE.search(line) or str(ROOT) + "/" in line]
+    places = [
+        f"{name}:{number}: names a place that other machines lack: {line.strip()[:100]}"
+        for number, line in enumerate(text.splitlines(), 1)
+        if PRIVATE.search(line) or str(ROOT) + "/" in line
+    ]
     return places
 
 
 def check_quotes(name, text):
     if not name.endswith(".md"):
         return []
-    return [f"{name}: the code block marked 'from {source}' differs from that file"
-            for source, code in QUOTE.findall(text)
-            if not (ROOT / source).is_file() or code not in text_of(source)]
+    return [
+        f"{name}: the code block marked 'from {source}' differs from that file"
+        for source, code in QUOTE.findall(text)
+        if not (ROOT / source).is_file() or code not in text_of(source)
+    ]
+
+
+def check_references(name, text, names):
+    """Files that a page for developers names are files of the tree; what a build makes is not looked at."""
+    if not name.startswith(("docs/developer/", "HACKING", "CONTRIBUTING")):
+        return []
+    ends = {"/".join(path.split("/")[first:]) for path in names for first in range(path.count("/") + 1)}
+    return [f"{name}: names {found}, which is no file of the tree" for found in sorted(set(REFERENCE.findall(text)))
+            if found not in ends and not found.startswith("build/")]
 
 
 def check_calls(name, text):
     base = pathlib.PurePosixPath(name).name
-    return [f"{name}: calls {call.rstrip('(')}; {instead} is for that"
-            for call, (place, instead) in ONE_PLACE.items()
-            if name.startswith("src/") and call in text and base != place]
+    return [
+        f"{name}: calls {call.rstrip('(')}; {instead} is for that"
+        for call, (place, instead) in ONE_PLACE.items()
+        if name.startswith("src/") and call in text and base != place
+    ]
 
 
 def check_names(names):
@@ -85,13 +104,14 @@ def check_names(names):
 
 def main():
     names = tracked_files()
-    problems = include_rule.self_test() + check_names(names)
+    problems = include_rule.self_test() + parameter_limit.self_test() + check_names(names)
     for name in names:
         text = None if name.startswith("data/") or name.endswith((".gz", ".npz")) else text_of(name)
         if text is not None:
-            problems += include_rule.violations(name, text) + check_length(name, text)
+            problems += include_rule.violations(name, text) + parameter_limit.violations(name, text)
+            problems += check_length(name, text)
             problems += check_private(name, text) + check_quotes(name, text)
-            problems += check_calls(name, text)
+            problems += check_calls(name, text) + check_references(name, text, names)
     print("\n".join(problems) if problems else f"{len(names)} files, nothing to complain about")
     return 1 if problems else 0
 

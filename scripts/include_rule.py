@@ -2,7 +2,7 @@
 
     core <- comm <- data <- prototype <- {io, backend} <- init <- engine <- public API <- {cli, examples, python}
 
-Inside a room that has folders the same holds for these: FOLDERS names them, lowest first.
+Inside a folder of src/ that has folders the same holds for these: FOLDERS names them, lowest first.
 """
 
 import re
@@ -10,10 +10,10 @@ import re
 # Folders of src/backend/ that drive one kind of hardware each: nobody outside of one includes it.
 BACKENDS = ["reference", "cpu", "cuda", "opencl"]
 
-# Rooms of src/ by height: a room includes itself and what stands lower.
+# Folders of src/ by height: a folder includes itself and what stands lower.
 HEIGHT = {"core": 0, "comm": 1, "data": 2, "prototype": 3, "io": 4, "backend": 4, "init": 5, "engine": 6}
 
-# Folders inside a room, lowest first: a file includes its own folder's and those of lower ones. "." is the room itself.
+# Folders inside one of these, lowest first: a file includes its own folder's and those of lower ones. "." is the outer folder itself.
 FOLDERS = {
     "src/backend": [".", "deduplicated", "sharded", "device", *BACKENDS],
     "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "."],
@@ -23,7 +23,7 @@ FOLDERS = {
     "cli": ["streams", "output", "flags", "commands", "."],
 }
 
-# Public headers that are vocabulary for every room. io.h speaks of files, so only these rooms see it.
+# Public headers that are vocabulary for every folder of src/. io.h speaks of files, so only these folders see it.
 VOCABULARY = {"error.h", "points.h", "options.h", "result.h", "fit.h"}
 ROOMS_OF_IO_H = {"data", "io"}
 
@@ -45,7 +45,7 @@ def violations(path, text):
         if parts[:2] == ["include", "manymeans"]:
             problem = public_header(quoted, angled)
         elif parts[0] == "src":
-            problem = room(parts[1:], quoted, angled) or upwards(path, quoted and "src/" + quoted)
+            problem = folder(parts[1:], quoted, angled) or upwards(path, quoted and "src/" + quoted)
         elif parts[0] in USERS:
             problem = user(parts[0], quoted, angled) or upwards(path, quoted and parts[0] + "/" + quoted)
         else:
@@ -73,10 +73,10 @@ def user(own, quoted, angled):
     return None
 
 
-def room(parts, quoted, angled):
+def folder(parts, quoted, angled):
     own = parts[0]
     if own not in HEIGHT:
-        return f"src/{own}/ is not a room of the include rule; add it to scripts/include_rule.py"
+        return f"src/{own}/ is not in the include rule; add it to scripts/include_rule.py"
     if angled:
         return public_use(own, angled)
     target = quoted.split("/")
@@ -95,7 +95,7 @@ def room(parts, quoted, angled):
 
 def public_use(own, angled):
     if not angled.startswith("manymeans/"):
-        return "write rooms in quotes" if angled.split("/")[0] in HEIGHT else None
+        return "write folders of src/ in quotes" if angled.split("/")[0] in HEIGHT else None
     header = angled.split("/")[1]
     if header in VOCABULARY or (header == "io.h" and own in ROOMS_OF_IO_H):
         return None
@@ -103,23 +103,23 @@ def public_use(own, angled):
 
 
 def upwards(path, included):
-    """What is wrong with the order of the folders inside a room, of `path` and of what it includes."""
+    """What is wrong with the order of the folders inside a folder of src/, of `path` and of what it includes."""
     if not included:
         return None
-    for room_path, order in FOLDERS.items():
-        own, other = folder_in(room_path, path), folder_in(room_path, included)
+    for outer, order in FOLDERS.items():
+        own, other = folder_in(outer, path), folder_in(outer, included)
         if own and own not in order:
-            return f"{room_path}/{own}/ has no place in FOLDERS of scripts/include_rule.py; give it one"
+            return f"{outer}/{own}/ has no place in FOLDERS of scripts/include_rule.py; give it one"
         if own and other and (other not in order or order.index(other) > order.index(own)):
-            return f"in {room_path}, {own} may include only " + ", ".join(order[: order.index(own) + 1])
+            return f"in {outer}, {own} may include only " + ", ".join(order[: order.index(own) + 1])
     return None
 
 
-def folder_in(room_path, path):
-    """The folder of the room in which the file lies, "." for the room itself; None where it lies elsewhere."""
-    if not path.startswith(room_path + "/"):
+def folder_in(outer, path):
+    """The folder inside `outer` in which the file lies, "." for `outer` itself; None where it lies elsewhere."""
+    if not path.startswith(outer + "/"):
         return None
-    below = path[len(room_path) + 1 :].split("/")
+    below = path[len(outer) + 1 :].split("/")
     return below[0] if len(below) > 1 else "."
 
 

@@ -57,7 +57,7 @@ tidy_cuda() {
     "-I$build/generated" -isystem "$toolkit/include" 2> >(grep -v 'warnings generated' >&2)
 }
 
-check "tree: include rule, lengths, names, private paths" python3 scripts/check_tree.py
+check "tree: include rule, parameters, lengths, names, private paths" python3 scripts/check_tree.py
 check "shell scripts" shellcheck "${shell[@]}"
 check "CMake format" gersemi --check --quiet "${cmake[@]}"
 check "C++ format" cpp_format

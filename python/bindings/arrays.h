@@ -1,6 +1,7 @@
 // Between NumPy arrays and what the library speaks of. Nothing is copied in this file.
 #pragma once
 
+#include <manymeans/error.h>
 #include <manymeans/points.h>
 
 #include <nanobind/nanobind.h>
@@ -8,6 +9,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -44,6 +46,17 @@ template <class T>
 nanobind::object to_numpy(std::vector<T> values) {
   auto kept = std::make_shared<std::vector<T>>(std::move(values));
   return numpy_view(kept->data(), {kept->size()}, nanobind::dtype<T>(), kept);
+}
+
+/// What a dict has under a name. Throws Error(kUsage) where it is no T.
+template <class T>
+T value_of(const nanobind::dict& values, const char* name) {
+  try {
+    return nanobind::cast<T>(values[name]);
+  } catch (const nanobind::cast_error&) {
+    const auto shown = nanobind::cast<std::string>(nanobind::repr(values[name]));
+    throw Error(ErrorCode::kUsage, name, "is " + shown + ", which is of a wrong type or out of range");
+  }
 }
 
 /// A matrix with the values of an array of float32 or float64.

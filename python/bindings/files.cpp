@@ -48,23 +48,22 @@ nb::list table_warnings(const AnyArray& points, nb::handle names, const nb::dict
   return to_texts(warnings);
 }
 
-nb::dict read_file(nb::handle path, const std::string& format, const std::optional<std::string>& dtype,
-                   nb::handle columns, bool numeric_only, nb::handle weights, int threads,
-                   const std::optional<nb::dict>& like) {
+// `given`: ReadOptions, of which dtype and like may be None.
+nb::dict read_file(nb::handle path, const nb::dict& given) {
   ReadOptions options;
-  options.format = format;
-  if (dtype) {
+  options.format = value_of<std::string>(given, "format");
+  if (const auto dtype = value_of<std::optional<std::string>>(given, "dtype")) {
     options.dtype = data_type_from_name(*dtype);
     if (!options.dtype) {
       throw Error(ErrorCode::kUsage, "dtype",
                   "is '" + *dtype + "'; must be float32, float64, float16, bfloat16, uint8 or int8");
     }
   }
-  options.columns = all_bytes_of(columns);
-  options.numeric_only = numeric_only;
-  options.weights = bytes_of(weights);
-  options.threads = threads;
-  if (like) options.like = points_of_fit_in(*like);
+  options.columns = all_bytes_of(given["columns"]);
+  options.numeric_only = value_of<bool>(given, "numeric_only");
+  options.weights = bytes_of(given["weights"]);
+  options.threads = value_of<int>(given, "threads");
+  if (const auto like = value_of<std::optional<nb::dict>>(given, "like")) options.like = points_of_fit_in(*like);
   Dataset found;
   const std::string file = bytes_of(path);
   Waiting().run([&] { found = read_points(file, options); });
@@ -169,8 +168,7 @@ void add_files(nb::module_& module) {
         return nb::bytes(file.data(), file.size());
       },
       nb::arg("path"));
-  module.def("read", &read_file, nb::arg("path"), nb::arg("format"), nb::arg("dtype").none(), nb::arg("columns"),
-             nb::arg("numeric_only"), nb::arg("weights"), nb::arg("threads"), nb::arg("like").none());
+  module.def("read", &read_file, nb::arg("path"), nb::arg("options"));
   module.def("table_warnings", &table_warnings, nb::arg("points").noconvert(), nb::arg("names"), nb::arg("source"));
   module.def("load_model", &load, nb::arg("path"));
   module.def("save_model", &save, nb::arg("path"), nb::arg("file"));

@@ -89,13 +89,15 @@ nb::dict as_dict(FitResult& result) {
   return out;
 }
 
+// `given`: FitHooks, any of which may be None.
 nb::dict fit_points(const nb::object& points, bool bfloat16, const nb::object& weights, const nb::dict& options,
-                    const std::optional<AnyArray>& initial, const nb::object& callback,
-                    const std::optional<std::tuple<nb::bytes, int64_t, bool>>& checkpoint) {
+                    const nb::dict& given) {
   const PointsView view = points_of(points, bfloat16);
   const std::span<const double> given_weights = values_of(weights);
   const FitOptions fit_options = options_of(options);
-  Waiting waiting(callback);
+  const auto initial = value_of<std::optional<AnyArray>>(given, "initial");
+  const auto checkpoint = value_of<std::optional<std::tuple<nb::bytes, int64_t, bool>>>(given, "checkpoint");
+  Waiting waiting(given["callback"]);
   FitHooks hooks;
   hooks.progress = waiting.progress();
   hooks.abort = &waiting.abort();
@@ -146,7 +148,7 @@ std::string digest_of(const nb::dict& model) {
 
 void add_fitting(nb::module_& module) {
   module.def("fit", &fit_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("weights").none(), nb::arg("options"),
-             nb::arg("initial").none(), nb::arg("callback").none(), nb::arg("checkpoint").none() = nb::none());
+             nb::arg("hooks"));
   module.def("initialise", &initial_prototypes, nb::arg("points"), nb::arg("bfloat16"), nb::arg("weights").none(),
              nb::arg("options"));
   module.def("digest", &digest_of, nb::arg("model"));

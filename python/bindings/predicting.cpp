@@ -15,21 +15,20 @@ namespace manymeans::python {
 namespace nb = nanobind;
 namespace {
 
-nb::tuple predict_points(const nb::object& points, bool bfloat16, const AnyArray& prototypes,
-                         const std::string& backend, int threads, bool distances, bool inertia,
-                         const nb::object& weights) {
+// What a prediction is asked for: the names of the dict are those of PredictOptions.
+nb::tuple predict_points(const nb::object& points, bool bfloat16, const AnyArray& prototypes, const nb::dict& wanted) {
   const PointsView view = points_of(points, bfloat16), given = points_of(prototypes);
   Waiting waiting;
   PredictOptions options;
-  options.backend = backend;
-  options.threads = threads;
-  options.distances = distances;
-  options.inertia = inertia;
-  options.weights = values_of(weights);
+  options.backend = value_of<std::string>(wanted, "backend");
+  options.threads = value_of<int>(wanted, "threads");
+  options.distances = value_of<bool>(wanted, "distances");
+  options.inertia = value_of<bool>(wanted, "inertia");
+  options.weights = values_of(wanted["weights"]);
   options.abort = &waiting.abort();
   Prediction result;
   waiting.run([&] { result = predict(view, given, options); });
-  const nb::object found = distances ? to_numpy(std::move(result.distances)) : nb::none();
+  const nb::object found = options.distances ? to_numpy(std::move(result.distances)) : nb::none();
   return nb::make_tuple(to_numpy(std::move(result.labels)), found, result.inertia);
 }
 
@@ -46,12 +45,13 @@ nb::object transform_points(const nb::object& points, bool bfloat16, const AnyAr
   return to_numpy(std::move(result));
 }
 
-nb::object scale_points(const nb::object& points, bool bfloat16, const std::string& kind,
-                        const std::vector<double>& offset, const std::vector<double>& divisor, int threads) {
+nb::object scale_points(const nb::object& points, bool bfloat16, const nb::dict& given, int threads) {
   const PointsView view = points_of(points, bfloat16);
+  const auto kind = value_of<std::string>(given, "kind");
   const auto scale = scale_from_name(kind);
   if (!scale) throw Error(ErrorCode::kUsage, "scale", "is '" + kind + "'; must be none, standard or minmax");
-  const Scaling scaling{*scale, offset, divisor};
+  const Scaling scaling{*scale, value_of<std::vector<double>>(given, "offset"),
+                        value_of<std::vector<double>>(given, "divisor")};
   Matrix result;
   Waiting().run([&] { result = apply_scaling(view, scaling, threads); });
   return to_numpy(std::move(result));
@@ -89,12 +89,11 @@ nb::dict info_dict() {
 
 void add_predicting(nb::module_& module) {
   module.def("predict", &predict_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("prototypes").noconvert(),
-             nb::arg("backend"), nb::arg("threads"), nb::arg("distances"), nb::arg("inertia"),
-             nb::arg("weights").none());
+             nb::arg("wanted"));
   module.def("transform", &transform_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("prototypes").noconvert(),
              nb::arg("backend"), nb::arg("threads"));
-  module.def("apply_scaling", &scale_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("kind"), nb::arg("offset"),
-             nb::arg("divisor"), nb::arg("threads"));
+  module.def("apply_scaling", &scale_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("scaling"),
+             nb::arg("threads"));
   module.def("info", &info_dict);
 }
 

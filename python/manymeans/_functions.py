@@ -52,8 +52,9 @@ def run_fit(
     options = {name: value for name, value in options.items() if value is not None}
     options["threads"] = _threads.effective(n_threads)
     reporter = Reporter(callback, progress, verbose=bool(verbose))
+    hooks = {"initial": initial, "callback": reporter.hook, "checkpoint": checkpoint}
     with reporter, naming(points.names, points.source):
-        values = _manymeans.fit(points.array, points.bfloat16, weights, options, initial, reporter.hook, checkpoint)
+        values = _manymeans.fit(points.array, points.bfloat16, weights, options, hooks)
     result = FitResult(values, points.names, points.source)
     reporter.finish(result.models, options["tol"])
     return result
@@ -397,12 +398,18 @@ def read(
         raise UsageError(f"[like] is {like!r:.60}; a FitResult is right (result_ of an estimator, or FitResult.load)")
     chosen = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
     whole = _existing(_manymeans.points_file(file))
-    found = _manymeans.read(
-        file, format, name, [_column("columns", column) for column in chosen], switch("numeric_only", numeric_only),
-        path_of("weights", weights) if isinstance(weights, (bytes, os.PathLike)) else _column("weights", weights),
-        _threads.effective(n_threads),
-        None if like is None else like._points_of_fit(),
-    )  # fmt: skip
+    options = {
+        "format": format,
+        "dtype": name,
+        "columns": [_column("columns", column) for column in chosen],
+        "numeric_only": switch("numeric_only", numeric_only),
+        "weights": path_of("weights", weights)
+        if isinstance(weights, (bytes, os.PathLike))
+        else _column("weights", weights),
+        "threads": _threads.effective(n_threads),
+        "like": None if like is None else like._points_of_fit(),
+    }
+    found = _manymeans.read(file, options)
     points = Points(found["points"], found["bfloat16"]).numbers
     source = Source(**found["source"], path=os.path.abspath(whole))
     return Dataset(points, list(found["column_names"]), found["weights"], list(found["warnings"]), source)

@@ -55,7 +55,8 @@ class Points(NamedTuple):
         """The array; a copy as float32 for bfloat16, and in the memory of the CPU for arrays of a device."""
         if self.on_device:
             columns = self.array.shape[1]
-            numbers = _manymeans.apply_scaling(self.array, self.bfloat16, "none", [0.0] * columns, [1.0] * columns, 0)
+            unchanged = {"kind": "none", "offset": [0.0] * columns, "divisor": [1.0] * columns}
+            numbers = _manymeans.apply_scaling(self.array, self.bfloat16, unchanged, 0)
             return numbers if self.bfloat16 else numbers.astype(self.array.dtype, copy=False)  # exact either way
         array: npt.NDArray[Any] = self.array
         return (array.astype(np.uint32) << 16).view(np.float32) if self.bfloat16 else array

@@ -1,6 +1,5 @@
 """The extension module: the C++ library, spoken to in arrays, dicts and strings."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,9 +28,7 @@ def fit(
     bfloat16: bool,
     weights: npt.NDArray[np.float64] | None,
     options: dict[str, Any],
-    initial: _Array | None,
-    callback: Callable[[dict[str, Any]], Any] | None,
-    checkpoint: tuple[bytes, int, bool] | None = None,
+    hooks: dict[str, Any],
 ) -> dict[str, Any]: ...
 def initialise(
     points: _Points, bfloat16: bool, weights: npt.NDArray[np.float64] | None, options: dict[str, Any]
@@ -40,31 +37,13 @@ def digest(model: dict[str, Any]) -> str: ...
 def combined_digest(models: list[str]) -> str: ...
 def parse_k_list(text: str) -> list[int]: ...
 def predict(
-    points: _Points,
-    bfloat16: bool,
-    prototypes: _Array,
-    backend: str,
-    threads: int,
-    distances: bool,
-    inertia: bool,
-    weights: npt.NDArray[np.float64] | None,
+    points: _Points, bfloat16: bool, prototypes: _Array, wanted: dict[str, Any]
 ) -> tuple[_Array, npt.NDArray[np.float64] | None, float]: ...
 def transform(points: _Points, bfloat16: bool, prototypes: _Array, backend: str, threads: int) -> _Array: ...
-def apply_scaling(
-    points: _Points, bfloat16: bool, kind: str, offset: list[float], divisor: list[float], threads: int
-) -> _Array: ...
+def apply_scaling(points: _Points, bfloat16: bool, scaling: dict[str, Any], threads: int) -> _Array: ...
 def info() -> dict[str, Any]: ...
 def points_file(path: str | bytes) -> bytes: ...
-def read(
-    path: str | bytes,
-    format: str,
-    dtype: str | None,
-    columns: list[str],
-    numeric_only: bool,
-    weights: str | bytes,
-    threads: int,
-    like: dict[str, Any] | None,
-) -> dict[str, Any]: ...
+def read(path: str | bytes, options: dict[str, Any]) -> dict[str, Any]: ...
 def table_warnings(points: _Array, names: list[str], source: dict[str, Any]) -> list[str]: ...
 def load_model(path: str | bytes) -> dict[str, Any]: ...
 def save_model(path: str | bytes, file: dict[str, Any]) -> None: ...

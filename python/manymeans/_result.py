@@ -230,11 +230,8 @@ class FitResult:
             points = Points(array, points.bfloat16, self.column_names, points.source)
         if self.scaling["kind"] == "none":
             return points
-        scaling = self.scaling
-        array = _manymeans.apply_scaling(
-            points.array, points.bfloat16, scaling["kind"], scaling["offset"], scaling["divisor"],
-            _threads.effective(n_threads),
-        )  # fmt: skip
+        threads = _threads.effective(n_threads)
+        array = _manymeans.apply_scaling(points.array, points.bfloat16, self.scaling, threads)
         return Points(array, names=points.names, source=points.source)
 
     def to_frame(self) -> Any:
@@ -422,9 +419,14 @@ def predict_points(
     """Give labels in their smallest type and, if asked for, distances and inertia."""
     points = matching(points, centers)
     with naming(points.names, points.source):
-        return _manymeans.predict(
-            points.array, points.bfloat16, centers, backend, _threads.effective(n_threads), distances, inertia, weights
-        )
+        wanted = {
+            "backend": backend,
+            "threads": _threads.effective(n_threads),
+            "distances": distances,
+            "inertia": inertia,
+            "weights": weights,
+        }
+        return _manymeans.predict(points.array, points.bfloat16, centers, wanted)
 
 
 def transform_points(

@@ -40,7 +40,7 @@ RowWindow reading_window(const PointsView& points, int64_t memory) {
   return {points, true, std::max<int64_t>(1, kChunk / (bytes / points.n)), 0};
 }
 
-RowPass::RowPass(const RowWindow& window, int64_t first, int64_t last, GiveBack also)
+RowPass::RowPass(const RowWindow& window, int64_t first, int64_t last, RowWindow::GiveBack also)
     : window_(window), first_(first), last_(last), also_(std::move(also)), fetched_(first) {
   if (!window.moves() || first >= last) return;
   const int64_t size = window.chunk_rows();
@@ -79,10 +79,10 @@ void RowPass::give_back(int64_t first, int64_t last) const {
   if (also_) also_(first, last);
 }
 
-void for_each_row_range(const RowWindow& window, ThreadPool& pool, int64_t n, int64_t grain,
-                        const std::function<void(int, int64_t, int64_t)>& body, const RowPass::GiveBack& also) {
-  RowPass pass(window, 0, n, also);
-  pool.for_each_range(n, window.grain(grain), [&](int worker, int64_t first, int64_t last) {
+void RowWindow::for_each_range(ThreadPool& pool, int64_t n, int64_t grain,
+                               const std::function<void(int, int64_t, int64_t)>& body, const GiveBack& also) const {
+  RowPass pass(*this, 0, n, also);
+  pool.for_each_range(n, this->grain(grain), [&](int worker, int64_t first, int64_t last) {
     pass.begin(first);
     body(worker, first, last);
     pass.done(first, last);

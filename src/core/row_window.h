@@ -30,6 +30,11 @@ class RowWindow {
   void give_back(int64_t first, int64_t last) const;
   void fetch(int64_t first, int64_t last) const;
 
+  using GiveBack = std::function<void(int64_t first, int64_t last)>;
+  /// pool.for_each_range over rows [0, n) in this window. `also` gives back other arrays' shares of the same rows.
+  void for_each_range(ThreadPool& pool, int64_t n, int64_t grain,
+                      const std::function<void(int, int64_t, int64_t)>& body, const GiveBack& also = {}) const;
+
  private:
   size_t row_bytes() const { return static_cast<size_t>(points_.d) * size_of(points_.type); }
 
@@ -46,8 +51,7 @@ RowWindow reading_window(const PointsView& points, int64_t memory);
 /// shares of the same rows. Does nothing where the window does not move.
 class RowPass {
  public:
-  using GiveBack = std::function<void(int64_t first, int64_t last)>;
-  RowPass(const RowWindow& window, int64_t first, int64_t last, GiveBack also = {});
+  RowPass(const RowWindow& window, int64_t first, int64_t last, RowWindow::GiveBack also = {});
   ~RowPass();  ///< gives back what is left
   RowPass(const RowPass&) = delete;
   RowPass& operator=(const RowPass&) = delete;
@@ -62,13 +66,9 @@ class RowPass {
 
   const RowWindow& window_;
   int64_t first_, last_;
-  GiveBack also_;
+  RowWindow::GiveBack also_;
   std::atomic<int64_t> fetched_;
   std::vector<std::atomic<int64_t>> left_;  // rows of each chunk that are not done
 };
-
-/// pool.for_each_range over rows [0, n) in a window.
-void for_each_row_range(const RowWindow& window, ThreadPool& pool, int64_t n, int64_t grain,
-                        const std::function<void(int, int64_t, int64_t)>& body, const RowPass::GiveBack& also = {});
 
 }  // namespace manymeans

@@ -14,7 +14,7 @@ ContentHash content_hash(const PointsView& points, ThreadPool& pool, const RowWi
   constexpr int64_t kRows = 4096;
   const size_t size = static_cast<size_t>(points.d) * size_of(points.type);
   std::vector<ContentHash> sums(static_cast<size_t>(pool.size()));
-  for_each_row_range(window, pool, points.n, kRows, [&](int worker, int64_t first, int64_t last) {
+  window.for_each_range(pool, points.n, kRows, [&](int worker, int64_t first, int64_t last) {
     ContentHash sum = 0;
     std::vector<std::byte> space;
     const std::byte* bytes = row_bytes(points, first, last - first, space);

@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "core/column_lanes.h"
 #include "core/data_type.h"
 #include "data/row_blocks.h"
 
@@ -10,47 +11,29 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
-#include <type_traits>
 #include <utility>
 
 namespace manymeans {
 namespace {
 
 // Value of the lowest set bit of v, infinity for 0: v minus v with that bit cleared, which is exact.
-template <class T>
-T lowest_bit_value(T v) {
-  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-  constexpr Bits kMantissa = (Bits{1} << (std::numeric_limits<T>::digits - 1)) - 1;
-  const T magnitude = std::fabs(v);
-  const Bits bits = std::bit_cast<Bits>(magnitude);
-  const T cleared = (bits & kMantissa) != 0 ? std::bit_cast<T>(bits & (bits - 1)) : T{0};
-  return magnitude > 0 ? magnitude - cleared : std::numeric_limits<T>::infinity();
+double lowest_bit_value(double v) {
+  constexpr uint64_t kMantissa = (uint64_t{1} << 52) - 1;
+  const double magnitude = std::fabs(v);
+  const auto bits = std::bit_cast<uint64_t>(magnitude);
+  const double cleared = (bits & kMantissa) != 0 ? std::bit_cast<double>(bits & (bits - 1)) : 0;
+  return magnitude > 0 ? magnitude - cleared : std::numeric_limits<double>::infinity();
 }
 
 template <class T>
-void scan_rows(const T* x, int64_t rows, int64_t d, const double* weights, ColumnScan& scan) {
+void scan_weighted(const T* x, int64_t rows, int64_t d, const double* weights, ColumnScan& scan) {
   for (int64_t i = 0; i < rows; ++i, x += d) {
     for (int64_t j = 0; j < d; ++j) {
-      const auto c = static_cast<size_t>(j);
       const double value = x[j];
-      scan.minimum[c] = std::min(scan.minimum[c], value);
-      scan.maximum[c] = std::max(scan.maximum[c], value);
-      if (weights == nullptr) {
-        scan.low[c] = std::min(scan.low[c], static_cast<double>(lowest_bit_value(x[j])));
-      } else {
-        const double term = weights[i] * value;
-        scan.largest[c] = std::max(scan.largest[c], std::fabs(term));
-        scan.low[c] = std::min(scan.low[c], lowest_bit_value(term));
-      }
+      const double term = weights[i] * value;
+      scan.take(static_cast<size_t>(j), value, value, std::fabs(term), lowest_bit_value(term));
     }
   }
-}
-
-template <class T>
-bool all_finite(const T* x, int64_t count) {
-  T poison = 0;  // becomes NaN at the first infinity or NaN
-  for (int64_t i = 0; i < count; ++i) poison += x[i] * T{0};
-  return poison == T{0};
 }
 
 [[noreturn]] void refuse_value(const Input& input, int64_t at) {
@@ -74,22 +57,26 @@ template <class T>
 ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
   const PointsView& points = input.points;
   if (points.n > 0 && points.on_device()) return scan_on_device(input);
-  std::vector<ColumnScan> scans(static_cast<size_t>(pool.size()), ColumnScan(points.d));
+  std::vector<ColumnScan> weighted(static_cast<size_t>(pool.size()), ColumnScan(points.d));
+  std::vector<ColumnScanner<T>> plain(static_cast<size_t>(pool.size()), ColumnScanner<T>(points.d));
   std::atomic<int64_t> bad{std::numeric_limits<int64_t>::max()};
   for_each_block<T>(points, input.memory.window, pool, [&](int worker, int64_t row, int64_t rows, const T* x) {
-    const int64_t count = rows * points.d;
-    if (!all_finite(x, count)) {
+    if (!plain[static_cast<size_t>(worker)].add(x, rows)) {
+      const int64_t count = rows * points.d;
       const int64_t at = row * points.d + (std::find_if(x, x + count, [](T v) { return !std::isfinite(v); }) - x);
       for (int64_t seen = bad.load(); at < seen && !bad.compare_exchange_weak(seen, at);) {
       }
       return;
     }
-    const double* weights = input.weights.empty() ? nullptr : input.weights.data() + row;
-    scan_rows(x, rows, points.d, weights, scans[static_cast<size_t>(worker)]);
+    if (input.weights.empty()) return;
+    scan_weighted(x, rows, points.d, input.weights.data() + row, weighted[static_cast<size_t>(worker)]);
   });
   if (const int64_t at = bad.load(); at != std::numeric_limits<int64_t>::max()) refuse_value(input, at);
-  for (size_t i = 1; i < scans.size(); ++i) scans[0].merge(scans[i]);
-  return scans[0];
+  if (input.weights.empty()) {
+    for (const ColumnScanner<T>& scanner : plain) scanner.merge_into(weighted[0]);
+  }
+  for (size_t i = 1; i < weighted.size(); ++i) weighted[0].merge(weighted[i]);
+  return weighted[0];
 }
 
 void check_shape(const PointsView& points, int64_t all) {
@@ -209,19 +196,16 @@ template <class T>
 std::vector<MomentSums> sum_moments(const Input& input, const std::vector<MomentFormats>& formats, ThreadPool& pool) {
   if (input.points.n > 0 && input.points.on_device())
     return memory_space(input.points).sum_moments(input.points, formats);
-  const auto d = static_cast<size_t>(input.points.d);
-  std::vector<std::vector<MomentSums>> sums(static_cast<size_t>(pool.size()), std::vector<MomentSums>(d));
-  const std::vector<MomentAdder> adders(formats.begin(), formats.end());
+  std::vector<MomentSummer<T>> summers(static_cast<size_t>(pool.size()), MomentSummer<T>(formats));
   for_each_block<T>(input.points, input.memory.window, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
-    MomentSums* mine = sums[static_cast<size_t>(worker)].data();
-    for (int64_t i = 0; i < rows; ++i, x += d) {
-      for (size_t j = 0; j < d; ++j) adders[j].add(x[j], mine[j]);
-    }
+    summers[static_cast<size_t>(worker)].add(x, rows);
   });
-  for (size_t worker = 1; worker < sums.size(); ++worker) {
-    for (size_t j = 0; j < d; ++j) sums[0][j].merge(sums[worker][j]);
+  std::vector<MomentSums> all = summers[0].sums();
+  for (size_t worker = 1; worker < summers.size(); ++worker) {
+    const std::vector<MomentSums>& other = summers[worker].sums();
+    for (size_t j = 0; j < all.size(); ++j) all[j].merge(other[j]);
   }
-  return sums[0];
+  return all;
 }
 
 void sum_ranks(std::vector<MomentSums>& sums, Comm& comm) {
@@ -285,7 +269,11 @@ Input prepare_input(const PointsView& points, std::span<const double> weights, T
 }
 
 void scan_values(const double* values, int64_t rows, const double* weights, ColumnScan& scan) {
-  scan_rows(values, rows, static_cast<int64_t>(scan.low.size()), weights, scan);
+  const auto d = static_cast<int64_t>(scan.low.size());
+  if (weights != nullptr) return scan_weighted(values, rows, d, weights, scan);
+  ColumnScanner<double> scanner(d);
+  scanner.add(values, rows);
+  scanner.merge_into(scan);
 }
 
 void set_sum_formats(Input& input, ColumnScan scan) {

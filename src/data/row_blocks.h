@@ -24,7 +24,7 @@ void for_each_block(const PointsView& points, const RowWindow& window, ThreadPoo
   const int64_t block = rows_per_block(points.d);
   std::vector<std::vector<T>> scratch(static_cast<size_t>(pool.size()));
   std::vector<std::vector<std::byte>> fetched(static_cast<size_t>(pool.size()));
-  for_each_row_range(window, pool, points.n, block * 16, [&](int worker, int64_t first, int64_t last) {
+  window.for_each_range(pool, points.n, block * 16, [&](int worker, int64_t first, int64_t last) {
     std::vector<T>& space = scratch[static_cast<size_t>(worker)];
     space.resize(static_cast<size_t>(block * points.d));
     // A whole range at a time: that is as much as a copy from a device needs to be fast.

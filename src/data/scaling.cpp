@@ -83,19 +83,24 @@ void check_columns(const PointsView& points, const Scaling& scaling) {
   }
 }
 
-// `out` has room for all values; `also` is told which rows are done.
-void scale_all(const PointsView& points, const Scaling& scaling, const RowWindow& window, int threads, void* out,
-               const RowPass::GiveBack& also) {
+// How points are read, and where all their scaled values go.
+struct ScaledRows {
+  RowWindow window;
+  void* values;
+  RowWindow::GiveBack done;  ///< is told of rows
+};
+
+void scale_all(const PointsView& points, const Scaling& scaling, int threads, const ScaledRows& to) {
   await_points(points);
   ThreadPool pool(thread_count(threads));
   const auto scale = [&](int, int64_t first, int64_t last) {
     if (points.type == DataType::kFloat64) {
-      scale_rows(points, scaling, first, last, static_cast<double*>(out));
+      scale_rows(points, scaling, first, last, static_cast<double*>(to.values));
     } else {
-      scale_rows(points, scaling, first, last, static_cast<float*>(out));
+      scale_rows(points, scaling, first, last, static_cast<float*>(to.values));
     }
   };
-  for_each_row_range(window, pool, points.n, 4096, scale, also);
+  to.window.for_each_range(pool, points.n, 4096, scale, to.done);
   check_mapped(points.data);
 }
 
@@ -105,9 +110,10 @@ Dataset scaled_copy(const PointsView& points, const Scaling& scaling, int thread
   const auto bytes = static_cast<int64_t>(result.view.bytes());
   const auto values = std::make_shared<AlignedBuffer<std::byte>>(result.view.bytes(), storage_for(bytes, memory));
   const size_t row = result.view.bytes() / static_cast<size_t>(std::max<int64_t>(1, points.n));
-  scale_all(points, scaling, reading_window(points, memory), threads, values->data(), [&](int64_t first, int64_t last) {
+  const auto done = [&](int64_t first, int64_t last) {
     values->give_back(static_cast<size_t>(first) * row, static_cast<size_t>(last - first) * row);
-  });
+  };
+  scale_all(points, scaling, threads, {reading_window(points, memory), values->data(), done});
   values->give_back(0, values->size());
   result.view.data = values->data();
   result.owner = values;
@@ -126,7 +132,7 @@ Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threa
   check_columns(points, scaling);
   return or_out_of_memory("scaling", kAdvice, [&] {
     Matrix result(points.n, points.d, prototype_type(points.type));
-    scale_all(points, scaling, {}, threads, const_cast<void*>(result.view().data), {});
+    scale_all(points, scaling, threads, {{}, const_cast<void*>(result.view().data), {}});
     return result;
   });
 }

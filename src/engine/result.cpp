@@ -20,6 +20,7 @@ namespace {
 constexpr std::array<std::string_view, 11> kReasons = {"not_begun",  "strict",   "tol",        "labels",
                                                        "shift",      "inertia",  "cycle",      "max_iter",
                                                        "time_limit", "callback", "interrupted"};
+static_assert(kReasons.size() == static_cast<size_t>(StopReason::kInterrupted) + 1);
 }
 
 std::string_view name_of(StopReason reason) {

@@ -170,7 +170,7 @@ TEST(RowPass, LeavesOnlyThePiecesAtWorkInMemory) {
   std::atomic<int64_t> most{0};
   ThreadPool pool(2);
   for (int round = 0; round < 2; ++round) {
-    for_each_row_range(window, pool, kRows, 1024, [&](int, int64_t first, int64_t last) {
+    window.for_each_range(pool, kRows, 1024, [&](int, int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) x[static_cast<size_t>(i * 16)] += 1;
       if (first % 32768 != 0) return;
       const int64_t now = resident_bytes(x.data());

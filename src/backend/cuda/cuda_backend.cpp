@@ -2,12 +2,12 @@
 #include <manymeans/error.h>
 
 #include "backend/cuda/pass/pass_kernels.h"
-#include "backend/cuda/pass/sessions_apart.h"
 #include "backend/cuda/queries/assigned_distances.h"
 #include "backend/cuda/queries/device_seeding.h"
 #include "backend/cuda/runtime/on_device.h"
 #include "backend/cuda/tensor/matrix_screen.h"
 #include "backend/device/device_session.h"
+#include "backend/device/sessions_apart.h"
 #include "core/threads.h"
 #include "prototype/centroid.h"
 
@@ -100,7 +100,7 @@ class CudaUpload final : public Upload {
   std::unique_ptr<Session> sessions_apart(std::span<const int64_t> k) {
     std::vector<std::unique_ptr<Session>> sessions;
     for (const int64_t& count : k) sessions.push_back(session({&count, 1}, 1));
-    return std::make_unique<SessionsApart>(std::move(sessions));
+    return std::make_unique<device::SessionsApart>(std::move(sessions));
   }
   // The plan was made for a number of models, and its slices count on it.
   void check_room_for_counts(int64_t models) const {

@@ -85,14 +85,15 @@ class RowKernels {
     Address prototypes;
   };
   /// Of every `step`-th of the rows with w' > 0: adds the limbs of RN(w' * d2) in `format`, and in the format for terms
-  /// twice as large, and takes the largest d2. `sums`: TermSums.
+  /// twice as large, and takes the largest d2. `sums`: TermSums. `format` is a guess: where d2 is too large for it,
+  /// which the caller sees by the largest, the limbs may be anything.
   struct TermSums {
     int64_t limbs[2][kDistanceLimbs];
     int64_t farthest;  ///< its bits
   };
   virtual void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, Address sums) = 0;
-  /// Writes d2, binary64; if `eligible`, 0 for rows that farthest_rows() passes over because they weigh nothing.
-  virtual void distances(const Assigned& assigned, bool eligible, Address out) = 0;
+  /// Writes d2, binary64.
+  virtual void distances(const Assigned& assigned, Address out) = 0;
   /// The farthest rows, where the device can sort them out and `assigned` has all rows. Waits for the answer.
   virtual std::optional<std::vector<DistantRow>> farthest_rows(const Assigned& assigned, int64_t count) {
     static_cast<void>(assigned);

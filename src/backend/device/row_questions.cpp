@@ -114,10 +114,10 @@ std::vector<double> DeviceRowQuestions::distances(int slot, const Matrix& protot
   session_.use_device();
   const Settled settled(queue());
   upload(slot, prototypes);
-  return distances(slot, false);
+  return distances_of(slot);
 }
 
-std::vector<double> DeviceRowQuestions::distances(int slot, bool eligible) {
+std::vector<double> DeviceRowQuestions::distances_of(int slot) {
   constexpr int64_t kChunk = kChunkBytes / sizeof(double);
   std::vector<double> result(static_cast<size_t>(n()));
   const Buffer chunk(queue().runtime(), static_cast<size_t>(std::min(n(), kChunk)) * sizeof(double), "distances");
@@ -126,7 +126,7 @@ std::vector<double> DeviceRowQuestions::distances(int slot, bool eligible) {
     for (int64_t first = 0; first < rows.count; first += kChunk) {
       const int64_t count = std::min(kChunk, rows.count - first);
       const Rows part = part_of(rows, first, count, row_bytes(memory_.input().points));
-      kernels_.distances(assigned(slot, part), eligible, chunk.at());
+      kernels_.distances(assigned(slot, part), chunk.at());
       queue().read_back(result.data() + part.first, chunk.at(), static_cast<size_t>(count) * sizeof(double),
                         "computing distances");
     }
@@ -148,10 +148,11 @@ std::vector<DistantRow> DeviceRowQuestions::farthest_rows(int slot, const Matrix
 }
 
 std::vector<DistantRow> DeviceRowQuestions::sorted_by_host(int slot, int64_t count) {
-  const std::vector<double> d2 = distances(slot, true);
+  const std::vector<double> d2 = distances_of(slot);
   std::vector<DistantRow> rows;
   for (int64_t row = 0; row < n(); ++row) {
-    if (d2[static_cast<size_t>(row)] > 0) rows.push_back({d2[static_cast<size_t>(row)], row, 0});
+    const double distance = d2[static_cast<size_t>(row)];
+    if (distance > 0 && memory_.input().weight(row) > 0) rows.push_back({distance, row, 0});
     if (static_cast<int64_t>(rows.size()) < 2 * count + 4096) continue;
     std::nth_element(rows.begin(), rows.begin() + count, rows.end(), DistantRow::is_farther);
     rows.resize(static_cast<size_t>(count));

@@ -44,7 +44,7 @@ class DeviceRowQuestions final : public RowQuestions {
   const Queue& queue() const { return memory_.queue(); }
   void upload(int slot, const Matrix& prototypes);
   RowKernels::Assigned assigned(int slot, const Rows& rows);
-  std::vector<double> distances(int slot, bool eligible);
+  std::vector<double> distances_of(int slot);
   std::vector<DistantRow> sorted_by_host(int slot, int64_t count);
   std::vector<TermSums> sum_rows(std::span<const int> slots, const SumFormat& format, int64_t step);
 

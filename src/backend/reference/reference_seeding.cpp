@@ -7,7 +7,7 @@
 
 namespace manymeans {
 
-RowPass::GiveBack ReferenceSeeding::give_back_of(const Model& state) {
+RowWindow::GiveBack ReferenceSeeding::give_back_of(const Model& state) {
   return [&state](int64_t first, int64_t last) {
     state.least.give_back(static_cast<size_t>(first), static_cast<size_t>(last - first));
   };

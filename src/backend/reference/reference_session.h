@@ -35,7 +35,7 @@ class ReferencePoints {
   std::span<const double> distances(const Block& block, std::span<const double> prototypes, const Labels& labels);
   // Calls body(block) for all rows, in order, and give_back(first, last) for rows that are done with.
   template <class Body>
-  void for_each_block(const RowPass::GiveBack& give_back, Body&& body) {
+  void for_each_block(const RowWindow::GiveBack& give_back, Body&& body) {
     RowPass pass(input_.memory.window, 0, n(), give_back);
     for (int64_t first = 0; first < n(); first += block_rows_) {
       check_abort(abort_);
@@ -140,7 +140,7 @@ class ReferenceSeeding final : public Seeding {
       for (int64_t i = 0; i < block.rows.count; ++i) body(block.first + i, d2[static_cast<size_t>(i)]);
     });
   }
-  static RowPass::GiveBack give_back_of(const Model& state);
+  static RowWindow::GiveBack give_back_of(const Model& state);
   // T_i for this least distance.
   WideInt term(const Model& state, int64_t row, double least) const;
 

@@ -90,20 +90,26 @@ std::shared_ptr<arrow::Schema> schema_of(const Table& table) {
   return arrow::schema(std::move(fields));
 }
 
-// Column j of `count` rows of cells.
+// Some rows of cells.
+struct CellRows {
+  const std::byte* cells;
+  size_t size;  ///< of a cell
+  int64_t rows, columns;
+};
+
 template <size_t kSize>
-void take_column(const std::byte* cells, int64_t count, int64_t columns, int64_t j, uint8_t* to) {
-  const std::byte* from = cells + static_cast<size_t>(j) * kSize;
-  for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(to + static_cast<size_t>(i) * kSize, from + static_cast<size_t>(i * columns) * kSize, kSize);
+void take_column(const CellRows& from, int64_t j, uint8_t* to) {
+  for (int64_t i = 0; i < from.rows; ++i) {
+    std::memcpy(to + static_cast<size_t>(i) * kSize, from.cells + static_cast<size_t>(i * from.columns + j) * kSize,
+                kSize);
   }
 }
-void take_column(size_t size, const std::byte* cells, int64_t count, int64_t columns, int64_t j, uint8_t* to) {
-  switch (size) {
-    case 1: return take_column<1>(cells, count, columns, j, to);
-    case 2: return take_column<2>(cells, count, columns, j, to);
-    case 4: return take_column<4>(cells, count, columns, j, to);
-    default: return take_column<8>(cells, count, columns, j, to);
+void take_column(const CellRows& from, int64_t j, uint8_t* to) {
+  switch (from.size) {
+    case 1: return take_column<1>(from, j, to);
+    case 2: return take_column<2>(from, j, to);
+    case 4: return take_column<4>(from, j, to);
+    default: return take_column<8>(from, j, to);
   }
 }
 
@@ -121,7 +127,7 @@ void for_each_batch(const Table& table, const std::shared_ptr<arrow::Schema>& sc
     for (int64_t j = 0; j < table.columns; ++j) {
       std::shared_ptr<arrow::Buffer> values =
           sink.check(arrow::AllocateBuffer(count * static_cast<int64_t>(size), arrow::default_memory_pool()));
-      take_column(size, cells.data(), count, table.columns, j, values->mutable_data());
+      take_column({cells.data(), size, count, table.columns}, j, values->mutable_data());
       columns.push_back(arrow::ArrayData::Make(arrow_type(table.type), count, {nullptr, std::move(values)}, 0));
     }
     use(*arrow::RecordBatch::Make(schema, count, std::move(columns)));

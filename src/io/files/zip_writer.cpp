@@ -28,8 +28,9 @@ uint32_t short_size(uint64_t value, bool zip64) {
   return zip64 ? 0xffffffff : static_cast<uint32_t>(value);
 }
 
-// The fields that a local header and a directory entry share.
-void append_common(std::string& out, uint32_t crc, uint64_t size, size_t name_size, size_t extra_size, bool zip64) {
+// The fields that a local header and a directory entry share. What they have beside is the sizes in 64 bits.
+void append_common(std::string& out, uint32_t crc, uint64_t size, size_t name_size, size_t extra_size) {
+  const bool zip64 = extra_size > 0;
   append<uint16_t>(out, zip64 ? kVersionZip64 : kVersion);
   append<uint16_t>(out, kUtf8Names);
   append<uint16_t>(out, 0);  // stored
@@ -59,7 +60,7 @@ void ZipWriter::add(const std::string& name, std::string_view head, uint64_t siz
   produce([&](std::span<const std::byte> part) { member.crc = crc_of(member.crc, part.data(), part.size()); });
   const bool zip64 = member.size >= zip64_from_;
   std::string header = "PK\x03\x04";
-  append_common(header, member.crc, member.size, name.size(), zip64 ? 20 : 0, zip64);
+  append_common(header, member.crc, member.size, name.size(), zip64 ? 20 : 0);
   header += name;
   if (zip64) {
     append<uint16_t>(header, kZip64Extra);
@@ -78,7 +79,7 @@ std::string ZipWriter::directory_entry(const Member& member) const {
   const bool zip64 = std::max(member.size, member.offset) >= zip64_from_;
   std::string entry = "PK\x01\x02";
   append<uint16_t>(entry, 3 << 8 | kVersionZip64);  // made on Unix
-  append_common(entry, member.crc, member.size, member.name.size(), zip64 ? 28 : 0, zip64);
+  append_common(entry, member.crc, member.size, member.name.size(), zip64 ? 28 : 0);
   append<uint16_t>(entry, 0);  // comment
   append<uint16_t>(entry, 0);  // disk
   append<uint16_t>(entry, 0);  // internal attributes

@@ -18,12 +18,13 @@ namespace {
 
 constexpr const char* kNothing = "nothing was written";
 
+// `out`: where the first one goes, in a table of so many columns.
 template <class T>
-void put_labels(const Labels& labels, int64_t first, int64_t count, size_t column, size_t columns, std::byte* out) {
+void put_labels(const Labels& labels, int64_t first, int64_t count, size_t columns, std::byte* out) {
   std::vector<uint32_t> values(static_cast<size_t>(count));
   labels.read(first, count, values.data());
   T* cells = reinterpret_cast<T*>(out);
-  for (size_t i = 0; i < values.size(); ++i) cells[i * columns + column] = static_cast<T>(values[i]);
+  for (size_t i = 0; i < values.size(); ++i) cells[i * columns] = static_cast<T>(values[i]);
 }
 
 std::string write_columns(const std::string& path, const std::vector<const Labels*>& columns,
@@ -42,10 +43,11 @@ std::string write_columns(const std::string& path, const std::vector<const Label
   table.type = width == 1 ? CellType::kUInt8 : (width == 2 ? CellType::kUInt16 : CellType::kUInt32);
   table.fill = [&](int64_t first, int64_t count, std::byte* out) {
     for (size_t j = 0; j < columns.size(); ++j) {
+      std::byte* const to = out + j * static_cast<size_t>(width);
       switch (width) {
-        case 1: put_labels<uint8_t>(*columns[j], first, count, j, columns.size(), out); break;
-        case 2: put_labels<uint16_t>(*columns[j], first, count, j, columns.size(), out); break;
-        default: put_labels<uint32_t>(*columns[j], first, count, j, columns.size(), out); break;
+        case 1: put_labels<uint8_t>(*columns[j], first, count, columns.size(), to); break;
+        case 2: put_labels<uint16_t>(*columns[j], first, count, columns.size(), to); break;
+        default: put_labels<uint32_t>(*columns[j], first, count, columns.size(), to); break;
       }
       columns[j]->give_back(first, count);
     }

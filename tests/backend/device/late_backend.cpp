@@ -24,6 +24,11 @@ using device::Rows;
 
 using Doubles = std::vector<double>;
 
+// Whether so many of these terms have room in the format.
+bool holds(const SumFormat& format, double term, int64_t count) {
+  return std::ldexp(term, format.shift - (format.limbs - 1) * format.bits) * static_cast<double>(count) < 0x1p63;
+}
+
 // Both kinds of kernels. They run in the queue's thread, and enqueue() is all that the host does.
 class LateKernels final : public device::PassKernels, public device::RowKernels {
  public:
@@ -84,20 +89,14 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
         const double w = weight(assigned.rows, i);
         if (!(w > 0)) continue;
         const double d2 = all[static_cast<size_t>(i)];
-        add_term(w * d2, format, 1, found.limbs[0]);
-        add_term(w * d2, larger, 1, found.limbs[1]);
+        if (holds(format, w * d2, input_.points.n)) add_term(w * d2, format, 1, found.limbs[0]);
+        if (holds(larger, w * d2, input_.points.n)) add_term(w * d2, larger, 1, found.limbs[1]);
         found.farthest = std::max(found.farthest, std::bit_cast<int64_t>(d2));
       }
     });
   }
-  void distances(const Assigned& assigned, bool eligible, Address out) override {
-    enqueue([=, this] {
-      Doubles all = assigned_distances(assigned);
-      for (size_t i = 0; eligible && i < all.size(); ++i) {
-        if (!(weight(assigned.rows, static_cast<int64_t>(i)) > 0)) all[i] = 0;
-      }
-      std::ranges::copy(all, pointer_to<double>(out));
-    });
+  void distances(const Assigned& assigned, Address out) override {
+    enqueue([=, this] { std::ranges::copy(assigned_distances(assigned), pointer_to<double>(out)); });
   }
   void transform(const Rows& rows, Address prototypes, int64_t k, Address out) override {
     enqueue([=, this] {

@@ -119,7 +119,7 @@ int64_t CpuSeeding::first_equal_row(const Matrix& rows, const Matrix& wanted, in
   return -1;
 }
 
-RowPass::GiveBack CpuSeeding::give_back_of(const Model& state) {
+RowWindow::GiveBack CpuSeeding::give_back_of(const Model& state) {
   return [&state](int64_t first, int64_t last) {
     state.least.give_back(static_cast<size_t>(first), static_cast<size_t>(last - first));
   };
@@ -444,7 +444,7 @@ std::vector<int64_t> CpuSeeding::sample(int slot, const SeedSample& sample) {
   const auto append = [&](int w, int64_t first, int64_t last) {
     terms.append_sample(sample, first, last, found[static_cast<size_t>(w)]);
   };
-  for_each_row_range(shared_.input.memory.window, pool_, terms.n, 4096, append, give_back_of(state));
+  shared_.input.memory.window.for_each_range(pool_, terms.n, 4096, append, give_back_of(state));
   std::vector<int64_t> rows;
   for (const auto& part : found) rows.insert(rows.end(), part.begin(), part.end());
   std::sort(rows.begin(), rows.end());

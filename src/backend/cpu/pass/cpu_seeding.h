@@ -120,7 +120,7 @@ class CpuSeeding final : public Seeding {
   static int64_t first_equal_row(const Matrix& rows, const Matrix& wanted, int64_t k);
   // How many tiles ahead rows are asked for: about what memory takes for one.
   static constexpr int64_t kTilesAhead = 4;
-  static RowPass::GiveBack give_back_of(const Model& state);
+  static RowWindow::GiveBack give_back_of(const Model& state);
 
   void make_copies(int64_t most_centres);
   void plan_pieces();

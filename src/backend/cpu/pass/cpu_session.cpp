@@ -229,8 +229,9 @@ void CpuSession::for_each_distance(int slot, const Matrix& prototypes, Body&& bo
       body(w, distances_of(slot, prototypes, row, std::min(rows, last - row), workers_[static_cast<size_t>(w)]));
     }
   };
-  for_each_row_range(shared_.input.memory.window, pool_, shared_.input.points.n, 16 * rows, body_of_rows,
-                     [&](int64_t first, int64_t last) { model(slot).labels.give_back(first, last - first); });
+  shared_.input.memory.window.for_each_range(
+      pool_, shared_.input.points.n, 16 * rows, body_of_rows,
+      [&](int64_t first, int64_t last) { model(slot).labels.give_back(first, last - first); });
 }
 
 std::vector<DistantRow> CpuSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
@@ -280,11 +281,10 @@ void CpuSession::relabel(int slot, std::span<const uint32_t> new_label, std::spa
     for (uint32_t& label : block) label = new_label[label];
     labels.write(first, last - first, block.data());
   };
-  for_each_row_range(shared_.input.memory.window, pool_, m.labels.size(), kRows, replace,
-                     [&](int64_t first, int64_t last) {
-                       m.labels.give_back(first, last - first);
-                       labels.give_back(first, last - first);
-                     });
+  shared_.input.memory.window.for_each_range(pool_, m.labels.size(), kRows, replace, [&](int64_t first, int64_t last) {
+    m.labels.give_back(first, last - first);
+    labels.give_back(first, last - first);
+  });
   Statistics statistics(k, m.statistics.d, m.statistics.limbs);
   for (int64_t i = 0; i < k; ++i) {
     const auto from = static_cast<size_t>(kept[static_cast<size_t>(i)]);
@@ -441,14 +441,15 @@ void CpuSession::transform_rows(int64_t first, int64_t last, const Matrix& proto
 void CpuSession::transform(const Matrix& prototypes, Matrix& distances) {
   prepare_workers(0);
   constexpr int64_t kRows = 32;
-  for_each_row_range(shared_.input.memory.window, pool_, shared_.input.points.n, kRows,
-                     [&](int w, int64_t first, int64_t last) {
-                       Worker& worker = workers_[static_cast<size_t>(w)];
-                       if (distances.type() == DataType::kFloat64)
-                         return transform_rows<double>(first, last, prototypes, worker, distances);
-                       transform_rows<float>(first, last, prototypes, worker, distances);
-                     },
-                     {});
+  shared_.input.memory.window.for_each_range(pool_, shared_.input.points.n, kRows,
+                                             [&](int w, int64_t first, int64_t last) {
+                                               Worker& worker = workers_[static_cast<size_t>(w)];
+                                               if (distances.type() == DataType::kFloat64)
+                                                 return transform_rows<double>(first, last, prototypes, worker,
+                                                                               distances);
+                                               transform_rows<float>(first, last, prototypes, worker, distances);
+                                             },
+                                             {});
 }
 
 }  // namespace manymeans

@@ -29,7 +29,7 @@ class BoundingBoxScreen final : public Screen {
   BoundingBoxScreen(const SessionShape& shape, const Points& points);
 
   std::span<uint32_t> numbers() override { return {numbers_.data(), numbers_.size()}; }
-  void begin_batch(std::span<const BatchModel>, const Stream&) override {}
+  void begin_batch(std::span<const ModelMemory>, const Stream&) override {}
   void enqueue(const PassWork& pass, const PointSlice& all, const Stream& stream) override;
   void forget(int slot, const Stream& stream) override;
   void set_label(int slot, int64_t row, const uint32_t& label, const LabelRows& current, const Stream& stream) override;

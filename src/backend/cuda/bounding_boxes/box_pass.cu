@@ -89,45 +89,53 @@ __device__ __forceinline__ void shared_prototype(const double* prototypes, int i
   for (int j = 0; j < D; ++j) c[j] = prototypes[i * D + j];
 }
 
-// All threads of the block call this and the next; `team` of them share a box.
+// So many threads share a box.
 template <int D>
-__device__ __forceinline__ NearestToMiddle find_nearest(const BoxTask& task, const PassRange& range, const Box<D>& box,
-                                                        int team, double* prototypes) {
+struct BoxTeam {
+  const Box<D>& box;
+  int size;
+  double* prototypes;  // kTogether<D> of them, of the block
+};
+
+// All threads of the block call this and the next.
+template <int D>
+__device__ __forceinline__ NearestToMiddle find_nearest(const BoxTask& task, const PassRange& range,
+                                                        const BoxTeam<D>& team) {
   const auto k = static_cast<int>(range.k);
   NearestToMiddle nearest;
   for (int first = 0; first < k; first += kTogether<D>) {
     const int count = min(k - first, kTogether<D>);
-    stage_prototypes<D>(task, range, first, count, prototypes);
-    for (int i = static_cast<int>(threadIdx.x) % team; i < count; i += team) {
+    stage_prototypes<D>(task, range, first, count, team.prototypes);
+    for (int i = static_cast<int>(threadIdx.x) % team.size; i < count; i += team.size) {
       double c[D];
-      shared_prototype<D>(prototypes, i, c);
-      nearest.take(square_to_middle<D>(box, c), static_cast<uint32_t>(first + i));
+      shared_prototype<D>(team.prototypes, i, c);
+      nearest.take(square_to_middle<D>(team.box, c), static_cast<uint32_t>(first + i));
     }
   }
-  nearest.join(team);
+  nearest.join(team.size);
   return nearest;
 }
 
-// Whether another prototype may be as near to a point of the box. `prototypes` as find_nearest() left them.
+// Whether another prototype may be as near to a point of the box. The team's prototypes as find_nearest() left them.
 template <int D>
-__device__ __forceinline__ bool is_mixed(const BoxTask& task, const PassRange& range, const Box<D>& box,
-                                         const NearestToMiddle& nearest, int team, double* prototypes) {
+__device__ __forceinline__ bool is_mixed(const BoxTask& task, const PassRange& range, const BoxTeam<D>& team,
+                                         const NearestToMiddle& nearest) {
   const auto k = static_cast<int>(range.k);
-  double near[D];
-  load_prototype<D>(task, range, nearest.k, near);
-  const double fixed = fixed_bound<D>(task.bound, box, nearest.square);
+  NearPrototype<D> near;
+  load_prototype<D>(task, range, nearest.k, near.c);
+  near.compare_by(task.bound, team.box, nearest.square);
   bool mixed = false;
   for (int first = 0; first < k; first += kTogether<D>) {
     const int count = min(k - first, kTogether<D>);
-    if (k > kTogether<D>) stage_prototypes<D>(task, range, first, count, prototypes);
-    for (int i = static_cast<int>(threadIdx.x) % team; i < count && !mixed; i += team) {
+    if (k > kTogether<D>) stage_prototypes<D>(task, range, first, count, team.prototypes);
+    for (int i = static_cast<int>(threadIdx.x) % team.size; i < count && !mixed; i += team.size) {
       if (first + i == static_cast<int>(nearest.k)) continue;
       double c[D];
-      shared_prototype<D>(prototypes, i, c);
-      mixed = !falls_out<D>(task.bound, box, near, nearest.square, fixed, c);
+      shared_prototype<D>(team.prototypes, i, c);
+      mixed = !falls_out<D>(task.bound, team.box, near, c);
     }
   }
-  for (int step = team / 2; step > 0; step /= 2) mixed |= __shfl_xor_sync(~0U, static_cast<int>(mixed), step) != 0;
+  for (int step = team.size / 2; step > 0; step /= 2) mixed |= __shfl_xor_sync(~0U, static_cast<int>(mixed), step) != 0;
   return mixed;
 }
 
@@ -139,8 +147,9 @@ __global__ void __launch_bounds__(kFindThreads) find_kernel(BoxTask task, int te
   const PassRange range = task.ranges.at[blockIdx.y];
   const int64_t at = static_cast<int64_t>(blockIdx.x) * (kFindThreads / team) + threadIdx.x / team;
   const Box<D> box = load_box<D>(task.rows, min(at, task.rows.count - 1));
-  const NearestToMiddle nearest = find_nearest<D>(task, range, box, team, prototypes);
-  const bool mixed = is_mixed<D>(task, range, box, nearest, team, prototypes);
+  const BoxTeam<D> sharing{box, team, prototypes};
+  const NearestToMiddle nearest = find_nearest<D>(task, range, sharing);
+  const bool mixed = is_mixed<D>(task, range, sharing, nearest);
   bool wanted = threadIdx.x % team == 0 && at < task.rows.count;
   uint32_t before = kMixedBox;
   if (wanted) {
@@ -195,10 +204,9 @@ __device__ __forceinline__ uint32_t compare(const BoxTask& task, const PassRange
                                             int64_t first, uint32_t (&label)[kRowsPerLane]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const Box<D> box = load_box<D>(task.rows, entry.box);
-  double near[D];
-  load_prototype<D>(task, range, entry.nearest, near);
-  const double near_square = square_to_middle<D>(box, near);
-  const double fixed = fixed_bound<D>(task.bound, box, near_square);
+  NearPrototype<D> near;
+  load_prototype<D>(task, range, entry.nearest, near.c);
+  near.compare_by(task.bound, box, square_to_middle<D>(box, near.c));
   double x[kRowsPerLane][D];
   load_rows<D, T>(task, first, x);
   double least[kRowsPerLane];
@@ -213,7 +221,7 @@ __device__ __forceinline__ uint32_t compare(const BoxTask& task, const PassRange
     const int64_t k = base + lane;
     double c[D];
     load_prototype<D>(task, range, min(k, range.k - 1), c);
-    const bool stays = k < range.k && !falls_out<D>(task.bound, box, near, near_square, fixed, c);
+    const bool stays = k < range.k && !falls_out<D>(task.bound, box, near, c);
     uint32_t left = __ballot_sync(~0U, stays);
     candidates += static_cast<uint32_t>(__popc(static_cast<int>(left)));
     for (; left != 0; left &= left - 1) {  // ascending: the lowest of equals stays
@@ -365,9 +373,7 @@ struct Tally {
   LabelSumWords hash;
 
   __device__ void flush(PassCounters& counters) {
-    for (int step = 16; step > 0; step /= 2) {
-      hash.add({__shfl_xor_sync(~0U, hash.low, step), __shfl_xor_sync(~0U, hash.high, step)});
-    }
+    hash = warp_sum(hash);
     if (threadIdx.x % 32 == 0) {
       if (hash.low != 0 || hash.high != 0) {
         atomic_add_128(&counters.hash_low, &counters.hash_high, hash.low, hash.high);
@@ -380,10 +386,18 @@ struct Tally {
   }
 };
 
+// A warp at work on entries of one range.
+struct BoxWarp {
+  const PassRange& range;
+  bool first_pass;
+  Moves& moves;
+  Tally& tally;
+};
+
 // All rows of a box get one label, and all had another, or none: the box's own sums are theirs.
 template <int D>
-__device__ __forceinline__ void move_box(const BoxTask& task, const PassRange& range, bool first_pass,
-                                         const BoxEntry& entry, Tally& tally) {
+__device__ __forceinline__ void move_box(const BoxTask& task, const BoxWarp& warp, const BoxEntry& entry) {
+  const auto& [range, first_pass, moves, tally] = warp;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int sums = D * task.terms.limbs;
   const int64_t base = static_cast<int64_t>(entry.box) * kBoxRows;
@@ -405,8 +419,9 @@ __device__ __forceinline__ void move_box(const BoxTask& task, const PassRange& r
 
 // Writes the new labels of a box and adds up the rows that changed.
 template <int D, class T>
-__device__ __forceinline__ void apply(const BoxTask& task, const PassRange& range, bool first_pass, int64_t base,
-                                      const uint32_t (&label)[kRowsPerLane], Moves& moves, Tally& tally) {
+__device__ __forceinline__ void apply(const BoxTask& task, const BoxWarp& warp, int64_t base,
+                                      const uint32_t (&label)[kRowsPerLane]) {
+  const auto& [range, first_pass, moves, tally] = warp;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int64_t first = base + lane * kRowsPerLane;
   uint32_t before[kRowsPerLane] = {kNoLabel, kNoLabel, kNoLabel, kNoLabel};
@@ -446,21 +461,18 @@ __device__ __forceinline__ void apply(const BoxTask& task, const PassRange& rang
 }
 
 template <int D, class T>
-__device__ __forceinline__ void look_into(const BoxTask& task, const PassRange& range, bool first_pass,
-                                          const BoxEntry& entry, Moves& moves, Tally& tally) {
-  if (entry.whole != 0 && (first_pass || entry.before != kMixedBox)) {
-    return move_box<D>(task, range, first_pass, entry, tally);
-  }
+__device__ __forceinline__ void look_into(const BoxTask& task, const BoxWarp& warp, const BoxEntry& entry) {
+  if (entry.whole != 0 && (warp.first_pass || entry.before != kMixedBox)) return move_box<D>(task, warp, entry);
   const int64_t base = static_cast<int64_t>(entry.box) * kBoxRows;
   uint32_t label[kRowsPerLane] = {entry.nearest, entry.nearest, entry.nearest, entry.nearest};
   if (entry.whole == 0) {
     const int64_t first = base + threadIdx.x % 32 * kRowsPerLane;
-    const uint32_t candidates = compare<D, T>(task, range, entry, first, label);
+    const uint32_t candidates = compare<D, T>(task, warp.range, entry, first, label);
     const auto rows = static_cast<uint32_t>(min(task.rows.n - base, kBoxRows));
-    tally.resolved += rows;
-    tally.candidates += static_cast<unsigned long long>(rows) * candidates;
+    warp.tally.resolved += rows;
+    warp.tally.candidates += static_cast<unsigned long long>(rows) * candidates;
   }
-  apply<D, T>(task, range, first_pass, base, label, moves, tally);
+  apply<D, T>(task, warp, base, label);
 }
 
 // Blocks that a multiprocessor holds at once: as many as there are registers for.
@@ -494,7 +506,7 @@ __global__ void __launch_bounds__(kThreads, resident_blocks(D)) rows_kernel(BoxT
         __syncwarp();
         first_pass = in_first_pass(task.ranges, range);
       }
-      look_into<D, T>(task, range, first_pass, entry, all_moves[warp], tally);
+      look_into<D, T>(task, {range, first_pass, all_moves[warp], tally}, entry);
     }
   }
   if (current >= 0) tally.flush(task.ranges.counters[current]);

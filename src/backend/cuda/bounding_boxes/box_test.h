@@ -45,25 +45,32 @@ __host__ __device__ inline double square_to_middle(const Box<D>& box, const doub
   return square;
 }
 
-/// The part of every comparison that depends on the nearest prototype only; `square`: square_to_middle() of it.
+/// A prototype with which others are compared, and what all these comparisons share.
 template <int D>
-__host__ __device__ inline double fixed_bound(const BoxBound& bound, const Box<D>& box, double square) {
-  return fma(bound.of_square + bound.of_near, square, fma(bound.of_half, box.half_square, bound.underflow));
-}
+struct NearPrototype {
+  double c[D];
+  double square;  ///< square_to_middle()
+  double fixed;   ///< of the bound
 
-/// Whether every point of the box is nearer to `near` than to `c`, in canonical distance. `near` may be any prototype,
-/// near_square its square_to_middle() and fixed its fixed_bound(). False for near itself, and for NaN.
+  __host__ __device__ void compare_by(const BoxBound& bound, const Box<D>& box, double square_of_c) {
+    square = square_of_c;
+    fixed = fma(bound.of_square + bound.of_near, square, fma(bound.of_half, box.half_square, bound.underflow));
+  }
+};
+
+/// Whether every point of the box is nearer to `near`, which may be any prototype, than to `c`, in canonical distance.
+/// False for near itself, and for NaN.
 template <int D>
-__host__ __device__ inline bool falls_out(const BoxBound& bound, const Box<D>& box, const double (&near)[D],
-                                          double near_square, double fixed, const double (&c)[D]) {
+__host__ __device__ inline bool falls_out(const BoxBound& bound, const Box<D>& box, const NearPrototype<D>& near,
+                                          const double (&c)[D]) {
   double square = 0;
   double reach = 0;
   for (int j = 0; j < D; ++j) {
     const double t = box.middle[j] - c[j];
     square = fma(t, t, square);
-    reach = fma(box.half[j], fabs(near[j] - c[j]), reach);
+    reach = fma(box.half[j], fabs(near.c[j] - c[j]), reach);
   }
-  return square - near_square > fma(bound.of_reach, reach, fma(bound.of_square, square, fixed));
+  return square - near.square > fma(bound.of_reach, reach, fma(bound.of_square, square, near.fixed));
 }
 
 }  // namespace manymeans::cuda

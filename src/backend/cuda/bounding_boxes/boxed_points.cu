@@ -120,6 +120,11 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// Blocks with a warp for each box.
+unsigned blocks_of(const BoxedRows& rows) {
+  return static_cast<unsigned>((rows.count + kThreads / 32 - 1) / (kThreads / 32));
+}
+
 template <class T>
 void gather(const DevicePoints& points, const BoxedRows& rows, const BoxArrays& arrays, cudaStream_t stream) {
   const int64_t places = rows.count * kBoxRows;
@@ -127,16 +132,8 @@ void gather(const DevicePoints& points, const BoxedRows& rows, const BoxArrays& 
   gather_kernel<T>
       <<<grid_for(places, kThreads), kThreads, 0, stream>>>(points, rows.order, places, values, arrays.weights);
   check_launch("putting points in order");
-  const auto blocks = static_cast<unsigned>((rows.count + kThreads / 32 - 1) / (kThreads / 32));
-  box_kernel<T><<<blocks, kThreads, 0, stream>>>(values, rows.d, rows.count, arrays.boxes);
+  box_kernel<T><<<blocks_of(rows), kThreads, 0, stream>>>(values, rows.d, rows.count, arrays.boxes);
   check_launch("putting points into boxes");
-}
-
-template <class T>
-void add_up(const BoxedRows& rows, const ColumnTerms& terms, int weight_shift, int64_t* sums, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>((rows.count + kThreads / 32 - 1) / (kThreads / 32));
-  sum_kernel<T><<<blocks, kThreads, 0, stream>>>(rows, terms, weight_shift, sums);
-  check_launch("adding up boxes");
 }
 
 }  // namespace
@@ -183,8 +180,9 @@ void fill_boxes(const DevicePoints& points, const BoxedRows& rows, const BoxArra
 
 void add_up_boxes(const BoxedRows& rows, const ColumnTerms& terms, int weight_shift, int64_t* sums,
                   cudaStream_t stream) {
-  if (rows.float64) return add_up<double>(rows, terms, weight_shift, sums, stream);
-  add_up<float>(rows, terms, weight_shift, sums, stream);
+  const auto kernel = rows.float64 ? sum_kernel<double> : sum_kernel<float>;
+  kernel<<<blocks_of(rows), kThreads, 0, stream>>>(rows, terms, weight_shift, sums);
+  check_launch("adding up boxes");
 }
 
 }  // namespace manymeans::cuda

@@ -36,14 +36,6 @@ __device__ inline double widened(int8_t v) {
   return static_cast<double>(v);
 }
 
-__device__ inline uint32_t label_at(const DeviceLabels& labels, int64_t row) {
-  switch (labels.width) {
-    case 1: return static_cast<const uint8_t*>(labels.data)[row];
-    case 2: return static_cast<const uint16_t*>(labels.data)[row];
-    default: return static_cast<const uint32_t*>(labels.data)[row];
-  }
-}
-
 /// The type of prototypes for points stored as T.
 template <class T>
 struct PrototypeOf {

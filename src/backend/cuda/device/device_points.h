@@ -20,10 +20,4 @@ struct DevicePoints {
   size_t bytes() const { return static_cast<size_t>(n) * static_cast<size_t>(d) * size_of(type); }
 };
 
-/// n labels in device memory, `width` bytes each, as in manymeans::Labels.
-struct DeviceLabels {
-  const void* data = nullptr;
-  int width = 4;
-};
-
 }  // namespace manymeans::cuda

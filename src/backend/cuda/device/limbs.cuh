@@ -1,67 +1,32 @@
 // Order-free sums on a device: docs/developer/contract.md, "Order-free sums"; core/fixed_point.h has the host's.
 #pragma once
 
+#include "backend/cuda/device/pass_device.cuh"
+#include "backend/cuda/device/term_splitter.h"
 #include "backend/cuda/device/wide.cuh"
-#include "core/fixed_point.h"
 
 #include <cstdint>
 
 namespace manymeans::cuda {
 
-/// A SumFormat with the powers of two at hand, made on the host and given to kernels by value.
-struct TermSplitter {
-  int bits = 0;
-  int limbs = 1;
-  int top_exponent = 0;  ///< shift - (limbs - 1) * bits
-  bool fast = true;      ///< 2^top_exponent is a normal binary64
-  double top = 1;
-  double radix = 1;
-
-  TermSplitter() = default;
-  explicit TermSplitter(const SumFormat& format)
-      : bits(format.bits), limbs(format.limbs), top_exponent(format.shift - (format.limbs - 1) * format.bits) {
-    fast = std::abs(top_exponent) < 1022;
-    top = fast ? std::ldexp(1.0, top_exponent) : 0;
-    radix = std::ldexp(1.0, bits);
-  }
-
-  /// to[g * stride] += sign * t_g, sum of t_g 2^(g * bits) = T(v) = RNE(v * 2^shift). All parts have the sign of v.
-  /// Each remainder is exact; only the last limb rounds. Where the scaling itself rounds (a denormal result), the term
-  /// is far below one half and T is 0 whatever the rounding.
-  __device__ void add(double v, int64_t sign, int64_t* to, int64_t stride = 1) const {
-    double y = fast ? __dmul_rn(v, top) : scaled_by_power(v, top_exponent);
-    for (int g = limbs - 1; g > 0; --g) {
-      const long long part = __double2ll_rz(y);
-      to[g * stride] += sign * part;
-      y = __dmul_rn(__dsub_rn(y, __ll2double_rn(part)), radix);
-    }
-    to[0] += sign * __double2ll_rn(y);
-  }
-
-  /// The same for a number of limbs that the compiler knows, so that `to` stays in registers. Limbs must agree.
-  template <int G>
-  __device__ void add_fixed(double v, int64_t sign, int64_t (&to)[G]) const {
-    double y = fast ? __dmul_rn(v, top) : scaled_by_power(v, top_exponent);
+/// to[g] += sign * t_g, sum of t_g 2^(g * bits) = T(v) = RNE(v * 2^shift). All parts have the sign of v. Each remainder
+/// is exact; only the last limb rounds. Where the scaling itself rounds (a denormal result), the term is far below one
+/// half and T is 0 whatever the rounding. G: the format's limbs.
+template <int G>
+__device__ void add_limbs(const TermSplitter& splitter, double v, int64_t sign, int64_t (&to)[G]) {
+  double y = splitter.fast ? __dmul_rn(v, splitter.top) : scaled_by_power(v, splitter.top_exponent);
 #pragma unroll
-    for (int g = G - 1; g > 0; --g) {
-      const long long part = __double2ll_rz(y);
-      to[g] += sign * part;
-      y = __dmul_rn(__dsub_rn(y, __ll2double_rn(part)), radix);
-    }
-    to[0] += sign * __double2ll_rn(y);
+  for (int g = G - 1; g > 0; --g) {
+    const long long part = __double2ll_rz(y);
+    to[g] += sign * part;
+    y = __dmul_rn(__dsub_rn(y, __ll2double_rn(part)), splitter.radix);
   }
-};
+  to[0] += sign * __double2ll_rn(y);
+}
 
 /// Integer atomics: sums mod 2^64, so the order is free.
 __device__ inline void atomic_add(int64_t* to, int64_t value) {
   atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(value));
-}
-
-/// The sum over the warp, in every lane.
-__device__ inline int64_t warp_sum(int64_t v) {
-#pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) v += __shfl_xor_sync(0xffffffffu, v, offset);
-  return v;
 }
 
 /// Adds the limbs of all threads of the block to to[0 .. G). All threads call it; `scratch` is shared memory of

@@ -1,8 +1,8 @@
 // Small device functions that the kernels of a pass share.
 #pragma once
 
+#include "backend/cuda/device/matrix_operands.h"
 #include "backend/cuda/device/pass_ranges.h"
-#include "backend/cuda/device/screen.h"
 
 #include <cstdint>
 
@@ -47,6 +47,28 @@ __device__ inline bool in_first_pass(const PassRanges& ranges, const PassRange& 
 /// Whether a pass has changed no label, so that the engine must judge.
 __device__ inline bool changed_nothing(const PassCounters& counters, bool first_pass) {
   return counters.changed == 0 && !first_pass;
+}
+
+/// The sum over the warp, in every lane.
+template <class T>
+__device__ inline T warp_sum(T v) {
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(~0U, v, step);
+  return v;
+}
+
+/// Takes rows out of a word of marks, number `at` of its range's, as long as there is room for more: store(place, row).
+/// Whether rows are left. `count` counts those beyond the room too.
+template <class Store>
+__device__ inline bool take_marked(uint32_t& word, int64_t at, uint32_t* count, int64_t capacity, const Store& store) {
+  uint32_t marks = word;
+  if (marks == 0) return false;
+  int64_t place = atomicAdd(count, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
+  for (; marks != 0 && place < capacity; marks &= marks - 1) {
+    store(place++, at * 32 + __ffs(static_cast<int>(marks)) - 1);
+  }
+  word = marks;
+  return marks != 0;
 }
 
 /// The sum of `v` over the threads of the warp up to this one.

@@ -1,7 +1,7 @@
 // The models of a pass as the device sees them.
 #pragma once
 
-#include "backend/cuda/device/screen.h"
+#include "backend/cuda/device/matrix_operands.h"
 #include "backend/device/pass_state.h"
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include "backend/cuda/device/pass_ranges.h"
 #include "backend/cuda/device/point_slice.h"
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/device/session_memory.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -12,12 +13,7 @@
 
 namespace manymeans::cuda {
 
-/// A model of a batch as the host knows it when the batch begins.
-struct BatchModel {
-  int32_t slot = 0;
-  int64_t k = 0;
-  bool labelled = false;  ///< there are labels of a pass before
-};
+using device::ModelMemory;
 
 /// What a pass reads and writes beside the points.
 struct PassWork {
@@ -34,7 +30,7 @@ class Screen {
   /// What the kernels of a pass tell each other: zero when a pass or a slice begins (PassRanges::numbers).
   virtual std::span<uint32_t> numbers() = 0;
   /// Enqueues what all passes of the batch need.
-  virtual void begin_batch(std::span<const BatchModel> models, const Stream& stream) = 0;
+  virtual void begin_batch(std::span<const ModelMemory> models, const Stream& stream) = 0;
   /// Before the slices of each pass.
   virtual void begin_pass() {}
   /// Enqueues what finds the labels of a slice's rows and adds the rows that changed to the statistics.

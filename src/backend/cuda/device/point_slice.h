@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backend/cuda/device/device_points.h"
-#include "backend/cuda/device/screen.h"
+#include "backend/cuda/device/matrix_operands.h"
 
 namespace manymeans::cuda {
 

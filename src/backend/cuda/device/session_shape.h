@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backend/bounds_policy.h"
-#include "backend/cuda/device/screen.h"
+#include "backend/cuda/device/matrix_operands.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -317,7 +317,7 @@ template <class Mover>
 void launch_shared(const AccumulateTask& task, dim3 grid, int64_t bytes, cudaStream_t stream) {
   const auto kernel = accumulate_kernel<true, Mover>;
   allow_all_shared_memory(kernel, "sizing the shared memory of sums");
-  launch_dependent(kernel, grid, kThreads, static_cast<size_t>(bytes), stream, "adding up clusters", task);
+  launch_dependent(kernel, {grid, kThreads, static_cast<size_t>(bytes), stream}, "adding up clusters", task);
 }
 
 void accumulate_shared(const AccumulateTask& task, dim3 grid, int64_t bytes, cudaStream_t stream) {
@@ -349,7 +349,7 @@ void accumulate(const AccumulateTask& given, int multiprocessors, cudaStream_t s
   } else if (task.order.capacity > 0) {
     accumulate_by_label(task, multiprocessors, stream);
   } else {
-    launch_dependent(accumulate_kernel<false, MoveAny>, grid, kThreads, 0, stream, "adding up clusters", task);
+    launch_dependent(accumulate_kernel<false, MoveAny>, {grid, kThreads, 0, stream}, "adding up clusters", task);
   }
 }
 
@@ -360,9 +360,9 @@ void end_pass(const PassRanges& ranges, int multiprocessors, cudaStream_t stream
   if (!few) {
     const int64_t most = int64_t{4} * multiprocessors;
     const dim3 grid(static_cast<unsigned>(std::min((clusters + kThreads - 1) / kThreads, most)));
-    launch_dependent(empty_kernel, grid, kThreads, 0, stream, "looking for empty clusters", ranges);
+    launch_dependent(empty_kernel, {grid, kThreads, 0, stream}, "looking for empty clusters", ranges);
   }
-  launch_dependent(judge_kernel, dim3(1), kThreads, 0, stream, "ending a pass", ranges, few);
+  launch_dependent(judge_kernel, {dim3(1), kThreads, 0, stream}, "ending a pass", ranges, few);
 }
 
 void accumulate_row(const AccumulateTask& task, const PassRange& range, uint32_t cluster, int sign,

@@ -16,7 +16,7 @@ namespace manymeans::cuda {
 /// Rows with few candidates that a pass can list; what does not fit is resolved by all distances.
 int64_t few_capacity(int64_t rows, int64_t models);
 
-/// Open rows of each model that there is room for: a multiple of kOverflowBlock.
+/// Overflow rows of each model that there is room for: a multiple of kOverflowBlock.
 int64_t overflow_capacity(int64_t rows, int64_t models);
 
 /// Entries of the rows that changed, for sums by label order; 0 where statistics are added up in another way: they fit
@@ -99,7 +99,7 @@ class AllDistances final : public Screen {
   AllDistances(const SessionShape& shape, const ExactStage::Sums& sums) : exact_(shape, sums) {}
 
   std::span<uint32_t> numbers() override { return exact_.numbers(); }
-  void begin_batch(std::span<const BatchModel>, const Stream&) override {}
+  void begin_batch(std::span<const ModelMemory>, const Stream&) override {}
   void enqueue(const PassWork& pass, const PointSlice& slice, const Stream& stream) override;
 
  private:

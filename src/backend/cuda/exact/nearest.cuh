@@ -19,6 +19,18 @@ struct Pair {
   int64_t k;
 };
 
+template <bool kFloats>
+__device__ __forceinline__ double value_of(const DevicePoints& points, int64_t at) {
+  if constexpr (kFloats) return widened(static_cast<const float*>(points.data)[at]);
+  return load_double(points, at);
+}
+
+template <bool kFloats>
+__device__ __forceinline__ double prototype_of(const PassRange& range, bool float64, int64_t at) {
+  if constexpr (kFloats) return widened(static_cast<const float*>(range.prototypes)[at]);
+  return prototype_value(range, float64, at);
+}
+
 /// d2 of a row and a prototype by the 8 neighbouring threads that call this together; all get it. kFloats: the points
 /// are float32, which lets loads of several steps be in flight together.
 template <bool kFloats>
@@ -32,28 +44,63 @@ __device__ __forceinline__ double distance_by_lanes(const DevicePoints& points, 
   }
   double p = 0;
   for (int64_t j = lane; j < d; j += kLanes) {
-    const double t = __dsub_rn(load_double(points, row * d + j), prototype_value(range, float64, k * d + j));
-    p = __fma_rn(t, t, p);
+    p = squared_step(load_double(points, row * d + j), prototype_value(range, float64, k * d + j), p);
   }
   return fold_eight(p, mask);
 }
 
-/// One thread, all lanes.
-__device__ inline double distance_alone(const DevicePoints& points, int64_t row, const PassRange& range, bool float64,
-                                        int64_t k) {
-  const int64_t d = points.d;
-  double p[kLanes] = {};
-  for (int64_t first = 0; first < d; first += kLanes) {
+/// Of values of eight neighbouring threads, eight each, the eight lanes of as many canonical distances: thread l gets
+/// the distance that the values [l] of all eight fold to. One exchange of two values serves both threads, so this takes
+/// 7 exchanges where fold_eight() would take 24. All threads of the warp call it together.
+__device__ __forceinline__ double fold_eight_each(double (&p)[kLanes], int lane) {
 #pragma unroll
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const int64_t j = first + lane;
-      if (j >= d) continue;
-      const double t = __dsub_rn(load_double(points, row * d + j), prototype_value(range, float64, k * d + j));
-      p[lane] = __fma_rn(t, t, p[lane]);
+  for (int step = kLanes / 2; step > 0; step /= 2) {
+    const bool upper = (lane & step) != 0;
+#pragma unroll
+    for (int i = 0; i < step; ++i) {
+      const double given = upper ? p[i] : p[i + step];
+      const double kept = upper ? p[i + step] : p[i];
+      p[i] = __dadd_rn(kept, __shfl_xor_sync(~0U, given, step));
     }
   }
-  const double even = __dadd_rn(__dadd_rn(p[0], p[4]), __dadd_rn(p[2], p[6]));
-  return __dadd_rn(even, __dadd_rn(__dadd_rn(p[1], p[5]), __dadd_rn(p[3], p[7])));
+  return p[0];
+}
+
+/// A row and the prototypes [first, first + kLanes) of a range, of which those at `end` and beyond do not count.
+struct RowOfEight {
+  const PassRange& range;
+  bool float64;  ///< the prototypes' type
+  int64_t row;
+  int64_t first;
+  int64_t end;
+};
+
+/// d2 of the row and prototype first + lane by 8 neighbouring threads: each has the row's values in registers for all
+/// eight prototypes. All threads of the warp call it together; beyond `end` the distance is some other prototype's.
+template <bool kFloats>
+__device__ __forceinline__ double distances_of_eight(const DevicePoints& points, const RowOfEight& of, int lane) {
+  constexpr int kSteps = 2;  // of eight columns; their loads are under way together
+  const int64_t d = points.d;
+  double p[kLanes] = {};
+  for (int64_t first = 0; first < d; first += kSteps * kLanes) {
+    double x[kSteps];
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+      const int64_t j = first + s * kLanes + lane;
+      x[s] = j < d ? value_of<kFloats>(points, of.row * d + j) : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) {
+      const int64_t k = min(of.first + i, of.end - 1);
+#pragma unroll
+      for (int s = 0; s < kSteps; ++s) {
+        const int64_t j = first + s * kLanes + lane;
+        const double c = j < d ? prototype_of<kFloats>(of.range, of.float64, k * d + j) : 0;
+        p[i] = squared_step(x[s], c, p[i]);  // beyond the last column + 0
+      }
+    }
+  }
+  return fold_eight_each(p, lane);
 }
 
 /// The nearest of the prototypes seen so far, the lowest index of equals.

@@ -19,24 +19,18 @@ struct Some {
 };
 
 // The nearest of some prototypes, by a team: a warp, or all threads of the block. Its first thread has it.
-template <bool kAlone, bool kFloats>
+template <bool kFloats>
 __device__ Nearest scan(const ResolveTask& task, int64_t row, const Some& some, bool by_block, SliceNearest* of_warps) {
   const auto& [range, begin, end] = some;
   const unsigned thread = by_block ? threadIdx.x : threadIdx.x % 32;
   const unsigned threads = by_block ? blockDim.x : 32;
   Nearest mine{INFINITY, range.k};
-  if constexpr (kAlone) {
-    for (int64_t k = begin + thread; k < end; k += threads) {
-      mine.take(distance_alone(task.points, row, range, task.ranges.float64, k), k);
-    }
-  } else {
-    const int lane = threadIdx.x % kLanes;
-    const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
-    for (int64_t k = begin + thread / kLanes; k < end; k += threads / kLanes) {
-      mine.take(distance_by_lanes<kFloats>(task.points, {range, task.ranges.float64, row, k}, lane, mask), k);
-    }
+  const int lane = threadIdx.x % kLanes;
+  for (int64_t of_warp = begin + thread / 32 * 32; of_warp < end; of_warp += threads) {
+    const int64_t eight = of_warp + thread % 32 / kLanes * kLanes;
+    const double d2 = distances_of_eight<kFloats>(task.points, {range, task.ranges.float64, row, eight, end}, lane);
+    if (eight + lane < end) mine.take(d2, eight + lane);
   }
-  __syncwarp();
   mine = warp_nearest(mine);
   if (threads == 32) return mine;
   __syncthreads();  // of_warps may still be read
@@ -56,7 +50,7 @@ __device__ void mark_row(const ResolveTask& task, int64_t range, int64_t row) {
 }
 
 // A block looks at `together` words of marks at a time, at most 32; blockIdx.y is the range.
-template <bool kAlone, bool kFloats>
+template <bool kFloats>
 __global__ void scan_kernel(ResolveTask task, int together) {
   await_kernel_before();
   let_next_kernel_come();
@@ -80,7 +74,7 @@ __global__ void scan_kernel(ResolveTask task, int together) {
     for (int w = 0; w < together; ++w) {
       for (uint32_t word = words_here[w]; word != 0; word &= word - 1) {
         const int64_t row = (first + w) * 32 + __ffs(static_cast<int>(word)) - 1;
-        const Nearest nearest = scan<kAlone, kFloats>(task, row, {range, 0, range.k}, true, of_warps);
+        const Nearest nearest = scan<kFloats>(task, row, {range, 0, range.k}, true, of_warps);
         if (threadIdx.x == 0) store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
         ++resolved;
       }
@@ -98,19 +92,15 @@ __global__ void split_kernel(ResolveTask task) {
   const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (at * 32 >= task.points.n) return;
   uint32_t& word = task.marks[blockIdx.y * task.mark_stride + at];
-  uint32_t marks = word;
   // Once there is no room the number does not matter, and it stops growing here: however many rows and models there
   // are, it cannot come round to places that are taken.
-  if (marks == 0 || *static_cast<const volatile uint32_t*>(task.split_count) >= kMostSplit) return;
-  uint32_t place = atomicAdd(task.split_count, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
-  for (; marks != 0 && place < kMostSplit; marks &= marks - 1) {
-    task.split[place++] = {at * 32 + __ffs(static_cast<int>(marks)) - 1, static_cast<int32_t>(blockIdx.y)};
-  }
-  word = marks;
+  if (word == 0 || *static_cast<const volatile uint32_t*>(task.split_count) >= kMostSplit) return;
+  take_marked(word, at, task.split_count, kMostSplit,
+              [&](int64_t place, int64_t row) { task.split[place] = {row, static_cast<int32_t>(blockIdx.y)}; });
 }
 
 // blockIdx.x is the slice; the blocks of y share the rows.
-template <bool kAlone, bool kFloats>
+template <bool kFloats>
 __global__ void slice_kernel(ResolveTask task) {
   if (stopped(task.ranges)) return;
   __shared__ SliceNearest of_warps[kThreads / 32];
@@ -118,7 +108,7 @@ __global__ void slice_kernel(ResolveTask task) {
   for (uint32_t i = blockIdx.y; i < count; i += gridDim.y) {
     const SplitRow row = task.split[i];
     const PassRange range = task.ranges.at[row.range];
-    const Nearest nearest = scan<kAlone, kFloats>(
+    const Nearest nearest = scan<kFloats>(
         task, row.row, {range, range.k * blockIdx.x / kSplitSlices, range.k * (blockIdx.x + 1) / kSplitSlices}, true,
         of_warps);
     if (threadIdx.x == 0) task.nearest[i * kSplitSlices + blockIdx.x] = nearest;
@@ -148,18 +138,12 @@ __global__ void overflow_kernel(ResolveTask task) {
   if (stopped(task.ranges)) return;
   const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (at * 32 >= task.points.n) return;
-  uint32_t& word = task.marks[blockIdx.y * task.mark_stride + at];
-  uint32_t marks = word;
-  if (marks == 0) return;
   const OverflowRows& overflow = task.overflow;
-  uint32_t place = atomicAdd(overflow.counts + blockIdx.y, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
-  for (; marks != 0 && place < overflow.capacity; marks &= marks - 1) {
-    const int64_t row = at * 32 + __ffs(static_cast<int>(marks)) - 1;
-    overflow.rows[static_cast<int64_t>(blockIdx.y) * overflow.capacity + place++] = {static_cast<int32_t>(row),
-                                                                                     -INFINITY};
-  }
-  word = marks;
-  if (marks != 0) *task.marked = 1;
+  OverflowRow* const rows = overflow.rows + static_cast<int64_t>(blockIdx.y) * overflow.capacity;
+  const bool left =
+      take_marked(task.marks[blockIdx.y * task.mark_stride + at], at, overflow.counts + blockIdx.y, overflow.capacity,
+                  [&](int64_t place, int64_t row) { rows[place] = {static_cast<int32_t>(row), -INFINITY}; });
+  if (left) *task.marked = 1;
 }
 
 // What a block has resolved; added to the ranges' counters at its end.
@@ -232,7 +216,7 @@ __device__ void choose_gathered(const ResolveTask& task, const Share& share, Tal
 }
 
 // The overflow rows of the range get all canonical distances: each by a block if they are few, else by a warp.
-template <bool kAlone, bool kFloats>
+template <bool kFloats>
 __device__ void choose_of_all(const ResolveTask& task, const Share& share, SliceNearest* of_warps, Tally& tally) {
   const auto& [r, block, blocks] = share;
   const OverflowRows& overflow = task.overflow;
@@ -243,7 +227,7 @@ __device__ void choose_of_all(const ResolveTask& task, const Share& share, Slice
   const int64_t teams = by_block ? blocks : blocks * (kThreads / 32);
   for (int64_t i = team; i < count; i += teams) {
     const int64_t row = overflow.rows[static_cast<int64_t>(r) * overflow.capacity + i].row;
-    const Nearest nearest = scan<kAlone, kFloats>(task, row, {range, 0, range.k}, by_block, of_warps);
+    const Nearest nearest = scan<kFloats>(task, row, {range, 0, range.k}, by_block, of_warps);
     if ((by_block ? threadIdx.x : threadIdx.x % 32) != 0) continue;
     store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
     ++tally.rows;
@@ -268,7 +252,7 @@ __device__ void mark_range(const ResolveTask& task, const Share& share) {
 }
 
 // The first blocks take the list, the others the overflow rows, range by range in turn.
-template <bool kAlone, bool kFloats>
+template <bool kFloats>
 __global__ void few_kernel(ResolveTask task) {
   await_kernel_before();
   if (stopped(task.ranges)) return;
@@ -290,7 +274,7 @@ __global__ void few_kernel(ResolveTask task) {
     } else if (task.gathered) {
       choose_gathered<kFloats>(task, share, tally);
     } else {
-      choose_of_all<kAlone, kFloats>(task, share, of_warps, tally);
+      choose_of_all<kFloats>(task, share, of_warps, tally);
     }
   }
   if (tally.rows != 0) {
@@ -314,22 +298,24 @@ __global__ void relabel_kernel(LabelRows labels, int slot, int64_t rows, const u
   if (row < rows) store_label(labels, slot, row, table[load_label(labels, slot, row)]);
 }
 
-// One prototype is the work of one thread where it is short, else of eight.
-bool one_thread_each(const ResolveTask& task) {
-  return task.points.d <= 2 * kLanes;
+// A thread a word of marks, a y a range.
+dim3 grid_of_marks(int64_t rows, int ranges) {
+  const int64_t words = (rows + 31) / 32;
+  return dim3(static_cast<unsigned>((words + kThreads - 1) / kThreads), static_cast<unsigned>(ranges));
+}
+
+// Calls launch with whether points are float32.
+template <class Launch>
+void for_points(const ResolveTask& task, const Launch& launch) {
+  if (task.points.type == DataType::kFloat32) return launch.template operator()<true>();
+  launch.template operator()<false>();
 }
 
 // A few rows and many prototypes: every row by many blocks.
-void resolve_in_slices(const ResolveTask& task, bool alone, cudaStream_t stream) {
+void resolve_in_slices(const ResolveTask& task, cudaStream_t stream) {
   gather_split_rows(task, stream);
-  const dim3 slices(kSplitSlices, 128);
-  if (alone) {
-    slice_kernel<true, false><<<slices, kThreads, 0, stream>>>(task);
-  } else if (task.points.type == DataType::kFloat32) {
-    slice_kernel<false, true><<<slices, kThreads, 0, stream>>>(task);
-  } else {
-    slice_kernel<false, false><<<slices, kThreads, 0, stream>>>(task);
-  }
+  for_points(task,
+             [&]<bool kFloats>() { slice_kernel<kFloats><<<dim3(kSplitSlices, 128), kThreads, 0, stream>>>(task); });
   check_launch("resolving");
   join_kernel<<<kMostSplit / kThreads, kThreads, 0, stream>>>(task);
   check_launch("resolving");
@@ -338,16 +324,12 @@ void resolve_in_slices(const ResolveTask& task, bool alone, cudaStream_t stream)
 }  // namespace
 
 void overflow_marked(const ResolveTask& task, cudaStream_t stream) {
-  const int64_t words = (task.points.n + 31) / 32;
-  const dim3 grid(static_cast<unsigned>((words + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
-  overflow_kernel<<<grid, kThreads, 0, stream>>>(task);
+  overflow_kernel<<<grid_of_marks(task.points.n, task.ranges.count), kThreads, 0, stream>>>(task);
   check_launch("gathering rows");
 }
 
 void gather_split_rows(const ResolveTask& task, cudaStream_t stream) {
-  const int64_t words = (task.points.n + 31) / 32;
-  const dim3 grid(static_cast<unsigned>((words + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
-  split_kernel<<<grid, kThreads, 0, stream>>>(task);
+  split_kernel<<<grid_of_marks(task.points.n, task.ranges.count), kThreads, 0, stream>>>(task);
   check_launch("gathering rows");
 }
 
@@ -357,40 +339,30 @@ void resolve_few(const ResolveTask& given, int multiprocessors, cudaStream_t str
   task.few_blocks = task.few == nullptr ? 0 : blocks;
   const auto ranges = static_cast<unsigned>(task.ranges.count);
   const unsigned grid = task.few_blocks + std::max(1U, blocks / ranges) * ranges;
-  if (one_thread_each(task)) {
-    launch_dependent(few_kernel<true, false>, grid, kThreads, 0, stream, "resolving listed rows", task);
-  } else if (task.points.type == DataType::kFloat32) {
-    launch_dependent(few_kernel<false, true>, grid, kThreads, 0, stream, "resolving listed rows", task);
-  } else {
-    launch_dependent(few_kernel<false, false>, grid, kThreads, 0, stream, "resolving listed rows", task);
-  }
+  for_points(task, [&]<bool kFloats>() {
+    launch_dependent(few_kernel<kFloats>, {grid, kThreads, 0, stream}, "resolving listed rows", task);
+  });
 }
 
 void resolve_all(const ResolveTask& task, int multiprocessors, cudaStream_t stream) {
   const int64_t words = (task.points.n + 31) / 32;
   const bool direct = task.ranges.most_clusters * task.points.d <= kDirectValues;
-  const bool alone = one_thread_each(task);
   const int threads = direct ? 32 : kThreads;
-  if (!direct) resolve_in_slices(task, alone, stream);
-  const int64_t resident = static_cast<int64_t>(multiprocessors) * (alone || direct ? 32 : 8);
+  if (!direct) resolve_in_slices(task, stream);
+  const int64_t resident = static_cast<int64_t>(multiprocessors) * (direct ? 32 : 8);
   const int64_t all = words * task.ranges.count;
   const int together = static_cast<int>(std::clamp<int64_t>(all / resident, 1, 32));
   // Where there are hardly any marks, a launch costs what its blocks do.
   const int64_t most = std::max<int64_t>(1, (task.marked == nullptr ? resident : resident / 8) / task.ranges.count);
   const dim3 grid(static_cast<unsigned>(std::min((words + together - 1) / together, most)),
                   static_cast<unsigned>(task.ranges.count));
-  if (alone) {
-    launch_dependent(scan_kernel<true, false>, grid, threads, 0, stream, "resolving", task, together);
-  } else if (task.points.type == DataType::kFloat32) {
-    launch_dependent(scan_kernel<false, true>, grid, threads, 0, stream, "resolving", task, together);
-  } else {
-    launch_dependent(scan_kernel<false, false>, grid, threads, 0, stream, "resolving", task, together);
-  }
+  for_points(task, [&]<bool kFloats>() {
+    launch_dependent(scan_kernel<kFloats>, {grid, threads, 0, stream}, "resolving", task, together);
+  });
 }
 
 void mark_all(uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>(((rows + 31) / 32 + kThreads - 1) / kThreads), static_cast<unsigned>(ranges));
-  mark_kernel<<<grid, kThreads, 0, stream>>>(marks, mark_stride, rows);
+  mark_kernel<<<grid_of_marks(rows, ranges), kThreads, 0, stream>>>(marks, mark_stride, rows);
   check_launch("marking rows");
 }
 

@@ -22,7 +22,7 @@ __global__ void solve_kernel(SolveTask task) {
 void solve(const SolveTask& task, cudaStream_t stream) {
   const int64_t values = task.ranges.most_clusters * task.d;
   const dim3 grid(static_cast<unsigned>((values + kThreads - 1) / kThreads), static_cast<unsigned>(task.ranges.count));
-  launch_dependent(solve_kernel, grid, kThreads, 0, stream, "solving for prototypes", task);
+  launch_dependent(solve_kernel, {grid, kThreads, 0, stream}, "solving for prototypes", task);
 }
 
 }  // namespace manymeans::cuda

@@ -1,6 +1,6 @@
 // Norms of the points and columns of the prototypes, for the float32 screens.
 #include "backend/cuda/device/pass_device.cuh"
-#include "backend/cuda/float32/float_screen.h"
+#include "backend/cuda/float32/float_kernels.h"
 #include "backend/cuda/float32/frame_value.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 
@@ -14,11 +14,6 @@ constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr double kUnit = 0x1p-24;
 constexpr double kMostNorm = 0x1p62;  // the square stays below 2^126, within float32
-
-__device__ double warp_sum(double v) {
-  for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(~0U, v, step);
-  return v;
-}
 
 // A warp a row.
 __global__ void norms_kernel(DevicePoints points, DeviceFrame frame, float* norms) {

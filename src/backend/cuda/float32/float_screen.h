@@ -1,101 +1,90 @@
-// The float32 screen of the cuda backend: scores by fused multiply-adds, for any number of columns and prototypes, on
-// any device. Proof: docs/developer/screens.md, "Float32 on a GPU".
+// The float32 screen of a session, and the second look in float32 at rows that a coarser screen left.
 #pragma once
 
-#include "backend/cuda/device/device_points.h"
-#include "backend/cuda/device/pass_ranges.h"
-
-#include <cuda_runtime.h>
+#include "backend/cuda/device/device_room.h"
+#include "backend/cuda/device/pass_screen.h"
+#include "backend/cuda/device/session_shape.h"
+#include "backend/cuda/exact/exact_stage.h"
+#include "backend/cuda/float32/float_kernels.h"
 
 #include <cstdint>
 
 namespace manymeans::cuda {
 
-/// Up to this many columns the points stay in registers.
-constexpr int64_t kLowColumns = 16;
-/// Prototypes are padded to whole groups of this many.
-constexpr int64_t kLowMultiple = 4;
-constexpr int64_t kTileMultiple = 64;
+/// A model's prototypes are padded to a multiple of this.
+inline int64_t float_column_multiple(int64_t d) {
+  return d <= kLowColumns ? kLowMultiple : kTileMultiple;
+}
 
-/// y = (x - centre) * 2^exponent on the device; centre: d values.
-struct DeviceFrame {
-  const double* centre = nullptr;
-  const float* scaled_centre = nullptr;  ///< centre * 2^exponent, exact but for underflow; used if `in_float`
-  double scale = 1;
-  float float_scale = 1;
-  bool in_float = false;  ///< float32 subtraction of scaled values gives y, rounded once
-};
-
-/// What the error of a score is made of, as far as it does not depend on the prototype (docs/developer/screens.md).
-struct FloatBound {
-  double slope = 0;  ///< times |z|
-  double half = 0;   ///< times |h|
-  double absolute = 0;
-  double canonical = 0;  ///< eta
-  float slack = 0;       ///< u_b - 2 e_b - (slack n^2 + underflow) must exceed the second best u
-  float underflow = 0;
-  float half_up = 0, absolute_up = 0;  ///< an error from a column's start: at most half_up |start| + absolute_up
-
-  static FloatBound make(int64_t d, int exponent, double scale);
-  /// Whether there is a bound for so many columns: its proof wants gamma <= 1/2.
-  static bool holds(int64_t d) { return roundings(d) < 1 && roundings(d) / (1 - roundings(d)) <= 0.5; }
-  /// Of a score of d columns, in all.
-  static double roundings(int64_t d) { return static_cast<double>(d + 8) * 0x1p-24; }
-};
-
-/// The prototypes of all active models as columns, padded; z = 2^e (c - mu) in float32. Column c starts its score at
-/// starts[c * stride], adds n * slopes[c * stride] and then x_j * values[c * stride + j].
-struct FloatColumns {
-  float* starts = nullptr;  ///< -|z|^2 / 2 + error, rounded up; padding: never wins
-  float* slopes = nullptr;
-  float* values = nullptr;
-  int64_t stride = 0;  ///< of the three arrays; for low d they are one array of structures
-  int64_t value_stride = 0;
-  float* errors = nullptr;  ///< one per column; null for low d, where they follow from starts
-  uint32_t* far = nullptr;  ///< per range, 0: becomes 1 where a prototype is too far out to be screened
-  int64_t columns = 0;      ///< of all ranges, padded
-};
-
-/// Floats that FloatColumns needs for one column of d values.
-int64_t low_column_floats(int64_t d);
-
-struct FloatScreenTask {
-  DevicePoints points;
+/// Where the points stand, and what a score may be off by.
+struct FloatFrame {
   DeviceFrame frame;
   FloatBound bound;
-  FloatColumns columns;
-  const float* norms = nullptr;  ///< n >= |y|; only for d > kLowColumns
-  PassRanges ranges;
-  LabelRows next;             ///< gets the label that is proved, or any
-  uint32_t* marks = nullptr;  ///< bit (row % 32) of marks[range * mark_stride + row / 32]: not proved. All written.
-  int64_t mark_stride = 0;
-  const uint32_t* wanted = nullptr;  ///< null, or 0: float_pack() and float_screen_marked() have nothing to do
 };
 
-/// The best of a row in a slice of the columns.
-struct SliceTop {
-  float best, second;
-  int32_t column;
+/// The prototypes as columns, which both looks pack anew in every pass.
+class FloatPrototypes {
+ public:
+  static int64_t bytes(const SessionShape& shape) {
+    return DeviceRoom::counted([&](DeviceRoom& room) { FloatPrototypes().lay_out(shape, room); });
+  }
+  FloatPrototypes() = default;
+  FloatPrototypes(const SessionShape& shape, const FloatFrame& frame);
+
+  /// A look at the slice's rows; `exact` says where what it cannot prove is marked.
+  FloatScreenTask task(const PassWork& pass, const PointSlice& slice, ExactStage& exact);
+
+ private:
+  void lay_out(const SessionShape& shape, DeviceRoom& room);
+  FloatColumns columns(uint32_t* far);
+
+  int64_t d_ = 0;
+  FloatFrame frame_;
+  DeviceBuffer<float> columns_;  // starts, slopes and values; for more than kLowColumns columns errors too
 };
 
-/// Rows that a coarser screen marked, gathered by range.
-struct MarkedRows {
-  int64_t* rows = nullptr;     ///< (ranges, capacity)
-  uint32_t* counts = nullptr;  ///< per range; may exceed the capacity: the others stay marked
-  int64_t capacity = 0;
-  SliceTop* top = nullptr;  ///< (ranges, capacity, slices)
-  int32_t slices = 1;       ///< columns are shared out, so that few rows keep the whole device busy
+class FloatScreen final : public Screen {
+ public:
+  static int64_t bytes(const SessionShape& shape) { return FloatPrototypes::bytes(shape) + ExactStage::bytes(shape); }
+  FloatScreen(const SessionShape& shape, const FloatFrame& frame, const ExactStage::Sums& sums)
+      : prototypes_(shape, frame), exact_(shape, sums), multiprocessors_(sums.multiprocessors) {}
+
+  std::span<uint32_t> numbers() override { return exact_.numbers(); }
+  void begin_batch(std::span<const ModelMemory>, const Stream&) override {}
+  void enqueue(const PassWork& pass, const PointSlice& slice, const Stream& stream) override;
+
+ private:
+  FloatPrototypes prototypes_;
+  ExactStage exact_;
+  int multiprocessors_;
 };
 
-/// Looks at marked rows once more, in float32; only what is not proved now either stays marked. For more than
-/// kLowColumns columns.
-void float_screen_marked(const FloatScreenTask& task, const MarkedRows& marked, int multiprocessors,
-                         cudaStream_t stream);
+/// Marked rows of all models that a pass can look at again in float32.
+int64_t marked_capacity(int64_t rows, int64_t models);
+/// Parts of the columns that are looked at side by side for so many marked rows.
+int64_t marked_slices(int64_t marked);
 
-/// n of every row, rounded up.
-void float_norms(const DevicePoints& points, const DeviceFrame& frame, float* norms, cudaStream_t stream);
-/// Columns from the ranges' prototypes.
-void float_pack(const FloatScreenTask& task, cudaStream_t stream);
-void float_screen(const FloatScreenTask& task, int multiprocessors, cudaStream_t stream);
+/// For more than kLowColumns columns.
+class SecondLook {
+ public:
+  static int64_t bytes(const SessionShape& shape) {
+    return FloatPrototypes::bytes(shape) +
+           DeviceRoom::counted([&](DeviceRoom& room) { SecondLook().lay_out(shape, room); });
+  }
+  SecondLook(const SessionShape& shape, const FloatFrame& frame, int multiprocessors);
+
+  /// Looks at the rows that are marked, which stay marked where float32 proves no label either.
+  void enqueue(const PassWork& pass, const PointSlice& slice, ExactStage& exact, const Stream& stream);
+
+ private:
+  SecondLook() = default;
+  void lay_out(const SessionShape& shape, DeviceRoom& room);
+
+  FloatPrototypes prototypes_;
+  int multiprocessors_ = 1;
+  DeviceBuffer<int64_t> rows_;
+  DeviceBuffer<uint32_t> counts_;
+  DeviceBuffer<SliceTop> tops_;
+};
 
 }  // namespace manymeans::cuda

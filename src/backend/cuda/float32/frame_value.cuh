@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backend/cuda/device/point_value.cuh"
-#include "backend/cuda/float32/float_screen.h"
+#include "backend/cuda/float32/float_kernels.h"
 
 namespace manymeans::cuda {
 

@@ -6,7 +6,7 @@
 // An index beside every score costs two more of these scarce comparing instructions; finding the column again at the
 // end, by computing the group's scores anew, cost a third of the kernel's time with ten prototypes a model.
 #include "backend/cuda/device/pass_device.cuh"
-#include "backend/cuda/float32/float_screen.h"
+#include "backend/cuda/float32/float_kernels.h"
 #include "backend/cuda/float32/frame_value.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 

@@ -2,7 +2,7 @@
 // registers. A block takes 128 rows and walks over the 64-wide groups of one model's columns; a thread holds the scores
 // of 8 rows and 4 columns and the top two of its rows over all columns that it has seen.
 #include "backend/cuda/device/pass_device.cuh"
-#include "backend/cuda/float32/float_screen.h"
+#include "backend/cuda/float32/float_kernels.h"
 #include "backend/cuda/float32/frame_value.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 
@@ -201,14 +201,8 @@ __global__ void gather_kernel(FloatScreenTask task, MarkedRows marked) {
   if (stopped(task.ranges) || (task.wanted != nullptr && *task.wanted == 0)) return;
   const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (at * 32 >= task.points.n) return;
-  uint32_t& word = task.marks[blockIdx.y * task.mark_stride + at];
-  uint32_t marks = word;
-  if (marks == 0) return;
-  int64_t place = atomicAdd(marked.counts + blockIdx.y, static_cast<uint32_t>(__popc(static_cast<int>(marks))));
-  for (; marks != 0 && place < marked.capacity; marks &= marks - 1) {
-    marked.rows[blockIdx.y * marked.capacity + place++] = at * 32 + __ffs(static_cast<int>(marks)) - 1;
-  }
-  word = marks;
+  take_marked(task.marks[blockIdx.y * task.mark_stride + at], at, marked.counts + blockIdx.y, marked.capacity,
+              [&](int64_t place, int64_t row) { marked.rows[blockIdx.y * marked.capacity + place] = row; });
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ __device__ double shift_of(const MarginTask& task, const PassRange& range, int64
       sum = __fma_rn(t, t, sum);
     }
   }
-  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0U, sum, step);
+  sum = warp_sum(sum);
   if (__ballot_sync(~0U, any) == 0) return 0;
   return task.bound_scale * (sqrt(sum) * task.scale + task.underflow) * (1 + 0x1p-20);
 }

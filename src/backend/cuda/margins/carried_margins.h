@@ -12,8 +12,8 @@
 // For one model. A margin that is not known is NaN.
 #pragma once
 
+#include "backend/cuda/device/matrix_operands.h"
 #include "backend/cuda/device/pass_ranges.h"
-#include "backend/cuda/device/screen.h"
 
 #include <cuda_runtime.h>
 

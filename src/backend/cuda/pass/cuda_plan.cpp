@@ -3,8 +3,8 @@
 #include <manymeans/error.h>
 
 #include "backend/cuda/bounding_boxes/boxed_points.h"
+#include "backend/cuda/float32/float_kernels.h"
 #include "backend/cuda/float32/float_screen.h"
-#include "backend/cuda/float32/float_stage.h"
 #include "backend/cuda/pass/make_screen.h"
 #include "backend/cuda/pass/session_arrays.h"
 #include "backend/cuda/tensor/matrix_bounds.h"
@@ -23,8 +23,18 @@ namespace {
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kReserve = int64_t{256} << 20;  // for the runtime, small arrays and seeding
 
-// With so few columns the points stay in registers and float32 is as fast.
-constexpr int64_t kFewestMatrixColumns = kLowColumns + 1;
+// Whether the tensor cores screen faster than float32. Above kLowColumns columns they always do. Below, float32 keeps
+// the points in registers, and its time follows the products; that of the tensor cores follows the padded prototypes,
+// however few columns there are. Measured: bench/results/h200/low_columns.
+bool pays_to_use_tensor_cores(int64_t columns, const Workload& workload) {
+  constexpr int64_t kFewestColumns = 8;
+  if (columns > kLowColumns) return true;
+  // Several models fill the device with few rows each, and gain later.
+  const int64_t products_of_a_prototype = workload.models == 1 ? 4 : 7;
+  const int64_t k = workload.all_clusters / std::max<int64_t>(1, workload.models);
+  return columns >= kFewestColumns && k * columns >= products_of_a_prototype * padded(k, kOneTile);
+}
+
 // Rounding to fp16 takes 2^-12 or so of a row where no value is far out; with much more nothing is proved.
 constexpr double kMostHalfRatio = 0x1p-9;
 
@@ -85,7 +95,8 @@ ScreenKind screen_of_format(const std::string& format, const CudaDevice& device)
               device.name + " has no matrix units that the float16 screen can use; use float32");
 }
 
-ScreenKind choose_screen(const Input& input, const CudaDevice& device, const BackendOptions& options, double ratio) {
+ScreenKind choose_screen(const Input& input, const CudaDevice& device, const BackendOptions& options, double ratio,
+                         const Workload& workload) {
   const std::string& algorithm = options.algorithm;
   const PointsView& points = input.points;
   check_algorithm(algorithm);
@@ -96,8 +107,8 @@ ScreenKind choose_screen(const Input& input, const CudaDevice& device, const Bac
   }
   if (algorithm == "auto" && pays_to_box(points)) return ScreenKind::kBoundingBoxes;
   // Margins take the screen in fp16, however few columns there are.
-  const bool enough_columns = points.d >= kFewestMatrixColumns || algorithm == "bounds";
-  const bool useful = device.matrix_unit != MatrixUnit::kNone && enough_columns && ratio <= kMostHalfRatio;
+  const bool faster = algorithm == "bounds" || pays_to_use_tensor_cores(points.d, workload);
+  const bool useful = device.matrix_unit != MatrixUnit::kNone && faster && ratio <= kMostHalfRatio;
   return with_a_bound(useful ? ScreenKind::kMatrix : ScreenKind::kFloat, points.d);
 }
 
@@ -302,7 +313,7 @@ bool subtracts_in_float(const Input& input, int exponent) {
 CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const BackendOptions& options, double half_ratio,
                         const Workload& workload) {
   CudaPlan plan;
-  plan.screen = choose_screen(input, device, options, half_ratio);
+  plan.screen = choose_screen(input, device, options, half_ratio, workload);
   plan.matrix_unit = options.tuning.cuda.screen_format == "float16-sync" ? MatrixUnit::kSync : device.matrix_unit;
   plan.padded_columns = static_cast<int32_t>((input.points.d + kDepthBlock - 1) / kDepthBlock * kDepthBlock);
   int64_t room = device.memory_free - kReserve;
@@ -312,6 +323,12 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
   if (planned.models > 1) check_counts(planned.models, planned.all_clusters);
   const RowPlanner planner(input, planned, room, options.tuning.cuda.slice_rows);
   if (plan.screen == ScreenKind::kBoundingBoxes && !planner.holds_all(plan)) plan.screen = ScreenKind::kFloat;
+  // Short rows are several times as long once they are packed: not where they have to come in slices for that.
+  const bool chosen_for_speed = options.algorithm == "auto" && options.tuning.cuda.screen_format.empty();
+  if (plan.screen == ScreenKind::kMatrix && chosen_for_speed && input.points.d <= kLowColumns &&
+      !planner.holds_all(plan)) {
+    plan.screen = ScreenKind::kFloat;
+  }
   plan.score_thresholds = plan.screen == ScreenKind::kMatrix && pays_to_have_thresholds(input, planned, options);
   if (plan.score_thresholds && !planner.holds_all(plan)) plan.score_thresholds = false;
   plan.bounds = wanted_bounds(plan, input, options, planned);

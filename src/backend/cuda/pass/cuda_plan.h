@@ -3,7 +3,7 @@
 
 #include "backend/backend.h"
 #include "backend/bounds_policy.h"
-#include "backend/cuda/device/screen.h"
+#include "backend/cuda/device/matrix_operands.h"
 #include "backend/cuda/device/session_shape.h"
 #include "backend/cuda/points/slice_plan.h"
 #include "data/input.h"

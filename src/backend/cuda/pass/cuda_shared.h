@@ -4,7 +4,7 @@
 #include "backend/backend.h"
 #include "backend/cuda/bounding_boxes/boxed_points.h"
 #include "backend/cuda/exact/accumulate.h"
-#include "backend/cuda/float32/float_screen.h"
+#include "backend/cuda/float32/float_kernels.h"
 #include "backend/cuda/pass/cuda_plan.h"
 #include "backend/cuda/points/point_slices.h"
 #include "backend/cuda/runtime/device_memory.h"

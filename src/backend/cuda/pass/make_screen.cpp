@@ -2,7 +2,7 @@
 
 #include "backend/cuda/bounding_boxes/bounding_box_screen.h"
 #include "backend/cuda/exact/exact_stage.h"
-#include "backend/cuda/float32/float_stage.h"
+#include "backend/cuda/float32/float_screen.h"
 #include "backend/cuda/tensor/tensor_screen.h"
 
 #include <utility>

@@ -3,7 +3,7 @@
 #include "backend/cuda/exact/accumulate.h"
 #include "backend/cuda/exact/resolve.h"
 #include "backend/cuda/exact/solve.h"
-#include "backend/cuda/float32/float_stage.h"
+#include "backend/cuda/float32/float_screen.h"
 #include "backend/cuda/runtime/endless_kernel.h"
 
 #include <algorithm>
@@ -71,9 +71,7 @@ void CudaPassKernels::send_ranges(const device::PassBatch& batch) {
 
 void CudaPassKernels::begin(const device::PassBatch& batch) {
   send_ranges(batch);
-  std::vector<BatchModel> models;
-  for (const device::ModelMemory& model : batch.models) models.push_back({model.slot, model.k, model.labelled});
-  screen_->begin_batch(models, stream_);
+  screen_->begin_batch(batch.models, stream_);
   const std::span<uint32_t> numbers = screen_->numbers();
   fill_zero(numbers.data(), numbers.size(), stream_, "clearing numbers of rows");
   ranges_.numbers = numbers.data();

@@ -75,11 +75,10 @@ __device__ void prepare_prototypes(const PersistentTask& task, const PersistentB
 
 // Labels of the unproved rows by canonical distances, a warp a row.
 template <bool kPlain>
-__device__ void resolve_unproved(const PersistentTask& task, const PassRange& range, const PersistentBlock& here,
-                                 PersistentTally& tally) {
+__device__ void resolve_unproved(const PersistentTask& task, const PassRange& range, const PersistentBlock& here) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const unsigned mask = 0xffU << (lane / kLanes * kLanes);
-  const uint32_t count = tally.unproved;
+  const uint32_t count = here.tally->unproved;
 #pragma unroll 1
   for (uint32_t i = threadIdx.x / 32; i < count; i += kPersistentWarps) {
     const UnprovedRow& entry = here.unproved[i];
@@ -98,27 +97,27 @@ __device__ void resolve_unproved(const PersistentTask& task, const PassRange& ra
     nearest = warp_nearest(nearest);
     if (lane != 0) continue;
     here.to[entry.row] = static_cast<uint16_t>(nearest.k);
-    atomicAdd(&tally.resolved, 1U);
-    atomicAdd(&tally.candidates, static_cast<uint32_t>(candidates));
+    atomicAdd(&here.tally->resolved, 1U);
+    atomicAdd(&here.tally->candidates, static_cast<uint32_t>(candidates));
   }
 }
 
 // A pass of one model over the block's rows. kPlain: see add_entries().
 template <bool kPlain, int kLimbs>
 __device__ void pass_over_rows(const PersistentTask& task, int r, bool first_of_batch, const PersistentBlock& here,
-                               PassCounters& counters, PersistentTally& tally) {
+                               PassCounters& counters) {
   const PassRange& range = here.ranges[r];
-  const auto k = static_cast<int>(range.k);
   if (threadIdx.x == 0) {
-    tally.unproved = 0;
-    tally.resolved = tally.candidates = 0;
+    here.tally->unproved = 0;
+    here.tally->resolved = here.tally->candidates = 0;
   }
-  const bool far = load_columns(task, here.columns_of[r], k, here);
-  screen_rows(here, here.columns_of[r], far, k, task.points.padded_columns, &tally.unproved);
+  PersistentModel model{here.columns_of[r], static_cast<int>(range.k), task.points.padded_columns};
+  model.far = load_columns(task, model, here);
+  screen_rows(here, model);
   __syncthreads();
-  resolve_unproved<kPlain>(task, range, here, tally);
+  resolve_unproved<kPlain>(task, range, here);
   __syncthreads();
-  add_changes<kPlain, kLimbs>(task, r, first_of_batch && range.first_pass != 0, here, tally, counters);
+  add_changes<kPlain, kLimbs>(task, r, first_of_batch && range.first_pass != 0, here, counters);
   __syncthreads();
 }
 
@@ -146,7 +145,7 @@ __global__ void __launch_bounds__(kPersistentThreads, 1)
     persistent_kernel(const __grid_constant__ PersistentTask task) {
   extern __shared__ __align__(16) unsigned char memory[];
   __shared__ PersistentTally tally;
-  const PersistentBlock here = lay_out(task, memory);
+  const PersistentBlock here = lay_out(task, memory, tally);
   const PassRanges& ranges = task.sums.ranges;
   const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
   load_points(task, here);
@@ -158,7 +157,7 @@ __global__ void __launch_bounds__(kPersistentThreads, 1)
     await_all(grid);
 #pragma unroll 1
     for (int r = 0; r < ranges.count; ++r) {
-      pass_over_rows<kPlain, kLimbs>(task, r, pass == 0, here, counters[r], tally);
+      pass_over_rows<kPlain, kLimbs>(task, r, pass == 0, here, counters[r]);
     }
     await_all(grid);
     const bool judge = must_judge(here, counters, ranges.count, pass == 0);
@@ -202,8 +201,8 @@ PersistentDevice PersistentDevice::of(int device) {
   return found;
 }
 
-PersistentShape persistent_shape(int64_t rows, int32_t padded_columns, int64_t most_clusters, int models, int limbs,
-                                 const PersistentDevice& device) {
+PersistentShape persistent_shape(const PersistentProblem& problem, const PersistentDevice& device) {
+  const auto& [rows, padded_columns, most_clusters, models, limbs] = problem;
   const bool possible = device.cooperative && most_clusters <= kMostPersistentK && models <= kMostPersistentModels &&
                         limbs <= kMostPersistentLimbs;
   const int64_t tiles = (rows + kPersistentTile - 1) / kPersistentTile;

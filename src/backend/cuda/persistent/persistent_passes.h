@@ -1,7 +1,7 @@
 // Batches of passes over small problems: one kernel that keeps the points in the shared memory of the device's blocks.
 #pragma once
 
-#include "backend/cuda/device/screen.h"
+#include "backend/cuda/device/matrix_operands.h"
 #include "backend/cuda/exact/accumulate.h"
 #include "backend/cuda/tensor/matrix_pack.h"
 
@@ -37,9 +37,17 @@ struct PersistentDevice {
   static PersistentDevice of(int device);
 };
 
-/// How `rows` points of `padded_columns` halves are shared out; blocks = 0 where they do not fit.
-PersistentShape persistent_shape(int64_t rows, int32_t padded_columns, int64_t most_clusters, int models, int limbs,
-                                 const PersistentDevice& device);
+/// What is to fit there.
+struct PersistentProblem {
+  int64_t rows = 0;
+  int32_t padded_columns = 0;  ///< halves of a row
+  int64_t most_clusters = 0;   ///< of a model
+  int models = 1;
+  int limbs = 1;
+};
+
+/// How the rows are shared out; blocks = 0 where they do not fit.
+PersistentShape persistent_shape(const PersistentProblem& problem, const PersistentDevice& device);
 
 struct PersistentTask {
   AccumulateTask sums;                    ///< `next` and `order` are not used; ranges: counters of the first pass

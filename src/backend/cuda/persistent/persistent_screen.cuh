@@ -25,6 +25,13 @@ struct UnprovedRow {
 };
 constexpr uint16_t kNoPersistentLabel = 0xffff;
 
+/// What the threads of a block tell each other.
+struct PersistentTally {
+  uint32_t unproved;              ///< rows
+  uint32_t entries;               ///< of rows that changed
+  uint32_t resolved, candidates;  ///< less than 2^25: rows of a block times prototypes
+};
+
 /// A block's shared memory, and its share of the rows.
 struct PersistentBlock {
   int64_t first;  ///< row
@@ -45,6 +52,15 @@ struct PersistentBlock {
   uint16_t* to;             ///< those that the pass finds
   PassRange* ranges;        ///< of the models
   ColumnRange* columns_of;  ///< of the models
+  PersistentTally* tally;
+};
+
+/// The model that a block is at.
+struct PersistentModel {
+  const ColumnRange& place;
+  int k;
+  int padded_columns;  ///< of a row
+  bool far = false;    ///< a prototype is too far out to be screened
 };
 
 /// What a row takes beside its values, and a column.
@@ -54,9 +70,11 @@ constexpr int64_t kPersistentModelBytes = kMostPersistentModels * (sizeof(PassRa
 static_assert(kPersistentModelBytes % 16 == 0);
 static_assert(sizeof(UnprovedRow) >= 2 * sizeof(uint32_t), "a row that changed has two entries");
 
-__device__ __forceinline__ PersistentBlock lay_out(const PersistentTask& task, unsigned char* memory) {
+__device__ __forceinline__ PersistentBlock lay_out(const PersistentTask& task, unsigned char* memory,
+                                                   PersistentTally& tally) {
   const PersistentShape& shape = task.shape;
   PersistentBlock here;
+  here.tally = &tally;
   const auto tiles = static_cast<int32_t>((task.points.rows + kPersistentTile - 1) / kPersistentTile);
   const int32_t first_tile = static_cast<int32_t>(static_cast<int64_t>(tiles) * blockIdx.x / gridDim.x);
   here.tiles = static_cast<int32_t>(static_cast<int64_t>(tiles) * (blockIdx.x + 1) / gridDim.x) - first_tile;
@@ -88,11 +106,19 @@ __device__ __forceinline__ PersistentBlock lay_out(const PersistentTask& task, u
   return here;
 }
 
-/// Rows of packed values, 16 bytes at a time; those from `some` on are zero.
-__device__ __forceinline__ void load_values(const void* from, int64_t first, int32_t padded_columns, int count,
-                                            int some, int stride, __half* to) {
+/// `count` rows of packed values, of which those from `some` on are zero.
+struct PackedValues {
+  const void* values;
+  int64_t first;
+  int32_t padded_columns;
+  int count, some;
+};
+
+/// Loads 16 bytes at a time.
+__device__ __forceinline__ void load_values(const PackedValues& from, int stride, __half* to) {
+  const auto& [values, first, padded_columns, count, some] = from;
   const int pieces = padded_columns / 8;
-  const auto* source = reinterpret_cast<const uint4*>(static_cast<const __half*>(from) + first * padded_columns);
+  const auto* source = reinterpret_cast<const uint4*>(static_cast<const __half*>(values) + first * padded_columns);
 #pragma unroll 2
   for (int i = static_cast<int>(threadIdx.x); i < count * pieces; i += kPersistentThreads) {
     const int row = i / pieces;
@@ -104,7 +130,7 @@ __device__ __forceinline__ void load_values(const void* from, int64_t first, int
 /// The block's points, once a batch.
 __device__ __forceinline__ void load_points(const PersistentTask& task, const PersistentBlock& here) {
   const int rows = here.tiles * kPersistentTile;  // padded rows exist
-  load_values(task.points.values, here.first, task.points.padded_columns, rows, rows, here.stride, here.values);
+  load_values({task.points.values, here.first, task.points.padded_columns, rows, rows}, here.stride, here.values);
 #pragma unroll 1
   for (int i = static_cast<int>(threadIdx.x); i < rows; i += kPersistentThreads) {
     here.radii[i] = task.points.radii[here.first + i];
@@ -135,15 +161,16 @@ __device__ __forceinline__ void load_models(const PersistentTask& task, const Pe
 
 /// A model's prototypes as prepared for this pass; whether one of them is too far out to be screened. Ends with the
 /// block synchronised.
-__device__ __forceinline__ bool load_columns(const PersistentTask& task, const ColumnRange& place, int k,
+__device__ __forceinline__ bool load_columns(const PersistentTask& task, const PersistentModel& model,
                                              const PersistentBlock& here) {
+  const int k = model.k;
   const PackedColumns& packed = task.columns.columns;
   const int count = (k + kPersistentColumns - 1) / kPersistentColumns * kPersistentColumns;
-  load_values(packed.values, place.first, task.points.padded_columns, count, k, here.stride, here.columns);
+  load_values({packed.values, model.place.first, model.padded_columns, count, k}, here.stride, here.columns);
   bool far = false;
 #pragma unroll 1
   for (int c = static_cast<int>(threadIdx.x); c < count; c += kPersistentThreads) {
-    const int column = place.first + c;
+    const int column = model.place.first + c;
     const float offset = c < k ? packed.offsets[column] : kNeverWins;
     const float error = c < k ? packed.errors[column] : 0.0F;
     here.terms[c] = {__fadd_ru(offset, error), c < k ? packed.slopes[column] : 0.0F};
@@ -204,20 +231,29 @@ __device__ __forceinline__ void for_scores(const PersistentBlock& here, const fl
   }
 }
 
-/// The rows of a warp that it could not prove: bit 4 i + r of `judged` stands for row r of its i-th four threads, and
-/// lane 4 i + r knows the row's threshold. Notes the columns that reach it. `sums`: of the last columns.
-__device__ __forceinline__ void gather_columns(const PersistentBlock& here, bool far, int k, int padded_columns,
-                                               int tile, int row, uint32_t judged, float lower, const float (&radii)[2],
-                                               float (&sums)[kPersistentColumns / 8][4], uint32_t* unproved_count) {
+/// The rows of a tile that its warp could not prove: bit 4 i + r of `judged` stands for row r of its i-th four threads,
+/// and lane 4 i + r knows the row and its threshold.
+struct UnprovedTile {
+  int tile;
+  uint32_t judged;
+  int row;
+  float lower;
+};
+
+/// Notes the columns that reach the rows' thresholds. `sums`: of the last columns.
+__device__ __forceinline__ void gather_columns(const PersistentBlock& here, const PersistentModel& model,
+                                               const UnprovedTile& unproved, const float (&radii)[2],
+                                               float (&sums)[kPersistentColumns / 8][4]) {
+  const auto& [tile, judged, row, lower] = unproved;
   const int lane = static_cast<int>(threadIdx.x % 32);
   uint32_t slot = 0;
   if (judged >> lane & 1) {
-    slot = atomicAdd(unproved_count, 1U);
+    slot = atomicAdd(&here.tally->unproved, 1U);
     here.unproved[slot].row = static_cast<uint16_t>(row);
-    here.unproved[slot].count = far ? kMostCandidates + 1 : 0;
+    here.unproved[slot].count = model.far ? kMostCandidates + 1 : 0;
   }
   __syncwarp();
-  if (far) return;
+  if (model.far) return;
   UnprovedRow* entries[2];
   float thresholds[2];
 #pragma unroll
@@ -228,8 +264,8 @@ __device__ __forceinline__ void gather_columns(const PersistentBlock& here, bool
     if ((judged >> knows & 1) == 0) entries[r] = nullptr;
   }
 #pragma unroll 1
-  for (int first = 0; first < k; first += kPersistentColumns) {
-    if (k > kPersistentColumns) multiply_tile(here, padded_columns, tile, first, sums);
+  for (int first = 0; first < model.k; first += kPersistentColumns) {
+    if (model.k > kPersistentColumns) multiply_tile(here, model.padded_columns, tile, first, sums);
     uint32_t reached[2] = {0, 0};  // bit: column - first
     for_scores(here, sums, radii, first, [&](int r, int column, float upper) {
       if (!(upper < thresholds[r])) reached[r] |= 1U << (column - first);  // so that NaN counts
@@ -239,7 +275,7 @@ __device__ __forceinline__ void gather_columns(const PersistentBlock& here, bool
       UnprovedRow* const entry = r == 0 ? entries[0] : entries[1];
       for (uint32_t bits = entry == nullptr ? 0 : (r == 0 ? reached[0] : reached[1]); bits != 0; bits &= bits - 1) {
         const int column = first + __ffs(static_cast<int>(bits)) - 1;
-        if (column >= k) break;  // padding
+        if (column >= model.k) break;  // padding
         const uint32_t at = atomicAdd(&entry->count, 1U);
         if (at < kMostCandidates) entry->candidates[at] = static_cast<uint16_t>(column);
       }
@@ -248,8 +284,7 @@ __device__ __forceinline__ void gather_columns(const PersistentBlock& here, bool
 }
 
 /// Looks at all rows of the block, a warp at 16 of them: labels of those that it proves, entries of the others.
-__device__ __forceinline__ void screen_rows(const PersistentBlock& here, const ColumnRange& place, bool far, int k,
-                                            int padded_columns, uint32_t* unproved_count) {
+__device__ __forceinline__ void screen_rows(const PersistentBlock& here, const PersistentModel& model) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   for (int tile = static_cast<int>(threadIdx.x / 32); tile < here.tiles; tile += kPersistentWarps) {
     const int first_row = tile * kPersistentTile + lane / 4;
@@ -257,8 +292,8 @@ __device__ __forceinline__ void screen_rows(const PersistentBlock& here, const C
     Finalist rows[2] = {{-FLT_MAX, -FLT_MAX, 0}, {-FLT_MAX, -FLT_MAX, 0}};
     float sums[kPersistentColumns / 8][4];
 #pragma unroll 1
-    for (int first = 0; first < k; first += kPersistentColumns) {
-      multiply_tile(here, padded_columns, tile, first, sums);
+    for (int first = 0; first < model.k; first += kPersistentColumns) {
+      multiply_tile(here, model.padded_columns, tile, first, sums);
       for_scores(here, sums, radii, first, [&](int r, int column, float upper) {
         rows[r].second = fmaxf(rows[r].second, fminf(rows[r].best, upper));
         rows[r].place = upper > rows[r].best ? column : rows[r].place;
@@ -269,13 +304,13 @@ __device__ __forceinline__ void screen_rows(const PersistentBlock& here, const C
     const int row = first_row + (lane % 2 != 0 ? 8 : 0);
     const float bound =
         __fmaf_ru(lane % 2 != 0 ? radii[1] : radii[0], here.terms[mine.place].y, here.errors[mine.place]);
-    const float lower = lower_score(mine.best, bound, here.norms[row], place.slack, place.underflow);
-    const bool proved = lower > mine.second && !far;
+    const float lower = lower_score(mine.best, bound, here.norms[row], model.place.slack, model.place.underflow);
+    const bool proved = lower > mine.second && !model.far;
     const bool speaks = lane % 4 < 2 && row < here.rows;
     if (speaks && proved) here.to[row] = static_cast<uint16_t>(mine.place);
     const uint32_t judged = __ballot_sync(~0U, speaks && !proved);
     if (judged == 0) continue;
-    gather_columns(here, far, k, padded_columns, tile, row, judged, lower, radii, sums, unproved_count);
+    gather_columns(here, model, {tile, judged, row, lower}, radii, sums);
   }
 }
 

@@ -17,13 +17,6 @@ constexpr int kPersistentTogether = 4;            // entries that a warp loads a
 constexpr uint32_t kPersistentLeaves = 1U << 15;  // of an entry: cluster, this, row of the block
 static_assert(kMostPersistentRows <= kPersistentLeaves && kMostPersistentK < kNoPersistentLabel);
 
-/// What the threads of a block tell each other.
-struct PersistentTally {
-  uint32_t unproved;              ///< rows
-  uint32_t entries;               ///< of rows that changed
-  uint32_t resolved, candidates;  ///< less than 2^25: rows of a block times prototypes
-};
-
 /// Calls body(row, from, to) for this thread's rows that changed. labels: of the model.
 template <class Body>
 __device__ __forceinline__ void for_changes(const PersistentBlock& here, const uint16_t* labels, const Body& body) {
@@ -50,7 +43,7 @@ __device__ __forceinline__ uint32_t place_clusters(uint32_t* places, int cluster
 
 /// Writes the entries of the rows that changed, and their labels. Begins and ends with the block synchronised.
 __device__ __forceinline__ void order_changes(const PersistentTask& task, int r, bool first_pass,
-                                              const PersistentBlock& here, PersistentTally& tally) {
+                                              const PersistentBlock& here) {
   const PassRange& range = here.ranges[r];
   uint16_t* const labels = here.labels + r * task.shape.rows;
   for_changes(here, labels, [&](int, uint16_t from, uint16_t to) {
@@ -64,7 +57,7 @@ __device__ __forceinline__ void order_changes(const PersistentTask& task, int r,
   if (threadIdx.x < 32) {
     const int clusters = static_cast<int>((range.k + kPersistentColumns - 1) / kPersistentColumns * kPersistentColumns);
     const uint32_t entries = place_clusters(here.places, clusters);
-    if (threadIdx.x == 0) tally.entries = entries;
+    if (threadIdx.x == 0) here.tally->entries = entries;
   }
   __syncthreads();
   for_changes(here, labels, [&](int row, uint16_t from, uint16_t to) {
@@ -80,8 +73,9 @@ __device__ __forceinline__ void order_changes(const PersistentTask& task, int r,
 
 /// What the block counted, and the change of the label sum, into the pass's counters. The last warps have most to do:
 /// the first ones are wanted elsewhere.
-__device__ __forceinline__ void count_entries(const PersistentTask& task, const PersistentBlock& here,
-                                              const PersistentTally& tally, bool first_pass, PassCounters& counters) {
+__device__ __forceinline__ void count_entries(const PersistentTask& task, const PersistentBlock& here, bool first_pass,
+                                              PassCounters& counters) {
+  const PersistentTally& tally = *here.tally;
   const uint32_t entries = tally.entries;
   if (threadIdx.x == kPersistentThreads - 1 && tally.resolved != 0) {
     atomicAdd(&counters.resolved, static_cast<unsigned long long>(tally.resolved));
@@ -121,21 +115,26 @@ __device__ __forceinline__ void add_gains(const PersistentTask& task, const Pass
   }
 }
 
-/// 32 columns from `first_column` on of the entries from `begin` to `end`, by a warp. kPlain: float32 without weights,
-/// and the columns' powers of two are at hand; then some rows at a time are split, while the next are loaded, and only
-/// then added.
+/// Some entries, and 32 columns of their rows.
+struct EntryRun {
+  uint32_t begin, end;
+  int first_column;
+};
+
+/// Adds up a run, by a warp. kPlain: float32 without weights, and the columns' powers of two are at hand; then some
+/// rows at a time are split, while the next are loaded, and only then added.
 template <bool kPlain, int kLimbs>
 __device__ __forceinline__ void add_entries(const AccumulateTask& task, const PassRange& range,
-                                            const PersistentBlock& here, int first_column, uint32_t begin,
-                                            uint32_t end) {
+                                            const PersistentBlock& here, const EntryRun& run) {
+  const uint32_t end = run.end;
   constexpr int kTogether = kPlain ? kPersistentTogether : 1;
   using Value = std::conditional_t<kPlain, float, double>;
   const DevicePoints& points = task.points;
-  const int64_t j = first_column + static_cast<int>(threadIdx.x % 32);
+  const int64_t j = run.first_column + static_cast<int>(threadIdx.x % 32);
   const int64_t column = min(j, points.d - 1);  // beyond the last one: read, and not stored
   const double top = top_of(task.terms, column);
   int64_t sums[kLimbs] = {};
-  uint32_t cluster = here.entries[begin] >> 16;
+  uint32_t cluster = here.entries[run.begin] >> 16;
   const auto store = [&] {
 #pragma unroll
     for (int g = 0; g < kLimbs; ++g) {
@@ -156,9 +155,9 @@ __device__ __forceinline__ void add_entries(const AccumulateTask& task, const Pa
     }
   };
   Value values[kTogether];
-  load(begin, values);
+  load(run.begin, values);
 #pragma unroll 1
-  for (uint32_t i = begin; i < end; i += kTogether) {
+  for (uint32_t i = run.begin; i < end; i += kTogether) {
     int64_t parts[kTogether][kLimbs];
     Value next[kTogether];
     load(i + kTogether, next);
@@ -189,11 +188,10 @@ __device__ __forceinline__ void add_entries(const AccumulateTask& task, const Pa
 /// the block synchronised.
 template <bool kPlain, int kLimbs>
 __device__ __forceinline__ void add_changes(const PersistentTask& task, int r, bool first_pass,
-                                            const PersistentBlock& here, PersistentTally& tally,
-                                            PassCounters& counters) {
-  order_changes(task, r, first_pass, here, tally);
-  const uint32_t entries = tally.entries;
-  count_entries(task, here, tally, first_pass, counters);
+                                            const PersistentBlock& here, PassCounters& counters) {
+  order_changes(task, r, first_pass, here);
+  const uint32_t entries = here.tally->entries;
+  count_entries(task, here, first_pass, counters);
   add_gains<kPlain>(task, here.ranges[r], here, entries);
   const auto groups = static_cast<uint32_t>((task.sums.points.d + 31) / 32);
   // Short runs where there are few entries, so that all warps have some.
@@ -203,8 +201,8 @@ __device__ __forceinline__ void add_changes(const PersistentTask& task, int r, b
 #pragma unroll 1
   for (uint32_t item = threadIdx.x / 32; item < items; item += kPersistentWarps) {
     const uint32_t begin = item / groups * run;
-    add_entries<kPlain, kLimbs>(task.sums, here.ranges[r], here, static_cast<int>(item % groups) * 32, begin,
-                                min(begin + run, entries));
+    add_entries<kPlain, kLimbs>(task.sums, here.ranges[r], here,
+                                {begin, min(begin + run, entries), static_cast<int>(item % groups) * 32});
   }
 }
 

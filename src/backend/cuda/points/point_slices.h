@@ -2,9 +2,9 @@
 #pragma once
 
 #include "backend/cuda/device/device_points.h"
+#include "backend/cuda/device/matrix_operands.h"
 #include "backend/cuda/device/point_slice.h"
-#include "backend/cuda/device/screen.h"
-#include "backend/cuda/float32/float_screen.h"
+#include "backend/cuda/float32/float_kernels.h"
 #include "backend/cuda/points/slice_plan.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/tensor/matrix_pack.h"

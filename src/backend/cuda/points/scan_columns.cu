@@ -100,8 +100,8 @@ __global__ void moments_kernel(DevicePoints points, int width, int rows, const M
   int64_t squares[kDistanceLimbs] = {};
   for (int64_t row = place.row; row < points.n; row += place.step) {
     const double y = __dsub_rn(load_double(points, row * points.d + place.column), splitter.centre);
-    splitter.y.add_fixed<kDistanceLimbs>(y, 1, sum);
-    splitter.yy.add_fixed<kDistanceLimbs>(__dmul_rn(y, y), 1, squares);
+    add_limbs(splitter.y, y, 1, sum);
+    add_limbs(splitter.yy, __dmul_rn(y, y), 1, squares);
   }
   for (int g = 0; g < kDistanceLimbs; ++g) {
     atomic_add(&sums[place.column].y[g], sum[g]);

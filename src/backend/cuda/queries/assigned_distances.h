@@ -3,14 +3,88 @@
 #pragma once
 
 #include "backend/cuda/device/device_points.h"
+#include "backend/cuda/device/matrix_operands.h"
+#include "backend/cuda/device/term_splitter.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/device/device_kernels.h"
+
+#include <cuda_runtime.h>
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 namespace manymeans::cuda {
+
+constexpr int kDigitBits = 12;
+constexpr int kDigits = 1 << kDigitBits;
+
+/// Rows 0, step, .., (count - 1) * step and their labels.
+struct AssignedRows {
+  DevicePoints points;
+  LabelRows labels;  ///< of slot 0
+  const void* prototypes = nullptr;
+  int64_t step = 1;
+  int64_t count = 0;
+};
+
+/// d2 of all rows, 0 for those that farthest rows are not sought among.
+struct RowDistances {
+  const double* d2 = nullptr;
+  int64_t n = 0;
+};
+
+/// Which rows are in the running while the farthest are sought digit by digit: those whose distance begins with
+/// `distance` (its bits >> distance_shift), and, once that is complete, whose row number begins with `row`.
+struct DigitPrefix {
+  uint64_t distance = 0;
+  int distance_shift = 64;
+  uint64_t row = 0;
+  int row_shift = 64;
+};
+
+/// A digit of the row number, or of the distance.
+struct Digit {
+  bool of_row;
+  int shift;
+};
+
+/// One of the farthest rows.
+struct FoundRow {
+  double distance;
+  int64_t row;
+  uint32_t label;
+};
+
+/// The bits and the row number of the last of the farthest rows that were asked for; bits 0 (all rows) if there are
+/// fewer.
+struct LastRow {
+  uint64_t bits = 0;
+  int64_t row = 0;
+};
+
+struct FoundRows {
+  FoundRow* rows;
+  int64_t capacity;
+  unsigned long long* count;
+};
+
+// All of these are asynchronous.
+
+/// Adds the limbs of the terms in both formats to sums[0 ..], and takes the bits of the largest d2 with w' > 0, which
+/// stand behind them.
+void sum_terms(const AssignedRows& rows, const TermSplitter& a, const TermSplitter& b, int64_t* sums,
+               cudaStream_t stream);
+/// out[i] = d2 of row i; if `eligible`, 0 for rows that weigh nothing.
+void find_distances(const AssignedRows& rows, bool eligible, double* out, cudaStream_t stream);
+/// The distances of all rows to k prototypes, (n, k); both of the prototypes' type.
+void find_all_distances(const DevicePoints& points, const void* prototypes, int64_t k, void* out, cudaStream_t stream);
+/// Adds up how many rows in the running have which digit next.
+void count_digits(const RowDistances& all, const DigitPrefix& prefix, const Digit& digit, unsigned long long* counts,
+                  cudaStream_t stream);
+/// Lists the rows farther than `last`, and of those exactly as far the ones up to it; in any order.
+void list_farthest(const RowDistances& all, const LastRow& last, const LabelRows& labels, const FoundRows& found,
+                   cudaStream_t stream);
 
 class AssignedDistances final : public device::RowKernels {
  public:
@@ -19,13 +93,13 @@ class AssignedDistances final : public device::RowKernels {
       : input_(input), label_width_(label_width), stream_(stream) {}
 
   void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, device::Address sums) override;
-  void distances(const Assigned& assigned, bool eligible, device::Address out) override;
+  void distances(const Assigned& assigned, device::Address out) override;
   /// 8 bytes a row on the device, and up to 12 readings of them.
   std::optional<std::vector<DistantRow>> farthest_rows(const Assigned& assigned, int64_t count) override;
   void transform(const device::Rows& rows, device::Address prototypes, int64_t k, device::Address out) override;
 
  private:
-  DeviceLabels labels_of(const Assigned& assigned) const { return {pointer_to(assigned.labels), label_width_}; }
+  AssignedRows every(int64_t step, const Assigned& assigned) const;
 
   const Input& input_;
   int label_width_;

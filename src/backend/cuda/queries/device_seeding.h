@@ -17,6 +17,9 @@
 
 namespace manymeans::cuda {
 
+struct SeedRows;
+struct SeedFrame;
+
 struct SeedingOptions {
   bool exact = false;              ///< every canonical distance, no screen
   int64_t columns_to_screen = 24;  ///< with fewer columns a screen costs more than it saves
@@ -54,6 +57,8 @@ class DeviceSeeding final : public Seeding {
 
   void use_device() const;
   Model& model(int slot);
+  SeedRows rows_of(Model& model) const;
+  SeedFrame frame() const;
   bool screen_fits() const;
   void make_screen();
   double begin(Model& model, const Matrix& centres);

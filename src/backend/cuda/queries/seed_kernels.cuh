@@ -3,7 +3,8 @@
 #pragma once
 
 #include "backend/cuda/device/canonical.cuh"
-#include "backend/cuda/queries/seed_screen.h"
+#include "backend/cuda/device/limbs.cuh"
+#include "backend/cuda/queries/seed_tasks.h"
 
 #include <cmath>
 #include <cstdint>
@@ -41,8 +42,8 @@ __device__ inline void use_distance(const SeedArguments& a, int64_t row, int col
   }
   const double weight = weight_of(a.points, row);
   int64_t gain[kDistanceLimbs] = {};
-  tile.splitter.add_fixed(__dmul_rn(weight, least), 1, gain);
-  tile.splitter.add_fixed(__dmul_rn(weight, d2), -1, gain);
+  add_limbs(tile.splitter, __dmul_rn(weight, least), 1, gain);
+  add_limbs(tile.splitter, __dmul_rn(weight, d2), -1, gain);
 #pragma unroll
   for (int g = 0; g < kDistanceLimbs; ++g) {
     if (gain[g] != 0) shared_add(gains + 2 * (column * kDistanceLimbs + g), gain[g]);
@@ -88,11 +89,10 @@ __device__ inline int enqueue(unsigned flags, int first_row, int first_column, u
 }
 
 // 16 x 8 products of 32 columns, all exact: integers below 2^31.
-__device__ inline void multiply(int (&sum)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
-                                uint32_t b1) {
+__device__ inline void multiply(int (&sum)[4], const uint4& a, const uint2& b) {
   asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
-               : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+               : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
 }
 
 // Points are read once and kept out of the way of what is read again.
@@ -134,8 +134,8 @@ __device__ void multiply_rows(const SeedArguments& a, const uint4* fragments, in
       const uint4 c = fragments[(t * chunks + chunk) * 32 + lane];
 #pragma unroll
       for (int m = 0; m < 2; ++m) {
-        multiply(sums[t][m], x[2 * m].x, x[2 * m + 1].x, x[2 * m].y, x[2 * m + 1].y, c.x, c.y);
-        multiply(sums[t][m], x[2 * m].z, x[2 * m + 1].z, x[2 * m].w, x[2 * m + 1].w, c.z, c.w);
+        multiply(sums[t][m], {x[2 * m].x, x[2 * m + 1].x, x[2 * m].y, x[2 * m + 1].y}, {c.x, c.y});
+        multiply(sums[t][m], {x[2 * m].z, x[2 * m + 1].z, x[2 * m].w, x[2 * m + 1].w}, {c.z, c.w});
       }
     }
   }
@@ -210,39 +210,46 @@ __device__ inline void end_block(const SeedArguments& a, SeedShared& s) {
   if (threadIdx.x == 0) atomicAdd(a.exact, static_cast<unsigned long long>(s.exact));
 }
 
-// The queue's full rounds are worked off; what is left moves to the front. Returns how much that is.
+// A warp at work on a unit of rows.
+struct SeedWarp {
+  SeedShared& shared;
+  uint16_t* queue;
+  unsigned exact = 0;  // distances so far, of all its units
+  int64_t unit_row = 0;
+  int count = 0;  // of pairs in the queue
+};
+
+// The queue's full rounds are worked off; what is left moves to the front.
 template <class T>
-__device__ int drain_full_rounds(const SeedArguments& a, int64_t unit_row, uint16_t* queue, int count, unsigned* gains,
-                                 unsigned& exact) {
+__device__ void drain_full_rounds(const SeedArguments& a, SeedWarp& warp) {
+  uint16_t* queue = warp.queue;
   __syncwarp();
   int done = 0;
-  for (; count - done >= 32; done += 32) drain<T>(a, unit_row, queue + done, 32, gains);
-  exact += done;
+  for (; warp.count - done >= 32; done += 32) drain<T>(a, warp.unit_row, queue + done, 32, warp.shared.gains);
+  warp.exact += done;
   __syncwarp();
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int left = count - done;
+  const int left = warp.count - done;
   const uint16_t kept = lane < left ? queue[done + lane] : uint16_t{0};
   __syncwarp();
   if (lane < left) queue[lane] = kept;
-  return left;
+  warp.count = left;
 }
 
-// Queues what the products of 32 rows cannot exclude.
+// Queues what the products of 32 rows, from number `first` of the unit on, cannot exclude.
 template <class T, int kTiles>
-__device__ int judge(const SeedArguments& a, SeedShared& s, const SeedLimits<kTiles>& limits,
-                     const int (&sums)[kTiles][2][4], int64_t unit_row, int first, int count, unsigned& exact) {
-  uint16_t* queue = s.queue[threadIdx.x / 32];
+__device__ void judge(const SeedArguments& a, SeedWarp& warp, const SeedLimits<kTiles>& limits,
+                      const int (&sums)[kTiles][2][4], int first) {
 #pragma unroll
   for (int t = 0; t < kTiles; ++t) {
-    const SeedColumn* columns = s.columns + t * kSeedTileColumns;
+    const SeedColumn* columns = warp.shared.columns + t * kSeedTileColumns;
     const unsigned low = possible<0>(limits, t, columns, sums[t][0]);
     const unsigned high = possible<1>(limits, t, columns, sums[t][1]);
     if (!__any_sync(kAllLanes, (low | high) != 0)) continue;
-    count = enqueue(low, first, t * kSeedTileColumns, queue, count);
-    count = enqueue(high, first + 16, t * kSeedTileColumns, queue, count);
-    if (count >= 32) count = drain_full_rounds<T>(a, unit_row, queue, count, s.gains, exact);
+    warp.count = enqueue(low, first, t * kSeedTileColumns, warp.queue, warp.count);
+    warp.count = enqueue(high, first + 16, t * kSeedTileColumns, warp.queue, warp.count);
+    if (warp.count >= 32) drain_full_rounds<T>(a, warp);
   }
-  return count;
 }
 
 /// Screens all rows against all candidates and resolves what may be nearer. A warp takes 256 rows at a time, 32 per
@@ -262,25 +269,25 @@ __global__ void __launch_bounds__(kSeedThreads, kTiles == 1 ? 3 : 2)
     fragments = staged;
   }
   __syncthreads();
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  unsigned exact = 0;
+  const int number = static_cast<int>(threadIdx.x) / 32;
+  SeedWarp warp{s, s.queue[number]};
   const int64_t units = (a.points.n + kSeedUnitRows - 1) / kSeedUnitRows;
-  for (int64_t unit = static_cast<int64_t>(blockIdx.x) * kSeedWarps + warp; unit < units;
+  for (int64_t unit = static_cast<int64_t>(blockIdx.x) * kSeedWarps + number; unit < units;
        unit += static_cast<int64_t>(gridDim.x) * kSeedWarps) {
-    const int64_t unit_row = unit * kSeedUnitRows;
-    int count = 0;
-    for (int r = 0; r < kSeedUnitRows && unit_row + r < a.points.n; r += 32) {
-      const SeedLimits<kTiles> limits = limits_of<kTiles>(a, unit_row + r);
+    warp.unit_row = unit * kSeedUnitRows;
+    warp.count = 0;
+    for (int r = 0; r < kSeedUnitRows && warp.unit_row + r < a.points.n; r += 32) {
+      const SeedLimits<kTiles> limits = limits_of<kTiles>(a, warp.unit_row + r);
       int sums[kTiles][2][4];
-      multiply_rows<kTiles>(a, fragments, unit_row + r, sums);
-      count = judge<T, kTiles>(a, s, limits, sums, unit_row, r, count, exact);
+      multiply_rows<kTiles>(a, fragments, warp.unit_row + r, sums);
+      judge<T, kTiles>(a, warp, limits, sums, r);
     }
     __syncwarp();
-    if (count > 0) drain<T>(a, unit_row, s.queue[warp], count, s.gains);
-    exact += count;
+    if (warp.count > 0) drain<T>(a, warp.unit_row, warp.queue, warp.count, s.gains);
+    warp.exact += warp.count;
     __syncwarp();
   }
-  if (threadIdx.x % 32 == 0) atomicAdd(&s.exact, exact);
+  if (threadIdx.x % 32 == 0) atomicAdd(&s.exact, warp.exact);
   end_block(a, s);
 }
 

@@ -8,26 +8,6 @@
 
 namespace manymeans::cuda {
 
-/// How points become codes: y = (x - centre) * scale, code = rint(y / step) in -128 .. 127.
-struct SeedFrame {
-  const double* centre = nullptr;  ///< per column
-  const double* step = nullptr;    ///< per column
-  double scale = 1;                ///< a power of two: |y| is at most about 2^40
-  double ratio = 0;                ///< kappa: radii are at least ratio * |codes|
-  double slack = 0;                ///< t of the proof
-  double bound_scale = 1;
-};
-
-/// What seeding knows of one model's rows.
-struct SeedRows {
-  double* least = nullptr;
-  float* thresholds = nullptr;     ///< nullptr without a screen
-  const float* squares = nullptr;  ///< at most |y|^2 / 2
-  int64_t* blocks = nullptr;       ///< limbs of the terms of each kSeedSumRows rows
-  int64_t* total = nullptr;        ///< limbs
-  TermSplitter splitter;
-};
-
 // A row is not nearer to a candidate whose upper score is at most this. Rows without weight, and rows that are centres,
 // have no use for a nearer one.
 __device__ inline float threshold_of(const SeedFrame& frame, float square, double weight, double least) {
@@ -47,11 +27,9 @@ __device__ inline double block_max_or_sum(double v, bool max_wanted, double* scr
   return all;
 }
 
-/// least[row] = the least distance to `count` centres (doubles, count x d); most = bits of the largest w' * least.
 template <class T, bool kEight>
-__global__ void __launch_bounds__(kSeedThreads)
-    seed_first_kernel(DevicePoints points, const double* centres, int64_t count, double* least,
-                      unsigned long long* most) {
+__global__ void __launch_bounds__(kSeedThreads) seed_first_kernel(DevicePoints points, SeedFirst first_centres) {
+  const auto& [centres, count, least, most] = first_centres;
   const auto* x = static_cast<const T*>(points.data);
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kSeedThreads;
@@ -81,15 +59,6 @@ __global__ void __launch_bounds__(kSeedThreads)
   }
   if (lane == 0) atomicMax(most, static_cast<unsigned long long>(__double_as_longlong(largest)));
 }
-
-/// The columns of a sample of `count` rows.
-struct SeedColumnsOfSample {
-  int64_t count = 0;
-  double scale = 1;
-  const double* range = nullptr;  ///< d: of all rows
-  double* centre = nullptr;       ///< d, out
-  double* step = nullptr;         ///< d, out
-};
 
 /// A thread a column, rows evenly spread: a centre and a step that resolve the bulk of the sample. Far values are cut
 /// off, which their radius says. Any centre and step are sound.
@@ -124,17 +93,6 @@ __global__ void seed_frame_kernel(DevicePoints points, SeedColumnsOfSample sampl
   step[j] = fmax(span / 127, 0x1p-60);
 }
 
-/// Rows 0, row_step, .. and what becomes of them.
-struct SeedEncoding {
-  int64_t row_step = 1;
-  int64_t count = 0;
-  int64_t code_bytes = 0;
-  int8_t* codes = nullptr;  ///< null for a sample
-  float* radii = nullptr;
-  float* squares = nullptr;
-  float* norms = nullptr;  ///< for a sample: |codes|
-};
-
 /// A warp a row: codes, at least |y - coded y| and ratio * |codes| as radius, at most |y|^2 / 2.
 template <class T>
 __global__ void __launch_bounds__(kSeedThreads)
@@ -161,11 +119,9 @@ __global__ void __launch_bounds__(kSeedThreads)
       }
       if (codes != nullptr) codes[i * code_bytes + j] = static_cast<int8_t>(code);
     }
-    for (int offset = 16; offset > 0; offset /= 2) {
-      square += __shfl_xor_sync(kAllLanes, square, offset);
-      residual += __shfl_xor_sync(kAllLanes, residual, offset);
-      norm += __shfl_xor_sync(kAllLanes, norm, offset);
-    }
+    square = warp_sum(square);
+    residual = warp_sum(residual);
+    norm = warp_sum(norm);
     if (lane != 0) continue;
     const double distance = sqrt(residual) * (1 + 0x1p-20) + sqrt(square) * 0x1p-48;
     radii[i] = __double2float_ru(fmax(distance, sqrt(norm) * frame.ratio * (1 + 0x1p-20)));
@@ -180,14 +136,6 @@ __device__ inline int64_t fragment_byte(int64_t code_bytes, int column, int64_t 
   const int64_t lane = column % kSeedTileColumns * 4 + j % 64 / 16;
   return ((tile * (code_bytes / 64) + j / 64) * 32 + lane) * 16 + j % 16;
 }
-
-/// Where candidates go, and whether there is a screen that wants more than the centres.
-struct SeedColumnsOut {
-  bool screen = false;
-  double* centres = nullptr;
-  int8_t* fragments = nullptr;
-  SeedColumn* columns = nullptr;
-};
 
 /// A block a column: the candidate in binary64, its codes and its numbers. C is float or double; `raw` is columns x d.
 template <class C>
@@ -252,7 +200,7 @@ __global__ void __launch_bounds__(kSeedThreads)
     const double least = rows.least[row];
     const double weight = weight_of(points, row);
     if (rows.thresholds != nullptr) rows.thresholds[row] = threshold_of(frame, rows.squares[row], weight, least);
-    if (sums) rows.splitter.add_fixed(__dmul_rn(weight, least), 1, limbs);
+    if (sums) add_limbs(rows.splitter, __dmul_rn(weight, least), 1, limbs);
   }
   if (!sums) return;
   block_add(limbs, block_sum, scratch);
@@ -288,13 +236,6 @@ __device__ inline int list_hits(const DevicePoints& points, const unsigned* hits
   return count;
 }
 
-/// The candidate of a trial that was chosen, and the rows that its tile's candidates lower.
-struct SeedChosen {
-  const unsigned* hits = nullptr;
-  int column = 0;  ///< of the tile
-  const double* centre = nullptr;
-};
-
 /// It becomes a centre: the rows that it lowers are marked, so only they are read. A
 /// warp for each kSeedSumRows rows, whose sum is its own: few rows are marked, so waiting is all it does, and warps
 /// that wait for one another would wait in turn.
@@ -323,8 +264,8 @@ __global__ void __launch_bounds__(kSeedThreads)
     if (own < left) {
       const int64_t row = first + queue[done + own];
       const double weight = weight_of(points, row);
-      rows.splitter.add_fixed(__dmul_rn(weight, rows.least[row]), -1, change);
-      rows.splitter.add_fixed(__dmul_rn(weight, d2), 1, change);
+      add_limbs(rows.splitter, __dmul_rn(weight, rows.least[row]), -1, change);
+      add_limbs(rows.splitter, __dmul_rn(weight, d2), 1, change);
       rows.least[row] = d2;
       if (rows.thresholds != nullptr) rows.thresholds[row] = threshold_of(frame, rows.squares[row], weight, d2);
     }
@@ -397,11 +338,6 @@ __device__ LimbTriple part_sum(int64_t begin, int64_t part, int64_t end, Item&& 
 /// threads: a thread sums a range of blocks, then a warp a target searches, 32 parts at a time: ranges of ranges,
 /// ranges, blocks, parts of a block, rows. Every level ends at a sum that exceeds what is sought, since the total does.
 constexpr int kPickThreads = 1024;
-constexpr int kMostTargets = 32;
-struct SeedTargets {
-  Wide<3> target[kMostTargets];
-  int count = 0;
-};
 __global__ void __launch_bounds__(kPickThreads)
     seed_pick_kernel(DevicePoints points, SeedRows rows, int64_t blocks, const __grid_constant__ SeedTargets targets,
                      int64_t* picked) {
@@ -428,7 +364,7 @@ __global__ void __launch_bounds__(kPickThreads)
   const int bits = rows.splitter.bits;
   const auto term = [&](int64_t row) {
     LimbTriple t;
-    rows.splitter.add_fixed(__dmul_rn(weight_of(points, row), rows.least[row]), 1, t.v);
+    add_limbs(rows.splitter, __dmul_rn(weight_of(points, row), rows.least[row]), 1, t.v);
     return t;
   };
   for (int i = warp; i < targets.count; i += kPickThreads / 32) {
@@ -454,20 +390,6 @@ __global__ void __launch_bounds__(kPickThreads)
   }
 }
 
-struct SeedDraw {
-  uint64_t key = 0;
-  uint32_t draw = 0;
-  uint64_t factor = 0;
-  double ratio = 0;  ///< factor * 2^64 / total, about
-  Wide<3> total;
-};
-
-struct SeedRowsFound {
-  int64_t* rows = nullptr;
-  int64_t capacity = 0;
-  unsigned long long* length = nullptr;
-};
-
 /// Lists the rows with u_i * total < factor * T_i * 2^64, in any order. A comparison in binary64 decides all but the
 /// rows within 2^-40 of equality.
 __global__ void __launch_bounds__(kSeedThreads)
@@ -475,7 +397,7 @@ __global__ void __launch_bounds__(kSeedThreads)
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kSeedThreads;
   for (int64_t row = blockIdx.x * static_cast<int64_t>(kSeedThreads) + threadIdx.x; row < points.n; row += stride) {
     int64_t limbs[kDistanceLimbs] = {};
-    rows.splitter.add_fixed(__dmul_rn(weight_of(points, row), rows.least[row]), 1, limbs);
+    add_limbs(rows.splitter, __dmul_rn(weight_of(points, row), rows.least[row]), 1, limbs);
     const auto term = recombined<3>(limbs, kDistanceLimbs, rows.splitter.bits);
     constexpr uint32_t kOversample = 5;  // Purpose::kOversample
     const uint64_t u = device_random_u64(draw.key, static_cast<uint64_t>(points.number + row), draw.draw, kOversample);

@@ -81,17 +81,17 @@ device::Unfinished Stream::unfinished() const noexcept {
   return {stream_, has_ended};
 }
 
-Event::Event(bool timing) {
-  check(cudaEventCreateWithFlags(&event_, timing ? cudaEventDefault : cudaEventDisableTiming), "making an event");
+Event::Event() {
+  check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "making an event");
 }
 
 // Does not wait, as cudaStreamDestroy() does not.
 Event::~Event() {
-  if (event_ != nullptr) cudaEventDestroy(event_);
+  cudaEventDestroy(event_);
 }
 
 void Event::record(const device::Queue& queue) {
-  record(static_cast<cudaStream_t>(stream_of(queue)));
+  check(cudaEventRecord(event_, stream_of(queue)), "recording an event");
 }
 
 void Event::try_record(const device::Queue& queue) noexcept {

@@ -35,21 +35,29 @@ __device__ __forceinline__ void let_next_kernel_come() {
 #endif
 }
 
+/// How a kernel is launched.
+struct Launch {
+  dim3 grid;
+  int threads;
+  size_t shared;  ///< bytes
+  cudaStream_t stream;
+};
+
 /// kernel<<<grid, threads, shared, stream>>>(arguments...), early where the kernel's code knows how to wait: not what
 /// the device could do counts, but for which architecture its code was compiled.
 template <class... Parameters>
-void launch_dependent(void (*kernel)(Parameters...), dim3 grid, int threads, size_t shared, cudaStream_t stream,
-                      const char* doing, const std::type_identity_t<Parameters>&... arguments) {
+void launch_dependent(void (*kernel)(Parameters...), const Launch& launch, const char* doing,
+                      const std::type_identity_t<Parameters>&... arguments) {
   cudaFuncAttributes compiled;
   check(cudaFuncGetAttributes(&compiled, kernel), doing);
   cudaLaunchAttribute early;
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
-  config.gridDim = grid;
-  config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.dynamicSmemBytes = shared;
-  config.stream = stream;
+  config.gridDim = launch.grid;
+  config.blockDim = dim3(static_cast<unsigned>(launch.threads));
+  config.dynamicSmemBytes = launch.shared;
+  config.stream = launch.stream;
   config.attrs = &early;
   config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;
   check(cudaLaunchKernelEx(&config, kernel, arguments...), doing);

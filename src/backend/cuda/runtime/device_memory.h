@@ -137,27 +137,17 @@ inline const Stream& stream_of(const device::Queue& queue) {
   return static_cast<const Stream&>(queue);
 }
 
-/// A point in a stream. Timing costs a little, so it is asked for.
+/// A point in a stream.
 class Event final : public device::Event {
  public:
-  explicit Event(bool timing = false);
-  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-  Event& operator=(Event&& other) noexcept {
-    std::swap(event_, other.event_);
-    return *this;
-  }
+  Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
   ~Event() override;
 
   operator cudaEvent_t() const { return event_; }  // NOLINT
-  void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "recording an event"); }
   void record(const device::Queue& queue) override;
   void try_record(const device::Queue& queue) noexcept override;
-  /// Milliseconds from `start` to this event; both with timing, both reached.
-  float since(const Event& start) const {
-    float ms = 0;
-    check(cudaEventElapsedTime(&ms, start.event_, event_), "timing");
-    return ms;
-  }
 
  private:
   bool is_reached(const char* doing) const override;
@@ -173,9 +163,9 @@ void copy_to_device(T* to, const std::type_identity_t<T>* from, size_t count, cu
 }
 /// Into pinned memory, in stream order; of other memory the runtime would wait for the stream, however long that takes.
 template <class T>
-void copy_to_host(PinnedBuffer<T>& to, size_t at, const std::type_identity_t<T>* from, size_t count,
-                  cudaStream_t stream, const char* what) {
-  check(cudaMemcpyAsync(to.data() + at, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream), what);
+void copy_to_host(PinnedBuffer<T>& to, const std::type_identity_t<T>* from, size_t count, cudaStream_t stream,
+                  const char* what) {
+  check(cudaMemcpyAsync(to.data(), from, count * sizeof(T), cudaMemcpyDeviceToHost, stream), what);
 }
 /// Into any memory of the host: waits for the stream, and for the copy.
 template <class T>

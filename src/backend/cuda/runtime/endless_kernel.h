@@ -1,5 +1,5 @@
-// Test builds only: a device that does not answer. Elsewhere no_endless_kernel.cpp stands in, and nothing of this is
-// there.
+// Test builds only: a device that does not answer (tests/backend/cuda/runtime/endless_kernel.cu). Elsewhere
+// no_endless_kernel.cpp stands in, and nothing of this is there.
 #pragma once
 
 #include "backend/device/patience.h"

@@ -16,4 +16,12 @@ void allow_all_shared_memory(const void* kernel, const char* doing) {
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, dynamic), doing);
 }
 
+int multiprocessors_here() {
+  int device = 0;
+  int count = 0;
+  check(cudaGetDevice(&device), "asking for the device");
+  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "asking for its multiprocessors");
+  return count;
+}
+
 }  // namespace manymeans::cuda

@@ -1,4 +1,4 @@
-// Shared memory that a kernel gets when it is launched.
+// What a kernel gets of the current device when it is launched.
 #pragma once
 
 namespace manymeans::cuda {
@@ -8,6 +8,9 @@ namespace manymeans::cuda {
 /// belongs to the kernel and the device, and threads share both, so it is always the same number and never what one
 /// problem needs (a larger one might be launched in between). Nothing else in the library sets it.
 void allow_all_shared_memory(const void* kernel, const char* doing);
+
+/// Of the current device.
+int multiprocessors_here();
 
 template <class... Parameters>
 void allow_all_shared_memory(void (*kernel)(Parameters...), const char* doing) {

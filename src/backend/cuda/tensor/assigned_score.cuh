@@ -1,7 +1,7 @@
 // A row's score for one prototype, by a warp: what the tensor cores would find, for few rows.
 #pragma once
 
-#include "backend/cuda/device/screen.h"
+#include "backend/cuda/device/matrix_operands.h"
 #include "backend/cuda/tensor/matrix_finish.cuh"
 
 #include <cuda_fp16.h>
@@ -29,7 +29,7 @@ __device__ inline float assigned_lower_score(const PackedRows& points, const Pac
     const float2 b = __half22float2(z[j]);
     sum = fmaf(a.x, b.x, fmaf(a.y, b.y, sum));
   }
-  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0U, sum, step);
+  sum = warp_sum(sum);
   const TileTerms& terms = terms_of(columns, static_cast<int32_t>(column / columns.tile_columns));
   const float bound = score_bound(terms, points.radii[row]);
   const float upper = __fadd_ru(__fadd_rn(sum, columns.offsets[column]), bound);

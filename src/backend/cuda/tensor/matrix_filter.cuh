@@ -48,7 +48,7 @@ struct FilterRows : TwoRows {
       }
     }
     if (shared_terms.range < 0) return;
-    finish_rows<false>(task, rows, shared_terms, order, tile, first_row, radii);
+    finish_rows<false>(task, *this, shared_terms, order, tile);
     if (tile + 1 < task.tiles) begin_model(task, task.columns.ranges[shared_terms.range + 1], shared_terms.range + 1);
   }
 

@@ -1,8 +1,8 @@
 // The end of a model: what four threads know of a row becomes a label, a list of candidates, or a mark.
 #pragma once
 
+#include "backend/cuda/device/matrix_operands.h"
 #include "backend/cuda/device/pass_device.cuh"
-#include "backend/cuda/device/screen.h"
 #include "backend/cuda/margins/carried_margins.h"
 #include "backend/cuda/tensor/matrix_task.h"
 #include "backend/cuda/tensor/top_two.cuh"
@@ -96,12 +96,32 @@ __device__ __forceinline__ uint32_t reserve_overflow(const ScreenOutput& output,
   return output.overflow.capacity == 0 ? 0 : reserve(output.overflow.counts + range, overflowing);
 }
 
+// The two rows of a thread, of which four threads know a quarter of the columns each. A thread's epilogue begins anew
+// for each of its tiles of rows, and ends with the kernel.
+struct TwoRows {
+  RowState rows[2];
+  float radii[2];
+  int64_t first_row;  // the other is 8 on
+
+  __device__ __forceinline__ void begin(const MatrixTask& task, int64_t first) {
+    first_row = first;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) radii[r] = task.points.radii[row_of(task, r)];
+  }
+  __device__ __forceinline__ void end(const MatrixTask& /*task*/) const {}
+  // Beyond the last row the last.
+  __device__ __forceinline__ int64_t row_of(const MatrixTask& task, int r) const {
+    return min(first_row + 8 * r, task.points.rows - 1);
+  }
+};
+
 // Rows that are not proved: a list entry of all columns that reach `lower`, or an overflow row. Called by whole warps,
 // for the two rows of each four threads; `judged`: bit 4 i + r is set if row r of the i-th four is not proved; lane 4 i
 // + r knows its `lower`.
 template <bool kCounted>
-__device__ __forceinline__ void list_rows(const MatrixTask& task, const RowState (&rows)[2], int32_t range,
-                                          int64_t first_row, uint32_t judged, float lower) {
+__device__ __forceinline__ void list_rows(const MatrixTask& task, const TwoRows& two, int32_t range, uint32_t judged,
+                                          float lower) {
+  const RowState(&rows)[2] = two.rows;
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int quad = lane & ~3;
   float lowers[2];
@@ -127,7 +147,7 @@ __device__ __forceinline__ void list_rows(const MatrixTask& task, const RowState
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     if ((judged >> (quad + r) & 1) == 0) continue;
-    const int64_t row = number_of<kCounted>(task, first_row + 8 * r);
+    const int64_t row = number_of<kCounted>(task, two.first_row + 8 * r);
     FewRow* found = places.entry(task.output, range, quad + r, row, lowers[r]);
     if (found == nullptr) continue;
     FewRow& entry = *found;
@@ -208,12 +228,12 @@ __device__ __forceinline__ float* lower_at(const ScoreThresholds& thresholds, in
 // Both rows of four threads: those of odd number take the second row, the others the first. `terms` and `order`: of the
 // model's last tile, which is `tile`.
 template <bool kCounted>
-__device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowState (&rows)[2], const TileTerms& terms,
-                                            const uint32_t* order, int32_t tile, int64_t first_row,
-                                            const float (&radii)[2]) {
+__device__ __forceinline__ void finish_rows(const MatrixTask& task, const TwoRows& two, const TileTerms& terms,
+                                            const uint32_t* order, int32_t tile) {
+  const RowState(&rows)[2] = two.rows;
   const int lane_of_row = static_cast<int>(threadIdx.x % 4);
   const bool odd = lane_of_row % 2 != 0;
-  const int64_t at = first_row + (odd ? 8 : 0);
+  const int64_t at = two.first_row + (odd ? 8 : 0);
   const bool exists = is_there<kCounted>(task, at);
   const float norm = exists ? __ldg(task.points.norms + at) : 0.0F;
 
@@ -224,7 +244,7 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowSta
   const int32_t best_tile = mine.place / 4;
   const bool here = best_tile == tile;
   const TileTerms& of_best = here ? terms : terms_of(task.columns, best_tile);
-  const float bound = score_bound(of_best, odd ? radii[1] : radii[0]);
+  const float bound = score_bound(of_best, odd ? two.radii[1] : two.radii[0]);
   const float lower = lower_score(mine.best, bound, norm, terms.slack, terms.underflow);
   const bool proved = lower > mine.second;
   const int64_t row = kCounted && exists ? number_of<kCounted>(task, at) : at;
@@ -240,7 +260,7 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const RowSta
     if (kCounted) task.counted.margins[row] = margin_of(lower, mine.second, norm, task.counted.slack);
   }
   const uint32_t judged = __ballot_sync(~0U, !proved && exists) & 0x33333333U;
-  if (judged != 0) list_rows<kCounted>(task, rows, terms.range, first_row, judged, lower);
+  if (judged != 0) list_rows<kCounted>(task, two, terms.range, judged, lower);
 }
 
 // The best two of some of a tile's scores enter what a thread knows of a row.
@@ -249,25 +269,6 @@ __device__ __forceinline__ void merge_scores(RowState& state, const TopTwo& scor
   const float upper = with_place(__fadd_ru(scores.best, bound), mask, __float_as_uint(scores.best) & ~mask);
   state.take(upper, __fadd_ru(scores.second, bound), tile);
 }
-
-// The two rows of a thread, of which four threads know a quarter of the columns each. A thread's epilogue begins anew
-// for each of its tiles of rows, and ends with the kernel.
-struct TwoRows {
-  RowState rows[2];
-  float radii[2];
-  int64_t first_row;  // the other is 8 on
-
-  __device__ __forceinline__ void begin(const MatrixTask& task, int64_t first) {
-    first_row = first;
-#pragma unroll
-    for (int r = 0; r < 2; ++r) radii[r] = task.points.radii[row_of(task, r)];
-  }
-  __device__ __forceinline__ void end(const MatrixTask& /*task*/) const {}
-  // Beyond the last row the last.
-  __device__ __forceinline__ int64_t row_of(const MatrixTask& task, int r) const {
-    return min(first_row + 8 * r, task.points.rows - 1);
-  }
-};
 
 // What a thread does with the scores of its two rows, tile by tile: it proves them.
 template <bool kCounted>
@@ -290,7 +291,7 @@ struct ProveRows : TwoRows {
       merge_scores(rows[r], scores[r], score_bound(shared_terms, radii[r]), task.place_mask, tile);
     }
     if (shared_terms.range < 0) return;
-    finish_rows<kCounted>(task, rows, shared_terms, order, tile, first_row, radii);
+    finish_rows<kCounted>(task, *this, shared_terms, order, tile);
     rows[0].clear();
     rows[1].clear();
   }

@@ -39,9 +39,7 @@ namespace manymeans::cuda {
 namespace {
 
 // The driver's function that describes a matrix to the copy engine, found at run time: nothing is linked against it.
-using EncodeTiled = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
-                                 const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave,
-                                 CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+using EncodeTiled = decltype(&cuTensorMapEncodeTiled);
 EncodeTiled encode_tiled() {
   static const EncodeTiled function = [] {
     void* found = nullptr;
@@ -72,18 +70,14 @@ CUtensorMap describe(const void* values, int64_t rows, int64_t columns, int box_
 
 template <class Shape, class Kernel>
 void launch(Kernel kernel, MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
-  int device = 0;
-  int processors = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
   constexpr int kShared = sizeof(typename Shape::Shared);
   allow_all_shared_memory(kernel, "the matrix screen");
   task.row_tiles = static_cast<int32_t>((rows.rows + Shape::kRows - 1) / Shape::kRows);
   const CUtensorMap points = describe(rows.values, rows.padded_rows, rows.padded_columns, Shape::kBoxRows);
   const CUtensorMap columns =
       describe(task.columns.values, task.columns.columns, rows.padded_columns, task.columns.tile_columns);
-  const int blocks = std::min(processors, task.row_tiles);
-  launch_dependent(kernel, dim3(static_cast<unsigned>(blocks)), Shape::kThreads, kShared, stream, "the matrix screen",
+  const int blocks = std::min(multiprocessors_here(), task.row_tiles);
+  launch_dependent(kernel, {dim3(static_cast<unsigned>(blocks)), Shape::kThreads, kShared, stream}, "the matrix screen",
                    task, points, columns);
 }
 

@@ -38,7 +38,7 @@ class ProveOneTile {
       store_label(task.output.labels, of_model.slot, row_of(lane_of_row()), __float_as_uint(mine.best) & kPlaces);
     }
     const uint32_t judged = __ballot_sync(~0U, !proved && judges_);
-    if (judged != 0) list_rows(task, sums, terms, judged, lower, __fadd_rd(lower, -bound));
+    if (judged != 0) list_rows(task, sums, terms, {judged, lower, __fadd_rd(lower, -bound)});
   }
 
   // Entries that were reserved and not used get count 0.
@@ -88,10 +88,17 @@ class ProveOneTile {
     return top_two(kept, from_lane(given, static_cast<int>(bit)));
   }
 
-  // Entries of the list, or overflow rows, for what is not proved. Called by whole warps; bit `lane` of `judged` is
-  // that thread's row. Scores below `limit` are of columns that cannot be nearest.
+  // What is not proved of a warp's rows.
+  struct Unproved {
+    uint32_t judged;  // bit `lane` is that thread's row
+    float lower;      // of this thread's row
+    float limit;      // likewise; scores below are of columns that cannot be nearest
+  };
+
+  // Entries of the list, or overflow rows, for what is not proved. Called by whole warps.
   __device__ __forceinline__ void list_rows(const MatrixTask& task, const Scores& sums, const float* terms,
-                                            uint32_t judged, float lower, float limit) {
+                                            const Unproved& unproved) {
+    const auto& [judged, lower, limit] = unproved;
     const int lane = static_cast<int>(threadIdx.x % 32);
     const int quad = lane & ~3;
     const int32_t range = reinterpret_cast<const TileTerms*>(terms + kColumns)->range;

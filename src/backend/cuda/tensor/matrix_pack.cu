@@ -84,7 +84,7 @@ __global__ void keys_kernel(MatrixPackTask task) {
     shift = fmaf(off, off, shift);
   }
   square = warp_sum(square);
-  for (int step = 16; step > 0; step /= 2) shift += __shfl_xor_sync(~0U, shift, step);
+  shift = warp_sum(shift);
   if (threadIdx.x % 32 != 0) return;
   task.shifts.shifts[columns.first + k] = sqrtf(shift);
   const uint32_t norm = k < range.k ? __float_as_uint(__double2float_rn(square)) : ~0U;
@@ -127,12 +127,12 @@ void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedR
 void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream) {
   if (one_tile_each(task.columns) && task.sort.keys == nullptr) {
     const dim3 models(static_cast<unsigned>(task.ranges.count));
-    return launch_dependent(tiles_kernel, models, kTileThreads, 0, stream, "packing prototypes", task);
+    return launch_dependent(tiles_kernel, {models, kTileThreads, 0, stream}, "packing prototypes", task);
   }
   const int64_t most = task.ranges.most_clusters + task.columns.tile_columns;
   const dim3 grid(static_cast<unsigned>((most + kWarps - 1) / kWarps), static_cast<unsigned>(task.ranges.count));
   if (task.sort.keys != nullptr) sort_columns(task, grid, stream);
-  launch_dependent(columns_kernel, grid, kThreads, 0, stream, "packing prototypes", task);
+  launch_dependent(columns_kernel, {grid, kThreads, 0, stream}, "packing prototypes", task);
   gather_tile_terms(task.columns, stream);
 }
 

@@ -111,8 +111,10 @@ MatrixUnit matrix_unit_of(int device) {
 
 void gather_tile_terms(const PackedColumns& columns, cudaStream_t stream) {
   if (columns.columns == 0) return;
-  launch_dependent(gather_terms, dim3(static_cast<unsigned>(columns.columns / columns.tile_columns)),
-                   columns.tile_columns, 0, stream, "gathering the columns' terms", columns);
+  launch_dependent(
+      gather_terms,
+      {dim3(static_cast<unsigned>(columns.columns / columns.tile_columns)), columns.tile_columns, 0, stream},
+      "gathering the columns' terms", columns);
 }
 
 void matrix_screen(const PackedRows& points, const PackedColumns& columns, const ScreenOutput& output,

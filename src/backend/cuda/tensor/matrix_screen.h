@@ -1,7 +1,7 @@
 // The screen in the matrix units: fp16 scores of all rows and columns, ranked as they come.
 #pragma once
 
-#include "backend/cuda/device/screen.h"
+#include "backend/cuda/device/matrix_operands.h"
 
 #include <cuda_runtime.h>
 

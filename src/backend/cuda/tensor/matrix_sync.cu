@@ -16,13 +16,9 @@ void launch(MatrixTask& task, const PackedRows& rows, cudaStream_t stream) {
   using Shape = Sync<kColumns>;
   const auto kernel = sync_kernel<Shape, Work, Epilogue>;
   constexpr int kShared = sizeof(typename Shape::Shared);
-  int device = 0;
-  int processors = 0;
-  check(cudaGetDevice(&device), "asking for the device");
-  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "asking for its processors");
   allow_all_shared_memory(kernel, "the matrix screen");
   task.row_tiles = static_cast<int32_t>((rows.rows + Shape::kRows - 1) / Shape::kRows);
-  const int blocks = std::min(2 * processors, task.row_tiles);
+  const int blocks = std::min(2 * multiprocessors_here(), task.row_tiles);
   kernel<<<blocks, Shape::kThreads, kShared, stream>>>(task, rows);
   check_launch("the matrix screen");
 }

@@ -59,11 +59,16 @@ __device__ __forceinline__ void copy_panel(unsigned char* to, const void* values
   }
 }
 
+// A panel of a tile of rows and a tile of columns, and where it stands while it is multiplied.
+struct Step {
+  int row_tile, tile, panel, stage;
+};
+
 // What the products of one step read: a panel, and with a tile's first one its terms.
 template <class Shape>
 __device__ __forceinline__ void copy_step(const MatrixTask& task, const PackedRows& rows,
-                                          typename Shape::Shared& shared, int row_tile, int tile, int panel,
-                                          int stage) {
+                                          typename Shape::Shared& shared, const Step& step) {
+  const auto& [row_tile, tile, panel, stage] = step;
   constexpr int kColumns = Shape::kColumns;
   copy_panel<Shape::kRows>(shared.points[stage], rows.values, static_cast<int64_t>(row_tile) * Shape::kRows,
                            rows.padded_columns, panel);
@@ -117,14 +122,15 @@ __device__ __forceinline__ void screen_rows(const MatrixTask& task, const Packed
                        static_cast<int64_t>(work.row_tile()) * Shape::kRows + warp * 32 + h * 16 + lane / 4);
   }
   const int steps = (work.last_tile() - work.first_tile()) * task.panels;
-  if (steps > 0) copy_step<Shape>(task, rows, shared, work.row_tile(), work.first_tile(), 0, 0);
+  if (steps > 0) copy_step<Shape>(task, rows, shared, {work.row_tile(), work.first_tile(), 0, 0});
   asm volatile("cp.async.commit_group;" ::: "memory");
   for (int s = 0; s < steps; ++s) {
     const int tile = work.first_tile() + s / task.panels;
     const int panel = s % task.panels;
     if (s + 1 < steps) {
-      copy_step<Shape>(task, rows, shared, work.row_tile(), work.first_tile() + (s + 1) / task.panels,
-                       (s + 1) % task.panels, (s + 1) % Shape::kStages);
+      copy_step<Shape>(task, rows, shared,
+                       {work.row_tile(), work.first_tile() + (s + 1) / task.panels, (s + 1) % task.panels,
+                        (s + 1) % Shape::kStages});
     }
     wait_point();
     asm volatile("cp.async.commit_group;\ncp.async.wait_group 1;" ::: "memory");

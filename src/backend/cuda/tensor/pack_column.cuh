@@ -14,11 +14,6 @@ namespace manymeans::cuda {
 constexpr double kMostHalf = 65504;
 constexpr double kMostNorm = 0x1p62;  ///< the square stays below 2^126, within float32
 
-__device__ inline double warp_sum(double v) {
-  for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(~0U, v, step);
-  return v;
-}
-
 /// |y| and |y - y~| of a vector that several threads round: their squares, added up, and then themselves.
 struct Norms {
   double norm = 0, rest = 0;

@@ -49,7 +49,7 @@ void PrototypeColumns::lay_out(const SessionShape& shape, DeviceRoom& room) {
   room.hold(sort_scratch_, ColumnSort::room(columns), "the columns' order");
 }
 
-void PrototypeColumns::begin_batch(std::span<const BatchModel> models, const Stream& stream) {
+void PrototypeColumns::begin_batch(std::span<const ModelMemory> models, const Stream& stream) {
   batch_columns_ = 0;
   for (size_t i = 0; i < models.size(); ++i) {
     ColumnRange& columns = host_column_ranges_[i] = ColumnRange{};

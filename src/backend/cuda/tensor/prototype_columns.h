@@ -20,7 +20,7 @@ class PrototypeColumns {
   PrototypeColumns(const SessionShape& shape, const HalfFrame& frame, double bound_scale);
 
   /// Enqueues what the screen is told of the batch's models.
-  void begin_batch(std::span<const BatchModel> models, const Stream& stream);
+  void begin_batch(std::span<const ModelMemory> models, const Stream& stream);
   /// How the pass's prototypes are packed; `far`: MatrixPackTask::far.
   MatrixPackTask pack_task(const PassWork& pass, uint32_t* far);
   PackedColumns packed(const PassRanges& ranges);

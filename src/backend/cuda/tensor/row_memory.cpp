@@ -26,10 +26,10 @@ bool thresholds_pay(int64_t changed, int64_t labels, int64_t most_clusters, int6
 RowMemory::RowMemory(const Use& use, int64_t rows, int64_t columns, size_t models, BoundsLog& log)
     : use_(use), rows_(rows), columns_(columns), log_(log), policy_(policy_of(use)), changed_(models, 0) {}
 
-void RowMemory::begin_batch(std::span<const BatchModel> models) {
+void RowMemory::begin_batch(std::span<const ModelMemory> models) {
   batch_.clear();
   pass_had_margins_.clear();
-  for (const BatchModel& model : models) {
+  for (const ModelMemory& model : models) {
     batch_.push_back({model.slot, model.k});
     if (model.labelled) continue;
     forget();

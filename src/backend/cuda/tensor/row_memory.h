@@ -31,7 +31,7 @@ class RowMemory {
   /// Of so many models; `log` is told when margins begin, and must outlive this.
   RowMemory(const Use& use, int64_t rows, int64_t columns, size_t models, BoundsLog& log);
 
-  void begin_batch(std::span<const BatchModel> models);
+  void begin_batch(std::span<const ModelMemory> models);
   void begin_pass() { pass_had_margins_.push_back(carries_margins() && left_ == Left::kMargins); }
   void end_pass();
 

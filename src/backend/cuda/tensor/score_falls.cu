@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(kSelectThreads) select_kernel(FallsTask task) 
     __shared__ int total;
     if (threadIdx.x == 0) total = 0;
     __syncthreads();
-    for (int step = 16; step > 0; step /= 2) reached += __shfl_xor_sync(~0U, reached, step);
+    reached = warp_sum(reached);
     if (threadIdx.x % 32 == 0) atomicAdd(&total, reached);
     __syncthreads();
     if (total >= task.failing) key = next;

@@ -1,7 +1,7 @@
 // How much less than in the last pass a row's best score may be: a guess for every model, from a sample of its rows.
 #pragma once
 
-#include "backend/cuda/device/screen.h"
+#include "backend/cuda/device/matrix_operands.h"
 
 #include <cuda_runtime.h>
 

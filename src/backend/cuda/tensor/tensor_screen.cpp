@@ -53,7 +53,7 @@ TensorScreen::TensorScreen(const SessionShape& shape, const Frames& frames, cons
   if (shape.d > kLowColumns) second_look_.emplace(shape, frames.full, sums.multiprocessors);
 }
 
-void TensorScreen::begin_batch(std::span<const BatchModel> models, const Stream& stream) {
+void TensorScreen::begin_batch(std::span<const ModelMemory> models, const Stream& stream) {
   memory_.begin_batch(models);
   columns_.begin_batch(models, stream);
   exact_.clear_marks(models.size(), stream);

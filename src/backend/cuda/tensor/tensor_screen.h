@@ -4,7 +4,7 @@
 
 #include "backend/cuda/device/pass_screen.h"
 #include "backend/cuda/exact/exact_stage.h"
-#include "backend/cuda/float32/float_stage.h"
+#include "backend/cuda/float32/float_screen.h"
 #include "backend/cuda/margins/row_margins.h"
 #include "backend/cuda/tensor/prototype_columns.h"
 #include "backend/cuda/tensor/row_memory.h"
@@ -54,7 +54,7 @@ class TensorScreen final : public Screen {
                const Stream& stream);
 
   std::span<uint32_t> numbers() override { return exact_.numbers(); }
-  void begin_batch(std::span<const BatchModel> models, const Stream& stream) override;
+  void begin_batch(std::span<const ModelMemory> models, const Stream& stream) override;
   void begin_pass() override { memory_.begin_pass(); }
   void enqueue(const PassWork& pass, const PointSlice& slice, const Stream& stream) override;
   void end_pass() override { memory_.end_pass(); }

@@ -6,7 +6,7 @@
 // one tile there is no second level (matrix_one_tile.cuh).
 #pragma once
 
-#include "backend/cuda/device/screen.h"
+#include "backend/cuda/device/matrix_operands.h"
 
 #include <cfloat>
 #include <cstdint>

@@ -2,16 +2,15 @@
 // it.
 #pragma once
 
+#include "backend/cuda/runtime/ptx.cuh"
+
 #include <cstdint>
 
 namespace manymeans::cuda {
 
 /// Four 8 x 8 blocks of halves: a 16 x 16 left side, or two 8 x 16 right sides.
 __device__ __forceinline__ void load_four_blocks(uint32_t (&to)[4], const void* from) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(from)))
-               : "memory");
+  load_blocks(to, shared_address(from));
 }
 
 /// sums += a (16 x 16) times b (16 x 8).

@@ -29,8 +29,10 @@ using cuda::BoxBound;
 
 template <int D>
 bool falls_out(const BoxBound& bound, const Box<D>& box, const double (&near)[D], const double (&c)[D]) {
-  const double square = cuda::square_to_middle<D>(box, near);
-  return cuda::falls_out<D>(bound, box, near, square, cuda::fixed_bound<D>(bound, box, square), c);
+  cuda::NearPrototype<D> compared;
+  std::copy_n(near, D, compared.c);
+  compared.compare_by(bound, box, cuda::square_to_middle<D>(box, near));
+  return cuda::falls_out<D>(bound, box, compared, c);
 }
 
 template <int D>

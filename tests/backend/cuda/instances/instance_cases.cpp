@@ -36,7 +36,7 @@ std::vector<std::vector<int64_t>> sessions_of(MatrixUnit unit, int64_t columns) 
     sessions.push_back({120});
     sessions.push_back({120, 128, 90});
   }
-  // Collecting takes this many values of prototypes.
+  // Gathering candidates takes this many values of prototypes.
   if (columns <= 16) sessions.push_back({2000});
   return sessions;
 }

@@ -6,7 +6,7 @@
 #include "backend/cuda/bounding_boxes/boxed_points.h"
 #include "backend/cuda/exact/accumulate.h"
 #include "backend/cuda/exact/exact_stage.h"
-#include "backend/cuda/float32/float_screen.h"
+#include "backend/cuda/float32/float_kernels.h"
 #include "backend/cuda/hopper_device.h"
 #include "backend/cuda/margins/row_margins.h"
 #include "backend/cuda/tensor/matrix_bounds.h"
@@ -48,11 +48,30 @@ CudaPlan plan(const Points& points, const CudaDevice& device, const BackendOptio
 TEST(CudaPlan, ChoosesTheScreenByColumnsAndDevice) {
   CudaDevice older = hopper();
   older.matrix_unit = MatrixUnit::kNone;
-  EXPECT_EQ(plan(Points(300, 16), hopper(), {}).screen, ScreenKind::kFloat);
+  EXPECT_EQ(plan(Points(300, 7), hopper(), {}).screen, ScreenKind::kFloat);
   EXPECT_EQ(plan(Points(300, 17), hopper(), {}).screen, ScreenKind::kMatrix);
   EXPECT_EQ(plan(Points(300, 17), hopper(), {}).padded_columns, 32);
   EXPECT_EQ(plan(Points(300, 17), older, {}).screen, ScreenKind::kFloat);
   EXPECT_EQ(plan(Points(300, 17), hopper(), {.algorithm = "brute"}).screen, ScreenKind::kNone);
+}
+
+TEST(CudaPlan, ScreensShortRowsInTheTensorCoresWhereTheirTilesAreFull) {
+  const auto screen = [](int64_t columns, int64_t k, int64_t models, const CudaDevice& device = hopper()) {
+    const Points points(300, columns);
+    const Workload workload{.most_clusters = k, .all_clusters = k * models, .models = models};
+    return make_cuda_plan(points.input, device, {}, points.half_ratio(), workload).screen;
+  };
+  EXPECT_EQ(screen(16, 100, 1), ScreenKind::kMatrix);
+  EXPECT_EQ(screen(8, 400, 1), ScreenKind::kMatrix);
+  EXPECT_EQ(screen(7, 400, 1), ScreenKind::kFloat);
+  EXPECT_EQ(screen(8, 20, 1), ScreenKind::kFloat) << "most of a tile would be padding";
+  EXPECT_EQ(screen(16, 16, 1), ScreenKind::kMatrix);
+  EXPECT_EQ(screen(16, 16, 20), ScreenKind::kFloat);
+  EXPECT_EQ(screen(16, 64, 20), ScreenKind::kMatrix);
+  EXPECT_EQ(screen(17, 2, 20), ScreenKind::kMatrix);
+  CudaDevice small = hopper();
+  small.memory_free = (int64_t{256} << 20) + 40'000;
+  EXPECT_EQ(screen(16, 100, 1, small), ScreenKind::kFloat) << "packed rows would come in slices";
 }
 
 TEST(CudaPlan, PutsManyRowsOfFewColumnsIntoBoxes) {

@@ -3,7 +3,7 @@
 // device.
 #include "backend/cuda/bounding_boxes/bounding_box_screen.h"
 #include "backend/cuda/exact/exact_stage.h"
-#include "backend/cuda/float32/float_stage.h"
+#include "backend/cuda/float32/float_screen.h"
 #include "backend/cuda/pass/make_screen.h"
 #include "backend/cuda/pass/session_arrays.h"
 #include "backend/cuda/tensor/tensor_screen.h"

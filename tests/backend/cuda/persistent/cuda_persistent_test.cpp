@@ -23,7 +23,7 @@ using cuda::PersistentShape;
 const PersistentDevice kHopper{.multiprocessors = 132, .shared_bytes = 227 << 10, .cooperative = true};
 
 bool fits(int64_t rows, int32_t columns, int64_t k, int models = 1, int limbs = 2) {
-  return persistent_shape(rows, columns, k, models, limbs, kHopper).blocks > 0;
+  return persistent_shape({rows, columns, k, models, limbs}, kHopper).blocks > 0;
 }
 
 TEST(CudaPersistent, SmallProblemsFitTheSharedMemory) {
@@ -37,12 +37,12 @@ TEST(CudaPersistent, SmallProblemsFitTheSharedMemory) {
   EXPECT_FALSE(fits(100, 16, 3, 1, cuda::kMostPersistentLimbs + 1));
   PersistentDevice alone = kHopper;
   alone.cooperative = false;
-  EXPECT_EQ(persistent_shape(100, 16, 3, 1, 1, alone).blocks, 0);
+  EXPECT_EQ(persistent_shape({100, 16, 3, 1, 1}, alone).blocks, 0);
 }
 
 TEST(CudaPersistent, EveryRowHasAPlace) {
   for (const int64_t rows : {1, 15, 16, 17, 2112, 2113, 10000, 51200}) {
-    const PersistentShape shape = persistent_shape(rows, 64, 100, 1, 2, kHopper);
+    const PersistentShape shape = persistent_shape({rows, 64, 100, 1, 2}, kHopper);
     const int64_t tiles = (rows + cuda::kPersistentTile - 1) / cuda::kPersistentTile;
     for (int64_t b = 0; b < shape.blocks; ++b) {  // as the kernel shares them out
       const int64_t here = tiles * (b + 1) / shape.blocks - tiles * b / shape.blocks;
@@ -233,9 +233,10 @@ TEST(CudaPersistent, BatchesAreTheReferencesPasses) {
       most_together = std::max(most_together, fit.most_together());
       const int64_t most = *std::max_element(made.shape.k.begin(), made.shape.k.end());
       const auto padded = static_cast<int32_t>((made.shape.d + 15) / 16 * 16);
-      resident += persistent_shape(made.shape.n, padded, most, static_cast<int>(made.shape.k.size()), fit.input().limbs,
-                                   PersistentDevice::of(0))
-                      .blocks > 0;
+      resident +=
+          persistent_shape({made.shape.n, padded, most, static_cast<int>(made.shape.k.size()), fit.input().limbs},
+                           PersistentDevice::of(0))
+              .blocks > 0;
     }
     if (testing::Test::HasFailure()) return;
   }

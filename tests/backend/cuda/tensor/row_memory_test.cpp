@@ -18,7 +18,7 @@ class Passes {
  public:
   explicit Passes(const RowMemory::Use& use, size_t models = 1) : memory_(use, kRows, 64, models, log_) {}
 
-  void batch(const std::vector<BatchModel>& models) {
+  void batch(const std::vector<ModelMemory>& models) {
     memory_.begin_batch(models);
     models_ = models.size();
     pass_ = 0;
@@ -52,13 +52,13 @@ TEST(CudaRowMemory, ThresholdsPayWhereFewLabelsChangeOrColumnsAreMany) {
 
 TEST(CudaRowMemory, ThresholdsNeedAPassBefore) {
   Passes passes({.thresholds = true});
-  passes.batch({{0, 1024, false}});
+  passes.batch({{0, false, 1024}});
   EXPECT_FALSE(passes.memory().uses_thresholds());
   passes.pass(kRows);
   EXPECT_FALSE(passes.memory().uses_thresholds()) << "all labels changed";
   passes.pass(kRows / 100);
   EXPECT_TRUE(passes.memory().uses_thresholds());
-  passes.batch({{0, 1024, true}});
+  passes.batch({{0, true, 1024}});
   EXPECT_TRUE(passes.memory().uses_thresholds()) << "what is known outlives the batch";
   passes.memory().forget();
   EXPECT_FALSE(passes.memory().uses_thresholds());
@@ -68,10 +68,10 @@ TEST(CudaRowMemory, ThresholdsNeedAPassBefore) {
 
 TEST(CudaRowMemory, AModelWithoutLabelsHasNoScores) {
   Passes passes({.thresholds = true, .always_thresholds = true}, 2);
-  passes.batch({{0, 1024, false}});
+  passes.batch({{0, false, 1024}});
   passes.pass(0);
   EXPECT_TRUE(passes.memory().uses_thresholds());
-  passes.batch({{0, 1024, true}, {1, 1024, false}});
+  passes.batch({{0, true, 1024}, {1, false, 1024}});
   EXPECT_FALSE(passes.memory().uses_thresholds());
   passes.pass(0);
   EXPECT_TRUE(passes.memory().uses_thresholds());
@@ -80,7 +80,7 @@ TEST(CudaRowMemory, AModelWithoutLabelsHasNoScores) {
 TEST(CudaRowMemory, WithoutThresholdsThereAreNone) {
   Passes passes({});
   EXPECT_FALSE(passes.memory().learns());
-  passes.batch({{0, 1024, false}});
+  passes.batch({{0, false, 1024}});
   passes.pass(0);
   EXPECT_FALSE(passes.memory().uses_thresholds());
   EXPECT_FALSE(passes.memory().carries_margins());
@@ -88,7 +88,7 @@ TEST(CudaRowMemory, WithoutThresholdsThereAreNone) {
 
 TEST(CudaRowMemory, MarginsThatAreAskedForAreCarriedFromTheFirstPass) {
   Passes passes({.margins = BoundsUse::kAlways});
-  passes.batch({{0, 64, false}});
+  passes.batch({{0, false, 64}});
   EXPECT_TRUE(passes.memory().carries_margins());
   EXPECT_FALSE(passes.memory().knows_margins());
   passes.pass(kRows);
@@ -100,7 +100,7 @@ TEST(CudaRowMemory, MarginsThatAreAskedForAreCarriedFromTheFirstPass) {
 // A pass leaves scores or margins, never both.
 TEST(CudaRowMemory, MarginsTakeThePlaceOfScores) {
   Passes passes({.thresholds = true, .always_thresholds = true, .margins = BoundsUse::kWhenTheyPay});
-  passes.batch({{0, 1024, false}});
+  passes.batch({{0, false, 1024}});
   passes.pass(kRows);
   EXPECT_FALSE(passes.memory().carries_margins());
   EXPECT_TRUE(passes.memory().uses_thresholds());

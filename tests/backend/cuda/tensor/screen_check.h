@@ -1,7 +1,7 @@
 // The tensor-core screen by itself, on data made for it: what manymeans_screen_check runs.
 #pragma once
 
-#include "backend/cuda/device/screen.h"
+#include "backend/cuda/device/matrix_operands.h"
 
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,8 +1,8 @@
-#include "backend/cuda/pass/sessions_apart.h"
+#include "backend/device/sessions_apart.h"
 
 #include <utility>
 
-namespace manymeans::cuda {
+namespace manymeans::device {
 
 // Several models end where the engine must judge the first of them, which none knows of the others: so a pass each.
 int SessionsApart::advance(std::span<PassModel> models, int n) {
@@ -31,4 +31,4 @@ void SessionsApart::fetch(std::span<const int> slots) {
   for (const int slot : slots) of(slot).fetch({&only, 1});
 }
 
-}  // namespace manymeans::cuda
+}  // namespace manymeans::device

@@ -1,5 +1,5 @@
 // A session of several models that have nothing in common but the points: each has a session of its own, and passes of
-// its own. For what is there for one model only: margins (carried_margins.h), where they are asked for by name.
+// its own. For kernels that know one model only.
 #pragma once
 
 #include "backend/backend.h"
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace manymeans::cuda {
+namespace manymeans::device {
 
 class SessionsApart final : public Session, public RowQuestions {
  public:
@@ -46,4 +46,4 @@ class SessionsApart final : public Session, public RowQuestions {
   std::vector<std::unique_ptr<Session>> sessions_;
 };
 
-}  // namespace manymeans::cuda
+}  // namespace manymeans::device

@@ -1,4 +1,4 @@
-#include "backend/cuda/float32/float_stage.h"
+#include "backend/cuda/float32/float_screen.h"
 
 #include <algorithm>
 

@@ -1,14 +1,14 @@
 #include "backend/cuda/queries/device_seeding.h"
-#include "backend/cuda/queries/row_dispatch.cuh"
-#include "backend/cuda/queries/seed_state_kernels.cuh"
+
+#include "backend/cuda/queries/seed_tasks.h"
 #include "backend/cuda/runtime/endless_kernel.h"
-#include "backend/cuda/runtime/launch.h"
 #include "core/data_type.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 namespace manymeans::cuda {
@@ -17,35 +17,9 @@ namespace {
 constexpr int kLimbs = kDistanceLimbs;
 // The screen's products are exact up to here: D * 128 * 127 < 2^31.
 constexpr int64_t kMostColumnsToScreen = int64_t{1} << 17;
-// Candidates that fit into this much shared memory are read from there.
-constexpr int64_t kFragmentBytes = 40 << 10;
 constexpr int kNumbersPerTile = kSeedTileColumns * kLimbs;
 
 enum Counter : size_t { kExact, kLength, kLargest, kCounters };
-
-// As many blocks as the device holds at once.
-template <class Kernel>
-int resident_blocks(Kernel kernel, size_t shared_bytes) {
-  int device = 0;
-  int processors = 0;
-  int each = 0;
-  check(cudaGetDevice(&device), "asking for the device");
-  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "asking for its processors");
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, kSeedThreads, shared_bytes),
-        "asking how many blocks of the seeding screen it holds");
-  return std::max(1, processors * each);
-}
-
-template <class T, int kTiles>
-void launch_screen(const SeedArguments& arguments, cudaStream_t stream) {
-  const int64_t bytes = arguments.tiles * arguments.code_bytes * 8;
-  const bool fit = bytes <= kFragmentBytes;
-  const size_t shared = fit ? static_cast<size_t>(bytes) : 0;
-  const auto kernel = seed_screen_kernel<T, kTiles>;
-  const int64_t units = (arguments.points.n + kSeedUnitRows - 1) / kSeedUnitRows;
-  const int64_t blocks = std::min<int64_t>(resident_blocks(kernel, shared), (units + kSeedWarps - 1) / kSeedWarps);
-  kernel<<<static_cast<int>(blocks), kSeedThreads, shared, stream>>>(arguments, fit);
-}
 
 // Bytes of a row's codes: the matrix products take 64 columns at a time.
 int64_t code_bytes_of(int64_t d) {
@@ -200,58 +174,43 @@ void DeviceSeeding::make_screen() {
 
   std::vector<float> radii(static_cast<size_t>(sample));
   std::vector<float> code_norms(static_cast<size_t>(sample));
-  dispatch_type(points_.type, [&](auto type) {
-    using T = decltype(type);
-    seed_frame_kernel<T><<<static_cast<int>((d + 63) / 64), 64, 0, stream_>>>(
-        points_, {sample, s.view.scale, s.frame.data() + 2 * d, s.frame.data(), s.frame.data() + d});
-    check_launch("choosing the frame of the seeding screen");
-    seed_encode_kernel<T><<<grid_for(sample, kSeedWarps), kSeedThreads, 0, stream_>>>(
-        points_, s.view,
-        {points_.n / sample, sample, s.code_bytes, nullptr, s.radii.data(), s.squares.data(), norms.data()});
-    check_launch("coding a sample of the points");
-    read_back(radii.data(), s.radii.data(), radii.size(), stream_, "coding a sample of the points");
-    read_back(code_norms.data(), norms.data(), code_norms.size(), stream_, "coding a sample of the points");
-    double radius_sum = 0;
-    double norm_sum = 0;
-    for (size_t i = 0; i < radii.size(); ++i) {
-      radius_sum += static_cast<double>(radii[i]);
-      norm_sum += static_cast<double>(code_norms[i]);
-    }
-    // Any positive ratio is sound; this one wastes little on usual rows. A code is 2^-20 of a unit at least.
-    const double ratio = norm_sum > 0 ? radius_sum / norm_sum : 0;
-    s.view.ratio = std::max(ratio, 0x1p-80);
-    seed_encode_kernel<T><<<grid_for(points_.n, kSeedWarps), kSeedThreads, 0, stream_>>>(
-        points_, s.view, {1, points_.n, s.code_bytes, s.codes.data(), s.radii.data(), s.squares.data(), nullptr});
-    check_launch("coding the points");
-  });
+  find_seed_frame(points_, {sample, s.view.scale, s.frame.data() + 2 * d, s.frame.data(), s.frame.data() + d}, stream_);
+  encode_rows(points_, s.view,
+              {points_.n / sample, sample, s.code_bytes, nullptr, s.radii.data(), s.squares.data(), norms.data()},
+              stream_);
+  read_back(radii.data(), s.radii.data(), radii.size(), stream_, "coding a sample of the points");
+  read_back(code_norms.data(), norms.data(), code_norms.size(), stream_, "coding a sample of the points");
+  const double radius_sum = std::accumulate(radii.begin(), radii.end(), 0.0);
+  const double norm_sum = std::accumulate(code_norms.begin(), code_norms.end(), 0.0);
+  // Any positive ratio is sound; this one wastes little on usual rows. A code is 2^-20 of a unit at least.
+  const double ratio = norm_sum > 0 ? radius_sum / norm_sum : 0;
+  s.view.ratio = std::max(ratio, 0x1p-80);
+  encode_rows(points_, s.view, {1, points_.n, s.code_bytes, s.codes.data(), s.radii.data(), s.squares.data(), nullptr},
+              stream_);
   screen_ = std::move(made);
 }
 
-namespace {
-
 // What kernels see of a model.
-template <class Model, class Screen>
-SeedRows rows_of(Model& model, Screen* screen) {
+SeedRows DeviceSeeding::rows_of(Model& model) const {
   return {model.least.data(),
-          screen == nullptr ? nullptr : model.thresholds.data(),
-          screen == nullptr ? nullptr : screen->squares.data(),
+          screen_ ? model.thresholds.data() : nullptr,
+          screen_ ? screen_->squares.data() : nullptr,
           model.blocks.data(),
           model.total.data(),
           TermSplitter(model.format)};
 }
 
-}  // namespace
+SeedFrame DeviceSeeding::frame() const {
+  return screen_ ? screen_->view : SeedFrame{};
+}
 
 // Thresholds from the least distances and, if asked for, the terms' sums.
 void DeviceSeeding::summarize(Model& m, bool sums) {
-  const auto blocks = static_cast<int>((points_.n + kSeedSumRows - 1) / kSeedSumRows);
   if (sums) {
     fill_zero(m.total.data(), kLimbs, stream_, "clearing a sum of seeding");
     m.total_known = false;
   }
-  const SeedFrame frame = screen_ ? screen_->view : SeedFrame{};
-  seed_summary_kernel<<<blocks, kSeedThreads, 0, stream_>>>(points_, rows_of(m, screen_.get()), frame, sums);
-  check_launch("summing terms of seeding");
+  summarize_rows(points_, rows_of(m), frame(), sums, stream_);
 }
 
 std::vector<double> DeviceSeeding::begin(std::span<const SeedCentres> models) {
@@ -280,11 +239,7 @@ double DeviceSeeding::begin(Model& m, const Matrix& centres) {
   const Settled settled(stream_);
   copy_to_device(device.data(), wide.data(), wide.size(), stream_, "uploading first centres");
   fill_zero(counters_.data() + kLargest, 1, stream_, "clearing a counter");
-  dispatch_rows(points_, [&]<class T, bool kEight>() {
-    seed_first_kernel<T, kEight><<<grid_for(points_.n, kSeedThreads), kSeedThreads, 0, stream_>>>(
-        points_, device.data(), centres.rows(), m.least.data(), counters_.data() + kLargest);
-  });
-  check_launch("computing distances to first centres");
+  find_first_distances(points_, {device.data(), centres.rows(), m.least.data(), counters_.data() + kLargest}, stream_);
   unsigned long long bits = 0;
   read_back(&bits, counters_.data() + kLargest, 1, stream_, "computing distances to first centres");
   return std::bit_cast<double>(static_cast<uint64_t>(bits));
@@ -301,7 +256,6 @@ void DeviceSeeding::run_batch(Batch& batch, bool lowering) {
   batch.pad();
   for (Model& m : models_) m.tried_centres = nullptr;  // their place is needed
   SeedArguments& a = batch.arguments;
-  const auto columns = static_cast<size_t>(a.tiles * kSeedTileColumns);
   const auto d = static_cast<size_t>(points_.d);
   const size_t most = kMostSeedTiles * kSeedTileColumns;
   batch.raw.reserve(most * d * size_of(prototype_type(points_.type)), "candidates of seeding");
@@ -310,44 +264,21 @@ void DeviceSeeding::run_batch(Batch& batch, bool lowering) {
   a.lowering = lowering;
   a.exact = counters_.data() + kExact;
   a.centres = batch.centres.data();
+  batch.columns.reserve(most, "bounds of candidates");
+  a.columns = batch.columns.data();
   if (screen_) {
     batch.fragments.reserve(most * static_cast<size_t>(screen_->code_bytes), "codes of candidates");
-    batch.columns.reserve(most, "bounds of candidates");
     a.codes = screen_->codes.data();
     a.code_bytes = screen_->code_bytes;
     a.radii = screen_->radii.data();
     a.fragments = reinterpret_cast<const uint4*>(batch.fragments.data());
-    a.columns = batch.columns.data();
-  } else {
-    batch.columns.reserve(most, "bounds of candidates");
-    a.columns = batch.columns.data();
   }
   staged_.send({batch.raw.data()}, batch.rows.data(), batch.rows.size() * sizeof(batch.rows[0]), stream_,
                "uploading candidates of seeding");
-  const SeedFrame frame = screen_ ? screen_->view : SeedFrame{};
-  const auto prepare = [&](const auto* raw) {
-    seed_column_kernel<<<static_cast<int>(columns), 128, 0, stream_>>>(
-        a, raw, frame, {screen_ != nullptr, batch.centres.data(), batch.fragments.data(), batch.columns.data()});
-  };
-  if (points_.type == DataType::kFloat64) {
-    prepare(reinterpret_cast<const double*>(batch.raw.data()));
-  } else {
-    prepare(reinterpret_cast<const float*>(batch.raw.data()));
-  }
-  check_launch("preparing candidates of seeding");
-  if (screen_) {
-    dispatch_type(points_.type, [&](auto type) {
-      using T = decltype(type);
-      if (a.tiles == 1) return launch_screen<T, 1>(a, stream_);
-      if (a.tiles == 2) return launch_screen<T, 2>(a, stream_);
-      launch_screen<T, 4>(a, stream_);
-    });
-  } else {
-    dispatch_rows(points_, [&]<class T, bool kEight>() {
-      seed_exact_kernel<T, kEight><<<grid_for(points_.n, kSeedThreads), kSeedThreads, 0, stream_>>>(a);
-    });
-  }
-  check_launch("screening candidates of seeding");
+  const bool screened = screen_ != nullptr;
+  prepare_candidates(a, batch.raw.data(), frame(),
+                     {screened, batch.centres.data(), batch.fragments.data(), batch.columns.data()}, stream_);
+  compare_candidates(a, screened, stream_);
 }
 
 void DeviceSeeding::trial(std::span<SeedTrial> trials) {
@@ -391,7 +322,7 @@ void DeviceSeeding::trial(std::span<SeedTrial> trials) {
     run_batch(*batch_, false);
   }
   batch_->host_gains.reserve(placed.size() * kNumbersPerTile, "gains of candidates");
-  copy_to_host(batch_->host_gains, 0, batch_->gains.data(), placed.size() * kNumbersPerTile, stream_,
+  copy_to_host(batch_->host_gains, batch_->gains.data(), placed.size() * kNumbersPerTile, stream_,
                "reading gains of candidates");
   stream_.synchronize("screening candidates of seeding");
   const int64_t* at = batch_->host_gains.data();
@@ -432,15 +363,8 @@ bool DeviceSeeding::apply_trial(Model& m, const Matrix& centre) {
     widen(centre.view().data, centre.type(), 0, points_.d, wide.data());
     staged_.send({batch_->centre.data()}, wide.data(), wide.size() * sizeof(double), stream_, "uploading a centre");
   }
-  const int64_t warps = (points_.n + kSeedSumRows - 1) / kSeedSumRows;
-  const auto blocks = static_cast<int>((warps + kSeedWarps - 1) / kSeedWarps);
   const unsigned* hits = m.hits.data() + static_cast<size_t>(k / kSeedTileColumns) * hit_words(points_.n);
-  const SeedFrame frame = screen_ ? screen_->view : SeedFrame{};
-  dispatch_type(points_.type, [&](auto type) {
-    seed_apply_kernel<decltype(type)><<<blocks, kSeedThreads, 0, stream_>>>(
-        points_, rows_of(m, screen_.get()), frame, {hits, static_cast<int>(k % kSeedTileColumns), on_device});
-  });
-  check_launch("adding a centre of seeding");
+  add_centre(points_, rows_of(m), frame(), {hits, static_cast<int>(k % kSeedTileColumns), on_device}, stream_);
   // For the next trial, while the host is busy with what comes before it.
   fill_zero(m.hits.data(), m.hits.size(), stream_, "clearing marks of seeding");
   m.hits_clear = true;
@@ -499,10 +423,8 @@ std::vector<int64_t> DeviceSeeding::pick(int slot, std::span<const WideInt> targ
     SeedTargets some;
     some.count = static_cast<int>(count);
     for (size_t i = 0; i < count; ++i) some.target[i] = on_device(targets[first + i]);
-    seed_pick_kernel<<<1, kPickThreads, 0, stream_>>>(
-        points_, rows_of(m, screen_.get()), (points_.n + kSeedSumRows - 1) / kSeedSumRows, some, batch_->picked.data());
-    check_launch("picking rows");
-    copy_to_host(batch_->host_picked, 0, batch_->picked.data(), count, stream_, "reading rows picked");
+    pick_rows(points_, rows_of(m), some, batch_->picked.data(), stream_);
+    copy_to_host(batch_->host_picked, batch_->picked.data(), count, stream_, "reading rows picked");
     stream_.synchronize("picking rows");
     rows.insert(rows.end(), batch_->host_picked.data(), batch_->host_picked.data() + count);
   }
@@ -521,9 +443,7 @@ std::vector<int64_t> DeviceSeeding::sample(int slot, const SeedSample& sample) {
     DeviceBuffer<int64_t> found(static_cast<size_t>(capacity), "rows sampled");
     const Settled settled(stream_);
     fill_zero(counters_.data() + kLength, 1, stream_, "clearing a counter");
-    seed_sample_kernel<<<grid_for(points_.n, kSeedThreads), kSeedThreads, 0, stream_>>>(
-        points_, rows_of(m, screen_.get()), request, {found.data(), capacity, counters_.data() + kLength});
-    check_launch("sampling rows");
+    sample_rows(points_, rows_of(m), request, {found.data(), capacity, counters_.data() + kLength}, stream_);
     unsigned long long length = 0;
     read_back(&length, counters_.data() + kLength, 1, stream_, "sampling rows");
     const auto listed = static_cast<int64_t>(length);
