@@ -149,6 +149,12 @@ struct SeedTrial {
   std::vector<WideInt> potentials = {};  ///< out: the total with each candidate added
 };
 
+/// Random numbers by which one model draws rows.
+struct SeedDraw {
+  int slot = 0;
+  std::vector<uint64_t> u = {};
+};
+
 /// Which rows k-means|| takes in one round: those with u_i * total < factor * T_i * 2^64, u_i from Philox(key, i, draw,
 /// kOversample).
 struct SeedSample {
@@ -177,12 +183,24 @@ class Seeding {
   virtual WideInt total(int slot) = 0;
   /// For each target, less than the total: the first row i with T_0 + .. + T_i > target.
   virtual std::vector<int64_t> pick(int slot, std::span<const WideInt> targets) = 0;
+  /// For each model the rows that its numbers pick by T, the contract's way; none where the total is zero.
+  virtual std::vector<std::vector<int64_t>> draw(std::span<const SeedDraw> draws);
   virtual void trial(std::span<SeedTrial> trials) = 0;
+  /// For each trial the candidate that trial() would give the least potential, the first of equals. Potentials are not
+  /// filled in: who can tell the least without them may.
+  virtual std::vector<int64_t> choose(std::span<SeedTrial> trials);
   /// The rows of a sample, ascending.
   virtual std::vector<int64_t> sample(int slot, const SeedSample& sample) = 0;
+  /// The sum of q of the rows whose nearest centre is the first, the second ... of those that were added, the first of
+  /// equals. Nothing where that is not known.
+  virtual std::vector<int64_t> attracted(int slot);
   /// m_i of all rows, for whoever chooses rows itself; valid until the next call. A row of weight zero may have a
   /// larger one: its T is zero.
   virtual std::span<const double> least(int slot) = 0;
+
+ protected:
+  /// The rows of one draw, by total() and pick().
+  std::vector<int64_t> draw_by_picking(const SeedDraw& draw);
 };
 
 /// What will be done with uploaded points, as far as it is known: for choosing how to go about it, never for what.

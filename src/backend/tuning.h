@@ -17,6 +17,8 @@ struct CpuTuning {
   std::string screen_format = {};    ///< float32, bfloat16, int8-pair; empty: MANYMEANS_CPU_SCREEN, else by cost
   int64_t memory_budget = 0;         ///< bytes for what can be avoided (packed copy, per-thread sums); 0: default
   double bound_scale = 1;            ///< multiplies the screens' error bounds
+  /// Whether seeding looks at the points in one byte a value, where a unit multiplies these; empty: where it pays.
+  std::optional<bool> seeding_in_bytes = {};
 
   bool operator==(const CpuTuning&) const = default;
 };

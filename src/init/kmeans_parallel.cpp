@@ -18,9 +18,14 @@ namespace {
 
 constexpr uint32_t kRounds = 5;  // with k expected candidates each; section 5 of the paper uses 5
 
-// Rounds of oversampling for one model: candidates in order of (round, row); none if `proceed` says stop.
-std::vector<int64_t> oversample(const InitContext& context, const InitModel& model, int64_t first,
-                                const std::function<bool()>& proceed) {
+struct Candidates {
+  std::vector<int64_t> rows;     // in order of (round, row)
+  std::vector<int64_t> weights;  // of the points nearest to each; none where that is not known
+};
+
+// Rounds of oversampling for one model; no rows if `proceed` says stop.
+Candidates oversample(const InitContext& context, const InitModel& model, int64_t first,
+                      const std::function<bool()>& proceed) {
   std::vector<int64_t> candidates = {first};
   const SeedingOwner seeding = make_seeding(context.upload, context.input, {&model.k, 1}, context.pool);
   const Matrix first_centre = prototypes_at(context.input, candidates);
@@ -35,18 +40,22 @@ std::vector<int64_t> oversample(const InitContext& context, const InitModel& mod
     const SeedCentres added{0, &centres};
     seeding->add({&added, 1});
   }
-  return candidates;
+  return {candidates, seeding->attracted(0)};
 }
 
-// Weight of the points nearest to each candidate, in units of the largest and at least 2^-40 of it where that counts
-// (or 0).
-std::vector<double> attracted_weights(const InitContext& context, const Matrix& candidates) {
+// Weight of the points nearest to each candidate.
+std::vector<int64_t> attracted_weights(const InitContext& context, const Matrix& candidates) {
   const int64_t count = candidates.rows();
   const auto session = context.upload.session({&count, 1}, context.pool.size());
   PassModel pass{0, &candidates, {}};
   session->advance({&pass, 1}, 1);
-  std::vector<double> weights;
-  for (const int64_t w : session->statistics(0).weights) weights.push_back(static_cast<double>(w));
+  return session->statistics(0).weights;
+}
+
+// The same in units of the largest and at least 2^-40 of it where that counts (or 0).
+std::vector<double> relative_weights(std::span<const int64_t> attracted) {
+  const auto count = static_cast<int64_t>(attracted.size());
+  std::vector<double> weights(attracted.begin(), attracted.end());
   const double largest = *std::max_element(weights.begin(), weights.end());
   // The least weight that still counts beside the largest (contract, "Weights").
   const double least = std::ldexp(1.0, -std::min(40, limb_bits(count) - 1));
@@ -56,9 +65,11 @@ std::vector<double> attracted_weights(const InitContext& context, const Matrix& 
 
 // k of the candidates by weighted k-means++; false if it was told to stop. With k in the thousands this takes as long
 // as the rounds, so it reports progress itself.
-bool reduce(const InitContext& context, InitModel& model, std::span<const int64_t> rows) {
+bool reduce(const InitContext& context, InitModel& model, const Candidates& found) {
+  const std::vector<int64_t>& rows = found.rows;
   const Matrix candidates = gather_from_all(context.input, rows);
-  const std::vector<double> weights = attracted_weights(context, prototypes_at(context.input, rows));
+  const std::vector<double> weights = relative_weights(
+      found.weights.empty() ? attracted_weights(context, prototypes_at(context.input, rows)) : found.weights);
   Input input = prepare_input(candidates.view(), weights, context.pool);
   use_prototype(input, prototype_of(context.input), context.pool);
   const auto upload = context.backend.upload(input);
@@ -78,11 +89,12 @@ bool init_kmeans_parallel(const InitContext& context, std::span<InitModel> model
   const auto proceed = [&] { return context.proceed(round++, static_cast<int64_t>(kRounds * models.size())); };
   for (InitModel& model : models) {
     const uint64_t u = random_u64(model.seed, 0, 0, Purpose::kFirstCentre);
-    std::vector<int64_t> rows = oversample(context, model, rows_by_weight(context.input, {&u, 1})[0], proceed);
+    Candidates candidates = oversample(context, model, rows_by_weight(context.input, {&u, 1})[0], proceed);
+    std::vector<int64_t>& rows = candidates.rows;
     if (rows.empty()) return false;
     const auto found = static_cast<int64_t>(rows.size());
     if (found > model.k) {
-      if (!reduce(context, model, rows)) return false;
+      if (!reduce(context, model, candidates)) return false;
       continue;
     }
     if (found < model.k) {

@@ -54,30 +54,33 @@ void fill_up(const InitContext& context, Seeds& seeds) {
   seeds.exhausted = true;
 }
 
-// The rows that are candidates for centre t of one model.
-std::vector<int64_t> draw_candidates(Seeding& seeding, const Seeds& seeds, const WideInt& total, int64_t t) {
-  std::vector<WideInt> targets;
+// What draws the candidates for centre t of one model.
+SeedDraw draw_of(const Seeds& seeds, int64_t t) {
+  SeedDraw drawn{seeds.slot};
   for (int draw = 0; draw < trials_per_step(seeds.model->k); ++draw) {
-    const uint64_t u =
-        random_u64(seeds.model->seed, static_cast<uint64_t>(t), static_cast<uint32_t>(draw), Purpose::kCandidate);
-    targets.push_back(total.times(u).shift_right_64());
+    drawn.u.push_back(
+        random_u64(seeds.model->seed, static_cast<uint64_t>(t), static_cast<uint32_t>(draw), Purpose::kCandidate));
   }
-  return seeding.pick(seeds.slot, targets);
+  return drawn;
 }
 
 // Centre t of every model that still needs one; false if none does.
 bool choose_next(const InitContext& context, Seeding& seeding, std::vector<Seeds>& all, int64_t t) {
-  std::vector<Seeds*> active;
-  std::vector<std::vector<int64_t>> rows;
+  std::vector<Seeds*> wanting, active;
+  std::vector<SeedDraw> draws;
   for (Seeds& seeds : all) {
     if (seeds.exhausted || seeds.model->k <= t) continue;
-    const WideInt total = seeding.total(seeds.slot);
-    if (total.is_zero()) {
-      fill_up(context, seeds);
+    wanting.push_back(&seeds);
+    draws.push_back(draw_of(seeds, t));
+  }
+  std::vector<std::vector<int64_t>> drawn = seeding.draw(draws), rows;
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    if (drawn[i].empty()) {
+      fill_up(context, *wanting[i]);
       continue;
     }
-    active.push_back(&seeds);
-    rows.push_back(draw_candidates(seeding, seeds, total, t));
+    active.push_back(wanting[i]);
+    rows.push_back(std::move(drawn[i]));
   }
   if (active.empty()) return false;
   std::vector<Matrix> candidates, centres;
@@ -85,10 +88,9 @@ bool choose_next(const InitContext& context, Seeding& seeding, std::vector<Seeds
   std::vector<SeedCentres> added;
   for (const std::vector<int64_t>& of_model : rows) candidates.push_back(prototypes_at(context.input, of_model));
   for (size_t i = 0; i < active.size(); ++i) trials.push_back({active[i]->slot, &candidates[i]});
-  seeding.trial(trials);
+  const std::vector<int64_t> chosen = seeding.choose(trials);
   for (size_t i = 0; i < active.size(); ++i) {
-    const auto& p = trials[i].potentials;
-    const int64_t best = std::min_element(p.begin(), p.end()) - p.begin();
+    const int64_t best = chosen[i];
     active[i]->rows.push_back(rows[i][static_cast<size_t>(best)]);
     centres.push_back(keep_prototypes(candidates[i], {&best, 1}));
   }

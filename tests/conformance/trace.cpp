@@ -235,6 +235,8 @@ class Interview {
             gather_rows(made_.points(), std::vector{random_row(), random_row(), int64_t{0}, random_row()}));
       }
       for (int slot = 0; slot < models; ++slot) trials.push_back({slot, &candidates[static_cast<size_t>(slot)]});
+      Answer& chosen = add("chosen");
+      chosen.numbers = seeding_->choose(trials);
       seeding_->trial(trials);
       for (const SeedTrial& trial : trials) add("potentials").sums = trial.potentials;
     }

@@ -19,6 +19,8 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   options.tuning.cpu.instruction_set = instruction_set;
   options.tuning.cpu.screen_format = options.tuning.cuda.screen_format = screen_format;
   options.tuning.cpu.bound_scale = options.tuning.cuda.bound_scale = bound_scale;
+  // Seeding is the same whether passes carry bounds or not, so that these try its other way.
+  options.tuning.cpu.seeding_in_bytes = algorithm == "bounds";
   options.tuning.cuda.slice_rows = slice_rows;
   options.tuning.cuda.queued_passes = queued_passes;
   options.tuning.cuda.score_thresholds = score_thresholds;

@@ -356,7 +356,9 @@ class DeduplicatedSeeding final : public Seeding {
   WideInt total(int slot) override { return distinct_->total(slot); }
   std::vector<int64_t> pick(int slot, std::span<const WideInt> targets) override { return terms(slot).pick(targets); }
   void trial(std::span<SeedTrial> trials) override { distinct_->trial(trials); }
+  std::vector<int64_t> choose(std::span<SeedTrial> trials) override { return distinct_->choose(trials); }
   std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
+  std::vector<int64_t> attracted(int slot) override { return distinct_->attracted(slot); }
   std::span<const double> least(int slot) override;
 
  private:

@@ -188,6 +188,7 @@ class CaseDrawer {
     const CpuScreen screen = draw_screen(screens);
     way.tuning.cpu.instruction_set = screen.instruction_set;
     if (draw_.chance(0.8)) way.tuning.cpu.screen_format = screen.format;
+    if (draw_.chance(0.5)) way.tuning.cpu.seeding_in_bytes = draw_.chance(0.5);
     way.algorithm = draw_.pick({"auto", "matrix", "matrix", "bounds", "bounds", "brute"});
     if (case_.recipe.d <= 32 && draw_.chance(0.3)) way.algorithm = "kdtree";
     // A file on a disk that is filled by the case.
@@ -267,6 +268,7 @@ std::string Way::text() const {
   for (const std::string& format : {tuning.cpu.screen_format, tuning.cuda.screen_format}) {
     if (!format.empty()) text += " " + format;
   }
+  if (tuning.cpu.seeding_in_bytes) text += *tuning.cpu.seeding_in_bytes ? " seeding-in-bytes" : " seeding-in-floats";
   if (tuning.duplicates) text += *tuning.duplicates ? " duplicates=on" : " duplicates=off";
   if (memory_share >= 0) text += fmt::format(" memory={:.3f}", memory_share);
   if (in_file) text += " in-file";

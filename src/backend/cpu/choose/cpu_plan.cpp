@@ -82,6 +82,11 @@ bool tree_pays(const BackendOptions& options, const PointsView& points, const Wo
 
 }  // namespace
 
+int64_t copies_budget(const Input& input, const BackendOptions& options) {
+  if (options.tuning.cpu.memory_budget > 0) return options.tuning.cpu.memory_budget;
+  return input.memory.limited ? input.memory.copies : available_memory() / 4;
+}
+
 PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const BackendOptions& options,
                        const Workload& workload) {
   check_algorithm(options.algorithm);

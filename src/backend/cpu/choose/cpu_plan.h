@@ -27,6 +27,8 @@ struct SessionPlan {
 /// Chooses the screen and whether its rounded copy of the points is kept.
 PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const BackendOptions& options,
                        const Workload& workload);
+/// Bytes for copies of the points.
+int64_t copies_budget(const Input& input, const BackendOptions& options);
 /// Of a model of k prototypes, under this plan.
 BoundsUse bounds_use(const PointsPlan& plan, int64_t k);
 /// The share of rows that must keep their label after an exact distance for these distances to pay.

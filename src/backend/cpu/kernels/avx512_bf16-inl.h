@@ -3,6 +3,7 @@
 // broadcasts per pair of values. The instruction flushes denormals and rounds to nearest: docs/developer/screens.md.
 #pragma once
 
+#include "backend/cpu/kernels/avx512_vnni-inl.h"
 #include "backend/cpu/kernels/matrix_kernels-inl.h"
 
 #include <immintrin.h>
@@ -75,7 +76,8 @@ bool have_avx512_bf16() {
   return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
          __builtin_cpu_supports("avx512cd") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
          __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512bf16") != 0 &&
-         __builtin_cpu_supports("fma") != 0 && __builtin_cpu_supports("bmi2") != 0;
+         __builtin_cpu_supports("avx512vnni") != 0 && __builtin_cpu_supports("fma") != 0 &&
+         __builtin_cpu_supports("bmi2") != 0;
 }
 
 }  // namespace

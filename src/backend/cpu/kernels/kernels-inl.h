@@ -3,6 +3,7 @@
 // link time; for the same reason nothing here calls inline functions of the standard library in loops.
 #pragma once
 
+#include "backend/cpu/kernels/hit_kernels-inl.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/lanes-inl.h"
 #include "backend/cpu/kernels/packing_kernels-inl.h"
@@ -62,6 +63,7 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           distances<double>,
           add_distances,
           seed_thresholds,
+          lower_least,
           add_terms<float>,
           add_terms<double>,
           move_rows<float>,

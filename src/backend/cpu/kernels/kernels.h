@@ -1,6 +1,7 @@
 // The table of functions that each instruction set fills. Everything above it is compiled once.
 #pragma once
 
+#include "backend/cpu/kernels/coded_kernels.h"
 #include "backend/cpu/kernels/lane_kernels.h"
 #include "backend/cpu/kernels/panel_kernels.h"
 #include "backend/cpu/kernels/screen_kernels.h"
@@ -53,6 +54,19 @@ struct SeedThresholds {
   float* thresholds;  // out
 };
 
+/// Least distances of some rows that a new centre may lower, and sums of the integer terms T that this changes.
+struct SeedFall {
+  const double* d2;  // to the centre
+  double* least;
+  const double* weights;  // null: all 1
+  bool counted;           // a weight says how often the row's term counts
+  int64_t count;          // at most 64
+  bool keep;              // least becomes what it falls to
+  double top;             // 2^(shift - 2 bits) of a format of three limbs
+  double radix;           // 2^bits, bits <= 50
+  int64_t* limbs;         // 3: T of what is added less T of what falls away
+};
+
 /// Sums of RN(w' * d2) in two formats of three limbs at once: the second has twice the largest term of the first.
 struct DistanceTerms {
   const double* d2;
@@ -93,6 +107,8 @@ struct CpuKernels {
   void (*distances_f64)(const LabelledRows<double>&, double* d2);
   void (*add_distances)(const DistanceTerms&);
   void (*seed_thresholds)(const SeedThresholds&);
+  /// Bit i is set if d2[i] < least[i].
+  uint64_t (*lower_least)(const SeedFall&);
   /// Order-free terms RN(weight * x_j) of one row.
   void (*add_terms_f32)(const float* x, const TermRow&);
   void (*add_terms_f64)(const double* x, const TermRow&);
@@ -108,6 +124,9 @@ struct CpuKernels {
   void (*round_f64)(const double* x, const PackTask&, RoundedRow&);
   LaneKernels lanes;    ///< of the kd-tree
   PanelKernels panels;  ///< of predict and transform
+  /// For tiles of several heights; none where no unit multiplies bytes.
+  const CodedKernels* coded = nullptr;
+  int coded_count = 0;
 };
 
 }  // namespace manymeans

@@ -229,7 +229,7 @@ const CpuKernels& make_amx_kernels() {
        nullptr},
   };
   static constexpr CpuKernels kKernels =
-      kernel_table<3, 8>("amx", "Intel AMX with bfloat16 products", have_amx, kScreens, 4);
+      with_coded(kernel_table<3, 8>("amx", "Intel AMX with bfloat16 products", have_amx, kScreens, 4));
   return kKernels;
 }
 

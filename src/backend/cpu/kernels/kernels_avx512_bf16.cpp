@@ -14,7 +14,7 @@ const CpuKernels& make_avx512_bf16_kernels() {
        hits_by_panels<VectorPairs>, VectorPairs::peak},
   };
   static constexpr CpuKernels kKernels =
-      kernel_table<3, 8>("avx512_bf16", "AVX-512 with bfloat16 products", have_avx512_bf16, kScreens, 3);
+      with_coded(kernel_table<3, 8>("avx512_bf16", "AVX-512 with bfloat16 products", have_avx512_bf16, kScreens, 3));
   return kKernels;
 }
 

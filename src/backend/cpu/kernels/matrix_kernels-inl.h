@@ -68,17 +68,25 @@ HWY_INLINE void finish_panel(const ScreenColumns& in, int64_t span, int columns,
 }
 
 template <class Panel>
-HWY_INLINE void hits_of_panel(const HitsTask& in, int64_t span, int columns, const float* panel) {
+HWY_INLINE void hits_of_panel(const HitsTask& in, int64_t t, int64_t span, const float* panel,
+                              ExcessSums<kSpanColumns>& excess) {
   const ScreenColumns& all = in.columns;
+  const HitsTile& tile = in.tiles[t];
   const Panel sums(all, span);
-  for (int r = 0; r < columns; ++r) {
+  constexpr int kVectors = kMatrixRows / kLanes;
+  VecF levels[kVectors];
+  for (int m = 0; m < kVectors; ++m) levels[m] = hit_level(tile, m, all.slopes[span], all.errors[span]);
+  uint64_t* hits = in.hits + (t * all.spans + span) * kSpanColumns;
+  for (int r = 0; r < all.widths[span]; ++r) {
     const float offset = all.offsets[span * kSpanColumns + r];
+    VecF sum = hn::Load(kF32, excess.lanes[r]);
     uint64_t word = 0;
-    for (int m = 0; m < kMatrixRows / kLanes; ++m) {
+    for (int m = 0; m < kVectors; ++m) {
       const VecF score = sums.score(panel, r * kMatrixRows + m * kLanes, offset);
-      word |= hits_of(score, in, m, all.slopes[span], all.errors[span]);
+      word |= add_hits(score, levels[m], tile, m, sum);
     }
-    in.hits[span * kSpanColumns + r] = word;
+    hn::Store(sum, kF32, excess.lanes[r]);
+    hits[r] = word;
   }
 }
 
@@ -102,9 +110,15 @@ template <class Unit>
 void hits_by_panels(const HitsTask& in) {
   alignas(64) float panel[Unit::Panel::kFloats];
   for (int64_t span = 0; span < in.columns.spans; ++span) {
-    const int columns = in.columns.widths[span];
-    Unit::multiply(*in.columns.steps, static_cast<const char*>(in.tile), span_values(in.columns, span), columns, panel);
-    hits_of_panel<typename Unit::Panel>(in, span, columns, panel);
+    ExcessSums<kSpanColumns> excess;
+    double* sums = in.excess + span * kSpanColumns;
+    for (int64_t t = 0; t < in.tile_count; ++t) {
+      Unit::multiply(*in.columns.steps, static_cast<const char*>(in.tiles[t].values), span_values(in.columns, span),
+                     in.columns.widths[span], panel);
+      hits_of_panel<typename Unit::Panel>(in, t, span, panel, excess);
+      if ((t + 1) % kExcessTiles == 0) excess.flush(sums);
+    }
+    excess.flush(sums);
   }
 }
 

@@ -223,6 +223,28 @@ inline void seed_thresholds(const SeedThresholds& in) {
   }
 }
 
+inline uint64_t lower_least(const SeedFall& in) {
+  uint64_t lower = 0;
+  const auto add = [&](double v, double weight, int64_t sign) {
+    double y = (in.counted ? v : weight * v) * in.top;
+    const int64_t times = in.counted ? sign * static_cast<int64_t>(weight) : sign;
+    for (int g = 2; g >= 0; --g) {
+      const double part = (y + kMagic) - kMagic;
+      in.limbs[g] += times * static_cast<int64_t>(part);
+      y = (y - part) * in.radix;
+    }
+  };
+  for (int64_t i = 0; i < in.count; ++i) {
+    if (!(in.d2[i] < in.least[i])) continue;
+    lower |= uint64_t{1} << i;
+    const double weight = in.weights == nullptr ? 1 : in.weights[i];
+    add(in.least[i], weight, -1);
+    add(in.d2[i], weight, 1);
+    if (in.keep) in.least[i] = in.d2[i];
+  }
+  return lower;
+}
+
 inline void add_distances(const DistanceTerms& in) {
   for (int64_t i = 0; i < in.count; ++i) {
     const double weight = in.weights == nullptr ? 1 : in.weights[i];
@@ -255,6 +277,57 @@ inline void seed_thresholds(const SeedThresholds& in) {
     const VecD lower = hn::Max(exact, hn::Set(kF64, kLowestThreshold));
     hn::BlendedStore(hn::DemoteTo(Narrow(), lower), hn::FirstN(Narrow(), lanes), Narrow(), in.thresholds + i);
   }
+}
+
+// The three limbs of T of a vector of v.
+HWY_INLINE void split_term(VecD v, const SeedFall& in, hn::Vec<hn::FixedTag<int64_t, kWide> > (&parts)[3]) {
+  const hn::FixedTag<int64_t, kWide> i64;
+  const VecD magic = hn::Set(kF64, kMagic);
+  VecD y = hn::Mul(v, hn::Set(kF64, in.top));
+#pragma GCC unroll 3
+  for (int g = 2; g >= 0; --g) {
+    const VecD shifted = hn::Add(y, magic);
+    parts[g] = hn::Sub(hn::BitCast(i64, shifted), hn::BitCast(i64, magic));
+    y = hn::Mul(hn::Sub(y, hn::Sub(shifted, magic)), hn::Set(kF64, in.radix));
+  }
+}
+
+inline uint64_t lower_least(const SeedFall& in) {
+  const hn::FixedTag<int64_t, kWide> i64;
+  const VecD one = hn::Set(kF64, 1);
+  uint64_t lower = 0;
+  auto s0 = hn::Zero(i64), s1 = s0, s2 = s0;
+  for (int64_t i = 0; i < in.count; i += kWide) {
+    const int64_t left = in.count - i;
+    const auto rows = hn::FirstN(kF64, static_cast<size_t>(left < kWide ? left : kWide));
+    const VecD d2 = hn::MaskedLoad(rows, kF64, in.d2 + i);
+    const VecD least = hn::MaskedLoad(rows, kF64, in.least + i);
+    const auto falls = hn::Lt(d2, least);  // in lanes past the end 0 < 0
+    uint8_t bits[8] = {};
+    hn::StoreMaskBits(kF64, falls, bits);
+    if (bits[0] == 0) continue;
+    lower |= static_cast<uint64_t>(bits[0]) << i;
+    const VecD weight = in.weights == nullptr ? one : hn::MaskedLoad(rows, kF64, in.weights + i);
+    const VecD factor = in.counted ? one : weight;
+    hn::Vec<hn::FixedTag<int64_t, kWide> > now[3], before[3];
+    split_term(hn::Mul(factor, d2), in, now);
+    split_term(hn::Mul(factor, least), in, before);
+    const auto magic = hn::Set(kF64, kMagic);
+    const auto times = hn::Sub(hn::BitCast(i64, hn::Add(weight, magic)), hn::BitCast(i64, magic));
+    const auto add = [&](auto& sum, int g) HWY_ATTR {
+      auto change = hn::Sub(now[g], before[g]);
+      if (in.counted) change = hn::Mul(change, times);
+      sum = hn::Add(sum, hn::IfThenElseZero(hn::RebindMask(i64, falls), change));
+    };
+    add(s0, 0);
+    add(s1, 1);
+    add(s2, 2);
+    if (in.keep) hn::BlendedStore(d2, falls, kF64, in.least + i);
+  }
+  in.limbs[0] += hn::GetLane(hn::SumOfLanes(i64, s0));
+  in.limbs[1] += hn::GetLane(hn::SumOfLanes(i64, s1));
+  in.limbs[2] += hn::GetLane(hn::SumOfLanes(i64, s2));
+  return lower;
 }
 
 inline void add_distances(const DistanceTerms& in) {

@@ -222,33 +222,9 @@ void screen_f32(const ScreenTask& in) {
 HWY_INLINE uint64_t mask_bits(hn::Mask<F32> mask) {
   uint8_t bytes[8] = {};
   hn::StoreMaskBits(kF32, mask, bytes);
-  return static_cast<uint64_t>(bytes[0]) | static_cast<uint64_t>(bytes[1]) << 8;
-}
-
-// Which rows of vector m of a tile have an upper score above their threshold.
-HWY_INLINE uint64_t hits_of(VecF score, const HitsTask& in, int m, float slope, float error) {
-  const VecF radius = hn::Load(kF32, in.radii + m * kLanes);
-  const VecF bound = error_of(radius, slope, error);
-  return mask_bits(hn::Gt(hn::Add(score, bound), hn::LoadU(kF32, in.thresholds + m * kLanes))) << (m * kLanes);
-}
-
-template <int MR, int R>
-void hits_f32(const HitsTask& in) {
-  const ScreenColumns& columns = in.columns;
-  for (int64_t span = 0; span < columns.spans; ++span) {
-    for (int64_t place = 0; place < columns.widths[span]; place += R) {
-      const int64_t first = span * kSpanColumns + place;
-      VecF sums[R][MR];
-      multiply<MR, R, R, 0>(static_cast<const float*>(in.tile),
-                            static_cast<const float*>(columns.values) + first * columns.d, columns.offsets + first,
-                            columns.d, sums);
-      for (int r = 0; r < R; ++r) {
-        uint64_t word = 0;
-        for (int m = 0; m < MR; ++m) word |= hits_of(sums[r][m], in, m, columns.slopes[span], columns.errors[span]);
-        in.hits[first + r] = word;
-      }
-    }
-  }
+  uint16_t bits;
+  __builtin_memcpy(&bits, bytes, sizeof bits);
+  return bits;
 }
 
 // The best two of all spans for one vector of rows, and whether  best - 2 (radius slope + error) - slack norm^2 -

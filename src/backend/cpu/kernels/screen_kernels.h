@@ -74,13 +74,28 @@ struct ScreenTask {
   int64_t ahead_bytes;
 };
 
-struct HitsTask {
-  ScreenColumns columns;
-  const void* tile;
+/// A tile whose rows have centres already, and candidates for further ones as columns.
+struct HitsTile {
+  const void* values;
   const float* radii;       // P
   const float* thresholds;  // P
-  uint64_t* hits;           // per place: bit i is set if the upper score of row i is above thresholds[i]
+  const float* weights;     // P
 };
+
+/// For seeding: which rows a column may come nearer to than their centres, and by how much.
+struct HitsTask {
+  ScreenColumns columns;
+  const HitsTile* tiles;
+  int64_t tile_count;
+  uint64_t* hits;  // (tiles, spans * kSpanColumns): bit i is set if the upper score of row i is above its threshold
+  /// Per place, added to: the sum over these rows of weight * (upper score - threshold), within kExcessRounding of
+  /// itself.
+  double* excess;
+};
+
+/// What the additions of an excess in float32 may lose, relative to it: at most 2^9 terms are added one after the other
+/// before they go on in binary64.
+constexpr double kExcessRounding = 0x1p-14;
 
 /// The screen of one format.
 struct ScreenKernels {

@@ -1,19 +1,116 @@
-// D^2 sampling for k-means++ and k-means||, for all models of an ensemble in the same passes. A candidate pays an
-// exact distance only for rows whose upper score says that it may be nearer than the centres so far.
+// D^2 sampling for k-means++ and k-means||: the least distances and the sums of their terms.
 #include "backend/cpu/pass/cpu_seeding.h"
+
+#include "core/data_type.h"
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace manymeans {
 namespace {
 
 constexpr int kLimbs = kDistanceLimbs;
-constexpr int64_t kBlockRows = 1024;  // about: whole tiles
+// Half of the second cache of most server cores.
+constexpr int64_t kPieceBytes = 256 << 10;
+constexpr int64_t kMostPieceTiles = 32;
+// Choosing a row walks over the sums of all blocks and then over the rows of one.
+constexpr int64_t kBlocks = 4096;
+// From here on a copy in bytes pays: a step takes a quarter of the time, and the copy as long as a dozen steps.
+constexpr int64_t kLeastCodedColumns = 32;
+constexpr int64_t kLeastCodedCentres = 48;
+// Up to here distances of several rows are computed at once.
+constexpr int64_t kLaneColumns = 4;
+// The kernels' way to make terms is exact up to here (kernels.h, SeedFall).
+constexpr int kMostLaneBits = 50;
 
-// The first row of `rows` with the bits of row k of `wanted`; -1: there is none.
-int64_t first_equal_row(const Matrix& rows, const Matrix& wanted, int64_t k) {
+}  // namespace
+
+CpuSeeding::CpuSeeding(const CpuShared& shared, std::span<const int64_t> k, ThreadPool& pool)
+    : shared_(shared),
+      pool_(pool),
+      session_(shared, k, pool),
+      packed_(&shared.packed),
+      exact_(shared.plan.brute),
+      scratch_(static_cast<size_t>(pool.size())),
+      models_(k.size()) {
+  session_.prepare_workers(0);
+  make_copies(*std::max_element(k.begin(), k.end()));
+  plan_pieces();
+  measure_tiles();
+}
+
+// Copies of the points that every step reads.
+void CpuSeeding::make_copies(int64_t most_centres) {
+  const Input& input = shared_.input;
+  const PointsPlan& chosen = shared_.plan;
+  if (exact_ || input.memory.limited) return;
+  const int64_t budget = copies_budget(input, shared_.options);
+  kept_ = chosen.packed;
+  if (chosen.tree && PackedPoints::bytes(*chosen.screen, input.points) <= budget) {
+    PointsPlan plan = chosen;
+    plan.packed = kept_ = true;
+    own_packed_ = PackedPoints(input, shared_.kernels, plan, pool_);
+    packed_ = &own_packed_;
+  }
+  const int64_t d = input.points.d;
+  const bool pays = d >= kLeastCodedColumns && most_centres >= kLeastCodedCentres;
+  if (!kept_ || !shared_.options.tuning.cpu.seeding_in_bytes.value_or(pays)) return;
+  if (!CodedPoints::holds(d) || CodedPoints::bytes(input.points) > budget) return;
+  for (int i = 0; i < shared_.kernels.coded_count; ++i) {
+    if (shared_.kernels.coded[i].tile_rows == tile_rows()) in_bytes_ = &shared_.kernels.coded[i];
+  }
+  if (in_bytes_ != nullptr) coded_ = CodedPoints(input, packed_->frame(), tile_rows(), pool_);
+}
+
+void CpuSeeding::plan_pieces() {
+  const PointsView& points = shared_.input.points;
+  const auto value = static_cast<int64_t>(in_bytes_ != nullptr ? 1 : sizeof(float));
+  const int64_t bytes = std::max<int64_t>(1, tile_rows() * points.d * value);
+  const auto most = static_cast<uint64_t>(std::clamp<int64_t>(kPieceBytes / bytes, 1, kMostPieceTiles));
+  piece_tiles_ = static_cast<int64_t>(std::bit_floor(most));
+  block_tiles_ =
+      std::min(piece_tiles_,
+               static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, tiles() / kBlocks)))));
+  for (Scratch& s : scratch_) {
+    s.d2.resize(static_cast<size_t>(tile_rows()));
+    s.thresholds.resize(static_cast<size_t>(kept_ ? 0 : piece_tiles_ * tile_rows()));
+    if (!kept_ && !exact_) {
+      s.packed_tiles = AlignedBuffer<std::byte>(static_cast<size_t>(piece_tiles_) * packed_->tile_bytes());
+    }
+  }
+}
+
+// What bounds need to know of each tile as a whole.
+void CpuSeeding::measure_tiles() {
+  const Input& input = shared_.input;
+  const int64_t p = tile_rows();
+  const bool weighted = kept_ && !input.weights.empty();
+  weights_ = AlignedBuffer<float>(static_cast<size_t>(weighted ? tiles() * p : p));
+  std::fill_n(weights_.data(), weights_.size(), 1.0F);
+  if (!kept_) return;
+  tile_norms_.resize(static_cast<size_t>(tiles()));
+  tile_radii_.resize(tile_norms_.size());
+  tile_weights_.resize(weighted ? tile_norms_.size() : 0);
+  pool_.for_each_range(tiles(), 64, [&](int, int64_t first, int64_t last) {
+    for (int64_t t = first; t < last; ++t) {
+      const Tile tile = packed_->tile(t, nullptr);
+      tile_norms_[static_cast<size_t>(t)] = *std::max_element(tile.norms, tile.norms + p);
+      const float* radii = in_bytes_ != nullptr ? coded_.tile(t).radii : tile.radii;
+      tile_radii_[static_cast<size_t>(t)] = *std::max_element(radii, radii + p);
+      if (!weighted) continue;
+      float* weights = weights_.data() + t * p;
+      for (int64_t i = 0; i < tile.rows; ++i) {
+        weights[i] = static_cast<float>(input.weight(t * p + i) * (1 + 0x1p-22));  // no less than w'
+      }
+      tile_weights_[static_cast<size_t>(t)] = *std::max_element(weights, weights + tile.rows);
+    }
+  });
+}
+
+int64_t CpuSeeding::first_equal_row(const Matrix& rows, const Matrix& wanted, int64_t k) {
   const size_t bytes = static_cast<size_t>(rows.columns()) * size_of(rows.type());
   const std::byte* row = wanted.bytes().data() + static_cast<size_t>(k) * bytes;
   for (int64_t i = 0; i < rows.rows(); ++i) {
@@ -22,22 +119,37 @@ int64_t first_equal_row(const Matrix& rows, const Matrix& wanted, int64_t k) {
   return -1;
 }
 
-}  // namespace
-
-CpuSeeding::CpuSeeding(const CpuShared& shared, std::span<const int64_t> k, ThreadPool& pool)
-    : shared_(shared), pool_(pool), session_(shared, k, pool), models_(k.size()) {
-  session_.prepare_workers(0);
-}
-
 RowWindow::GiveBack CpuSeeding::give_back_of(const Model& state) {
   return [&state](int64_t first, int64_t last) {
     state.least.give_back(static_cast<size_t>(first), static_cast<size_t>(last - first));
   };
 }
 
-int64_t CpuSeeding::block_rows() const {
-  const int64_t p = session_.tile_rows();
-  return std::max<int64_t>(1, kBlockRows / p) * p;
+// Calls body for pieces of all tiles and each of these models: all models in one reading of the points where there are
+// pieces enough. A block of rows belongs to one piece, so its sums and distances may be changed in place.
+void CpuSeeding::for_each_piece(std::span<const int> slots, const Piece& body) {
+  const int64_t p = tile_rows();
+  const int64_t n = shared_.input.points.n;
+  const auto models = static_cast<int64_t>(slots.size());
+  const int64_t pieces = (tiles() + piece_tiles_ - 1) / piece_tiles_;
+  if (!shared_.input.memory.window.moves() && pieces < 8 * pool_.size()) {
+    const int64_t grain = std::max<int64_t>(1, pieces * models / (16 * pool_.size()));
+    pool_.for_each_range(pieces * models, grain, [&](int w, int64_t begin, int64_t end) {
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t first = item / models * piece_tiles_;
+        body(w, static_cast<size_t>(item % models), {first, std::min(tiles(), first + piece_tiles_)});
+      }
+    });
+    return;
+  }
+  RowPass pass(shared_.input.memory.window, 0, n, [&](int64_t first, int64_t last) {
+    for (const int slot : slots) give_back_of(model(slot))(first, last);
+  });
+  pool_.for_each_range(tiles(), piece_tiles_, [&](int w, int64_t first, int64_t last) {
+    pass.begin(first * p);
+    for (size_t i = 0; i < slots.size(); ++i) body(w, i, {first, last});
+    pass.done(first * p, std::min(n, last * p));
+  });
 }
 
 // Adds sign * T of a row whose least distance is `least`.
@@ -49,195 +161,255 @@ void CpuSeeding::add_term(const Model& state, int64_t row, double least, int sig
   }
 }
 
-// The first centres: all distances.
-std::vector<double> CpuSeeding::begin(std::span<const SeedCentres> models) {
-  std::vector<double> largest;
-  for (const SeedCentres& begun : models) largest.push_back(begin(model(begun.slot), *begun.centres));
-  return largest;
+// Canonical distances of a tile's rows to one centre, at least of those in `rows`; those of the others may be infinite.
+const double* CpuSeeding::distances(const Matrix& centres, int64_t k, int64_t tile, uint64_t rows, int w) {
+  const PointsView& points = shared_.input.points;
+  const int64_t first = tile * tile_rows();
+  const int64_t count = rows_of(tile);
+  double* d2 = scratch(w).d2.data();
+  const int64_t enough = points.d <= kLaneColumns ? 4 : count * 3 / 4;
+  if (shared_.prototype.euclidean && std::popcount(rows) >= enough) {
+    static constexpr uint32_t kFirst[64] = {};
+    if (points.type == DataType::kFloat64) {
+      const double* x = static_cast<const double*>(points.data) + first * points.d;
+      shared_.kernels.distances_f64({x, count, points.d, centres.values<double>().data() + k * points.d, 1, kFirst},
+                                    d2);
+    } else {
+      std::vector<float>& wide = worker(w).wide_f32;
+      if (points.type != DataType::kFloat32) wide.resize(static_cast<size_t>(tile_rows() * points.d));
+      const float* x = rows_as<float>(points, first, count, wide.data());
+      shared_.kernels.distances_f32({x, count, points.d, centres.values<float>().data() + k * points.d, 1, kFirst}, d2);
+    }
+    return d2;
+  }
+  std::fill_n(d2, count, std::numeric_limits<double>::infinity());
+  for (uint64_t bits = rows; bits != 0; bits &= bits - 1) {
+    const int64_t i = std::countr_zero(bits);
+    d2[i] = session_.distance(first + i, centres, k, worker(w));
+  }
+  return d2;
 }
 
-double CpuSeeding::begin(Model& state, const Matrix& centres) {
-  const int64_t n = shared_.input.points.n;
-  state.least = AlignedBuffer<double>(static_cast<size_t>(n), shared_.input.memory.seeding);
-  state.tried = {};
-  state.lowered.clear();
-  std::vector<double> largest(static_cast<size_t>(pool_.size()), 0.0);
-  const auto begin_rows = [&](int w, int64_t first, int64_t last) {
-    double most = 0;
-    for (int64_t row = first; row < last; ++row) {
-      double d2 = session_.distance(row, centres, 0, worker(w));
-      for (int64_t c = 1; c < centres.rows(); ++c) d2 = std::min(d2, session_.distance(row, centres, c, worker(w)));
-      state.least[static_cast<size_t>(row)] = d2;
-      most = std::max(most, shared_.input.counted ? d2 : shared_.input.weight(row) * d2);
+// Rows whose distances will be wanted: they lie far apart, so the hardware does not foresee them.
+void CpuSeeding::prefetch(int64_t tile, uint64_t rows) const {
+  if (shared_.input.points.d <= kLaneColumns) return;  // several share a line
+  for (uint64_t bits = rows; bits != 0; bits &= bits - 1) {
+    session_.prefetch_row(tile * tile_rows() + std::countr_zero(bits));
+  }
+}
+
+// Adds what the terms change where d2 is less than the least distance; returns for which rows.
+uint64_t CpuSeeding::lower(Model& state, int64_t tile, const FallingRows& rows, int64_t* limbs) const {
+  const Input& input = shared_.input;
+  const int64_t first = tile * tile_rows() + rows.first();
+  const double* d2 = rows.d2 + rows.first();
+  double* least = state.least.data() + first;
+  uint64_t lowered = 0;
+  if (state.in_lanes) {
+    const SumFormat& format = state.adder.format();
+    const double* weights = input.weights.empty() ? nullptr : input.weights.data() + first;
+    lowered = shared_.kernels.lower_least({d2, least, weights, input.counted, rows.count(), rows.keep,
+                                           std::ldexp(1.0, format.shift - 2 * format.bits),
+                                           std::ldexp(1.0, format.bits), limbs});
+    return lowered << rows.first();
+  }
+  for (int64_t i = 0; i < rows.count(); ++i) {
+    if (!(d2[i] < least[i])) continue;
+    lowered |= uint64_t{1} << i;
+    add_term(state, first + i, least[i], -1, limbs);
+    add_term(state, first + i, d2[i], 1, limbs);
+    if (rows.keep) least[i] = d2[i];
+  }
+  return lowered << rows.first();
+}
+
+// The centre is one: the rows of a tile that it may lower.
+void CpuSeeding::accept(Model& state, const Matrix& centre, int64_t tile, uint64_t rows, int w) {
+  if (rows == 0) return;
+  const double* d2 = distances(centre, 0, tile, rows, w);
+  const uint64_t lowered = lower(state, tile, {rows, d2, true}, block_of(state, tile));
+  if (lowered != 0 && kept_) renew_thresholds(state, tile, lowered);
+}
+
+// The first centres: all distances.
+std::vector<double> CpuSeeding::begin(std::span<const SeedCentres> models) {
+  const auto n = static_cast<size_t>(shared_.input.points.n);
+  std::vector<int> slots;
+  for (const SeedCentres& begun : models) {
+    slots.push_back(begun.slot);
+    Model& state = model(begun.slot);
+    state = {};
+    state.least = AlignedBuffer<double>(n, shared_.input.memory.seeding);
+    state.centres = begun.centres->rows();
+    if (!kept_) continue;
+    state.thresholds = AlignedBuffer<float>(static_cast<size_t>(tiles() * tile_rows()));
+    state.slack.resize(static_cast<size_t>(tiles()));
+  }
+  std::vector<std::vector<double>> largest(models.size(), std::vector<double>(static_cast<size_t>(pool_.size())));
+  for_each_piece(slots, [&](int w, size_t i, Tiles some) {
+    double& most = largest[i][static_cast<size_t>(w)];
+    for (int64_t t = some.first; t < some.last; ++t) {
+      most = std::max(most, begin_tile(model(slots[i]), *models[i].centres, t, w));
     }
-    largest[static_cast<size_t>(w)] = std::max(largest[static_cast<size_t>(w)], most);
-  };
-  shared_.input.memory.window.for_each_range(pool_, n, block_rows(), begin_rows, give_back_of(state));
-  return *std::max_element(largest.begin(), largest.end());
+  });
+  std::vector<double> most;
+  for (const auto& of_model : largest) most.push_back(*std::max_element(of_model.begin(), of_model.end()));
+  return most;
+}
+
+// Returns the largest v.
+double CpuSeeding::begin_tile(Model& state, const Matrix& centres, int64_t tile, int w) {
+  const Input& input = shared_.input;
+  const int64_t first = tile * tile_rows();
+  const int64_t count = rows_of(tile);
+  double* least = state.least.data() + first;
+  for (int64_t c = 0; c < centres.rows(); ++c) {
+    const double* d2 = distances(centres, c, tile, every_row(tile), w);
+    for (int64_t i = 0; i < count; ++i) least[i] = c == 0 ? d2[i] : std::min(least[i], d2[i]);
+  }
+  double farthest = 0, most = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    farthest = std::max(farthest, least[i]);
+    most = std::max(most, input.counted ? least[i] : input.weight(first + i) * least[i]);
+  }
+  if (kept_) begin_thresholds(state, tile, farthest);
+  return most;
 }
 
 void CpuSeeding::fix_scale(int slot, double largest) {
   Model& state = model(slot);
-  state.adder = TermAdder(SumFormat::make(shared_.input.bits, kLimbs, largest));
+  const SumFormat format = SumFormat::make(shared_.input.bits, kLimbs, largest);
+  state.adder = TermAdder(format);
+  state.in_lanes = format.bits <= kMostLaneBits && std::abs(format.shift - 2 * format.bits) < 1022;
   sum_blocks(state);
 }
 
 void CpuSeeding::sum_blocks(Model& state) {
-  const int64_t n = shared_.input.points.n;
-  const int64_t block = block_rows();
-  state.blocks.assign(static_cast<size_t>((n + block - 1) / block * kLimbs), 0);
-  RowPass pass(shared_.input.memory.window, 0, n, give_back_of(state));
-  pool_.for_each_range(n, block, [&](int, int64_t first, int64_t last) {
-    int64_t* limbs = state.blocks.data() + first / block * kLimbs;
-    for (int64_t row = first; row < last; ++row) {
-      add_term(state, row, state.least[static_cast<size_t>(row)], 1, limbs);
+  const int64_t blocks = (tiles() + block_tiles_ - 1) / block_tiles_;
+  state.blocks.assign(static_cast<size_t>(blocks * kLimbs), 0);
+  RowPass pass(shared_.input.memory.window, 0, shared_.input.points.n, give_back_of(state));
+  const std::vector<double> zeros(static_cast<size_t>(tile_rows()));
+  pool_.for_each_range(tiles(), piece_tiles_, [&](int, int64_t first, int64_t last) {
+    for (int64_t t = first; t < last; ++t) {  // by how much the sums fall to zero
+      int64_t limbs[kLimbs] = {};
+      lower(state, t, {every_row(t), zeros.data(), false}, limbs);
+      for (int g = 0; g < kLimbs; ++g) block_of(state, t)[g] -= limbs[g];
     }
-    pass.done(first, last);
-  });
-}
-
-// Calls body(row, k) for every row of the tile and prototype k that may be nearer than the row's least distance.
-template <class Body>
-void CpuSeeding::for_each_hit(const Target& target, const Model& state, const RowsOfTile& rows, Worker& worker,
-                              Body&& body) const {
-  const Tile& tile = rows.tile;
-  const int64_t p = session_.tile_rows();
-  const PackedPrototypes& packed = target.packed;
-  worker.thresholds.resize(static_cast<size_t>(p));
-  worker.hits.resize(static_cast<size_t>(packed.spans * kSpanColumns));
-  // d2 >= least is sure when 2 u <= |y|^2 - least, in scaled units: docs/developer/screens.md, "Seeding".
-  shared_.kernels.seed_thresholds({tile.norms, state.least.data() + rows.first, tile.rows, shared_.packed.frame().scale,
-                                   static_cast<double>(packed.underflow), worker.thresholds.data()});
-  std::fill(worker.thresholds.begin() + tile.rows, worker.thresholds.end(), std::numeric_limits<float>::infinity());
-  const MatrixSteps steps = shared_.packed.layout().steps();
-  shared_.packed.screen().hits({packed.view(0, packed.spans, shared_.packed, steps), tile.values, tile.radii,
-                                worker.thresholds.data(), worker.hits.data()});
-  for (int64_t span = 0; span < packed.spans; ++span) {
-    const int64_t first = span * kSpanColumns;
-    for (int64_t c = first; c < first + packed.columns[static_cast<size_t>(span)]; ++c) {
-      const auto k = static_cast<int64_t>(packed.order[static_cast<size_t>(c)]);
-      for (uint64_t bits = worker.hits[static_cast<size_t>(c)]; bits != 0; bits &= bits - 1) {
-        body(rows.first + std::countr_zero(bits), k);
-      }
-    }
-  }
-}
-
-// Calls visit(worker, target, row, k) for all rows and prototypes k of targets that may lower the row's least
-// distance; all targets in one reading of the points.
-template <class Visit>
-void CpuSeeding::for_each_possible(std::span<const Target> targets, Visit&& visit) {
-  const int64_t n = shared_.input.points.n;
-  const int64_t p = session_.tile_rows();
-  RowPass pass(shared_.input.memory.window, 0, n, [&](int64_t first, int64_t last) {
-    for (const Target& target : targets) {
-      model(target.slot).least.give_back(static_cast<size_t>(first), static_cast<size_t>(last - first));
-    }
-  });
-  // Packing a tile costs more than the distances of its rows to one prototype.
-  const bool few = !shared_.plan.packed && targets.size() == 1 && targets[0].prototypes->rows() == 1;
-  const bool exact = shared_.plan.brute || few;
-  pool_.for_each_range(n, block_rows(), [&](int w, int64_t first, int64_t last) {
-    for (int64_t row = first; row < last; row += p) {
-      const int64_t end = std::min(last, row + p);
-      pass.begin(row);
-      Tile tile{};
-      if (!exact) tile = shared_.packed.tile(row / p, worker(w).tiles.data());
-      for (size_t i = 0; i < targets.size(); ++i) {
-        const Model& state = model(targets[i].slot);
-        if (!exact && targets[i].packed.screenable) {
-          for_each_hit(targets[i], state, {tile, row}, worker(w), [&](int64_t hit, int64_t k) { visit(w, i, hit, k); });
-          continue;
-        }
-        for (int64_t all = row; all < end; ++all) {
-          for (int64_t k = 0; k < targets[i].prototypes->rows(); ++k) visit(w, i, all, k);
-        }
-      }
-      pass.done(row, end);
-    }
+    pass.done(first * tile_rows(), std::min(shared_.input.points.n, last * tile_rows()));
   });
 }
 
 void CpuSeeding::add(std::span<const SeedCentres> models) {
-  std::vector<Target> single;
+  std::vector<SeedTrial> single;
   std::vector<SeedCentres> tried;
   for (const SeedCentres& added : models) {
     const Model& state = model(added.slot);
-    if (added.centres->rows() > 1) {
-      add_many(session_.make_target(added.slot, *added.centres));
-    } else if (!state.lowered.empty() && first_equal_row(state.tried, *added.centres, 0) >= 0) {
+    if (!state.hits.empty() && added.centres->rows() == 1 && first_equal_row(state.tried, *added.centres, 0) >= 0) {
       tried.push_back(added);
+    } else if (added.centres->rows() > 1 || !shared_.input.memory.limited) {
+      add_many(added);
     } else {
-      single.push_back(session_.make_target(added.slot, *added.centres));
+      single.push_back({added.slot, added.centres});
     }
   }
-  for_each_possible(single, [&](int w, size_t i, int64_t row, int64_t) {
-    lower(model(single[i].slot), *single[i].prototypes, row, worker(w));
-  });
   add_tried(tried);
+  add_untried(single);
 }
 
-// Gives a row its distance to a new centre where that is less. A block of rows belongs to one thread, so its sums and
-// distances are changed in place.
-void CpuSeeding::lower(Model& state, const Matrix& centre, int64_t row, Worker& worker) {
-  double& least = state.least[static_cast<size_t>(row)];
-  const double d2 = session_.distance(row, centre, 0, worker);
-  if (!(d2 < least)) return;
-  int64_t* limbs = state.blocks.data() + row / block_rows() * kLimbs;
-  add_term(state, row, least, -1, limbs);
-  add_term(state, row, d2, 1, limbs);
-  least = d2;
+void CpuSeeding::add_untried(std::span<const SeedTrial> models) {
+  if (models.empty()) return;
+  const std::vector<Look> looks = make_looks(models);
+  for_each_piece(slots_of(looks), [&](int w, size_t i, Tiles some) {
+    Model& state = model(looks[i].slot);
+    std::vector<uint64_t>& words = scratch(w).words;
+    words.resize(static_cast<size_t>(some.last - some.first));
+    look_at(looks[i], some, scratch(w), words.data());
+    for (int64_t t = some.first; t < some.last; ++t) {
+      accept(state, *looks[i].centres, t, words[static_cast<size_t>(t - some.first)], w);
+    }
+  });
 }
 
-// Centres that were candidates of the last trial: the rows that they lower are known.
+// Centres that were candidates of the last trial: the rows that they may lower are known.
 void CpuSeeding::add_tried(std::span<const SeedCentres> models) {
   if (models.empty()) return;
-  const int64_t p = session_.tile_rows();
-  pool_.for_each_range(shared_.input.points.n, block_rows(), [&](int w, int64_t first, int64_t last) {
-    for (const SeedCentres& added : models) {
-      Model& state = model(added.slot);
-      const int64_t k = first_equal_row(state.tried, *added.centres, 0);
-      for (int64_t row = first; row < last; row += p) {
-        for (uint64_t bits = state.lowered[static_cast<size_t>(row / p * state.tried.rows() + k)]; bits != 0;
-             bits &= bits - 1) {
-          lower(state, *added.centres, row + std::countr_zero(bits), worker(w));
-        }
-      }
+  std::vector<int> slots;
+  std::vector<int64_t> columns;
+  for (const SeedCentres& added : models) {
+    Model& state = model(added.slot);
+    state.nearest = {};
+    slots.push_back(added.slot);
+    columns.push_back(state.column_of[static_cast<size_t>(first_equal_row(state.tried, *added.centres, 0))]);
+  }
+  for_each_piece(slots, [&](int w, size_t i, Tiles some) {
+    Model& state = model(slots[i]);
+    const uint64_t* words = state.hits.data() + columns[i];
+    for (int64_t t = some.first; t < some.last; ++t) {
+      if (t + kTilesAhead < some.last) prefetch(t + kTilesAhead, words[(t + kTilesAhead) * state.columns]);
+      accept(state, *models[i].centres, t, words[t * state.columns], w);
     }
   });
 }
 
 // Many centres at once (k-means||): the nearest of them by the ordinary screen, then one exact distance.
-void CpuSeeding::add_many(const Target& target) {
+void CpuSeeding::add_many(const SeedCentres& added) {
+  const CpuSession::Target target = session_.make_target(added.slot, *added.centres, &pool_);
   Model& state = model(target.slot);
-  const int64_t p = session_.tile_rows();
-  const int64_t tiles = (shared_.input.points.n + p - 1) / p;
+  const int64_t p = tile_rows();
+  begin_nearest(state);
   // There may be more centres than any model has prototypes, and so more scores than a pass has.
   for (Worker& worker : session_.workers_) {
     worker.screen.reserve(session_.plan_.tiles_per_block * p, target.packed.spans);
   }
   RowPass pass(shared_.input.memory.window, 0, shared_.input.points.n, give_back_of(state));
-  pool_.for_each_range(tiles, session_.plan_.tiles_per_block, [&](int w, int64_t first, int64_t last) {
+  pool_.for_each_range(tiles(), session_.plan_.tiles_per_block, [&](int w, int64_t first, int64_t last) {
     CpuSession::TileBlock block = session_.make_block(first, last);
     pass.begin(block.first_row);
     session_.load_tiles(block, worker(w));
     PassResult ignored;
     session_.find_labels(target, block, worker(w), ignored);
     for (int64_t i = 0; i < block.rows; ++i) {
-      double& least = state.least[static_cast<size_t>(block.first_row + i)];
+      const int64_t row = block.first_row + i;
+      double& least = state.least[static_cast<size_t>(row)];
       const uint32_t nearest = worker(w).labels[static_cast<size_t>(i)];
-      least = std::min(least, session_.distance(block.first_row + i, *target.prototypes, nearest, worker(w)));
+      const double d2 = session_.distance(row, *target.prototypes, nearest, worker(w));
+      if (!(d2 < least)) continue;
+      least = d2;
+      if (state.nearest.size() > 0) {
+        state.nearest[static_cast<size_t>(row)] = static_cast<uint32_t>(state.centres) + nearest;
+      }
     }
+    for (int64_t t = first; kept_ && t < last; ++t) renew_thresholds(state, t, every_row(t));
     pass.done(block.first_row, block.first_row + block.rows);
   });
+  state.centres += target.prototypes->rows();
   sum_blocks(state);
+}
+
+// From the first centre on the nearest is known.
+void CpuSeeding::begin_nearest(Model& state) {
+  if (state.centres != 1 || shared_.input.memory.limited) return;
+  const auto n = static_cast<size_t>(shared_.input.points.n);
+  state.nearest = AlignedBuffer<uint32_t>(n);
+  std::fill_n(state.nearest.data(), n, uint32_t{0});
+}
+
+std::vector<int64_t> CpuSeeding::attracted(int slot) {
+  const Model& state = model(slot);
+  if (state.nearest.size() == 0) return {};
+  std::vector<int64_t> weights(static_cast<size_t>(state.centres));
+  for (size_t row = 0; row < state.nearest.size(); ++row) {
+    weights[state.nearest[row]] += shared_.input.integer_weight(static_cast<int64_t>(row));
+  }
+  return weights;
 }
 
 SeedTerms CpuSeeding::terms_of(const Model& state) const {
   const auto add = [this, &state](int64_t row, int64_t* limbs) {
     add_term(state, row, state.least[static_cast<size_t>(row)], 1, limbs);
   };
-  return {shared_.input.points.n, shared_.input.shard.first, block_rows(), state.blocks, state.adder.format(), add};
+  const int64_t block_rows = block_tiles_ * tile_rows();
+  return {shared_.input.points.n, shared_.input.shard.first, block_rows, state.blocks, state.adder.format(), add};
 }
 
 WideInt CpuSeeding::total(int slot) {
@@ -255,49 +427,14 @@ std::vector<int64_t> CpuSeeding::pick(int slot, std::span<const WideInt> targets
   return rows;
 }
 
-void CpuSeeding::trial(std::span<SeedTrial> trials) {
-  std::vector<Target> targets;
-  for (const SeedTrial& trial : trials) targets.push_back(session_.make_target(trial.slot, *trial.candidates));
-  // Per thread, trial and candidate: by how much the potential falls.
-  std::vector<size_t> first(trials.size() + 1);
-  for (size_t i = 0; i < trials.size(); ++i) {
-    first[i + 1] = first[i] + static_cast<size_t>(trials[i].candidates->rows()) * kLimbs;
-  }
-  std::vector<std::vector<int64_t>> gains(static_cast<size_t>(pool_.size()), std::vector<int64_t>(first.back()));
-  const int64_t p = session_.tile_rows();
-  const bool remembers = !shared_.input.memory.limited;
-  if (remembers) {
-    for (const SeedTrial& trial : trials) {
-      Model& state = model(trial.slot);
-      state.tried = *trial.candidates;
-      state.lowered.assign(static_cast<size_t>((shared_.input.points.n + p - 1) / p * state.tried.rows()), 0);
-    }
-  }
-  for_each_possible(targets, [&](int w, size_t i, int64_t row, int64_t k) {
-    Model& state = model(targets[i].slot);
-    const double least = state.least[static_cast<size_t>(row)];
-    const double d2 = session_.distance(row, *targets[i].prototypes, k, worker(w));
-    if (!(d2 < least)) return;
-    int64_t* gain = gains[static_cast<size_t>(w)].data() + first[i] + static_cast<size_t>(k) * kLimbs;
-    add_term(state, row, least, 1, gain);
-    add_term(state, row, d2, -1, gain);
-    if (remembers) {
-      state.lowered[static_cast<size_t>(row / p * state.tried.rows() + k)] |= uint64_t{1} << (row % p);
-    }
+// The models apart, each on one thread.
+std::vector<std::vector<int64_t>> CpuSeeding::draw(std::span<const SeedDraw> draws) {
+  std::vector<std::vector<int64_t>> rows(draws.size());
+  const auto grain = std::max<int64_t>(1, static_cast<int64_t>(draws.size()) / (4 * pool_.size()));
+  pool_.for_each_range(static_cast<int64_t>(draws.size()), grain, [&](int, int64_t first, int64_t last) {
+    for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) rows[i] = draw_by_picking(draws[i]);
   });
-  for (size_t i = 0; i < trials.size(); ++i) {
-    const SumFormat& format = model(trials[i].slot).adder.format();
-    const Matrix& candidates = *trials[i].candidates;
-    const WideInt before = total(trials[i].slot);
-    trials[i].potentials.clear();
-    for (int64_t k = 0; k < candidates.rows(); ++k) {
-      WideInt potential = before;
-      // A candidate that repeats an earlier one is not screened: it has that one's gains.
-      const auto same = static_cast<size_t>(first_equal_row(candidates, candidates, k));
-      for (const auto& gain : gains) potential = potential - recombine(gain.data() + first[i] + same * kLimbs, format);
-      trials[i].potentials.push_back(potential);
-    }
-  }
+  return rows;
 }
 
 std::vector<int64_t> CpuSeeding::sample(int slot, const SeedSample& sample) {

@@ -64,12 +64,10 @@ struct Worker {
   std::vector<float> wide_f32;               // rows of narrow types
   std::vector<double> terms;                 // of one row, where they are not its values
   std::vector<double> d2;                    // distances of a block of rows
-  std::vector<float> thresholds;
-  std::vector<uint64_t> hits;
-  std::vector<Delta> deltas;        // by slot
-  std::vector<Changes> changes;     // by slot
-  Changes multiples;                // those of rows whose multiplicity is above one
-  std::vector<PassResult> results;  // by position among the active models
+  std::vector<Delta> deltas;                 // by slot
+  std::vector<Changes> changes;              // by slot
+  Changes multiples;                         // those of rows whose multiplicity is above one
+  std::vector<PassResult> results;           // by position among the active models
 };
 
 class TreePass;

@@ -144,9 +144,7 @@ class Packer {
     std::replace(out_.order.begin(), out_.order.end(), kNobody, uint32_t{0});
     const BoundFactors factors(d_, 0, 0);
     out_.slack = round_up(bound_scale_ * 2 * factors.canonical * kInflation);
-    // Never a denormal number, which would cost more to add than all the rest of a certificate.
-    const double underflow = std::ldexp(static_cast<double>(d_), 2 * std::min(points_.frame().exponent, 600) - 1074);
-    out_.underflow = round_up(std::max(underflow, 0x1p-100));
+    out_.underflow = score_underflow(points_.frame(), d_);
     return std::move(out_);
   }
 
@@ -340,6 +338,11 @@ class Packer {
 };
 
 }  // namespace
+
+float score_underflow(const Frame& frame, int64_t d) {
+  const double underflow = std::ldexp(static_cast<double>(d), 2 * std::min(frame.exponent, 600) - 1074);
+  return round_up(std::max(underflow, 0x1p-100));
+}
 
 int64_t PackedPrototypes::span_bytes(const ScreenKernels& screen, int64_t d) {
   if (screen.format == ScreenFormat::kFloat32) return kSpanColumns * d * static_cast<int64_t>(sizeof(float));

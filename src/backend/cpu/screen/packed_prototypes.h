@@ -54,6 +54,10 @@ struct PackedPrototypes {
   ScreenColumns view(int64_t first, int64_t count, const PackedPoints& points, const MatrixSteps& steps) const;
 };
 
+/// What underflow of squares may take from a comparison of d columns in this frame: never a denormal number, which
+/// would cost more to add than all the rest of a certificate.
+float score_underflow(const Frame& frame, int64_t d);
+
 /// No model of k prototypes has more spans.
 constexpr int64_t most_spans(int64_t k) {
   return (k + kSpanColumns - 1) / kSpanColumns + most_extra_spans(k);

@@ -125,6 +125,47 @@ TEST_P(Kernels, SeedThresholds) {
   }
 }
 
+TEST_P(Kernels, LeastDistancesFallAndTheirTermsWithThem) {
+  for (const int64_t count : {1, 3, 8, 21, 64}) {
+    for (const int bits : {31, 43, 50}) {
+      for (const int weights : {0, 1, 2}) {  // none, some, counts
+        auto least = numbers<double>(random, count, 4), d2 = numbers<double>(random, count, 4);
+        std::vector<double> weight(least.size());
+        double largest = 0;
+        for (size_t i = 0; i < least.size(); ++i) {
+          least[i] = i % 5 == 3 ? 0 : std::fabs(least[i]);
+          d2[i] = i % 7 == 2 ? least[i] : i % 4 == 1 ? std::numeric_limits<double>::infinity() : std::fabs(d2[i]);
+          weight[i] = weights == 2 ? static_cast<double>(i % 6) : 0.25 * static_cast<double>(i % 6);
+          largest = std::max(largest, least[i]);
+        }
+        const SumFormat format = SumFormat::make(bits, 3, 2 * largest);
+        int64_t expected[3] = {}, limbs[3] = {};
+        uint64_t falls = 0;
+        for (size_t i = 0; i < least.size(); ++i) {
+          if (!(d2[i] < least[i])) continue;
+          falls |= uint64_t{1} << i;
+          const double factor = weights == 1 ? weight[i] : 1;
+          const int times = weights == 2 ? static_cast<int>(weight[i]) : 1;
+          add_term(factor * least[i], format, -times, expected);
+          add_term(factor * d2[i], format, times, expected);
+        }
+        const auto before = least;
+        for (const bool keep : {false, true}) {
+          std::fill_n(limbs, 3, 0);
+          EXPECT_EQ(kernels().lower_least({d2.data(), least.data(), weights == 0 ? nullptr : weight.data(),
+                                           weights == 2, count, keep, std::ldexp(1.0, format.shift - 2 * bits),
+                                           std::ldexp(1.0, bits), limbs}),
+                    falls);
+          EXPECT_EQ(recombine(limbs, format), recombine(expected, format)) << count << " " << bits << " " << weights;
+          for (size_t i = 0; i < least.size(); ++i) {
+            EXPECT_EQ(least[i], keep ? std::min(before[i], d2[i]) : before[i]);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Kernels, TermsAreThoseOfAddTerm) {
   for (const int64_t d : {1, 3, 7, 8, 9, 31, 54}) {
     for (const int limbs : {1, 2, 3, 4}) {

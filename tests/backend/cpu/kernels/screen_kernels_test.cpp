@@ -176,30 +176,51 @@ TEST_P(Screens, AChunkOfSpansGivesWhatAllGive) {
 }
 
 TEST_P(Screens, HitsAreTheUpperScoresAboveTheThresholds) {
-  for (const int64_t k : {1, 8, 40}) {
-    Scene s(GetParam(), {64, 9, k}, 11);
-    const int64_t p = s.points.tile_rows();
-    const Tile tile = s.points.tile(0, nullptr);
-    std::vector<float> thresholds(static_cast<size_t>(p));
-    for (int64_t i = 0; i < p; ++i) thresholds[static_cast<size_t>(i)] = static_cast<float>(s.truth(i, i % k));
-    std::vector<uint64_t> hits(static_cast<size_t>(s.columns.spans * 32), ~uint64_t{0});
-    const MatrixSteps steps = s.points.layout().steps();
-    s.points.screen().hits(
-        {s.columns.view(0, s.columns.spans, s.points, steps), tile.values, tile.radii, thresholds.data(), hits.data()});
-    for (int64_t c = 0; c < s.columns.spans * 32; ++c) {
-      if (!s.exists(c)) continue;
-      for (int64_t i = 0; i < p; ++i) {
-        const bool hit = (hits[static_cast<size_t>(c)] >> i & 1) != 0;
-        const long double above = s.truth(i, c) - thresholds[static_cast<size_t>(i)];
-        if (above > 0) {
-          EXPECT_TRUE(hit) << c << " " << i;
-        }
-        if (above < -2 * s.bound(c / 32, tile.radii[i])) {
-          EXPECT_FALSE(hit) << c << " " << i;
-        }
+  for (const int64_t k : {1, 2, 4, 7, 8, 40}) {
+    for (const int64_t d : {1, 2, 3, 4, 9}) {
+      constexpr int64_t kTiles = 3;
+      Scene s(GetParam(), {64 * kTiles, d, k}, 11);
+      const int64_t p = s.points.tile_rows();
+      std::vector<float> thresholds(static_cast<size_t>(p * kTiles)), weights(thresholds.size());
+      std::vector<HitsTile> tiles;
+      for (int64_t i = 0; i < p * kTiles; ++i) {
+        thresholds[static_cast<size_t>(i)] = static_cast<float>(s.truth(i, i % k));
+        weights[static_cast<size_t>(i)] = static_cast<float>(1 + i % 3);
       }
-      if (p < 64) {
-        EXPECT_EQ(hits[static_cast<size_t>(c)] >> p, 0U);
+      thresholds[0] = std::numeric_limits<float>::infinity();  // as behind the last row
+      for (int64_t t = 0; t < kTiles; ++t) {
+        const Tile tile = s.points.tile(t, nullptr);
+        tiles.push_back({tile.values, tile.radii, thresholds.data() + t * p, weights.data() + t * p});
+      }
+      const int64_t places = s.columns.spans * 32;
+      std::vector<uint64_t> hits(static_cast<size_t>(kTiles * places), ~uint64_t{0});
+      std::vector<double> excess(static_cast<size_t>(places), 1);
+      const MatrixSteps steps = s.points.layout().steps();
+      s.points.screen().hits(
+          {s.columns.view(0, s.columns.spans, s.points, steps), tiles.data(), kTiles, hits.data(), excess.data()});
+      for (int64_t c = 0; c < places; ++c) {
+        if (!s.exists(c)) continue;
+        long double least = 0, most = 0;
+        for (int64_t i = 0; i < p * kTiles; ++i) {
+          const uint64_t word = hits[static_cast<size_t>(i / p * places + c)];
+          const bool hit = (word >> (i % p) & 1) != 0;
+          const long double above = s.truth(i, c) - thresholds[static_cast<size_t>(i)];
+          const long double error = 2 * s.bound(c / 32, tiles[static_cast<size_t>(i / p)].radii[i % p]);
+          if (above > 0) {
+            EXPECT_TRUE(hit) << c << " " << i << " D " << d;
+          }
+          if (above < -error) {
+            EXPECT_FALSE(hit) << c << " " << i << " D " << d;
+          }
+          if (p < 64) {
+            EXPECT_EQ(word >> p, 0U);
+          }
+          const long double weight = weights[static_cast<size_t>(i)];
+          least += weight * std::max(0.0L, above);
+          if (hit) most += weight * (above + error);
+        }
+        EXPECT_GE((excess[static_cast<size_t>(c)] - 1) * (1 + 2 * kExcessRounding), least) << c << " D " << d;
+        EXPECT_LE((excess[static_cast<size_t>(c)] - 1) * (1 - 2 * kExcessRounding), most) << c << " D " << d;
       }
     }
   }

@@ -1,0 +1,103 @@
+// The first look of seeding in float32, and what all looks share, written once for Highway; included by kernels-inl.h
+// and by files of units only.
+//
+// Bound: as the screen's for many values; for few the seven instructions that a vector of scores costs besides: no
+// best scores are kept, but every score is compared with the row's threshold, and what exceeds it added up.
+#pragma once
+
+#include "backend/cpu/kernels/screen_kernels-inl.h"
+
+namespace manymeans {
+namespace {
+
+// Excesses of a few columns over some tiles: in float32 for so many tiles that no lane adds more than 2^9 terms, in
+// binary64 beyond.
+constexpr int kExcessTiles = kLanes >= 4 ? 32 : 1;
+
+template <int S>
+struct ExcessSums {
+  alignas(64) float lanes[S][kLanes] = {};
+
+  HWY_INLINE void flush(double* excess) {
+    for (int r = 0; r < S; ++r) {
+      const VecF sum = hn::Load(kF32, lanes[r]);
+      excess[r] += static_cast<double>(hn::GetLane(hn::SumOfLanes(kF32, sum)));
+      hn::Store(hn::Zero(kF32), kF32, lanes[r]);
+    }
+  }
+};
+
+// What a score of vector m of a tile's rows has to exceed to be a hit. A threshold of infinity remains one.
+HWY_INLINE VecF hit_level(const HitsTile& tile, int m, float slope, float error) {
+  const VecF bound = error_of(hn::Load(kF32, tile.radii + m * kLanes), slope, error);
+  return hn::Sub(hn::LoadU(kF32, tile.thresholds + m * kLanes), bound);
+}
+
+// Adds weight * excess of the rows of vector m that are hit, and returns which these are.
+HWY_INLINE uint64_t add_hits(VecF score, VecF level, const HitsTile& tile, int m, VecF& sum) {
+  const VecF excess = hn::Sub(score, level);
+  const VecF zero = hn::Zero(kF32);
+  sum = hn::MulAdd(hn::LoadU(kF32, tile.weights + m * kLanes), hn::Max(excess, zero), sum);
+  return mask_bits(hn::Gt(excess, zero)) << (m * kLanes);
+}
+
+// Hits of the S columns from `place` of a span on, of a block of R.
+template <int MR, int R, int S, int D>
+HWY_INLINE void hits_of_columns(const HitsTask& in, int64_t span, int64_t place) {
+  const ScreenColumns& columns = in.columns;
+  const int64_t first = span * kSpanColumns + place;
+  const float* block = static_cast<const float*>(columns.values) + (first / R * R) * columns.d + first % R;
+  ExcessSums<S> excess;
+  for (int64_t t = 0; t < in.tile_count; ++t) {
+    const HitsTile& tile = in.tiles[t];
+    VecF sums[S][MR];
+    multiply<MR, R, S, D>(static_cast<const float*>(tile.values), block, columns.offsets + first, columns.d, sums);
+    VecF levels[MR];
+#pragma GCC unroll 8
+    for (int m = 0; m < MR; ++m) levels[m] = hit_level(tile, m, columns.slopes[span], columns.errors[span]);
+    uint64_t* hits = in.hits + t * columns.spans * kSpanColumns + first;
+#pragma GCC unroll 8
+    for (int r = 0; r < S; ++r) {
+      VecF sum = hn::Load(kF32, excess.lanes[r]);
+      uint64_t word = 0;
+#pragma GCC unroll 8
+      for (int m = 0; m < MR; ++m) word |= add_hits(sums[r][m], levels[m], tile, m, sum);
+      hn::Store(sum, kF32, excess.lanes[r]);
+      hits[r] = word;
+    }
+    if ((t + 1) % kExcessTiles == 0) excess.flush(in.excess + first);
+  }
+  excess.flush(in.excess + first);
+}
+
+template <int MR, int R, int D>
+void hits_in(const HitsTask& in) {
+  for (int64_t span = 0; span < in.columns.spans; ++span) {
+    const int64_t width = in.columns.widths[span];
+    int64_t place = 0;
+    for (; place + R <= width; place += R) hits_of_columns<MR, R, R, D>(in, span, place);
+    if constexpr (R > 4) {
+      if ((width & 4) != 0) {
+        hits_of_columns<MR, R, 4, D>(in, span, place);
+        place += 4;
+      }
+    }
+    if constexpr (R > 2) {
+      if ((width & 2) != 0) hits_of_columns<MR, R, 2, D>(in, span, place);
+    }
+  }
+}
+
+template <int MR, int R>
+void hits_f32(const HitsTask& in) {
+  switch (in.columns.d) {
+    case 1: return hits_in<MR, R, 1>(in);
+    case 2: return hits_in<MR, R, 2>(in);
+    case 3: return hits_in<MR, R, 3>(in);
+    case 4: return hits_in<MR, R, 4>(in);
+    default: return hits_in<MR, R, 0>(in);
+  }
+}
+
+}  // namespace
+}  // namespace manymeans

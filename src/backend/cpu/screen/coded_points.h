@@ -1,0 +1,73 @@
+// The points in one byte a value, and candidates for centres likewise, with a proved bound for every score:
+// docs/developer/screens.md, "Seeding in bytes".
+#pragma once
+
+#include "backend/cpu/kernels/coded_kernels.h"
+#include "backend/frame.h"
+#include "core/aligned_buffer.h"
+#include "core/threads.h"
+#include "data/input.h"
+#include "data/statistics.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace manymeans {
+
+struct CodedTile {
+  const uint8_t* values;  // (groups, P, 4): q + 128
+  const float* radii;     // P
+};
+
+class CodedPoints {
+ public:
+  CodedPoints() = default;
+  /// In the frame of the other screens, in tiles of so many rows.
+  CodedPoints(const Input& input, const Frame& frame, int64_t tile_rows, ThreadPool& pool);
+
+  /// Where this holds (sums of products of bytes stay within 32 bits).
+  static bool holds(int64_t d) { return d <= int64_t{1} << 16; }
+  static int64_t bytes(const PointsView& points) { return points.n * (points.d + 4); }
+  CodedTile tile(int64_t t) const;
+  int64_t groups() const { return groups_; }
+  /// Steps of the columns: a value is about a step times an integer from -128 to 127.
+  std::span<const double> steps() const { return steps_; }
+  /// About |y - y~| : |q| of a row.
+  double ratio() const { return ratio_; }
+  /// Whether no score of a row leaves float32 whose codes count so much, whose radius counts so much, and the rest.
+  bool keeps_to_float(double of_codes, double of_radius, double rest) const;
+
+ private:
+  struct Row;
+  void find_steps(const Input& input, const Frame& frame);
+  void find_ratio(const Input& input, const Frame& frame);
+  void code_row(const Input& input, const Frame& frame, int64_t row, Row& out) const;
+  double code_tile(const Input& input, const Frame& frame, int64_t t, Row& row);
+
+  int64_t tile_rows_ = 0;
+  int64_t groups_ = 0;
+  double ratio_ = 1;
+  double most_norm_ = 0;    // |q| of a row
+  double most_radius_ = 0;  // likewise
+  std::vector<double> steps_;
+  AlignedBuffer<uint8_t> values_;
+  AlignedBuffer<float> radii_;
+};
+
+/// Some rows of the points, or other rows, as columns.
+struct CodedCentres {
+  bool screenable = true;  ///< false: one is too far out
+  int64_t count = 0;       ///< with padding, which is never hit
+  std::vector<int8_t> values;
+  std::vector<int32_t> corrections;
+  std::vector<float> units, slopes, offsets;
+
+  CodedColumns view(const CodedPoints& points) const;
+};
+
+/// Those of `centres` that `which` names. `bound_scale` is 1 but in tests.
+CodedCentres code_centres(const Matrix& centres, std::span<const int64_t> which, const CodedPoints& points,
+                          const Frame& frame, double bound_scale);
+
+}  // namespace manymeans
