@@ -42,9 +42,11 @@ struct RowSession {
 };
 
 // What a labeller would not take is an error, which the check of a fit's points describes.
-void refuse(const PointsView& points) {
+[[noreturn]] void refuse(const PointsView& points) {
   ThreadPool alone(1);
   prepare_input(points, {}, alone);
+  check_mapped(points.data);  // it may have been cut off in between
+  throw Error(ErrorCode::kInternal, "points", "a labeller refused what a fit would take");
 }
 
 void check_columns(const PointsView& points, const PreparedModel& model) {
