@@ -1,9 +1,9 @@
 #include "engine/checkpoint.h"
 
 #include <manymeans/error.h>
-#include <manymeans/io.h>
 
 #include "data/content_hash.h"
+#include "io/files/output_file.h"
 #include "prototype/prototype.h"
 
 #include <fmt/format.h>
@@ -135,7 +135,7 @@ FitIdentity identity_of(const Input& input, std::span<const double> weights, con
 
 Checkpoint::Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members)
     : hooks_(hooks), how_(hooks.checkpoint), members_(members), pause_(kLeastPause) {
-  check_checkpoint_path(how_.path);  // found out now, not after the first ten seconds
+  check_replaceable(how_.path);  // found out now, not after the first ten seconds
   file_.identity = std::move(identity);
   file_.models.resize(members.size());
 }

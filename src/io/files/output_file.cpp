@@ -228,12 +228,16 @@ void check_writable(const std::string& path) {
   OutputFile::check(path);
 }
 
-void check_checkpoint_path(const std::string& path) {
+void check_replaceable(const std::string& path) {
   if (!path.empty() && is_special_file(path)) {
     throw Error(ErrorCode::kUsage, path,
                 "a checkpoint cannot be a pipe or a device, which nothing can replace; give the name of a file");
   }
   check_writable(path);
+}
+
+void check_checkpoint_path(const std::string& path) {
+  check_replaceable(path);
 }
 
 void remove_checkpoint(const std::string& path) {

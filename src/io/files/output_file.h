@@ -60,4 +60,7 @@ class OutputFile {
 /// process has open already.
 bool is_special_file(const std::string& path);
 
+/// Throws Error(kUsage) for those, and Error(kUnavailable) for what cannot be written: a checkpoint replaces its file.
+void check_replaceable(const std::string& path);
+
 }  // namespace manymeans
