@@ -414,14 +414,17 @@ FitResult fit_at(const Task& task, const FitPlace& place) {
   if (checkpoint.every < 0) {
     throw Error(ErrorCode::kUsage, "every", fmt::format("{} is negative; 0 means by the clock", checkpoint.every));
   }
-  const std::string too_much = fmt::format(
-      "there is not enough memory for {} rows of {} columns and these models; "
-      "use fewer models at a time, or strategy = data",
-      task.points.n, task.points.d);
-  return or_unavailable("memory", too_much, [&] {
-    check(task.options);
-    return Fit(task, place).run();
-  });
+  const auto too_much = [&] {
+    return fmt::format(
+        "there is not enough memory for {} rows of {} columns and these models; "
+        "use fewer models at a time, or strategy = data",
+        task.points.n, task.points.d);
+  };
+  return or_unavailable([] { return "memory"; }, too_much,
+                        [&] {
+                          check(task.options);
+                          return Fit(task, place).run();
+                        });
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ auto read_unchanged(Load&& load) {
 /// The same for a file that is read as a whole: throws Error(kUnavailable) where there is not enough memory.
 template <class Load>
 auto load_unchanged(const std::string& path, Load&& load) {
-  return or_unavailable(path, "there is not enough memory to read this file",
+  return or_unavailable([&] { return path; }, [] { return "there is not enough memory to read this file"; },
                         [&] { return read_unchanged(std::forward<Load>(load)); });
 }
 

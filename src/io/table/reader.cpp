@@ -99,8 +99,9 @@ auto naming_input(const std::string& path, Use&& use) {
 
 template <class Use>
 auto with_memory(const std::string& path, Use&& use) {
-  return or_unavailable(path == MappedFile::kStandardInput ? "standard input" : path,
-                        "there is not enough memory to read this file; give it fewer rows or columns", use);
+  return or_unavailable([&] { return path == MappedFile::kStandardInput ? "standard input" : path; },
+                        [] { return "there is not enough memory to read this file; give it fewer rows or columns"; },
+                        use);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ TEST(CudaPlan, ChoosesTheScreenByColumnsAndDevice) {
 
 TEST(CudaPlan, ScreensShortRowsInTheTensorCoresWhereTheirTilesAreFull) {
   const auto screen = [](int64_t columns, int64_t k, int64_t models, const CudaDevice& device = hopper()) {
-    const Points points(300, columns);
+    const Points points(30'000, columns);
     const Workload workload{.most_clusters = k, .all_clusters = k * models, .models = models};
     return make_cuda_plan(points.input, device, {}, points.half_ratio(), workload).screen;
   };
@@ -70,7 +70,7 @@ TEST(CudaPlan, ScreensShortRowsInTheTensorCoresWhereTheirTilesAreFull) {
   EXPECT_EQ(screen(16, 64, 20), ScreenKind::kMatrix);
   EXPECT_EQ(screen(17, 2, 20), ScreenKind::kMatrix);
   CudaDevice small = hopper();
-  small.memory_free = (int64_t{256} << 20) + 40'000;
+  small.memory_free = (int64_t{256} << 20) + (int64_t{3} << 20);
   EXPECT_EQ(screen(16, 100, 1, small), ScreenKind::kFloat) << "packed rows would come in slices";
 }
 
