@@ -129,6 +129,9 @@ void give_back(std::unique_ptr<Crew> crew) noexcept {
 int waiting_threads() {
   return crews().threads();
 }
+void end_waiting_threads() {
+  crews().end_waiting();
+}
 
 Crew::Crew(int workers) {
   const BlockedSignals blocked;

@@ -57,5 +57,7 @@ std::unique_ptr<Crew> take_crew(int workers);
 void give_back(std::unique_ptr<Crew> crew) noexcept;
 /// How many threads wait in crews that nobody has.
 int waiting_threads();
+/// Ends these.
+void end_waiting_threads();
 
 }  // namespace manymeans
