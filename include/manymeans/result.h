@@ -14,8 +14,8 @@
 
 namespace manymeans {
 
-/// Why a model stopped. Digests and checkpoints contain these numbers up to kMaxIter: a new rule stands behind it, before
-/// kTimeLimit.
+/// Why a model stopped. Digests and checkpoints contain these numbers up to kMaxIter: a new rule stands behind it,
+/// before kTimeLimit.
 enum class StopReason : uint8_t {
   kNotBegun,     ///< interrupted before its first pass: no labels, no prototypes
   kStrict,       ///< no label changed

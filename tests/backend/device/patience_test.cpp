@@ -84,7 +84,8 @@ TEST(DevicePatience, WhoeverWantsToStopHasLess) {
   EXPECT_LT(seconds_since(begin), 0.5);
   begin = Clock::now();
   const auto soon = [&] { return seconds_since(begin) > 0.3; };
-  EXPECT_EQ(await_answer(soon, patience, 1, false).answer, Answer::kDone) << "memory goes when the work is over, not before";
+  EXPECT_EQ(await_answer(soon, patience, 1, false).answer, Answer::kDone)
+      << "memory goes when the work is over, not before";
 }
 
 TEST(DevicePatience, AThreadThatWaitsInTheDriverIsNoticed) {
