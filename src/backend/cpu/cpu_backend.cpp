@@ -66,9 +66,9 @@ class CpuBackend final : public Backend {
     ThreadPool pool(options_.threads, options_.abort);
     return std::make_unique<CpuUpload>(input, kernels_, options_, workload, pool);
   }
-  std::unique_ptr<Labeller> labeller(std::shared_ptr<const Matrix> prototypes) const override {
+  std::unique_ptr<Labeller> labeller(const std::shared_ptr<const Matrix>& prototypes) const override {
     if (!CpuLabeller::serves(*prototypes, options_)) return nullptr;
-    return std::make_unique<CpuLabeller>(std::move(prototypes), kernels_, options_);
+    return std::make_unique<CpuLabeller>(prototypes, kernels_, options_);
   }
 
  private:
