@@ -262,7 +262,9 @@ class Backend {
   virtual std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) = 0;
   std::unique_ptr<Upload> upload(const Input& input) { return upload(input, Workload{}); }
   /// For centroids; null where a session answers instead.
-  virtual std::unique_ptr<Labeller> labeller(const std::shared_ptr<const Matrix>& /*prototypes*/) const { return nullptr; }
+  virtual std::unique_ptr<Labeller> labeller(const std::shared_ptr<const Matrix>& /*prototypes*/) const {
+    return nullptr;
+  }
 };
 
 /// One line of the registry.
