@@ -1,5 +1,6 @@
 #include "backend/frame.h"
 
+#include "core/data_type.h"
 #include "data/gather.h"
 
 #include <algorithm>
@@ -19,12 +20,16 @@ std::vector<double> sample_medians(const Input& input) {
   const int64_t rows = std::min(points.n, std::clamp(kSampleValues / points.d, kFewestSampleRows, kMostSampleRows));
   const auto d = static_cast<size_t>(points.d);
   const Matrix sample = gather_rows(input, spread_rows(points.n, rows));
-  std::vector<double> medians(d), column(static_cast<size_t>(rows));
-  for (size_t j = 0; j < d; ++j) {
-    for (int64_t i = 0; i < rows; ++i) column[static_cast<size_t>(i)] = sample.at(i, static_cast<int64_t>(j));
-    std::nth_element(column.begin(), column.begin() + rows / 2, column.end());
-    medians[j] = column[static_cast<size_t>(rows / 2)];
-  }
+  std::vector<double> medians(d);
+  as_float_type(sample.type(), [&]<class T>(T) {
+    std::vector<T> column(static_cast<size_t>(rows));
+    for (size_t j = 0; j < d; ++j) {
+      const T* value = sample.values<T>().data() + j;
+      for (size_t i = 0; i < column.size(); ++i) column[i] = value[i * d];
+      std::nth_element(column.begin(), column.begin() + rows / 2, column.end());
+      medians[j] = column[static_cast<size_t>(rows / 2)];
+    }
+  });
   return medians;
 }
 

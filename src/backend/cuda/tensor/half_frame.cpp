@@ -1,9 +1,12 @@
 // How coarse fp16 is for some points.
 #include "backend/cuda/tensor/matrix_pack.h"
+#include "core/data_type.h"
 #include "data/gather.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -13,12 +16,30 @@ namespace {
 constexpr int64_t kSampleRows = 511;
 constexpr int kLargestExponent = 15;
 
-// v rounded to fp16, for |v| < 2^15: 11 bits, and multiples of 2^-24 near zero.
+// v rounded to fp16, for |v| < 2^15: 11 bits, and multiples of 2^-24 near zero. A sum with a number whose lowest bit is
+// the unit is rounded to it.
 double rounded_to_half(double v) {
-  int e = 0;
-  std::frexp(v, &e);
+  constexpr int kBias = 1023;
+  constexpr int kMantissaBits = 52;
+  const int e = static_cast<int>(std::bit_cast<uint64_t>(v) >> kMantissaBits & 0x7ff) - kBias + 1;
   const int unit = std::max(e - 11, -24);
-  return std::ldexp(std::nearbyint(std::ldexp(v, -unit)), unit);
+  const auto exponent_bits = static_cast<uint64_t>(unit + kMantissaBits + kBias);
+  const double large = 1.5 * std::bit_cast<double>(exponent_bits << kMantissaBits);
+  return (v + large) - large;
+}
+
+// How much rounding to fp16 takes from a row, relative to its norm; negative for a row at the centre.
+template <class T>
+double lost_ratio(const T* row, std::span<const double> centre, double scale) {
+  double norm = 0;
+  double rest = 0;
+  for (size_t j = 0; j < centre.size(); ++j) {
+    const double y = (static_cast<double>(row[j]) - centre[j]) * scale;
+    const double off = y - rounded_to_half(y);
+    norm += y * y;
+    rest += off * off;
+  }
+  return norm > 0 ? std::sqrt(rest / norm) : -1;
 }
 
 }  // namespace
@@ -31,17 +52,12 @@ HalfFrame find_half_frame(const Input& input, std::span<const double> centre, do
   const int64_t rows = std::min(points.n, kSampleRows);
   const Matrix sample = gather_rows(input, spread_rows(points.n, rows));
   std::vector<double> ratios;
-  for (int64_t i = 0; i < rows; ++i) {
-    double norm = 0;
-    double rest = 0;
-    for (size_t j = 0; j < centre.size(); ++j) {
-      const double y = (sample.at(i, static_cast<int64_t>(j)) - centre[j]) * frame.scale;
-      const double off = y - rounded_to_half(y);
-      norm += y * y;
-      rest += off * off;
+  as_float_type(sample.type(), [&]<class T>(T) {
+    for (int64_t i = 0; i < rows; ++i) {
+      const double ratio = lost_ratio(sample.values<T>().data() + i * points.d, centre, frame.scale);
+      if (ratio >= 0) ratios.push_back(ratio);
     }
-    if (norm > 0) ratios.push_back(std::sqrt(rest / norm));
-  }
+  });
   if (!ratios.empty()) {
     std::nth_element(ratios.begin(), ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2), ratios.end());
     frame.ratio = std::clamp(ratios[ratios.size() / 2], 0x1p-20, 1.0);

@@ -1,0 +1,47 @@
+// Copies of many bytes from the host's memory to the device's, at the link's rate. Memory that nobody has pinned goes
+// through pieces that are: small ones, so that the device takes them from the processors' caches. Threads fill pieces,
+// each for itself, and the calling thread alone speaks to the device.
+#pragma once
+
+#include "backend/device/queue.h"
+#include "core/threads.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace manymeans::device {
+
+/// To be used by one thread at a time. Its pieces must not go before the queue is done with them.
+class Uploader {
+ public:
+  struct Host {
+    int threads = 1;                           ///< that copy
+    const std::atomic<bool>* abort = nullptr;  ///< see BackendOptions
+  };
+  /// For `most` bytes at a time.
+  Uploader(const Runtime& runtime, size_t most, const Host& host);
+
+  /// Enqueues a copy. As soon as this returns the source may go, or change, unless it is pinned: then it must stay
+  /// until the queue has copied it.
+  void send(Address to, const void* from, size_t bytes, const Queue& queue, const char* what);
+
+ private:
+  struct Place {
+    std::unique_ptr<Event> passed;  // by the device
+    std::atomic<int64_t> turn{-1};  // see uploader.cpp
+    std::byte* memory = nullptr;    // of one piece
+  };
+  struct Sending;
+
+  const Runtime& runtime_;
+  const std::atomic<bool>* abort_;
+  std::vector<Place> places_;
+  ThreadPool pool_;
+  PinnedBytes memory_;  // of all places, from the first bytes that are not pinned on
+  size_t next_place_ = 0;
+};
+
+}  // namespace manymeans::device
