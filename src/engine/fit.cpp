@@ -336,6 +336,7 @@ void Fit::read() {
   agree_about_memory(memory, comm_);
   if (!task_.points.on_device() && task_.points.data != nullptr) copied_ = backend_->copy(task_.points);
   input_ = prepare_input(copied_ ? copied_->view() : task_.points, task_.weights, pool_, memory, comm_);
+  if (copied_) input_.host_values = task_.points.data;
   use_prototype(input_, place_.prototype, pool_);
 }
 
@@ -343,11 +344,9 @@ void Fit::read() {
 void Fit::prepare() {
   if (has_rule(rules_, StopReason::kTol)) variance_ = mean_variance(column_moments(input_, pool_));
   members_ = make_members(task_.options, input_, task_.given());
-  const PointsView where = std::exchange(input_.points, task_.points);  // the host reads its own
   const bool watched = task_.hooks.progress != nullptr && place_.prototype.euclidean;
   if (comm_.max(int64_t{watched}) > 0) estimate_.emplace(input_, pool_);
   open_checkpoint();
-  input_.points = where;
 }
 
 void Fit::open_checkpoint() {
@@ -373,6 +372,7 @@ void Fit::upload() {
   } catch (const Error& error) {
     if (!copied_ || error.code() != ErrorCode::kUnavailable || !devices_answer()) throw;
     input_.points = task_.points;  // there may be room for some of them at a time
+    input_.host_values = nullptr;
     copied_.reset();
     upload_own();
   }

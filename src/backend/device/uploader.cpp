@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 namespace manymeans::device {
 namespace {
 
 constexpr size_t kPieceBytes = size_t{512} << 10;
 constexpr size_t kMostPlaces = 32;
-constexpr int kFewThreads = 4;  // of which the one that speaks to the device has time to copy as well
+constexpr size_t kPartsOfPlaces = 8;  // of which one at most is sent together
+constexpr int kFewThreads = 4;        // of which the one that speaks to the device has time to copy as well
 
 size_t places_for(size_t bytes) {
   return std::clamp<size_t>((bytes + kPieceBytes - 1) / kPieceBytes, 1, kMostPlaces);
@@ -55,31 +57,48 @@ struct Uploader::Sending {
     place.turn.notify_all();
   }
 
+  // What changes soon is not slept for.
+  static void await_change(const std::atomic<int64_t>& turn, int64_t from) {
+    constexpr int kLooks = 64;
+    for (int i = 0; i < kLooks; ++i) {
+      if (turn != from) return;
+      std::this_thread::yield();
+    }
+    turn.wait(from);
+  }
+
   // Of a thread that only copies.
   void put_all() {
     for (int64_t piece = next++; piece < pieces; piece = next++) {
-      std::atomic<int64_t>& turn = place_of(piece).turn;
+      const std::atomic<int64_t>& turn = place_of(piece).turn;
       for (int64_t now = turn; now != 2 * piece; now = turn) {
         if (now == kOver) return;
-        turn.wait(now);
+        await_change(turn, now);
       }
       put(piece);
     }
   }
 
-  bool is_there(int64_t piece) const { return place_of(piece).turn == 2 * piece + 1; }
+  bool is_there(int64_t piece) const { return piece < offered && place_of(piece).turn == 2 * piece + 1; }
 
+  // As many pieces as are there and lie one after the other.
   void hand_to_queue() {
-    Place& place = place_of(sent);
-    queue.copy_to_device(to + begin_of(sent), place.memory, bytes_of(sent), what);
-    place.passed->record(queue);
-    ++sent;
+    const int64_t first = sent;
+    const std::byte* const memory = place_of(first).memory;
+    const auto most = static_cast<int64_t>(uploader.places_.size() / kPartsOfPlaces);
+    do {
+      ++sent;
+    } while (sent < first + most && is_there(sent) && place_of(sent).memory > memory);
+    queue.copy_to_device(to + begin_of(first), memory, begin_of(sent - 1) + bytes_of(sent - 1) - begin_of(first), what);
+    Event& passed = *place_of(sent - 1).passed;
+    passed.record(queue);
+    for (int64_t piece = first; piece < sent; ++piece) place_of(piece).awaited = &passed;
   }
 
   // The next place, once the device has passed it.
   void offer() {
     Place& place = place_of(offered);
-    place.passed->synchronize(queue, what);
+    if (place.awaited != nullptr) place.awaited->synchronize(queue, what);
     place.turn = 2 * offered;
     place.turn.notify_all();
     ++offered;
@@ -90,7 +109,7 @@ struct Uploader::Sending {
     int64_t piece = next;
     const bool helps = uploader.pool_.size() < kFewThreads;
     if (helps && piece < offered && next.compare_exchange_strong(piece, piece + 1)) return put(piece);
-    place_of(sent).turn.wait(2 * sent);
+    await_change(place_of(sent).turn, 2 * sent);
   }
 
   // Half of the places are for threads that copy, so that the device has the other half to read meanwhile.
@@ -98,7 +117,7 @@ struct Uploader::Sending {
     const auto places = static_cast<int64_t>(uploader.places_.size());
     while (sent < pieces) {
       check_abort(uploader.abort_);
-      if (sent < offered && is_there(sent)) {
+      if (is_there(sent)) {
         hand_to_queue();
       } else if (offered < std::min(pieces, sent + (places + 1) / 2)) {
         offer();

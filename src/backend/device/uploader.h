@@ -30,9 +30,10 @@ class Uploader {
 
  private:
   struct Place {
-    std::unique_ptr<Event> passed;  // by the device
-    std::atomic<int64_t> turn{-1};  // see uploader.cpp
-    std::byte* memory = nullptr;    // of one piece
+    std::unique_ptr<Event> passed;   // by the device: this place and those before it
+    const Event* awaited = nullptr;  // that of the last of the places that were sent together
+    std::atomic<int64_t> turn{-1};   // see uploader.cpp
+    std::byte* memory = nullptr;     // of one piece
   };
   struct Sending;
 

@@ -28,19 +28,25 @@ double rounded_to_half(double v) {
   return (v + large) - large;
 }
 
-// How much rounding to fp16 takes from a row, relative to its norm; negative for a row at the centre.
-template <class T>
-double lost_ratio(const T* row, std::span<const double> centre, double scale) {
-  double norm = 0;
-  double rest = 0;
-  for (size_t j = 0; j < centre.size(); ++j) {
-    const double y = (static_cast<double>(row[j]) - centre[j]) * scale;
-    const double off = y - rounded_to_half(y);
-    norm += y * y;
-    rest += off * off;
+// What rows are in the frame, and what rounding to fp16 takes from them: side by side, since a sum waits for itself.
+struct Losses {
+  static constexpr int64_t kRows = 8;
+  double norm[kRows] = {};
+  double rest[kRows] = {};
+
+  template <class T>
+  void add(const T* rows, int64_t count, std::span<const double> centre, double scale) {
+    const auto d = static_cast<int64_t>(centre.size());
+    for (int64_t j = 0; j < d; ++j) {
+      for (int64_t i = 0; i < count; ++i) {
+        const double y = (static_cast<double>(rows[i * d + j]) - centre[static_cast<size_t>(j)]) * scale;
+        const double off = y - rounded_to_half(y);
+        norm[i] += y * y;
+        rest[i] += off * off;
+      }
+    }
   }
-  return norm > 0 ? std::sqrt(rest / norm) : -1;
-}
+};
 
 }  // namespace
 
@@ -53,9 +59,13 @@ HalfFrame find_half_frame(const Input& input, std::span<const double> centre, do
   const Matrix sample = gather_rows(input, spread_rows(points.n, rows));
   std::vector<double> ratios;
   as_float_type(sample.type(), [&]<class T>(T) {
-    for (int64_t i = 0; i < rows; ++i) {
-      const double ratio = lost_ratio(sample.values<T>().data() + i * points.d, centre, frame.scale);
-      if (ratio >= 0) ratios.push_back(ratio);
+    for (int64_t first = 0; first < rows; first += Losses::kRows) {
+      Losses losses;
+      const int64_t count = std::min(rows - first, Losses::kRows);
+      losses.add(sample.values<T>().data() + first * points.d, count, centre, frame.scale);
+      for (int64_t i = 0; i < count; ++i) {
+        if (losses.norm[i] > 0) ratios.push_back(std::sqrt(losses.rest[i] / losses.norm[i]));
+      }
     }
   });
   if (!ratios.empty()) {
