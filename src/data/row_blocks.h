@@ -22,10 +22,9 @@ inline int64_t rows_per_block(int64_t d) {
 template <class T, class Body>
 void for_each_block(const PointsView& points, const RowWindow& window, ThreadPool& pool, Body&& body) {
   const int64_t block = rows_per_block(points.d);
-  const int64_t blocks = std::clamp<int64_t>(points.n / (block * 4 * pool.size()), 1, 16);  // of a range
   std::vector<std::vector<T>> scratch(static_cast<size_t>(pool.size()));
   std::vector<std::vector<std::byte>> fetched(static_cast<size_t>(pool.size()));
-  window.for_each_range(pool, points.n, block * blocks, [&](int worker, int64_t first, int64_t last) {
+  window.for_each_range(pool, points.n, block * 16, [&](int worker, int64_t first, int64_t last) {
     std::vector<T>& space = scratch[static_cast<size_t>(worker)];
     space.resize(static_cast<size_t>(block * points.d));
     // A whole range at a time: that is as much as a copy from a device needs to be fast.

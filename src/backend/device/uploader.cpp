@@ -7,13 +7,22 @@
 namespace manymeans::device {
 namespace {
 
-constexpr size_t kPieceBytes = size_t{512} << 10;
-constexpr size_t kMostPlaces = 32;
-constexpr size_t kPartsOfPlaces = 8;  // of which one at most is sent together
+constexpr int64_t kPieceBytes = int64_t{512} << 10;
+constexpr int64_t kMostBatches = 8;  // that have places: half of them are filled, half of them are on their way
+constexpr int64_t kMostTogether = 8;
+constexpr int64_t kLeastRounds = 16;  // through all places, where there are enough pieces: pinning takes time, too
 constexpr int kFewThreads = 4;        // of which the one that speaks to the device has time to copy as well
 
-size_t places_for(size_t bytes) {
-  return std::clamp<size_t>((bytes + kPieceBytes - 1) / kPieceBytes, 1, kMostPlaces);
+int64_t pieces_of(size_t bytes) {
+  return (static_cast<int64_t>(bytes) + kPieceBytes - 1) / kPieceBytes;
+}
+
+int64_t batch_for(size_t bytes) {
+  return std::clamp<int64_t>(pieces_of(bytes) / (kLeastRounds * kMostBatches), 1, kMostTogether);
+}
+
+int64_t batches_for(size_t bytes) {
+  return std::clamp<int64_t>(pieces_of(bytes) / batch_for(bytes), 1, kMostBatches);
 }
 
 }  // namespace
@@ -21,14 +30,17 @@ size_t places_for(size_t bytes) {
 Uploader::Uploader(const Runtime& runtime, size_t most, const Host& host)
     : runtime_(runtime),
       abort_(host.abort),
-      places_(places_for(most)),
-      pool_(std::min(host.threads, static_cast<int>(places_.size())), host.abort) {
-  for (Place& place : places_) place.passed = runtime.make_event();
+      batch_(batch_for(most)),
+      passed_(static_cast<size_t>(batches_for(most))),
+      turns_(passed_.size() * static_cast<size_t>(batch_)),
+      pool_(std::min(host.threads, static_cast<int>(turns_.size())), host.abort) {
+  for (std::unique_ptr<Event>& passed : passed_) passed = runtime.make_event();
 }
 
 // One call of send(). Piece i goes through place i, round and round. A place's turn is 2 i when piece i may be put
 // there, 2 i + 1 when it is there, and kOver when nobody is to wait for it any more.
 struct Uploader::Sending {
+  static constexpr int64_t kNobody = -1;
   static constexpr int64_t kOver = -2;
 
   Uploader& uploader;
@@ -37,24 +49,28 @@ struct Uploader::Sending {
   size_t bytes;
   const Queue& queue;
   const char* what;
-  int64_t pieces = static_cast<int64_t>((bytes + kPieceBytes - 1) / kPieceBytes);
-  int64_t offered = 0;           // pieces that may be put in their places, or are there
-  int64_t sent = 0;              // pieces that the queue has
+  int64_t pieces = pieces_of(bytes);
+  int64_t batches = (pieces + uploader.batch_ - 1) / uploader.batch_;
+  int64_t offered = 0;           // batches whose pieces may be put in their places, or are there
+  int64_t sent = 0;              // batches that the queue has
   std::atomic<int64_t> next{0};  // piece that no thread has taken
 
-  Place& place_of(int64_t piece) const {
-    const size_t count = uploader.places_.size();
-    return uploader.places_[(uploader.next_place_ + static_cast<size_t>(piece)) % count];
+  size_t place_of(int64_t piece) const { return static_cast<size_t>(piece) % uploader.turns_.size(); }
+  std::atomic<int64_t>& turn_of(int64_t piece) const { return uploader.turns_[place_of(piece)]; }
+  std::byte* memory_of(int64_t piece) const {
+    return uploader.memory_.data() + place_of(piece) * static_cast<size_t>(kPieceBytes);
   }
-  size_t begin_of(int64_t piece) const { return static_cast<size_t>(piece) * kPieceBytes; }
-  size_t bytes_of(int64_t piece) const { return std::min(kPieceBytes, bytes - begin_of(piece)); }
+  Event& passed_of(int64_t batch) const {
+    return *uploader.passed_[static_cast<size_t>(batch) % uploader.passed_.size()];
+  }
+  int64_t first_of(int64_t batch) const { return std::min(pieces, batch * uploader.batch_); }
+  size_t begin_of(int64_t piece) const { return std::min(bytes, static_cast<size_t>(piece * kPieceBytes)); }
 
-  void put(int64_t piece) {
-    Place& place = place_of(piece);
-    std::memcpy(place.memory, from + begin_of(piece), bytes_of(piece));
+  void put(int64_t piece) const {
+    std::memcpy(memory_of(piece), from + begin_of(piece), begin_of(piece + 1) - begin_of(piece));
     int64_t turn = 2 * piece;
-    place.turn.compare_exchange_strong(turn, 2 * piece + 1);
-    place.turn.notify_all();
+    turn_of(piece).compare_exchange_strong(turn, 2 * piece + 1);
+    turn_of(piece).notify_all();
   }
 
   // What changes soon is not slept for.
@@ -70,7 +86,7 @@ struct Uploader::Sending {
   // Of a thread that only copies.
   void put_all() {
     for (int64_t piece = next++; piece < pieces; piece = next++) {
-      const std::atomic<int64_t>& turn = place_of(piece).turn;
+      const std::atomic<int64_t>& turn = turn_of(piece);
       for (int64_t now = turn; now != 2 * piece; now = turn) {
         if (now == kOver) return;
         await_change(turn, now);
@@ -79,58 +95,54 @@ struct Uploader::Sending {
     }
   }
 
-  bool is_there(int64_t piece) const { return piece < offered && place_of(piece).turn == 2 * piece + 1; }
-
-  // As many pieces as are there and lie one after the other.
-  void hand_to_queue() {
-    const int64_t first = sent;
-    const std::byte* const memory = place_of(first).memory;
-    const auto most = static_cast<int64_t>(uploader.places_.size() / kPartsOfPlaces);
-    do {
-      ++sent;
-    } while (sent < first + most && is_there(sent) && place_of(sent).memory > memory);
-    queue.copy_to_device(to + begin_of(first), memory, begin_of(sent - 1) + bytes_of(sent - 1) - begin_of(first), what);
-    Event& passed = *place_of(sent - 1).passed;
-    passed.record(queue);
-    for (int64_t piece = first; piece < sent; ++piece) place_of(piece).awaited = &passed;
-  }
-
-  // The next place, once the device has passed it.
+  // The next batch's pieces may be put in their places, once the device has passed those.
   void offer() {
-    Place& place = place_of(offered);
-    if (place.awaited != nullptr) place.awaited->synchronize(queue, what);
-    place.turn = 2 * offered;
-    place.turn.notify_all();
+    passed_of(offered).synchronize(queue, what);
+    for (int64_t piece = first_of(offered); piece < first_of(offered + 1); ++piece) {
+      turn_of(piece) = 2 * piece;
+      turn_of(piece).notify_all();
+    }
     ++offered;
   }
 
-  // Of the thread that speaks to the device: puts a piece that no other has taken, or waits for the one that is next.
-  void help_or_wait() {
-    int64_t piece = next;
+  // Until all pieces of the next batch are there; puts those that no other thread has taken.
+  void await_pieces() {
     const bool helps = uploader.pool_.size() < kFewThreads;
-    if (helps && piece < offered && next.compare_exchange_strong(piece, piece + 1)) return put(piece);
-    await_change(place_of(sent).turn, 2 * sent);
-  }
-
-  // Half of the places are for threads that copy, so that the device has the other half to read meanwhile.
-  void hand_over() {
-    const auto places = static_cast<int64_t>(uploader.places_.size());
-    while (sent < pieces) {
-      check_abort(uploader.abort_);
-      if (is_there(sent)) {
-        hand_to_queue();
-      } else if (offered < std::min(pieces, sent + (places + 1) / 2)) {
-        offer();
-      } else {
-        help_or_wait();
+    for (int64_t piece = first_of(sent); piece < first_of(sent + 1); ++piece) {
+      while (turn_of(piece) != 2 * piece + 1) {
+        int64_t mine = next;
+        const bool free = helps && mine < first_of(offered);
+        if (free && next.compare_exchange_strong(mine, mine + 1)) {
+          put(mine);
+        } else if (!free) {
+          await_change(turn_of(piece), 2 * piece);
+        }
       }
     }
   }
 
+  void send_batch() {
+    const size_t begin = begin_of(first_of(sent));
+    queue.copy_to_device(to + begin, memory_of(first_of(sent)), begin_of(first_of(sent + 1)) - begin, what);
+    passed_of(sent).record(queue);
+    ++sent;
+  }
+
+  void hand_over() {
+    const auto places = static_cast<int64_t>(uploader.passed_.size());
+    const int64_t ahead = batches <= places ? places : (places + 1) / 2;
+    while (sent < batches) {
+      check_abort(uploader.abort_);
+      while (offered < std::min(batches, sent + ahead)) offer();
+      await_pieces();
+      send_batch();
+    }
+  }
+
   void end() {
-    for (Place& place : uploader.places_) {
-      place.turn = kOver;
-      place.turn.notify_all();
+    for (std::atomic<int64_t>& turn : uploader.turns_) {
+      turn = kOver;
+      turn.notify_all();
     }
   }
 };
@@ -138,11 +150,8 @@ struct Uploader::Sending {
 void Uploader::send(Address to, const void* from, size_t bytes, const Queue& queue, const char* what) {
   if (bytes == 0) return;
   if (runtime_.is_pinned(from)) return queue.copy_to_device(to, from, bytes, what);
-  if (memory_.empty()) {
-    memory_ = PinnedBytes(runtime_, places_.size() * kPieceBytes, what);
-    for (size_t i = 0; i < places_.size(); ++i) places_[i].memory = memory_.data() + i * kPieceBytes;
-  }
-  for (Place& place : places_) place.turn = -1;
+  if (memory_.empty()) memory_ = PinnedBytes(runtime_, turns_.size() * static_cast<size_t>(kPieceBytes), what);
+  for (std::atomic<int64_t>& turn : turns_) turn = Sending::kNobody;
   Sending sending{*this, to, static_cast<const std::byte*>(from), bytes, queue, what};
   pool_.run([&](int worker) {
     if (worker > 0) return sending.put_all();
@@ -153,7 +162,6 @@ void Uploader::send(Address to, const void* from, size_t bytes, const Queue& que
       throw;
     }
   });
-  next_place_ = (next_place_ + static_cast<size_t>(sending.pieces)) % places_.size();
 }
 
 }  // namespace manymeans::device

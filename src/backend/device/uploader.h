@@ -1,6 +1,7 @@
 // Copies of many bytes from the host's memory to the device's, at the link's rate. Memory that nobody has pinned goes
 // through pieces that are: small ones, so that the device takes them from the processors' caches. Threads fill pieces,
-// each for itself, and the calling thread alone speaks to the device.
+// each for itself. The calling thread alone speaks to the device, and sends some pieces together, since a copy takes
+// the device some microseconds more than its bytes.
 #pragma once
 
 #include "backend/device/queue.h"
@@ -29,20 +30,15 @@ class Uploader {
   void send(Address to, const void* from, size_t bytes, const Queue& queue, const char* what);
 
  private:
-  struct Place {
-    std::unique_ptr<Event> passed;   // by the device: this place and those before it
-    const Event* awaited = nullptr;  // that of the last of the places that were sent together
-    std::atomic<int64_t> turn{-1};   // see uploader.cpp
-    std::byte* memory = nullptr;     // of one piece
-  };
   struct Sending;
 
   const Runtime& runtime_;
   const std::atomic<bool>* abort_;
-  std::vector<Place> places_;
+  int64_t batch_;                               // pieces that are sent together
+  std::vector<std::unique_ptr<Event>> passed_;  // by the device: the places of each batch
+  std::vector<std::atomic<int64_t>> turns_;     // of each place, see uploader.cpp
   ThreadPool pool_;
   PinnedBytes memory_;  // of all places, from the first bytes that are not pinned on
-  size_t next_place_ = 0;
 };
 
 }  // namespace manymeans::device
