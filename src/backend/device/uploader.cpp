@@ -10,8 +10,8 @@ namespace {
 constexpr int64_t kPieceBytes = int64_t{512} << 10;
 constexpr int64_t kMostBatches = 8;  // that have places: half of them are filled, half of them are on their way
 constexpr int64_t kMostTogether = 8;
-constexpr int64_t kLeastRounds = 16;  // through all places, where there are enough pieces: pinning takes time, too
-constexpr int kFewThreads = 4;        // of which the one that speaks to the device has time to copy as well
+constexpr int64_t kLeastRounds = 8;  // through all places, where there are enough pieces: pinning takes time, too
+constexpr int kFewThreads = 4;       // of which the one that speaks to the device has to copy as well
 
 int64_t pieces_of(size_t bytes) {
   return (static_cast<int64_t>(bytes) + kPieceBytes - 1) / kPieceBytes;
@@ -105,9 +105,12 @@ struct Uploader::Sending {
     ++offered;
   }
 
+  // Whether no place is used twice.
+  bool all_at_once() const { return batches <= static_cast<int64_t>(uploader.passed_.size()); }
+
   // Until all pieces of the next batch are there; puts those that no other thread has taken.
   void await_pieces() {
-    const bool helps = uploader.pool_.size() < kFewThreads;
+    const bool helps = uploader.pool_.size() < kFewThreads || all_at_once();
     for (int64_t piece = first_of(sent); piece < first_of(sent + 1); ++piece) {
       while (turn_of(piece) != 2 * piece + 1) {
         int64_t mine = next;
@@ -130,7 +133,7 @@ struct Uploader::Sending {
 
   void hand_over() {
     const auto places = static_cast<int64_t>(uploader.passed_.size());
-    const int64_t ahead = batches <= places ? places : (places + 1) / 2;
+    const int64_t ahead = all_at_once() ? places : (places + 1) / 2;
     while (sent < batches) {
       check_abort(uploader.abort_);
       while (offered < std::min(batches, sent + ahead)) offer();

@@ -122,12 +122,12 @@ TEST(CudaCopiedPoints, GiveTheCpusAnswers) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kFloat16, DataType::kUInt8}) {
     for (const Weighting weighting : {Weighting::kNone, Weighting::kRanges}) {
-      const auto columns = static_cast<int64_t>(20 / size_of(type)) + 3;
-      Case made = make_case(Family::kNormal, type, weighting, {1'100'000, columns, {7}}, 5);
+      const auto columns = static_cast<int64_t>(160 / size_of(type));
+      Case made = make_case(Family::kNormal, type, weighting, {300'000, columns, {7}}, 5);
       FitHooks hooks;
       int told = 0;
       hooks.progress = [&](const Progress&) { return ++told > 0; };
-      for (const int64_t mib : {0, 100, 40}) {  // of the device: enough; for a copy and little else; not for a copy
+      for (const int64_t mib : {0, 100, 48}) {  // of the device: enough; for a copy and little else; not for a copy
         FitOptions options = options_of(made, "cuda");
         options.memory.bytes = mib << 20;
         const FitResult found = fit(made.points(), made.weights, options, hooks);
