@@ -19,12 +19,9 @@ constexpr int kLargestExponent = 15;
 // v rounded to fp16, for |v| < 2^15: 11 bits, and multiples of 2^-24 near zero. A sum with a number whose lowest bit is
 // the unit is rounded to it.
 double rounded_to_half(double v) {
-  constexpr int kBias = 1023;
-  constexpr int kMantissaBits = 52;
-  const int e = static_cast<int>(std::bit_cast<uint64_t>(v) >> kMantissaBits & 0x7ff) - kBias + 1;
-  const int unit = std::max(e - 11, -24);
-  const auto exponent_bits = static_cast<uint64_t>(unit + kMantissaBits + kBias);
-  const double large = 1.5 * std::bit_cast<double>(exponent_bits << kMantissaBits);
+  constexpr uint64_t kExponent = 0x7ff0000000000000;
+  const auto power = std::bit_cast<double>(std::bit_cast<uint64_t>(v) & kExponent);  // of two, that v reaches
+  const double large = std::max(power * 0x1p-10, 0x1p-24) * 0x1.8p52;
   return (v + large) - large;
 }
 
@@ -36,10 +33,12 @@ struct Losses {
 
   template <class T>
   void add(const T* rows, int64_t count, std::span<const double> centre, double scale) {
-    const auto d = static_cast<int64_t>(centre.size());
-    for (int64_t j = 0; j < d; ++j) {
-      for (int64_t i = 0; i < count; ++i) {
-        const double y = (static_cast<double>(rows[i * d + j]) - centre[static_cast<size_t>(j)]) * scale;
+    const size_t d = centre.size();
+    double value[kRows] = {};
+    for (size_t j = 0; j < d; ++j) {
+      for (int64_t i = 0; i < count; ++i) value[i] = rows[static_cast<size_t>(i) * d + j];
+      for (int64_t i = 0; i < kRows; ++i) {
+        const double y = (value[i] - centre[j]) * scale;
         const double off = y - rounded_to_half(y);
         norm[i] += y * y;
         rest[i] += off * off;
