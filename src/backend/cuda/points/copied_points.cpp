@@ -30,7 +30,8 @@ CudaCopiedPoints::CudaCopiedPoints(const PointsView& points, int device, const B
 // fit beside points that stay, and then it is the host that has them.
 bool CudaCopiedPoints::pays(const PointsView& points, int64_t room) {
   constexpr size_t kLeastBytes = size_t{16} << 20;
-  return !points.on_device() && points.bytes() >= kLeastBytes && static_cast<int64_t>(points.bytes()) < room / 2;
+  if (points.on_device() || points.n < 1 || points.d < 1) return false;
+  return points.bytes() >= kLeastBytes && static_cast<int64_t>(points.bytes()) < room / 2;
 }
 
 }  // namespace manymeans::cuda
