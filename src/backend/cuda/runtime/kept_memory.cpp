@@ -53,6 +53,12 @@ struct Pools {
     if (is_new) at->second = make_pool(device);
     return at->second;
   }
+  // All null where nobody has asked for memory yet.
+  Pool made_for(int device) {
+    const std::lock_guard lock(mutex);
+    const auto found = of_devices.find(device);
+    return found == of_devices.end() ? Pool() : found->second;
+  }
   // The current device's.
   Pool here() {
     int device = 0;
@@ -65,68 +71,100 @@ Pools& pools() {
   return *kept;
 }
 
-// Pinned memory that is in use, and what waits for the next one who needs about so much.
+// Pinned memory that is in use, and what waits for the next one who needs about so much. The driver is asked without
+// the lock, since it may wait for a device.
 class PinnedMemory {
  public:
   cudaError_t take(void** memory, size_t bytes) {
     const size_t whole_pages = (bytes + kPage - 1) / kPage * kPage;
-    const std::lock_guard lock(mutex_);
-    const auto found = waiting_.lower_bound(whole_pages);
-    if (found != waiting_.end() && found->first <= 2 * whole_pages) {
-      *memory = found->second;
-      bytes_of_[*memory] = found->first;
-      bytes_waiting_ -= found->first;
-      waiting_.erase(found);
-      return cudaSuccess;
-    }
+    if (take_waiting(memory, whole_pages)) return cudaSuccess;
     cudaError_t status = cudaMallocHost(memory, whole_pages);
-    if (status == cudaErrorMemoryAllocation && !waiting_.empty()) {
+    if (status == cudaErrorMemoryAllocation && free_all_but(0)) {
       cudaGetLastError();
-      keep(0);
       status = cudaMallocHost(memory, whole_pages);
     }
-    if (status == cudaSuccess) bytes_of_[*memory] = whole_pages;
-    return status;
+    if (status != cudaSuccess) return status;
+    try {
+      const std::lock_guard lock(mutex_);
+      bytes_of_.emplace(*memory, whole_pages);
+      return status;
+    } catch (const std::bad_alloc&) {
+      works(cudaFreeHost(*memory));
+      return cudaErrorMemoryAllocation;
+    }
   }
 
   void give_back(void* memory) noexcept {
     constexpr size_t kMostBytes = size_t{64} << 20;
-    const std::lock_guard lock(mutex_);
-    const auto known = bytes_of_.find(memory);
-    const size_t bytes = known->second;
-    bytes_of_.erase(known);
     try {
-      waiting_.emplace(bytes, memory);
+      const std::lock_guard lock(mutex_);
+      const auto known = bytes_of_.find(memory);
+      waiting_.emplace(known->second, memory);
+      bytes_waiting_ += known->second;
+      bytes_of_.erase(known);
     } catch (const std::bad_alloc&) {
-      cudaFreeHost(memory);
-      return;
+      works(cudaFreeHost(memory));
     }
-    bytes_waiting_ += bytes;
-    keep(kMostBytes);
+    free_all_but(kMostBytes);
   }
 
  private:
   static constexpr size_t kPage = 4096;
+  using Waiting = std::multimap<size_t, void*>;
 
-  // Frees the largest first.
-  void keep(size_t bytes) noexcept {
-    while (bytes_waiting_ > bytes) {
-      const auto last = std::prev(waiting_.end());
-      bytes_waiting_ -= last->first;
-      cudaFreeHost(last->second);
-      waiting_.erase(last);
+  // A program that resets the device takes the memory with it.
+  static bool is_there(const void* memory) {
+    cudaPointerAttributes where;
+    return works(cudaPointerGetAttributes(&where, memory)) && where.type == cudaMemoryTypeHost;
+  }
+
+  bool take_waiting(void** memory, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    auto at = waiting_.lower_bound(bytes);
+    while (at != waiting_.end() && at->first <= 2 * bytes) {
+      const auto [size, place] = *at;
+      const bool there = is_there(place);
+      if (there) bytes_of_.emplace(place, size);
+      bytes_waiting_ -= size;
+      at = waiting_.erase(at);
+      *memory = place;
+      if (there) return true;
     }
+    return false;
+  }
+
+  // The largest first. Whether there was anything to free.
+  bool free_all_but(size_t bytes) noexcept {
+    Waiting gone;
+    {
+      const std::lock_guard lock(mutex_);
+      while (bytes_waiting_ > bytes) {
+        const auto last = std::prev(waiting_.end());
+        bytes_waiting_ -= last->first;
+        gone.insert(waiting_.extract(last));
+      }
+    }
+    for (const auto& [size, memory] : gone) {
+      if (is_there(memory)) works(cudaFreeHost(memory));
+    }
+    return !gone.empty();
   }
 
   std::mutex mutex_;
   std::map<void*, size_t> bytes_of_;
-  std::multimap<size_t, void*> waiting_;
+  Waiting waiting_;
   size_t bytes_waiting_ = 0;
 };
 
 PinnedMemory& pinned_memory() {
   static auto* const kept = new PinnedMemory;
   return *kept;
+}
+
+// What was given back counts as used until the host has seen that the stream is done.
+void trim(const Pool& pool, size_t kept) {
+  works(cudaStreamSynchronize(pool.stream));
+  works(cudaMemPoolTrimTo(pool.pool, kept));
 }
 
 }  // namespace
@@ -137,7 +175,7 @@ cudaError_t take_device_memory(void** memory, size_t bytes) {
   cudaError_t status = cudaMallocFromPoolAsync(memory, bytes, here.pool, here.stream);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    cudaMemPoolTrimTo(here.pool, 0);
+    trim(here, 0);
     status = cudaMallocFromPoolAsync(memory, bytes, here.pool, here.stream);
   }
   while (status == cudaSuccess) {  // the stream has nothing to do: the first answer is that it is done
@@ -151,13 +189,15 @@ cudaError_t take_device_memory(void** memory, size_t bytes) {
 // By the device of the memory, which need not be the thread's.
 void return_device_memory(void* memory) noexcept {
   cudaPointerAttributes where;
-  const Pool its = works(cudaPointerGetAttributes(&where, memory)) ? pools().of(where.device) : Pool();
-  its.pool == nullptr ? cudaFree(memory) : cudaFreeAsync(memory, its.stream);
+  const Pool its = works(cudaPointerGetAttributes(&where, memory)) ? pools().made_for(where.device) : Pool();
+  works(its.pool == nullptr ? cudaFree(memory) : cudaFreeAsync(memory, its.stream));
 }
 
 void trim_device_memory() noexcept {
-  const Pool here = pools().here();
-  if (here.pool != nullptr) cudaMemPoolTrimTo(here.pool, here.kept);
+  int device = 0;
+  if (!works(cudaGetDevice(&device))) return;
+  const Pool here = pools().made_for(device);
+  if (here.pool != nullptr) trim(here, here.kept);
 }
 
 cudaError_t ask_device_memory(DeviceMemory* memory) {
