@@ -161,9 +161,19 @@ PinnedMemory& pinned_memory() {
   return *kept;
 }
 
-// What was given back counts as used until the host has seen that the stream is done.
+// Until the host has seen that a pool's stream is done. It has nothing to do: the first answer is that it is.
+cudaError_t see_done(cudaStream_t stream) {
+  cudaError_t status = cudaStreamQuery(stream);
+  while (status == cudaErrorNotReady) {
+    cudaGetLastError();
+    status = cudaStreamQuery(stream);
+  }
+  return status;
+}
+
+// What was given back counts as used until then.
 void trim(const Pool& pool, size_t kept) {
-  works(cudaStreamSynchronize(pool.stream));
+  works(see_done(pool.stream));
   works(cudaMemPoolTrimTo(pool.pool, kept));
 }
 
@@ -178,12 +188,7 @@ cudaError_t take_device_memory(void** memory, size_t bytes) {
     trim(here, 0);
     status = cudaMallocFromPoolAsync(memory, bytes, here.pool, here.stream);
   }
-  while (status == cudaSuccess) {  // the stream has nothing to do: the first answer is that it is done
-    const cudaError_t done = cudaStreamQuery(here.stream);
-    if (done != cudaErrorNotReady) return done;
-    cudaGetLastError();
-  }
-  return status;
+  return status == cudaSuccess ? see_done(here.stream) : status;
 }
 
 // By the device of the memory, which need not be the thread's.
