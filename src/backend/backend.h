@@ -1,5 +1,6 @@
 // What the engine asks of hardware. The engine holds the only Lloyd loop; a backend does passes.
 //
+//   Backend::copy(points)    points on the device, before anybody has looked at them
 //   Backend::upload(input)   points on the device, once per fit
 //   Upload::session(...)     labels and statistics of some models over these points
 //   Session::advance(...)    screen, resolve, accumulate
@@ -259,6 +260,13 @@ class Labeller {
   virtual bool transform(const PointsView& points, const LabelCall& call, Matrix& distances) const = 0;
 };
 
+/// Points that were copied to a device; the copy goes with this.
+class CopiedPoints {
+ public:
+  virtual ~CopiedPoints() = default;
+  virtual PointsView view() const = 0;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -272,6 +280,9 @@ class Backend {
   /// Whether its statistics and seeding follow Input::counted. What its sessions say of inertia, picked or farthest
   /// rows, and of how many rows there are or changed, does not have to.
   virtual bool counts_duplicates() const { return false; }
+  /// Points of the host's memory where an upload reads them without another copy, so that the device is the one that
+  /// checks them. Null: they are better left where they are.
+  virtual std::unique_ptr<CopiedPoints> copy(const PointsView& /*points*/) { return nullptr; }
   virtual std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) = 0;
   std::unique_ptr<Upload> upload(const Input& input) { return upload(input, Workload{}); }
   /// For centroids; null where a session answers instead.

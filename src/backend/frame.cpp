@@ -1,5 +1,6 @@
 #include "backend/frame.h"
 
+#include "core/data_type.h"
 #include "data/gather.h"
 
 #include <algorithm>
@@ -12,27 +13,36 @@ constexpr int64_t kMostSampleRows = 511;
 constexpr int64_t kFewestSampleRows = 31;
 constexpr int64_t kSampleValues = int64_t{1} << 22;  // fewer rows of wide data: any centre will do, memory is bounded
 constexpr int kNormExponent = 60;
+constexpr int64_t kColumnsTogether = 8;  // of a thread
 
 // Median of every column over rows spread evenly.
-std::vector<double> sample_medians(const Input& input) {
+std::vector<double> sample_medians(const Input& input, ThreadPool* pool) {
   const PointsView& points = input.points;
   const int64_t rows = std::min(points.n, std::clamp(kSampleValues / points.d, kFewestSampleRows, kMostSampleRows));
   const auto d = static_cast<size_t>(points.d);
   const Matrix sample = gather_rows(input, spread_rows(points.n, rows));
-  std::vector<double> medians(d), column(static_cast<size_t>(rows));
-  for (size_t j = 0; j < d; ++j) {
-    for (int64_t i = 0; i < rows; ++i) column[static_cast<size_t>(i)] = sample.at(i, static_cast<int64_t>(j));
-    std::nth_element(column.begin(), column.begin() + rows / 2, column.end());
-    medians[j] = column[static_cast<size_t>(rows / 2)];
-  }
+  std::vector<double> medians(d);
+  as_float_type(sample.type(), [&]<class T>(T) {
+    const auto find = [&](int /*worker*/, int64_t first, int64_t last) {
+      std::vector<T> column(static_cast<size_t>(rows));
+      for (auto j = static_cast<size_t>(first); j < static_cast<size_t>(last); ++j) {
+        const T* value = sample.values<T>().data() + j;
+        for (size_t i = 0; i < column.size(); ++i) column[i] = value[i * d];
+        std::nth_element(column.begin(), column.begin() + rows / 2, column.end());
+        medians[j] = column[static_cast<size_t>(rows / 2)];
+      }
+    };
+    if (pool == nullptr) return find(0, 0, points.d);
+    pool->for_each_range(points.d, kColumnsTogether, find);
+  });
   return medians;
 }
 
 }  // namespace
 
-Frame find_frame(const Input& input) {
+Frame find_frame(const Input& input, ThreadPool* pool) {
   Frame frame;
-  frame.centre = sample_medians(input);
+  frame.centre = sample_medians(input, pool);
   double square = 0;
   for (size_t j = 0; j < frame.centre.size(); ++j) {
     const double reach = std::max(input.maximum[j] - frame.centre[j], frame.centre[j] - input.minimum[j]);

@@ -1,6 +1,7 @@
 // Where the screens' numbers are centred and how they are scaled.
 #pragma once
 
+#include "core/threads.h"
 #include "data/input.h"
 
 #include <vector>
@@ -16,7 +17,8 @@ struct Frame {
   double largest = 0;  ///< bounds every component |x_j - centre_j|
 };
 
-Frame find_frame(const Input& input);
+/// On the pool's threads, if there is one.
+Frame find_frame(const Input& input, ThreadPool* pool = nullptr);
 
 /// A frame for points that are not known yet, around these: they may lie 2^20 times as far away as any of these.
 Frame find_wide_frame(const Input& input);

@@ -55,7 +55,7 @@ Matrix gather_rows(const PointsView& points, std::span<const int64_t> rows) {
 }
 
 Matrix gather_rows(const Input& input, std::span<const int64_t> rows) {
-  return gather(input.points, rows, input.memory.window);
+  return gather(input.host_points(), rows, input.memory.window);
 }
 
 Matrix gather_from_all(const Input& input, std::span<const int64_t> rows) {

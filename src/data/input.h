@@ -44,6 +44,7 @@ struct Shard {
 /// All that is said of the whole (formats, ranges, weights' scale) holds for the rows of all ranks.
 struct Input {
   PointsView points;                     ///< of this rank
+  const void* host_values = nullptr;     ///< where the host has the points, if `points` is a copy of them on a device
   Shard shard;                           ///< which rows these are
   Comm* comm = &self_comm();             ///< the ranks that have the others
   bool weighted = false;                 ///< there are weights, though a rank without rows has none
@@ -67,6 +68,10 @@ struct Input {
   /// q of a row: what W_k sums.
   int64_t integer_weight(int64_t row) const {
     return weights.empty() ? 1 : static_cast<int64_t>(std::ldexp(weight(row), weight_shift));
+  }
+  /// The points where the host reads them best.
+  PointsView host_points() const {
+    return host_values == nullptr ? points : PointsView(host_values, points.n, points.d, points.type);
   }
   /// Largest |x| of all points.
   double max_magnitude() const;

@@ -120,7 +120,7 @@ FitIdentity identity_of(const Input& input, std::span<const double> weights, con
   identity.rows = input.shard.all;
   identity.columns = input.points.d;
   identity.type = input.points.type;
-  identity.points = input.comm->sum(content_hash(input.points, pool, input.memory.window, first));
+  identity.points = input.comm->sum(content_hash(input.host_points(), pool, input.memory.window, first));
   identity.weights =
       input.comm->sum(content_hash({weights.data(), static_cast<int64_t>(weights.size()), 1}, pool, {}, first));
   if (initial.data != nullptr) {

@@ -310,6 +310,7 @@ class Fit {
   double last_ = 0;
   std::unique_ptr<Backend> backend_;
   ThreadPool pool_;
+  std::unique_ptr<CopiedPoints> copied_;  // which the input has, where there is one
   Input input_;
   std::vector<StopRule> rules_;
   double variance_ = 0;                      // of the columns; only for the stop rule tol
@@ -329,20 +330,22 @@ void Fit::check() {
   rules_ = parse_stop_rules(task_.options.stop, task_.options.tol);
 }
 
-// Plans the memory, and validates the points.
+// Plans the memory, and validates the points where they are to be.
 void Fit::read() {
   MemoryPlan memory = plan_memory_of(task_, *backend_);
   agree_about_memory(memory, comm_);
-  input_ = prepare_input(task_.points, task_.weights, pool_, memory, comm_);
+  if (!task_.points.on_device() && task_.points.data != nullptr) copied_ = backend_->copy(task_.points);
+  input_ = prepare_input(copied_ ? copied_->view() : task_.points, task_.weights, pool_, memory, comm_);
+  if (copied_) input_.host_values = task_.points.data;
   use_prototype(input_, place_.prototype, pool_);
 }
 
 // What rules, reports and checkpoints need to know of the points, and the models.
 void Fit::prepare() {
   if (has_rule(rules_, StopReason::kTol)) variance_ = mean_variance(column_moments(input_, pool_));
+  members_ = make_members(task_.options, input_, task_.given());
   const bool watched = task_.hooks.progress != nullptr && place_.prototype.euclidean;
   if (comm_.max(int64_t{watched}) > 0) estimate_.emplace(input_, pool_);
-  members_ = make_members(task_.options, input_, task_.given());
   open_checkpoint();
 }
 
@@ -361,8 +364,17 @@ void Fit::open_checkpoint() {
 void Fit::upload() {
   const Workload workload = workload_of(task_.options, members_, backend_->threads());
   std::unique_ptr<Upload> own;
-  if (input_.points.n > 0) {
+  const auto upload_own = [&] {
     own = upload_points(*backend_, {input_, workload, place_.tuning.duplicates}, pool_, task_.hooks.abort);
+  };
+  try {
+    if (input_.points.n > 0) upload_own();
+  } catch (const Error& error) {
+    if (!copied_ || error.code() != ErrorCode::kUnavailable || !devices_answer()) throw;
+    input_.points = task_.points;  // there may be room for some of them at a time
+    input_.host_values = nullptr;
+    copied_.reset();
+    upload_own();
   }
   upload_ = comm_.alone() ? std::move(own) : make_sharded_upload(input_, std::move(own));
 }

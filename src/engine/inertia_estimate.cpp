@@ -43,10 +43,11 @@ double squares_about(const T* x, int64_t rows, const double* weights, const std:
 template <class T>
 double sum_about(const Input& input, const std::vector<double>& centre, ThreadPool& pool) {
   std::vector<double> sums(static_cast<size_t>(pool.size()));
-  for_each_block<T>(input.points, input.memory.window, pool, [&](int worker, int64_t first, int64_t rows, const T* x) {
-    const double* weights = input.weights.empty() ? nullptr : input.weights.data() + first;
-    sums[static_cast<size_t>(worker)] += squares_about(x, rows, weights, centre);
-  });
+  for_each_block<T>(input.host_points(), input.memory.window, pool,
+                    [&](int worker, int64_t first, int64_t rows, const T* x) {
+                      const double* weights = input.weights.empty() ? nullptr : input.weights.data() + first;
+                      sums[static_cast<size_t>(worker)] += squares_about(x, rows, weights, centre);
+                    });
   double own = 0, total = 0;
   for (const double sum : sums) own += sum;
   for (const double sum : input.comm->gather_flat(std::span<const double>(&own, 1))) total += sum;

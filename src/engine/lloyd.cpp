@@ -51,7 +51,7 @@ class Cohort {
     for (Member& member : members_) active.push_back(&member);
     while (!active.empty()) {
       const int passes = pass(active);
-      check_mapped(context_.input.points.data);
+      check_mapped(context_.input.host_points().data);
       save(active, passes);
       const std::optional<StopReason> stop = report(active);
       const std::vector<Member*> done = judge(active, stop);

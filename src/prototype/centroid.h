@@ -16,7 +16,9 @@ struct Centroid {
   static int64_t width(int64_t d) { return d; }
   static int64_t terms(int64_t d) { return d; }
   static double distance(const auto* x, const auto* c, int64_t d) { return canonical_distance(x, c, d); }
-  static void row_terms(const auto* x, int64_t d, double* terms) { std::copy_n(x, d, terms); }
+  static void row_terms(const auto* x, int64_t d, double weight, double* terms) {
+    for (int64_t j = 0; j < d; ++j) terms[j] = weight * static_cast<double>(x[j]);
+  }
   static void prototype_of_row(const auto* x, int64_t d, auto* c) { std::copy_n(x, d, c); }
   /// c_j = fl_T(ldexp(RN(S_j) / RN(W), weight_shift - s_j)).
   static void solve(const ClusterSums& sums, double* c) {

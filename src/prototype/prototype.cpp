@@ -26,11 +26,14 @@ ColumnScan scan_terms(const Input& input, const Prototype& prototype, ThreadPool
   for_each_block<T>(input.points, input.memory.window, pool, [&](int worker, int64_t row, int64_t rows, const T* x) {
     std::vector<double>& mine = values[static_cast<size_t>(worker)];
     mine.resize(static_cast<size_t>(rows * terms));
-    prototype.rows<T>().terms({x, rows, input.points.d}, mine.data());
     const double* weights = input.weights.empty() ? nullptr : input.weights.data() + row;
-    scan_values(mine.data(), rows, weights, scans[static_cast<size_t>(worker)]);
+    prototype.rows<T>().terms({x, rows, input.points.d}, weights, mine.data());
+    scan_values(mine.data(), rows, nullptr, scans[static_cast<size_t>(worker)]);
   });
   for (size_t i = 1; i < scans.size(); ++i) scans[0].merge(scans[i]);
+  for (size_t j = 0; j < scans[0].low.size(); ++j) {
+    scans[0].largest[j] = std::max(std::fabs(scans[0].minimum[j]), std::fabs(scans[0].maximum[j]));
+  }
   return std::move(scans[0]);
 }
 

@@ -10,6 +10,7 @@
 
 #include <manymeans/points.h>
 
+#include "core/dyadic.h"
 #include "core/fixed_point.h"
 #include "data/input.h"
 #include "data/statistics.h"
@@ -29,9 +30,10 @@ struct ClusterSums {
   const int64_t* limbs;      ///< limb g of term t at limbs[g * terms + t]
   const SumFormat* formats;  ///< per term
   int64_t terms;
-  double weight;         ///< RN(W)
-  int weight_shift;      ///< the cluster weighs W * 2^-weight_shift
-  const double* powers;  ///< per term: 2^(weight_shift - shift), or 0 where that is no normal number
+  int64_t integer_weight;  ///< W
+  double weight;           ///< RN(W)
+  int weight_shift;        ///< the cluster weighs W * 2^-weight_shift
+  const double* powers;    ///< per term: 2^(weight_shift - shift), or 0 where that is no normal number
 
   /// ldexp(RN(S) / RN(W), weight_shift - shift) of a term. A product with a power of two rounds as ldexp does, in a
   /// tenth of its time.
@@ -43,6 +45,8 @@ struct ClusterSums {
   /// RN(S) of a term; its sum is RN(S) * 2^-shift(term).
   double rounded(int64_t term) const { return rounded_sum(limbs + term, formats[term], terms); }
   int shift(int64_t term) const { return formats[term].shift; }
+  /// The exact sum of a term.
+  Dyadic exact(int64_t term) const { return Dyadic(recombine(limbs + term, formats[term], terms), -shift(term)); }
 };
 
 /// The functions that read rows of points of type T, or prototypes of that type.
@@ -54,8 +58,8 @@ struct RowFunctions {
   void (*distances)(const LabelledRows<T>& rows, double* d2);
   /// labels[i] = the prototype of the k that is nearest to row i, the lowest where several are.
   void (*nearest)(const RowBlock<T>& rows, const T* prototypes, int64_t k, uint32_t* labels);
-  /// count x terms: what each row adds to the sums of its cluster, times its weight.
-  void (*terms)(const RowBlock<T>& rows, double* terms);
+  /// count x terms: what each row adds to the sums of its cluster. `weights`: w' of each row, or null for one.
+  void (*terms)(const RowBlock<T>& rows, const double* weights, double* terms);
   /// count x width: the prototype that stands for each row alone, for seeding.
   void (*prototypes_of)(const RowBlock<T>& rows, T* prototypes);
   /// d2 between k prototypes and their successors, for the stop rules.

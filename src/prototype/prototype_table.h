@@ -36,9 +36,12 @@ RowFunctions<T> row_functions_of() {
       }
     }
   };
-  functions.terms = [](const RowBlock<T>& rows, double* terms) {
+  functions.terms = [](const RowBlock<T>& rows, const double* weights, double* terms) {
     const int64_t count = Kind::terms(rows.d);
-    for (int64_t i = 0; i < rows.count; ++i) Kind::row_terms(rows.points + i * rows.d, rows.d, terms + i * count);
+    for (int64_t i = 0; i < rows.count; ++i) {
+      const double weight = weights == nullptr ? 1 : weights[i];
+      Kind::row_terms(rows.points + i * rows.d, rows.d, weight, terms + i * count);
+    }
   };
   functions.prototypes_of = [](const RowBlock<T>& rows, T* prototypes) {
     const int64_t width = Kind::width(rows.d);
@@ -68,7 +71,7 @@ void solve_clusters(const SolveTask& task, int64_t first, int64_t last, Matrix& 
       std::copy_n(old + k * width, width, out + k * width);
       continue;
     }
-    Kind::solve({statistics.row(k), task.input.columns.data(), statistics.d, static_cast<double>(weight),
+    Kind::solve({statistics.row(k), task.input.columns.data(), statistics.d, weight, static_cast<double>(weight),
                  task.input.weight_shift, task.powers.data()},
                 solved.data());
     for (int64_t j = 0; j < width; ++j) {
@@ -80,7 +83,7 @@ void solve_clusters(const SolveTask& task, int64_t first, int64_t last, Matrix& 
 /// The table of a struct with these static functions (x is a row of d values, float or double):
 ///   width(d), terms(d)
 ///   distance(x, prototype, d)            canonical: the same bits for float and double
-///   row_terms(x, d, terms)               exact, or rounded to binary64 in one way
+///   row_terms(x, d, weight, terms)       exact, or rounded to binary64 in one way
 ///   prototype_of_row(x, d, prototype)
 ///   solve(const ClusterSums&, solved)    `width` binary64 values, rounded to T afterwards
 ///   shift(before, after, width)

@@ -6,6 +6,7 @@
 #include "engine/tuned.h"
 #include "prototype/centroid.h"
 #include "prototype/kinds.h"
+#include "prototype/linear_model.h"
 
 #include <gtest/gtest.h>
 
@@ -144,6 +145,46 @@ TEST(KindsOfPrototypes, SlopesOverOneAreMeans) {
   const Points alone(kRows, 1, y);
   for (const Case& made : cases()) {
     EXPECT_EQ(common_digest(kind<Slope>(), pairs, made), plain_digest(alone, made)) << made.name;
+  }
+}
+
+// Rows around three lines: models that have one of them each are found, and two columns that say the same do no harm.
+TEST(KindsOfPrototypes, LinearModelsFindTheLines) {
+  std::mt19937 random(5);
+  std::vector<double> values;
+  for (int64_t i = 0; i < kRows; ++i) {
+    const double x = static_cast<double>(random() % 1000) / 100, z = static_cast<double>(random() % 100);
+    const auto line = static_cast<double>(i % 3);
+    values.insert(values.end(), {x, z, 2 * x, (line - 1) * 8 * x + line * z + 100 * line});
+  }
+  const Points points(kRows, 4, values);
+  const std::vector<double> given = {-7, 0, 0, 1, 0, 1, 0, 90, 7, 2, 0, 190};
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
+    FitHooks hooks;
+    hooks.initial = {given.data(), 3, 4};
+    FitOptions options;
+    options.k = {3};
+    options.stop = "strict";
+    options.backend = "cpu";
+    const FitResult found = fit_kind(linear_model(), points.view(type), {}, options, hooks);
+    const Matrix& models = found.models[0].prototypes;
+    for (int64_t k = 0; k < 3; ++k) {
+      EXPECT_NEAR(models.at(k, 0), static_cast<double>(k - 1) * 8, 1e-5) << k;
+      EXPECT_NEAR(models.at(k, 1), static_cast<double>(k), 1e-5) << k;
+      EXPECT_EQ(models.at(k, 2), 0) << k;
+      EXPECT_NEAR(models.at(k, 3), 100 * static_cast<double>(k), 1e-4) << k;
+    }
+    options.backend = "reference";
+    EXPECT_EQ(found.digest(), fit_kind(linear_model(), points.view(type), {}, options, hooks).digest());
+  }
+}
+
+TEST(KindsOfPrototypes, LinearModelsAreTheSameEverywhere) {
+  const Points points(kRows, 3, values_of(kRows, 3));
+  for (Case made : cases()) {
+    common_digest(linear_model(), points, made);
+    made.type = DataType::kUInt8;
+    common_digest(linear_model(), points, made);
   }
 }
 

@@ -17,7 +17,9 @@ struct HalfCentroid {
   static int64_t width(int64_t d) { return d / 2; }
   static int64_t terms(int64_t d) { return d / 2; }
   static double distance(const auto* x, const auto* c, int64_t d) { return canonical_distance(x, c, d / 2); }
-  static void row_terms(const auto* x, int64_t d, double* terms) { std::copy_n(x, d / 2, terms); }
+  static void row_terms(const auto* x, int64_t d, double weight, double* terms) {
+    for (int64_t j = 0; j < d / 2; ++j) terms[j] = weight * static_cast<double>(x[j]);
+  }
   static void prototype_of_row(const auto* x, int64_t d, auto* c) { std::copy_n(x, d / 2, c); }
   static void solve(const ClusterSums& sums, double* c) {
     for (int64_t j = 0; j < sums.terms; ++j) {
@@ -39,12 +41,12 @@ struct OffsetCentroid {
   static int64_t terms(int64_t d) { return d; }
   static double distance(const auto* x, const auto* c, int64_t d) {
     std::vector<double> seen(static_cast<size_t>(d));
-    row_terms(x, d, seen.data());
+    row_terms(x, d, 1, seen.data());
     const std::vector<double> centre(c, c + d);
     return canonical_distance(seen.data(), centre.data(), d);
   }
-  static void row_terms(const auto* x, int64_t d, double* terms) {
-    for (int64_t j = 0; j < d; ++j) terms[j] = static_cast<double>(x[j]) - kPlace;
+  static void row_terms(const auto* x, int64_t d, double weight, double* terms) {
+    for (int64_t j = 0; j < d; ++j) terms[j] = weight * (static_cast<double>(x[j]) - kPlace);
   }
   template <class T>
   static void prototype_of_row(const T* x, int64_t d, T* c) {
@@ -67,10 +69,10 @@ struct Slope {
     const double residual = static_cast<double>(row[1]) - product;
     return residual * residual;
   }
-  static void row_terms(const auto* row, int64_t, double* terms) {
+  static void row_terms(const auto* row, int64_t, double weight, double* terms) {
     const auto x = static_cast<double>(row[0]), y = static_cast<double>(row[1]);
-    terms[0] = x * x;
-    terms[1] = x * y;
+    terms[0] = weight * (x * x);
+    terms[1] = weight * (x * y);
   }
   template <class T>
   static void prototype_of_row(const T* row, int64_t, T* b) {

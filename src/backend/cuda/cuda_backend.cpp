@@ -2,8 +2,10 @@
 #include <manymeans/error.h>
 
 #include "backend/cuda/pass/pass_kernels.h"
+#include "backend/cuda/points/copied_points.h"
 #include "backend/cuda/queries/assigned_distances.h"
 #include "backend/cuda/queries/device_seeding.h"
+#include "backend/cuda/runtime/kept_memory.h"
 #include "backend/cuda/runtime/on_device.h"
 #include "backend/cuda/tensor/matrix_screen.h"
 #include "backend/device/device_session.h"
@@ -111,10 +113,9 @@ class CudaUpload final : public Upload {
   }
 
   static int64_t free_memory() {
-    size_t free = 0;
-    size_t total = 0;
-    check(cudaMemGetInfo(&free, &total), "asking for the device's free memory");
-    return static_cast<int64_t>(free);
+    DeviceMemory there;
+    check(ask_device_memory(&there), "asking for the device's free memory");
+    return static_cast<int64_t>(there.free);
   }
 
  private:
@@ -126,15 +127,32 @@ class CudaBackend final : public Backend {
   explicit CudaBackend(const BackendOptions& options) : options_(options), device_(find_device(options.device)) {
     threads_ = options.threads > 0 ? options.threads : usable_threads();
   }
+  ~CudaBackend() override {
+    if (device::devices_answer_now() && cudaSetDevice(device_.index) == cudaSuccess) trim_device_memory();
+  }
   std::string_view name() const override { return "cuda"; }
   std::string instruction_set() const override { return fmt::format("sm_{}{}", device_.major, device_.minor); }
   int threads() const override { return threads_; }
   bool keeps_to_device_memory() const override { return true; }
+  std::unique_ptr<CopiedPoints> copy(const PointsView& points) override {
+    use_device(device_);
+    int64_t room = CudaUpload::free_memory();
+    if (options_.device_memory > 0) room = std::min(room, options_.device_memory);
+    const bool in_slices = options_.tuning.cuda.slice_rows > 0;
+    if (in_slices || !CudaCopiedPoints::pays(points, room)) return nullptr;
+    auto copied = std::make_unique<CudaCopiedPoints>(points, device_.index, options_);
+    copied_ = copied->view().data;
+    return copied;
+  }
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
     check_kind(prototype_of(input));
     use_device(device_);
     device_.memory_free = CudaUpload::free_memory();
-    return std::make_unique<CudaUpload>(input, device_, options_, workload);
+    BackendOptions options = options_;
+    if (options.device_memory > 0 && input.points.data == copied_) {
+      options.device_memory -= static_cast<int64_t>(input.points.bytes());
+    }
+    return std::make_unique<CudaUpload>(input, device_, options, workload);
   }
 
  private:
@@ -150,6 +168,7 @@ class CudaBackend final : public Backend {
   BackendOptions options_;
   CudaDevice device_;
   int threads_ = 1;
+  const void* copied_ = nullptr;  // points that copy() put onto the device, beside what an upload takes
 };
 
 }  // namespace

@@ -38,13 +38,19 @@ void Queue::synchronize(const char* doing, int passes) const {
 // An error is one of earlier work, which whoever waits next is told again: then nothing is at work any more.
 void Queue::settle(int passes) const noexcept {
   const Unfinished work = unfinished();
-  if (work.queue == nullptr || given_up_) return;
+  if (work.queue == nullptr || still_given_up()) return;
   const auto ended = [&] { return work.has_ended(work.queue); };
   if (await_answer(ended, patience_, passes, false).answer == Answer::kTooLate) give_up();
 }
 
+// One that was given up, has answered since and got other work is waited for like any.
+bool Queue::still_given_up() const noexcept {
+  given_up_ = given_up_ && !devices_answer_now();
+  return given_up_;
+}
+
 void Queue::give_up() const noexcept {
-  if (given_up_) return;
+  if (still_given_up()) return;
   given_up_ = true;
   device::give_up(unfinished());
 }

@@ -153,6 +153,8 @@ class Queue {
   virtual Unfinished unfinished() const noexcept = 0;
 
   Patience patience_;
+  bool still_given_up() const noexcept;
+
   mutable bool given_up_ = false;
 };
 

@@ -5,13 +5,24 @@
 namespace manymeans::device {
 namespace {
 
-constexpr size_t kPieceBytes = size_t{16} << 20;
-constexpr size_t kLeastStaged = size_t{64} << 20;  // below, pinning memory costs more than it saves
+constexpr size_t kLeastUploaded = size_t{128} << 10;  // below, one thread that copies is as fast
 
 }  // namespace
 
+void upload_points(const Runtime& runtime, Address to, std::span<const std::byte> from, const Uploader::Host& host,
+                   const Queue& queue) {
+  if (from.size() < kLeastUploaded) {
+    return queue.copy_to_device(to, from.data(), from.size(), "the points");
+  }
+  Uploader uploader(runtime, from.size(), host);
+  const Settled settled(queue);
+  uploader.send(to, from.data(), from.size(), queue, "copying the points");
+  queue.synchronize("uploading the points");
+}
+
 RowSlices::RowSlices(const Input& input, const SlicePlan& plan, const Host& host, const Queue& queue)
     : input_(input), runtime_(queue.runtime()), plan_(plan), host_(host), left_(runtime_.make_event()) {
+  const Settled settled(queue);  // what is made after these may fail
   for (Room& room : rooms_) {
     room.come = runtime_.make_event();
     room.read = runtime_.make_event();
@@ -26,9 +37,6 @@ RowSlices::RowSlices(const Input& input, const SlicePlan& plan, const Host& host
     room.points = Buffer(runtime_, static_cast<size_t>(plan_.slice_rows) * row_bytes(), "a slice of points");
   }
   left_->record(queue);
-  if (!whole()) return;
-  copies_.reset();
-  staging_.reset();
 }
 
 // Copies of a slice may be under way.
@@ -52,26 +60,16 @@ void RowSlices::upload_weights(const Queue& queue) {
 void RowSlices::upload_resident(const Queue& queue) {
   if (input_.points.on_device()) return;
   const size_t bytes = static_cast<size_t>(plan_.resident_rows) * row_bytes();
-  const bool all = plan_.resident_rows == input_.points.n;
-  if (!all || bytes >= kLeastStaged) {
-    const PieceBytes pieces{kPieceBytes, kPieceBytes};
-    staging_ = std::make_unique<Staging>(runtime_, pieces, host_.threads, host_.abort);
-    copies_ = runtime_.make_queue(queue.patience());
-  }
   resident_ = Buffer(runtime_, bytes, "the points");
-  if (all) all_.points = resident_.at();
-  if (bytes == 0) return;
-  if (!copies_) return queue.copy_to_device(resident_.at(), host_row(0), bytes, "the points");
-  copy_rows(0, plan_.resident_rows, resident_.at());
+  if (plan_.resident_rows == input_.points.n) {
+    all_.points = resident_.at();
+    return upload_points(runtime_, resident_.at(), {host_row(0), bytes}, host_, queue);
+  }
+  const size_t slice_bytes = static_cast<size_t>(plan_.slice_rows) * row_bytes();
+  uploader_ = std::make_unique<Uploader>(runtime_, std::max(bytes, slice_bytes), host_);
+  copies_ = runtime_.make_queue(queue.patience());
+  uploader_->send(resident_.at(), host_row(0), bytes, *copies_, "copying the points");
   copies_->synchronize("uploading the points");
-}
-
-// Memory that its owner has pinned needs no staging: it stays as it is while the library reads it.
-void RowSlices::copy_rows(int64_t first, int64_t rows, Address to) {
-  const std::byte* const from = host_row(first);
-  const size_t bytes = static_cast<size_t>(rows) * row_bytes();
-  if (runtime_.is_pinned(from)) return copies_->copy_to_device(to, from, bytes, "the points");
-  staging_->send(to, from, bytes, *copies_, "copying the points");
 }
 
 Rows RowSlices::part(int64_t first, int64_t rows, Address points) const {
@@ -86,7 +84,8 @@ Rows RowSlices::fetch(int64_t first, int64_t rows, const Queue& queue) {
   if (first < plan_.resident_rows) return part(first, rows, resident_.at(offset));
   Room& room = rooms_[next_room_ % rooms_.size()];
   copies_->wait_for(*room.read, "waiting for a slice to be read");
-  copy_rows(first, rows, room.points.at());
+  const size_t bytes = static_cast<size_t>(rows) * row_bytes();
+  uploader_->send(room.points.at(), host_row(first), bytes, *copies_, "copying the points");
   room.come->record(*copies_);
   queue.wait_for(*room.come, "waiting for a slice");
   return part(first, rows, room.points.at());

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backend/device/queue.h"
-#include "backend/device/staging.h"
+#include "backend/device/uploader.h"
 #include "data/input.h"
 
 #include <array>
@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace manymeans::device {
@@ -40,12 +41,13 @@ struct Rows {
   }
 };
 
+/// Copies points of the host's memory to the device's. Few bytes may still be under way when this returns.
+void upload_points(const Runtime& runtime, Address to, std::span<const std::byte> from, const Uploader::Host& host,
+                   const Queue& queue);
+
 class RowSlices {
  public:
-  struct Host {
-    int threads = 1;                           ///< that copy
-    const std::atomic<bool>* abort = nullptr;  ///< see BackendOptions
-  };
+  using Host = Uploader::Host;
   /// `input` and the runtime must outlive this. Enqueues uploads in `queue`; the last of them may still be under way
   /// when this returns.
   RowSlices(const Input& input, const SlicePlan& plan, const Host& host, const Queue& queue);
@@ -73,7 +75,6 @@ class RowSlices {
   const std::byte* host_row(int64_t row) const;
   void upload_weights(const Queue& queue);
   void upload_resident(const Queue& queue);
-  void copy_rows(int64_t first, int64_t rows, Address to);
   Rows part(int64_t first, int64_t rows, Address points) const;
   Rows fetch(int64_t first, int64_t rows, const Queue& queue);
   std::vector<int64_t> order(int64_t most) const;
@@ -91,7 +92,7 @@ class RowSlices {
   std::unique_ptr<Event> left_;  // by the session before
   std::mutex mutex_;
   // Copies of their own queue, while others compute; last, so that they are over before what they write goes.
-  std::unique_ptr<Staging> staging_;
+  std::unique_ptr<Uploader> uploader_;
   std::unique_ptr<Queue> copies_;
 };
 

@@ -48,15 +48,15 @@ void ReferenceSession::add_rows(Statistics& statistics, const ReferencePoints::B
                                 int sign) {
   const int64_t terms = statistics.d;
   terms_.resize(static_cast<size_t>(block.rows.count * terms));
-  points_.prototype().f64.terms(block.rows, terms_.data());
+  const double* weights = input_.weights.empty() ? nullptr : input_.weights.data() + block.first;
+  points_.prototype().f64.terms(block.rows, weights, terms_.data());
   for (int64_t i = 0; i < block.rows.count; ++i) {
     const int64_t row = block.first + i;
-    const double weight = input_.weight(row);
     int64_t* sums = statistics.row(labels[i]);
     for (int64_t t = 0; t < terms; ++t) {
       const SumFormat& format = input_.columns[static_cast<size_t>(t)];
       int64_t term[kMaxLimbs] = {};
-      add_term(weight * terms_[static_cast<size_t>(i * terms + t)], format, sign, term);
+      add_term(terms_[static_cast<size_t>(i * terms + t)], format, sign, term);
       for (int g = 0; g < format.limbs; ++g) sums[g * terms + t] += term[g];
     }
     statistics.weights[labels[i]] += sign * input_.integer_weight(row);

@@ -72,11 +72,11 @@ void CpuSession::add_row(int64_t row, Worker& worker, int64_t* to, int64_t* from
   if (!prototype.euclidean) {
     worker.terms.resize(shared_.input.columns.size());
     if (points.type == DataType::kFloat64) {
-      prototype.f64.terms({x64, 1, points.d}, worker.terms.data());
+      prototype.f64.terms({x64, 1, points.d}, &weight, worker.terms.data());
     } else {
-      prototype.f32.terms({row_f32(row, worker), 1, points.d}, worker.terms.data());
+      prototype.f32.terms({row_f32(row, worker), 1, points.d}, &weight, worker.terms.data());
     }
-    add_values(worker.terms.data(), weight, to, from);
+    add_values(worker.terms.data(), 1.0, to, from);
   } else if (points.type == DataType::kFloat64) {
     add_values(x64, weight, to, from);
   } else {

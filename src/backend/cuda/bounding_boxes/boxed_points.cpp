@@ -18,6 +18,7 @@ BoxedPoints::BoxedPoints(const DevicePoints& points, const ColumnTerms& terms, i
   rows_.order = order_.data();
   rows_.boxes = boxes_.data();
   rows_.sums = sums_.data();
+  const Settled settled(stream);  // an error may free what kernels still fill
   fill_boxes(points, rows_, {values_.data(), weights_.data(), boxes_.data()}, stream);
   add_up_boxes(rows_, terms, weight_shift, sums_.data(), stream);
   stream.synchronize("putting points into boxes");

@@ -156,17 +156,16 @@ void sort_points(const DevicePoints& points, DeviceBuffer<uint32_t>& order, cons
   cub::DoubleBuffer<uint64_t> key(keys.data(), other_keys.data());
   cub::DoubleBuffer<uint32_t> value(order.data(), other_order.data());
   const BoxRuns runs = BoxRuns::make(points.n, points.d);
-  DeviceBuffer<std::byte> scratch;
+  size_t scratch_bytes = 0;
+  check(cub::DeviceRadixSort::SortPairs(nullptr, scratch_bytes, key, value, points.n, 0, 64, stream), "sorting points");
+  DeviceBuffer<std::byte> scratch(scratch_bytes, "sorting points");
   const Settled settled(stream);
   for (int column = 0; column < points.d; ++column) {
     key_kernel<<<grid_for(points.n, kThreads), kThreads, 0, stream>>>(points, runs, column, key.Current(),
                                                                       value.Current());
     check_launch("sorting points");
     const int bits = 32 + std::bit_width(run_of(runs, column, points.n - 1));
-    size_t needed = 0;
-    check(cub::DeviceRadixSort::SortPairs(nullptr, needed, key, value, points.n, 0, bits, stream), "sorting points");
-    scratch.reserve(needed, "sorting points");
-    check(cub::DeviceRadixSort::SortPairs(scratch.data(), needed, key, value, points.n, 0, bits, stream),
+    check(cub::DeviceRadixSort::SortPairs(scratch.data(), scratch_bytes, key, value, points.n, 0, bits, stream),
           "sorting points");
   }
   stream.synchronize("sorting points");

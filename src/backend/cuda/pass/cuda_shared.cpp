@@ -8,7 +8,11 @@
 namespace manymeans::cuda {
 
 CudaShared::CudaShared(const Input& data, const CudaDevice& where, const BackendOptions& how, const Workload& workload)
-    : input(data), device(where), options(how), frame(find_frame(data)) {
+    : input(data), device(where), options(how) {
+  {
+    ThreadPool pool(thread_count(options.threads), options.abort);
+    frame = find_frame(data, &pool);
+  }
   half_frame = find_half_frame(data, frame.centre, frame.largest);
   plan = make_cuda_plan(data, device, options, half_frame.ratio, workload);
   use_device(device);

@@ -50,26 +50,6 @@ __global__ void gather_kernel(const char* points, const int64_t* rows, int64_t r
   for (int64_t at = threadIdx.x; at < row_bytes; at += blockDim.x) to[at] = from[at];
 }
 
-// Bytes from the stream's pool: a seeding step asks for a few rows many times.
-class PooledBytes {
- public:
-  PooledBytes(size_t count, cudaStream_t stream) : stream_(stream) {
-    cuda::check(cudaMallocAsync(&data_, count, stream), "allocating rows to fetch");
-  }
-  PooledBytes(const PooledBytes&) = delete;
-  PooledBytes& operator=(const PooledBytes&) = delete;
-  ~PooledBytes() { cudaFreeAsync(data_, stream_); }
-
-  template <class T>
-  T* as() {
-    return static_cast<T*>(data_);
-  }
-
- private:
-  cudaStream_t stream_;
-  void* data_ = nullptr;
-};
-
 // The work of a call in the thread's own stream, which holds nothing else and takes milliseconds: over before what it
 // reads and writes goes, also when an exception passes.
 struct OwnWork {
@@ -127,16 +107,15 @@ void CudaMemorySpace::fetch_rows(const PointsView& points, std::span<const int64
   const size_t together = std::max<size_t>(1, kMostBytes / (row_bytes + sizeof(int64_t)));
   for (size_t first = 0; first < rows.size(); first += together) {
     const std::span<const int64_t> some = rows.subspan(first, std::min(together, rows.size() - first));
-    PooledBytes indices(some.size_bytes(), stream);
-    PooledBytes gathered(some.size() * row_bytes, stream);
+    cuda::DeviceBuffer<int64_t> indices(some.size(), "rows to fetch");
+    cuda::DeviceBuffer<char> gathered(some.size() * row_bytes, "rows to fetch");
     const OwnWork settled;
-    cuda::copy_to_device(indices.as<int64_t>(), some.data(), some.size(), stream, "fetching rows");
+    cuda::copy_to_device(indices.data(), some.data(), some.size(), stream, "fetching rows");
     gather_kernel<<<static_cast<unsigned>(some.size()), 128, 0, stream>>>(
-        static_cast<const char*>(points.data), indices.as<int64_t>(), static_cast<int64_t>(row_bytes),
-        gathered.as<char>());
+        static_cast<const char*>(points.data), indices.data(), static_cast<int64_t>(row_bytes), gathered.data());
     cuda::check_launch("fetching rows");
-    cuda::check(cudaMemcpyAsync(static_cast<char*>(out) + first * row_bytes, gathered.as<char>(),
-                                some.size() * row_bytes, cudaMemcpyDeviceToHost, stream),
+    cuda::check(cudaMemcpyAsync(static_cast<char*>(out) + first * row_bytes, gathered.data(), some.size() * row_bytes,
+                                cudaMemcpyDeviceToHost, stream),
                 "fetching rows");
     cuda::check(cudaStreamSynchronize(stream), "fetching rows");
   }

@@ -6,6 +6,7 @@ PointSlices::PointSlices(const Input& input, const SlicePlan& plan, const device
                          const SliceFrames& frames, const Stream& stream)
     : input_(input), plan_(plan), frames_(frames), rows_(input, plan, host, stream) {
   make_room();
+  const Settled settled(stream);  // an error may free what kernels still fill
   whole_.points = points_of(input_, rows_.all());
   if (rows_.whole()) prepare(whole_, stream);
 }

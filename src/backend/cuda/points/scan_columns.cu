@@ -120,11 +120,11 @@ DeviceScan scan_columns(const PointsView& points, std::span<const double> weight
   const Stream stream;
   const Panels panels(points);
   DeviceBuffer<double> device_weights(weights.size(), "the weights");
-  copy_to_device(device_weights.data(), weights.data(), weights.size(), stream, "the weights");
   const size_t d = static_cast<size_t>(points.d);
   DeviceBuffer<Range> ranges(panels.grid.x * d, "the columns' ranges");
   DeviceBuffer<unsigned long long> bad(1, "the columns' ranges");
   const Settled settled(stream);
+  copy_to_device(device_weights.data(), weights.data(), weights.size(), stream, "the weights");
   copy_to_device(bad.data(), &kNoneBad, 1, stream, "the columns' ranges");
   ranges_kernel<<<panels.grid, kThreads, 0, stream>>>(device_points(points, device_weights.data()), panels.width,
                                                       panels.rows, ranges.data(), bad.data());
@@ -150,9 +150,9 @@ std::vector<MomentSums> sum_moments(const PointsView& points, std::span<const Mo
     made.push_back({format.centre, TermSplitter(format.y), TermSplitter(format.yy)});
   }
   DeviceBuffer<MomentSplitters> splitters(made.size(), "the columns' moments");
-  copy_to_device(splitters.data(), made.data(), made.size(), stream, "the columns' moments");
   DeviceBuffer<MomentSums> sums(formats.size(), "the columns' moments");
   const Settled settled(stream);
+  copy_to_device(splitters.data(), made.data(), made.size(), stream, "the columns' moments");
   fill_zero(sums.data(), sums.size(), stream, "the columns' moments");
   moments_kernel<<<panels.grid, kThreads, 0, stream>>>(device_points(points, nullptr), panels.width, panels.rows,
                                                        splitters.data(), sums.data());

@@ -3,6 +3,7 @@
 #include "backend/cuda/queries/seed_groups.h"
 #include "backend/cuda/queries/seed_tasks.h"
 #include "backend/cuda/runtime/endless_kernel.h"
+#include "backend/cuda/runtime/kept_memory.h"
 #include "backend/cuda/runtime/kernel_memory.h"
 #include "core/data_type.h"
 
@@ -129,11 +130,10 @@ DeviceSeeding::Model& DeviceSeeding::model(int slot) {
 
 // Whether there is room for the 8-bit copy and what goes with it, a tenth left free for the rest of seeding.
 bool DeviceSeeding::screen_fits() const {
-  size_t free = 0;
-  size_t all = 0;
-  check(cudaMemGetInfo(&free, &all), "asking for the device's free memory");
+  DeviceMemory there;
+  check(ask_device_memory(&there), "asking for the device's free memory");
   const auto budget = static_cast<size_t>(options_.memory_budget);
-  const size_t limit = budget > 0 ? std::min(free, budget) : free;
+  const size_t limit = budget > 0 ? std::min(there.free, budget) : there.free;
   const auto row_bytes = static_cast<size_t>(code_bytes_of(points_.d)) + 2 * sizeof(float);
   return static_cast<size_t>(points_.n) <= limit / 10 * 9 / row_bytes;
 }

@@ -2,6 +2,8 @@
 
 #include <manymeans/error.h>
 
+#include "backend/cuda/runtime/kept_memory.h"
+
 #include <string>
 
 namespace manymeans::cuda {
@@ -36,23 +38,22 @@ namespace detail {
 void* allocate_device(size_t bytes, const char* what) {
   if (bytes == 0) return nullptr;
   void* memory = nullptr;
-  const cudaError_t status = cudaMalloc(&memory, bytes);
+  const cudaError_t status = take_device_memory(&memory, bytes);
   if (status != cudaErrorMemoryAllocation) {
     check(status, what);
     return memory;
   }
   cudaGetLastError();
-  size_t free = 0;
-  size_t total = 0;
-  check(cudaMemGetInfo(&free, &total), "asking for the device's free memory");
+  DeviceMemory there;
+  check(ask_device_memory(&there), "asking for the device's free memory");
   throw_out_of_memory(bytes, what, "cuda device memory",
-                      "the device has " + std::to_string(free) + " of " + std::to_string(total) + " free");
+                      "the device has " + std::to_string(there.free) + " of " + std::to_string(there.all) + " free");
 }
 
 void* allocate_pinned(size_t bytes, const char* what) {
   if (bytes == 0) return nullptr;
   void* memory = nullptr;
-  const cudaError_t status = cudaMallocHost(&memory, bytes);
+  const cudaError_t status = take_pinned_memory(&memory, bytes);
   if (status != cudaErrorMemoryAllocation) {
     check(status, what);
     return memory;
@@ -61,14 +62,14 @@ void* allocate_pinned(size_t bytes, const char* what) {
   throw_out_of_memory(bytes, what, "cuda pinned memory", "which the host cannot lock");
 }
 
-// Destructors cannot throw. An error here is one of earlier work, which the last synchronisation has reported. Freeing
-// waits for the whole device, so what a device has that does not answer is left to the end of the process.
+// Destructors cannot throw. An error here is one of earlier work, which the last synchronisation has reported. What is
+// used by work that does not end is left to the end of the process.
 void free_device(void* memory) noexcept {
-  if (memory != nullptr && device::devices_answer_now()) cudaFree(memory);
+  if (memory != nullptr && device::devices_answer_now()) return_device_memory(memory);
 }
 
 void free_pinned(void* memory) noexcept {
-  if (memory != nullptr && device::devices_answer_now()) cudaFreeHost(memory);
+  if (memory != nullptr && device::devices_answer_now()) return_pinned_memory(memory);
 }
 
 }  // namespace detail

@@ -1,9 +1,12 @@
 // How coarse fp16 is for some points.
 #include "backend/cuda/tensor/matrix_pack.h"
+#include "core/data_type.h"
 #include "data/gather.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -13,13 +16,36 @@ namespace {
 constexpr int64_t kSampleRows = 511;
 constexpr int kLargestExponent = 15;
 
-// v rounded to fp16, for |v| < 2^15: 11 bits, and multiples of 2^-24 near zero.
+// v rounded to fp16, for |v| < 2^15: 11 bits, and multiples of 2^-24 near zero. A sum with a number whose lowest bit is
+// the unit is rounded to it.
 double rounded_to_half(double v) {
-  int e = 0;
-  std::frexp(v, &e);
-  const int unit = std::max(e - 11, -24);
-  return std::ldexp(std::nearbyint(std::ldexp(v, -unit)), unit);
+  constexpr uint64_t kExponent = 0x7ff0000000000000;
+  const auto power = std::bit_cast<double>(std::bit_cast<uint64_t>(v) & kExponent);  // of two, that v reaches
+  const double large = std::max(power * 0x1p-10, 0x1p-24) * 0x1.8p52;
+  return (v + large) - large;
 }
+
+// What rows are in the frame, and what rounding to fp16 takes from them: side by side, since a sum waits for itself.
+struct Losses {
+  static constexpr int64_t kRows = 8;
+  double norm[kRows] = {};
+  double rest[kRows] = {};
+
+  template <class T>
+  void add(const T* rows, int64_t count, std::span<const double> centre, double scale) {
+    const size_t d = centre.size();
+    double value[kRows] = {};
+    for (size_t j = 0; j < d; ++j) {
+      for (int64_t i = 0; i < count; ++i) value[i] = rows[static_cast<size_t>(i) * d + j];
+      for (int64_t i = 0; i < kRows; ++i) {
+        const double y = (value[i] - centre[j]) * scale;
+        const double off = y - rounded_to_half(y);
+        norm[i] += y * y;
+        rest[i] += off * off;
+      }
+    }
+  }
+};
 
 }  // namespace
 
@@ -31,17 +57,16 @@ HalfFrame find_half_frame(const Input& input, std::span<const double> centre, do
   const int64_t rows = std::min(points.n, kSampleRows);
   const Matrix sample = gather_rows(input, spread_rows(points.n, rows));
   std::vector<double> ratios;
-  for (int64_t i = 0; i < rows; ++i) {
-    double norm = 0;
-    double rest = 0;
-    for (size_t j = 0; j < centre.size(); ++j) {
-      const double y = (sample.at(i, static_cast<int64_t>(j)) - centre[j]) * frame.scale;
-      const double off = y - rounded_to_half(y);
-      norm += y * y;
-      rest += off * off;
+  as_float_type(sample.type(), [&]<class T>(T) {
+    for (int64_t first = 0; first < rows; first += Losses::kRows) {
+      Losses losses;
+      const int64_t count = std::min(rows - first, Losses::kRows);
+      losses.add(sample.values<T>().data() + first * points.d, count, centre, frame.scale);
+      for (int64_t i = 0; i < count; ++i) {
+        if (losses.norm[i] > 0) ratios.push_back(std::sqrt(losses.rest[i] / losses.norm[i]));
+      }
     }
-    if (norm > 0) ratios.push_back(std::sqrt(rest / norm));
-  }
+  });
   if (!ratios.empty()) {
     std::nth_element(ratios.begin(), ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2), ratios.end());
     frame.ratio = std::clamp(ratios[ratios.size() / 2], 0x1p-20, 1.0);

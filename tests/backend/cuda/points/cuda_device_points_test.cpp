@@ -117,6 +117,34 @@ TEST(CudaDevicePoints, PredictionsDistancesScalingAndSummariesToo) {
   }
 }
 
+// Many points of the host's memory are copied before anybody has looked at them.
+TEST(CudaCopiedPoints, GiveTheCpusAnswers) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kFloat16, DataType::kUInt8}) {
+    for (const Weighting weighting : {Weighting::kNone, Weighting::kRanges}) {
+      const auto columns = static_cast<int64_t>(160 / size_of(type));
+      Case made = make_case(Family::kNormal, type, weighting, {300'000, columns, {7}}, 5);
+      FitHooks hooks;
+      int told = 0;
+      hooks.progress = [&](const Progress&) { return ++told > 0; };
+      for (const int64_t mib : {0, 100, 48}) {  // of the device: enough; for a copy and little else; not for a copy
+        FitOptions options = options_of(made, "cuda");
+        options.memory.bytes = mib << 20;
+        const FitResult found = fit(made.points(), made.weights, options, hooks);
+        const FitResult expected = fit(made.points(), made.weights, options_of(made, "cpu"));
+        EXPECT_EQ(found.digest(), expected.digest()) << made.name << " " << mib << " " << found.provenance.plan;
+      }
+      EXPECT_GT(told, 0);
+      if (type != DataType::kFloat32) continue;
+      const float bad = std::numeric_limits<float>::infinity();
+      std::memcpy(made.bytes.data() + 4 * (made.bytes.size() / 5), &bad, sizeof(bad));
+      const std::string wanted = error_of([&] { fit(made.points(), made.weights, options_of(made, "cpu")); });
+      EXPECT_EQ(error_of([&] { fit(made.points(), made.weights, options_of(made, "cuda")); }), wanted);
+      EXPECT_NE(wanted.find("inf"), std::string::npos);
+    }
+  }
+}
+
 TEST(CudaDevicePoints, BadValuesAreNamedAsOnTheHost) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   FitOptions options;

@@ -1,0 +1,169 @@
+#include "core/dyadic.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+namespace manymeans {
+namespace {
+
+constexpr int kWordBits = 64;
+constexpr int kDigits = std::numeric_limits<double>::digits;
+constexpr int64_t kLowestExponent = -1074;  // of a bit of a binary64
+
+using DoubleWord = unsigned __int128;
+
+int64_t bit_length(const std::vector<uint64_t>& words) {
+  return static_cast<int64_t>(words.size()) * kWordBits - std::countl_zero(words.back());
+}
+
+// Whether any of the lowest `bits` bits is set.
+bool any_below(const std::vector<uint64_t>& words, int64_t bits) {
+  const auto whole = static_cast<size_t>(bits / kWordBits);
+  for (size_t i = 0; i < whole; ++i) {
+    if (words[i] != 0) return true;
+  }
+  const int rest = static_cast<int>(bits % kWordBits);
+  return rest != 0 && (words[whole] & ((uint64_t{1} << rest) - 1)) != 0;
+}
+
+// Bits [first, first + 64) of a magnitude; what lies beyond it is 0.
+uint64_t bits_from(const std::vector<uint64_t>& words, int64_t first) {
+  const auto word = static_cast<size_t>(first / kWordBits);
+  const int bit = static_cast<int>(first % kWordBits);
+  const uint64_t low = word < words.size() ? words[word] >> bit : 0;
+  if (bit == 0 || word + 1 >= words.size()) return low;
+  return low | words[word + 1] << (kWordBits - bit);
+}
+
+}  // namespace
+
+Dyadic::Dyadic(double value) : negative_(value < 0) {
+  if (value == 0) return;
+  int e = 0;
+  const double mantissa = std::frexp(std::fabs(value), &e);
+  words_ = {static_cast<uint64_t>(std::ldexp(mantissa, kDigits))};
+  exponent_ = e - kDigits;
+}
+
+Dyadic::Dyadic(const WideInt& value, int exponent) : exponent_(exponent), negative_(value.negative()) {
+  const WideInt magnitude = negative_ ? -value : value;
+  for (int i = 0; i < WideInt::kWords; ++i) words_.push_back(magnitude.word(i));
+  trim(words_);
+}
+
+void Dyadic::trim(Words& words) {
+  while (!words.empty() && words.back() == 0) words.pop_back();
+}
+
+Dyadic::Words Dyadic::shifted(const Words& words, int64_t bits) {
+  Words result(static_cast<size_t>(bits / kWordBits), 0);
+  const int rest = static_cast<int>(bits % kWordBits);
+  uint64_t carry = 0;
+  for (const uint64_t word : words) {
+    result.push_back(word << rest | carry);
+    carry = rest == 0 ? 0 : word >> (kWordBits - rest);
+  }
+  result.push_back(carry);
+  trim(result);
+  return result;
+}
+
+Dyadic::Words Dyadic::sum(const Words& a, const Words& b) {
+  const Words& longer = a.size() < b.size() ? b : a;
+  const Words& shorter = a.size() < b.size() ? a : b;
+  Words result = longer;
+  DoubleWord carry = 0;
+  for (size_t i = 0; i < result.size(); ++i) {
+    carry += static_cast<DoubleWord>(result[i]) + (i < shorter.size() ? shorter[i] : 0);
+    result[i] = static_cast<uint64_t>(carry);
+    carry >>= kWordBits;
+  }
+  if (carry != 0) result.push_back(static_cast<uint64_t>(carry));
+  return result;
+}
+
+Dyadic::Words Dyadic::difference(const Words& larger, const Words& smaller) {
+  Words result = larger;
+  bool borrow = false;
+  for (size_t i = 0; i < result.size(); ++i) {
+    const DoubleWord taken = static_cast<DoubleWord>(i < smaller.size() ? smaller[i] : 0) + (borrow ? 1 : 0);
+    borrow = result[i] < taken;
+    result[i] -= static_cast<uint64_t>(taken);
+  }
+  trim(result);
+  return result;
+}
+
+bool Dyadic::is_less(const Words& a, const Words& b) {
+  if (a.size() != b.size()) return a.size() < b.size();
+  return std::lexicographical_compare(a.rbegin(), a.rend(), b.rbegin(), b.rend());
+}
+
+Dyadic Dyadic::operator-() const {
+  Dyadic result = *this;
+  result.negative_ = !negative_ && !is_zero();
+  return result;
+}
+
+Dyadic Dyadic::operator+(const Dyadic& other) const {
+  if (is_zero()) return other;
+  if (other.is_zero()) return *this;
+  Dyadic result;
+  result.exponent_ = std::min(exponent_, other.exponent_);
+  const Words mine = shifted(words_, exponent_ - result.exponent_);
+  const Words theirs = shifted(other.words_, other.exponent_ - result.exponent_);
+  const bool less = is_less(mine, theirs);
+  result.negative_ = less ? other.negative_ : negative_;
+  if (negative_ == other.negative_) {
+    result.words_ = sum(mine, theirs);
+  } else {
+    result.words_ = less ? difference(theirs, mine) : difference(mine, theirs);
+  }
+  result.negative_ = result.negative_ && !result.is_zero();
+  return result;
+}
+
+Dyadic Dyadic::operator*(const Dyadic& other) const {
+  Dyadic result;
+  if (is_zero() || other.is_zero()) return result;
+  result.exponent_ = exponent_ + other.exponent_;
+  result.negative_ = negative_ != other.negative_;
+  result.words_.assign(words_.size() + other.words_.size(), 0);
+  for (size_t i = 0; i < words_.size(); ++i) {
+    DoubleWord carry = 0;
+    for (size_t j = 0; j < other.words_.size(); ++j) {
+      carry += static_cast<DoubleWord>(words_[i]) * other.words_[j] + result.words_[i + j];
+      result.words_[i + j] = static_cast<uint64_t>(carry);
+      carry >>= kWordBits;
+    }
+    result.words_[i + other.words_.size()] = static_cast<uint64_t>(carry);
+  }
+  trim(result.words_);
+  return result;
+}
+
+int64_t Dyadic::exponent() const {
+  return is_zero() ? 0 : bit_length(words_) + exponent_;
+}
+
+double Dyadic::rounded(int64_t shift) const {
+  if (is_zero()) return 0;
+  const double sign = negative_ ? -1 : 1;
+  const int64_t exponent = this->exponent() + shift;
+  if (exponent > std::numeric_limits<double>::max_exponent) return sign * std::numeric_limits<double>::infinity();
+  if (exponent < kLowestExponent) return sign * 0.0;  // below half of the least binary64
+  // The lowest bit that the result can have, as a bit of the magnitude. Below 0 everything fits.
+  const int64_t unit = std::max(exponent - kDigits, kLowestExponent);
+  const int64_t first = unit - shift - exponent_;
+  if (first <= 0)
+    return sign * std::ldexp(static_cast<double>(bits_from(words_, 0)), static_cast<int>(exponent_ + shift));
+  uint64_t kept = bits_from(words_, first);
+  const bool half = (bits_from(words_, first - 1) & 1) != 0;
+  if (half && ((kept & 1) != 0 || any_below(words_, first - 1))) ++kept;
+  return sign * std::ldexp(static_cast<double>(kept), static_cast<int>(unit));
+}
+
+}  // namespace manymeans

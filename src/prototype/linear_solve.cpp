@@ -1,0 +1,158 @@
+#include "prototype/linear_solve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace manymeans {
+namespace {
+
+// A column whose pivot is no more than this share of its diagonal element is taken for a combination of those before
+// it. What is kept is solved with a relative error of some D 2^-53 / kLeastPivot, and every refinement multiplies the
+// error by that again, until nothing changes.
+constexpr double kLeastPivot = 0x1p-46;
+constexpr int kMostRefinements = 8;
+// Beyond these residuals could overflow; then the mean of the target alone is the model.
+constexpr double kMostCoefficient = 0x1p500;
+constexpr double kMostIntercept = 0x1p500;
+
+// Half of an even exponent, so that 2^-2h brings the number into [1/4, 2).
+int64_t half_exponent(const Dyadic& value) {
+  return value.exponent() >> 1;
+}
+
+// M = W A - s s^T for the sums of products A and the sums s of a cluster of weight W: the Gram matrix of features and
+// target around their means, times W^2. Without an intercept, A itself.
+class CentredProducts {
+ public:
+  CentredProducts(const ProductSums& sums, const LinearOptions& options)
+      : d_(sums.features()), values_(static_cast<size_t>((d_ + 1) * (d_ + 1))) {
+    const Dyadic& weight = sums(d_ + 1, d_ + 1);
+    const Dyadic growth = Dyadic(1.0) + Dyadic(options.ridge);
+    for (int64_t i = 0; i <= d_; ++i) {
+      for (int64_t j = i; j <= d_; ++j) {
+        Dyadic value = sums(i, j);
+        if (options.intercept) value = weight * value - sums(i, d_ + 1) * sums(j, d_ + 1);
+        if (i == j && i < d_ && options.ridge > 0) value = value * growth;
+        at(i, j) = at(j, i) = value;
+      }
+    }
+    for (int64_t i = 0; i <= d_; ++i) scales_.push_back(-half_exponent((*this)(i, i)));
+  }
+
+  const Dyadic& operator()(int64_t i, int64_t j) const { return values_[static_cast<size_t>(i * (d_ + 1) + j)]; }
+  /// Binary exponents by which rows and columns are scaled.
+  int64_t scale(int64_t i) const { return scales_[static_cast<size_t>(i)]; }
+  double scaled(int64_t i, int64_t j) const { return (*this)(i, j).rounded(scale(i) + scale(j)); }
+  /// Nothing varies; sums that were rounded may even be below zero.
+  bool is_constant(int64_t i) const { return (*this)(i, i).is_zero() || (*this)(i, i).negative(); }
+
+ private:
+  Dyadic& at(int64_t i, int64_t j) { return values_[static_cast<size_t>(i * (d_ + 1) + j)]; }
+
+  int64_t d_;
+  std::vector<Dyadic> values_;
+  std::vector<int64_t> scales_;
+};
+
+// A lower triangle L with L L^T = the scaled matrix of the columns that are kept.
+class Cholesky {
+ public:
+  Cholesky(const CentredProducts& products, int64_t d) {
+    for (int64_t j = 0; j < d; ++j) {
+      if (!products.is_constant(j)) add(products, j);
+    }
+  }
+
+  const std::vector<int64_t>& kept() const { return kept_; }
+  /// Solves L L^T x = x, in place; one value a kept column.
+  void solve(std::vector<double>& x) const {
+    const size_t count = kept_.size();
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t p = 0; p < i; ++p) x[i] = std::fma(-rows_[i][p], x[p], x[i]);
+      x[i] /= rows_[i][i];
+    }
+    for (size_t i = count; i-- > 0;) {
+      for (size_t p = i + 1; p < count; ++p) x[i] = std::fma(-rows_[p][i], x[p], x[i]);
+      x[i] /= rows_[i][i];
+    }
+  }
+
+ private:
+  void add(const CentredProducts& products, int64_t j) {
+    std::vector<double> row;
+    for (size_t i = 0; i < kept_.size(); ++i) {
+      double value = products.scaled(kept_[i], j);
+      for (size_t p = 0; p < i; ++p) value = std::fma(-rows_[i][p], row[p], value);
+      row.push_back(value / rows_[i][i]);
+    }
+    const double diagonal = products.scaled(j, j);
+    double pivot = diagonal;
+    for (const double value : row) pivot = std::fma(-value, value, pivot);
+    if (!(pivot > kLeastPivot * diagonal)) return;
+    row.push_back(std::sqrt(pivot));
+    rows_.push_back(std::move(row));
+    kept_.push_back(j);
+  }
+
+  std::vector<int64_t> kept_;
+  std::vector<std::vector<double>> rows_;  // of L, each up to its diagonal
+};
+
+// The coefficients of the kept columns: a first solution, and what its exact residuals add.
+std::vector<double> refined_solution(const CentredProducts& products, const Cholesky& factor, int64_t d) {
+  const std::vector<int64_t>& kept = factor.kept();
+  const size_t count = kept.size();
+  std::vector<double> b(count, 0.0);
+  for (int step = 0; step <= kMostRefinements; ++step) {
+    const std::vector<double> before = b;
+    std::vector<double> residuals;
+    for (size_t i = 0; i < count; ++i) {
+      Dyadic rest = products(kept[i], d);
+      for (size_t j = 0; j < count; ++j) rest = rest - products(kept[i], kept[j]) * Dyadic(b[j]);
+      residuals.push_back(rest.rounded(products.scale(kept[i]) + products.scale(d)));
+    }
+    factor.solve(residuals);
+    for (size_t j = 0; j < count; ++j) {
+      b[j] += std::ldexp(residuals[j], static_cast<int>(products.scale(kept[j]) - products.scale(d)));
+      if (!(std::fabs(b[j]) <= kMostCoefficient)) return {};
+    }
+    if (b == before) break;
+  }
+  return b;
+}
+
+// The mean of what the coefficients leave of the target.
+double solved_intercept(const ProductSums& sums, const std::vector<double>& coefficients) {
+  const int64_t d = sums.features();
+  Dyadic rest = sums(d, d + 1);
+  for (int64_t j = 0; j < d; ++j) rest = rest - sums(j, d + 1) * Dyadic(coefficients[static_cast<size_t>(j)]);
+  const Dyadic& weight = sums(d + 1, d + 1);
+  const int64_t shift = -rest.exponent();
+  const int64_t weight_shift = -weight.exponent();
+  return std::ldexp(rest.rounded(shift) / weight.rounded(weight_shift), static_cast<int>(weight_shift - shift));
+}
+
+}  // namespace
+
+LinearFit solve_linear(const ProductSums& sums, const LinearOptions& options) {
+  const int64_t d = sums.features();
+  const CentredProducts products(sums, options);
+  const Cholesky factor(products, d);
+  LinearFit fit;
+  fit.coefficients.assign(static_cast<size_t>(d), 0.0);
+  fit.kept.assign(static_cast<size_t>(d), false);
+  if (!products.is_constant(d)) {
+    const std::vector<double> b = refined_solution(products, factor, d);
+    for (size_t i = 0; i < b.size(); ++i) fit.coefficients[static_cast<size_t>(factor.kept()[i])] = b[i];
+  }
+  for (const int64_t j : factor.kept()) fit.kept[static_cast<size_t>(j)] = true;
+  if (!options.intercept) return fit;
+  fit.intercept = solved_intercept(sums, fit.coefficients);
+  if (std::fabs(fit.intercept) <= kMostIntercept) return fit;
+  std::ranges::fill(fit.coefficients, 0.0);
+  fit.intercept = solved_intercept(sums, fit.coefficients);
+  return fit;
+}
+
+}  // namespace manymeans

@@ -1,0 +1,45 @@
+// Weighted least squares from exact sums of products: contract, "Linear models".
+#pragma once
+
+#include "core/dyadic.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace manymeans {
+
+/// How a linear model is fitted to the rows of its cluster.
+struct LinearOptions {
+  double ridge = 0;       ///< added to each diagonal element of the centred Gram matrix, as a share of it
+  bool intercept = true;  ///< false: the model goes through the origin
+};
+
+/// The exact sums over a cluster's rows of w' u_i u_j, where u are D features, the target and 1.
+class ProductSums {
+ public:
+  explicit ProductSums(int64_t features) : features_(features), sums_(static_cast<size_t>(count(features))) {}
+
+  /// How many sums there are: of all pairs i <= j of D + 2 values.
+  static int64_t count(int64_t features) { return (features + 2) * (features + 3) / 2; }
+  /// Where the pair i <= j stands: row by row of an upper triangle. The last is that of 1 and 1, the weight.
+  static int64_t place(int64_t features, int64_t i, int64_t j) { return i * (features + 2) - i * (i + 1) / 2 + j; }
+
+  int64_t features() const { return features_; }
+  Dyadic& operator()(int64_t i, int64_t j) { return sums_[static_cast<size_t>(place(features_, i, j))]; }
+  const Dyadic& operator()(int64_t i, int64_t j) const { return sums_[static_cast<size_t>(place(features_, i, j))]; }
+
+ private:
+  int64_t features_;
+  std::vector<Dyadic> sums_;
+};
+
+struct LinearFit {
+  std::vector<double> coefficients;  ///< D; 0 for columns that are left out
+  double intercept = 0;
+  std::vector<bool> kept;  ///< which columns have a coefficient of their own
+};
+
+/// The least squares of one cluster that weighs something. O(D^3) binary64 operations and O(D^2) exact ones.
+LinearFit solve_linear(const ProductSums& sums, const LinearOptions& options);
+
+}  // namespace manymeans
