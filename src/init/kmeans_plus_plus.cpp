@@ -137,12 +137,22 @@ bool choose_several(const InitContext& context, Seeding& seeding, std::vector<Se
   return true;
 }
 
+// The largest k of the models that still need centre t; 0: none does.
+int64_t wanted_until(const std::vector<Seeds>& all, int64_t t) {
+  int64_t last = 0;
+  for (const Seeds& seeds : all) {
+    if (seeds.wants(t)) last = std::max(last, seeds.model->k);
+  }
+  return last;
+}
+
 // All centres but the first; false if it was told to stop.
 bool choose_rest(const InitContext& context, Seeding& seeding, std::vector<Seeds>& all, int64_t largest) {
   Pace pace;
-  for (int64_t t = 1; std::any_of(all.begin(), all.end(), [&](const Seeds& seeds) { return seeds.wants(t); });) {
+  int64_t t = 1;
+  for (int64_t last = wanted_until(all, t); last > 0; last = wanted_until(all, t)) {
     if (!context.proceed(t, largest)) return false;
-    const int64_t steps = std::min(pace.steps(), largest - t);
+    const int64_t steps = std::min(pace.steps(), last - t);
     const auto begin = std::chrono::steady_clock::now();
     if (choose_several(context, seeding, all, t, steps)) {
       pace.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());

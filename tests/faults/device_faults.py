@@ -109,15 +109,18 @@ def test_tasks(points, folder):
 
 def test_before_the_first_pass(points, folder):
     checkpoint = folder / "begin.ckpt"
-    for hang, more in (("upload:2", ()), ("seeding:3", ("--init", "k-means++"))):
-        process = start(
-            "fit", points, "-k", 50, *more, "--backend", "cuda", "--checkpoint", checkpoint, env=environment(hang)
-        )
+    # The fifth call makes more steps than there is room for launches.
+    for hang, *more in (
+        ("upload:2", "-k", 50),
+        ("seeding:3", "-k", 50, "--init", "k-means++"),
+        ("seeding:5", "-k", 2000, "--init", "k-means++"),
+    ):
+        process = start("fit", points, *more, "--backend", "cuda", "--checkpoint", checkpoint, env=environment(hang))
         time.sleep(5)
         process.send_signal(signal.SIGTERM)
         expect(5, ended(process, 2 * GRACE + AROUND, hang), "the device does not answer")
         checkpoint.unlink(missing_ok=True)
-        process = start("fit", points, "-k", 50, *more, "--backend", "cuda", env=environment(hang, 3))
+        process = start("fit", points, *more, "--backend", "cuda", env=environment(hang, 3))
         expect(4, ended(process, 3 + AROUND, hang), "the device does not answer")
 
 

@@ -1,5 +1,6 @@
 #include "backend/cuda/queries/device_seeding.h"
 
+#include "backend/cuda/queries/seed_groups.h"
 #include "backend/cuda/queries/seed_tasks.h"
 #include "backend/cuda/runtime/endless_kernel.h"
 #include "backend/cuda/runtime/kept_memory.h"
@@ -20,6 +21,10 @@ constexpr int kLimbs = kDistanceLimbs;
 // The screen's products are exact up to here: D * 128 * 127 < 2^31.
 constexpr int64_t kMostColumnsToScreen = int64_t{1} << 17;
 constexpr int kNumbersPerTile = kSeedTileColumns * kLimbs;
+
+// Steps whose launches are queued before anybody waits: a launch waits in the driver where the device has no room for
+// more of them (some 1000), and there no Patience would see that the device hangs. A step is three.
+constexpr int64_t kStepsTogether = 128;
 
 enum Counter : size_t { kExact, kLength, kCounters };
 
@@ -92,6 +97,7 @@ struct DeviceSeeding::Batch {
   DeviceBuffer<int64_t> gains;
   DeviceBuffer<int64_t> picked;
   DeviceBuffer<unsigned> hits;
+  DeviceBuffer<int64_t> chosen;
   PinnedBuffer<int64_t> answer;  // of the device to the host
 };
 
@@ -346,9 +352,22 @@ void DeviceSeeding::compare_batch() {
   compare_candidates(batch_->arguments, stream_);
 }
 
+// Of candidates that are on the device at the same time.
+int64_t DeviceSeeding::most_tiles() const {
+  const int64_t centre = points_.d * static_cast<int64_t>(size_of(prototype_type(points_.type)));
+  return options_.candidate_bytes / (kSeedTileColumns * (centre + code_bytes_of(points_.d)));
+}
+
 void DeviceSeeding::trial(std::span<SeedTrial> trials) {
   use_device();
   hang_if_asked("seeding", stream_);
+  for_each_group(
+      trials, most_tiles(), [](const SeedTrial& trial) { return trial.candidates->rows(); },
+      [&](std::span<SeedTrial> group) { try_together(group); });
+}
+
+// Candidates of groups before are forgotten: those that become centres cost another reading of the points.
+void DeviceSeeding::try_together(std::span<SeedTrial> trials) {
   forget_trials();
   for (const SeedTrial& trial : trials) {
     Model& m = model(trial.slot);
@@ -397,6 +416,13 @@ SeedStep DeviceSeeding::step_of(std::span<const SeedModel> models) {
 bool DeviceSeeding::run(std::span<SeedRun> runs, int64_t steps) {
   use_device();
   hang_if_asked("seeding", stream_);
+  for_each_group(
+      runs, most_tiles(), [](const SeedRun& run) { return run.draws; },
+      [&](std::span<SeedRun> group) { run_together(group, steps); });
+  return true;
+}
+
+void DeviceSeeding::run_together(std::span<SeedRun> runs, int64_t steps) {
   forget_trials();
   std::vector<int> tiles;
   std::vector<SeedModel> models;
@@ -411,24 +437,31 @@ bool DeviceSeeding::run(std::span<SeedRun> runs, int64_t steps) {
   }
   batch_->arguments.chooses = true;
   SeedStep step = step_of(models);
-  DeviceBuffer<int64_t> chosen(static_cast<size_t>(steps) * runs.size(), "centres chosen");
-  const Settled settled(stream_);
-  for (; step.index < steps; ++step.index) {
-    step.chosen = chosen.data() + static_cast<size_t>(step.index) * runs.size();
-    draw_candidates(batch_->arguments, frame(), step, stream_);
-    compare_candidates(batch_->arguments, stream_);
-    add_chosen(batch_->arguments, frame(), step, stream_);
-  }
-  std::vector<int64_t> rows(chosen.size());
-  read_back(rows.data(), chosen.data(), rows.size(), stream_, "choosing centres");
-  for (size_t i = 0; i < runs.size(); ++i) {
-    Model& m = model(runs[i].slot);
-    for (size_t at = i; at < rows.size() && rows[at] >= 0; at += runs.size()) runs[i].rows.push_back(rows[at]);
+  while (step.index < steps) make_steps(runs, step, std::min(steps, step.index + kStepsTogether));
+  for (const SeedRun& run : runs) {
+    Model& m = model(run.slot);
     m.total_known = false;
     m.total_stale = true;
   }
   batch_->tiles.clear();
-  return true;
+}
+
+// Steps up to `last`, and what they chose.
+void DeviceSeeding::make_steps(std::span<SeedRun> runs, SeedStep& step, int64_t last) {
+  std::vector<int64_t> rows(static_cast<size_t>(last - step.index) * runs.size());
+  // Nobody uses it: whoever did has waited.
+  batch_->chosen.reserve(static_cast<size_t>(kStepsTogether) * runs.size(), "centres chosen");
+  step.chosen = batch_->chosen.data();
+  for (; step.index < last; ++step.index) {
+    draw_candidates(batch_->arguments, frame(), step, stream_);
+    compare_candidates(batch_->arguments, stream_);
+    add_chosen(batch_->arguments, frame(), step, stream_);
+    step.chosen += runs.size();
+  }
+  read_back(rows.data(), batch_->chosen.data(), rows.size(), stream_, "choosing centres");
+  for (size_t i = 0; i < runs.size(); ++i) {
+    for (size_t at = i; at < rows.size() && rows[at] >= 0; at += runs.size()) runs[i].rows.push_back(rows[at]);
+  }
 }
 
 // Which candidate of the last trial this is; -1: none.

@@ -25,13 +25,15 @@ struct SeedRows;
 struct SeedStep;
 
 struct SeedingOptions {
-  bool exact = false;              ///< every canonical distance, no screen
-  int64_t columns_to_screen = 24;  ///< with fewer columns a screen costs more than it saves
-  int64_t memory_budget = 0;       ///< bytes that the screen may take; 0: what the device has free
-  double bound_scale = 1;          ///< tests only: multiplies the screen's error bound
+  bool exact = false;                           ///< every canonical distance, no screen
+  int64_t columns_to_screen = 24;               ///< with fewer columns a screen costs more than it saves
+  int64_t memory_budget = 0;                    ///< bytes that the screen may take; 0: what the device has free
+  int64_t candidate_bytes = int64_t{64} << 20;  ///< that candidates of models taken together may take, but for marks
+  double bound_scale = 1;                       ///< tests only: multiplies the screen's error bound
 };
 
-/// Device memory while seeding: N (D + 8) bytes for the screen, N * 12 per model, N per model and step.
+/// Device memory while seeding: N (D + 8) bytes for the screen, N * 12 per model, N per model and step, and
+/// up to SeedingOptions::candidate_bytes.
 class DeviceSeeding final : public Seeding {
  public:
   /// `input` describes the same points, which lie on the calling thread's device; both must outlive this. It has a
@@ -74,6 +76,10 @@ class DeviceSeeding final : public Seeding {
   void make_room_for_batch(int marked_tiles);
   void place_batch(bool marks);
   void compare_batch();
+  int64_t most_tiles() const;
+  void try_together(std::span<SeedTrial> trials);
+  void run_together(std::span<SeedRun> runs, int64_t steps);
+  void make_steps(std::span<SeedRun> runs, SeedStep& step, int64_t last);
   SeedModel to_choose(int slot, int tile);
   SeedStep step_of(std::span<const SeedModel> models);
   static int64_t tried(const Model& model, const Matrix& centre);

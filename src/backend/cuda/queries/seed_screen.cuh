@@ -151,7 +151,8 @@ __device__ void multiply_rows(const SeedArguments& a, const uint4* fragments, in
 }
 
 // What the screen compares with, for the four of 32 rows that a thread sees: rows lane / 4 + 8 i. Fetched before the
-// product, so that their latency and the codes' are one. Rows beyond the last exclude every candidate.
+// product, so that their latency and the codes' are one. Rows beyond the last have limits that exclude every candidate,
+// but for one whose slope is infinite: their bound is NaN.
 template <int kTiles>
 struct SeedLimits {
   float radius[4];
@@ -194,6 +195,13 @@ __device__ unsigned possible(const SeedLimits<kTiles>& limits, int tile, const S
   return flags;
 }
 
+// Of those flags, the ones of rows that there are, of which `left` begin with the first of the 16.
+__device__ inline unsigned of_real_rows(unsigned flags, int64_t left) {
+  const int row = static_cast<int>(threadIdx.x) % 32 / 4;
+  if (row >= left) return 0;
+  return row + 8 >= left ? flags & 3u : flags;
+}
+
 // The queue's full rounds are worked off; what is left moves to the front.
 template <class T, int kTiles>
 __device__ void drain_full_rounds(const SeedArguments& a, SeedUnit<kTiles>& unit) {
@@ -215,6 +223,7 @@ __device__ void drain_full_rounds(const SeedArguments& a, SeedUnit<kTiles>& unit
 template <class T, int kTiles>
 __device__ void judge(const SeedArguments& a, SeedUnit<kTiles>& unit, const SeedLimits<kTiles>& limits,
                       const int (&sums)[kTiles][2][4], int first) {
+  const int64_t left = a.points.n - unit.row - first;
 #pragma unroll
   for (int t = 0; t < kTiles; ++t) {
     if (unit.shared.tiles[t].columns == 0) continue;  // padding
@@ -222,8 +231,8 @@ __device__ void judge(const SeedArguments& a, SeedUnit<kTiles>& unit, const Seed
     const unsigned low = possible<0>(limits, t, columns, sums[t][0]);
     const unsigned high = possible<1>(limits, t, columns, sums[t][1]);
     if (!__any_sync(kAllLanes, (low | high) != 0)) continue;
-    unit.count = enqueue(low, first, t * kSeedTileColumns, unit.warp.queue, unit.count);
-    unit.count = enqueue(high, first + 16, t * kSeedTileColumns, unit.warp.queue, unit.count);
+    unit.count = enqueue(of_real_rows(low, left), first, t * kSeedTileColumns, unit.warp.queue, unit.count);
+    unit.count = enqueue(of_real_rows(high, left - 16), first + 16, t * kSeedTileColumns, unit.warp.queue, unit.count);
     if (unit.count >= 32) drain_full_rounds<T>(a, unit);
   }
 }

@@ -66,6 +66,25 @@ __device__ inline double merge_parts(double v, bool max_wanted) {
   return all;
 }
 
+// Of a column with this mean, its range at most 255.
+struct WholeColumn {
+  double minimum = 0;
+  double range = 0;
+  double mean = 0;
+};
+
+// Exact codes for whole numbers: the finest step that has room for them on either side of the mean, so that a column
+// counts by its range, whatever the others' is, and the many zeros of counts and indicators have small codes.
+__device__ inline void code_whole_numbers(const WholeColumn& column, double scale, double& centre, double& step) {
+  int each = 1;  // codes a unit
+  while (each < 128 && 2 * each * column.range <= 128) each *= 2;
+  const double codes = column.range * each;
+  const double wanted = rint((column.mean - column.minimum) * each);
+  const double below = fmin(fmax(wanted, fmax(codes - 127, 0.0)), fmin(codes, 128.0));
+  centre = column.minimum + below / each;
+  step = scale / each;
+}
+
 /// A lane a column, rows evenly spread: a centre and a step that resolve the bulk of the sample. Far values are cut
 /// off, which their radius says. Any centre and step are sound.
 template <class T>
@@ -75,12 +94,6 @@ __global__ void __launch_bounds__(kFrameColumns* kFrameParts)
   const int64_t j = blockIdx.x * static_cast<int64_t>(kFrameColumns) + threadIdx.x % kFrameColumns;
   const int part = static_cast<int>(threadIdx.x) / kFrameColumns;
   const bool real = j < points.d;
-  if constexpr (sizeof(T) == 1) {  // codes can be the values themselves
-    if (!real || part > 0) return;
-    centre[j] = T(-1) > T(0) ? 128.0 : 0.0;
-    step[j] = scale;
-    return;
-  }
   const auto* x = static_cast<const T*>(points.data) + (real ? j : 0);
   const auto value = [&](int64_t i) { return widened(x[i * points.n / count * points.d]); };
   double sum = 0;
@@ -103,9 +116,9 @@ __global__ void __launch_bounds__(kFrameColumns* kFrameParts)
   mean_deviation = merge_parts(mean_deviation, false);
   most = merge_parts(most, true);
   if (!real || part > 0) return;
-  if (broken == 0 && range[j] <= 255 && minimum[j] == rint(minimum[j])) {  // here, too
-    centre[j] = minimum[j] + 128;
-    step[j] = scale;
+  const bool whole = broken == 0 && range[j] <= 255 && minimum[j] == rint(minimum[j]);
+  if (whole || range[j] == 0) {
+    code_whole_numbers({minimum[j], range[j], sum}, scale, centre[j], step[j]);
     return;
   }
   constexpr double kHeadroom = 1.25;  // the largest of all rows is somewhat beyond that of the sample

@@ -7,6 +7,7 @@
 #include "backend/cuda/device/wide.cuh"
 #include "backend/cuda/queries/assigned_distances.h"
 #include "backend/cuda/queries/device_seeding.h"
+#include "backend/cuda/queries/seed_groups.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/device/row_questions.h"
 #include "backend/device/staging.h"
@@ -27,6 +28,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -95,6 +97,21 @@ TEST(CudaArithmetic, WideIntegersAreTheHosts) {
     check_width.operator()<7>(1 + static_cast<int>(random() % 6), bits);
     if (HasFatalFailure()) return;
   }
+}
+
+TEST(CudaArithmetic, GroupsOfModelsKeepToTheirTiles) {
+  const auto sizes = [](std::vector<int> candidates, int64_t most_tiles) {
+    std::vector<size_t> found;
+    cuda::for_each_group(
+        std::span(candidates), most_tiles, [](int each) { return each; },
+        [&](std::span<int> group) { found.push_back(group.size()); });
+    return found;
+  };
+  EXPECT_EQ(sizes({}, 4), std::vector<size_t>{});
+  EXPECT_EQ(sizes({8, 8, 8, 8, 8}, 2), (std::vector<size_t>{2, 2, 1}));
+  EXPECT_EQ(sizes({9, 1, 1, 17, 1}, 3), (std::vector<size_t>{2, 1, 1, 1}));
+  EXPECT_EQ(sizes({1, 100, 1}, 0), (std::vector<size_t>{1, 1, 1}));
+  EXPECT_EQ(sizes({1, 100, 1}, 1000), (std::vector<size_t>{3}));
 }
 
 TEST(CudaMemory, ErrorsSayWhatWasAskedFor) {
@@ -525,6 +542,97 @@ TEST(CudaServices, SeedingRunsByItself) {
       cuda::DeviceSeeding seeding(run.input, run.points, kSeedSlots, {}, options);
       ASSERT_EQ(difference(expected, run_trace(seeding, run.input, made.seed)), "")
           << made.name << (options.exact ? ", every distance" : ", screened");
+    }
+  }
+}
+
+// Only the first rows of these are points, all on the device: the answers are the reference's, which has no others.
+void expect_no_row_beyond(const Case& longer, int64_t rows) {
+  const std::vector<int64_t> k(kSeedSlots, 1);
+  Case made = longer;
+  made.shape.n = rows;
+  made.bytes.resize(made.points().bytes());
+  OnDevice all(longer);
+  OnDevice run(made);
+  all.stream.synchronize("uploading test data");
+  run.points.data = all.bytes.data();
+  ASSERT_EQ(difference(reference_trace(run, 3), device_trace(run, {}, 3)), "") << longer.name;
+  cuda::DeviceSeeding seeding(run.input, run.points, kSeedSlots, {});
+  const SeedTrace expected = run_trace(*run.upload->seeding(k, run.pool), run.input, 4);
+  ASSERT_EQ(difference(expected, run_trace(seeding, run.input, 4)), "") << longer.name << ", by itself";
+  ASSERT_TRUE(seeding.screens());
+}
+
+// A warp's last 32 rows may be fewer. Where slopes are infinite, as those of candidates beside a sample of equal rows,
+// no bound excludes the rest; and the rows that lie there are near.
+TEST(CudaServices, SeedingLooksAtNoRowBeyondTheLast) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  constexpr int64_t kRows = 2049;  // of which the sample has every second one
+  const Shape shape{kRows + 31, 30, {2}};
+  Case equal = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, shape, 7);
+  Case tiny = make_case(Family::kTiny, DataType::kFloat32, Weighting::kNone, shape, 8);
+  auto* of_equal = reinterpret_cast<float*>(equal.bytes.data());
+  auto* of_tiny = reinterpret_cast<float*>(tiny.bytes.data());
+  for (int64_t i = 0; i < shape.n * shape.d; ++i) {
+    const bool sampled = i / shape.d < kRows && i / shape.d % 2 == 0;
+    of_equal[i] = sampled ? 0.5f : 4 + of_equal[i] / 8;
+    if (i % shape.d == 0) of_tiny[i] = 0;
+  }
+  ASSERT_NO_FATAL_FAILURE(expect_no_row_beyond(equal, kRows));
+  ASSERT_NO_FATAL_FAILURE(expect_no_row_beyond(tiny, kRows));
+}
+
+// float32 points with a column of zeros and one of zeros and ones beside them, or with the first of these only.
+Case with_more_columns(const Case& made, int64_t more) {
+  Case wide = made;
+  wide.shape.d += more;
+  wide.bytes.clear();
+  for (int64_t i = 0; i < made.shape.n; ++i) {
+    const float added[] = {0, i % 3 == 0 ? 1.0f : 0.0f};
+    const std::byte* row = made.bytes.data() + i * made.shape.d * 4;
+    wide.bytes.insert(wide.bytes.end(), row, row + made.shape.d * 4);
+    const auto* end = reinterpret_cast<const std::byte*>(added);
+    wide.bytes.insert(wide.bytes.end(), end, end + more * 4);
+  }
+  return wide;
+}
+
+// Columns of whole numbers count by their ranges: they round nothing of the others away.
+TEST(CudaServices, SeedingScreensBesideWholeNumbers) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {4001, 30, {2}}, 11);
+  int64_t left[3] = {};
+  int64_t every = 0;
+  for (const int64_t more : {0, 1, 2}) {
+    OnDevice run(with_more_columns(made, more));
+    ASSERT_EQ(difference(reference_trace(run, 5), device_trace(run, {}, 5, &left[more])), "") << more;
+    if (more == 0) device_trace(run, {.exact = true}, 5, &every);
+  }
+  EXPECT_LT(left[0], every * 3 / 4);
+  EXPECT_LE(left[1], left[0] + left[0] / 10);
+  EXPECT_LE(left[2], left[0] + left[0] / 2);
+  fmt::print("{}, {} and {} of {} distances were left to be computed\n", left[0], left[1], left[2], every);
+}
+
+// More steps than are queued at a time; and models whose candidates have no room beside each other's.
+TEST(CudaServices, SeedingInParts) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  const std::vector<int64_t> k(kSeedSlots, 1);
+  for (const int64_t d : {2, 30}) {
+    const Case made = make_case(Family::kClusters, DataType::kFloat64, Weighting::kIntegers, {1501, d, {2}}, 12);
+    OnDevice run(made);
+    ASSERT_EQ(difference(reference_trace(run, 6), device_trace(run, {.candidate_bytes = 1}, 6)), "") << made.name;
+    const auto chosen = [&](Seeding& seeding) {
+      add_rows(seeding, run.input.points, {{1}, {2}, {3}}, true);
+      std::vector<SeedRun> runs = {{0, 5, 1, 300, 7}, {1, 6, 1, 140, 9}, {2, 7, 1, 10, 3}};
+      run_steps(seeding, run.input.points, runs, 350);
+      return runs;
+    };
+    const std::vector<SeedRun> expected = chosen(*run.upload->seeding(k, run.pool));
+    for (const int64_t bytes : {int64_t{1}, int64_t{1} << 26}) {
+      cuda::DeviceSeeding seeding(run.input, run.points, kSeedSlots, {}, {.candidate_bytes = bytes});
+      const std::vector<SeedRun> found = chosen(seeding);
+      for (size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i].rows, expected[i].rows) << made.name << " " << i;
     }
   }
 }

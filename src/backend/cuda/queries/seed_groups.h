@@ -1,0 +1,31 @@
+// Models whose candidates are on the device at the same time.
+#pragma once
+
+#include "backend/cuda/queries/seed_tasks.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace manymeans::cuda {
+
+inline int64_t tiles_of(int64_t candidates) {
+  return (candidates + kSeedTileColumns - 1) / kSeedTileColumns;
+}
+
+/// Calls use() for one group of these after the other, each as large as `most_tiles` allow, and of one at least.
+template <class Each, class Candidates, class Use>
+void for_each_group(std::span<Each> all, int64_t most_tiles, Candidates&& candidates, Use&& use) {
+  while (!all.empty()) {
+    size_t count = 1;
+    int64_t tiles = tiles_of(candidates(all[0]));
+    for (; count < all.size(); ++count) {
+      tiles += tiles_of(candidates(all[count]));
+      if (tiles > most_tiles) break;
+    }
+    use(all.first(count));
+    all = all.subspan(count);
+  }
+}
+
+}  // namespace manymeans::cuda
