@@ -41,7 +41,7 @@ double column_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t 
   if (screen.format == ScreenFormat::kFloat32) return costs.score + costs.value * static_cast<double>(d);
   // Two sums for each score, to be converted: bench/results/EXPERIMENTS.md.
   const double sums = screen.format == ScreenFormat::kInt8Pair ? 1.75 : 1;
-  return sums * costs.matrix_score + costs.step * static_cast<double>(MatrixLayout(screen.format, d).products());
+  return sums * costs.matrix_score + costs.step * static_cast<double>(MatrixLayout(screen, d).products());
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ double row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, 
   const auto values = static_cast<double>(d);
   double bytes = 4 * values;
   if (screen.format != ScreenFormat::kFloat32) {
-    bytes = static_cast<double>(MatrixLayout(screen.format, d).tile_bytes()) / screen.tile_rows;
+    bytes = static_cast<double>(MatrixLayout(screen, d).tile_bytes()) / screen.tile_rows;
   }
   // Resolving was measured on rows of two candidates.
   return counts.columns * column_ns(costs, screen, d) +
