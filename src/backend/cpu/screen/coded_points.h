@@ -1,8 +1,9 @@
-// The points in one byte a value, and candidates for centres likewise, with a proved bound for every score:
-// docs/developer/screens.md, "Seeding in bytes".
+// The points in one byte a value, and candidates for centres or prototypes likewise, with a proved bound for every
+// score: docs/developer/screens.md, "Seeding in bytes" and "A first look in bytes".
 #pragma once
 
 #include "backend/cpu/kernels/coded_kernels.h"
+#include "backend/cpu/screen/packed_prototypes.h"
 #include "backend/frame.h"
 #include "core/aligned_buffer.h"
 #include "core/threads.h"
@@ -69,5 +70,18 @@ struct CodedCentres {
 /// Those of `centres` that `which` names. `bound_scale` is 1 but in tests.
 CodedCentres code_centres(const Matrix& centres, std::span<const int64_t> which, const CodedPoints& points,
                           const Frame& frame, double bound_scale);
+
+/// The prototypes of a model in the places and spans of its packed ones.
+struct CodedPrototypes {
+  std::vector<int8_t> values;
+  std::vector<int32_t> offsets, widths;
+  std::vector<float> inverses, slopes;
+
+  CodedSpans view(const CodedPoints& points) const;
+};
+
+/// Of points of at most kMostLookColumns columns. `bound_scale` is 1 but in tests.
+CodedPrototypes code_prototypes(const Matrix& prototypes, const PackedPrototypes& packed, const CodedPoints& points,
+                                const Frame& frame, double bound_scale, ThreadPool* pool);
 
 }  // namespace manymeans
