@@ -27,10 +27,12 @@ NEEDED = ("name", "k")  # of a suite's row
 BUSY = 0.05  # more of the processors in other hands is worth a note
 
 
-def takes_part(peer, row, dtype):
-    """Whether a peer can do this row; a sentence if not."""
-    if dtype not in peer.dtypes:
-        return f"{peer.name} has no {dtype}"
+def takes_part(peer, row, prepared):
+    """None if a peer can do this row; else a sentence."""
+    if prepared["dtype"] not in peer.dtypes:
+        return f"{peer.name} has no {prepared['dtype']}"
+    if prepared["d"] < peer.least_columns:
+        return f"{peer.name} is for {peer.least_columns} columns and more"
     if row["measure"] == "initialisation" and not peer.seeds:
         return f"{peer.name} has no k-means++ that can be called alone"
     return None
@@ -92,7 +94,7 @@ def compare(row, options, peers, notes):
         if "missing" in prepared:
             raise LeftOut(prepared["missing"])
         ours = Ours(row, options.program, prepared, initial_of_one)
-        reasons = {peer.name: takes_part(peer, row, prepared["dtype"]) for peer in peers}
+        reasons = {peer.name: takes_part(peer, row, prepared) for peer in peers}
         notes += [f"{suite_rows.title(row)}: {reason}" for reason in reasons.values() if reason]
         others = [Other(row, peer, prepared, ours) for peer in peers if not reasons[peer.name]]
         answers = measure(row, ours, others, scratch, notes)
@@ -101,7 +103,7 @@ def compare(row, options, peers, notes):
     held = {side.name: {"not_held": True} if row["isa"] and row["isa"] not in side.peer.held else {} for side in others}
     busy = median(one["others"] for side in [ours, *others] for runs in side.runs.values() for one in runs)
     sizes = {key: prepared[key] for key in ("n", "d", "dtype", "bytes", "sha256")}
-    able = [peer.name for peer in PEERS if not takes_part(peer, row, prepared["dtype"])]
+    able = [peer.name for peer in PEERS if not takes_part(peer, row, prepared)]
     return {**row, "data": {**row["data"], **sizes}, "others_share": busy, "checks": judgement, "able_peers": able,
             "rates": machine_rates.measured(options.program, row["threads"]), "manymeans": ours.summary(),
             "peers": {side.name: {**side.summary(), **held[side.name]} for side in others}}

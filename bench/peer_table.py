@@ -23,6 +23,7 @@ class Peer:
     dtypes: tuple = ("float32", "float64")
     seeds: bool = False  # has a k-means++ that can be called alone
     stops: bool = True  # ends when no label changes; else it does all iterations asked for
+    least_columns: int = 1  # it is made for rows of so many columns
     always: dict = field(default_factory=dict)  # environment
     held: dict = field(default_factory=dict)  # instruction set: environment; absent: it cannot be held to it
 
@@ -54,4 +55,7 @@ PEERS = (
     Peer("faiss-cpu", "faiss", "faiss_worker.py", dtypes=("float32",), stops=False, always=_faiss_environment(),
          held={"avx512": {"FAISS_SIMD_LEVEL": "AVX512", "FAISS_OPT_LEVEL": "AVX512", "OPENBLAS_CORETYPE": "SkylakeX"},
                "avx2": {"FAISS_SIMD_LEVEL": "AVX2", "FAISS_OPT_LEVEL": "AVX2", "OPENBLAS_CORETYPE": "Haswell"}}),
+    # It draws its own first centroids: its iterations cost what they cost from others, its answer is another one.
+    Peer("SuperKMeans", "superkmeans", "superkmeans_worker.py", dtypes=("float32",), stops=False, least_columns=128,
+         always=SLEEP_WHILE_WAITING),
 )

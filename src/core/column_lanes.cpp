@@ -1,6 +1,8 @@
 // Compiled once for AVX-512, AVX2 and whatever the compiler targets anyway, like philox_lanes.cpp.
 #include "core/column_lanes.h"
 
+#include "core/processor.h"
+
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -152,13 +154,12 @@ namespace {
 std::vector<ColumnLanes> usable_lanes() {
   std::vector<ColumnLanes> usable;
 #if HWY_TARGETS & HWY_AVX3
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+  if (has_avx512()) {
     usable.push_back({"avx512", N_AVX3::scan_floats, N_AVX3::scan_doubles, N_AVX3::sum_floats, N_AVX3::sum_doubles});
   }
 #endif
 #if HWY_TARGETS & HWY_AVX2
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
+  if (has_avx2()) {
     usable.push_back({"avx2", N_AVX2::scan_floats, N_AVX2::scan_doubles, N_AVX2::sum_floats, N_AVX2::sum_doubles});
   }
 #endif

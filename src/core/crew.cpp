@@ -104,7 +104,7 @@ namespace {
 
 // Never destroyed: a thread may take a crew while the process ends.
 Crews& crews() {
-  static Crews& all = [] -> Crews& {
+  static Crews& all = []() -> Crews& {
     pthread_atfork([] { crews().before_fork(); }, [] { crews().after_fork(false); }, [] { crews().after_fork(true); });
     return *new Crews;
   }();

@@ -2,6 +2,8 @@
 // could choose, too, but from a library that this one does not need otherwise.
 #include "core/philox_lanes.h"
 
+#include "core/processor.h"
+
 #include <algorithm>
 
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -164,13 +166,12 @@ namespace {
 std::vector<PhiloxLanes> usable_lanes() {
   std::vector<PhiloxLanes> usable;
 #if HWY_TARGETS & HWY_AVX3
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+  if (has_avx512()) {
     usable.push_back({"avx512", N_AVX3::label_terms, N_AVX3::draws});
   }
 #endif
 #if HWY_TARGETS & HWY_AVX2
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
+  if (has_avx2()) {
     usable.push_back({"avx2", N_AVX2::label_terms, N_AVX2::draws});
   }
 #endif

@@ -116,8 +116,11 @@ SourceColumns ModelLoader::load_source() const {
 void ModelLoader::load_models(ModelFile& result) const {
   Models& models = result.models;
   const NpzArray k = file_.array("k");
-  models.resize(k.vector<int64_t>().size());
-  if (models.empty()) k.fail("the file holds no models; at least one is needed");
+  const size_t count = k.vector<int64_t>().size();
+  if (count == 0) k.fail("the file holds no models; at least one is needed");
+  // A number that is forged ends here, before it takes memory: every model has arrays of its own.
+  static_cast<void>(file_.array(numbered("centroids", count - 1)));
+  models.resize(count);
   for_each_field([&]<class T>(const char* key, T StoredModel::*field) {
     std::vector<T> values = file_.vector<T>(key, static_cast<int64_t>(models.size()));
     for (size_t i = 0; i < models.size(); ++i) models[i].*field = std::move(values[i]);

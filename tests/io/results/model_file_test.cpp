@@ -191,6 +191,13 @@ TEST(ModelFile, WrongContent) {
   bad("json", "single string", [](NpzWriter& npz) { npz.add_number("json", 1); });
 }
 
+// A number of models is a claim: memory for them is taken only where the file has their arrays.
+TEST(ModelFile, MoreModelsThanTheFileHas) {
+  const Folder folder;
+  const auto forge = [](NpzWriter& npz) { npz.add("k", std::vector<int64_t>(1000, 3)); };
+  expect_error(ErrorCode::kBadData, {"bad.npz", "'centroids_999'"}, [&] { load_model(with(folder, "k", forge)); });
+}
+
 TEST(ModelFile, NotAModelFile) {
   const Folder folder;
   expect_error(ErrorCode::kBadData, {"no such file"}, [&] { load_model(folder / "missing.npz"); });

@@ -44,8 +44,8 @@ constexpr int64_t kSmallStatistics = 256 << 20;
 
 // Whether copies of the points may take so many bytes.
 bool has_room(const Input& input, const BackendOptions& options, int64_t bytes) {
-  if (options.tuning.cpu.memory_budget > 0) return bytes <= options.tuning.cpu.memory_budget;
-  return input.memory.limited ? bytes <= input.memory.copies : fits_in_half(2 * bytes);
+  const bool limited = options.tuning.cpu.memory_budget > 0 || input.memory.limited;
+  return limited ? bytes <= copies_budget(input, options) : fits_in_half(2 * bytes);
 }
 
 // Plans a kd-tree; false, with the reason, if there is no room for one.

@@ -6,6 +6,7 @@
 
 #include "backend/cpu/kernels/avx512_vnni-inl.h"
 #include "backend/cpu/kernels/kernels-inl.h"
+#include "core/processor.h"
 
 #include <immintrin.h>
 
@@ -24,11 +25,7 @@ struct Bfloat16Unit {
 };
 
 bool have_avx512_bf16() {
-  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-         __builtin_cpu_supports("avx512cd") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
-         __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512bf16") != 0 &&
-         __builtin_cpu_supports("avx512vnni") != 0 && __builtin_cpu_supports("fma") != 0 &&
-         __builtin_cpu_supports("bmi2") != 0;
+  return has_avx512() && __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_supports("avx512vnni") != 0;
 }
 
 }  // namespace

@@ -1,0 +1,12 @@
+/// Which instructions this processor has. Code that is compiled for several of them asks here which it may run.
+#pragma once
+
+namespace manymeans {
+
+/// AVX2 with FMA and BMI: every x86 server core since Haswell and Zen.
+bool has_avx2();
+
+/// F, BW, CD, DQ and VL, which Highway's AVX3 target and all kernels for AVX-512 use, beside AVX2.
+bool has_avx512();
+
+}  // namespace manymeans
