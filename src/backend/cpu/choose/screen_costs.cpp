@@ -29,6 +29,7 @@ struct Measured {
 constexpr Measured kMeasured[] = {
     {"amx", {0.035, 0.0124, 0.09, 0.035, 40, 1.1, 0.08, 0.35, 0.03}},  // a busy machine: six threads at once
     {"avx512_bf16", {0.045, 0.0125, 0.055, 0.0125, 50, 0.5, 0.055, 0.35, 0.02}},
+    {"avx512_vnni", {0.045, 0.0125, 0, 0, 80, 0.8, 0.055, 0.35, 0.02}},
     {"avx512", {0.045, 0.0125, 0, 0, 80, 0.8, 0.055, 0.35, 0.02}},
     {"avx2", {0.12, 0.02, 0, 0, 80, 0.8, 0.055, 0.4, 0.038}},
     {"portable", {3.6, 0.27, 9.6, 30, 80, 0.8, 0.055, 4, 1}},
@@ -153,20 +154,31 @@ LookCosts look_costs(const ScreenCosts& costs, int64_t d) {
           (costs.resolve + costs.resolve_value * values) / 2};
 }
 
-// Whether the chosen screen should come after a look in bytes; `screened` are its nanoseconds of a row and model.
-void choose_look(const CpuKernels& kernels, const SamplingProbe& probe, const Workload& workload, double screened,
-                 ScreenChoice& choice) {
+// A look has to take this share of the screen's time, or less: points are coded for it, and the first passes have
+// thresholds that leave more than a sample does.
+constexpr double kWorthOfLook = 0.75;
+
+// Nanoseconds of a row and model that nothing hits; infinity where there is no look, or too few passes for one.
+double least_look_ns(const CpuKernels& kernels, const ScreenKernels& screen, const LookCosts& costs, int64_t d,
+                     const Workload& workload) {
   constexpr int64_t kFewestPasses = 6;
-  const CodedKernels* in_bytes = coded_kernels(kernels, *choice.screen, probe.columns());
+  if (coded_kernels(kernels, screen, d) == nullptr || workload.passes < kFewestPasses) {
+    return std::numeric_limits<double>::infinity();
+  }
   const std::vector<int64_t> clusters = clusters_of(workload);
-  const double columns =
-      static_cast<double>(std::reduce(clusters.begin(), clusters.end())) / static_cast<double>(clusters.size());
-  const double best = choice.look.column * columns + choice.look.row;
-  if (in_bytes == nullptr || workload.passes < kFewestPasses || best >= screened) return;
+  const auto columns = static_cast<double>(std::reduce(clusters.begin(), clusters.end()));
+  return costs.column * columns / static_cast<double>(clusters.size()) + costs.row;
+}
+
+// Whether the chosen screen should come after a look; `screened` and `looked` are nanoseconds of a row and model.
+void choose_look(const CpuKernels& kernels, const SamplingProbe& probe, double screened, double looked,
+                 ScreenChoice& choice) {
+  if (!(looked < kWorthOfLook * screened)) return;
+  const CodedKernels* in_bytes = coded_kernels(kernels, *choice.screen, probe.columns());
   const double hits = probe.hits(*choice.screen, *in_bytes);
-  const double cost = best + choice.look.hit * hits;
-  choice.why += fmt::format("; after a look in bytes {:.3g} ({:.2g} hits)", cost, hits);
-  if (cost < screened) choice.in_bytes = in_bytes;
+  looked += choice.look.hit * hits;
+  choice.why += fmt::format("; after a look in bytes {:.3g} ({:.2g} hits)", looked, hits);
+  if (looked < kWorthOfLook * screened) choice.in_bytes = in_bytes;
 }
 
 // The cheapest by the cost model; those that could not be are not tried.
@@ -181,8 +193,10 @@ void choose_by_cost(const Input& input, const CpuKernels& kernels, const Workloa
     const ScreenKernels& screen = kernels.screens[i];
     if (takes(screen, d) && least_row_ns(costs, screen, d, workload) < kHopeless * fine) tried.push_back(&screen);
   }
-  choice.why = fmt::format("about {:.3g} ns a row and model, others far more", fine);
-  if (tried.size() == 1) return;
+  if (kernels.screen_count > 1) choice.why = fmt::format("about {:.3g} ns a row and model, others far more", fine);
+  choice.look = look_costs(costs, d);
+  const auto looked = [&] { return least_look_ns(kernels, *choice.screen, choice.look, d, workload); };
+  if (tried.size() == 1 && !(looked() < kWorthOfLook * fine)) return;
   choice.frame = find_frame(input);
   const SamplingProbe probe(input, kernels, *choice.frame, workload);
   double least = std::numeric_limits<double>::infinity();
@@ -197,8 +211,7 @@ void choose_by_cost(const Input& input, const CpuKernels& kernels, const Workloa
     choice.screen = screen;
   }
   choice.why = fmt::format("ns a row and model, and rows of a sample unproved: {}", found);
-  choice.look = look_costs(costs, d);
-  choose_look(kernels, probe, workload, least, choice);
+  choose_look(kernels, probe, least, looked(), choice);
 }
 
 }  // namespace
@@ -212,7 +225,7 @@ ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::s
   ScreenChoice choice{&kernels.screens[0], "the only one", 0, std::nullopt};
   if (!format.empty()) {
     choice = screen_of_name(kernels, format, d);
-  } else if (kernels.screen_count > 1) {
+  } else if (kernels.screen_count > 1 || kernels.coded_count > 0) {
     choose_by_cost(input, kernels, workload, costs, choice);
   }
   choice.column_ns = column_ns(costs, *choice.screen, d);
