@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace manymeans {
@@ -33,11 +34,12 @@ double nearest_integer(double v) {
 struct CodedPoints::Row {
   std::vector<double> y;
   std::vector<float> wide;
-  std::vector<uint8_t> codes;
-  double norm = 0;   // |q|, from above
-  double error = 0;  // |y - y~|, from above
+  std::vector<uint8_t> codes;  // of whole groups
+  double norm = 0;             // |q|, from above
+  double error = 0;            // |y - y~|, from above
 
-  explicit Row(int64_t d) : y(static_cast<size_t>(d)), wide(static_cast<size_t>(d)), codes(static_cast<size_t>(d)) {}
+  explicit Row(int64_t d)
+      : y(static_cast<size_t>(d)), wide(static_cast<size_t>(d)), codes(static_cast<size_t>(d + kCodedValues), 128) {}
 };
 
 namespace {
@@ -143,9 +145,8 @@ double CodedPoints::code_tile(const Input& input, const Frame& frame, int64_t t,
   const int64_t rows = std::min(tile_rows_, input.points.n - t * tile_rows_);
   for (int64_t i = 0; i < rows; ++i) {
     code_row(input, frame, t * tile_rows_ + i, row);
-    for (size_t j = 0; j < row.codes.size(); ++j) {
-      const auto at = static_cast<int64_t>(j);
-      values[(at / kCodedValues * tile_rows_ + i) * kCodedValues + at % kCodedValues] = row.codes[j];
+    for (int64_t g = 0; g < groups_; ++g) {
+      std::memcpy(values + (g * tile_rows_ + i) * kCodedValues, row.codes.data() + g * kCodedValues, kCodedValues);
     }
     radii[i] = round_up(std::max(row.error, ratio_ * row.norm));
     most = std::max(most, row.norm);
