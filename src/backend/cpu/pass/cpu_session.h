@@ -165,6 +165,7 @@ class CpuSession final : public Session, public RowQuestions {
     int64_t at;     // of the tile's first row in the block
     uint64_t rows;  // bits
   };
+  void raise_lower_scores(const Target& target, const TileBlock& block, const Unproved& unproved, Worker& worker) const;
   void list_candidates(const PackedPrototypes& packed, const TileBlock& block, const Unproved& unproved,
                        Worker& worker) const;
   float fine_row(const TileBlock& block, int64_t row_in_block, Worker& worker) const;
