@@ -247,7 +247,7 @@ double SamplingProbe::hits(const ScreenKernels& screen, const CodedKernels& in_b
   for (size_t i = 0; i < prototypes_.size(); ++i) {
     const PackedPrototypes packed = pack_prototypes(prototypes_[i], points, kernels_, 1);
     if (!packed.screenable) return std::numeric_limits<double>::infinity();
-    const CodedPrototypes columns = code_prototypes(prototypes_[i], packed, coded, frame_, 1, nullptr);
+    const CodedPrototypes columns = code_prototypes({prototypes_[i], packed, coded, frame_, 1});
     Screened screened(points, packed, kernels_);
     const auto models = static_cast<double>(models_[i]);
     pairs += models * static_cast<double>(sample_.points.n);

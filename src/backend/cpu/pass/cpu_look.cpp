@@ -39,20 +39,20 @@ void CpuSession::look_and_resolve(const Target& target, const TileBlock& block, 
     shared_.kernels.seed_thresholds({tile.norms, worker.d2.data() + at, tile.rows, shared_.packed.frame().scale,
                                      static_cast<double>(target.packed.underflow), thresholds});
     std::fill(thresholds + tile.rows, thresholds + p, std::numeric_limits<float>::infinity());
-    const int64_t count = kernels.look(
+    worker.screen.hit_count = kernels.look(
         {target.coded.view(shared_.coded), coded.values, coded.radii, thresholds, worker.screen.hits.data()});
-    resolve_hits(target, block, t, std::span(worker.screen.hits).first(static_cast<size_t>(count)), worker, result);
+    resolve_hits(target, block, t, worker, result);
   }
 }
 
 // Canonical distances have the last word; ties go to the lowest index, in whatever order the hits come.
-void CpuSession::resolve_hits(const Target& target, const TileBlock& block, size_t tile, std::span<const CodedHit> hits,
-                              Worker& worker, PassResult& result) const {
+void CpuSession::resolve_hits(const Target& target, const TileBlock& block, size_t tile, Worker& worker,
+                              PassResult& result) const {
   const PackedPrototypes& packed = target.packed;
   const auto at = static_cast<size_t>(tile) * static_cast<size_t>(tile_rows());
   const uint64_t present = ~uint64_t{0} >> (64 - block.tiles[tile].rows);
   uint64_t doubtful = 0;
-  for (const CodedHit& hit : hits) {
+  for (const CodedHit& hit : std::span(worker.screen.hits).first(static_cast<size_t>(worker.screen.hit_count))) {
     if (hit.place % kSpanColumns >= packed.columns[static_cast<size_t>(hit.place / kSpanColumns)]) continue;  // padding
     const uint32_t prototype = packed.order[static_cast<size_t>(hit.place)];
     for (uint64_t bits = hit.rows & present; bits != 0; bits &= bits - 1) {

@@ -101,7 +101,7 @@ CpuSession::Target CpuSession::make_target(int slot, const Matrix& prototypes, T
     target.packed = pack_prototypes(prototypes, shared_.packed, shared_.kernels, bound_scale, pool);
     if (target.packed.screenable && begins_with_look(models_[static_cast<size_t>(slot)])) {
       target.coded =
-          code_prototypes(prototypes, target.packed, shared_.coded, shared_.packed.frame(), bound_scale, pool);
+          code_prototypes({prototypes, target.packed, shared_.coded, shared_.packed.frame(), bound_scale}, pool);
     }
   }
   return target;

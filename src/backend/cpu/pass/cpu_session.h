@@ -34,7 +34,8 @@ struct ScreenScratch {
   std::vector<double> least;          // distance to the nearest candidate so far
   std::vector<double> second_least;   // and to the one after it
   std::vector<float> fine_row;
-  std::vector<CodedHit> hits;     // of one tile
+  std::vector<CodedHit> hits;     // room for those of one tile
+  int64_t hit_count = 0;          // that are there
   std::vector<float> thresholds;  // likewise
 
   /// Makes room for blocks of so many rows, and models of so many spans.
@@ -176,8 +177,8 @@ class CpuSession final : public Session, public RowQuestions {
   // cpu_look.cpp: rows whose labels few prototypes may take over, found in bytes.
   bool begins_with_look(const Model& m) const;
   void look_and_resolve(const Target& target, const TileBlock& block, Worker& worker, PassResult& result);
-  void resolve_hits(const Target& target, const TileBlock& block, size_t tile, std::span<const CodedHit> hits,
-                    Worker& worker, PassResult& result) const;
+  void resolve_hits(const Target& target, const TileBlock& block, size_t tile, Worker& worker,
+                    PassResult& result) const;
   void learn_from_look(Model& m, const PassResult& result) const;
 
   bool is_acceptable(const TileBlock& block, Worker& worker) const;

@@ -259,8 +259,8 @@ CodedSpans CodedPrototypes::view(const CodedPoints& points) const {
 }
 
 // Offsets in units of the span, rounded up; what is below the least one is raised to it.
-CodedPrototypes code_prototypes(const Matrix& prototypes, const PackedPrototypes& packed, const CodedPoints& points,
-                                const Frame& frame, double bound_scale, ThreadPool* pool) {
+CodedPrototypes code_prototypes(const CodingTask& task, ThreadPool* pool) {
+  const auto& [prototypes, packed, points, frame, bound_scale] = task;
   CodedPrototypes out;
   const auto spans = static_cast<size_t>(packed.spans);
   const int64_t block_bytes = points.groups() * kCodedColumns * kCodedValues;

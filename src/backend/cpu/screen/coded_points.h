@@ -80,8 +80,15 @@ struct CodedPrototypes {
   CodedSpans view(const CodedPoints& points) const;
 };
 
-/// Of points of at most kMostLookColumns columns. `bound_scale` is 1 but in tests.
-CodedPrototypes code_prototypes(const Matrix& prototypes, const PackedPrototypes& packed, const CodedPoints& points,
-                                const Frame& frame, double bound_scale, ThreadPool* pool);
+struct CodingTask {
+  const Matrix& prototypes;
+  const PackedPrototypes& packed;
+  const CodedPoints& points;  ///< of at most kMostLookColumns columns
+  const Frame& frame;
+  double bound_scale;  ///< 1 but in tests
+};
+
+/// The threads of `pool` share the work, if there is one.
+CodedPrototypes code_prototypes(const CodingTask& task, ThreadPool* pool = nullptr);
 
 }  // namespace manymeans

@@ -203,7 +203,7 @@ LookedAt look_in_spans(const CpuKernels& kernels, const CodedKernels& unit, cons
   const PackedPrototypes packed = pack_prototypes(scene.centres, points, kernels, 1);
   EXPECT_TRUE(packed.screenable);
   const CodedPrototypes columns =
-      code_prototypes(scene.centres, packed, scene.points, scene.frame, bound_scale, &scene.pool);
+      code_prototypes({scene.centres, packed, scene.points, scene.frame, bound_scale}, &scene.pool);
   const int64_t p = unit.tile_rows;
   LookedAt found;
   for (int64_t first = 0; first < shape.n; first += p) {
