@@ -155,6 +155,16 @@ struct SeedDraw {
   std::vector<uint64_t> u = {};
 };
 
+/// Steps of greedy k-means++ that a seeding makes by itself for one model.
+struct SeedRun {
+  int slot = 0;
+  uint64_t key = 0;                ///< the model's seed
+  int64_t centres = 0;             ///< so far; the next one has this number
+  int64_t k = 0;                   ///< wanted in all
+  int draws = 0;                   ///< candidates a step
+  std::vector<int64_t> rows = {};  ///< out: the rows that became centres, fewer than asked for if the total is zero
+};
+
 /// Which rows k-means|| takes in one round: those with u_i * total < factor * T_i * 2^64, u_i from Philox(key, i, draw,
 /// kOversample).
 struct SeedSample {
@@ -189,6 +199,9 @@ class Seeding {
   /// For each trial the candidate that trial() would give the least potential, the first of equals. Potentials are not
   /// filled in: who can tell the least without them may.
   virtual std::vector<int64_t> choose(std::span<SeedTrial> trials);
+  /// Up to `steps` steps for each of these models, the contract's way: candidates are drawn and tried, and the best is
+  /// added. False, and nothing has happened, where the caller has to make them by draw(), choose() and add().
+  virtual bool run(std::span<SeedRun> runs, int64_t steps);
   /// The rows of a sample, ascending.
   virtual std::vector<int64_t> sample(int slot, const SeedSample& sample) = 0;
   /// The sum of q of the rows whose nearest centre is the first, the second ... of those that were added, the first of

@@ -26,6 +26,10 @@ std::vector<int64_t> Seeding::attracted(int) {
   return {};
 }
 
+bool Seeding::run(std::span<SeedRun>, int64_t) {
+  return false;
+}
+
 std::vector<int64_t> Seeding::choose(std::span<SeedTrial> trials) {
   trial(trials);
   std::vector<int64_t> chosen;

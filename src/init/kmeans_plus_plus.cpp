@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -20,6 +21,9 @@ struct Seeds {
   int slot = 0;               // of the seeding
   std::vector<int64_t> rows;  // chosen so far
   bool exhausted = false;     // the potential is zero
+
+  // Whether centre t is still to be chosen.
+  bool wants(int64_t t) const { return !exhausted && model->k > t; }
 };
 
 // Candidates a step: 2 + floor(ln k), as in scikit-learn.
@@ -64,12 +68,12 @@ SeedDraw draw_of(const Seeds& seeds, int64_t t) {
   return drawn;
 }
 
-// Centre t of every model that still needs one; false if none does.
-bool choose_next(const InitContext& context, Seeding& seeding, std::vector<Seeds>& all, int64_t t) {
+// Centre t of every model that still needs one.
+void choose_next(const InitContext& context, Seeding& seeding, std::vector<Seeds>& all, int64_t t) {
   std::vector<Seeds*> wanting, active;
   std::vector<SeedDraw> draws;
   for (Seeds& seeds : all) {
-    if (seeds.exhausted || seeds.model->k <= t) continue;
+    if (!seeds.wants(t)) continue;
     wanting.push_back(&seeds);
     draws.push_back(draw_of(seeds, t));
   }
@@ -82,7 +86,7 @@ bool choose_next(const InitContext& context, Seeding& seeding, std::vector<Seeds
     active.push_back(wanting[i]);
     rows.push_back(std::move(drawn[i]));
   }
-  if (active.empty()) return false;
+  if (active.empty()) return;
   std::vector<Matrix> candidates, centres;
   std::vector<SeedTrial> trials;
   std::vector<SeedCentres> added;
@@ -96,6 +100,58 @@ bool choose_next(const InitContext& context, Seeding& seeding, std::vector<Seeds
   }
   for (size_t i = 0; i < active.size(); ++i) added.push_back({active[i]->slot, &centres[i]});
   seeding.add(added);
+}
+
+// How many steps a seeding may make by itself before somebody looks at signals and limits: those of a few hundredths of
+// a second.
+class Pace {
+ public:
+  int64_t steps() const { return steps_; }
+  void took(double seconds) {
+    constexpr double kSeconds = 0.03;
+    const double fitting = static_cast<double>(steps_) * kSeconds / std::max(seconds, 1e-9);
+    steps_ = std::max<int64_t>(1, static_cast<int64_t>(std::min(fitting, 8.0 * static_cast<double>(steps_))));
+  }
+
+ private:
+  int64_t steps_ = 1;
+};
+
+// Centres t .. t + steps - 1 of every model that still needs them, where the seeding chooses by itself; false where
+// not.
+bool choose_several(const InitContext& context, Seeding& seeding, std::vector<Seeds>& all, int64_t t, int64_t steps) {
+  std::vector<Seeds*> wanting;
+  std::vector<SeedRun> runs;
+  for (Seeds& seeds : all) {
+    if (!seeds.wants(t)) continue;
+    wanting.push_back(&seeds);
+    runs.push_back({seeds.slot, seeds.model->seed, t, seeds.model->k, trials_per_step(seeds.model->k)});
+  }
+  if (!seeding.run(runs, steps)) return false;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    Seeds& seeds = *wanting[i];
+    seeds.rows.insert(seeds.rows.end(), runs[i].rows.begin(), runs[i].rows.end());
+    if (seeds.wants(static_cast<int64_t>(seeds.rows.size())) && static_cast<int64_t>(runs[i].rows.size()) < steps)
+      fill_up(context, seeds);
+  }
+  return true;
+}
+
+// All centres but the first; false if it was told to stop.
+bool choose_rest(const InitContext& context, Seeding& seeding, std::vector<Seeds>& all, int64_t largest) {
+  Pace pace;
+  for (int64_t t = 1; std::any_of(all.begin(), all.end(), [&](const Seeds& seeds) { return seeds.wants(t); });) {
+    if (!context.proceed(t, largest)) return false;
+    const int64_t steps = std::min(pace.steps(), largest - t);
+    const auto begin = std::chrono::steady_clock::now();
+    if (choose_several(context, seeding, all, t, steps)) {
+      pace.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+      t += steps;
+    } else {
+      choose_next(context, seeding, all, t);
+      ++t;
+    }
+  }
   return true;
 }
 
@@ -113,10 +169,7 @@ bool init_kmeans_plus_plus(const InitContext& context, std::span<InitModel> mode
   {
     const SeedingOwner owner = make_seeding(context.upload, context.input, k, context.pool);
     choose_first(context, *owner.seeding, all);
-    for (int64_t t = 1; t < largest; ++t) {
-      if (!context.proceed(t, largest)) return false;
-      if (!choose_next(context, *owner.seeding, all, t)) break;
-    }
+    if (!choose_rest(context, *owner.seeding, all, largest)) return false;
   }
   for (Seeds& seeds : all) {
     seeds.model->prototypes = prototypes_at(context.input, seeds.rows);

@@ -2,6 +2,7 @@
 
 #include "backend/cuda/queries/seed_tasks.h"
 #include "backend/cuda/runtime/endless_kernel.h"
+#include "backend/cuda/runtime/kernel_memory.h"
 #include "core/data_type.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ constexpr int kLimbs = kDistanceLimbs;
 constexpr int64_t kMostColumnsToScreen = int64_t{1} << 17;
 constexpr int kNumbersPerTile = kSeedTileColumns * kLimbs;
 
-enum Counter : size_t { kExact, kLength, kLargest, kCounters };
+enum Counter : size_t { kExact, kLength, kCounters };
 
 // Bytes of a row's codes: the matrix products take 64 columns at a time.
 int64_t code_bytes_of(int64_t d) {
@@ -33,34 +34,43 @@ Wide<3> on_device(const WideInt& sum) {
   return wide;
 }
 
-size_t hit_words(int64_t n) {
-  return static_cast<size_t>((n + 3) / 4);
+int64_t sum_blocks(int64_t n) {
+  return (n + kSeedSumRows - 1) / kSeedSumRows;
+}
+
+// Words of a tile's marks: a byte a row, in whole units.
+int64_t hit_words(int64_t n) {
+  return (n + kMostUnitRows - 1) / kMostUnitRows * (kMostUnitRows / 4);
+}
+
+// Rows that a warp takes at a time: few where the device would be idle otherwise, else many, since a warp computes four
+// distances in the time of one.
+int unit_rows_of(int64_t n, int parts) {
+  constexpr int64_t kWarps = 32;  // of a multiprocessor
+  const int64_t each = n * parts / (kWarps * multiprocessors_here());
+  return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(each, 32, kMostUnitRows))));
 }
 
 }  // namespace
 
 struct DeviceSeeding::Model {
-  DeviceBuffer<double> least;
-  std::vector<double> host_least;  // once somebody has asked
-  DeviceBuffer<float> thresholds;
-  DeviceBuffer<int64_t> blocks;
-  DeviceBuffer<int64_t> total;
   SumFormat format;
   int64_t centres = 0;
+  std::vector<double> host_least;  // once somebody has asked
 
   bool total_known = false;
+  bool total_stale = false;  // on the device, too
   int64_t total_limbs[kLimbs] = {};
 
-  // The last trial: its candidates, their gains, and which rows each lowers; a tile after the other.
+  // The last trial, unless other candidates have taken its place on the device: its candidates, their first tile, and
+  // their gains.
   Matrix tried;
+  int tile = 0;
   std::vector<int64_t> gains;
-  DeviceBuffer<unsigned> hits;
-  bool hits_clear = false;
-  const double* tried_centres = nullptr;  // on the device, nullptr if they are there no more
 };
 
 struct DeviceSeeding::Screen {
-  DeviceBuffer<double> frame;  // centres, then steps, then ranges of the columns
+  DeviceBuffer<double> frame;  // centres, steps, ranges and minima of the columns
   DeviceBuffer<int8_t> codes;
   DeviceBuffer<float> radii;
   DeviceBuffer<float> squares;
@@ -70,38 +80,18 @@ struct DeviceSeeding::Screen {
 
 // Candidates of one reading of the points, and where they are on the device.
 struct DeviceSeeding::Batch {
+  std::vector<SeedTile> tiles;
+  std::vector<std::byte> rows;  // tiles x 8 x d of the prototypes' type, where the host has them
   SeedArguments arguments;
-  std::vector<std::byte> rows;  // tiles x 8 x d of the prototypes' type
-  DeviceBuffer<std::byte> raw;
-  DeviceBuffer<double> centres;
-  DeviceBuffer<double> centre;  // one of another trial than the last
+  DeviceBuffer<SeedTile> device_tiles;
+  DeviceBuffer<SeedModel> models;
+  DeviceBuffer<std::byte> centres;
   DeviceBuffer<int8_t> fragments;
   DeviceBuffer<SeedColumn> columns;
   DeviceBuffer<int64_t> gains;
-  PinnedBuffer<int64_t> host_gains;
   DeviceBuffer<int64_t> picked;
-  PinnedBuffer<int64_t> host_picked;
-
-  void add_tile(const SeedTile& tile, const Matrix& candidates, int64_t first) {
-    const size_t row = static_cast<size_t>(candidates.columns()) * size_of(candidates.type());
-    const size_t begin = rows.size();
-    rows.resize(begin + kSeedTileColumns * row);
-    std::memcpy(rows.data() + begin, candidates.bytes().data() + static_cast<size_t>(first) * row,
-                static_cast<size_t>(tile.columns) * row);
-    arguments.tile[arguments.tiles++] = tile;
-  }
-  // Kernels come for 1, 2 and 4 tiles.
-  void pad() {
-    if (arguments.tiles != 3) return;
-    rows.resize(rows.size() / 3 * 4);
-    arguments.tile[3] = arguments.tile[0];
-    arguments.tile[3].columns = 0;
-    arguments.tiles = 4;
-  }
-  void clear() {
-    rows.clear();
-    arguments.tiles = 0;
-  }
+  DeviceBuffer<unsigned> hits;
+  PinnedBuffer<int64_t> answer;  // of the device to the host
 };
 
 DeviceSeeding::DeviceSeeding(const Input& input, const DevicePoints& points, int slots, const Patience& patience,
@@ -160,8 +150,9 @@ void DeviceSeeding::make_screen() {
   for (size_t j = 0; j < d; ++j) ranges[j] = input_.maximum[j] - input_.minimum[j];
   const double range = *std::max_element(ranges.begin(), ranges.end());
   const int e = range > 0 ? std::clamp(40 - exponent(range * std::sqrt(static_cast<double>(d))), -900, 900) : 0;
-  s.frame = DeviceBuffer<double>(3 * d, "the frame of the seeding screen");
+  s.frame = DeviceBuffer<double>(4 * d, "the frame of the seeding screen");
   copy_to_device(s.frame.data() + 2 * d, ranges.data(), d, stream_, "uploading the columns' ranges");
+  copy_to_device(s.frame.data() + 3 * d, input_.minimum.data(), d, stream_, "uploading the columns' ranges");
   s.codes = DeviceBuffer<int8_t>(n * static_cast<size_t>(s.code_bytes), "the 8-bit copy of the points for seeding");
   s.radii = DeviceBuffer<float>(n, "radii of the 8-bit copy");
   s.squares = DeviceBuffer<float>(n, "norms of the 8-bit copy");
@@ -174,7 +165,10 @@ void DeviceSeeding::make_screen() {
 
   std::vector<float> radii(static_cast<size_t>(sample));
   std::vector<float> code_norms(static_cast<size_t>(sample));
-  find_seed_frame(points_, {sample, s.view.scale, s.frame.data() + 2 * d, s.frame.data(), s.frame.data() + d}, stream_);
+  find_seed_frame(
+      points_,
+      {sample, s.view.scale, s.frame.data() + 2 * d, s.frame.data() + 3 * d, s.frame.data(), s.frame.data() + d},
+      stream_);
   encode_rows(points_, s.view,
               {points_.n / sample, sample, s.code_bytes, nullptr, s.radii.data(), s.squares.data(), norms.data()},
               stream_);
@@ -191,13 +185,15 @@ void DeviceSeeding::make_screen() {
 }
 
 // What kernels see of a model.
-SeedRows DeviceSeeding::rows_of(Model& model) const {
-  return {model.least.data(),
-          screen_ ? model.thresholds.data() : nullptr,
+SeedRows DeviceSeeding::rows_of(int slot) {
+  const auto at = static_cast<size_t>(slot);
+  const auto n = static_cast<size_t>(points_.n);
+  return {least_.data() + at * n,
+          screen_ ? thresholds_.data() + at * n : nullptr,
           screen_ ? screen_->squares.data() : nullptr,
-          model.blocks.data(),
-          model.total.data(),
-          TermSplitter(model.format)};
+          blocks_.data() + at * static_cast<size_t>(sum_blocks(points_.n)) * kLimbs,
+          totals_.data() + at * kLimbs,
+          TermSplitter(model(slot).format)};
 }
 
 SeedFrame DeviceSeeding::frame() const {
@@ -205,137 +201,173 @@ SeedFrame DeviceSeeding::frame() const {
 }
 
 // Thresholds from the least distances and, if asked for, the terms' sums.
-void DeviceSeeding::summarize(Model& m, bool sums) {
+void DeviceSeeding::summarize(int slot, bool sums) {
+  Model& m = model(slot);
+  const SeedRows rows = rows_of(slot);
   if (sums) {
-    fill_zero(m.total.data(), kLimbs, stream_, "clearing a sum of seeding");
-    m.total_known = false;
+    fill_zero(rows.total, kLimbs, stream_, "clearing a sum of seeding");
+    m.total_known = m.total_stale = false;
   }
-  summarize_rows(points_, rows_of(m), frame(), sums, stream_);
+  summarize_rows(points_, rows, frame(), sums, stream_);
 }
 
+// Room for what is known of all models' rows.
+void DeviceSeeding::make_room() {
+  make_screen();
+  if (!least_.empty()) return;
+  const size_t rows = models_.size() * static_cast<size_t>(points_.n);
+  least_ = DeviceBuffer<double>(rows, "least distances of seeding");
+  if (screens_) thresholds_ = DeviceBuffer<float>(rows, "thresholds of seeding");
+  blocks_ =
+      DeviceBuffer<int64_t>(models_.size() * static_cast<size_t>(sum_blocks(points_.n)) * kLimbs, "sums of seeding");
+  totals_ = DeviceBuffer<int64_t>(models_.size() * kLimbs, "sums of seeding");
+}
+
+// The first centres: all distances, and the largest terms.
 std::vector<double> DeviceSeeding::begin(std::span<const SeedCentres> models) {
   use_device();
-  std::vector<double> largest;
-  for (const SeedCentres& begun : models) largest.push_back(begin(model(begun.slot), *begun.centres));
-  return largest;
-}
-
-// The first centres: all distances, and the largest term.
-double DeviceSeeding::begin(Model& m, const Matrix& centres) {
-  make_screen();
-  const auto n = static_cast<size_t>(points_.n);
-  if (m.least.empty()) {
-    m.least = DeviceBuffer<double>(n, "least distances of seeding");
-    if (screens_) m.thresholds = DeviceBuffer<float>(n, "thresholds of seeding");
-    const size_t blocks = (n + kSeedSumRows - 1) / kSeedSumRows;
-    m.blocks = DeviceBuffer<int64_t>(blocks * kLimbs, "sums of seeding");
-    m.total = DeviceBuffer<int64_t>(kLimbs, "a sum of seeding");
+  make_room();
+  forget_trials();
+  std::vector<double> wide;
+  for (const SeedCentres& begun : models) {
+    const auto values = static_cast<size_t>(begun.centres->rows() * points_.d);
+    wide.resize(wide.size() + values);
+    widen(begun.centres->view().data, begun.centres->type(), 0, static_cast<int64_t>(values),
+          wide.data() + wide.size() - values);
   }
-  m.tried = Matrix();
-  m.centres = centres.rows();
-  std::vector<double> wide(static_cast<size_t>(centres.rows() * points_.d));
-  widen(centres.view().data, centres.type(), 0, centres.rows() * points_.d, wide.data());
-  DeviceBuffer<double> device(wide.size(), "first centres");
+  DeviceBuffer<double> centres(wide.size(), "first centres");
+  DeviceBuffer<unsigned long long> largest(models.size(), "largest terms of seeding");
   const Settled settled(stream_);
-  copy_to_device(device.data(), wide.data(), wide.size(), stream_, "uploading first centres");
-  fill_zero(counters_.data() + kLargest, 1, stream_, "clearing a counter");
-  find_first_distances(points_, {device.data(), centres.rows(), m.least.data(), counters_.data() + kLargest}, stream_);
-  unsigned long long bits = 0;
-  read_back(&bits, counters_.data() + kLargest, 1, stream_, "computing distances to first centres");
-  return std::bit_cast<double>(static_cast<uint64_t>(bits));
+  copy_to_device(centres.data(), wide.data(), wide.size(), stream_, "uploading first centres");
+  fill_zero(largest.data(), largest.size(), stream_, "clearing largest terms");
+  const double* first = centres.data();
+  for (size_t i = 0; i < models.size(); ++i) {
+    model(models[i].slot).centres = models[i].centres->rows();
+    find_first_distances(points_, {first, models[i].centres->rows(), rows_of(models[i].slot).least, largest.data() + i},
+                         stream_);
+    first += models[i].centres->rows() * points_.d;
+  }
+  std::vector<unsigned long long> bits(models.size());
+  read_back(bits.data(), largest.data(), bits.size(), stream_, "computing distances to first centres");
+  std::vector<double> terms;
+  for (const unsigned long long term : bits) terms.push_back(std::bit_cast<double>(static_cast<uint64_t>(term)));
+  return terms;
 }
 
 void DeviceSeeding::fix_scale(int slot, double largest) {
   use_device();
   model(slot).format = SumFormat::make(input_.bits, kLimbs, largest);
-  summarize(model(slot), true);
+  summarize(slot, true);
 }
 
-// Uploads the batch's candidates, prepares them and reads the points.
-void DeviceSeeding::run_batch(Batch& batch, bool lowering) {
-  batch.pad();
-  for (Model& m : models_) m.tried_centres = nullptr;  // their place is needed
-  SeedArguments& a = batch.arguments;
-  const auto d = static_cast<size_t>(points_.d);
-  const size_t most = kMostSeedTiles * kSeedTileColumns;
-  batch.raw.reserve(most * d * size_of(prototype_type(points_.type)), "candidates of seeding");
-  batch.centres.reserve(most * d, "candidates of seeding");
+// Their place on the device is needed.
+void DeviceSeeding::forget_trials() {
+  for (Model& m : models_) m.tried = Matrix();
+  batch_->tiles.clear();
+  batch_->rows.clear();
+}
+
+// Tiles for so many candidates of a model; place_batch() comes when all are there. Returns the first.
+int DeviceSeeding::add_tiles(int slot, int64_t candidates) {
+  const SeedRows rows = rows_of(slot);
+  const auto tile = static_cast<int>(batch_->tiles.size());
+  for (int64_t first = 0; first < candidates; first += kSeedTileColumns) {
+    const auto columns = static_cast<int>(std::min<int64_t>(kSeedTileColumns, candidates - first));
+    batch_->tiles.push_back({rows.thresholds, rows.least, nullptr, columns, rows.splitter});
+  }
+  return tile;
+}
+
+// The same of candidates that the host has.
+int DeviceSeeding::add_tiles(int slot, const Matrix& candidates, int64_t first, int64_t last) {
+  std::vector<std::byte>& rows = batch_->rows;
+  const int tile = add_tiles(slot, last - first);
+  const size_t row = static_cast<size_t>(points_.d) * size_of(candidates.type());
+  rows.resize(batch_->tiles.size() * kSeedTileColumns * row);
+  std::memcpy(rows.data() + static_cast<size_t>(tile) * kSeedTileColumns * row,
+              candidates.bytes().data() + static_cast<size_t>(first) * row, static_cast<size_t>(last - first) * row);
+  return tile;
+}
+
+// Memory for the batch's candidates, what becomes of them, and the marks of so many tiles.
+void DeviceSeeding::make_room_for_batch(int marked_tiles) {
+  Batch& b = *batch_;
+  const size_t tiles = std::max<size_t>(b.tiles.size(), kMostSeedTiles);
+  const size_t columns = tiles * kSeedTileColumns;
+  const size_t marks = static_cast<size_t>(marked_tiles) * static_cast<size_t>(hit_words(points_.n));
+  if (tiles <= b.device_tiles.size() && marks <= b.hits.size()) return;
+  stream_.synchronize("making room for candidates of seeding");
+  b.device_tiles.reserve(tiles, "candidates of seeding");
+  b.centres.reserve(columns * static_cast<size_t>(points_.d) * size_of(prototype_type(points_.type)),
+                    "candidates of seeding");
+  b.gains.reserve(columns * kLimbs, "gains of candidates");
+  b.picked.reserve(std::max<size_t>(columns, kMostTargets), "rows picked");
+  b.hits.reserve(marks, "rows that candidates lower");
+  if (!screen_) return;
+  b.fragments.reserve(columns * static_cast<size_t>(screen_->code_bytes), "codes of candidates");
+  b.columns.reserve(columns, "bounds of candidates");
+}
+
+// Brings the batch's tiles to the device, and the rows that the host has.
+void DeviceSeeding::place_batch(bool marks) {
+  Batch& b = *batch_;
+  const auto tiles = static_cast<int>(b.tiles.size());
+  // Kernels of the screen come for 1, 2 and 4 tiles.
+  if (screen_ && tiles > 2) {
+    SeedTile padding = b.tiles[0];
+    padding.columns = 0;
+    while (b.tiles.size() % kMostSeedTiles != 0) b.tiles.push_back(padding);
+  }
+  make_room_for_batch(marks ? tiles : 0);
+  const auto words = static_cast<size_t>(hit_words(points_.n));
+  for (size_t t = 0; marks && t < static_cast<size_t>(tiles); ++t) b.tiles[t].hits = b.hits.data() + t * words;
+  const char* const doing = "uploading candidates of seeding";
+  staged_.send({b.device_tiles.data()}, b.tiles.data(), b.tiles.size() * sizeof(SeedTile), stream_, doing);
+  if (!b.rows.empty()) staged_.send({b.centres.data()}, b.rows.data(), b.rows.size(), stream_, doing);
+  SeedArguments& a = b.arguments;
+  a = {};
   a.points = points_;
-  a.lowering = lowering;
-  a.exact = counters_.data() + kExact;
-  a.centres = batch.centres.data();
-  batch.columns.reserve(most, "bounds of candidates");
-  a.columns = batch.columns.data();
+  a.candidates = {b.device_tiles.data(), static_cast<int>(b.tiles.size()),
+                  b.centres.data(),      b.fragments.data(),
+                  b.columns.data(),      b.gains.data(),
+                  b.picked.data()};
   if (screen_) {
-    batch.fragments.reserve(most * static_cast<size_t>(screen_->code_bytes), "codes of candidates");
     a.codes = screen_->codes.data();
     a.code_bytes = screen_->code_bytes;
     a.radii = screen_->radii.data();
-    a.fragments = reinterpret_cast<const uint4*>(batch.fragments.data());
   }
-  staged_.send({batch.raw.data()}, batch.rows.data(), batch.rows.size() * sizeof(batch.rows[0]), stream_,
-               "uploading candidates of seeding");
-  const bool screened = screen_ != nullptr;
-  prepare_candidates(a, batch.raw.data(), frame(),
-                     {screened, batch.centres.data(), batch.fragments.data(), batch.columns.data()}, stream_);
-  compare_candidates(a, screened, stream_);
+  a.lowering = !marks;
+  a.exact = counters_.data() + kExact;
+  a.unit_rows = unit_rows_of(points_.n, tiles);
+}
+
+void DeviceSeeding::compare_batch() {
+  if (screen_) code_candidates(batch_->arguments, frame(), stream_);
+  compare_candidates(batch_->arguments, stream_);
 }
 
 void DeviceSeeding::trial(std::span<SeedTrial> trials) {
   use_device();
   hang_if_asked("seeding", stream_);
-  struct Placed {
-    SeedTile tile;
-    const Matrix* candidates = nullptr;
-    int64_t first = 0;
-  };
-  std::vector<Placed> placed;
-  for (SeedTrial& trial : trials) {
+  forget_trials();
+  for (const SeedTrial& trial : trials) {
     Model& m = model(trial.slot);
     m.tried = *trial.candidates;
-    const int64_t rows = m.tried.rows();
-    const size_t words = hit_words(points_.n);
-    const auto tiles = static_cast<size_t>((rows + kSeedTileColumns - 1) / kSeedTileColumns);
-    if (m.hits.size() < tiles * words) {
-      m.hits.reserve(tiles * words, "rows that candidates lower");
-      m.hits_clear = false;
-    }
-    if (!m.hits_clear) fill_zero(m.hits.data(), m.hits.size(), stream_, "clearing marks of seeding");
-    m.hits_clear = false;
-    m.tried_centres = nullptr;
-    for (int64_t first = 0; first < rows; first += kSeedTileColumns) {
-      const auto width = static_cast<int>(std::min<int64_t>(kSeedTileColumns, rows - first));
-      unsigned* hits = m.hits.data() + static_cast<size_t>(first / kSeedTileColumns) * words;
-      placed.push_back({{m.thresholds.data(), m.least.data(), hits, width, TermSplitter(m.format)}, &m.tried, first});
-    }
+    m.tile = add_tiles(trial.slot, m.tried, 0, m.tried.rows());
   }
-  // Gains of a batch of three tiles take the room of four.
-  const size_t numbers = (placed.size() + kMostSeedTiles) * kNumbersPerTile;
-  batch_->gains.reserve(numbers, "gains of candidates");
+  const size_t numbers = batch_->tiles.size() * kNumbersPerTile;
+  place_batch(true);
   fill_zero(batch_->gains.data(), numbers, stream_, "clearing gains of candidates");
-  for (size_t i = 0; i < placed.size(); i += kMostSeedTiles) {
-    batch_->clear();
-    batch_->arguments.gains = batch_->gains.data() + i * kNumbersPerTile;
-    for (size_t t = i; t < std::min(placed.size(), i + kMostSeedTiles); ++t) {
-      batch_->add_tile(placed[t].tile, *placed[t].candidates, placed[t].first);
-    }
-    run_batch(*batch_, false);
-  }
-  batch_->host_gains.reserve(placed.size() * kNumbersPerTile, "gains of candidates");
-  copy_to_host(batch_->host_gains, batch_->gains.data(), placed.size() * kNumbersPerTile, stream_,
-               "reading gains of candidates");
+  compare_batch();
+  batch_->answer.reserve(numbers, "gains of candidates");
+  copy_to_host(batch_->answer, batch_->gains.data(), numbers, stream_, "reading gains of candidates");
   stream_.synchronize("screening candidates of seeding");
-  const int64_t* at = batch_->host_gains.data();
-  const double* centres = placed.size() <= kMostSeedTiles ? batch_->centres.data() : nullptr;
   for (SeedTrial& trial : trials) {
     Model& m = model(trial.slot);
     total(trial.slot);
+    const int64_t* gains = batch_->answer.data() + static_cast<size_t>(m.tile) * kNumbersPerTile;
     const auto candidates = static_cast<size_t>(m.tried.rows());
-    const size_t tiles = (candidates + kSeedTileColumns - 1) / kSeedTileColumns;
-    m.gains.assign(at, at + tiles * kNumbersPerTile);
-    at += tiles * kNumbersPerTile;
-    m.tried_centres = centres;
-    if (centres != nullptr) centres += tiles * kSeedTileColumns * static_cast<size_t>(points_.d);
+    m.gains.assign(gains, gains + candidates * kLimbs);
     trial.potentials.clear();
     for (size_t k = 0; k < candidates; ++k) {
       int64_t limbs[kLimbs];
@@ -345,31 +377,82 @@ void DeviceSeeding::trial(std::span<SeedTrial> trials) {
   }
 }
 
-// True if `centre` was a candidate of the last trial, and is a centre now.
-bool DeviceSeeding::apply_trial(Model& m, const Matrix& centre) {
-  const size_t bytes = static_cast<size_t>(centre.columns()) * size_of(centre.type());
-  int64_t k = 0;
-  while (k < m.tried.rows() &&
-         std::memcmp(m.tried.bytes().data() + static_cast<size_t>(k) * bytes, centre.bytes().data(), bytes) != 0) {
-    ++k;
+// What kernels know of a model whose candidates begin with this tile.
+SeedModel DeviceSeeding::to_choose(int slot, int tile) {
+  SeedModel one;
+  one.rows = rows_of(slot);
+  one.hits = batch_->hits.data() + static_cast<size_t>(tile) * static_cast<size_t>(hit_words(points_.n));
+  one.tile = tile;
+  return one;
+}
+
+// A step over these models, all of which are brought to the device.
+SeedStep DeviceSeeding::step_of(std::span<const SeedModel> models) {
+  if (batch_->models.size() < models.size()) stream_.synchronize("making room for candidates of seeding");
+  batch_->models.reserve(models.size(), "models of seeding");
+  staged_.send({batch_->models.data()}, models.data(), models.size_bytes(), stream_, "uploading models of seeding");
+  return {batch_->models.data(), static_cast<int>(models.size()), 0, hit_words(points_.n), nullptr};
+}
+
+bool DeviceSeeding::run(std::span<SeedRun> runs, int64_t steps) {
+  use_device();
+  hang_if_asked("seeding", stream_);
+  forget_trials();
+  std::vector<int> tiles;
+  std::vector<SeedModel> models;
+  for (const SeedRun& run : runs) tiles.push_back(add_tiles(run.slot, run.draws));
+  place_batch(true);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    models.push_back(to_choose(runs[i].slot, tiles[i]));
+    models[i].draws = runs[i].draws;
+    models[i].key = runs[i].key;
+    models[i].centres = runs[i].centres;
+    models[i].k = runs[i].k;
   }
-  if (k == m.tried.rows()) return false;
-  batch_->centre.reserve(static_cast<size_t>(points_.d), "a centre");
-  const double* on_device = batch_->centre.data();
-  if (m.tried_centres != nullptr) {
-    on_device = m.tried_centres + k * points_.d;
-  } else {
-    std::vector<double> wide(static_cast<size_t>(points_.d));
-    widen(centre.view().data, centre.type(), 0, points_.d, wide.data());
-    staged_.send({batch_->centre.data()}, wide.data(), wide.size() * sizeof(double), stream_, "uploading a centre");
+  batch_->arguments.chooses = true;
+  SeedStep step = step_of(models);
+  DeviceBuffer<int64_t> chosen(static_cast<size_t>(steps) * runs.size(), "centres chosen");
+  const Settled settled(stream_);
+  for (; step.index < steps; ++step.index) {
+    step.chosen = chosen.data() + static_cast<size_t>(step.index) * runs.size();
+    draw_candidates(batch_->arguments, frame(), step, stream_);
+    compare_candidates(batch_->arguments, stream_);
+    add_chosen(batch_->arguments, frame(), step, stream_);
   }
-  const unsigned* hits = m.hits.data() + static_cast<size_t>(k / kSeedTileColumns) * hit_words(points_.n);
-  add_centre(points_, rows_of(m), frame(), {hits, static_cast<int>(k % kSeedTileColumns), on_device}, stream_);
-  // For the next trial, while the host is busy with what comes before it.
-  fill_zero(m.hits.data(), m.hits.size(), stream_, "clearing marks of seeding");
-  m.hits_clear = true;
-  for (size_t g = 0; g < kLimbs; ++g) m.total_limbs[g] -= m.gains[static_cast<size_t>(k) * kLimbs + g];
+  std::vector<int64_t> rows(chosen.size());
+  read_back(rows.data(), chosen.data(), rows.size(), stream_, "choosing centres");
+  for (size_t i = 0; i < runs.size(); ++i) {
+    Model& m = model(runs[i].slot);
+    for (size_t at = i; at < rows.size() && rows[at] >= 0; at += runs.size()) runs[i].rows.push_back(rows[at]);
+    m.total_known = false;
+    m.total_stale = true;
+  }
+  batch_->tiles.clear();
   return true;
+}
+
+// Which candidate of the last trial this is; -1: none.
+int64_t DeviceSeeding::tried(const Model& m, const Matrix& centre) {
+  const size_t bytes = static_cast<size_t>(centre.columns()) * size_of(centre.type());
+  if (centre.rows() != 1) return -1;
+  for (int64_t k = 0; k < m.tried.rows(); ++k) {
+    const std::byte* candidate = m.tried.bytes().data() + static_cast<size_t>(k) * bytes;
+    if (std::memcmp(candidate, centre.bytes().data(), bytes) == 0) return k;
+  }
+  return -1;
+}
+
+// Candidates of the last trial become centres.
+void DeviceSeeding::add_tried(std::span<const SeedCentres> models) {
+  std::vector<SeedModel> chosen;
+  for (const SeedCentres& added : models) {
+    Model& m = model(added.slot);
+    const int64_t k = tried(m, *added.centres);
+    chosen.push_back(to_choose(added.slot, m.tile));
+    chosen.back().chosen = static_cast<int>(k);
+    for (size_t g = 0; g < kLimbs; ++g) m.total_limbs[g] -= m.gains[static_cast<size_t>(k) * kLimbs + g];
+  }
+  if (!chosen.empty()) add_chosen(batch_->arguments, frame(), step_of(chosen), stream_);
 }
 
 // Centres that no trial has seen: as many columns at a time as there are centres already, so that a row meets few of
@@ -380,33 +463,34 @@ void DeviceSeeding::lower(int slot, const Matrix& centres) {
   for (int64_t first = 0; first < centres.rows();) {
     const int64_t wanted = screens_ ? std::clamp<int64_t>(m.centres + first, kSeedTileColumns, most) : most;
     const int64_t last = std::min(centres.rows(), first + wanted);
-    batch_->clear();
-    batch_->arguments.gains = nullptr;
-    for (; first < last; first += kSeedTileColumns) {
-      const auto width = static_cast<int>(std::min<int64_t>(kSeedTileColumns, last - first));
-      batch_->add_tile({m.thresholds.data(), m.least.data(), nullptr, width, TermSplitter(m.format)}, centres, first);
-    }
+    forget_trials();
+    add_tiles(slot, centres, first, last);
     first = last;
-    run_batch(*batch_, true);
-    summarize(m, last == centres.rows());
+    place_batch(false);
+    compare_batch();
+    summarize(slot, last == centres.rows());
   }
 }
 
 void DeviceSeeding::add(std::span<const SeedCentres> models) {
   use_device();
+  std::vector<SeedCentres> known;
+  std::vector<SeedCentres> others;
   for (const SeedCentres& added : models) {
-    Model& m = model(added.slot);
-    if (added.centres->rows() != 1 || !apply_trial(m, *added.centres)) lower(added.slot, *added.centres);
-    m.centres += added.centres->rows();
-    m.tried = Matrix();
+    (tried(model(added.slot), *added.centres) >= 0 ? known : others).push_back(added);
   }
+  add_tried(known);
+  for (const SeedCentres& added : known) model(added.slot).tried = Matrix();
+  for (const SeedCentres& added : others) lower(added.slot, *added.centres);
+  for (const SeedCentres& added : models) model(added.slot).centres += added.centres->rows();
 }
 
 WideInt DeviceSeeding::total(int slot) {
   use_device();
   Model& m = model(slot);
+  if (m.total_stale) summarize(slot, true);
   if (!m.total_known) {
-    read_back(m.total_limbs, m.total.data(), kLimbs, stream_, "summing terms of seeding");
+    read_back(m.total_limbs, rows_of(slot).total, kLimbs, stream_, "summing terms of seeding");
     m.total_known = true;
   }
   return recombine(m.total_limbs, m.format);
@@ -414,26 +498,24 @@ WideInt DeviceSeeding::total(int slot) {
 
 std::vector<int64_t> DeviceSeeding::pick(int slot, std::span<const WideInt> targets) {
   use_device();
-  Model& m = model(slot);
   std::vector<int64_t> rows;
-  batch_->picked.reserve(kMostTargets, "rows picked");
-  batch_->host_picked.reserve(kMostTargets, "rows picked");
+  make_room_for_batch(0);
+  batch_->answer.reserve(kMostTargets, "rows picked");
   for (size_t first = 0; first < targets.size(); first += kMostTargets) {
     const size_t count = std::min<size_t>(targets.size() - first, kMostTargets);
     SeedTargets some;
     some.count = static_cast<int>(count);
     for (size_t i = 0; i < count; ++i) some.target[i] = on_device(targets[first + i]);
-    pick_rows(points_, rows_of(m), some, batch_->picked.data(), stream_);
-    copy_to_host(batch_->host_picked, batch_->picked.data(), count, stream_, "reading rows picked");
+    pick_rows(points_, rows_of(slot), some, batch_->picked.data(), stream_);
+    copy_to_host(batch_->answer, batch_->picked.data(), count, stream_, "reading rows picked");
     stream_.synchronize("picking rows");
-    rows.insert(rows.end(), batch_->host_picked.data(), batch_->host_picked.data() + count);
+    rows.insert(rows.end(), batch_->answer.data(), batch_->answer.data() + count);
   }
   return rows;
 }
 
 std::vector<int64_t> DeviceSeeding::sample(int slot, const SeedSample& sample) {
   use_device();
-  Model& m = model(slot);
   if (sample.total.is_zero()) return {};
   const SeedDraw request{sample.key, sample.draw, static_cast<uint64_t>(sample.factor),
                          std::ldexp(static_cast<double>(sample.factor), 64) / sample.total.to_double(),
@@ -443,7 +525,7 @@ std::vector<int64_t> DeviceSeeding::sample(int slot, const SeedSample& sample) {
     DeviceBuffer<int64_t> found(static_cast<size_t>(capacity), "rows sampled");
     const Settled settled(stream_);
     fill_zero(counters_.data() + kLength, 1, stream_, "clearing a counter");
-    sample_rows(points_, rows_of(m), request, {found.data(), capacity, counters_.data() + kLength}, stream_);
+    sample_rows(points_, rows_of(slot), request, {found.data(), capacity, counters_.data() + kLength}, stream_);
     unsigned long long length = 0;
     read_back(&length, counters_.data() + kLength, 1, stream_, "sampling rows");
     const auto listed = static_cast<int64_t>(length);
@@ -461,8 +543,9 @@ std::vector<int64_t> DeviceSeeding::sample(int slot, const SeedSample& sample) {
 std::span<const double> DeviceSeeding::least(int slot) {
   use_device();
   Model& m = model(slot);
-  m.host_least.resize(m.least.size());
-  read_back(m.host_least.data(), m.least.data(), m.least.size(), stream_, "reading least distances of seeding");
+  m.host_least.resize(static_cast<size_t>(points_.n));
+  read_back(m.host_least.data(), rows_of(slot).least, m.host_least.size(), stream_,
+            "reading least distances of seeding");
   return m.host_least;
 }
 

@@ -2,7 +2,9 @@
 //
 // A step of k-means++ reads one byte a value: an 8-bit copy of the points, multiplied with the candidates (8-bit too)
 // by the matrix units, says which rows a candidate may lower; only those get a canonical distance. The proof is in
-// docs/developer/screens.md, "Seeding on a GPU".
+// docs/developer/screens.md, "Seeding on a GPU". A step is three kernels for all models: they draw candidates, compare
+// all rows with them, and add the best. What they choose is a matter of integers, so run() queues step after step, and
+// the host learns at the end which rows became centres.
 #pragma once
 
 #include "backend/backend.h"
@@ -17,8 +19,10 @@
 
 namespace manymeans::cuda {
 
-struct SeedRows;
 struct SeedFrame;
+struct SeedModel;
+struct SeedRows;
+struct SeedStep;
 
 struct SeedingOptions {
   bool exact = false;              ///< every canonical distance, no screen
@@ -42,6 +46,7 @@ class DeviceSeeding final : public Seeding {
   WideInt total(int slot) override;
   std::vector<int64_t> pick(int slot, std::span<const WideInt> targets) override;
   void trial(std::span<SeedTrial> trials) override;
+  bool run(std::span<SeedRun> runs, int64_t steps) override;
   std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
   std::span<const double> least(int slot) override;
 
@@ -57,15 +62,23 @@ class DeviceSeeding final : public Seeding {
 
   void use_device() const;
   Model& model(int slot);
-  SeedRows rows_of(Model& model) const;
+  SeedRows rows_of(int slot);
   SeedFrame frame() const;
   bool screen_fits() const;
   void make_screen();
-  double begin(Model& model, const Matrix& centres);
+  void make_room();
+  void summarize(int slot, bool sums);
+  void forget_trials();
+  int add_tiles(int slot, int64_t candidates);
+  int add_tiles(int slot, const Matrix& candidates, int64_t first, int64_t last);
+  void make_room_for_batch(int marked_tiles);
+  void place_batch(bool marks);
+  void compare_batch();
+  SeedModel to_choose(int slot, int tile);
+  SeedStep step_of(std::span<const SeedModel> models);
+  static int64_t tried(const Model& model, const Matrix& centre);
+  void add_tried(std::span<const SeedCentres> models);
   void lower(int slot, const Matrix& centres);
-  void summarize(Model& model, bool sums);
-  bool apply_trial(Model& model, const Matrix& centre);
-  void run_batch(Batch& batch, bool lowering);
 
   const Input& input_;
   DevicePoints points_;
@@ -74,6 +87,10 @@ class DeviceSeeding final : public Seeding {
   SeedingOptions options_;
   bool screens_ = false;
   std::vector<Model> models_;
+  DeviceBuffer<double> least_;      // n of each model
+  DeviceBuffer<float> thresholds_;  // likewise
+  DeviceBuffer<int64_t> blocks_;    // sums of each model
+  DeviceBuffer<int64_t> totals_;    // likewise
   std::unique_ptr<Screen> screen_;
   std::unique_ptr<Batch> batch_;
   device::Staging staged_{runtime()};  // of centres and candidates, which are gone or others before the device is there

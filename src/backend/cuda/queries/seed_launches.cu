@@ -1,5 +1,9 @@
 // Launches of the kernels of seeding.
 #include "backend/cuda/queries/row_dispatch.cuh"
+#include "backend/cuda/queries/seed_apply.cuh"
+#include "backend/cuda/queries/seed_draw.cuh"
+#include "backend/cuda/queries/seed_exact.cuh"
+#include "backend/cuda/queries/seed_screen.cuh"
 #include "backend/cuda/queries/seed_state_kernels.cuh"
 #include "backend/cuda/queries/seed_tasks.h"
 #include "backend/cuda/runtime/device_memory.h"
@@ -20,27 +24,33 @@ int resident_blocks(Kernel kernel, size_t shared_bytes) {
   return std::max(1, multiprocessors_here() * each);
 }
 
+// Blocks whose warps take units of the rows, for each of `parts` things that are done with all rows: where there are
+// several, each has its share of the `resident` blocks, and some more, so that none is left alone at the end.
+int blocks_of_units(const SeedArguments& arguments, int parts, int resident) {
+  const int64_t units = (arguments.points.n + arguments.unit_rows - 1) / arguments.unit_rows;
+  const int64_t share = parts == 1 ? resident : 2 * resident / parts + 1;
+  return static_cast<int>(std::min<int64_t>(share, (units + kSeedWarps - 1) / kSeedWarps));
+}
+
 template <class T, int kTiles>
 void launch_screen(const SeedArguments& arguments, cudaStream_t stream) {
-  constexpr int64_t kFragmentBytes = 40 << 10;  // candidates that fit into this much shared memory are read from there
-  const int64_t bytes = arguments.tiles * arguments.code_bytes * 8;
+  constexpr int64_t kFragmentBytes = 32 << 10;  // candidates that fit into this much shared memory are read from there
+  const int64_t bytes = kTiles * arguments.code_bytes * 8;
   const bool fit = bytes <= kFragmentBytes;
   const size_t shared = fit ? static_cast<size_t>(bytes) : 0;
   const auto kernel = seed_screen_kernel<T, kTiles>;
-  const int64_t units = (arguments.points.n + kSeedUnitRows - 1) / kSeedUnitRows;
-  const int64_t blocks = std::min<int64_t>(resident_blocks(kernel, shared), (units + kSeedWarps - 1) / kSeedWarps);
-  kernel<<<static_cast<int>(blocks), kSeedThreads, shared, stream>>>(arguments, fit);
-}
-
-int64_t sum_blocks(const DevicePoints& points) {
-  return (points.n + kSeedSumRows - 1) / kSeedSumRows;
+  const int groups = arguments.candidates.count / kTiles;
+  const int blocks = blocks_of_units(arguments, groups, resident_blocks(kernel, shared));
+  launch_dependent(kernel, {dim3(static_cast<unsigned>(groups * blocks)), kSeedThreads, shared, stream},
+                   "screening candidates of seeding", arguments, fit);
 }
 
 }  // namespace
 
 void find_seed_frame(const DevicePoints& points, const SeedColumnsOfSample& sample, cudaStream_t stream) {
   dispatch_type(points.type, [&](auto type) {
-    seed_frame_kernel<decltype(type)><<<static_cast<int>((points.d + 63) / 64), 64, 0, stream>>>(points, sample);
+    const auto blocks = static_cast<int>((points.d + kFrameColumns - 1) / kFrameColumns);
+    seed_frame_kernel<decltype(type)><<<blocks, kFrameColumns * kFrameParts, 0, stream>>>(points, sample);
   });
   check_launch("choosing the frame of the seeding screen");
 }
@@ -63,50 +73,61 @@ void find_first_distances(const DevicePoints& points, const SeedFirst& first, cu
 
 void summarize_rows(const DevicePoints& points, const SeedRows& rows, const SeedFrame& frame, bool sums,
                     cudaStream_t stream) {
-  seed_summary_kernel<<<static_cast<int>(sum_blocks(points)), kSeedThreads, 0, stream>>>(points, rows, frame, sums);
+  seed_summary_kernel<<<static_cast<int>((points.n + kSeedSumRows - 1) / kSeedSumRows), kSeedThreads, 0, stream>>>(
+      points, rows, frame, sums);
   check_launch("summing terms of seeding");
 }
 
-void prepare_candidates(const SeedArguments& arguments, const void* raw, const SeedFrame& frame,
-                        const SeedColumnsOut& out, cudaStream_t stream) {
-  const int columns = arguments.tiles * kSeedTileColumns;
+void code_candidates(const SeedArguments& arguments, const SeedFrame& frame, cudaStream_t stream) {
+  const int columns = arguments.candidates.count * kSeedTileColumns;
   if (arguments.points.type == DataType::kFloat64) {
-    seed_column_kernel<<<columns, 128, 0, stream>>>(arguments, static_cast<const double*>(raw), frame, out);
+    seed_column_kernel<double><<<columns, kCoders, 0, stream>>>(arguments, frame);
   } else {
-    seed_column_kernel<<<columns, 128, 0, stream>>>(arguments, static_cast<const float*>(raw), frame, out);
+    seed_column_kernel<float><<<columns, kCoders, 0, stream>>>(arguments, frame);
   }
   check_launch("preparing candidates of seeding");
 }
 
-void compare_candidates(const SeedArguments& arguments, bool screened, cudaStream_t stream) {
-  const DevicePoints& points = arguments.points;
-  if (screened) {
-    dispatch_type(points.type, [&](auto type) {
-      using T = decltype(type);
-      if (arguments.tiles == 1) return launch_screen<T, 1>(arguments, stream);
-      if (arguments.tiles == 2) return launch_screen<T, 2>(arguments, stream);
-      launch_screen<T, 4>(arguments, stream);
-    });
-  } else {
-    dispatch_rows(points, [&]<class T, bool kEight>() {
-      seed_exact_kernel<T, kEight><<<grid_for(points.n, kSeedThreads), kSeedThreads, 0, stream>>>(arguments);
-    });
-  }
-  check_launch("screening candidates of seeding");
+void draw_candidates(const SeedArguments& arguments, const SeedFrame& frame, const SeedStep& step,
+                     cudaStream_t stream) {
+  dispatch_type(arguments.points.type, [&](auto type) {
+    launch_dependent(seed_draw_kernel<decltype(type)>,
+                     {dim3(static_cast<unsigned>(step.count)), kPickThreads, 0, stream},
+                     "drawing candidates of seeding", arguments, frame, step);
+  });
 }
 
-void add_centre(const DevicePoints& points, const SeedRows& rows, const SeedFrame& frame, const SeedChosen& chosen,
-                cudaStream_t stream) {
-  const auto blocks = static_cast<int>((sum_blocks(points) + kSeedWarps - 1) / kSeedWarps);
-  dispatch_type(points.type, [&](auto type) {
-    seed_apply_kernel<decltype(type)><<<blocks, kSeedThreads, 0, stream>>>(points, rows, frame, chosen);
+void compare_candidates(const SeedArguments& arguments, cudaStream_t stream) {
+  const int tiles = arguments.candidates.count;
+  if (arguments.codes != nullptr) {
+    dispatch_type(arguments.points.type, [&](auto type) {
+      using T = decltype(type);
+      if (tiles == 1) return launch_screen<T, 1>(arguments, stream);
+      if (tiles == 2) return launch_screen<T, 2>(arguments, stream);
+      launch_screen<T, kMostSeedTiles>(arguments, stream);
+    });
+    return;
+  }
+  dispatch_rows(arguments.points, [&]<class T, bool kEight>() {
+    const auto kernel = seed_exact_kernel<T, kEight>;
+    const int blocks = blocks_of_units(arguments, tiles, resident_blocks(kernel, 0));
+    launch_dependent(kernel, {dim3(static_cast<unsigned>(tiles * blocks)), kSeedThreads, 0, stream},
+                     "comparing candidates of seeding", arguments);
   });
-  check_launch("adding a centre of seeding");
+}
+
+void add_chosen(const SeedArguments& arguments, const SeedFrame& frame, const SeedStep& step, cudaStream_t stream) {
+  dispatch_rows(arguments.points, [&]<class T, bool kEight>() {
+    const auto kernel = seed_apply_kernel<T, kEight>;
+    const int blocks = blocks_of_units(arguments, step.count, resident_blocks(kernel, 0));
+    launch_dependent(kernel, {dim3(static_cast<unsigned>(step.count * blocks)), kSeedThreads, 0, stream},
+                     "adding centres of seeding", arguments, frame, step);
+  });
 }
 
 void pick_rows(const DevicePoints& points, const SeedRows& rows, const SeedTargets& targets, int64_t* picked,
                cudaStream_t stream) {
-  seed_pick_kernel<<<1, kPickThreads, 0, stream>>>(points, rows, sum_blocks(points), targets, picked);
+  seed_pick_kernel<<<1, kPickThreads, 0, stream>>>(points, rows, targets, picked);
   check_launch("picking rows");
 }
 

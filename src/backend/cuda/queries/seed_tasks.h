@@ -13,8 +13,10 @@ namespace manymeans::cuda {
 
 constexpr int kSeedTileColumns = 8;  ///< candidates of one model that share a matrix product: its narrowest
 constexpr int kMostSeedTiles = 4;    ///< of one reading of the points
-constexpr int kSeedSumRows = 1024;   ///< rows of a block whose terms' sum is kept
+constexpr int kSeedSumRows = 256;    ///< rows of a block whose terms' sum is kept
+constexpr int kMostUnitRows = 256;   ///< that a warp takes at a time, at least 32
 constexpr int kMostTargets = 32;     ///< of one search
+static_assert(kSeedSumRows % kMostUnitRows == 0);
 
 /// A candidate as the screen sees it: what it cannot lower satisfies scale * product + slope * radius + offset <=
 /// threshold. Columns that are only padding have offset -infinity.
@@ -29,24 +31,32 @@ struct SeedColumn {
 struct SeedTile {
   const float* thresholds = nullptr;  ///< n
   double* least = nullptr;            ///< n
-  unsigned* hits = nullptr;           ///< a byte a row: which candidates lower it
+  unsigned* hits = nullptr;           ///< a byte a row: which candidates lower it; nullptr: nobody asks
   int columns = 0;                    ///< that are no padding
   TermSplitter splitter;
 };
 
+/// Candidates of many models, a tile after the other, and what becomes of them. All of it is device memory.
+struct SeedCandidates {
+  const SeedTile* tiles = nullptr;
+  int count = 0;                  ///< of tiles; for the screen 1, 2 or a multiple of 4
+  void* centres = nullptr;        ///< tiles x 8 x d, of the prototypes' type
+  int8_t* fragments = nullptr;    ///< tiles x code_bytes / 64 x 32 words of 16 bytes: the matrix unit's operands
+  SeedColumn* columns = nullptr;  ///< tiles x 8
+  int64_t* gains = nullptr;       ///< tiles x 8 x limbs: by how much a candidate lowers the potential
+  int64_t* picked = nullptr;      ///< tiles x 8: their rows; -1 at the beginning of a tile that has none to look at
+};
+
 struct SeedArguments {
   DevicePoints points;
-  const int8_t* codes = nullptr;        ///< n x code_bytes
-  int64_t code_bytes = 0;               ///< columns, rounded up to 64
-  const float* radii = nullptr;         ///< n
-  const uint4* fragments = nullptr;     ///< tiles x code_bytes / 64 x 32
-  const SeedColumn* columns = nullptr;  ///< tiles x 8
-  const double* centres = nullptr;      ///< tiles x 8 x d
-  int64_t* gains = nullptr;             ///< tiles x 8 x limbs: by how much a candidate lowers the potential
-  unsigned long long* exact = nullptr;  ///< counts canonical distances
+  const int8_t* codes = nullptr;  ///< n x code_bytes; nullptr: no screen
+  int64_t code_bytes = 0;         ///< columns, rounded up to 64
+  const float* radii = nullptr;   ///< n
+  SeedCandidates candidates;
+  bool chooses = false;                 ///< candidates are rows that the device picked: some tiles may have none
   bool lowering = false;                ///< lower `least` itself; else sum gains and mark hits
-  int tiles = 0;
-  SeedTile tile[kMostSeedTiles];
+  int unit_rows = kMostUnitRows;        ///< a power of two
+  unsigned long long* exact = nullptr;  ///< counts canonical distances
 };
 
 /// How points become codes: y = (x - centre) * scale, code = rint(y / step) in -128 .. 127.
@@ -73,9 +83,10 @@ struct SeedRows {
 struct SeedColumnsOfSample {
   int64_t count = 0;
   double scale = 1;
-  const double* range = nullptr;  ///< d: of all rows
-  double* centre = nullptr;       ///< d, out
-  double* step = nullptr;         ///< d, out
+  const double* range = nullptr;    ///< d: of all rows
+  const double* minimum = nullptr;  ///< d: likewise
+  double* centre = nullptr;         ///< d, out
+  double* step = nullptr;           ///< d, out
 };
 
 /// Rows 0, row_step, .. and what becomes of them.
@@ -97,19 +108,25 @@ struct SeedFirst {
   unsigned long long* most = nullptr;  ///< bits of the largest w' * least; to be 0 before
 };
 
-/// Where candidates go, and whether there is a screen that wants more than the centres.
-struct SeedColumnsOut {
-  bool screen = false;
-  double* centres = nullptr;
-  int8_t* fragments = nullptr;
-  SeedColumn* columns = nullptr;
+/// One model whose next centre is sought.
+struct SeedModel {
+  SeedRows rows;
+  const unsigned* hits = nullptr;  ///< of its first tile
+  int tile = 0;                    ///< the first of its tiles
+  int draws = 0;                   ///< candidates
+  int chosen = -1;                 ///< the candidate that becomes a centre; -1: the one that lowers the potential most
+  uint64_t key = 0;                ///< of its random numbers
+  int64_t centres = 0;             ///< before the first step
+  int64_t k = 0;                   ///< wanted
 };
 
-/// The candidate of a trial that was chosen, and the rows that its tile's candidates lower.
-struct SeedChosen {
-  const unsigned* hits = nullptr;
-  int column = 0;  ///< of the tile
-  const double* centre = nullptr;
+/// A step of these models: one more centre for each.
+struct SeedStep {
+  const SeedModel* models = nullptr;
+  int count = 0;
+  int64_t index = 0;          ///< of the step
+  int64_t hit_words = 0;      ///< of a tile
+  int64_t* chosen = nullptr;  ///< count, out: the rows that became centres, -1 where there was none; or nullptr
 };
 
 /// Sums that are less than the total.
@@ -141,14 +158,14 @@ void find_first_distances(const DevicePoints& points, const SeedFirst& first, cu
 /// Thresholds from least distances and, if `sums`, the terms' sums, which add to the total.
 void summarize_rows(const DevicePoints& points, const SeedRows& rows, const SeedFrame& frame, bool sums,
                     cudaStream_t stream);
-/// Candidates for the kernels that screen them. `raw`: tiles x 8 x d of the prototypes' type.
-void prepare_candidates(const SeedArguments& arguments, const void* raw, const SeedFrame& frame,
-                        const SeedColumnsOut& out, cudaStream_t stream);
-/// Reads all points; `screened`: by their codes, else every distance.
-void compare_candidates(const SeedArguments& arguments, bool screened, cudaStream_t stream);
-/// The chosen candidate becomes a centre.
-void add_centre(const DevicePoints& points, const SeedRows& rows, const SeedFrame& frame, const SeedChosen& chosen,
-                cudaStream_t stream);
+/// What the screen wants of candidates whose centres are there.
+void code_candidates(const SeedArguments& arguments, const SeedFrame& frame, cudaStream_t stream);
+/// Draws the models' candidates, and makes all that compare_candidates() wants of them.
+void draw_candidates(const SeedArguments& arguments, const SeedFrame& frame, const SeedStep& step, cudaStream_t stream);
+/// Reads all points, by their codes where there are any, else for every distance.
+void compare_candidates(const SeedArguments& arguments, cudaStream_t stream);
+/// The candidate that is chosen of each model becomes a centre: the rows that it lowers are known.
+void add_chosen(const SeedArguments& arguments, const SeedFrame& frame, const SeedStep& step, cudaStream_t stream);
 /// picked[i] = the first row with T_0 + .. + T_row > target i.
 void pick_rows(const DevicePoints& points, const SeedRows& rows, const SeedTargets& targets, int64_t* picked,
                cudaStream_t stream);

@@ -1,6 +1,7 @@
 #include "instance_trace.h"
 
 #include "backend/make_seeding.h"
+#include "backend/seed_steps.h"
 #include "core/data_type.h"
 #include "core/fixed_point.h"
 #include "data/gather.h"
@@ -216,7 +217,7 @@ Matrix CasePoints::first_prototypes(int64_t k, uint64_t seed) const {
 namespace {
 
 // Candidates tried by the tile, by two, and by four; one of them taken; centres that no trial has seen; rows picked and
-// drawn.
+// drawn; steps that the seeding makes by itself.
 void seed(Seeding& seeding, const CasePoints& points, Trace& to) {
   const PointsView& rows = points.input().points;
   const auto add = [&](const Matrix& centres) {
@@ -247,6 +248,9 @@ void seed(Seeding& seeding, const CasePoints& points, Trace& to) {
   to.seeds = seeding.pick(0, targets);
   const std::vector<int64_t> sampled = seeding.sample(0, {99, 1, 500, total});
   to.seeds.insert(to.seeds.end(), sampled.begin(), sampled.end());
+  SeedRun run{0, 73, 1, 40, 8};
+  run_steps(seeding, rows, {&run, 1}, 12);
+  to.seeds.insert(to.seeds.end(), run.rows.begin(), run.rows.end());
 }
 
 // Distances to two of the prototypes.

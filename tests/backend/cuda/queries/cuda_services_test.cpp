@@ -10,6 +10,7 @@
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/device/row_questions.h"
 #include "backend/device/staging.h"
+#include "backend/seed_steps.h"
 #include "conformance/cases.h"
 #include "core/digest.h"
 #include "core/label_term.h"
@@ -474,6 +475,86 @@ TEST(CudaServices, Seeding) {
   fmt::print("{} of {} distances were left to be computed\n", with_screen, without);
 }
 
+// Models of different k, one of two tiles of candidates, which run out of centres or of distinct rows at different
+// times; between two runs a total is asked for, a trial made and a centre added.
+SeedTrace run_trace(Seeding& seeding, const Input& input, uint64_t seed) {
+  const PointsView& points = input.points;
+  SeedTrace trace;
+  std::vector<std::vector<int64_t>> first;
+  std::vector<SeedRun> runs;
+  const std::vector<int> draws = {3, 9, 8};
+  for (int slot = 0; slot < kSeedSlots; ++slot) {
+    first.push_back(
+        {static_cast<int64_t>((seed + static_cast<uint64_t>(slot)) * 131 % static_cast<uint64_t>(points.n))});
+    runs.push_back({slot, seed * 31 + static_cast<uint64_t>(slot), 1, 4 + 9 * slot, draws[static_cast<size_t>(slot)]});
+  }
+  add_rows(seeding, points, first, true);
+  for (const int64_t steps : {1, 7}) {
+    run_steps(seeding, points, runs, steps);
+    for (SeedRun& run : runs) {
+      trace.rows.insert(trace.rows.end(), run.rows.begin(), run.rows.end());
+      trace.rows.push_back(-1);
+      run.centres += static_cast<int64_t>(run.rows.size());
+      run.rows.clear();
+      trace.sums.push_back(seeding.total(run.slot));
+    }
+    std::vector<std::vector<int64_t>> more(kSeedSlots, {static_cast<int64_t>(seed % static_cast<uint64_t>(points.n))});
+    add_rows(seeding, points, more, false);
+    const Matrix candidates = gather_rows(points, std::vector<int64_t>{0, points.n - 1, points.n / 2});
+    SeedTrial trial{1, &candidates};
+    seeding.trial({&trial, 1});
+    trace.sums.insert(trace.sums.end(), trial.potentials.begin(), trial.potentials.end());
+    for (SeedRun& run : runs) ++run.centres;
+  }
+  std::vector<SeedRun> last = {runs[2], runs[0]};
+  run_steps(seeding, points, last, 20);
+  trace.rows.insert(trace.rows.end(), last[0].rows.begin(), last[0].rows.end());
+  for (int slot = 0; slot < kSeedSlots; ++slot) trace.sums.push_back(seeding.total(slot));
+  return trace;
+}
+
+TEST(CudaServices, SeedingRunsByItself) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  const std::vector<int64_t> k(kSeedSlots, 1);
+  for (const Case& made : all_cases()) {
+    OnDevice run(made);
+    const SeedTrace expected = run_trace(*run.upload->seeding(k, run.pool), run.input, made.seed);
+    for (const cuda::SeedingOptions& options :
+         {cuda::SeedingOptions{.columns_to_screen = 1}, cuda::SeedingOptions{.exact = true}}) {
+      run.stream.synchronize("uploading test data");
+      cuda::DeviceSeeding seeding(run.input, run.points, kSeedSlots, {}, options);
+      ASSERT_EQ(difference(expected, run_trace(seeding, run.input, made.seed)), "")
+          << made.name << (options.exact ? ", every distance" : ", screened");
+    }
+  }
+}
+
+// As many models as have more tiles of candidates than the device has blocks at once, and few rows.
+TEST(CudaServices, SeedingOfManyModels) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  constexpr int kModels = 700;
+  const std::vector<int64_t> k(kModels, 1);
+  for (const int64_t d : {2, 30}) {
+    const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kIntegers, {301, d, {2}}, 33);
+    OnDevice run(made);
+    run.stream.synchronize("uploading test data");
+    cuda::DeviceSeeding seeding(run.input, run.points, kModels, {});
+    const auto reference = run.upload->seeding(k, run.pool);
+    for (Seeding* one : {static_cast<Seeding*>(&seeding), reference.get()}) {
+      std::vector<std::vector<int64_t>> first;
+      for (int64_t slot = 0; slot < kModels; ++slot) first.push_back({slot % made.shape.n});
+      add_rows(*one, run.input.points, first, true);
+    }
+    std::vector<SeedRun> runs;
+    for (int slot = 0; slot < kModels; ++slot)
+      runs.push_back({slot, static_cast<uint64_t>(slot), 1, 2 + slot % 6, 1 + slot % 11});
+    std::vector<SeedRun> expected = runs;
+    run_steps(*reference, run.input.points, expected, 6);
+    ASSERT_TRUE(seeding.run(runs, 6));
+    for (size_t i = 0; i < runs.size(); ++i) ASSERT_EQ(runs[i].rows, expected[i].rows) << "model " << i;
+  }
+}
+
 // So many rows that every warp of the screen has several units; against the cpu backend, which the conformance tests
 // compare with the reference.
 TEST(CudaServices, SeedingOfManyRows) {
@@ -484,6 +565,10 @@ TEST(CudaServices, SeedingOfManyRows) {
     OnDevice run(made);
     const auto upload = cpu->upload(run.input);
     ASSERT_EQ(difference(host_trace(run, *upload, 3), device_trace(run, {}, 3)), "") << made.name;
+    cuda::DeviceSeeding seeding(run.input, run.points, kSeedSlots, {});
+    const std::vector<int64_t> k(kSeedSlots, 1);
+    const SeedTrace expected = run_trace(*upload->seeding(k, run.pool), run.input, 4);
+    ASSERT_EQ(difference(expected, run_trace(seeding, run.input, 4)), "") << made.name << ", by itself";
   }
 }
 
