@@ -101,7 +101,9 @@ HWY_INLINE Sums level_of(const CodedLook& in, int64_t span, int m) {
       hn::NegMulAdd(hn::LoadU(kF32, in.radii + m * kLanes), slope, hn::LoadU(kF32, in.thresholds + m * kLanes));
   const VecF scaled = hn::Mul(level, hn::Set(kF32, in.columns.inverses[span]));
   const VecF kept{_mm512_min_ps(_mm512_set1_ps(0x1p30F), scaled.raw)};
-  const VecF least = hn::NegMulAdd(hn::Abs(kept), hn::Set(kF32, 0x1p-20F), kept);  // for the roundings
+  // Less what roundings, and what underflow may take: a level that is a little negative must not become zero.
+  const VecF rounded = hn::NegMulAdd(hn::Abs(kept), hn::Set(kF32, 0x1p-20F), kept);
+  const VecF least = hn::Sub(rounded, hn::Set(kF32, 0x1p-64F));
   return reinterpret_cast<Sums>(_mm512_cvt_roundps_epi32(least.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC));
 }
 
