@@ -195,6 +195,10 @@ struct LookedAt {
 
 LookedAt look_in_spans(const CpuKernels& kernels, const CodedKernels& unit, const Shape& shape, double bound_scale) {
   Scene scene(unit, shape, 5);
+  // The far row is a prototype, too, and shares a span with others.
+  for (int64_t j = 0; shape.outlier > 0 && j < shape.d; ++j) {
+    scene.centres.values<float>()[static_cast<size_t>(j)] = scene.x[static_cast<size_t>(shape.d + j)];
+  }
   PointsPlan plan;
   plan.screen = &kernels.screens[0];
   plan.frame = scene.frame;
@@ -250,7 +254,10 @@ void for_each_look(Visit&& visit) {
 TEST(CodedPoints, ALookInSpansFindsEveryRowThatAPrototypeComesNearerTo) {
   for_each_look([](const CpuKernels& kernels, const CodedKernels& unit) {
     std::vector<Shape> all = shapes();
-    for (const int64_t d : {3, 12, 100}) all.push_back({500, d, 90});
+    for (const int64_t d : {3, 12, 100}) {
+      all.push_back({500, d, 90});
+      all.push_back({100, d, 7, 0, 0, 1e37});
+    }
     for (const Shape& shape : all) {
       const auto where = fmt::format("D {} K {} offset {} spread {} outlier {}", shape.d, shape.k, shape.offset,
                                      shape.spread, shape.outlier);
