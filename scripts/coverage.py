@@ -20,7 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ELSEWHERE = ["src/backend/cuda/", "src/backend/opencl/"]
 KERNELS = "src/backend/cpu/kernels/"
 INSTRUCTION_SETS = {KERNELS + "kernels_amx.cpp": "amx_tile", KERNELS + "avx512_bf16-inl.h": "avx512_bf16",
-                    KERNELS + "matrix_kernels-inl.h": "avx512_bf16", KERNELS + "kernels_avx512_bf16.cpp": "avx512_bf16",
+                    KERNELS + "kernels_avx512_bf16.cpp": "avx512_bf16", KERNELS + "avx512_vnni-inl.h": "avx512_vnni",
+                    KERNELS + "kernels_avx512_vnni.cpp": "avx512_vnni",
                     KERNELS + "kernels_avx512.cpp": "avx512f", KERNELS + "kernels_avx2.cpp": "avx2"}
 
 

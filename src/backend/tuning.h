@@ -19,6 +19,7 @@ struct CpuTuning {
   double bound_scale = 1;            ///< multiplies the screens' error bounds
   /// Whether seeding looks at the points in one byte a value, where a unit multiplies these; empty: where it pays.
   std::optional<bool> seeding_in_bytes = {};
+  std::optional<bool> passes_in_bytes = {};  ///< the same of passes that know labels
 
   bool operator==(const CpuTuning&) const = default;
 };

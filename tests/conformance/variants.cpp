@@ -21,6 +21,7 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   options.tuning.cpu.bound_scale = options.tuning.cuda.bound_scale = bound_scale;
   // Seeding is the same whether passes carry bounds or not, so that these try its other way.
   options.tuning.cpu.seeding_in_bytes = algorithm == "bounds";
+  options.tuning.cpu.passes_in_bytes = algorithm == "auto";
   options.tuning.cuda.slice_rows = slice_rows;
   options.tuning.cuda.queued_passes = queued_passes;
   options.tuning.cuda.score_thresholds = score_thresholds;

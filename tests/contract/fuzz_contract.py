@@ -111,7 +111,9 @@ _here = {}
 def instruction_sets():
     """Those of the cpu backend that this machine has."""
     if "sets" not in _here:
-        _here["sets"] = [name for name in ("amx", "avx512_bf16", "avx512", "avx2", "portable") if works(name, "")]
+        _here["sets"] = [
+            name for name in ("amx", "avx512_bf16", "avx512_vnni", "avx512", "avx2", "portable") if works(name, "")
+        ]
     return _here["sets"]
 
 

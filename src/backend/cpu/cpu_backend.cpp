@@ -45,6 +45,9 @@ class CpuUpload final : public Upload {
                 plan.brute ? PackedPoints() : PackedPoints(input, kernels, plan, pool),
                 TermScales(input),
                 UnitScales(input)} {
+    if (plan.in_bytes != nullptr) {
+      shared_.coded = CodedPoints(input, shared_.packed.frame(), plan.in_bytes->tile_rows, pool);
+    }
     if (plan.tree) shared_.tree = std::make_unique<KdTree>(input, kernels, shared_.scales, pool);
   }
 

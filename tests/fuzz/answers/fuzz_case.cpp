@@ -189,6 +189,7 @@ class CaseDrawer {
     way.tuning.cpu.instruction_set = screen.instruction_set;
     if (draw_.chance(0.8)) way.tuning.cpu.screen_format = screen.format;
     if (draw_.chance(0.5)) way.tuning.cpu.seeding_in_bytes = draw_.chance(0.5);
+    if (draw_.chance(0.5)) way.tuning.cpu.passes_in_bytes = draw_.chance(0.7);
     way.algorithm = draw_.pick({"auto", "matrix", "matrix", "bounds", "bounds", "brute"});
     if (case_.recipe.d <= 32 && draw_.chance(0.3)) way.algorithm = "kdtree";
     // A file on a disk that is filled by the case.
@@ -269,6 +270,7 @@ std::string Way::text() const {
     if (!format.empty()) text += " " + format;
   }
   if (tuning.cpu.seeding_in_bytes) text += *tuning.cpu.seeding_in_bytes ? " seeding-in-bytes" : " seeding-in-floats";
+  if (tuning.cpu.passes_in_bytes) text += *tuning.cpu.passes_in_bytes ? " passes-in-bytes" : " passes-in-floats";
   if (tuning.duplicates) text += *tuning.duplicates ? " duplicates=on" : " duplicates=off";
   if (memory_share >= 0) text += fmt::format(" memory={:.3f}", memory_share);
   if (in_file) text += " in-file";

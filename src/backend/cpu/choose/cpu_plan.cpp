@@ -4,6 +4,7 @@
 
 #include "backend/cpu/choose/screen_costs.h"
 #include "backend/cpu/screen/carried_bounds.h"
+#include "backend/cpu/screen/coded_points.h"
 #include "backend/cpu/screen/packed_prototypes.h"
 #include "backend/cpu/tree/kd_tree.h"
 #include "core/memory.h"
@@ -80,6 +81,18 @@ bool tree_pays(const BackendOptions& options, const PointsView& points, const Wo
          points.n >= kFewestRows && workload.passes >= kFewestPasses;
 }
 
+// A look in bytes needs one more copy of the points, and no bounds know what it leaves.
+void plan_look(const Input& input, const CpuKernels& kernels, const BackendOptions& options, const ScreenChoice& choice,
+               PointsPlan& plan) {
+  if (!plan.packed || input.memory.limited || options.algorithm == "bounds") return;
+  if (!has_room(input, options, plan.packed_bytes + CodedPoints::bytes(input.points))) return;
+  plan.look = choice.look;
+  plan.in_bytes = choice.in_bytes;
+  if (const std::optional<bool> wanted = options.tuning.cpu.passes_in_bytes) {
+    plan.in_bytes = *wanted ? coded_kernels(kernels, *plan.screen, input.points.d) : nullptr;
+  }
+}
+
 }  // namespace
 
 int64_t copies_budget(const Input& input, const BackendOptions& options) {
@@ -119,6 +132,7 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
                                        name_of(plan.screen->format), plan.packed_bytes >> 20, choice.why);
   plan.why += no_tree;
   plan.column_ns = choice.column_ns;
+  plan_look(input, kernels, options, choice, plan);
   if (options.algorithm == "auto" && options.tuning.cpu.screen_format.empty()) plan.bounds = BoundsUse::kWhenTheyPay;
   if (options.algorithm != "bounds") return plan;
   plan.bounds = BoundsUse::kAlways;

@@ -1,5 +1,6 @@
 #include "backend/cpu/choose/sampling_probe.h"
 
+#include "backend/cpu/screen/coded_points.h"
 #include "backend/cpu/screen/packed_points.h"
 #include "backend/cpu/screen/packed_prototypes.h"
 #include "core/random.h"
@@ -82,14 +83,13 @@ std::vector<int64_t> heavy_rows(const Input& input, int64_t count, const std::ve
   return rows;
 }
 
-double distance(const Matrix& rows, int64_t a, int64_t b, const CpuKernels& kernels) {
+// Of row a to row b of the other.
+double distance(const Matrix& rows, int64_t a, const Matrix& others, int64_t b, const CpuKernels& kernels) {
   const int64_t d = rows.columns();
   if (rows.type() == DataType::kFloat64) {
-    const double* values = rows.values<double>().data();
-    return kernels.distance_f64(values + a * d, values + b * d, d);
+    return kernels.distance_f64(rows.values<double>().data() + a * d, others.values<double>().data() + b * d, d);
   }
-  const float* values = rows.values<float>().data();
-  return kernels.distance_f32(values + a * d, values + b * d, d);
+  return kernels.distance_f32(rows.values<float>().data() + a * d, others.values<float>().data() + b * d, d);
 }
 
 // `count` rows of the pool as k-means++ draws them: by weight and squared distance from those before.
@@ -105,7 +105,7 @@ std::vector<int64_t> rows_apart(const Matrix& pool, const std::vector<double>& w
     drawn.push_back(std::upper_bound(ends.begin(), ends.end() - 1, place) - ends.begin());
     double sum = 0;
     for (size_t i = 0; i < ends.size(); ++i) {
-      least[i] = std::min(least[i], distance(pool, static_cast<int64_t>(i), drawn.back(), kernels));
+      least[i] = std::min(least[i], distance(pool, static_cast<int64_t>(i), pool, drawn.back(), kernels));
       ends[i] = sum += weights[i] * least[i];
     }
   }
@@ -156,6 +156,9 @@ class Screened {
                            SamplingProbe::kSecondLook * std::popcount(span.more);
     }
   }
+
+  // After add(): the best prototypes of the tile's rows.
+  const std::vector<uint32_t>& labels() const { return labels_; }
 
  private:
   const PackedPoints& points_;
@@ -230,6 +233,53 @@ ProbeCounts SamplingProbe::run(const ScreenKernels& screen) const {
     pairs += models * static_cast<double>(sample_.points.n);
   }
   return {all.columns / pairs, all.unproved / pairs, all.candidates / pairs};
+}
+
+double SamplingProbe::hits(const ScreenKernels& screen, const CodedKernels& in_bytes) const {
+  PointsPlan plan;
+  plan.screen = &screen;
+  plan.frame = frame_;
+  ThreadPool pool(1);
+  const PackedPoints points(sample_, kernels_, plan, pool);
+  const CodedPoints coded(sample_, frame_, in_bytes.tile_rows, pool);
+  AlignedBuffer<std::byte> scratch(points.tile_bytes());
+  double hits = 0, pairs = 0;
+  for (size_t i = 0; i < prototypes_.size(); ++i) {
+    const PackedPrototypes packed = pack_prototypes(prototypes_[i], points, kernels_, 1);
+    if (!packed.screenable) return std::numeric_limits<double>::infinity();
+    const CodedPrototypes columns = code_prototypes({prototypes_[i], packed, coded, frame_, 1});
+    Screened screened(points, packed, kernels_);
+    const auto models = static_cast<double>(models_[i]);
+    pairs += models * static_cast<double>(sample_.points.n);
+    for (int64_t t = 0; t < points.tiles(); ++t) {
+      const Tile tile = points.tile(t, scratch.data());
+      ProbeCounts counts;
+      screened.add(tile, counts);
+      hits += models * hits_of_tile({t * points.tile_rows(), tile, screened.labels(), prototypes_[i]},
+                                    {columns.view(coded), coded.tile(t).values, coded.tile(t).radii, nullptr, nullptr},
+                                    packed.underflow, in_bytes);
+    }
+  }
+  return hits / pairs;
+}
+
+// Hits of the rows of a tile but those of their labels.
+double SamplingProbe::hits_of_tile(const LabelledTile& rows, CodedLook look, float underflow,
+                                   const CodedKernels& in_bytes) const {
+  std::vector<double> d2;
+  for (int64_t i = 0; i < rows.tile.rows; ++i) {
+    d2.push_back(distance(points_, rows.first + i, rows.prototypes, rows.labels[static_cast<size_t>(i)], kernels_));
+  }
+  std::vector<float> thresholds(static_cast<size_t>(in_bytes.tile_rows), std::numeric_limits<float>::infinity());
+  kernels_.seed_thresholds(
+      {rows.tile.norms, d2.data(), rows.tile.rows, frame_.scale, static_cast<double>(underflow), thresholds.data()});
+  std::vector<CodedHit> found(static_cast<size_t>(look.columns.count) * kSpanColumns);
+  look.thresholds = thresholds.data();
+  look.hits = found.data();
+  found.resize(static_cast<size_t>(in_bytes.look(look)));
+  double hits = -static_cast<double>(rows.tile.rows);
+  for (const CodedHit& hit : found) hits += std::popcount(hit.rows);
+  return std::max(0.0, hits);
 }
 
 }  // namespace manymeans

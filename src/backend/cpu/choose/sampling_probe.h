@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/screen/packed_points.h"
 #include "backend/frame.h"
 #include "data/input.h"
 
@@ -32,9 +33,21 @@ class SamplingProbe {
   /// Kernels and frame must outlive the probe.
   SamplingProbe(const Input& input, const CpuKernels& kernels, const Frame& frame, const Workload& workload);
 
+  int64_t columns() const { return points_.columns(); }
   ProbeCounts run(const ScreenKernels& screen) const;
+  /// How many prototypes a look in bytes leaves of a row and model beside the best of this screen, in tiles of as many
+  /// rows.
+  double hits(const ScreenKernels& screen, const CodedKernels& in_bytes) const;
 
  private:
+  // Some of points_, with labels among these prototypes.
+  struct LabelledTile {
+    int64_t first;
+    const Tile& tile;
+    const std::vector<uint32_t>& labels;
+    const Matrix& prototypes;
+  };
+  double hits_of_tile(const LabelledTile& rows, CodedLook look, float underflow, const CodedKernels& in_bytes) const;
   // Of rows that stand for no point, if there are any.
   Matrix draw_prototypes(const Input& input, bool apart, int64_t count, const std::vector<int64_t>& of_points) const;
 

@@ -9,8 +9,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 namespace manymeans {
@@ -24,7 +28,8 @@ struct Measured {
 // From bench/results (bench/results/EXPERIMENTS.md says how they are measured).
 constexpr Measured kMeasured[] = {
     {"amx", {0.035, 0.0124, 0.09, 0.035, 40, 1.1, 0.08, 0.35, 0.03}},  // a busy machine: six threads at once
-    {"avx512_bf16", {0.045, 0.0125, 0.065, 0.8, 80, 0.8, 0.055, 0.35, 0.02}},
+    {"avx512_bf16", {0.045, 0.0125, 0.055, 0.0125, 50, 0.5, 0.055, 0.35, 0.02}},
+    {"avx512_vnni", {0.045, 0.0125, 0, 0, 80, 0.8, 0.055, 0.35, 0.02}},
     {"avx512", {0.045, 0.0125, 0, 0, 80, 0.8, 0.055, 0.35, 0.02}},
     {"avx2", {0.12, 0.02, 0, 0, 80, 0.8, 0.055, 0.4, 0.038}},
     {"portable", {3.6, 0.27, 9.6, 30, 80, 0.8, 0.055, 4, 1}},
@@ -41,7 +46,37 @@ double column_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t 
   if (screen.format == ScreenFormat::kFloat32) return costs.score + costs.value * static_cast<double>(d);
   // Two sums for each score, to be converted: bench/results/EXPERIMENTS.md.
   const double sums = screen.format == ScreenFormat::kInt8Pair ? 1.75 : 1;
-  return sums * costs.matrix_score + costs.step * static_cast<double>(MatrixLayout(screen.format, d).products());
+  return sums * costs.matrix_score + costs.step * static_cast<double>(MatrixLayout(screen, d).products());
+}
+
+// How many operations a second, about: the fastest of some tries, a few microseconds each.
+double quick_rate(const ScreenKernels& screen) {
+  constexpr int kTries = 5;
+  constexpr int64_t kRounds = 1000;
+  double best = 0;
+  for (int i = 0; i < kTries; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    const double operations = screen.peak(kRounds);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    best = std::max(best, operations / std::max(seconds.count(), 1e-9));
+  }
+  return best;
+}
+
+// The costs are those of processors whose VDPBF16PS takes no longer than a multiply-add of float32 (Zen 4 and later);
+// the first of Intel take four times as long. Asked once, since all tables with such a screen run on one processor.
+double slowness_of_pairs(const ScreenKernels& pairs, const ScreenKernels& single) {
+  static const double slowness = 2 * quick_rate(single) / quick_rate(pairs);
+  return slowness > 1.25 ? slowness : 1;
+}
+
+ScreenCosts costs_here(const CpuKernels& kernels) {
+  ScreenCosts costs = screen_costs(kernels.name);
+  for (int i = 1; i < kernels.screen_count; ++i) {
+    const ScreenKernels& screen = kernels.screens[i];
+    if (screen.layout == ScreenLayout::kLanes) costs.step *= slowness_of_pairs(screen, kernels.screens[0]);
+  }
+  return costs;
 }
 
 }  // namespace
@@ -61,6 +96,14 @@ std::string_view name_of(ScreenFormat format) {
     case ScreenFormat::kFloat32: break;
   }
   return "float32";
+}
+
+const CodedKernels* coded_kernels(const CpuKernels& kernels, const ScreenKernels& screen, int64_t d) {
+  if (d > kMostLookColumns) return nullptr;
+  for (int i = 0; i < kernels.coded_count; ++i) {
+    if (kernels.coded[i].tile_rows == screen.tile_rows) return &kernels.coded[i];
+  }
+  return nullptr;
 }
 
 namespace {
@@ -83,7 +126,7 @@ double row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, 
   const auto values = static_cast<double>(d);
   double bytes = 4 * values;
   if (screen.format != ScreenFormat::kFloat32) {
-    bytes = static_cast<double>(MatrixLayout(screen.format, d).tile_bytes()) / screen.tile_rows;
+    bytes = static_cast<double>(MatrixLayout(screen, d).tile_bytes()) / screen.tile_rows;
   }
   // Resolving was measured on rows of two candidates.
   return counts.columns * column_ns(costs, screen, d) +
@@ -102,6 +145,42 @@ double least_row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64
   return row_ns(costs, screen, d, {each, 0, 0}, workload.models);
 }
 
+// A first look in bytes computes a comparison and a little more for a score, and is as fast as float32 for each word.
+LookCosts look_costs(const ScreenCosts& costs, int64_t d) {
+  constexpr double kScoreWords = 1.3;
+  constexpr double kDistance = 15, kDistanceValue = 0.3;  // of rows one after the other
+  const auto values = static_cast<double>(d);
+  return {costs.value * (std::ceil(values / kCodedValues) + kScoreWords), kDistance + kDistanceValue * values,
+          (costs.resolve + costs.resolve_value * values) / 2};
+}
+
+// A look has to take this share of the screen's time, or less: points are coded for it, and the first passes have
+// thresholds that leave more than a sample does.
+constexpr double kWorthOfLook = 0.75;
+
+// Nanoseconds of a row and model that nothing hits; infinity where there is no look, or too few passes for one.
+double least_look_ns(const CpuKernels& kernels, const ScreenKernels& screen, const LookCosts& costs, int64_t d,
+                     const Workload& workload) {
+  constexpr int64_t kFewestPasses = 6;
+  if (coded_kernels(kernels, screen, d) == nullptr || workload.passes < kFewestPasses) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const std::vector<int64_t> clusters = clusters_of(workload);
+  const auto columns = static_cast<double>(std::reduce(clusters.begin(), clusters.end()));
+  return costs.column * columns / static_cast<double>(clusters.size()) + costs.row;
+}
+
+// Whether the chosen screen should come after a look; `screened` and `looked` are nanoseconds of a row and model.
+void choose_look(const CpuKernels& kernels, const SamplingProbe& probe, double screened, double looked,
+                 ScreenChoice& choice) {
+  if (!(looked < kWorthOfLook * screened)) return;
+  const CodedKernels* in_bytes = coded_kernels(kernels, *choice.screen, probe.columns());
+  const double hits = probe.hits(*choice.screen, *in_bytes);
+  looked += choice.look.hit * hits;
+  choice.why += fmt::format("; after a look in bytes {:.3g} ({:.2g} hits)", looked, hits);
+  if (looked < kWorthOfLook * screened) choice.in_bytes = in_bytes;
+}
+
 // The cheapest by the cost model; those that could not be are not tried.
 void choose_by_cost(const Input& input, const CpuKernels& kernels, const Workload& workload, const ScreenCosts& costs,
                     ScreenChoice& choice) {
@@ -114,8 +193,10 @@ void choose_by_cost(const Input& input, const CpuKernels& kernels, const Workloa
     const ScreenKernels& screen = kernels.screens[i];
     if (takes(screen, d) && least_row_ns(costs, screen, d, workload) < kHopeless * fine) tried.push_back(&screen);
   }
-  choice.why = fmt::format("about {:.3g} ns a row and model, others far more", fine);
-  if (tried.size() == 1) return;
+  if (kernels.screen_count > 1) choice.why = fmt::format("about {:.3g} ns a row and model, others far more", fine);
+  choice.look = look_costs(costs, d);
+  const auto looked = [&] { return least_look_ns(kernels, *choice.screen, choice.look, d, workload); };
+  if (tried.size() == 1 && !(looked() < kWorthOfLook * fine)) return;
   choice.frame = find_frame(input);
   const SamplingProbe probe(input, kernels, *choice.frame, workload);
   double least = std::numeric_limits<double>::infinity();
@@ -130,6 +211,7 @@ void choose_by_cost(const Input& input, const CpuKernels& kernels, const Workloa
     choice.screen = screen;
   }
   choice.why = fmt::format("ns a row and model, and rows of a sample unproved: {}", found);
+  choose_look(kernels, probe, least, looked(), choice);
 }
 
 }  // namespace
@@ -138,12 +220,12 @@ ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::s
                            const Workload& workload) {
   const std::string forced = environment::cpu_screen_format();
   if (format.empty()) format = forced;
-  const ScreenCosts& costs = screen_costs(kernels.name);
+  const ScreenCosts costs = costs_here(kernels);
   const int64_t d = input.points.d;
   ScreenChoice choice{&kernels.screens[0], "the only one", 0, std::nullopt};
   if (!format.empty()) {
     choice = screen_of_name(kernels, format, d);
-  } else if (kernels.screen_count > 1) {
+  } else if (kernels.screen_count > 1 || kernels.coded_count > 0) {
     choose_by_cost(input, kernels, workload, costs, choice);
   }
   choice.column_ns = column_ns(costs, *choice.screen, d);

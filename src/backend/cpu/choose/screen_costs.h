@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/screen/points_plan.h"
 #include "backend/frame.h"
 
 #include <optional>
@@ -16,7 +17,7 @@ struct ScreenCosts {
   double score = 0;         ///< of a row and column, float32
   double value = 0;         ///< and per value of the row
   double matrix_score = 0;  ///< of a row and column, bfloat16; 0 where there is no such screen
-  double step = 0;          ///< and per product of 32 values
+  double step = 0;          ///< and per product of 32 values, or of a pair where rows are lanes
   double resolve = 0;       ///< of a row that is not proved
   double resolve_value = 0;
   double byte = 0;         ///< of a row's rounded copy
@@ -30,11 +31,16 @@ const ScreenCosts& screen_costs(std::string_view instruction_set);
 struct ScreenChoice {
   const ScreenKernels* screen = nullptr;
   std::string why;
-  double column_ns = 0;        ///< about what a row and column take
-  std::optional<Frame> frame;  ///< if the cost model asked for it
+  double column_ns = 0;                    ///< about what a row and column take
+  std::optional<Frame> frame;              ///< if the cost model asked for it
+  const CodedKernels* in_bytes = nullptr;  ///< if a first look in bytes pays
+  LookCosts look = {};
 };
 
 std::string_view name_of(ScreenFormat format);
+
+/// What looks in bytes at points of d columns that this screen follows; null where nothing does.
+const CodedKernels* coded_kernels(const CpuKernels& kernels, const ScreenKernels& screen, int64_t d);
 
 /// The table's screen that the cost model finds cheapest for these points; or the one of this name, or of
 /// the name in MANYMEANS_CPU_SCREEN (tests and benchmarks). Throws Error(kUnavailable) if this instruction set has none

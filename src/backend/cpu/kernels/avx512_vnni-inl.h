@@ -14,8 +14,19 @@
 namespace manymeans {
 namespace {
 
+// Sums. As __m512i, which is a vector of 64-bit integers to the compiler (g++ 12), each would stand in two registers in
+// a loop, and half the rate is lost.
+using Sums = int32_t __attribute__((vector_size(64)));
+
+HWY_INLINE __m512i bits_of(Sums sums) {
+  return reinterpret_cast<__m512i>(sums);
+}
+HWY_INLINE Sums all_lanes(int32_t value) {
+  return reinterpret_cast<Sums>(_mm512_set1_epi32(value));
+}
+
 template <int MR, int S>
-HWY_INLINE void multiply_bytes(const char* tile, const int8_t* block, int64_t groups, __m512i (&sums)[S][MR]) {
+HWY_INLINE void multiply_bytes(const char* tile, const int8_t* block, int64_t groups, Sums (&sums)[S][MR]) {
   for (int64_t g = 0; g < groups; ++g) {
     __m512i x[MR];
 #pragma GCC unroll 4
@@ -26,7 +37,9 @@ HWY_INLINE void multiply_bytes(const char* tile, const int8_t* block, int64_t gr
       std::memcpy(&four, block + (g * kCodedColumns + r) * kCodedValues, sizeof four);
       const __m512i z = _mm512_set1_epi32(four);
 #pragma GCC unroll 4
-      for (int m = 0; m < MR; ++m) sums[r][m] = _mm512_dpbusd_epi32(sums[r][m], x[m], z);
+      for (int m = 0; m < MR; ++m) {
+        sums[r][m] = reinterpret_cast<Sums>(_mm512_dpbusd_epi32(bits_of(sums[r][m]), x[m], z));
+      }
     }
   }
 }
@@ -40,10 +53,10 @@ HWY_INLINE void coded_hits_of(const CodedHitsTask& in, int64_t first) {
   ExcessSums<S> excess;
   for (int64_t t = 0; t < in.tile_count; ++t) {
     const HitsTile& tile = in.tiles[t];
-    __m512i sums[S][MR];
+    Sums sums[S][MR];
 #pragma GCC unroll 8
     for (int r = 0; r < S; ++r) {
-      for (int m = 0; m < MR; ++m) sums[r][m] = _mm512_set1_epi32(columns.corrections[first + r]);
+      for (int m = 0; m < MR; ++m) sums[r][m] = all_lanes(columns.corrections[first + r]);
     }
     multiply_bytes<MR, S>(static_cast<const char*>(tile.values), block, columns.groups, sums);
     uint64_t* hits = in.hits + t * columns.count + first;
@@ -57,7 +70,7 @@ HWY_INLINE void coded_hits_of(const CodedHitsTask& in, int64_t first) {
 #pragma GCC unroll 4
       for (int m = 0; m < MR; ++m) {
         const VecF bound = hn::MulAdd(hn::LoadU(kF32, tile.radii + m * kLanes), slope, offset);
-        const VecF score = hn::MulAdd(hn::ConvertTo(kF32, VecI{sums[r][m]}), unit, bound);
+        const VecF score = hn::MulAdd(hn::ConvertTo(kF32, VecI{bits_of(sums[r][m])}), unit, bound);
         word |= add_hits(score, hn::LoadU(kF32, tile.thresholds + m * kLanes), tile, m, sum);
       }
       hn::Store(sum, kF32, excess.lanes[r]);
@@ -79,7 +92,66 @@ void coded_hits(const CodedHitsTask& in) {
   if ((in.columns.count & 2) != 0) coded_hits_of<MR, 2>(in, first);
 }
 
-constexpr CodedKernels kCodedKernels[] = {{48, coded_hits<3>}, {32, coded_hits<2>}};
+// Thresholds of 16 rows in units of a span: integers that no sum exceeds where the upper score does not exceed the
+// threshold. What is too large becomes nearly 2^30, which no sum reaches; NaN (kept by the second operand of the
+// minimum) and what is too small become the least integer, which every sum exceeds.
+HWY_INLINE Sums level_of(const CodedLook& in, int64_t span, int m) {
+  const VecF slope = hn::Set(kF32, in.columns.slopes[span]);
+  const VecF level =
+      hn::NegMulAdd(hn::LoadU(kF32, in.radii + m * kLanes), slope, hn::LoadU(kF32, in.thresholds + m * kLanes));
+  const VecF scaled = hn::Mul(level, hn::Set(kF32, in.columns.inverses[span]));
+  const VecF kept{_mm512_min_ps(_mm512_set1_ps(0x1p30F), scaled.raw)};
+  // Less what roundings, and what underflow may take: a level that is a little negative must not become zero.
+  const VecF rounded = hn::NegMulAdd(hn::Abs(kept), hn::Set(kF32, 0x1p-20F), kept);
+  const VecF least = hn::Sub(rounded, hn::Set(kF32, 0x1p-64F));
+  return reinterpret_cast<Sums>(_mm512_cvt_roundps_epi32(least.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC));
+}
+
+// Nearly all blocks end with the comparison of their largest sums.
+template <int MR>
+int64_t coded_look(const CodedLook& in) {
+  CodedHit* hits = in.hits;
+  const CodedSpans& columns = in.columns;
+  for (int64_t span = 0; span < columns.count; ++span) {
+    Sums levels[MR];
+#pragma GCC unroll 4
+    for (int m = 0; m < MR; ++m) levels[m] = level_of(in, span, m);
+    const int64_t end = span * kSpanColumns + columns.widths[span];
+    for (int64_t place = span * kSpanColumns; place < end; place += kCodedColumns) {
+      Sums sums[kCodedColumns][MR];
+#pragma GCC unroll 8
+      for (int r = 0; r < kCodedColumns; ++r) {
+#pragma GCC unroll 4
+        for (int m = 0; m < MR; ++m) sums[r][m] = all_lanes(columns.offsets[place + r]);
+      }
+      multiply_bytes<MR, kCodedColumns>(static_cast<const char*>(in.tile),
+                                        columns.values + place * columns.groups * kCodedValues, columns.groups, sums);
+      unsigned any = 0;
+#pragma GCC unroll 4
+      for (int m = 0; m < MR; ++m) {
+        __m512i most = bits_of(sums[0][m]);
+#pragma GCC unroll 8
+        for (int r = 1; r < kCodedColumns; ++r) most = _mm512_max_epi32(most, bits_of(sums[r][m]));
+        any |= _mm512_cmpgt_epi32_mask(most, bits_of(levels[m]));
+      }
+      if (__builtin_expect(any == 0, 1)) continue;
+#pragma GCC unroll 8
+      for (int r = 0; r < kCodedColumns; ++r) {
+        uint64_t rows = 0;
+#pragma GCC unroll 4
+        for (int m = 0; m < MR; ++m) {
+          rows |= static_cast<uint64_t>(_mm512_cmpgt_epi32_mask(bits_of(sums[r][m]), bits_of(levels[m])))
+                  << (m * kLanes);
+        }
+        *hits = {place + r, rows};
+        hits += rows != 0 ? 1 : 0;
+      }
+    }
+  }
+  return hits - in.hits;
+}
+
+constexpr CodedKernels kCodedKernels[] = {{48, coded_hits<3>, coded_look<3>}, {32, coded_hits<2>, coded_look<2>}};
 
 constexpr CpuKernels with_coded(CpuKernels kernels) {
   kernels.coded = kCodedKernels;

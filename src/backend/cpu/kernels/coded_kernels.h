@@ -1,5 +1,5 @@
-// Points and candidates in one byte a value, for the first look of seeding: docs/developer/screens.md, "Seeding in
-// bytes".
+// Points and candidates or prototypes in one byte a value, for a first look: docs/developer/screens.md, "Seeding in
+// bytes" and "A first look in bytes".
 #pragma once
 
 #include "backend/cpu/kernels/screen_kernels.h"
@@ -32,9 +32,41 @@ struct CodedHitsTask {
   double* excess;  // per column, added to
 };
 
+/// No offset of a column is lower, so that sums of up to kMostLookColumns products stay within 32 bits; padding has it.
+constexpr int32_t kLeastCodedOffset = -(1 << 30);
+constexpr int64_t kMostLookColumns = 1 << 12;
+
+/// Prototypes as columns, in spans that share a unit. In this unit the upper score of row i and the column at place c
+/// is  sum_j q_ij p_jc + offset_c + radius_i slope / unit.
+struct CodedSpans {
+  int64_t groups;          // of four values
+  int64_t count;           // spans
+  const int8_t* values;    // p: (spans, 4 blocks, groups, 8 columns, 4 values)
+  const int32_t* offsets;  // per place, with -128 sum_j p_jc, as tiles hold q + 128
+  const float* inverses;   // per span: 1 / unit
+  const float* slopes;
+  const int32_t* widths;  // per span: places that are computed, a multiple of 8
+};
+
+/// Rows whose upper score of a place is above their threshold.
+struct CodedHit {
+  int64_t place;
+  uint64_t rows;
+};
+
+struct CodedLook {
+  CodedSpans columns;
+  const void* tile;         // (groups, P rows, 4 values) bytes q + 128
+  const float* radii;       // P
+  const float* thresholds;  // P
+  CodedHit* hits;           // out: at most one a place
+};
+
 struct CodedKernels {
   int tile_rows;
   void (*hits)(const CodedHitsTask&);
+  /// Returns how many places are hit; padding may be among them where a threshold says nothing.
+  int64_t (*look)(const CodedLook&);
 };
 
 }  // namespace manymeans

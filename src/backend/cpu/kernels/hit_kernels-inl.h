@@ -1,5 +1,5 @@
-// The first look of seeding in float32, and what all looks share, written once for Highway; included by kernels-inl.h
-// and by files of units only.
+// The first look of seeding where rows are lanes, and what all looks share, written once for Highway; included by
+// kernels-inl.h and by files of units only.
 //
 // Bound: as the screen's for many values; for few the seven instructions that a vector of scores costs besides: no
 // best scores are kept, but every score is compared with the row's threshold, and what exceeds it added up.
@@ -42,16 +42,17 @@ HWY_INLINE uint64_t add_hits(VecF score, VecF level, const HitsTile& tile, int m
 }
 
 // Hits of the S columns from `place` of a span on, of a block of R.
-template <int MR, int R, int S, int D>
+template <class Unit, int MR, int R, int S, int W>
 HWY_INLINE void hits_of_columns(const HitsTask& in, int64_t span, int64_t place) {
   const ScreenColumns& columns = in.columns;
   const int64_t first = span * kSpanColumns + place;
-  const float* block = static_cast<const float*>(columns.values) + (first / R * R) * columns.d + first % R;
+  const float* block = static_cast<const float*>(columns.values) + (first / R * R) * columns.words + first % R;
   ExcessSums<S> excess;
   for (int64_t t = 0; t < in.tile_count; ++t) {
     const HitsTile& tile = in.tiles[t];
     VecF sums[S][MR];
-    multiply<MR, R, S, D>(static_cast<const float*>(tile.values), block, columns.offsets + first, columns.d, sums);
+    multiply<Unit, MR, R, S, W>(static_cast<const float*>(tile.values), block, columns.offsets + first, columns.words,
+                                sums);
     VecF levels[MR];
 #pragma GCC unroll 8
     for (int m = 0; m < MR; ++m) levels[m] = hit_level(tile, m, columns.slopes[span], columns.errors[span]);
@@ -70,32 +71,32 @@ HWY_INLINE void hits_of_columns(const HitsTask& in, int64_t span, int64_t place)
   excess.flush(in.excess + first);
 }
 
-template <int MR, int R, int D>
+template <class Unit, int MR, int R, int W>
 void hits_in(const HitsTask& in) {
   for (int64_t span = 0; span < in.columns.spans; ++span) {
     const int64_t width = in.columns.widths[span];
     int64_t place = 0;
-    for (; place + R <= width; place += R) hits_of_columns<MR, R, R, D>(in, span, place);
+    for (; place + R <= width; place += R) hits_of_columns<Unit, MR, R, R, W>(in, span, place);
     if constexpr (R > 4) {
       if ((width & 4) != 0) {
-        hits_of_columns<MR, R, 4, D>(in, span, place);
+        hits_of_columns<Unit, MR, R, 4, W>(in, span, place);
         place += 4;
       }
     }
     if constexpr (R > 2) {
-      if ((width & 2) != 0) hits_of_columns<MR, R, 2, D>(in, span, place);
+      if ((width & 2) != 0) hits_of_columns<Unit, MR, R, 2, W>(in, span, place);
     }
   }
 }
 
-template <int MR, int R>
-void hits_f32(const HitsTask& in) {
-  switch (in.columns.d) {
-    case 1: return hits_in<MR, R, 1>(in);
-    case 2: return hits_in<MR, R, 2>(in);
-    case 3: return hits_in<MR, R, 3>(in);
-    case 4: return hits_in<MR, R, 4>(in);
-    default: return hits_in<MR, R, 0>(in);
+template <class Unit, int MR, int R>
+void hits_lanes(const HitsTask& in) {
+  switch (in.columns.words) {
+    case 1: return hits_in<Unit, MR, R, 1>(in);
+    case 2: return hits_in<Unit, MR, R, 2>(in);
+    case 3: return hits_in<Unit, MR, R, 3>(in);
+    case 4: return hits_in<Unit, MR, R, 4>(in);
+    default: return hits_in<Unit, MR, R, 0>(in);
   }
 }
 

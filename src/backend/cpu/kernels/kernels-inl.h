@@ -14,30 +14,37 @@
 namespace manymeans {
 namespace {
 
-// Ten sums hide the latency of two multiply-adds a cycle.
-double peak_f32(int64_t rounds) {
-  constexpr int kSums = 10;
+// Twelve sums hide the latency of two multiply-adds a cycle.
+template <class Unit>
+double peak_of_lanes(int64_t rounds) {
+  constexpr int kSums = 12;
   VecF sums[kSums];
-#pragma GCC unroll 10
+#pragma GCC unroll 12
   for (int i = 0; i < kSums; ++i) sums[i] = hn::Zero(kF32);
-  const volatile float given = 0.5F;
-  const VecF x = hn::Set(kF32, given), z = hn::Set(kF32, given);
+  const volatile int32_t given = Unit::kHalf;
+  const VecF x = hn::BitCast(kF32, hn::Set(kI32, given)), z = x;
   for (int64_t round = 0; round < rounds; ++round) {
-#pragma GCC unroll 10
-    for (int i = 0; i < kSums; ++i) sums[i] = hn::MulAdd(x, z, sums[i]);
+#pragma GCC unroll 12
+    for (int i = 0; i < kSums; ++i) sums[i] = Unit::add(x, z, sums[i]);
   }
   for (int i = 1; i < kSums; ++i) sums[0] = hn::Add(sums[0], sums[i]);
   const volatile float kept = hn::GetLane(sums[0]);
   static_cast<void>(kept);
-  return 2.0 * kLanes * kSums * static_cast<double>(rounds);
+  return 2.0 * Unit::kValues * kLanes * kSums * static_cast<double>(rounds);
 }
 
-// The float32 screen with tiles of MR vectors and blocks of R columns.
-template <int MR, int R>
-constexpr ScreenKernels float32_screen() {
+// The screen of a unit with tiles of MR vectors and blocks of R columns.
+template <class Unit, int MR, int R>
+constexpr ScreenKernels lanes_screen() {
   static_assert(MR * kLanes <= 64, "a word of hits has 64 bits");
   static_assert(kSpanColumns % R == 0, "a span is a whole number of blocks");
-  return {ScreenFormat::kFloat32, MR * kLanes, R, kLeastWidth<R>, screen_f32<MR, R>, hits_f32<MR, R>, peak_f32};
+  return {Unit::kFormat,           ScreenLayout::kLanes, MR * kLanes, R, kLeastWidth<R>, screen_lanes<Unit, MR, R>,
+          hits_lanes<Unit, MR, R>, peak_of_lanes<Unit>};
+}
+
+template <int MR, int R>
+constexpr ScreenKernels float32_screen() {
+  return lanes_screen<FloatUnit, MR, R>();
 }
 
 // `screens` begins with float32_screen<MR, R>().

@@ -7,6 +7,7 @@
 // stored two panels ago: reading the one just stored waits for the unit. Mixing it in between the products, keeping
 // offsets in the sums' initial values, and fetching prototypes ahead into the first cache gained nothing.
 #include "backend/cpu/kernels/avx512_bf16-inl.h"
+#include "backend/cpu/kernels/matrix_kernels-inl.h"
 
 #include <cpuid.h>
 #include <sys/syscall.h>
@@ -121,7 +122,7 @@ HWY_INLINE void multiply_panel(const Factors& in, int columns, float* panel) {
   }
 }
 
-struct Bfloat16Unit {
+struct Bfloat16Tiles {
   using Panel = FloatPanel;
 
   static void multiply(const MatrixSteps& steps, const char* tile, const char* span, int columns, float* panel) {
@@ -130,7 +131,7 @@ struct Bfloat16Unit {
 };
 
 // Eight registers hold one panel's sums and what is multiplied: two panels, one after the other.
-struct ByteUnit {
+struct ByteTiles {
   using Panel = IntegerPanels;
 
   static void multiply(const MatrixSteps& steps, const char* tile, const char* span, int columns, float* panel) {
@@ -221,12 +222,12 @@ const CpuKernels& make_amx_kernels() {
   static_assert(HWY_STATIC_TARGET == HWY_AVX3, "the flags of this file do not give AVX-512");
   static constexpr ScreenKernels kScreens[] = {
       float32_screen<3, 8>(),
-      {ScreenFormat::kBfloat16, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_amx<Bfloat16Unit>,
-       hits_amx<Bfloat16Unit>, peak_amx},
-      {ScreenFormat::kBfloat16Pair, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_amx<Bfloat16Unit>,
-       hits_amx<Bfloat16Unit>, peak_amx},
-      {ScreenFormat::kInt8Pair, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_amx<ByteUnit>, hits_amx<ByteUnit>,
-       nullptr},
+      {ScreenFormat::kBfloat16, ScreenLayout::kSteps, kMatrixRows, kMatrixColumns, kMatrixColumns,
+       screen_amx<Bfloat16Tiles>, hits_amx<Bfloat16Tiles>, peak_amx},
+      {ScreenFormat::kBfloat16Pair, ScreenLayout::kSteps, kMatrixRows, kMatrixColumns, kMatrixColumns,
+       screen_amx<Bfloat16Tiles>, hits_amx<Bfloat16Tiles>, peak_amx},
+      {ScreenFormat::kInt8Pair, ScreenLayout::kSteps, kMatrixRows, kMatrixColumns, kMatrixColumns,
+       screen_amx<ByteTiles>, hits_amx<ByteTiles>, nullptr},
   };
   static constexpr CpuKernels kKernels =
       with_coded(kernel_table<3, 8>("amx", "Intel AMX with bfloat16 products", have_amx, kScreens, 4));

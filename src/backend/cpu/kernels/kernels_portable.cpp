@@ -62,12 +62,12 @@ const CpuKernels& make_portable_kernels() {
   static_assert(HWY_STATIC_TARGET == HWY_SCALAR, "the flags of this file do not give the scalar target");
   static constexpr ScreenKernels kScreens[] = {
       float32_screen<8, 2>(),
-      {ScreenFormat::kBfloat16, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_by_panels<ScalarPairs>,
-       hits_by_panels<ScalarPairs>, nullptr},
-      {ScreenFormat::kBfloat16Pair, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_by_panels<ScalarPairs>,
-       hits_by_panels<ScalarPairs>, nullptr},
-      {ScreenFormat::kInt8Pair, kMatrixRows, kMatrixColumns, kMatrixColumns, screen_by_panels<ScalarBytes>,
-       hits_by_panels<ScalarBytes>, nullptr},
+      {ScreenFormat::kBfloat16, ScreenLayout::kSteps, kMatrixRows, kMatrixColumns, kMatrixColumns,
+       screen_by_panels<ScalarPairs>, hits_by_panels<ScalarPairs>, nullptr},
+      {ScreenFormat::kBfloat16Pair, ScreenLayout::kSteps, kMatrixRows, kMatrixColumns, kMatrixColumns,
+       screen_by_panels<ScalarPairs>, hits_by_panels<ScalarPairs>, nullptr},
+      {ScreenFormat::kInt8Pair, ScreenLayout::kSteps, kMatrixRows, kMatrixColumns, kMatrixColumns,
+       screen_by_panels<ScalarBytes>, hits_by_panels<ScalarBytes>, nullptr},
   };
   static constexpr CpuKernels kKernels =
       kernel_table<8, 2>("portable", "any machine (scalar code)", [] { return true; }, kScreens, 4);

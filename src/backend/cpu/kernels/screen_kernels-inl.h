@@ -1,7 +1,8 @@
-// The float32 screen and what all screens share, written once for Highway; included by kernels-inl.h only.
+// The screens whose rows are lanes and what all screens share, written once for Highway; included by kernels-inl.h
+// only.
 //
-// Bound of the float32 screen: R * MR fused multiply-adds per value of d and block against MR loads and R broadcasts,
-// so about the peak of the vector units for d >= 32. For small d the four instructions per score of the epilogue count:
+// Bound: R * MR fused multiply-adds per word and block against MR loads and R broadcasts, so about the peak of the
+// vector units from 32 words on. For few words the four instructions per score of the epilogue count:
 // put the column's place into the lowest bits, and keep the best two. (Comparing, and blending an index, took six; so
 // did adding the error to every score instead of once per span.) Keeping only the best score and checking all others
 // again was slower: it needs a second look at nearly every row.
@@ -97,17 +98,27 @@ HWY_INLINE void fetch_ahead(const ScreenTask& in, int64_t part, int64_t parts) {
   for (int64_t at = in.ahead_bytes * part / parts / 64 * 64; at < end; at += 64) __builtin_prefetch(from + at, 0, 2);
 }
 
-// sums[r][m] = offset_r + rows m . column r, for S neighbouring columns of one block (d, R) from `block` on; D is d
-// where that is known when compiling, else 0.
-template <int MR, int R, int S, int D>
+// A Unit multiplies words of four bytes, whatever values stand in them, and adds to float32; kChains says in how many
+// groups it looks for the best two of a span's blocks. This one: a value a word.
+struct FloatUnit {
+  static constexpr ScreenFormat kFormat = ScreenFormat::kFloat32;
+  static constexpr int kValues = 1;
+  static constexpr int kChains = 1;
+  HWY_INLINE static VecF add(VecF x, VecF z, VecF sum) { return hn::MulAdd(x, z, sum); }
+  static constexpr int32_t kHalf = 0x3f000000;
+};
+
+// sums[r][m] = offset_r + rows m . column r, for S neighbouring columns of one block (words, R) from `block` on; W is
+// the number of words where that is known when compiling, else 0.
+template <class Unit, int MR, int R, int S, int W>
 HWY_INLINE void multiply(const float* HWY_RESTRICT tile, const float* HWY_RESTRICT block,
-                         const float* HWY_RESTRICT offsets, int64_t d, VecF (&sums)[S][MR]) {
+                         const float* HWY_RESTRICT offsets, int64_t words, VecF (&sums)[S][MR]) {
 #pragma GCC unroll 8
   for (int r = 0; r < S; ++r) {
 #pragma GCC unroll 8
     for (int m = 0; m < MR; ++m) sums[r][m] = hn::Set(kF32, offsets[r]);
   }
-  const int64_t count = D > 0 ? D : d;
+  const int64_t count = W > 0 ? W : words;
 #pragma GCC unroll 8
   for (int64_t j = 0; j < count; ++j) {
     VecF x[MR];
@@ -117,7 +128,7 @@ HWY_INLINE void multiply(const float* HWY_RESTRICT tile, const float* HWY_RESTRI
     for (int r = 0; r < S; ++r) {
       const VecF z = hn::Set(kF32, block[j * R + r]);
 #pragma GCC unroll 8
-      for (int m = 0; m < MR; ++m) sums[r][m] = hn::MulAdd(x[m], z, sums[r][m]);
+      for (int m = 0; m < MR; ++m) sums[r][m] = Unit::add(x[m], z, sums[r][m]);
     }
   }
 }
@@ -132,10 +143,10 @@ struct BlockColumns {
 };
 
 // The best two of a tile's rows among S columns of a block of R.
-template <int MR, int R, int S, int D>
-HWY_INLINE void screen_part(const float* tile, const BlockColumns& in, int64_t d, BestTwo (&rows)[MR]) {
+template <class Unit, int MR, int R, int S, int W>
+HWY_INLINE void screen_part(const float* tile, const BlockColumns& in, int64_t words, BestTwo (&rows)[MR]) {
   VecF sums[S][MR];
-  multiply<MR, R, S, D>(tile, in.block, in.offsets, d, sums);
+  multiply<Unit, MR, R, S, W>(tile, in.block, in.offsets, words, sums);
 #pragma GCC unroll 8
   for (int r = 0; r < S; ++r) {
 #pragma GCC unroll 8
@@ -144,11 +155,11 @@ HWY_INLINE void screen_part(const float* tile, const BlockColumns& in, int64_t d
 }
 
 // The best two of a tile's rows among one block's columns, S at a time: as many sums as registers hold besides.
-template <int MR, int R, int S, int D>
-HWY_INLINE void screen_block(const float* tile, const BlockColumns& in, int64_t d, BestTwo (&rows)[MR]) {
+template <class Unit, int MR, int R, int S, int W>
+HWY_INLINE void screen_block(const float* tile, const BlockColumns& in, int64_t words, BestTwo (&rows)[MR]) {
 #pragma GCC unroll 1
   for (int first = 0; first < R; first += S) {
-    screen_part<MR, R, S, D>(tile, in.from(first), d, rows);
+    screen_part<Unit, MR, R, S, W>(tile, in.from(first), words, rows);
   }
 }
 
@@ -157,64 +168,69 @@ template <int R>
 constexpr int kLeastWidth = R > 2 ? 2 : R;
 
 // The first `columns` of a block, fewer than R of them.
-template <int MR, int R, int D>
-HWY_INLINE void screen_rest(const float* tile, const BlockColumns& in, int64_t d, int64_t columns,
+template <class Unit, int MR, int R, int W>
+HWY_INLINE void screen_rest(const float* tile, const BlockColumns& in, int64_t words, int64_t columns,
                             BestTwo (&rows)[MR]) {
   int first = 0;
   if constexpr (R > 4) {
     if ((columns & 4) != 0) {
-      screen_part<MR, R, 4, D>(tile, in, d, rows);
+      screen_part<Unit, MR, R, 4, W>(tile, in, words, rows);
       first = 4;
     }
   }
   if constexpr (R > 2) {
-    if ((columns & 2) != 0) screen_part<MR, R, 2, D>(tile, in.from(first), d, rows);
+    if ((columns & 2) != 0) screen_part<Unit, MR, R, 2, W>(tile, in.from(first), words, rows);
   }
 }
 
-template <int MR, int R, int S, int D>
+template <class Unit, int MR, int R, int S, int W>
 HWY_INLINE void screen_tile(const ScreenColumns& in, const ScreenTile& tile) {
   constexpr int kRows = MR * kLanes;
   const auto* values = static_cast<const float*>(in.values);
+  const auto* rows = static_cast<const float*>(tile.values);
   for (int64_t span = 0; span < in.spans; ++span) {
     const int64_t first = span * kSpanColumns;
     const int64_t blocks = in.widths[span] / R;
     const auto block_at = [&](int64_t column) {
-      return BlockColumns{values + (first + column) * in.d, in.offsets + first + column, kPlaces.values + column};
+      return BlockColumns{values + (first + column) * in.words, in.offsets + first + column, kPlaces.values + column};
     };
-    BestTwo rows[MR];
+    BestTwo chains[Unit::kChains][MR];
     for (int64_t b = 0; b < blocks; ++b) {
-      screen_block<MR, R, S, D>(static_cast<const float*>(tile.values), block_at(b * R), in.d, rows);
+      screen_block<Unit, MR, R, S, W>(rows, block_at(b * R), in.words, chains[b % Unit::kChains]);
     }
     const int64_t done = blocks * R;
-    screen_rest<MR, R, D>(static_cast<const float*>(tile.values), block_at(done), in.d, in.widths[span] - done, rows);
-    for (int m = 0; m < MR; ++m) BestThree(rows[m]).store(in, span, tile, kRows, m * kLanes);
+    screen_rest<Unit, MR, R, W>(rows, block_at(done), in.words, in.widths[span] - done, chains[blocks % Unit::kChains]);
+    for (int m = 0; m < MR; ++m) {
+      BestThree best(chains[0][m]);
+      for (int c = 1; c < Unit::kChains; ++c) best.merge(BestThree(chains[c][m]));
+      best.store(in, span, tile, kRows, m * kLanes);
+    }
   }
 }
 
-template <int MR, int R, int S, int D>
+template <class Unit, int MR, int R, int S, int W>
 void screen_tiles(const ScreenTask& in) {
   for (int64_t t = 0; t < in.tile_count; ++t) {
     fetch_ahead(in, t, in.tile_count);
-    screen_tile<MR, R, S, D>(in.columns, in.tiles[t]);
+    screen_tile<Unit, MR, R, S, W>(in.columns, in.tiles[t]);
   }
 }
 
-// For few values the loop over them is unrolled, the best two stay in registers, and with half a block's sums nothing
+// For few words the loop over them is unrolled, the best two stay in registers, and with half a block's sums nothing
 // is spilled; for many it is a whole block's sums that spares loads.
-template <int MR, int R>
-void screen_f32(const ScreenTask& in) {
+template <class Unit, int MR, int R>
+void screen_lanes(const ScreenTask& in) {
   constexpr int kHalf = R > 2 ? R / 2 : R;
-  switch (in.columns.d) {
-    case 1: return screen_tiles<MR, R, kHalf, 1>(in);
-    case 2: return screen_tiles<MR, R, kHalf, 2>(in);
-    case 3: return screen_tiles<MR, R, kHalf, 3>(in);
-    case 4: return screen_tiles<MR, R, kHalf, 4>(in);
-    case 5: return screen_tiles<MR, R, kHalf, 5>(in);
-    case 6: return screen_tiles<MR, R, kHalf, 6>(in);
-    case 7: return screen_tiles<MR, R, kHalf, 7>(in);
-    case 8: return screen_tiles<MR, R, kHalf, 8>(in);
-    default: return screen_tiles<MR, R, R, 0>(in);
+  switch (in.columns.words) {
+    case 1: return screen_tiles<Unit, MR, R, kHalf, 1>(in);
+    case 2: return screen_tiles<Unit, MR, R, kHalf, 2>(in);
+    case 3: return screen_tiles<Unit, MR, R, kHalf, 3>(in);
+    case 4: return screen_tiles<Unit, MR, R, kHalf, 4>(in);
+    case 5: return screen_tiles<Unit, MR, R, kHalf, 5>(in);
+    case 6: return screen_tiles<Unit, MR, R, kHalf, 6>(in);
+    case 7: return screen_tiles<Unit, MR, R, kHalf, 7>(in);
+    case 8: return screen_tiles<Unit, MR, R, kHalf, 8>(in);
+    default: return screen_tiles<Unit, MR, R, R, 0>(in);
   }
 }
 

@@ -19,15 +19,21 @@ constexpr int kSpanColumns = 32;
 constexpr uint32_t kColumnBits = kSpanColumns - 1;
 constexpr float kMostError = 0x1p126F;
 
-/// How rounded copies are stored.
+/// How values are rounded.
 enum class ScreenFormat : uint8_t {
-  kFloat32,  ///< tile (d, P) floats; columns in blocks (d, R) floats
+  kFloat32,
   kBfloat16,
   kBfloat16Pair,  ///< a high and a low part: about 16 bits
   kInt8Pair,      ///< integers of 16 bits in a high and a low byte: the bytes of kBfloat16, products of bytes
 };
 
-/// The bfloat16 formats feed products of 32 values ("steps"), in pairs of neighbours:
+/// How rounded copies are stored.
+enum class ScreenLayout : uint8_t {
+  kLanes,  ///< words of four bytes, of one value or several: tile (words, P), columns in blocks (words, R)
+  kSteps,  ///< for matrix units, below
+};
+
+/// Matrix units take products of 32 values ("steps"), in pairs of neighbours:
 ///   tile  (x_steps, P / 16, 16 pairs, 16 rows, 2): a step of 16 rows is 1 KiB, what a matrix unit takes as its right
 ///   side; the values j, j + 1 of a row are neighbours;
 ///   span  (z_steps, 2, 16 columns, 32 values): a step of 16 columns is 1 KiB, its left side.
@@ -55,8 +61,8 @@ struct ScreenTile {
 
 /// Prototypes of one call.
 struct ScreenColumns {
-  int64_t d;
-  const MatrixSteps* steps;  // bfloat16 formats
+  int64_t words;             // kLanes
+  const MatrixSteps* steps;  // kSteps
   const void* values;        // of the first span
   const float* offsets;      // per column
   const float* slopes;       // per span
@@ -100,6 +106,7 @@ constexpr double kExcessRounding = 0x1p-14;
 /// The screen of one format.
 struct ScreenKernels {
   ScreenFormat format;
+  ScreenLayout layout;
   int tile_rows;      ///< P, a multiple of 16, or of 8 for scalar code; at most 64
   int block_columns;  ///< R: a span's columns are stored in multiples of this
   int width_columns;  ///< and are computed in multiples of this
@@ -179,15 +186,15 @@ struct ChangedLabels {
   int64_t count;
 };
 
-/// Some rows of a tile on their way into another. Values of a row (in bfloat16 formats: pairs of values) stand `run`
-/// elements of four bytes apart, `lines` of them in each of `blocks` blocks: screen_kernels.h, the layouts.
+/// Some rows of a tile on their way into another. Words of a row stand `run` words apart, `lines` of them in each of
+/// `blocks` blocks: the layouts, above.
 struct GatherTask {
   const uint32_t* from;  // the tile
   uint64_t rows;         // which of its rows
   int tile_rows;         // P
-  int run;               // float32: P; else 16
-  int64_t lines;         // float32: d; else 16
-  int64_t blocks;        // float32: 1; else steps
+  int run;               // kLanes: P; else 16
+  int64_t lines;         // kLanes: words; else 16
+  int64_t blocks;        // kLanes: 1; else steps
   uint32_t* to;          // the first of several tiles
   int64_t to_tile;       // elements from tile to tile
   int64_t at;            // rows that stand there already

@@ -45,6 +45,7 @@ void CpuSession::make_room_for_bounds(Model& m) {
 void CpuSession::learn_from_pass(const PassModel& active) {
   Model& m = model(active.slot);
   const int64_t rows = shared_.input.points.n;
+  if (begins_with_look(m)) learn_from_look(m, active.result);
   ++m.passes;
   m.changed_share = static_cast<double>(active.result.changed) / static_cast<double>(rows);
   if (!plan_.carry_bounds) return;
@@ -81,6 +82,11 @@ void CpuSession::label_block(const Target& target, TileBlock& block, int worker_
 void CpuSession::label_whole_block(const Target& target, const TileBlock& block, int worker_index, PassResult& result) {
   Worker& worker = workers_[static_cast<size_t>(worker_index)];
   const bool carries = model(target.slot).carries;
+  if (!target.coded.widths.empty() && !carries) {
+    look_and_resolve(target, block, worker, result);
+    record_changes(target.slot, block, worker_index, result);
+    return;
+  }
   if (block.rows <= plan_.tiles_per_block * tile_rows()) {
     find_labels(target, block, worker, result);
     if (carries) renew_bounds(model(target.slot), block, worker);

@@ -9,6 +9,11 @@
 #include <utility>
 
 namespace manymeans {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+}  // namespace
 
 CpuSession::TileBlock CpuSession::make_block(int64_t first_tile, int64_t last_tile) const {
   TileBlock block;
@@ -107,7 +112,37 @@ void CpuSession::certify_block(const Target& target, const TileBlock& block, Wor
     if (tile.rows < 64) unproved &= (uint64_t{1} << tile.rows) - 1;
     worker.screen.doubtful[t] = unproved;
     result.certified += tile.rows - std::popcount(unproved);
-    if (unproved != 0) list_candidates(packed, block, {task, at, unproved}, worker);
+    if (unproved == 0) continue;
+    raise_lower_scores(target, block, {task, at, unproved}, worker);
+    list_candidates(packed, block, {task, at, unproved}, worker);
+  }
+}
+
+// The distance to a row's best column takes the place of what that column's score surely exceeds, and leaves about half
+// of the other candidates. Bounds that are carried want the distances of these, so that nothing is gained there.
+void CpuSession::raise_lower_scores(const Target& target, const TileBlock& block, const Unproved& unproved,
+                                    Worker& worker) const {
+  const auto at = static_cast<size_t>(unproved.at);
+  const bool carries = models_[static_cast<size_t>(target.slot)].carries;
+  for (uint64_t bits = unproved.rows; bits != 0; bits &= bits - 1) {
+    const size_t row = at + static_cast<size_t>(std::countr_zero(bits));
+    worker.screen.least[row] = kInfinity;
+    worker.screen.second_least[row] = kInfinity;
+    prefetch_row(block.row(static_cast<int64_t>(row)));
+  }
+  if (carries) return;
+  for (uint64_t bits = unproved.rows; bits != 0; bits &= bits - 1) {
+    const size_t row = at + static_cast<size_t>(std::countr_zero(bits));
+    worker.screen.least[row] =
+        distance(block.row(static_cast<int64_t>(row)), *target.prototypes, worker.labels[row], worker);
+  }
+  float thresholds[64];
+  shared_.kernels.seed_thresholds({unproved.task.norms, worker.screen.least.data() + at, tile_rows(),
+                                   shared_.packed.frame().scale, static_cast<double>(target.packed.underflow),
+                                   thresholds});
+  for (uint64_t bits = unproved.rows; bits != 0; bits &= bits - 1) {
+    const auto lane = static_cast<size_t>(std::countr_zero(bits));
+    worker.screen.lower[at + lane] = std::max(worker.screen.lower[at + lane], thresholds[lane]);
   }
 }
 
@@ -115,12 +150,6 @@ void CpuSession::certify_block(const Target& target, const TileBlock& block, Wor
 // The screen left the best two of every span, so only spans where a third may be that high are looked at again.
 void CpuSession::list_candidates(const PackedPrototypes& packed, const TileBlock& block, const Unproved& unproved,
                                  Worker& worker) const {
-  for (uint64_t bits = unproved.rows; bits != 0; bits &= bits - 1) {
-    const int64_t row = unproved.at + std::countr_zero(bits);
-    worker.screen.least[static_cast<size_t>(row)] = std::numeric_limits<double>::infinity();
-    worker.screen.second_least[static_cast<size_t>(row)] = std::numeric_limits<double>::infinity();
-    prefetch_row(block.row(row));
-  }
   worker.screen.spans.resize(static_cast<size_t>(packed.spans));
   const int64_t count = shared_.kernels.candidates(unproved.task, unproved.rows, worker.screen.spans.data());
   const int64_t p = tile_rows();
@@ -149,6 +178,7 @@ void CpuSession::list_candidates(const PackedPrototypes& packed, const TileBlock
 void CpuSession::resolve_block(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) const {
   for (const Candidate& candidate : worker.screen.candidates) {
     const auto row = static_cast<size_t>(candidate.row);
+    if (candidate.prototype == worker.labels[row] && worker.screen.least[row] < kInfinity) continue;  // known
     const double d2 = distance(block.row(candidate.row), *target.prototypes, candidate.prototype, worker);
     worker.screen.second_least[row] = std::min(worker.screen.second_least[row], std::max(d2, worker.screen.least[row]));
     if (d2 < worker.screen.least[row] || (d2 == worker.screen.least[row] && candidate.prototype < worker.labels[row])) {

@@ -62,7 +62,11 @@ void CpuSeeding::make_copies(int64_t most_centres) {
   for (int i = 0; i < shared_.kernels.coded_count; ++i) {
     if (shared_.kernels.coded[i].tile_rows == tile_rows()) in_bytes_ = &shared_.kernels.coded[i];
   }
-  if (in_bytes_ != nullptr) coded_ = CodedPoints(input, packed_->frame(), tile_rows(), pool_);
+  if (in_bytes_ == nullptr) return;
+  coded_ = &shared_.coded;
+  if (chosen.in_bytes == in_bytes_) return;
+  own_coded_ = CodedPoints(input, packed_->frame(), tile_rows(), pool_);
+  coded_ = &own_coded_;
 }
 
 void CpuSeeding::plan_pieces() {
@@ -98,7 +102,7 @@ void CpuSeeding::measure_tiles() {
     for (int64_t t = first; t < last; ++t) {
       const Tile tile = packed_->tile(t, nullptr);
       tile_norms_[static_cast<size_t>(t)] = *std::max_element(tile.norms, tile.norms + p);
-      const float* radii = in_bytes_ != nullptr ? coded_.tile(t).radii : tile.radii;
+      const float* radii = in_bytes_ != nullptr ? coded_->tile(t).radii : tile.radii;
       tile_radii_[static_cast<size_t>(t)] = *std::max_element(radii, radii + p);
       if (!weighted) continue;
       float* weights = weights_.data() + t * p;

@@ -163,7 +163,8 @@ class CpuSeeding final : public Seeding {
   CpuSession session_;          // for its distances, and its screen for many centres
   PackedPoints own_packed_;     // where passes have no packed copy, but seeding profits from one
   const PackedPoints* packed_;  // one or the other
-  CodedPoints coded_;           // where seeding looks at bytes first
+  CodedPoints own_coded_;       // where seeding alone looks at bytes first
+  const CodedPoints* coded_ = nullptr;
   const CodedKernels* in_bytes_ = nullptr;
   bool exact_ = false;               // no screen
   bool kept_ = false;                // there is a packed copy, and thresholds are kept

@@ -55,7 +55,7 @@ void CpuSeeding::code_look(Look& look) const {
   for (int64_t k = 0; k < look.centres->rows(); ++k) {
     if (first_equal_row(*look.centres, *look.centres, k) == k) distinct.push_back(k);
   }
-  look.coded = code_centres(*look.centres, distinct, coded_, packed_->frame(), shared_.options.tuning.cpu.bound_scale);
+  look.coded = code_centres(*look.centres, distinct, *coded_, packed_->frame(), shared_.options.tuning.cpu.bound_scale);
   look.screenable = look.coded.screenable;
   for (size_t c = 0; c < distinct.size(); ++c) {
     look.columns.push_back({distinct[c], static_cast<int64_t>(c), static_cast<double>(look.coded.slopes[c]), 0});
@@ -123,7 +123,7 @@ void CpuSeeding::fill_tiles(const Model& state, Tiles some, Scratch& scratch) co
       const float* thresholds = state.thresholds.data() + t * p;
       const float* weights = weights_.data() + (tile_weights_.empty() ? 0 : t * p);
       if (in_bytes_ != nullptr) {
-        const CodedTile tile = coded_.tile(t);
+        const CodedTile tile = coded_->tile(t);
         scratch.tiles.push_back({tile.values, tile.radii, thresholds, weights});
       } else {
         const Tile tile = packed_->tile(t, nullptr);
@@ -148,7 +148,8 @@ int64_t CpuSeeding::screen_tiles(const Look& look, Scratch& scratch) const {
   scratch.hits.resize(std::max(scratch.hits.size(), static_cast<size_t>(count * places)));
   scratch.excess.assign(static_cast<size_t>(places), 0);
   if (in_bytes_ != nullptr) {
-    in_bytes_->hits({look.coded.view(coded_), scratch.tiles.data(), count, scratch.hits.data(), scratch.excess.data()});
+    in_bytes_->hits(
+        {look.coded.view(*coded_), scratch.tiles.data(), count, scratch.hits.data(), scratch.excess.data()});
     return places;
   }
   const MatrixSteps steps = packed_->layout().steps();

@@ -97,8 +97,12 @@ CpuSession::Target CpuSession::make_target(int slot, const Matrix& prototypes, T
   target.slot = slot;
   target.prototypes = &prototypes;
   if (!shared_.plan.brute) {
-    target.packed =
-        pack_prototypes(prototypes, shared_.packed, shared_.kernels, shared_.options.tuning.cpu.bound_scale, pool);
+    const double bound_scale = shared_.options.tuning.cpu.bound_scale;
+    target.packed = pack_prototypes(prototypes, shared_.packed, shared_.kernels, bound_scale, pool);
+    if (target.packed.screenable && begins_with_look(models_[static_cast<size_t>(slot)])) {
+      target.coded =
+          code_prototypes({prototypes, target.packed, shared_.coded, shared_.packed.frame(), bound_scale}, pool);
+    }
   }
   return target;
 }

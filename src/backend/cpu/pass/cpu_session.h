@@ -34,6 +34,9 @@ struct ScreenScratch {
   std::vector<double> least;          // distance to the nearest candidate so far
   std::vector<double> second_least;   // and to the one after it
   std::vector<float> fine_row;
+  std::vector<CodedHit> hits;     // room for those of one tile
+  int64_t hit_count = 0;          // that are there
+  std::vector<float> thresholds;  // likewise
 
   /// Makes room for blocks of so many rows, and models of so many spans.
   void reserve(int64_t rows, int64_t most_spans);
@@ -102,6 +105,7 @@ class CpuSession final : public Session, public RowQuestions {
     int slot = 0;
     const Matrix* prototypes = nullptr;
     PackedPrototypes packed;
+    CodedPrototypes coded;  // with spans where the pass looks in bytes first
   };
   /// Labels of all rows, without statistics: Labeller::label(). The points are as they came, so rows may lie anywhere.
   bool label_only(const Target& target, Labels& labels, double* d2);
@@ -124,6 +128,7 @@ class CpuSession final : public Session, public RowQuestions {
     bool began = false;  // with them, at the latest now
     int64_t passes = 0;
     double changed_share = 1;  // in the last pass
+    bool looks = true;         // in bytes first, unless that turned out not to pay
   };
   // A block of neighbouring tiles, as a thread works on it.
   struct TileBlock {
@@ -161,12 +166,20 @@ class CpuSession final : public Session, public RowQuestions {
     int64_t at;     // of the tile's first row in the block
     uint64_t rows;  // bits
   };
+  void raise_lower_scores(const Target& target, const TileBlock& block, const Unproved& unproved, Worker& worker) const;
   void list_candidates(const PackedPrototypes& packed, const TileBlock& block, const Unproved& unproved,
                        Worker& worker) const;
   float fine_row(const TileBlock& block, int64_t row_in_block, Worker& worker) const;
   void add_span_candidates(const PackedPrototypes& packed, const TileBlock& block, int64_t span, int64_t row_in_block,
                            Worker& worker) const;
   void resolve_block(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) const;
+
+  // cpu_look.cpp: rows whose labels few prototypes may take over, found in bytes.
+  bool begins_with_look(const Model& m) const;
+  void look_and_resolve(const Target& target, const TileBlock& block, Worker& worker, PassResult& result);
+  void resolve_hits(const Target& target, const TileBlock& block, size_t tile, Worker& worker,
+                    PassResult& result) const;
+  void learn_from_look(Model& m, const PassResult& result) const;
 
   bool is_acceptable(const TileBlock& block, Worker& worker) const;
   void label_new_rows(const Target& target, TileBlock& block, Worker& worker, PassResult& result) const;

@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "backend/bounds_policy.h"
+#include "backend/cpu/screen/coded_points.h"
 #include "backend/cpu/screen/packed_points.h"
 #include "backend/cpu/screen/points_plan.h"
 #include "backend/cpu/sums/term_scales.h"
@@ -23,6 +24,7 @@ struct CpuShared {
   PackedPoints packed;
   TermScales scales;
   UnitScales units;
+  CodedPoints coded = {};  // where the plan wants looks in bytes
   std::unique_ptr<BoundsLog> bounds_log = std::make_unique<BoundsLog>();
   std::unique_ptr<KdTree> tree = nullptr;  // for algorithm kdtree
 };

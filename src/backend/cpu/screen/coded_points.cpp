@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace manymeans {
@@ -33,11 +34,12 @@ double nearest_integer(double v) {
 struct CodedPoints::Row {
   std::vector<double> y;
   std::vector<float> wide;
-  std::vector<uint8_t> codes;
-  double norm = 0;   // |q|, from above
-  double error = 0;  // |y - y~|, from above
+  std::vector<uint8_t> codes;  // of whole groups
+  double norm = 0;             // |q|, from above
+  double error = 0;            // |y - y~|, from above
 
-  explicit Row(int64_t d) : y(static_cast<size_t>(d)), wide(static_cast<size_t>(d)), codes(static_cast<size_t>(d)) {}
+  explicit Row(int64_t d)
+      : y(static_cast<size_t>(d)), wide(static_cast<size_t>(d)), codes(static_cast<size_t>(d + kCodedValues), 128) {}
 };
 
 namespace {
@@ -143,9 +145,8 @@ double CodedPoints::code_tile(const Input& input, const Frame& frame, int64_t t,
   const int64_t rows = std::min(tile_rows_, input.points.n - t * tile_rows_);
   for (int64_t i = 0; i < rows; ++i) {
     code_row(input, frame, t * tile_rows_ + i, row);
-    for (size_t j = 0; j < row.codes.size(); ++j) {
-      const auto at = static_cast<int64_t>(j);
-      values[(at / kCodedValues * tile_rows_ + i) * kCodedValues + at % kCodedValues] = row.codes[j];
+    for (int64_t g = 0; g < groups_; ++g) {
+      std::memcpy(values + (g * tile_rows_ + i) * kCodedValues, row.codes.data() + g * kCodedValues, kCodedValues);
     }
     radii[i] = round_up(std::max(row.error, ratio_ * row.norm));
     most = std::max(most, row.norm);
@@ -191,44 +192,116 @@ CodedCentre weigh(const Matrix& centres, int64_t k, const CodedPoints& points, c
 
 }  // namespace
 
+namespace {
+
+// A centre in codes, and what bounds need to know of these.
+struct CodedColumn {
+  int32_t sum = 0;   // of the codes
+  double codes = 0;  // a |p|, from above
+  double slope = 0;
+};
+
+// The codes of a centre in units of `unit`; `to` is the column's first byte, groups of codes stand kCodedColumns apart.
+CodedColumn code_column(const CodedCentre& centre, float unit, const CodedPoints& points, int8_t* to) {
+  CodedColumn column;
+  double rest_square = 0, code_square = 0;
+  for (size_t j = 0; j < centre.z.size(); ++j) {
+    const double code = unit > 0 ? nearest_integer(centre.weighted[j] / static_cast<double>(unit)) : 0;
+    const double rest = centre.weighted[j] - code * static_cast<double>(unit);
+    to[j / kCodedValues * kCodedColumns * kCodedValues + j % kCodedValues] = static_cast<int8_t>(code);
+    column.sum += static_cast<int32_t>(code);
+    rest_square += rest * rest;
+    code_square += code * code;
+  }
+  column.codes = static_cast<double>(unit) * std::sqrt(code_square) * kNothing;
+  const double error = std::sqrt(rest_square) * kNothing + column.codes * 0x1p-20;  // E
+  column.slope = (std::sqrt(centre.square) * kNothing + error / points.ratio()) * (1 + 0x1p-18);
+  return column;
+}
+
+}  // namespace
+
 CodedCentres code_centres(const Matrix& centres, std::span<const int64_t> which, const CodedPoints& points,
                           const Frame& frame, double bound_scale) {
   CodedCentres out;
   out.count = (static_cast<int64_t>(which.size()) + 1) / 2 * 2;
   const auto count = static_cast<size_t>(out.count);
   const int64_t blocks = (out.count + kCodedColumns - 1) / kCodedColumns;
-  out.values.assign(static_cast<size_t>(blocks * points.groups() * kCodedColumns * kCodedValues), 0);
+  const int64_t block_bytes = points.groups() * kCodedColumns * kCodedValues;
+  out.values.assign(static_cast<size_t>(blocks * block_bytes), 0);
   out.corrections.assign(count, 0);
   out.units.assign(count, 0);
   out.slopes.assign(count, 0);
   out.offsets.assign(count, kNeverWins);
   for (size_t c = 0; c < which.size(); ++c) {
     const CodedCentre centre = weigh(centres, which[c], points, frame);
-    const auto column = static_cast<int64_t>(c);
-    int8_t* block = out.values.data() + column / kCodedColumns * points.groups() * kCodedColumns * kCodedValues;
+    const auto at = static_cast<int64_t>(c);
     const float unit = round_up(centre.largest / kMostCode);
-    double rest_square = 0, code_square = 0;
-    int32_t sum = 0;
-    for (size_t j = 0; j < centre.z.size(); ++j) {
-      const double code = unit > 0 ? nearest_integer(centre.weighted[j] / static_cast<double>(unit)) : 0;
-      const double rest = centre.weighted[j] - code * static_cast<double>(unit);
-      const auto at = static_cast<int64_t>(j);
-      block[(at / kCodedValues * kCodedColumns + column % kCodedColumns) * kCodedValues + at % kCodedValues] =
-          static_cast<int8_t>(code);
-      sum += static_cast<int32_t>(code);
-      rest_square += rest * rest;
-      code_square += code * code;
-    }
-    const double codes = static_cast<double>(unit) * std::sqrt(code_square) * kNothing;  // a |p|
-    const double error = std::sqrt(rest_square) * kNothing + codes * 0x1p-20;            // E
-    const double norm = std::sqrt(centre.square) * kNothing;
-    out.corrections[c] = -128 * sum;
+    const CodedColumn column = code_column(
+        centre, unit, points, out.values.data() + at / kCodedColumns * block_bytes + at % kCodedColumns * kCodedValues);
+    out.corrections[c] = -128 * column.sum;
     out.units[c] = unit;
-    out.slopes[c] = round_up((norm + error / points.ratio()) * (1 + 0x1p-18) * bound_scale);
+    out.slopes[c] = round_up(column.slope * bound_scale);
     out.offsets[c] = round_up(-centre.square / 2 + centre.square * 0x1p-18);
-    if (!(norm < kMostNorm) || !points.keeps_to_float(codes, static_cast<double>(out.slopes[c]), centre.square)) {
+    if (!(std::sqrt(centre.square) * kNothing < kMostNorm) ||
+        !points.keeps_to_float(column.codes, static_cast<double>(out.slopes[c]), centre.square)) {
       out.screenable = false;
     }
+  }
+  return out;
+}
+
+CodedSpans CodedPrototypes::view(const CodedPoints& points) const {
+  return {points.groups(), static_cast<int64_t>(widths.size()),
+          values.data(),   offsets.data(),
+          inverses.data(), slopes.data(),
+          widths.data()};
+}
+
+// Offsets in units of the span, rounded up; what is below the least one is raised to it.
+CodedPrototypes code_prototypes(const CodingTask& task, ThreadPool* pool) {
+  const auto& [prototypes, packed, points, frame, bound_scale] = task;
+  CodedPrototypes out;
+  const auto spans = static_cast<size_t>(packed.spans);
+  const int64_t block_bytes = points.groups() * kCodedColumns * kCodedValues;
+  out.values.assign(spans * static_cast<size_t>(kSpanColumns / kCodedColumns * block_bytes), 0);
+  out.offsets.assign(spans * kSpanColumns, kLeastCodedOffset);
+  out.inverses.assign(spans, 0);
+  out.slopes.assign(spans, 0);
+  for (const int32_t columns : packed.columns) {
+    out.widths.push_back((columns + kCodedColumns - 1) / kCodedColumns * kCodedColumns);
+  }
+  const auto code_span = [&](int64_t span) {
+    const auto at = static_cast<size_t>(span);
+    const int64_t first = span * kSpanColumns;
+    std::vector<CodedCentre> centres;
+    double largest = 0x1p-60;
+    for (int64_t c = first; c < first + packed.columns[at]; ++c) {
+      const auto k = static_cast<int64_t>(packed.order[static_cast<size_t>(c)]);
+      centres.push_back(weigh(prototypes, k, points, frame));
+      largest = std::max(largest, centres.back().largest);
+    }
+    const float unit = round_up(largest / kMostCode);
+    out.inverses[at] = 1 / unit;
+    double slope = 0;
+    for (size_t i = 0; i < centres.size(); ++i) {
+      const int64_t c = first + static_cast<int64_t>(i);
+      int8_t* to = out.values.data() + c / kCodedColumns * block_bytes + c % kCodedColumns * kCodedValues;
+      const CodedColumn column = code_column(centres[i], unit, points, to);
+      slope = std::max(slope, column.slope);
+      const double offset = std::ceil(-centres[i].square * (0.5 - 0x1p-18) / static_cast<double>(unit));
+      out.offsets[static_cast<size_t>(c)] =
+          static_cast<int32_t>(std::max<double>(offset, kLeastCodedOffset)) - 128 * column.sum;
+    }
+    out.slopes[at] = round_up(slope * bound_scale);
+  };
+  const auto code_spans = [&](int, int64_t begin, int64_t end) {
+    for (int64_t span = begin; span < end; ++span) code_span(span);
+  };
+  if (pool == nullptr) {
+    code_spans(0, 0, packed.spans);
+  } else {
+    pool->for_each_range(packed.spans, 1, code_spans);
   }
   return out;
 }

@@ -1,8 +1,9 @@
-// The points in one byte a value, and candidates for centres likewise, with a proved bound for every score:
-// docs/developer/screens.md, "Seeding in bytes".
+// The points in one byte a value, and candidates for centres or prototypes likewise, with a proved bound for every
+// score: docs/developer/screens.md, "Seeding in bytes" and "A first look in bytes".
 #pragma once
 
 #include "backend/cpu/kernels/coded_kernels.h"
+#include "backend/cpu/screen/packed_prototypes.h"
 #include "backend/frame.h"
 #include "core/aligned_buffer.h"
 #include "core/threads.h"
@@ -69,5 +70,25 @@ struct CodedCentres {
 /// Those of `centres` that `which` names. `bound_scale` is 1 but in tests.
 CodedCentres code_centres(const Matrix& centres, std::span<const int64_t> which, const CodedPoints& points,
                           const Frame& frame, double bound_scale);
+
+/// The prototypes of a model in the places and spans of its packed ones.
+struct CodedPrototypes {
+  std::vector<int8_t> values;
+  std::vector<int32_t> offsets, widths;
+  std::vector<float> inverses, slopes;
+
+  CodedSpans view(const CodedPoints& points) const;
+};
+
+struct CodingTask {
+  const Matrix& prototypes;
+  const PackedPrototypes& packed;
+  const CodedPoints& points;  ///< of at most kMostLookColumns columns
+  const Frame& frame;
+  double bound_scale;  ///< 1 but in tests
+};
+
+/// The threads of `pool` share the work, if there is one.
+CodedPrototypes code_prototypes(const CodingTask& task, ThreadPool* pool = nullptr);
 
 }  // namespace manymeans

@@ -50,10 +50,15 @@ void MatrixLayout::lay_out_bytes(int64_t d) {
   }
 }
 
-MatrixLayout::MatrixLayout(ScreenFormat format, int64_t d) {
+MatrixLayout::MatrixLayout(const ScreenKernels& screen, int64_t d)
+    : tile_rows_(screen.tile_rows), block_columns_(screen.block_columns) {
+  const ScreenFormat format = screen.format;
   const auto steps = static_cast<int>((d + kStepValues - 1) / kStepValues);
   const auto product = [&](int x, int z) { add_product(x, z); };
-  if (format == ScreenFormat::kInt8Pair) {
+  if (screen.layout == ScreenLayout::kLanes) {
+    words_ = (d + 1) / 2;
+    tile_copies_ = span_copies_ = {{false, 0}};
+  } else if (format == ScreenFormat::kInt8Pair) {
     lay_out_bytes(d);
   } else if (format == ScreenFormat::kBfloat16) {
     tile_steps_ = span_steps_ = steps;
@@ -80,6 +85,15 @@ MatrixLayout::MatrixLayout(ScreenFormat format, int64_t d) {
       product(steps + s, s);
     }
   }
+}
+
+size_t MatrixLayout::tile_bytes() const {
+  if (words_ == 0) return static_cast<size_t>(tile_steps_ * kStepBytes);
+  return (static_cast<size_t>(words_ * tile_rows_) * 4 + 63) / 64 * 64;
+}
+
+size_t MatrixLayout::span_bytes() const {
+  return static_cast<size_t>(words_ > 0 ? words_ * kSpanColumns * 4 : span_steps_ * kStepBytes);
 }
 
 MatrixSteps MatrixLayout::steps() const {

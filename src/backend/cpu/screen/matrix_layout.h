@@ -1,4 +1,4 @@
-// Where the parts of a value stand in the steps of a bfloat16 format (screen_kernels.h has the layouts).
+// Where the parts of a value stand in the tiles and spans of a rounded format (screen_kernels.h has the layouts).
 #pragma once
 
 #include "backend/cpu/kernels/screen_kernels.h"
@@ -25,23 +25,33 @@ class MatrixLayout {
   };
 
   MatrixLayout() = default;
-  MatrixLayout(ScreenFormat format, int64_t d);
+  MatrixLayout(const ScreenKernels& screen, int64_t d);
 
-  /// Valid as long as this object.
+  /// Valid as long as this object; kSteps.
   MatrixSteps steps() const;
+  /// kLanes: those of a row or column; else 0.
+  int64_t words() const { return words_; }
   const std::vector<Copy>& tile_copies() const { return tile_copies_; }
   const std::vector<Copy>& span_copies() const { return span_copies_; }
-  size_t tile_bytes() const { return static_cast<size_t>(tile_steps_) * kStepBytes; }
-  size_t span_bytes() const { return static_cast<size_t>(span_steps_) * kStepBytes; }
-  int64_t products() const { return static_cast<int64_t>(tile_products_.size()); }
+  size_t tile_bytes() const;
+  size_t span_bytes() const;
+  /// Instructions that a row and column take of a unit.
+  int64_t products() const { return words_ > 0 ? words_ : static_cast<int64_t>(tile_products_.size()); }
+  /// Products of numbers that are added up.
+  int64_t terms() const { return words_ > 0 ? 2 * words_ : 32 * products(); }
 
-  /// Bytes from the beginning of a tile of 32 rows or a span of 32 columns.
+  /// Bytes from the beginning of a tile or a span.
   size_t tile_offset(int64_t slot, int64_t row) const {
     const int64_t byte = slot * part_bytes_;  // of one row
+    if (words_ > 0) return static_cast<size_t>((byte / 4 * tile_rows_ + row) * 4 + byte % 4);
     return static_cast<size_t>(byte / 64 * kStepBytes + row / 16 * 1024 + byte % 64 / 4 * 64 + row % 16 * 4 + byte % 4);
   }
   size_t span_offset(int64_t slot, int64_t column) const {
     const int64_t byte = slot * part_bytes_;
+    const int64_t block = column / block_columns_ * block_columns_;
+    if (words_ > 0) {
+      return static_cast<size_t>((block * words_ + byte / 4 * block_columns_ + column - block) * 4 + byte % 4);
+    }
     return static_cast<size_t>(byte / 64 * kStepBytes + column / 16 * 1024 + column % 16 * 64 + byte % 64);
   }
   /// Of one part of a value: 2, or 1.
@@ -54,6 +64,9 @@ class MatrixLayout {
   void lay_out_bytes(int64_t d);
 
   int64_t part_bytes_ = 2;
+  int64_t words_ = 0;
+  int64_t tile_rows_ = 0;
+  int64_t block_columns_ = 1;
 
   int tile_steps_ = 0;
   int span_steps_ = 0;

@@ -50,7 +50,7 @@ PackedPoints::PackedPoints(const Input& input, const CpuKernels& kernels, const 
       tile_bytes_(tile_bytes(*plan.screen, input.points.d)),
       tiles_((input.points.n + plan.screen->tile_rows - 1) / plan.screen->tile_rows) {
   if (screen_->format != ScreenFormat::kFloat32) {
-    layout_ = MatrixLayout(screen_->format, input.points.d);
+    layout_ = MatrixLayout(*screen_, input.points.d);
     if (screen_->format == ScreenFormat::kInt8Pair) find_unit();
     find_ratio();
   }
@@ -84,7 +84,7 @@ PackedPoints PackedPoints::of_others(const Input& input) const {
 }
 
 size_t PackedPoints::values_bytes(const ScreenKernels& screen, int64_t d) {
-  if (screen.format != ScreenFormat::kFloat32) return MatrixLayout(screen.format, d).tile_bytes();
+  if (screen.format != ScreenFormat::kFloat32) return MatrixLayout(screen, d).tile_bytes();
   const auto floats = static_cast<size_t>(screen.tile_rows) * static_cast<size_t>(d);
   return (floats * sizeof(float) + 63) / 64 * 64;
 }
@@ -117,12 +117,13 @@ Tile PackedPoints::tile_at(const std::byte* values, int64_t rows) const {
 void PackedPoints::gather(std::span<const Tile> tiles, std::span<const uint32_t> rows, std::byte* to,
                           std::vector<Tile>& gathered) const {
   const int64_t p = tile_rows();
-  const bool matrix = screen_->format != ScreenFormat::kFloat32;
+  const bool rounded = screen_->format != ScreenFormat::kFloat32;
+  const bool lanes = screen_->layout == ScreenLayout::kLanes;
   GatherTask task{};
   task.tile_rows = static_cast<int>(p);
-  task.run = matrix ? 16 : task.tile_rows;
-  task.lines = matrix ? 16 : input_->points.d;
-  task.blocks = matrix ? layout_.steps().x_steps : 1;
+  task.run = lanes ? task.tile_rows : 16;
+  task.lines = lanes ? words() : 16;
+  task.blocks = lanes ? 1 : layout_.steps().x_steps;
   task.to = reinterpret_cast<uint32_t*>(to);
   task.to_tile = static_cast<int64_t>(tile_bytes_ / sizeof(float));
   const auto rows_in_tile = static_cast<uint32_t>(p);
@@ -139,7 +140,7 @@ void PackedPoints::gather(std::span<const Tile> tiles, std::span<const uint32_t>
         std::byte* values = to + gathered.size() * tile_bytes_;
         gathered.push_back(tile_at(values, 0));
         norms = reinterpret_cast<float*>(values + values_bytes_);
-        radii = matrix ? norms + p : norms;
+        radii = rounded ? norms + p : norms;
       }
       const uint32_t lane = rows[i] - first;
       task.rows |= uint64_t{1} << lane;

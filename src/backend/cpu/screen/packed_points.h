@@ -38,6 +38,11 @@ class PackedPoints {
   const Frame& frame() const { return frame_; }
   const ScreenKernels& screen() const { return *screen_; }
   const MatrixLayout& layout() const { return layout_; }
+  /// ScreenLayout::kLanes: words of a row.
+  int64_t words() const {
+    const auto d = static_cast<int64_t>(frame_.centre.size());
+    return screen_->format == ScreenFormat::kFloat32 ? d : layout_.words();
+  }
   double ratio() const { return ratio_; }
   /// kInt8Pair: y is about unit() times an integer of 16 bits; else 0.
   double unit() const { return unit_; }

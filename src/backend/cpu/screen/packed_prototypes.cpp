@@ -65,15 +65,17 @@ Bound float32_bound(const ColumnNorms& norms, int64_t d) {
           ((f.accumulation + u + f.place) * half + f.canonical * 2 * half + f.underflow) * kInflation};
 }
 
-// Bfloat16 parts, sums in float32 with any rounding, in any order: radius >= r and >= ratio * n.
+// Bfloat16 parts, sums in float32 with any rounding, in any order, from the offset on in ScreenLayout::kLanes: radius
+// >= r and >= ratio * n.
 Bound matrix_bound(const ColumnNorms& norms, int64_t d, const PackedPoints& points) {
   constexpr double kTruncation = 0x1p-23;
-  const BoundFactors f(d, kTruncation, points.layout().products() * 32 + 8);
+  const BoundFactors f(d, kTruncation, points.layout().terms() + 8);
   const double half = norms.exact * norms.exact / 2;
   const double of_rest = norms.exact + norms.rest;
   const double of_norm = norms.rest + 0x1p-8 * norms.low + 1.02 * norms.exact * (f.accumulation + f.place);
+  const double of_offset = points.layout().words() > 0 ? f.accumulation : 0;
   const double error =
-      (f.place + 0x1p-21 + static_cast<double>(d) * 0x1p-51) * half + f.canonical * 2 * half + f.underflow;
+      (f.place + of_offset + 0x1p-21 + static_cast<double>(d) * 0x1p-51) * half + f.canonical * 2 * half + f.underflow;
   return {(of_rest + of_norm / points.ratio()) * kInflation, error * kInflation};
 }
 
@@ -346,7 +348,7 @@ float score_underflow(const Frame& frame, int64_t d) {
 
 int64_t PackedPrototypes::span_bytes(const ScreenKernels& screen, int64_t d) {
   if (screen.format == ScreenFormat::kFloat32) return kSpanColumns * d * static_cast<int64_t>(sizeof(float));
-  return static_cast<int64_t>(MatrixLayout(screen.format, d).span_bytes());
+  return static_cast<int64_t>(MatrixLayout(screen, d).span_bytes());
 }
 
 ScreenColumns PackedPrototypes::view(int64_t first, int64_t count, const PackedPoints& points,
@@ -354,7 +356,7 @@ ScreenColumns PackedPrototypes::view(int64_t first, int64_t count, const PackedP
   const int64_t column = first * kSpanColumns;
   const void* packed = values.data() + column * static_cast<int64_t>(points.frame().centre.size());
   if (matrix.size() > 0) packed = matrix.data() + static_cast<size_t>(first) * points.layout().span_bytes();
-  return {static_cast<int64_t>(points.frame().centre.size()),
+  return {points.words(),
           &steps,
           packed,
           offsets.data() + column,

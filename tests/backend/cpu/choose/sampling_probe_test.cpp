@@ -141,9 +141,9 @@ TEST(SamplingProbe, SeesThatSpansAreShared) {
   const Scene scene = groups("skewed columns", 0.01, 0.1, 2);
   const Input input = prepared(scene);
   const Frame frame = find_frame(input);
-  const SamplingProbe probe(input, kernels(), frame, {.clusters = {scene.k}});
-  const ProbeCounts pair = probe.run(kernels().screens[2]);
-  EXPECT_EQ(kernels().screens[2].format, ScreenFormat::kBfloat16Pair);
+  const SamplingProbe probe(input, portable(), frame, {.clusters = {scene.k}});
+  const ProbeCounts pair = probe.run(portable().screens[2]);
+  EXPECT_EQ(portable().screens[2].format, ScreenFormat::kBfloat16Pair);
   EXPECT_GT(pair.unproved, 0.1) << "far prototypes widen the bounds of others";
   EXPECT_GE(pair.candidates, 2 * pair.unproved);
   EXPECT_GT(pair.columns, 64) << "spans are cut short where norms fall";

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -184,6 +185,98 @@ TEST(CodedPoints, CentresTooFarOutAreNotScreened) {
     const std::vector<int64_t> both = {0, 1};
     EXPECT_FALSE(code_centres(scene.centres, both, scene.points, scene.frame, 1).screenable);
   });
+}
+
+// As a pass looks at points: thresholds are scores of labels, and places stand in spans.
+struct LookedAt {
+  int64_t lost = 0;  // rows whose score of a prototype is above their threshold, without a hit
+  int64_t hits = 0;  // of rows that exist
+};
+
+LookedAt look_in_spans(const CpuKernels& kernels, const CodedKernels& unit, const Shape& shape, double bound_scale) {
+  Scene scene(unit, shape, 5);
+  // The far row is a prototype, too, and shares a span with others.
+  for (int64_t j = 0; shape.outlier > 0 && j < shape.d; ++j) {
+    scene.centres.values<float>()[static_cast<size_t>(j)] = scene.x[static_cast<size_t>(shape.d + j)];
+  }
+  PointsPlan plan;
+  plan.screen = &kernels.screens[0];
+  plan.frame = scene.frame;
+  plan.packed = true;
+  const PackedPoints points(scene.input, kernels, plan, scene.pool);
+  const PackedPrototypes packed = pack_prototypes(scene.centres, points, kernels, 1);
+  EXPECT_TRUE(packed.screenable);
+  const CodedPrototypes columns =
+      code_prototypes({scene.centres, packed, scene.points, scene.frame, bound_scale}, &scene.pool);
+  const int64_t p = unit.tile_rows;
+  LookedAt found;
+  for (int64_t first = 0; first < shape.n; first += p) {
+    const int64_t rows = std::min(p, shape.n - first);
+    std::vector<float> thresholds(static_cast<size_t>(p), std::numeric_limits<float>::infinity());
+    for (int64_t i = 0; i < rows; ++i) {
+      const long double score = scene.truth(first + i, (first + i) % shape.k);
+      thresholds[static_cast<size_t>(i)] = static_cast<float>(score - std::abs(score) * 0x1p-20L);
+    }
+    const CodedTile tile = scene.points.tile(first / p);
+    std::vector<CodedHit> hits(columns.offsets.size());
+    hits.resize(static_cast<size_t>(
+        unit.look({columns.view(scene.points), tile.values, tile.radii, thresholds.data(), hits.data()})));
+    std::vector<uint64_t> words(columns.offsets.size());
+    for (const CodedHit& hit : hits) words[static_cast<size_t>(hit.place)] = hit.rows;
+    for (int64_t span = 0; span < packed.spans; ++span) {
+      for (int64_t c = span * kSpanColumns; c < (span + 1) * kSpanColumns; ++c) {
+        const auto place = static_cast<size_t>(c);
+        if (c % kSpanColumns >= packed.columns[static_cast<size_t>(span)]) {
+          EXPECT_EQ(words[place], 0U) << "padding";
+          continue;
+        }
+        EXPECT_EQ(rows == 64 ? 0 : words[place] >> rows, 0U) << "there are no such rows";
+        for (int64_t i = 0; i < rows; ++i) {
+          const bool hit = (words[place] >> i & 1) != 0;
+          found.hits += hit;
+          found.lost += !hit && scene.truth(first + i, packed.order[place]) > thresholds[static_cast<size_t>(i)];
+        }
+      }
+    }
+  }
+  return found;
+}
+
+template <class Visit>
+void for_each_look(Visit&& visit) {
+  for (const InstructionSet& set : instruction_sets()) {
+    const CpuKernels& kernels = set.kernels();
+    if (!kernels.supported()) continue;
+    for (int i = 0; i < kernels.coded_count; ++i) visit(kernels, kernels.coded[i]);
+  }
+}
+
+TEST(CodedPoints, ALookInSpansFindsEveryRowThatAPrototypeComesNearerTo) {
+  for_each_look([](const CpuKernels& kernels, const CodedKernels& unit) {
+    std::vector<Shape> all = shapes();
+    for (const int64_t d : {3, 12, 100}) {
+      all.push_back({500, d, 90});
+      all.push_back({100, d, 7, 0, 0, 1e37});
+    }
+    for (const Shape& shape : all) {
+      const auto where = fmt::format("D {} K {} offset {} spread {} outlier {}", shape.d, shape.k, shape.offset,
+                                     shape.spread, shape.outlier);
+      EXPECT_EQ(look_in_spans(kernels, unit, shape, 1).lost, 0) << where;
+    }
+    EXPECT_LT(look_in_spans(kernels, unit, {2000, 64, 16}, 1).hits, 2000 * 16 * 6 / 10);
+  });
+}
+
+TEST(CodedPoints, AQuarterOfTheBoundOfALookLosesRows) {
+  int64_t lost = 0;
+  bool any = false;
+  for_each_look([&](const CpuKernels& kernels, const CodedKernels& unit) {
+    any = true;
+    for (const int64_t d : {1, 2, 3}) lost += look_in_spans(kernels, unit, {5000, d, 16}, 0.25).lost;
+  });
+  if (any) {
+    EXPECT_GT(lost, 0);
+  }
 }
 
 }  // namespace

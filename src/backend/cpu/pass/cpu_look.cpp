@@ -1,0 +1,85 @@
+// A first look in bytes, in passes that know the labels of the pass before: docs/developer/screens.md, "A first look in
+// bytes".
+#include "backend/cpu/pass/cpu_session.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace manymeans {
+namespace {
+
+// While more labels than this change, thresholds are low: a row has several prototypes nearer than its last.
+constexpr double kSettledShare = 0.25;
+
+}  // namespace
+
+bool CpuSession::begins_with_look(const Model& m) const {
+  if (shared_.plan.in_bytes == nullptr || !m.labelled || m.policy.carries()) return false;
+  if (shared_.options.tuning.cpu.passes_in_bytes.value_or(false)) return true;
+  return m.looks && m.changed_share < kSettledShare;
+}
+
+// Labels of a block from those of the pass before: the distance to its assigned prototype is a row's threshold, and
+// the prototypes that may be nearer get canonical distances.
+void CpuSession::look_and_resolve(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) {
+  const int64_t p = tile_rows();
+  const CodedKernels& kernels = *shared_.plan.in_bytes;
+  if (worker.d2.size() < static_cast<size_t>(block.rows)) worker.d2.resize(static_cast<size_t>(block.rows));
+  model(target.slot).labels.read(block.first_row, block.rows, worker.labels.data());
+  find_distances(*target.prototypes, {block.first_row, block.rows, worker.labels.data(), nullptr}, worker,
+                 worker.d2.data());
+  worker.screen.hits.resize(target.coded.offsets.size());
+  worker.screen.thresholds.resize(static_cast<size_t>(p));
+  float* thresholds = worker.screen.thresholds.data();
+  for (size_t t = 0; t < block.tiles.size(); ++t) {
+    const Tile& tile = block.tiles[t];
+    const auto at = static_cast<int64_t>(t) * p;
+    const CodedTile coded = shared_.coded.tile(block.first_row / p + static_cast<int64_t>(t));
+    shared_.kernels.seed_thresholds({tile.norms, worker.d2.data() + at, tile.rows, shared_.packed.frame().scale,
+                                     static_cast<double>(target.packed.underflow), thresholds});
+    std::fill(thresholds + tile.rows, thresholds + p, std::numeric_limits<float>::infinity());
+    worker.screen.hit_count = kernels.look(
+        {target.coded.view(shared_.coded), coded.values, coded.radii, thresholds, worker.screen.hits.data()});
+    resolve_hits(target, block, t, worker, result);
+  }
+}
+
+// Canonical distances have the last word; ties go to the lowest index, in whatever order the hits come.
+void CpuSession::resolve_hits(const Target& target, const TileBlock& block, size_t tile, Worker& worker,
+                              PassResult& result) const {
+  const PackedPrototypes& packed = target.packed;
+  const auto at = static_cast<size_t>(tile) * static_cast<size_t>(tile_rows());
+  const uint64_t present = ~uint64_t{0} >> (64 - block.tiles[tile].rows);
+  uint64_t doubtful = 0;
+  for (const CodedHit& hit : std::span(worker.screen.hits).first(static_cast<size_t>(worker.screen.hit_count))) {
+    if (hit.place % kSpanColumns >= packed.columns[static_cast<size_t>(hit.place / kSpanColumns)]) continue;  // padding
+    const uint32_t prototype = packed.order[static_cast<size_t>(hit.place)];
+    for (uint64_t bits = hit.rows & present; bits != 0; bits &= bits - 1) {
+      const size_t row = at + static_cast<size_t>(std::countr_zero(bits));
+      if (worker.labels[row] == prototype) continue;
+      doubtful |= bits & -bits;
+      ++result.candidates;
+      const double d2 = distance(block.row(static_cast<int64_t>(row)), *target.prototypes, prototype, worker);
+      if (d2 < worker.d2[row] || (d2 == worker.d2[row] && prototype < worker.labels[row])) {
+        worker.d2[row] = d2;
+        worker.labels[row] = prototype;
+      }
+    }
+  }
+  const int64_t resolved = std::popcount(doubtful);
+  result.resolved += resolved;
+  result.candidates += resolved;  // the assigned prototypes
+  result.certified += block.tiles[tile].rows - resolved;
+}
+
+// Looks that leave too much go on as screens.
+void CpuSession::learn_from_look(Model& m, const PassResult& result) const {
+  const LookCosts& costs = shared_.plan.look;
+  const auto columns = static_cast<double>(m.k);
+  const double hits =
+      static_cast<double>(result.candidates - result.resolved) / static_cast<double>(shared_.input.points.n);
+  m.looks = costs.column * columns + costs.row + costs.hit * hits < shared_.plan.column_ns * columns;
+}
+
+}  // namespace manymeans
