@@ -66,18 +66,23 @@ __device__ void use_distance(const SeedArguments& a, SeedShared<kTiles>& s, int6
            1u << (row_of_unit % 4 * 8 + column % kSeedTileColumns));
 }
 
-// Up to 32 queued pairs. Lines are touched where there are few: those of many warps' many pairs would drive each other
-// out. Not inlined: it is called once in many products, and its registers would crowd theirs.
+// Up to 32 queued pairs; one of a row beyond the last looks at the last, for nothing. Lines are touched where there are
+// few: those of many warps' many pairs would drive each other out. Not inlined: it is called once in many products, and
+// its registers would crowd theirs.
 template <class T, int kTiles>
 __device__ __noinline__ void drain(const SeedArguments& a, SeedShared<kTiles>& s, const SeedPairs pairs) {
   constexpr int kFewPairs = 8;
   constexpr int64_t kLongRow = 128;
   const int64_t d = a.points.d;
   const auto* x = static_cast<const T*>(a.points.data) + pairs.unit_row * d;
+  const auto last = static_cast<int>(min(a.points.n - pairs.unit_row, int64_t{kMostUnitRows})) - 1;  // of the unit
   const double d2 = distances_of_pairs(
-      pairs.count <= kFewPairs && d > kLongRow, pairs.count, d, [&](int i) { return x + pairs.queue[i] / 64 * d; },
+      pairs.count <= kFewPairs && d > kLongRow, pairs.count, d,
+      [&](int i) { return x + min(pairs.queue[i] / 64, last) * d; },
       [&](int i) { return centre_of<T>(a, pairs.first_column + pairs.queue[i] % 64); });
-  if (own_pair() < pairs.count) use_distance(a, s, pairs.unit_row, pairs.queue[own_pair()], d2);
+  if (own_pair() >= pairs.count) return;
+  const int pair = pairs.queue[own_pair()];
+  if (pair / 64 <= last) use_distance(a, s, pairs.unit_row, pair, d2);
 }
 
 // Appends the pairs whose bit is set in the lanes' four flags; all lanes call it. Bit q of `flags`: row (lane / 4) +
@@ -152,7 +157,7 @@ __device__ void multiply_rows(const SeedArguments& a, const uint4* fragments, in
 
 // What the screen compares with, for the four of 32 rows that a thread sees: rows lane / 4 + 8 i. Fetched before the
 // product, so that their latency and the codes' are one. Rows beyond the last have limits that exclude every candidate,
-// but for one whose slope is infinite: their bound is NaN.
+// but for one whose slope is infinite: their bound is NaN, and drain() drops them.
 template <int kTiles>
 struct SeedLimits {
   float radius[4];
@@ -195,13 +200,6 @@ __device__ unsigned possible(const SeedLimits<kTiles>& limits, int tile, const S
   return flags;
 }
 
-// Of those flags, the ones of rows that there are, of which `left` begin with the first of the 16.
-__device__ inline unsigned of_real_rows(unsigned flags, int64_t left) {
-  const int row = static_cast<int>(threadIdx.x) % 32 / 4;
-  if (row >= left) return 0;
-  return row + 8 >= left ? flags & 3u : flags;
-}
-
 // The queue's full rounds are worked off; what is left moves to the front.
 template <class T, int kTiles>
 __device__ void drain_full_rounds(const SeedArguments& a, SeedUnit<kTiles>& unit) {
@@ -223,7 +221,6 @@ __device__ void drain_full_rounds(const SeedArguments& a, SeedUnit<kTiles>& unit
 template <class T, int kTiles>
 __device__ void judge(const SeedArguments& a, SeedUnit<kTiles>& unit, const SeedLimits<kTiles>& limits,
                       const int (&sums)[kTiles][2][4], int first) {
-  const int64_t left = a.points.n - unit.row - first;
 #pragma unroll
   for (int t = 0; t < kTiles; ++t) {
     if (unit.shared.tiles[t].columns == 0) continue;  // padding
@@ -231,8 +228,8 @@ __device__ void judge(const SeedArguments& a, SeedUnit<kTiles>& unit, const Seed
     const unsigned low = possible<0>(limits, t, columns, sums[t][0]);
     const unsigned high = possible<1>(limits, t, columns, sums[t][1]);
     if (!__any_sync(kAllLanes, (low | high) != 0)) continue;
-    unit.count = enqueue(of_real_rows(low, left), first, t * kSeedTileColumns, unit.warp.queue, unit.count);
-    unit.count = enqueue(of_real_rows(high, left - 16), first + 16, t * kSeedTileColumns, unit.warp.queue, unit.count);
+    unit.count = enqueue(low, first, t * kSeedTileColumns, unit.warp.queue, unit.count);
+    unit.count = enqueue(high, first + 16, t * kSeedTileColumns, unit.warp.queue, unit.count);
     if (unit.count >= 32) drain_full_rounds<T>(a, unit);
   }
 }
