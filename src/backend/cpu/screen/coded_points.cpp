@@ -258,50 +258,56 @@ CodedSpans CodedPrototypes::view(const CodedPoints& points) const {
           widths.data()};
 }
 
+namespace {
+
 // Offsets in units of the span, rounded up; what is below the least one is raised to it.
-CodedPrototypes code_prototypes(const CodingTask& task, ThreadPool* pool) {
+void code_span(const CodingTask& task, int64_t span, CodedPrototypes& out) {
   const auto& [prototypes, packed, points, frame, bound_scale] = task;
-  CodedPrototypes out;
-  const auto spans = static_cast<size_t>(packed.spans);
   const int64_t block_bytes = points.groups() * kCodedColumns * kCodedValues;
-  out.values.assign(spans * static_cast<size_t>(kSpanColumns / kCodedColumns * block_bytes), 0);
+  const auto at = static_cast<size_t>(span);
+  const int64_t first = span * kSpanColumns;
+  std::vector<CodedCentre> centres;
+  double largest = 0x1p-60;
+  for (int64_t c = first; c < first + packed.columns[at]; ++c) {
+    const auto k = static_cast<int64_t>(packed.order[static_cast<size_t>(c)]);
+    centres.push_back(weigh(prototypes, k, points, frame));
+    largest = std::max(largest, centres.back().largest);
+  }
+  const float unit = round_up(largest / kMostCode);
+  out.inverses[at] = 1 / unit;
+  double slope = 0;
+  for (size_t i = 0; i < centres.size(); ++i) {
+    const int64_t c = first + static_cast<int64_t>(i);
+    int8_t* to = out.values.data() + c / kCodedColumns * block_bytes + c % kCodedColumns * kCodedValues;
+    const CodedColumn column = code_column(centres[i], unit, points, to);
+    slope = std::max(slope, column.slope);
+    const double offset = std::ceil(-centres[i].square * (0.5 - 0x1p-18) / static_cast<double>(unit));
+    out.offsets[static_cast<size_t>(c)] =
+        static_cast<int32_t>(std::max<double>(offset, kLeastCodedOffset)) - 128 * column.sum;
+  }
+  out.slopes[at] = round_up(slope * bound_scale);
+}
+
+}  // namespace
+
+CodedPrototypes code_prototypes(const CodingTask& task, ThreadPool* pool) {
+  CodedPrototypes out;
+  const auto spans = static_cast<size_t>(task.packed.spans);
+  const int64_t span_bytes = kSpanColumns / kCodedColumns * task.points.groups() * kCodedColumns * kCodedValues;
+  out.values.assign(spans * static_cast<size_t>(span_bytes), 0);
   out.offsets.assign(spans * kSpanColumns, kLeastCodedOffset);
   out.inverses.assign(spans, 0);
   out.slopes.assign(spans, 0);
-  for (const int32_t columns : packed.columns) {
+  for (const int32_t columns : task.packed.columns) {
     out.widths.push_back((columns + kCodedColumns - 1) / kCodedColumns * kCodedColumns);
   }
-  const auto code_span = [&](int64_t span) {
-    const auto at = static_cast<size_t>(span);
-    const int64_t first = span * kSpanColumns;
-    std::vector<CodedCentre> centres;
-    double largest = 0x1p-60;
-    for (int64_t c = first; c < first + packed.columns[at]; ++c) {
-      const auto k = static_cast<int64_t>(packed.order[static_cast<size_t>(c)]);
-      centres.push_back(weigh(prototypes, k, points, frame));
-      largest = std::max(largest, centres.back().largest);
-    }
-    const float unit = round_up(largest / kMostCode);
-    out.inverses[at] = 1 / unit;
-    double slope = 0;
-    for (size_t i = 0; i < centres.size(); ++i) {
-      const int64_t c = first + static_cast<int64_t>(i);
-      int8_t* to = out.values.data() + c / kCodedColumns * block_bytes + c % kCodedColumns * kCodedValues;
-      const CodedColumn column = code_column(centres[i], unit, points, to);
-      slope = std::max(slope, column.slope);
-      const double offset = std::ceil(-centres[i].square * (0.5 - 0x1p-18) / static_cast<double>(unit));
-      out.offsets[static_cast<size_t>(c)] =
-          static_cast<int32_t>(std::max<double>(offset, kLeastCodedOffset)) - 128 * column.sum;
-    }
-    out.slopes[at] = round_up(slope * bound_scale);
-  };
   const auto code_spans = [&](int, int64_t begin, int64_t end) {
-    for (int64_t span = begin; span < end; ++span) code_span(span);
+    for (int64_t span = begin; span < end; ++span) code_span(task, span, out);
   };
   if (pool == nullptr) {
-    code_spans(0, 0, packed.spans);
+    code_spans(0, 0, task.packed.spans);
   } else {
-    pool->for_each_range(packed.spans, 1, code_spans);
+    pool->for_each_range(task.packed.spans, 1, code_spans);
   }
   return out;
 }
