@@ -145,7 +145,7 @@ def test_predict(points, folder):
     expect(0, run("fit", points, *FIT, "--backend", "cpu", "--model", model, "--quiet"))
     arguments = ("predict", model, points, "--labels", labels, "--backend", "cuda")
     process = start(*arguments, env=environment("pass:1", 3))
-    # Its kernels are loaded when they are first launched, where the driver waits for the device: the program's watch sees it.
+    # Its kernels are loaded when they are first launched, where the driver waits for the device: the watch sees it.
     expect(4, ended(process, 3 + WATCH + AROUND, "predict"), "the device does not answer")
     process = start(*arguments, env=environment("pass:1"))
     time.sleep(5)

@@ -171,10 +171,30 @@ cudaError_t see_done(cudaStream_t stream) {
   return status;
 }
 
-// What was given back counts as used until then.
+// Of all that the driver holds for the pool, and of that what is in use.
+struct PoolBytes {
+  uint64_t reserved = 0;
+  uint64_t used = 0;
+
+  uint64_t unused() const { return reserved - std::min(used, reserved); }
+};
+
+PoolBytes bytes_of(const Pool& pool) {
+  PoolBytes bytes;
+  if (pool.pool == nullptr) return bytes;
+  if (!works(cudaMemPoolGetAttribute(pool.pool, cudaMemPoolAttrUsedMemCurrent, &bytes.used)) ||
+      !works(cudaMemPoolGetAttribute(pool.pool, cudaMemPoolAttrReservedMemCurrent, &bytes.reserved))) {
+    return {};
+  }
+  return bytes;
+}
+
+// Leaves at most `kept` bytes unused. What was given back counts as used until the stream is seen to be done. The driver
+// guarantees the least that it keeps, not the most: a block that is larger than `kept` goes by the second call only.
 void trim(const Pool& pool, size_t kept) {
   works(see_done(pool.stream));
-  works(cudaMemPoolTrimTo(pool.pool, kept));
+  works(cudaMemPoolTrimTo(pool.pool, bytes_of(pool).used + kept));
+  if (bytes_of(pool).unused() > kept) works(cudaMemPoolTrimTo(pool.pool, 0));
 }
 
 }  // namespace
@@ -207,13 +227,8 @@ void trim_device_memory() noexcept {
 
 cudaError_t ask_device_memory(DeviceMemory* memory) {
   const Pool here = pools().here();
-  uint64_t reserved = 0;
-  uint64_t used = 0;
-  if (here.pool != nullptr && works(cudaMemPoolGetAttribute(here.pool, cudaMemPoolAttrUsedMemCurrent, &used))) {
-    works(cudaMemPoolGetAttribute(here.pool, cudaMemPoolAttrReservedMemCurrent, &reserved));
-  }
   const cudaError_t status = cudaMemGetInfo(&memory->free, &memory->all);
-  memory->free += reserved - std::min(used, reserved);
+  memory->free += bytes_of(here).unused();
   return status;
 }
 

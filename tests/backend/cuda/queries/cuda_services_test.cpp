@@ -153,6 +153,8 @@ struct OnDevice {
         weights(uploaded<double>(input.weights.data(), input.weights.size(), stream)),
         points{bytes.data(), input.points.type, input.points.n, input.points.d, weights.data()} {}
 
+  explicit OnDevice(Case&&) = delete;  // the input is a view of the case
+
   ThreadPool pool;
   Input input;
   std::unique_ptr<Backend> backend;
@@ -604,7 +606,8 @@ TEST(CudaServices, SeedingScreensBesideWholeNumbers) {
   int64_t left[3] = {};
   int64_t every = 0;
   for (const int64_t more : {0, 1, 2}) {
-    OnDevice run(with_more_columns(made, more));
+    const Case wide = with_more_columns(made, more);
+    OnDevice run(wide);
     ASSERT_EQ(difference(reference_trace(run, 5), device_trace(run, {}, 5, &left[more])), "") << more;
     if (more == 0) device_trace(run, {.exact = true}, 5, &every);
   }
