@@ -24,6 +24,7 @@ inline double linear_prediction(const auto* x, const auto* model, int64_t featur
 struct LinearModel {
   static constexpr std::string_view kName = "linear";
   static constexpr bool kEuclidean = false;
+  static constexpr bool kLinear = true;
   static constexpr double kMostResidual = 0x1p1000;  // what is no smaller counts as this
 
   static int64_t width(int64_t d) { return d; }  // D coefficients and the intercept

@@ -47,6 +47,19 @@ constexpr ScreenKernels float32_screen() {
   return lanes_screen<FloatUnit, MR, R>();
 }
 
+// Of linear models, in the layout of float32_screen.
+template <int MR, int R>
+constexpr ScreenKernels residual_screen() {
+  return {ScreenFormat::kFloat32,
+          ScreenLayout::kLanes,
+          MR * kLanes,
+          R,
+          kLeastWidth<R>,
+          screen_lanes<ResidualUnit, MR, R>,
+          nullptr,
+          nullptr};
+}
+
 // `screens` begins with float32_screen<MR, R>().
 template <int MR, int R>
 constexpr CpuKernels kernel_table(const char* name, const char* description, bool (*supported)(),
@@ -80,7 +93,8 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           round_row<float>,
           round_row<double>,
           lane_kernels(),
-          panel_kernels()};
+          panel_kernels(),
+          residual_screen<MR, R>()};
 }
 
 }  // namespace

@@ -124,6 +124,8 @@ struct CpuKernels {
   void (*round_f64)(const double* x, const PackTask&, RoundedRow&);
   LaneKernels lanes;    ///< of the kd-tree
   PanelKernels panels;  ///< of predict and transform
+  /// Float32 scores of linear models: minus the magnitude of a residual, offset_k + x_i . z_k.
+  ScreenKernels residuals;
   /// For tiles of several heights; none where no unit multiplies bytes.
   const CodedKernels* coded = nullptr;
   int coded_count = 0;
