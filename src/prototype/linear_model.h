@@ -58,6 +58,9 @@ struct LinearModel {
   }
 };
 
+/// What the terms of rows span at most, by what the columns span without weights: contract, "Linear models".
+ColumnScan product_bounds(const Input& input, const ColumnScan& columns);
+
 /// Its table.
 const Prototype& linear_model();
 

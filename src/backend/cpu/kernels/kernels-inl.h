@@ -6,6 +6,7 @@
 #include "backend/cpu/kernels/hit_kernels-inl.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/lanes-inl.h"
+#include "backend/cpu/kernels/linear_kernels-inl.h"
 #include "backend/cpu/kernels/packing_kernels-inl.h"
 #include "backend/cpu/kernels/panel_kernels-inl.h"
 #include "backend/cpu/kernels/row_kernels-inl.h"
@@ -88,6 +89,12 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           add_terms<double>,
           move_rows<float>,
           move_rows<double>,
+          move_products<float>,
+          move_products<double>,
+          residual<float>,
+          residual<double>,
+          residuals<float>,
+          residuals<double>,
           pack<kRows, float>,
           pack<kRows, double>,
           round_row<float>,
