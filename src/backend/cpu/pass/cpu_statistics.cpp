@@ -368,7 +368,7 @@ CpuSession::ByCluster CpuSession::sort_changes(int slot) {
 // One cluster's changes: sums of the rows that come in "cluster" 0 of `space`, of those that leave in 1.
 void CpuSession::apply_cluster_in_units(const ByCluster& sorted, int64_t k, Worker& worker, UnitDelta& space,
                                         Statistics& statistics) const {
-  const UnitSums sums = space.sums_for(shared_.units, statistics.d);
+  const UnitSums sums = space.sums_for(shared_.units, shared_.input.points.d);
   const int64_t end = sorted.begin[static_cast<size_t>(k) + 1];
   for (int64_t done = sorted.begin[static_cast<size_t>(k)]; done < end;) {
     const MovedRows moved{sorted.rows.data() + done, nullptr, sorted.leaves.data() + done, end - done};
