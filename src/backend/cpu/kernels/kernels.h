@@ -59,7 +59,7 @@ constexpr int64_t product_scratch(int64_t products, int64_t d) {
 }
 
 /// Most rows of a segment, below.
-constexpr int64_t kSegmentRows = 128;
+constexpr int64_t kSegmentRows = 256;
 
 /// Rows of one cluster whose products are added together, without rests: register by register of all rows.
 struct ProductSegment {

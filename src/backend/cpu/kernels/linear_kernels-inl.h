@@ -297,7 +297,8 @@ HWY_INLINE void segment_products(const ProductSegment& in, const ProductUnits& u
 #pragma GCC unroll 3
     for (int g = kWords - 1; g >= 0; --g) {
       rounders[p][g] = hn::Set(kF64, kMagic * unit);
-      sums[p][g] = hn::Zero(i64);
+      sums[p][g] =
+          hn::Zero(i64);  // of the rounded numbers' bits, from which those of the rounders are taken at the end
       unit /= units.radix;
     }
   }
@@ -311,16 +312,19 @@ HWY_INLINE void segment_products(const ProductSegment& in, const ProductUnits& u
 #pragma GCC unroll 3
       for (int g = kWords - 1; g >= 0; --g) {
         const VecD shifted = hn::Add(y, rounders[p][g]);
-        sums[p][g] = hn::Add(sums[p][g], hn::Sub(hn::BitCast(i64, shifted), hn::BitCast(i64, rounders[p][g])));
+        sums[p][g] = hn::Add(sums[p][g], hn::BitCast(i64, shifted));
         if (g > 0) y = hn::Sub(y, hn::Sub(shifted, rounders[p][g]));
       }
     }
   }
+  const auto lanes = static_cast<uint64_t>((in.count + kWide - 1) / kWide * kWide);
 #pragma GCC unroll 4
   for (int p = 0; p < kPairs; ++p) {
 #pragma GCC unroll 3
     for (int g = 0; g < kWords; ++g) {
-      const int64_t sum = hn::GetLane(hn::SumOfLanes(i64, sums[p][g]));
+      const auto bits = static_cast<uint64_t>(hn::GetLane(hn::BitCast(i64, rounders[p][g])));
+      const auto all = static_cast<uint64_t>(hn::GetLane(hn::SumOfLanes(i64, sums[p][g])));
+      const auto sum = static_cast<int64_t>(all - lanes * bits);  // mod 2^64
       in.sums[g * units.products + place + p] += in.leaves ? -sum : sum;
     }
   }

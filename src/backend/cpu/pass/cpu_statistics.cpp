@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kPrefetchDistance = 12;  // changes; about what memory takes for one row
 
 // Changes of a block, for each cluster, from which on sums of products take their rows cluster by cluster.
-constexpr int64_t kSegmentPays = 12;
+constexpr int64_t kSegmentPays = 64;
 
 constexpr int64_t kWidenedRows = 64;  // of narrow types, at a time
 
