@@ -40,6 +40,8 @@ bool names_tell(const std::vector<std::string>& names, const std::vector<std::st
   });
 }
 
+}  // namespace
+
 void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
   const PointsView all = points.view;
   const size_t size = size_of(all.type);
@@ -54,9 +56,16 @@ void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
   }
   points.view = PointsView(kept->data(), all.n, static_cast<int64_t>(indices.size()), all.type);
   points.owner = kept;
+  const auto keep = [&](auto& values) {
+    if (std::ssize(values) != all.d) return;  // none, or those of fields of lists
+    auto old = std::move(values);
+    values.clear();
+    for (const int64_t j : indices) values.push_back(old[static_cast<size_t>(j)]);
+  };
+  keep(points.column_names);
+  keep(points.source.numbers);
+  keep(points.source.names);
 }
-
-}  // namespace
 
 Dataset read_like_model(const std::string& path, ReadOptions options, const ModelFile& file, const StoredModel& model) {
   options.like = points_of_fit(file);

@@ -3,7 +3,9 @@
 
 #include <manymeans/io.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace manymeans::cli {
 
@@ -11,5 +13,8 @@ namespace manymeans::cli {
 /// say otherwise.
 /// Throws Error(kBadData) when the columns do not fit.
 Dataset read_like_model(const std::string& path, ReadOptions options, const ModelFile& file, const StoredModel& model);
+
+/// A copy of these columns of the points, in this order, with their names and numbers in the file.
+void keep_columns(Dataset& points, const std::vector<int64_t>& indices);
 
 }  // namespace manymeans::cli
