@@ -49,11 +49,19 @@ const char* const kExamples =
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
+std::vector<std::string> centroid_inits() {
+  std::vector<std::string> methods;
+  for (const Choice& method : info().inits) methods.push_back(method.name);
+  return methods;
+}
+
 FitResult run_fit(FitCommand& command, JobPoints& points, bool initial_file, ProgressLine& line) {
   Dataset initial;
   if (initial_file) {
-    initial = read_initial(command.options.init, command.k_given ? command.options.k[0] : 0, points.view.d,
-                           command.job.scale);
+    initial = read_initial({.path = command.options.init,
+                            .k = command.k_given ? command.options.k[0] : 0,
+                            .d = points.view.d,
+                            .scale = command.job.scale});
     command.options.k = {initial.view.n};
     for (const std::string& warning : initial.warnings) points.dataset.warnings.push_back(warning);
   }
@@ -73,12 +81,15 @@ void write_results(const FitJob& job, const JobPoints& points, const FitResult& 
            [&] { save_model(job.model, result, points.scaling, points.dataset.column_names, points.dataset.source); },
        .labels = [&] { write_labels(job.labels, result); },
        .json = [&] { return to_json(result); },
-       .report = [&](const std::vector<std::string>& files) { return fit_report(job.data, result, files); }});
+       .report =
+           [&](const std::vector<std::string>& files) {
+             return fit_report(job.data, result, files, points_style(result));
+           }});
 }
 
 int run(FitCommand& command) {
   FitJob& job = command.job;
-  const bool initial_file = names_initial_file(command.options.init);
+  const bool initial_file = names_initial_file(command.options.init, centroid_inits());
   check(command.options);
   check_job(job, command.options, initial_file);
   const float origin = 0;  // one point, one prototype: is the backend there, and does it know the algorithm?
