@@ -57,6 +57,9 @@ struct LinearModel {
   }
 };
 
+/// The exact sums of a cluster's products.
+ProductSums product_sums(const ClusterSums& sums);
+
 /// Its table.
 const Prototype& linear_model();
 
