@@ -28,8 +28,7 @@ void check_agreement(const PointsView& x, const PointsView& models, const Regres
                 fmt::format("they have {} features, the models have {}", x.d, models.d - 1));
   }
   const bool agrees = gate.means.rows() == models.n && gate.means.columns() == x.d &&
-                      gate.means.type() == DataType::kFloat64 &&
-                      static_cast<int64_t>(gate.scales.size()) == x.d &&
+                      gate.means.type() == DataType::kFloat64 && static_cast<int64_t>(gate.scales.size()) == x.d &&
                       static_cast<int64_t>(gate.weights.size()) == models.n;
   if (!agrees) {
     throw Error(ErrorCode::kBadData, "gate",
@@ -99,8 +98,16 @@ class Gate {
   std::vector<double> shares_;
 };
 
-[[noreturn]] void refuse_row(int64_t row) {
-  throw Error(ErrorCode::kBadData, "points", fmt::format("row {} has a value that is not finite", row + 1));
+// Says where the first value of this row is that is not finite.
+[[noreturn]] void refuse_row(const PointsView& x, int64_t row) {
+  std::vector<std::byte> fetched;
+  const std::byte* bytes = row_bytes(x, row, 1, fetched);
+  std::vector<double> values(static_cast<size_t>(x.d));
+  widen(bytes, x.type, 0, x.d, values.data());
+  const auto at = std::ranges::find_if(values, [](double value) { return !std::isfinite(value); });
+  throw Error(ErrorCode::kBadData, "points",
+              fmt::format("row {}, column {} is {}; only finite numbers can be used", row + 1, at - values.begin() + 1,
+                          std::isnan(*at) ? "NaN" : fmt::format("{}", *at)));
 }
 
 Matrix predict_rows(const PointsView& x, const Gate& gate, const PredictOptions& options) {
@@ -120,7 +127,7 @@ Matrix predict_rows(const PointsView& x, const Gate& gate, const PredictOptions&
       }
     });
   });
-  if (const int64_t row = bad.load(); row != std::numeric_limits<int64_t>::max()) refuse_row(row);
+  if (const int64_t row = bad.load(); row != std::numeric_limits<int64_t>::max()) refuse_row(x, row);
   check_mapped(x.data);
   return result;
 }
