@@ -13,6 +13,7 @@
 #include "engine/check_clusters.h"
 #include "engine/fit_shard.h"
 #include "engine/lloyd.h"
+#include "engine/swap_search.h"
 #include "engine/tuned.h"
 
 #include <fmt/format.h>
@@ -80,7 +81,8 @@ void check_against_points(const Task& task, int64_t rows, const Prototype& proto
   }
 }
 
-std::vector<Member> make_members(const FitOptions& options, const Input& input, bool given) {
+std::vector<Member> make_members(const Task& task, const Input& input, int64_t swaps) {
+  const FitOptions& options = task.options;
   const auto init_of = [&](int64_t k) {
     return find_init(options.init, prototype_of(input), input.shard.all, k, input.points.d).name;
   };
@@ -91,8 +93,9 @@ std::vector<Member> make_members(const FitOptions& options, const Input& input, 
       member.result.k = member.result.k_requested = k;
       member.result.replica = replica;
       member.result.seed = options.model_seed.value_or(member_seed(options.seed, k, replica));
-      member.result.init = given ? "given" : std::string(init_of(k));
+      member.result.init = task.given() ? "given" : std::string(init_of(k));
       member.index = static_cast<int64_t>(members.size());
+      if (swaps > 0) begin_search(member);
       members.push_back(std::move(member));
     }
   }
@@ -349,7 +352,7 @@ void Fit::read() {
 // What rules, reports and checkpoints need to know of the points, and the models.
 void Fit::prepare() {
   if (has_rule(rules_, StopReason::kTol)) variance_ = mean_variance(column_moments(input_, pool_));
-  members_ = make_members(task_.options, input_, task_.given());
+  members_ = make_members(task_, input_, place_.kind.swaps);
   const bool watched = task_.hooks.progress != nullptr && place_.kind.prototype.euclidean;
   if (comm_.max(int64_t{watched}) > 0) estimate_.emplace(input_, pool_);
   open_checkpoint();

@@ -74,6 +74,7 @@ class Cohort {
  private:
   bool initialise();
   bool initialise_with(const InitEntry& method, std::span<Member*> members);
+  size_t seeded_together() const;
   int pass(std::span<Member*> active);
   void save(std::span<Member*> active, int passes);
   PassLimits limits(std::span<Member*> active) const;
@@ -82,19 +83,13 @@ class Cohort {
   std::optional<StopReason> report(std::span<Member*> active);
   std::vector<Member*> judge(std::vector<Member*>& active, std::optional<StopReason> stop);
   Verdict judge(Member& member, std::optional<StopReason> stop);
-  void update(Member& member);
   std::optional<StopReason> outer_reason(const Member& member, std::optional<StopReason> stop) const;
-  Verdict converged(Member& member, std::optional<StopReason> stop);
+  void update(Member& member);
   bool ends_trial(const Member& member, std::optional<StopReason> stop) const;
   void measure_trials(std::span<Member* const> active, std::optional<StopReason> stop);
   void update_trial(Member& member);
-  Verdict fail_trial(Member& member, std::optional<StopReason> stop);
-  static void return_to_best(Member& member, StopReason reason);
-  static Verdict stop_waiting(Member& member, StopReason reason);
-  std::vector<double> inertias(std::span<Member* const> members);
-  size_t seeded_together() const;
+  Verdict judge_trial(Member& member, std::optional<StopReason> stop);
   std::vector<Member*> next_trials();
-  void measure_converged(std::span<Member* const> members);
   static double rounded_inertia(const InertiaSum& sum, int weight_exponent);
   void finish(std::span<Member* const> done);
   void finish(Member& member, const InertiaSum& inertia);
@@ -299,7 +294,10 @@ std::vector<Member*> Cohort::judge(std::vector<Member*>& active, std::optional<S
     std::erase_if(waiting_, [&](const Member* member) { return member->slot > judged->slot; });
   }
   if (stop) {
-    for (Member* member : std::exchange(waiting_, {})) place(member, stop_waiting(*member, *stop));
+    for (Member* member : std::exchange(waiting_, {})) {
+      return_to_best(*member, stop);
+      left.push_back(member);
+    }
   }
   active = std::move(left);
   return done;
@@ -307,21 +305,14 @@ std::vector<Member*> Cohort::judge(std::vector<Member*>& active, std::optional<S
 
 // What follows a labelling pass. When the model is done its result has the reason, and finish() does the rest.
 Verdict Cohort::judge(Member& member, std::optional<StopReason> stop) {
+  if (member.search.in_trial()) return judge_trial(member, stop);
   const PassResult& last = last_[static_cast<size_t>(member.slot)];
   const bool first_pass = !member.begun;
   member.begun = true;
-  if (member.search.in_trial()) {
-    if (!ends_trial(member, stop)) {
-      update_trial(member);
-      return Verdict::kGoesOn;
-    }
-    if (member.search.steps == 0 || !succeeds(member.search)) return fail_trial(member, stop);
-    member.search.steps = -1;
-  }
-  if (member.stopping) return converged(member, stop);
+  if (member.stopping) return Verdict::kDone;
   if (!first_pass && last.changed == 0 && !member.relocated) {
     member.result.stop_reason = StopReason::kStrict;
-    return converged(member, stop);
+    return Verdict::kDone;
   }
   // Labels and prototypes agree right after a pass, so stopping here needs no further one.
   if (const std::optional<StopReason> reason = outer_reason(member, stop)) {
@@ -336,21 +327,6 @@ Verdict Cohort::judge(Member& member, std::optional<StopReason> stop) {
 std::optional<StopReason> Cohort::outer_reason(const Member& member, std::optional<StopReason> stop) const {
   if (stop || member.result.iterations < context_.options.max_iter) return stop;
   return StopReason::kMaxIter;
-}
-
-// A model with a reason to stop is done, unless its swap search is still to come or goes on.
-Verdict Cohort::converged(Member& member, std::optional<StopReason> stop) {
-  SwapState& search = member.search;
-  const StopReason reason = member.result.stop_reason;
-  const bool searches = context_.kind.swaps > 0 && member.result.k > 1 && !search.over;
-  if (!searches || reason == StopReason::kMaxIter) return Verdict::kDone;
-  if (const std::optional<StopReason> outer = outer_reason(member, stop)) {
-    member.result.stop_reason = *outer;
-    return Verdict::kDone;
-  }
-  search.reason = reason;
-  search.fresh = true;
-  return Verdict::kWaits;
 }
 
 // One update of the prototypes, and the stop rules that follow it.
@@ -385,10 +361,9 @@ void Cohort::update(Member& member) {
 }
 
 bool Cohort::ends_trial(const Member& member, std::optional<StopReason> stop) const {
-  const int64_t steps = member.search.steps;
   if (!member.search.in_trial()) return false;
-  const bool strict = steps > 0 && last_[static_cast<size_t>(member.slot)].changed == 0;
-  return strict || steps >= kTrialUpdates || outer_reason(member, stop);
+  const bool strict = member.search.steps > 0 && last_[static_cast<size_t>(member.slot)].changed == 0;
+  return strict || member.search.steps >= updates_of_trial(member.search) || outer_reason(member, stop);
 }
 
 // The inertias of all trials that this pass ends, by one reading of the points.
@@ -397,55 +372,35 @@ void Cohort::measure_trials(std::span<Member* const> active, std::optional<StopR
   for (Member* member : active) {
     if (ends_trial(*member, stop)) ending.push_back(member);
   }
-  const std::vector<double> found = inertias(ending);
-  for (size_t i = 0; i < ending.size(); ++i) ending[i]->search.inertia = found[i];
-}
-
-// In the units of w'.
-std::vector<double> Cohort::inertias(std::span<Member* const> members) {
+  if (ending.empty()) return;
   std::vector<ModelPrototypes> models;
-  for (const Member* member : members) models.push_back({member->slot, &member->prototypes});
-  std::vector<double> result;
-  if (models.empty()) return result;
-  for (const InertiaSum& sum : session_->rows().inertias(models)) result.push_back(rounded_inertia(sum, 0));
-  return result;
+  for (const Member* member : ending) models.push_back({member->slot, &member->prototypes});
+  const std::vector<InertiaSum> sums = session_->rows().inertias(models);
+  for (size_t i = 0; i < ending.size(); ++i) ending[i]->search.inertia = rounded_inertia(sums[i], 0);
 }
 
 // An update without stop rules. Clusters that are empty keep their prototypes, whatever is asked for in the end.
 void Cohort::update_trial(Member& member) {
   const Stopwatch watch(cost_.update);
   treat_empty_clusters(*session_, member, EmptyPolicy::kKeep, context_.input);
-  member.prototypes =
-      solve_prototypes(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
+  member.prototypes = solve_prototypes(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
   ++member.result.iterations;
   ++member.search.steps;
 }
 
-Verdict Cohort::fail_trial(Member& member, std::optional<StopReason> stop) {
-  SwapState& search = member.search;
-  ++search.failures;
-  search.steps = -1;
-  const std::optional<StopReason> outer = outer_reason(member, stop);
-  if (!outer && search.failures < context_.kind.swaps) return Verdict::kWaits;
-  return_to_best(member, outer.value_or(search.reason));
-  return Verdict::kGoesOn;
-}
-
-// The search is over: one pass labels the rows by the best prototypes.
-void Cohort::return_to_best(Member& member, StopReason reason) {
-  member.prototypes = member.search.best;
-  member.search.over = member.stopping = true;
-  member.relocated = false;
-  member.result.stop_reason = reason;
-}
-
-// Somebody ends the fit while this member waits.
-Verdict Cohort::stop_waiting(Member& member, StopReason reason) {
-  if (!member.search.fresh) {
-    return_to_best(member, reason);
+Verdict Cohort::judge_trial(Member& member, std::optional<StopReason> stop) {
+  if (!ends_trial(member, stop)) {
+    update_trial(member);
     return Verdict::kGoesOn;
   }
-  member.result.stop_reason = reason;
+  const std::optional<StopReason> outer = outer_reason(member, stop);
+  const bool success = keep_or_reject(member);
+  if (!outer && member.search.failures < context_.kind.swaps) return Verdict::kWaits;
+  if (!outer || !success) {
+    return_to_best(member, outer);
+    return Verdict::kGoesOn;
+  }
+  member.result.stop_reason = *outer;
   return Verdict::kDone;
 }
 
@@ -453,35 +408,12 @@ Verdict Cohort::stop_waiting(Member& member, StopReason reason) {
 std::vector<Member*> Cohort::next_trials() {
   const Stopwatch watch(cost_.update);
   const std::vector<Member*> members = std::exchange(waiting_, {});
-  measure_converged(members);
-  std::vector<Member*> searching;
-  for (Member* member : members) {
-    if (member->search.best_inertia > 0) searching.push_back(member);
-  }
   const SwapContext context{context_.input, context_.upload, pool_};
   const size_t together = seeded_together();
-  for (size_t first = 0; first < searching.size(); first += together) {
-    begin_trials(context, std::span(searching).subspan(first, std::min(together, searching.size() - first)));
-  }
-  for (Member* member : members) {
-    if (!member->search.in_trial()) return_to_best(*member, member->search.reason);
+  for (size_t first = 0; first < members.size(); first += together) {
+    begin_trials(context, std::span(members).subspan(first, std::min(together, members.size() - first)));
   }
   return members;
-}
-
-// Trials begin from what a model has converged to.
-void Cohort::measure_converged(std::span<Member* const> members) {
-  std::vector<Member*> fresh;
-  for (Member* member : members) {
-    if (std::exchange(member->search.fresh, false)) fresh.push_back(member);
-  }
-  const std::vector<double> found = inertias(fresh);
-  for (size_t i = 0; i < fresh.size(); ++i) {
-    SwapState& search = fresh[i]->search;
-    search.best = fresh[i]->prototypes;
-    search.best_inertia = found[i];
-    search.failures = 0;
-  }
 }
 
 double Cohort::rounded_inertia(const InertiaSum& sum, int weight_exponent) {

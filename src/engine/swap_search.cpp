@@ -2,6 +2,7 @@
 
 #include "backend/make_seeding.h"
 #include "core/data_type.h"
+#include "data/gather.h"
 #include "engine/removal_costs.h"
 #include "init/row_subsets.h"
 #include "prototype/prototype.h"
@@ -16,6 +17,8 @@
 namespace manymeans {
 namespace {
 
+constexpr int64_t kFirstUpdates = 10;
+constexpr int64_t kTrialUpdates = 5;
 constexpr int64_t kCandidates = 16;
 constexpr double kLeastGain = 0x1p-10;  // of the error, for a trial to succeed
 
@@ -44,16 +47,21 @@ Matrix all_but(const Matrix& prototypes, int64_t removed) {
   return keep_prototypes(prototypes, kept);
 }
 
+// Of the members whose best prototypes leave some error. All of them go on from these prototypes; those for which a
+// trial begins get others.
 std::vector<Trial> make_trials(const SwapContext& context, std::span<Member* const> members) {
-  std::vector<const Matrix*> models;
-  for (const Member* member : members) models.push_back(&member->search.best);
-  const std::vector<std::vector<double>> costs = removal_costs(context.input, models, context.pool);
   std::vector<Trial> trials;
-  for (size_t i = 0; i < members.size(); ++i) {
-    Trial trial{members[i], static_cast<int>(i)};
-    trial.removed = removed_prototype(members[i]->search, costs[i]);
-    trial.others = all_but(*models[i], trial.removed);
-    trials.push_back(std::move(trial));
+  std::vector<const Matrix*> models;
+  for (Member* member : members) {
+    return_to_best(*member, std::nullopt);
+    if (!(member->search.best_inertia > 0)) continue;
+    trials.push_back({member, static_cast<int>(trials.size())});
+    models.push_back(&member->search.best);
+  }
+  const std::vector<std::vector<double>> costs = removal_costs(context.input, models, context.pool);
+  for (size_t i = 0; i < trials.size(); ++i) {
+    trials[i].removed = removed_prototype(trials[i].member->search, costs[i]);
+    trials[i].others = all_but(*models[i], trials[i].removed);
   }
   return trials;
 }
@@ -80,16 +88,54 @@ std::vector<std::vector<int64_t>> draw(Seeding& seeding, std::span<const Trial> 
   return seeding.draw(draws);
 }
 
+// For each of the picked rows the prototype that is nearest among those that are left.
+std::vector<uint32_t> nearest_others(const Input& input, const std::vector<int64_t>& picked, const Matrix& others) {
+  const Matrix rows = gather_from_all(input, picked);
+  std::vector<uint32_t> labels(picked.size());
+  as_float_type(rows.type(), [&]<class T>(T) {
+    prototype_of(input).rows<T>().nearest({rows.values<T>().data(), rows.rows(), rows.columns()},
+                                          others.values<T>().data(), others.rows(), labels.data());
+  });
+  return labels;
+}
+
+// The first different rows of `picked` from number `begin` on, and from the first again, that have the label of that
+// one.
+std::vector<int64_t> rows_of_one_cluster(const std::vector<int64_t>& picked, const std::vector<uint32_t>& labels,
+                                         size_t begin, int64_t rows) {
+  std::vector<int64_t> subset;
+  for (size_t i = 0; i < picked.size() && static_cast<int64_t>(subset.size()) < rows; ++i) {
+    const size_t at = (begin + i) % picked.size();
+    if (labels[at] != labels[begin] || std::ranges::find(subset, picked[at]) != subset.end()) continue;
+    subset.push_back(picked[at]);
+  }
+  return subset;
+}
+
+// The rows of each candidate of a trial: those of every second candidate from anywhere, those of the others from one
+// cluster, which finds models that share one.
+std::vector<std::vector<int64_t>> subsets_of(const Input& input, const Trial& trial,
+                                             const std::vector<int64_t>& picked) {
+  const int64_t rows = rows_of_subset(input);
+  std::vector<std::vector<int64_t>> subsets = distinct_rows(picked, rows);
+  const std::vector<uint32_t> labels = nearest_others(input, picked, trial.others);
+  for (size_t c = 1; c < subsets.size(); c += 2) {
+    subsets[c] = rows_of_one_cluster(picked, labels, c * static_cast<size_t>(draws_of_subset(rows)), rows);
+  }
+  return subsets;
+}
+
 // Candidates of all trials; those of which no row can be drawn have none.
 void make_candidates(const SwapContext& context, Seeding& seeding, std::span<Trial> trials) {
-  const int64_t rows = rows_of_subset(context.input);
   std::vector<std::vector<int64_t>> groups;
   std::vector<Trial*> drawn;
-  const std::vector<std::vector<int64_t>> picked = draw(seeding, trials, rows);
+  const std::vector<std::vector<int64_t>> picked = draw(seeding, trials, rows_of_subset(context.input));
   for (size_t i = 0; i < trials.size(); ++i) {
     if (picked[i].empty()) continue;
     drawn.push_back(&trials[i]);
-    for (std::vector<int64_t>& subset : distinct_rows(picked[i], rows)) groups.push_back(std::move(subset));
+    for (std::vector<int64_t>& subset : subsets_of(context.input, trials[i], picked[i])) {
+      groups.push_back(std::move(subset));
+    }
   }
   const Matrix all = prototypes_of_groups(context.input, groups, context.pool);
   for (size_t i = 0; i < drawn.size(); ++i) {
@@ -107,39 +153,55 @@ void begin_trial(const Trial& trial, int64_t chosen) {
     std::copy_n(trial.candidates.values<T>().begin() + chosen * width, width,
                 member.prototypes.values<T>().begin() + trial.removed * width);
   });
-  member.result.k = member.prototypes.rows();
-  member.begun = member.stopping = member.relocated = false;
-  member.cycle.reset();
-  member.last_inertia.reset();
   ++member.search.trials;
   member.search.steps = 0;
 }
 
 }  // namespace
 
-bool succeeds(const SwapState& search) {
-  return search.inertia <= (1 - kLeastGain) * search.best_inertia;
+void begin_search(Member& member) {
+  if (member.result.k > 1 && !member.search.in_trial()) member.search.steps = 0;
+}
+
+int64_t updates_of_trial(const SwapState& search) {
+  return search.best.empty() ? kFirstUpdates : kTrialUpdates;
+}
+
+bool keep_or_reject(Member& member) {
+  SwapState& search = member.search;
+  const bool first = search.best.empty();
+  const bool success =
+      first || (search.steps > 0 && search.inertia <= (1 - kLeastGain) * search.best_inertia);
+  search.steps = -1;
+  ++search.failures;
+  if (!success) return false;
+  search.failures = 0;
+  search.best = member.prototypes;
+  search.best_inertia = search.inertia;
+  return true;
+}
+
+void return_to_best(Member& member, std::optional<StopReason> reason) {
+  member.prototypes = member.search.best;
+  member.search.steps = -1;
+  if (!reason) return;
+  member.stopping = true;
+  member.result.stop_reason = *reason;
 }
 
 void begin_trials(const SwapContext& context, std::span<Member* const> members) {
   std::vector<Trial> trials = make_trials(context, members);
+  if (trials.empty()) return;
   std::vector<int64_t> k;
-  for (const Member* member : members) k.push_back(member->search.best.rows());
+  for (const Trial& trial : trials) k.push_back(trial.member->search.best.rows());
   const SeedingOwner owner = make_seeding(context.upload, context.input, k, context.pool);
   begin(*owner.seeding, trials);
   make_candidates(context, *owner.seeding, trials);
+  std::erase_if(trials, [](const Trial& trial) { return trial.candidates.empty(); });
   std::vector<SeedTrial> asked;
-  std::vector<const Trial*> of;
-  for (const Trial& trial : trials) {
-    if (trial.candidates.empty()) {
-      trial.member->search.over = true;
-      continue;
-    }
-    asked.push_back({trial.slot, &trial.candidates});
-    of.push_back(&trial);
-  }
+  for (const Trial& trial : trials) asked.push_back({trial.slot, &trial.candidates});
   const std::vector<int64_t> chosen = owner.seeding->choose(asked);
-  for (size_t i = 0; i < of.size(); ++i) begin_trial(*of[i], chosen[i]);
+  for (size_t i = 0; i < trials.size(); ++i) begin_trial(trials[i], chosen[i]);
 }
 
 }  // namespace manymeans
