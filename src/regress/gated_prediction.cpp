@@ -100,10 +100,8 @@ class Gate {
 
 // Says where the first value of this row is that is not finite.
 [[noreturn]] void refuse_row(const PointsView& x, int64_t row) {
-  std::vector<std::byte> fetched;
-  const std::byte* bytes = row_bytes(x, row, 1, fetched);
   std::vector<double> values(static_cast<size_t>(x.d));
-  widen(bytes, x.type, 0, x.d, values.data());
+  widen_row(x, row, values.data());
   const auto at = std::ranges::find_if(values, [](double value) { return !std::isfinite(value); });
   throw Error(ErrorCode::kBadData, "points",
               fmt::format("row {}, column {} is {}; only finite numbers can be used", row + 1, at - values.begin() + 1,
