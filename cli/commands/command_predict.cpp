@@ -107,6 +107,9 @@ Outcome use_centroids(const PredictCommand& command, const ModelFile& file, cons
 
 Outcome use_linear_models(const PredictCommand& command, const ModelFile& file, const StoredModel& model,
                           ProgressLine& line) {
+  if (command.gating && command.predictions.empty()) {
+    throw Error(ErrorCode::kUsage, "--gating", "says how targets are predicted; it needs --predictions");
+  }
   const bool residuals = !command.labels.empty() || !command.distances.empty();
   const PointsOfFit fit = residuals ? points_of_fit(file) : features_of_fit(file);
   ModelPoints points = read_scaled(command, fit, file.scaling, line);
@@ -220,7 +223,7 @@ void run(PredictCommand& command) {
 
 void add_predict_command(CLI::App& program, int& exit_code) {
   CLI::App* app =
-      program.add_subcommand("predict", "Label points, or predict targets, by a model that was fitted before.");
+      program.add_subcommand("predict", "Label points, or predict targets, by a fitted model.");
   const auto command = std::make_shared<PredictCommand>();
   add_file_argument(*app, "MODEL", command->model,
                     "Model file (.npz) that 'manymeans fit --model' or 'manymeans regress --model' has written.");

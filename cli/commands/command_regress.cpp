@@ -14,6 +14,8 @@
 
 #include <memory>
 #include <set>
+#include <string>
+#include <utility>
 
 namespace manymeans::cli {
 namespace {
@@ -21,6 +23,7 @@ namespace {
 struct RegressCommand {
   FitJob job;
   RegressOptions options;
+  std::string initial_file;  // empty: options.init is a method
   bool k_given = false;
 };
 
@@ -59,10 +62,10 @@ const char* const kExamples =
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
-RegressResult run_regress(RegressCommand& command, JobPoints& points, bool initial_file, ProgressLine& line) {
+RegressResult run_regress(RegressCommand& command, JobPoints& points, ProgressLine& line) {
   Dataset initial;
-  if (initial_file) {
-    initial = read_initial({.path = command.options.init,
+  if (!command.initial_file.empty()) {
+    initial = read_initial({.path = command.initial_file,
                             .k = command.k_given ? command.options.k[0] : 0,
                             .d = points.view.d,
                             .scale = command.job.scale,
@@ -118,8 +121,9 @@ void write_results(const FitJob& job, const JobPoints& points, const RegressResu
 int run(RegressCommand& command) {
   FitJob& job = command.job;
   const bool initial_file = names_initial_file(command.options.init, {"auto", "random-subsets", "kmeans"});
-  check(command.options);
   check_job(job, command.options, initial_file);
+  if (initial_file) command.initial_file = std::exchange(command.options.init, "auto");
+  check(command.options);
   const std::vector<float> origin(2);  // one row, one model: is the backend there, and does it know the algorithm?
   const PointsView row(origin.data(), 1, 2);
   regress_labels(RegressionRows::with_target(row), row,
@@ -127,7 +131,7 @@ int run(RegressCommand& command) {
   ProgressLine line(!job.quiet && !job.json);
   if (!job.quiet) announce_resuming(job.checkpoint);
   JobPoints points = read_job_points(job, command.options, line);
-  const RegressResult result = run_regress(command, points, initial_file, line);
+  const RegressResult result = run_regress(command, points, line);
   line.erase();
   if (result.fit.interrupted && !job.quiet) announce_going_on(job.checkpoint);
   write_results(job, points, result);
@@ -137,7 +141,7 @@ int run(RegressCommand& command) {
 }  // namespace
 
 void add_regress_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("regress", "Fit clusters that are linear models of a target column.");
+  CLI::App* app = program.add_subcommand("regress", "Fit clusters that are linear models of a target.");
   const auto command = std::make_shared<RegressCommand>();
   bind_data_argument(*app, command->job);
   const auto set_target = [command](const CLI::results_t& texts) {
