@@ -28,8 +28,7 @@ void check_agreement(const PointsView& x, const PointsView& models, const Regres
                 fmt::format("they have {} features, the models have {}", x.d, models.d - 1));
   }
   const bool agrees = gate.means.rows() == models.n && gate.means.columns() == x.d &&
-                      gate.means.type() == DataType::kFloat64 &&
-                      static_cast<int64_t>(gate.scales.size()) == x.d &&
+                      gate.means.type() == DataType::kFloat64 && static_cast<int64_t>(gate.scales.size()) == x.d &&
                       static_cast<int64_t>(gate.weights.size()) == models.n;
   if (!agrees) {
     throw Error(ErrorCode::kBadData, "gate",
