@@ -17,7 +17,7 @@ namespace manymeans {
 struct FinishedModel {
   const Member& member;
   const Input& input;
-  const Statistics& statistics;       ///< over the rows of all ranks
+  const Statistics& statistics;        ///< over the rows of all ranks
   std::vector<std::string>& warnings;  ///< of this model; may be added to
 };
 

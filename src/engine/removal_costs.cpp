@@ -56,15 +56,16 @@ std::vector<std::vector<double>> removal_costs(const Input& input, std::span<con
   const int64_t d = input.points.d;
   as_float_type(input.points.type, [&]<class T>(T) {
     const RowFunctions<T>& functions = prototype_of(input).rows<T>();
-    for_each_block<T>(input.points, input.memory.window, pool, [&](int worker, int64_t first, int64_t rows, const T* x) {
-      for (size_t m = 0; m < models.size(); ++m) {
-        std::vector<ExactSum>& mine = sums[static_cast<size_t>(worker)][m];
-        for (int64_t i = 0; i < rows; ++i) {
-          const BestOfRow row = best_of_row(functions, x + i * d, d, *models[m]);
-          mine[static_cast<size_t>(row.best)].add(input.weight(first + i) * (row.second - row.d2));
-        }
-      }
-    });
+    for_each_block<T>(input.points, input.memory.window, pool,
+                      [&](int worker, int64_t first, int64_t rows, const T* x) {
+                        for (size_t m = 0; m < models.size(); ++m) {
+                          std::vector<ExactSum>& mine = sums[static_cast<size_t>(worker)][m];
+                          for (int64_t i = 0; i < rows; ++i) {
+                            const BestOfRow row = best_of_row(functions, x + i * d, d, *models[m]);
+                            mine[static_cast<size_t>(row.best)].add(input.weight(first + i) * (row.second - row.d2));
+                          }
+                        }
+                      });
   });
   for (size_t worker = 1; worker < sums.size(); ++worker) merge(sums[worker], sums[0]);
   std::vector<std::vector<double>> costs;

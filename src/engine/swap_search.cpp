@@ -25,9 +25,9 @@ constexpr double kLeastGain = 0x1p-10;  // of the error, for a trial to succeed
 // One member's trial while it is put together.
 struct Trial {
   Member* member;
-  int slot;                  // of the seeding
-  int64_t removed = 0;       // which prototype
-  Matrix others = {};        // all but that one
+  int slot;             // of the seeding
+  int64_t removed = 0;  // which prototype
+  Matrix others = {};   // all but that one
   Matrix candidates = {};
 };
 
@@ -81,8 +81,8 @@ std::vector<std::vector<int64_t>> draw(Seeding& seeding, std::span<const Trial> 
     const Member& member = *trial.member;
     SeedDraw& drawn = draws.emplace_back(SeedDraw{trial.slot});
     for (int64_t c = 0; c < kCandidates; ++c) {
-      append_subset_draws({member.result.seed, member.search.trials, c * draws_of_subset(rows), Purpose::kSwapRow}, rows,
-                          drawn.u);
+      append_subset_draws({member.result.seed, member.search.trials, c * draws_of_subset(rows), Purpose::kSwapRow},
+                          rows, drawn.u);
     }
   }
   return seeding.draw(draws);
@@ -170,8 +170,7 @@ int64_t updates_of_trial(const SwapState& search) {
 bool keep_or_reject(Member& member) {
   SwapState& search = member.search;
   const bool first = search.best.empty();
-  const bool success =
-      first || (search.steps > 0 && search.inertia <= (1 - kLeastGain) * search.best_inertia);
+  const bool success = first || (search.steps > 0 && search.inertia <= (1 - kLeastGain) * search.best_inertia);
   search.steps = -1;
   ++search.failures;
   if (!success) return false;

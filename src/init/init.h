@@ -51,8 +51,8 @@ std::span<const InitEntry> linear_inits();
 /// The method that this name means for k prototypes of n points in d columns ("auto" is decided from these alone).
 /// Throws Error(kUsage) for an unknown name.
 const InitEntry& find_init(std::string_view name, int64_t n, int64_t k, int64_t d);
-/// The same for prototypes of this kind. Linear models can begin with what centroids begin with, too, which is of use to
-/// tests alone: users are told so before.
+/// The same for prototypes of this kind. Linear models can begin with what centroids begin with, too, which is of use
+/// to tests alone: users are told so before.
 const InitEntry& find_init(std::string_view name, const Prototype& prototype, int64_t n, int64_t k, int64_t d);
 
 }  // namespace manymeans

@@ -31,7 +31,8 @@ class RowAdder {
     for (int64_t t = 0; t < count; ++t) {
       std::array<int64_t, kMaxLimbs> limbs{};
       adders_[static_cast<size_t>(t)].add(terms_[static_cast<size_t>(t)], 1, limbs.data());
-      for (int g = 0; g < statistics_.limbs; ++g) statistics_.row(cluster)[g * count + t] += limbs[static_cast<size_t>(g)];
+      for (int g = 0; g < statistics_.limbs; ++g)
+        statistics_.row(cluster)[g * count + t] += limbs[static_cast<size_t>(g)];
     }
     statistics_.weights[static_cast<size_t>(cluster)] += q;
     ++statistics_.counts[static_cast<size_t>(cluster)];

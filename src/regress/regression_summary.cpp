@@ -22,8 +22,8 @@ double ratio(const Dyadic& v, const Dyadic& w) {
 ProductSums sums_of_cluster(const FinishedModel& model, int64_t k) {
   const Statistics& statistics = model.statistics;
   const int64_t weight = statistics.weights[static_cast<size_t>(k)];
-  return product_sums({statistics.row(k), model.input.columns.data(), statistics.d, weight,
-                       static_cast<double>(weight), model.input.weight_shift, nullptr, model.input.linear});
+  return product_sums({statistics.row(k), model.input.columns.data(), statistics.d, weight, static_cast<double>(weight),
+                       model.input.weight_shift, nullptr, model.input.linear});
 }
 
 void add(const ProductSums& from, ProductSums& into) {
