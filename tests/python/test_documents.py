@@ -126,6 +126,13 @@ def test_example_customer_segmentation(root, tmp_path):
     assert "4 segments of 1700 customers" in output
 
 
+def test_example_bike_sharing(root, tmp_path):
+    output = run_example(root, tmp_path, "bike_sharing.py", root / "data" / "bike_sharing.csv.gz", "picture.svg")
+    assert "one line explains 16 % of the variance, three explain 87 %" in output
+    picture = root / "docs" / "user" / "bike_sharing.svg"
+    assert (tmp_path / "picture.svg").read_bytes() == picture.read_bytes()  # the answer is the same on every machine
+
+
 def test_examples_differ_from_scikit_learn_by_one_line(root):
     for name in ("colour_quantisation.py", "mnist_digits.py", "customer_segmentation.py"):
         text = (root / "examples" / "python" / name).read_text()
