@@ -42,8 +42,8 @@ class RegressionClustering(RegressorMixin, _FittingEstimator):
         Initial models: each from n_features + 1 random rows (``"auto"`` is this), from the clusters of a k-means fit of
         features and target, or given: coefficients, and the intercept last.
     swaps : int, default=10
-        After each fit the least useful model is replaced by the best of 16 candidates, until so many trials in a row
-        have not lowered the error; 0: not at all.
+        Before a fit iterates to the end, its least useful model is replaced by the best of 16 candidates, until so many
+        trials in a row have not lowered the error; 0: not at all.
     fit_intercept : bool, default=True
         Whether models have an intercept.
     ridge : float, default=0.0
