@@ -81,6 +81,9 @@ struct Prototype {
   /// distance is canonical_distance. Every screen and every fast sum serves these; there is none yet for others, which
   /// get exact distances only.
   bool euclidean;
+  /// Prototypes are linear models: the distance is LinearModel's squared residual, and terms are its products. There is
+  /// a screen for these, and there are fast sums.
+  bool linear = false;
   int64_t (*width)(int64_t d);  ///< parameters of a prototype
   int64_t (*terms)(int64_t d);  ///< terms that a row adds
   RowFunctions<float> f32;

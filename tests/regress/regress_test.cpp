@@ -101,7 +101,7 @@ TEST(Regress, SwapsFindThePlantedModels) {
     const RegressResult found = regress(RegressionRows::with_target(planted.view()), {}, options);
     const auto best = static_cast<size_t>(found.fit.best(k));
     EXPECT_EQ(planted.found(found.fit.models[best].prototypes), k);
-    EXPECT_GT(found.summaries[best].r2, 0.98);
+    EXPECT_GT(found.summaries[best].r2, 0.97);
   }
 }
 
