@@ -15,7 +15,6 @@
 #include <cmath>
 #include <cstring>
 #include <new>
-#include <string_view>
 #include <utility>
 
 namespace manymeans {
@@ -81,11 +80,13 @@ class ModelLoader {
   void load_models(ModelFile& result) const;
   void check_numbers(size_t index, const StoredModel& model) const;
   Matrix load_matrix(const std::string& key, int64_t k) const;
-  RegressionSummary load_summary(size_t index, const StoredModel& model) const;
+  void load_summaries(Models& models) const;
+  RegressionGate load_gate(size_t index, const StoredModel& model) const;
   void load_scaling(ModelFile& result, int64_t columns) const;
   SourceColumns load_source() const;
 
   NpzFile file_;
+  bool linear_ = false;
   const char* prototypes_ = "centroids";
 };
 
@@ -95,7 +96,8 @@ ModelFile ModelLoader::run() {
     version.fail(fmt::format("the format is {}; this version of manymeans reads {} and {}", version.number(),
                              kFormatVersion, kLinearVersion));
   }
-  if (version.number() == kLinearVersion) prototypes_ = "coefficients";
+  linear_ = version.number() == kLinearVersion;
+  if (linear_) prototypes_ = "coefficients";
   ModelFile result;
   load_models(result);
   const int64_t columns = result.models[0].prototypes.columns();
@@ -158,29 +160,38 @@ void ModelLoader::load_models(ModelFile& result) const {
       file_.array(numbered(prototypes_, i))
           .fail("the models of the file have different numbers of columns; they must agree");
     }
-    if (prototypes_ != std::string_view("centroids")) model.regression = load_summary(i, model);
+  }
+  if (linear_) load_summaries(models);
+}
+
+void ModelLoader::load_summaries(Models& models) const {
+  const auto r2 = file_.vector<double>("r2", std::ssize(models));
+  const auto bic = file_.vector<double>("bic", std::ssize(models));
+  for (size_t i = 0; i < models.size(); ++i) {
+    models[i].regression.emplace();
+    models[i].regression->r2 = r2[i];
+    models[i].regression->bic = bic[i];
+    models[i].regression->gate = load_gate(i, models[i]);
   }
 }
 
-RegressionSummary ModelLoader::load_summary(size_t index, const StoredModel& model) const {
-  RegressionSummary summary;
-  summary.r2 = file_.vector<double>("r2", std::ssize(file_.array("k").vector<int64_t>()))[index];
-  summary.bic = file_.vector<double>("bic", std::ssize(file_.array("k").vector<int64_t>()))[index];
+RegressionGate ModelLoader::load_gate(size_t index, const StoredModel& model) const {
   const int64_t features = model.prototypes.columns() - 1;
   if (features < 1) {
     file_.array(numbered(prototypes_, index)).fail("one column was found; a coefficient and an intercept are needed");
   }
-  summary.gate.means = load_matrix(numbered("means", index), model.k);
-  if (summary.gate.means.columns() != features || summary.gate.means.type() != DataType::kFloat64) {
+  RegressionGate gate;
+  gate.means = load_matrix(numbered("means", index), model.k);
+  if (gate.means.columns() != features || gate.means.type() != DataType::kFloat64) {
     file_.array(numbered("means", index)).fail("a float64 mean of each feature is needed");
   }
   const NpzArray scales = file_.array(numbered("feature_scales", index));
-  summary.gate.scales = scales.vector<double>(features);
-  for (const double scale : summary.gate.scales) {
+  gate.scales = scales.vector<double>(features);
+  for (const double scale : gate.scales) {
     if (!std::isfinite(scale) || scale <= 0) scales.fail(fmt::format("{} was found; scales above 0 are needed", scale));
   }
-  summary.gate.weights = model.weights;
-  return summary;
+  gate.weights = model.weights;
+  return gate;
 }
 
 // What no fit has ever written.
