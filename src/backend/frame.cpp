@@ -55,6 +55,16 @@ Frame find_frame(const Input& input, ThreadPool* pool) {
   return frame;
 }
 
+Frame find_column_frame(const Input& input) {
+  Frame frame;
+  frame.centre = sample_medians(input, nullptr);
+  for (size_t j = 0; j < frame.centre.size(); ++j) {
+    const double reach = std::max(input.maximum[j] - frame.centre[j], frame.centre[j] - input.minimum[j]);
+    frame.scales.push_back(reach > 0 ? std::ldexp(1.0, std::clamp(-exponent(reach), -1000, 1000)) : 1);
+  }
+  return frame;
+}
+
 Frame find_wide_frame(const Input& input) {
   constexpr int kReserve = 20;
   Frame frame = find_frame(input);

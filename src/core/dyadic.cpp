@@ -15,12 +15,12 @@ constexpr int64_t kLowestExponent = -1074;  // of a bit of a binary64
 
 using DoubleWord = unsigned __int128;
 
-int64_t bit_length(const std::vector<uint64_t>& words) {
+int64_t bit_length(const DyadicWords& words) {
   return static_cast<int64_t>(words.size()) * kWordBits - std::countl_zero(words.back());
 }
 
 // Whether any of the lowest `bits` bits is set.
-bool any_below(const std::vector<uint64_t>& words, int64_t bits) {
+bool any_below(const DyadicWords& words, int64_t bits) {
   const auto whole = static_cast<size_t>(bits / kWordBits);
   for (size_t i = 0; i < whole; ++i) {
     if (words[i] != 0) return true;
@@ -30,7 +30,7 @@ bool any_below(const std::vector<uint64_t>& words, int64_t bits) {
 }
 
 // Bits [first, first + 64) of a magnitude; what lies beyond it is 0.
-uint64_t bits_from(const std::vector<uint64_t>& words, int64_t first) {
+uint64_t bits_from(const DyadicWords& words, int64_t first) {
   const auto word = static_cast<size_t>(first / kWordBits);
   const int bit = static_cast<int>(first % kWordBits);
   const uint64_t low = word < words.size() ? words[word] >> bit : 0;
@@ -44,30 +44,29 @@ Dyadic::Dyadic(double value) : negative_(value < 0) {
   if (value == 0) return;
   int e = 0;
   const double mantissa = std::frexp(std::fabs(value), &e);
-  words_ = {static_cast<uint64_t>(std::ldexp(mantissa, kDigits))};
+  words_.resize(1);
+  words_[0] = static_cast<uint64_t>(std::ldexp(mantissa, kDigits));
   exponent_ = e - kDigits;
 }
 
 Dyadic::Dyadic(const WideInt& value, int exponent) : exponent_(exponent), negative_(value.negative()) {
   const WideInt magnitude = negative_ ? -value : value;
-  for (int i = 0; i < WideInt::kWords; ++i) words_.push_back(magnitude.word(i));
-  trim(words_);
-}
-
-void Dyadic::trim(Words& words) {
-  while (!words.empty() && words.back() == 0) words.pop_back();
+  words_.resize(WideInt::kWords);
+  for (int i = 0; i < WideInt::kWords; ++i) words_[static_cast<size_t>(i)] = magnitude.word(i);
+  words_.trim();
 }
 
 Dyadic::Words Dyadic::shifted(const Words& words, int64_t bits) {
-  Words result(static_cast<size_t>(bits / kWordBits), 0);
+  const auto whole = static_cast<size_t>(bits / kWordBits);
   const int rest = static_cast<int>(bits % kWordBits);
+  Words result(whole + words.size() + 1);
   uint64_t carry = 0;
-  for (const uint64_t word : words) {
-    result.push_back(word << rest | carry);
-    carry = rest == 0 ? 0 : word >> (kWordBits - rest);
+  for (size_t i = 0; i < words.size(); ++i) {
+    result[whole + i] = words[i] << rest | carry;
+    carry = rest == 0 ? 0 : words[i] >> (kWordBits - rest);
   }
-  result.push_back(carry);
-  trim(result);
+  result[whole + words.size()] = carry;
+  result.trim();
   return result;
 }
 
@@ -81,7 +80,10 @@ Dyadic::Words Dyadic::sum(const Words& a, const Words& b) {
     result[i] = static_cast<uint64_t>(carry);
     carry >>= kWordBits;
   }
-  if (carry != 0) result.push_back(static_cast<uint64_t>(carry));
+  if (carry != 0) {
+    result.resize(longer.size() + 1);
+    result[longer.size()] = static_cast<uint64_t>(carry);
+  }
   return result;
 }
 
@@ -93,13 +95,16 @@ Dyadic::Words Dyadic::difference(const Words& larger, const Words& smaller) {
     borrow = result[i] < taken;
     result[i] -= static_cast<uint64_t>(taken);
   }
-  trim(result);
+  result.trim();
   return result;
 }
 
 bool Dyadic::is_less(const Words& a, const Words& b) {
   if (a.size() != b.size()) return a.size() < b.size();
-  return std::lexicographical_compare(a.rbegin(), a.rend(), b.rbegin(), b.rend());
+  for (size_t i = a.size(); i-- > 0;) {
+    if (a[i] != b[i]) return a[i] < b[i];
+  }
+  return false;
 }
 
 Dyadic Dyadic::operator-() const {
@@ -131,7 +136,7 @@ Dyadic Dyadic::operator*(const Dyadic& other) const {
   if (is_zero() || other.is_zero()) return result;
   result.exponent_ = exponent_ + other.exponent_;
   result.negative_ = negative_ != other.negative_;
-  result.words_.assign(words_.size() + other.words_.size(), 0);
+  result.words_.resize(words_.size() + other.words_.size());
   for (size_t i = 0; i < words_.size(); ++i) {
     DoubleWord carry = 0;
     for (size_t j = 0; j < other.words_.size(); ++j) {
@@ -141,7 +146,7 @@ Dyadic Dyadic::operator*(const Dyadic& other) const {
     }
     result.words_[i + other.words_.size()] = static_cast<uint64_t>(carry);
   }
-  trim(result.words_);
+  result.words_.trim();
   return result;
 }
 

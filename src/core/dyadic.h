@@ -4,10 +4,51 @@
 
 #include "core/wide_int.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace manymeans {
+
+/// The words of a magnitude, least significant first. As many as sums and products of sums usually have stand in
+/// place: a solve makes thousands of these numbers, and memory for each took two thirds of its time.
+class DyadicWords {
+ public:
+  DyadicWords() = default;
+  explicit DyadicWords(size_t size) { resize(size); }
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  uint64_t* data() { return more_.empty() ? few_.data() : more_.data(); }
+  const uint64_t* data() const { return more_.empty() ? few_.data() : more_.data(); }
+  uint64_t& operator[](size_t i) { return data()[i]; }
+  uint64_t operator[](size_t i) const { return data()[i]; }
+  uint64_t back() const { return data()[size_ - 1]; }
+  /// New words are 0.
+  void resize(size_t size) {
+    if (!more_.empty()) {
+      more_.resize(std::max(size, more_.size()));
+    } else if (size > kFew) {
+      more_.assign(few_.begin(), few_.end());
+      more_.resize(size);
+    }
+    for (size_t i = size_; i < size; ++i) data()[i] = 0;
+    size_ = size;
+  }
+  /// Without zeros at the end.
+  void trim() {
+    while (size_ > 0 && back() == 0) --size_;
+  }
+
+ private:
+  static constexpr size_t kFew = 12;
+
+  size_t size_ = 0;
+  std::array<uint64_t, kFew> few_{};
+  std::vector<uint64_t> more_;
+};
 
 /// Sums and products of finite binary64 numbers and of WideInts, without any rounding.
 class Dyadic {
@@ -31,9 +72,8 @@ class Dyadic {
   double rounded(int64_t shift = 0) const;
 
  private:
-  using Words = std::vector<uint64_t>;
+  using Words = DyadicWords;
 
-  static void trim(Words& words);
   static Words shifted(const Words& words, int64_t bits);
   static Words sum(const Words& a, const Words& b);
   static Words difference(const Words& larger, const Words& smaller);

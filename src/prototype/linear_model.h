@@ -24,6 +24,7 @@ inline double linear_prediction(const auto* x, const auto* model, int64_t featur
 struct LinearModel {
   static constexpr std::string_view kName = "linear";
   static constexpr bool kEuclidean = false;
+  static constexpr bool kLinear = true;
   static constexpr double kMostResidual = 0x1p1000;  // what is no smaller counts as this
 
   static int64_t width(int64_t d) { return d; }  // D coefficients and the intercept
@@ -56,6 +57,12 @@ struct LinearModel {
     return canonical_distance(before, after, width);
   }
 };
+
+/// The exact sums of a cluster's products.
+ProductSums product_sums(const ClusterSums& sums);
+
+/// What the terms of rows span at most, by what the columns span without weights: contract, "Linear models".
+ColumnScan product_bounds(const Input& input, const ColumnScan& columns);
 
 /// Its table.
 const Prototype& linear_model();

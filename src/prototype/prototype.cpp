@@ -7,6 +7,7 @@
 #include "data/gather.h"
 #include "data/row_blocks.h"
 #include "prototype/centroid.h"
+#include "prototype/linear_model.h"
 
 #include <fmt/format.h>
 
@@ -35,6 +36,29 @@ ColumnScan scan_terms(const Input& input, const Prototype& prototype, ThreadPool
     scans[0].largest[j] = std::max(std::fabs(scans[0].minimum[j]), std::fabs(scans[0].maximum[j]));
   }
   return std::move(scans[0]);
+}
+
+// What the columns span as they stand.
+template <class T>
+ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
+  std::vector<ColumnScan> scans(static_cast<size_t>(pool.size()), ColumnScan(input.points.d));
+  for_each_block<T>(input.points, input.memory.window, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
+    std::vector<double> wide(x, x + rows * input.points.d);
+    scan_values(wide.data(), rows, nullptr, scans[static_cast<size_t>(worker)]);
+  });
+  for (size_t i = 1; i < scans.size(); ++i) scans[0].merge(scans[i]);
+  return std::move(scans[0]);
+}
+
+// The same of points without weights, which is known already.
+ColumnScan columns_of(const Input& input) {
+  ColumnScan columns(input.points.d);
+  for (size_t j = 0; j < columns.low.size(); ++j) {
+    columns.minimum[j] = input.minimum[j];
+    columns.maximum[j] = input.maximum[j];
+    if (input.minimum[j] != 0 || input.maximum[j] != 0) columns.low[j] = std::ldexp(1.0, input.lowest[j]);
+  }
+  return columns;
 }
 
 struct MovedPrototypes {
@@ -67,9 +91,10 @@ std::vector<double> powers_of_terms(const Input& input) {
 }
 
 // Calls body(first, last) for ranges of prototypes, on several threads where that pays.
+constexpr int64_t kSlowValues = 32768;  // as many as take about 0.1 ms
 template <class Body>
 void for_prototypes(int64_t k, int64_t values, ThreadPool* pool, const Body& body) {
-  const int64_t grain = std::max<int64_t>(1, 32768 / values);  // about 0.1 ms of work
+  const int64_t grain = std::max<int64_t>(1, kSlowValues / values);
   if (pool == nullptr || k <= grain) return body(0, k);
   pool->for_each_range(k, grain, [&](int, int64_t first, int64_t last) { body(first, last); });
 }
@@ -102,9 +127,18 @@ const Prototype& prototype_of(const Input& input) {
 void use_prototype(Input& input, const Prototype& prototype, ThreadPool& pool) {
   input.prototype = &prototype;
   if (prototype.euclidean) return;
-  ColumnScan scan = as_float_type(input.points.type, [&]<class T>(T) { return scan_terms<T>(input, prototype, pool); });
-  scan.merge_ranks(*input.comm);
-  set_sum_formats(input, std::move(scan));
+  const auto scan = [&](auto&& of_rows) {
+    ColumnScan found = as_float_type(input.points.type, of_rows);
+    found.merge_ranks(*input.comm);
+    return found;
+  };
+  if (!prototype.linear) {
+    set_sum_formats(input, scan([&]<class T>(T) { return scan_terms<T>(input, prototype, pool); }));
+  } else if (input.weighted) {
+    set_sum_formats(input, product_bounds(input, scan([&]<class T>(T) { return scan_columns<T>(input, pool); })));
+  } else {
+    set_sum_formats(input, product_bounds(input, columns_of(input)));
+  }
 }
 
 Matrix solve_prototypes(const Statistics& statistics, const Input& input, const Matrix& old, ThreadPool& pool) {
@@ -112,7 +146,8 @@ Matrix solve_prototypes(const Statistics& statistics, const Input& input, const 
   Matrix result(statistics.k, old.columns(), old.type());
   const std::vector<double> powers = powers_of_terms(input);
   const SolveTask task{statistics, input, old, powers};
-  for_prototypes(statistics.k, statistics.d, &pool,
+  // A solve in exact numbers takes its share of a millisecond, a division next to nothing.
+  for_prototypes(statistics.k, prototype.linear ? kSlowValues : statistics.d, &pool,
                  [&](int64_t first, int64_t last) { prototype.solve(task, first, last, result); });
   return result;
 }

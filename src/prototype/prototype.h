@@ -34,6 +34,7 @@ struct ClusterSums {
   double weight;           ///< RN(W)
   int weight_shift;        ///< the cluster weighs W * 2^-weight_shift
   const double* powers;    ///< per term: 2^(weight_shift - shift), or 0 where that is no normal number
+  LinearOptions linear;    ///< of the fit
 
   /// ldexp(RN(S) / RN(W), weight_shift - shift) of a term. A product with a power of two rounds as ldexp does, in a
   /// tenth of its time.
@@ -80,6 +81,9 @@ struct Prototype {
   /// distance is canonical_distance. Every screen and every fast sum serves these; there is none yet for others, which
   /// get exact distances only.
   bool euclidean;
+  /// Prototypes are linear models: the distance is LinearModel's squared residual, and terms are its products. There is
+  /// a screen for these, and there are fast sums.
+  bool linear = false;
   int64_t (*width)(int64_t d);  ///< parameters of a prototype
   int64_t (*terms)(int64_t d);  ///< terms that a row adds
   RowFunctions<float> f32;

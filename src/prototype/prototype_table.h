@@ -72,7 +72,7 @@ void solve_clusters(const SolveTask& task, int64_t first, int64_t last, Matrix& 
       continue;
     }
     Kind::solve({statistics.row(k), task.input.columns.data(), statistics.d, weight, static_cast<double>(weight),
-                 task.input.weight_shift, task.powers.data()},
+                 task.input.weight_shift, task.powers.data(), task.input.linear},
                 solved.data());
     for (int64_t j = 0; j < width; ++j) {
       out[k * width + j] = static_cast<T>(solved[static_cast<size_t>(j)]) + T{0};  // + 0: no negative zeros
@@ -87,12 +87,13 @@ void solve_clusters(const SolveTask& task, int64_t first, int64_t last, Matrix& 
 ///   prototype_of_row(x, d, prototype)
 ///   solve(const ClusterSums&, solved)    `width` binary64 values, rounded to T afterwards
 ///   shift(before, after, width)
-/// and kName and kEuclidean.
+/// and kName, kEuclidean and, where it is true, kLinear.
 template <class Kind>
 Prototype table_of() {
   Prototype table;
   table.name = Kind::kName;
   table.euclidean = Kind::kEuclidean;
+  if constexpr (requires { Kind::kLinear; }) table.linear = Kind::kLinear;
   table.width = Kind::width;
   table.terms = Kind::terms;
   table.f32 = row_functions_of<Kind, float>();

@@ -14,6 +14,12 @@
 namespace manymeans::test {
 namespace {
 
+Input input_for(const Prototype& prototype, const Case& made, std::span<const double> weights, ThreadPool& pool) {
+  Input input = prepare_input(made.points(), weights, pool);
+  use_prototype(input, prototype, pool);
+  return input;
+}
+
 int64_t bits_of(double value) {
   return std::bit_cast<int64_t>(value);
 }
@@ -21,10 +27,10 @@ int64_t bits_of(double value) {
 // Asks the questions of trace_of in their order.
 class Interview {
  public:
-  Interview(Backend& backend, const Case& made, int session_threads)
+  Interview(Backend& backend, const Case& made, int session_threads, const Prototype& prototype)
       : made_(made),
         pool_(1),
-        input_(prepare_input(made.points(), made.weights, pool_)),
+        input_(input_for(prototype, made, made.weights, pool_)),
         upload_(backend.upload(input_)),
         session_(upload_->session(made.shape.k, session_threads)),
         prototypes_(made.prototypes),
@@ -267,9 +273,10 @@ std::string first_unequal(const std::vector<T>& expected, const std::vector<T>& 
 namespace {
 
 // Labels of the last of some passes.
-Labelling label_by(Backend& backend, const Case& made, std::span<const Matrix* const> passes) {
+Labelling label_by(Backend& backend, const Case& made, std::span<const Matrix* const> passes,
+                   const Prototype& prototype = centroid()) {
   ThreadPool pool(1);
-  const Input input = prepare_input(made.points(), {}, pool);
+  const Input input = input_for(prototype, made, {}, pool);
   const std::unique_ptr<Upload> upload = backend.upload(input);
   const std::unique_ptr<Session> session = upload->session(made.shape.k, 0);
   PassModel model{0, nullptr, {}};
@@ -292,9 +299,9 @@ void move_a_little(std::span<T> values, int64_t columns) {
 
 }  // namespace
 
-Labelling label(Backend& backend, const Case& made) {
+Labelling label(Backend& backend, const Case& made, const Prototype& prototype) {
   const Matrix* const once[] = {&made.prototypes[0]};
-  return label_by(backend, made, once);
+  return label_by(backend, made, once, prototype);
 }
 
 Labelling label_again(Backend& backend, const Case& made) {
@@ -308,8 +315,8 @@ Labelling label_again(Backend& backend, const Case& made) {
   return label_by(backend, made, twice);
 }
 
-Trace trace_of(Backend& backend, const Case& made, int session_threads) {
-  return Interview(backend, made, session_threads).run();
+Trace trace_of(Backend& backend, const Case& made, int session_threads, const Prototype& prototype) {
+  return Interview(backend, made, session_threads, prototype).run();
 }
 
 std::string first_difference(const Trace& expected, const Trace& found) {

@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "conformance/cases.h"
+#include "prototype/centroid.h"
 
 #include <string>
 #include <vector>
@@ -28,13 +29,13 @@ struct Labelling {
   std::vector<uint32_t> labels;
   PassResult result;
 };
-Labelling label(Backend& backend, const Case& made);
+Labelling label(Backend& backend, const Case& made, const Prototype& prototype = centroid());
 /// The same after a pass with prototypes close to those, so that many rows leave their label and as many keep it.
 Labelling label_again(Backend& backend, const Case& made);
 
 /// Asks a backend everything that the engine can ask: seeding, passes of changing sets of models with prototypes
 /// that follow from the statistics, moved rows, dropped clusters, inertia.
-Trace trace_of(Backend& backend, const Case& made, int session_threads = 0);
+Trace trace_of(Backend& backend, const Case& made, int session_threads = 0, const Prototype& prototype = centroid());
 
 /// The first difference, as text; empty if there is none.
 std::string first_difference(const Trace& expected, const Trace& found);

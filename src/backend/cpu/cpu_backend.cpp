@@ -13,6 +13,13 @@ namespace {
 // The instruction set's table, with the distances of this kind of prototype in the place of centroids'.
 CpuKernels kernels_for(CpuKernels kernels, const Prototype& prototype) {
   if (prototype.euclidean) return kernels;
+  if (prototype.linear) {
+    kernels.distance_f32 = kernels.residual_f32;
+    kernels.distance_f64 = kernels.residual_f64;
+    kernels.distances_f32 = kernels.residuals_f32;
+    kernels.distances_f64 = kernels.residuals_f64;
+    return kernels;
+  }
   kernels.distance_f32 = prototype.f32.distance;
   kernels.distance_f64 = prototype.f64.distance;
   kernels.distances_f32 = prototype.f32.distances;

@@ -97,6 +97,18 @@ void plan_look(const Input& input, const CpuKernels& kernels, const BackendOptio
   if (!choice.why_look.empty()) plan.why += fmt::format(" ({})", choice.why_look);
 }
 
+// Linear models have one screen, and nothing to choose.
+void plan_residuals(const Input& input, const CpuKernels& kernels, const BackendOptions& options, PointsPlan& plan) {
+  plan.brute = false;
+  plan.screen = &kernels.residuals;
+  plan.frame = find_column_frame(input);
+  plan.packed_bytes = PackedPoints::bytes(*plan.screen, input.points);
+  plan.packed = has_room(input, options, plan.packed_bytes);
+  plan.why = plan.packed
+                 ? fmt::format("certified float32 residuals over a packed copy of {} MiB", plan.packed_bytes >> 20)
+                 : "certified float32 residuals, tiles packed in every pass";
+}
+
 }  // namespace
 
 int64_t copies_budget(const Input& input, const BackendOptions& options) {
@@ -114,6 +126,9 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
     check_served(prototype, options.algorithm);
     plan.brute = true;
     plan.why = fmt::format("exact distances only: no screen is for prototypes of kind {}", prototype.name);
+    if (prototype.linear && options.algorithm == "auto" && points.d <= kMostScreenColumns) {
+      plan_residuals(input, kernels, options, plan);
+    }
     return plan;
   }
   if (options.algorithm == "brute" || points.d > kMostScreenColumns) {

@@ -16,6 +16,7 @@ namespace {
 struct Bfloat16Unit {
   static constexpr ScreenFormat kFormat = ScreenFormat::kBfloat16;
   static constexpr int kValues = 2;
+  static constexpr uint32_t kBits = 0;
   static constexpr int kChains = 4;
   static constexpr int32_t kHalf = 0x3f003f00;
   HWY_INLINE static VecF add(VecF x, VecF z, VecF sum) {

@@ -6,6 +6,7 @@
 #include "backend/cpu/kernels/hit_kernels-inl.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/lanes-inl.h"
+#include "backend/cpu/kernels/linear_kernels-inl.h"
 #include "backend/cpu/kernels/packing_kernels-inl.h"
 #include "backend/cpu/kernels/panel_kernels-inl.h"
 #include "backend/cpu/kernels/row_kernels-inl.h"
@@ -47,6 +48,19 @@ constexpr ScreenKernels float32_screen() {
   return lanes_screen<FloatUnit, MR, R>();
 }
 
+// Of linear models, in the layout of float32_screen.
+template <int MR, int R>
+constexpr ScreenKernels residual_screen() {
+  return {ScreenFormat::kFloat32,
+          ScreenLayout::kLanes,
+          MR * kLanes,
+          R,
+          kLeastWidth<R>,
+          screen_lanes<ResidualUnit, MR, R>,
+          nullptr,
+          nullptr};
+}
+
 // `screens` begins with float32_screen<MR, R>().
 template <int MR, int R>
 constexpr CpuKernels kernel_table(const char* name, const char* description, bool (*supported)(),
@@ -75,12 +89,19 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           add_terms<double>,
           move_rows<float>,
           move_rows<double>,
+          move_products<float>,
+          move_products<double>,
+          residual<float>,
+          residual<double>,
+          residuals<float>,
+          residuals<double>,
           pack<kRows, float>,
           pack<kRows, double>,
           round_row<float>,
           round_row<double>,
           lane_kernels(),
-          panel_kernels()};
+          panel_kernels(),
+          residual_screen<MR, R>()};
 }
 
 }  // namespace

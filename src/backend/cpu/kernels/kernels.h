@@ -21,6 +21,11 @@ struct TermRow {
   int64_t* from;      // limbs x d: the terms are subtracted; may be null
 };
 
+/// Rows whose products are made together, so that none waits for what was just stored.
+constexpr int64_t kProductRows = 8;
+/// Values that kernels of products may write past the end.
+constexpr int64_t kProductPadding = 8;
+
 /// Sums of clusters without weights in units of each column's lowest bit, one integer a column: a third of the work of
 /// limbs. They hold only so many terms and are then flushed (cpu_statistics.cpp).
 struct UnitSums {
@@ -33,6 +38,24 @@ struct UnitSums {
   uint32_t* terms;      // k: rows added or taken since the last flush
   uint32_t most_terms;
 };
+
+/// Terms of linear models (contract, "Linear models") in units of each one's lowest bit, as `words` integers: what a
+/// row adds to the sums, place by place of a cluster's stride, is words x 2 x products or, without rests, words x
+/// products integers, the lowest word first.
+struct ProductUnits {
+  int words = 0;
+  bool rests = false;               // what products were rounded by counts, too; else it is zero
+  int64_t products = 0;             // pairs of values, rounded up to a multiple of 8
+  const double* top = nullptr;      // of each term, zeros in padding: 2^-(lowest + (words - 1) * bits)
+  double radix = 0;                 // 2^bits, bits <= 50
+  const double* weights = nullptr;  // w' of the rows; null: all one
+  double* scratch = nullptr;        // product_scratch(), zeros at first
+};
+
+/// Values that ProductUnits::scratch has room for, of rows of d values.
+constexpr int64_t product_scratch(int64_t products, int64_t d) {
+  return kProductRows * (2 * products + d + 1) + 4 * kProductPadding;
+}
 
 /// Rows that change clusters.
 struct MovedRows {
@@ -116,6 +139,14 @@ struct CpuKernels {
   /// returns how many rows were moved.
   int64_t (*move_rows_f32)(const float* points, const MovedRows&, const UnitSums&);
   int64_t (*move_rows_f64)(const double* points, const MovedRows&, const UnitSums&);
+  /// Of linear models: the same.
+  int64_t (*move_products_f32)(const float* points, const MovedRows&, const UnitSums&, const ProductUnits&);
+  int64_t (*move_products_f64)(const double* points, const MovedRows&, const UnitSums&, const ProductUnits&);
+  /// Canonical squared residuals (contract, "Linear models"), as distance_* and distances_*.
+  double (*residual_f32)(const float* row, const float* model, int64_t d);
+  double (*residual_f64)(const double* row, const double* model, int64_t d);
+  void (*residuals_f32)(const LabelledRows<float>&, double* r2);
+  void (*residuals_f64)(const LabelledRows<double>&, double* r2);
   /// Writes one float32 tile: centred, scaled, rounded; norms rounded up.
   void (*pack_f32)(const float* x, const PackTask&, float* tile, float* norms);
   void (*pack_f64)(const double* x, const PackTask&, float* tile, float* norms);
@@ -124,6 +155,8 @@ struct CpuKernels {
   void (*round_f64)(const double* x, const PackTask&, RoundedRow&);
   LaneKernels lanes;    ///< of the kd-tree
   PanelKernels panels;  ///< of predict and transform
+  /// Float32 scores of linear models: minus the magnitude of a residual, offset_k + x_i . z_k.
+  ScreenKernels residuals;
   /// For tiles of several heights; none where no unit multiplies bytes.
   const CodedKernels* coded = nullptr;
   int coded_count = 0;

@@ -56,7 +56,7 @@ HWY_INLINE void finish_panel(const ScreenColumns& in, int64_t span, int columns,
 #pragma GCC unroll 4
       for (int c = 0; c < kChains; ++c) {
         const VecF score = sums.score(panel, (r + c) * kMatrixRows + m, offsets[r + c]);
-        chains[c].add(with_place(score, kPlaces.values + r + c));
+        chains[c].add(with_place<0>(score, kPlaces<0>.values + r + c));
       }
     }
     BestThree low(chains[0]), high(chains[2]);

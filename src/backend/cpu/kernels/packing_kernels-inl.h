@@ -16,7 +16,8 @@ template <int P, class T>
 HWY_INLINE void pack_row(const T* x, int64_t i, const PackTask& in, float* tile, float* norms) {
   double square = 0;
   for (int64_t j = 0; j < in.d; ++j) {
-    const double y = i < in.rows ? (static_cast<double>(x[i * in.d + j]) - in.centre[j]) * in.scale : 0;
+    const double scale = in.scales == nullptr ? in.scale : in.scales[j];
+    const double y = i < in.rows ? (static_cast<double>(x[i * in.d + j]) - in.centre[j]) * scale : 0;
     tile[j * P + i] = static_cast<float>(y);
     square += y * y;
   }
@@ -67,7 +68,6 @@ HWY_INLINE void transpose(VecN (&block)[kWide]) {
 // kWide rows from i on: kWide columns at a time are centred, scaled and rounded as they lie, then transposed.
 template <int P, class T>
 HWY_INLINE void pack_rows(const T* x, int64_t i, const PackTask& in, float* tile, float* norms) {
-  const VecD scale = hn::Set(kF64, in.scale);
   VecD squares[kWide];
 #pragma GCC unroll 8
   for (int r = 0; r < kWide; ++r) squares[r] = hn::Zero(kF64);
@@ -75,6 +75,7 @@ HWY_INLINE void pack_rows(const T* x, int64_t i, const PackTask& in, float* tile
     const bool whole = j + kWide <= in.d;
     const auto count = static_cast<size_t>(whole ? kWide : in.d - j);
     const VecD centre = whole ? hn::LoadU(kF64, in.centre + j) : load_some(in.centre + j, count);
+    const VecD scale = in.scales == nullptr ? hn::Set(kF64, in.scale) : load_some(in.scales + j, count);
     VecN block[kWide];
 #pragma GCC unroll 8
     for (int r = 0; r < kWide; ++r) {

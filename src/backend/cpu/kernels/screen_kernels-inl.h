@@ -29,17 +29,21 @@ constexpr I32 kI32;
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(kF32));
 constexpr float kLowest = -0x1p127F;
 
-// A place in a span, to be broadcast from memory: an immediate would need a register.
+// A place in a span, to be broadcast from memory: an immediate would need a register. Other bits that a score is to
+// have, too, may stand beside it.
+template <uint32_t kBits>
 struct Places {
   alignas(64) uint32_t values[kSpanColumns];
   constexpr Places() : values() {
-    for (uint32_t i = 0; i < kSpanColumns; ++i) values[i] = i;
+    for (uint32_t i = 0; i < kSpanColumns; ++i) values[i] = i | kBits;
   }
 };
-constexpr Places kPlaces;
+template <uint32_t kBits>
+constexpr Places<kBits> kPlaces;
 
+template <uint32_t kBits>
 HWY_INLINE VecF with_place(VecF score, const uint32_t* place) {
-  const auto kept = hn::Set(kU32, ~kColumnBits);
+  const auto kept = hn::Set(kU32, ~(kColumnBits | kBits));
   return hn::BitCast(kF32, hn::OrAnd(hn::Set(kU32, *place), hn::BitCast(kU32, score), kept));
 }
 
@@ -99,13 +103,20 @@ HWY_INLINE void fetch_ahead(const ScreenTask& in, int64_t part, int64_t parts) {
 }
 
 // A Unit multiplies words of four bytes, whatever values stand in them, and adds to float32; kChains says in how many
-// groups it looks for the best two of a span's blocks. This one: a value a word.
+// groups it looks for the best two of a span's blocks, kBits which bits all its scores have. This one: a value a word.
 struct FloatUnit {
   static constexpr ScreenFormat kFormat = ScreenFormat::kFloat32;
   static constexpr int kValues = 1;
   static constexpr int kChains = 1;
+  static constexpr uint32_t kBits = 0;
   HWY_INLINE static VecF add(VecF x, VecF z, VecF sum) { return hn::MulAdd(x, z, sum); }
   static constexpr int32_t kHalf = 0x3f000000;
+};
+
+// The sum is a residual, and its magnitude with a minus the score: the bit of the sign is set with the place, for
+// nothing.
+struct ResidualUnit : FloatUnit {
+  static constexpr uint32_t kBits = 0x80000000U;
 };
 
 // sums[r][m] = offset_r + rows m . column r, for S neighbouring columns of one block (words, R) from `block` on; W is
@@ -150,7 +161,7 @@ HWY_INLINE void screen_part(const float* tile, const BlockColumns& in, int64_t w
 #pragma GCC unroll 8
   for (int r = 0; r < S; ++r) {
 #pragma GCC unroll 8
-    for (int m = 0; m < MR; ++m) rows[m].add(with_place(sums[r][m], in.places + r));
+    for (int m = 0; m < MR; ++m) rows[m].add(with_place<Unit::kBits>(sums[r][m], in.places + r));
   }
 }
 
@@ -192,7 +203,8 @@ HWY_INLINE void screen_tile(const ScreenColumns& in, const ScreenTile& tile) {
     const int64_t first = span * kSpanColumns;
     const int64_t blocks = in.widths[span] / R;
     const auto block_at = [&](int64_t column) {
-      return BlockColumns{values + (first + column) * in.words, in.offsets + first + column, kPlaces.values + column};
+      return BlockColumns{values + (first + column) * in.words, in.offsets + first + column,
+                          kPlaces<Unit::kBits>.values + column};
     };
     BestTwo chains[Unit::kChains][MR];
     for (int64_t b = 0; b < blocks; ++b) {

@@ -206,6 +206,7 @@ struct PackTask {
   int64_t d;
   const double* centre;
   double scale;
+  const double* scales = nullptr;  // of each column, where they differ
 };
 
 /// One row y = (x - centre) * scale in bfloat16 parts, d values each; those below 2^-100 are 0. Or, where there is a

@@ -130,7 +130,7 @@ void CpuSession::raise_lower_scores(const Target& target, const TileBlock& block
     worker.screen.second_least[row] = kInfinity;
     prefetch_row(block.row(static_cast<int64_t>(row)));
   }
-  if (carries) return;
+  if (carries || !shared_.prototype.euclidean) return;
   for (uint64_t bits = unproved.rows; bits != 0; bits &= bits - 1) {
     const size_t row = at + static_cast<size_t>(std::countr_zero(bits));
     worker.screen.least[row] =
@@ -218,6 +218,7 @@ void CpuSession::add_span_candidates(const PackedPrototypes& packed, const TileB
   const auto at = static_cast<size_t>(span);
   const float bound = norm * packed.fine.slopes[at] + packed.fine.errors[at];
   for (int64_t c = 0; c < columns; ++c) {
+    if (shared_.prototype.linear) scores[c] = -std::fabs(scores[c]);
     if (scores[c] + bound < threshold) continue;
     worker.screen.candidates.push_back({row_in_block, packed.order[static_cast<size_t>(first + c)]});
   }

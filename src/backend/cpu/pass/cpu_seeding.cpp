@@ -33,7 +33,7 @@ CpuSeeding::CpuSeeding(const CpuShared& shared, std::span<const int64_t> k, Thre
       pool_(pool),
       session_(shared, k, pool),
       packed_(&shared.packed),
-      exact_(shared.plan.brute),
+      exact_(shared.plan.brute || !shared.prototype.euclidean),
       scratch_(static_cast<size_t>(pool.size())),
       models_(k.size()) {
   session_.prepare_workers(0);

@@ -66,6 +66,7 @@ struct Worker {
   std::vector<uint32_t> changed;             // places of the rows whose labels differ
   std::vector<float> wide_f32;               // rows of narrow types
   std::vector<double> terms;                 // of one row, where they are not its values
+  std::vector<double> products;              // of some rows
   std::vector<double> d2;                    // distances of a block of rows
   std::vector<Delta> deltas;                 // by slot
   std::vector<Changes> changes;              // by slot
@@ -214,6 +215,9 @@ class CpuSession final : public Session, public RowQuestions {
   void move_in_units(const Changes& changes, bool from_nowhere, Worker& worker, UnitDelta& delta,
                      Statistics& statistics);
   int64_t move_some(const MovedRows& moved, const UnitSums& sums, Worker& worker) const;
+  int64_t move_some_products(const MovedRows& moved, const UnitSums& sums, Worker& worker) const;
+  void move_weights(const MovedRows& moved, int64_t count, UnitDelta& delta) const;
+  void flush_products(const int64_t* sums, int sign, int64_t* limbs) const;
   void flush(UnitDelta& delta, int64_t cluster, Statistics& statistics, int64_t to, int sign) const;
   void merge_deltas(std::span<const PassModel> models);
   struct ByCluster;

@@ -36,6 +36,22 @@ void add_shifted(int64_t value, int shift, const SumFormat& format, int64_t* lim
   limbs[top * stride] += part;
 }
 
+// The first moved rows of a narrow type, widened.
+struct WidenedRows {
+  MovedRows moved;
+  int64_t places[kWidenedRows];
+
+  WidenedRows(const PointsView& points, const MovedRows& all, std::vector<float>& wide) : moved(all) {
+    moved.count = std::min(all.count, kWidenedRows);
+    moved.rows = places;
+    std::iota(places, places + moved.count, 0);
+    wide.resize(static_cast<size_t>(kWidenedRows * points.d));
+    for (int64_t i = 0; i < moved.count; ++i) {
+      widen(points.data, points.type, all.rows[i] * points.d, points.d, wide.data() + i * points.d);
+    }
+  }
+};
+
 }  // namespace
 
 // Adds weight * values to `to` and takes them from `from` (null: nowhere).
@@ -179,22 +195,46 @@ void CpuSession::prepare_delta(Delta& delta, int64_t k) const {
 // The kernel on the points, or on widened copies of the first rows.
 int64_t CpuSession::move_some(const MovedRows& moved, const UnitSums& sums, Worker& worker) const {
   const PointsView& points = shared_.input.points;
+  if (shared_.prototype.linear) return move_some_products(moved, sums, worker);
   if (points.type == DataType::kFloat64) {
     return shared_.kernels.move_rows_f64(static_cast<const double*>(points.data), moved, sums);
   }
   if (points.type == DataType::kFloat32) {
     return shared_.kernels.move_rows_f32(static_cast<const float*>(points.data), moved, sums);
   }
-  MovedRows some = moved;
-  some.count = std::min(moved.count, kWidenedRows);
-  int64_t places[kWidenedRows];
-  std::iota(places, places + some.count, 0);
-  some.rows = places;
-  worker.wide_f32.resize(static_cast<size_t>(kWidenedRows * points.d));
-  for (int64_t i = 0; i < some.count; ++i) {
-    widen(points.data, points.type, moved.rows[i] * points.d, points.d, worker.wide_f32.data() + i * points.d);
+  const WidenedRows rows(points, moved, worker.wide_f32);
+  return shared_.kernels.move_rows_f32(worker.wide_f32.data(), rows.moved, sums);
+}
+
+// The same of linear models.
+int64_t CpuSession::move_some_products(const MovedRows& moved, const UnitSums& sums, Worker& worker) const {
+  const PointsView& points = shared_.input.points;
+  ProductUnits units = shared_.units.products;
+  worker.products.resize(static_cast<size_t>(product_scratch(units.products, points.d)));
+  units.scratch = worker.products.data();
+  if (points.type == DataType::kFloat64) {
+    return shared_.kernels.move_products_f64(static_cast<const double*>(points.data), moved, sums, units);
   }
-  return shared_.kernels.move_rows_f32(worker.wide_f32.data(), some, sums);
+  if (points.type == DataType::kFloat32) {
+    return shared_.kernels.move_products_f32(static_cast<const float*>(points.data), moved, sums, units);
+  }
+  const WidenedRows rows(points, moved, worker.wide_f32);
+  std::vector<double> weights;
+  if (units.weights != nullptr) {
+    for (int64_t i = 0; i < rows.moved.count; ++i) weights.push_back(units.weights[moved.rows[i]]);
+    units.weights = weights.data();
+  }
+  return shared_.kernels.move_products_f32(worker.wide_f32.data(), rows.moved, sums, units);
+}
+
+// The integer weights of rows that were moved.
+void CpuSession::move_weights(const MovedRows& moved, int64_t count, UnitDelta& delta) const {
+  if (shared_.units.products.weights == nullptr) return;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t weight = shared_.input.integer_weight(moved.rows[i]);
+    delta.weights[moved.to[i]] += weight;
+    if (moved.from != nullptr) delta.weights[moved.from[i]] -= weight;
+  }
 }
 
 void CpuSession::move_in_units(const Changes& changes, bool from_nowhere, Worker& worker, UnitDelta& delta,
@@ -203,7 +243,10 @@ void CpuSession::move_in_units(const Changes& changes, bool from_nowhere, Worker
   for (int64_t done = 0; done < changes.size();) {
     const uint32_t* from = from_nowhere ? nullptr : changes.from.data() + done;
     const uint32_t* to = changes.to.data() + done;
-    done += move_some({changes.rows.data() + done, from, to, changes.size() - done}, sums, worker);
+    const MovedRows moved{changes.rows.data() + done, from, to, changes.size() - done};
+    const int64_t some = move_some(moved, sums, worker);
+    move_weights(moved, some, delta);
+    done += some;
     if (done == changes.size()) break;
     const Change next = changes.at(done);
     for (const uint32_t cluster : {next.to, next.from}) {
@@ -214,19 +257,40 @@ void CpuSession::move_in_units(const Changes& changes, bool from_nowhere, Worker
   }
 }
 
+// A term is a product, or what it was rounded by: contract, "Linear models".
+void CpuSession::flush_products(const int64_t* sums, int sign, int64_t* limbs) const {
+  const ProductUnits& units = shared_.units.products;
+  const auto terms = static_cast<int64_t>(shared_.input.columns.size());
+  const auto places = static_cast<int64_t>(shared_.units.shifts.size());
+  for (int64_t place = 0; place < places; ++place) {
+    const int64_t term = 2 * (place % units.products) + place / units.products;
+    for (int word = 0; word < units.words; ++word) {
+      const int64_t sum = sums[word * places + place];
+      if (sum == 0) continue;  // as padding is, and what lies above a term's highest bit
+      const int shift = shared_.units.shifts[static_cast<size_t>(place)] + word * shared_.units.bits;
+      add_shifted(sign * sum, shift, shared_.input.columns[static_cast<size_t>(term)], limbs + term, terms);
+    }
+  }
+}
+
 // Moves a cluster's sums in units, times `sign`, to the limbs of cluster `to`.
 void CpuSession::flush(UnitDelta& delta, int64_t cluster, Statistics& statistics, int64_t to, int sign) const {
   const auto at = static_cast<size_t>(cluster);
   const int64_t d = statistics.d;
   int64_t* sums = delta.sums.data() + cluster * shared_.units.stride;
   int64_t* limbs = statistics.row(to);
-  for (int64_t j = 0; j < d; ++j) {
-    const auto column = static_cast<size_t>(j);
-    add_shifted(sign * sums[j], shared_.units.shifts[column], shared_.input.columns[column], limbs + j, d);
+  if (shared_.prototype.linear) {
+    flush_products(sums, sign, limbs);
+  } else {
+    for (int64_t j = 0; j < d; ++j) {
+      const auto column = static_cast<size_t>(j);
+      add_shifted(sign * sums[j], shared_.units.shifts[column], shared_.input.columns[column], limbs + j, d);
+    }
   }
-  std::fill_n(sums, d, 0);
+  std::fill_n(sums, shared_.units.stride, 0);
   const int64_t count = sign * std::exchange(delta.counts[at], 0);
-  statistics.weights[static_cast<size_t>(to)] += count;
+  const int64_t weight = sign * std::exchange(delta.weights[at], 0);
+  statistics.weights[static_cast<size_t>(to)] += shared_.units.products.weights == nullptr ? count : weight;
   statistics.counts[static_cast<size_t>(to)] += count;
   delta.terms[at] = 0;
 }
@@ -304,10 +368,13 @@ CpuSession::ByCluster CpuSession::sort_changes(int slot) {
 // One cluster's changes: sums of the rows that come in "cluster" 0 of `space`, of those that leave in 1.
 void CpuSession::apply_cluster_in_units(const ByCluster& sorted, int64_t k, Worker& worker, UnitDelta& space,
                                         Statistics& statistics) const {
-  const UnitSums sums = space.sums_for(shared_.units, statistics.d);
+  const UnitSums sums = space.sums_for(shared_.units, shared_.input.points.d);
   const int64_t end = sorted.begin[static_cast<size_t>(k) + 1];
   for (int64_t done = sorted.begin[static_cast<size_t>(k)]; done < end;) {
-    done += move_some({sorted.rows.data() + done, nullptr, sorted.leaves.data() + done, end - done}, sums, worker);
+    const MovedRows moved{sorted.rows.data() + done, nullptr, sorted.leaves.data() + done, end - done};
+    const int64_t some = move_some(moved, sums, worker);
+    move_weights(moved, some, space);
+    done += some;
     if (done < end && std::max(sums.terms[0], sums.terms[1]) < sums.most_terms) continue;
     flush(space, 0, statistics, k, 1);
     flush(space, 1, statistics, k, -1);

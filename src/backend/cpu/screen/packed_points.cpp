@@ -158,7 +158,8 @@ void PackedPoints::pack(int64_t t, std::byte* out) const {
   const int64_t rows = std::min<int64_t>(tile_rows(), points.n - first);
   auto* norms = reinterpret_cast<float*>(out + values_bytes_);
   if (screen_->format != ScreenFormat::kFloat32) return pack_matrix(first, rows, out, norms, norms + tile_rows());
-  const PackTask task{rows, points.d, frame_.centre.data(), frame_.scale};
+  const PackTask task{rows, points.d, frame_.centre.data(), frame_.scale,
+                      frame_.scales.empty() ? nullptr : frame_.scales.data()};
   auto* values = reinterpret_cast<float*>(out);
   if (points.type == DataType::kFloat64) {
     kernels_->pack_f64(static_cast<const double*>(points.data) + first * points.d, task, values, norms);

@@ -36,6 +36,7 @@ class PackedPoints {
   PackedPoints of_others(const Input& input) const;
 
   const Frame& frame() const { return frame_; }
+  const Input& input() const { return *input_; }
   const ScreenKernels& screen() const { return *screen_; }
   const MatrixLayout& layout() const { return layout_; }
   /// ScreenLayout::kLanes: words of a row.

@@ -1,5 +1,7 @@
 #include "backend/cpu/screen/packed_prototypes.h"
 
+#include "backend/cpu/screen/linear_columns.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -8,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 
 namespace manymeans {
@@ -63,6 +66,14 @@ Bound float32_bound(const ColumnNorms& norms, int64_t d) {
   const double half = norms.exact * norms.exact / 2;
   return {(2 * u + f.accumulation + f.place) * norms.rounded * kInflation,
           ((f.accumulation + u + f.place) * half + f.canonical * 2 * half + f.underflow) * kInflation};
+}
+
+// Residuals of linear models: those of float32, and what canonical residuals differ by, beside.
+Bound residual_bound(const ColumnNorms& norms, double offset, double slack, int64_t d) {
+  constexpr double u = 0x1p-24;
+  const BoundFactors f(d, u, d + 4);
+  return {(2 * u + f.accumulation + f.place) * norms.rounded * kInflation,
+          ((f.accumulation + u + f.place) * std::fabs(offset) + slack + f.underflow) * kInflation};
 }
 
 // Bfloat16 parts, sums in float32 with any rounding, in any order, from the offset on in ScreenLayout::kLanes: radius
@@ -128,7 +139,9 @@ class Packer {
         kernels_(kernels),
         d_(prototypes.columns()),
         width_(kernels.screens[0].block_columns),
-        bound_scale_(bound_scale) {}
+        bound_scale_(bound_scale) {
+    if (!points.frame().scales.empty()) linear_.emplace(prototypes, points.input(), points.frame());
+  }
 
   PackedPrototypes run(ThreadPool* pool) {
     sort_distinct(pool);
@@ -144,6 +157,7 @@ class Packer {
     });
     out_.screenable = screenable;
     std::replace(out_.order.begin(), out_.order.end(), kNobody, uint32_t{0});
+    if (linear_) return std::move(out_);  // a row has no share of its margin
     const BoundFactors factors(d_, 0, 0);
     out_.slack = round_up(bound_scale_ * 2 * factors.canonical * kInflation);
     out_.underflow = score_underflow(points_.frame(), d_);
@@ -171,6 +185,7 @@ class Packer {
   // Calls body(j, z_j) for the values of prototype k, centred and scaled.
   template <class Body>
   void for_each_value(int64_t k, Body&& body) const {
+    if (linear_) return linear_->for_each_value(k, body);
     const Frame& frame = points_.frame();
     const double* centre = frame.centre.data();
     const auto visit = [&](const auto* c) {
@@ -188,6 +203,7 @@ class Packer {
     for_each(pool, prototypes_.rows(), 64, [&](int64_t k) {
       double sums[4] = {};
       for_each_value(k, [&](int64_t j, double z) { sums[j % 4] += z * z; });
+      if (linear_) sums[0] += linear_->offset(k) * linear_->offset(k);
       squares_[static_cast<size_t>(k)] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     });
     Repeats repeats(prototypes_);
@@ -278,6 +294,7 @@ class Packer {
     for_each_value(k, [&](int64_t j, double z) { values[j * width_] = static_cast<float>(z); });
     norms.rounded = norms.exact * (1 + 0x1p-23);
     if (!(norms.rounded < kMostNorm)) return false;
+    if (linear_) return pack_residual(c);
     out_.offsets[static_cast<size_t>(c)] = static_cast<float>(-squares_[static_cast<size_t>(k)] / 2);
     const Bound fine = float32_bound(norms, d_);
     widen_bound(out_.fine, c, fine);
@@ -285,6 +302,21 @@ class Packer {
     const Bound bound = bound_of(norms);
     widen_bound(out_.bounds, c, bound);
     return fine.says_something() && bound.says_something();
+  }
+
+  bool pack_residual(int64_t c) {
+    const auto k = static_cast<int64_t>(out_.order[static_cast<size_t>(c)]);
+    const double offset = linear_->offset(k);
+    double square = 0;
+    for_each_value(k, [&](int64_t, double z) { square += z * z; });
+    ColumnNorms norms;
+    norms.exact = std::sqrt(square);
+    norms.rounded = norms.exact * (1 + 0x1p-23);
+    out_.offsets[static_cast<size_t>(c)] = static_cast<float>(offset);
+    const Bound bound = residual_bound(norms, offset, linear_->slack(k), d_);
+    widen_bound(out_.fine, c, bound);
+    widen_bound(out_.bounds, c, bound);
+    return bound.says_something();
   }
 
   void pack_matrix_column(int64_t c, int64_t k, ColumnNorms& norms, Scratch& scratch) {
@@ -333,6 +365,7 @@ class Packer {
   int64_t d_;
   int64_t width_;
   double bound_scale_;
+  std::optional<LinearColumns> linear_;
   std::vector<double> units_;     // per span
   std::vector<double> squares_;   // per prototype
   std::vector<uint32_t> sorted_;  // the distinct ones

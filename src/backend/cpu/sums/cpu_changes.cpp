@@ -5,7 +5,10 @@
 namespace manymeans {
 
 UnitDelta::UnitDelta(int64_t k, int64_t stride)
-    : sums(static_cast<size_t>(k * stride)), counts(static_cast<size_t>(k)), terms(static_cast<size_t>(k)) {
+    : sums(static_cast<size_t>(k * stride)),
+      counts(static_cast<size_t>(k)),
+      terms(static_cast<size_t>(k)),
+      weights(static_cast<size_t>(k)) {
   std::fill_n(sums.data(), sums.size(), 0);
 }
 

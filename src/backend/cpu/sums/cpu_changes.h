@@ -18,6 +18,7 @@ struct UnitDelta {
   AlignedBuffer<int64_t> sums;  // k x stride
   std::vector<int64_t> counts;
   std::vector<uint32_t> terms;
+  std::vector<int64_t> weights;  // k: sums of q, of products of weighted rows
 
   UnitDelta() = default;
   UnitDelta(int64_t k, int64_t stride);

@@ -2,6 +2,7 @@
 // statistics needs to know of an upload.
 #pragma once
 
+#include "backend/cpu/kernels/kernels.h"
 #include "core/aligned_buffer.h"
 #include "data/input.h"
 
@@ -19,16 +20,22 @@ struct TermScales {
   explicit TermScales(const Input& input);
 };
 
-/// Sums in units of each column's lowest bit (UnitSums of kernels.h), where every term fits one integer.
+/// Sums in units of each column's lowest bit (UnitSums of kernels.h), where every term fits one integer; or of products
+/// in as many integers as they need (ProductUnits of kernels.h).
 struct UnitScales {
-  bool fits = false;  ///< terms are columns, no weights but of counted rows, no column too wide
+  bool fits = false;  ///< terms are columns, no weights but of counted rows, no column too wide; or products
   bool narrow = false;
   uint32_t most_terms = 0;
   int64_t stride = 0;
   AlignedBuffer<double> units;
-  std::vector<int> shifts;  ///< per column: S is the sum in units times 2^shift
+  std::vector<int> shifts;  ///< per column, or place of a product: S is the sum in units times 2^shift
+  ProductUnits products;    ///< words = 0: none
+  int bits = 0;             ///< of a product's word
 
   explicit UnitScales(const Input& input);
+
+ private:
+  void plan_products(const Input& input);
 };
 
 }  // namespace manymeans

@@ -1,0 +1,236 @@
+// Kernels of linear models, written once for Highway: include from kernels-inl.h only.
+//
+// Residuals have the features for lanes, as the contract numbers them.
+//
+// Sums of products: a row u = (x, y, 1) of n = d + 1 values adds n (n + 1) / 2 - 1 products to the sums of one cluster
+// and takes them from those of another. Terms are lanes: a cluster's sums lie side by side, so that rows come in any
+// order and nothing is reduced. First the products of some rows are made, one value times all from it on, where the
+// tail of a store is overwritten by the next; then each row's terms are split into integers, once for both clusters.
+// Bound: two loads and two stores a word and vector of terms, beside six operations. Rows as lanes, in the order of
+// clusters, would keep sums in registers, but make the terms twice, once where a row comes and once where it leaves.
+#pragma once
+
+#include "backend/cpu/kernels/row_kernels-inl.h"
+
+namespace manymeans {
+namespace {
+
+constexpr double kMostResidual = 0x1p1000;
+
+// r2 of a row whose prediction is `sum` and the intercept.
+template <class T>
+HWY_INLINE double squared_residual(double sum, const T* row, const T* model, int64_t features) {
+  const double residual = static_cast<double>(row[features]) - (sum + static_cast<double>(model[features]));
+  const double squared = residual * residual;
+  return squared < kMostResidual ? squared : kMostResidual;
+}
+
+#if HWY_TARGET == HWY_SCALAR
+
+template <class T>
+double residual(const T* row, const T* model, int64_t d) {
+  double p[8] = {};
+  for (int64_t j = 0; j + 1 < d; ++j) {
+    p[j % 8] = std::fma(static_cast<double>(model[j]), static_cast<double>(row[j]), p[j % 8]);
+  }
+  const double sum = ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
+  return squared_residual(sum, row, model, d - 1);
+}
+
+#else
+
+// Lane l of the eight sums lives in lane l % kWide of register l / kWide; lanes past the end add fma(0, 0, p) = p.
+template <class T>
+HWY_INLINE double residual(const T* row, const T* model, int64_t d) {
+  constexpr int kRegisters = 8 / kWide;
+  const int64_t features = d - 1;
+  VecD sums[kRegisters];
+  for (int v = 0; v < kRegisters; ++v) sums[v] = hn::Zero(kF64);
+  int64_t j = 0;
+  for (; j + 8 <= features; j += 8) {
+    for (int v = 0; v < kRegisters; ++v) {
+      sums[v] = hn::MulAdd(load_wide(model + j + v * kWide), load_wide(row + j + v * kWide), sums[v]);
+    }
+  }
+  for (int v = 0; v < kRegisters && j + v * kWide < features; ++v) {
+    const int64_t rest = features - j - v * kWide;
+    const size_t count = rest < kWide ? static_cast<size_t>(rest) : kWide;
+    sums[v] = hn::MulAdd(load_some(model + j + v * kWide, count), load_some(row + j + v * kWide, count), sums[v]);
+  }
+  return squared_residual(fold_in_halves(sums), row, model, features);
+}
+
+#endif
+
+template <class T>
+void residuals(const LabelledRows<T>& in, double* r2) {
+  for (int64_t i = 0; i < in.count; ++i) {
+    r2[i] = residual(in.points + i * in.d, in.prototypes + in.labels[i] * in.d, in.d);
+  }
+}
+
+// Where the terms of a batch's rows stand in the scratch.
+struct ProductRoom {
+  double* values;    // kProductRows x (d + 1), and padding
+  double* products;  // kProductRows x products, and padding
+  double* rests;     // likewise
+
+  ProductRoom(const ProductUnits& units, int64_t d)
+      : values(units.scratch),
+        products(values + kProductRows * (d + 1) + 2 * kProductPadding),
+        rests(products + kProductRows * units.products + kProductPadding) {}
+};
+
+#if HWY_TARGET == HWY_SCALAR
+
+template <bool kRests>
+void make_products(const double* u, int64_t d, double weight, double* products, double* rests) {
+  for (int64_t i = 0; i < d; ++i) {
+    for (int64_t j = i; j <= d; ++j) {
+      const double product = u[i] * u[j];
+      const double weighted = weight * product;
+      *products++ = weighted;
+      if constexpr (kRests) {
+        const double rest = std::fma(u[i], u[j], -product);
+        *rests++ = std::fma(weight, product, -weighted) + weight * rest;
+      }
+    }
+  }
+}
+
+void move_terms(const double* terms, const double* top, int64_t count, const ProductUnits& in, int64_t stride,
+                int64_t* to, int64_t* from) {
+  for (int64_t t = 0; t < count; ++t) {
+    double y = terms[t] * top[t];
+    for (int g = in.words - 1; g >= 0; --g) {
+      const double part = (y + kMagic) - kMagic;
+      const auto integer = static_cast<int64_t>(part);
+      to[g * stride + t] += integer;
+      if (from != nullptr) from[g * stride + t] -= integer;
+      y = (y - part) * in.radix;
+    }
+  }
+}
+
+#else
+
+template <bool kRests>
+HWY_INLINE void make_products(const double* u, int64_t d, double weight, double* products, double* rests) {
+  const VecD w = hn::Set(kF64, weight);
+  int64_t at = 0;
+  for (int64_t i = 0; i < d; ++i) {
+    const VecD value = hn::Set(kF64, u[i]);
+    for (int64_t j = i; j <= d; j += kWide) {
+      const VecD other = hn::LoadU(kF64, u + j);
+      const VecD product = hn::Mul(value, other);
+      if constexpr (kRests) {
+        const VecD weighted = hn::Mul(w, product);
+        const VecD rest = hn::MulSub(value, other, product);
+        hn::StoreU(weighted, kF64, products + at + j - i);
+        hn::StoreU(hn::Add(hn::MulSub(w, product, weighted), hn::Mul(w, rest)), kF64, rests + at + j - i);
+      } else {
+        hn::StoreU(product, kF64, products + at + j - i);
+      }
+    }
+    at += d + 1 - i;
+  }
+}
+
+// kWords: how many words, where that is known when compiling, else 0.
+template <int kWords>
+HWY_INLINE void move_words(const double* terms, const double* top, int64_t count, const ProductUnits& in,
+                           int64_t stride, int64_t* HWY_RESTRICT to, int64_t* HWY_RESTRICT from) {
+  const hn::FixedTag<int64_t, kWide> i64;
+  const VecD magic = hn::Set(kF64, kMagic);
+  const VecD radix = hn::Set(kF64, in.radix);
+  const int words = kWords > 0 ? kWords : in.words;
+  for (int64_t t = 0; t < count; t += kWide) {
+    VecD y = hn::Mul(hn::LoadU(kF64, terms + t), hn::LoadU(kF64, top + t));
+#pragma GCC unroll 3
+    for (int g = words - 1; g >= 0; --g) {
+      const VecD shifted = hn::Add(y, magic);
+      const auto integer = hn::Sub(hn::BitCast(i64, shifted), hn::BitCast(i64, magic));
+      int64_t* sum = to + g * stride + t;
+      hn::Store(hn::Add(hn::Load(i64, sum), integer), i64, sum);
+      if (from != nullptr) {
+        sum = from + g * stride + t;
+        hn::Store(hn::Sub(hn::Load(i64, sum), integer), i64, sum);
+      }
+      y = hn::Mul(hn::Sub(y, hn::Sub(shifted, magic)), radix);
+    }
+  }
+}
+
+HWY_INLINE void move_terms(const double* terms, const double* top, int64_t count, const ProductUnits& in,
+                           int64_t stride, int64_t* to, int64_t* from) {
+  switch (in.words) {
+    case 1: return move_words<1>(terms, top, count, in, stride, to, from);
+    case 2: return move_words<2>(terms, top, count, in, stride, to, from);
+    case 3: return move_words<3>(terms, top, count, in, stride, to, from);
+    default: return move_words<0>(terms, top, count, in, stride, to, from);
+  }
+}
+
+#endif
+
+// Products of `count` rows from number `first` of the moved ones on.
+template <class T>
+HWY_INLINE void make_batch(const T* points, const MovedRows& moved, int64_t first, int64_t count, const UnitSums& sums,
+                           const ProductUnits& in) {
+  const ProductRoom room(in, sums.d);
+  const int64_t width = sums.d + 1;
+  for (int64_t r = 0; r < count; ++r) {
+    const T* x = points + moved.rows[first + r] * sums.d;
+    for (int64_t j = 0; j < sums.d; ++j) room.values[r * width + j] = x[j];
+    room.values[r * width + sums.d] = 1;
+  }
+  for (int64_t r = 0; r < count; ++r) {
+    const double weight = in.weights == nullptr ? 1 : in.weights[moved.rows[first + r]];
+    double* products = room.products + r * in.products;
+    if (in.rests) {
+      make_products<true>(room.values + r * width, sums.d, weight, products, room.rests + r * in.products);
+    } else {
+      make_products<false>(room.values + r * width, sums.d, weight, products, nullptr);
+    }
+  }
+}
+
+HWY_INLINE void move_row(const ProductRoom& room, int64_t r, const ProductUnits& in, int64_t* to, int64_t* from) {
+  const int64_t stride = in.rests ? 2 * in.products : in.products;
+  move_terms(room.products + r * in.products, in.top, in.products, in, stride, to, from);
+  if (!in.rests) return;
+  move_terms(room.rests + r * in.products, in.top + in.products, in.products, in, stride, to + in.products,
+             from == nullptr ? nullptr : from + in.products);
+}
+
+template <class T>
+int64_t move_products(const T* points, const MovedRows& moved, const UnitSums& sums, const ProductUnits& in) {
+  const ProductRoom room(in, sums.d);
+  for (int64_t i = 0; i < moved.count; ++i) {
+    const int64_t r = i % kProductRows;
+    if (r == 0) {
+      const int64_t left = moved.count - i;
+      for (int64_t a = i + kProductRows; a < i + 2 * kProductRows && a < moved.count; ++a) {
+        prefetch_move(points, moved, sums, a);
+      }
+      make_batch(points, moved, i, left < kProductRows ? left : kProductRows, sums, in);
+    }
+    const uint32_t to = moved.to[i];
+    if (sums.terms[to] == sums.most_terms) return i;
+    int64_t* from_sums = nullptr;
+    if (moved.from != nullptr) {
+      const uint32_t from = moved.from[i];
+      if (sums.terms[from] == sums.most_terms) return i;
+      from_sums = sums.sums + from * sums.stride;
+      ++sums.terms[from];
+      --sums.counts[from];
+    }
+    move_row(room, r, in, sums.sums + to * sums.stride, from_sums);
+    ++sums.terms[to];
+    ++sums.counts[to];
+  }
+  return moved.count;
+}
+
+}  // namespace
+}  // namespace manymeans
