@@ -1,162 +1,125 @@
 #!/usr/bin/env python3
-"""Linear models on the cpu backend beside plain NumPy: same points, same starting models, same iterations, in turns.
+"""Regression clustering beside a plain NumPy implementation with as many starts: error reached, and seconds.
 
-usage: regression.py --program build/release/bin/regression_fits [--repeats N] [--threads N] [--rows abc] [--out FOLDER]
+usage: regression.py [--rounds R] [--starts S]     a Python with manymeans; ./dev bench regression has one
 
-The program is of a build with -DMANYMEANS_TESTS=ON. An iteration takes (T(1 + I) - T(1)) / I for fits of I + 1 and of
-one iteration. The least and the median over the repeats are shown. The page says what the peer does and how the floor
-is counted.
+The peer is what a careful user would write: one matrix product for the residuals of all rows and models, the least
+squares of each cluster by numpy.linalg.lstsq, starts from D + 1 random rows a model, until no label changes. Both work
+on the same float64 arrays in this process, take turns, and have the same number of threads; BLAS is NumPy's.
 """
 
 import argparse
-import datetime
-import json
 import os
+import pathlib
 import statistics
-import subprocess
-import sys
-import tempfile
+import time
 
 import machine
-import machine_rates
 import numpy as np
-import philox_rows
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+import manymeans
+from manymeans import RegressionClustering
 
-#: name, rows, features, models, starts, iterations of ours and of the peer, how many of the starts the peer fits
-ROWS = [
-    ("a", 1_000_000, 4, 400, 1, 50, 5, 1),
-    ("b", 1_000_000, 16, 64, 1, 50, 10, 1),
-    ("c", 5_000_000, 8, 10, 20, 10, 4, 2),
-]
-#: A variable that may keep the peer's matrix library to an older processor.
-UNSET = ("OPENBLAS_CORETYPE", "MANYMEANS_CPU_ISA")
+DATA = str(pathlib.Path(__file__).resolve().parent.parent / "data" / "bike_sharing.csv.gz")
+MOST_ITERATIONS = 300
 
 
-def planted(n, d, k, seed):
-    """Rows of x and a target, each of one of k linear models and some noise."""
+def bikes():
+    table = manymeans.read(DATA, columns="temp,hum,windspeed,workingday,cnt", dtype="float64").points
+    return table[:, :-1], table[:, -1]
+
+
+def planted(rows, features, models, seed):
+    """Models in the same place; the noise is a tenth of the target's spread."""
     random = np.random.default_rng(seed)
-    slopes, intercepts = random.standard_normal((k, d)), 2 * random.standard_normal(k)
-    x, of = random.standard_normal((n, d)), random.integers(0, k, n)
-    y = (x * slopes[of]).sum(axis=1) + intercepts[of] + 0.1 * random.standard_normal(n)
-    return np.column_stack([x, y]).astype(np.float32)
+    x = random.normal(size=(rows, features))
+    coefficients = random.normal(size=(models, features + 1))
+    whose = random.integers(0, models, rows)
+    y = (x * coefficients[whose, :-1]).sum(axis=1) + coefficients[whose, -1]
+    return x, y + random.normal(scale=0.1 * y.std(), size=rows)
 
 
-def least_squares_of_few_rows(points, k, seed):
-    """Models of D + 1 random rows each."""
-    random, d = np.random.default_rng(seed), points.shape[1] - 1
-    models = []
-    for _ in range(k):
-        rows = points[random.choice(len(points), d + 1, replace=False)].astype(np.float64)
-        models.append(np.linalg.lstsq(np.column_stack([rows[:, :d], np.ones(d + 1)]), rows[:, d], rcond=None)[0])
-    return np.array(models, dtype=np.float32)
+SETS = [
+    ("bike sharing, 17,379 x 4, k = 4", bikes, 4),
+    ("planted, 20,000 x 4, k = 8", lambda: planted(20_000, 4, 8, 1), 8),
+    ("planted, 100,000 x 8, k = 4", lambda: planted(100_000, 8, 4, 2), 4),
+]
 
 
-def targets_of_random_rows(points, k, replica):
-    """What the initialisation `random` gives linear models: constants."""
-    models = np.zeros((k, points.shape[1]), dtype=np.float32)
-    rows = philox_rows.random_rows(len(points), k, philox_rows.member_seed(1, k, replica))
-    models[:, -1] = points[rows, -1]
-    return models
+def one_start(x, y, k, random):
+    """The error of the models that one start leads to."""
+    design = np.column_stack([x, np.ones(len(x))])
+    width = design.shape[1]
+    starts = (random.choice(len(x), width, replace=False) for _ in range(k))
+    models = np.stack([np.linalg.lstsq(design[rows], y[rows])[0] for rows in starts])
+    labels = None
+    for _ in range(MOST_ITERATIONS):
+        residuals = np.square(y[:, np.newaxis] - design @ models.T)
+        nearest = residuals.argmin(axis=1)
+        if labels is not None and np.array_equal(nearest, labels):
+            break
+        labels = nearest
+        for cluster in range(k):
+            mine = labels == cluster
+            if mine.sum() >= width:
+                models[cluster] = np.linalg.lstsq(design[mine], y[mine])[0]
+    return residuals[np.arange(len(x)), nearest].sum()
 
 
-def run(command, threads):
-    environment = {name: value for name, value in os.environ.items() if name not in UNSET}
-    environment["OPENBLAS_NUM_THREADS"] = "1"  # of each of the peer's threads
-    done = subprocess.run([*map(str, command), str(threads)], env=environment, stdout=subprocess.PIPE, check=True)
-    return json.loads(done.stdout)
+def by_numpy(x, y, k, starts):
+    random = np.random.default_rng(0)
+    return min(one_start(x, y, k, random) for _ in range(starts))
 
 
-def per_iteration(found, iterations):
-    return (found[str(1 + iterations)]["seconds"][0] - found["1"]["seconds"][0]) / iterations
+def by_manymeans(x, y, k, starts, swaps):
+    return RegressionClustering(k, n_init=starts, swaps=swaps, random_state=0).fit(x, y).inertia_
 
 
-def measure(row, options, folder):
-    name, n, d, k, starts, ours, theirs, fitted = row
-    points = planted(n, d, k, 1)
-    paths = [os.path.join(folder, f"{name}-{what}.npy") for what in ("points", "starts")]
-    np.save(paths[0], points)
-    if starts == 1:
-        np.save(paths[1], least_squares_of_few_rows(points, k, 2))
-    else:
-        np.save(paths[1], np.array([targets_of_random_rows(points, k, r) for r in range(fitted)]))
-    del points
-    peer = [sys.executable, os.path.join(HERE, "peers", "numpy_regression.py"), *paths, 1 + theirs, 1]
-    program = [options.program, paths[0], paths[1] if starts == 1 else "random", k, starts, 1 + ours, 1]
-    result = {"rows": n, "features": d, "models": k, "starts": starts, "iterations": ours, "ours": [], "peer": []}
-    for _ in range(options.repeats):
-        found = run(program, options.threads)
-        result["ours"].append(per_iteration(found, ours))
-        other = run(peer, options.threads)
-        result["peer"].append(per_iteration(other, theirs) * starts / fitted)
-        result["one iteration"] = found["1"], other["1"]
-    for path in paths:
-        os.remove(path)
-    return result
+def timed(work):
+    begin = time.perf_counter()
+    error = work()
+    return error, time.perf_counter() - begin
 
 
-def floor(row, rates):
-    """Milliseconds: multiply-adds of all residuals in float32, one reading of the points."""
-    operations = 2.0 * row["rows"] * row["models"] * row["starts"] * (row["features"] + 1)
-    rate = next((value for key, value in rates.items() if key.endswith("float32_gflops")), 0)
-    arithmetic = operations / rate / 1e6 if rate else 0
-    reading = row["rows"] * (row["features"] + 1) * 4 / rates["read_gb_per_s"] / 1e6 if rates else 0
-    return arithmetic, reading
-
-
-def page(results, rates, options):
-    lines = [
-        "# Linear models beside plain NumPy",
-        "",
-        f"{machine.describe()['cpu']}, {options.threads} threads, {datetime.date.today()}; by",
-        f"`python3 bench/regression.py --repeats {options.repeats}`. Milliseconds of an iteration: the least and, in",
-        f"brackets, the median of {options.repeats} runs of each program, in turns. The machine did other work meanwhile,",
-        "so that only ratios say something. The points are planted models with noise; the first pass of a fit is",
-        "not counted, the updates of the models are.",
-        "",
-        "The peer (`bench/peers/numpy_regression.py`) predicts in float32 by BLAS chunk by chunk, sums Gram matrices of",
-        "each cluster's rows in float64 by BLAS, and solves all clusters in one call; chunks and clusters are shared by",
-        "its threads. It fits two of the twenty starts of the last row, and its time is that of twenty.",
-        "",
-        "*floor*: the multiply-adds of all residuals at the rate that the machine reaches in float32 (bench/machine_rates),",
-        "and in brackets one reading of the points; *share*: the larger of both beside our least time. What lies above the",
-        "floor ranks and certifies residuals, and sums the products of rows that changed their model.",
-        "",
-        "| N | D | K | starts | iterations | manymeans | NumPy | ratio | of medians | floor | share |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in results:
-        ours, peer = ([1000 * value for value in row[side]] for side in ("ours", "peer"))
-        arithmetic, reading = floor(row, rates)
-        medians = statistics.median(ours), statistics.median(peer)
-        lines.append(
-            f"| {row['rows']:,} | {row['features']} | {row['models']} | {row['starts']} | {row['iterations']} "
-            f"| {min(ours):.1f} ({medians[0]:.1f}) | {min(peer):.0f} ({medians[1]:.0f}) "
-            f"| {min(peer) / min(ours):.1f} | {medians[1] / medians[0]:.1f} "
-            f"| {arithmetic:.1f} ({reading:.1f}) | {100 * max(arithmetic, reading) / min(ours):.0f} % |"
-        )
-    return "\n".join(lines) + "\n"
+def row(title, make, k, arguments):
+    x, y = make()
+    few = max(1, arguments.starts // 4)
+    sides = {
+        "NumPy": lambda: by_numpy(x, y, k, arguments.starts),
+        "no swaps": lambda: by_manymeans(x, y, k, arguments.starts, 0),
+        "swaps": lambda: by_manymeans(x, y, k, arguments.starts, 10),
+        "few": lambda: by_manymeans(x, y, k, few, 10),
+    }
+    seconds, errors = {name: [] for name in sides}, {}
+    for _ in range(arguments.rounds):
+        for name, work in sides.items():
+            errors[name], took = timed(work)
+            seconds[name].append(took)
+    took = {name: statistics.median(values) for name, values in seconds.items()}
+    cells = [title, f"{errors['NumPy']:.6g}", f"{took['NumPy']:.2f}"]
+    for name in ("no swaps", "swaps", "few"):
+        more = 100 * (errors[name] / errors["NumPy"] - 1)
+        cells += [f"{more:+.2f} %", f"{took[name]:.3f}", f"{took['NumPy'] / took[name]:.1f}"]
+    return cells
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rows", default="abc", help="letters of the rows")
-    parser.add_argument("--out", help="a folder for the page and the JSON")
-    options = parser.parse_args()
-    rates = machine_rates.measured(options.program, options.threads)
-    with tempfile.TemporaryDirectory() as folder:
-        results = [measure(row, options, folder) for row in ROWS if row[0] in options.rows]
-    text = page(results, rates, options)
-    print(text)
-    if options.out:
-        with open(os.path.join(options.out, "regression.md"), "w") as file:
-            file.write(text)
-        with open(os.path.join(options.out, "regression.json"), "w") as file:
-            json.dump({"rates": rates, "rows": results}, file, indent=1)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--starts", type=int, default=16)
+    arguments = parser.parse_args()
+    about = machine.describe()
+    few = max(1, arguments.starts // 4)
+    versions = f"manymeans {manymeans.__version__}, numpy {np.__version__}"
+    print(f"{about['cpu']}, {len(os.sched_getaffinity(0))} threads, {versions}, float64, {arguments.starts} starts;")
+    print(f"medians of {arguments.rounds} alternating rounds; errors beside NumPy's.\n")
+    sides = [f"{arguments.starts} starts, no swaps", f"{arguments.starts} starts", f"{few} starts"]
+    titles = ["rows", "NumPy: error", "s"] + [
+        cell for side in sides for cell in (f"{side}: error", "s", "times faster")
+    ]
+    print("| " + " | ".join(titles) + " |\n| --- |" + " ---: |" * (len(titles) - 1))
+    for title, make, k in SETS:
+        print("| " + " | ".join(row(title, make, k, arguments)) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,4 +6,5 @@
 #include <manymeans/io.h>
 #include <manymeans/options.h>
 #include <manymeans/points.h>
+#include <manymeans/regress.h>
 #include <manymeans/result.h>

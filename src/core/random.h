@@ -17,6 +17,8 @@ enum class Purpose : uint32_t {
   kRandomRow = 4,
   kOversample = 5,
   kLabelSum = 6,
+  kSubsetRow = 7,
+  kSwapRow = 8,
 };
 
 using Philox4 = std::array<uint32_t, 4>;

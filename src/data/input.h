@@ -9,6 +9,7 @@
 #include "core/fixed_point.h"
 #include "core/moments.h"
 #include "core/threads.h"
+#include "data/linear_options.h"
 #include "data/memory_plan.h"
 
 #include <algorithm>
@@ -49,6 +50,7 @@ struct Input {
   Comm* comm = &self_comm();             ///< the ranks that have the others
   bool weighted = false;                 ///< there are weights, though a rank without rows has none
   const Prototype* prototype = nullptr;  ///< whose terms are summed; null: the centroid's, which are the columns
+  LinearOptions linear;                  ///< how linear models are solved from them
   MemoryPlan memory;                     ///< what may be held in memory beside them, and how many of their rows
   std::vector<double> weights;           ///< w' = q * 2^-weight_shift for integers q, one a row; empty without weights
   int weight_shift = 0;     ///< so that the largest w' lies in [1, 2]: products underflow no more than values do

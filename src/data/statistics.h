@@ -1,6 +1,7 @@
 // Order-free statistics of one model's clusters.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -94,6 +94,8 @@ void restore(const ModelState& state, Member& member) {
   member.relocated = state.relocated;
   member.state = state.label_change;
   member.cycle = CycleFinder({state.cycle_saved, state.cycle_power, state.cycle_step, state.cycle_begun});
+  member.search = {state.search_best,   state.search_inertia,  0,
+                   state.search_trials, state.search_failures, state.search_steps - 1};
   if (!std::isnan(state.last_inertia)) member.last_inertia = state.last_inertia;
   member.repeats = state.changed;
 }
@@ -157,7 +159,8 @@ void Checkpoint::check_state(const ModelState& state, const Member& member, cons
   const bool reason = state.stop_reason > StopReason::kStrict && state.stop_reason <= StopReason::kMaxIter;
   const bool possible = state.stage == ModelStage::kNotBegun ||
                         (k >= least && k <= member.result.k && state.iterations <= options.max_iter &&
-                         state.cycle_power > 0 && state.stopping == reason);
+                         state.cycle_power > 0 && state.stopping == reason &&
+                         (state.search_steps == 0 || state.search_best.empty() || state.search_best.rows() == k));
   if (possible) return;
   throw Error(ErrorCode::kBadData, how_.path,
               fmt::format("what it says of model {} cannot be; it was changed or damaged", member.title()));
@@ -224,6 +227,11 @@ void Checkpoint::labelled(const Member& member, int64_t changed) {
   state.cycle_step = cycle.step;
   state.cycle_begun = cycle.begun;
   state.last_inertia = member.last_inertia.value_or(std::numeric_limits<double>::quiet_NaN());
+  state.search_best = member.search.best;
+  state.search_inertia = member.search.best_inertia;
+  state.search_trials = member.search.trials;
+  state.search_failures = member.search.failures;
+  state.search_steps = member.search.steps + 1;
   state.seconds = member.result.seconds;
   state.warnings = member.warnings;
 }

@@ -13,8 +13,8 @@
 #include "engine/check_clusters.h"
 #include "engine/fit_shard.h"
 #include "engine/lloyd.h"
+#include "engine/swap_search.h"
 #include "engine/tuned.h"
-#include "prototype/centroid.h"
 
 #include <fmt/format.h>
 
@@ -41,7 +41,7 @@ struct Task {
 struct FitPlace {
   const Tuning& tuning;
   Comm& comm;
-  const Prototype& prototype;
+  const FitKind& kind;
 };
 
 Workload workload_of(const FitOptions& options, std::span<const Member> members, int threads) {
@@ -81,7 +81,11 @@ void check_against_points(const Task& task, int64_t rows, const Prototype& proto
   }
 }
 
-std::vector<Member> make_members(const FitOptions& options, const Input& input, bool given) {
+std::vector<Member> make_members(const Task& task, const Input& input, int64_t swaps) {
+  const FitOptions& options = task.options;
+  const auto init_of = [&](int64_t k) {
+    return find_init(options.init, prototype_of(input), input.shard.all, k, input.points.d).name;
+  };
   std::vector<Member> members;
   for (const int64_t k : options.k) {
     for (int64_t replica = 0; replica < options.models; ++replica) {
@@ -89,8 +93,9 @@ std::vector<Member> make_members(const FitOptions& options, const Input& input, 
       member.result.k = member.result.k_requested = k;
       member.result.replica = replica;
       member.result.seed = options.model_seed.value_or(member_seed(options.seed, k, replica));
-      member.result.init =
-          given ? "given" : std::string(find_init(options.init, input.shard.all, k, input.points.d).name);
+      member.result.init = task.given() ? "given" : std::string(init_of(k));
+      member.index = static_cast<int64_t>(members.size());
+      if (swaps > 0) begin_search(member);
       members.push_back(std::move(member));
     }
   }
@@ -187,7 +192,7 @@ void collect(std::vector<Member>& members, FitResult& result) {
 }
 
 // Made before anything is allocated.
-MemoryPlan plan_memory_of(const Task& asked, const Backend& backend) {
+MemoryPlan plan_memory_of(const Task& asked, const Backend& backend, const Prototype& prototype) {
   const FitOptions& options = asked.options;
   const PointsView& points = asked.points;
   if (!backend.keeps_to_memory()) {
@@ -203,7 +208,7 @@ MemoryPlan plan_memory_of(const Task& asked, const Backend& backend) {
   task.threads = backend.threads();
   for (const int64_t k : options.k) {
     task.k.insert(task.k.end(), static_cast<size_t>(options.models), std::min(k, points.n));
-    task.oversamples |= !asked.given() && find_init(options.init, points.n, k, points.d).name == "k-means||";
+    task.oversamples |= !asked.given() && find_init(options.init, prototype, points.n, k, points.d).name == "k-means||";
   }
   if (options.memory.bytes == 0 && fits_easily(task)) return {};
   task.in_file = lies_in_file(points.data, points.bytes());
@@ -222,9 +227,11 @@ void tell_cost(const Cost& cost, Provenance& provenance) {
 }
 
 // What has to be the same on all ranks: the options that decide the answer, and in which order models are fitted.
-uint64_t hash_of(const FitOptions& options, const PointsView& initial, ThreadPool& pool) {
-  std::string text = std::string(name_of(options.strategy));
-  for (const auto& [name, value] : deciding_options(options)) text += "\n" + name + " " + value;
+uint64_t hash_of(const Task& task, const FitKind& kind, ThreadPool& pool) {
+  const PointsView& initial = task.hooks.initial;
+  std::string text = std::string(name_of(task.options.strategy));
+  for (const auto& [name, value] : deciding_options(task.options)) text += "\n" + name + " " + value;
+  for (const auto& [name, value] : kind.deciding()) text += "\n" + name + " " + value;
   const auto d = static_cast<int64_t>(text.size());
   const ContentHash given = initial.data == nullptr ? 0 : content_hash(initial, pool);
   return static_cast<uint64_t>(content_hash({text.data(), 1, d, DataType::kUInt8}, pool) + given);
@@ -293,6 +300,7 @@ class Fit {
   void open_checkpoint();
   void upload();
   Cost iterate();
+  std::optional<Labels> cluster(int64_t k, uint64_t seed, int threads);
   FitResult report(const Cost& cost);
 
   // Since the phase before ended.
@@ -323,28 +331,29 @@ class Fit {
 // What can be refused before a point is read; ranks agree on what they do.
 void Fit::check() {
   await_points(task_.hooks.initial);
-  comm_.set_options(comm_.alone() ? 0 : hash_of(task_.options, task_.hooks.initial, pool_));
+  comm_.set_options(comm_.alone() ? 0 : hash_of(task_, place_.kind, pool_));
   int64_t rows = task_.points.n;
   comm_.sum({&rows, 1});
-  check_against_points(task_, rows, place_.prototype);
+  check_against_points(task_, rows, place_.kind.prototype);
   rules_ = parse_stop_rules(task_.options.stop, task_.options.tol);
 }
 
 // Plans the memory, and validates the points where they are to be.
 void Fit::read() {
-  MemoryPlan memory = plan_memory_of(task_, *backend_);
+  MemoryPlan memory = plan_memory_of(task_, *backend_, place_.kind.prototype);
   agree_about_memory(memory, comm_);
   if (!task_.points.on_device() && task_.points.data != nullptr) copied_ = backend_->copy(task_.points);
   input_ = prepare_input(copied_ ? copied_->view() : task_.points, task_.weights, pool_, memory, comm_);
   if (copied_) input_.host_values = task_.points.data;
-  use_prototype(input_, place_.prototype, pool_);
+  use_prototype(input_, place_.kind.prototype, pool_);
+  input_.linear = place_.kind.linear;
 }
 
 // What rules, reports and checkpoints need to know of the points, and the models.
 void Fit::prepare() {
   if (has_rule(rules_, StopReason::kTol)) variance_ = mean_variance(column_moments(input_, pool_));
-  members_ = make_members(task_.options, input_, task_.given());
-  const bool watched = task_.hooks.progress != nullptr && place_.prototype.euclidean;
+  members_ = make_members(task_, input_, place_.kind.swaps);
+  const bool watched = task_.hooks.progress != nullptr && place_.kind.prototype.euclidean;
   if (comm_.max(int64_t{watched}) > 0) estimate_.emplace(input_, pool_);
   open_checkpoint();
 }
@@ -353,6 +362,7 @@ void Fit::open_checkpoint() {
   const bool writes = !task_.hooks.checkpoint.path.empty();
   if (comm_.max(int64_t{writes}) == 0) return;
   FitIdentity identity = identity_of(input_, task_.weights, task_.options, task_.hooks.initial, pool_);
+  for (auto& text : place_.kind.deciding()) identity.options.push_back(std::move(text));
   if (writes) {
     checkpoint_.emplace(task_.hooks, std::move(identity), members_);
     checkpoint_->resume(task_.options, input_);
@@ -379,6 +389,24 @@ void Fit::upload() {
   upload_ = comm_.alone() ? std::move(own) : make_sharded_upload(input_, std::move(own));
 }
 
+// For initial prototypes that are those of a clustering: k-means of the same rows with the options that all fits have.
+std::optional<Labels> Fit::cluster(int64_t k, uint64_t seed, int threads) {
+  FitOptions options;
+  options.k = {k};
+  options.model_seed = seed;
+  options.backend = task_.options.backend;
+  options.threads = threads;
+  FitHooks hooks;
+  hooks.abort = task_.hooks.abort;
+  hooks.cancel = task_.hooks.cancel;
+  const FitKind kind;
+  const FitPlace place{place_.tuning, comm_, kind};
+  // The weights as the fit has them, or none: integers over a power of two stay what they are.
+  FitResult found = Fit({input_.points, input_.weights, options, hooks}, place).run();
+  if (found.interrupted) return std::nullopt;
+  return std::move(found.models[0].labels);
+}
+
 Cost Fit::iterate() {
   const FitContext context{input_,
                            task_.options,
@@ -388,6 +416,8 @@ Cost Fit::iterate() {
                            control_,
                            rules_,
                            variance_,
+                           place_.kind,
+                           [this](int64_t k, uint64_t seed, int threads) { return cluster(k, seed, threads); },
                            estimate_ ? &*estimate_ : nullptr,
                            checkpoint_ ? &*checkpoint_ : nullptr};
   return run_and_save(context, members_, pool_);
@@ -448,13 +478,13 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
 
 FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                     const FitHooks& hooks, const Tuning& tuning) {
-  return fit_at({points, weights, options, hooks}, {tuning, self_comm(), centroid()});
+  return fit_at({points, weights, options, hooks}, {tuning, self_comm(), FitKind{}});
 }
 
 FitResult fit_shard(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                     const FitHooks& hooks, Comm& comm) {
   try {
-    return fit_at({points, weights, options, hooks}, {{}, comm, centroid()});
+    return fit_at({points, weights, options, hooks}, {{}, comm, FitKind{}});
   } catch (const Error& error) {
     comm.abort(error);
     throw;
@@ -470,9 +500,14 @@ std::string digest_over_ranks(const ModelResult& model, Comm& comm) {
   return digest_of(model, comm.sum(label_sum(model.labels, first)));
 }
 
+FitResult fit_kind(const FitKind& kind, const PointsView& points, std::span<const double> weights,
+                   const FitOptions& options, const FitHooks& hooks) {
+  return fit_at({points, weights, options, hooks}, {{}, self_comm(), kind});
+}
+
 FitResult fit_kind(const Prototype& prototype, const PointsView& points, std::span<const double> weights,
                    const FitOptions& options, const FitHooks& hooks) {
-  return fit_at({points, weights, options, hooks}, {{}, self_comm(), prototype});
+  return fit_kind(FitKind{prototype}, points, weights, options, hooks);
 }
 
 }  // namespace manymeans

@@ -2,6 +2,7 @@
 
 #include "core/mapped_range.h"
 #include "engine/empty_clusters.h"
+#include "engine/swap_search.h"
 #include "prototype/prototype.h"
 
 #include <fmt/format.h>
@@ -29,6 +30,13 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_;
 };
 
+// What becomes of a model after a pass.
+enum class Verdict : uint8_t {
+  kGoesOn,  // with another pass
+  kWaits,   // for the next trial of its swap search
+  kDone,
+};
+
 // Models that are fitted together: one pass for all that are still active.
 class Cohort {
  public:
@@ -54,8 +62,10 @@ class Cohort {
       check_mapped(context_.input.host_points().data);
       save(active, passes);
       const std::optional<StopReason> stop = report(active);
+      measure_trials(active, stop);
       const std::vector<Member*> done = judge(active, stop);
       finish(done);
+      if (active.empty()) active = next_trials();
     }
     if (error_) std::rethrow_exception(error_);
     return cost_;
@@ -64,6 +74,7 @@ class Cohort {
  private:
   bool initialise();
   bool initialise_with(const InitEntry& method, std::span<Member*> members);
+  size_t seeded_together() const;
   int pass(std::span<Member*> active);
   void save(std::span<Member*> active, int passes);
   PassLimits limits(std::span<Member*> active) const;
@@ -71,8 +82,14 @@ class Cohort {
   void redo(Member& member, const Matrix& start, size_t updates);
   std::optional<StopReason> report(std::span<Member*> active);
   std::vector<Member*> judge(std::vector<Member*>& active, std::optional<StopReason> stop);
-  bool judge(Member& member, std::optional<StopReason> stop);
+  Verdict judge(Member& member, std::optional<StopReason> stop);
+  std::optional<StopReason> outer_reason(const Member& member, std::optional<StopReason> stop) const;
   void update(Member& member);
+  bool ends_trial(const Member& member, std::optional<StopReason> stop) const;
+  void measure_trials(std::span<Member* const> active, std::optional<StopReason> stop);
+  void update_trial(Member& member);
+  Verdict judge_trial(Member& member, std::optional<StopReason> stop);
+  std::vector<Member*> next_trials();
   static double rounded_inertia(const InertiaSum& sum, int weight_exponent);
   void finish(std::span<Member* const> done);
   void finish(Member& member, const InertiaSum& inertia);
@@ -81,6 +98,7 @@ class Cohort {
   std::span<Member> members_;
   ThreadPool& pool_;
   std::unique_ptr<Session> session_;
+  std::vector<Member*> waiting_;                                   // for the next trial of their swap searches
   std::vector<PassResult> last_;                                   // by slot
   PassLimits limits_;                                              // that the stop rules set
   double pass_seconds_ = std::numeric_limits<double>::infinity();  // not known before the first
@@ -103,21 +121,25 @@ bool Cohort::initialise() {
   }
   std::map<const InitEntry*, std::vector<Member*>> by_method;
   for (Member* member : members) {
-    by_method[&find_init(member->result.init, context_.input.shard.all, member->result.k, context_.input.points.d)]
+    by_method[&find_init(member->result.init, prototype_of(context_.input), context_.input.shard.all, member->result.k,
+                         context_.input.points.d)]
         .push_back(member);
   }
   for (auto& [method, same] : by_method) {
-    // Seeding keeps about 8 bytes per row and model: as many models at a time as planned, or fit a quarter of a
-    // gibibyte.
-    const int64_t planned = context_.input.memory.seeded_together;
-    const auto together = static_cast<size_t>(
-        planned > 0 ? planned : std::max<int64_t>(1, (int64_t{1} << 25) / context_.input.shard.all));
+    const size_t together = seeded_together();
     for (size_t first = 0; first < same.size(); first += together) {
       const size_t count = std::min(together, same.size() - first);
       if (!initialise_with(*method, std::span(same).subspan(first, count))) return false;
     }
   }
   return true;
+}
+
+// Seeding keeps about 8 bytes per row and model: as many models at a time as planned, or fit a quarter of a gibibyte.
+size_t Cohort::seeded_together() const {
+  const int64_t planned = context_.input.memory.seeded_together;
+  return static_cast<size_t>(planned > 0 ? planned
+                                         : std::max<int64_t>(1, (int64_t{1} << 25) / context_.input.shard.all));
 }
 
 bool Cohort::initialise_with(const InitEntry& method, std::span<Member*> members) {
@@ -135,7 +157,8 @@ bool Cohort::initialise_with(const InitEntry& method, std::span<Member*> members
     progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();
     return !context_.control.report(progress);
   };
-  const InitContext init{context_.input, context_.backend, context_.upload, pool_, proceed};
+  const auto cluster = [&](int64_t k, uint64_t seed) { return context_.cluster(k, seed, pool_.size()); };
+  const InitContext init{context_.input, context_.backend, context_.upload, pool_, proceed, cluster};
   if (!method.run(init, models)) return false;
   for (size_t i = 0; i < models.size(); ++i) {
     members[i]->prototypes = std::move(models[i].prototypes);
@@ -193,7 +216,7 @@ PassLimits Cohort::limits(std::span<Member*> active) const {
   if (seconds < pass_seconds_ * static_cast<double>(passes)) passes = static_cast<int64_t>(seconds / pass_seconds_);
   if (context_.checkpoint != nullptr) passes = std::min(passes, context_.checkpoint->passes_left());
   for (const Member* member : active) {
-    if (member->stopping || member->repeats) passes = 1;
+    if (member->stopping || member->repeats || member->search.in_trial()) passes = 1;
     passes = std::min(passes, context_.options.max_iter - member->result.iterations + 1);
   }
   PassLimits limits = limits_;
@@ -251,39 +274,59 @@ std::optional<StopReason> Cohort::report(std::span<Member*> active) {
   return context_.control.report(progress);
 }
 
-// Takes those that are done out of the active ones. A member that fails ends the fit, but an earlier one may still fail
-// later, and its error is the one that would come if they were fitted one after the other: so only those after it
-// leave.
+// Takes those that are done, or wait, out of the active ones. A member that fails ends the fit, but an earlier one may
+// still fail later, and its error is the one that would come if they were fitted one after the other: so only those
+// after it leave.
 std::vector<Member*> Cohort::judge(std::vector<Member*>& active, std::optional<StopReason> stop) {
   std::vector<Member*> done;
   std::vector<Member*> left;
+  const auto place = [&](Member* member, Verdict verdict) {
+    (verdict == Verdict::kDone ? done : verdict == Verdict::kWaits ? waiting_ : left).push_back(member);
+  };
+  Member* judged = nullptr;
   try {
-    for (Member* member : active) (judge(*member, stop) ? done : left).push_back(member);
+    for (Member* member : active) {
+      judged = member;
+      place(member, judge(*member, stop));
+    }
   } catch (const LostCluster&) {
     error_ = std::current_exception();
+    std::erase_if(waiting_, [&](const Member* member) { return member->slot > judged->slot; });
+  }
+  if (stop) {
+    for (Member* member : std::exchange(waiting_, {})) {
+      return_to_best(*member, stop);
+      left.push_back(member);
+    }
   }
   active = std::move(left);
   return done;
 }
 
-// What follows a labelling pass; true when the model is done and leaves the active set: then its result has the reason,
-// and finish() does the rest.
-bool Cohort::judge(Member& member, std::optional<StopReason> stop) {
+// What follows a labelling pass. When the model is done its result has the reason, and finish() does the rest.
+Verdict Cohort::judge(Member& member, std::optional<StopReason> stop) {
+  if (member.search.in_trial()) return judge_trial(member, stop);
   const PassResult& last = last_[static_cast<size_t>(member.slot)];
   const bool first_pass = !member.begun;
   member.begun = true;
-  if (member.stopping) return true;
+  if (member.stopping) return Verdict::kDone;
   if (!first_pass && last.changed == 0 && !member.relocated) {
     member.result.stop_reason = StopReason::kStrict;
-    return true;
+    return Verdict::kDone;
   }
   // Labels and prototypes agree right after a pass, so stopping here needs no further one.
-  if (stop || member.result.iterations >= context_.options.max_iter) {
-    member.result.stop_reason = stop.value_or(StopReason::kMaxIter);
-    return true;
+  if (const std::optional<StopReason> reason = outer_reason(member, stop)) {
+    member.result.stop_reason = *reason;
+    return Verdict::kDone;
   }
   update(member);
-  return false;
+  return Verdict::kGoesOn;
+}
+
+// What ends a model whatever it has come to.
+std::optional<StopReason> Cohort::outer_reason(const Member& member, std::optional<StopReason> stop) const {
+  if (stop || member.result.iterations < context_.options.max_iter) return stop;
+  return StopReason::kMaxIter;
 }
 
 // One update of the prototypes, and the stop rules that follow it.
@@ -315,6 +358,62 @@ void Cohort::update(Member& member) {
     member.result.stop_reason = *reason;
   }
   member.prototypes = std::move(next);
+}
+
+bool Cohort::ends_trial(const Member& member, std::optional<StopReason> stop) const {
+  if (!member.search.in_trial()) return false;
+  const bool strict = member.search.steps > 0 && last_[static_cast<size_t>(member.slot)].changed == 0;
+  return strict || member.search.steps >= updates_of_trial(member.search) || outer_reason(member, stop);
+}
+
+// The inertias of all trials that this pass ends, by one reading of the points.
+void Cohort::measure_trials(std::span<Member* const> active, std::optional<StopReason> stop) {
+  std::vector<Member*> ending;
+  for (Member* member : active) {
+    if (ends_trial(*member, stop)) ending.push_back(member);
+  }
+  if (ending.empty()) return;
+  std::vector<ModelPrototypes> models;
+  for (const Member* member : ending) models.push_back({member->slot, &member->prototypes});
+  const std::vector<InertiaSum> sums = session_->rows().inertias(models);
+  for (size_t i = 0; i < ending.size(); ++i) ending[i]->search.inertia = rounded_inertia(sums[i], 0);
+}
+
+// An update without stop rules. Clusters that are empty keep their prototypes, whatever is asked for in the end.
+void Cohort::update_trial(Member& member) {
+  const Stopwatch watch(cost_.update);
+  treat_empty_clusters(*session_, member, EmptyPolicy::kKeep, context_.input);
+  member.prototypes = solve_prototypes(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
+  ++member.result.iterations;
+  ++member.search.steps;
+}
+
+Verdict Cohort::judge_trial(Member& member, std::optional<StopReason> stop) {
+  if (!ends_trial(member, stop)) {
+    update_trial(member);
+    return Verdict::kGoesOn;
+  }
+  const std::optional<StopReason> outer = outer_reason(member, stop);
+  const bool success = keep_or_reject(member);
+  if (!outer && member.search.failures < context_.kind.swaps) return Verdict::kWaits;
+  if (!outer || !success) {
+    return_to_best(member, outer);
+    return Verdict::kGoesOn;
+  }
+  member.result.stop_reason = *outer;
+  return Verdict::kDone;
+}
+
+// The next trials of all that wait for them.
+std::vector<Member*> Cohort::next_trials() {
+  const Stopwatch watch(cost_.update);
+  const std::vector<Member*> members = std::exchange(waiting_, {});
+  const SwapContext context{context_.input, context_.upload, pool_};
+  const size_t together = seeded_together();
+  for (size_t first = 0; first < members.size(); first += together) {
+    begin_trials(context, std::span(members).subspan(first, std::min(together, members.size() - first)));
+  }
+  return members;
 }
 
 double Cohort::rounded_inertia(const InertiaSum& sum, int weight_exponent) {
@@ -351,6 +450,7 @@ void Cohort::finish(Member& member, const InertiaSum& inertia) {
     member.warnings.push_back(
         fmt::format("model {}: {} of {} clusters are empty at the end", member.title(), empty, result.k));
   }
+  if (context_.kind.finished) context_.kind.finished({member, input, statistics, member.warnings});
   result.labels = session_->take_labels(member.slot);
   result.prototypes = std::move(member.prototypes);
 }

@@ -5,11 +5,14 @@
 #include "core/threads.h"
 #include "engine/checkpoint.h"
 #include "engine/control.h"
+#include "engine/fit_kind.h"
 #include "engine/inertia_estimate.h"
 #include "engine/member.h"
 #include "engine/stop_rules.h"
 #include "init/init.h"
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,8 +28,10 @@ struct FitContext {
   Control& control;
   std::vector<StopRule> rules;
   double mean_variance = 0;
-  const InertiaEstimate* estimate = nullptr;  ///< null where nobody is told
-  Checkpoint* checkpoint = nullptr;           ///< null where none is written
+  const FitKind& kind;
+  std::function<std::optional<Labels>(int64_t k, uint64_t seed, int threads)> cluster;  ///< InitContext::cluster
+  const InertiaEstimate* estimate = nullptr;                                            ///< null where nobody is told
+  Checkpoint* checkpoint = nullptr;                                                     ///< null where none is written
 };
 
 /// What a cohort of models cost.

@@ -4,6 +4,7 @@
 #include <manymeans/result.h>
 
 #include "engine/cycle.h"
+#include "engine/swap_state.h"
 
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@ namespace manymeans {
 
 struct Member {
   ModelResult result;      ///< filled as the fit goes on
+  int64_t index = 0;       ///< in the ensemble
   int slot = 0;            ///< in its session
   Matrix prototypes;       ///< of the next pass
   bool begun = false;      ///< has prototypes and took part in a pass
@@ -22,6 +24,7 @@ struct Member {
   CycleFinder cycle;
   std::optional<double> last_inertia;  ///< exact, of the pass before; only for the stop rule inertia
   std::vector<std::string> warnings;
+  SwapState search;
   /// Set when the member comes from a checkpoint: rows that its last pass changed. That pass is done once more.
   std::optional<int64_t> repeats;
 

@@ -7,6 +7,7 @@
 #include "core/out_of_memory.h"
 #include "engine/prepared_model.h"
 #include "engine/tuned.h"
+#include "prototype/centroid.h"
 #include "prototype/prototype.h"
 
 #include <fmt/format.h>
@@ -26,13 +27,15 @@ struct RowSession {
   std::unique_ptr<Upload> upload;
   std::unique_ptr<Session> session;
 
-  RowSession(const PointsView& points, const Matrix& prototypes, const PredictOptions& options, const Tuning& tuning)
+  RowSession(const PointsView& points, const Matrix& prototypes, const PredictOptions& options, const Tuning& tuning,
+             const Prototype& kind = centroid())
       : backend(make_backend(
             options.backend, points,
             {.threads = options.threads, .algorithm = options.algorithm, .abort = options.abort, .tuning = tuning})) {
     ThreadPool pool(backend->threads(), options.abort);
     input = prepare_input(points, options.weights, pool);
     check_overflow(input, std::max(input.max_magnitude(), largest_magnitude(prototypes)));
+    use_prototype(input, kind, pool);
   }
 
   void begin(int64_t k, int threads) {
@@ -55,9 +58,7 @@ void check_columns(const PointsView& points, const PreparedModel& model) {
               fmt::format("they have {} columns, the model has {}", points.d, model.columns()));
 }
 
-Prediction predict_by_session(const PointsView& points, const Matrix& prototypes, const PredictOptions& options,
-                              const Tuning& tuning) {
-  RowSession rows(points, prototypes, options, tuning);
+Prediction predict_by(RowSession& rows, const Matrix& prototypes, const PredictOptions& options) {
   rows.begin(prototypes.rows(), options.threads);
   PassModel pass{0, &prototypes, {}};
   rows.session->advance({&pass, 1}, 1);
@@ -71,6 +72,12 @@ Prediction predict_by_session(const PointsView& points, const Matrix& prototypes
   }
   result.labels = rows.session->take_labels(0);
   return result;
+}
+
+Prediction predict_by_session(const PointsView& points, const Matrix& prototypes, const PredictOptions& options,
+                              const Tuning& tuning) {
+  RowSession rows(points, prototypes, options, tuning);
+  return predict_by(rows, prototypes, options);
 }
 
 void check_some(const PointsView& points) {
@@ -97,6 +104,17 @@ Prediction predict_rows(const PointsView& points, const PreparedModel& model, co
   const bool labels_only = !options.inertia && options.weights.empty();
   Prediction result = ready.labeller && labels_only ? predict_by_labeller(points, ready, options)
                                                     : predict_by_session(points, *ready.prototypes, options, tuning);
+  for (double& distance : result.distances) distance = std::sqrt(distance);
+  check_mapped(points.data);
+  return result;
+}
+
+Prediction predict_rows_by_kind(const Prototype& kind, const PointsView& points, const PointsView& given,
+                                const PredictOptions& options) {
+  check_some(points);
+  const Matrix prototypes = make_prototypes(given, prototype_type(points.type));
+  RowSession rows(points, prototypes, options, {}, kind);
+  Prediction result = predict_by(rows, prototypes, options);
   for (double& distance : result.distances) distance = std::sqrt(distance);
   check_mapped(points.data);
   return result;
@@ -160,6 +178,11 @@ Prediction predict(const PointsView& points, const PointsView& prototypes, const
 Prediction predict_tuned(const PointsView& points, const PointsView& prototypes, const PredictOptions& options,
                          const Tuning& tuning) {
   return as_entry_point([&] { return predict_rows(points, PreparedModel(prototypes), options, tuning); });
+}
+
+Prediction predict_kind(const Prototype& prototype, const PointsView& points, const PointsView& prototypes,
+                        const PredictOptions& options) {
+  return as_entry_point([&] { return predict_rows_by_kind(prototype, points, prototypes, options); });
 }
 
 Matrix transform(const PointsView& points, const PointsView& prototypes, const PredictOptions& options) {

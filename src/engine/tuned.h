@@ -4,6 +4,7 @@
 #include <manymeans/fit.h>
 
 #include "backend/tuning.h"
+#include "engine/fit_kind.h"
 #include "prototype/prototype.h"
 
 #include <span>
@@ -17,6 +18,13 @@ FitResult fit_tuned(const PointsView& points, std::span<const double> weights, c
 /// fit() with prototypes of this kind.
 FitResult fit_kind(const Prototype& prototype, const PointsView& points, std::span<const double> weights,
                    const FitOptions& options, const FitHooks& hooks);
+
+FitResult fit_kind(const FitKind& kind, const PointsView& points, std::span<const double> weights,
+                   const FitOptions& options, const FitHooks& hooks);
+
+/// predict() with prototypes of this kind, by a session.
+Prediction predict_kind(const Prototype& prototype, const PointsView& points, const PointsView& prototypes,
+                        const PredictOptions& options);
 
 /// predict() likewise.
 Prediction predict_tuned(const PointsView& points, const PointsView& prototypes, const PredictOptions& options,

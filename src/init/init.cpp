@@ -2,6 +2,8 @@
 
 #include <manymeans/error.h>
 
+#include "prototype/linear_model.h"
+
 #include <array>
 
 namespace manymeans {
@@ -15,6 +17,7 @@ constexpr int64_t kMostSequentialCentres = 5000;
 
 #define MANYMEANS_REGISTER(name, method) bool method(const InitContext&, std::span<InitModel>);
 #include "registry/init.inc"
+#include "registry/linear_init.inc"
 #undef MANYMEANS_REGISTER
 
 std::span<const InitEntry> inits() {
@@ -24,6 +27,25 @@ std::span<const InitEntry> inits() {
   };
 #undef MANYMEANS_REGISTER
   return kEntries;
+}
+
+std::span<const InitEntry> linear_inits() {
+#define MANYMEANS_REGISTER(name, method) InitEntry{name, method},
+  static const std::array kEntries = {
+#include "registry/linear_init.inc"
+  };
+#undef MANYMEANS_REGISTER
+  return kEntries;
+}
+
+const InitEntry& find_init(std::string_view name, const Prototype& prototype, int64_t n, int64_t k, int64_t d) {
+  if (&prototype == &linear_model()) {
+    if (name == "auto") name = "random-subsets";
+    for (const InitEntry& entry : linear_inits()) {
+      if (entry.name == name) return entry;
+    }
+  }
+  return find_init(name, n, k, d);
 }
 
 const InitEntry& find_init(std::string_view name, int64_t, int64_t k, int64_t) {

@@ -8,6 +8,7 @@
 #include "data/input.h"
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct InitContext {
   Upload& upload;
   ThreadPool& pool;
   std::function<bool(int64_t step, int64_t steps)> proceed;  ///< false: stop here
+  /// The labels of this rank's rows that the centroids of a whole fit with this k and model seed give; none where it
+  /// was told to stop. Only the engine fits, so the engine brings it.
+  std::function<std::optional<Labels>(int64_t k, uint64_t seed)> cluster = {};
 };
 
 /// Returns false if it was told to stop: then no model has prototypes.
@@ -39,10 +43,16 @@ struct InitEntry {
   std::string_view name;
   InitMethod run;
 };
+/// Those of centroids.
 std::span<const InitEntry> inits();
+/// Those of linear models.
+std::span<const InitEntry> linear_inits();
 
 /// The method that this name means for k prototypes of n points in d columns ("auto" is decided from these alone).
 /// Throws Error(kUsage) for an unknown name.
 const InitEntry& find_init(std::string_view name, int64_t n, int64_t k, int64_t d);
+/// The same for prototypes of this kind. Linear models can begin with what centroids begin with, too, which is of use
+/// to tests alone: users are told so before.
+const InitEntry& find_init(std::string_view name, const Prototype& prototype, int64_t n, int64_t k, int64_t d);
 
 }  // namespace manymeans

@@ -54,7 +54,7 @@ ColumnScan product_bounds(const Input& input, const ColumnScan& columns) {
   return terms;
 }
 
-void LinearModel::solve(const ClusterSums& sums, double* model) {
+ProductSums product_sums(const ClusterSums& sums) {
   const int64_t features = features_of(sums.terms);
   ProductSums products(features);
   int64_t term = 0;
@@ -62,9 +62,13 @@ void LinearModel::solve(const ClusterSums& sums, double* model) {
     for (int64_t j = i; j <= features + 1; ++j, term += 2) products(i, j) = sums.exact(term) + sums.exact(term + 1);
   }
   products(features + 1, features + 1) = Dyadic(WideInt(sums.integer_weight), -sums.weight_shift);
-  const LinearFit fit = solve_linear(products, {});
+  return products;
+}
+
+void LinearModel::solve(const ClusterSums& sums, double* model) {
+  const LinearFit fit = solve_linear(product_sums(sums), sums.linear);
   std::ranges::copy(fit.coefficients, model);
-  model[features] = fit.intercept;
+  model[fit.coefficients.size()] = fit.intercept;
 }
 
 const Prototype& linear_model() {

@@ -58,6 +58,9 @@ struct LinearModel {
   }
 };
 
+/// The exact sums of a cluster's products.
+ProductSums product_sums(const ClusterSums& sums);
+
 /// What the terms of rows span at most, by what the columns span without weights: contract, "Linear models".
 ColumnScan product_bounds(const Input& input, const ColumnScan& columns);
 

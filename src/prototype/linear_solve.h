@@ -2,17 +2,12 @@
 #pragma once
 
 #include "core/dyadic.h"
+#include "data/linear_options.h"
 
 #include <cstdint>
 #include <vector>
 
 namespace manymeans {
-
-/// How a linear model is fitted to the rows of its cluster.
-struct LinearOptions {
-  double ridge = 0;       ///< added to each diagonal element of the centred Gram matrix, as a share of it
-  bool intercept = true;  ///< false: the model goes through the origin
-};
 
 /// The exact sums over a cluster's rows of w' u_i u_j, where u are D features, the target and 1.
 class ProductSums {

@@ -34,6 +34,7 @@ struct ClusterSums {
   double weight;           ///< RN(W)
   int weight_shift;        ///< the cluster weighs W * 2^-weight_shift
   const double* powers;    ///< per term: 2^(weight_shift - shift), or 0 where that is no normal number
+  LinearOptions linear;    ///< of the fit
 
   /// ldexp(RN(S) / RN(W), weight_shift - shift) of a term. A product with a power of two rounds as ldexp does, in a
   /// tenth of its time.

@@ -72,7 +72,7 @@ void solve_clusters(const SolveTask& task, int64_t first, int64_t last, Matrix& 
       continue;
     }
     Kind::solve({statistics.row(k), task.input.columns.data(), statistics.d, weight, static_cast<double>(weight),
-                 task.input.weight_shift, task.powers.data()},
+                 task.input.weight_shift, task.powers.data(), task.input.linear},
                 solved.data());
     for (int64_t j = 0; j < width; ++j) {
       out[k * width + j] = static_cast<T>(solved[static_cast<size_t>(j)]) + T{0};  // + 0: no negative zeros

@@ -52,6 +52,16 @@ void for_each_field(int64_t rows, Use&& use) {
   use("seconds", &ModelState::seconds, kAny);
 }
 
+// The same for what models with a swap search have.
+template <class Use>
+void for_each_search_field(Use&& use) {
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  use("search_inertia", &ModelState::search_inertia, kAny);
+  use("search_trials", &ModelState::search_trials, kAny);
+  use("search_failures", &ModelState::search_failures, kAny);
+  use("search_steps", &ModelState::search_steps, kAny);
+}
+
 // What a value is in the file.
 template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, uint64_t> || std::is_same_v<T, double>, T, int64_t>;
@@ -93,21 +103,38 @@ void add_warnings(NpzWriter& npz, const States& models) {
   npz.add("warning_models", owners);
 }
 
-// All prototypes of all models, one below the other: an ensemble may have a million models, and a member of the
-// archive for each would cost more than what is in it.
-void add_prototypes(NpzWriter& npz, const CheckpointFile& file) {
+// A field of every model under one key.
+template <class T>
+void add_field(NpzWriter& npz, const std::string& key, const States& models, T ModelState::*field) {
+  if constexpr (std::is_same_v<T, LabelSum>) {
+    add_each<uint64_t>(npz, key + "_low", models, [&](const auto& model) { return halves(model.*field)[0]; });
+    add_each<uint64_t>(npz, key + "_high", models, [&](const auto& model) { return halves(model.*field)[1]; });
+  } else {
+    add_each<Stored<T>>(npz, key, models, [&](const auto& model) { return model.*field; });
+  }
+}
+
+// A matrix of all models, one below the other: an ensemble may have a million models, and a member of the archive for
+// each would cost more than what is in it.
+void add_matrices(NpzWriter& npz, const std::string& key, const CheckpointFile& file, Matrix ModelState::*matrix) {
   const DataType type = prototype_type(file.identity.type);
   int64_t rows = 0;
   uint64_t bytes = 0;
   for (const ModelState& model : file.models) {
-    rows += model.prototypes.rows();
-    bytes += model.prototypes.bytes().size();
+    rows += (model.*matrix).rows();
+    bytes += (model.*matrix).bytes().size();
   }
   const std::vector<int64_t> shape{rows, file.identity.columns};
-  npz.add_parts("prototypes", type == DataType::kFloat64 ? "<f8" : "<f4", shape, bytes,
-                [&](const ZipWriter::Sink& sink) {
-                  for (const ModelState& model : file.models) sink(model.prototypes.bytes());
-                });
+  npz.add_parts(key, type == DataType::kFloat64 ? "<f8" : "<f4", shape, bytes, [&](const ZipWriter::Sink& sink) {
+    for (const ModelState& model : file.models) sink((model.*matrix).bytes());
+  });
+}
+
+void add_searches(NpzWriter& npz, const CheckpointFile& file) {
+  if (std::ranges::none_of(file.models, &ModelState::searches)) return;
+  for_each_search_field([&](const char* key, auto field, int64_t) { add_field(npz, key, file.models, field); });
+  add_each<int64_t>(npz, "search_k", file.models, [](const auto& model) { return model.search_best.rows(); });
+  add_matrices(npz, "search_best", file, &ModelState::search_best);
 }
 
 class CheckpointLoader {
@@ -124,7 +151,9 @@ class CheckpointLoader {
   template <class T>
   void load_field(const std::string& key, T ModelState::*field, int64_t most);
   void load_warnings();
+  void load_matrices(const std::string& key, const std::vector<int64_t>& rows, Matrix ModelState::*matrix);
   void load_prototypes();
+  void load_searches();
 
   NpzFile file_;
   CheckpointFile result_;
@@ -166,6 +195,7 @@ CheckpointFile CheckpointLoader::run() {
                  [this](const char* key, auto field, int64_t most) { load_field(key, field, most); });
   load_warnings();
   load_prototypes();
+  load_searches();
   return std::move(result_);
 }
 
@@ -214,35 +244,62 @@ void CheckpointLoader::load_warnings() {
   }
 }
 
-void CheckpointLoader::load_prototypes() {
+// The rows of `key`, as many for each model as `rows` says.
+void CheckpointLoader::load_matrices(const std::string& key, const std::vector<int64_t>& rows,
+                                     Matrix ModelState::*matrix) {
   const DataType type = prototype_type(result_.identity.type);
-  const NpzArray values = file_.array("prototypes");
+  const NpzArray values = file_.array(key);
   const NpyHeader& header = values.header();
   const std::string_view descr = type == DataType::kFloat64 ? "<f8" : "<f4";
   if (!header.is(descr) || header.shape.size() != 2 || header.shape[1] != result_.identity.columns ||
       header.fortran_order) {
     values.fail(fmt::format("a matrix of '{}' with {} columns in C order is needed", descr, result_.identity.columns));
   }
-  const std::vector<int64_t> k = numbers("k", header.shape[0]);
   int64_t row = 0;
-  for (size_t i = 0; i < k.size(); ++i) {
-    ModelState& model = result_.models[i];
-    if ((k[i] == 0) != (model.stage == ModelStage::kNotBegun) || k[i] > header.shape[0] - row) {
-      values.fail(fmt::format("model {}: {} prototypes do not go with its stage and {} rows in all", i + 1, k[i],
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] > header.shape[0] - row) {
+      values.fail(fmt::format("model {}: {} prototypes do not go with its stage and {} rows in all", i + 1, rows[i],
                               header.shape[0]));
     }
-    if (k[i] == 0) continue;
-    model.prototypes = Matrix(k[i], header.shape[1], type);
+    if (rows[i] == 0) continue;
+    Matrix& made = result_.models[i].*matrix = Matrix(rows[i], header.shape[1], type);
     const std::byte* const from =
         values.values() + static_cast<size_t>(row) * static_cast<size_t>(header.shape[1]) * size_of(type);
-    std::memcpy(model.prototypes.values<std::byte>().data(), from, model.prototypes.bytes().size());
+    std::memcpy(made.values<std::byte>().data(), from, made.bytes().size());
     const bool finite = as_float_type(type, [&]<class T>(T) {
-      return std::ranges::all_of(model.prototypes.values<T>(), [](T value) { return std::isfinite(value); });
+      return std::ranges::all_of(made.values<T>(), [](T value) { return std::isfinite(value); });
     });
     if (!finite) values.fail(fmt::format("model {}: finite values are needed", i + 1));
-    row += k[i];
+    row += rows[i];
   }
   if (row != header.shape[0]) values.fail(fmt::format("{} rows were found; {} are needed", header.shape[0], row));
+}
+
+void CheckpointLoader::load_prototypes() {
+  const NpzArray values = file_.array("prototypes");
+  const NpyHeader& header = values.header();
+  const std::vector<int64_t> k = numbers("k", header.shape.empty() ? 0 : header.shape[0]);
+  for (size_t i = 0; i < k.size(); ++i) {
+    if ((k[i] == 0) == (result_.models[i].stage == ModelStage::kNotBegun)) continue;
+    values.fail(fmt::format("model {}: {} prototypes do not go with its stage and {} rows in all", i + 1, k[i],
+                            header.shape[0]));
+  }
+  load_matrices("prototypes", k, &ModelState::prototypes);
+}
+
+// Only linear models have any.
+void CheckpointLoader::load_searches() {
+  if (!file_.has("search_steps")) return;
+  for_each_search_field([this](const char* key, auto field, int64_t most) { load_field(key, field, most); });
+  const NpzArray values = file_.array("search_k");
+  const auto k = values.vector<int64_t>(static_cast<int64_t>(result_.models.size()));
+  for (size_t i = 0; i < k.size(); ++i) {
+    const ModelState& model = result_.models[i];
+    const bool in_later_trial = model.search_steps > 0 && model.search_trials > 0;
+    if (k[i] == 0 ? !in_later_trial : k[i] >= model.prototypes.rows() && model.stage == ModelStage::kLabelled) continue;
+    values.fail(fmt::format("model {}: {} prototypes do not go with its search", i + 1, k[i]));
+  }
+  load_matrices("search_best", k, &ModelState::search_best);
 }
 
 }  // namespace
@@ -254,16 +311,10 @@ void save_checkpoint(const std::string& path, const CheckpointFile& file) {
   npz.add_number("format_version", kFormatVersion);
   add_identity(npz, file.identity);
   add_each<int64_t>(npz, "k", models, [](const auto& model) { return model.prototypes.rows(); });
-  for_each_field(file.identity.rows, [&]<class T>(const std::string& key, T ModelState::*field, int64_t) {
-    if constexpr (std::is_same_v<T, LabelSum>) {
-      add_each<uint64_t>(npz, key + "_low", models, [&](const auto& model) { return halves(model.*field)[0]; });
-      add_each<uint64_t>(npz, key + "_high", models, [&](const auto& model) { return halves(model.*field)[1]; });
-    } else {
-      add_each<Stored<T>>(npz, key, models, [&](const auto& model) { return model.*field; });
-    }
-  });
+  for_each_field(file.identity.rows, [&](const char* key, auto field, int64_t) { add_field(npz, key, models, field); });
   add_warnings(npz, models);
-  add_prototypes(npz, file);
+  add_matrices(npz, "prototypes", file, &ModelState::prototypes);
+  add_searches(npz, file);
   npz.finish();
   out.commit();
 }

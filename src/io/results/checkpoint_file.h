@@ -40,6 +40,14 @@ struct ModelState {
   double last_inertia = std::numeric_limits<double>::quiet_NaN();  ///< of the pass before; NaN: not known
   double seconds = 0;                                              ///< its share of the passes so far
   std::vector<std::string> warnings;
+  // The swap search of linear models; the file has it where a model has one.
+  Matrix search_best;           ///< k x D: the best prototypes so far; empty until the first trial has ended
+  double search_inertia = 0;    ///< theirs
+  int64_t search_trials = 0;    ///< that have begun, but for the first
+  int64_t search_failures = 0;  ///< in a row
+  int64_t search_steps = 0;     ///< updates of the trial at hand, and 1; 0: none is at hand
+
+  bool searches() const { return search_steps > 0 || !search_best.empty(); }
 };
 
 /// What a fit is a function of, as far as it takes to tell another fit from this one.

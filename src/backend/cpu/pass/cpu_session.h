@@ -132,6 +132,7 @@ class CpuSession final : public Session, public RowQuestions {
     int64_t passes = 0;
     double changed_share = 1;  // in the last pass
     bool looks = true;         // in bytes first, unless that turned out not to pay
+    bool looked = false;       // in the last pass
   };
   // A block of neighbouring tiles, as a thread works on it.
   struct TileBlock {

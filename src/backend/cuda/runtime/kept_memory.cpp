@@ -189,8 +189,9 @@ PoolBytes bytes_of(const Pool& pool) {
   return bytes;
 }
 
-// Leaves at most `kept` bytes unused. What was given back counts as used until the stream is seen to be done. The driver
-// guarantees the least that it keeps, not the most: a block that is larger than `kept` goes by the second call only.
+// Leaves at most `kept` bytes unused. What was given back counts as used until the stream is seen to be done. The
+// driver guarantees the least that it keeps, not the most: a block that is larger than `kept` goes by the second call
+// only.
 void trim(const Pool& pool, size_t kept) {
   works(see_done(pool.stream));
   works(cudaMemPoolTrimTo(pool.pool, bytes_of(pool).used + kept));

@@ -1,0 +1,163 @@
+// Regression clustering: k linear models in the place of k centroids. A row is D features x and a target y; a row
+// belongs to the model that predicts its target best, and a model is the least squares of its rows.
+#pragma once
+
+#include <manymeans/fit.h>
+#include <manymeans/options.h>
+#include <manymeans/points.h>
+#include <manymeans/result.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+/// Most features D that regress() takes: a row adds about D^2 terms to the sums of its cluster.
+constexpr int64_t kMostFeatures = 256;
+
+/// All options of regress(): those of fit(), some with other defaults, and its own.
+///
+/// init       auto, random-subsets (auto; each model is the least squares of D + 1 random rows) or kmeans (the least
+///            squares of each cluster of a k-means fit of the rows [x, y]). Given models: FitHooks::initial, K x (D +
+///            1).
+/// stop       strict unless told otherwise. `tol` and `shift` measure coefficients, so they depend on the features'
+///            units.
+/// max_iter   counts all updates of a model, those of its swap search included.
+/// empty      `farthest` re-seeds an empty cluster from the largest squared residual.
+/// algorithm  auto or what the backend has for linear models.
+struct RegressOptions : FitOptions {
+  RegressOptions() {
+    stop = "strict";
+    max_iter = 3000;
+  }
+
+  double ridge = 0;       ///< each centred sum of squares of a feature grows by this share of itself; 0: least squares
+  bool intercept = true;  ///< false: the models go through the origin
+  int64_t swaps = 10;     ///< the swap search of a model ends after so many failures in a row; 0: there is none
+};
+
+/// Calls visit(info, member) for every option of regress(), in the order of --help: those of fit(), with the help texts
+/// that hold for linear models, and its own. `Options` is RegressOptions or const RegressOptions.
+template <class Options, class Visitor>
+void for_each_regress_option(Options& options, Visitor&& visit) {
+  for_each_option(options, [&](OptionInfo info, auto& value) {
+    const std::string_view name = info.name;
+    if (name == "k")
+      info.help = "Number of linear models: 8, a list 8,16,32, a range 2..20, or one with a step 2..20:2.";
+    if (name == "models") info.help = "Fits for each k, from different seeds; the best by error is marked.";
+    if (name == "init") {
+      info.help =
+          "auto, random-subsets (auto: each model from D + 1 random rows), kmeans (the clusters of a k-means fit of "
+          "features and target), or a file of k rows of coefficients and an intercept.";
+    }
+    if (name == "max_iter") info.help = "Most updates of the models of a fit, its swap search included.";
+    if (name == "tol") {
+      info.help =
+          "With the stop rule tol: stop when the squared change of all coefficients is at most NUMBER times the mean "
+          "variance of the columns; it depends on the columns' units.";
+    }
+    visit(info, value);
+  });
+  visit(OptionInfo{"ridge", "--ridge", "SHARE",
+                   "Ridge: each feature's centred sum of squares grows by this share of itself; 0: least squares."},
+        options.ridge);
+  visit(OptionInfo{"intercept", "--intercept", "BOOL", "Whether models have an intercept: true or false."},
+        options.intercept);
+  visit(OptionInfo{"swaps", "--swaps", "COUNT",
+                   "Swap search: the least useful linear model is replaced by the best of 16 candidates, until COUNT "
+                   "trials in a row did not lower the error; 0: no search. Part of the answer."},
+        options.swaps);
+}
+
+/// Throws Error(kUsage) unless every option is in its range and the options agree with each other.
+void check(const RegressOptions& options);
+
+/// Rows of [x, y]: D features and, as the last column, the target.
+class RegressionRows {
+ public:
+  /// Column `target` of the points, counted from 0, is the target; -1 is the last. Nothing is copied if it is the last:
+  /// then the points' memory has to outlive this. Else the rows are copied once, in their own type.
+  /// Throws Error(kUsage) for a column that is not there, kBadData where there is no other column.
+  static RegressionRows with_target(const PointsView& points, int64_t target = -1);
+  /// Features (N x D) and target (N x 1) that lie apart: copied once, in their own type where both have the same, else
+  /// as float64. Throws Error(kBadData) when the rows differ or y has several columns.
+  static RegressionRows joined(const PointsView& x, const PointsView& y);
+
+  const PointsView& view() const { return view_; }  ///< N x (D + 1)
+  int64_t features() const { return view_.d - 1; }
+
+ private:
+  PointsView view_;
+  std::shared_ptr<const std::byte[]> copy_;  // null where the view is of the caller's memory
+};
+
+/// Where the rows of each cluster lie: what it takes to choose a model for features whose target is not known.
+struct RegressionGate {
+  Matrix means;  ///< K x D, float64: the weighted mean of the features of a cluster's rows; 0 if it has none
+  std::vector<double> scales;   ///< D: the weighted deviation of a feature over all rows; 1 where it is constant
+  std::vector<double> weights;  ///< K: the weight of each cluster
+};
+
+/// What is known of one model of a RegressResult beside its ModelResult.
+struct RegressionSummary {
+  /// 1 - (sum of squared residuals) / (weighted sum of squares of the target around its mean). Where the target is
+  /// constant: 1 without residuals, else 0.
+  double r2 = 0;
+  /// n (ln(2 pi s / n) + 1) + p ln n: the Bayesian information criterion of Gaussian residuals, s the sum of their
+  /// weighted squares, n the sum of all weights, and p = K (D + 2) - 1 coefficients, intercepts and shares of the
+  /// clusters (K (D + 1) - 1 without intercepts). The lowest is best; minus infinity where s = 0.
+  double bic = 0;
+  RegressionGate gate;
+  /// For each cluster the features (from 0) that have no coefficient of their own: they are constant in it, or
+  /// combinations of features before them, or it has too few rows.
+  std::vector<std::vector<int64_t>> left_out;
+};
+
+/// Models of an ensemble and their summaries, in the same order.
+struct RegressResult {
+  /// Prototypes are K x (D + 1): D coefficients and the intercept. `inertia` is the weighted sum of squared residuals.
+  /// Digests are made as those of centroids are. The provenance's options are those that fit() has, too.
+  FitResult fit;
+  std::vector<RegressionSummary> summaries;
+  RegressOptions options;  ///< as given
+};
+
+/// Fits options.models sets of k linear models for every k in options.k to the same rows.
+///
+/// weights  empty, or N non-negative weights; a weight of 2 is the row twice, bit for bit.
+/// Returns the same bits for any thread count, instruction set, backend, strategy and algorithm.
+/// Warnings say which clusters have fewer rows than D + 1, which columns they leave out, and that the target is
+/// constant or all rows are equal. Throws Error: kUsage (options, an initialisation for centroids, D above
+/// kMostFeatures, fewer rows than coefficients), kBadData (NaN, infinity, weights, magnitudes above 2^500),
+/// kUnavailable (memory, backend); with a checkpoint as fit(). Time O(iterations N D (sum K + D)) with exact sums of
+/// D^2 terms; memory as fit() with D^2 terms a cluster.
+RegressResult regress(const RegressionRows& rows, std::span<const double> weights, const RegressOptions& options,
+                      const FitHooks& hooks = {});
+
+/// The model of every row whose target is known: the one with the least squared residual, ties to the lowest index.
+/// `models` are K x (D + 1). Distances are |residual|; the inertia is the weighted sum of squared residuals.
+/// Throws Error(kBadData) when the columns differ or values are not finite.
+Prediction regress_labels(const RegressionRows& rows, const PointsView& models, const PredictOptions& options = {});
+
+/// How the target of new features is predicted, where no target says which model is the right one.
+enum class Gating : uint8_t {
+  kNearest,  ///< by the model of the cluster whose mean is nearest in scaled features: clusters that lie apart
+  kPrior,    ///< by the mean of all models, weighted by their clusters: clusters that overlap everywhere
+  kColumns,  ///< by every model: whoever asks chooses
+};
+std::string_view name_of(Gating gating);  ///< "nearest", "prior", "columns"
+std::optional<Gating> gating_from_name(std::string_view name);
+
+/// Predicted targets of features x (N x D): N x 1, or N x K for kColumns; float64. A model's prediction is the
+/// contract's RN(s + b_0). `nearest`: the lowest k of least sum of ((x_j - mean_kj) / scale_j)^2, j ascending, of the
+/// clusters that weigh something. `prior`: the sum over k ascending of RN(w_k / sum of w) times the prediction. Throws
+/// Error(kBadData) when columns or clusters do not agree or values are not finite. Time O(N D K).
+Matrix regress_predict(const PointsView& x, const PointsView& models, const RegressionGate& gate, Gating gating,
+                       const PredictOptions& options = {});
+
+}  // namespace manymeans

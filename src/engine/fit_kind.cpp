@@ -1,0 +1,15 @@
+#include "engine/fit_kind.h"
+
+#include <fmt/format.h>
+
+namespace manymeans {
+
+std::vector<std::pair<std::string, std::string>> FitKind::deciding() const {
+  if (prototype.euclidean) return {};
+  return {{"prototype", std::string(prototype.name)},
+          {"ridge", fmt::format("{}", linear.ridge)},
+          {"intercept", fmt::format("{}", linear.intercept)},
+          {"swaps", fmt::format("{}", swaps)}};
+}
+
+}  // namespace manymeans

@@ -1,0 +1,20 @@
+// What each prototype of a model is worth: by how much the error grows without it. Contract, "Swaps".
+#pragma once
+
+#include <manymeans/points.h>
+
+#include "core/threads.h"
+#include "data/input.h"
+
+#include <span>
+#include <vector>
+
+namespace manymeans {
+
+/// For each model and each of its prototypes (two or more) the sum of RN(w' * RN(d2 to the second best - d2 to the
+/// best)) over the rows that it is the best of, exact and rounded once. Reads the points once for all models; all ranks
+/// call it.
+std::vector<std::vector<double>> removal_costs(const Input& input, std::span<const Matrix* const> models,
+                                               ThreadPool& pool);
+
+}  // namespace manymeans

@@ -1,0 +1,43 @@
+#include <manymeans/error.h>
+#include <manymeans/regress.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace manymeans {
+namespace {
+
+constexpr std::array<std::string_view, 3> kInits = {"auto", "random-subsets", "kmeans"};
+constexpr std::array<std::string_view, 3> kGatings = {"nearest", "prior", "columns"};
+
+}  // namespace
+
+void check(const RegressOptions& options) {
+  check(static_cast<const FitOptions&>(options));
+  if (std::ranges::find(kInits, options.init) == kInits.end()) {
+    throw Error(ErrorCode::kUsage, "init",
+                fmt::format("'{}' does not choose linear models; use auto, random-subsets, kmeans, or give models",
+                            options.init));
+  }
+  if (!(options.ridge >= 0) || options.ridge > 0x1p500) {
+    throw Error(ErrorCode::kUsage, "ridge", fmt::format("{} must be a finite number, 0 or larger", options.ridge));
+  }
+  if (options.swaps < 0) {
+    throw Error(ErrorCode::kUsage, "swaps", fmt::format("{} is negative; 0 means no search", options.swaps));
+  }
+}
+
+std::string_view name_of(Gating gating) {
+  return kGatings[static_cast<size_t>(gating)];
+}
+
+std::optional<Gating> gating_from_name(std::string_view name) {
+  const auto at = std::ranges::find(kGatings, name);
+  if (at == kGatings.end()) return std::nullopt;
+  return static_cast<Gating>(at - kGatings.begin());
+}
+
+}  // namespace manymeans

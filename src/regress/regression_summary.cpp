@@ -1,0 +1,114 @@
+#include "regress/regression_summary.h"
+
+#include "prototype/linear_model.h"
+#include "prototype/linear_solve.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <numbers>
+
+namespace manymeans {
+namespace {
+
+// v / w, from exact numbers of any size.
+double ratio(const Dyadic& v, const Dyadic& w) {
+  if (v.is_zero()) return 0;
+  const int64_t v_shift = -v.exponent(), w_shift = -w.exponent();
+  return std::ldexp(v.rounded(v_shift) / w.rounded(w_shift), static_cast<int>(w_shift - v_shift));
+}
+
+ProductSums sums_of_cluster(const FinishedModel& model, int64_t k) {
+  const Statistics& statistics = model.statistics;
+  const int64_t weight = statistics.weights[static_cast<size_t>(k)];
+  return product_sums({statistics.row(k), model.input.columns.data(), statistics.d, weight, static_cast<double>(weight),
+                       model.input.weight_shift, nullptr, model.input.linear});
+}
+
+void add(const ProductSums& from, ProductSums& into) {
+  for (int64_t i = 0; i < into.features() + 2; ++i) {
+    for (int64_t j = i; j < into.features() + 2; ++j) into(i, j) = into(i, j) + from(i, j);
+  }
+}
+
+// The weighted sum of squares of column i around its mean, times the weight.
+Dyadic centred_square(const ProductSums& sums, int64_t i) {
+  const int64_t one = sums.features() + 1;
+  const Dyadic square = sums(one, one) * sums(i, i) - sums(i, one) * sums(i, one);
+  return square.negative() ? Dyadic() : square;
+}
+
+// Features without a coefficient of their own, and a warning about them.
+std::vector<int64_t> columns_left_out(const FinishedModel& model, int64_t k, const ProductSums& sums,
+                                      std::vector<std::string>& warnings) {
+  const LinearFit fit = solve_linear(sums, model.input.linear);
+  std::vector<int64_t> left_out;
+  for (size_t j = 0; j < fit.kept.size(); ++j) {
+    if (!fit.kept[j]) left_out.push_back(static_cast<int64_t>(j));
+  }
+  const int64_t rows = model.statistics.counts[static_cast<size_t>(k)];
+  const int64_t needed = sums.features() + (model.input.linear.intercept ? 1 : 0);
+  if (rows < needed) {
+    warnings.push_back(fmt::format("model {}: cluster {} has {} rows, fewer than its {} coefficients",
+                                   model.member.title(), k, rows, needed));
+  } else if (!left_out.empty()) {
+    warnings.push_back(
+        fmt::format("model {}: cluster {} has no coefficients for the columns {} (counted from 0), which are constant "
+                    "there or combinations of others",
+                    model.member.title(), k, fmt::join(left_out, ", ")));
+  }
+  return left_out;
+}
+
+double r2_of(double inertia, double total) {
+  if (total > 0) return 1 - inertia / total;
+  return inertia == 0 ? 1 : 0;
+}
+
+// n and s in the weights' own units.
+double bic_of(const FinishedModel& model, double n) {
+  const ModelResult& result = model.member.result;
+  const auto d = static_cast<double>(model.input.points.d - 1 + (model.input.linear.intercept ? 1 : 0));
+  const auto k = static_cast<double>(result.k);
+  const double parameters = k * (d + 1) - 1;
+  return n * (std::log(2 * std::numbers::pi * result.inertia / n) + 1) + parameters * std::log(n);
+}
+
+}  // namespace
+
+SummarisedModel summarise(const FinishedModel& model) {
+  const int64_t features = model.input.points.d - 1;
+  const int64_t k = model.statistics.k;
+  SummarisedModel result;
+  RegressionSummary& summary = result.summary;
+  summary.gate.means = Matrix(k, features, DataType::kFloat64);
+  summary.gate.weights = model.member.result.weights;
+  ProductSums all(features);
+  const int64_t one = features + 1;
+  for (int64_t cluster = 0; cluster < k; ++cluster) {
+    std::vector<int64_t>& left_out = summary.left_out.emplace_back();
+    if (model.statistics.weights[static_cast<size_t>(cluster)] == 0) continue;
+    const ProductSums sums = sums_of_cluster(model, cluster);
+    left_out = columns_left_out(model, cluster, sums, result.warnings);
+    add(sums, all);
+    const std::span<double> means = summary.gate.means.values<double>();
+    for (int64_t j = 0; j < features; ++j) {
+      means[static_cast<size_t>(cluster * features + j)] = ratio(sums(j, one), sums(one, one));
+    }
+  }
+  const Dyadic weight = all(one, one);
+  result.rows.all_equal = result.rows.constant_target = centred_square(all, features).is_zero();
+  for (int64_t j = 0; j < features; ++j) {
+    const double deviation = std::sqrt(ratio(centred_square(all, j), weight * weight));
+    summary.gate.scales.push_back(deviation > 0 ? deviation : 1);
+    result.rows.all_equal &= deviation == 0;
+  }
+  const int exponent = model.input.weight_exponent;
+  const double total = std::ldexp(ratio(centred_square(all, features), weight), exponent);
+  summary.r2 = r2_of(model.member.result.inertia, total);
+  summary.bic = bic_of(model, std::ldexp(weight.rounded(), exponent));
+  return result;
+}
+
+}  // namespace manymeans

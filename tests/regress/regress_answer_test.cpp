@@ -1,0 +1,190 @@
+// One answer: regress() gives the same bits whatever it runs on, however it is stopped and goes on.
+#include <manymeans/regress.h>
+
+#include "io/files.h"
+#include "regress/regress_cases.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace manymeans::test {
+namespace {
+
+constexpr std::array kTypes = {DataType::kFloat32, DataType::kFloat64, DataType::kInt8};
+constexpr std::array kPolicies = {EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop};
+constexpr std::array kStrategies = {Strategy::kConcatenated, Strategy::kData, Strategy::kTask};
+
+struct Case {
+  RegressOptions options;
+  DataType type = DataType::kFloat32;
+  bool weighted = false;
+  std::string name;
+};
+
+// Every initialisation with every stop rule; the rest in turn.
+std::vector<Case> cases() {
+  std::vector<Case> result;
+  for (const char* init : {"auto", "kmeans"}) {
+    for (const char* stop : {"strict", "labels:0.02", "shift:0.05:0.5", "inertia:0.01", "tol"}) {
+      const size_t i = result.size();
+      Case& made = result.emplace_back();
+      made.options.k = {2, 5};
+      made.options.models = 2;
+      made.options.init = init;
+      made.options.stop = stop;
+      made.options.empty = kPolicies[i % 3];
+      made.options.swaps = static_cast<int64_t>(i % 3);
+      made.options.ridge = i % 4 == 1 ? 0.125 : 0;
+      made.options.intercept = i % 5 != 2;
+      made.options.max_iter = i % 4 == 2 ? 17 : 3000;
+      made.type = kTypes[(i + i / 3) % 3];
+      made.weighted = i % 2 == 1;
+      made.name = fmt::format("{}, {}, case {}", init, stop, i);
+    }
+  }
+  return result;
+}
+
+RegressResult run(const SmallRows& rows, const Case& made, const FitHooks& hooks = {}) {
+  const std::span<const double> weights = made.weighted ? std::span<const double>(rows.weights) : std::span<double>();
+  return regress(RegressionRows::with_target(rows.view(made.type)), weights, made.options, hooks);
+}
+
+// The answer in words.
+std::string text_of(const RegressResult& result) {
+  std::string text = result.fit.digest();
+  for (size_t i = 0; i < result.fit.models.size(); ++i) {
+    const ModelResult& model = result.fit.models[i];
+    const RegressionSummary& summary = result.summaries[i];
+    text += fmt::format("\n{} {} {} {} r2 {} bic {}", model.k, model.iterations, name_of(model.stop_reason),
+                        model.inertia, summary.r2, summary.bic);
+    for (int64_t k = 0; k < summary.gate.means.rows(); ++k) text += fmt::format(" {}", summary.gate.means.at(k, 0));
+  }
+  return text;
+}
+
+TEST(RegressAnswer, IsTheSameOnEveryBackendThreadAndStrategy) {
+  const SmallRows rows(400);
+  for (Case made : cases()) {
+    made.options.backend = "reference";
+    made.options.threads = 1;
+    const std::string expected = text_of(run(rows, made));
+    made.options.backend = "cpu";
+    for (const Strategy strategy : kStrategies) {
+      for (const int threads : {1, 3}) {
+        made.options.strategy = strategy;
+        made.options.threads = threads;
+        EXPECT_EQ(text_of(run(rows, made)), expected) << made.name << ", " << name_of(strategy) << ", " << threads;
+      }
+    }
+  }
+}
+
+TEST(RegressAnswer, IsTheSameWithLittleMemory) {
+  const SmallRows rows(40000);
+  Case made = cases()[0];
+  made.options.swaps = 2;
+  made.options.models = 1;
+  made.options.k = {3};
+  const std::string expected = text_of(run(rows, made));
+  made.options.memory = parse_byte_size("64MiB");
+  EXPECT_EQ(text_of(run(rows, made)), expected);
+}
+
+TEST(RegressAnswer, AMemberAloneHasTheDigestThatItHasInItsEnsemble) {
+  const SmallRows rows(400);
+  for (Case made : cases()) {
+    const RegressResult together = run(rows, made);
+    for (const ModelResult& member : together.fit.models) {
+      Case alone = made;
+      alone.options.k = {member.k_requested};
+      alone.options.models = 1;
+      alone.options.model_seed = member.seed;
+      EXPECT_EQ(run(rows, alone).fit.models[0].digest(), member.digest()) << made.name;
+    }
+  }
+}
+
+// A fit that somebody ends after any pass equals the one with max_iter set to the iterations that each model reports.
+TEST(RegressAnswer, AFitThatIsStoppedIsOneOfFewerIterations) {
+  const SmallRows rows(300);
+  for (Case made : cases()) {
+    if (made.options.swaps == 0) continue;
+    made.options.k = {4};
+    for (int64_t stop_after = 0;; stop_after += 3) {
+      FitHooks hooks;
+      int64_t passes = 0;
+      hooks.progress = [&](const Progress& progress) { return progress.phase != "iterate" || passes++ < stop_after; };
+      const RegressResult stopped = run(rows, made, hooks);
+      if (!stopped.fit.interrupted) break;
+      for (const ModelResult& model : stopped.fit.models) {
+        if (model.stop_reason != StopReason::kCallback) continue;
+        Case limited = made;
+        limited.options.models = 1;
+        limited.options.model_seed = model.seed;
+        limited.options.max_iter = model.iterations;
+        EXPECT_EQ(run(rows, limited).fit.models[0].digest(), model.digest()) << made.name << ", pass " << stop_after;
+      }
+    }
+  }
+}
+
+TEST(RegressAnswer, ResumedFromAnyMomentItIsTheSame) {
+  const SmallRows rows(300);
+  int resumed = 0;
+  for (Case made : cases()) {
+    const std::string expected = text_of(run(rows, made));
+    const Folder folder;
+    std::vector<std::string> snapshots;
+    FitHooks hooks;
+    hooks.checkpoint = {folder / "run.ckpt", 1, false};
+    hooks.progress = [&](const Progress&) {
+      if (std::filesystem::exists(hooks.checkpoint.path)) {
+        snapshots.push_back(folder / std::to_string(snapshots.size()));
+        std::filesystem::copy_file(hooks.checkpoint.path, snapshots.back());
+      }
+      return true;
+    };
+    EXPECT_EQ(text_of(run(rows, made, hooks)), expected) << made.name;
+    for (size_t i = 0; i < snapshots.size(); i += 1 + snapshots.size() / 40) {
+      FitHooks resume;
+      resume.checkpoint = {snapshots[i], 0, true};
+      made.options.backend = i % 3 == 0 ? "reference" : "cpu";
+      made.options.strategy = kStrategies[i % 3];
+      EXPECT_EQ(text_of(run(rows, made, resume)), expected) << made.name << ", moment " << i;
+      ++resumed;
+    }
+  }
+  EXPECT_GT(resumed, 100);
+}
+
+TEST(RegressAnswer, ACheckpointOfOtherOptionsIsRefused) {
+  const SmallRows rows(300);
+  Case made = cases()[0];
+  made.options.swaps = 2;
+  const Folder folder;
+  FitHooks hooks;
+  hooks.checkpoint = {folder / "run.ckpt", 1, false};
+  run(rows, made, hooks);
+  hooks.checkpoint.resume = true;
+  Case other = made;
+  other.options.ridge = 0.5;
+  expect_error(ErrorCode::kUsage, {"ridge was 0 and is 0.5"}, [&] { run(rows, other, hooks); });
+  other = made;
+  other.options.intercept = false;
+  expect_error(ErrorCode::kUsage, {"intercept was true and is false"}, [&] { run(rows, other, hooks); });
+  other = made;
+  other.options.swaps = 3;
+  expect_error(ErrorCode::kUsage, {"swaps was 2 and is 3"}, [&] { run(rows, other, hooks); });
+  const FitOptions& centroids = made.options;
+  expect_error(ErrorCode::kUsage, {"prototype was linear and is unknown"},
+               [&] { fit(rows.view(made.type), {}, centroids, hooks); });
+}
+
+}  // namespace
+}  // namespace manymeans::test
