@@ -25,6 +25,7 @@ int run(int argc, char** argv) {
   program.footer("Run 'manymeans COMMAND --help' for the options and examples of a command.");
   program.require_subcommand(1);
   cli::add_fit_command(program, exit_code);
+  cli::add_regress_command(program, exit_code);
   cli::add_predict_command(program, exit_code);
   cli::add_convert_command(program, exit_code);
   cli::add_describe_command(program, exit_code);

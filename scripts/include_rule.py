@@ -21,7 +21,7 @@ FOLDERS = {
     "src/backend/cuda": ["runtime", "device", "exact", "margins", "float32", "tensor", "bounding_boxes", "persistent",
                          "points", "queries", "pass", "."],
     "src/io": ["files", "table", "text", "binary", "numpy", "arrow", "hdf5", "results"],
-    "cli": ["streams", "output", "flags", "commands", "."],
+    "cli": ["streams", "output", "flags", "fitting", "commands", "."],
 }
 
 # Public headers that are vocabulary for every folder of src/. io.h speaks of files, so only these folders see it.

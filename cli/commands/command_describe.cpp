@@ -1,8 +1,9 @@
-// manymeans describe: what a file of points holds, column by column.
+// manymeans describe: what a file of points holds, column by column, or what a model file says.
 #include <manymeans/manymeans.h>
 
 #include "commands/commands.h"
 #include "flags/read_flags.h"
+#include "output/model_description.h"
 #include "output/output_files.h"
 #include "output/text_table.h"
 #include "streams/standard_streams.h"
@@ -27,7 +28,9 @@ const char* const kExamples =
     "Examples:\n"
     "  manymeans describe points.csv\n"
     "  manymeans describe arrays.npz:train --columns 1-10\n"
-    "  manymeans describe table.csv.gz --numeric-only --json\n\n"
+    "  manymeans describe table.csv.gz --numeric-only --json\n"
+    "  manymeans describe lines.npz\n"
+    "      The equations of linear models that 'manymeans regress' has fitted.\n\n"
     "Any table will do: fields of text and empty fields, which a fit refuses, are\n"
     "counted. 'distinct' counts different values as they stand in the file (up to\n"
     "524288 divided by the number of columns, at least 10000). Mean and deviation\n"
@@ -36,6 +39,8 @@ const char* const kExamples =
     "numbers of the column apart: then a fit reads all columns as float64. A constant\n"
     "column tells no two points apart; NaN and infinity are numbers, which a fit\n"
     "refuses.\n"
+    "Of a model file the best model of each k is described; linear models as\n"
+    "equations, with the names and in the units of the columns whatever --scale was.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory, 1 a bug.";
 
 std::string note(const TableColumn& column) {
@@ -129,6 +134,15 @@ std::string to_json(const DescribeCommand& command, const TableSummary& table) {
 
 void run(const DescribeCommand& command) {
   check_files({.outputs = {}, .inputs = {command.data}, .prints = true});
+  if (is_model_file(command.data)) {
+    const ModelFile file = load_model(command.data);
+    if (command.json) {
+      print_json(model_description_json(command.data, file));
+    } else {
+      print(model_description(command.data, file));
+    }
+    return;
+  }
   const TableSummary table = describe_table(command.data, command.reading);
   for (const std::string& warning : table.warnings) warn(warning);
   if (command.json) {
@@ -141,7 +155,7 @@ void run(const DescribeCommand& command) {
 }  // namespace
 
 void add_describe_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("describe", "Say what a file of points holds, column by column.");
+  CLI::App* app = program.add_subcommand("describe", "Say what a file of points, or of models, holds.");
   const auto command = std::make_shared<DescribeCommand>();
   add_file_argument(*app, "DATA", command->data, kDataHelp);
   bind_read_flags(*app, command->reading);

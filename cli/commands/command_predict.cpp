@@ -1,4 +1,4 @@
-// manymeans predict: labels of points by a model that was fitted before.
+// manymeans predict: labels and targets of points by a model that was fitted before.
 #include <manymeans/manymeans.h>
 
 #include "commands/commands.h"
@@ -15,7 +15,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <functional>
 #include <memory>
+#include <numeric>
+#include <optional>
 
 namespace manymeans::cli {
 namespace {
@@ -24,97 +27,188 @@ struct PredictCommand {
   std::string model, data;
   ReadOptions reading;
   PredictOptions options;
-  int64_t k = 0;  // 0: the only one
-  std::string labels, distances;
+  int64_t k = 0;                                // 0: the only one
+  std::optional<Gating> gating = std::nullopt;  // none: nearest
+  std::string labels, distances, predictions;   // empty: not asked for
   bool json = false, quiet = false;
 };
 
 const char* const kExamples =
     "Examples:\n"
     "  manymeans predict out.npz new.csv --labels labels.npy\n"
-    "  manymeans predict out.npz new.csv -k 16 --labels labels.csv --distances d.npy\n\n"
+    "  manymeans predict out.npz new.csv -k 16 --labels labels.csv --distances d.npy\n"
+    "  manymeans predict lines.npz new.csv --predictions y.csv --gating prior\n\n"
     "The best model of the chosen k gives each point the label of its nearest\n"
     "prototype. The scaling of the fit is stored in MODEL and applied first;\n"
     "distances are Euclidean and in scaled units. MODEL knows the columns of its fit:\n"
     "they are picked by name where DATA names its columns, else by their place in a\n"
     "file of as many columns, so --columns and --numeric-only need not be repeated.\n"
     "Points are read in the number type of the model, so the points of a fit get the\n"
-    "labels of that fit.\n"
+    "labels of that fit.\n\n"
+    "Linear models of 'manymeans regress': --predictions needs the features only.\n"
+    "--labels and --distances need the target, too: a row gets the label of the model\n"
+    "with the least residual, and its distance is the size of that residual. Which\n"
+    "model predicts a target that is not known is a question of its own (--gating);\n"
+    "docs/user/regression.md says when each answer is right.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
 struct Outcome {
   int64_t k = 0;
-  int64_t columns = 0;
+  int64_t rows = 0, columns = 0;
   Prediction prediction;
+  Matrix targets;  // predicted ones
   std::vector<int64_t> counts;
   std::vector<std::string> warnings;
 };
 
-Outcome label_points(const PredictCommand& command, ProgressLine& line) {
-  const ModelFile file = load_model(command.model);
-  const StoredModel& model = choose_model(file, command.model, command.k, WhichK::kAskedFor);
-  line.show("reading " + command.data);
-  Dataset points = read_like_model(command.data, command.reading, file, model);
+// Points as they go into a model, and what keeps them in memory.
+struct ModelPoints {
+  Dataset read;
   Matrix scaled;
-  if (file.scaling.kind != Scale::kNone) {
-    scaled = apply_scaling(points.view, file.scaling, command.options.threads);
-    points.view = scaled.view();
-    points.owner.reset();
+};
+
+ModelPoints read_scaled(const PredictCommand& command, const PointsOfFit& fit, Scaling scaling, ProgressLine& line) {
+  line.show("reading " + command.data);
+  ModelPoints points{read_like_fit(command.data, command.reading, fit), {}};
+  if (scaling.kind != Scale::kNone) {
+    scaling.offset.resize(static_cast<size_t>(fit.columns));  // features alone have no target behind them
+    scaling.divisor.resize(static_cast<size_t>(fit.columns));
+    points.scaled = apply_scaling(points.read.view, scaling, command.options.threads);
+    points.read.view = points.scaled.view();
+    points.read.owner.reset();
   }
   line.show("predicting");
+  return points;
+}
+
+void count_labels(Outcome& outcome) {
+  outcome.counts.resize(static_cast<size_t>(outcome.k));
+  for (int64_t row = 0; row < outcome.prediction.labels.size(); ++row) {
+    ++outcome.counts[outcome.prediction.labels[row]];
+  }
+}
+
+Outcome use_centroids(const PredictCommand& command, const ModelFile& file, const StoredModel& model,
+                      ProgressLine& line) {
+  if (!command.predictions.empty() || command.gating) {
+    throw Error(ErrorCode::kUsage, command.predictions.empty() ? "--gating" : "--predictions",
+                fmt::format("is for linear models, '{}' holds centroids; --labels is right", command.model));
+  }
+  const ModelPoints points = read_scaled(command, points_of_fit(file), file.scaling, line);
+  const PointsView& view = points.read.view;
   const DeviceWatch watch(command.options.backend);
-  Outcome outcome;
-  outcome.k = model.k;
-  outcome.columns = points.view.d;
-  outcome.warnings = points.warnings;
+  Outcome outcome{.k = model.k, .rows = view.n, .columns = view.d, .warnings = points.read.warnings};
   outcome.prediction =
-      naming_file(command.data, points, [&] { return predict(points.view, model.prototypes.view(), command.options); });
-  outcome.counts.resize(static_cast<size_t>(model.k));
-  for (int64_t row = 0; row < points.view.n; ++row) ++outcome.counts[outcome.prediction.labels[row]];
+      naming_file(command.data, points.read, [&] { return predict(view, model.prototypes.view(), command.options); });
+  count_labels(outcome);
   return outcome;
 }
 
+Outcome use_linear_models(const PredictCommand& command, const ModelFile& file, const StoredModel& model,
+                          ProgressLine& line) {
+  if (command.gating && command.predictions.empty()) {
+    throw Error(ErrorCode::kUsage, "--gating", "says how targets are predicted; it needs --predictions");
+  }
+  const bool residuals = !command.labels.empty() || !command.distances.empty();
+  const PointsOfFit fit = residuals ? points_of_fit(file) : features_of_fit(file);
+  ModelPoints points = read_scaled(command, fit, file.scaling, line);
+  const int64_t features = model.prototypes.columns() - 1;
+  const DeviceWatch watch(command.options.backend);
+  Outcome outcome{.k = model.k, .rows = points.read.view.n, .columns = features, .warnings = points.read.warnings};
+  naming_file(command.data, points.read, [&] {
+    if (residuals) {
+      outcome.prediction =
+          regress_labels(RegressionRows::with_target(points.read.view), model.prototypes.view(), command.options);
+      count_labels(outcome);
+    }
+    if (command.predictions.empty()) return;
+    if (residuals) {
+      std::vector<int64_t> places(static_cast<size_t>(features));
+      std::iota(places.begin(), places.end(), 0);
+      keep_columns(points.read, places);
+    }
+    outcome.targets = regress_predict(points.read.view, model.prototypes.view(), model.regression->gate,
+                                      command.gating.value_or(Gating::kNearest), command.options);
+  });
+  return outcome;
+}
+
+Outcome use_model(const PredictCommand& command, ProgressLine& line) {
+  const ModelFile file = load_model(command.model);
+  const StoredModel& model = choose_model(file, command.model, command.k, WhichK::kAskedFor);
+  return file.linear() ? use_linear_models(command, file, model, line) : use_centroids(command, file, model, line);
+}
+
 std::string summary_json(const PredictCommand& command, const Outcome& outcome) {
-  nlohmann::ordered_json json = {{"n_rows", outcome.prediction.labels.size()},
+  const auto path = [](const std::string& name) {
+    return name.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(name);
+  };
+  nlohmann::ordered_json json = {{"n_rows", outcome.rows},
                                  {"n_columns", outcome.columns},
                                  {"k", outcome.k},
                                  {"counts", outcome.counts},
                                  {"model", command.model},
-                                 {"labels", command.labels},
-                                 {"distances", nullptr},
+                                 {"labels", path(command.labels)},
+                                 {"distances", path(command.distances)},
                                  {"warnings", outcome.warnings}};
-  if (!command.distances.empty()) json["distances"] = command.distances;
+  if (!command.predictions.empty()) json["predictions"] = command.predictions;
   // Paths need not be UTF-8; JSON must be.
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string summary_text(const PredictCommand& command, const Outcome& outcome) {
-  const auto [least, most] = std::ranges::minmax(outcome.counts);
   std::string out =
-      fmt::format("{}: {} points of {} columns, k = {}, {} to {} points in a cluster\nwrote {}\n", command.data,
-                  outcome.prediction.labels.size(), outcome.columns, outcome.k, least, most, command.labels);
-  return command.distances.empty() ? out : out + fmt::format("wrote {}\n", command.distances);
+      fmt::format("{}: {} points of {} columns, k = {}", command.data, outcome.rows, outcome.columns, outcome.k);
+  if (!outcome.counts.empty()) {
+    const auto [least, most] = std::ranges::minmax(outcome.counts);
+    out += fmt::format(", {} to {} points in a cluster", least, most);
+  }
+  out += "\n";
+  for (const std::string* path : {&command.labels, &command.distances, &command.predictions}) {
+    if (!path->empty()) out += fmt::format("wrote {}\n", *path);
+  }
+  return out;
+}
+
+void write_targets(const std::string& path, const Matrix& targets) {
+  if (targets.columns() == 1) return write_values(path, targets.values<double>(), "prediction");
+  Dataset table;
+  table.view = targets.view();
+  for (int64_t k = 0; k < targets.columns(); ++k) table.column_names.push_back(fmt::format("model_{}", k));
+  write_points(path, table, path.ends_with(".npy") ? "npy" : "csv");
+}
+
+std::vector<OutputJob> output_jobs(const PredictCommand& command, const Outcome& outcome) {
+  std::vector<OutputJob> jobs;
+  const auto add = [&](const std::string& path, const std::function<void()>& write) {
+    if (!path.empty()) jobs.push_back({path, write});
+  };
+  add(command.labels, [&] { write_labels(command.labels, outcome.prediction.labels); });
+  add(command.distances, [&] { write_values(command.distances, outcome.prediction.distances, "distance"); });
+  add(command.predictions, [&] { write_targets(command.predictions, outcome.targets); });
+  return jobs;
 }
 
 void run(PredictCommand& command) {
-  const bool streams =
-      use_standard_output({{"--labels", &command.labels}, {"--distances", &command.distances}}, command.json);
+  const bool streams = use_standard_output(
+      {{"--labels", &command.labels}, {"--distances", &command.distances}, {"--predictions", &command.predictions}},
+      command.json);
   ProgressLine line(!command.quiet && !command.json);
   command.reading.threads = command.options.threads;
   command.options.distances = !command.distances.empty();
+  if (command.labels.empty() && command.distances.empty() && command.predictions.empty()) {
+    throw Error(ErrorCode::kUsage, "--labels", "is needed, or --predictions with linear models: a file to write to");
+  }
   check_files({.outputs = {{"--labels", command.labels, {".npy", ".csv"}},
-                           {"--distances", command.distances, {".npy", ".csv"}}},
+                           {"--distances", command.distances, {".npy", ".csv"}},
+                           {"--predictions", command.predictions, {".npy", ".csv"}}},
                .inputs = {command.model, command.data},
                .prints = (command.json || !command.quiet) && !streams});
-  const Outcome outcome = label_points(command, line);
+  const Outcome outcome = use_model(command, line);
   line.erase();
   for (const std::string& warning : outcome.warnings) warn(warning);
-  std::vector<OutputJob> jobs = {{command.labels, [&] { write_labels(command.labels, outcome.prediction.labels); }}};
-  if (!command.distances.empty()) {
-    jobs.push_back(
-        {command.distances, [&] { write_values(command.distances, outcome.prediction.distances, "distance"); }});
-  }
+  std::vector<OutputJob> jobs = output_jobs(command, outcome);
   if (command.json) {
     jobs.push_back({"standard output", [&] { print_json(summary_json(command, outcome)); }});
   } else if (!command.quiet) {
@@ -128,13 +222,27 @@ void run(PredictCommand& command) {
 }  // namespace
 
 void add_predict_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("predict", "Label points by a model that 'fit' has written.");
+  CLI::App* app =
+      program.add_subcommand("predict", "Label points, or predict targets, by a fitted model.");
   const auto command = std::make_shared<PredictCommand>();
-  add_file_argument(*app, "MODEL", command->model, "Model file (.npz) that 'manymeans fit --model' has written.");
+  add_file_argument(*app, "MODEL", command->model,
+                    "Model file (.npz) that 'manymeans fit --model' or 'manymeans regress --model' has written.");
   add_file_argument(*app, "DATA", command->data, kDataHelp);
   app->add_option("-k,--clusters", number_into("-k,--clusters", command->k, 1),
                   "Which k of MODEL to use; needed when it holds several.")
       ->type_name("K")
+      ->group("Prediction");
+  const auto set_gating = [command](const CLI::results_t& texts) {
+    check_choice("--gating", texts.front(), {"nearest", "prior", "columns"});
+    command->gating = gating_from_name(texts.front());
+    return true;
+  };
+  app->add_option("--gating", set_gating,
+                  "How --predictions chooses among linear models: nearest (the model of the cluster whose mean is "
+                  "nearest in scaled features), prior (the mean of all models, weighted by their clusters) or columns "
+                  "(what each model predicts, a column each).")
+      ->type_name("NAME")
+      ->default_str("nearest")
       ->group("Prediction");
   app->add_option("--backend", command->options.backend, "Where to compute. Never changes the answer.")
       ->type_name("NAME")
@@ -147,10 +255,12 @@ void add_predict_command(CLI::App& program, int& exit_code) {
   bind_read_flags(*app, command->reading);
   add_file_flag(*app, "--labels", command->labels,
                 "Write the labels to this .npy or .csv file, or as csv to a pipe ('-' for standard output).")
-      ->required()
       ->group("Output");
   add_file_flag(*app, "--distances", command->distances,
                 "Write the distance of each point to its prototype to this .npy or .csv file, or as csv to a pipe.")
+      ->group("Output");
+  add_file_flag(*app, "--predictions", command->predictions,
+                "Write the targets that linear models predict to this .npy or .csv file, or as csv to a pipe.")
       ->group("Output");
   app->add_flag("--json", command->json, "Print one JSON object instead of a line of text.")->group("Output");
   app->add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.")->group("Output");

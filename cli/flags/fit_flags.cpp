@@ -28,6 +28,10 @@ void set(const char* flag, const std::string& text, EmptyPolicy& value) {
 void set(const char*, const std::string& text, ByteSize& value) {
   value = parse_byte_size(text);
 }
+void set(const char* flag, const std::string& text, bool& value) {
+  check_choice(flag, text, {"true", "false"});
+  value = text == "true";
+}
 template <class Number>
 void set(const char* flag, const std::string& text, Number& value) {
   value = parse_number<Number>(flag, text);
@@ -53,10 +57,9 @@ std::string shown_default(const Value& value) {
   return fmt::format("{}", value);
 }
 
-}  // namespace
-
-void bind_fit_flags(CLI::App& app, FitOptions& options) {
-  for_each_option(options, [&app](const OptionInfo& about, auto& value) {
+// Adds the flag of an option, wherever for_each_option or its like visits it.
+auto binder(CLI::App& app) {
+  return [&app](const OptionInfo& about, auto& value) {
     const auto store = [flag = about.flags, &value](const CLI::results_t& texts) {
       set(flag, texts.front(), value);
       return true;
@@ -65,7 +68,17 @@ void bind_fit_flags(CLI::App& app, FitOptions& options) {
         ->type_name(about.value)
         ->default_str(shown_default(value))
         ->group("Clustering");
-  });
+  };
+}
+
+}  // namespace
+
+void bind_fit_flags(CLI::App& app, FitOptions& options) {
+  for_each_option(options, binder(app));
+}
+
+void bind_regress_flags(CLI::App& app, RegressOptions& options) {
+  for_each_regress_option(options, binder(app));
 }
 
 }  // namespace manymeans::cli

@@ -1,7 +1,8 @@
-// The flags of `fit`, one for each option of the library.
+// The flags of `fit` and `regress`, one for each option of the library.
 #pragma once
 
 #include <manymeans/options.h>
+#include <manymeans/regress.h>
 
 #include <CLI/CLI.hpp>
 
@@ -9,5 +10,7 @@ namespace manymeans::cli {
 
 /// Adds a flag for every option that for_each_option visits; parsing stores into `options`, which must outlive `app`.
 void bind_fit_flags(CLI::App& app, FitOptions& options);
+/// The same for every option that for_each_regress_option visits.
+void bind_regress_flags(CLI::App& app, RegressOptions& options);
 
 }  // namespace manymeans::cli

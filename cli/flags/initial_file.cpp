@@ -11,35 +11,40 @@
 namespace manymeans::cli {
 namespace {
 
-Dataset from_model_file(const std::string& path, int64_t k, Scale scale) {
+Dataset from_model_file(const InitialFile& wanted) {
+  const std::string& path = wanted.path;
   auto file = std::make_shared<ModelFile>(load_model(path));
-  if (file->scaling.kind != scale) {
+  if (file->linear() != (wanted.kind == ModelKind::kLinear)) {
+    throw Error(ErrorCode::kUsage, "--init",
+                fmt::format("'{}' holds {}; {} are needed here", path, file->linear() ? "linear models" : "centroids",
+                            file->linear() ? "centroids" : "linear models"));
+  }
+  if (file->scaling.kind != wanted.scale) {
     throw Error(ErrorCode::kUsage, "--init",
                 fmt::format("the model in '{}' was fitted with --scale {}, this fit has --scale {}; use the same", path,
-                            name_of(file->scaling.kind), name_of(scale)));
+                            name_of(file->scaling.kind), name_of(wanted.scale)));
   }
   Dataset initial;
   initial.path = path;
-  initial.view = choose_model(*file, path, k, WhichK::kLeft).prototypes.view();
+  initial.view = choose_model(*file, path, wanted.k, WhichK::kLeft).prototypes.view();
   initial.owner = std::move(file);
   return initial;
 }
 
 }  // namespace
 
-bool names_initial_file(const std::string& init) {
-  std::vector<std::string> methods;
-  for (const Choice& method : info().inits) methods.push_back(method.name);
+bool names_initial_file(const std::string& init, const std::vector<std::string>& methods) {
   if (std::ranges::find(methods, init) != methods.end()) return false;
   if (is_points_path(init)) return true;
   throw Error(ErrorCode::kUsage, "--init",
               fmt::format("must be one of {} or a file, found '{}'", fmt::join(methods, ", "), shown(init)));
 }
 
-Dataset read_initial(const std::string& path, int64_t k, int64_t d, Scale scale) {
+Dataset read_initial(const InitialFile& wanted) {
+  const auto& [path, k, d, scale, kind] = wanted;
   ReadOptions as_binary64;  // exact for every type; the fit rounds once to the type of the points
   as_binary64.dtype = DataType::kFloat64;
-  Dataset initial = path.ends_with(".npz") ? from_model_file(path, k, scale) : read_points(path, as_binary64);
+  Dataset initial = path.ends_with(".npz") ? from_model_file(wanted) : read_points(path, as_binary64);
   if (k != 0 && initial.view.n != k) {
     throw Error(ErrorCode::kBadData, "--init",
                 fmt::format("'{}' has {} rows, k is {}; one row for each cluster is right", path, initial.view.n, k));

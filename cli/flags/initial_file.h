@@ -4,16 +4,25 @@
 #include <manymeans/io.h>
 
 #include <string>
+#include <vector>
 
 namespace manymeans::cli {
 
-/// True when the value of --init is a file and not the name of a method.
+/// True when the value of --init is a file and not the name of one of these methods.
 /// Throws Error(kUsage) when it is neither.
-bool names_initial_file(const std::string& init);
+bool names_initial_file(const std::string& init, const std::vector<std::string>& methods);
 
+enum class ModelKind { kCentroids, kLinear };
+
+struct InitialFile {
+  std::string path;
+  int64_t k = 0, d = 0;
+  Scale scale = Scale::kNone;
+  ModelKind kind = ModelKind::kCentroids;
+};
 /// Reads prototypes from a file of points (.npy or text) or from a model file (.npz; the best model with this k).
 /// k = 0: as many as there are. They are in the units of the points after scaling, so a model file must have been
 /// fitted with the same kind of scaling. Throws Error(kBadData) when k or d do not fit.
-Dataset read_initial(const std::string& path, int64_t k, int64_t d, Scale scale);
+Dataset read_initial(const InitialFile& wanted);
 
 }  // namespace manymeans::cli

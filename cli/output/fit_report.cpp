@@ -19,20 +19,24 @@ std::vector<int64_t> requested_k(const FitResult& result) {
   return ks;
 }
 
-std::vector<std::string> row_of(const FitResult& result, int64_t k) {
+std::vector<std::string> row_of(const FitResult& result, int64_t k, const ReportStyle& style) {
   const int64_t models =
       std::ranges::count_if(result.models, [&](const ModelResult& model) { return model.k_requested == k; });
   const int64_t index = result.best(k);
-  if (index < 0) return {fmt::format("{}", k), fmt::format("{}", models), "-", "-", "-", "not begun", "-", "-"};
+  std::vector<std::string> row = {fmt::format("{}", k), fmt::format("{}", models)};
+  const auto add = [&](std::vector<std::string> cells) { row.insert(row.end(), cells.begin(), cells.end()); };
+  if (index < 0) {
+    row.resize(row.size() + 2 + style.columns.size(), "-");
+    add({"-", "not begun", "-", "-"});
+    return row;
+  }
   const ModelResult& best = result.models[static_cast<size_t>(index)];
-  return {best.k == k ? fmt::format("{}", k) : fmt::format("{} of {}", best.k, k),
-          fmt::format("{}", models),
-          fmt::format("{}", best.seed),
-          fmt::format("{:.7g}", best.inertia),
-          fmt::format("{}", best.iterations),
-          std::string(name_of(best.stop_reason)),
-          shown_duration(best.seconds),
-          best.digest()};
+  if (best.k != k) row[0] = fmt::format("{} of {}", best.k, k);
+  add({fmt::format("{}", best.seed), fmt::format("{:.7g}", best.inertia)});
+  for (const ReportStyle::Column& column : style.columns) row.push_back(column.cell(static_cast<size_t>(index)));
+  add({fmt::format("{}", best.iterations), std::string(name_of(best.stop_reason)), shown_duration(best.seconds),
+       best.digest()});
+  return row;
 }
 
 // "times: read 1.20s, fit 3.40s (passes 3.00s)"; a name such as "fit: passes" is a part of "fit".
@@ -50,16 +54,23 @@ std::string times(const Provenance& from) {
 
 }  // namespace
 
-std::string fit_report(const std::string& data, const FitResult& result, const std::vector<std::string>& files) {
+ReportStyle points_style(const FitResult& result) {
+  return {.rows = fmt::format("{} points of {} columns", result.provenance.rows, result.provenance.columns)};
+}
+
+std::string fit_report(const std::string& data, const FitResult& result, const std::vector<std::string>& files,
+                       const ReportStyle& style) {
   const Provenance& from = result.provenance;
-  std::string out = fmt::format("{}: {} points of {} columns, {}; backend {}{}, {} thread{}\n\n", data, from.rows,
-                                from.columns, name_of(from.type), from.backend,
-                                from.instruction_set.empty() ? "" : " (" + from.instruction_set + ")", from.threads,
-                                from.threads == 1 ? "" : "s");
-  std::vector<std::vector<std::string>> rows = {
-      {"k", "models", "best seed", "inertia", "iterations", "stop", "time", "digest"}};
-  for (const int64_t k : requested_k(result)) rows.push_back(row_of(result, k));
-  out += format_table("rrrrrlrl", rows);
+  std::string out = fmt::format("{}: {}, {}; backend {}{}, {} thread{}\n\n", data, style.rows, name_of(from.type),
+                                from.backend, from.instruction_set.empty() ? "" : " (" + from.instruction_set + ")",
+                                from.threads, from.threads == 1 ? "" : "s");
+  std::vector<std::string> titles = {"k", "models", "best seed", style.inertia};
+  for (const ReportStyle::Column& column : style.columns) titles.push_back(column.title);
+  for (const char* title : {"iterations", "stop", "time", "digest"}) titles.emplace_back(title);
+  std::vector<std::vector<std::string>> rows = {titles};
+  for (const int64_t k : requested_k(result)) rows.push_back(row_of(result, k, style));
+  out += format_table("rrrr" + std::string(style.columns.size(), 'r') + "rlrl", rows);
+  out += style.details;
   out += fmt::format("\ndigest of the ensemble: {}\n{}\n", result.digest(), times(from));
   for (const std::string& file : files) out += fmt::format("wrote {}\n", file);
   return out;

@@ -3,12 +3,27 @@
 
 #include <manymeans/result.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace manymeans::cli {
 
+/// What a report says of one kind of models.
+struct ReportStyle {
+  struct Column {
+    std::string title;
+    std::function<std::string(size_t model)> cell;
+  };
+  std::string rows;                  ///< "300 points of 2 columns"
+  std::string inertia = "inertia";   ///< how that column is called
+  std::vector<Column> columns = {};  ///< that stand behind it
+  std::string details = {};          ///< that stand below the table
+};
+ReportStyle points_style(const FitResult& result);
+
 /// A table with the best model of every k, the digest of the ensemble, times and the files written.
-std::string fit_report(const std::string& data, const FitResult& result, const std::vector<std::string>& files);
+std::string fit_report(const std::string& data, const FitResult& result, const std::vector<std::string>& files,
+                       const ReportStyle& style);
 
 }  // namespace manymeans::cli

@@ -40,6 +40,8 @@ bool names_tell(const std::vector<std::string>& names, const std::vector<std::st
   });
 }
 
+}  // namespace
+
 void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
   const PointsView all = points.view;
   const size_t size = size_of(all.type);
@@ -54,25 +56,32 @@ void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
   }
   points.view = PointsView(kept->data(), all.n, static_cast<int64_t>(indices.size()), all.type);
   points.owner = kept;
+  const auto keep = [&](auto& values) {
+    if (std::ssize(values) != all.d) return;  // none, or those of fields of lists
+    auto old = std::move(values);
+    values.clear();
+    for (const int64_t j : indices) values.push_back(old[static_cast<size_t>(j)]);
+  };
+  keep(points.column_names);
+  keep(points.source.numbers);
+  keep(points.source.names);
 }
 
-}  // namespace
-
-Dataset read_like_model(const std::string& path, ReadOptions options, const ModelFile& file, const StoredModel& model) {
-  options.like = points_of_fit(file);
+Dataset read_like_fit(const std::string& path, ReadOptions options, const PointsOfFit& fit) {
+  options.like = fit;
   Dataset points = read_points(path, options);
   // Columns that --columns chose, in another order; or of lists, which have their names only now.
-  const bool named = !file.column_names.empty() && !points.column_names.empty();
-  const bool by_hand = !options.columns.empty() && !names_tell(points.column_names, file.column_names);
-  if (named && !by_hand && points.column_names != file.column_names) {
-    keep_columns(points, find_columns(path, file.column_names, points.column_names));
-    points.column_names = file.column_names;
+  const bool named = !fit.column_names.empty() && !points.column_names.empty();
+  const bool by_hand = !options.columns.empty() && !names_tell(points.column_names, fit.column_names);
+  if (named && !by_hand && points.column_names != fit.column_names) {
+    keep_columns(points, find_columns(path, fit.column_names, points.column_names));
+    points.column_names = fit.column_names;
   }
-  if (points.view.d != model.prototypes.columns()) {
+  if (points.view.d != fit.columns) {
     throw Error(
         ErrorCode::kBadData, path,
         fmt::format("the number of columns is {}, the model was fitted to {}; --columns can choose the right ones",
-                    points.view.d, model.prototypes.columns()));
+                    points.view.d, fit.columns));
   }
   return points;
 }

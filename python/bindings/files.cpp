@@ -90,15 +90,23 @@ nb::dict as_dict(StoredModel& model) {
   result["cluster_centers"] = to_numpy(std::move(model.prototypes));
   result["counts"] = to_numpy(std::move(model.counts));
   result["weights"] = to_numpy(std::move(model.weights));
+  if (model.regression) {
+    result["r2"] = model.regression->r2;
+    result["bic"] = model.regression->bic;
+    result["means"] = to_numpy(std::move(model.regression->gate.means));
+    result["feature_scales"] = to_numpy(std::move(model.regression->gate.scales));
+  }
   return result;
 }
 
 nb::dict load(nb::handle path) {
   ModelFile file = load_model(bytes_of(path));
+  const bool linear = file.linear();
   nb::dict result;
   nb::list models;
   for (StoredModel& model : file.models) models.append(as_dict(model));
   result["models"] = models;
+  result["linear"] = linear;
   result["scale_kind"] = std::string(name_of(file.scaling.kind));
   result["scale_offset"] = file.scaling.offset;
   result["scale_divisor"] = file.scaling.divisor;
@@ -127,6 +135,12 @@ StoredModel stored_model(const nb::dict& model) {
   result.prototypes = matrix_of(nb::cast<AnyArray>(model["cluster_centers"]));
   result.counts = vector_of<int64_t>(model["counts"]);
   result.weights = vector_of<double>(model["weights"]);
+  if (!model.contains("means")) return result;
+  RegressionSummary& summary = result.regression.emplace();
+  summary.r2 = nb::cast<double>(model["r2"]);
+  summary.bic = nb::cast<double>(model["bic"]);
+  summary.gate = {matrix_of(nb::cast<AnyArray>(model["means"])), vector_of<double>(model["feature_scales"]),
+                  result.weights};
   return result;
 }
 

@@ -25,6 +25,7 @@ NB_MODULE(_manymeans, module) {
   add_errors();
   add_device_arrays(module);
   add_fitting(module);
+  add_regressing(module);
   add_predicting(module);
   add_files(module);
   module.def("before_exit", &before_exit, "For atexit: ends the calls of other threads before Python ends.");

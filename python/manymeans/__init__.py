@@ -1,7 +1,8 @@
 """manymeans: k-means for ensembles of models; many models, many cores, one answer.
 
-`KMeans` is a drop-in for scikit-learn's, `EnsembleKMeans` fits many models at once; `fit`, `predict`,
-`kmeans_plusplus`, `read` and `info` do without estimators. The tutorial is docs/user/python.md.
+`KMeans` is a drop-in for scikit-learn's, `EnsembleKMeans` fits many models at once, and the clusters of
+`RegressionClustering` are linear models; `fit`, `predict`, `kmeans_plusplus`, `read` and `info` do without estimators.
+The tutorial is docs/user/python.md.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ._tables import Dataset
 if TYPE_CHECKING:
     from ._ensemble import EnsembleKMeans
     from ._kmeans import KMeans
+    from ._regression import RegressionClustering
 
 __all__ = [
     "BadDataError",
@@ -40,6 +42,7 @@ __all__ = [
     "Model",
     "OutOfMemoryError",
     "Progress",
+    "RegressionClustering",
     "StoppedError",
     "UnavailableError",
     "UsageError",
@@ -70,8 +73,12 @@ def __getattr__(name: str) -> Any:
         from ._ensemble import EnsembleKMeans
 
         return EnsembleKMeans
+    if name == "RegressionClustering":
+        from ._regression import RegressionClustering
+
+        return RegressionClustering
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), "EnsembleKMeans", "KMeans"])
+    return sorted([*globals(), "EnsembleKMeans", "KMeans", "RegressionClustering"])

@@ -57,8 +57,8 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
-    """Labelling, distances and scores by `cluster_centers_`."""
+class _FittingEstimator(BaseEstimator):
+    """Checked input, the options that all fits have, and what a fit leaves behind."""
 
     init: Any
     n_threads: int | None
@@ -74,11 +74,7 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
     progress: bool
     callback: Callback | None
     result_: FitResult
-    cluster_centers_: npt.NDArray[Any]
-    labels_: npt.NDArray[np.int32]
-    inertia_: float
     _answer: str | None = None  # where the models of which it is the digest are gone: after pickling
-    _prepared: PreparedCenters | None = None  # since the last fit
 
     # --- input --------------------------------------------------------------------------------------------------
 
@@ -125,16 +121,6 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         weights = unmasked(on_host(sample_weight), "sample_weight")
         return readable(_check_sample_weight(weights, points.array, dtype=np.float64))
 
-    def _check_fitted(self) -> None:
-        if "cluster_centers_" not in vars(self):
-            check_is_fitted(self)
-
-    def _test_points(self, X: Any) -> Points:
-        self._check_fitted()
-        points = self._points(X, reset=False)
-        result: FitResult | None = getattr(self, "result_", None)  # none where a user has set cluster_centers_
-        return points if result is None else result._scaled(points, self.n_threads)
-
     def _options(self) -> dict[str, Any]:
         """What all fits of this estimator have in common, by the library's names."""
         return {
@@ -162,6 +148,75 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
 
     # --- results ------------------------------------------------------------------------------------------------
 
+    @staticmethod
+    def _warn(texts: list[str]) -> None:
+        for text in texts:
+            warnings.warn(text, ConvergenceWarning, stacklevel=4)
+
+    @property
+    def answer_(self) -> str:
+        """Digest of all models: 32 hexadecimal digits, equal for equal answers, on every machine."""
+        check_is_fitted(self)
+        return self._answer or self._fitted_result().digest
+
+    @property
+    def provenance_(self) -> dict[str, Any]:
+        """Where the answer came from and what it cost: see docs/user/json.md."""
+        check_is_fitted(self)
+        return self._fitted_result().provenance
+
+    def save(self, path: Any) -> None:
+        """Write all models to a ``.npz`` that the command line's ``predict`` and `load` read.
+
+        Parameters
+        ----------
+        path : str, bytes or path-like
+            Where to write; the file appears whole or not at all.
+
+        """
+        check_is_fitted(self)
+        self._fitted_result().save(path)
+
+    def _fitted_result(self) -> FitResult:
+        result: FitResult | None = getattr(self, "result_", None)
+        if result is None:
+            raise NotFittedError(
+                f"this {type(self).__name__} has cluster_centers_ that were set by hand; only a fit has more to tell"
+            )
+        return result
+
+    def _state_of_best(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Give what pickling keeps where one model counts: the best one, and the digest of all."""
+        result = state.get("result_")
+        if result is not None and len(result.models) > 1:
+            state["_answer"], state["result_"] = self.answer_, result._only(result.best())
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        """Describe what input is accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, _FittingEstimator):
+    """Labelling, distances and scores by `cluster_centers_`."""
+
+    cluster_centers_: npt.NDArray[Any]
+    labels_: npt.NDArray[np.int32]
+    inertia_: float
+    _prepared: PreparedCenters | None = None  # since the last fit
+
+    def _check_fitted(self) -> None:
+        if "cluster_centers_" not in vars(self):
+            check_is_fitted(self)
+
+    def _test_points(self, X: Any) -> Points:
+        self._check_fitted()
+        points = self._points(X, reset=False)
+        result: FitResult | None = getattr(self, "result_", None)  # none where a user has set cluster_centers_
+        return points if result is None else result._scaled(points, self.n_threads)
+
     def _keep(self, result: FitResult, best: Model) -> None:
         self._answer = None
         self._prepared = PreparedCenters()
@@ -170,11 +225,6 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         self.inertia_ = best.inertia
         if best.labels is not None:
             self.labels_ = best.labels.astype(np.int32)
-
-    @staticmethod
-    def _warn(texts: list[str]) -> None:
-        for text in texts:
-            warnings.warn(text, ConvergenceWarning, stacklevel=4)
 
     def _fitted_centers(self) -> npt.NDArray[Any]:
         self._check_fitted()
@@ -210,41 +260,3 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
     @property
     def _n_features_out(self) -> int:
         return int(np.shape(self.cluster_centers_)[0])  # a user may have set them
-
-    @property
-    def answer_(self) -> str:
-        """Digest of all models: 32 hexadecimal digits, equal for equal answers, on every machine."""
-        check_is_fitted(self)
-        return self._answer or self._fitted_result().digest
-
-    @property
-    def provenance_(self) -> dict[str, Any]:
-        """Where the answer came from and what it cost: see docs/user/json.md."""
-        check_is_fitted(self)
-        return self._fitted_result().provenance
-
-    def save(self, path: Any) -> None:
-        """Write all models to a ``.npz`` that the command line's ``predict`` and `load` read.
-
-        Parameters
-        ----------
-        path : str, bytes or path-like
-            Where to write; the file appears whole or not at all.
-
-        """
-        check_is_fitted(self)
-        self._fitted_result().save(path)
-
-    def _fitted_result(self) -> FitResult:
-        result: FitResult | None = getattr(self, "result_", None)
-        if result is None:
-            raise NotFittedError(
-                f"this {type(self).__name__} has cluster_centers_ that were set by hand; only a fit has more to tell"
-            )
-        return result
-
-    def __sklearn_tags__(self) -> Any:
-        """Describe what input is accepted."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

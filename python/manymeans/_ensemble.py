@@ -390,7 +390,7 @@ class EnsembleKMeans(_BaseEstimator):
             Fitted, without `labels_`.
 
         """
-        result = FitResult.load(path)
+        result = FitResult.load(path)._of_kind(linear=False)
         options = result.provenance["options"]
         estimator = cls(
             options["k"], models_per_k=options["models"], max_iter=max(1, options["max_iter"]), tol=options["tol"],

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import warnings as python_warnings
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans, _threads
 from ._errors import UsageError
-from ._input import Points, plain_centers, plain_points, plain_weights
+from ._input import Points, Target, plain_centers, plain_points, plain_weights
 from ._parameters import check_callback, integer, path_of, real, switch
 from ._progress import Callback, Reporter
 from ._result import Criterion, FitResult, Model, _existing, predict_points
@@ -49,15 +49,63 @@ def run_fit(
     checkpoint: tuple[bytes, int, bool] | None = None,
 ) -> FitResult:
     """Call the library; options have its names."""
+    return _run(
+        lambda options, hooks: _manymeans.fit(points.array, points.bfloat16, weights, options, hooks),
+        _Columns(points.names, points.source),
+        options,
+        {"initial": initial, "checkpoint": checkpoint},
+        n_threads=n_threads,
+        reporter=Reporter(callback, progress, verbose=bool(verbose)),
+    )
+
+
+class _Columns(NamedTuple):
+    """What the columns of a fit are called."""
+
+    names: list[str] | None
+    source: Source | None
+
+
+def _run(
+    call: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]],
+    columns: _Columns,
+    options: dict[str, Any],
+    hooks: dict[str, Any],
+    *,
+    n_threads: int | None,
+    reporter: Reporter,
+) -> FitResult:
     options = {name: value for name, value in options.items() if value is not None}
     options["threads"] = _threads.effective(n_threads)
-    reporter = Reporter(callback, progress, verbose=bool(verbose))
-    hooks = {"initial": initial, "callback": reporter.hook, "checkpoint": checkpoint}
-    with reporter, naming(points.names, points.source):
-        values = _manymeans.fit(points.array, points.bfloat16, weights, options, hooks)
-    result = FitResult(values, points.names, points.source)
+    with reporter, naming(*columns):
+        values = call(options, hooks | {"callback": reporter.hook})
+    result = FitResult(values, *columns)
     reporter.finish(result.models, options["tol"])
     return result
+
+
+def run_regress(
+    points: Points,
+    target: Target,
+    weights: npt.NDArray[np.float64] | None,
+    options: dict[str, Any],
+    *,
+    initial: npt.NDArray[Any] | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    verbose: int | bool = False,
+) -> FitResult:
+    """Fit linear models; options have the library's names."""
+    rows = {"points": points.array, "bfloat16": points.bfloat16, "target": target.values}
+    return _run(
+        lambda options, hooks: _manymeans.regress(rows, weights, options, hooks),
+        _Columns([*points.names, target.name] if points.names else None, None),
+        options,
+        {"initial": initial, "checkpoint": None},
+        n_threads=n_threads,
+        reporter=Reporter(callback, progress, verbose=bool(verbose)),
+    )
 
 
 def fit(
@@ -257,7 +305,7 @@ def predict(
     """
     points, distances = plain_points(X), switch("distances", distances)
     if isinstance(model, FitResult):
-        centers = model.best(k, criterion).cluster_centers
+        centers = model._of_kind(linear=False).best(k, criterion).cluster_centers
         points = model._scaled(points, n_threads)
     elif k is not None or criterion is not None:
         raise UsageError("k and criterion choose among the models of a FitResult; without one leave them out")

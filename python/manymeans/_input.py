@@ -69,6 +69,22 @@ class Points(NamedTuple):
         return bool(self.array.dtype == np.float64)
 
 
+class Target(NamedTuple):
+    """What a regression predicts.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples, 1)
+        Of float32 or float64.
+    name : str
+        What it is called.
+
+    """
+
+    values: npt.NDArray[Any]
+    name: str = "y"
+
+
 def _is_dataframe(X: Any) -> bool:
     return type(X).__module__.split(".")[0] == "pandas"
 

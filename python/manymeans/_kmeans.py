@@ -361,11 +361,7 @@ class KMeans(_BaseEstimator):
 
     def __getstate__(self) -> Any:
         """Give what pickling keeps: of the models the best one, and the digest of all."""
-        state = dict(super().__getstate__())
-        result = state.get("result_")
-        if result is not None and len(result.models) > 1:
-            state["_answer"], state["result_"] = self.answer_, result._only(result.best())
-        return state
+        return self._state_of_best(dict(super().__getstate__()))
 
     @classmethod
     def load(cls, path: str | bytes | os.PathLike[Any], k: int | None = None) -> KMeans:
@@ -384,7 +380,7 @@ class KMeans(_BaseEstimator):
             Fitted, without `labels_`.
 
         """
-        result = FitResult.load(path)
+        result = FitResult.load(path)._of_kind(linear=False)
         if k is None and len(result.k_values) > 1:
             known = ", ".join(map(str, result.k_values))
             raise UsageError(

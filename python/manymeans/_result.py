@@ -28,6 +28,10 @@ _FIELDS = (
 )  # fmt: skip
 
 
+# The same of linear models, beside those.
+_LINEAR_FIELDS = ("r2", "bic", "means", "feature_scales")
+
+
 class Model:
     """One fitted model.
 
@@ -60,6 +64,11 @@ class Model:
         was stopped before this model's first pass.
     seconds : float
         Its share of the passes.
+    r2, bic : float or None
+        Of linear models: the share of the target's variance that they explain, each row by its own model, and the
+        Bayesian information criterion.
+    means, feature_scales : ndarray or None
+        Of linear models: the mean of the features in each cluster, and the deviation of each feature over all rows.
 
     """
 
@@ -77,7 +86,17 @@ class Model:
         self.counts: npt.NDArray[np.int64] = values["counts"]
         self.weights: npt.NDArray[np.float64] = values["weights"]
         self.seconds: float = values.get("seconds", 0.0)
+        self.r2: float | None = values.get("r2")
+        self.bic: float | None = values.get("bic")
+        self.means: npt.NDArray[np.float64] | None = values.get("means")
+        self.feature_scales: npt.NDArray[np.float64] | None = values.get("feature_scales")
+        self._left_out: list[list[int]] = values.get("left_out", [])
         self._digest = digest
+
+    @property
+    def linear(self) -> bool:
+        """Whether `cluster_centers` are linear models: coefficients, and last the intercept."""
+        return self.means is not None
 
     @property
     def begun(self) -> bool:
@@ -93,7 +112,7 @@ class Model:
         return self._digest
 
     def _as_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _FIELDS}
+        return {name: getattr(self, name) for name in (*_FIELDS, *(_LINEAR_FIELDS if self.linear else ()))}
 
     def __repr__(self) -> str:
         return (
@@ -150,6 +169,16 @@ class FitResult:
     def k_values(self) -> list[int]:
         """The different k of the models, in the order given."""
         return list(dict.fromkeys(model.k_requested for model in self.models))
+
+    def _of_kind(self, *, linear: bool) -> FitResult:
+        """Refuse linear models where centres are needed, and the other way round."""
+        if all(model.linear == linear for model in self.models):
+            return self
+        raise UsageError(
+            "[model] these are centres; RegressionClustering needs linear models"
+            if linear
+            else "[model] these are linear models; RegressionClustering uses them"
+        )
 
     def best(self, k: int | None = None, criterion: Criterion | None = None) -> Model:
         """Give the best model: for one number of clusters that of lowest inertia, the first of equals.
@@ -218,7 +247,7 @@ class FitResult:
             In the smallest unsigned type that holds them.
 
         """
-        centers = self.best(k, criterion).cluster_centers
+        centers = self._of_kind(linear=False).best(k, criterion).cluster_centers
         points = self._scaled(plain_points(X), n_threads)
         labels, _, _ = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
         return labels
@@ -252,6 +281,7 @@ class FitResult:
                 "digest": model.digest,
                 "best": model.begun and model is self.best(model.k_requested),
             }
+            | ({"r2": model.r2, "bic": model.bic} if model.linear else {})
             for model in self.models
         ]
         return pandas.DataFrame(rows)
@@ -318,7 +348,12 @@ class FitResult:
             values["inertia"] = model.inertia if math.isfinite(model.inertia) else None  # JSON has no infinity
             values |= {"iterations": model.n_iter, "stop_reason": model.stop_reason, "digest": model.digest}
             best = model.begun and model is self.best(model.k_requested)
-            models.append(values | {"seconds": model.seconds, "best": best})
+            values |= {"seconds": model.seconds, "best": best}
+            if model.linear:
+                numbers = {name: getattr(model, name) for name in ("r2", "bic")}
+                values |= {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+                values["left_out"] = model._left_out
+            models.append(values)
         provenance = self.provenance
         return {
             "digest": self.digest,

@@ -98,8 +98,14 @@ class Gate {
   std::vector<double> shares_;
 };
 
-[[noreturn]] void refuse_row(int64_t row) {
-  throw Error(ErrorCode::kBadData, "points", fmt::format("row {} has a value that is not finite", row + 1));
+// Says where the first value of this row is that is not finite.
+[[noreturn]] void refuse_row(const PointsView& x, int64_t row) {
+  std::vector<double> values(static_cast<size_t>(x.d));
+  widen_row(x, row, values.data());
+  const auto at = std::ranges::find_if(values, [](double value) { return !std::isfinite(value); });
+  throw Error(ErrorCode::kBadData, "points",
+              fmt::format("row {}, column {} is {}; only finite numbers can be used", row + 1, at - values.begin() + 1,
+                          std::isnan(*at) ? "NaN" : fmt::format("{}", *at)));
 }
 
 Matrix predict_rows(const PointsView& x, const Gate& gate, const PredictOptions& options) {
@@ -119,7 +125,7 @@ Matrix predict_rows(const PointsView& x, const Gate& gate, const PredictOptions&
       }
     });
   });
-  if (const int64_t row = bad.load(); row != std::numeric_limits<int64_t>::max()) refuse_row(row);
+  if (const int64_t row = bad.load(); row != std::numeric_limits<int64_t>::max()) refuse_row(x, row);
   check_mapped(x.data);
   return result;
 }

@@ -43,6 +43,15 @@ def main():
     csv(to / "three_wide.csv", [(*c, 0.0) for c in centres])
     csv(to / "five.csv", [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0), (7.0, 8.0), (9.0, 1.0)])
 
+    # Three linear models of a target in the same place: x1 + x2 / 10, 5 - x1, and 9 + 2 x1 - x2 / 10, of rows 0, 1, 2, 0, 1, 2, ...
+    lines = []
+    for i in range(240):
+        x1, x2 = round(rng.uniform(-2, 2), 3), round(rng.uniform(10, 30), 2)
+        y = (x1 + x2 / 10, 5 - x1, 9 + 2 * x1 - x2 / 10)[i % 3]
+        lines.append((x1, round(y + rng.gauss(0, 0.02), 4), x2))
+    csv(to / "lines.csv", lines, ["age", "cost", "size of it"])
+    npy(to / "lines.npy", [(x1, x2, y) for x1, y, x2 in lines], "<f8", "d")
+
     # What cannot be used.
     (to / "empty.csv").write_bytes(b"")
     (to / "folder").mkdir()

@@ -239,6 +239,29 @@ TEST_F(Screen, MillionsOfNearTiesGetTheirCanonicalLabels) {
   fmt::print("{} pairs of points and prototypes on each instruction set\n", pairs);
 }
 
+// Thresholds of a look are distances to prototypes that were the nearest a pass ago.
+TEST_F(Screen, LooksGiveCanonicalLabelsAndNeedTheirBound) {
+  for (const Target& target : targets_) {
+    int64_t wrong = 0;
+    int64_t resolved = 0;
+    int64_t rows = 0;
+    for (const Case& made : near_tie_cases()) {
+      if (!looks_in_bytes(target, made.shape.d)) continue;
+      const Labelling expected = label(*reference_, made);
+      const Labelling found = label_again(*target.make("auto", 2), made);
+      EXPECT_EQ(differences(found, expected), 0) << made.name << " on " << target.name();
+      EXPECT_EQ(found.result.certified + found.result.resolved, made.shape.n);
+      wrong += differences(label_again(*target.make("auto", 2, 0.25), made), expected);
+      resolved += found.result.resolved;
+      rows += made.shape.n;
+    }
+    if (rows == 0) continue;
+    EXPECT_GT(resolved, rows / 4) << target.name();
+    EXPECT_GT(wrong, 0) << target.name();
+    fmt::print("{}: {} wrong labels with a quarter of the bound\n", target.name(), wrong);
+  }
+}
+
 TEST_F(Screen, CertifiesPlainRowsAndResolvesNearTies) {
   const Case made = NearTies(layouts()[1], 9000, 7).make();
   for (const Target& target : targets_) {

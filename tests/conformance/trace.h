@@ -30,6 +30,8 @@ struct Labelling {
   PassResult result;
 };
 Labelling label(Backend& backend, const Case& made, const Prototype& prototype = centroid());
+/// The same after a pass with prototypes close to those, so that many rows leave their label and as many keep it.
+Labelling label_again(Backend& backend, const Case& made);
 
 /// Asks a backend everything that the engine can ask: seeding, passes of changing sets of models with prototypes
 /// that follow from the statistics, moved rows, dropped clusters, inertia.

@@ -2,6 +2,8 @@
 
 #include <manymeans/error.h>
 
+#include "backend/cpu/choose/screen_costs.h"
+#include "backend/cpu/kernels/instruction_set.h"
 #include "backend/device/late_backend.h"
 #include "core/threads.h"
 #include "data/input.h"
@@ -42,7 +44,18 @@ bool takes(const Target& target, std::string_view algorithm, int64_t columns) {
 }
 
 bool tells_formats_apart(const Target& target, std::string_view algorithm) {
-  return target.backend != "cpu" || target.screen_format == "float32" || algorithm == "matrix" || algorithm == "bounds";
+  return target.backend != "cpu" || target.screen_format == "float32" ||
+         (algorithm != "brute" && algorithm != "kdtree");
+}
+
+bool looks_in_bytes(const Target& target, int64_t columns) {
+  if (target.backend != "cpu") return false;
+  const CpuKernels& kernels = choose_kernels(target.instruction_set);
+  for (int i = 0; i < kernels.screen_count; ++i) {
+    const ScreenKernels& screen = kernels.screens[i];
+    if (name_of(screen.format) == target.screen_format) return coded_kernels(kernels, screen, columns) != nullptr;
+  }
+  return false;
 }
 
 // Whether this machine's device has a screen in this format; points say so, the backend alone does not.

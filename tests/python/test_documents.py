@@ -15,6 +15,7 @@ import pytest
 import manymeans
 
 MODULES = ["manymeans"] + [f"manymeans.{module.name}" for module in pkgutil.iter_modules(manymeans.__path__)]
+ESTIMATORS = [manymeans.KMeans, manymeans.EnsembleKMeans, manymeans.RegressionClustering]
 PUBLIC = [getattr(manymeans, name) for name in manymeans.__all__]
 
 
@@ -22,7 +23,7 @@ def snippets(path):
     return re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["docs/user/python.md", "README.md"])
+@pytest.mark.parametrize("name", ["docs/user/python.md", "docs/user/regression.md", "README.md"])
 def test_snippets(name, root, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["snippet"])
@@ -46,7 +47,7 @@ def test_examples_in_docstrings(name):
 
 def test_public_functions_and_estimators_have_examples():
     for thing in PUBLIC:
-        if inspect.isfunction(thing) or thing in (manymeans.KMeans, manymeans.EnsembleKMeans):
+        if inspect.isfunction(thing) or thing in ESTIMATORS:
             assert ">>>" in thing.__doc__, thing
 
 
@@ -75,7 +76,7 @@ def test_docstrings_name_all_parameters(name, function):
         assert "Returns\n-------" in text or not parameters, name
 
 
-@pytest.mark.parametrize("estimator", [manymeans.KMeans, manymeans.EnsembleKMeans])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_docstrings_of_estimators(estimator):
     text = inspect.getdoc(estimator)
     for name in inspect.signature(estimator).parameters:
@@ -123,6 +124,13 @@ def test_example_customer_segmentation(root, tmp_path):
     run_example(root, tmp_path, "make_customers.py", tmp_path / "customers.csv")
     output = run_example(root, tmp_path, "customer_segmentation.py", tmp_path / "customers.csv")
     assert "4 segments of 1700 customers" in output
+
+
+def test_example_bike_sharing(root, tmp_path):
+    output = run_example(root, tmp_path, "bike_sharing.py", root / "data" / "bike_sharing.csv.gz", "picture.svg")
+    assert "one line explains 16 % of the variance, three explain 87 %" in output
+    picture = root / "docs" / "user" / "bike_sharing.svg"
+    assert (tmp_path / "picture.svg").read_bytes() == picture.read_bytes()  # the answer is the same on every machine
 
 
 def test_examples_differ_from_scikit_learn_by_one_line(root):

@@ -40,6 +40,13 @@ Json options_json(const FitOptions& options) {
   return json;
 }
 
+Json options_json(const RegressOptions& options) {
+  Json json = Json::object();
+  for_each_regress_option(options,
+                          [&](const OptionInfo& info, const auto& value) { json[info.name] = option_value(value); });
+  return json;
+}
+
 Json pass_json(const PassLog& pass) {
   Json json = {{"models", pass.models}, {"labelled", pass.labelled}};
   for (const PassCount& count : kPassCounts) json[count.name] = pass.*count.value;
@@ -97,10 +104,7 @@ std::string text_of(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace
-
-std::string to_json(const FitResult& result) {
-  const FpEnvironmentGuard guard;
+Json summary_json(const FitResult& result) {
   std::vector<std::string> digests;  // each costs a reading of all labels: once
   Json models = Json::array();
   for (size_t i = 0; i < result.models.size(); ++i) {
@@ -108,13 +112,31 @@ std::string to_json(const FitResult& result) {
     digests.push_back(model.digest());
     models.push_back(model_json(model, digests.back(), result.best(model.k_requested) == static_cast<int64_t>(i)));
   }
-  const Json json = {{"digest", combined_digest(digests)},
-                     {"n_rows", result.provenance.rows},
-                     {"n_columns", result.provenance.columns},
-                     {"interrupted", result.interrupted},
-                     {"warnings", result.warnings},
-                     {"models", std::move(models)},
-                     {"provenance", provenance_json(result.provenance)}};
+  return {{"digest", combined_digest(digests)},
+          {"n_rows", result.provenance.rows},
+          {"n_columns", result.provenance.columns},
+          {"interrupted", result.interrupted},
+          {"warnings", result.warnings},
+          {"models", std::move(models)},
+          {"provenance", provenance_json(result.provenance)}};
+}
+
+}  // namespace
+
+std::string to_json(const FitResult& result) {
+  const FpEnvironmentGuard guard;
+  return text_of(summary_json(result));
+}
+
+std::string to_json(const RegressResult& result) {
+  const FpEnvironmentGuard guard;
+  Json json = summary_json(result.fit);
+  for (size_t i = 0; i < result.summaries.size(); ++i) {
+    json["models"][i]["r2"] = result.summaries[i].r2;
+    json["models"][i]["bic"] = result.summaries[i].bic;
+    json["models"][i]["left_out"] = result.summaries[i].left_out;
+  }
+  json["provenance"]["options"] = options_json(result.options);
   return text_of(json);
 }
 

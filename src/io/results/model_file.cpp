@@ -7,6 +7,7 @@
 #include "io/files/file_watch.h"
 #include "io/numpy/npz.h"
 #include "io/results/json_text.h"
+#include "io/table/reader.h"
 
 #include <fmt/format.h>
 
@@ -22,6 +23,7 @@ namespace {
 constexpr const char* kNothing = "nothing was written";
 
 constexpr int64_t kFormatVersion = 1;
+constexpr int64_t kLinearVersion = 2;  // linear models: programs that know centroids only refuse it
 
 using Models = std::vector<StoredModel>;
 
@@ -42,13 +44,29 @@ std::string numbered(const std::string& key, size_t index) {
   return fmt::format("{}_{}", key, index);
 }
 
+void add_matrix(NpzWriter& npz, const std::string& key, const Matrix& values) {
+  const std::vector<int64_t> shape{values.rows(), values.columns()};
+  npz.add(key, values.type() == DataType::kFloat64 ? "<f8" : "<f4", shape, values.bytes());
+}
+
 void add_model(NpzWriter& npz, size_t index, const StoredModel& model) {
-  const Matrix& prototypes = model.prototypes;
-  const std::vector<int64_t> shape{prototypes.rows(), prototypes.columns()};
-  npz.add(numbered("centroids", index), prototypes.type() == DataType::kFloat64 ? "<f8" : "<f4", shape,
-          prototypes.bytes());
+  add_matrix(npz, numbered(model.regression ? "coefficients" : "centroids", index), model.prototypes);
+  if (model.regression) {
+    add_matrix(npz, numbered("means", index), model.regression->gate.means);
+    npz.add(numbered("feature_scales", index), model.regression->gate.scales);
+  }
   npz.add(numbered("counts", index), model.counts);
   npz.add(numbered("weights", index), model.weights);
+}
+
+void add_summaries(NpzWriter& npz, const Models& models) {
+  std::vector<double> r2, bic;
+  for (const StoredModel& model : models) {
+    r2.push_back(model.regression->r2);
+    bic.push_back(model.regression->bic);
+  }
+  npz.add("r2", r2);
+  npz.add("bic", bic);
 }
 
 // Reads and checks a model file.
@@ -61,18 +79,25 @@ class ModelLoader {
  private:
   void load_models(ModelFile& result) const;
   void check_numbers(size_t index, const StoredModel& model) const;
-  Matrix load_prototypes(size_t index, int64_t k) const;
+  Matrix load_matrix(const std::string& key, int64_t k) const;
+  void load_summaries(Models& models) const;
+  RegressionGate load_gate(size_t index, const StoredModel& model) const;
   void load_scaling(ModelFile& result, int64_t columns) const;
   SourceColumns load_source() const;
 
   NpzFile file_;
+  bool linear_ = false;
+  const char* prototypes_ = "centroids";
 };
 
 ModelFile ModelLoader::run() {
   const NpzArray version = file_.array("format_version");
-  if (version.number() != kFormatVersion) {
-    version.fail(fmt::format("the format is {}; this version of manymeans reads {}", version.number(), kFormatVersion));
+  if (version.number() != kFormatVersion && version.number() != kLinearVersion) {
+    version.fail(fmt::format("the format is {}; this version of manymeans reads {} and {}", version.number(),
+                             kFormatVersion, kLinearVersion));
   }
+  linear_ = version.number() == kLinearVersion;
+  if (linear_) prototypes_ = "coefficients";
   ModelFile result;
   load_models(result);
   const int64_t columns = result.models[0].prototypes.columns();
@@ -119,7 +144,7 @@ void ModelLoader::load_models(ModelFile& result) const {
   const size_t count = k.vector<int64_t>().size();
   if (count == 0) k.fail("the file holds no models; at least one is needed");
   // A number that is forged ends here, before it takes memory: every model has arrays of its own.
-  static_cast<void>(file_.array(numbered("centroids", count - 1)));
+  static_cast<void>(file_.array(numbered(prototypes_, count - 1)));
   models.resize(count);
   for_each_field([&]<class T>(const char* key, T StoredModel::*field) {
     std::vector<T> values = file_.vector<T>(key, static_cast<int64_t>(models.size()));
@@ -127,15 +152,46 @@ void ModelLoader::load_models(ModelFile& result) const {
   });
   for (size_t i = 0; i < models.size(); ++i) {
     StoredModel& model = models[i];
-    model.prototypes = load_prototypes(i, model.k);
+    model.prototypes = load_matrix(numbered(prototypes_, i), model.k);
     model.counts = file_.vector<int64_t>(numbered("counts", i), model.k);
     model.weights = file_.vector<double>(numbered("weights", i), model.k);
     check_numbers(i, model);
     if (model.prototypes.columns() != models[0].prototypes.columns()) {
-      file_.array(numbered("centroids", i))
+      file_.array(numbered(prototypes_, i))
           .fail("the models of the file have different numbers of columns; they must agree");
     }
   }
+  if (linear_) load_summaries(models);
+}
+
+void ModelLoader::load_summaries(Models& models) const {
+  const auto r2 = file_.vector<double>("r2", std::ssize(models));
+  const auto bic = file_.vector<double>("bic", std::ssize(models));
+  for (size_t i = 0; i < models.size(); ++i) {
+    models[i].regression.emplace();
+    models[i].regression->r2 = r2[i];
+    models[i].regression->bic = bic[i];
+    models[i].regression->gate = load_gate(i, models[i]);
+  }
+}
+
+RegressionGate ModelLoader::load_gate(size_t index, const StoredModel& model) const {
+  const int64_t features = model.prototypes.columns() - 1;
+  if (features < 1) {
+    file_.array(numbered(prototypes_, index)).fail("one column was found; a coefficient and an intercept are needed");
+  }
+  RegressionGate gate;
+  gate.means = load_matrix(numbered("means", index), model.k);
+  if (gate.means.columns() != features || gate.means.type() != DataType::kFloat64) {
+    file_.array(numbered("means", index)).fail("a float64 mean of each feature is needed");
+  }
+  const NpzArray scales = file_.array(numbered("feature_scales", index));
+  gate.scales = scales.vector<double>(features);
+  for (const double scale : gate.scales) {
+    if (!std::isfinite(scale) || scale <= 0) scales.fail(fmt::format("{} was found; scales above 0 are needed", scale));
+  }
+  gate.weights = model.weights;
+  return gate;
 }
 
 // What no fit has ever written.
@@ -157,8 +213,8 @@ void ModelLoader::check_numbers(size_t index, const StoredModel& model) const {
   }
 }
 
-Matrix ModelLoader::load_prototypes(size_t index, int64_t k) const {
-  const NpzArray values = file_.array(numbered("centroids", index));
+Matrix ModelLoader::load_matrix(const std::string& key, int64_t k) const {
+  const NpzArray values = file_.array(key);
   const NpyHeader& header = values.header();
   if (header.shape.size() != 2 || header.shape[0] != k || k < 1 || header.shape[1] < 1 || header.fortran_order) {
     values.fail(fmt::format("a matrix of k = {} rows and at least one column, in C order, is needed", k));
@@ -192,6 +248,17 @@ void ModelLoader::load_scaling(ModelFile& result, int64_t columns) const {
   }
 }
 
+// Those that had not begun hold nothing to save; the JSON lists them.
+bool has_begun(const ModelResult& model) {
+  return model.stop_reason != StopReason::kNotBegun;
+}
+
+StoredModel stored_model(const ModelResult& model) {
+  return {model.k,      model.seed,       model.iterations, model.inertia, std::string(name_of(model.stop_reason)),
+          model.init,   model.prototypes, model.counts,     model.weights, model.k_requested,
+          model.replica};
+}
+
 }  // namespace
 
 void save_model(const std::string& path, const FitResult& result, const Scaling& scaling,
@@ -199,11 +266,20 @@ void save_model(const std::string& path, const FitResult& result, const Scaling&
   or_out_of_memory(path, kNothing, [&] {
     ModelFile file{{}, scaling, column_names, source, to_json(result)};
     for (const ModelResult& model : result.models) {
-      // Those that had not begun hold nothing to save; the JSON lists them.
-      if (model.stop_reason == StopReason::kNotBegun) continue;
-      file.models.push_back({model.k, model.seed, model.iterations, model.inertia,
-                             std::string(name_of(model.stop_reason)), model.init, model.prototypes, model.counts,
-                             model.weights, model.k_requested, model.replica});
+      if (has_begun(model)) file.models.push_back(stored_model(model));
+    }
+    save_model(path, file);
+  });
+}
+
+void save_model(const std::string& path, const RegressResult& result, const Scaling& scaling,
+                const std::vector<std::string>& column_names, const SourceColumns& source) {
+  or_out_of_memory(path, kNothing, [&] {
+    ModelFile file{{}, scaling, column_names, source, to_json(result)};
+    for (size_t i = 0; i < result.fit.models.size(); ++i) {
+      if (!has_begun(result.fit.models[i])) continue;
+      file.models.push_back(stored_model(result.fit.models[i]));
+      file.models.back().regression = result.summaries[i];
     }
     save_model(path, file);
   });
@@ -218,12 +294,13 @@ void save_model(const std::string& path, const ModelFile& stored) {
     }
     OutputFile file(path);
     NpzWriter npz(file);
-    npz.add_number("format_version", kFormatVersion);
+    npz.add_number("format_version", stored.linear() ? kLinearVersion : kFormatVersion);
     for_each_field([&]<class T>(const char* key, T StoredModel::*field) {
       std::vector<T> values;
       for (const StoredModel& model : models) values.push_back(model.*field);
       npz.add(key, values);
     });
+    if (stored.linear()) add_summaries(npz, models);
     for (size_t i = 0; i < models.size(); ++i) add_model(npz, i, models[i]);
     npz.add_text("scale_kind", std::string(name_of(stored.scaling.kind)));
     npz.add("scale_offset", stored.scaling.offset);
@@ -246,6 +323,25 @@ PointsOfFit points_of_fit(const ModelFile& file) {
   fit.columns = file.models[0].prototypes.columns();
   fit.type = file.models[0].prototypes.type();
   return fit;
+}
+
+PointsOfFit features_of_fit(const ModelFile& file) {
+  PointsOfFit fit = points_of_fit(file);
+  fit.columns = std::max<int64_t>(0, fit.columns - 1);
+  if (!fit.column_names.empty()) fit.column_names.pop_back();
+  if (!fit.source.names.empty()) fit.source.names.pop_back();
+  if (!fit.source.numbers.empty()) fit.source.numbers.pop_back();
+  return fit;
+}
+
+bool is_model_file(const std::string& path) {
+  if (!path.ends_with(".npz") || split_member(path).file != path) return false;
+  try {
+    const NpzFile file(path, "a model file");
+    return file.has("format_version") && file.has("k_requested") && file.has("stop_reason");
+  } catch (const Error&) {
+    return false;  // whoever reads it says why
+  }
 }
 
 ModelFile load_model(const std::string& path) {

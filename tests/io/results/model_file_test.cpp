@@ -163,7 +163,7 @@ TEST(ModelFile, WrongContent) {
   const auto matrix = [](std::vector<int64_t> shape, std::vector<float> values) {
     return [=](NpzWriter& npz) { npz.add("centroids_0", "<f4", shape, std::as_bytes(std::span(values))); };
   };
-  bad("format_version", "reads 1", [](NpzWriter& npz) { npz.add_number("format_version", 2); });
+  bad("format_version", "reads 1 and 2", [](NpzWriter& npz) { npz.add_number("format_version", 3); });
   bad("k", "no models", [](NpzWriter& npz) { npz.add("k", std::vector<int64_t>{}); });
   bad("k", "'<i8' is needed", [](NpzWriter& npz) { npz.add("k", std::vector<double>{3}); });
   bad("seed", "of 1 values", [](NpzWriter& npz) { npz.add("seed", std::vector<uint64_t>{3, 4}); });
@@ -189,6 +189,72 @@ TEST(ModelFile, WrongContent) {
   const std::string deep = "{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}";
   bad("json", "JSON object", [&](NpzWriter& npz) { npz.add_text("json", deep); });
   bad("json", "single string", [](NpzWriter& npz) { npz.add_number("json", 1); });
+}
+
+// A result of linear models of one feature.
+RegressResult make_linear_result() {
+  RegressResult result;
+  result.fit = make_result();
+  for (const ModelResult& model : result.fit.models) {
+    RegressionSummary summary{0.5, -3.25, {Matrix(model.k, 1, DataType::kFloat64), {2.5}, model.weights}, {}};
+    summary.gate.means.values<double>()[0] = 1.0 / 3;
+    summary.left_out.resize(static_cast<size_t>(model.k));
+    result.summaries.push_back(std::move(summary));
+  }
+  result.summaries[1].bic = -std::numeric_limits<double>::infinity();
+  return result;
+}
+
+TEST(ModelFile, LinearModels) {
+  const Folder folder;
+  const SourceColumns source{5, {4, 2}, kNames};
+  save_model(folder / "m.npz", make_linear_result(), {Scale::kStandard, {1, 0}, {0.5, 1}}, kNames, source);
+  const ModelFile file = load_model(folder / "m.npz");
+  ASSERT_EQ(file.models.size(), 3u);
+  EXPECT_TRUE(file.linear());
+  for (const StoredModel& model : file.models) {
+    ASSERT_TRUE(model.regression.has_value());
+    EXPECT_EQ(model.regression->r2, 0.5);
+    EXPECT_EQ(model.regression->gate.means.at(0, 0), 1.0 / 3);
+    EXPECT_EQ(model.regression->gate.scales, std::vector<double>{2.5});
+    EXPECT_EQ(model.regression->gate.weights, model.weights);
+  }
+  EXPECT_EQ(file.models[1].regression->bic, -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(points_of_fit(file).columns, 2);
+  const PointsOfFit features = features_of_fit(file);
+  EXPECT_EQ(features.columns, 1);
+  EXPECT_EQ(features.column_names, std::vector<std::string>{"x"});
+  EXPECT_EQ(features.source.numbers, std::vector<int64_t>{4});
+  EXPECT_EQ(features.source.count, 5);
+  save_model(folder / "n.npz", file);
+  EXPECT_EQ(content_of(folder / "m.npz"), content_of(folder / "n.npz"));
+}
+
+TEST(ModelFile, DamagedLinearModels) {
+  const Folder folder;
+  const auto bad = [&](const std::string& part, const std::function<void(RegressResult&)>& damage) {
+    RegressResult result = make_linear_result();
+    damage(result);
+    save_model(folder / "bad.npz", result, {}, {});
+    expect_error(ErrorCode::kBadData, {"bad.npz, " + part}, [&] { load_model(folder / "bad.npz"); });
+  };
+  bad("means_0", [](RegressResult& result) { result.summaries[0].gate.means = Matrix(3, 2, DataType::kFloat64); });
+  bad("means_1", [](RegressResult& result) { result.summaries[1].gate.means = Matrix(3, 1, DataType::kFloat32); });
+  bad("feature_scales_0", [](RegressResult& result) { result.summaries[0].gate.scales = {0}; });
+  bad("feature_scales_2", [](RegressResult& result) { result.summaries[2].gate.scales = {1, 1}; });
+  bad("coefficients_0", [](RegressResult& result) {
+    for (ModelResult& model : result.fit.models) model.prototypes = Matrix(model.k, 1, DataType::kFloat32);
+  });
+}
+
+TEST(ModelFile, IsOne) {
+  const Folder folder;
+  save_model(folder / "m.npz", make_result(), {}, {});
+  EXPECT_TRUE(is_model_file(folder / "m.npz"));
+  EXPECT_FALSE(is_model_file(folder / "m.npz:centroids_0"));
+  EXPECT_FALSE(is_model_file(folder / "missing.npz"));
+  EXPECT_FALSE(is_model_file(folder.file("text.npz", "not a zip, but long enough")));
+  EXPECT_FALSE(is_model_file(folder.file("points.csv", "1,2\n")));
 }
 
 // A number of models is a claim: memory for them is taken only where the file has their arrays.

@@ -85,12 +85,16 @@ bool tree_pays(const BackendOptions& options, const PointsView& points, const Wo
 void plan_look(const Input& input, const CpuKernels& kernels, const BackendOptions& options, const ScreenChoice& choice,
                PointsPlan& plan) {
   if (!plan.packed || input.memory.limited || options.algorithm == "bounds") return;
-  if (!has_room(input, options, plan.packed_bytes + CodedPoints::bytes(input.points))) return;
+  const int64_t bytes = CodedPoints::bytes(input.points, plan.screen->tile_rows);
+  if (!has_room(input, options, plan.packed_bytes + bytes)) return;
   plan.look = choice.look;
   plan.in_bytes = choice.in_bytes;
   if (const std::optional<bool> wanted = options.tuning.cpu.passes_in_bytes) {
     plan.in_bytes = *wanted ? coded_kernels(kernels, *plan.screen, input.points.d) : nullptr;
   }
+  if (plan.in_bytes == nullptr) return;
+  plan.why += fmt::format("; labelled models are looked at in bytes first, a copy of {} MiB", bytes >> 20);
+  if (!choice.why_look.empty()) plan.why += fmt::format(" ({})", choice.why_look);
 }
 
 // Linear models have one screen, and nothing to choose.

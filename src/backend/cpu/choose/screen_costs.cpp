@@ -51,7 +51,7 @@ double column_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t 
 
 // How many operations a second, about: the fastest of some tries, a few microseconds each.
 double quick_rate(const ScreenKernels& screen) {
-  constexpr int kTries = 5;
+  constexpr int kTries = 20;
   constexpr int64_t kRounds = 1000;
   double best = 0;
   for (int i = 0; i < kTries; ++i) {
@@ -64,10 +64,11 @@ double quick_rate(const ScreenKernels& screen) {
 }
 
 // The costs are those of processors whose VDPBF16PS takes no longer than a multiply-add of float32 (Zen 4 and later);
-// the first of Intel take four times as long. Asked once, since all tables with such a screen run on one processor.
+// the first of Intel take four times as long. Asked once, since all tables with such a screen run on one processor, and
+// answered by one of two numbers: what a fit decides from it shall not depend on how busy a machine is.
 double slowness_of_pairs(const ScreenKernels& pairs, const ScreenKernels& single) {
-  static const double slowness = 2 * quick_rate(single) / quick_rate(pairs);
-  return slowness > 1.25 ? slowness : 1;
+  static const bool slow = quick_rate(single) > quick_rate(pairs);
+  return slow ? 4 : 1;
 }
 
 ScreenCosts costs_here(const CpuKernels& kernels) {
@@ -161,11 +162,12 @@ constexpr double kWorthOfLook = 0.75;
 // Nanoseconds of a row and model that nothing hits; infinity where there is no look, or too few passes for one.
 double least_look_ns(const CpuKernels& kernels, const ScreenKernels& screen, const LookCosts& costs, int64_t d,
                      const Workload& workload) {
-  constexpr int64_t kFewestPasses = 6;
-  if (coded_kernels(kernels, screen, d) == nullptr || workload.passes < kFewestPasses) {
+  constexpr int64_t kFewestPasses = 6;  // of a model
+  const std::vector<int64_t> clusters = clusters_of(workload);
+  const int64_t passes = workload.passes / static_cast<int64_t>(clusters.size());
+  if (coded_kernels(kernels, screen, d) == nullptr || passes < kFewestPasses) {
     return std::numeric_limits<double>::infinity();
   }
-  const std::vector<int64_t> clusters = clusters_of(workload);
   const auto columns = static_cast<double>(std::reduce(clusters.begin(), clusters.end()));
   return costs.column * columns / static_cast<double>(clusters.size()) + costs.row;
 }
@@ -177,7 +179,7 @@ void choose_look(const CpuKernels& kernels, const SamplingProbe& probe, double s
   const CodedKernels* in_bytes = coded_kernels(kernels, *choice.screen, probe.columns());
   const double hits = probe.hits(*choice.screen, *in_bytes);
   looked += choice.look.hit * hits;
-  choice.why += fmt::format("; after a look in bytes {:.3g} ({:.2g} hits)", looked, hits);
+  choice.why_look = fmt::format("{:.3g} ns a row and model, {:.2g} hits", looked, hits);
   if (looked < kWorthOfLook * screened) choice.in_bytes = in_bytes;
 }
 

@@ -45,7 +45,7 @@ void CpuSession::make_room_for_bounds(Model& m) {
 void CpuSession::learn_from_pass(const PassModel& active) {
   Model& m = model(active.slot);
   const int64_t rows = shared_.input.points.n;
-  if (begins_with_look(m)) learn_from_look(m, active.result);
+  if (m.looked) learn_from_look(m, active.result);
   ++m.passes;
   m.changed_share = static_cast<double>(active.result.changed) / static_cast<double>(rows);
   if (!plan_.carry_bounds) return;

@@ -58,7 +58,7 @@ void CpuSeeding::make_copies(int64_t most_centres) {
   const int64_t d = input.points.d;
   const bool pays = d >= kLeastCodedColumns && most_centres >= kLeastCodedCentres;
   if (!kept_ || !shared_.options.tuning.cpu.seeding_in_bytes.value_or(pays)) return;
-  if (!CodedPoints::holds(d) || CodedPoints::bytes(input.points) > budget) return;
+  if (!CodedPoints::holds(d) || CodedPoints::bytes(input.points, tile_rows()) > budget) return;
   for (int i = 0; i < shared_.kernels.coded_count; ++i) {
     if (shared_.kernels.coded[i].tile_rows == tile_rows()) in_bytes_ = &shared_.kernels.coded[i];
   }

@@ -126,6 +126,9 @@ int CpuSession::advance(std::span<PassModel> models, const PassLimits&) {
   for (const PassModel& active : models) prepare_model(model(active.slot), active.slot);
   const std::vector<Target> targets = make_targets(models);
   follow_prototypes(models, targets);
+  for (const Target& target : targets) {
+    model(target.slot).looked = !target.coded.widths.empty() && !model(target.slot).carries;
+  }
   label_all(models, targets);
   merge_deltas(models);
   for (size_t i = 0; i < models.size(); ++i) {

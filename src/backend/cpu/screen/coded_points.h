@@ -29,7 +29,11 @@ class CodedPoints {
 
   /// Where this holds (sums of products of bytes stay within 32 bits).
   static bool holds(int64_t d) { return d <= int64_t{1} << 16; }
-  static int64_t bytes(const PointsView& points) { return points.n * (points.d + 4); }
+  /// What the copy takes.
+  static int64_t bytes(const PointsView& points, int64_t tile_rows) {
+    const int64_t groups = (points.d + kCodedValues - 1) / kCodedValues;
+    return (points.n + tile_rows - 1) / tile_rows * tile_rows * (groups * kCodedValues + 4);
+  }
   CodedTile tile(int64_t t) const;
   int64_t groups() const { return groups_; }
   /// Steps of the columns: a value is about a step times an integer from -128 to 127.

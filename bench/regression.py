@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Regression clustering beside a plain NumPy implementation with as many starts: error reached, and seconds.
+
+usage: regression.py [--rounds R] [--starts S]     a Python with manymeans; ./dev bench regression has one
+
+The peer is what a careful user would write: one matrix product for the residuals of all rows and models, the least
+squares of each cluster by numpy.linalg.lstsq, starts from D + 1 random rows a model, until no label changes. Both work
+on the same float64 arrays in this process, take turns, and have the same number of threads; BLAS is NumPy's.
+"""
+
+import argparse
+import os
+import pathlib
+import statistics
+import time
+
+import machine
+import numpy as np
+
+import manymeans
+from manymeans import RegressionClustering
+
+DATA = str(pathlib.Path(__file__).resolve().parent.parent / "data" / "bike_sharing.csv.gz")
+MOST_ITERATIONS = 300
+
+
+def bikes():
+    table = manymeans.read(DATA, columns="temp,hum,windspeed,workingday,cnt", dtype="float64").points
+    return table[:, :-1], table[:, -1]
+
+
+def planted(rows, features, models, seed):
+    """Models in the same place; the noise is a tenth of the target's spread."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(rows, features))
+    coefficients = random.normal(size=(models, features + 1))
+    whose = random.integers(0, models, rows)
+    y = (x * coefficients[whose, :-1]).sum(axis=1) + coefficients[whose, -1]
+    return x, y + random.normal(scale=0.1 * y.std(), size=rows)
+
+
+SETS = [
+    ("bike sharing, 17,379 x 4, k = 4", bikes, 4),
+    ("planted, 20,000 x 4, k = 8", lambda: planted(20_000, 4, 8, 1), 8),
+    ("planted, 100,000 x 8, k = 4", lambda: planted(100_000, 8, 4, 2), 4),
+]
+
+
+def one_start(x, y, k, random):
+    """The error of the models that one start leads to."""
+    design = np.column_stack([x, np.ones(len(x))])
+    width = design.shape[1]
+    starts = (random.choice(len(x), width, replace=False) for _ in range(k))
+    models = np.stack([np.linalg.lstsq(design[rows], y[rows])[0] for rows in starts])
+    labels = None
+    for _ in range(MOST_ITERATIONS):
+        residuals = np.square(y[:, np.newaxis] - design @ models.T)
+        nearest = residuals.argmin(axis=1)
+        if labels is not None and np.array_equal(nearest, labels):
+            break
+        labels = nearest
+        for cluster in range(k):
+            mine = labels == cluster
+            if mine.sum() >= width:
+                models[cluster] = np.linalg.lstsq(design[mine], y[mine])[0]
+    return residuals[np.arange(len(x)), nearest].sum()
+
+
+def by_numpy(x, y, k, starts):
+    random = np.random.default_rng(0)
+    return min(one_start(x, y, k, random) for _ in range(starts))
+
+
+def by_manymeans(x, y, k, starts, swaps):
+    return RegressionClustering(k, n_init=starts, swaps=swaps, random_state=0).fit(x, y).inertia_
+
+
+def timed(work):
+    begin = time.perf_counter()
+    error = work()
+    return error, time.perf_counter() - begin
+
+
+def row(title, make, k, arguments):
+    x, y = make()
+    few = max(1, arguments.starts // 4)
+    sides = {
+        "NumPy": lambda: by_numpy(x, y, k, arguments.starts),
+        "no swaps": lambda: by_manymeans(x, y, k, arguments.starts, 0),
+        "swaps": lambda: by_manymeans(x, y, k, arguments.starts, 10),
+        "few": lambda: by_manymeans(x, y, k, few, 10),
+    }
+    seconds, errors = {name: [] for name in sides}, {}
+    for _ in range(arguments.rounds):
+        for name, work in sides.items():
+            errors[name], took = timed(work)
+            seconds[name].append(took)
+    took = {name: statistics.median(values) for name, values in seconds.items()}
+    cells = [title, f"{errors['NumPy']:.6g}", f"{took['NumPy']:.2f}"]
+    for name in ("no swaps", "swaps", "few"):
+        more = 100 * (errors[name] / errors["NumPy"] - 1)
+        cells += [f"{more:+.2f} %", f"{took[name]:.3f}", f"{took['NumPy'] / took[name]:.1f}"]
+    return cells
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--starts", type=int, default=16)
+    arguments = parser.parse_args()
+    about = machine.describe()
+    few = max(1, arguments.starts // 4)
+    versions = f"manymeans {manymeans.__version__}, numpy {np.__version__}"
+    print(f"{about['cpu']}, {len(os.sched_getaffinity(0))} threads, {versions}, float64, {arguments.starts} starts;")
+    print(f"medians of {arguments.rounds} alternating rounds; errors beside NumPy's.\n")
+    sides = [f"{arguments.starts} starts, no swaps", f"{arguments.starts} starts", f"{few} starts"]
+    titles = ["rows", "NumPy: error", "s"] + [
+        cell for side in sides for cell in (f"{side}: error", "s", "times faster")
+    ]
+    print("| " + " | ".join(titles) + " |\n| --- |" + " ---: |" * (len(titles) - 1))
+    for title, make, k in SETS:
+        print("| " + " | ".join(row(title, make, k, arguments)) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+// manymeans regress: rows of features and a target in, an ensemble of clusters with a linear model each out.
+#include <manymeans/manymeans.h>
+
+#include "commands/commands.h"
+#include "fitting/fit_job.h"
+#include "flags/checkpoint_flags.h"
+#include "flags/fit_flags.h"
+#include "flags/initial_file.h"
+#include "output/equations.h"
+#include "output/fit_report.h"
+#include "output/progress_line.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace manymeans::cli {
+namespace {
+
+struct RegressCommand {
+  FitJob job;
+  RegressOptions options;
+  std::string initial_file;  // empty: options.init is a method
+  bool k_given = false;
+};
+
+const JobHelp kHelp = {
+    .scale =
+        "Scale the features (not the target): none, standard (mean 0, deviation 1) or minmax (0 to 1). The "
+        "equations are printed in the units of DATA all the same; an --init file and the model file are in scaled "
+        "units.",
+    .model = "Write all models to this .npz file, for 'manymeans predict', 'manymeans describe' and numpy.load.",
+    .labels =
+        "Write for the best models of each k which model each row belongs to, to this .npy or .csv file, or as "
+        "csv to a pipe ('-' for standard output): N values for one k, a column for each k for several."};
+
+const char* const kExamples =
+    "Examples:\n"
+    "  manymeans regress bikes.csv --target cnt --columns temp,hum -k 3\n"
+    "      Finds three linear models of cnt and prints their equations.\n"
+    "  manymeans regress bikes.csv --target cnt --columns temp,hum -k 2..8 \\\n"
+    "      --models 16\n"
+    "      Compares seven numbers of models: take the lowest BIC, or the elbow.\n"
+    "  manymeans regress sensors.npy --target 9 -k 5 --models 16 --model out.npz\n"
+    "  manymeans describe out.npz\n"
+    "  manymeans predict out.npz new.npy --predictions y.npy\n"
+    "      The target is column 9, the features are all others.\n\n"
+    "A cluster is a linear model: a row belongs to the model that predicts its target\n"
+    "best, and a model is the least squares of its rows. So clusters may lie in the\n"
+    "same place, where k-means could not tell them apart. 'error' is the sum of the\n"
+    "squared residuals, R2 is 1 - error / (sum of squares of the target around its\n"
+    "mean); both get better with every further model, and the BIC says whether it was\n"
+    "worth its coefficients. Give --models 16 or more: one start alone often ends in\n"
+    "a poor optimum. Features are all columns but the target, unless --columns names\n"
+    "them. Read docs/user/regression.md before you predict with such models.\n\n"
+    "The answer depends on the rows, the options and the seed only: not on --threads,\n"
+    "--backend, --algorithm or --strategy. Ctrl-C stops after the current pass and\n"
+    "writes what was asked for (exit code 5); a second Ctrl-C ends at once.\n"
+    "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
+    "full, 5 interrupted, 1 a bug.";
+
+RegressResult run_regress(RegressCommand& command, JobPoints& points, ProgressLine& line) {
+  Dataset initial;
+  if (!command.initial_file.empty()) {
+    initial = read_initial({.path = command.initial_file,
+                            .k = command.k_given ? command.options.k[0] : 0,
+                            .d = points.view.d,
+                            .scale = command.job.scale,
+                            .kind = ModelKind::kLinear});
+    command.options.k = {initial.view.n};
+    for (const std::string& warning : initial.warnings) points.dataset.warnings.push_back(warning);
+  }
+  RegressResult result;
+  run_job(command.job, command.options, points, line, [&](FitHooks hooks) {
+    hooks.initial = initial.view;
+    result = regress(RegressionRows::with_target(points.view), points.dataset.weights, command.options, hooks);
+  });
+  add_reading(points, result.fit.provenance, result.fit.warnings);
+  return result;
+}
+
+// The equations of the best model, where there is one k and few enough of them to read.
+std::string equations(const JobPoints& points, const RegressResult& result) {
+  constexpr int64_t kMost = 20;
+  std::set<int64_t> ks;
+  for (const ModelResult& model : result.fit.models) ks.insert(model.k_requested);
+  const int64_t index = ks.size() == 1 ? result.fit.best(*ks.begin()) : -1;
+  if (index < 0) return {};
+  const ModelResult& model = result.fit.models[static_cast<size_t>(index)];
+  if (model.k > kMost) return {};
+  return "\n" + equation_table({model.prototypes, model.counts, points.scaling},
+                               equation_names(points.dataset.column_names, points.dataset.source, points.view.d));
+}
+
+ReportStyle regress_style(const JobPoints& points, const RegressResult& result) {
+  const Provenance& from = result.fit.provenance;
+  return {.rows = fmt::format("{} rows of {} feature{} and a target", from.rows, points.view.d - 1,
+                              points.view.d == 2 ? "" : "s"),
+          .inertia = "error",
+          .columns = {{"R2", [&](size_t i) { return fmt::format("{:.6f}", result.summaries[i].r2); }},
+                      {"BIC", [&](size_t i) { return fmt::format("{:.7g}", result.summaries[i].bic); }}},
+          .details = equations(points, result)};
+}
+
+void write_results(const FitJob& job, const JobPoints& points, const RegressResult& result) {
+  write_job(
+      job, result.fit.warnings,
+      {.model =
+           [&] { save_model(job.model, result, points.scaling, points.dataset.column_names, points.dataset.source); },
+       .labels = [&] { write_labels(job.labels, result.fit); },
+       .json = [&] { return to_json(result); },
+       .report =
+           [&](const std::vector<std::string>& files) {
+             return fit_report(job.data, result.fit, files, regress_style(points, result));
+           }});
+}
+
+int run(RegressCommand& command) {
+  FitJob& job = command.job;
+  const bool initial_file = names_initial_file(command.options.init, {"auto", "random-subsets", "kmeans"});
+  check_job(job, command.options, initial_file);
+  if (initial_file) command.initial_file = std::exchange(command.options.init, "auto");
+  check(command.options);
+  const std::vector<float> origin(2);  // one row, one model: is the backend there, and does it know the algorithm?
+  const PointsView row(origin.data(), 1, 2);
+  regress_labels(RegressionRows::with_target(row), row,
+                 {.backend = command.options.backend, .algorithm = command.options.algorithm, .threads = 1});
+  ProgressLine line(!job.quiet && !job.json);
+  if (!job.quiet) announce_resuming(job.checkpoint);
+  JobPoints points = read_job_points(job, command.options, line);
+  const RegressResult result = run_regress(command, points, line);
+  line.erase();
+  if (result.fit.interrupted && !job.quiet) announce_going_on(job.checkpoint);
+  write_results(job, points, result);
+  return end_job(job, result.fit.interrupted);
+}
+
+}  // namespace
+
+void add_regress_command(CLI::App& program, int& exit_code) {
+  CLI::App* app = program.add_subcommand("regress", "Fit clusters that are linear models of a target.");
+  const auto command = std::make_shared<RegressCommand>();
+  bind_data_argument(*app, command->job);
+  const auto set_target = [command](const CLI::results_t& texts) {
+    command->job.target = texts.front();
+    if (!texts.front().empty()) return true;
+    throw Error(ErrorCode::kUsage, "--target", "is empty; the name of a column or its number is needed");
+  };
+  app->add_option("--target", set_target,
+                  "The column that is predicted from the others: a name, or a number from 1. --columns names the "
+                  "features alone.")
+      ->required()
+      ->type_name("COLUMN")
+      ->group("Clustering");
+  bind_regress_flags(*app, command->options);
+  bind_job_flags(*app, command->job, kHelp);
+  app->footer(kExamples);
+  app->callback([app, command, &exit_code] {
+    command->k_given = app->count("-k") > 0;
+    exit_code = run(*command);
+  });
+}
+
+}  // namespace manymeans::cli

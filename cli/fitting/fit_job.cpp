@@ -1,0 +1,170 @@
+#include "fitting/fit_job.h"
+
+#include "fitting/target_column.h"
+#include "flags/checkpoint_flags.h"
+#include "flags/flag_values.h"
+#include "flags/read_flags.h"
+#include "output/output_files.h"
+#include "output/stream_outputs.h"
+#include "streams/device_watch.h"
+#include "streams/standard_streams.h"
+#include "streams/stop_signal.h"
+
+#include <chrono>
+
+namespace manymeans::cli {
+namespace {
+
+// What a fit that threw leaves behind: what to say of its checkpoint, and what its error is called.
+[[noreturn]] void leave_failed_fit(const FitJob& job, bool overdue) {
+  // The fit was in good order, and its checkpoint says how far it came.
+  if (overdue || (!devices_answer() && !job.quiet)) announce_going_on(job.checkpoint);
+  if (!overdue) throw;
+  throw Error(ErrorCode::kInterrupted, "interrupted", "stopped by a signal within a pass; no output was written");
+}
+
+Scaling find_job_scaling(const FitJob& job, const FitOptions& options, const PointsView& points) {
+  Scaling scaling = find_scaling(points, job.scale, options.threads, options.memory.bytes);
+  if (!job.target.empty()) {
+    scaling.offset.back() = 0;
+    scaling.divisor.back() = 1;
+  }
+  return scaling;
+}
+
+}  // namespace
+
+void bind_data_argument(CLI::App& app, FitJob& job) {
+  add_file_argument(app, "DATA", job.data, kDataHelp);
+}
+
+void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
+  bind_read_flags(app, job.reading);
+  add_file_flag(app, "--weights", job.reading.weights,
+                "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
+      ->type_name("COLUMN|FILE")
+      ->group("Reading");
+  const auto set_scale = [&job](const CLI::results_t& texts) {
+    check_choice("--scale", texts.front(), {"none", "standard", "minmax"});
+    job.scale = scale_from_name(texts.front()).value();
+    return true;
+  };
+  app.add_option("--scale", set_scale, help.scale)->type_name("NAME")->default_str("none")->group("Reading");
+  add_file_flag(app, "--model", job.model, help.model)->group("Output");
+  add_file_flag(app, "--labels", job.labels, help.labels)->group("Output");
+  app.add_flag("--json", job.json, "Print the summary as one JSON object instead of a table.")->group("Output");
+  app.add_flag("--quiet", job.quiet, "Print no progress and no table; warnings and errors remain.")->group("Output");
+  bind_checkpoint_flags(app, job.checkpoint);
+}
+
+void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
+  job.streams_labels = use_standard_output({{"--labels", &job.labels}}, job.json);
+  job.reading.threads = options.threads;
+  job.reading.memory = options.memory.bytes;
+  if (initial_file && options.k.size() > 1) {
+    throw Error(ErrorCode::kUsage, "--init", "a file of prototypes needs a single k, several were given");
+  }
+  CommandFiles files = {.outputs = {{"--model", job.model, {".npz"}},
+                                    {"--labels", job.labels, {".npy", ".csv"}},
+                                    {"--checkpoint", job.checkpoint.path, {}}},
+                        .inputs = {job.data, job.reading.weights},
+                        .prints = (job.json || !job.quiet) && !job.streams_labels};
+  if (initial_file) files.inputs.push_back(options.init);
+  check_files(files);
+  check_checkpoint(job.checkpoint);
+}
+
+JobPoints read_job_points(const FitJob& job, const FitOptions& options, ProgressLine& line) {
+  using Clock = std::chrono::steady_clock;
+  const auto seconds_since = [](Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  };
+  JobPoints points;
+  auto begin = Clock::now();
+  line.show("reading " + job.data);
+  points.dataset =
+      job.target.empty() ? read_points(job.data, job.reading) : read_with_target(job.data, job.reading, job.target);
+  points.view = points.dataset.view;
+  points.seconds.emplace_back("read", seconds_since(begin));
+  const auto warn_of = [&](const std::vector<std::string>& texts) {
+    points.dataset.warnings.insert(points.dataset.warnings.end(), texts.begin(), texts.end());
+  };
+  const int64_t memory = options.memory.bytes;
+  // Linear models are the same whatever the columns' units are.
+  const auto warn_of_dominance = [&] {
+    if (job.target.empty()) warn_of(dominance_warnings(points.dataset, points.view, memory));
+  };
+  warn_of(row_number_warnings(points.dataset, memory));
+  if (job.scale == Scale::kNone) {
+    warn_of_dominance();
+    return points;
+  }
+  begin = Clock::now();
+  line.show("scaling");
+  points.scaling = naming_file(job.data, points.dataset, [&] { return find_job_scaling(job, options, points.view); });
+  points.scaled = scale_points(points.view, points.scaling, options.threads, memory);
+  points.view = points.scaled.view;
+  warn_of_dominance();
+  points.dataset.view.data = nullptr;  // its shape stays, for messages
+  points.dataset.owner.reset();
+  points.seconds.emplace_back("scale", seconds_since(begin));
+  return points;
+}
+
+void run_job(const FitJob& job, const FitOptions& options, const JobPoints& points, ProgressLine& line,
+             const std::function<void(const FitHooks&)>& work) {
+  FitHooks hooks;
+  hooks.cancel = &defer_stop_signals();
+  hooks.checkpoint = job.checkpoint;
+  if (line.on()) {  // what is shown costs a little to compute
+    hooks.pause = 0.05;
+    hooks.progress = [&](const Progress& progress) {
+      line.update(progress, options);
+      return true;
+    };
+  }
+  // Its passes may take minutes, and nobody needs the labels of an oracle that badly.
+  if (options.backend == "reference") hooks.abort = &overdue_stop();
+  const DeviceWatch watch(options.backend);
+  try {
+    naming_file(job.data, points.dataset, [&] { work(hooks); });
+  } catch (const Error& error) {
+    const bool overdue = hooks.abort != nullptr && error.code() == ErrorCode::kInterrupted && overdue_stop();
+    leave_failed_fit(job, overdue);
+  }
+}
+
+void add_reading(const JobPoints& points, Provenance& provenance, std::vector<std::string>& warnings) {
+  provenance.seconds.insert(provenance.seconds.begin(), points.seconds.begin(), points.seconds.end());
+  warnings.insert(warnings.begin(), points.dataset.warnings.begin(), points.dataset.warnings.end());
+}
+
+void write_job(const FitJob& job, const std::vector<std::string>& warnings, const JobOutputs& outputs) {
+  for (const std::string& warning : warnings) warn(warning);
+  std::vector<OutputJob> jobs;
+  std::vector<std::string> written;
+  const auto add_file = [&](const std::string& path, const std::function<void()>& write) {
+    if (path.empty()) return;
+    jobs.push_back({path, [&written, &path, write] {
+                      write();
+                      written.push_back(path);
+                    }});
+  };
+  add_file(job.model, outputs.model);
+  add_file(job.labels, outputs.labels);
+  if (job.json) {
+    jobs.push_back({"standard output", [&] { print_json(outputs.json() + "\n"); }});
+  } else if (!job.quiet) {
+    jobs.push_back({job.streams_labels ? "standard error" : "standard output",
+                    [&] { print_beside(job.streams_labels, outputs.report(written)); }});
+  }
+  write_outputs(jobs);
+}
+
+int end_job(const FitJob& job, bool interrupted) {
+  const int exit_code = defer_stop_signals() ? static_cast<int>(ErrorCode::kInterrupted) : 0;
+  if (exit_code == 0 && !interrupted) remove_checkpoint(job.checkpoint);
+  return exit_code;
+}
+
+}  // namespace manymeans::cli

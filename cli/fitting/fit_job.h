@@ -1,0 +1,73 @@
+// What the commands that fit have in common: flags, reading and scaling, a fit under signals, outputs.
+#pragma once
+
+#include <manymeans/manymeans.h>
+
+#include "output/progress_line.h"
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace manymeans::cli {
+
+/// What a command that fits was told, beside the options of the clustering.
+struct FitJob {
+  std::string data;
+  std::string target;  ///< column of the target, by name or number; empty: there is none
+  ReadOptions reading;
+  Scale scale = Scale::kNone;
+  std::string model, labels;  ///< outputs; empty: not asked for
+  CheckpointOptions checkpoint;
+  bool json = false, quiet = false;
+  bool streams_labels = false;  ///< to standard output
+};
+
+/// How the flags of a job are explained where commands differ.
+struct JobHelp {
+  const char* scale;
+  const char* model;
+  const char* labels;
+};
+
+/// Adds DATA and the flags of the groups Reading, Output and Checkpoint; `job` must outlive `app`.
+void bind_data_argument(CLI::App& app, FitJob& job);
+void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help);
+
+/// Everything that can be found wrong without the points, so that nobody waits for it. Completes `job`.
+/// `initial_file`: whether --init names a file.
+void check_job(FitJob& job, const FitOptions& options, bool initial_file);
+
+/// Points as they go into the fit, and what keeps them in memory. A target is their last column and is not scaled.
+struct JobPoints {
+  Dataset dataset;
+  Scaling scaling;
+  Dataset scaled;
+  PointsView view;
+  std::vector<std::pair<std::string, double>> seconds;
+};
+JobPoints read_job_points(const FitJob& job, const FitOptions& options, ProgressLine& line);
+
+/// Calls work(hooks), which fits, with hooks for signals, progress and the checkpoint.
+/// Throws what it threw, about DATA where it was about the points; says how to go on from a checkpoint.
+void run_job(const FitJob& job, const FitOptions& options, const JobPoints& points, ProgressLine& line,
+             const std::function<void(const FitHooks&)>& work);
+
+/// Puts the times and warnings of the reading before those of the fit.
+void add_reading(const JobPoints& points, Provenance& provenance, std::vector<std::string>& warnings);
+
+/// How the outputs of a job are written.
+struct JobOutputs {
+  std::function<void()> model, labels;
+  std::function<std::string()> json;
+  std::function<std::string(const std::vector<std::string>& files)> report;
+};
+void write_job(const FitJob& job, const std::vector<std::string>& warnings, const JobOutputs& outputs);
+
+/// The exit code, after all outputs are written. `interrupted`: the fit was.
+int end_job(const FitJob& job, bool interrupted);
+
+}  // namespace manymeans::cli

@@ -1,0 +1,33 @@
+// Linear models as equations, in the units of the file whatever they were fitted in.
+#pragma once
+
+#include <manymeans/io.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace manymeans::cli {
+
+/// What the columns of linear models are called: by their names in the file, else x1, x2, ... by their numbers, and y.
+struct EquationNames {
+  std::vector<std::string> features;
+  std::string target;
+};
+/// `columns`: the features and the target.
+EquationNames equation_names(const std::vector<std::string>& column_names, const SourceColumns& source,
+                             int64_t columns);
+
+/// The coefficients of model `row` of K x (D + 1), and last its intercept, for features that are not scaled.
+std::vector<double> unscaled_model(const Matrix& models, int64_t row, const Scaling& scaling);
+
+/// A fitted model and where it came from, as far as its equations need it.
+struct LinearModels {
+  const Matrix& coefficients;
+  const std::vector<int64_t>& counts;
+  const Scaling& scaling;
+};
+/// A line for each cluster: its rows, their share, and "y = 1.5 + 2 x1 - 0.25 x3". Terms of coefficient 0 are left out.
+std::string equation_table(const LinearModels& models, const EquationNames& names);
+
+}  // namespace manymeans::cli

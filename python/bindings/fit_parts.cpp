@@ -1,0 +1,88 @@
+#include "fit_parts.h"
+
+#include "texts.h"
+
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
+#include <utility>
+
+namespace manymeans::python {
+namespace nb = nanobind;
+namespace {
+
+nb::dict as_dict(ModelResult& model) {
+  nb::dict result;
+  result["k"] = model.k;
+  result["k_requested"] = model.k_requested;
+  result["replica"] = model.replica;
+  result["seed"] = model.seed;
+  result["init"] = model.init;
+  result["inertia"] = model.inertia;
+  result["n_iter"] = model.iterations;
+  result["stop_reason"] = std::string(name_of(model.stop_reason));
+  result["seconds"] = model.seconds;
+  result["cluster_centers"] = to_numpy(std::move(model.prototypes));
+  result["labels"] = to_numpy(std::move(model.labels));
+  result["counts"] = to_numpy(std::move(model.counts));
+  result["weights"] = to_numpy(std::move(model.weights));
+  return result;
+}
+
+}  // namespace
+
+void set_option(EmptyPolicy& member, nb::handle value) {
+  const auto name = nb::cast<std::string>(value);
+  const auto policy = empty_policy_from_name(name);
+  if (!policy) throw Error(ErrorCode::kUsage, "empty", "is '" + name + "'; must be farthest, keep, drop or error");
+  member = *policy;
+}
+void set_option(Strategy& member, nb::handle value) {
+  const auto name = nb::cast<std::string>(value);
+  const auto strategy = strategy_from_name(name);
+  if (!strategy) throw Error(ErrorCode::kUsage, "strategy", "is '" + name + "'; must be concatenated, data or task");
+  member = *strategy;
+}
+
+void set_option(ByteSize& member, nb::handle value) {
+  if (nb::isinstance<nb::str>(value)) {
+    member = parse_byte_size(nb::cast<std::string>(value));
+  } else {
+    member.bytes = nb::cast<int64_t>(value);
+  }
+}
+
+void check_all_used(const nb::dict& values, size_t used) {
+  if (used != values.size())
+    throw Error(ErrorCode::kInternal, "options", "there is one that the library does not have");
+}
+
+bool is_brief_fit(const PointsView& points, const FitOptions& options, int64_t most_iterations) {
+  double clusters = 0;
+  for (const int64_t k : options.k) clusters += static_cast<double>(k);
+  const double rows = static_cast<double>(points.n) * static_cast<double>(points.d);
+  return is_brief(rows * clusters * static_cast<double>(options.models) * static_cast<double>(most_iterations + 10));
+}
+
+GivenHooks::GivenHooks(const nb::dict& given)
+    : initial_(value_of<std::optional<AnyArray>>(given, "initial")), waiting_(given["callback"]) {
+  hooks_.progress = waiting_.progress();
+  hooks_.abort = &waiting_.abort();
+  if (initial_) hooks_.initial = points_of(*initial_);
+  const auto checkpoint = value_of<std::optional<std::tuple<nb::bytes, int64_t, bool>>>(given, "checkpoint");
+  if (!checkpoint) return;
+  hooks_.checkpoint = {bytes_of(std::get<0>(*checkpoint)), std::get<1>(*checkpoint), std::get<2>(*checkpoint)};
+}
+
+nb::dict as_dict(FitResult& result) {
+  nb::dict out;
+  out["interrupted"] = result.interrupted;
+  out["warnings"] = to_texts(result.warnings);
+  out["provenance"] = to_text(to_json(result.provenance));
+  nb::list models;
+  for (ModelResult& model : result.models) models.append(as_dict(model));
+  out["models"] = models;
+  return out;
+}
+
+}  // namespace manymeans::python

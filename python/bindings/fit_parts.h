@@ -1,0 +1,61 @@
+// What fit and regress have in common: options out of dicts, hooks, results as dicts.
+#pragma once
+
+#include <manymeans/manymeans.h>
+
+#include "arrays.h"
+#include "waiting.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+
+namespace manymeans::python {
+
+template <class T>
+void set_option(T& member, nanobind::handle value) {
+  member = nanobind::cast<T>(value);
+}
+void set_option(EmptyPolicy& member, nanobind::handle value);
+void set_option(Strategy& member, nanobind::handle value);
+void set_option(ByteSize& member, nanobind::handle value);
+
+/// What sets one option from a dict where that has it, and counts it, for for_each_option and its like.
+inline auto option_setter(const nanobind::dict& values, size_t& used) {
+  return [&](const OptionInfo& info, auto& member) {
+    if (!values.contains(info.name)) return;
+    ++used;
+    try {
+      set_option(member, values[info.name]);
+    } catch (const nanobind::cast_error&) {
+      const auto shown = nanobind::cast<std::string>(nanobind::repr(values[info.name]));
+      throw Error(ErrorCode::kUsage, info.name, "is " + shown + ", which is of a wrong type or out of range");
+    }
+  };
+}
+/// Throws Error(kInternal) unless all values of the dict were used.
+void check_all_used(const nanobind::dict& values, size_t used);
+
+/// Were every model to take all of its iterations, of at most `most_iterations`.
+bool is_brief_fit(const PointsView& points, const FitOptions& options, int64_t most_iterations);
+
+/// `given`: FitHooks, any of which may be None, as the package passes them.
+class GivenHooks {
+ public:
+  explicit GivenHooks(const nanobind::dict& given);
+  Waiting& waiting() { return waiting_; }
+  const FitHooks& hooks() const { return hooks_; }
+
+ private:
+  std::optional<AnyArray> initial_;
+  Waiting waiting_;
+  FitHooks hooks_;
+};
+
+nanobind::dict as_dict(FitResult& result);
+
+}  // namespace manymeans::python

@@ -1,0 +1,408 @@
+"""RegressionClustering: clusters that are linear models of a target."""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_y, check_is_fitted
+
+from . import _manymeans, _threads
+from ._base import SHARED_CONSTRAINTS, _FittingEstimator
+from ._errors import UsageError
+from ._functions import run_regress
+from ._input import Points, Target, on_host, unmasked
+from ._progress import Callback
+from ._result import FitResult, Model
+from ._tables import columns_by_name, naming
+
+_GATINGS = ("nearest", "prior", "columns")
+
+
+class RegressionClustering(RegressorMixin, _FittingEstimator):
+    """Regression clustering: `n_clusters` linear models, and each row belongs to the one that predicts its target best.
+
+    The method is also known as clusterwise linear regression or k-plane regression. Clusters may lie in the same place:
+    what makes them clusters is how the target depends on the features there. The answer is a function of the rows, the
+    weights, the parameters and the seed: never of the number of threads, the instruction set or the backend.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of linear models.
+    n_init : int, default=8
+        Fits from different seeds, of which the one of lowest error is kept.
+    init : {"auto", "random-subsets", "kmeans"} or array-like of shape (n_clusters, n_features + 1), default="auto"
+        Initial models: each from n_features + 1 random rows (``"auto"`` is this), from the clusters of a k-means fit of
+        features and target, or given: coefficients, and the intercept last.
+    swaps : int, default=10
+        Before a fit iterates to the end, its least useful model is replaced by the best of 16 candidates, until so many
+        trials in a row have not lowered the error; 0: not at all.
+    fit_intercept : bool, default=True
+        Whether models have an intercept.
+    ridge : float, default=0.0
+        Each feature's centred sum of squares in a cluster grows by this share of itself; 0: least squares.
+    gating : {"nearest", "prior", "columns"}, default="nearest"
+        How `predict` chooses among the models, which it cannot know: the model of the cluster whose mean is nearest in
+        features divided by their deviations, the mean of all models weighted by their clusters, or what each of them
+        says, a column each. docs/user/regression.md says when each is right.
+    max_iter : int, default=3000
+        Most updates of the models of a fit, those of the swaps included.
+    tol : float, default=1e-4
+        For the stop rule ``tol``, which depends on the units of the features.
+    stop : str, default="strict"
+        Comma-separated stop rules beside "no label changed": ``tol``, ``labels:F``, ``shift:E[:P]``, ``inertia:R``.
+    empty : {"farthest", "keep", "drop", "error"}, default="farthest"
+        What happens to a cluster without rows; ``"farthest"`` re-seeds it from the largest residual.
+    random_state : int, RandomState instance or None, default=None
+        Seed. An int is the seed of the command line's ``--seed`` too.
+    algorithm : {"auto", "brute"}, default="auto"
+        How labels are found. Never changes the answer.
+    backend, n_threads, time_limit, verbose, progress, callback, memory_limit
+        As in `KMeans`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_clusters, n_features)
+        Coefficients; float64 where features or target are, else float32. 0 for a feature that a cluster cannot tell
+        from others: it is constant there, or the cluster has too few rows.
+    intercept_ : ndarray of shape (n_clusters,)
+        Intercepts.
+    labels_ : ndarray of shape (n_samples,)
+        int32: the model that predicts a row's target best; ties go to the lowest index.
+    inertia_ : float
+        Weighted sum of squared residuals, each row by its own model, exact to about 1e-12 relative.
+    r2_ : float
+        1 - `inertia_` / weighted sum of squares of the target around its mean: how well the models explain rows whose
+        target is known, which `score` does not say.
+    bic_ : float
+        n (ln(2 pi inertia_ / n) + 1) + p ln n, with n the sum of the weights and p the number of coefficients,
+        intercepts and shares of clusters; the lowest is best.
+    cluster_means_ : ndarray of shape (n_clusters, n_features)
+        Mean of the features of each cluster's rows.
+    n_iter_ : int
+        Updates of the best model.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where all are strings.
+    result_ : FitResult
+        All `n_init` fits; after pickling or copying the estimator the best one only.
+    answer_ : str
+        Digest of all fits.
+    provenance_ : dict
+        Where the answer came from and what it cost.
+
+    Raises
+    ------
+    ValueError
+        For parameters out of range, fewer rows than coefficients, NaN, infinity, negative weights.
+    KeyboardInterrupt
+        On Ctrl-C, within about a second.
+
+    See Also
+    --------
+    KMeans : Clusters that are points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manymeans import RegressionClustering
+    >>> x = np.arange(10.0).repeat(2)[:, np.newaxis]
+    >>> y = np.where(np.arange(20) % 2, 3 * x[:, 0] + 1, 20 - x[:, 0])  # two lines that cross
+    >>> lines = RegressionClustering(n_clusters=2, random_state=0).fit(x, y)
+    >>> sorted(lines.coef_.round(9).tolist())
+    [[-1.0], [3.0]]
+    >>> bool(lines.r2_ > 0.999999)
+    True
+
+    """
+
+    _parameter_constraints = {
+        **SHARED_CONSTRAINTS,
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"auto", "random-subsets", "kmeans"}), "array-like"],
+        "swaps": [Interval(Integral, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "gating": [StrOptions(set(_GATINGS))],
+        "algorithm": [StrOptions({"auto", "brute"})],
+    }
+
+    coef_: npt.NDArray[Any]
+    intercept_: npt.NDArray[Any]
+    labels_: npt.NDArray[np.int32]
+    inertia_: float
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        n_init: int = 8,
+        init: Any = "auto",
+        swaps: int = 10,
+        fit_intercept: bool = True,
+        ridge: float = 0.0,
+        gating: str = "nearest",
+        max_iter: int = 3000,
+        tol: float = 1e-4,
+        stop: str = "strict",
+        empty: str = "farthest",
+        random_state: Any = None,
+        algorithm: str = "auto",
+        backend: str = "auto",
+        n_threads: int | None = None,
+        time_limit: float | None = None,
+        verbose: int = 0,
+        progress: bool = False,
+        callback: Callback | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_init = n_init
+        self.init = init
+        self.swaps = swaps
+        self.fit_intercept = fit_intercept
+        self.ridge = ridge
+        self.gating = gating
+        self.max_iter = max_iter
+        self.tol = tol
+        self.stop = stop
+        self.empty = empty
+        self.random_state = random_state
+        self.algorithm = algorithm
+        self.backend = backend
+        self.n_threads = n_threads
+        self.time_limit = time_limit
+        self.verbose = verbose
+        self.progress = progress
+        self.callback = callback
+        self.memory_limit = memory_limit
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RegressionClustering:
+        """Fit the models.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; see `KMeans.fit` for what is taken. Features and target are copied once, side by side: as float32
+            where both are, as float64 where one is or has another type.
+        y : array-like of shape (n_samples,)
+            Target.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, 0 or larger; None: all equal.
+
+        Returns
+        -------
+        self : RegressionClustering
+            The fitted estimator.
+
+        """
+        points = self._points(X, reset=True)
+        target = self._target(y, points)
+        weights = self._weights(sample_weight, points)
+        n, each = points.array.shape[0], points.array.shape[1] + bool(self.fit_intercept)
+        if n < self.n_clusters * each:
+            raise ValueError(
+                f"n_samples={n} should be >= {self.n_clusters * each}: n_clusters={self.n_clusters} linear models of "
+                f"{each} coefficients."
+            )
+        options = self._options() | {
+            "k": [int(self.n_clusters)], "models": int(self.n_init), "algorithm": self.algorithm,
+            "swaps": int(self.swaps), "intercept": bool(self.fit_intercept), "ridge": float(self.ridge),
+        }  # fmt: skip
+        initial = None
+        if isinstance(self.init, str):
+            options["init"] = self.init
+        else:
+            initial = check_array(
+                unmasked(on_host(self.init), "init"), dtype=[np.float64, np.float32], order="C", input_name="init"
+            )
+            options["models"] = 1
+        result = run_regress(points, target, weights, options, initial=initial, **self._shown())
+        self._keep(result, result.best())
+        self._warn(result.warnings)
+        return self
+
+    def _target(self, y: Any, points: Points) -> Target:
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        name = getattr(y, "name", None)
+        values = _check_y(unmasked(on_host(y), "y"), y_numeric=True, estimator=self)
+        if values.dtype.kind == "c":
+            raise ValueError("Complex data not supported")
+        check_consistent_length(points.array, values)
+        dtype = np.float32 if values.dtype == np.float32 else np.float64
+        column = np.ascontiguousarray(values.reshape(-1, 1), dtype=dtype)
+        return Target(column, name if isinstance(name, str) else "y")
+
+    def _keep(self, result: FitResult, best: Model) -> None:
+        self._answer = None
+        self.result_ = result
+        self._model = best
+        coefficients, means = best.cluster_centers, best.means
+        assert means is not None
+        if result.scaling["kind"] != "none":  # of a model file of the command line
+            offset, divisor = (np.asarray(result.scaling[name])[:-1] for name in ("offset", "divisor"))
+            slopes = coefficients[:, :-1] / divisor
+            coefficients = np.column_stack([slopes, coefficients[:, -1] - (slopes * offset).sum(axis=1)])
+            means = means * divisor + offset
+        self.coef_, self.intercept_ = coefficients[:, :-1], coefficients[:, -1]
+        self.cluster_means_ = means
+        self.inertia_, self.r2_, self.bic_ = best.inertia, best.r2, best.bic
+        self.n_iter_ = best.n_iter
+        self.__dict__.pop("labels_", None)  # of an earlier fit
+        if best.labels is not None:
+            self.labels_ = best.labels.astype(np.int32)
+
+    def _features(self, X: Any) -> Points:
+        """Give features as they go into the models: of a model file of the command line, scaled."""
+        check_is_fitted(self)
+        points = self._points(X, reset=False)
+        scaling, names = self.result_.scaling, self.result_.column_names[:-1]
+        array = columns_by_name(points.array, points.names, names)
+        if array is not points.array:
+            points = Points(array, points.bfloat16, names, points.source)
+        if scaling["kind"] == "none":
+            return points
+        scaling = scaling | {name: list(scaling[name])[:-1] for name in ("offset", "divisor")}
+        threads = _threads.effective(self.n_threads)
+        return Points(
+            _manymeans.apply_scaling(points.array, points.bfloat16, scaling, threads),
+            names=points.names,
+            source=points.source,
+        )
+
+    def _how_and_where(self) -> dict[str, Any]:
+        return {"backend": self.backend, "threads": _threads.effective(self.n_threads)}
+
+    def predict(self, X: Any, gating: str | None = None) -> npt.NDArray[np.float64]:
+        """Predict the target of rows of which only the features are known.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        gating : {"nearest", "prior", "columns"}, default=None
+            In the place of the parameter of that name.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,), or (n_samples, n_clusters) with ``"columns"``
+            Predicted targets.
+
+        """
+        gating = self.gating if gating is None else gating
+        points = self._features(X)
+        with naming(points.names, points.source):
+            found = _manymeans.regress_predict(
+                points.array, points.bfloat16, self._model._as_dict(), self._how_and_where() | {"gating": gating}
+            )
+        return found if gating == "columns" else found[:, 0]
+
+    def predict_cluster(self, X: Any, y: Any) -> npt.NDArray[np.int32]:
+        """Label rows whose target is known by the model that predicts it best, ties to the lowest index.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Target.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            int32; those of a fit for its own rows.
+
+        """
+        points = self._features(X)
+        target = self._target(y, points)
+        rows = {"points": points.array, "bfloat16": points.bfloat16, "target": target.values}
+        with naming(points.names, points.source):
+            labels = _manymeans.regress_labels(rows, self._model.cluster_centers, self._how_and_where())
+        return labels.astype(np.int32)
+
+    def fit_predict(self, X: Any, y: Any, sample_weight: Any = None) -> npt.NDArray[np.int32]:
+        """Fit the models and give the labels of the rows, as clusterers do; `predict` gives targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Target.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            int32.
+
+        """
+        self.fit(X, y, sample_weight=sample_weight)
+        return self.labels_
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Give R2 of `predict`: of targets that the models did not see. (`r2_` is that of the fit, which saw them.)
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Target.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        score : float
+            1 - (sum of squared errors) / (sum of squares of y around its mean).
+
+        """
+        if self.gating == "columns":
+            raise UsageError('[gating] "columns" predicts no single target; score needs "nearest" or "prior"')
+        return float(super().score(X, y, sample_weight))
+
+    def __getstate__(self) -> Any:
+        """Give what pickling keeps: of the fits the best one, and the digest of all."""
+        return self._state_of_best(dict(super().__getstate__()))
+
+    @classmethod
+    def load(cls, path: str | bytes | os.PathLike[Any], k: int | None = None) -> RegressionClustering:
+        """Read a model file that `save` or ``manymeans regress --model`` has written; the best of its fits is taken.
+
+        Parameters
+        ----------
+        path : str, bytes or path-like
+            A ``.npz``.
+        k : int, default=None
+            The number of models; needed where the file holds fits of several.
+
+        Returns
+        -------
+        estimator : RegressionClustering
+            Fitted, without `labels_`.
+
+        """
+        result = FitResult.load(path)._of_kind(linear=True)
+        best = result.best(k)
+        options = result.provenance["options"]
+        estimator = cls(
+            best.k_requested, n_init=max(1, options["models"]), max_iter=max(1, options["max_iter"]), tol=options["tol"]
+        )
+        estimator._keep(result, best)
+        estimator.n_features_in_ = best.cluster_centers.shape[1] - 1
+        if result.column_names:
+            estimator.feature_names_in_ = np.asarray(result.column_names[:-1], dtype=object)
+        return estimator

@@ -1,0 +1,248 @@
+"""RegressionClustering: beside scikit-learn, its promises, files, kinds of input, errors."""
+
+import copy
+import json
+import os
+import pickle
+import subprocess
+import warnings
+
+import numpy as np
+import pytest
+import sklearn.linear_model
+from sklearn.base import clone, is_regressor
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+import manymeans
+from manymeans import RegressionClustering
+
+TRUE = np.array([[2.0, -1, 3], [-2.0, 1, 0], [0.5, 4, -6]])  # two slopes and the intercept of each model
+
+
+def planted(n=600, noise=0.05, seed=0):
+    """Rows of three linear models that lie in the same place, and which is whose."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(n, 2))
+    whose = random.integers(0, 3, n)
+    y = (x * TRUE[whose, :2]).sum(axis=1) + TRUE[whose, 2] + random.normal(scale=noise, size=n)
+    return x, y, whose
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    x, y, whose = planted()
+    return RegressionClustering(3, random_state=0).fit(x, y), x, y, whose
+
+
+def by_intercept(estimator):
+    return np.column_stack([estimator.coef_, estimator.intercept_])[np.argsort(estimator.intercept_)[::-1]]
+
+
+def test_planted_models_are_found(fitted):
+    estimator, x, y, whose = fitted
+    assert np.abs(by_intercept(estimator) - TRUE[np.argsort(TRUE[:, 2])[::-1]]).max() < 0.05
+    assert estimator.r2_ > 0.999
+    agreement = np.zeros((3, 3))
+    np.add.at(agreement, (estimator.labels_, whose), 1)
+    assert agreement.max(axis=1).sum() > 0.97 * len(x)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("offset", [0, 1e4])
+def test_one_model_is_scikit_learns_linear_regression(intercept, offset):
+    random = np.random.default_rng(3)
+    x = random.normal(size=(500, 6)) + offset
+    y = x @ random.normal(size=6) + random.normal(size=500)
+    weights = random.uniform(0.5, 2, size=500)
+    ours = RegressionClustering(1, fit_intercept=intercept, random_state=0).fit(x, y, sample_weight=weights)
+    theirs = sklearn.linear_model.LinearRegression(fit_intercept=intercept).fit(x, y, sample_weight=weights)
+    np.testing.assert_allclose(ours.predict(x), theirs.predict(x), rtol=1e-12 * max(1, offset))
+    if not offset:
+        np.testing.assert_allclose(ours.coef_[0], theirs.coef_, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(ours.intercept_[0], theirs.intercept_, rtol=1e-12, atol=1e-12)
+    assert ours.score(x, y, weights) == pytest.approx(theirs.score(x, y, weights), abs=1e-12)
+    if intercept:
+        assert ours.r2_ == pytest.approx(theirs.score(x, y, weights), abs=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_weight_of_two_is_the_row_twice(dtype):
+    x, y, _ = (values.astype(dtype) for values in planted(seed=1))
+    weights = np.random.default_rng(1).integers(1, 4, len(x))
+    start = (TRUE + 0.7).astype(dtype)
+    once = RegressionClustering(3, init=start, swaps=0).fit(x, y, sample_weight=weights)
+    often = RegressionClustering(3, init=start, swaps=0).fit(x.repeat(weights, axis=0), y.repeat(weights))
+    assert once.n_iter_ > 1
+    for name in ("coef_", "intercept_"):
+        assert getattr(once, name).dtype == dtype
+        assert getattr(once, name).tobytes() == getattr(often, name).tobytes()
+    assert (once.labels_.repeat(weights) == often.labels_).all()
+    assert once.r2_ == pytest.approx(often.r2_, rel=1e-14)
+    assert once.bic_ == pytest.approx(often.bic_, rel=1e-12)
+
+
+def test_the_answer_is_one(fitted):
+    estimator, x, y, _ = fitted
+    for parameters in ({"n_threads": 1}, {"backend": "reference"}, {"algorithm": "brute"}):
+        assert clone(estimator).set_params(**parameters).fit(x, y).answer_ == estimator.answer_
+    assert clone(estimator).set_params(random_state=1).fit(x, y).answer_ != estimator.answer_
+
+
+def test_summaries_are_what_they_say(fitted):
+    estimator, x, y, _ = fitted
+    error = ((estimator.predict(x, gating="columns")[np.arange(len(x)), estimator.labels_] - y) ** 2).sum()
+    assert estimator.inertia_ == pytest.approx(error, rel=1e-9)
+    assert estimator.r2_ == pytest.approx(1 - error / ((y - y.mean()) ** 2).sum(), rel=1e-12)
+    n, parameters = len(x), 3 * (2 + 2) - 1
+    assert estimator.bic_ == pytest.approx(n * (np.log(2 * np.pi * error / n) + 1) + parameters * np.log(n), rel=1e-9)
+    means = [x[estimator.labels_ == k].mean(axis=0) for k in range(3)]
+    np.testing.assert_allclose(estimator.cluster_means_, means, atol=1e-12)
+
+
+def test_labels_of_rows_with_a_target(fitted):
+    estimator, x, y, _ = fitted
+    assert (estimator.predict_cluster(x, y) == estimator.labels_).all()
+    residuals = np.abs(x @ estimator.coef_.T + estimator.intercept_ - (y + 0.5)[:, np.newaxis])
+    assert (estimator.predict_cluster(x, y + 0.5) == residuals.argmin(axis=1)).all()
+    assert (clone(estimator).fit_predict(x, y) == estimator.labels_).all()
+
+
+def test_gating(fitted):
+    estimator, x, y, _ = fitted
+    columns = x @ estimator.coef_.T + estimator.intercept_
+    np.testing.assert_allclose(estimator.predict(x, gating="columns"), columns, atol=1e-12)
+    shares = np.bincount(estimator.labels_) / len(x)
+    np.testing.assert_allclose(estimator.predict(x, gating="prior"), columns @ shares, atol=1e-12)
+    scaled = (x[:, np.newaxis] - estimator.cluster_means_) / x.std(axis=0)
+    nearest = (scaled**2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_allclose(estimator.predict(x), columns[np.arange(len(x)), nearest], atol=1e-12)
+    prior = copy.copy(estimator).set_params(gating="prior")
+    assert (prior.predict(x) == estimator.predict(x, gating="prior")).all()
+    with pytest.raises(ValueError, match="score needs"):
+        copy.copy(estimator).set_params(gating="columns").score(x, y)
+    with pytest.raises(ValueError, match="nearest, prior or columns"):
+        estimator.predict(x, gating="next")
+
+
+def test_nearest_is_right_where_clusters_lie_apart():
+    random = np.random.default_rng(5)
+    x = np.concatenate([random.normal(-5, 1, 300), random.normal(5, 1, 300)])[:, np.newaxis]
+    y = np.where(x[:, 0] < 0, 2 * x[:, 0] + 12, 2 - 3 * x[:, 0]) + random.normal(scale=0.1, size=600)
+    estimator = RegressionClustering(2, random_state=0).fit(x[::2], y[::2])
+    assert estimator.score(x[1::2], y[1::2]) > 0.999
+    assert estimator.set_params(gating="prior").score(x[1::2], y[1::2]) < 0.9
+
+
+def test_pickles_and_copies(fitted):
+    estimator, x, y, _ = fitted
+    for other in (pickle.loads(pickle.dumps(estimator)), copy.deepcopy(estimator)):
+        assert (other.predict(x) == estimator.predict(x)).all()
+        assert other.answer_ == estimator.answer_
+        assert len(other.result_.models) == 1
+    assert is_regressor(estimator)
+
+
+def test_files(fitted, tmp_path):
+    estimator, x, y, _ = fitted
+    estimator.save(tmp_path / "m.npz")
+    other = RegressionClustering.load(tmp_path / "m.npz")
+    assert (other.predict(x) == estimator.predict(x)).all()
+    assert (other.predict_cluster(x, y) == estimator.labels_).all()
+    for name in ("r2_", "bic_", "inertia_", "n_iter_", "answer_", "n_features_in_"):
+        assert getattr(other, name) == getattr(estimator, name)
+    assert not hasattr(other, "labels_")
+    assert len(other.result_.models) == 8
+    other.save(tmp_path / "again.npz")
+    assert (np.load(tmp_path / "again.npz")["r2"] == np.load(tmp_path / "m.npz")["r2"]).all()
+    for load in (manymeans.KMeans.load, manymeans.EnsembleKMeans.load):
+        with pytest.raises(ValueError, match="linear models"):
+            load(tmp_path / "m.npz")
+    with pytest.raises(ValueError, match="linear models"):
+        manymeans.predict(manymeans.FitResult.load(tmp_path / "m.npz"), x)
+    manymeans.KMeans(2, random_state=0).fit(x).save(tmp_path / "k.npz")
+    with pytest.raises(ValueError, match="these are centres"):
+        RegressionClustering.load(tmp_path / "k.npz")
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
+def test_models_of_the_command_line(scale, tmp_path):
+    x, y, _ = planted(200)
+    np.savetxt(
+        tmp_path / "t.csv", np.column_stack([x[:, 0], y, 50 * x[:, 1] + 7]), delimiter=",", header="a,t,b", comments=""
+    )
+    program = [os.environ["MANYMEANS_PROGRAM"], "regress", "t.csv", "--target", "t", "-k", "3", "-m", "8"]
+    arguments = ["--dtype", "float64", "--scale", scale, "--model", "m.npz", "--json"]
+    done = subprocess.run(program + arguments, cwd=tmp_path, capture_output=True, text=True, check=True)
+    data = manymeans.read(tmp_path / "t.csv", dtype="float64").points
+    x, y = data[:, [0, 2]], data[:, 1]
+    ours = RegressionClustering(3, random_state=0).fit(x, y)
+    theirs = RegressionClustering.load(tmp_path / "m.npz")
+    assert list(theirs.feature_names_in_) == ["a", "b"]
+    if scale == "none":
+        assert ours.answer_ == json.loads(done.stdout)["digest"] == theirs.answer_
+    np.testing.assert_allclose(by_intercept(theirs), by_intercept(ours), rtol=1e-7)
+    order = np.argsort(ours.intercept_), np.argsort(theirs.intercept_)
+    np.testing.assert_allclose(theirs.cluster_means_[order[1]], ours.cluster_means_[order[0]], rtol=1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # x has no names
+        np.testing.assert_allclose(theirs.predict(x), ours.predict(x), rtol=1e-7)
+        assert (np.argsort(order[0])[ours.labels_] == np.argsort(order[1])[theirs.predict_cluster(x, y)]).all()
+
+
+def test_kinds_of_input(fitted, tmp_path):
+    estimator, x, y, _ = fitted
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(x, columns=["a", "b"])
+    named = clone(estimator).fit(frame, pandas.Series(y, name="t"))
+    assert named.answer_ == estimator.answer_
+    assert list(named.feature_names_in_) == ["a", "b"]
+    named.save(tmp_path / "m.npz")
+    assert list(np.load(tmp_path / "m.npz")["column_names"]) == ["a", "b", "t"]
+    assert (RegressionClustering.load(tmp_path / "m.npz").predict(frame) == estimator.predict(x)).all()
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"a": x[:, 0], "b": x[:, 1]})
+    assert clone(estimator).fit(table, pyarrow.array(y)).answer_ == estimator.answer_
+    assert clone(estimator).fit(x.tolist(), y.tolist()).answer_ == estimator.answer_
+    assert clone(estimator).fit(np.asfortranarray(x), y[:, np.newaxis].ravel()).answer_ == estimator.answer_
+    small = clone(estimator).fit(x.astype(np.float32), y.astype(np.float32))
+    assert small.coef_.dtype == np.float32
+    assert clone(estimator).fit(x.astype(np.float32), y).coef_.dtype == np.float64
+
+
+def test_bad_input(fitted):
+    estimator, x, y, _ = fitted
+    with pytest.raises(ValueError, match="y to be passed"):
+        clone(estimator).fit(x, None)
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        clone(estimator).fit(x, np.where(np.arange(len(y)) == 7, np.nan, y))
+    holed = x.copy()
+    holed[4, 1] = np.nan
+    with pytest.raises(ValueError, match="row 5, column 2 is NaN"):
+        clone(estimator).fit(holed, y)
+    with pytest.raises(ValueError, match="row 5, column 2 is NaN"):
+        estimator.predict(holed)
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples"):
+        clone(estimator).fit(x, y[1:])
+    with pytest.raises(ValueError, match=r"n_samples=8 should be >= 9: n_clusters=3 linear models of 3 coefficients"):
+        clone(estimator).fit(x[:8], y[:8])
+    with pytest.raises(ValueError, match="could not convert"):
+        clone(estimator).fit(x, ["a"] * len(x))
+    with pytest.raises(ValueError, match="features"):
+        estimator.predict(x[:, :1])
+    with pytest.raises(NotFittedError):
+        RegressionClustering().predict(x)
+    with pytest.warns(ConvergenceWarning, match="target is constant"):
+        constant = clone(estimator).fit(x, np.full(len(x), 3.0))
+    assert (constant.coef_ == 0).all()
+    assert constant.r2_ == 1
+
+
+def test_a_callback_stops_it():
+    x, y, _ = planted()
+    seen = []
+    estimator = RegressionClustering(3, random_state=0, callback=lambda progress: seen.append(progress) or False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(manymeans.StoppedError):
+            estimator.fit(x, y)
+    assert len(seen) == 1
