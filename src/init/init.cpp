@@ -2,7 +2,7 @@
 
 #include <manymeans/error.h>
 
-#include "prototype/linear_model.h"
+#include "prototype/prototype.h"
 
 #include <array>
 
@@ -39,7 +39,7 @@ std::span<const InitEntry> linear_inits() {
 }
 
 const InitEntry& find_init(std::string_view name, const Prototype& prototype, int64_t n, int64_t k, int64_t d) {
-  if (&prototype == &linear_model()) {
+  if (prototype.linear) {
     if (name == "auto") name = "random-subsets";
     for (const InitEntry& entry : linear_inits()) {
       if (entry.name == name) return entry;
