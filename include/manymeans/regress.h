@@ -61,6 +61,11 @@ void for_each_regress_option(Options& options, Visitor&& visit) {
           "With the stop rule tol: stop when the squared change of all coefficients is at most NUMBER times the mean "
           "variance of the columns; it depends on the columns' units.";
     }
+    if (name == "algorithm") {
+      info.help =
+          "How labels are found: auto (a screen where the backend has one, each label proved or resolved) or brute "
+          "(exact residuals only). Never changes the answer.";
+    }
     visit(info, value);
   });
   visit(OptionInfo{"ridge", "--ridge", "SHARE",
