@@ -81,6 +81,22 @@ struct ProductRoom {
         rests(products + kProductRows * units.products + kProductPadding) {}
 };
 
+// The terms of a row, all products or all rests, on their way to a cluster's sums, and from another's or from nowhere.
+struct TermMove {
+  const double* terms;
+  const double* top;
+  int64_t stride;  // of a word
+  int64_t* to;
+  int64_t* from;
+};
+
+// Some of the rows that are moved.
+struct MovedBatch {
+  const MovedRows& moved;
+  int64_t first;
+  int64_t count;
+};
+
 #if HWY_TARGET == HWY_SCALAR
 
 template <bool kRests>
@@ -98,16 +114,15 @@ void make_products(const double* u, int64_t d, double weight, double* products, 
   }
 }
 
-void move_terms(const double* terms, const double* top, int64_t count, const ProductUnits& in, int64_t stride,
-                int64_t* to, int64_t* from) {
-  for (int64_t t = 0; t < count; ++t) {
-    double y = terms[t] * top[t];
-    for (int g = in.words - 1; g >= 0; --g) {
+void move_terms(const TermMove& in, const ProductUnits& units) {
+  for (int64_t t = 0; t < units.products; ++t) {
+    double y = in.terms[t] * in.top[t];
+    for (int g = units.words - 1; g >= 0; --g) {
       const double part = (y + kMagic) - kMagic;
       const auto integer = static_cast<int64_t>(part);
-      to[g * stride + t] += integer;
-      if (from != nullptr) from[g * stride + t] -= integer;
-      y = (y - part) * in.radix;
+      in.to[g * in.stride + t] += integer;
+      if (in.from != nullptr) in.from[g * in.stride + t] -= integer;
+      y = (y - part) * units.radix;
     }
   }
 }
@@ -138,22 +153,23 @@ HWY_INLINE void make_products(const double* u, int64_t d, double weight, double*
 
 // kWords: how many words, where that is known when compiling, else 0.
 template <int kWords>
-HWY_INLINE void move_words(const double* terms, const double* top, int64_t count, const ProductUnits& in,
-                           int64_t stride, int64_t* HWY_RESTRICT to, int64_t* HWY_RESTRICT from) {
+HWY_INLINE void move_words(const TermMove& in, const ProductUnits& units) {
   const hn::FixedTag<int64_t, kWide> i64;
   const VecD magic = hn::Set(kF64, kMagic);
-  const VecD radix = hn::Set(kF64, in.radix);
-  const int words = kWords > 0 ? kWords : in.words;
-  for (int64_t t = 0; t < count; t += kWide) {
-    VecD y = hn::Mul(hn::LoadU(kF64, terms + t), hn::LoadU(kF64, top + t));
+  const VecD radix = hn::Set(kF64, units.radix);
+  const int words = kWords > 0 ? kWords : units.words;
+  int64_t* HWY_RESTRICT to = in.to;
+  int64_t* HWY_RESTRICT from = in.from;
+  for (int64_t t = 0; t < units.products; t += kWide) {
+    VecD y = hn::Mul(hn::LoadU(kF64, in.terms + t), hn::LoadU(kF64, in.top + t));
 #pragma GCC unroll 3
     for (int g = words - 1; g >= 0; --g) {
       const VecD shifted = hn::Add(y, magic);
       const auto integer = hn::Sub(hn::BitCast(i64, shifted), hn::BitCast(i64, magic));
-      int64_t* sum = to + g * stride + t;
+      int64_t* sum = to + g * in.stride + t;
       hn::Store(hn::Add(hn::Load(i64, sum), integer), i64, sum);
       if (from != nullptr) {
-        sum = from + g * stride + t;
+        sum = from + g * in.stride + t;
         hn::Store(hn::Sub(hn::Load(i64, sum), integer), i64, sum);
       }
       y = hn::Mul(hn::Sub(y, hn::Sub(shifted, magic)), radix);
@@ -161,31 +177,30 @@ HWY_INLINE void move_words(const double* terms, const double* top, int64_t count
   }
 }
 
-HWY_INLINE void move_terms(const double* terms, const double* top, int64_t count, const ProductUnits& in,
-                           int64_t stride, int64_t* to, int64_t* from) {
-  switch (in.words) {
-    case 1: return move_words<1>(terms, top, count, in, stride, to, from);
-    case 2: return move_words<2>(terms, top, count, in, stride, to, from);
-    case 3: return move_words<3>(terms, top, count, in, stride, to, from);
-    default: return move_words<0>(terms, top, count, in, stride, to, from);
+HWY_INLINE void move_terms(const TermMove& in, const ProductUnits& units) {
+  switch (units.words) {
+    case 1: return move_words<1>(in, units);
+    case 2: return move_words<2>(in, units);
+    case 3: return move_words<3>(in, units);
+    default: return move_words<0>(in, units);
   }
 }
 
 #endif
 
-// Products of `count` rows from number `first` of the moved ones on.
+// Products of the rows of a batch.
 template <class T>
-HWY_INLINE void make_batch(const T* points, const MovedRows& moved, int64_t first, int64_t count, const UnitSums& sums,
-                           const ProductUnits& in) {
+HWY_INLINE void make_batch(const T* points, const MovedBatch& batch, const UnitSums& sums, const ProductUnits& in) {
   const ProductRoom room(in, sums.d);
+  const int64_t* rows = batch.moved.rows + batch.first;
   const int64_t width = sums.d + 1;
-  for (int64_t r = 0; r < count; ++r) {
-    const T* x = points + moved.rows[first + r] * sums.d;
+  for (int64_t r = 0; r < batch.count; ++r) {
+    const T* x = points + rows[r] * sums.d;
     for (int64_t j = 0; j < sums.d; ++j) room.values[r * width + j] = x[j];
     room.values[r * width + sums.d] = 1;
   }
-  for (int64_t r = 0; r < count; ++r) {
-    const double weight = in.weights == nullptr ? 1 : in.weights[moved.rows[first + r]];
+  for (int64_t r = 0; r < batch.count; ++r) {
+    const double weight = in.weights == nullptr ? 1 : in.weights[rows[r]];
     double* products = room.products + r * in.products;
     if (in.rests) {
       make_products<true>(room.values + r * width, sums.d, weight, products, room.rests + r * in.products);
@@ -197,10 +212,11 @@ HWY_INLINE void make_batch(const T* points, const MovedRows& moved, int64_t firs
 
 HWY_INLINE void move_row(const ProductRoom& room, int64_t r, const ProductUnits& in, int64_t* to, int64_t* from) {
   const int64_t stride = in.rests ? 2 * in.products : in.products;
-  move_terms(room.products + r * in.products, in.top, in.products, in, stride, to, from);
+  move_terms({room.products + r * in.products, in.top, stride, to, from}, in);
   if (!in.rests) return;
-  move_terms(room.rests + r * in.products, in.top + in.products, in.products, in, stride, to + in.products,
-             from == nullptr ? nullptr : from + in.products);
+  move_terms({room.rests + r * in.products, in.top + in.products, stride, to + in.products,
+              from == nullptr ? nullptr : from + in.products},
+             in);
 }
 
 template <class T>
@@ -213,7 +229,7 @@ int64_t move_products(const T* points, const MovedRows& moved, const UnitSums& s
       for (int64_t a = i + kProductRows; a < i + 2 * kProductRows && a < moved.count; ++a) {
         prefetch_move(points, moved, sums, a);
       }
-      make_batch(points, moved, i, left < kProductRows ? left : kProductRows, sums, in);
+      make_batch(points, {moved, i, left < kProductRows ? left : kProductRows}, sums, in);
     }
     const uint32_t to = moved.to[i];
     if (sums.terms[to] == sums.most_terms) return i;
