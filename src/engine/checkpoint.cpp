@@ -94,8 +94,11 @@ void restore(const ModelState& state, Member& member) {
   member.relocated = state.relocated;
   member.state = state.label_change;
   member.cycle = CycleFinder({state.cycle_saved, state.cycle_power, state.cycle_step, state.cycle_begun});
-  member.search = {state.search_best,   state.search_inertia,  0,
-                   state.search_trials, state.search_failures, state.search_steps - 1};
+  member.search = {.best = state.search_best,
+                   .best_inertia = state.search_inertia,
+                   .trials = state.search_trials,
+                   .failures = state.search_failures,
+                   .steps = state.search_steps - 1};
   if (!std::isnan(state.last_inertia)) member.last_inertia = state.last_inertia;
   member.repeats = state.changed;
 }

@@ -32,7 +32,8 @@ struct Trial {
 };
 
 // The prototype to remove: after f failures in a row the one of rank f mod K by cost.
-int64_t removed_prototype(const SwapState& search, const std::vector<double>& costs) {
+int64_t removed_prototype(const SwapState& search) {
+  const std::vector<double>& costs = search.costs;
   std::vector<int64_t> order(costs.size());
   std::iota(order.begin(), order.end(), int64_t{0});
   std::ranges::stable_sort(order, {}, [&](int64_t k) { return costs[static_cast<size_t>(k)]; });
@@ -47,21 +48,34 @@ Matrix all_but(const Matrix& prototypes, int64_t removed) {
   return keep_prototypes(prototypes, kept);
 }
 
+// The costs of those whose best prototypes are new.
+void find_costs(const SwapContext& context, std::span<const Trial> trials) {
+  std::vector<SwapState*> searches;
+  std::vector<const Matrix*> models;
+  for (const Trial& trial : trials) {
+    SwapState& search = trial.member->search;
+    if (!search.costs.empty()) continue;
+    searches.push_back(&search);
+    models.push_back(&search.best);
+  }
+  if (models.empty()) return;
+  std::vector<std::vector<double>> costs = removal_costs(context.input, models, context.pool);
+  for (size_t i = 0; i < searches.size(); ++i) searches[i]->costs = std::move(costs[i]);
+}
+
 // Of the members whose best prototypes leave some error. All of them go on from these prototypes; those for which a
 // trial begins get others.
 std::vector<Trial> make_trials(const SwapContext& context, std::span<Member* const> members) {
   std::vector<Trial> trials;
-  std::vector<const Matrix*> models;
   for (Member* member : members) {
     return_to_best(*member, std::nullopt);
-    if (!(member->search.best_inertia > 0)) continue;
-    trials.push_back({member, static_cast<int>(trials.size())});
-    models.push_back(&member->search.best);
+    if (member->search.best_inertia > 0) trials.push_back({member, static_cast<int>(trials.size())});
   }
-  const std::vector<std::vector<double>> costs = removal_costs(context.input, models, context.pool);
-  for (size_t i = 0; i < trials.size(); ++i) {
-    trials[i].removed = removed_prototype(trials[i].member->search, costs[i]);
-    trials[i].others = all_but(*models[i], trials[i].removed);
+  find_costs(context, trials);
+  for (Trial& trial : trials) {
+    const SwapState& search = trial.member->search;
+    trial.removed = removed_prototype(search);
+    trial.others = all_but(search.best, trial.removed);
   }
   return trials;
 }
@@ -176,6 +190,7 @@ bool keep_or_reject(Member& member) {
   if (!success) return false;
   search.failures = 0;
   search.best = member.prototypes;
+  search.costs.clear();
   search.best_inertia = search.inertia;
   return true;
 }

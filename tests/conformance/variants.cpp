@@ -44,7 +44,8 @@ bool takes(const Target& target, std::string_view algorithm, int64_t columns) {
 }
 
 bool tells_formats_apart(const Target& target, std::string_view algorithm) {
-  return target.backend != "cpu" || target.screen_format == "float32" || algorithm == "matrix" || algorithm == "bounds";
+  return target.backend != "cpu" || target.screen_format == "float32" ||
+         (algorithm != "brute" && algorithm != "kdtree");
 }
 
 bool looks_in_bytes(const Target& target, int64_t columns) {

@@ -91,6 +91,7 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           move_rows<double>,
           move_products<float>,
           move_products<double>,
+          add_segment,
           residual<float>,
           residual<double>,
           residuals<float>,

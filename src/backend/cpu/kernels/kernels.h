@@ -50,12 +50,26 @@ struct ProductUnits {
   double radix = 0;                 // 2^bits, bits <= 50
   const double* weights = nullptr;  // w' of the rows; null: all one
   double* scratch = nullptr;        // product_scratch(), zeros at first
+  bool in_segments = false;         // add_segment may be used: no rests, three words at most
 };
 
 /// Values that ProductUnits::scratch has room for, of rows of d values.
 constexpr int64_t product_scratch(int64_t products, int64_t d) {
   return kProductRows * (2 * products + d + 1) + 4 * kProductPadding;
 }
+
+/// Most rows of a segment, below.
+constexpr int64_t kSegmentRows = 256;
+
+/// Rows of one cluster whose products are added together, without rests: register by register of all rows.
+struct ProductSegment {
+  const int64_t* rows;
+  int64_t count;  // at most kSegmentRows
+  int64_t d;
+  bool leaves;      // their products are taken away
+  double* columns;  // scratch: (d + 1) x kSegmentRows, 64-byte aligned
+  int64_t* sums;    // of the cluster
+};
 
 /// Rows that change clusters.
 struct MovedRows {
@@ -142,6 +156,7 @@ struct CpuKernels {
   /// Of linear models: the same.
   int64_t (*move_products_f32)(const float* points, const MovedRows&, const UnitSums&, const ProductUnits&);
   int64_t (*move_products_f64)(const double* points, const MovedRows&, const UnitSums&, const ProductUnits&);
+  void (*add_segment)(const float* points, const ProductSegment&, const ProductUnits&);
   /// Canonical squared residuals (contract, "Linear models"), as distance_* and distances_*.
   double (*residual_f32)(const float* row, const float* model, int64_t d);
   double (*residual_f64)(const double* row, const double* model, int64_t d);

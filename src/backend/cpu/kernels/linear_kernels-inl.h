@@ -10,7 +10,7 @@
 // clusters, would keep sums in registers, but make the terms twice, once where a row comes and once where it leaves.
 #pragma once
 
-#include "backend/cpu/kernels/row_kernels-inl.h"
+#include "backend/cpu/kernels/packing_kernels-inl.h"
 
 namespace manymeans {
 namespace {
@@ -231,6 +231,125 @@ int64_t move_products(const T* points, const MovedRows& moved, const UnitSums& s
   }
   return moved.count;
 }
+
+// Segments: the rows of one cluster are lanes, and a product's words are summed in registers, so that a row costs a
+// third of what it does above where it comes or leaves. It takes some vectors of rows of a cluster at a time to pay.
+#if HWY_TARGET == HWY_SCALAR
+
+void add_segment(const float* points, const ProductSegment& in, const ProductUnits& units) {
+  for (int64_t r = 0; r < in.count; ++r) {
+    const float* x = points + in.rows[r] * in.d;
+    const auto value = [&](int64_t j) { return j == in.d ? 1.0 : static_cast<double>(x[j]); };
+    int64_t place = 0;
+    for (int64_t i = 0; i < in.d; ++i) {
+      for (int64_t j = i; j <= in.d; ++j, ++place) {
+        double y = value(i) * value(j) * units.top[place];
+        for (int g = units.words - 1; g >= 0; --g) {
+          const double part = (y + kMagic) - kMagic;
+          const auto integer = static_cast<int64_t>(part);
+          in.sums[g * units.products + place] += in.leaves ? -integer : integer;
+          y = (y - part) * units.radix;
+        }
+      }
+    }
+  }
+}
+
+#else
+
+// Rows become columns of binary64; rows up to a whole vector are zero.
+HWY_INLINE void segment_columns(const float* points, const ProductSegment& in) {
+  for (int64_t r = 0; r < in.count; r += kWide) {
+    for (int64_t j = 0; j < in.d; j += kWide) {
+      const int64_t left = in.d - j;
+      const auto some = hn::FirstN(Narrow(), static_cast<size_t>(left < kWide ? left : kWide));
+      VecN block[kWide];
+#pragma GCC unroll 8
+      for (int v = 0; v < kWide; ++v) {
+        const bool exists = r + v < in.count;
+        const VecN row = hn::MaskedLoad(some, Narrow(), points + in.rows[exists ? r + v : r] * in.d + j);
+        block[v] = exists ? row : hn::Zero(Narrow());
+      }
+      transpose(block);
+      const int64_t columns = left < kWide ? left : kWide;
+#pragma GCC unroll 8
+      for (int v = 0; v < kWide; ++v) {
+        if (v < columns) hn::Store(wide(block[v]), kF64, in.columns + (j + v) * kSegmentRows + r);
+      }
+    }
+    const int64_t left = in.count - r;
+    const auto exist = hn::FirstN(kF64, static_cast<size_t>(left < kWide ? left : kWide));
+    hn::Store(hn::IfThenElseZero(exist, hn::Set(kF64, 1)), kF64, in.columns + in.d * kSegmentRows + r);
+  }
+}
+
+// The products of column i with `kPairs` neighbouring columns from j on; the first is that of `place`. What rounds a
+// number to a word is so large that the word is the lowest bits of the sum.
+template <int kWords, int kPairs>
+HWY_INLINE void segment_products(const ProductSegment& in, const ProductUnits& units, int64_t i, int64_t j,
+                                 int64_t place) {
+  const hn::FixedTag<int64_t, kWide> i64;
+  VecD rounders[kPairs][kWords];
+  hn::Vec<decltype(i64)> sums[kPairs][kWords];
+#pragma GCC unroll 4
+  for (int p = 0; p < kPairs; ++p) {
+    double unit = 1 / units.top[place + p];
+#pragma GCC unroll 3
+    for (int g = kWords - 1; g >= 0; --g) {
+      rounders[p][g] = hn::Set(kF64, kMagic * unit);
+      sums[p][g] =
+          hn::Zero(i64);  // of the rounded numbers' bits, from which those of the rounders are taken at the end
+      unit /= units.radix;
+    }
+  }
+  const double* a = in.columns + i * kSegmentRows;
+  const double* b = in.columns + j * kSegmentRows;
+  for (int64_t r = 0; r < in.count; r += kWide) {
+    const VecD value = hn::Load(kF64, a + r);
+#pragma GCC unroll 4
+    for (int p = 0; p < kPairs; ++p) {
+      VecD y = hn::Mul(value, hn::Load(kF64, b + p * kSegmentRows + r));
+#pragma GCC unroll 3
+      for (int g = kWords - 1; g >= 0; --g) {
+        const VecD shifted = hn::Add(y, rounders[p][g]);
+        sums[p][g] = hn::Add(sums[p][g], hn::BitCast(i64, shifted));
+        if (g > 0) y = hn::Sub(y, hn::Sub(shifted, rounders[p][g]));
+      }
+    }
+  }
+  const auto lanes = static_cast<uint64_t>((in.count + kWide - 1) / kWide * kWide);
+#pragma GCC unroll 4
+  for (int p = 0; p < kPairs; ++p) {
+#pragma GCC unroll 3
+    for (int g = 0; g < kWords; ++g) {
+      const auto bits = static_cast<uint64_t>(hn::GetLane(hn::BitCast(i64, rounders[p][g])));
+      const auto all = static_cast<uint64_t>(hn::GetLane(hn::SumOfLanes(i64, sums[p][g])));
+      const auto sum = static_cast<int64_t>(all - lanes * bits);  // mod 2^64
+      in.sums[g * units.products + place + p] += in.leaves ? -sum : sum;
+    }
+  }
+}
+
+template <int kWords>
+HWY_INLINE void segment_words(const ProductSegment& in, const ProductUnits& units) {
+  int64_t place = 0;
+  for (int64_t i = 0; i < in.d; ++i) {
+    int64_t j = i;
+    for (; j + 3 <= in.d; j += 4, place += 4) segment_products<kWords, 4>(in, units, i, j, place);
+    for (; j <= in.d; ++j, ++place) segment_products<kWords, 1>(in, units, i, j, place);
+  }
+}
+
+void add_segment(const float* points, const ProductSegment& in, const ProductUnits& units) {
+  segment_columns(points, in);
+  switch (units.words) {
+    case 1: return segment_words<1>(in, units);
+    case 2: return segment_words<2>(in, units);
+    default: return segment_words<3>(in, units);
+  }
+}
+
+#endif
 
 }  // namespace
 }  // namespace manymeans

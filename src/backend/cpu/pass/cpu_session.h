@@ -67,6 +67,8 @@ struct Worker {
   std::vector<float> wide_f32;               // rows of narrow types
   std::vector<double> terms;                 // of one row, where they are not its values
   std::vector<double> products;              // of some rows
+  SortedChanges sorted;                      // of a block
+  AlignedBuffer<double> columns;             // of a segment
   std::vector<double> d2;                    // distances of a block of rows
   std::vector<Delta> deltas;                 // by slot
   std::vector<Changes> changes;              // by slot
@@ -216,6 +218,7 @@ class CpuSession final : public Session, public RowQuestions {
                      Statistics& statistics);
   int64_t move_some(const MovedRows& moved, const UnitSums& sums, Worker& worker) const;
   int64_t move_some_products(const MovedRows& moved, const UnitSums& sums, Worker& worker) const;
+  void move_segments(const Changes& changes, Worker& worker, UnitDelta& delta, Statistics& statistics);
   void move_weights(const MovedRows& moved, int64_t count, UnitDelta& delta) const;
   void flush_products(const int64_t* sums, int sign, int64_t* limbs) const;
   void flush(UnitDelta& delta, int64_t cluster, Statistics& statistics, int64_t to, int sign) const;

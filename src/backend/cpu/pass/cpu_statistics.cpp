@@ -12,6 +12,9 @@ namespace {
 
 constexpr int64_t kPrefetchDistance = 12;  // changes; about what memory takes for one row
 
+// Changes of a block, for each cluster, from which on sums of products take their rows cluster by cluster.
+constexpr int64_t kSegmentPays = 64;
+
 constexpr int64_t kWidenedRows = 64;  // of narrow types, at a time
 
 // limbs += value * 2^shift. Carries, so that afterwards all limbs touched but the top one are in [0, 2^bits) and no
@@ -227,6 +230,34 @@ int64_t CpuSession::move_some_products(const MovedRows& moved, const UnitSums& s
   return shared_.kernels.move_products_f32(worker.wide_f32.data(), rows.moved, sums, units);
 }
 
+// The changes of a block, cluster by cluster.
+void CpuSession::move_segments(const Changes& changes, Worker& worker, UnitDelta& delta, Statistics& statistics) {
+  const PointsView& points = shared_.input.points;
+  const UnitSums sums = delta.sums_for(shared_.units, points.d);
+  if (worker.columns.size() == 0) {
+    worker.columns = AlignedBuffer<double>(static_cast<size_t>((points.d + 1) * kSegmentRows));
+  }
+  worker.sorted.sort(changes, statistics.k);
+  const std::vector<int64_t>& begin = worker.sorted.begin;
+  for (size_t list = 0; list + 1 < begin.size(); ++list) {
+    const auto cluster = static_cast<int64_t>(list / 2);
+    for (int64_t at = begin[list]; at < begin[list + 1]; at += kSegmentRows) {
+      const int64_t count = std::min(kSegmentRows, begin[list + 1] - at);
+      if (sums.terms[cluster] + count > sums.most_terms) {
+        const std::lock_guard lock(flushing_);
+        flush(delta, cluster, statistics, cluster, 1);
+      }
+      const bool leaves = list % 2 == 1;
+      shared_.kernels.add_segment(static_cast<const float*>(points.data),
+                                  {worker.sorted.rows.data() + at, count, points.d, leaves, worker.columns.data(),
+                                   sums.sums + cluster * sums.stride},
+                                  shared_.units.products);
+      sums.terms[cluster] += static_cast<uint32_t>(count);
+      sums.counts[cluster] += leaves ? -count : count;
+    }
+  }
+}
+
 // The integer weights of rows that were moved.
 void CpuSession::move_weights(const MovedRows& moved, int64_t count, UnitDelta& delta) const {
   if (shared_.units.products.weights == nullptr) return;
@@ -239,6 +270,10 @@ void CpuSession::move_weights(const MovedRows& moved, int64_t count, UnitDelta& 
 
 void CpuSession::move_in_units(const Changes& changes, bool from_nowhere, Worker& worker, UnitDelta& delta,
                                Statistics& statistics) {
+  const bool float32 = shared_.input.points.type == DataType::kFloat32;
+  if (shared_.units.products.in_segments && float32 && changes.size() >= kSegmentPays * statistics.k) {
+    return move_segments(changes, worker, delta, statistics);
+  }
   const UnitSums sums = delta.sums_for(shared_.units, shared_.input.points.d);
   for (int64_t done = 0; done < changes.size();) {
     const uint32_t* from = from_nowhere ? nullptr : changes.from.data() + done;

@@ -1,6 +1,7 @@
 #include "backend/cpu/sums/cpu_changes.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace manymeans {
 
@@ -47,6 +48,23 @@ void Changes::take_multiples(const Input& input, Changes& multiples) {
   rows.resize(at);
   from.resize(at);
   to.resize(at);
+}
+
+void SortedChanges::sort(const Changes& changes, int64_t k) {
+  begin.assign(static_cast<size_t>(2 * k + 1), 0);
+  const auto count = static_cast<size_t>(changes.size());
+  for (size_t i = 0; i < count; ++i) {
+    ++begin[2 * static_cast<size_t>(changes.to[i]) + 1];
+    if (changes.from[i] != kNoLabel) ++begin[2 * static_cast<size_t>(changes.from[i]) + 2];
+  }
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  next.assign(begin.begin(), begin.end() - 1);
+  rows.resize(static_cast<size_t>(begin.back()));
+  for (size_t i = 0; i < count; ++i) {
+    const auto place = [&](size_t list) { return static_cast<size_t>(next[list]++); };
+    rows[place(2 * static_cast<size_t>(changes.to[i]))] = changes.rows[i];
+    if (changes.from[i] != kNoLabel) rows[place(2 * static_cast<size_t>(changes.from[i]) + 1)] = changes.rows[i];
+  }
 }
 
 void Changes::clear() {

@@ -59,4 +59,13 @@ struct Changes {
   void clear();
 };
 
+/// The same by cluster: those that come to cluster k are rows[begin[2 k]] .. rows[begin[2 k + 1] - 1], and those that
+/// leave it follow.
+struct SortedChanges {
+  std::vector<int64_t> begin, next;
+  std::vector<int64_t> rows;
+
+  void sort(const Changes& changes, int64_t k);
+};
+
 }  // namespace manymeans

@@ -12,6 +12,9 @@ namespace {
 // Sums in units of columns up to this wide (bits): a cluster is flushed every 2^(63 - width) terms, and a flush costs
 // about as much as five terms.
 constexpr int kWidestUnits = 55;
+// Segments' numbers that round to a word are 2^53 times that; their columns stay in the first cache.
+constexpr int kMostSegmentPower = 700;
+constexpr int64_t kMostSegmentColumns = 32;
 // Of a word of a product's sum: what the kernels split exactly.
 constexpr int kWidestWord = 50;
 
@@ -71,10 +74,12 @@ void UnitScales::plan_products(const Input& input) {
   products.radix = std::ldexp(1.0, bits);
   units = AlignedBuffer<double>(static_cast<size_t>(places));
   fits = true;
+  products.in_segments = !products.rests && products.words <= 3 && input.points.d <= kMostSegmentColumns;
   for (int64_t place = 0; place < places; ++place) {
     const auto at = static_cast<size_t>(place);
     const int power = -lowest[at] - (products.words - 1) * bits;
     fits = fits && std::abs(power) < 1022;
+    products.in_segments = products.in_segments && std::abs(power) < kMostSegmentPower;
     units[at] = place % products.products < pairs ? std::ldexp(1.0, power) : 0;
   }
   products.top = units.data();

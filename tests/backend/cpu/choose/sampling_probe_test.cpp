@@ -3,6 +3,7 @@
 
 #include <manymeans/fit.h>
 
+#include "backend/cpu/choose/cpu_plan.h"
 #include "backend/cpu/choose/screen_costs.h"
 #include "backend/cpu/kernels/instruction_set.h"
 #include "core/threads.h"
@@ -192,6 +193,36 @@ TEST(ScreenChoice, IsForAllModels) {
   EXPECT_LE(few, 8);
   EXPECT_GE(many, 64);
   EXPECT_DOUBLE_EQ(columns({64, 4, 4, 4}), (3 * few + many) / 4);
+}
+
+// Where looks pay, and where this processor has them.
+PointsPlan plan_of_many_clusters(const CpuKernels& with_looks, const char* algorithm, const Workload& workload) {
+  const Environment unforced("MANYMEANS_CPU_SCREEN", "");
+  static const Scene scene = noise(24, 600);
+  static const Input input = prepared(scene);
+  BackendOptions options;
+  options.algorithm = algorithm;
+  return plan_points(input, with_looks, options, workload);
+}
+
+TEST(LookInBytes, IsPlannedWhereModelsHavePassesForIt) {
+  for (const InstructionSet& set : instruction_sets()) {
+    const CpuKernels& found = set.kernels();
+    if (!found.supported() || coded_kernels(found, found.screens[0], 24) == nullptr) continue;
+    const auto looks = [&](const char* algorithm, int64_t models, int64_t passes) {
+      const Workload workload{.passes = models * passes,
+                              .models = models,
+                              .clusters = std::vector<int64_t>(static_cast<size_t>(models), 600)};
+      const PointsPlan plan = plan_of_many_clusters(found, algorithm, workload);
+      EXPECT_EQ(plan.in_bytes != nullptr, plan.why.find("in bytes") != std::string::npos) << plan.why;
+      return plan.in_bytes != nullptr;
+    };
+    EXPECT_TRUE(looks("auto", 1, 300)) << found.name;
+    EXPECT_TRUE(looks("auto", 4, 300)) << found.name;
+    EXPECT_FALSE(looks("auto", 1, 2)) << found.name;
+    EXPECT_FALSE(looks("auto", 10, 2)) << found.name << ": passes of other models are no passes of this one";
+    EXPECT_FALSE(looks("bounds", 1, 300)) << found.name;
+  }
 }
 
 }  // namespace
