@@ -222,8 +222,7 @@ void run(PredictCommand& command) {
 }  // namespace
 
 void add_predict_command(CLI::App& program, int& exit_code) {
-  CLI::App* app =
-      program.add_subcommand("predict", "Label points, or predict targets, by a fitted model.");
+  CLI::App* app = program.add_subcommand("predict", "Label points, or predict targets, by a fitted model.");
   const auto command = std::make_shared<PredictCommand>();
   add_file_argument(*app, "MODEL", command->model,
                     "Model file (.npz) that 'manymeans fit --model' or 'manymeans regress --model' has written.");

@@ -84,7 +84,7 @@ class Cohort {
   std::vector<Member*> judge(std::vector<Member*>& active, std::optional<StopReason> stop);
   Verdict judge(Member& member, std::optional<StopReason> stop);
   std::optional<StopReason> outer_reason(const Member& member, std::optional<StopReason> stop) const;
-  void update(Member& member);
+  void update(Member& member, bool first_pass);
   bool ends_trial(const Member& member, std::optional<StopReason> stop) const;
   void measure_trials(std::span<Member* const> active, std::optional<StopReason> stop);
   void update_trial(Member& member);
@@ -319,7 +319,7 @@ Verdict Cohort::judge(Member& member, std::optional<StopReason> stop) {
     member.result.stop_reason = *reason;
     return Verdict::kDone;
   }
-  update(member);
+  update(member, first_pass);
   return Verdict::kGoesOn;
 }
 
@@ -330,10 +330,10 @@ std::optional<StopReason> Cohort::outer_reason(const Member& member, std::option
 }
 
 // One update of the prototypes, and the stop rules that follow it.
-void Cohort::update(Member& member) {
+void Cohort::update(Member& member, bool first_pass) {
   const PassResult& last = last_[static_cast<size_t>(member.slot)];
   StopState state;
-  state.first_pass = member.result.iterations == 0;
+  state.first_pass = first_pass;
   state.changed_share = static_cast<double>(last.changed) / static_cast<double>(context_.input.shard.all);
   state.mean_variance = context_.mean_variance;
   state.prototype = &prototype_of(context_.input);
