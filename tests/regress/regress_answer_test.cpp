@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -161,6 +162,64 @@ TEST(RegressAnswer, ResumedFromAnyMomentItIsTheSame) {
     }
   }
   EXPECT_GT(resumed, 100);
+}
+
+// What a fit leaves in its checkpoint when somebody ends it after so many passes.
+void expect_resumes(const SmallRows& rows, Case made, const std::string& expected, int64_t stop_after) {
+  const Folder folder;
+  std::atomic<bool> cancel{false};
+  FitHooks hooks;
+  hooks.checkpoint = {folder / "run.ckpt", 1 + stop_after % 2, false};
+  hooks.cancel = &cancel;
+  int64_t passes = 0;
+  hooks.progress = [&](const Progress& progress) {
+    const bool ends = progress.phase == "iterate" && passes++ >= stop_after;
+    if (ends && stop_after % 3 == 0) cancel = true;
+    return !ends || stop_after % 3 == 0;
+  };
+  run(rows, made, hooks);
+  FitHooks resume;
+  resume.checkpoint = {hooks.checkpoint.path, 0, true};
+  made.options.strategy = kStrategies[static_cast<size_t>(stop_after) % 3];
+  EXPECT_EQ(text_of(run(rows, made, resume)), expected) << made.name << ", pass " << stop_after;
+}
+
+// A stop ends the swap search with the best state, but the checkpoint keeps the trial that was at hand.
+TEST(RegressAnswer, StoppedAfterAnyPassItResumesToTheSame) {
+  const SmallRows rows(300);
+  for (const Strategy strategy : kStrategies) {
+    for (const int64_t max_iter : {3000, 40}) {
+      Case made;
+      made.options.k = {2, 5};
+      made.options.models = 2;
+      made.options.swaps = 2;
+      made.options.threads = 2;
+      made.options.max_iter = max_iter;
+      made.options.strategy = strategy;
+      made.name = fmt::format("{}, max_iter {}", name_of(strategy), max_iter);
+      const std::string expected = text_of(run(rows, made));
+      for (int64_t stop_after = 0; stop_after < 60; stop_after += 4) expect_resumes(rows, made, expected, stop_after);
+    }
+  }
+}
+
+TEST(RegressAnswer, ATimeLimitThatEndsASearchLeavesACheckpointToResume) {
+  const SmallRows rows(3000);
+  Case made;
+  made.options.k = {6};
+  made.options.models = 2;
+  made.options.swaps = 4;
+  const std::string expected = text_of(run(rows, made));
+  for (const double limit : {1e-4, 0.01, 0.03, 0.06}) {
+    const Folder folder;
+    FitHooks hooks;
+    hooks.checkpoint = {folder / "run.ckpt", 0, false};
+    made.options.time_limit = limit;
+    run(rows, made, hooks);
+    made.options.time_limit = 0;
+    hooks.checkpoint.resume = true;
+    EXPECT_EQ(text_of(run(rows, made, hooks)), expected) << limit;
+  }
 }
 
 TEST(RegressAnswer, ACheckpointOfOtherOptionsIsRefused) {
