@@ -111,15 +111,17 @@ struct RegressionGate {
 /// What is known of one model of a RegressResult beside its ModelResult.
 struct RegressionSummary {
   /// 1 - (sum of squared residuals) / (weighted sum of squares of the target around its mean). Where the target is
-  /// constant: 1 without residuals, else 0.
+  /// constant: 1 without residuals, else 0. NaN where it is not constant and its squares underflow.
   double r2 = 0;
   /// n (ln(2 pi s / n) + 1) + p ln n: the Bayesian information criterion of Gaussian residuals, s the sum of their
   /// weighted squares, n the sum of all weights, and p = K (D + 2) - 1 coefficients, intercepts and shares of the
-  /// clusters (K (D + 1) - 1 without intercepts). The lowest is best; minus infinity where s = 0.
+  /// clusters (K (D + 1) - 1 without intercepts). The lowest is best; minus infinity where s = 0, NaN
+  /// where r2 is NaN.
   double bic = 0;
   RegressionGate gate;
   /// For each cluster the features (from 0) that have no coefficient of their own: they are constant in it, or
-  /// combinations of features before them, or it has too few rows.
+  /// combinations of features before them, or it has too few rows, or a coefficient would be above 2^126 in float32
+  /// (2^500 in float64) and only the mean of the target is left.
   std::vector<std::vector<int64_t>> left_out;
 };
 
@@ -134,10 +136,12 @@ struct RegressResult {
 
 /// Fits options.models sets of k linear models for every k in options.k to the same rows.
 ///
-/// weights  empty, or N non-negative weights; a weight of 2 is the row twice, bit for bit.
+/// weights  empty, or N non-negative weights. From given models, a weight of 2 is the row twice, bit for bit, as long
+///          as no cluster is empty (`farthest` moves one row).
 /// Returns the same bits for any thread count, instruction set, backend, strategy and algorithm.
 /// Warnings say which clusters have fewer rows than D + 1, which columns they leave out, and that the target is
-/// constant or all rows are equal. Throws Error: kUsage (options, an initialisation for centroids, D above
+/// constant, all rows are equal, or no magnitude of a column is above 2^-400, whose squares underflow (they take part
+/// as they are: scale such columns up). Throws Error: kUsage (options, an initialisation for centroids, D above
 /// kMostFeatures, fewer rows than coefficients), kBadData (NaN, infinity, weights, magnitudes above 2^500),
 /// kUnavailable (memory, backend); with a checkpoint as fit(). Time O(iterations N D (sum K + D)) with exact sums of
 /// D^2 terms; memory as fit() with D^2 terms a cluster.

@@ -1,12 +1,20 @@
 // How linear models are fitted. Here, and not beside them, because an input carries it.
 #pragma once
 
+#include <manymeans/points.h>
+
 namespace manymeans {
 
 /// How a linear model is fitted to the rows of its cluster.
 struct LinearOptions {
-  double ridge = 0;       ///< added to each diagonal element of the centred Gram matrix, as a share of it
-  bool intercept = true;  ///< false: the model goes through the origin
+  double ridge = 0;          ///< added to each diagonal element of the centred Gram matrix, as a share of it
+  bool intercept = true;     ///< false: the model goes through the origin
+  double largest = 0x1p500;  ///< no |coefficient| or |intercept| may be above it
 };
+
+/// For models of this type. Their residuals cannot overflow then, and rounding to the type gives no infinity.
+constexpr double largest_coefficient(DataType type) {
+  return type == DataType::kFloat64 ? 0x1p500 : 0x1p126;
+}
 
 }  // namespace manymeans

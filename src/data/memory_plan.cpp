@@ -32,6 +32,9 @@ constexpr int64_t kSeedBytes = 8;
 constexpr int64_t kMostLabelBytes = 4;
 // Candidates of k-means|| per cluster: five rounds of as many again in the mean, and a margin.
 constexpr int64_t kCandidates = 8;
+// Exact sums and products that a linear model is solved from, and the formats of its sums, a term.
+constexpr int64_t kSolvedTerm = 400;
+constexpr int64_t kSwapCandidates = 16;
 constexpr int64_t kLeastCopy = 2;  // bytes of a value, in bfloat16
 // Where the caller sets no limit, this part of the available memory is left to others once it becomes scarce.
 constexpr int64_t kReserveShare = 16;
@@ -57,13 +60,46 @@ int64_t unavoidable_bytes(const MemoryTask& task) {
   return kProgram + task.threads * (kWorker + kWorkerRows * task.points.d * 8);
 }
 
+// The k-means fit by whose clusters a linear model begins; each session has one at a time.
+MemoryTask clustering_of(const MemoryTask& task) {
+  MemoryTask clustering = task;
+  clustering.k = {*std::max_element(task.k.begin(), task.k.end())};
+  clustering.threads = task.strategy == Strategy::kTask ? 1 : task.threads;
+  clustering.strategy = Strategy::kConcatenated;
+  clustering.oversamples = true;  // which init = auto may decide
+  clustering.terms = 0;
+  clustering.clusters = false;
+  return clustering;
+}
+
+// Beside the program, which is there once.
+int64_t least_of_clustering(const MemoryTask& task) {
+  return task.clusters ? sessions(task) * (least_memory(clustering_of(task)) - kProgram) : 0;
+}
+
+// What linear models take beside the statistics that stay.
+int64_t linear_bytes(const MemoryTask& task, int64_t statistics) {
+  if (task.terms == 0) return 0;
+  const int64_t k = *std::max_element(task.k.begin(), task.k.end());
+  // Every thread may solve a cluster, or the model of some rows, in exact numbers of its own.
+  const int64_t solving = (task.threads + 1) * task.terms * kSolvedTerm;
+  // The sums of a k-means fit's clusters are made by all threads.
+  const int64_t labelled = task.clusters ? task.threads * k * statistics : 0;
+  // Rows of random subsets: of all first models, and what the trials of a swap search draw.
+  const int64_t row = task.points.d * static_cast<int64_t>(size_of(prototype_type(task.points.type)));
+  const auto models = static_cast<int64_t>(task.k.size());
+  const int64_t subsets = (active_clusters(task) + kSwapCandidates * (models + 4 * sessions(task))) * task.points.d;
+  return solving + labelled + subsets * row;
+}
+
 // What cannot be given back: prototypes, statistics, results, scratch, weights.
 int64_t fixed_bytes(const MemoryTask& task) {
   const int64_t d = task.points.d;
   const auto value = static_cast<int64_t>(size_of(prototype_type(task.points.type)));
   const int64_t limbs = max_limbs(task.points.type == DataType::kFloat64);
+  const int64_t statistics = (task.terms > 0 ? task.terms : d) * limbs * 8;
   // Statistics, two sets of prototypes, and their rounded copies for the screen.
-  const int64_t active = d * (limbs * 8 + 2 * value + 16) + 256;
+  const int64_t active = statistics + d * (2 * value + 16) + 256;
   int64_t all = 0;
   int64_t most = 0;
   for (const int64_t k : task.k) {
@@ -72,7 +108,7 @@ int64_t fixed_bytes(const MemoryTask& task) {
   }
   const int64_t candidates = task.oversamples ? kCandidates * most * sessions(task) : 0;
   return unavoidable_bytes(task) + (active_clusters(task) + candidates) * active + all * (d * value + 64) +
-         (task.weights ? 16 * task.points.n : 0);
+         (task.weights ? 16 * task.points.n : 0) + linear_bytes(task, statistics) + least_of_clustering(task);
 }
 
 // Bytes of a row, all arrays together.
@@ -189,8 +225,8 @@ MemoryPlan plan_memory(const MemoryTask& task, int64_t limit) {
     if (whole <= available / 2) return {};
     limit = available - available / kReserveShare;
   }
-  if (whole <= limit) return plan_whole(task, row, limit, limit - whole);
-  if (const int64_t least = least_memory(task); limit < least) {
+  const int64_t least = least_memory(task);
+  if (limit < std::min(least, whole)) {
     throw Error(ErrorCode::kUnavailable, "memory",
                 fmt::format("{} are too little for {} rows of {} columns in {} model{} with {} clusters in all: at "
                             "least {} are needed (memory {}MiB), less with fewer threads, or strategy data",
@@ -199,7 +235,12 @@ MemoryPlan plan_memory(const MemoryTask& task, int64_t limit) {
                             std::accumulate(task.k.begin(), task.k.end(), int64_t{0}), in_mib(least),
                             (least + kMiB - 1) / kMiB));
   }
-  return plan_parts(task, row, limit, limit - fixed);
+  // A k-means fit of the rows gets part of what is not needed.
+  const int64_t more = task.clusters ? (limit - std::min(least, whole)) / 4 : 0;
+  MemoryPlan plan = whole + more <= limit ? plan_whole(task, row, limit, limit - whole - more)
+                                          : plan_parts(task, row, limit, limit - fixed - more);
+  if (task.clusters) plan.clustering = kProgram + (least_of_clustering(task) + more) / sessions(task);
+  return plan;
 }
 
 }  // namespace manymeans

@@ -22,6 +22,8 @@ struct MemoryTask {
   Strategy strategy = Strategy::kConcatenated;
   int threads = 1;
   bool oversamples = false;  ///< some model begins with k-means||
+  int64_t terms = 0;         ///< of linear models: sums of a cluster; 0: those of centroids, the columns
+  bool clusters = false;     ///< linear models begin with the clusters of a k-means fit of the rows
 };
 
 struct MemoryPlan {
@@ -31,10 +33,11 @@ struct MemoryPlan {
   Storage seeding = Storage::kMemory;  ///< least distances of k-means++ and k-means||, 8 bytes a row and model
   int64_t seeded_together = 0;         ///< models; 0: as many as the engine likes
   // Bytes for what can be done without, in each of the sessions that run at the same time:
-  int64_t copies = 0;  ///< a packed copy of the points, a kd-tree
-  int64_t bounds = 0;  ///< carried from pass to pass
-  int64_t sums = 0;    ///< statistics of each thread
-  std::string text;    ///< for people; empty unless limited
+  int64_t copies = 0;      ///< a packed copy of the points, a kd-tree
+  int64_t bounds = 0;      ///< carried from pass to pass
+  int64_t sums = 0;        ///< statistics of each thread
+  int64_t clustering = 0;  ///< what a k-means fit by whose clusters linear models begin may hold, where there is one
+  std::string text;        ///< for people; empty unless limited
 };
 
 /// `limit` in bytes; 0: what the machine and its control groups have left. Points that the caller holds in memory are

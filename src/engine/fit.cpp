@@ -210,6 +210,10 @@ MemoryPlan plan_memory_of(const Task& asked, const Backend& backend, const Proto
     task.k.insert(task.k.end(), static_cast<size_t>(options.models), std::min(k, points.n));
     task.oversamples |= !asked.given() && find_init(options.init, prototype, points.n, k, points.d).name == "k-means||";
   }
+  if (prototype.linear) {
+    task.terms = prototype.terms(points.d);
+    task.clusters = !asked.given() && options.init == "kmeans";
+  }
   if (options.memory.bytes == 0 && fits_easily(task)) return {};
   task.in_file = lies_in_file(points.data, points.bytes());
   return plan_memory(task, options.memory.bytes);
@@ -347,6 +351,7 @@ void Fit::read() {
   if (copied_) input_.host_values = task_.points.data;
   use_prototype(input_, place_.kind.prototype, pool_);
   input_.linear = place_.kind.linear;
+  input_.linear.largest = largest_coefficient(prototype_type(task_.points.type));
 }
 
 // What rules, reports and checkpoints need to know of the points, and the models.
@@ -389,21 +394,32 @@ void Fit::upload() {
   upload_ = comm_.alone() ? std::move(own) : make_sharded_upload(input_, std::move(own));
 }
 
-// For initial prototypes that are those of a clustering: k-means of the same rows with the options that all fits have.
+// For initial prototypes that are those of a clustering: k-means of the same rows with the options that all fits have,
+// within the time and the memory that are left of this fit's.
 std::optional<Labels> Fit::cluster(int64_t k, uint64_t seed, int threads) {
   FitOptions options;
   options.k = {k};
   options.model_seed = seed;
   options.backend = task_.options.backend;
   options.threads = threads;
+  options.memory.bytes =
+      backend_->keeps_to_memory() ? input_.memory.clustering : task_.options.memory.bytes;  // of a device
+  constexpr double kLeastLimit = 1e-9;                                                      // 0 would be none
+  if (task_.options.time_limit > 0) {
+    options.time_limit = std::max(kLeastLimit, task_.options.time_limit - control_.seconds());
+  }
   FitHooks hooks;
   hooks.abort = task_.hooks.abort;
   hooks.cancel = task_.hooks.cancel;
   const FitKind kind;
   const FitPlace place{place_.tuning, comm_, kind};
-  // The weights as the fit has them, or none: integers over a power of two stay what they are.
-  FitResult found = Fit({input_.points, input_.weights, options, hooks}, place).run();
-  if (found.interrupted) return std::nullopt;
+  // The weights as they were given get the same integers again. Those of the input would lose their last bit where the
+  // largest is 2^B.
+  FitResult found = Fit({input_.points, task_.weights, options, hooks}, place).run();
+  if (found.interrupted) {
+    control_.look();  // this fit ends for the same reason: its clock began before the other one's
+    return std::nullopt;
+  }
   return std::move(found.models[0].labels);
 }
 

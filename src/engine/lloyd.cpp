@@ -200,10 +200,17 @@ int Cohort::pass(std::span<Member*> active) {
   return passes;
 }
 
-// Between the pass and the judgement: see checkpoint.h.
+// The caller or the clock ended the swap search of this model, which has its best prototypes labelled and is done.
+bool ends_from_outside(const Member& member) {
+  return member.stopping && member.result.stop_reason > StopReason::kMaxIter;
+}
+
+// Between the pass and the judgement: see checkpoint.h. Where a stop has ended a swap search, the file keeps the state
+// from before the stop, with the trial that a resumed fit has to go on with.
 void Cohort::save(std::span<Member*> active, int passes) {
   if (context_.checkpoint == nullptr) return;
   for (const Member* member : active) {
+    if (ends_from_outside(*member)) continue;
     context_.checkpoint->labelled(*member, last_[static_cast<size_t>(member->slot)].changed);
   }
   context_.checkpoint->count(passes);

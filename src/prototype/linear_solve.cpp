@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 
 namespace manymeans {
 namespace {
@@ -12,9 +13,6 @@ namespace {
 // error by that again, until nothing changes.
 constexpr double kLeastPivot = 0x1p-46;
 constexpr int kMostRefinements = 8;
-// Beyond these residuals could overflow; then the mean of the target alone is the model.
-constexpr double kMostCoefficient = 0x1p500;
-constexpr double kMostIntercept = 0x1p500;
 
 // Half of an even exponent, so that 2^-2h brings the number into [1/4, 2).
 int64_t half_exponent(const Dyadic& value) {
@@ -40,6 +38,7 @@ class CentredProducts {
     for (int64_t i = 0; i <= d_; ++i) scales_.push_back(-half_exponent((*this)(i, i)));
   }
 
+  int64_t features() const { return d_; }
   const Dyadic& operator()(int64_t i, int64_t j) const { return values_[static_cast<size_t>(i * (d_ + 1) + j)]; }
   /// Binary exponents by which rows and columns are scaled.
   int64_t scale(int64_t i) const { return scales_[static_cast<size_t>(i)]; }
@@ -99,9 +98,12 @@ class Cholesky {
   std::vector<std::vector<double>> rows_;  // of L, each up to its diagonal
 };
 
-// The coefficients of the kept columns: a first solution, and what its exact residuals add.
-std::vector<double> refined_solution(const CentredProducts& products, const Cholesky& factor, int64_t d) {
+// The coefficients of the kept columns: a first solution, and what its exact residuals add. None if one of them gets
+// larger than it may.
+std::optional<std::vector<double>> refined_solution(const CentredProducts& products, const Cholesky& factor,
+                                                    double largest) {
   const std::vector<int64_t>& kept = factor.kept();
+  const int64_t d = products.features();
   const size_t count = kept.size();
   std::vector<double> b(count, 0.0);
   for (int step = 0; step <= kMostRefinements; ++step) {
@@ -115,7 +117,7 @@ std::vector<double> refined_solution(const CentredProducts& products, const Chol
     factor.solve(residuals);
     for (size_t j = 0; j < count; ++j) {
       b[j] += std::ldexp(residuals[j], static_cast<int>(products.scale(kept[j]) - products.scale(d)));
-      if (!(std::fabs(b[j]) <= kMostCoefficient)) return {};
+      if (!(std::fabs(b[j]) <= largest)) return std::nullopt;
     }
     if (b == before) break;
   }
@@ -133,26 +135,32 @@ double solved_intercept(const ProductSums& sums, const std::vector<double>& coef
   return std::ldexp(rest.rounded(shift) / weight.rounded(weight_shift), static_cast<int>(weight_shift - shift));
 }
 
+// A model without coefficients: all columns are left out.
+LinearFit mean_of_target(const ProductSums& sums, const LinearOptions& options) {
+  LinearFit fit;
+  fit.coefficients.assign(static_cast<size_t>(sums.features()), 0.0);
+  fit.kept.assign(static_cast<size_t>(sums.features()), false);
+  if (options.intercept) fit.intercept = solved_intercept(sums, fit.coefficients);
+  return fit;
+}
+
 }  // namespace
 
 LinearFit solve_linear(const ProductSums& sums, const LinearOptions& options) {
   const int64_t d = sums.features();
   const CentredProducts products(sums, options);
   const Cholesky factor(products, d);
-  LinearFit fit;
-  fit.coefficients.assign(static_cast<size_t>(d), 0.0);
-  fit.kept.assign(static_cast<size_t>(d), false);
-  if (!products.is_constant(d)) {
-    const std::vector<double> b = refined_solution(products, factor, d);
-    for (size_t i = 0; i < b.size(); ++i) fit.coefficients[static_cast<size_t>(factor.kept()[i])] = b[i];
-  }
-  for (const int64_t j : factor.kept()) fit.kept[static_cast<size_t>(j)] = true;
+  const std::vector<int64_t>& kept = factor.kept();
+  LinearFit fit = mean_of_target(sums, options);
+  for (const int64_t j : kept) fit.kept[static_cast<size_t>(j)] = true;
+  if (products.is_constant(d)) return fit;
+  const std::optional<std::vector<double>> b = refined_solution(products, factor, options.largest);
+  if (!b) return mean_of_target(sums, options);
+  for (size_t i = 0; i < kept.size(); ++i) fit.coefficients[static_cast<size_t>(kept[i])] = (*b)[i];
   if (!options.intercept) return fit;
   fit.intercept = solved_intercept(sums, fit.coefficients);
-  if (std::fabs(fit.intercept) <= kMostIntercept) return fit;
-  std::ranges::fill(fit.coefficients, 0.0);
-  fit.intercept = solved_intercept(sums, fit.coefficients);
-  return fit;
+  // What is not finite is too large, too.
+  return std::fabs(fit.intercept) <= options.largest ? fit : mean_of_target(sums, options);
 }
 
 }  // namespace manymeans

@@ -29,7 +29,8 @@ class ProductSums {
 };
 
 struct LinearFit {
-  std::vector<double> coefficients;  ///< D; 0 for columns that are left out
+  std::vector<double>
+      coefficients;  ///< D; 0 for columns that are left out: all where one would exceed LinearOptions::largest
   double intercept = 0;
   std::vector<bool> kept;  ///< which columns have a coefficient of their own
 };

@@ -7,9 +7,13 @@
 #include "regress/regression_summary.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace manymeans {
 namespace {
@@ -52,12 +56,10 @@ class Summaries {
     finished.warnings.insert(finished.warnings.end(), mine.warnings.begin(), mine.warnings.end());
   }
   RowTroubles troubles() const {
-    RowTroubles found;
-    for (const SummarisedModel& model : models_) {
-      found.constant_target |= model.rows.constant_target;
-      found.all_equal |= model.rows.all_equal;
-    }
-    return found;
+    // All models that came to their end say the same.
+    const auto found = std::ranges::find_if(
+        models_, [](const SummarisedModel& model) { return model.rows.constant_target || !model.rows.tiny.empty(); });
+    return found == models_.end() ? RowTroubles() : found->rows;
   }
   std::vector<RegressionSummary> hand_over() {
     std::vector<RegressionSummary> result;
@@ -69,12 +71,24 @@ class Summaries {
   std::vector<SummarisedModel> models_;
 };
 
-void warn(const RowTroubles& rows, FitResult& result, const FitHooks& hooks) {
+std::string text_of_tiny(const std::vector<int64_t>& columns, int64_t target) {
+  std::vector<std::string> names;
+  for (const int64_t j : columns) names.push_back(j == target ? "the target" : fmt::format("feature {}", j));
+  return fmt::format(
+      "no magnitude of {} is above 2^-400 (features count from 0): squares of such values underflow, so that models, "
+      "errors and R2 may be wrong; scale them up",
+      fmt::join(names, ", "));
+}
+
+void warn(const RowTroubles& rows, int64_t target, FitResult& result, const FitHooks& hooks) {
+  const auto add = [&](std::string text) {
+    if (hooks.log) hooks.log(text);
+    result.warnings.push_back(std::move(text));
+  };
+  if (!rows.tiny.empty()) add(text_of_tiny(rows.tiny, target));
   if (!rows.constant_target) return;
-  result.warnings.emplace_back(rows.all_equal
-                                   ? "all rows are equal: every model is their target"
-                                   : "the target is constant: every model is that constant, whatever the features are");
-  if (hooks.log) hooks.log(result.warnings.back());
+  add(rows.all_equal ? "all rows are equal: every model is their target"
+                     : "the target is constant: every model is that constant, whatever the features are");
 }
 
 }  // namespace
@@ -91,7 +105,7 @@ RegressResult regress(const RegressionRows& rows, std::span<const double> weight
                      [&](const FinishedModel& model) { summaries.take(model); }};
   RegressResult result;
   result.fit = fit_kind(kind, rows.view(), weights, options, hooks);
-  warn(summaries.troubles(), result.fit, hooks);
+  warn(summaries.troubles(), rows.features(), result.fit, hooks);
   result.summaries = summaries.hand_over();
   result.options = options;
   return result;

@@ -13,7 +13,8 @@ namespace manymeans {
 /// What is wrong with all rows, whatever the model.
 struct RowTroubles {
   bool constant_target = false;
-  bool all_equal = false;  ///< features, too
+  bool all_equal = false;          ///< features, too
+  std::vector<int64_t> tiny = {};  ///< columns whose squares may underflow; the last is the target
 };
 
 struct SummarisedModel {

@@ -40,6 +40,37 @@ std::optional<int64_t> named_limit(const MemoryTask& task, int64_t limit) {
   }
 }
 
+// The sums of products of a linear model are about as many as the square of its columns.
+TEST(MemoryPlan, LinearModelsCountAllTheirSums) {
+  MemoryTask task = task_of(20'000, 129, {40, 40}, false);
+  const int64_t centroids = least_memory(task);
+  task.terms = 17'028;
+  EXPECT_GE(least_memory(task) - centroids, 80 * (task.terms - 129) * 4 * 8);
+  const std::optional<int64_t> named = named_limit(task, 25'000'000);
+  ASSERT_TRUE(named);
+  EXPECT_GT(*named, 80 * task.terms * 4 * 8);
+}
+
+TEST(MemoryPlan, AClusteringHasAShareOfItsOwn) {
+  for (const Strategy strategy : {Strategy::kConcatenated, Strategy::kTask}) {
+    MemoryTask task = task_of(1'000'000, 10, {8, 8, 8});
+    task.strategy = strategy;
+    task.terms = 128;
+    EXPECT_EQ(plan_memory(task, 512 * kMiB).clustering, 0);
+    const int64_t without = least_memory(task);
+    task.clusters = true;
+    const int64_t least = least_memory(task);
+    EXPECT_GT(least, without + kMiB);
+    MemoryTask clustering = task_of(1'000'000, 10, {8});
+    clustering.threads = strategy == Strategy::kTask ? 1 : 2;
+    for (const int64_t more : {0, 64, 1024}) {
+      const MemoryPlan plan = plan_memory(task, least + more * kMiB);
+      EXPECT_FALSE(named_limit(clustering, plan.clustering)) << more;
+      EXPECT_LE(plan.clustering + plan.copies + plan.bounds + plan.sums, least + more * kMiB);
+    }
+  }
+}
+
 TEST(MemoryPlan, ASmallFitIsLeftAlone) {
   const MemoryPlan plan = plan_memory(task_of(1000, 10, {8}), 0);
   EXPECT_FALSE(plan.limited);

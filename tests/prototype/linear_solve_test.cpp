@@ -161,6 +161,19 @@ TEST(LinearSolve, FewerRowsThanCoefficients) {
   EXPECT_EQ(solve_linear(sums_of(one), {}).intercept, 10);
 }
 
+// A slope of 2^100 and an intercept of -2^101.
+TEST(LinearSolve, WhatWouldBeTooLargeLeavesAllColumnsOut) {
+  const Rows rows{"steep", 2, {{2, 0, 0}, {3, 1, 0x1p100}, {4, 4, 0x1p101}}, {1, 1, 1}};
+  EXPECT_EQ(solve_linear(sums_of(rows), {}).kept, (std::vector<bool>{true, true}));
+  for (const LinearOptions& options : {LinearOptions{.largest = 0x1p99}, LinearOptions{.largest = 0x1p100},
+                                       LinearOptions{.intercept = false, .largest = 0x1p98}}) {
+    const LinearFit fit = solve_linear(sums_of(rows), options);
+    EXPECT_EQ(fit.kept, (std::vector<bool>{false, false})) << options.largest;
+    EXPECT_EQ(fit.coefficients, (std::vector<double>{0, 0}));
+    EXPECT_EQ(fit.intercept, options.intercept ? 0x1p100 : 0);
+  }
+}
+
 TEST(LinearSolve, ThroughTheOrigin) {
   const Rows rows{"origin", 1, {{1, 2}, {2, 5}, {3, 5}}, {1, 1, 1}};
   const LinearFit fit = solve_linear(sums_of(rows), {.intercept = false});

@@ -1,4 +1,5 @@
 // One answer: regress() gives the same bits whatever it runs on, however it is stopped and goes on.
+#include <manymeans/error.h>
 #include <manymeans/regress.h>
 
 #include "io/files.h"
@@ -8,8 +9,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace manymeans::test {
@@ -85,6 +89,19 @@ TEST(RegressAnswer, IsTheSameOnEveryBackendThreadAndStrategy) {
   }
 }
 
+// The least limit, by the error that names it.
+int64_t least_memory(const SmallRows& rows, Case made) {
+  made.options.memory.bytes = 1;
+  try {
+    run(rows, made);
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    return std::stoll(what.substr(what.find("(memory ") + 8)) << 20;
+  }
+  ADD_FAILURE() << "one byte was enough";
+  return 0;
+}
+
 TEST(RegressAnswer, IsTheSameWithLittleMemory) {
   const SmallRows rows(40000);
   Case made = cases()[0];
@@ -94,6 +111,24 @@ TEST(RegressAnswer, IsTheSameWithLittleMemory) {
   const std::string expected = text_of(run(rows, made));
   made.options.memory = parse_byte_size("64MiB");
   EXPECT_EQ(text_of(run(rows, made)), expected);
+}
+
+TEST(RegressAnswer, AClusteringKeepsToTheMemoryThatItIsGiven) {
+  const SmallRows rows(40000);
+  for (const Strategy strategy : kStrategies) {
+    Case made = cases()[5];
+    made.options.k = {3, 4};
+    made.options.swaps = 1;
+    made.options.strategy = strategy;
+    made.options.threads = 2;
+    const std::string expected = text_of(run(rows, made));
+    const int64_t least = least_memory(rows, made);
+    made.options.init = "random-subsets";
+    EXPECT_GT(least, least_memory(rows, made) + (int64_t{2} << 20));
+    made.options.init = "kmeans";
+    made.options.memory.bytes = least;
+    EXPECT_EQ(text_of(run(rows, made)), expected) << name_of(strategy);
+  }
 }
 
 TEST(RegressAnswer, AMemberAloneHasTheDigestThatItHasInItsEnsemble) {
@@ -161,6 +196,101 @@ TEST(RegressAnswer, ResumedFromAnyMomentItIsTheSame) {
     }
   }
   EXPECT_GT(resumed, 100);
+}
+
+// What a fit leaves in its checkpoint when somebody ends it after so many passes.
+void expect_resumes(const SmallRows& rows, Case made, const std::string& expected, int64_t stop_after) {
+  const Folder folder;
+  std::atomic<bool> cancel{false};
+  FitHooks hooks;
+  hooks.checkpoint = {folder / "run.ckpt", 1 + stop_after % 2, false};
+  hooks.cancel = &cancel;
+  int64_t passes = 0;
+  hooks.progress = [&](const Progress& progress) {
+    const bool ends = progress.phase == "iterate" && passes++ >= stop_after;
+    if (ends && stop_after % 3 == 0) cancel = true;
+    return !ends || stop_after % 3 == 0;
+  };
+  run(rows, made, hooks);
+  FitHooks resume;
+  resume.checkpoint = {hooks.checkpoint.path, 0, true};
+  made.options.strategy = kStrategies[static_cast<size_t>(stop_after) % 3];
+  EXPECT_EQ(text_of(run(rows, made, resume)), expected) << made.name << ", pass " << stop_after;
+}
+
+// A stop ends the swap search with the best state, but the checkpoint keeps the trial that was at hand.
+TEST(RegressAnswer, StoppedAfterAnyPassItResumesToTheSame) {
+  const SmallRows rows(300);
+  for (const Strategy strategy : kStrategies) {
+    for (const int64_t max_iter : {3000, 40}) {
+      Case made;
+      made.options.k = {2, 5};
+      made.options.models = 2;
+      made.options.swaps = 2;
+      made.options.threads = 2;
+      made.options.max_iter = max_iter;
+      made.options.strategy = strategy;
+      made.name = fmt::format("{}, max_iter {}", name_of(strategy), max_iter);
+      const std::string expected = text_of(run(rows, made));
+      for (int64_t stop_after = 0; stop_after < 60; stop_after += 4) expect_resumes(rows, made, expected, stop_after);
+    }
+  }
+}
+
+TEST(RegressAnswer, ATimeLimitThatEndsASearchLeavesACheckpointToResume) {
+  const SmallRows rows(3000);
+  Case made;
+  made.options.k = {6};
+  made.options.models = 2;
+  made.options.swaps = 4;
+  const std::string expected = text_of(run(rows, made));
+  for (const double limit : {1e-4, 0.01, 0.03, 0.06}) {
+    const Folder folder;
+    FitHooks hooks;
+    hooks.checkpoint = {folder / "run.ckpt", 0, false};
+    made.options.time_limit = limit;
+    run(rows, made, hooks);
+    made.options.time_limit = 0;
+    hooks.checkpoint.resume = true;
+    EXPECT_EQ(text_of(run(rows, made, hooks)), expected) << limit;
+  }
+}
+
+// Rows for which k-means takes much longer than the clock or a finger waits.
+Case long_clustering(Strategy strategy) {
+  Case made;
+  made.options.k = {300};
+  made.options.models = 2;
+  made.options.init = "kmeans";
+  made.options.strategy = strategy;
+  made.options.threads = 2;
+  return made;
+}
+
+TEST(RegressAnswer, ATimeLimitEndsTheClusteringThatModelsBeginWith) {
+  const SmallRows rows(60000);
+  Case made = long_clustering(Strategy::kConcatenated);
+  made.options.time_limit = 0.1;
+  const RegressResult found = run(rows, made);
+  EXPECT_TRUE(found.fit.interrupted);
+  for (const ModelResult& model : found.fit.models) EXPECT_EQ(model.stop_reason, StopReason::kNotBegun);
+}
+
+TEST(RegressAnswer, WhoCancelsTheClusteringInterruptsTheFit) {
+  const SmallRows rows(60000);
+  for (const Strategy strategy : kStrategies) {
+    std::atomic<bool> cancel{false};
+    FitHooks hooks;
+    hooks.cancel = &cancel;
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      cancel = true;
+    });
+    const RegressResult found = run(rows, long_clustering(strategy), hooks);
+    other.join();
+    EXPECT_TRUE(found.fit.interrupted) << name_of(strategy);
+    for (const ModelResult& model : found.fit.models) EXPECT_EQ(model.stop_reason, StopReason::kNotBegun);
+  }
 }
 
 TEST(RegressAnswer, ACheckpointOfOtherOptionsIsRefused) {

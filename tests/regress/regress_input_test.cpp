@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -122,6 +123,66 @@ TEST(RegressInput, AConstantTargetIsAWarning) {
   EXPECT_EQ(found.fit.models[0].inertia, 0);
 }
 
+bool warned(const RegressResult& found, const std::string& text) {
+  return std::ranges::any_of(found.fit.warnings,
+                             [&](const std::string& warning) { return warning.find(text) != std::string::npos; });
+}
+
+// 60 rows of a feature and a target that grows with it, in units of x and y.
+template <class T>
+std::vector<T> steep_rows(double x, double y) {
+  std::vector<T> values;
+  for (int i = 0; i < 60; ++i) {
+    const double z = i % 11;
+    values.insert(values.end(), {static_cast<T>(x * z), static_cast<T>(y * (2 * z + i % 3))});
+  }
+  return values;
+}
+
+TEST(RegressInput, CoefficientsTooLargeForTheTypeAreNoneAndAWarning) {
+  const std::vector<float> narrow = steep_rows<float>(1e-30, 1e15);
+  const std::vector<double> wide = steep_rows<double>(1e-100, 1e100);
+  for (const PointsView& points : {PointsView(narrow.data(), 60, 2), PointsView(wide.data(), 60, 2)}) {
+    const RegressResult found = regress(RegressionRows::with_target(points), {}, options_of(1));
+    EXPECT_EQ(found.fit.models[0].prototypes.at(0, 0), 0);
+    EXPECT_TRUE(std::isfinite(found.fit.models[0].prototypes.at(0, 1)));
+    EXPECT_TRUE(warned(found, "cluster 0 has no coefficients for the columns 0"));
+    EXPECT_EQ(found.summaries[0].left_out[0], (std::vector<int64_t>{0}));
+  }
+  const std::vector<float> possible = steep_rows<float>(1e-20, 1e15);
+  const RegressResult found = regress(RegressionRows::with_target({possible.data(), 60, 2}), {}, options_of(1));
+  EXPECT_NEAR(found.fit.models[0].prototypes.at(0, 0), 2e35, 0.1e35);
+  EXPECT_TRUE(found.fit.warnings.empty());
+}
+
+TEST(RegressInput, ValuesWhoseSquaresUnderflowAreNotTakenForEqual) {
+  const std::vector<double> target = steep_rows<double>(1, 1e-165);
+  const RegressResult low = regress(RegressionRows::with_target({target.data(), 60, 2}), {}, options_of(1));
+  EXPECT_TRUE(warned(low, "no magnitude of the target is above 2^-400"));
+  EXPECT_FALSE(warned(low, "constant"));
+  EXPECT_TRUE(std::isnan(low.summaries[0].r2));
+  EXPECT_TRUE(std::isnan(low.summaries[0].bic));
+  const std::vector<double> all = steep_rows<double>(1e-300, 1e-300);
+  const RegressResult lowest = regress(RegressionRows::with_target({all.data(), 60, 2}), {}, options_of(1));
+  EXPECT_TRUE(warned(lowest, "no magnitude of feature 0, the target is above 2^-400"));
+  EXPECT_FALSE(warned(lowest, "equal"));
+  const std::vector<double> enough = steep_rows<double>(1e-100, 1e-100);
+  const RegressResult fine = regress(RegressionRows::with_target({enough.data(), 60, 2}), {}, options_of(1));
+  EXPECT_TRUE(fine.fit.warnings.empty());
+  EXPECT_NEAR(fine.fit.models[0].prototypes.at(0, 0), 2, 0.1);
+}
+
+// The largest weight is the integer 2^B: weighed again, the least one would not count.
+TEST(RegressInput, EveryWeightCountsInAClusteringToo) {
+  const SmallRows rows(300);
+  std::vector<double> weights(300, 1 - 0x1p-53);
+  weights[7] = 0x1p-52;
+  RegressOptions options = options_of(2);
+  options.init = "kmeans";
+  const RegressResult found = regress(RegressionRows::with_target(rows.view(DataType::kFloat64)), weights, options);
+  EXPECT_EQ(found.fit.models[0].init, "kmeans");
+}
+
 TEST(RegressInput, EqualRowsAreAWarning) {
   std::vector<float> values;
   for (int i = 0; i < 60; ++i) values.insert(values.end(), {1, 2, 7});
@@ -139,11 +200,7 @@ TEST(RegressInput, AClusterOfTooFewRowsIsAWarning) {
   RegressOptions options = options_of(2);
   options.swaps = 0;
   const RegressResult found = regress(RegressionRows::with_target(rows.view(DataType::kFloat32)), {}, options, hooks);
-  const auto told = [&](const std::string& text) {
-    return std::ranges::any_of(found.fit.warnings,
-                               [&](const std::string& warning) { return warning.find(text) != std::string::npos; });
-  };
-  EXPECT_TRUE(told("cluster 1 has 1 rows, fewer than its 3 coefficients"));
+  EXPECT_TRUE(warned(found, "cluster 1 has 1 rows, fewer than its 3 coefficients"));
   EXPECT_EQ(found.summaries[0].left_out[1], (std::vector<int64_t>{0, 1}));
 }
 
