@@ -134,6 +134,9 @@ struct RegressResult {
 
 /// Fits options.models sets of k linear models for every k in options.k to the same rows.
 ///
+/// Models are float64 for float64 rows, else float32, and then rounded to it: for columns that lie far from zero beside
+/// their spread, float32 does not hold the least squares. Take float64 rows for those.
+///
 /// weights  empty, or N non-negative weights; a weight of 2 is the row twice, bit for bit.
 /// Returns the same bits for any thread count, instruction set, backend, strategy and algorithm.
 /// Warnings say which clusters have fewer rows than D + 1, which columns they leave out, and that the target is

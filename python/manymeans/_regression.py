@@ -70,8 +70,8 @@ class RegressionClustering(RegressorMixin, _FittingEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_clusters, n_features)
-        Coefficients; float64 where features or target are, else float32. 0 for a feature that a cluster cannot tell
-        from others: it is constant there, or the cluster has too few rows.
+        Coefficients, float64 (float32 in a file that ``manymeans regress --dtype float32`` has written). 0 for a
+        feature that a cluster cannot tell from others: it is constant there, or the cluster has too few rows.
     intercept_ : ndarray of shape (n_clusters,)
         Intercepts.
     labels_ : ndarray of shape (n_samples,)
@@ -193,8 +193,9 @@ class RegressionClustering(RegressorMixin, _FittingEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features; see `KMeans.fit` for what is taken. Features and target are copied once, side by side: as float32
-            where both are, as float64 where one is or has another type.
+            Features; see `KMeans.fit` for what is taken. Features and target are copied once, side by side, as float64:
+            models have the type of their rows, and float32 cannot hold the least squares of columns far from zero. That
+            is 8 (n_features + 1) bytes a row.
         y : array-like of shape (n_samples,)
             Target.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -240,8 +241,7 @@ class RegressionClustering(RegressorMixin, _FittingEstimator):
         if values.dtype.kind == "c":
             raise ValueError("Complex data not supported")
         check_consistent_length(points.array, values)
-        dtype = np.float32 if values.dtype == np.float32 else np.float64
-        column = np.ascontiguousarray(values.reshape(-1, 1), dtype=dtype)
+        column = np.ascontiguousarray(values.reshape(-1, 1), dtype=np.float64)  # so are the rows that it is part of
         return Target(column, name if isinstance(name, str) else "y")
 
     def _keep(self, result: FitResult, best: Model) -> None:

@@ -65,6 +65,45 @@ def test_one_model_is_scikit_learns_linear_regression(intercept, offset):
         assert ours.r2_ == pytest.approx(theirs.score(x, y, weights), abs=1e-12)
 
 
+def regress_file(path, *arguments):
+    """Call the program for the last column of a file; what it prints."""
+    columns = str(manymeans.read(path).points.shape[1])
+    program = [os.environ["MANYMEANS_PROGRAM"], "regress", path, "--target", columns, "-k", "1", *arguments]
+    return subprocess.run(program, capture_output=True, text=True, check=True).stdout
+
+
+def far_from_zero():
+    """Float32 numbers of a feature that is far from zero beside its spread, and the least error of a line."""
+    i = np.arange(2000)
+    x = (1000000 + i).astype(np.float32)
+    y = (1.1 * i + np.random.default_rng(7).normal(scale=0.01, size=2000)).astype(np.float32)
+    centred = x - np.float64(x.mean(dtype=np.float64))
+    return x, y, ((np.polyval(np.polyfit(centred, y.astype(np.float64), 1), centred) - y) ** 2).sum()
+
+
+def test_float32_columns_far_from_zero_get_the_least_squares():
+    x, y, least = far_from_zero()
+    lines = RegressionClustering(1, random_state=0).fit(x[:, np.newaxis], y)
+    assert lines.inertia_ == pytest.approx(least, rel=1e-9)
+    theirs = sklearn.linear_model.LinearRegression().fit(x[:, np.newaxis].astype(np.float64), y.astype(np.float64))
+    assert lines.coef_[0, 0] == pytest.approx(theirs.coef_[0], rel=1e-9)
+    assert (lines.predict_cluster(x[:, np.newaxis], y) == lines.labels_).all()
+
+
+@pytest.mark.parametrize("ending", ["csv", "npy"])
+def test_the_program_takes_float32_files_as_float64(ending, tmp_path):
+    x, y, least = far_from_zero()
+    path = tmp_path / f"far.{ending}"
+    rows = np.column_stack([x, y])
+    np.save(path, rows) if ending == "npy" else np.savetxt(path, rows, delimiter=",", fmt="%.9g")
+    found = json.loads(regress_file(path, "--json"))
+    assert found["provenance"]["dtype"] == "float64"
+    assert found["models"][0]["inertia"] == pytest.approx(least, rel=1e-3 if ending == "csv" else 1e-9)
+    coarse = json.loads(regress_file(path, "--dtype", "float32", "--json"))
+    assert coarse["provenance"]["dtype"] == "float32"
+    assert coarse["models"][0]["inertia"] > 1.5 * least
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_weight_of_two_is_the_row_twice(dtype):
     x, y, _ = (values.astype(dtype) for values in planted(seed=1))
@@ -74,7 +113,7 @@ def test_a_weight_of_two_is_the_row_twice(dtype):
     often = RegressionClustering(3, init=start, swaps=0).fit(x.repeat(weights, axis=0), y.repeat(weights))
     assert once.n_iter_ > 1
     for name in ("coef_", "intercept_"):
-        assert getattr(once, name).dtype == dtype
+        assert getattr(once, name).dtype == np.float64
         assert getattr(once, name).tobytes() == getattr(often, name).tobytes()
     assert (once.labels_.repeat(weights) == often.labels_).all()
     assert once.r2_ == pytest.approx(often.r2_, rel=1e-14)
@@ -205,8 +244,10 @@ def test_kinds_of_input(fitted, tmp_path):
     assert clone(estimator).fit(x.tolist(), y.tolist()).answer_ == estimator.answer_
     assert clone(estimator).fit(np.asfortranarray(x), y[:, np.newaxis].ravel()).answer_ == estimator.answer_
     small = clone(estimator).fit(x.astype(np.float32), y.astype(np.float32))
-    assert small.coef_.dtype == np.float32
-    assert clone(estimator).fit(x.astype(np.float32), y).coef_.dtype == np.float64
+    assert small.coef_.dtype == np.float64
+    assert (
+        small.answer_ == clone(estimator).fit(*(values.astype(np.float32).astype(float) for values in (x, y))).answer_
+    )
 
 
 def test_bad_input(fitted):
