@@ -95,7 +95,8 @@ std::string equations(const JobPoints& points, const RegressResult& result) {
   if (index < 0) return {};
   const ModelResult& model = result.fit.models[static_cast<size_t>(index)];
   if (model.k > kMost) return {};
-  return "\n" + equation_table({model.prototypes, model.counts, points.scaling},
+  const RegressionGate& gate = result.summaries[static_cast<size_t>(index)].gate;
+  return "\n" + equation_table({model.prototypes, model.counts, gate, model.inertia, points.scaling},
                                equation_names(points.dataset.column_names, points.dataset.source, points.view.d));
 }
 

@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import pickle
+import re
 import subprocess
 import warnings
 
@@ -68,7 +69,8 @@ def test_one_model_is_scikit_learns_linear_regression(intercept, offset):
 def regress_file(path, *arguments):
     """Call the program for the last column of a file; what it prints."""
     columns = str(manymeans.read(path).points.shape[1])
-    program = [os.environ["MANYMEANS_PROGRAM"], "regress", path, "--target", columns, "-k", "1", *arguments]
+    clusters = [] if "-k" in arguments else ["-k", "1"]
+    program = [os.environ["MANYMEANS_PROGRAM"], "regress", path, "--target", columns, *clusters, *arguments]
     return subprocess.run(program, capture_output=True, text=True, check=True).stdout
 
 
@@ -102,6 +104,43 @@ def test_the_program_takes_float32_files_as_float64(ending, tmp_path):
     coarse = json.loads(regress_file(path, "--dtype", "float32", "--json"))
     assert coarse["provenance"]["dtype"] == "float32"
     assert coarse["models"][0]["inertia"] > 1.5 * least
+
+
+def printed_models(report):
+    """Read coefficients and intercept, last, out of the equations of two features x1 and x2."""
+    number = r"(-?[0-9.]+(?:e[-+][0-9]+)?)"
+    found = re.findall(rf"y = {number} ([-+]) {number} x1 ([-+]) {number} x2", report)
+    return np.array([[float(s + a), float(t + b), float(c)] for c, s, a, t, b in found])
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
+@pytest.mark.parametrize("unit", [1, 1000])
+def test_printed_equations_predict(scale, unit, tmp_path):
+    random = np.random.default_rng(2)
+    x, _, whose = planted(900)
+    x[:, 0] = unit * (1.7e9 + 60 * np.arange(900))
+    y = np.where(whose, 1e-3, -2e-3) * (x[:, 0] / unit - 1.7e9) + x[:, 1] + random.normal(scale=0.5, size=900)
+    np.save(tmp_path / "rows.npy", np.column_stack([x, y]))
+    options = ("-k", "2", "-m", "4", "--scale", scale, "--model", tmp_path / "m.npz")
+    models = printed_models(regress_file(tmp_path / "rows.npy", *options))
+    described = subprocess.run(
+        [os.environ["MANYMEANS_PROGRAM"], "describe", tmp_path / "m.npz"], capture_output=True, text=True, check=True
+    )
+    assert (models == printed_models(described.stdout)).all()
+    fitted = RegressionClustering.load(tmp_path / "m.npz")
+    residual = np.sqrt(fitted.inertia_ / 900)
+    labels = fitted.predict_cluster(x, y)
+    printed = x @ models[:, :2].T + models[:, 2]
+    change = (printed - fitted.predict(x, gating="columns"))[np.arange(900), labels]
+    lost = 2e-16 * np.abs(models[:, 2]).max()  # by computing in binary64
+    for k in range(2):
+        assert np.sqrt((change[labels == k] ** 2).mean()) < 2e-3 * residual + 2 * lost
+
+
+def test_equations_are_short_where_that_is_enough(tmp_path):
+    i = np.arange(10.0)
+    np.save(tmp_path / "rows.npy", np.column_stack([i, i * i % 7, 0.1 * i - 0.2 * (i * i % 7) + 0.3]))
+    assert "y = 0.3 + 0.1 x1 - 0.2 x2" in regress_file(tmp_path / "rows.npy")
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
