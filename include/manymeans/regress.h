@@ -137,7 +137,9 @@ struct RegressResult {
 /// Models are float64 for float64 rows, else float32, and then rounded to it: for columns that lie far from zero beside
 /// their spread, float32 does not hold the least squares. Take float64 rows for those.
 ///
-/// weights  empty, or N non-negative weights; a weight of 2 is the row twice, bit for bit.
+/// weights  empty, or N non-negative weights. A weight of 2 is the row twice, bit for bit, where rows are not drawn or
+///          moved one by one: with given models, no swaps, and no cluster that `farthest` re-seeds. Other weights are
+///          as many rows up to rounding.
 /// Returns the same bits for any thread count, instruction set, backend, strategy and algorithm.
 /// Warnings say which clusters have fewer rows than D + 1, which columns they leave out, and that the target is
 /// constant or all rows are equal. Throws Error: kUsage (options, an initialisation for centroids, D above
