@@ -5,11 +5,11 @@
 // START is a file of K starting models (D coefficients and the intercept a row), or the name of an initialisation.
 // Fits of one iteration and of ITERATIONS take turns. Prints JSON: for both the seconds of each fit, without reading
 // the file, the medians of its phases, and the digests that were found: one each, or the program fails.
+#include <manymeans/manymeans.h>
+
 #include "core/threads.h"
 #include "engine/tuned.h"
 #include "prototype/linear_model.h"
-
-#include <manymeans/manymeans.h>
 
 #include <fmt/format.h>
 

@@ -39,7 +39,7 @@ void bind_data_argument(CLI::App& app, FitJob& job) {
 }
 
 void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
-  bind_read_flags(app, job.reading);
+  bind_read_flags(app, job.reading, help.type_left_out);
   add_file_flag(app, "--weights", job.reading.weights,
                 "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
       ->type_name("COLUMN|FILE")

@@ -3,6 +3,7 @@
 
 #include <manymeans/manymeans.h>
 
+#include "flags/read_flags.h"
 #include "output/progress_line.h"
 
 #include <CLI/CLI.hpp>
@@ -31,6 +32,7 @@ struct JobHelp {
   const char* scale;
   const char* model;
   const char* labels;
+  const char* type_left_out = kTypeLeftOut;
 };
 
 /// Adds DATA and the flags of the groups Reading, Output and Checkpoint; `job` must outlive `app`.

@@ -39,8 +39,8 @@ void check_format(const char* flag, const std::string& text, const std::vector<C
   check_choice(flag, text, choices);
 }
 
-void bind_read_flags(CLI::App& app, ReadOptions& options) {
-  const auto add = [&](const char* flag, const char* value, const char* help, auto store) {
+void bind_read_flags(CLI::App& app, ReadOptions& options, const std::string& left_out) {
+  const auto add = [&](const char* flag, const char* value, const std::string& help, auto store) {
     const auto call = [store, &options](const CLI::results_t& texts) {
       store(texts.front(), options);
       return true;
@@ -51,8 +51,7 @@ void bind_read_flags(CLI::App& app, ReadOptions& options) {
       set_format)
       ->default_str("auto");
   add("--dtype", "NAME",
-      "Convert the values to float32, float64, float16, bfloat16, uint8 or int8. Left out: as stored; text and wide "
-      "integers as float32 where that keeps apart what they keep apart, else as float64.",
+      "Convert the values to float32, float64, float16, bfloat16, uint8 or int8. Left out: " + left_out,
       [](const std::string& text, ReadOptions& to) {
         check_choice("--dtype", text, kTypes);
         to.dtype = data_type_from_name(text);

@@ -18,8 +18,13 @@ inline constexpr const char* kDataHelp =
     "File of points: .npy, .npz, text (.csv, .tsv, .txt, .gz), .parquet, .fvecs and more, see 'manymeans info'; "
     "FILE.npz:NAME is one of several arrays, '-' standard input (with --format).";
 
-/// Adds --format, --dtype, --columns and --numeric-only; `options` must outlive `app`.
-void bind_read_flags(CLI::App& app, ReadOptions& options);
+/// In which type most commands read where --dtype says none.
+inline constexpr const char* kTypeLeftOut =
+    "as stored; text and wide integers as float32 where that keeps apart what they keep apart, else as float64.";
+
+/// Adds --format, --dtype, --columns and --numeric-only; `options` must outlive `app`. `left_out` ends the help of
+/// --dtype: what holds without it.
+void bind_read_flags(CLI::App& app, ReadOptions& options, const std::string& left_out = kTypeLeftOut);
 
 /// Throws Error(kUsage) unless the text is "auto" or one of these formats.
 void check_format(const char* flag, const std::string& text, const std::vector<Choice>& formats);

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numeric>
 
@@ -17,11 +19,58 @@ std::string quoted(const std::string& name) {
   return plain ? name : "'" + name + "'";
 }
 
-std::string equation(const std::vector<double>& model, const EquationNames& names) {
-  std::string out = fmt::format("{} = {:.6g}", quoted(names.target), model.back());
+// The fewest digits, six or more, of which a reader gets the value back to within `allowed`.
+std::string rounded(double value, double allowed) {
+  constexpr int kFewest = 6, kMost = 17;
+  for (int digits = kFewest; digits < kMost; ++digits) {
+    std::string text = fmt::format("{:.{}g}", value, digits);
+    double read = 0;
+    std::from_chars(text.data(), text.data() + text.size(), read);
+    if (std::abs(read - value) <= allowed) return text;
+  }
+  return fmt::format("{:.{}g}", value, kMost);
+}
+
+// How far each feature lies from zero over the rows of a cluster: the root of its mean square or somewhat more, in the
+// units of the equations; and the 1 of the intercept.
+std::vector<double> sizes_of_features(const LinearModels& models, int64_t row) {
+  const RegressionGate& gate = models.gate;
+  const double own = gate.weights[static_cast<size_t>(row)];
+  const double all = std::reduce(gate.weights.begin(), gate.weights.end());
+  // Around their means the rows of a cluster have no greater sum of squares than all rows.
+  const double spread = own > 0 ? std::sqrt(all / own) : 1;
+  std::vector<double> sizes;
+  for (size_t j = 0; j < gate.scales.size(); ++j) {
+    const bool scaled = models.scaling.kind != Scale::kNone;
+    const double divisor = scaled ? models.scaling.divisor[j] : 1;
+    const double offset = scaled ? models.scaling.offset[j] : 0;
+    const double mean = gate.means.at(row, static_cast<int64_t>(j)) * divisor + offset;
+    sizes.push_back(std::hypot(mean, spread * gate.scales[j] * divisor));
+  }
+  sizes.push_back(1);
+  return sizes;
+}
+
+// How much the rounding of each coefficient may change what the equation predicts: together less than anybody sees
+// beside the residuals, or beside what binary64 loses in the sum of the terms.
+double allowed_change(const LinearModels& models, const std::vector<double>& model, const std::vector<double>& sizes) {
+  constexpr double kShare = 1e-3, kLost = 0x1p-51;
+  const double all = std::reduce(models.gate.weights.begin(), models.gate.weights.end());
+  const double residual = all > 0 ? std::sqrt(models.error / all) : 0;
+  double largest = 0;
+  for (size_t j = 0; j < model.size(); ++j) largest = std::max(largest, std::abs(model[j]) * sizes[j]);
+  return std::max(kShare * residual, kLost * largest) / static_cast<double>(model.size());
+}
+
+std::string equation(const LinearModels& models, int64_t row, const EquationNames& names) {
+  const std::vector<double> model = unscaled_model(models.coefficients, row, models.scaling);
+  const std::vector<double> sizes = sizes_of_features(models, row);
+  const double allowed = allowed_change(models, model, sizes);
+  std::string out = fmt::format("{} = {}", quoted(names.target), rounded(model.back(), allowed));
   for (size_t j = 0; j < names.features.size(); ++j) {
     if (model[j] == 0) continue;
-    out += fmt::format(" {} {:.6g} {}", model[j] < 0 ? '-' : '+', std::abs(model[j]), quoted(names.features[j]));
+    out += fmt::format(" {} {} {}", model[j] < 0 ? '-' : '+', rounded(std::abs(model[j]), allowed / sizes[j]),
+                       quoted(names.features[j]));
   }
   return out;
 }
@@ -63,8 +112,8 @@ std::string equation_table(const LinearModels& models, const EquationNames& name
   for (int64_t k = 0; k < models.coefficients.rows(); ++k) {
     const int64_t count = models.counts[static_cast<size_t>(k)];
     const double share = all > 0 ? 100.0 * static_cast<double>(count) / static_cast<double>(all) : 0.0;
-    rows.push_back({fmt::format("{}", k), fmt::format("{}", count), fmt::format("{:.1f} %", share),
-                    equation(unscaled_model(models.coefficients, k, models.scaling), names)});
+    rows.push_back(
+        {fmt::format("{}", k), fmt::format("{}", count), fmt::format("{:.1f} %", share), equation(models, k, names)});
   }
   return format_table("rrrl", rows);
 }

@@ -93,8 +93,8 @@ std::string model_description(const std::string& path, const ModelFile& file) {
   const EquationNames names = equation_names(file.column_names, file.source, columns);
   for (const BestModel& best : best_models(file)) {
     const StoredModel& model = *best.model;
-    out +=
-        fmt::format("\nk = {}\n", k_of(model)) + equation_table({model.prototypes, model.counts, file.scaling}, names);
+    out += fmt::format("\nk = {}\n", k_of(model)) +
+           equation_table({model.prototypes, model.counts, model.regression->gate, model.inertia, file.scaling}, names);
   }
   return out;
 }

@@ -136,8 +136,12 @@ struct RegressResult {
 
 /// Fits options.models sets of k linear models for every k in options.k to the same rows.
 ///
-/// weights  empty, or N non-negative weights. From given models, a weight of 2 is the row twice, bit for bit, as long
-///          as no cluster is empty (`farthest` moves one row).
+/// Models are float64 for float64 rows, else float32, and then rounded to it: for columns that lie far from zero beside
+/// their spread, float32 does not hold the least squares. Take float64 rows for those.
+///
+/// weights  empty, or N non-negative weights. A weight of 2 is the row twice, bit for bit, where rows are not drawn or
+///          moved one by one: with given models, no swaps, and no cluster that `farthest` re-seeds. Other weights are
+///          as many rows up to rounding.
 /// Returns the same bits for any thread count, instruction set, backend, strategy and algorithm.
 /// Warnings say which clusters have fewer rows than D + 1, which columns they leave out, and that the target is
 /// constant, all rows are equal, or no magnitude of a column is above 2^-400, whose squares underflow (they take part

@@ -98,7 +98,7 @@ def run_regress(
 ) -> FitResult:
     """Fit linear models; options have the library's names."""
     rows = {"points": points.array, "bfloat16": points.bfloat16, "target": target.values}
-    return _run(
+    result = _run(
         lambda options, hooks: _manymeans.regress(rows, weights, options, hooks),
         _Columns([*points.names, target.name] if points.names else None, None),
         options,
@@ -106,6 +106,8 @@ def run_regress(
         n_threads=n_threads,
         reporter=Reporter(callback, progress, verbose=bool(verbose)),
     )
+    # The library's provenance names the options that fit() has, too.
+    return result._with_options({name: options[name] for name in ("ridge", "intercept", "swaps")})
 
 
 def fit(

@@ -75,7 +75,7 @@ class Target(NamedTuple):
     Attributes
     ----------
     values : ndarray of shape (n_samples, 1)
-        Of float32 or float64.
+        Of float64.
     name : str
         What it is called.
 

@@ -70,8 +70,8 @@ class RegressionClustering(RegressorMixin, _FittingEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_clusters, n_features)
-        Coefficients; float64 where features or target are, else float32. 0 for a feature that a cluster cannot tell
-        from others: it is constant there, or the cluster has too few rows.
+        Coefficients, float64 (float32 in a file that ``manymeans regress --dtype float32`` has written). 0 for a
+        feature that a cluster cannot tell from others: it is constant there, or the cluster has too few rows.
     intercept_ : ndarray of shape (n_clusters,)
         Intercepts.
     labels_ : ndarray of shape (n_samples,)
@@ -193,8 +193,9 @@ class RegressionClustering(RegressorMixin, _FittingEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features; see `KMeans.fit` for what is taken. Features and target are copied once, side by side: as float32
-            where both are, as float64 where one is or has another type.
+            Features; see `KMeans.fit` for what is taken. Features and target are copied once, side by side, as float64:
+            models have the type of their rows, and float32 cannot hold the least squares of columns far from zero. That
+            is 8 (n_features + 1) bytes a row.
         y : array-like of shape (n_samples,)
             Target.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -240,8 +241,7 @@ class RegressionClustering(RegressorMixin, _FittingEstimator):
         if values.dtype.kind == "c":
             raise ValueError("Complex data not supported")
         check_consistent_length(points.array, values)
-        dtype = np.float32 if values.dtype == np.float32 else np.float64
-        column = np.ascontiguousarray(values.reshape(-1, 1), dtype=dtype)
+        column = np.ascontiguousarray(values.reshape(-1, 1), dtype=np.float64)  # so are the rows that it is part of
         return Target(column, name if isinstance(name, str) else "y")
 
     def _keep(self, result: FitResult, best: Model) -> None:
@@ -378,9 +378,26 @@ class RegressionClustering(RegressorMixin, _FittingEstimator):
         """Give what pickling keeps: of the fits the best one, and the digest of all."""
         return self._state_of_best(dict(super().__getstate__()))
 
+    def save(self, path: Any) -> None:
+        """Write all models, and how they predict, to a ``.npz`` that ``manymeans predict`` and `load` read.
+
+        Parameters
+        ----------
+        path : str, bytes or path-like
+            Where to write; the file appears whole or not at all.
+
+        """
+        check_is_fitted(self)
+        self._fitted_result()._with_options({"gating": self.gating}).save(path)
+
     @classmethod
     def load(cls, path: str | bytes | os.PathLike[Any], k: int | None = None) -> RegressionClustering:
         """Read a model file that `save` or ``manymeans regress --model`` has written; the best of its fits is taken.
+
+        The parameters are those of the fit, so that a clone of the estimator fits the same models to the same rows
+        (unless initial models were given: those are not in the file). What never changes the answer and depends on the
+        machine (`backend`, `n_threads`, `memory_limit`) or on the program (`verbose`, `progress`, `callback`) has its
+        default.
 
         Parameters
         ----------
@@ -397,12 +414,24 @@ class RegressionClustering(RegressorMixin, _FittingEstimator):
         """
         result = FitResult.load(path)._of_kind(linear=True)
         best = result.best(k)
-        options = result.provenance["options"]
-        estimator = cls(
-            best.k_requested, n_init=max(1, options["models"]), max_iter=max(1, options["max_iter"]), tol=options["tol"]
-        )
+        estimator = cls(best.k_requested, **_parameters_of(result.provenance["options"]))
         estimator._keep(result, best)
         estimator.n_features_in_ = best.cluster_centers.shape[1] - 1
         if result.column_names:
             estimator.feature_names_in_ = np.asarray(result.column_names[:-1], dtype=object)
         return estimator
+
+
+#: What a model file calls the parameters that it may know.
+_PARAMETERS = {
+    "n_init": "models", "init": "init", "swaps": "swaps", "fit_intercept": "intercept", "ridge": "ridge",
+    "gating": "gating", "max_iter": "max_iter", "tol": "tol", "stop": "stop", "empty": "empty", "random_state": "seed",
+    "algorithm": "algorithm", "time_limit": "time_limit",
+}  # fmt: skip
+
+
+def _parameters_of(options: dict[str, Any]) -> dict[str, Any]:
+    """Give the parameters of the estimator that fits as the options of a model file say."""
+    found = {parameter: options[name] for parameter, name in _PARAMETERS.items() if options.get(name) is not None}
+    found["n_init"], found["max_iter"] = max(1, found["n_init"]), max(1, found["max_iter"])
+    return {name: value for name, value in found.items() if name != "time_limit" or value > 0}  # 0: there was none

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
@@ -285,6 +286,14 @@ class FitResult:
             for model in self.models
         ]
         return pandas.DataFrame(rows)
+
+    def _with_options(self, options: dict[str, Any]) -> FitResult:
+        """Give the same result, of which the provenance tells these options, too."""
+        other = copy.copy(self)
+        provenance = self.provenance
+        provenance["options"] |= options
+        other._provenance = json.dumps(provenance, indent=2)
+        return other
 
     def _only(self, model: Model) -> FitResult:
         """Give a result of this model alone."""

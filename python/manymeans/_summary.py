@@ -39,6 +39,9 @@ class Summary:
         _whole(options["max_iter"]), _whole(options["models"]), _number(options["tol"])
         for k in _of(list, options["k"]):
             _whole(k)
+        for name, check in _OPTIONS.items():
+            if options.get(name) is not None:
+                check(options[name])
         self._models: dict[_Key, tuple[str, float]] = {}
         for model in _of(list, values["models"]):
             key = _whole(model["k_requested"]), _whole(model["replica"]), _whole(model["seed"])
@@ -71,6 +74,17 @@ def _digest(value: Any) -> str:
     if not re.fullmatch("[0-9a-f]{32}", _of(str, value)):
         raise ValueError(f"{value!r:.60} stands where a digest of 32 hexadecimal digits is needed")
     return str(value)
+
+
+def _text(value: Any) -> str:
+    return str(_of(str, value))
+
+
+#: Options of which files of other versions or programs may say nothing.
+_OPTIONS = {
+    "swaps": _whole, "seed": _whole, "ridge": _number, "time_limit": _number, "init": _text, "stop": _text,
+    "empty": _text, "algorithm": _text, "gating": _text, "intercept": lambda value: _of(bool, value),
+}  # fmt: skip
 
 
 def read_summary(path: str, file: dict[str, Any]) -> tuple[Summary, list[tuple[str, float]]]:

@@ -9,8 +9,8 @@
 // change of the label sum and what the cycle finder remembers. These are numbers, and they are in the file. Judging,
 // relocating, dropping, solving and the stop rules then follow from the same values as in the fit that was not
 // disturbed, and a model that had finished finishes again in the same way: its inertia and labels need not be kept
-// either. A stop from outside, by the clock or the caller, leaves the state from before it: the pass that may follow, of
-// the best state of a swap search that was cut short, is not saved.
+// either. A stop from outside, by the clock or the caller, leaves the state from before it: the pass that may follow,
+// of the best state of a swap search that was cut short, is not saved.
 #pragma once
 
 #include <manymeans/fit.h>

@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import pickle
+import re
 import subprocess
 import warnings
 
@@ -65,6 +66,83 @@ def test_one_model_is_scikit_learns_linear_regression(intercept, offset):
         assert ours.r2_ == pytest.approx(theirs.score(x, y, weights), abs=1e-12)
 
 
+def regress_file(path, *arguments):
+    """Call the program for the last column of a file; what it prints."""
+    columns = str(manymeans.read(path).points.shape[1])
+    clusters = [] if "-k" in arguments else ["-k", "1"]
+    program = [os.environ["MANYMEANS_PROGRAM"], "regress", path, "--target", columns, *clusters, *arguments]
+    return subprocess.run(program, capture_output=True, text=True, check=True).stdout
+
+
+def far_from_zero():
+    """Float32 numbers of a feature that is far from zero beside its spread, and the least error of a line."""
+    i = np.arange(2000)
+    x = (1000000 + i).astype(np.float32)
+    y = (1.1 * i + np.random.default_rng(7).normal(scale=0.01, size=2000)).round(2).astype(np.float32)
+    centred = x - np.float64(x.mean(dtype=np.float64))
+    return x, y, ((np.polyval(np.polyfit(centred, y.astype(np.float64), 1), centred) - y) ** 2).sum()
+
+
+def test_float32_columns_far_from_zero_get_the_least_squares():
+    x, y, least = far_from_zero()
+    lines = RegressionClustering(1, random_state=0).fit(x[:, np.newaxis], y)
+    assert lines.inertia_ == pytest.approx(least, rel=1e-9)
+    theirs = sklearn.linear_model.LinearRegression().fit(x[:, np.newaxis].astype(np.float64), y.astype(np.float64))
+    assert lines.coef_[0, 0] == pytest.approx(theirs.coef_[0], rel=1e-9)
+    assert (lines.predict_cluster(x[:, np.newaxis], y) == lines.labels_).all()
+
+
+@pytest.mark.parametrize("ending", ["csv", "npy"])
+def test_the_program_takes_float32_files_as_float64(ending, tmp_path):
+    x, y, least = far_from_zero()
+    path = tmp_path / f"far.{ending}"
+    rows = np.column_stack([x, y])
+    np.save(path, rows) if ending == "npy" else np.savetxt(path, rows, delimiter=",", fmt="%.2f")
+    found = json.loads(regress_file(path, "--json"))
+    assert found["provenance"]["dtype"] == "float64"
+    assert found["models"][0]["inertia"] == pytest.approx(least, rel=1e-2 if ending == "csv" else 1e-9)
+    coarse = json.loads(regress_file(path, "--dtype", "float32", "--json"))
+    assert coarse["provenance"]["dtype"] == "float32"
+    assert coarse["models"][0]["inertia"] > 1.5 * least
+
+
+def printed_models(report):
+    """Read coefficients and intercept, last, out of the equations of two features x1 and x2."""
+    number = r"(-?[0-9.]+(?:e[-+][0-9]+)?)"
+    found = re.findall(rf"y = {number} ([-+]) {number} x1 ([-+]) {number} x2", report)
+    return np.array([[float(s + a), float(t + b), float(c)] for c, s, a, t, b in found])
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
+@pytest.mark.parametrize("unit", [1, 1000])
+def test_printed_equations_predict(scale, unit, tmp_path):
+    random = np.random.default_rng(2)
+    x, _, whose = planted(900)
+    x[:, 0] = unit * (1.7e9 + 60 * np.arange(900))
+    y = np.where(whose, 1e-3, -2e-3) * (x[:, 0] / unit - 1.7e9) + x[:, 1] + random.normal(scale=0.5, size=900)
+    np.save(tmp_path / "rows.npy", np.column_stack([x, y]))
+    options = ("-k", "2", "-m", "4", "--scale", scale, "--model", tmp_path / "m.npz")
+    models = printed_models(regress_file(tmp_path / "rows.npy", *options))
+    described = subprocess.run(
+        [os.environ["MANYMEANS_PROGRAM"], "describe", tmp_path / "m.npz"], capture_output=True, text=True, check=True
+    )
+    assert (models == printed_models(described.stdout)).all()
+    fitted = RegressionClustering.load(tmp_path / "m.npz")
+    residual = np.sqrt(fitted.inertia_ / 900)
+    labels = fitted.predict_cluster(x, y)
+    printed = x @ models[:, :2].T + models[:, 2]
+    change = (printed - fitted.predict(x, gating="columns"))[np.arange(900), labels]
+    lost = 2e-16 * np.abs(models[:, 2]).max()  # by computing in binary64
+    for k in range(2):
+        assert np.sqrt((change[labels == k] ** 2).mean()) < 2e-3 * residual + 2 * lost
+
+
+def test_equations_are_short_where_that_is_enough(tmp_path):
+    i = np.arange(10.0)
+    np.save(tmp_path / "rows.npy", np.column_stack([i, i * i % 7, 0.1 * i - 0.2 * (i * i % 7) + 0.3]))
+    assert "y = 0.3 + 0.1 x1 - 0.2 x2" in regress_file(tmp_path / "rows.npy")
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_weight_of_two_is_the_row_twice(dtype):
     x, y, _ = (values.astype(dtype) for values in planted(seed=1))
@@ -74,7 +152,7 @@ def test_a_weight_of_two_is_the_row_twice(dtype):
     often = RegressionClustering(3, init=start, swaps=0).fit(x.repeat(weights, axis=0), y.repeat(weights))
     assert once.n_iter_ > 1
     for name in ("coef_", "intercept_"):
-        assert getattr(once, name).dtype == dtype
+        assert getattr(once, name).dtype == np.float64
         assert getattr(once, name).tobytes() == getattr(often, name).tobytes()
     assert (once.labels_.repeat(weights) == often.labels_).all()
     assert once.r2_ == pytest.approx(often.r2_, rel=1e-14)
@@ -164,6 +242,57 @@ def test_files(fitted, tmp_path):
         RegressionClustering.load(tmp_path / "k.npz")
 
 
+CHOSEN = {
+    "n_clusters": 2, "n_init": 3, "init": "kmeans", "swaps": 4, "fit_intercept": False, "ridge": 0.001,
+    "gating": "prior", "max_iter": 50, "tol": 0.01, "stop": "tol,labels:0.01", "empty": "keep", "random_state": 5,
+    "algorithm": "brute", "time_limit": 1000.0,
+}  # fmt: skip
+
+
+def test_a_file_restores_the_parameters(tmp_path):
+    x, y, _ = planted(200)
+    estimator = RegressionClustering(**CHOSEN).fit(x, y)
+    estimator.save(tmp_path / "m.npz")
+    loaded = RegressionClustering.load(tmp_path / "m.npz")
+    assert loaded.get_params() == estimator.get_params()
+    assert clone(loaded).fit(x, y).answer_ == estimator.answer_ == loaded.answer_
+    loaded.set_params(gating="columns").save(tmp_path / "again.npz")
+    assert RegressionClustering.load(tmp_path / "again.npz").gating == "columns"
+    RegressionClustering(2, random_state=0).fit(x, y).save(tmp_path / "m.npz")
+    assert RegressionClustering.load(tmp_path / "m.npz").get_params()["time_limit"] is None
+
+
+def test_files_of_the_program_restore_the_parameters(tmp_path):
+    x, y, _ = planted(200)
+    np.save(tmp_path / "rows.npy", np.column_stack([x, y]))
+    options = [
+        "-k", "2", "-m", "3", "--init", "kmeans", "--swaps", "4", "--intercept", "false", "--ridge", "0.001",
+        "--stop", "tol", "--empty", "keep", "--seed", "5",
+    ]  # fmt: skip
+    regress_file(tmp_path / "rows.npy", *options, "--model", tmp_path / "m.npz")
+    loaded = RegressionClustering.load(tmp_path / "m.npz")
+    names = ("n_init", "init", "swaps", "fit_intercept", "ridge", "stop", "empty", "random_state", "gating")
+    values = [3, "kmeans", 4, False, 0.001, "tol", "keep", 5, "nearest"]
+    assert [loaded.get_params()[name] for name in names] == values
+    assert clone(loaded).fit(x, y).answer_ == loaded.answer_
+
+
+def test_parameters_that_are_none(fitted, tmp_path):
+    fitted[0].save(tmp_path / "m.npz")
+    parts = dict(np.load(tmp_path / "m.npz"))
+    summary = json.loads(str(parts["json"]))
+    for name, value in (("ridge", "much"), ("intercept", 1), ("swaps", -1), ("gating", ["prior"]), ("stop", 3)):
+        options = summary["provenance"]["options"] | {name: value}
+        changed = summary | {"provenance": summary["provenance"] | {"options": options}}
+        np.savez(tmp_path / "changed.npz", **parts | {"json": np.array(json.dumps(changed))})
+        with pytest.raises(manymeans.BadDataError, match="stands where"):
+            RegressionClustering.load(tmp_path / "changed.npz")
+    for name in ("ridge", "intercept", "swaps", "gating"):  # of an earlier version
+        del summary["provenance"]["options"][name]
+    np.savez(tmp_path / "changed.npz", **parts | {"json": np.array(json.dumps(summary))})
+    assert RegressionClustering.load(tmp_path / "changed.npz").fit_intercept
+
+
 @pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
 def test_models_of_the_command_line(scale, tmp_path):
     x, y, _ = planted(200)
@@ -205,8 +334,10 @@ def test_kinds_of_input(fitted, tmp_path):
     assert clone(estimator).fit(x.tolist(), y.tolist()).answer_ == estimator.answer_
     assert clone(estimator).fit(np.asfortranarray(x), y[:, np.newaxis].ravel()).answer_ == estimator.answer_
     small = clone(estimator).fit(x.astype(np.float32), y.astype(np.float32))
-    assert small.coef_.dtype == np.float32
-    assert clone(estimator).fit(x.astype(np.float32), y).coef_.dtype == np.float64
+    assert small.coef_.dtype == np.float64
+    assert (
+        small.answer_ == clone(estimator).fit(*(values.astype(np.float32).astype(float) for values in (x, y))).answer_
+    )
 
 
 def test_bad_input(fitted):
