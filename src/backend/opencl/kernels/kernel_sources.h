@@ -6,10 +6,8 @@
 namespace manymeans::opencl {
 
 // Each with kernel_types.h and common.cl before it.
-extern const std::string_view kExactSource;       ///< values.cl, exact.cl
+extern const std::string_view kExactSource;       ///< values.cl, exact.cl, pack.cl, questions.cl
 extern const std::string_view kAccumulateSource;  ///< values.cl, accumulate.cl
-extern const std::string_view kPackSource;        ///< values.cl, pack.cl
-extern const std::string_view kQuestionsSource;   ///< values.cl, questions.cl
 extern const std::string_view kScreenSource;      ///< screen.cl
 extern const std::string_view kCheckSource;       ///< check.cl
 

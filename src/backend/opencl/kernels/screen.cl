@@ -41,11 +41,10 @@ TopTwo look(__global const float* group, long groups, __global const float* pack
     for (int c = 0; c < COLUMNS; ++c) u[c] = MULTIPLY_ADD(norm, (Floats)(group[COLUMNS + c]), (Floats)(group[c]));
 #if D > 0
 #pragma unroll
-#endif
-    for (int j = 0; j < d; ++j) {
-#if D > 0
+    for (int j = 0; j < D; ++j) {
       const Floats y = values[j];
 #else
+    for (int j = 0; j < d; ++j) {
       const Floats y = LOAD(0, packed + (long)j * MANYMEANS_PACKED_ROWS);
 #endif
       __global const float* const z = group + (3 + j) * COLUMNS;

@@ -25,7 +25,7 @@ struct TermFormats {
 
 DeviceRows::DeviceRows(const OpenClShared& shared, const device::SessionMemory& memory)
     : shared_(shared), memory_(memory), queue_(memory.queue()) {
-  const Program& program = shared.exact_program(kQuestionsSource);
+  const Program& program = shared.exact_program(kExactSource);
   add_terms_ = Kernel(program, "add_terms");
   join_terms_ = Kernel(program, "join_terms");
   distances_ = Kernel(program, "distances");

@@ -37,7 +37,7 @@ OpenClShared::OpenClShared(const Input& data, const OpenClDevice& where, const U
 }
 
 const Program& OpenClShared::program(std::string_view source, const std::string& more) const {
-  return device.program(source, fmt::format("-cl-std=CL1.2 {} -DATOMICS64={} {}", used.tuned.options(),
+  return device.program(source, fmt::format("-cl-std=CL1.2 -w {} -DATOMICS64={} {}", used.tuned.options(),
                                             used.atomics64 ? 1 : 0, more));
 }
 
@@ -98,7 +98,7 @@ void OpenClShared::pack_rows(const device::Rows& rows, Address to, const device:
     const auto values = static_cast<size_t>(packed_rows(rows.count) * (d + 1));
     return queue.copy_to_device(to, packed_on_host->from(rows.first), values * sizeof(float), "the packed points");
   }
-  const Kernel kernel(exact_program(kPackSource), "pack_points");
+  const Kernel kernel(exact_program(kExactSource), "pack_points");
   kernel(queue, grid(rows.count), block_of(rows), d, frame.scale, rows.points, centre.at(), to);
 }
 

@@ -36,7 +36,7 @@ ScoreScreen::ScoreScreen(const OpenClShared& shared, const device::SessionMemory
   const int64_t d = shared.input.points.d;
   const int64_t in_registers = d <= kRegisterColumns ? d : 0;
   screen_ = Kernel(shared.program(kScreenSource, fmt::format("-DD={}", in_registers)), "screen");
-  if (shared.plan.resolves) pack_ = Kernel(shared.exact_program(kPackSource), "pack_columns");
+  if (shared.plan.resolves) pack_ = Kernel(shared.exact_program(kExactSource), "pack_columns");
 }
 
 void ScoreScreen::pack_prototypes(const device::PassBatch& batch) {

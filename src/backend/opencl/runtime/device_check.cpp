@@ -78,7 +78,7 @@ std::vector<Answer> ask(const OpenClDevice& device, const Kernel& kernel, const 
 
 bool try_doubles(const OpenClDevice& device) {
   const FpEnvironmentGuard plain;
-  const Kernel kernel(device.program(kCheckSource, "-DCHECK_DOUBLE -DCONTIGUOUS=0 -DATOMICS64=0"), "check_doubles");
+  const Kernel kernel(device.program(kCheckSource, "-cl-std=CL1.2 -w -DCHECK_DOUBLE -DCONTIGUOUS=0 -DATOMICS64=0"), "check_doubles");
   std::vector<double> triples;
   for (uint64_t i = 0; i < 3 * kTriples; ++i) triples.push_back(random_double(i, i / 3));
   const std::vector<uint64_t> answers = ask<uint64_t>(device, kernel, triples, 8);
@@ -90,7 +90,7 @@ bool try_doubles(const OpenClDevice& device) {
 
 bool try_floats(const OpenClDevice& device) {
   const FpEnvironmentGuard plain;
-  const Kernel kernel(device.program(kCheckSource, "-DCONTIGUOUS=0 -DATOMICS64=0"), "check_floats");
+  const Kernel kernel(device.program(kCheckSource, "-cl-std=CL1.2 -w -DCONTIGUOUS=0 -DATOMICS64=0"), "check_floats");
   std::vector<float> triples;
   for (uint64_t i = 0; i < 3 * kTriples; ++i) triples.push_back(random_float(i));
   const std::vector<uint32_t> answers = ask<uint32_t>(device, kernel, triples, 4);
