@@ -1,6 +1,6 @@
 // Order-free sums of the rows whose labels changed: docs/developer/contract.md, "Order-free sums".
 //
-// -D options: LOCAL_SUMS (a work-group adds up in local memory, and then once to global memory), LONE (a work-group is
+// -D options: LIMBS (of the sums), LOCAL_SUMS (a work-group adds up in local memory, and then once to global memory), LONE (a work-group is
 // one work-item, whose local memory nobody else touches).
 
 #if LOCAL_SUMS
@@ -17,29 +17,35 @@
 
 // What one row adds to the label sum: label_term of core/label_term.h, Philox4x32-10.
 void label_term(ulong row, uint label, ulong* low, ulong* high) {
-  uint4 c = (uint4)((uint)row, (uint)(row >> 32), label, 6);
+  uint c0 = (uint)row;
+  uint c1 = (uint)(row >> 32);
+  uint c2 = label;
+  uint c3 = 6;
   uint k0 = 0x6d65616eU;
   uint k1 = 0x6d616e79U;
   for (int round = 0; round < 10; ++round) {
-    const uint high_a = mul_hi(0xD2511F53U, c.x);
-    const uint high_b = mul_hi(0xCD9E8D57U, c.z);
-    c = (uint4)(high_b ^ c.y ^ k0, 0xCD9E8D57U * c.z, high_a ^ c.w ^ k1, 0xD2511F53U * c.x);
+    const ulong a = (ulong)0xD2511F53U * c0;
+    const ulong b = (ulong)0xCD9E8D57U * c2;
+    c0 = (uint)(b >> 32) ^ c1 ^ k0;
+    c1 = (uint)b;
+    c2 = (uint)(a >> 32) ^ c3 ^ k1;
+    c3 = (uint)a;
     k0 += 0x9E3779B9U;
     k1 += 0xBB67AE85U;
   }
-  *low = c.x | (ulong)c.y << 32;
-  *high = c.z | (ulong)c.w << 32;
+  *low = c0 | (ulong)c1 << 32;
+  *high = c2 | (ulong)c3 << 32;
 }
 
 long integer_weight(Shape shape, RowBlock rows, __global const double* weights, long row) {
   if (!rows.weighted) return 1;
-  return convert_long_rtz(rint(scaled_by_power(weight_of(rows, weights, row), shape.weight_shift)));
+  return (long)rint(scaled_by_power(weight_of(rows, weights, row), shape.weight_shift));
 }
 
 // The parts of value j of a row.
 void parts_of(Shape shape, double v, __global const double* tops, __global const int* exponents, long j, long* parts) {
   const double y = shape.normal_tops ? v * tops[j] : scaled_by_power(v, exponents[j]);
-  split_term(y, shape.limbs, shape.bits, parts);
+  split_term(y, LIMBS, shape.bits, parts);
 }
 
 // The second dimension is the model. `scratch` holds a model's sums, weights and counts.
@@ -52,7 +58,7 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
   const int r = get_global_id(1);
   const Range range = ranges[r];
   const bool first_pass = range.first_pass && control[1] == 0;
-  const long of_cluster = shape.limbs * shape.d;
+  const long of_cluster = LIMBS * shape.d;
   const long own = range.slot * shape.label_stride + rows.first;
   const long found = range.slot * shape.next_stride;
   const long in_word = 8 / shape.label_width;
@@ -86,9 +92,10 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
       for (long j = 0; j < shape.d; ++j) {
         const double x = value_at(points, row * shape.d + j);
         if (x == 0) continue;
-        long parts[6];
+        long parts[LIMBS];
         parts_of(shape, rows.weighted ? w * x : x, tops, exponents, j, parts);
-        for (int g = 0; g < shape.limbs; ++g) {
+#pragma unroll
+        for (int g = 0; g < LIMBS; ++g) {
           if (parts[g] == 0) continue;
           const long place = g * shape.d + j;
           ADD(to_sums + to * of_cluster + place, parts[g]);
@@ -135,13 +142,13 @@ __kernel void move_row(Shape shape, RowBlock rows, Range range, __global const u
                        __global const double* weights, __global const double* tops, __global const int* exponents,
                        __global uchar* labels, __global ulong* sums, __global ulong* cluster_weights,
                        __global ulong* cluster_counts, uint from, uint to) {
-  const long of_cluster = shape.limbs * shape.d;
+  const long of_cluster = LIMBS * shape.d;
   points += rows.points;
   FOR_EACH(j, shape.d) {
     const double x = value_at(points, j);
-    long parts[6];
+    long parts[LIMBS];
     parts_of(shape, rows.weighted ? weight_of(rows, weights, 0) * x : x, tops, exponents, j, parts);
-    for (int g = 0; g < shape.limbs; ++g) {
+    for (int g = 0; g < LIMBS; ++g) {
       sums[range.sums + to * of_cluster + g * shape.d + j] += (ulong)parts[g];
       sums[range.sums + from * of_cluster + g * shape.d + j] -= (ulong)parts[g];
     }

@@ -100,7 +100,7 @@ void add_shifted(ulong* word, long value, int shift) {
 
 // RN(S) of limbs: rounded_sum() of core/fixed_point.h.
 double rounded_sum(__global const long* limbs, int count, int bits, long stride) {
-  if (count == 1) return convert_double(limbs[0]);
+  if (count == 1) return (double)limbs[0];
   ulong word[7] = {0, 0, 0, 0, 0, 0, 0};
   for (int g = 0; g < count; ++g) add_shifted(word, limbs[g * stride], g * bits);
   const bool negative = (long)word[6] < 0;
@@ -127,7 +127,7 @@ double rounded_sum(__global const long* limbs, int count, int bits, long stride)
     top <<= zeros;
   }
   if (rest != 0) top |= 1;
-  const double value = scaled_by_power(convert_double(top), high * 64 - zeros);
+  const double value = scaled_by_power((double)top, high * 64 - zeros);
   return negative ? -value : value;
 }
 
@@ -155,12 +155,12 @@ __kernel void update(Shape shape, __global const Range* ranges, __global const u
     const long weight = weights[range.weights + k];
     if (weight == 0) continue;
     const double sum = rounded_sum(sums + range.sums + k * shape.limbs * shape.d + j, shape.limbs, shape.bits, shape.d);
-    const double value = scaled_once(sum / convert_double(weight), shifts[j]);
+    const double value = scaled_once(sum / (double)weight, shifts[j]);
     // No negative zeros.
 #if POINT_TYPE == 1
     prototypes[range.prototypes + i] = as_ulong(value) == 0x8000000000000000UL ? 0.0 : value;
 #else
-    const float rounded = convert_float_rte(value);
+    const float rounded = (float)value;
     prototypes[range.prototypes + i] = as_uint(rounded) == 0x80000000U ? 0.0f : rounded;
 #endif
   }
@@ -199,7 +199,7 @@ __kernel void judge_update(Shape shape, __global const Range* ranges, __global u
       counters[r * kCounters + kStill] = (ulong)still;
       ((__global double*)counters)[r * kCounters + kShiftSum] = sum;
       if (limits[0] >= 0 && !(sum > limits[0])) last = true;
-      if (limits[1] >= 0 && convert_double(still) >= limits[2] * convert_double(range.k)) last = true;
+      if (limits[1] >= 0 && (double)still >= limits[2] * (double)range.k) last = true;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }

@@ -5,7 +5,7 @@
 
 // Rounded to float32, upwards.
 float rounded_up(double v) {
-  const float rounded = convert_float_rte(v);
+  const float rounded = (float)v;
   if ((double)rounded >= v) return rounded;
   return as_float(as_int(rounded) + (rounded < 0 ? -1 : 1));
 }
@@ -21,7 +21,7 @@ __kernel void pack_points(RowBlock rows, long d, double scale, __global const uc
     for (long j = 0; j < d; ++j) {
       const double y = (value_at(points, row * d + j) - centre[j]) * scale;
       sum = fma(y, y, sum);
-      to[j * MANYMEANS_PACKED_ROWS] = convert_float_rte(y);
+      to[j * MANYMEANS_PACKED_ROWS] = (float)y;
     }
     to[d * MANYMEANS_PACKED_ROWS] = rounded_up(sqrt(sum) * (1 + 0x1p-20) + 0x1p-70);
   }
@@ -51,7 +51,7 @@ __kernel void pack_columns(Shape shape, ColumnBound bound, __global const Range*
       double z = 0;
       if (k < range.k) z = ((double)prototypes[range.prototypes + k * d + j] - centre[j]) * bound.scale;
       sum = fma(z, z, sum);
-      to[(3 + j) * COLUMNS] = fabs(z) < 0x1p62 ? convert_float_rte(z) : 0.0f;
+      to[(3 + j) * COLUMNS] = fabs(z) < 0x1p62 ? (float)z : 0.0f;
     }
     const double norm = sqrt(sum) * (1 + 0x1p-20);
     const bool screenable = norm < 0x1p62;  // false for NaN

@@ -76,7 +76,7 @@ __kernel void transform(long d, RowBlock rows, long k, __global const uchar* poi
 #if POINT_TYPE == 1
     out[at + i] = root;
 #else
-    out[at + i] = convert_float_rte(root);
+    out[at + i] = (float)root;
 #endif
   }
 }

@@ -95,9 +95,9 @@ double weight_of(RowBlock rows, __global const double* weights, long row) {
 void split_term(double y, int limbs, int bits, long* parts) {
   const double radix = as_double((long)(bits + 1023) << 52);
   for (int g = limbs - 1; g > 0; --g) {
-    const long part = convert_long_rtz(y);
+    const long part = (long)y;
     parts[g] = part;
-    y = (y - convert_double(part)) * radix;
+    y = (y - (double)part) * radix;
   }
-  parts[0] = convert_long_rtz(rint(y));
+  parts[0] = (long)rint(y);
 }

@@ -15,6 +15,11 @@ Grid one_group(const OpenClShared& shared) {
   return {items, 1, items};
 }
 
+std::string options_of_sums(const OpenClShared& shared, bool in_local) {
+  const bool lone = shared.used.tuned.group == 1;
+  return fmt::format("-DLIMBS={} -DLOCAL_SUMS={} -DLONE={}", shared.input.limbs, in_local ? 1 : 0, lone ? 1 : 0);
+}
+
 }  // namespace
 
 DevicePasses::DevicePasses(const OpenClShared& shared, const device::SessionMemory& memory,
@@ -33,10 +38,7 @@ DevicePasses::DevicePasses(const OpenClShared& shared, const device::SessionMemo
 const Kernel& DevicePasses::accumulate_kernel(bool in_local) {
   Kernel& kernel = accumulate_[in_local ? 1 : 0];
   if (!kernel) {
-    const bool lone = shared_.used.tuned.group == 1;
-    kernel = Kernel(shared_.exact_program(kAccumulateSource, fmt::format("-DLOCAL_SUMS={} -DLONE={}", in_local ? 1 : 0,
-                                                                         lone ? 1 : 0)),
-                    "accumulate");
+    kernel = Kernel(shared_.exact_program(kAccumulateSource, options_of_sums(shared_, in_local)), "accumulate");
   }
   return kernel;
 }
@@ -112,7 +114,7 @@ void DevicePasses::update(const device::PassBatch& batch) {
 }
 
 void DevicePasses::move_row(const device::ModelMemory& model, const RowMove& move) {
-  const Kernel kernel(shared_.exact_program(kAccumulateSource, "-DLOCAL_SUMS=0 -DLONE=0"), "move_row");
+  const Kernel kernel(shared_.exact_program(kAccumulateSource, options_of_sums(shared_, false)), "move_row");
   kernel(queue_, shared_.grid(shared_.input.points.d), arrays_.shape(), shared_.block_of(move.row),
          arrays_.range_of(model), move.row.points, shared_.weights_of(move.row), shared_.tops.at(),
          shared_.exponents.at(), memory_.labels(0), model.sums, model.weights, model.counts, move.from, move.to);

@@ -1,6 +1,7 @@
 #include "backend/opencl/pass/opencl_shared.h"
 
 #include "backend/opencl/kernels/kernel_sources.h"
+#include "backend/opencl/pass/pass_arrays.h"
 #include "core/threads.h"
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@ OpenClShared::OpenClShared(const Input& data, const OpenClDevice& where, const U
                            const BackendOptions& how, const Workload& workload)
     : input(data), device(where), used(use), options(how), plan(make_plan(data, use, how, workload)) {
   const int threads = thread_count(options.threads);
+  if (input.points.d > kRegisterColumns) used.tuned.columns = used.tuned.long_columns;
   if (!plan.exact) {
     ThreadPool pool(threads, options.abort);
     frame = find_frame(input, &pool);

@@ -17,8 +17,8 @@ struct TunedLine {
 // A work-item of a processor is a group of its own, and vectors are as wide as its registers: groups of several would
 // be loops that leave and enter at every barrier.
 constexpr TunedLine kTable[] = {
-    {true, 16, {.width = 16, .columns = 4, .group = 1, .items_a_unit = 8, .contiguous = true}},
-    {true, 0, {.width = 8, .columns = 4, .group = 1, .items_a_unit = 8, .contiguous = true}},
+    {true, 16, {.width = 16, .columns = 4, .long_columns = 8, .group = 1, .items_a_unit = 8, .contiguous = true}},
+    {true, 0, {.width = 8, .columns = 2, .long_columns = 4, .group = 1, .items_a_unit = 8, .contiguous = true}},
     {false, 0, {}},
 };
 
