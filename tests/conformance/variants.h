@@ -13,8 +13,8 @@ namespace manymeans::test {
 /// A backend with one of its instruction sets and screens.
 struct Target {
   std::string backend;
-  std::string instruction_set;    // empty: the backend has no choice of them
-  std::string screen_format;      // likewise
+  std::string instruction_set = {};  // empty: the backend has no choice of them
+  std::string screen_format = {};  // likewise
   int64_t slice_rows = 0;         // as if no more rows than about these fitted the device
   bool queued_passes = false;     // cuda: see CudaTuning
   bool score_thresholds = false;  // likewise
