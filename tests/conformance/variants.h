@@ -14,12 +14,12 @@ namespace manymeans::test {
 struct Target {
   std::string backend;
   std::string instruction_set = {};  // empty: the backend has no choice of them
-  std::string screen_format = {};  // likewise
-  int64_t slice_rows = 0;         // as if no more rows than about these fitted the device
-  bool queued_passes = false;     // cuda: see CudaTuning
-  bool score_thresholds = false;  // likewise
-  bool without_binary64 = false;  // opencl: see OpenClTuning
-  bool without_atomics64 = false;  // likewise
+  std::string screen_format = {};    // likewise
+  int64_t slice_rows = 0;            // as if no more rows than about these fitted the device
+  bool queued_passes = false;        // cuda: see CudaTuning
+  bool score_thresholds = false;     // likewise
+  bool without_binary64 = false;     // opencl: see OpenClTuning
+  bool without_atomics64 = false;    // likewise
 
   std::string name() const {
     return backend + (instruction_set.empty() ? "" : "/" + instruction_set) +

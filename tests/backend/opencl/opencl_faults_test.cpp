@@ -1,11 +1,11 @@
 // What goes wrong says what it was, with the code that callers act on.
 #include <manymeans/fit.h>
 
+#include "backend/backend.h"
 #include "backend/opencl/opencl_here.h"
 #include "backend/opencl/runtime/opencl_api.h"
 #include "conformance/cases.h"
 #include "core/threads.h"
-#include "backend/backend.h"
 
 #include <cstdlib>
 #include <functional>

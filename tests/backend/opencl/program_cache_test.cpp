@@ -43,9 +43,7 @@ class ProgramCache : public OnOpenClDevice {
     std::ifstream from(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(from), {}};
   }
-  static void write(const std::string& path, const std::string& text) {
-    std::ofstream(path, std::ios::binary) << text;
-  }
+  static void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
   fs::path folder_;
 };
@@ -81,8 +79,8 @@ TEST_F(ProgramCache, WhatIsCutOffOrChangedIsBuiltAnew) {
   changed[whole.size() / 2] = static_cast<char>(changed[whole.size() / 2] + 1);
   std::string other_key = whole;
   other_key[20] = static_cast<char>(other_key[20] + 1);
-  for (const std::string& bad : {std::string(), whole.substr(0, 10), whole.substr(0, whole.size() - 1), changed,
-                                 other_key, whole + "more"}) {
+  for (const std::string& bad :
+       {std::string(), whole.substr(0, 10), whole.substr(0, whole.size() - 1), changed, other_key, whole + "more"}) {
     write(file(), bad);
     build();
     EXPECT_NE(contents(file()), bad);

@@ -39,7 +39,7 @@ void label_term(ulong row, uint label, ulong* low, ulong* high) {
 
 long integer_weight(Shape shape, RowBlock rows, __global const double* weights, long row) {
   if (!rows.weighted) return 1;
-  return (long)rint(scaled_by_power(weight_of(rows, weights, row), shape.weight_shift));
+  return nearest_integer(scaled_by_power(weight_of(rows, weights, row), shape.weight_shift));
 }
 
 // The parts of value j of a row.

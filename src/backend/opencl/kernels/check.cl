@@ -17,7 +17,7 @@ __kernel void check_doubles(__global const double* triples, __global ulong* answ
     out[4] = as_ulong(sqrt(fabs(a)));
     out[5] = as_uint((float)a);
     out[6] = as_ulong((double)as_float((uint)as_ulong(b) & 0xbfffffffU));
-    out[7] = as_ulong((double)as_long(c)) + (ulong)(long)rint(as_double(as_ulong(c) % 0x43d0000000000000UL));
+     out[7] = as_ulong((double)as_long(c)) + (ulong)(long)rint(as_double(as_ulong(c) % 0x43d0000000000000UL));
   }
 }
 #endif

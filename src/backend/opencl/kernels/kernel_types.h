@@ -63,18 +63,7 @@ typedef struct {
 } ScoreBound;
 
 // Numbers of a pass and a model (PassCounters of device/pass_state.h), in this order.
-enum Counter {
-  kChanged,
-  kHashLow,
-  kHashHigh,
-  kResolved,
-  kCandidates,
-  kKept,
-  kEmpty,
-  kStill,
-  kShiftSum,
-  kCounters
-};
+enum Counter { kChanged, kHashLow, kHashHigh, kResolved, kCandidates, kKept, kEmpty, kStill, kShiftSum, kCounters };
 
 // What packing the prototypes of a model says to its screen; cleared before.
 enum RangeState {

@@ -86,6 +86,12 @@ double scaled_by_power(double v, int e) {
   return v * as_double((long)(e + 1023) << 52);
 }
 
+// The nearest integer of |y| <= 2^62, ties to even; rint() is a function of many steps on some devices.
+long nearest_integer(double y) {
+  const double shift = copysign(0x1p52, y);
+  return (long)(fabs(y) < 0x1p52 ? (y + shift) - shift : y);
+}
+
 double weight_of(RowBlock rows, __global const double* weights, long row) {
   return rows.weighted ? weights[rows.weights + row] : 1.0;
 }
@@ -99,5 +105,5 @@ void split_term(double y, int limbs, int bits, long* parts) {
     parts[g] = part;
     y = (y - (double)part) * radix;
   }
-  parts[0] = (long)rint(y);
+  parts[0] = nearest_integer(y);
 }

@@ -22,8 +22,7 @@ std::string options_of_sums(const OpenClShared& shared, bool in_local) {
 
 }  // namespace
 
-DevicePasses::DevicePasses(const OpenClShared& shared, const device::SessionMemory& memory,
-                           std::span<const int64_t> k)
+DevicePasses::DevicePasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k)
     : shared_(shared), memory_(memory), queue_(memory.queue()), arrays_(shared, memory, k) {
   const Program& exact = shared.exact_program(kExactSource);
   if (!shared.plan.exact) screen_ = std::make_unique<ScoreScreen>(shared, memory, arrays_);

@@ -41,8 +41,7 @@ AssignedLabels labels_of(const OpenClShared& shared, const device::RowKernels::A
   AssignedLabels labels = {};
   labels.d = input.points.d;
   labels.first = static_cast<int64_t>(assigned.labels.offset) / width;
-  labels.prototypes =
-      static_cast<int64_t>(assigned.prototypes.offset / size_of(prototype_type(input.points.type)));
+  labels.prototypes = static_cast<int64_t>(assigned.prototypes.offset / size_of(prototype_type(input.points.type)));
   labels.width = width;
   return labels;
 }

@@ -106,7 +106,11 @@ void HostPasses::pass(const device::PassBatch& batch, const device::Rows& rows, 
   for (size_t m = 0; m < batch.models.size(); ++m) {
     const device::ModelMemory& model = batch.models[m];
     const auto bytes = static_cast<size_t>(rows.count * width);
-    Slice slice{rows.first, rows.count, !model.labelled, std::vector<std::byte>(bytes), std::vector<std::byte>(bytes),
+    Slice slice{rows.first,
+                rows.count,
+                !model.labelled,
+                std::vector<std::byte>(bytes),
+                std::vector<std::byte>(bytes),
                 std::vector<uint32_t>(static_cast<size_t>((rows.count + 31) / 32), ~0U)};
     const Address labels = memory_.labels(model.slot, rows.first);
     if (!slice.first_pass) queue_.read_back(slice.before.data(), labels, bytes, "fetching labels");

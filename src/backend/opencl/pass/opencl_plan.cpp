@@ -176,9 +176,9 @@ OpenClPlan make_plan(const Input& input, const UsedDevice& device, const Backend
   const Budget budget(input, device, workload);
   choose_slices(plan, input, budget, room_on(device.facts, options), options.tuning.opencl.slice_rows);
   plan.usual_seconds = usual_seconds(input, device, workload);
-  plan.text = fmt::format("{} on {} ({}){}{}", describe_screen(plan, input, options), device.facts.name,
-                          device.facts.version, describe_slices(plan, input, budget.row_bytes(plan)),
-                          describe_host(plan, device));
+  plan.text =
+      fmt::format("{} on {} ({}){}{}", describe_screen(plan, input, options), device.facts.name, device.facts.version,
+                  describe_slices(plan, input, budget.row_bytes(plan)), describe_host(plan, device));
   return plan;
 }
 

@@ -21,10 +21,10 @@ struct UsedDevice {
 };
 
 struct OpenClPlan : device::SlicePlan {
-  bool exact = false;         ///< every canonical distance
-  bool resolves = false;      ///< the device computes canonical distances, sums and updates; else the host does
-  int64_t upload_bytes = 0;   ///< of the device's memory
-  double usual_seconds = 0;   ///< see Patience
+  bool exact = false;        ///< every canonical distance
+  bool resolves = false;     ///< the device computes canonical distances, sums and updates; else the host does
+  int64_t upload_bytes = 0;  ///< of the device's memory
+  double usual_seconds = 0;  ///< see Patience
   std::string text;
 };
 

@@ -39,8 +39,8 @@ OpenClShared::OpenClShared(const Input& data, const OpenClDevice& where, const U
 }
 
 const Program& OpenClShared::program(std::string_view source, const std::string& more) const {
-  return device.program(source, fmt::format("-cl-std=CL1.2 -w {} -DATOMICS64={} {}", used.tuned.options(),
-                                            used.atomics64 ? 1 : 0, more));
+  return device.program(
+      source, fmt::format("-cl-std=CL1.2 -w {} -DATOMICS64={} {}", used.tuned.options(), used.atomics64 ? 1 : 0, more));
 }
 
 const Program& OpenClShared::exact_program(std::string_view source, const std::string& more) const {

@@ -25,5 +25,4 @@ class PackedRows {
   AlignedBuffer<float> values_;
 };
 
-
 }  // namespace manymeans::opencl

@@ -31,7 +31,7 @@ class PassArrays {
   int64_t next_stride() const { return next_stride_; }
   int64_t mark_stride() const { return mark_stride_; }
   Address ranges() const { return ranges_there_.at(); }
-  Address next() const { return next_.at(); }  ///< labels that a pass finds, of a slice of the rows: (models, rows)
+  Address next() const { return next_.at(); }    ///< labels that a pass finds, of a slice of the rows: (models, rows)
   Address marks() const { return marks_.at(); }  ///< a bit for each of its rows that is not proved; zero between passes
   Address columns() const { return columns_.at(); }
   Address states() const { return states_.at(); }

@@ -46,8 +46,8 @@ void ScoreScreen::pack_prototypes(const device::PassBatch& batch) {
   const FloatBound& bound = shared_.bound;
   const ColumnBound of_column{bound.slope, bound.square, bound.absolute, shared_.frame.scale};
   pack_(queue_, shared_.grid(batch.most_clusters, static_cast<int64_t>(batch.models.size())), arrays_.shape(batch),
-        of_column, arrays_.ranges(), batch.control, batch.models[0].prototypes, shared_.centre.at(),
-        arrays_.columns(), arrays_.states());
+        of_column, arrays_.ranges(), batch.control, batch.models[0].prototypes, shared_.centre.at(), arrays_.columns(),
+        arrays_.states());
 }
 
 // The same numbers as the kernel pack_columns() makes.
@@ -109,9 +109,8 @@ void ScoreScreen::look(const device::PassBatch& batch, const device::Rows& rows)
   const int64_t vectors = (rows.count + shared_.used.tuned.width - 1) / shared_.used.tuned.width;
   const Grid all = shared_.grid(vectors * models);
   const auto parts = std::clamp<int64_t>(static_cast<int64_t>(all.items) / std::max<int64_t>(1, vectors), 1, models);
-  screen_(queue_, shared_.grid(vectors, parts), arrays_.shape(batch), shared_.bound.score, rows.count,
-          arrays_.ranges(), batch.control, packed, first, arrays_.columns(), arrays_.states(), arrays_.marks(),
-          arrays_.next());
+  screen_(queue_, shared_.grid(vectors, parts), arrays_.shape(batch), shared_.bound.score, rows.count, arrays_.ranges(),
+          batch.control, packed, first, arrays_.columns(), arrays_.states(), arrays_.marks(), arrays_.next());
 }
 
 }  // namespace manymeans::opencl

@@ -6,8 +6,8 @@
 #include "core/random.h"
 
 #include <algorithm>
-#include <bit>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <span>
 #include <vector>
@@ -58,7 +58,8 @@ bool same_doubles(const double* v, const uint64_t* found) {
 
 bool same_floats(const float* v, const uint32_t* found) {
   const float wanted[4] = {std::fma(v[0], v[1], v[2]), v[0] * v[1] + v[2], v[0] - v[1], v[0] * v[1]};
-  return std::ranges::equal(std::span(wanted), std::span(found, 4), {}, [](float x) { return std::bit_cast<uint32_t>(x); });
+  return std::ranges::equal(std::span(wanted), std::span(found, 4), {},
+                            [](float x) { return std::bit_cast<uint32_t>(x); });
 }
 
 // The answers of a kernel to `kTriples` triples of these.
@@ -78,7 +79,8 @@ std::vector<Answer> ask(const OpenClDevice& device, const Kernel& kernel, const 
 
 bool try_doubles(const OpenClDevice& device) {
   const FpEnvironmentGuard plain;
-  const Kernel kernel(device.program(kCheckSource, "-cl-std=CL1.2 -w -DCHECK_DOUBLE -DCONTIGUOUS=0 -DATOMICS64=0"), "check_doubles");
+  const Kernel kernel(device.program(kCheckSource, "-cl-std=CL1.2 -w -DCHECK_DOUBLE -DCONTIGUOUS=0 -DATOMICS64=0"),
+                      "check_doubles");
   std::vector<double> triples;
   for (uint64_t i = 0; i < 3 * kTriples; ++i) triples.push_back(random_double(i, i / 3));
   const std::vector<uint64_t> answers = ask<uint64_t>(device, kernel, triples, 8);

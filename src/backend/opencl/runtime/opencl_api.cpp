@@ -2,9 +2,8 @@
 
 #include <manymeans/error.h>
 
-#include <fmt/format.h>
-
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 namespace manymeans::opencl {
 namespace {

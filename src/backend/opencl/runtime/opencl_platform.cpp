@@ -1,8 +1,8 @@
 #include "backend/opencl/runtime/opencl_platform.h"
 
-#include "backend/devices.h"
-
 #include <manymeans/error.h>
+
+#include "backend/devices.h"
 
 #include <fmt/format.h>
 

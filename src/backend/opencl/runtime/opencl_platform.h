@@ -16,16 +16,16 @@ struct DeviceFacts {
   std::string name, version, driver, platform_name, platform_version;
   bool processor = false;  ///< it computes on the host's processors, in the host's memory
   int compute_units = 1;
-  int float_lanes = 1;  ///< of a register
-  int64_t global_memory = 0;      ///< bytes
-  int64_t largest_buffer = 0;     ///< bytes of one allocation
-  int64_t local_memory = 0;       ///< bytes of a work-group
-  int64_t largest_group = 1;      ///< work-items
-  bool binary64 = false;          ///< with everything that the contract asks of it, by the device's own words
-  bool atomics64 = false;         ///< cl_khr_int64_base_atomics
-  bool compiler = true;           ///< it builds programs from source
+  int float_lanes = 1;         ///< of a register
+  int64_t global_memory = 0;   ///< bytes
+  int64_t largest_buffer = 0;  ///< bytes of one allocation
+  int64_t local_memory = 0;    ///< bytes of a work-group
+  int64_t largest_group = 1;   ///< work-items
+  bool binary64 = false;       ///< with everything that the contract asks of it, by the device's own words
+  bool atomics64 = false;      ///< cl_khr_int64_base_atomics
+  bool compiler = true;        ///< it builds programs from source
   bool little_endian = true;
-  bool fused = false;             ///< fma() of float32 is as fast as a product and a sum
+  bool fused = false;  ///< fma() of float32 is as fast as a product and a sum
 };
 
 /// All devices; empty where there is no platform. Throws Error(kUnavailable) where there is no loader.

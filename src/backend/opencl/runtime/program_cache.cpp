@@ -27,8 +27,8 @@ using Binary = std::vector<unsigned char>;
 // A file that is not whole, or is another program's, has another header.
 struct Header {
   char magic[16] = "manymeans cl 1\n";
-  uint64_t key[2] = {};   // of the program, as in the file's name
-  uint64_t bytes = 0;     // that follow
+  uint64_t key[2] = {};    // of the program, as in the file's name
+  uint64_t bytes = 0;      // that follow
   uint64_t check[2] = {};  // hash of these
 };
 
