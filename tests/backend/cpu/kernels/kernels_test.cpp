@@ -278,6 +278,39 @@ TEST_P(Kernels, PackingCentresTransposesAndBoundsNorms) {
   }
 }
 
+// Both layouts of the words of a row: all of them P apart, or 16 apart in blocks of sixteen.
+TEST_P(Kernels, RowsThatArePackedTogetherAreThoseThatAreRoundedAlone) {
+  constexpr int kRows = 32;
+  for (const int64_t d : {1, 2, 15, 16, 33, 100}) {
+    for (const int run : {kRows, 16}) {
+      for (const int64_t rows : {1, 9, 32}) {
+        const auto x = numbers<double>(random, rows * d, 2);
+        const auto centre = numbers<double>(random, d, 2);
+        const PackTask task{rows, d, centre.data(), 0x1p3};
+        const int64_t lines = run == kRows ? (d + 1) / 2 : 16;
+        std::vector<uint32_t> words(static_cast<size_t>(((d + 1) / 2 + lines - 1) / lines * lines * kRows));
+        std::vector<double> squares(kRows), rests(kRows);
+        const int64_t packed =
+            kernels().pack_pairs_f64(x.data(), task, {words.data(), kRows, run, lines, squares.data(), rests.data()});
+        EXPECT_LE(rows - packed, packed == 0 ? rows : 7);
+        std::vector<uint16_t> high(static_cast<size_t>(d + 1)), low(static_cast<size_t>(d + 1));
+        for (int64_t i = 0; i < packed; ++i) {
+          RoundedRow alone{false, high.data(), low.data(), 0, 0, 0};
+          kernels().round_f64(x.data() + i * d, task, alone);
+          EXPECT_NEAR(squares[static_cast<size_t>(i)], alone.square, 1e-12 * alone.square);
+          EXPECT_NEAR(rests[static_cast<size_t>(i)], alone.rest_square, 1e-12 * alone.rest_square);
+          for (int64_t j = 0; j < 2 * ((d + 1) / 2); ++j) {
+            const int64_t w = j / 2;
+            const uint32_t word = words[static_cast<size_t>(w / lines * kRows * lines + i / run * run * lines +
+                                                            w % lines * run + i % run)];
+            EXPECT_EQ(word >> (16 * (j % 2)) & 0xffff, j < d ? high[static_cast<size_t>(j)] : 0) << d << ", " << j;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Kernels, RescoreIsTheProductOfARowAndColumnsInBlocks) {
   const int64_t width = kernels().screens[0].block_columns;
   for (const int64_t d : {1, 2, 17, 64}) {
