@@ -25,9 +25,7 @@ bool has_come(cl_event event, const char* doing) {
   check(api().clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, nullptr),
         "clGetEventInfo", doing);
   if (status < 0) check(status, "the device", doing);
-  if (status == CL_COMPLETE) return true;
-  std::this_thread::yield();  // the device may be this processor
-  return false;
+  return status == CL_COMPLETE;
 }
 
 class OpenClEvent final : public device::Event {
@@ -85,6 +83,7 @@ void OpenClQueue::follow(cl_event event) const {
   if (!given_up()) release(last_);
   last_ = event;
   flushed_ = false;
+  questions_ = 0;
 }
 
 void OpenClQueue::flush(const char* doing) const {
@@ -126,8 +125,11 @@ void OpenClQueue::wait_for(const device::Event& awaited, const char* what) const
 }
 
 bool OpenClQueue::is_done(const char* doing) const {
+  constexpr int kImpatient = 200;  // after some tens of microseconds
   flush(doing);
-  return has_come(last_, doing);
+  if (has_come(last_, doing)) return true;
+  if (++questions_ > kImpatient) std::this_thread::yield();  // the device may be this processor
+  return false;
 }
 
 device::Unfinished OpenClQueue::unfinished() const noexcept {

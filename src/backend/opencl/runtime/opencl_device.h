@@ -47,6 +47,7 @@ class OpenClQueue final : public device::Queue {
   cl_command_queue queue_;
   mutable cl_event last_ = nullptr;
   mutable bool flushed_ = true;
+  mutable int questions_ = 0;  // about the last event
 };
 
 inline const OpenClQueue& queue_of(const device::Queue& queue) {
