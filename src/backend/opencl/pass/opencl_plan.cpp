@@ -80,7 +80,7 @@ void choose_slices(OpenClPlan& plan, const Input& input, const Budget& budget, i
     return changed;
   };
   const auto bytes = [&](const device::SlicePlan& slices) {
-    constexpr int64_t kNever = int64_t{1} << 62;  // points of several allocations
+    constexpr int64_t kNever = int64_t{1} << 62;  // of points that are more than one allocation
     return slices.resident_rows < n || n <= budget.most_resident(with(slices)) ? budget.bytes(with(slices)) : kNever;
   };
   device::SlicePlanner::Points points;
