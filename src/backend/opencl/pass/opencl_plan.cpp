@@ -57,11 +57,10 @@ class Budget {
   int64_t bytes(const OpenClPlan& plan) const {
     return upload_bytes(plan) + std::max<int64_t>(1, workload_.sessions) * session_bytes(input_, k_, plan);
   }
-  /// Rows whose points are one allocation.
-  int64_t most_resident(const OpenClPlan& plan) const {
-    const bool packed = !plan.exact && plan.whole(input_.points.n);
-    const int64_t a_row = std::max<int64_t>({1, row_bytes(plan), packed ? 4 * (input_.points.d + 1) : 0});
-    return device_.facts.largest_buffer / a_row / kSliceUnit * kSliceUnit;
+  /// Rows whose points, and packed points, are one allocation each.
+  int64_t most_rows(const OpenClPlan& plan) const {
+    const int64_t packed = plan.exact ? 1 : 4 * (input_.points.d + 1);
+    return device_.facts.largest_buffer / std::max(row_bytes(plan), packed) / kSliceUnit * kSliceUnit;
   }
 
  private:
@@ -81,18 +80,18 @@ void choose_slices(OpenClPlan& plan, const Input& input, const Budget& budget, i
   };
   const auto bytes = [&](const device::SlicePlan& slices) {
     constexpr int64_t kNever = int64_t{1} << 62;  // of points that are more than one allocation
-    return slices.resident_rows < n || n <= budget.most_resident(with(slices)) ? budget.bytes(with(slices)) : kNever;
+    return slices.resident_rows < n || n <= budget.most_rows(plan) ? budget.bytes(with(slices)) : kNever;
   };
   device::SlicePlanner::Points points;
   points.rows = n;
   points.row_bytes = budget.row_bytes(plan);
-  points.most_rows = int64_t{1} << 31;
+  points.most_rows = std::clamp<int64_t>(budget.most_rows(plan), kSliceUnit, int64_t{1} << 31);
   points.slice_unit = kSliceUnit;
   points.forced_rows = forced;
   const device::SlicePlanner::Choice choice = device::SlicePlanner(points, room, bytes).choose();
   plan = with(choice.plan);
   if (!plan.whole(n)) {
-    const int64_t most = plan.resolves ? std::min(plan.resident_rows, budget.most_resident(plan)) : 0;
+    const int64_t most = plan.resolves ? std::min(plan.resident_rows, budget.most_rows(plan)) : 0;
     plan.resident_rows = most == n ? n : most / plan.slice_rows * plan.slice_rows;
   }
   plan.upload_bytes = budget.upload_bytes(plan);
