@@ -2,6 +2,7 @@
 //
 // -D options: LIMBS (of the sums), LOCAL_SUMS (a work-group adds up in local memory, and then once to global memory), LONE (a work-group is
 // one work-item, whose local memory nobody else touches).
+#pragma OPENCL FP_CONTRACT OFF
 
 #if LOCAL_SUMS
 #define SUMS_SPACE __local

@@ -1,4 +1,5 @@
 // Arithmetic that the host repeats, to find out whether a device computes as the contract asks.
+#pragma OPENCL FP_CONTRACT OFF
 
 #ifdef CHECK_DOUBLE
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

@@ -1,4 +1,5 @@
 // Canonical distances of the rows that a screen could not prove, the end of a pass, and prototypes from statistics.
+#pragma OPENCL FP_CONTRACT OFF
 
 uint nearest(__global const uchar* points, long x, __global const Prototype* prototypes, long d, long k) {
   double best = INFINITY;

@@ -2,6 +2,7 @@
 // same on the host. Proof: docs/developer/screens.md, "Float32 on a GPU" and "Float32 in OpenCL".
 //
 // -D options: COLUMNS (columns of a group, see screen.cl).
+#pragma OPENCL FP_CONTRACT OFF
 
 // Rounded to float32, upwards.
 float rounded_up(double v) {

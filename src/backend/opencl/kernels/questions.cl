@@ -1,4 +1,5 @@
 // Canonical distances of rows to the prototypes that labels assign them to, and what is made of them.
+#pragma OPENCL FP_CONTRACT OFF
 
 // The labels of the rows: `first` is that of the first row, in labels.
 typedef struct {

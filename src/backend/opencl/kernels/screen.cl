@@ -9,6 +9,7 @@
 // per score is D + 6 vector instructions; reading is (D + 1) * 4 bytes a row.
 //
 // -D options: D (0: as the shape says), WIDTH (4, 8 or 16), COLUMNS, FUSED (fma() is one instruction).
+#pragma OPENCL FP_CONTRACT OFF
 
 #define JOINED(a, b) a##b
 #define JOIN(a, b) JOINED(a, b)

@@ -1,5 +1,7 @@
 // Values of the points and prototypes, and the canonical distance: docs/developer/contract.md, "Distance and label".
 // -D options: POINT_TYPE (the number of a DataType).
+#pragma OPENCL FP_CONTRACT OFF
+
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif

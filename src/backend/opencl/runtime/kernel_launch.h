@@ -59,7 +59,7 @@ class Kernel {
   }
   void set(cl_uint index, const Address& address) const {
     const cl_mem memory = memory_of(address);
-    set_bytes(index, sizeof(memory), &memory);
+    set_bytes(index, sizeof(cl_mem), &memory);
   }
   void set(cl_uint index, const LocalBytes& room) const { set_bytes(index, room.bytes, nullptr); }
   template <class T>

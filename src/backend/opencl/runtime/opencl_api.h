@@ -44,7 +44,7 @@ namespace manymeans::opencl {
 
 /// A pointer to each function.
 struct Api {
-#define MANYMEANS_OPENCL_POINTER(name) decltype(&::name) name = nullptr;
+#define MANYMEANS_OPENCL_POINTER(name) decltype(&::name) name = nullptr;  // NOLINT(bugprone-macro-parentheses)
   MANYMEANS_OPENCL_FUNCTIONS(MANYMEANS_OPENCL_POINTER)
 #undef MANYMEANS_OPENCL_POINTER
 };
