@@ -49,14 +49,14 @@ void parts_of(Shape shape, double v, __global const double* tops, __global const
   split_term(y, LIMBS, shape.bits, parts);
 }
 
-// The second dimension is the model. `scratch` holds a model's sums, weights and counts.
+// MODEL says which of the batch. `scratch` holds a model's sums, weights and counts.
 __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* ranges, __global ulong* counters,
                          __global const uint* control, __global const uchar* points, __global const double* weights,
                          __global const double* tops, __global const int* exponents, __global uchar* labels,
                          __global const uchar* next, __global ulong* sums, __global ulong* cluster_weights,
                          __global ulong* cluster_counts, __local ulong* scratch) {
   if (control[0] != 0) return;
-  const int r = get_global_id(1);
+  const int r = MODEL;
   const Range range = ranges[r];
   const bool first_pass = range.first_pass && control[1] == 0;
   const long of_cluster = LIMBS * shape.d;
@@ -92,12 +92,11 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
       const double w = weight_of(rows, weights, row);
       for (long j = 0; j < shape.d; ++j) {
         const double x = value_at(points, row * shape.d + j);
-        if (x == 0) continue;
         long parts[LIMBS];
         parts_of(shape, rows.weighted ? w * x : x, tops, exponents, j, parts);
 #pragma unroll
         for (int g = 0; g < LIMBS; ++g) {
-          if (parts[g] == 0) continue;
+          if (!LONE && parts[g] == 0) continue;  // an atomic addition costs more than a branch
           const long place = g * shape.d + j;
           ADD(to_sums + to * of_cluster + place, parts[g]);
           if (!first_pass) ADD(to_sums + from * of_cluster + place, -parts[g]);
@@ -154,7 +153,7 @@ __kernel void move_row(Shape shape, RowBlock rows, Range range, __global const u
       sums[range.sums + from * of_cluster + g * shape.d + j] -= (ulong)parts[g];
     }
   }
-  if (get_global_id(0) != 0) return;
+  if (ITEM != 0) return;
   const long q = integer_weight(shape, rows, weights, 0);
   cluster_weights[range.weights + to] += (ulong)q;
   cluster_weights[range.weights + from] -= (ulong)q;

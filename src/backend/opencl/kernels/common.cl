@@ -1,17 +1,25 @@
 // What the kernels of all programs share: loops, labels, sums of 64 and 128 bits. CMake puts this behind
 // kernel_types.h and before each program.
 //
-// -D options: CONTIGUOUS (a work-item takes neighbouring items, as processors like it, and not every so-manieth one),
-// ATOMICS64 (there are atomic additions of 64 bits; else two of 32 bits, with a carry).
+// -D options: CONTIGUOUS (a work-item takes neighbouring items, as processors like it, and not every so-manieth one; and
+// the models of the same items come one after the other, since groups run in the order of dimension 0), ATOMICS64 (there are atomic additions of 64 bits; else two of 32 bits, with a carry).
 #pragma OPENCL FP_CONTRACT OFF
 
 #if CONTIGUOUS
+#define ITEM get_global_id(1)
+#define ITEMS get_global_size(1)
+#define MODEL get_global_id(0)
+#define MODELS get_global_size(0)
 #define FOR_EACH(i, n)                                                                         \
-  for (long i = (n) * (long)get_global_id(0) / (long)get_global_size(0),                       \
-            i##_end = (n) * ((long)get_global_id(0) + 1) / (long)get_global_size(0);           \
+  for (long i = (n) * (long)ITEM / (long)ITEMS,                       \
+            i##_end = (n) * ((long)ITEM + 1) / (long)ITEMS;           \
        i < i##_end; ++i)
 #else
-#define FOR_EACH(i, n) for (long i = get_global_id(0); i < (n); i += get_global_size(0))
+#define ITEM get_global_id(0)
+#define ITEMS get_global_size(0)
+#define MODEL get_global_id(1)
+#define MODELS get_global_size(1)
+#define FOR_EACH(i, n) for (long i = ITEM; i < (n); i += ITEMS)
 #endif
 
 uint load_label(__global const uchar* labels, int width, long at) {

@@ -14,12 +14,12 @@ uint nearest(__global const uchar* points, long x, __global const Prototype* pro
   return found;
 }
 
-// Every row that is marked gets all canonical distances; its mark goes. The second dimension is the model.
+// Every row that is marked gets all canonical distances; its mark goes. MODEL says which of the batch.
 __kernel void resolve(Shape shape, RowBlock rows, __global const Range* ranges, __global ulong* counters,
                       __global const uint* control, __global const uchar* points, __global const Prototype* prototypes,
                       __global uint* marks, __global uchar* next) {
   if (control[0] != 0) return;
-  const int r = get_global_id(1);
+  const int r = MODEL;
   const Range range = ranges[r];
   ulong resolved = 0;
   points += rows.points;
@@ -45,14 +45,14 @@ __kernel void resolve_all(Shape shape, RowBlock rows, __global const Range* rang
                           __global const uint* control, __global const uchar* points,
                           __global const Prototype* prototypes, __global uchar* next) {
   if (control[0] != 0) return;
-  const int r = get_global_id(1);
+  const int r = MODEL;
   const Range range = ranges[r];
   points += rows.points;
   FOR_EACH(row, rows.count) {
     const uint label = nearest(points, row * shape.d, prototypes + range.prototypes, shape.d, range.k);
     store_label(next, shape.label_width, range.slot * shape.next_stride + row, label);
   }
-  if (get_global_id(0) != 0) return;
+  if (ITEM != 0) return;
   counters += shape.counters;
   add_global(counters + r * kCounters + kResolved, (ulong)rows.count);
   add_global(counters + r * kCounters + kCandidates, (ulong)(rows.count * range.k));
@@ -141,13 +141,13 @@ double scaled_once(double v, int e) {
   return scaled_by_power(v, e);
 }
 
-// Prototypes from statistics, a value at a time; clusters without weight keep theirs. The second dimension is the
-// model.
+// Prototypes from statistics, a value at a time; clusters without weight keep theirs. MODEL says
+// of which model.
 __kernel void update(Shape shape, __global const Range* ranges, __global const uint* control,
                      __global const long* sums, __global const long* weights, __global const int* shifts,
                      __global Prototype* prototypes, __global Prototype* before) {
   if (control[0] != 0) return;
-  const Range range = ranges[get_global_id(1)];
+  const Range range = ranges[MODEL];
   FOR_EACH(i, range.k * shape.d) {
     const long k = i / shape.d;
     const long j = i % shape.d;

@@ -41,7 +41,7 @@ __kernel void pack_columns(Shape shape, ColumnBound bound, __global const Range*
                            __global const Prototype* prototypes, __global const double* centre,
                            __global float* columns, __global int* states) {
   if (control[0] != 0) return;
-  const int r = get_global_id(1);
+  const int r = MODEL;
   const Range range = ranges[r];
   const long d = shape.d;
   FOR_EACH(k, (range.k + COLUMNS - 1) / COLUMNS * COLUMNS) {

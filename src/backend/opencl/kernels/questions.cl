@@ -44,12 +44,12 @@ __kernel void add_terms(Assigned assigned, RowBlock rows, TermFormats formats, l
     }
   }
   sums[6] = as_long(farthest);
-  for (int i = 0; i < 7; ++i) found[get_global_id(0) * 7 + i] = sums[i];
+  for (int i = 0; i < 7; ++i) found[ITEM * 7 + i] = sums[i];
 }
 
 // Adds what `count` work-items found to `sums`; a work-item a number.
 __kernel void join_terms(__global const long* found, long count, __global long* sums, long at) {
-  const int i = get_global_id(0);
+  const int i = ITEM;
   if (i >= 7) return;
   ulong sum = 0;
   long most = 0;

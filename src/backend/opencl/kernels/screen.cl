@@ -24,6 +24,20 @@ typedef JOIN(int, WIDTH) Ints;
 #define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
 #endif
 
+// Whether every lane of a comparison is true; all() is a branch a lane on some devices.
+int every(Ints lanes) {
+#if WIDTH == 16
+  const int8 eight = lanes.lo & lanes.hi;
+  const int4 four = eight.lo & eight.hi;
+#elif WIDTH == 8
+  const int4 four = lanes.lo & lanes.hi;
+#else
+  const int4 four = lanes;
+#endif
+  const int2 two = four.lo & four.hi;
+  return two.x & two.y;
+}
+
 // What is known of WIDTH rows and one model.
 typedef struct {
   Floats best, second;
@@ -105,7 +119,7 @@ void store_labels(__global uchar* next, int width, long at, Ints labels, int lan
 }
 
 // Labels of all rows and models, and marks of those that are not proved. `first` is the first value of `packed`. The
-// models are shared out among the second dimension.
+// models are shared out among MODELS.
 __kernel void screen(Shape shape, ScoreBound bound, long rows, __global const Range* ranges,
                      __global const uint* control, __global const float* packed, long first,
                      __global const float* columns, __global const int* states, __global uint* marks,
@@ -116,9 +130,9 @@ __kernel void screen(Shape shape, ScoreBound bound, long rows, __global const Ra
 #else
   const long d = shape.d;
 #endif
-  const int parts = get_global_size(1);
-  const int first_range = (long)shape.ranges * get_global_id(1) / parts;
-  const int last_range = (long)shape.ranges * (get_global_id(1) + 1) / parts;
+  const int parts = MODELS;
+  const int first_range = (long)shape.ranges * MODEL / parts;
+  const int last_range = (long)shape.ranges * (MODEL + 1) / parts;
   packed += first;
   FOR_EACH(vector, (rows + WIDTH - 1) / WIDTH) {
     const long row = vector * WIDTH;
@@ -142,7 +156,7 @@ __kernel void screen(Shape shape, ScoreBound bound, long rows, __global const Ra
       if (states[r * kStates + kFar] == 0) {
         const Floats slope = (Floats)(as_float(states[r * kStates + kTopSlope]));
         const Floats error = norm * slope + (Floats)(as_float(states[r * kStates + kTopError]));
-        if (lanes == WIDTH && all(LOWER(top.best, error, norm, bound) > top.second)) continue;
+        if (lanes == WIDTH && every(LOWER(top.best, error, norm, bound) > top.second)) continue;
         unproved = unproved_lanes(top, norm, bound, of_model, lanes, d);
       }
       if (unproved != 0) atomic_or(marks + r * shape.mark_stride + row / 32, unproved << row % 32);

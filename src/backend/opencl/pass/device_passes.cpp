@@ -9,12 +9,6 @@
 namespace manymeans::opencl {
 namespace {
 
-// A kernel that is one work-group.
-Grid one_group(const OpenClShared& shared) {
-  const auto items = static_cast<size_t>(shared.used.tuned.group);
-  return {items, 1, items};
-}
-
 std::string options_of_sums(const OpenClShared& shared, bool in_local) {
   const bool lone = shared.used.tuned.group == 1;
   return fmt::format("-DLIMBS={} -DLOCAL_SUMS={} -DLONE={}", shared.input.limbs, in_local ? 1 : 0, lone ? 1 : 0);
@@ -82,7 +76,13 @@ void DevicePasses::accumulate(const device::PassBatch& batch, const device::Rows
   const Shape shape = arrays_.shape(batch);
   const int64_t sums = batch.most_clusters * (shape.limbs * shape.d + 2);
   const int64_t words = (rows.count * shape.label_width + 7) / 8;
-  const Grid grid = shared_.grid(words, static_cast<int64_t>(batch.models.size()));
+  Grid grid = shared_.grid(words, static_cast<int64_t>(batch.models.size()));
+  if (shared_.used.tuned.contiguous) {
+    // A work-item's rows stay in a processor's cache for the next model.
+    constexpr int64_t kCached = int64_t{128} << 10;
+    const int64_t bytes = rows.count * shape.d * static_cast<int64_t>(size_of(shared_.input.points.type));
+    grid.items = std::max<size_t>(grid.items, static_cast<size_t>(std::min(bytes / kCached, words)));
+  }
   const auto groups = static_cast<int64_t>(grid.items / grid.group);
   const bool in_local =
       8 * sums <= shared_.used.facts.local_memory / 2 && rows.count * shape.d / groups >= kValuesForASum * sums;
@@ -95,8 +95,8 @@ void DevicePasses::accumulate(const device::PassBatch& batch, const device::Rows
 }
 
 void DevicePasses::end_pass(const device::PassBatch& batch) {
-  end_pass_(queue_, one_group(shared_), arrays_.shape(batch), arrays_.ranges(), Address{batch.counters.memory, 0},
-            batch.control, batch.models[0].weights);
+  end_pass_(queue_, shared_.one_group(shared_.used.tuned.group), arrays_.shape(batch), arrays_.ranges(),
+            Address{batch.counters.memory, 0}, batch.control, batch.models[0].weights);
 }
 
 void DevicePasses::update(const device::PassBatch& batch) {
@@ -106,7 +106,7 @@ void DevicePasses::update(const device::PassBatch& batch) {
           arrays_.ranges(), batch.control, model.sums, model.weights, shared_.solve_shifts.at(), model.prototypes,
           model.before);
   if (!batch.limits.shifts.any()) return;
-  const Grid grid = one_group(shared_);
+  const Grid grid = shared_.one_group(shared_.used.tuned.group);
   const LocalBytes numbers{grid.group * sizeof(int64_t)};
   judge_update_(queue_, grid, shape, arrays_.ranges(), Address{batch.counters.memory, 0}, batch.control,
                 model.prototypes, model.before, numbers, numbers);

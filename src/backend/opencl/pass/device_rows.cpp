@@ -56,7 +56,7 @@ void DeviceRows::add_terms(const Assigned& assigned, const SumFormat& format, in
   const Grid grid = shared_.grid(std::min((rows.count + step - 1) / step, kMostItems));
   add_terms_(queue_, grid, labels_of(shared_, assigned, memory_.label_width()), shared_.block_of(rows), formats, step,
              rows.points, shared_.weights_of(rows), assigned.labels, assigned.prototypes, found_.at());
-  join_terms_(queue_, Grid{kNumbers, 1, 1}, found_.at(), static_cast<int64_t>(grid.items), sums,
+  join_terms_(queue_, shared_.one_group(kNumbers), found_.at(), static_cast<int64_t>(grid.items), sums,
               static_cast<int64_t>(sums.offset / sizeof(int64_t)));
 }
 

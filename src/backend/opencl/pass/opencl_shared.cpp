@@ -52,7 +52,11 @@ Grid OpenClShared::grid(int64_t items, int64_t models) const {
   const int64_t most = std::max<int64_t>(
       group, static_cast<int64_t>(used.tuned.items_a_unit) * used.facts.compute_units / group * group);
   const int64_t wanted = std::clamp<int64_t>((items + group - 1) / group * group, group, most);
-  return {static_cast<size_t>(wanted), static_cast<size_t>(models), static_cast<size_t>(group)};
+  return {static_cast<size_t>(wanted), static_cast<size_t>(models), static_cast<size_t>(group), used.tuned.contiguous};
+}
+
+Grid OpenClShared::one_group(int64_t items) const {
+  return {static_cast<size_t>(items), 1, static_cast<size_t>(items), used.tuned.contiguous};
 }
 
 RowBlock OpenClShared::block_of(const device::Rows& rows) const {

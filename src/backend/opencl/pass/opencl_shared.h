@@ -24,6 +24,8 @@ struct OpenClShared {
   const Program& exact_program(std::string_view source, const std::string& options = "") const;
   /// So many items, shared out as the device likes it.
   Grid grid(int64_t items, int64_t models = 1) const;
+  /// One group of so many items.
+  Grid one_group(int64_t items) const;
   /// Enqueues what puts these rows, packed, at the beginning of `to`. `packed_on_host` or the device makes them.
   void pack_rows(const device::Rows& rows, Address to, const device::Queue& queue) const;
   /// Where kernels find rows.

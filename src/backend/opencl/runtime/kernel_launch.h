@@ -14,11 +14,13 @@ struct LocalBytes {
   size_t bytes;
 };
 
-/// Work-items: `items` of them in groups of `group`, times `models`.
+/// Work-items: `items` of them in groups of `group`, times `models`. Which of the two is dimension 0 has to be what the
+/// kernel was built for (CONTIGUOUS of common.cl).
 struct Grid {
   size_t items = 1;
   size_t models = 1;
   size_t group = 1;
+  bool models_first = false;
 };
 
 /// A kernel of a program; to be used by one thread at a time.
@@ -71,8 +73,11 @@ class Kernel {
     check(api().clSetKernelArg(kernel_, index, bytes, value), "clSetKernelArg", name_);
   }
   void enqueue(const OpenClQueue& queue, const Grid& grid) const {
-    const size_t global[2] = {grid.items, grid.models};
-    const size_t local[2] = {grid.group, 1};
+    const int of_items = grid.models_first ? 1 : 0;
+    size_t global[2] = {grid.models, grid.models};
+    size_t local[2] = {1, 1};
+    global[of_items] = grid.items;
+    local[of_items] = grid.group;
     cl_event event = nullptr;
     check(api().clEnqueueNDRangeKernel(queue.get(), kernel_, 2, nullptr, global, local, 0, nullptr, &event),
           "clEnqueueNDRangeKernel", name_);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <thread>
 
@@ -71,6 +72,9 @@ Error does_not_fit(const DeviceFacts& facts, size_t bytes, const char* what, con
 
 }  // namespace
 
+OpenClQueue::OpenClQueue(const OpenClDevice& device, cl_command_queue queue, const Patience& patience)
+    : Queue(patience), runtime_(device), queue_(queue), shares_processors_(device.facts().processor) {}
+
 OpenClQueue::~OpenClQueue() {
   settle();
   if (given_up()) return;
@@ -126,9 +130,11 @@ void OpenClQueue::wait_for(const device::Event& awaited, const char* what) const
 
 bool OpenClQueue::is_done(const char* doing) const {
   constexpr int kImpatient = 200;  // after some tens of microseconds
+  constexpr std::chrono::microseconds kPause{50};
   flush(doing);
   if (has_come(last_, doing)) return true;
-  if (++questions_ > kImpatient) std::this_thread::yield();  // the device may be this processor
+  // Who asks again and again takes a processor from the work, where the device is one.
+  if (shares_processors_ && ++questions_ > kImpatient) std::this_thread::sleep_for(kPause);
   return false;
 }
 

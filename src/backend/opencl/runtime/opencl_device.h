@@ -19,11 +19,12 @@ using device::Address;
 using device::Patience;
 using device::Settled;
 
+class OpenClDevice;
+
 /// All queues of this runtime.
 class OpenClQueue final : public device::Queue {
  public:
-  OpenClQueue(const device::Runtime& runtime, cl_command_queue queue, const Patience& patience)
-      : Queue(patience), runtime_(runtime), queue_(queue) {}
+  OpenClQueue(const OpenClDevice& device, cl_command_queue queue, const Patience& patience);
   ~OpenClQueue() override;
 
   const device::Runtime& runtime() const override { return runtime_; }
@@ -45,6 +46,7 @@ class OpenClQueue final : public device::Queue {
 
   const device::Runtime& runtime_;
   cl_command_queue queue_;
+  bool shares_processors_;  // with the thread that waits
   mutable cl_event last_ = nullptr;
   mutable bool flushed_ = true;
   mutable int questions_ = 0;  // about the last event
