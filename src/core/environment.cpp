@@ -69,6 +69,12 @@ std::string opencl_cache() {
   return home.empty() ? "" : home + "/.cache/manymeans/opencl";
 }
 
+std::string opencl_kind() {
+  const std::string kind = text("MANYMEANS_OPENCL_KIND");
+  if (kind.empty() || kind == "processor" || kind == "accelerator") return kind;
+  throw without_meaning("MANYMEANS_OPENCL_KIND", kind, "processor or accelerator");
+}
+
 std::vector<std::string> compiler_settings() {
   std::vector<std::string> settings;
   for (char** setting = ::environ; setting != nullptr && *setting != nullptr; ++setting) {

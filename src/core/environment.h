@@ -20,6 +20,9 @@ std::optional<int> threads();
 /// Where programs that were built for OpenCL devices are kept: MANYMEANS_OPENCL_CACHE=FOLDER, else manymeans/opencl in
 /// XDG_CACHE_HOME or ~/.cache. Empty: nowhere, as `off` says.
 std::string opencl_cache();
+/// MANYMEANS_OPENCL_KIND=processor|accelerator: what OpenCL kernels are cut for, whatever the device is; empty: for
+/// that.
+std::string opencl_kind();
 /// Every variable by which drivers of OpenCL devices are told how to compile, with its value.
 std::vector<std::string> compiler_settings();
 

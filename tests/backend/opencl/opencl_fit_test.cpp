@@ -6,6 +6,7 @@
 #include "conformance/fit_cases.h"
 #include "engine/tuned.h"
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ class OpenClFit : public OnOpenClDevice {
     options.backend = backend;
     return options;
   }
+  void TearDown() override { unsetenv("MANYMEANS_OPENCL_KIND"); }
   static FitResult run(const Case& made, const OpenClTuning& how, FitOptions options = options_for("opencl:0")) {
     Tuning tuning;
     tuning.opencl = how;
@@ -44,7 +46,10 @@ TEST_F(OpenClFit, EveryWayGivesTheReferencesDigest) {
       for (size_t way = 0; way < ways.size(); ++way) {
         FitOptions options = options_for("opencl");
         options.strategy = kStrategies[(way + static_cast<size_t>(type)) % kStrategies.size()];
-        EXPECT_EQ(run(made, ways[way], options).digest(), expected) << made.name << " way " << way;
+        for (const char* kind : {"processor", "accelerator"}) {
+          setenv("MANYMEANS_OPENCL_KIND", kind, 1);
+          EXPECT_EQ(run(made, ways[way], options).digest(), expected) << made.name << " way " << way << " " << kind;
+        }
       }
     }
   }

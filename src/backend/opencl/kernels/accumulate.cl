@@ -118,6 +118,11 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
       hash_low -= low;
     }
   }
+  if (changed != 0) {
+    __global ulong* const mine = counters + shape.counters + r * kCounters;
+    add_global(mine + kChanged, changed);
+    if (!first_pass) add_128(mine + kHashLow, mine + kHashHigh, hash_low, hash_high);
+  }
 #if LOCAL_SUMS
   barrier(CLK_LOCAL_MEM_FENCE);
   for (long i = get_local_id(0); i < all; i += get_local_size(0)) {
@@ -131,10 +136,6 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
     }
   }
 #endif
-  if (changed == 0) return;
-  __global ulong* const mine = counters + shape.counters + r * kCounters;
-  add_global(mine + kChanged, changed);
-  if (!first_pass) add_128(mine + kHashLow, mine + kHashHigh, hash_low, hash_high);
 }
 
 // Takes the only row of `rows` from cluster `from` and adds it to another.
@@ -153,11 +154,12 @@ __kernel void move_row(Shape shape, RowBlock rows, Range range, __global const u
       sums[range.sums + from * of_cluster + g * shape.d + j] -= (ulong)parts[g];
     }
   }
-  if (ITEM != 0) return;
-  const long q = integer_weight(shape, rows, weights, 0);
-  cluster_weights[range.weights + to] += (ulong)q;
-  cluster_weights[range.weights + from] -= (ulong)q;
-  cluster_counts[range.counts + to] += 1;
-  cluster_counts[range.counts + from] -= 1;
-  store_label(labels, shape.label_width, range.slot * shape.label_stride + rows.first, to);
+  if (ITEM == 0) {
+    const long q = integer_weight(shape, rows, weights, 0);
+    cluster_weights[range.weights + to] += (ulong)q;
+    cluster_weights[range.weights + from] -= (ulong)q;
+    cluster_counts[range.counts + to] += 1;
+    cluster_counts[range.counts + from] -= 1;
+    store_label(labels, shape.label_width, range.slot * shape.label_stride + rows.first, to);
+  }
 }

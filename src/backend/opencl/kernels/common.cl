@@ -3,6 +3,9 @@
 //
 // -D options: CONTIGUOUS (a work-item takes neighbouring items, as processors like it, and not every so-manieth one; and
 // the models of the same items come one after the other, since groups run in the order of dimension 0), ATOMICS64 (there are atomic additions of 64 bits; else two of 32 bits, with a carry).
+//
+// What a work-item has counted in a loop is used before the next barrier, never behind it: PoCL 3.1 was seen to lose such
+// a number.
 #pragma OPENCL FP_CONTRACT OFF
 
 #if CONTIGUOUS

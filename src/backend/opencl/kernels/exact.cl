@@ -34,10 +34,11 @@ __kernel void resolve(Shape shape, RowBlock rows, __global const Range* ranges, 
       ++resolved;
     }
   }
-  if (resolved == 0) return;
-  counters += shape.counters;
-  add_global(counters + r * kCounters + kResolved, resolved);
-  add_global(counters + r * kCounters + kCandidates, resolved * (ulong)range.k);
+  if (resolved != 0) {
+    counters += shape.counters + r * kCounters;
+    add_global(counters + kResolved, resolved);
+    add_global(counters + kCandidates, resolved * (ulong)range.k);
+  }
 }
 
 // Every row, whatever the marks are.
@@ -52,10 +53,11 @@ __kernel void resolve_all(Shape shape, RowBlock rows, __global const Range* rang
     const uint label = nearest(points, row * shape.d, prototypes + range.prototypes, shape.d, range.k);
     store_label(next, shape.label_width, range.slot * shape.next_stride + row, label);
   }
-  if (ITEM != 0) return;
-  counters += shape.counters;
-  add_global(counters + r * kCounters + kResolved, (ulong)rows.count);
-  add_global(counters + r * kCounters + kCandidates, (ulong)(rows.count * range.k));
+  if (ITEM == 0) {
+    counters += shape.counters + r * kCounters;
+    add_global(counters + kResolved, (ulong)rows.count);
+    add_global(counters + kCandidates, (ulong)(rows.count * range.k));
+  }
 }
 
 // One work-group, after everything else of a pass: whether the engine has to judge.
@@ -79,9 +81,10 @@ __kernel void end_pass(Shape shape, __global const Range* ranges, __global ulong
     if (!first_pass && counters[r * kCounters + kChanged] <= few) judge = 1;
   }
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-  if (get_local_id(0) != 0) return;
-  ++control[1];
-  control[0] = judge;  // kGoesOn or kByPass
+  if (get_local_id(0) == 0) {
+    ++control[1];
+    control[0] = judge;  // kGoesOn or kByPass
+  }
 }
 
 // A number of seven words in two's complement, the lowest first: += value * 2^shift.
@@ -175,7 +178,6 @@ __kernel void judge_update(Shape shape, __global const Range* ranges, __global u
   __global const double* limits = (__global const double*)control + 2;  // sum, each, share
   counters += shape.counters;
   const int me = get_local_id(0);
-  bool last = false;
   for (int r = 0; r < shape.ranges; ++r) {
     const Range range = ranges[r];
     sums[me] = 0;
@@ -199,12 +201,11 @@ __kernel void judge_update(Shape shape, __global const Range* ranges, __global u
       }
       counters[r * kCounters + kStill] = (ulong)still;
       ((__global double*)counters)[r * kCounters + kShiftSum] = sum;
-      if (limits[0] >= 0 && !(sum > limits[0])) last = true;
-      if (limits[1] >= 0 && (double)still >= limits[2] * (double)range.k) last = true;
+      if (limits[0] >= 0 && !(sum > limits[0])) control[0] = 2;  // kByUpdate
+      if (limits[1] >= 0 && (double)still >= limits[2] * (double)range.k) control[0] = 2;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
-  if (last) control[0] = 2;  // kByUpdate
 }
 
 // Replaces every label l by table[l].

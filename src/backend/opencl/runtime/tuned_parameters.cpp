@@ -1,8 +1,8 @@
 #include "backend/opencl/runtime/tuned_parameters.h"
 
-#include <fmt/format.h>
+#include "core/environment.h"
 
-#include <iterator>
+#include <fmt/format.h>
 
 namespace manymeans::opencl {
 namespace {
@@ -30,8 +30,10 @@ std::string TunedParameters::options() const {
 }
 
 TunedParameters tuned_for(const DeviceFacts& device) {
+  const std::string kind = environment::opencl_kind();
+  const bool processor = kind.empty() ? device.processor : kind == "processor";
   for (const TunedLine& line : kTable) {
-    if (line.processor != device.processor || device.float_lanes < line.float_lanes) continue;
+    if (line.processor != processor || device.float_lanes < line.float_lanes) continue;
     TunedParameters found = line.parameters;
     found.fused = found.fused && device.fused;
     if (found.group > device.largest_group) found.group = static_cast<int>(device.largest_group);
