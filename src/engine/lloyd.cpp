@@ -157,7 +157,7 @@ bool Cohort::initialise_with(const InitEntry& method, std::span<Member*> members
     progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();
     return !context_.control.report(progress);
   };
-  const auto cluster = [&](int64_t k, uint64_t seed) { return context_.cluster(k, seed, pool_.size()); };
+  const auto cluster = [&](const Clustering& asked) { return context_.cluster(asked, pool_.size()); };
   const InitContext init{context_.input, context_.backend, context_.upload, pool_, proceed, cluster};
   if (!method.run(init, models)) return false;
   for (size_t i = 0; i < models.size(); ++i) {

@@ -56,7 +56,7 @@ std::vector<std::vector<double>> removal_costs(const Input& input, std::span<con
   const int64_t d = input.points.d;
   as_float_type(input.points.type, [&]<class T>(T) {
     const RowFunctions<T>& functions = prototype_of(input).rows<T>();
-    for_each_block<T>(input.points, input.memory.window, pool,
+    for_each_block<T>(input.host_points(), input.memory.window, pool,
                       [&](int worker, int64_t first, int64_t rows, const T* x) {
                         for (size_t m = 0; m < models.size(); ++m) {
                           std::vector<ExactSum>& mine = sums[static_cast<size_t>(worker)][m];

@@ -47,9 +47,11 @@ class PassKernels {
   /// All rows were passed over: counts PassControl::passes, and stops the batch where too few labels changed or a
   /// cluster is empty.
   virtual void end_pass(const PassBatch& batch) = 0;
+  /// Whether there is an update on the device. If not, batches are of one pass, and the engine makes the updates.
+  virtual bool updates() const { return true; }
   /// Prototypes from statistics; clusters without weight keep theirs. What they were goes to ModelMemory::before. Stops
   /// the batch where this update may be the last one.
-  virtual void update(const PassBatch& batch) = 0;
+  virtual void update(const PassBatch& batch) { static_cast<void>(batch); }
 
   /// Whether the kernels of later passes depend on what earlier ones counted.
   virtual bool learns() const { return false; }
@@ -103,6 +105,31 @@ class RowKernels {
   }
   /// Writes sqrt(d2) of these rows to each of k prototypes, (rows, k) of the prototypes' type.
   virtual void transform(const Rows& rows, Address prototypes, int64_t k, Address out) = 0;
+};
+
+/// Distances of rows to centres, for seeding (device/least_distances.h). Functions enqueue what they do.
+class SeedKernels {
+ public:
+  virtual ~SeedKernels() = default;
+
+  virtual void use_device() const {}
+  /// Prototypes where kernels find them.
+  struct Centres {
+    Address at;
+    int64_t k = 0;
+  };
+  /// least[i] = the least d2 of row i to these centres or, unless this is the first call, what it was if that is less.
+  /// `least`: of these rows, binary64.
+  virtual void lower(const Rows& rows, const Centres& centres, bool first, Address least) = 0;
+  /// For each candidate c the limbs of the terms RN(w' * min(least, d2 to c)) of these rows, added to sums[c], (k,
+  /// kDistanceLimbs) int64.
+  struct Potentials {
+    Centres candidates;
+    Address least;
+    SumFormat format;
+    Address sums;
+  };
+  virtual void add_potentials(const Rows& rows, const Potentials& potentials) = 0;
 };
 
 }  // namespace manymeans::device
