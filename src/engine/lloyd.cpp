@@ -415,7 +415,7 @@ Verdict Cohort::judge_trial(Member& member, std::optional<StopReason> stop) {
 std::vector<Member*> Cohort::next_trials() {
   const Stopwatch watch(cost_.update);
   const std::vector<Member*> members = std::exchange(waiting_, {});
-  const SwapContext context{context_.input, context_.upload, pool_};
+  const SwapContext context{context_.input, context_.upload, session_->rows(), pool_};
   const size_t together = seeded_together();
   for (size_t first = 0; first < members.size(); first += together) {
     begin_trials(context, std::span(members).subspan(first, std::min(together, members.size() - first)));

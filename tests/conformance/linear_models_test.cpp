@@ -66,7 +66,11 @@ class LinearModels : public testing::Test {
   void compare(const Case& made, int threads) {
     const Trace expected = trace_of(*reference_, made, 0, linear_model());
     for (const Target& target : targets_) {
+      if (!has_screen(target) && threads > 1) continue;  // the host's threads compute nothing
+      ++turn_;
       for (const char* algorithm : {"auto", "brute"}) {
+        // Without a screen these differ in who updates, if at all, so that they take turns.
+        if (!has_screen(target) && (*algorithm == 'a') == (turn_ / targets_.size() % 2 == 0)) continue;
         const Trace found = trace_of(*target.make(algorithm, threads), made, 0, linear_model());
         EXPECT_EQ(first_difference(expected, found), "")
             << made.name << " on " << target.name() << ", " << threads << " threads, " << algorithm;
@@ -80,6 +84,7 @@ class LinearModels : public testing::Test {
   bool screens_ = false;  // some target has one
   std::unique_ptr<Backend> reference_ = make_backend("reference", {});
   int64_t certified_ = 0, resolved_ = 0;
+  size_t turn_ = 0;
 };
 
 TEST_F(LinearModels, HostileFamilies) {
@@ -97,7 +102,7 @@ TEST_F(LinearModels, HostileFamilies) {
 TEST_F(LinearModels, RandomCases) {
   for (uint64_t seed = 0; seed < 150; ++seed) {
     const Case made = random_case(seed);
-    if (!takes_long(made.shape)) compare(made, 2);
+    if (!takes_long(made.shape)) compare(made, 1 + static_cast<int>(seed % 2));
     if (HasFailure()) return;
   }
 }

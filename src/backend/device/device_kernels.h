@@ -77,6 +77,12 @@ class PassKernels {
   virtual void forget(int slot) { static_cast<void>(slot); }
 };
 
+/// Prototypes where kernels find them.
+struct Prototypes {
+  Address at;
+  int64_t k = 0;
+};
+
 /// Canonical distances of rows to the prototypes that labels assign them to. Functions enqueue what they do.
 class RowKernels {
  public:
@@ -105,6 +111,14 @@ class RowKernels {
   }
   /// Writes sqrt(d2) of these rows to each of k prototypes, (rows, k) of the prototypes' type.
   virtual void transform(const Rows& rows, Address prototypes, int64_t k, Address out) = 0;
+  /// Whether it finds the two nearest prototypes.
+  virtual bool finds_two_nearest() const { return false; }
+  /// Writes TwoNearest of these rows among k prototypes.
+  virtual void two_nearest(const Rows& rows, const Prototypes& among, Address out) {
+    static_cast<void>(rows);
+    static_cast<void>(among);
+    static_cast<void>(out);
+  }
 };
 
 /// Distances of rows to centres, for seeding (device/least_distances.h). Functions enqueue what they do.
@@ -113,18 +127,13 @@ class SeedKernels {
   virtual ~SeedKernels() = default;
 
   virtual void use_device() const {}
-  /// Prototypes where kernels find them.
-  struct Centres {
-    Address at;
-    int64_t k = 0;
-  };
   /// least[i] = the least d2 of row i to these centres or, unless this is the first call, what it was if that is less.
   /// `least`: of these rows, binary64.
-  virtual void lower(const Rows& rows, const Centres& centres, bool first, Address least) = 0;
+  virtual void lower(const Rows& rows, const Prototypes& centres, bool first, Address least) = 0;
   /// For each candidate c the limbs of the terms RN(w' * min(least, d2 to c)) of these rows, added to sums[c], (k,
   /// kDistanceLimbs) int64.
   struct Potentials {
-    Centres candidates;
+    Prototypes candidates;
     Address least;
     SumFormat format;
     Address sums;

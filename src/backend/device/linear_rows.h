@@ -6,6 +6,7 @@
 #pragma once
 
 #include "backend/device/everywhere.h"
+#include "backend/two_nearest.h"
 
 #include <cmath>
 #include <cstdint>
@@ -83,19 +84,15 @@ struct NearestModel {
   }
 };
 
-/// The same, and the least squared residual of the other models.
+/// The same of two models or more, and the least squared residual of the others.
 struct TwoNearestModels {
-  double squared = kMostResidual;
-  double second = kMostResidual;
-  uint32_t model = 0;
+  TwoNearest found{kMostResidual, kMostResidual, 0};
 
   MANYMEANS_EVERYWHERE void take(double other, uint32_t number) {
-    if (other < squared) {
-      second = squared;
-      squared = other;
-      model = number;
-    } else if (other < second) {
-      second = other;
+    if (other < found.d2) {
+      found = {other, found.d2, number};
+    } else if (other < found.second) {
+      found.second = other;
     }
   }
 };

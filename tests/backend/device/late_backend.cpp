@@ -99,7 +99,7 @@ class LateSeedKernels final : public device::SeedKernels, private LateRows {
  public:
   using LateRows::LateRows;
 
-  void lower(const Rows& rows, const Centres& centres, bool first, Address least) override {
+  void lower(const Rows& rows, const device::Prototypes& centres, bool first, Address least) override {
     enqueue([=, this] {
       const std::vector<Nearest> found = nearest(points(rows), prototypes(centres.at, centres.k), centres.k);
       auto* to = pointer_to<double>(least);
@@ -207,6 +207,17 @@ class LateKernels final : public device::PassKernels, public device::RowKernels,
         const double root = std::sqrt(distance(x.data() + at / k * d(), c.data() + at % k * width()));
         if (type() == DataType::kFloat64) pointer_to<double>(out)[at] = root;
         if (type() == DataType::kFloat32) pointer_to<float>(out)[at] = static_cast<float>(root);
+      }
+    });
+  }
+  bool finds_two_nearest() const override { return prototype_.linear; }
+  void two_nearest(const Rows& rows, const device::Prototypes& among, Address out) override {
+    enqueue([=, this] {
+      const Doubles x = points(rows);
+      const Doubles groups = in_groups(prototypes(among.at, among.k).data(), among.k, d());
+      for (int64_t i = 0; i < rows.count; ++i) {
+        const auto best = nearest_models<device::TwoNearestModels>(x.data() + i * d(), d(), groups, among.k);
+        pointer_to<TwoNearest>(out)[i] = best.found;
       }
     });
   }

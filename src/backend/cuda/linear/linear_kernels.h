@@ -28,6 +28,8 @@ void label_by_residuals(const DevicePoints& points, const PassRanges& ranges, co
 /// least[i] = the least squared residual of row i or, unless `first`, what it was if that is less.
 void lower_by_residuals(const DevicePoints& points, const LinearModels& models, bool first, double* least,
                         cudaStream_t stream);
+/// The two nearest of two models or more to every row.
+void find_two_nearest(const DevicePoints& points, const LinearModels& models, TwoNearest* out, cudaStream_t stream);
 
 /// Sums of linear models. Of the task's `terms` nothing is read.
 struct ProductTask {

@@ -44,7 +44,12 @@ void AssignedResiduals::transform(const device::Rows& rows, device::Address prot
   find_all_residuals(points_of(input_, rows), models_of(input_, prototypes, k), pointer_to(out), stream_);
 }
 
-void ResidualSeedKernels::lower(const device::Rows& rows, const Centres& centres, bool first, device::Address least) {
+void AssignedResiduals::two_nearest(const device::Rows& rows, const device::Prototypes& among, device::Address out) {
+  find_two_nearest(points_of(input_, rows), models_of(input_, among.at, among.k), pointer_to<TwoNearest>(out), stream_);
+}
+
+void ResidualSeedKernels::lower(const device::Rows& rows, const device::Prototypes& centres, bool first,
+                                device::Address least) {
   lower_by_residuals(points_of(shared_.input, rows), models_of(shared_.input, centres.at, centres.k), first,
                      pointer_to<double>(least), stream_);
 }

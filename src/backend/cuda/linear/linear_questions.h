@@ -22,6 +22,8 @@ class AssignedResiduals final : public device::RowKernels {
   /// 8 bytes a row on the device, and up to 12 readings of them.
   std::optional<std::vector<DistantRow>> farthest_rows(const Assigned& assigned, int64_t count) override;
   void transform(const device::Rows& rows, device::Address prototypes, int64_t k, device::Address out) override;
+  bool finds_two_nearest() const override { return true; }
+  void two_nearest(const device::Rows& rows, const device::Prototypes& among, device::Address out) override;
 
  private:
   AssignedRows every(int64_t step, const Assigned& assigned) const;
@@ -36,7 +38,7 @@ class ResidualSeedKernels final : public device::SeedKernels {
   ResidualSeedKernels(const LinearShared& shared, const Stream& stream) : shared_(shared), stream_(stream) {}
 
   void use_device() const override { cuda::use_device(shared_.device); }
-  void lower(const device::Rows& rows, const Centres& centres, bool first, device::Address least) override;
+  void lower(const device::Rows& rows, const device::Prototypes& centres, bool first, device::Address least) override;
   void add_potentials(const device::Rows& rows, const Potentials& potentials) override;
 
  private:

@@ -21,6 +21,8 @@ constexpr int64_t kTileValues = 4096;  // binary64, in shared memory: seven bloc
 
 // What becomes of the nearest models of the rows of one range.
 struct LabelOutput {
+  using Best = device::NearestModel;
+
   PassRanges ranges;
   LabelRows next;
 
@@ -41,6 +43,8 @@ struct LabelOutput {
 
 // And of some centres.
 struct LeastOutput {
+  using Best = device::NearestModel;
+
   LinearModels centres;
   bool first;
   double* least;
@@ -50,6 +54,18 @@ struct LeastOutput {
   __device__ void take(int64_t row, const device::NearestModel& best) const {
     least[row] = first ? best.squared : fmin(least[row], best.squared);
   }
+  __device__ void count(int64_t, int64_t) const {}
+};
+
+struct TwoOutput {
+  using Best = device::TwoNearestModels;
+
+  LinearModels among;
+  TwoNearest* out;
+
+  __device__ bool idle() const { return false; }
+  __device__ LinearModels models() const { return among; }
+  __device__ void take(int64_t row, const device::TwoNearestModels& best) const { out[row] = best.found; }
   __device__ void count(int64_t, int64_t) const {}
 };
 
@@ -69,9 +85,9 @@ struct Tiles {
 };
 
 // The nearest of all models; all threads of the block call it.
-template <int F, class Row>
-__device__ device::NearestModel nearest_of(const Row& x, double y, int values, const Tiles& tiles) {
-  device::NearestModel best;
+template <int F, class Best, class Row>
+__device__ Best nearest_of(const Row& x, double y, int values, const Tiles& tiles) {
+  Best best;
   const int64_t k = tiles.models.k;
   for (int64_t first = 0; first < k; first += tiles.together) {
     const int64_t here = min(tiles.together, k - first);
@@ -98,11 +114,11 @@ __global__ void __launch_bounds__(kThreads) nearest_kernel(DevicePoints points, 
   const RowValues values(points, min(row, points.n - 1));
   const auto d = static_cast<int>(points.d);
   const double y = values(d - 1);
-  device::NearestModel best;
+  typename Output::Best best;
   if constexpr (F > 0) {
-    best = nearest_of<F>(FewValues<F>(values), y, d, tiles);
+    best = nearest_of<F, typename Output::Best>(FewValues<F>(values), y, d, tiles);
   } else {
-    best = nearest_of<F>(values, y, d, tiles);
+    best = nearest_of<F, typename Output::Best>(values, y, d, tiles);
   }
   if (row < points.n) output.take(row, best);
   if (threadIdx.x == 0) output.count(min(static_cast<int64_t>(kThreads), points.n - row), models.k);
@@ -132,6 +148,10 @@ void label_by_residuals(const DevicePoints& points, const PassRanges& ranges, co
 void lower_by_residuals(const DevicePoints& points, const LinearModels& models, bool first, double* least,
                         cudaStream_t stream) {
   launch(points, LeastOutput{models, first, least}, 1, models.k, stream);
+}
+
+void find_two_nearest(const DevicePoints& points, const LinearModels& models, TwoNearest* out, cudaStream_t stream) {
+  launch(points, TwoOutput{models, out}, 1, models.k, stream);
 }
 
 }  // namespace manymeans::cuda
