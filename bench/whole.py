@@ -19,6 +19,7 @@ from statistics import median
 
 import data_sets
 import machine
+import peer_table
 import report
 import suite_rows
 from measured_process import ProcessFailed, run
@@ -58,13 +59,15 @@ def chosen_libraries(options):
     return [name for name in here if name not in missing], missing
 
 
-def environment():
-    return {name: value for name, value in os.environ.items() if name not in LOWERED}
+def environment(library):
+    """What lets a library use all of the processor: `peer_table` says for each what its users would have to set."""
+    helped = {peer.module: peer.always for peer in peer_table.PEERS}.get(LIBRARIES[library][0], {})
+    return {name: value for name, value in os.environ.items() if name not in LOWERED} | helped
 
 
 def measure(library, path, row, backend):
     job = {"ks": row["ks"], "n_init": row["n_init"], "repeats": row["repeats"], "backend": backend}
-    finished = run([sys.executable, str(WORKER), library, str(path), json.dumps(job)], environment())
+    finished = run([sys.executable, str(WORKER), library, str(path), json.dumps(job)], environment(library))
     found = json.loads(finished.output)
     runs = found["runs"]
     return {"fit": median(one["fit"] for one in runs), "predict": median(one["predict"] for one in runs),

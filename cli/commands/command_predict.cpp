@@ -56,9 +56,9 @@ const char* const kExamples =
 struct Outcome {
   int64_t k = 0;
   int64_t rows = 0, columns = 0;
-  Prediction prediction;
-  Matrix targets;  // predicted ones
-  std::vector<int64_t> counts;
+  Prediction prediction = {};
+  Matrix targets = {};  // predicted ones
+  std::vector<int64_t> counts = {};
   std::vector<std::string> warnings;
 };
 

@@ -111,17 +111,17 @@ struct RegressionGate {
 /// What is known of one model of a RegressResult beside its ModelResult.
 struct RegressionSummary {
   /// 1 - (sum of squared residuals) / (weighted sum of squares of the target around its mean). Where the target is
-  /// constant: 1 without residuals, else 0. NaN where it is not constant and its squares underflow.
+  /// constant: 1 without residuals, else 0. NaN where it is not constant and that sum underflows to 0.
   double r2 = 0;
   /// n (ln(2 pi s / n) + 1) + p ln n: the Bayesian information criterion of Gaussian residuals, s the sum of their
   /// weighted squares, n the sum of all weights, and p = K (D + 2) - 1 coefficients, intercepts and shares of the
-  /// clusters (K (D + 1) - 1 without intercepts). The lowest is best; minus infinity where s = 0, NaN
-  /// where r2 is NaN.
+  /// clusters (K (D + 1) - 1 without intercepts). The lowest is best; minus infinity where s = 0, NaN where
+  /// r2 is NaN.
   double bic = 0;
   RegressionGate gate;
   /// For each cluster the features (from 0) that have no coefficient of their own: they are constant in it, or
-  /// combinations of features before them, or it has too few rows, or a coefficient would be above 2^126 in float32
-  /// (2^500 in float64) and only the mean of the target is left.
+  /// combinations of features before them, or it has too few rows, or one of them, or the intercept, would be above
+  /// 2^500 (in float32: above its largest value) and only the mean of the target is left.
   std::vector<std::vector<int64_t>> left_out;
 };
 

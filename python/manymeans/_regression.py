@@ -19,7 +19,7 @@ from ._errors import UsageError
 from ._functions import run_regress
 from ._input import Points, Target, on_host, unmasked
 from ._progress import Callback
-from ._result import FitResult, Model
+from ._result import FitResult, Model, matching
 from ._tables import columns_by_name, naming
 
 _GATINGS = ("nearest", "prior", "columns")
@@ -274,6 +274,7 @@ default="auto"
             points = Points(array, points.bfloat16, names, points.source)
         if scaling["kind"] == "none":
             return points
+        points = matching(points, self._model.cluster_centers)  # scaled as wide as the fit scaled them
         scaling = scaling | {name: list(scaling[name])[:-1] for name in ("offset", "divisor")}
         threads = _threads.effective(self.n_threads)
         return Points(
@@ -380,7 +381,9 @@ default="auto"
         return self._state_of_best(dict(super().__getstate__()))
 
     def save(self, path: Any) -> None:
-        """Write all models, and how they predict, to a ``.npz`` that ``manymeans predict`` and `load` read.
+        """Write all models to a ``.npz`` that ``manymeans predict`` and `load` read.
+
+        `load` finds `gating` there, too; ``manymeans predict`` has an option ``--gating`` of its own.
 
         Parameters
         ----------
@@ -396,7 +399,8 @@ default="auto"
         """Read a model file that `save` or ``manymeans regress --model`` has written; the best of its fits is taken.
 
         The parameters are those of the fit, so that a clone of the estimator fits the same models to the same rows
-        (unless initial models were given: those are not in the file). What never changes the answer and depends on the
+        (unless initial models were given, or the command line had ``--scale``, ``--model-seed``, ``--dtype`` or
+        ``--max-iter 0``: such fits have no parameters here). What never changes the answer and depends on the
         machine (`backend`, `n_threads`, `memory_limit`) or on the program (`verbose`, `progress`, `callback`) has its
         default.
 

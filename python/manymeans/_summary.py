@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._errors import BadDataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _Key = tuple[int, int, int]
 
@@ -80,10 +83,14 @@ def _text(value: Any) -> str:
     return str(_of(str, value))
 
 
+def _truth(value: Any) -> bool:
+    return bool(_of(bool, value))
+
+
 #: Options of which files of other versions or programs may say nothing.
-_OPTIONS = {
+_OPTIONS: dict[str, Callable[[Any], object]] = {
     "swaps": _whole, "seed": _whole, "ridge": _number, "time_limit": _number, "init": _text, "stop": _text,
-    "empty": _text, "algorithm": _text, "gating": _text, "intercept": lambda value: _of(bool, value),
+    "empty": _text, "algorithm": _text, "gating": _text, "intercept": _truth,
 }  # fmt: skip
 
 

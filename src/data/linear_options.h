@@ -9,12 +9,12 @@ namespace manymeans {
 struct LinearOptions {
   double ridge = 0;          ///< added to each diagonal element of the centred Gram matrix, as a share of it
   bool intercept = true;     ///< false: the model goes through the origin
-  double largest = 0x1p500;  ///< no |coefficient| or |intercept| may be above it
+  double largest = 0x1p500;  ///< no |coefficient| or |intercept| may be above it; the mean of a target never is
 };
 
-/// For models of this type. Their residuals cannot overflow then, and rounding to the type gives no infinity.
+/// For models of this type: rounding to the type gives no infinity then, and residuals do not overflow.
 constexpr double largest_coefficient(DataType type) {
-  return type == DataType::kFloat64 ? 0x1p500 : 0x1p126;
+  return type == DataType::kFloat64 ? 0x1p500 : 0x1.fffffep127;
 }
 
 }  // namespace manymeans

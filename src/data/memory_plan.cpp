@@ -35,7 +35,8 @@ constexpr int64_t kCandidates = 8;
 // Exact sums and products that a linear model is solved from, and the formats of its sums, a term.
 constexpr int64_t kSolvedTerm = 400;
 constexpr int64_t kSwapCandidates = 16;
-constexpr int64_t kLeastCopy = 2;  // bytes of a value, in bfloat16
+constexpr int64_t kExactSum = 560;  // what the removal of a prototype would cost, as a swap search adds it up
+constexpr int64_t kLeastCopy = 2;   // bytes of a value, in bfloat16
 // Where the caller sets no limit, this part of the available memory is left to others once it becomes scarce.
 constexpr int64_t kReserveShare = 16;
 
@@ -45,14 +46,18 @@ int64_t sessions(const MemoryTask& task) {
   return std::min<int64_t>(task.threads, static_cast<int64_t>(task.k.size()));
 }
 
-// Clusters that are fitted at the same time: the largest models of those that might meet.
-int64_t active_clusters(const MemoryTask& task) {
+// Clusters of so many models, the largest ones.
+int64_t largest_clusters(const MemoryTask& task, int64_t models) {
   std::vector<int64_t> k = task.k;
   std::sort(k.begin(), k.end(), std::greater<>());
-  const size_t together = task.strategy == Strategy::kConcatenated ? k.size() : static_cast<size_t>(sessions(task));
-  int64_t sum = 0;
-  for (size_t i = 0; i < std::min(k.size(), together); ++i) sum += k[i];
-  return sum;
+  if (models < static_cast<int64_t>(k.size())) k.resize(static_cast<size_t>(models));
+  return std::accumulate(k.begin(), k.end(), int64_t{0});
+}
+
+// Clusters that are fitted at the same time: the largest models of those that might meet.
+int64_t active_clusters(const MemoryTask& task) {
+  const bool all = task.strategy == Strategy::kConcatenated;
+  return largest_clusters(task, all ? static_cast<int64_t>(task.k.size()) : sessions(task));
 }
 
 // What every fit takes on so many threads.
@@ -77,6 +82,12 @@ int64_t least_of_clustering(const MemoryTask& task) {
   return task.clusters ? sessions(task) * (least_memory(clustering_of(task)) - kProgram) : 0;
 }
 
+// A swap search adds up in every thread what each prototype is worth, for as many models as are seeded together.
+int64_t removal_bytes(const MemoryTask& task) {
+  const int64_t together = task.strategy == Strategy::kConcatenated ? models_seeded_together(task.points.n) : 1;
+  return task.threads * largest_clusters(task, together) * kExactSum;
+}
+
 // What linear models take beside the statistics that stay.
 int64_t linear_bytes(const MemoryTask& task, int64_t statistics) {
   if (task.terms == 0) return 0;
@@ -91,7 +102,7 @@ int64_t linear_bytes(const MemoryTask& task, int64_t statistics) {
   const int64_t subsets = (active_clusters(task) + kSwapCandidates * (models + 4 * sessions(task))) * task.points.d;
   const int64_t value = static_cast<int64_t>(size_of(task.points.type));
   const int64_t features = task.copies_features ? task.points.n * (task.points.d - 1) * value : 0;
-  return solving + labelled + subsets * row + features;
+  return solving + labelled + subsets * row + features + (task.swaps ? removal_bytes(task) : 0);
 }
 
 // What cannot be given back: prototypes, statistics, results, scratch, weights.
@@ -206,6 +217,10 @@ MemoryPlan plan_parts(const MemoryTask& task, const RowBytes& row, int64_t limit
 int64_t least_memory(const MemoryTask& task) {
   const RowBytes row = row_bytes(task);
   return fixed_bytes(task) + window_bytes(task, row, chunk_rows(row, kLeastChunk));
+}
+
+int64_t models_seeded_together(int64_t rows) {
+  return std::max<int64_t>(1, (int64_t{1} << 25) / rows);
 }
 
 bool fits_easily(const MemoryTask& task) {

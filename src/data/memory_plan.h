@@ -25,6 +25,7 @@ struct MemoryTask {
   int64_t terms = 0;             ///< of linear models: sums of a cluster; 0: those of centroids, the columns
   bool clusters = false;         ///< linear models begin with the clusters of a k-means fit of the rows
   bool copies_features = false;  ///< or of their features, of which there is a copy
+  bool swaps = false;            ///< linear models are searched by swaps
 };
 
 struct MemoryPlan {
@@ -47,6 +48,10 @@ MemoryPlan plan_memory(const MemoryTask& task, int64_t limit);
 
 /// Whether half of the available memory is enough, were the points in a file: then nobody need find out.
 bool fits_easily(const MemoryTask& task);
+
+/// How many models are seeded at the same time where no plan says so: seeding keeps about 8 bytes a row and model, a
+/// quarter of a gibibyte in all.
+int64_t models_seeded_together(int64_t rows);
 
 /// The least limit for which plan_memory() finds a plan.
 int64_t least_memory(const MemoryTask& task);

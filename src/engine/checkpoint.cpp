@@ -187,7 +187,8 @@ void Checkpoint::resume(const FitOptions& options, const Input& input) {
     const ModelState& state = found.models[i];
     check_state(state, members_[i], options);
     if (state.stage == ModelStage::kNotBegun) continue;
-    magnitude = std::max(magnitude, largest_magnitude(state.prototypes));
+    // Coefficients are no coordinates, and the fit has found them.
+    if (!prototype_of(input).linear) magnitude = std::max(magnitude, largest_magnitude(state.prototypes));
     restore(state, members_[i]);
     ++begun;
     iterations = std::max(iterations, state.iterations);

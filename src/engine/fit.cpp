@@ -196,7 +196,7 @@ void collect(std::vector<Member>& members, FitResult& result) {
 }
 
 // Made before anything is allocated.
-MemoryPlan plan_memory_of(const Task& asked, const Backend& backend, const Prototype& prototype) {
+MemoryPlan plan_memory_of(const Task& asked, const Backend& backend, const FitKind& kind) {
   const FitOptions& options = asked.options;
   const PointsView& points = asked.points;
   if (!backend.keeps_to_memory()) {
@@ -212,10 +212,12 @@ MemoryPlan plan_memory_of(const Task& asked, const Backend& backend, const Proto
   task.threads = backend.threads();
   for (const int64_t k : options.k) {
     task.k.insert(task.k.end(), static_cast<size_t>(options.models), std::min(k, points.n));
-    task.oversamples |= !asked.given() && find_init(options.init, prototype, points.n, k, points.d).name == "k-means||";
+    task.oversamples |=
+        !asked.given() && find_init(options.init, kind.prototype, points.n, k, points.d).name == "k-means||";
   }
-  if (prototype.linear) {
-    task.terms = prototype.terms(points.d);
+  if (kind.prototype.linear) {
+    task.terms = kind.prototype.terms(points.d);
+    task.swaps = kind.swaps > 0;
     task.clusters = !asked.given() && (options.init == "kmeans" || options.init == kByFeatures);
     task.copies_features = !asked.given() && options.init == kByFeatures;
   }
@@ -352,7 +354,7 @@ void Fit::check() {
 
 // Plans the memory, and validates the points where they are to be.
 void Fit::read() {
-  MemoryPlan memory = plan_memory_of(task_, *backend_, place_.kind.prototype);
+  MemoryPlan memory = plan_memory_of(task_, *backend_, place_.kind);
   agree_about_memory(memory, comm_);
   if (!task_.points.on_device() && task_.points.data != nullptr) copied_ = backend_->copy(task_.points);
   input_ = prepare_input(copied_ ? copied_->view() : task_.points, task_.weights, pool_, memory, comm_);
@@ -443,6 +445,14 @@ std::optional<Labels> Fit::cluster(const Clustering& clustering, int threads) {
   FitHooks hooks;
   hooks.abort = task_.hooks.abort;
   hooks.cancel = task_.hooks.cancel;
+  hooks.pause = task_.hooks.pause;
+  if (task_.hooks.progress && comm_.alone()) {  // ranks would have to report equally often
+    hooks.progress = [this](Progress progress) {
+      progress.phase = "initialise";
+      progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();  // that of centroids is another thing
+      return !control_.report(progress);
+    };
+  }
   const FitKind kind;
   const FitPlace place{place_.tuning, comm_, kind};
   // The weights as they were given get the same integers again. Those of the input would lose their last bit where the

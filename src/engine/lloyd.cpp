@@ -1,6 +1,7 @@
 #include "engine/lloyd.h"
 
 #include "core/mapped_range.h"
+#include "data/memory_plan.h"
 #include "engine/empty_clusters.h"
 #include "engine/swap_search.h"
 #include "prototype/prototype.h"
@@ -135,11 +136,10 @@ bool Cohort::initialise() {
   return true;
 }
 
-// Seeding keeps about 8 bytes per row and model: as many models at a time as planned, or fit a quarter of a gibibyte.
+// As many models at a time as planned.
 size_t Cohort::seeded_together() const {
   const int64_t planned = context_.input.memory.seeded_together;
-  return static_cast<size_t>(planned > 0 ? planned
-                                         : std::max<int64_t>(1, (int64_t{1} << 25) / context_.input.shard.all));
+  return static_cast<size_t>(planned > 0 ? planned : models_seeded_together(context_.input.shard.all));
 }
 
 bool Cohort::initialise_with(const InitEntry& method, std::span<Member*> members) {
@@ -159,16 +159,15 @@ bool Cohort::initialise_with(const InitEntry& method, std::span<Member*> members
   };
   const auto cluster = [&](const Clustering& asked) { return context_.cluster(asked, pool_.size()); };
   const InitContext init{context_.input, context_.backend, context_.upload, pool_, proceed, cluster};
-  if (!method.run(init, models)) return false;
+  const bool done = method.run(init, models);
   for (size_t i = 0; i < models.size(); ++i) {
+    if (models[i].prototypes.empty()) continue;  // stopped before its turn; those that are ready are kept
     members[i]->prototypes = std::move(models[i].prototypes);
     for (std::string& warning : models[i].warnings) members[i]->warnings.push_back(std::move(warning));
+    if (context_.checkpoint != nullptr) context_.checkpoint->initialised(*members[i]);
   }
-  if (context_.checkpoint != nullptr) {
-    for (const Member* member : members) context_.checkpoint->initialised(*member);
-    context_.checkpoint->count(1);
-  }
-  return true;
+  if (context_.checkpoint != nullptr) context_.checkpoint->count(1);
+  return done;
 }
 
 // Labels the rows for these members, once or several times; how often.

@@ -55,24 +55,27 @@ std::vector<int64_t> columns_left_out(const FinishedModel& model, int64_t k, con
     warnings.push_back(fmt::format("model {}: cluster {} has {} rows, fewer than its {} coefficients",
                                    model.member.title(), k, rows, needed));
   } else if (!left_out.empty()) {
-    warnings.push_back(fmt::format(
-        "model {}: cluster {} has no coefficients for the columns {} (counted from 0), which are constant "
-        "there, combinations of others, or so small beside the target that a coefficient would be too large",
-        model.member.title(), k, fmt::join(left_out, ", ")));
+    warnings.push_back(
+        fmt::format("model {}: cluster {} has no coefficients for the columns {} (counted from 0), which are constant "
+                    "there, combinations of others, or would need a coefficient or an intercept too large for {}",
+                    model.member.title(), k, fmt::join(left_out, ", "), name_of(model.member.prototypes.type())));
   }
   return left_out;
 }
 
-// What the ranges of the columns say of all rows: product sums of tiny values underflow.
-RowTroubles troubles_of(const Input& input) {
+// What is wrong with the rows. A column is constant where its range says so, or the sums of the rows that weigh
+// something; not where these are 0 because the squares of tiny values underflow.
+RowTroubles troubles_of(const Input& input, const ProductSums& all) {
   constexpr double kTiny = 0x1p-400;
   RowTroubles found;
   const size_t columns = input.minimum.size();
   found.all_equal = true;
   for (size_t j = 0; j < columns; ++j) {
     const double largest = std::max(std::fabs(input.minimum[j]), std::fabs(input.maximum[j]));
-    if (largest > 0 && largest < kTiny) found.tiny.push_back(static_cast<int64_t>(j));
-    found.constant_target = input.minimum[j] == input.maximum[j];
+    const bool tiny = largest > 0 && largest <= kTiny;
+    if (tiny) found.tiny.push_back(static_cast<int64_t>(j));
+    found.constant_target =
+        input.minimum[j] == input.maximum[j] || (!tiny && centred_square(all, static_cast<int64_t>(j)).is_zero());
     found.all_equal &= found.constant_target;
   }
   return found;
@@ -115,7 +118,7 @@ SummarisedModel summarise(const FinishedModel& model) {
     }
   }
   const Dyadic weight = all(one, one);
-  result.rows = troubles_of(model.input);
+  result.rows = troubles_of(model.input, all);
   for (int64_t j = 0; j < features; ++j) {
     const double deviation = std::sqrt(ratio(centred_square(all, j), weight * weight));
     summary.gate.scales.push_back(deviation > 0 ? deviation : 1);
@@ -124,8 +127,7 @@ SummarisedModel summarise(const FinishedModel& model) {
   const double total = std::ldexp(ratio(centred_square(all, features), weight), exponent);
   summary.r2 = r2_of(model.member.result.inertia, total);
   summary.bic = bic_of(model, std::ldexp(weight.rounded(), exponent));
-  const bool tiny_target = !result.rows.tiny.empty() && result.rows.tiny.back() == features;
-  if (tiny_target && !result.rows.constant_target && total == 0) {  // its squares have underflowed
+  if (!result.rows.constant_target && total == 0) {  // its squares have underflowed, or the weights are tiny
     summary.r2 = summary.bic = std::numeric_limits<double>::quiet_NaN();
   }
   return result;

@@ -11,8 +11,9 @@
 
 namespace manymeans::test {
 
-constexpr std::array kPolicies = {EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop, EmptyPolicy::kError};
-constexpr std::array kStrategies = {Strategy::kConcatenated, Strategy::kData, Strategy::kTask};
+inline constexpr std::array kPolicies = {EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop,
+                                         EmptyPolicy::kError};
+inline constexpr std::array kStrategies = {Strategy::kConcatenated, Strategy::kData, Strategy::kTask};
 
 /// Six models of three sizes, twelve iterations.
 FitOptions small_options(const char* init, const char* stop, EmptyPolicy empty);

@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/memory.h"
+#include "engine/exact_sum.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -49,6 +50,20 @@ TEST(MemoryPlan, LinearModelsCountAllTheirSums) {
   const std::optional<int64_t> named = named_limit(task, 25'000'000);
   ASSERT_TRUE(named);
   EXPECT_GT(*named, 80 * task.terms * 4 * 8);
+}
+
+// Each thread of a swap search has an exact sum for every prototype of the models that are searched together.
+TEST(MemoryPlan, SwapsCountWhatPrototypesAreWorth) {
+  MemoryTask task = task_of(60'000, 2, {20'000}, false);
+  task.threads = 16;
+  task.terms = 10;
+  const int64_t without = least_memory(task);
+  task.swaps = true;
+  EXPECT_GE(least_memory(task) - without, 16 * 20'000 * static_cast<int64_t>(sizeof(ExactSum)));
+  task.k = {20'000, 20'000};
+  const int64_t two = least_memory(task);
+  task.strategy = Strategy::kData;
+  EXPECT_GE(two - least_memory(task), 16 * 20'000 * static_cast<int64_t>(sizeof(ExactSum)));
 }
 
 TEST(MemoryPlan, AClusteringHasAShareOfItsOwn) {

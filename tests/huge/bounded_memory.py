@@ -39,7 +39,8 @@ def write_points(path, rows, columns, dtype=np.float32):
 
 def fit(program, data, memory, *more):
     """The summary, seconds, and the peak of the program's memory in MiB."""
-    command = [str(part) for part in (program, "fit", data, "--json", "--memory", memory, *more)]
+    subcommand = "regress" if "--target" in more else "fit"
+    command = [str(part) for part in (program, subcommand, data, "--json", "--memory", memory, *more)]
     with tempfile.TemporaryFile() as output:
         begin = time.monotonic()
         process = subprocess.Popen(command, stdout=output)
@@ -98,6 +99,10 @@ def main():
         doubles = folder / "doubles.npy"
         write_points(doubles, 2**19, 20, np.float64)
         compare(program, "scaled", doubles, [32], "-k", 8, "--scale", "standard", "--init", "random", *several)
+        compare(
+            program, "linear models from clusters", doubles, [48],
+            "--target", 20, "-k", 8, "--init", "kmeans", "--swaps", 2, *several,
+        )  # fmt: skip
         text = folder / "text.csv"
         with open(text, "w") as file:
             doubles_read = np.load(doubles, mmap_mode="r")

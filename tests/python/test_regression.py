@@ -318,6 +318,21 @@ def test_models_of_the_command_line(scale, tmp_path):
         assert (np.argsort(order[0])[ours.labels_] == np.argsort(order[1])[theirs.predict_cluster(x, y)]).all()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_scaled_models_take_narrow_features_as_their_fit_did(dtype, tmp_path):
+    x, y, _ = planted(200)
+    rows = np.column_stack([20 * x, 5 * y]).round().clip(-128, 127).astype(dtype)
+    np.save(tmp_path / "r.npy", rows)
+    np.save(tmp_path / "x.npy", rows[:, :2])
+    regress_file(tmp_path / "r.npy", "-k", "3", "--scale", "standard",
+                 "--model", tmp_path / "m.npz", "--labels", tmp_path / "l.npy")  # fmt: skip
+    command = ["predict", "m.npz", "x.npy", "--predictions", "y.npy"]
+    subprocess.run([os.environ["MANYMEANS_PROGRAM"], *command], cwd=tmp_path, capture_output=True, check=True)
+    loaded = RegressionClustering.load(tmp_path / "m.npz")
+    np.testing.assert_array_equal(loaded.predict_cluster(rows[:, :2], rows[:, 2]), np.load(tmp_path / "l.npy"))
+    np.testing.assert_array_equal(loaded.predict(rows[:, :2]), np.load(tmp_path / "y.npy"))
+
+
 def test_kinds_of_input(fitted, tmp_path):
     estimator, x, y, _ = fitted
     pandas = pytest.importorskip("pandas")

@@ -293,6 +293,64 @@ TEST(RegressAnswer, WhoCancelsTheClusteringInterruptsTheFit) {
   }
 }
 
+// A run that ends after one clustering of k-means has that one in its checkpoint, and the next run begins with the
+// next.
+TEST(RegressAnswer, AJobInSlicesGetsOnFromClusteringToClustering) {
+  const SmallRows rows(300);
+  Case made;
+  made.options.k = {5};
+  made.options.models = 3;
+  made.options.init = "kmeans";
+  made.options.swaps = 1;
+  const std::string expected = text_of(run(rows, made));
+  const Folder folder;
+  for (int64_t left = made.options.models; left > 0; --left) {
+    FitHooks hooks;
+    hooks.checkpoint = {folder / "run.ckpt", 0, true};
+    // The steps of the initialisation are the models that have no prototypes yet; a clustering has more steps.
+    hooks.progress = [&](const Progress& progress) {
+      return !(progress.phase == "initialise" && progress.max_iteration == left && progress.iteration == 1);
+    };
+    const RegressResult found = run(rows, made, hooks);
+    EXPECT_EQ(found.fit.interrupted, left > 1) << left;
+    if (left == 1) {
+      EXPECT_EQ(text_of(found), expected);
+    }
+  }
+}
+
+// The progress of the clustering is that of the fit, so who waits can stop it.
+TEST(RegressAnswer, ProgressGoesOnInAClustering) {
+  const SmallRows rows(60000);
+  FitHooks hooks;
+  int64_t heard = 0;
+  hooks.pause = 0;
+  hooks.progress = [&](const Progress& progress) {
+    EXPECT_EQ(progress.phase, "initialise");
+    return ++heard < 5;
+  };
+  const RegressResult found = run(rows, long_clustering(Strategy::kConcatenated), hooks);
+  EXPECT_TRUE(found.fit.interrupted);
+  EXPECT_EQ(heard, 5);
+}
+
+// Steep models of heavy rows: coefficients are no coordinates, whose squares times the weight would overflow.
+TEST(RegressAnswer, SteepModelsOfHeavyRowsResume) {
+  std::vector<double> values;
+  for (int i = 0; i < 60; ++i) values.insert(values.end(), {0x1p-260 * (i % 7), 0x1p235 * ((i % 7) + 3 * (i % 2))});
+  const std::vector<double> weights(60, 5e6);
+  RegressOptions options;
+  options.k = {2};
+  options.models = 2;
+  const RegressionRows rows = RegressionRows::with_target({values.data(), 60, 2});
+  const Folder folder;
+  FitHooks hooks;
+  hooks.checkpoint = {folder / "run.ckpt", 1, false};
+  const std::string expected = regress(rows, weights, options, hooks).fit.digest();
+  hooks.checkpoint.resume = true;
+  EXPECT_EQ(regress(rows, weights, options, hooks).fit.digest(), expected);
+}
+
 TEST(RegressAnswer, ACheckpointOfOtherOptionsIsRefused) {
   const SmallRows rows(300);
   Case made = cases()[0];

@@ -175,6 +175,33 @@ TEST(RegressInput, ValuesWhoseSquaresUnderflowAreNotTakenForEqual) {
   EXPECT_NEAR(fine.fit.models[0].prototypes.at(0, 0), 2, 0.1);
 }
 
+// Every magnitude of float32 may be in a model.
+TEST(RegressInput, LargeCoefficientsOfFloat32AreKept) {
+  std::vector<float> values;
+  for (int i = 0; i < 60; ++i) values.insert(values.end(), {static_cast<float>(i % 11), 1e38F + 1e37F * (i % 11)});
+  const RegressResult found = regress(RegressionRows::with_target({values.data(), 60, 2}), {}, options_of(1));
+  EXPECT_FLOAT_EQ(found.fit.models[0].prototypes.at(0, 0), 1e37F);
+  EXPECT_FLOAT_EQ(found.fit.models[0].prototypes.at(0, 1), 1e38F);
+  EXPECT_TRUE(found.fit.warnings.empty());
+}
+
+TEST(RegressInput, RowsWithoutWeightDoNotHideAConstantTarget) {
+  std::vector<double> values;
+  for (int i = 0; i < 60; ++i) values.insert(values.end(), {1.0 * (i % 11), i == 7 ? 100.0 : 3.0});
+  std::vector<double> weights(60, 2.0);
+  weights[7] = 0;
+  const RegressResult found = regress(RegressionRows::with_target({values.data(), 60, 2}), weights, options_of(1));
+  EXPECT_TRUE(warned(found, "the target is constant"));
+}
+
+TEST(RegressInput, WeightsThatMakeSumsUnderflowGiveNoR2) {
+  std::vector<double> values;
+  for (int i = 0; i < 60; ++i) values.insert(values.end(), {1.0 * (i % 11), 1e-10 * (i * i % 13)});
+  const std::vector<double> weights(60, 1e-310);
+  const RegressResult found = regress(RegressionRows::with_target({values.data(), 60, 2}), weights, options_of(1));
+  EXPECT_TRUE(std::isnan(found.summaries[0].r2));
+}
+
 // The largest weight is the integer 2^B: weighed again, the least one would not count.
 TEST(RegressInput, EveryWeightCountsInAClusteringToo) {
   const SmallRows rows(300);

@@ -34,7 +34,7 @@ struct ScreenChoice {
   double column_ns = 0;                    ///< about what a row and column take
   std::optional<Frame> frame;              ///< if the cost model asked for it
   const CodedKernels* in_bytes = nullptr;  ///< if a first look in bytes pays
-  std::string why_look;                    ///< what it takes
+  std::string why_look = {};               ///< what it takes
   LookCosts look = {};
 };
 

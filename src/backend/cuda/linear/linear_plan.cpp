@@ -51,8 +51,7 @@ int64_t upload_bytes(const Input& input, const device::SlicePlan& plan) {
 int64_t seeding_bytes(const Input& input, const device::SlicePlan& plan, const Workload& workload) {
   const int64_t n = input.points.n;
   if (plan.resident_rows < n) return 0;
-  const int64_t together = std::max<int64_t>(1, (int64_t{1} << 25) / std::max<int64_t>(1, n));
-  return 8 * n * std::min(workload.models, together);
+  return 8 * n * std::min(workload.models, models_seeded_together(n));
 }
 
 device::SlicePlanner planner_of(const Input& input, const Workload& workload, int64_t room, int64_t forced_rows) {
