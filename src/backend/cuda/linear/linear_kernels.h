@@ -50,7 +50,13 @@ void sum_residuals(const AssignedRows& rows, const TermSplitter& a, const TermSp
 void find_residuals(const AssignedRows& rows, bool eligible, double* out, cudaStream_t stream);
 void find_all_residuals(const DevicePoints& points, const LinearModels& models, void* out, cudaStream_t stream);
 /// For each candidate c the limbs of the terms of min(least, squared residual), added to sums (k, kDistanceLimbs).
-void add_potentials(const DevicePoints& points, const LinearModels& candidates, const double* least,
-                    const TermSplitter& splitter, int64_t* sums, cudaStream_t stream);
+struct PotentialTask {
+  DevicePoints points;
+  LinearModels candidates;
+  const double* least = nullptr;
+  TermSplitter splitter;
+  int64_t* sums = nullptr;
+};
+void add_potentials(const PotentialTask& task, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

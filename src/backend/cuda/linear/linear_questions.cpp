@@ -56,8 +56,9 @@ void ResidualSeedKernels::lower(const device::Rows& rows, const device::Prototyp
 
 void ResidualSeedKernels::add_potentials(const device::Rows& rows, const Potentials& potentials) {
   const auto& [candidates, least, format, sums] = potentials;
-  cuda::add_potentials(points_of(shared_.input, rows), models_of(shared_.input, candidates.at, candidates.k),
-                       pointer_to<double>(least), TermSplitter(format), pointer_to<int64_t>(sums), stream_);
+  cuda::add_potentials({points_of(shared_.input, rows), models_of(shared_.input, candidates.at, candidates.k),
+                        pointer_to<double>(least), TermSplitter(format), pointer_to<int64_t>(sums)},
+                       stream_);
 }
 
 }  // namespace manymeans::cuda

@@ -72,16 +72,15 @@ __global__ void __launch_bounds__(kThreads) all_residuals_kernel(DevicePoints po
 }
 
 // blockIdx.y is the candidate.
-__global__ void __launch_bounds__(kThreads)
-    potential_kernel(DevicePoints points, LinearModels candidates, const double* least, TermSplitter splitter,
-                     int64_t* sums) {
+__global__ void __launch_bounds__(kThreads) potential_kernel(PotentialTask task) {
   __shared__ int64_t scratch[kLimbs * 32];
+  const DevicePoints& points = task.points;
   int64_t limbs[kLimbs] = {};
   for (int64_t row = first_item(); row < points.n; row += item_step()) {
-    const double d2 = fmin(least[row], residual_of(points, row, candidates, blockIdx.y));
-    add_limbs(splitter, __dmul_rn(weight_of(points, row), d2), 1, limbs);
+    const double d2 = fmin(task.least[row], residual_of(points, row, task.candidates, blockIdx.y));
+    add_limbs(task.splitter, __dmul_rn(weight_of(points, row), d2), 1, limbs);
   }
-  block_add(limbs, sums + blockIdx.y * kLimbs, scratch);
+  block_add(limbs, task.sums + blockIdx.y * kLimbs, scratch);
 }
 
 }  // namespace
@@ -102,10 +101,9 @@ void find_all_residuals(const DevicePoints& points, const LinearModels& models, 
   check_launch("computing residuals of all models");
 }
 
-void add_potentials(const DevicePoints& points, const LinearModels& candidates, const double* least,
-                    const TermSplitter& splitter, int64_t* sums, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>(grid_for(points.n, kThreads)), static_cast<unsigned>(candidates.k));
-  potential_kernel<<<grid, kThreads, 0, stream>>>(points, candidates, least, splitter, sums);
+void add_potentials(const PotentialTask& task, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>(grid_for(task.points.n, kThreads)), static_cast<unsigned>(task.candidates.k));
+  potential_kernel<<<grid, kThreads, 0, stream>>>(task);
   check_launch("adding up potentials");
 }
 
