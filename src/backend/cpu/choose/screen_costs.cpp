@@ -121,18 +121,21 @@ ScreenChoice screen_of_name(const CpuKernels& kernels, std::string_view format, 
               fmt::format("instruction set {} has no {} screen", kernels.name, format));
 }
 
-// Nanoseconds of a row and model; its rounded copy is read once for `models` of them.
+// Nanoseconds of a row and model; its rounded copy is made once for all passes, and read once for models that share
+// one.
 double row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, const ProbeCounts& counts,
-              int64_t models) {
+              const Workload& workload) {
+  constexpr double kRounding = 0.35;  // of a value, beside what float32 takes
   const auto values = static_cast<double>(d);
-  double bytes = 4 * values;
+  double bytes = 4 * values, rounding = 0;
   if (screen.format != ScreenFormat::kFloat32) {
     bytes = static_cast<double>(MatrixLayout(screen, d).tile_bytes()) / screen.tile_rows;
+    rounding = kRounding * values;
   }
   // Resolving was measured on rows of two candidates.
   return counts.columns * column_ns(costs, screen, d) +
          counts.candidates / 2 * (costs.resolve + costs.resolve_value * values) +
-         bytes * costs.byte / static_cast<double>(models);
+         bytes * costs.byte / static_cast<double>(workload.models) + rounding / static_cast<double>(workload.passes);
 }
 
 // Were every span full and every row proved.
@@ -143,7 +146,7 @@ double least_row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64
     columns += (k + screen.width_columns - 1) / screen.width_columns * screen.width_columns;
   }
   const double each = static_cast<double>(columns) / static_cast<double>(clusters.size());
-  return row_ns(costs, screen, d, {each, 0, 0}, workload.models);
+  return row_ns(costs, screen, d, {each, 0, 0}, workload);
 }
 
 // A first look in bytes computes a comparison and a little more for a score, and is as fast as float32 for each word.
@@ -205,7 +208,7 @@ void choose_by_cost(const Input& input, const CpuKernels& kernels, const Workloa
   std::string found;
   for (const ScreenKernels* screen : tried) {
     const ProbeCounts counts = probe.run(*screen);
-    const double cost = row_ns(costs, *screen, d, counts, workload.models);
+    const double cost = row_ns(costs, *screen, d, counts, workload);
     found += fmt::format("{}{} {:.3g} ({:.1f} %)", found.empty() ? "" : ", ", name_of(screen->format), cost,
                          100 * counts.unproved);
     if (cost >= least) continue;

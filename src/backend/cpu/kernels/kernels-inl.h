@@ -98,6 +98,8 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           residuals<double>,
           pack<kRows, float>,
           pack<kRows, double>,
+          pack_pairs<float>,
+          pack_pairs<double>,
           round_row<float>,
           round_row<double>,
           lane_kernels(),

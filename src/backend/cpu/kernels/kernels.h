@@ -165,6 +165,9 @@ struct CpuKernels {
   /// Writes one float32 tile: centred, scaled, rounded; norms rounded up.
   void (*pack_f32)(const float* x, const PackTask&, float* tile, float* norms);
   void (*pack_f64)(const double* x, const PackTask&, float* tile, float* norms);
+  /// Writes as many rows of a bfloat16 tile as vectors hold together, and returns how many; the others are for round_*.
+  int64_t (*pack_pairs_f32)(const float* x, const PackTask&, const PairTile&);
+  int64_t (*pack_pairs_f64)(const double* x, const PackTask&, const PairTile&);
   /// One row in bfloat16.
   void (*round_f32)(const float* x, const PackTask&, RoundedRow&);
   void (*round_f64)(const double* x, const PackTask&, RoundedRow&);

@@ -1,6 +1,7 @@
 // Kernels of linear models, written once for Highway: include from kernels-inl.h only.
 //
-// Residuals have the features for lanes, as the contract numbers them.
+// Residuals have the features for lanes, as the contract numbers them; those of many rows to one model, which a swap
+// search asks for, have rows for lanes where rows are short.
 //
 // Sums of products: a row u = (x, y, 1) of n = d + 1 values adds n (n + 1) / 2 - 1 products to the sums of one cluster
 // and takes them from those of another. Terms are lanes: a cluster's sums lie side by side, so that rows come in any
@@ -10,6 +11,7 @@
 // clusters, would keep sums in registers, but make the terms twice, once where a row comes and once where it leaves.
 #pragma once
 
+#include "backend/cpu/kernels/lanes-inl.h"
 #include "backend/cpu/kernels/packing_kernels-inl.h"
 
 namespace manymeans {
@@ -37,6 +39,11 @@ double residual(const T* row, const T* model, int64_t d) {
   return squared_residual(sum, row, model, d - 1);
 }
 
+template <class T>
+int64_t residuals_of_one(const LabelledRows<T>&, double*) {
+  return 0;
+}
+
 #else
 
 // Lane l of the eight sums lives in lane l % kWide of register l / kWide; lanes past the end add fma(0, 0, p) = p.
@@ -60,11 +67,57 @@ HWY_INLINE double residual(const T* row, const T* model, int64_t d) {
   return squared_residual(fold_in_halves(sums), row, model, features);
 }
 
+// A column of kWide rows.
+HWY_INLINE VecD strided(const float* x, int64_t d) {
+  const hn::Rebind<int32_t, Narrow> i32;
+  return hn::PromoteTo(kF64,
+                       hn::GatherIndex(Narrow(), x, hn::Mul(hn::Iota(i32, 0), hn::Set(i32, static_cast<int32_t>(d)))));
+}
+HWY_INLINE VecD strided(const double* x, int64_t d) {
+  const hn::Rebind<int64_t, F64> i64;
+  const VecD places = hn::Mul(hn::Iota(kF64, 0), hn::Set(kF64, static_cast<double>(d)));
+  return hn::GatherIndex(kF64, x, hn::ConvertTo(i64, places));
+}
+
+// kWide rows from x on, and one model: rows are lanes, and the eight sums are registers.
+template <class T>
+HWY_INLINE VecD residuals_in_lanes(const T* x, const T* model, int64_t d) {
+  const int64_t features = d - 1;
+  VecD p[8];
+#pragma GCC unroll 8
+  for (int l = 0; l < 8; ++l) p[l] = hn::Zero(kF64);
+  for (int64_t j = 0; j < features; j += 8) {
+#pragma GCC unroll 8
+    for (int l = 0; l < 8; ++l) {
+      if (j + l < features) {
+        p[l] = hn::MulAdd(hn::Set(kF64, static_cast<double>(model[j + l])), strided(x + j + l, d), p[l]);
+      }
+    }
+  }
+  const VecD predicted = hn::Add(fold<8>(p), hn::Set(kF64, static_cast<double>(model[features])));
+  const VecD rest = hn::Sub(strided(x + features, d), predicted);
+  const VecD squared = hn::Mul(rest, rest), most = hn::Set(kF64, kMostResidual);
+  return hn::IfThenElse(hn::Lt(squared, most), squared, most);
+}
+
+// Rows of one model, as far as vectors hold them; how many. From 24 columns on, those of a row fill vectors better than
+// a column of rows, which is gathered.
+template <class T>
+int64_t residuals_of_one(const LabelledRows<T>& in, double* r2) {
+  constexpr int64_t kMostGathered = 24;
+  if (in.d > kMostGathered) return 0;
+  int64_t i = 0;
+  for (; i + kWide <= in.count; i += kWide) {
+    hn::StoreU(residuals_in_lanes(in.points + i * in.d, in.prototypes, in.d), kF64, r2 + i);
+  }
+  return i;
+}
+
 #endif
 
 template <class T>
 void residuals(const LabelledRows<T>& in, double* r2) {
-  for (int64_t i = 0; i < in.count; ++i) {
+  for (int64_t i = in.k == 1 ? residuals_of_one(in, r2) : 0; i < in.count; ++i) {
     r2[i] = residual(in.points + i * in.d, in.prototypes + in.labels[i] * in.d, in.d);
   }
 }

@@ -158,6 +158,11 @@ HWY_INLINE void round_values(const T* x, const PackTask& in, int64_t from, Round
 #if HWY_TARGET == HWY_SCALAR
 
 template <class T>
+int64_t pack_pairs(const T*, const PackTask&, const PairTile&) {
+  return 0;
+}
+
+template <class T>
 void round_row(const T* x, const PackTask& in, RoundedRow& out) {
   out.square = out.rest_square = 0;
   if (out.unit > 0) return split_integers(x, in, 0, out);
@@ -169,8 +174,8 @@ void round_row(const T* x, const PackTask& in, RoundedRow& out) {
 using NarrowU32 = hn::Rebind<uint32_t, F64>;
 using NarrowU16 = hn::Rebind<uint16_t, F64>;
 
-// The same for a vector of values; returns the rounded part, and puts its upper half into `halves`.
-HWY_INLINE VecD high_halves(VecD y, uint16_t* halves) {
+// Upper halves of a vector of values.
+HWY_INLINE hn::Vec<NarrowU32> rounded_halves(VecD y) {
   const Narrow f32;
   const NarrowU32 u32;
   const auto v = hn::DemoteTo(f32, y);
@@ -178,9 +183,73 @@ HWY_INLINE VecD high_halves(VecD y, uint16_t* halves) {
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u32, 1));
   const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(u32, 0x7fff)), odd));
   const auto flushed = hn::RebindMask(u32, hn::Lt(hn::Abs(v), hn::Set(f32, 0x1p-100F)));
-  const auto half = hn::IfThenZeroElse(flushed, rounded);
+  return hn::IfThenZeroElse(flushed, rounded);
+}
+
+HWY_INLINE VecD values_of(hn::Vec<NarrowU32> halves) {
+  return hn::PromoteTo(kF64, hn::BitCast(Narrow(), hn::ShiftLeft<16>(halves)));
+}
+
+// Returns the rounded part, and puts its upper half into `halves`.
+HWY_INLINE VecD high_halves(VecD y, uint16_t* halves) {
+  const auto half = rounded_halves(y);
   hn::StoreU(hn::TruncateTo(NarrowU16(), half), NarrowU16(), halves);
-  return hn::PromoteTo(kF64, hn::BitCast(f32, hn::ShiftLeft<16>(half)));
+  return values_of(half);
+}
+
+// kWide values of a row from column j on; those that do not exist are 0.
+template <class T>
+HWY_INLINE VecD centred(const T* x, const PackTask& in, int64_t j) {
+  const VecD scale = hn::Set(kF64, in.scale);
+  if (j + kWide <= in.d) return hn::Mul(hn::Sub(load_wide(x + j), hn::LoadU(kF64, in.centre + j)), scale);
+  if (j >= in.d) return hn::Zero(kF64);
+  const auto some = static_cast<size_t>(in.d - j);
+  return hn::Mul(hn::Sub(load_some(x + j, some), load_some(in.centre + j, some)), scale);
+}
+
+// kWide rows from i on: as many words of each row at a time are made as they lie, then transposed.
+template <class T>
+HWY_INLINE void pack_pair_rows(const T* x, int64_t i, const PackTask& in, const PairTile& out) {
+  const hn::Repartition<uint16_t, Narrow> pairs;
+  const int64_t words = (in.d + 1) / 2;
+  uint32_t* rows = out.words + i / out.run * (out.run * out.lines) + i % out.run;
+  VecD squares[kWide], rest_squares[kWide];
+#pragma GCC unroll 8
+  for (int r = 0; r < kWide; ++r) squares[r] = rest_squares[r] = hn::Zero(kF64);
+  for (int64_t w = 0; w < words; w += kWide) {
+    VecN block[kWide];
+#pragma GCC unroll 8
+    for (int r = 0; r < kWide; ++r) {
+      hn::Vec<NarrowU16> halves[2];
+      for (int part = 0; part < 2; ++part) {
+        const int64_t j = 2 * w + part * kWide;
+        const VecD y = centred(x + (i + r) * in.d, in, j);
+        const auto half = rounded_halves(y);
+        const VecD rest = hn::Sub(y, values_of(half));
+        squares[r] = hn::MulAdd(y, y, squares[r]);
+        rest_squares[r] = hn::MulAdd(rest, rest, rest_squares[r]);
+        halves[part] = hn::TruncateTo(NarrowU16(), half);
+      }
+      block[r] = hn::BitCast(Narrow(), hn::Combine(pairs, halves[1], halves[0]));
+    }
+    transpose(block);
+    // A block has 16 lines or all, so these words are in one.
+    uint32_t* to = rows + w / out.lines * (out.tile_rows * out.lines) + w % out.lines * out.run;
+    for (int c = 0; c < kWide && w + c < words; ++c) {
+      hn::StoreU(hn::BitCast(NarrowU32(), block[c]), NarrowU32(), to + c * out.run);
+    }
+  }
+  for (int r = 0; r < kWide; ++r) {
+    out.squares[i + r] = hn::GetLane(hn::SumOfLanes(kF64, squares[r]));
+    out.rest_squares[i + r] = hn::GetLane(hn::SumOfLanes(kF64, rest_squares[r]));
+  }
+}
+
+template <class T>
+int64_t pack_pairs(const T* x, const PackTask& in, const PairTile& out) {
+  int64_t i = 0;
+  for (; i + kWide <= in.rows; i += kWide) pack_pair_rows(x, i, in, out);
+  return i;
 }
 
 HWY_INLINE void store_part(VecD part, uint16_t* to) {

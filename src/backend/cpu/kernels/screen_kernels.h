@@ -209,6 +209,16 @@ struct PackTask {
   const double* scales = nullptr;  // of each column, where they differ
 };
 
+/// Where the rows of a tile of kBfloat16 go: words of two values, which stand as GatherTask says.
+struct PairTile {
+  uint32_t* words;
+  int tile_rows;         // P
+  int run;               // kLanes: P; else 16
+  int64_t lines;         // kLanes: words; else 16
+  double* squares;       // of each row: |y|^2
+  double* rest_squares;  // of each row: the squared norm of what rounding left out
+};
+
 /// One row y = (x - centre) * scale in bfloat16 parts, d values each; those below 2^-100 are 0. Or, where there is a
 /// unit, in bytes: y is about unit * (256 high + low).
 struct RoundedRow {

@@ -172,7 +172,7 @@ const double* CpuSeeding::distances(const Matrix& centres, int64_t k, int64_t ti
   const int64_t count = rows_of(tile);
   double* d2 = scratch(w).d2.data();
   const int64_t enough = points.d <= kLaneColumns ? 4 : count * 3 / 4;
-  if (shared_.prototype.euclidean && std::popcount(rows) >= enough) {
+  if (std::popcount(rows) >= enough) {
     static constexpr uint32_t kFirst[64] = {};
     if (points.type == DataType::kFloat64) {
       const double* x = static_cast<const double*>(points.data) + first * points.d;
@@ -196,7 +196,7 @@ const double* CpuSeeding::distances(const Matrix& centres, int64_t k, int64_t ti
 
 // Rows whose distances will be wanted: they lie far apart, so the hardware does not foresee them.
 void CpuSeeding::prefetch(int64_t tile, uint64_t rows) const {
-  if (shared_.input.points.d <= kLaneColumns) return;  // several share a line
+  if (exact_ || shared_.input.points.d <= kLaneColumns) return;  // all of them, or several share a line
   for (uint64_t bits = rows; bits != 0; bits &= bits - 1) {
     session_.prefetch_row(tile * tile_rows() + std::countr_zero(bits));
   }

@@ -218,22 +218,46 @@ void PackedPoints::round_row(int64_t row, RoundedRow& rounded, float* wide) cons
   }
 }
 
+// Rows of kBfloat16 that a kernel packs together; how many these are.
+int64_t PackedPoints::pack_pairs(int64_t first, int64_t rows, std::byte* values, double* squares,
+                                 double* rest_squares) const {
+  if (screen_->format != ScreenFormat::kBfloat16) return 0;
+  const PointsView& points = input_->points;
+  const bool lanes = screen_->layout == ScreenLayout::kLanes;
+  const auto p = static_cast<int>(tile_rows());
+  const PackTask task{rows, points.d, frame_.centre.data(), frame_.scale};
+  const PairTile tile{
+      reinterpret_cast<uint32_t*>(values), p, lanes ? p : 16, lanes ? words() : 16, squares, rest_squares};
+  if (points.type == DataType::kFloat64) {
+    return kernels_->pack_pairs_f64(static_cast<const double*>(points.data) + first * points.d, task, tile);
+  }
+  std::vector<float> wide(points.type == DataType::kFloat32 ? 0 : static_cast<size_t>(rows * points.d));
+  return kernels_->pack_pairs_f32(rows_as<float>(points, first, rows, wide.data()), task, tile);
+}
+
 void PackedPoints::pack_matrix(int64_t first, int64_t rows, std::byte* values, float* norms, float* radii) const {
   std::fill_n(values, values_bytes_, std::byte{0});
   std::fill_n(norms, tile_rows(), 0.0F);
   std::fill_n(radii, tile_rows(), 0.0F);
-  const auto d = static_cast<size_t>(input_->points.d);
+  constexpr int kMostTileRows = 64;
+  double squares[kMostTileRows], rest_squares[kMostTileRows];
+  int64_t i = pack_pairs(first, rows, values, squares, rest_squares);
+  const size_t d = i < rows ? static_cast<size_t>(input_->points.d) : 0;
   std::vector<uint16_t> high(d + 1), low(d + 1);  // an even number: pairs are copied
   std::vector<float> wide(d);
   RoundedRow rounded{screen_->format == ScreenFormat::kBfloat16Pair, high.data(), low.data(), 0, 0, unit_};
-  for (int64_t i = 0; i < rows; ++i) {
+  for (; i < rows; ++i) {
     round_row(first + i, rounded, wide.data());
     for (const MatrixLayout::Copy& copy : layout_.tile_copies()) {
       place(layout_, copy.low ? low : high, copy.first, i, values);
     }
-    // The factors cover the roundings of the sums, of the roots and of the conversions; the last part that of y.
-    const double norm = std::sqrt(rounded.square) * (1 + 0x1p-20);
-    const double distance = std::sqrt(rounded.rest_square) * (1 + 0x1p-20) + norm * 0x1p-50;
+    squares[i] = rounded.square;
+    rest_squares[i] = rounded.rest_square;
+  }
+  // The factors cover the roundings of the sums, of the roots and of the conversions; the last part that of y.
+  for (i = 0; i < rows; ++i) {
+    const double norm = std::sqrt(squares[i]) * (1 + 0x1p-20);
+    const double distance = std::sqrt(rest_squares[i]) * (1 + 0x1p-20) + norm * 0x1p-50;
     norms[i] = static_cast<float>(norm);
     radii[i] = static_cast<float>(std::max(distance, ratio_ * norm) * (1 + 0x1p-20));
   }

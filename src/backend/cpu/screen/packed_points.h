@@ -69,6 +69,7 @@ class PackedPoints {
   Tile tile_at(const std::byte* values, int64_t rows) const;
   void pack(int64_t t, std::byte* out) const;
   void pack_matrix(int64_t first, int64_t rows, std::byte* values, float* norms, float* radii) const;
+  int64_t pack_pairs(int64_t first, int64_t rows, std::byte* values, double* squares, double* rest_squares) const;
   void round_row(int64_t row, RoundedRow& rounded, float* wide) const;
   template <class Use>
   void for_each_of_sample(Use&& use) const;

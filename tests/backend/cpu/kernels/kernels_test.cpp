@@ -6,12 +6,14 @@
 #include "core/distance.h"
 #include "core/fixed_point.h"
 #include "core/label_term.h"
+#include "prototype/linear_model.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 namespace manymeans {
@@ -273,6 +275,74 @@ TEST_P(Kernels, PackingCentresTransposesAndBoundsNorms) {
         }
         EXPECT_GE(static_cast<double>(norms[static_cast<size_t>(i)]), std::sqrt(square));
         EXPECT_LE(static_cast<double>(norms[static_cast<size_t>(i)]), std::sqrt(square) * (1 + 0x1p-18));
+      }
+    }
+  }
+}
+
+template <class T>
+void expect_canonical_residuals(const CpuKernels& kernels, const std::vector<T>& x, const std::vector<T>& models,
+                                int64_t d) {
+  const int64_t rows = static_cast<int64_t>(x.size()) / d, k = static_cast<int64_t>(models.size()) / d;
+  std::vector<uint32_t> labels(static_cast<size_t>(rows));
+  for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<uint32_t>(i % static_cast<size_t>(k));
+  std::vector<double> found(labels.size());
+  const LabelledRows<T> task{x.data(), rows, d, models.data(), k, labels.data()};
+  for (int64_t i = 0; i < rows; ++i) {
+    const T* model = models.data() + labels[static_cast<size_t>(i)] * d;
+    if constexpr (std::is_same_v<T, double>) {
+      kernels.residuals_f64(task, found.data());
+      EXPECT_EQ(found[static_cast<size_t>(i)], linear_model().f64.distance(x.data() + i * d, model, d)) << d;
+    } else {
+      kernels.residuals_f32(task, found.data());
+      EXPECT_EQ(found[static_cast<size_t>(i)], linear_model().f32.distance(x.data() + i * d, model, d)) << d;
+    }
+  }
+}
+
+// One model or several, in rows for which columns or rows are lanes; the largest squares are cut off.
+TEST_P(Kernels, ResidualsAreCanonical) {
+  for (const int64_t d : {2, 3, 5, 9, 10, 17, 24, 25, 40}) {
+    for (const int64_t rows : {1, 7, 8, 33}) {
+      for (const int64_t k : {1, 3}) {
+        expect_canonical_residuals(kernels(), numbers<float>(random, rows * d, 3), numbers<float>(random, k * d, 3), d);
+        for (const double spread : {3.0, 150.0}) {
+          expect_canonical_residuals(kernels(), numbers<double>(random, rows * d, spread),
+                                     numbers<double>(random, k * d, spread), d);
+        }
+      }
+    }
+  }
+}
+
+// Both layouts of the words of a row: all of them P apart, or 16 apart in blocks of sixteen.
+TEST_P(Kernels, RowsThatArePackedTogetherAreThoseThatAreRoundedAlone) {
+  constexpr int kRows = 32;
+  for (const int64_t d : {1, 2, 15, 16, 33, 100}) {
+    for (const int run : {kRows, 16}) {
+      for (const int64_t rows : {1, 9, 32}) {
+        const auto x = numbers<double>(random, rows * d, 2);
+        const auto centre = numbers<double>(random, d, 2);
+        const PackTask task{rows, d, centre.data(), 0x1p3};
+        const int64_t lines = run == kRows ? (d + 1) / 2 : 16;
+        std::vector<uint32_t> words(static_cast<size_t>(((d + 1) / 2 + lines - 1) / lines * lines * kRows));
+        std::vector<double> squares(kRows), rests(kRows);
+        const int64_t packed =
+            kernels().pack_pairs_f64(x.data(), task, {words.data(), kRows, run, lines, squares.data(), rests.data()});
+        EXPECT_LE(rows - packed, packed == 0 ? rows : 7);
+        std::vector<uint16_t> high(static_cast<size_t>(d + 1)), low(static_cast<size_t>(d + 1));
+        for (int64_t i = 0; i < packed; ++i) {
+          RoundedRow alone{false, high.data(), low.data(), 0, 0, 0};
+          kernels().round_f64(x.data() + i * d, task, alone);
+          EXPECT_NEAR(squares[static_cast<size_t>(i)], alone.square, 1e-12 * alone.square);
+          EXPECT_NEAR(rests[static_cast<size_t>(i)], alone.rest_square, 1e-12 * alone.rest_square);
+          for (int64_t j = 0; j < 2 * ((d + 1) / 2); ++j) {
+            const int64_t w = j / 2;
+            const uint32_t word = words[static_cast<size_t>(w / lines * kRows * lines + i / run * run * lines +
+                                                            w % lines * run + i % run)];
+            EXPECT_EQ(word >> (16 * (j % 2)) & 0xffff, j < d ? high[static_cast<size_t>(j)] : 0) << d << ", " << j;
+          }
+        }
       }
     }
   }
