@@ -208,6 +208,27 @@ TEST_F(LinearModels, NearTiesGetTheirCanonicalLabelsAndAQuarterOfTheBoundDoesNot
   }
 }
 
+// Squares from 2^1000 on are equal, so the first model has such a row.
+TEST_F(LinearModels, ResidualsBeyondTheLargestAreEqual) {
+  constexpr int64_t kRows = 40;
+  Case made;
+  made.type = DataType::kFloat64;
+  made.shape = {kRows, 2, {3}};
+  std::vector<double> values;
+  for (int64_t i = 0; i < kRows; ++i) values.insert(values.end(), {i % 2 == 0 ? 0x1p10 : 0x1p4, 0});
+  Matrix models(3, 2, DataType::kFloat64);
+  for (int k = 0; k < 3; ++k) models.values<double>()[static_cast<size_t>(2 * k)] = std::ldexp(1.0, 495 - 2 * k);
+  made.bytes.resize(values.size() * sizeof(double));
+  std::memcpy(made.bytes.data(), values.data(), made.bytes.size());
+  made.prototypes.push_back(std::move(models));
+  std::vector<uint32_t> expected;
+  for (int64_t i = 0; i < kRows; ++i) expected.push_back(i % 2 == 0 ? 0 : 2);
+  EXPECT_EQ(label(*reference_, made, linear_model()).labels, expected);
+  for (const Target& target : targets_) {
+    EXPECT_EQ(label(*target.make("auto", 1), made, linear_model()).labels, expected) << target.name();
+  }
+}
+
 // Most rows of planted models are certified: a screen that proves nothing would only cost time.
 TEST_F(LinearModels, PlantedModelsAreCertified) {
   constexpr int64_t kRows = 4000, kFeatures = 4, kModels = 40;
