@@ -243,7 +243,7 @@ void add_predict_command(CLI::App& program, int& exit_code) {
       ->type_name("NAME")
       ->default_str("nearest")
       ->group("Prediction");
-  app->add_option("--backend", command->options.backend, "Where to compute. Never changes the answer.")
+  app->add_option("--backend,--device", command->options.backend, "Where to compute. Never changes the answer.")
       ->type_name("NAME")
       ->default_str("auto")
       ->group("Prediction");

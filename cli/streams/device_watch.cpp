@@ -32,7 +32,7 @@ void watch(const std::stop_token& stop) {
   }
   const ErrorCode code = stop_is_requested() ? ErrorCode::kInterrupted : ErrorCode::kUnavailable;
   complain(code,
-           "[cuda] the device does not answer, and other threads still wait for it; ended without them. "
+           "[device] the device does not answer, and other threads still wait for it; ended without them. "
            "A checkpoint that was asked for is kept");
   ::_exit(static_cast<int>(code));
 }
@@ -40,7 +40,7 @@ void watch(const std::stop_token& stop) {
 }  // namespace
 
 DeviceWatch::DeviceWatch(const std::string& backend) {
-  if (backend != "cuda") return;
+  if (!backend.starts_with("cuda") && !backend.starts_with("opencl")) return;
   try {
     thread_ = std::jthread(watch);
   } catch (const std::system_error&) {

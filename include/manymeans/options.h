@@ -109,8 +109,9 @@ void for_each_option(Options& options, Visitor&& visit) {
                  "label may have changed: 8 bytes a row and model), kdtree (up to 32 columns, best for few) or "
                  "brute (exact distances only). Never changes the answer."},
       options.algorithm);
-  visit(OptionInfo{"backend", "--backend", "NAME",
-                   "Where to compute: auto, cpu, reference, ...; see 'manymeans info'. Never changes the answer."},
+  visit(OptionInfo{"backend", "--backend,--device", "NAME",
+                   "Where to compute: auto, cpu, reference, cuda, opencl, or one of several devices, as opencl:1; see "
+                   "'manymeans info'. Never changes the answer."},
         options.backend);
   visit(OptionInfo{"strategy", "--strategy", "NAME",
                    "How an ensemble is spread: concatenated, data or task. Never changes the answer."},
@@ -121,7 +122,7 @@ void for_each_option(Options& options, Visitor&& visit) {
   visit(OptionInfo{"memory", "--memory", "SIZE",
                    "Most memory to use, as 256MiB or 2GB; 0: what the machine and its cgroup have. Points that do not "
                    "fit are read from their file in every pass, other arrays go to side files (docs/user/memory.md). "
-                   "With backend cuda: most memory of the device. Never changes the answer."},
+                   "With backend cuda or opencl: most memory of the device. Never changes the answer."},
         options.memory);
 }
 

@@ -169,11 +169,12 @@ def fit(
     time_limit : float, optional
         Seconds; the fit stops after the pass during which they are used up.
     algorithm, backend, strategy : str
-        How and where to compute; see ``manymeans fit --help`` and `info`. They never change the answer.
+        How and where to compute; see ``manymeans fit --help`` and `info`. A device has a number: ``"opencl:1"``. They
+        never change the answer.
     memory : int or str, optional
         Most memory to use beside `X`, in bytes or as "2GB"; by default what the machine has. A ``numpy.memmap`` that
-        does not fit is read from its file in every pass. With ``backend="cuda"``: most memory of the device. Never
-        changes the answer.
+        does not fit is read from its file in every pass. With ``backend="cuda"`` or ``"opencl"``: most memory of the
+        device. Never changes the answer.
     n_threads : int, optional
         Threads; by default all that are usable. Never changes the answer.
     callback : callable, optional

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <system_error>
 
 namespace manymeans {
 
@@ -35,7 +37,32 @@ void check_algorithm(std::string_view algorithm) {
               "there is no algorithm '" + std::string(algorithm) + "'; known: auto, matrix, bounds, kdtree, brute");
 }
 
-std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options) {
+namespace {
+
+struct NameAndDevice {
+  std::string_view name;
+  int device;
+};
+
+// "opencl:1" is backend opencl on its device 1; without a number it is the one that the options say.
+NameAndDevice split_name(std::string_view name, int device) {
+  const size_t colon = name.find(':');
+  if (colon == std::string_view::npos) return {name, device};
+  const std::string_view number = name.substr(colon + 1);
+  const auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), device);
+  if (problem == std::errc() && end == number.data() + number.size() && device >= 0) {
+    return {name.substr(0, colon), device};
+  }
+  throw Error(ErrorCode::kUsage, "backend",
+              "'" + std::string(number) + "' in '" + std::string(name) + "' is no device's number; as in opencl:0");
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(std::string_view asked, const BackendOptions& given) {
+  const auto [name, device] = split_name(asked, given.device);
+  BackendOptions options = given;
+  options.device = device;
   if (options.tuning.test_backend != nullptr) return options.tuning.test_backend(options);
   std::string known = "auto";
   for (const BackendEntry& entry : backends()) {
@@ -45,8 +72,9 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOption
   throw Error(ErrorCode::kUsage, "backend", "there is no backend '" + std::string(name) + "'; known: " + known);
 }
 
-std::unique_ptr<Backend> make_backend(std::string_view name, const PointsView& points, BackendOptions options) {
-  if (!points.on_device()) return make_backend(name, options);
+std::unique_ptr<Backend> make_backend(std::string_view asked, const PointsView& points, BackendOptions options) {
+  if (!points.on_device()) return make_backend(asked, options);
+  const std::string_view name = split_name(asked, 0).name;
   const std::string reader(memory_space(points).backend());
   const bool known = std::ranges::any_of(backends(), [&](const BackendEntry& entry) { return entry.name == name; });
   if (known && name != reader) {

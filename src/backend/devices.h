@@ -11,5 +11,6 @@ std::vector<std::string> devices();
 
 // Each backend's own part; backends that are not built say nothing.
 std::vector<std::string> cuda_devices();
+std::vector<std::string> opencl_devices();
 
 }  // namespace manymeans

@@ -2,9 +2,13 @@
 
 #include <manymeans/error.h>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <limits>
+#include <string_view>
 #include <system_error>
 
 namespace manymeans::environment {
@@ -53,6 +57,28 @@ std::optional<bool> duplicates() {
 
 std::optional<int> threads() {
   return positive("MANYMEANS_NUM_THREADS");
+}
+
+std::string opencl_cache() {
+  const std::string folder = text("MANYMEANS_OPENCL_CACHE");
+  if (folder == "off") return "";
+  if (!folder.empty()) return folder;
+  const std::string cache = text("XDG_CACHE_HOME");
+  if (!cache.empty()) return cache + "/manymeans/opencl";
+  const std::string home = text("HOME");
+  return home.empty() ? "" : home + "/.cache/manymeans/opencl";
+}
+
+std::vector<std::string> compiler_settings() {
+  std::vector<std::string> settings;
+  for (char** setting = ::environ; setting != nullptr && *setting != nullptr; ++setting) {
+    const std::string_view line = *setting;
+    for (const std::string_view prefix : {"POCL_", "CUDA_", "NV_", "AMD_", "GPU_", "IGC_", "CL_CONFIG_"}) {
+      if (line.starts_with(prefix)) settings.emplace_back(line);
+    }
+  }
+  std::sort(settings.begin(), settings.end());
+  return settings;
 }
 
 }  // namespace manymeans::environment

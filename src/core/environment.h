@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace manymeans::environment {
 
@@ -16,5 +17,10 @@ std::string cpu_screen_format();
 std::optional<bool> duplicates();
 /// MANYMEANS_NUM_THREADS: what zero threads mean. Numbers too large to be true are cut.
 std::optional<int> threads();
+/// Where programs that were built for OpenCL devices are kept: MANYMEANS_OPENCL_CACHE=FOLDER, else manymeans/opencl in
+/// XDG_CACHE_HOME or ~/.cache. Empty: nowhere, as `off` says.
+std::string opencl_cache();
+/// Every variable by which drivers of OpenCL devices are told how to compile, with its value.
+std::vector<std::string> compiler_settings();
 
 }  // namespace manymeans::environment

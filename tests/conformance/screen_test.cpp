@@ -283,7 +283,7 @@ TEST_F(Screen, CertifiesPlainRowsAndResolvesNearTies) {
     EXPECT_GT(result.certified, 9000 / 8) << target.name();
     EXPECT_GT(result.resolved, 9000 / 4) << target.name();
     EXPECT_GE(result.candidates, result.resolved) << target.name();
-    if (target.backend == "cuda") continue;  // of so few prototypes it computes all distances of many rows
+    if (target.backend != "cpu") continue;  // of so few prototypes devices compute all distances of many rows
     EXPECT_LT(result.candidates, 5 * result.resolved) << target.name() << ": resolving should see few candidates";
   }
 }

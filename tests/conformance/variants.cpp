@@ -20,11 +20,13 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   options.algorithm = algorithm;
   options.tuning.cpu.instruction_set = instruction_set;
   options.tuning.cpu.screen_format = options.tuning.cuda.screen_format = screen_format;
-  options.tuning.cpu.bound_scale = options.tuning.cuda.bound_scale = bound_scale;
+  options.tuning.cpu.bound_scale = options.tuning.cuda.bound_scale = options.tuning.opencl.bound_scale = bound_scale;
   // Seeding is the same whether passes carry bounds or not, so that these try its other way.
   options.tuning.cpu.seeding_in_bytes = algorithm == "bounds";
   options.tuning.cpu.passes_in_bytes = algorithm == "auto";
-  options.tuning.cuda.slice_rows = slice_rows;
+  options.tuning.cuda.slice_rows = options.tuning.opencl.slice_rows = slice_rows;
+  options.tuning.opencl.without_binary64 = without_binary64;
+  options.tuning.opencl.without_atomics64 = without_atomics64;
   options.tuning.cuda.queued_passes = queued_passes;
   options.tuning.cuda.score_thresholds = score_thresholds;
   if (backend == "late") options.tuning.test_backend = make_late_backend;
@@ -33,6 +35,7 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
 
 bool takes(std::string_view backend, std::string_view algorithm, int64_t columns) {
   if (backend == "late") return algorithm == "brute" || algorithm == "auto";
+  if (backend == "opencl") return algorithm == "brute" || algorithm == "auto" || algorithm == "matrix";
   if (backend == "cuda" && algorithm == "kdtree") return columns <= 4;
   return algorithm != "kdtree" || columns <= 32;
 }
@@ -99,6 +102,14 @@ std::vector<Target> targets() {
         found.push_back({"cuda", "", format});
         found.push_back({"cuda", "", format, 128});
       }
+      continue;
+    }
+    if (entry.name == "opencl") {
+      found.push_back({.backend = "opencl"});
+      found.push_back({.backend = "opencl", .slice_rows = 128});
+      found.push_back({.backend = "opencl", .without_atomics64 = true});
+      found.push_back({.backend = "opencl", .without_binary64 = true});
+      found.push_back({.backend = "opencl", .slice_rows = 128, .without_binary64 = true});
       continue;
     }
     if (entry.name != "cpu") {

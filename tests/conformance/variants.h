@@ -13,16 +13,19 @@ namespace manymeans::test {
 /// A backend with one of its instruction sets and screens.
 struct Target {
   std::string backend;
-  std::string instruction_set;    // empty: the backend has no choice of them
-  std::string screen_format;      // likewise
-  int64_t slice_rows = 0;         // as if no more rows than about these fitted the device
-  bool queued_passes = false;     // cuda: see CudaTuning
-  bool score_thresholds = false;  // likewise
+  std::string instruction_set = {};  // empty: the backend has no choice of them
+  std::string screen_format = {};    // likewise
+  int64_t slice_rows = 0;            // as if no more rows than about these fitted the device
+  bool queued_passes = false;        // cuda: see CudaTuning
+  bool score_thresholds = false;     // likewise
+  bool without_binary64 = false;     // opencl: see OpenClTuning
+  bool without_atomics64 = false;    // likewise
 
   std::string name() const {
     return backend + (instruction_set.empty() ? "" : "/" + instruction_set) +
            (screen_format.empty() ? "" : "/" + screen_format) + (slice_rows == 0 ? "" : "/slices") +
-           (queued_passes ? "/queued" : "") + (score_thresholds ? "/thresholds" : "");
+           (queued_passes ? "/queued" : "") + (score_thresholds ? "/thresholds" : "") +
+           (without_binary64 ? "/no binary64" : "") + (without_atomics64 ? "/no atomics64" : "");
   }
   std::unique_ptr<Backend> make(const std::string& algorithm, int threads, double bound_scale = 1) const;
 };

@@ -182,7 +182,7 @@ TEST(Fit, RefusesWhatCannotBeFitted) {
   EXPECT_EQ(code([](auto& o, auto&, auto&) { o.init = "best"; }), 2);
   EXPECT_EQ(code([](auto& o, auto&, auto&) { o.backend = "abacus"; }), 2);
   EXPECT_EQ(code([](auto& o, auto&, auto&) { o.algorithm = "magic"; }), 2);
-  EXPECT_EQ(code([](auto& o, auto&, auto&) { o.backend = "opencl"; }), 4);
+  EXPECT_EQ(code([](auto& o, auto&, auto&) { o.backend = "opencl:99"; }), 4);
   EXPECT_EQ(code([&](auto&, auto& h, auto&) { h.initial = PointsView(wrong.data(), 3, 3); }), 3);
   EXPECT_EQ(code([&](auto&, auto& h, auto&) { h.initial = PointsView(wrong.data(), 2, 2); }), 2);
   EXPECT_EQ(code([&](auto&, auto& h, auto&) { h.initial = PointsView(nan.data(), 3, 2); }), 3);

@@ -153,12 +153,24 @@ std::vector<DistantRow> DeviceRowQuestions::sorted_by_host(int slot, int64_t cou
   }
   std::sort(rows.begin(), rows.end(), DistantRow::is_farther);
   if (static_cast<int64_t>(rows.size()) > count) rows.resize(static_cast<size_t>(count));
-  const Address labels = session_.labels_of(slot);
-  const auto width = static_cast<size_t>(memory_.label_width());
-  for (DistantRow& row : rows) {  // numbers of `width` bytes, the lowest first
-    queue().read_back(&row.label, labels + static_cast<size_t>(row.row) * width, width, "reading labels");
-  }
+  read_labels(session_.labels_of(slot), rows);
   return rows;
+}
+
+// Of a few rows one by one: each is a transfer, and all are more bytes.
+void DeviceRowQuestions::read_labels(Address labels, std::vector<DistantRow>& rows) const {
+  constexpr size_t kFew = 8;
+  const auto width = static_cast<size_t>(memory_.label_width());
+  std::vector<std::byte> all(rows.size() > kFew ? static_cast<size_t>(n()) * width : 0);
+  if (!all.empty()) queue().read_back(all.data(), labels, all.size(), "reading labels");
+  for (DistantRow& row : rows) {  // numbers of `width` bytes, the lowest first
+    const size_t at = static_cast<size_t>(row.row) * width;
+    if (all.empty()) {
+      queue().read_back(&row.label, labels + at, width, "reading labels");
+    } else {
+      std::memcpy(&row.label, all.data() + at, width);
+    }
+  }
 }
 
 void DeviceRowQuestions::transform(const Matrix& prototypes, Matrix& distances) {

@@ -50,6 +50,7 @@ class DeviceRowQuestions final : public RowQuestions {
   void for_each_chunk(int64_t most, Body&& body);
   std::vector<double> distances_of(int slot);
   std::vector<DistantRow> sorted_by_host(int slot, int64_t count);
+  void read_labels(Address labels, std::vector<DistantRow>& rows) const;
   std::vector<TermSums> sum_rows(std::span<const int> slots, const SumFormat& format, int64_t step);
 
   const SessionMemory& memory_;

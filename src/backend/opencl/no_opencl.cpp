@@ -2,11 +2,17 @@
 #include <manymeans/error.h>
 
 #include "backend/backend.h"
+#include "backend/devices.h"
 
 namespace manymeans {
 
 std::unique_ptr<Backend> make_opencl_backend(const BackendOptions&) {
-  throw Error(ErrorCode::kUnavailable, "backend opencl", "this version has no OpenCL backend yet; use --backend cpu");
+  throw Error(ErrorCode::kUnavailable, "backend opencl",
+              "this build has none (CMake option MANYMEANS_OPENCL, which needs OpenCL's headers); use --backend cpu");
+}
+
+std::vector<std::string> opencl_devices() {
+  return {};
 }
 
 }  // namespace manymeans

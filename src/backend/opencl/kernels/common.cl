@@ -1,0 +1,84 @@
+// What the kernels of all programs share: loops, labels, sums of 64 and 128 bits. CMake puts this behind
+// kernel_types.h and before each program.
+//
+// -D options: CONTIGUOUS (a work-item takes neighbouring items, as processors like it, and not every so-manieth one; and
+// the models of the same items come one after the other, since groups run in the order of dimension 0), ATOMICS64 (there are atomic additions of 64 bits; else two of 32 bits, with a carry).
+#pragma OPENCL FP_CONTRACT OFF
+
+#if CONTIGUOUS
+#define ITEM get_global_id(1)
+#define ITEMS get_global_size(1)
+#define MODEL get_global_id(0)
+#define MODELS get_global_size(0)
+#define FOR_EACH(i, n)                                                                         \
+  for (long i = (n) * (long)ITEM / (long)ITEMS,                       \
+            i##_end = (n) * ((long)ITEM + 1) / (long)ITEMS;           \
+       i < i##_end; ++i)
+#else
+#define ITEM get_global_id(0)
+#define ITEMS get_global_size(0)
+#define MODEL get_global_id(1)
+#define MODELS get_global_size(1)
+#define FOR_EACH(i, n) for (long i = ITEM; i < (n); i += ITEMS)
+#endif
+
+uint load_label(__global const uchar* labels, int width, long at) {
+  if (width == 1) return labels[at];
+  if (width == 2) return ((__global const ushort*)labels)[at];
+  return ((__global const uint*)labels)[at];
+}
+
+void store_label(__global uchar* labels, int width, long at, uint label) {
+  if (width == 1) {
+    labels[at] = (uchar)label;
+  } else if (width == 2) {
+    ((__global ushort*)labels)[at] = (ushort)label;
+  } else {
+    ((__global uint*)labels)[at] = label;
+  }
+}
+
+// The lowest bit of a word that has one.
+int lowest_bit(uint word) { return 31 - (int)clz(word & -word); }
+
+#if ATOMICS64
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+
+void add_global(volatile __global ulong* to, ulong value) { atom_add(to, value); }
+void add_local(volatile __local ulong* to, ulong value) { atom_add(to, value); }
+
+// low:high += value mod 2^128; any order of any number of these gives the same sum.
+void add_128(volatile __global ulong* low, volatile __global ulong* high, ulong value_low, ulong value_high) {
+  const ulong before = atom_add(low, value_low);
+  atom_add(high, value_high + (before + value_low < before ? 1 : 0));
+}
+#else
+// The carry out of a word's addition, which whoever overflows it hands on: whatever the order, all carries arrive.
+uint add_word(volatile __global uint* to, ulong value) {
+  const uint low = (uint)value;
+  const uint before = atomic_add(to, low);
+  return (uint)(value >> 32) + ((uint)(before + low) < before ? 1 : 0);
+}
+
+void add_global(volatile __global ulong* to, ulong value) {
+  volatile __global uint* words = (volatile __global uint*)to;
+  const uint carry = add_word(words, (uint)value);
+  atomic_add(words + 1, (uint)(value >> 32) + carry);
+}
+
+void add_local(volatile __local ulong* to, ulong value) {
+  volatile __local uint* words = (volatile __local uint*)to;
+  const uint low = (uint)value;
+  const uint before = atomic_add(words, low);
+  atomic_add(words + 1, (uint)(value >> 32) + ((uint)(before + low) < before ? 1 : 0));
+}
+
+void add_128(volatile __global ulong* low, volatile __global ulong* high, ulong value_low, ulong value_high) {
+  volatile __global uint* words = (volatile __global uint*)low;
+  uint carry = add_word(words, (uint)value_low);
+  carry = add_word(words + 1, (ulong)(uint)(value_low >> 32) + carry);
+  words = (volatile __global uint*)high;
+  carry = add_word(words, (ulong)(uint)value_high + carry);
+  atomic_add(words + 1, (uint)(value_high >> 32) + carry);
+}
+#endif

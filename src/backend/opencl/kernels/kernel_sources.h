@@ -1,0 +1,14 @@
+// The programs for devices, as source: the .cl files of this folder, which CMake puts into the library.
+#pragma once
+
+#include <string_view>
+
+namespace manymeans::opencl {
+
+// Each with kernel_types.h and common.cl before it.
+extern const std::string_view kExactSource;       ///< values.cl, exact.cl, pack.cl, questions.cl
+extern const std::string_view kAccumulateSource;  ///< values.cl, accumulate.cl
+extern const std::string_view kScreenSource;      ///< screen.cl
+extern const std::string_view kCheckSource;       ///< check.cl
+
+}  // namespace manymeans::opencl

@@ -1,0 +1,82 @@
+// What kernels are given by value, and how the memory that they share with the host is laid out. The same text is C++
+// for the host and OpenCL C for devices, where CMake puts it before every program.
+#ifdef __OPENCL_C_VERSION__
+typedef int Int32;
+typedef long Int64;
+#else
+#pragma once
+
+#include <cstdint>
+
+namespace manymeans::opencl {
+
+using Int32 = int32_t;
+using Int64 = int64_t;
+#endif
+
+/// One model of a batch of passes. Places are counted in values of their buffer.
+typedef struct {
+  Int64 k;
+  Int64 first;       ///< its first column among the padded ones of all models
+  Int64 prototypes;  ///< of k x d
+  Int64 before;      ///< the prototypes before the last update
+  Int64 sums;        ///< of (k, limbs, d)
+  Int64 weights;     ///< of k
+  Int64 counts;      ///< of k
+  Int32 slot;
+  Int32 first_pass;  ///< there are no labels before the batch's first pass
+} Range;
+
+/// Rows that are on the device together.
+typedef struct {
+  Int64 points;   ///< the first value, in bytes of the buffer
+  Int64 weights;  ///< the first one
+  Int64 first;    ///< the number of the first row among those of this rank
+  Int64 number;   ///< the same among the rows of all ranks
+  Int64 count;
+  Int32 weighted;
+  Int32 unused;
+} RowBlock;
+
+/// What all kernels of a session need to know.
+typedef struct {
+  Int64 d;
+  Int64 label_stride;  ///< labels from one model's to the next
+  Int64 next_stride;   ///< the same of the labels that a pass finds
+  Int64 mark_stride;   ///< words of marks, likewise
+  Int64 most_clusters;
+  Int64 counters;  ///< the pass's first one
+  Int32 label_width;
+  Int32 ranges;  ///< models of the batch
+  Int32 limbs;
+  Int32 bits;          ///< of a limb
+  Int32 weight_shift;  ///< w' times two to this power is an integer
+  Int32 normal_tops;   ///< every column's power of two is a normal binary64
+} Shape;
+
+/// The parts of a score's bound that do not depend on the prototype.
+typedef struct {
+  float slack;
+  float underflow;
+  Int32 exact;  ///< there is no screen: every row is marked
+  Int32 unused;
+} ScoreBound;
+
+// Numbers of a pass and a model (PassCounters of device/pass_state.h), in this order.
+enum Counter { kChanged, kHashLow, kHashHigh, kResolved, kCandidates, kKept, kEmpty, kStill, kShiftSum, kCounters };
+
+// What packing the prototypes of a model says to its screen; cleared before.
+enum RangeState {
+  kFar,       ///< a prototype is too far out to be screened
+  kTopSlope,  ///< the largest slope of its columns, as a float
+  kTopError,  ///< the largest error, likewise
+  kStates
+};
+
+// A packed row lies in a block of this many: value j of row i stands at (i / 64 * (d + 1) + j) * 64 + i % 64. Value d
+// is the row's norm.
+#define MANYMEANS_PACKED_ROWS 64
+
+#ifndef __OPENCL_C_VERSION__
+}  // namespace manymeans::opencl
+#endif

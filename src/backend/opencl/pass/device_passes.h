@@ -1,0 +1,40 @@
+// Passes of which the device computes everything: the screen, canonical distances, sums, and updates.
+#pragma once
+
+#include "backend/device/device_kernels.h"
+#include "backend/opencl/pass/score_screen.h"
+
+#include <memory>
+#include <span>
+
+namespace manymeans::opencl {
+
+class DevicePasses final : public device::PassKernels {
+ public:
+  /// For a session of these models. Both must outlive this.
+  DevicePasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k);
+
+  void begin(const device::PassBatch& batch) override { arrays_.begin(batch, queue_); }
+  int passes_between_questions(const device::PassBatch& batch) const override;
+  void pass(const device::PassBatch& batch, const device::Rows& rows, bool first) override;
+  void end_pass(const device::PassBatch& batch) override;
+  void update(const device::PassBatch& batch) override;
+  Address labels_in_order(int slot) override { return memory_.labels(slot); }
+  void move_row(const device::ModelMemory& model, const RowMove& move) override;
+  void relabel(int slot, Address table) override;
+
+ private:
+  void resolve(const device::PassBatch& batch, const device::Rows& rows);
+  void accumulate(const device::PassBatch& batch, const device::Rows& rows);
+  const Kernel& accumulate_kernel(bool in_local);
+
+  const OpenClShared& shared_;
+  const device::SessionMemory& memory_;
+  const device::Queue& queue_;
+  PassArrays arrays_;
+  std::unique_ptr<ScoreScreen> screen_;  // null where every distance is computed
+  Kernel resolve_, resolve_all_, end_pass_, update_, judge_update_, relabel_;
+  Kernel accumulate_[2];  // in global memory, in local memory; made when first wanted
+};
+
+}  // namespace manymeans::opencl

@@ -1,0 +1,236 @@
+#include "backend/opencl/pass/host_passes.h"
+
+#include "core/data_type.h"
+#include "core/distance.h"
+#include "core/label_term.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace manymeans::opencl {
+namespace {
+
+constexpr int64_t kGrain = 1024;  // rows
+
+uint32_t load_label(const std::vector<std::byte>& labels, int width, int64_t i) {
+  uint32_t label = 0;
+  std::memcpy(&label, labels.data() + i * width, static_cast<size_t>(width));
+  return label;
+}
+
+void store_label(std::vector<std::byte>& labels, int width, int64_t i, uint32_t label) {
+  std::memcpy(labels.data() + i * width, &label, static_cast<size_t>(width));
+}
+
+uint32_t nearest(const double* x, const std::vector<double>& prototypes, int64_t d) {
+  double best = std::numeric_limits<double>::infinity();
+  uint32_t found = 0;
+  for (size_t c = 0; c * static_cast<size_t>(d) < prototypes.size(); ++c) {
+    const double d2 = canonical_distance(x, prototypes.data() + c * static_cast<size_t>(d), d);
+    if (d2 >= best) continue;
+    best = d2;
+    found = static_cast<uint32_t>(c);
+  }
+  return found;
+}
+
+}  // namespace
+
+// What the device says of a slice's rows and one model.
+struct HostPasses::Slice {
+  int64_t first, count;
+  bool first_pass;
+  std::vector<std::byte> before, next;
+  std::vector<uint32_t> marks;
+};
+
+// What a thread finds out of its rows.
+struct HostPasses::Found {
+  Statistics statistics;
+  device::PassCounters counters = {};
+  LabelSum hash = 0;
+};
+
+HostPasses::HostPasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k,
+                       int threads)
+    : shared_(shared),
+      input_(shared.input),
+      memory_(memory),
+      queue_(memory.queue()),
+      arrays_(shared, memory, k),
+      pool_(threads, shared.options.abort) {
+  if (!shared.plan.exact) screen_ = std::make_unique<ScoreScreen>(shared, memory, arrays_);
+}
+
+Statistics HostPasses::fetch(const device::ModelMemory& model) const {
+  Statistics statistics(model.k, input_.points.d, input_.limbs);
+  const auto read = [&](std::vector<int64_t>& to, Address from) {
+    queue_.read_back(to.data(), from, to.size() * sizeof(int64_t), "fetching statistics");
+  };
+  read(statistics.sums, model.sums);
+  read(statistics.weights, model.weights);
+  read(statistics.counts, model.counts);
+  return statistics;
+}
+
+// `statistics` must stay until the queue is done with them.
+void HostPasses::send(const device::ModelMemory& model, const Statistics& statistics) {
+  const auto write = [&](Address to, const std::vector<int64_t>& from) {
+    queue_.copy_to_device(to, from.data(), from.size() * sizeof(int64_t), "statistics");
+  };
+  write(model.sums, statistics.sums);
+  write(model.weights, statistics.weights);
+  write(model.counts, statistics.counts);
+}
+
+void HostPasses::begin(const device::PassBatch& batch) {
+  arrays_.begin(batch, queue_);
+  const DataType type = prototype_type(input_.points.type);
+  statistics_.clear();
+  prototypes_.clear();
+  counters_.assign(batch.models.size(), {});
+  for (const device::ModelMemory& model : batch.models) {
+    statistics_.push_back(fetch(model));
+    std::vector<std::byte> bytes(static_cast<size_t>(model.k * input_.points.d) * size_of(type));
+    queue_.read_back(bytes.data(), model.prototypes, bytes.size(), "fetching prototypes");
+    prototypes_.emplace_back(static_cast<size_t>(model.k * input_.points.d));
+    widen(bytes.data(), type, 0, model.k * input_.points.d, prototypes_.back().data());
+  }
+}
+
+void HostPasses::pass(const device::PassBatch& batch, const device::Rows& rows, bool first) {
+  if (screen_ && first) screen_->pack_prototypes(batch);
+  if (screen_) screen_->look(batch, rows);
+  const int64_t width = memory_.label_width();
+  for (size_t m = 0; m < batch.models.size(); ++m) {
+    const device::ModelMemory& model = batch.models[m];
+    const auto bytes = static_cast<size_t>(rows.count * width);
+    Slice slice{rows.first,
+                rows.count,
+                !model.labelled,
+                std::vector<std::byte>(bytes),
+                std::vector<std::byte>(bytes),
+                std::vector<uint32_t>(static_cast<size_t>((rows.count + 31) / 32), ~0U)};
+    const Address labels = memory_.labels(model.slot, rows.first);
+    if (!slice.first_pass) queue_.read_back(slice.before.data(), labels, bytes, "fetching labels");
+    if (screen_) {
+      const Address next = arrays_.next() + static_cast<size_t>(model.slot * arrays_.next_stride() * width);
+      const Address marks = arrays_.marks() + m * static_cast<size_t>(arrays_.mark_stride()) * sizeof(uint32_t);
+      const size_t mark_bytes = slice.marks.size() * sizeof(uint32_t);
+      queue_.read_back(slice.next.data(), next, bytes, "fetching labels");
+      queue_.read_back(slice.marks.data(), marks, mark_bytes, "fetching marks");
+      queue_.fill(marks, std::byte{0}, mark_bytes, "clearing marks");
+    }
+    const Settled settled(queue_);
+    resolve(m, slice);
+    queue_.copy_to_device(labels, slice.next.data(), bytes, "labels");
+  }
+}
+
+void HostPasses::resolve(size_t m, Slice& slice) {
+  const int64_t k = statistics_[m].k;
+  std::vector<Found> found(static_cast<size_t>(pool_.size()));
+  for (Found& mine : found) mine.statistics = Statistics(k, input_.points.d, input_.limbs);
+  pool_.for_each_range(slice.count, kGrain, [&](int worker, int64_t first, int64_t last) {
+    look_at(m, slice, first, last, found[static_cast<size_t>(worker)]);
+  });
+  device::PassCounters& counters = counters_[m];
+  LabelSum hash = static_cast<LabelSum>(counters.hash_high) << 64 | counters.hash_low;
+  for (const Found& mine : found) {
+    const auto add = [](std::vector<int64_t>& to, const std::vector<int64_t>& from) {
+      for (size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+    };
+    add(statistics_[m].sums, mine.statistics.sums);
+    add(statistics_[m].weights, mine.statistics.weights);
+    add(statistics_[m].counts, mine.statistics.counts);
+    counters.changed += mine.counters.changed;
+    counters.resolved += mine.counters.resolved;
+    counters.candidates += mine.counters.candidates;
+    hash += mine.hash;
+  }
+  counters.hash_low = static_cast<uint64_t>(hash);
+  counters.hash_high = static_cast<uint64_t>(hash >> 64);
+}
+
+void HostPasses::look_at(size_t m, Slice& slice, int64_t first, int64_t last, Found& found) const {
+  const int width = memory_.label_width();
+  const int64_t d = input_.points.d;
+  std::vector<double> x(static_cast<size_t>(d));
+  for (int64_t i = first; i < last; ++i) {
+    const int64_t row = slice.first + i;
+    uint32_t label = load_label(slice.next, width, i);
+    if ((slice.marks[static_cast<size_t>(i / 32)] >> (i % 32) & 1) != 0) {
+      widen(input_.points.data, input_.points.type, row * d, d, x.data());
+      label = nearest(x.data(), prototypes_[m], d);
+      store_label(slice.next, width, i, label);
+      ++found.counters.resolved;
+      found.counters.candidates += static_cast<uint64_t>(found.statistics.k);
+    }
+    const uint32_t before = slice.first_pass ? label : load_label(slice.before, width, i);
+    if (!slice.first_pass && label == before) continue;
+    ++found.counters.changed;
+    add_row(found.statistics, row, label, 1);
+    if (slice.first_pass) continue;
+    add_row(found.statistics, row, before, -1);
+    const int64_t number = input_.shard.first + row;
+    found.hash += label_term(number, label) - label_term(number, before);
+  }
+}
+
+void HostPasses::add_row(Statistics& statistics, int64_t row, uint32_t label, int sign) const {
+  const int64_t d = input_.points.d;
+  const double weight = input_.weight(row);
+  int64_t* const sums = statistics.row(label);
+  std::vector<double> x(static_cast<size_t>(d));
+  widen(input_.points.data, input_.points.type, row * d, d, x.data());
+  for (int64_t j = 0; j < d; ++j) {
+    int64_t term[kMaxLimbs] = {};
+    const SumFormat& format = input_.columns[static_cast<size_t>(j)];
+    add_term(weight * x[static_cast<size_t>(j)], format, sign, term);
+    for (int g = 0; g < format.limbs; ++g) sums[g * d + j] += term[g];
+  }
+  statistics.weights[label] += sign * input_.integer_weight(row);
+  statistics.counts[label] += sign;
+}
+
+// The engine judges, and updates.
+void HostPasses::end_pass(const device::PassBatch& batch) {
+  for (size_t m = 0; m < batch.models.size(); ++m) {
+    send(batch.models[m], statistics_[m]);
+    counters_[m].empty = static_cast<uint64_t>(std::ranges::count(statistics_[m].weights, 0));
+  }
+  queue_.copy_to_device(batch.counters, counters_.data(), counters_.size() * sizeof(counters_[0]),
+                        "counters of passes");
+  control_ = {};
+  control_.stopped = device::kByPass;
+  control_.passes = 1;
+  queue_.copy_to_device(batch.control, &control_, sizeof(control_), "the state of a pass");
+}
+
+void HostPasses::move_row(const device::ModelMemory& model, const RowMove& move) {
+  Statistics statistics = fetch(model);
+  add_row(statistics, move.row.first, move.from, -1);
+  add_row(statistics, move.row.first, move.to, 1);
+  const Settled settled(queue_);
+  send(model, statistics);
+  queue_.copy_to_device(memory_.labels(model.slot, move.row.first), &move.to,
+                        static_cast<size_t>(memory_.label_width()), "a label");
+}
+
+void HostPasses::relabel(int slot, Address table) {
+  const int width = memory_.label_width();
+  std::vector<std::byte> labels(static_cast<size_t>(input_.points.n * width));
+  queue_.read_back(labels.data(), memory_.labels(slot), labels.size(), "fetching labels");
+  uint32_t most = 0;
+  for (int64_t i = 0; i < input_.points.n; ++i) most = std::max(most, load_label(labels, width, i));
+  std::vector<uint32_t> new_labels(most + size_t{1});
+  queue_.read_back(new_labels.data(), table, new_labels.size() * sizeof(uint32_t), "fetching new labels");
+  for (int64_t i = 0; i < input_.points.n; ++i) {
+    store_label(labels, width, i, new_labels[load_label(labels, width, i)]);
+  }
+  const Settled settled(queue_);
+  queue_.copy_to_device(memory_.labels(slot), labels.data(), labels.size(), "labels");
+}
+
+}  // namespace manymeans::opencl

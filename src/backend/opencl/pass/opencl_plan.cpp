@@ -1,0 +1,184 @@
+#include "backend/opencl/pass/opencl_plan.h"
+
+#include <manymeans/error.h>
+
+#include "backend/device/session_memory.h"
+#include "backend/device/slice_planner.h"
+#include "backend/opencl/kernels/kernel_types.h"
+#include "backend/opencl/pass/float_bound.h"
+#include "backend/opencl/pass/pass_arrays.h"
+#include "core/memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace manymeans::opencl {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+constexpr int64_t kSliceUnit = 128;  // rows; labels of so many are whole words
+
+void check_algorithm_of(const BackendOptions& options) {
+  check_algorithm(options.algorithm);
+  if (options.algorithm != "bounds" && options.algorithm != "kdtree") return;
+  throw Error(ErrorCode::kUsage, "algorithm",
+              "the opencl backend has no " + options.algorithm + " yet; use auto, matrix or brute, or --backend cpu");
+}
+
+// What everything takes with a plan, and whether each allocation is one that the device makes.
+class Budget {
+ public:
+  Budget(const Input& input, const UsedDevice& device, const Workload& workload)
+      : input_(input), device_(device), workload_(workload) {
+    k_.assign(static_cast<size_t>(std::max<int64_t>(1, workload.models)), 1);
+    k_[0] = workload.most_clusters;
+    const auto others = static_cast<int64_t>(k_.size()) - 1;
+    const int64_t rest = std::max<int64_t>(0, workload.all_clusters - workload.most_clusters);
+    for (size_t i = 1; i < k_.size(); ++i) k_[i] = (rest + others - 1) / others;
+  }
+
+  /// Without binary64 only packed rows come to the device.
+  int64_t row_bytes(const OpenClPlan& plan) const {
+    const PointsView& points = input_.points;
+    if (!plan.resolves) return plan.exact ? 0 : 4 * (points.d + 1);
+    return points.d * static_cast<int64_t>(size_of(points.type));
+  }
+  int64_t upload_bytes(const OpenClPlan& plan) const {
+    const PointsView& points = input_.points;
+    const bool whole = plan.whole(points.n);
+    int64_t bytes = 64 * points.d;
+    if (!plan.exact && whole) bytes += packed_rows(points.n) * 4 * (points.d + 1);
+    if (!plan.resolves) return bytes;
+    const int64_t slices = whole ? 0 : 2 * plan.slice_rows;
+    return bytes + (plan.resident_rows + slices) * row_bytes(plan) + static_cast<int64_t>(input_.weights.size()) * 8;
+  }
+  int64_t bytes(const OpenClPlan& plan) const {
+    return upload_bytes(plan) + std::max<int64_t>(1, workload_.sessions) * session_bytes(input_, k_, plan);
+  }
+  /// Rows whose points, and packed points, are one allocation each.
+  int64_t most_rows(const OpenClPlan& plan) const {
+    const int64_t packed = plan.exact ? 1 : 4 * (input_.points.d + 1);
+    return device_.facts.largest_buffer / std::max(row_bytes(plan), packed) / kSliceUnit * kSliceUnit;
+  }
+
+ private:
+  const Input& input_;
+  const UsedDevice& device_;
+  const Workload& workload_;
+  std::vector<int64_t> k_;
+};
+
+void choose_slices(OpenClPlan& plan, const Input& input, const Budget& budget, int64_t room, int64_t forced) {
+  const int64_t n = input.points.n;
+  forced = forced < n ? packed_rows(forced) : 0;
+  const auto with = [&plan](const device::SlicePlan& slices) {
+    OpenClPlan changed = plan;
+    static_cast<device::SlicePlan&>(changed) = slices;
+    return changed;
+  };
+  const auto bytes = [&](const device::SlicePlan& slices) {
+    constexpr int64_t kNever = int64_t{1} << 62;  // of points that are more than one allocation
+    return slices.resident_rows < n || n <= budget.most_rows(plan) ? budget.bytes(with(slices)) : kNever;
+  };
+  device::SlicePlanner::Points points;
+  points.rows = n;
+  points.row_bytes = budget.row_bytes(plan);
+  points.most_rows = std::clamp<int64_t>(budget.most_rows(plan), kSliceUnit, int64_t{1} << 31);
+  points.slice_unit = kSliceUnit;
+  points.forced_rows = forced;
+  const device::SlicePlanner::Choice choice = device::SlicePlanner(points, room, bytes).choose();
+  plan = with(choice.plan);
+  if (!plan.whole(n)) {
+    const int64_t most = plan.resolves ? std::min(plan.resident_rows, budget.most_rows(plan)) : 0;
+    plan.resident_rows = most == n ? n : most / plan.slice_rows * plan.slice_rows;
+  }
+  plan.upload_bytes = budget.upload_bytes(plan);
+  if (forced == 0) check_room(budget.bytes(plan), room, "labels, statistics and the smallest slice of the points");
+}
+
+std::string describe_screen(const OpenClPlan& plan, const Input& input, const BackendOptions& options) {
+  if (plan.exact) {
+    const char* why = options.algorithm == "brute" ? "" : ": no screen's bound holds for so many columns";
+    return fmt::format("every canonical distance{}{}", plan.resolves ? "" : ", all of them on the host", why);
+  }
+  return input.points.d <= kRegisterColumns ? "float32 screen, points in registers" : "float32 screen";
+}
+
+// What the host does instead of the device.
+std::string describe_host(const OpenClPlan& plan, const UsedDevice& device) {
+  std::string text;
+  if (!plan.resolves) {
+    const char* why = device.facts.binary64 ? "its binary64 is not that of the host" : "it has no binary64";
+    text += fmt::format("; {}: the host resolves, adds up clusters and updates them", why);
+    if (!plan.exact) text += ", and packs the points and prototypes for the screen";
+  } else if (!device.atomics64) {
+    text += "; 64-bit sums by atomic additions of 32 bits";
+  }
+  return text + "; k-means++ and k-means|| on the host's processors";
+}
+
+std::string describe_slices(const OpenClPlan& plan, const Input& input, int64_t row_bytes) {
+  const int64_t n = input.points.n;
+  if (plan.whole(n)) return "";
+  const int64_t streamed = (n - plan.resident_rows) * row_bytes;
+  return fmt::format("; {} of {} MiB of points are copied to the device in every pass, {} rows at a time",
+                     streamed / kMiB, n * row_bytes / kMiB, plan.slice_rows);
+}
+
+// Every distance of every row by the slowest that may compute them, and every point over a slow link.
+double usual_seconds(const Input& input, const UsedDevice& device, const Workload& workload) {
+  constexpr double kProducts = 1e7;  // a second and compute unit
+  constexpr double kLink = 5e8;      // bytes a second
+  const auto rows = static_cast<double>(input.points.n);
+  const auto d = static_cast<double>(input.points.d);
+  const auto clusters = static_cast<double>(std::max(workload.all_clusters, workload.most_clusters) + 64);
+  const double products = rows * (d + 8) * clusters;
+  const double bytes = rows * (d * 16 + 16 * static_cast<double>(std::max<int64_t>(1, workload.models)));
+  return static_cast<double>(std::max<int64_t>(1, workload.sessions)) *
+         (products / (kProducts * device.facts.compute_units) + bytes / kLink);
+}
+
+}  // namespace
+
+int64_t packed_rows(int64_t rows) {
+  return (rows + kSliceUnit - 1) / kSliceUnit * kSliceUnit;
+}
+
+int64_t session_bytes(const Input& input, std::span<const int64_t> k, const OpenClPlan& plan) {
+  return device::SessionMemory::bytes(input, k) + PassArrays::bytes(input, k, plan);
+}
+
+void check_room(int64_t bytes, int64_t room, const char* what) {
+  if (bytes <= room) return;
+  throw Error(
+      ErrorCode::kUnavailable, "opencl device memory",
+      fmt::format("{} need {} MiB, and {} MiB are free; use more memory, fewer rows or models at a time (strategy "
+                  "data), or --backend cpu",
+                  what, (bytes + kMiB - 1) / kMiB, std::max<int64_t>(0, room) / kMiB));
+}
+
+// OpenCL does not say what is free. A processor's memory is the host's.
+int64_t room_on(const DeviceFacts& device, const BackendOptions& options) {
+  int64_t room = device.global_memory / 8 * 7;
+  if (device.processor) room = std::min(room, available_memory() / 8 * 7);
+  return options.device_memory > 0 ? std::min(room, options.device_memory) : room;
+}
+
+OpenClPlan make_plan(const Input& input, const UsedDevice& device, const BackendOptions& options,
+                     const Workload& workload) {
+  check_algorithm_of(options);
+  OpenClPlan plan;
+  plan.exact = options.algorithm == "brute" || !FloatBound::holds(input.points.d);
+  plan.resolves = device.binary64;
+  const Budget budget(input, device, workload);
+  choose_slices(plan, input, budget, room_on(device.facts, options), options.tuning.opencl.slice_rows);
+  plan.usual_seconds = usual_seconds(input, device, workload);
+  plan.text =
+      fmt::format("{} on {} ({}){}{}", describe_screen(plan, input, options), device.facts.name, device.facts.version,
+                  describe_slices(plan, input, budget.row_bytes(plan)), describe_host(plan, device));
+  return plan;
+}
+
+}  // namespace manymeans::opencl

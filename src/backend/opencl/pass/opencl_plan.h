@@ -1,0 +1,43 @@
+// What the backend does for a shape, and where: on the device, or on the host.
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/device/row_slices.h"
+#include "backend/opencl/runtime/opencl_platform.h"
+#include "backend/opencl/runtime/tuned_parameters.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace manymeans::opencl {
+
+/// A device, as a fit may use it.
+struct UsedDevice {
+  DeviceFacts facts;
+  TunedParameters tuned;
+  bool binary64 = false;   ///< it has it, it is the host's, and no test hides it
+  bool atomics64 = false;  ///< likewise
+};
+
+struct OpenClPlan : device::SlicePlan {
+  bool exact = false;        ///< every canonical distance
+  bool resolves = false;     ///< the device computes canonical distances, sums and updates; else the host does
+  int64_t upload_bytes = 0;  ///< of the device's memory
+  double usual_seconds = 0;  ///< see Patience
+  std::string text;
+};
+
+OpenClPlan make_plan(const Input& input, const UsedDevice& device, const BackendOptions& options,
+                     const Workload& workload);
+
+/// Rows of a slice as packed rows lie: in whole blocks.
+int64_t packed_rows(int64_t rows);
+/// What a session takes of the device's memory.
+int64_t session_bytes(const Input& input, std::span<const int64_t> k, const OpenClPlan& plan);
+/// Throws Error(kUnavailable) where these do not fit.
+void check_room(int64_t bytes, int64_t room, const char* what);
+/// Bytes of the device's memory that may be taken.
+int64_t room_on(const DeviceFacts& device, const BackendOptions& options);
+
+}  // namespace manymeans::opencl

@@ -1,0 +1,111 @@
+#include "backend/opencl/pass/opencl_shared.h"
+
+#include "backend/opencl/kernels/kernel_sources.h"
+#include "backend/opencl/pass/pass_arrays.h"
+#include "core/threads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace manymeans::opencl {
+
+OpenClShared::OpenClShared(const Input& data, const OpenClDevice& where, const UsedDevice& use,
+                           const BackendOptions& how, const Workload& workload)
+    : input(data), device(where), used(use), options(how), plan(make_plan(data, use, how, workload)) {
+  const int threads = thread_count(options.threads);
+  if (input.points.d > kRegisterColumns) used.tuned.columns = used.tuned.long_columns;
+  if (!plan.exact) {
+    ThreadPool pool(threads, options.abort);
+    frame = find_frame(input, &pool);
+    bound = FloatBound::make(input.points.d, frame.exponent, options.tuning.opencl.bound_scale);
+    if (!plan.resolves) packed_on_host = std::make_unique<PackedRows>(input, frame, pool);
+  }
+  patience = {Patience::Seconds(plan.usual_seconds), Patience::kLeast, options.abort, options.cancel};
+  const std::unique_ptr<device::Queue> queue = device.make_queue(patience);
+  const Settled settled(*queue);
+  if (plan.resolves) {
+    upload_terms(*queue);
+  } else {
+    in_place_.points = {input.points.data, input.points.n, input.points.d, input.points.type};
+    in_place_.points.place = {"opencl", used.facts.index, nullptr};
+  }
+  slices = std::make_unique<device::RowSlices>(plan.resolves ? input : in_place_, plan,
+                                               device::RowSlices::Host{threads, options.abort}, *queue);
+  if (!plan.exact && slices->whole()) pack(*queue);
+  queue->synchronize("uploading points");
+}
+
+const Program& OpenClShared::program(std::string_view source, const std::string& more) const {
+  return device.program(
+      source, fmt::format("-cl-std=CL1.2 -w {} -DATOMICS64={} {}", used.tuned.options(), used.atomics64 ? 1 : 0, more));
+}
+
+const Program& OpenClShared::exact_program(std::string_view source, const std::string& more) const {
+  return program(source, fmt::format("-DPOINT_TYPE={} {}", static_cast<int>(input.points.type), more));
+}
+
+Grid OpenClShared::grid(int64_t items, int64_t models) const {
+  const int64_t group = used.tuned.group;
+  const int64_t most = std::max<int64_t>(
+      group, static_cast<int64_t>(used.tuned.items_a_unit) * used.facts.compute_units / group * group);
+  const int64_t wanted = std::clamp<int64_t>((items + group - 1) / group * group, group, most);
+  return {static_cast<size_t>(wanted), static_cast<size_t>(models), static_cast<size_t>(group), used.tuned.contiguous};
+}
+
+Grid OpenClShared::one_group(int64_t items) const {
+  return {static_cast<size_t>(items), 1, static_cast<size_t>(items), used.tuned.contiguous};
+}
+
+RowBlock OpenClShared::block_of(const device::Rows& rows) const {
+  RowBlock block = {};
+  block.points = static_cast<int64_t>(rows.points.offset);
+  block.weights = static_cast<int64_t>(rows.weights.offset / sizeof(double));
+  block.first = rows.first;
+  block.number = input.shard.first + rows.first;
+  block.count = rows.count;
+  block.weighted = rows.weights ? 1 : 0;
+  return block;
+}
+
+void OpenClShared::upload_terms(const device::Queue& queue) {
+  std::vector<double> top_values;
+  std::vector<int32_t> exponent_values, shift_values;
+  for (const SumFormat& format : input.columns) {
+    exponent_values.push_back(format.shift - (format.limbs - 1) * format.bits);
+    normal_tops = normal_tops && std::abs(exponent_values.back()) < 1022;
+    top_values.push_back(std::ldexp(1.0, std::clamp(exponent_values.back(), -1022, 1023)));
+    shift_values.push_back(input.weight_shift - format.shift);
+  }
+  const auto send = [&](device::Buffer& to, const auto& values) {
+    const size_t bytes = values.size() * sizeof(values[0]);
+    to = device::Buffer(device, bytes, "the sums' formats");
+    queue.copy_to_device(to.at(), values.data(), bytes, "the sums' formats");
+  };
+  const Settled settled(queue);
+  send(tops, top_values);
+  send(exponents, exponent_values);
+  send(solve_shifts, shift_values);
+  if (!frame.centre.empty()) send(centre, frame.centre);
+  queue.synchronize("uploading the sums' formats");
+}
+
+void OpenClShared::pack(const device::Queue& queue) {
+  const auto values = static_cast<size_t>(packed_rows(input.points.n) * (input.points.d + 1));
+  packed = device::Buffer(device, values * sizeof(float), "the packed points");
+  pack_rows(slices->all(), packed.at(), queue);
+}
+
+void OpenClShared::pack_rows(const device::Rows& rows, Address to, const device::Queue& queue) const {
+  const int64_t d = input.points.d;
+  if (packed_on_host) {
+    const auto values = static_cast<size_t>(packed_rows(rows.count) * (d + 1));
+    return queue.copy_to_device(to, packed_on_host->from(rows.first), values * sizeof(float), "the packed points");
+  }
+  const Kernel kernel(exact_program(kExactSource), "pack_points");
+  kernel(queue, grid(rows.count), block_of(rows), d, frame.scale, rows.points, centre.at(), to);
+}
+
+}  // namespace manymeans::opencl

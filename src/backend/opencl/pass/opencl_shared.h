@@ -1,0 +1,58 @@
+// Everything of an upload that its sessions share and never change.
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/device/row_slices.h"
+#include "backend/frame.h"
+#include "backend/opencl/pass/float_bound.h"
+#include "backend/opencl/pass/opencl_plan.h"
+#include "backend/opencl/pass/packed_rows.h"
+#include "backend/opencl/runtime/kernel_launch.h"
+#include "backend/opencl/runtime/opencl_device.h"
+
+#include <memory>
+
+namespace manymeans::opencl {
+
+struct OpenClShared {
+  OpenClShared(const Input& data, const OpenClDevice& where, const UsedDevice& use, const BackendOptions& how,
+               const Workload& workload);
+
+  /// A program with the options that all kernels have, and these.
+  const Program& program(std::string_view source, const std::string& options = "") const;
+  /// A program of canonical arithmetic, for the type of the points.
+  const Program& exact_program(std::string_view source, const std::string& options = "") const;
+  /// So many items, shared out as the device likes it.
+  Grid grid(int64_t items, int64_t models = 1) const;
+  /// One group of so many items.
+  Grid one_group(int64_t items) const;
+  /// Enqueues what puts these rows, packed, at the beginning of `to`. `packed_on_host` or the device makes them.
+  void pack_rows(const device::Rows& rows, Address to, const device::Queue& queue) const;
+  /// Where kernels find rows.
+  RowBlock block_of(const device::Rows& rows) const;
+  /// Their weights; another buffer where there are none.
+  Address weights_of(const device::Rows& rows) const { return rows.weights ? rows.weights : tops.at(); }
+
+  const Input& input;
+  const OpenClDevice& device;
+  UsedDevice used;
+  BackendOptions options;
+  OpenClPlan plan;
+  Patience patience;  // of all queues
+  Frame frame;
+  FloatBound bound;
+  device::Buffer centre;                         // of the frame; these four for kernels with binary64
+  device::Buffer tops, exponents, solve_shifts;  // of the columns' sums
+  bool normal_tops = true;
+  std::unique_ptr<PackedRows> packed_on_host;  // for the screen of a device without binary64
+  std::unique_ptr<device::RowSlices> slices;
+  device::Buffer packed;  // all rows as the screen sees them, where there is room for all at once
+
+ private:
+  void upload_terms(const device::Queue& queue);
+  void pack(const device::Queue& queue);
+
+  Input in_place_;  // the points as if they were on the device, for slices of which only numbers are wanted
+};
+
+}  // namespace manymeans::opencl

@@ -1,0 +1,55 @@
+// What the kernels of a session's passes work on beside the session's own memory.
+#pragma once
+
+#include "backend/device/device_kernels.h"
+#include "backend/opencl/kernels/kernel_types.h"
+#include "backend/opencl/pass/opencl_plan.h"
+#include "backend/opencl/pass/opencl_shared.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace manymeans::opencl {
+
+class PassArrays {
+ public:
+  /// Of a session of these models.
+  PassArrays(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k);
+  /// What that takes of the device's memory.
+  static int64_t bytes(const Input& input, std::span<const int64_t> k, const OpenClPlan& plan);
+
+  /// Sends where the batch's models stand.
+  void begin(const device::PassBatch& batch, const device::Queue& queue);
+  /// The models of the batch at hand, and where its pass counts.
+  Shape shape(const device::PassBatch& batch) const;
+  /// The same outside of a batch.
+  Shape shape() const;
+  Range range_of(const device::ModelMemory& model) const;
+
+  std::span<const Range> models() const { return ranges_; }
+  int64_t next_stride() const { return next_stride_; }
+  int64_t mark_stride() const { return mark_stride_; }
+  Address ranges() const { return ranges_there_.at(); }
+  Address next() const { return next_.at(); }    ///< labels that a pass finds, of a slice of the rows: (models, rows)
+  Address marks() const { return marks_.at(); }  ///< a bit for each of its rows that is not proved; zero between passes
+  Address columns() const { return columns_.at(); }
+  Address states() const { return states_.at(); }
+  Address slice() const { return slice_.at(); }  ///< packed rows, where they are not all on the device
+
+ private:
+  struct Sizes;
+
+  const OpenClShared& shared_;
+  const device::SessionMemory& memory_;
+  int64_t next_stride_, mark_stride_;
+  std::vector<Range> ranges_;
+  device::Buffer ranges_there_, next_, marks_, columns_, states_, slice_;
+};
+
+/// Up to so many columns a row's values stay in registers.
+constexpr int64_t kRegisterColumns = 16;
+/// Prototypes of a model are padded to a multiple of so many columns; TunedParameters::columns divides it.
+constexpr int64_t kMostColumnsTogether = 16;
+
+}  // namespace manymeans::opencl

@@ -1,0 +1,17 @@
+// Whether a device computes as the contract asks: it is tried when it is first used.
+#pragma once
+
+#include "backend/opencl/runtime/opencl_device.h"
+
+#include <string>
+
+namespace manymeans::opencl {
+
+/// Of 100,000 triples of binary64 numbers, denormals among them, fma, a * b + c, difference, quotient, root and
+/// conversions are those of the host, bit for bit. Empty, or what was not; asked once for a device.
+bool computes_doubles(const OpenClDevice& device);
+
+/// The same of what screens do in float32, where whatever underflows may become zero.
+bool computes_floats(const OpenClDevice& device);
+
+}  // namespace manymeans::opencl

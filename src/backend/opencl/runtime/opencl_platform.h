@@ -1,0 +1,34 @@
+// The devices that the ICD loader knows: what they are called, and what they can do.
+#pragma once
+
+#include "backend/opencl/runtime/opencl_api.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace manymeans::opencl {
+
+struct DeviceFacts {
+  cl_platform_id platform = nullptr;
+  cl_device_id id = nullptr;
+  int index = 0;  ///< among all devices of all platforms, in the loader's order
+  std::string name, version, driver, platform_name, platform_version;
+  bool processor = false;  ///< it computes on the host's processors, in the host's memory
+  int compute_units = 1;
+  int float_lanes = 1;         ///< of a register
+  int64_t global_memory = 0;   ///< bytes
+  int64_t largest_buffer = 0;  ///< bytes of one allocation
+  int64_t local_memory = 0;    ///< bytes of a work-group
+  int64_t largest_group = 1;   ///< work-items
+  bool binary64 = false;       ///< with everything that the contract asks of it, by the device's own words
+  bool atomics64 = false;      ///< cl_khr_int64_base_atomics
+  bool compiler = true;        ///< it builds programs from source
+  bool little_endian = true;
+  bool fused = false;  ///< fma() of float32 is as fast as a product and a sum
+};
+
+/// All devices; empty where there is no platform. Throws Error(kUnavailable) where there is no loader.
+std::vector<DeviceFacts> find_devices();
+
+}  // namespace manymeans::opencl

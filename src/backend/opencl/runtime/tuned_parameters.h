@@ -1,0 +1,27 @@
+// How kernels are cut for a device: numbers that change speed only.
+#pragma once
+
+#include "backend/opencl/runtime/opencl_platform.h"
+
+#include <cstdint>
+#include <string>
+
+namespace manymeans::opencl {
+
+struct TunedParameters {
+  int width = 4;            ///< rows of a work-item of the screen
+  int columns = 4;          ///< columns that it looks at together, of points in registers
+  int long_columns = 16;    ///< the same of others
+  int group = 64;           ///< work-items of a group
+  int items_a_unit = 2048;  ///< work-items of a launch for each compute unit, at most
+  bool contiguous = false;  ///< a work-item takes neighbouring items
+  bool fused = true;        ///< products and sums of the screen are fma()
+
+  /// As -D options.
+  std::string options() const;
+};
+
+/// The table's line for this device: the first that fits what it can do.
+TunedParameters tuned_for(const DeviceFacts& device);
+
+}  // namespace manymeans::opencl

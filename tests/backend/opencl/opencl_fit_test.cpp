@@ -1,0 +1,71 @@
+// Fits on an OpenCL device in the ways that it has: the reference's digest, and a plan that says what was done where.
+#include <manymeans/fit.h>
+
+#include "backend/opencl/opencl_here.h"
+#include "conformance/cases.h"
+#include "conformance/fit_cases.h"
+#include "engine/tuned.h"
+
+#include <string>
+#include <vector>
+
+namespace manymeans::test {
+namespace {
+
+class OpenClFit : public OnOpenClDevice {
+ protected:
+  static FitOptions options_for(const char* backend) {
+    FitOptions options;
+    options.k = {7, 12};
+    options.models = 3;
+    options.seed = 5;
+    options.max_iter = 15;
+    options.backend = backend;
+    return options;
+  }
+  static FitResult run(const Case& made, const OpenClTuning& how, FitOptions options = options_for("opencl:0")) {
+    Tuning tuning;
+    tuning.opencl = how;
+    return fit_tuned(made.points(), made.weights, options, {}, tuning);
+  }
+};
+
+TEST_F(OpenClFit, EveryWayGivesTheReferencesDigest) {
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kFloat16, DataType::kBFloat16,
+                              DataType::kUInt8, DataType::kInt8}) {
+    for (const int64_t d : {2, 19}) {
+      const Case made = make_case(Family::kClusters, type, Weighting::kIntegers, {5000, d, {1}}, 21);
+      const std::string expected = fit(made.points(), made.weights, options_for("reference")).digest();
+      const std::vector<OpenClTuning> ways = {{},
+                                              {.slice_rows = 700},
+                                              {.without_atomics64 = true},
+                                              {.without_binary64 = true},
+                                              {.without_binary64 = true, .slice_rows = 700}};
+      for (size_t way = 0; way < ways.size(); ++way) {
+        FitOptions options = options_for("opencl");
+        options.strategy = kStrategies[(way + static_cast<size_t>(type)) % kStrategies.size()];
+        EXPECT_EQ(run(made, ways[way], options).digest(), expected) << made.name << " way " << way;
+      }
+    }
+  }
+}
+
+TEST_F(OpenClFit, ThePlanSaysWhatTheHostDoes) {
+  const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {5000, 3, {1}}, 2);
+  const auto plan = [&](const OpenClTuning& how) { return run(made, how).provenance.plan; };
+  const auto says = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  EXPECT_TRUE(says(plan({}), "float32 screen")) << plan({});
+  EXPECT_TRUE(says(plan({}), "k-means++ and k-means|| on the host")) << plan({});
+  EXPECT_TRUE(says(plan({.without_binary64 = true}), "the host resolves")) << plan({.without_binary64 = true});
+  EXPECT_TRUE(says(plan({.without_atomics64 = true}), "32 bits")) << plan({.without_atomics64 = true});
+  EXPECT_TRUE(says(plan({.slice_rows = 700}), "768 rows at a time")) << plan({.slice_rows = 700});
+}
+
+TEST_F(OpenClFit, RepeatsAreEqual) {
+  const Case made = make_case(Family::kRanges, DataType::kFloat32, Weighting::kRanges, {20000, 5, {1}}, 3);
+  const std::string first = run(made, {}).digest();
+  for (int again = 0; again < 5; ++again) EXPECT_EQ(run(made, {}).digest(), first);
+}
+
+}  // namespace
+}  // namespace manymeans::test
