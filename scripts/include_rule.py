@@ -19,7 +19,7 @@ FOLDERS = {
     "src/backend": [".", "deduplicated", "sharded", "device", *BACKENDS],
     "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "."],
     "src/backend/cuda": ["runtime", "device", "exact", "margins", "float32", "tensor", "bounding_boxes", "persistent",
-                         "points", "queries", "pass", "."],
+                         "points", "queries", "pass", "linear", "."],
     "src/backend/opencl": ["kernels", "runtime", "pass", "."],
     "src/io": ["files", "table", "text", "binary", "numpy", "arrow", "hdf5", "results"],
     "cli": ["streams", "output", "flags", "fitting", "commands", "."],

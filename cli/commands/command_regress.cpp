@@ -126,7 +126,7 @@ void write_results(const FitJob& job, const JobPoints& points, const RegressResu
 
 int run(RegressCommand& command) {
   FitJob& job = command.job;
-  const bool initial_file = names_initial_file(command.options.init, {"auto", "random-subsets", "kmeans"});
+  const bool initial_file = names_initial_file(command.options.init, {"auto", "random-subsets", "kmeans", "kmeans-x"});
   check_job(job, command.options, initial_file);
   if (!job.reading.dtype) job.reading.dtype = DataType::kFloat64;  // models are of the points' type
   if (initial_file) command.initial_file = std::exchange(command.options.init, "auto");

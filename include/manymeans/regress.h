@@ -22,9 +22,9 @@ constexpr int64_t kMostFeatures = 256;
 
 /// All options of regress(): those of fit(), some with other defaults, and its own.
 ///
-/// init       auto, random-subsets (auto; each model is the least squares of D + 1 random rows) or kmeans (the least
-///            squares of each cluster of a k-means fit of the rows [x, y]). Given models: FitHooks::initial, K x (D +
-///            1).
+/// init       auto, random-subsets (auto; each model is the least squares of D + 1 random rows), kmeans (the least
+///            squares of each cluster of a k-means fit of the rows [x, y]) or kmeans-x (of the rows x, of which there
+///            is a copy then). Given models: FitHooks::initial, K x (D + 1).
 /// stop       strict unless told otherwise. `tol` and `shift` measure coefficients, so they depend on the features'
 ///            units.
 /// max_iter   counts all updates of a model, those of its swap search included.
@@ -53,7 +53,7 @@ void for_each_regress_option(Options& options, Visitor&& visit) {
     if (name == "init") {
       info.help =
           "auto, random-subsets (auto: each model from D + 1 random rows), kmeans (the clusters of a k-means fit of "
-          "features and target), or a file of k rows of coefficients and an intercept.";
+          "features and target), kmeans-x (of features alone), or a file of k rows of coefficients and an intercept.";
     }
     if (name == "max_iter") info.help = "Most updates of the models of a fit, its swap search included.";
     if (name == "tol") {

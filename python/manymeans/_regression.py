@@ -38,9 +38,10 @@ class RegressionClustering(RegressorMixin, _FittingEstimator):
         Number of linear models.
     n_init : int, default=8
         Fits from different seeds, of which the one of lowest error is kept.
-    init : {"auto", "random-subsets", "kmeans"} or array-like of shape (n_clusters, n_features + 1), default="auto"
+    init : {"auto", "random-subsets", "kmeans", "kmeans-x"} or array-like of shape (n_clusters, n_features + 1), \
+default="auto"
         Initial models: each from n_features + 1 random rows (``"auto"`` is this), from the clusters of a k-means fit of
-        features and target, or given: coefficients, and the intercept last.
+        features and target, or of features alone (``"kmeans-x"``), or given: coefficients, and the intercept last.
     swaps : int, default=10
         Before a fit iterates to the end, its least useful model is replaced by the best of 16 candidates, until so many
         trials in a row have not lowered the error; 0: not at all.
@@ -128,7 +129,7 @@ class RegressionClustering(RegressorMixin, _FittingEstimator):
         **SHARED_CONSTRAINTS,
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"auto", "random-subsets", "kmeans"}), "array-like"],
+        "init": [StrOptions({"auto", "random-subsets", "kmeans", "kmeans-x"}), "array-like"],
         "swaps": [Interval(Integral, 0, None, closed="left")],
         "fit_intercept": ["boolean"],
         "ridge": [Interval(Real, 0, None, closed="left")],

@@ -11,6 +11,10 @@
 
 namespace manymeans {
 
+bool RowQuestions::two_nearest(const Matrix&, const TakeTwoNearest&) {
+  return false;
+}
+
 // Makers are declared and then listed from the same generated lines.
 #define MANYMEANS_REGISTER(name, maker) std::unique_ptr<Backend> maker(const BackendOptions&);
 #include "registry/backend.inc"

@@ -16,6 +16,7 @@
 
 #include "backend/pass_limits.h"
 #include "backend/tuning.h"
+#include "backend/two_nearest.h"
 #include "core/digest.h"
 #include "core/fixed_point.h"
 #include "core/threads.h"
@@ -25,6 +26,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -107,6 +109,11 @@ class RowQuestions {
   /// sqrt(d2) of every row to every one of these prototypes, rounded to their type: `distances` is N x K of it. The
   /// points are read once. No labels are needed.
   virtual void transform(const Matrix& prototypes, Matrix& distances) = 0;
+
+  using TakeTwoNearest = std::function<void(int64_t first, std::span<const TwoNearest> rows)>;
+  /// The two nearest of these prototypes to every row, part by part of the rows. False, and nothing was said, where the
+  /// host should find them. No labels are needed.
+  virtual bool two_nearest(const Matrix& prototypes, const TakeTwoNearest& take);
 };
 
 /// Passes: labels and statistics of models 0 .. M - 1 over the uploaded points.

@@ -73,7 +73,7 @@ MemoryTask clustering_of(const MemoryTask& task) {
   clustering.strategy = Strategy::kConcatenated;
   clustering.oversamples = true;  // which init = auto may decide
   clustering.terms = 0;
-  clustering.clusters = false;
+  clustering.clusters = clustering.copies_features = false;
   return clustering;
 }
 
@@ -100,7 +100,9 @@ int64_t linear_bytes(const MemoryTask& task, int64_t statistics) {
   const int64_t row = task.points.d * static_cast<int64_t>(size_of(prototype_type(task.points.type)));
   const auto models = static_cast<int64_t>(task.k.size());
   const int64_t subsets = (active_clusters(task) + kSwapCandidates * (models + 4 * sessions(task))) * task.points.d;
-  return solving + labelled + subsets * row + (task.swaps ? removal_bytes(task) : 0);
+  const int64_t value = static_cast<int64_t>(size_of(task.points.type));
+  const int64_t features = task.copies_features ? task.points.n * (task.points.d - 1) * value : 0;
+  return solving + labelled + subsets * row + features + (task.swaps ? removal_bytes(task) : 0);
 }
 
 // What cannot be given back: prototypes, statistics, results, scratch, weights.

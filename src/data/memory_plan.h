@@ -21,10 +21,11 @@ struct MemoryTask {
   std::vector<int64_t> k;  ///< of every model
   Strategy strategy = Strategy::kConcatenated;
   int threads = 1;
-  bool oversamples = false;  ///< some model begins with k-means||
-  int64_t terms = 0;         ///< of linear models: sums of a cluster; 0: those of centroids, the columns
-  bool clusters = false;     ///< linear models begin with the clusters of a k-means fit of the rows
-  bool swaps = false;        ///< linear models are searched by swaps
+  bool oversamples = false;      ///< some model begins with k-means||
+  int64_t terms = 0;             ///< of linear models: sums of a cluster; 0: those of centroids, the columns
+  bool clusters = false;         ///< linear models begin with the clusters of a k-means fit of the rows
+  bool copies_features = false;  ///< or of their features, of which there is a copy
+  bool swaps = false;            ///< linear models are searched by swaps
 };
 
 struct MemoryPlan {

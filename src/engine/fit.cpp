@@ -3,6 +3,8 @@
 
 #include "backend/deduplicated/deduplicated_upload.h"
 #include "backend/sharded/sharded_upload.h"
+#include "core/aligned_buffer.h"
+#include "core/data_type.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/memory_space.h"
@@ -36,6 +38,8 @@ struct Task {
 
   bool given() const { return hooks.initial.data != nullptr; }  // the initial prototypes
 };
+
+constexpr std::string_view kByFeatures = "kmeans-x";  // an initialisation
 
 // Where a fit runs, and for what.
 struct FitPlace {
@@ -214,7 +218,8 @@ MemoryPlan plan_memory_of(const Task& asked, const Backend& backend, const FitKi
   if (kind.prototype.linear) {
     task.terms = kind.prototype.terms(points.d);
     task.swaps = kind.swaps > 0;
-    task.clusters = !asked.given() && options.init == "kmeans";
+    task.clusters = !asked.given() && (options.init == "kmeans" || options.init == kByFeatures);
+    task.copies_features = !asked.given() && options.init == kByFeatures;
   }
   if (options.memory.bytes == 0 && fits_easily(task)) return {};
   task.in_file = lies_in_file(points.data, points.bytes());
@@ -306,7 +311,9 @@ class Fit {
   void open_checkpoint();
   void upload();
   Cost iterate();
-  std::optional<Labels> cluster(int64_t k, uint64_t seed, int threads);
+  void copy_features();
+  PointsView features() const;
+  std::optional<Labels> cluster(const Clustering& clustering, int threads);
   FitResult report(const Cost& cost);
 
   // Since the phase before ended.
@@ -325,6 +332,7 @@ class Fit {
   std::unique_ptr<Backend> backend_;
   ThreadPool pool_;
   std::unique_ptr<CopiedPoints> copied_;  // which the input has, where there is one
+  AlignedBuffer<std::byte> features_;     // the columns but the last, where models begin with clusters of these
   Input input_;
   std::vector<StopRule> rules_;
   double variance_ = 0;                      // of the columns; only for the stop rule tol
@@ -396,12 +404,36 @@ void Fit::upload() {
   upload_ = comm_.alone() ? std::move(own) : make_sharded_upload(input_, std::move(own));
 }
 
+// Where some model will begin with clusters by features. Before the models do, since they may do so side by side.
+void Fit::copy_features() {
+  constexpr int64_t kGrain = 4096;  // rows that a thread copies at a time
+  const auto waits = [](const Member& member) {
+    return member.result.init == kByFeatures && member.prototypes.empty();
+  };
+  if (std::ranges::none_of(members_, waits)) return;
+  const PointsView points = input_.host_points();
+  const size_t value = size_of(points.type);
+  const size_t row = static_cast<size_t>(points.d) * value;
+  features_ = AlignedBuffer<std::byte>(static_cast<size_t>(points.n) * (row - value));
+  std::vector<std::vector<std::byte>> fetched(static_cast<size_t>(pool_.size()));
+  input_.memory.window.for_each_range(pool_, points.n, kGrain, [&](int worker, int64_t first, int64_t last) {
+    const std::byte* from = row_bytes(points, first, last - first, fetched[static_cast<size_t>(worker)]);
+    std::byte* to = features_.data() + static_cast<size_t>(first) * (row - value);
+    for (int64_t i = first; i < last; ++i, from += row, to += row - value) std::copy_n(from, row - value, to);
+  });
+}
+
+PointsView Fit::features() const {
+  const PointsView& points = input_.points;
+  return {features_.data(), points.n, points.d - 1, points.type};
+}
+
 // For initial prototypes that are those of a clustering: k-means of the same rows with the options that all fits have,
 // within the time and the memory that are left of this fit's.
-std::optional<Labels> Fit::cluster(int64_t k, uint64_t seed, int threads) {
+std::optional<Labels> Fit::cluster(const Clustering& clustering, int threads) {
   FitOptions options;
-  options.k = {k};
-  options.model_seed = seed;
+  options.k = {clustering.k};
+  options.model_seed = clustering.seed;
   options.backend = task_.options.backend;
   options.threads = threads;
   options.memory.bytes =
@@ -425,7 +457,8 @@ std::optional<Labels> Fit::cluster(int64_t k, uint64_t seed, int threads) {
   const FitPlace place{place_.tuning, comm_, kind};
   // The weights as they were given get the same integers again. Those of the input would lose their last bit where the
   // largest is 2^B.
-  FitResult found = Fit({input_.points, task_.weights, options, hooks}, place).run();
+  const PointsView points = clustering.without_target ? features() : input_.points;
+  FitResult found = Fit({points, task_.weights, options, hooks}, place).run();
   if (found.interrupted) {
     control_.look();  // this fit ends for the same reason: its clock began before the other one's
     return std::nullopt;
@@ -434,6 +467,7 @@ std::optional<Labels> Fit::cluster(int64_t k, uint64_t seed, int threads) {
 }
 
 Cost Fit::iterate() {
+  copy_features();
   const FitContext context{input_,
                            task_.options,
                            task_.hooks,
@@ -443,7 +477,7 @@ Cost Fit::iterate() {
                            rules_,
                            variance_,
                            place_.kind,
-                           [this](int64_t k, uint64_t seed, int threads) { return cluster(k, seed, threads); },
+                           [this](const Clustering& asked, int threads) { return cluster(asked, threads); },
                            estimate_ ? &*estimate_ : nullptr,
                            checkpoint_ ? &*checkpoint_ : nullptr};
   return run_and_save(context, members_, pool_);
@@ -528,7 +562,7 @@ std::string digest_over_ranks(const ModelResult& model, Comm& comm) {
 
 FitResult fit_kind(const FitKind& kind, const PointsView& points, std::span<const double> weights,
                    const FitOptions& options, const FitHooks& hooks) {
-  return fit_at({points, weights, options, hooks}, {{}, self_comm(), kind});
+  return fit_at({points, weights, options, hooks}, {kind.tuning, self_comm(), kind});
 }
 
 FitResult fit_kind(const Prototype& prototype, const PointsView& points, std::span<const double> weights,

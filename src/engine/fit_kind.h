@@ -1,6 +1,7 @@
 // What a fit is told of its kind of prototype.
 #pragma once
 
+#include "backend/tuning.h"
 #include "data/linear_options.h"
 #include "data/statistics.h"
 #include "engine/member.h"
@@ -27,6 +28,7 @@ struct FitKind {
   int64_t swaps = 0;  ///< of a swap search (swap_search.h), which linear models have; 0: none
   /// Hears of every model that has begun; under the strategy task from several threads.
   std::function<void(const FinishedModel&)> finished = {};
+  Tuning tuning = {};  ///< of backends, for tests
 
   /// Names and values of what decides the answer beside the options that all fits have; nothing for centroids.
   std::vector<std::pair<std::string, std::string>> deciding() const;

@@ -157,7 +157,7 @@ bool Cohort::initialise_with(const InitEntry& method, std::span<Member*> members
     progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();
     return !context_.control.report(progress);
   };
-  const auto cluster = [&](int64_t k, uint64_t seed) { return context_.cluster(k, seed, pool_.size()); };
+  const auto cluster = [&](const Clustering& asked) { return context_.cluster(asked, pool_.size()); };
   const InitContext init{context_.input, context_.backend, context_.upload, pool_, proceed, cluster};
   const bool done = method.run(init, models);
   for (size_t i = 0; i < models.size(); ++i) {
@@ -414,7 +414,7 @@ Verdict Cohort::judge_trial(Member& member, std::optional<StopReason> stop) {
 std::vector<Member*> Cohort::next_trials() {
   const Stopwatch watch(cost_.update);
   const std::vector<Member*> members = std::exchange(waiting_, {});
-  const SwapContext context{context_.input, context_.upload, pool_};
+  const SwapContext context{context_.input, context_.upload, session_->rows(), pool_};
   const size_t together = seeded_together();
   for (size_t first = 0; first < members.size(); first += together) {
     begin_trials(context, std::span(members).subspan(first, std::min(together, members.size() - first)));

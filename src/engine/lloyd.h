@@ -29,9 +29,9 @@ struct FitContext {
   std::vector<StopRule> rules;
   double mean_variance = 0;
   const FitKind& kind;
-  std::function<std::optional<Labels>(int64_t k, uint64_t seed, int threads)> cluster;  ///< InitContext::cluster
-  const InertiaEstimate* estimate = nullptr;                                            ///< null where nobody is told
-  Checkpoint* checkpoint = nullptr;                                                     ///< null where none is written
+  std::function<std::optional<Labels>(const Clustering&, int threads)> cluster;  ///< InitContext::cluster
+  const InertiaEstimate* estimate = nullptr;                                     ///< null where nobody is told
+  Checkpoint* checkpoint = nullptr;                                              ///< null where none is written
 };
 
 /// What a cohort of models cost.

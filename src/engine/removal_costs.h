@@ -3,6 +3,7 @@
 
 #include <manymeans/points.h>
 
+#include "backend/backend.h"
 #include "core/threads.h"
 #include "data/input.h"
 
@@ -12,9 +13,9 @@
 namespace manymeans {
 
 /// For each model and each of its prototypes (two or more) the sum of RN(w' * RN(d2 to the second best - d2 to the
-/// best)) over the rows that it is the best of, exact and rounded once. Reads the points once for all models; all ranks
-/// call it.
+/// best)) over the rows that it is the best of, exact and rounded once. `rows` may know the distances; otherwise the
+/// host reads the points once for all models. All ranks call it.
 std::vector<std::vector<double>> removal_costs(const Input& input, std::span<const Matrix* const> models,
-                                               ThreadPool& pool);
+                                               RowQuestions& rows, ThreadPool& pool);
 
 }  // namespace manymeans

@@ -59,7 +59,7 @@ void find_costs(const SwapContext& context, std::span<const Trial> trials) {
     models.push_back(&search.best);
   }
   if (models.empty()) return;
-  std::vector<std::vector<double>> costs = removal_costs(context.input, models, context.pool);
+  std::vector<std::vector<double>> costs = removal_costs(context.input, models, context.rows, context.pool);
   for (size_t i = 0; i < searches.size(); ++i) searches[i]->costs = std::move(costs[i]);
 }
 

@@ -16,6 +16,7 @@ namespace manymeans {
 struct SwapContext {
   const Input& input;
   Upload& upload;
+  RowQuestions& rows;
   ThreadPool& pool;
 };
 

@@ -24,6 +24,13 @@ struct InitModel {
   std::vector<int64_t> rows = {};     ///< out: the rows that became prototypes
 };
 
+/// A whole k-means fit of the rows.
+struct Clustering {
+  int64_t k = 0;
+  uint64_t seed = 0;            ///< of the model
+  bool without_target = false;  ///< of their values but the last, which is a linear model's target
+};
+
 /// What a method works with.
 struct InitContext {
   const Input& input;
@@ -31,9 +38,9 @@ struct InitContext {
   Upload& upload;
   ThreadPool& pool;
   std::function<bool(int64_t step, int64_t steps)> proceed;  ///< false: stop here
-  /// The labels of this rank's rows that the centroids of a whole fit with this k and model seed give; none where it
-  /// was told to stop. Only the engine fits, so the engine brings it.
-  std::function<std::optional<Labels>(int64_t k, uint64_t seed)> cluster = {};
+  /// The labels of this rank's rows that the centroids of such a fit give; none where it was told to stop. Only the
+  /// engine fits, so the engine brings it.
+  std::function<std::optional<Labels>(const Clustering&)> cluster = {};
 };
 
 /// Returns false if it was told to stop: then no model has prototypes.

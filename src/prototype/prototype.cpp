@@ -24,13 +24,14 @@ ColumnScan scan_terms(const Input& input, const Prototype& prototype, ThreadPool
   const int64_t terms = prototype.terms(input.points.d);
   std::vector<ColumnScan> scans(static_cast<size_t>(pool.size()), ColumnScan(terms));
   std::vector<std::vector<double>> values(static_cast<size_t>(pool.size()));
-  for_each_block<T>(input.points, input.memory.window, pool, [&](int worker, int64_t row, int64_t rows, const T* x) {
-    std::vector<double>& mine = values[static_cast<size_t>(worker)];
-    mine.resize(static_cast<size_t>(rows * terms));
-    const double* weights = input.weights.empty() ? nullptr : input.weights.data() + row;
-    prototype.rows<T>().terms({x, rows, input.points.d}, weights, mine.data());
-    scan_values(mine.data(), rows, nullptr, scans[static_cast<size_t>(worker)]);
-  });
+  for_each_block<T>(input.host_points(), input.memory.window, pool,
+                    [&](int worker, int64_t row, int64_t rows, const T* x) {
+                      std::vector<double>& mine = values[static_cast<size_t>(worker)];
+                      mine.resize(static_cast<size_t>(rows * terms));
+                      const double* weights = input.weights.empty() ? nullptr : input.weights.data() + row;
+                      prototype.rows<T>().terms({x, rows, input.points.d}, weights, mine.data());
+                      scan_values(mine.data(), rows, nullptr, scans[static_cast<size_t>(worker)]);
+                    });
   for (size_t i = 1; i < scans.size(); ++i) scans[0].merge(scans[i]);
   for (size_t j = 0; j < scans[0].low.size(); ++j) {
     scans[0].largest[j] = std::max(std::fabs(scans[0].minimum[j]), std::fabs(scans[0].maximum[j]));
@@ -42,7 +43,7 @@ ColumnScan scan_terms(const Input& input, const Prototype& prototype, ThreadPool
 template <class T>
 ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
   std::vector<ColumnScan> scans(static_cast<size_t>(pool.size()), ColumnScan(input.points.d));
-  for_each_block<T>(input.points, input.memory.window, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
+  for_each_block<T>(input.host_points(), input.memory.window, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
     std::vector<double> wide(x, x + rows * input.points.d);
     scan_values(wide.data(), rows, nullptr, scans[static_cast<size_t>(worker)]);
   });

@@ -93,11 +93,12 @@ Matrix prototypes_of_labels(const Input& input, const Labels& labels, int64_t k,
   std::vector<RowAdder> adders(static_cast<size_t>(pool.size()), RowAdder(input, k));
   const int64_t d = input.points.d;
   as_float_type(input.points.type, [&]<class T>(T) {
-    for_each_block<T>(input.points, input.memory.window, pool, [&](int worker, int64_t row, int64_t rows, const T* x) {
-      for (int64_t i = row; i < row + rows; ++i, x += d) {
-        adders[static_cast<size_t>(worker)].add(x, d, input.integer_weight(i), labels[i]);
-      }
-    });
+    for_each_block<T>(input.host_points(), input.memory.window, pool,
+                      [&](int worker, int64_t row, int64_t rows, const T* x) {
+                        for (int64_t i = row; i < row + rows; ++i, x += d) {
+                          adders[static_cast<size_t>(worker)].add(x, d, input.integer_weight(i), labels[i]);
+                        }
+                      });
   });
   Statistics& all = adders[0].statistics();
   for (size_t worker = 1; worker < adders.size(); ++worker) merge(adders[worker].statistics(), all);

@@ -10,7 +10,7 @@
 namespace manymeans {
 namespace {
 
-constexpr std::array<std::string_view, 3> kInits = {"auto", "random-subsets", "kmeans"};
+constexpr std::array<std::string_view, 4> kInits = {"auto", "random-subsets", "kmeans", "kmeans-x"};
 constexpr std::array<std::string_view, 3> kGatings = {"nearest", "prior", "columns"};
 
 }  // namespace
@@ -18,9 +18,10 @@ constexpr std::array<std::string_view, 3> kGatings = {"nearest", "prior", "colum
 void check(const RegressOptions& options) {
   check(static_cast<const FitOptions&>(options));
   if (std::ranges::find(kInits, options.init) == kInits.end()) {
-    throw Error(ErrorCode::kUsage, "init",
-                fmt::format("'{}' does not choose linear models; use auto, random-subsets, kmeans, or give models",
-                            options.init));
+    throw Error(
+        ErrorCode::kUsage, "init",
+        fmt::format("'{}' does not choose linear models; use auto, random-subsets, kmeans, kmeans-x, or give models",
+                    options.init));
   }
   if (!(options.ridge >= 0) || options.ridge > 0x1p500) {
     throw Error(ErrorCode::kUsage, "ridge", fmt::format("{} must be a finite number, 0 or larger", options.ridge));

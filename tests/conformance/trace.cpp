@@ -196,7 +196,14 @@ class Interview {
   Matrix random_centres(int64_t count) {
     std::vector<int64_t> rows;
     for (int64_t i = 0; i < count; ++i) rows.push_back(random_row());
-    return gather_rows(made_.points(), rows);
+    return centres_at(rows);
+  }
+
+  // As many values as a prototype has; a row's own, where it has as many.
+  Matrix centres_at(const std::vector<int64_t>& rows) const {
+    const Prototype& prototype = prototype_of(input_);
+    if (prototype.width(made_.shape.d) == made_.shape.d) return gather_rows(made_.points(), rows);
+    return prototypes_at(input_, rows);
   }
 
   void ask_picks(int slot) {
@@ -237,8 +244,7 @@ class Interview {
       std::vector<SeedTrial> trials;
       std::vector<Matrix> candidates;
       for (int slot = 0; slot < models; ++slot) {
-        candidates.push_back(
-            gather_rows(made_.points(), std::vector{random_row(), random_row(), int64_t{0}, random_row()}));
+        candidates.push_back(centres_at({random_row(), random_row(), int64_t{0}, random_row()}));
       }
       for (int slot = 0; slot < models; ++slot) trials.push_back({slot, &candidates[static_cast<size_t>(slot)]});
       Answer& chosen = add("chosen");

@@ -1,9 +1,12 @@
 #include "engine/removal_costs.h"
 
+#include "backend/backend.h"
+#include "backend/device/late_backend.h"
 #include "prototype/linear_model.h"
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -35,11 +38,27 @@ TEST(RemovalCosts, AreWhatTheSecondBestWouldCost) {
     std::ranges::sort(d2);
     expected[d2[0].second] += input.weight(i) * (d2[1].first - d2[0].first);
   }
-  const Matrix* asked[] = {&models, &models};
-  const std::vector<std::vector<double>> found = removal_costs(input, asked, pool);
-  ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0], expected);
-  EXPECT_EQ(found[1], expected);
+  // The reference leaves distances to the host; a device has them, also where its points come in slices.
+  std::vector<std::unique_ptr<Backend>> backends;
+  backends.push_back(make_backend("reference", {}));
+  for (const int64_t slice_rows : {0, 500}) {
+    BackendOptions options;
+    options.tuning.cuda.slice_rows = slice_rows;
+    backends.push_back(make_late_backend(options));
+  }
+  for (const std::unique_ptr<Backend>& backend : backends) {
+    const std::unique_ptr<Upload> upload = backend->upload(input);
+    const std::unique_ptr<Session> session = upload->session(std::vector<int64_t>{4}, 1);
+    int64_t known = 0;
+    session->rows().two_nearest(
+        models, [&](int64_t, std::span<const TwoNearest> rows) { known += static_cast<int64_t>(rows.size()); });
+    EXPECT_EQ(known, backend->name() == "late" ? kRows : 0);
+    const Matrix* asked[] = {&models, &models};
+    const std::vector<std::vector<double>> found = removal_costs(input, asked, session->rows(), pool);
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0], expected);
+    EXPECT_EQ(found[1], expected);
+  }
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 // Rows as they are put together, and what is refused or warned of.
 #include <manymeans/regress.h>
 
+#include "core/threads.h"
 #include "io/files.h"
+#include "prototype/linear_model.h"
+#include "prototype/row_groups.h"
 #include "regress/regress_cases.h"
 
 #include <gtest/gtest.h>
@@ -208,6 +211,39 @@ TEST(RegressInput, EveryWeightCountsInAClusteringToo) {
   options.init = "kmeans";
   const RegressResult found = regress(RegressionRows::with_target(rows.view(DataType::kFloat64)), weights, options);
   EXPECT_EQ(found.fit.models[0].init, "kmeans");
+}
+
+// kmeans: models of the clusters of whole rows; kmeans-x: of those of the features. Without any update they are the
+// answer.
+TEST(RegressInput, ModelsBeginWithClustersOfRowsOrOfFeatures) {
+  const SmallRows rows(300);
+  std::vector<float> features;
+  for (size_t i = 0; i < rows.f32.size(); ++i) {
+    if (i % 3 != 2) features.push_back(rows.f32[i]);
+  }
+  ThreadPool pool(2);
+  Input input = prepare_input(rows.view(DataType::kFloat32), rows.weights, pool);
+  use_prototype(input, linear_model(), pool);
+  input.linear.largest = largest_coefficient(DataType::kFloat32);
+  std::vector<Matrix> begun;
+  for (const char* init : {"kmeans", "kmeans-x"}) {
+    RegressOptions options = options_of(4);
+    options.init = init;
+    options.models = 2;
+    options.max_iter = options.swaps = 0;
+    const RegressResult found =
+        regress(RegressionRows::with_target(rows.view(DataType::kFloat32)), rows.weights, options);
+    for (const ModelResult& model : found.fit.models) {
+      FitOptions clustering;
+      clustering.k = {4};
+      clustering.model_seed = model.seed;
+      const PointsView points = begun.size() < 2 ? rows.view(DataType::kFloat32) : PointsView(features.data(), 300, 2);
+      const FitResult clusters = fit(points, rows.weights, clustering);
+      begun.push_back(prototypes_of_labels(input, clusters.models[0].labels, 4, pool));
+      EXPECT_TRUE(std::ranges::equal(model.prototypes.bytes(), begun.back().bytes())) << init;
+    }
+  }
+  EXPECT_FALSE(std::ranges::equal(begun[0].bytes(), begun[2].bytes()));
 }
 
 TEST(RegressInput, EqualRowsAreAWarning) {

@@ -1,6 +1,7 @@
 // Backend "cuda": one device, the same bits.
 #include <manymeans/error.h>
 
+#include "backend/cuda/linear/linear_upload.h"
 #include "backend/cuda/pass/pass_kernels.h"
 #include "backend/cuda/points/copied_points.h"
 #include "backend/cuda/queries/assigned_distances.h"
@@ -64,7 +65,7 @@ class CudaUpload final : public Upload {
     use_device(shared_.device);
     if (shared_.plan.bounds == BoundsUse::kAlways && k.size() > 1) return sessions_apart(k);
     check_room_for_counts(static_cast<int64_t>(k.size()));
-    int64_t room = free_memory();
+    int64_t room = free_device_memory();
     if (shared_.options.device_memory > 0) {
       room = std::min(room, shared_.options.device_memory - shared_.plan.upload_bytes);
     }
@@ -112,12 +113,6 @@ class CudaUpload final : public Upload {
                 fmt::format("{} models were not planned for: their rows of a slice cannot be numbered", models));
   }
 
-  static int64_t free_memory() {
-    DeviceMemory there;
-    check(ask_device_memory(&there), "asking for the device's free memory");
-    return static_cast<int64_t>(there.free);
-  }
-
  private:
   CudaShared shared_;
 };
@@ -136,7 +131,7 @@ class CudaBackend final : public Backend {
   bool keeps_to_device_memory() const override { return true; }
   std::unique_ptr<CopiedPoints> copy(const PointsView& points) override {
     use_device(device_);
-    int64_t room = CudaUpload::free_memory();
+    int64_t room = free_device_memory();
     if (options_.device_memory > 0) room = std::min(room, options_.device_memory);
     const bool in_slices = options_.tuning.cuda.slice_rows > 0;
     if (in_slices || !CudaCopiedPoints::pays(points, room)) return nullptr;
@@ -145,23 +140,25 @@ class CudaBackend final : public Backend {
     return copied;
   }
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
-    check_kind(prototype_of(input));
+    const Prototype& prototype = prototype_of(input);
+    check_kind(prototype);
     use_device(device_);
-    device_.memory_free = CudaUpload::free_memory();
+    device_.memory_free = free_device_memory();
     BackendOptions options = options_;
     if (options.device_memory > 0 && input.points.data == copied_) {
       options.device_memory -= static_cast<int64_t>(input.points.bytes());
     }
+    if (prototype.linear) return make_linear_upload(input, device_, options, workload);
     return std::make_unique<CudaUpload>(input, device_, options, workload);
   }
 
  private:
-  // Screens, sums and solves on the device are those of centroids.
   static void check_kind(const Prototype& prototype) {
-    if (&prototype == &centroid()) return;
-    throw Error(
-        ErrorCode::kUsage, "backend",
-        fmt::format("cuda fits centroids, and these prototypes are of kind {}; use cpu or reference", prototype.name));
+    if (&prototype == &centroid() || prototype.linear) return;
+    throw Error(ErrorCode::kUsage, "backend",
+                fmt::format("cuda fits centroids and linear models, and these prototypes are of kind {}; use cpu or "
+                            "reference",
+                            prototype.name));
   }
 
   CurrentDevice back_;  // of the thread that makes the backend and destroys it

@@ -47,9 +47,11 @@ class PassKernels {
   /// All rows were passed over: counts PassControl::passes, and stops the batch where too few labels changed or a
   /// cluster is empty.
   virtual void end_pass(const PassBatch& batch) = 0;
+  /// Whether there is an update on the device. If not, batches are of one pass, and the engine makes the updates.
+  virtual bool updates() const { return true; }
   /// Prototypes from statistics; clusters without weight keep theirs. What they were goes to ModelMemory::before. Stops
   /// the batch where this update may be the last one.
-  virtual void update(const PassBatch& batch) = 0;
+  virtual void update(const PassBatch& batch) { static_cast<void>(batch); }
 
   /// Whether the kernels of later passes depend on what earlier ones counted.
   virtual bool learns() const { return false; }
@@ -73,6 +75,12 @@ class PassKernels {
   virtual void relabel(int slot, Address table) = 0;
   /// A model's labels were taken away: it begins anew.
   virtual void forget(int slot) { static_cast<void>(slot); }
+};
+
+/// Prototypes where kernels find them.
+struct Prototypes {
+  Address at;
+  int64_t k = 0;
 };
 
 /// Canonical distances of rows to the prototypes that labels assign them to. Functions enqueue what they do.
@@ -103,6 +111,34 @@ class RowKernels {
   }
   /// Writes sqrt(d2) of these rows to each of k prototypes, (rows, k) of the prototypes' type.
   virtual void transform(const Rows& rows, Address prototypes, int64_t k, Address out) = 0;
+  /// Whether it finds the two nearest prototypes.
+  virtual bool finds_two_nearest() const { return false; }
+  /// Writes TwoNearest of these rows among k prototypes.
+  virtual void two_nearest(const Rows& rows, const Prototypes& among, Address out) {
+    static_cast<void>(rows);
+    static_cast<void>(among);
+    static_cast<void>(out);
+  }
+};
+
+/// Distances of rows to centres, for seeding (device/least_distances.h). Functions enqueue what they do.
+class SeedKernels {
+ public:
+  virtual ~SeedKernels() = default;
+
+  virtual void use_device() const {}
+  /// least[i] = the least d2 of row i to these centres or, unless this is the first call, what it was if that is less.
+  /// `least`: of these rows, binary64.
+  virtual void lower(const Rows& rows, const Prototypes& centres, bool first, Address least) = 0;
+  /// For each candidate c the limbs of the terms RN(w' * min(least, d2 to c)) of these rows, added to sums[c], (k,
+  /// kDistanceLimbs) int64.
+  struct Potentials {
+    Prototypes candidates;
+    Address least;
+    SumFormat format;
+    Address sums;
+  };
+  virtual void add_potentials(const Rows& rows, const Potentials& potentials) = 0;
 };
 
 }  // namespace manymeans::device

@@ -52,7 +52,8 @@ void DeviceSession::upload_prototypes(int slot, const Matrix& prototypes) {
 
 void DeviceSession::download_prototypes(int slot, Address from, Matrix& prototypes) {
   const DataType type = prototype_type(input().points.type);
-  if (prototypes.rows() != model(slot).k || prototypes.type() != type) prototypes = Matrix(model(slot).k, d(), type);
+  const int64_t k = model(slot).k;
+  if (prototypes.rows() != k || prototypes.type() != type) prototypes = Matrix(k, memory_->width(), type);
   std::byte* const to = prototypes.values<std::byte>().data();
   queue().read_back(to, from, prototypes.bytes().size(), "fetching prototypes");
 }
@@ -101,10 +102,7 @@ const Labels& DeviceSession::labels(int slot) {
 
 void DeviceSession::fetch(std::span<const int> slots) {
   passes_->use_device();
-  // Copied once more here: for many small ones that is less than a transfer each.
-  constexpr size_t kMostBytes = size_t{16} << 20;
-  const bool small = memory_->sums().bytes() <= kMostBytes;
-  if (slots.size() > 1 && 2 * slots.size() > models_.size() && small) fetch_statistics();
+  if (slots.size() > 1 && 2 * slots.size() > models_.size() && few_statistics()) fetch_statistics();
   fetch_labels(slots);
 }
 
@@ -117,13 +115,20 @@ Labels DeviceSession::take_labels(int slot) {
 }
 
 void DeviceSession::make_statistics(Model& m) {
-  if (m.statistics.k != m.k || m.statistics.sums.empty()) m.statistics = Statistics(m.k, d(), input().limbs);
+  if (m.statistics.k != m.k || m.statistics.sums.empty()) {
+    m.statistics = Statistics(m.k, memory_->terms(), input().limbs);
+  }
 }
 
 const Statistics& DeviceSession::statistics(int slot) {
   Model& m = model(slot);
   if (m.statistics_here) return m.statistics;
   passes_->use_device();
+  // The engine, which makes the updates then, will ask for those of the other models, too.
+  if (!passes_->updates() && models_.size() > 1 && m.labelled && few_statistics()) {
+    fetch_statistics();
+    return m.statistics;
+  }
   make_statistics(m);
   const ModelMemory there = memory_of(slot);
   const auto fetch_into = [&](std::vector<int64_t>& to, Address from) {
@@ -134,6 +139,12 @@ const Statistics& DeviceSession::statistics(int slot) {
   fetch_into(m.statistics.counts, there.counts);
   m.statistics_here = true;
   return m.statistics;
+}
+
+// Copied once more here: for many small ones that is less than a transfer each.
+bool DeviceSession::few_statistics() const {
+  constexpr size_t kMostBytes = size_t{16} << 20;
+  return memory_->sums().bytes() <= kMostBytes;
 }
 
 // Of all models: three transfers instead of three for each.
@@ -191,10 +202,10 @@ void DeviceSession::relabel(int slot, std::span<const uint32_t> new_label, std::
   Model& m = model(slot);
   const Statistics old = statistics(slot);
   const auto k = static_cast<int64_t>(kept.size());
-  m.statistics = Statistics(k, d(), input().limbs);
+  m.statistics = Statistics(k, memory_->terms(), input().limbs);
   for (int64_t to = 0; to < k; ++to) {
     const int64_t from = kept[static_cast<size_t>(to)];
-    std::copy_n(old.row(from), input().limbs * d(), m.statistics.row(to));
+    std::copy_n(old.row(from), input().limbs * memory_->terms(), m.statistics.row(to));
     m.statistics.weights[static_cast<size_t>(to)] = old.weights[static_cast<size_t>(from)];
   }
   for (size_t l = 0; l < new_label.size(); ++l) m.statistics.counts[new_label[l]] += old.counts[l];

@@ -46,11 +46,11 @@ class DeviceSession final : public Session {
   const Queue& queue() const { return memory_->queue(); }
   const Input& input() const { return memory_->input(); }
   int64_t n() const { return input().points.n; }
-  int64_t d() const { return input().points.d; }
 
   void fetch_labels(std::span<const int> slots);
   void read_labels(int slot, Labels& to);
   void make_statistics(Model& m);
+  bool few_statistics() const;
   void fetch_statistics();
   void send_statistics(int slot);
   void upload_prototypes(int slot, const Matrix& prototypes);

@@ -128,7 +128,7 @@ int DeviceSession::end_batch(std::span<PassModel> models) {
 int DeviceSession::advance(std::span<PassModel> models, const PassLimits& asked) {
   passes_->use_device();
   PassLimits limits = asked;
-  const int most = limits.passes = std::clamp(asked.passes, 1, kMostPasses);
+  const int most = limits.passes = passes_->updates() ? std::clamp(asked.passes, 1, kMostPasses) : 1;
   const auto begin = std::chrono::steady_clock::now();
   const Settled settled(queue());  // the device reads the callers' prototypes
   bool all = false;

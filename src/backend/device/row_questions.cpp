@@ -191,4 +191,23 @@ void DeviceRowQuestions::transform(const Matrix& prototypes, Matrix& distances) 
   });
 }
 
+bool DeviceRowQuestions::two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) {
+  if (!kernels_.finds_two_nearest()) return false;
+  constexpr int64_t kChunk = kChunkBytes / sizeof(TwoNearest);
+  session_.use_device();
+  const Runtime& runtime = queue().runtime();
+  std::vector<TwoNearest> here(static_cast<size_t>(std::min(n(), kChunk)));
+  const Buffer there(runtime, prototypes.bytes().size(), "prototypes");
+  const Buffer chunk(runtime, here.size() * sizeof(TwoNearest), "the nearest prototypes");
+  const Settled settled(queue());
+  queue().copy_to_device(there.at(), prototypes.bytes().data(), prototypes.bytes().size(), "prototypes");
+  for_each_chunk(kChunk, [&](const Rows& part) {
+    kernels_.two_nearest(part, {there.at(), prototypes.rows()}, chunk.at());
+    const auto count = static_cast<size_t>(part.count);
+    queue().read_back(here.data(), chunk.at(), count * sizeof(TwoNearest), "finding the nearest prototypes");
+    take(part.first, std::span(here).first(count));
+  });
+  return true;
+}
+
 }  // namespace manymeans::device

@@ -37,6 +37,8 @@ class DeviceRowQuestions final : public RowQuestions {
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
   /// One reading; K prototypes and a few MB on the device.
   void transform(const Matrix& prototypes, Matrix& distances) override;
+  /// Likewise.
+  bool two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) override;
 
  private:
   using TermSums = RowKernels::TermSums;

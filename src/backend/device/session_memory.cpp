@@ -2,6 +2,7 @@
 
 #include "backend/device/pass_state.h"
 #include "core/label_width.h"
+#include "prototype/prototype.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,14 +12,12 @@ namespace {
 
 constexpr int64_t kLabelRows = 128;  // kernels may read and write labels of so many rows together
 
-// Of a prototype.
-size_t row_bytes(const Input& input) {
-  return static_cast<size_t>(input.points.d) * size_of(prototype_type(input.points.type));
-}
-
 }  // namespace
 
-SessionMemory::SessionMemory(const Input& input, std::span<const int64_t> k) : input_(input) {
+SessionMemory::SessionMemory(const Input& input, std::span<const int64_t> k)
+    : input_(input),
+      width_(prototype_of(input).width(input.points.d)),
+      terms_(prototype_of(input).terms(input.points.d)) {
   for (const int64_t count : k) {
     first_.push_back(clusters_);
     clusters_ += count;
@@ -40,12 +39,16 @@ int64_t SessionMemory::bytes(const Input& input, std::span<const int64_t> k) {
   return static_cast<int64_t>(all);
 }
 
+size_t SessionMemory::prototype_bytes() const {
+  return static_cast<size_t>(width_) * size_of(prototype_type(input_.points.type));
+}
+
 template <class Hold>
 void SessionMemory::lay_out(const Hold& hold) {
   const auto clusters = static_cast<size_t>(clusters_);
   hold(labels_, first_.size() * static_cast<size_t>(label_stride_ * label_width_), "the labels");
-  hold(prototypes_, clusters * row_bytes(input_), "the prototypes");
-  hold(before_, clusters * row_bytes(input_), "the prototypes before an update");
+  hold(prototypes_, clusters * prototype_bytes(), "the prototypes");
+  hold(before_, clusters * prototype_bytes(), "the prototypes before an update");
   hold(sums_, sum_values(clusters_) * sizeof(int64_t), "the clusters' sums");
   hold(weights_, clusters * sizeof(int64_t), "the clusters' weights");
   hold(counts_, clusters * sizeof(int64_t), "the clusters' counts");
@@ -58,8 +61,8 @@ ModelMemory SessionMemory::model(int slot, int64_t k) const {
   ModelMemory model;
   model.slot = slot;
   model.k = k;
-  model.prototypes = prototypes_.at(before * row_bytes(input_));
-  model.before = before_.at(before * row_bytes(input_));
+  model.prototypes = prototypes_.at(before * prototype_bytes());
+  model.before = before_.at(before * prototype_bytes());
   model.sums = sums_.at(sum_values(first) * sizeof(int64_t));
   model.weights = weights_.at(before * sizeof(int64_t));
   model.counts = counts_.at(before * sizeof(int64_t));

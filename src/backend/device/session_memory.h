@@ -18,9 +18,9 @@ struct ModelMemory {
   int slot = 0;
   bool labelled = false;  ///< there are labels of an earlier pass
   int64_t k = 0;
-  Address prototypes;  ///< k x d, float32 or float64
+  Address prototypes;  ///< k x width, float32 or float64
   Address before;      ///< the prototypes before the last update
-  Address sums;        ///< (k, limbs, d), int64
+  Address sums;        ///< (k, limbs, terms), int64
   Address weights;     ///< k, int64
   Address counts;      ///< k, int64
 };
@@ -47,7 +47,9 @@ class SessionMemory {
   /// With k clusters now.
   ModelMemory model(int slot, int64_t k) const;
 
-  size_t sum_values(int64_t k) const { return static_cast<size_t>(k * input_.points.d * input_.limbs); }
+  int64_t width() const { return width_; }  ///< values of a prototype
+  int64_t terms() const { return terms_; }  ///< of a cluster's sums
+  size_t sum_values(int64_t k) const { return static_cast<size_t>(k * terms_ * input_.limbs); }
   const Buffer& sums() const { return sums_; }
   const Buffer& weights() const { return weights_; }
   const Buffer& counts() const { return counts_; }
@@ -56,11 +58,14 @@ class SessionMemory {
 
  private:
   SessionMemory(const Input& input, std::span<const int64_t> k);
+  size_t prototype_bytes() const;
   // Calls hold(buffer, bytes, what) for each buffer.
   template <class Hold>
   void lay_out(const Hold& hold);
 
   const Input& input_;
+  int64_t width_ = 0;
+  int64_t terms_ = 0;
   std::vector<int64_t> first_;  // each model's first cluster among those of all
   int64_t clusters_ = 0;
   int64_t most_clusters_ = 1;

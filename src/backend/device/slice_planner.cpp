@@ -49,7 +49,10 @@ SlicePlanner::Choice SlicePlanner::choose() const {
   const Choice least = in_slices(0);
   if (least.bytes > room_) return least;
   const int64_t rows = least.plan.slice_rows;
-  return measured(rows, (room_ - least.bytes) / points_.row_bytes / rows * rows);
+  const int64_t fitting = (room_ - least.bytes) / points_.row_bytes / rows * rows;
+  const Choice some_stay = measured(rows, fitting);
+  // Where all points stay, more may be made of them than there is room for: then the last of them do not.
+  return some_stay.bytes <= room_ || fitting < n ? some_stay : measured(rows, (n - 1) / rows * rows);
 }
 
 }  // namespace manymeans::device

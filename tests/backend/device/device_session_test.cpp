@@ -3,8 +3,11 @@
 
 #include "backend/device/late_backend.h"
 #include "conformance/cases.h"
+#include "conformance/trace.h"
 #include "core/threads.h"
 #include "prototype/centroid.h"
+#include "prototype/kinds.h"
+#include "prototype/linear_model.h"
 
 #include <gtest/gtest.h>
 
@@ -62,36 +65,88 @@ void expect_same_state(Fit& late, Fit& reference, int slot) {
   EXPECT_TRUE(std::ranges::equal(found.bytes(), expected.bytes()));
 }
 
+// A batch of the late backend is as many steps of the reference.
+void compare_batch(const Case& made, const Input& input, int64_t slice_rows) {
+  ThreadPool pool(1);
+  BackendOptions options;
+  options.tuning.cuda.slice_rows = slice_rows;
+  Fit late(make_late_backend(options), input, made);
+  Fit reference(make_backend("reference", {}), input, made);
+  const std::vector<PassModel> found = late.advance(9);
+  ASSERT_GT(late.done(), 0);
+  for (int pass = 0; pass < late.done(); ++pass) {
+    if (pass > 0) reference.solve(pool);
+    const std::vector<PassModel> expected = reference.advance(1);
+    for (size_t m = 0; m < found.size(); ++m) {
+      const bool last = pass + 1 == late.done();
+      const PassResult& result = last ? found[m].result : found[m].earlier[static_cast<size_t>(pass)];
+      EXPECT_EQ(result.changed, expected[m].result.changed) << "pass " << pass << " model " << m;
+      EXPECT_TRUE(result.hash_delta == expected[m].result.hash_delta) << "pass " << pass << " model " << m;
+    }
+  }
+  for (size_t m = 0; m < found.size(); ++m) {
+    expect_same_state(late, reference, static_cast<int>(m));
+    if (late.done() == 1) continue;
+    EXPECT_TRUE(std::ranges::equal(found[m].last_prototypes.bytes(), reference.prototypes(m).bytes()));
+  }
+}
+
 TEST(DeviceSession, ABatchIsManySteps) {
   ThreadPool pool(1);
-  for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kUInt8}) {
-    for (const Weighting weighting : {Weighting::kNone, Weighting::kIntegers}) {
-      for (const int64_t slice_rows : {0, 100}) {
-        const Case made = make_case(Family::kClusters, type, weighting, {700, 3, {6, 300, 4}}, 17);
-        const Input input = prepare_input(made.points(), made.weights, pool);
-        BackendOptions options;
-        options.tuning.cuda.slice_rows = slice_rows;
-        Fit late(make_late_backend(options), input, made);
-        Fit reference(make_backend("reference", {}), input, made);
-        const std::vector<PassModel> found = late.advance(9);
-        ASSERT_GT(late.done(), 0);
-        for (int pass = 0; pass < late.done(); ++pass) {
-          if (pass > 0) reference.solve(pool);
-          const std::vector<PassModel> expected = reference.advance(1);
-          for (size_t m = 0; m < found.size(); ++m) {
-            const bool last = pass + 1 == late.done();
-            const PassResult& result = last ? found[m].result : found[m].earlier[static_cast<size_t>(pass)];
-            EXPECT_EQ(result.changed, expected[m].result.changed) << "pass " << pass << " model " << m;
-            EXPECT_TRUE(result.hash_delta == expected[m].result.hash_delta) << "pass " << pass << " model " << m;
-          }
-        }
-        for (size_t m = 0; m < found.size(); ++m) {
-          expect_same_state(late, reference, static_cast<int>(m));
-          if (late.done() == 1) continue;
-          EXPECT_TRUE(std::ranges::equal(found[m].last_prototypes.bytes(), reference.prototypes(m).bytes()));
-        }
+  for (const Prototype* prototype : {&centroid(), &linear_model()}) {
+    const std::vector<int64_t> k = prototype->linear ? std::vector<int64_t>{6, 4} : std::vector<int64_t>{6, 300, 4};
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kUInt8}) {
+      for (const Weighting weighting : {Weighting::kNone, Weighting::kIntegers}) {
+        const Case made = make_case(Family::kClusters, type, weighting, {700, 3, k}, 17);
+        Input input = prepare_input(made.points(), made.weights, pool);
+        use_prototype(input, *prototype, pool);
+        for (const int64_t slice_rows : {0, 100}) compare_batch(made, input, slice_rows);
       }
     }
+  }
+}
+
+// Prototypes of any width, with any number of terms: everything that the engine can ask.
+TEST(DeviceSession, CarriesEveryKindOfPrototypes) {
+  ThreadPool pool(1);
+  const std::unique_ptr<Backend> reference = make_backend("reference", {});
+  for (const Prototype* prototype : {&kind<HalfCentroid>(), &kind<OffsetCentroid>(), &kind<Slope>()}) {
+    for (const Weighting weighting : {Weighting::kNone, Weighting::kRanges}) {
+      Case made = make_case(Family::kClusters, DataType::kFloat32, weighting, {300, 4, {6, 3}}, 5);
+      Input input = prepare_input(made.points(), made.weights, pool);
+      use_prototype(input, *prototype, pool);
+      made.prototypes = {prototypes_at(input, std::vector<int64_t>{1, 20, 45, 100, 200, 250}),
+                         prototypes_at(input, std::vector<int64_t>{2, 80, 170})};
+      const Trace expected = trace_of(*reference, made, 0, *prototype);
+      for (const char* algorithm : {"auto", "brute"}) {
+        BackendOptions options;
+        options.algorithm = algorithm;
+        options.tuning.cuda.slice_rows = weighting == Weighting::kNone ? 0 : 70;
+        const Trace found = trace_of(*make_late_backend(options), made, 0, *prototype);
+        EXPECT_EQ(first_difference(expected, found), "") << prototype->name << ", " << algorithm;
+      }
+    }
+  }
+}
+
+// Where the device cannot update, a batch is one pass, whatever is asked for.
+TEST(DeviceSession, ABatchIsOnePassWhereTheEngineUpdates) {
+  ThreadPool pool(1);
+  const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {900, 2, {5, 3}}, 3);
+  const Input input = prepare_input(made.points(), made.weights, pool);
+  BackendOptions options;
+  options.algorithm = "brute";
+  Fit late(make_late_backend(options), input, made);
+  Fit reference(make_backend("reference", {}), input, made);
+  for (int pass = 0; pass < 3; ++pass) {
+    if (pass > 0) {
+      late.solve(pool);
+      reference.solve(pool);
+    }
+    EXPECT_TRUE(late.advance(1000)[0].earlier.empty());
+    EXPECT_EQ(late.done(), 1);
+    reference.advance(1);
+    for (int slot = 0; slot < 2; ++slot) expect_same_state(late, reference, slot);
   }
 }
 

@@ -2,10 +2,11 @@
 
 #include "backend/device/device_session.h"
 #include "backend/device/late_device.h"
+#include "backend/device/late_linear.h"
+#include "backend/device/least_distances.h"
 #include "core/data_type.h"
-#include "core/distance.h"
 #include "core/label_term.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <algorithm>
 #include <bit>
@@ -29,12 +30,107 @@ bool holds(const SumFormat& format, double term, int64_t count) {
   return std::ldexp(term, format.shift - (format.limbs - 1) * format.bits) * static_cast<double>(count) < 0x1p63;
 }
 
-// Both kinds of kernels. They run in the queue's thread, and enqueue() is all that the host does.
-class LateKernels final : public device::PassKernels, public device::RowKernels {
+// What kernels of all kinds compute. It runs in the queue's thread, and enqueue() is all that the host does.
+class LateRows {
  public:
-  explicit LateKernels(const device::SessionMemory& memory) : memory_(memory), input_(memory.input()) {}
+  LateRows(const Input& input, const device::Queue& queue)
+      : input_(input), queue_(queue), prototype_(prototype_of(input)), scales_(input) {}
+
+ protected:
+  int64_t d() const { return input_.points.d; }
+  int64_t width() const { return prototype_.width(d()); }
+  int64_t terms() const { return prototype_.terms(d()); }
+  DataType type() const { return prototype_type(input_.points.type); }
+  void enqueue(std::function<void()> work) const { static_cast<const LateQueue&>(queue_).enqueue(std::move(work)); }
+  static Doubles widened(Address values, DataType from, int64_t count) {
+    Doubles wide(static_cast<size_t>(count));
+    widen(pointer_to<const void>(values), from, 0, count, wide.data());
+    return wide;
+  }
+  Doubles points(const Rows& rows) const { return widened(rows.points, input_.points.type, rows.count * d()); }
+  Doubles prototypes(Address values, int64_t k) const { return widened(values, type(), k * width()); }
+  static double weight(const Rows& rows, int64_t i) { return rows.weights ? pointer_to<double>(rows.weights)[i] : 1; }
+  double distance(const double* x, const double* prototype) const {
+    return prototype_.linear ? late_residual(x, prototype, d()) : prototype_.f64.distance(x, prototype, d());
+  }
+  struct Nearest {
+    double distance;
+    uint32_t label;
+  };
+  // Of each of some rows.
+  std::vector<Nearest> nearest(const Doubles& rows, const Doubles& all, int64_t k) const {
+    const Doubles groups = prototype_.linear ? in_groups(all.data(), k, d()) : Doubles();
+    std::vector<Nearest> found;
+    for (const double* x = rows.data(); x != rows.data() + rows.size(); x += d()) {
+      if (prototype_.linear) {
+        const auto best = nearest_models<device::NearestModel>(x, d(), groups, k);
+        found.push_back({best.squared, best.model});
+        continue;
+      }
+      Nearest best{distance(x, all.data()), 0};
+      for (int64_t c = 1; c < k; ++c) {
+        const double other = distance(x, all.data() + c * width());
+        if (other < best.distance) best = {other, static_cast<uint32_t>(c)};
+      }
+      found.push_back(best);
+    }
+    return found;
+  }
+  // Adds a row of weight w', or -w', to the sums of a cluster.
+  void add_terms_of(const double* x, double weight, int64_t* sums) const {
+    if (prototype_.linear) return add_products(scales_.here(), x, d(), weight, sums);
+    Doubles of_row(static_cast<size_t>(terms()));
+    prototype_.f64.terms({x, 1, d()}, &weight, of_row.data());
+    for (int64_t t = 0; t < terms(); ++t) {
+      int64_t term[kMaxLimbs] = {};
+      const SumFormat& format = input_.columns[static_cast<size_t>(t)];
+      add_term(of_row[static_cast<size_t>(t)], format, 1, term);
+      for (int g = 0; g < format.limbs; ++g) sums[g * terms() + t] += term[g];
+    }
+  }
+
+  const Input& input_;
+  const device::Queue& queue_;
+  const Prototype& prototype_;
+  device::ProductScales scales_;
+};
+
+class LateSeedKernels final : public device::SeedKernels, private LateRows {
+ public:
+  using LateRows::LateRows;
+
+  void lower(const Rows& rows, const device::Prototypes& centres, bool first, Address least) override {
+    enqueue([=, this] {
+      const std::vector<Nearest> found = nearest(points(rows), prototypes(centres.at, centres.k), centres.k);
+      auto* to = pointer_to<double>(least);
+      for (const Nearest& of_row : found) {
+        *to = first ? of_row.distance : std::min(*to, of_row.distance);
+        ++to;
+      }
+    });
+  }
+  void add_potentials(const Rows& rows, const Potentials& asked) override {
+    enqueue([=, this] {
+      const Doubles x = points(rows);
+      const Doubles candidates = prototypes(asked.candidates.at, asked.candidates.k);
+      for (int64_t i = 0; i < rows.count; ++i) {
+        for (int64_t c = 0; c < asked.candidates.k; ++c) {
+          const double d2 = distance(x.data() + i * d(), candidates.data() + c * width());
+          const double least = std::min(pointer_to<double>(asked.least)[i], d2);
+          add_term(weight(rows, i) * least, asked.format, 1, pointer_to<int64_t>(asked.sums) + c * kDistanceLimbs);
+        }
+      }
+    });
+  }
+};
+
+class LateKernels final : public device::PassKernels, public device::RowKernels, private LateRows {
+ public:
+  LateKernels(const device::SessionMemory& memory, bool updates)
+      : LateRows(memory.input(), memory.queue()), memory_(memory), updates_(updates) {}
 
   void begin(const PassBatch&) override {}
+  bool updates() const override { return updates_; }
   int passes_between_questions(const PassBatch&) const override { return 3; }
   void pass(const PassBatch& batch, const Rows& rows, bool) override {
     enqueue([=, this] {
@@ -106,28 +202,27 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
   void transform(const Rows& rows, Address prototypes, int64_t k, Address out) override {
     enqueue([=, this] {
       const Doubles x = points(rows);
-      const Doubles c = widened(prototypes, type(), k);
+      const Doubles c = LateRows::prototypes(prototypes, k);
       for (int64_t at = 0; at < rows.count * k; ++at) {
-        const double root = std::sqrt(canonical_distance(x.data() + at / k * d(), c.data() + at % k * d(), d()));
+        const double root = std::sqrt(distance(x.data() + at / k * d(), c.data() + at % k * width()));
         if (type() == DataType::kFloat64) pointer_to<double>(out)[at] = root;
         if (type() == DataType::kFloat32) pointer_to<float>(out)[at] = static_cast<float>(root);
       }
     });
   }
+  bool finds_two_nearest() const override { return prototype_.linear; }
+  void two_nearest(const Rows& rows, const device::Prototypes& among, Address out) override {
+    enqueue([=, this] {
+      const Doubles x = points(rows);
+      const Doubles groups = in_groups(prototypes(among.at, among.k).data(), among.k, d());
+      for (int64_t i = 0; i < rows.count; ++i) {
+        const auto best = nearest_models<device::TwoNearestModels>(x.data() + i * d(), d(), groups, among.k);
+        pointer_to<TwoNearest>(out)[i] = best.found;
+      }
+    });
+  }
 
  private:
-  int64_t d() const { return input_.points.d; }
-  DataType type() const { return prototype_type(input_.points.type); }
-  void enqueue(std::function<void()> work) const {
-    static_cast<const LateQueue&>(memory_.queue()).enqueue(std::move(work));
-  }
-  Doubles widened(Address values, DataType from, int64_t rows) const {
-    Doubles wide(static_cast<size_t>(rows * d()));
-    widen(pointer_to<const void>(values), from, 0, rows * d(), wide.data());
-    return wide;
-  }
-  Doubles points(const Rows& rows) const { return widened(rows.points, input_.points.type, rows.count); }
-  static double weight(const Rows& rows, int64_t i) { return rows.weights ? pointer_to<double>(rows.weights)[i] : 1; }
   std::byte* label_at(Address labels, int64_t i) const {
     return pointer_to<std::byte>(labels) + i * memory_.label_width();
   }
@@ -144,23 +239,20 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
     const Doubles x = points(assigned.rows);
     Doubles found;
     for (int64_t i = 0; i < assigned.rows.count; ++i) {
-      const size_t row = label(assigned.labels, i) * static_cast<size_t>(d()) * size_of(type());
-      const Doubles c = widened(assigned.prototypes + row, type(), 1);
-      found.push_back(canonical_distance(x.data() + i * d(), c.data(), d()));
+      const size_t at = label(assigned.labels, i) * static_cast<size_t>(width()) * size_of(type());
+      found.push_back(distance(x.data() + i * d(), prototypes(assigned.prototypes + at, 1).data()));
     }
     return found;
   }
 
   void label_rows(const ModelMemory& model, const Rows& rows, bool first_pass, PassCounters& counted) const {
     const Doubles points_of_slice = points(rows);
-    const Doubles c = widened(model.prototypes, type(), model.k);
+    const std::vector<Nearest> nearest_of = nearest(points_of_slice, prototypes(model.prototypes, model.k), model.k);
     const Address labels = memory_.labels(model.slot, rows.first);
     LabelSum hash = static_cast<LabelSum>(counted.hash_high) << 64 | counted.hash_low;
     for (int64_t i = 0; i < rows.count; ++i) {
       const double* x = points_of_slice.data() + i * d();
-      Doubles all;
-      for (int64_t k = 0; k < model.k; ++k) all.push_back(canonical_distance(x, c.data() + k * d(), d()));
-      const auto found = static_cast<uint32_t>(std::ranges::min_element(all) - all.begin());
+      const uint32_t found = nearest_of[static_cast<size_t>(i)].label;
       const uint32_t before = first_pass ? found : label(labels, i);
       if (!first_pass && found == before) continue;
       ++counted.changed;
@@ -179,29 +271,23 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
     double weight;
   };
   void add_row(const ModelMemory& model, const Row& row, uint32_t label, int sign) const {
-    int64_t* sums = pointer_to<int64_t>(model.sums) + label * input_.limbs * d();
-    for (int64_t j = 0; j < d(); ++j) {
-      int64_t term[kMaxLimbs] = {};
-      const SumFormat& format = input_.columns[static_cast<size_t>(j)];
-      add_term(row.weight * row.x[j], format, sign, term);
-      for (int g = 0; g < format.limbs; ++g) sums[g * d() + j] += term[g];
-    }
+    add_terms_of(row.x, sign * row.weight, pointer_to<int64_t>(model.sums) + label * input_.limbs * terms());
     const double q = std::ldexp(row.weight, input_.weight_shift);  // 0 without weights
     pointer_to<int64_t>(model.weights)[label] += sign * static_cast<int64_t>(q);
     pointer_to<int64_t>(model.counts)[label] += sign;
   }
   ShiftCounts update_model(const ModelMemory& model, double still) const {
-    Statistics statistics(model.k, d(), input_.limbs);
+    Statistics statistics(model.k, terms(), input_.limbs);
     std::copy_n(pointer_to<int64_t>(model.sums), statistics.sums.size(), statistics.sums.begin());
     std::copy_n(pointer_to<int64_t>(model.weights), statistics.weights.size(), statistics.weights.begin());
     ThreadPool pool(1);
     void* const there = pointer_to<void>(model.prototypes);
-    const Matrix old = make_prototypes({there, model.k, d(), type()}, type());
+    const Matrix old = make_prototypes({there, model.k, width(), type()}, type());
     const Matrix solved = solve_prototypes(statistics, input_, old, pool);
     std::memcpy(pointer_to<void>(model.before), there, solved.bytes().size());
     std::memcpy(there, solved.bytes().data(), solved.bytes().size());
     ShiftCounts counts;
-    for (const double d2 : squared_shifts(centroid(), old, solved)) {
+    for (const double d2 : squared_shifts(prototype_, old, solved)) {
       counts.sum += d2;
       counts.still += d2 <= still;
     }
@@ -209,24 +295,31 @@ class LateKernels final : public device::PassKernels, public device::RowKernels 
   }
 
   const device::SessionMemory& memory_;
-  const Input& input_;
+  bool updates_;
 };
 
 class LateUpload final : public Upload {
  public:
   LateUpload(const Input& input, const BackendOptions& options)
-      : input_(input), slices_(input, plan_of(input, options), {2, options.abort}, queue_) {
+      : input_(input),
+        updates_(options.algorithm != "brute"),
+        slices_(input, plan_of(input, options), {2, options.abort}, queue_) {
     queue_.synchronize("uploading points");
   }
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     auto memory = std::make_unique<device::SessionMemory>(input_, late_runtime().make_queue({}), k);
     device::DeviceSession::Parts parts;
-    parts.passes = std::make_unique<LateKernels>(*memory);
-    parts.rows = std::make_unique<LateKernels>(*memory);
+    parts.passes = std::make_unique<LateKernels>(*memory, updates_);
+    parts.rows = std::make_unique<LateKernels>(*memory, updates_);
     parts.memory = std::move(memory);
     return std::make_unique<device::DeviceSession>(std::move(parts), slices_, k, threads);
   }
-  std::unique_ptr<Seeding> seeding(std::span<const int64_t>, ThreadPool&) override { return nullptr; }
+  std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override {
+    device::LeastDistances::Parts parts;
+    parts.queue = late_runtime().make_queue({});
+    parts.kernels = std::make_unique<LateSeedKernels>(input_, *parts.queue);
+    return std::make_unique<device::LeastDistances>(input_, slices_, std::move(parts), k.size(), pool);
+  }
   std::string plan() const override { return "every canonical distance, late"; }
 
  private:
@@ -238,6 +331,7 @@ class LateUpload final : public Upload {
   }
 
   const Input& input_;
+  bool updates_;
   LateQueue queue_{{}};
   device::RowSlices slices_;
 };

@@ -7,7 +7,8 @@
 
 namespace manymeans::test {
 
-/// Every canonical distance ("brute"); points in slices where options.tuning.cuda.slice_rows says so.
+/// Every canonical distance, of every kind of prototypes; points in slices where options.tuning.cuda.slice_rows says
+/// so. Under "brute" the engine makes all updates, under "auto" the device does.
 std::unique_ptr<Backend> make_late_backend(const BackendOptions& options);
 
 }  // namespace manymeans::test

@@ -41,6 +41,18 @@ TEST(SlicePlanner, WholeSlicesStayWhereThereIsRoom) {
   EXPECT_EQ(choice.plan.resident_rows % choice.plan.slice_rows, 0);
 }
 
+// The points would fit, but not what is made of them where all of them stay.
+TEST(SlicePlanner, SomePointsComeWhereAllOfThemWouldTakeMore) {
+  constexpr int64_t kRoom = 120 * kRows;
+  const auto bytes = [](const SlicePlan& plan) {
+    return bytes_of(plan) + (plan.resident_rows >= kRows ? 50 * kRows : 0);
+  };
+  const SlicePlanner::Choice choice = SlicePlanner(kPoints, kRoom, bytes).choose();
+  EXPECT_LE(choice.bytes, kRoom);
+  EXPECT_LT(choice.plan.resident_rows, kRows);
+  EXPECT_GT(choice.plan.resident_rows, kRows * 9 / 10);
+}
+
 TEST(SlicePlanner, SaysWhatTheSmallestSlicesTake) {
   const SlicePlanner::Choice choice = SlicePlanner(kPoints, 1000, bytes_of).choose();
   EXPECT_EQ(choice.plan.slice_rows, 4096);

@@ -17,22 +17,22 @@
 namespace manymeans::cuda {
 
 // Exact, denormals and all.
-__device__ inline double widened(float v) {
+__host__ __device__ inline double widened(float v) {
   return static_cast<double>(v);
 }
-__device__ inline double widened(double v) {
+__host__ __device__ inline double widened(double v) {
   return v;
 }
-__device__ inline double widened(__half v) {
+__host__ __device__ inline double widened(__half v) {
   return static_cast<double>(__half2float(v));
 }
-__device__ inline double widened(__nv_bfloat16 v) {
+__host__ __device__ inline double widened(__nv_bfloat16 v) {
   return static_cast<double>(__bfloat162float(v));
 }
-__device__ inline double widened(uint8_t v) {
+__host__ __device__ inline double widened(uint8_t v) {
   return static_cast<double>(v);
 }
-__device__ inline double widened(int8_t v) {
+__host__ __device__ inline double widened(int8_t v) {
   return static_cast<double>(v);
 }
 

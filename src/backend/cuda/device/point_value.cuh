@@ -7,7 +7,7 @@
 namespace manymeans::cuda {
 
 /// Exact.
-__device__ __forceinline__ double load_double(const DevicePoints& points, int64_t at) {
+__host__ __device__ __forceinline__ double load_double(const DevicePoints& points, int64_t at) {
   switch (points.type) {
     case DataType::kFloat32: return widened(static_cast<const float*>(points.data)[at]);
     case DataType::kFloat64: return static_cast<const double*>(points.data)[at];

@@ -288,10 +288,7 @@ double products_per_second(const CudaDevice& device) {
   return device.multiprocessors * kFloatLanes / device.double_ratio * 1e9 / kInstructions;
 }
 
-namespace {
-
-// Every distance of every row, by sessions that share the device, and every point over a slow link. Whatever else is
-// waited for (seeding, labels, inertia) takes less, or as long as 64 more clusters.
+// Whatever else is waited for (seeding, labels, inertia) takes less, or as long as 64 more clusters.
 double usual_seconds(const Input& input, const CudaDevice& device, const Workload& workload) {
   constexpr double kLink = 1e9;  // bytes a second
   const auto rows = static_cast<double>(input.points.n);
@@ -301,8 +298,6 @@ double usual_seconds(const Input& input, const CudaDevice& device, const Workloa
   return static_cast<double>(std::max<int64_t>(1, workload.sessions)) *
          (products / products_per_second(device) + bytes / kLink);
 }
-
-}  // namespace
 
 bool subtracts_in_float(const Input& input, int exponent) {
   constexpr int kMostExponent = 100;  // of a factor that is a normal float, and whose inverse is

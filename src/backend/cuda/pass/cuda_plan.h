@@ -28,6 +28,10 @@ struct CudaDevice {
 /// Products of a canonical distance that the device should do in a second, at a gigahertz.
 double products_per_second(const CudaDevice& device);
 
+/// That a pass may take: every distance of every row, by sessions that share the device, and every point over a slow
+/// link. See Patience.
+double usual_seconds(const Input& input, const CudaDevice& device, const Workload& workload);
+
 /// Makes it the calling thread's device.
 void use_device(const CudaDevice& device);
 

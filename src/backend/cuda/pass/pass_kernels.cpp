@@ -1,5 +1,6 @@
 #include "backend/cuda/pass/pass_kernels.h"
 
+#include "backend/cuda/device/model_range.h"
 #include "backend/cuda/exact/accumulate.h"
 #include "backend/cuda/exact/resolve.h"
 #include "backend/cuda/exact/solve.h"
@@ -10,22 +11,6 @@
 #include <utility>
 
 namespace manymeans::cuda {
-namespace {
-
-PassRange range_of(const device::ModelMemory& model) {
-  PassRange range;
-  range.slot = model.slot;
-  range.first_pass = model.labelled ? 0 : 1;
-  range.k = model.k;
-  range.prototypes = pointer_to(model.prototypes);
-  range.before = pointer_to(model.before);
-  range.sums = pointer_to<long long>(model.sums);
-  range.weights = pointer_to<long long>(model.weights);
-  range.counts = pointer_to<long long>(model.counts);
-  return range;
-}
-
-}  // namespace
 
 CudaPassKernels::CudaPassKernels(const CudaShared& shared, const device::SessionMemory& memory,
                                  std::span<const int64_t> k)

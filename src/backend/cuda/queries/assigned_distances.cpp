@@ -78,18 +78,23 @@ void AssignedDistances::transform(const device::Rows& rows, device::Address prot
 std::optional<std::vector<DistantRow>> AssignedDistances::farthest_rows(const Assigned& assigned, int64_t count) {
   const AssignedRows rows = every(1, assigned);
   DeviceBuffer<double> d2(static_cast<size_t>(rows.count), "distances of all rows");
+  const Settled settled(stream_);
+  find_distances(rows, true, d2.data(), stream_);
+  return sort_out_farthest({d2.data(), rows.count}, rows.labels, count, stream_);
+}
+
+std::vector<DistantRow> sort_out_farthest(const RowDistances& all, const LabelRows& labels, int64_t count,
+                                          const Stream& stream) {
   DeviceBuffer<FoundRow> found(static_cast<size_t>(count), "the farthest rows");
   DeviceBuffer<unsigned long long> length(1, "the number of farthest rows");
-  const Settled settled(stream_);
-  const RowDistances all{d2.data(), rows.count};
-  find_distances(rows, true, d2.data(), stream_);
-  const LastRow last = find_last(all, count, stream_);
-  fill_zero(length.data(), 1, stream_, "clearing a counter");
-  list_farthest(all, last, rows.labels, {found.data(), count, length.data()}, stream_);
+  const Settled settled(stream);
+  const LastRow last = find_last(all, count, stream);
+  fill_zero(length.data(), 1, stream, "clearing a counter");
+  list_farthest(all, last, labels, {found.data(), count, length.data()}, stream);
   unsigned long long listed = 0;
   std::vector<FoundRow> host(static_cast<size_t>(count));
-  read_back(&listed, length.data(), 1, stream_, "listing the farthest rows");
-  read_back(host.data(), found.data(), host.size(), stream_, "listing the farthest rows");
+  read_back(&listed, length.data(), 1, stream, "listing the farthest rows");
+  read_back(host.data(), found.data(), host.size(), stream, "listing the farthest rows");
   host.resize(static_cast<size_t>(listed));
   std::vector<DistantRow> result;
   for (const FoundRow& f : host) result.push_back({f.distance, f.row, f.label});

@@ -86,6 +86,10 @@ void count_digits(const RowDistances& all, const DigitPrefix& prefix, const Digi
 void list_farthest(const RowDistances& all, const LastRow& last, const LabelRows& labels, const FoundRows& found,
                    cudaStream_t stream);
 
+/// The `count` farthest of these rows, sorted. Up to 12 readings of their distances. Waits for the answer.
+std::vector<DistantRow> sort_out_farthest(const RowDistances& all, const LabelRows& labels, int64_t count,
+                                          const Stream& stream);
+
 class AssignedDistances final : public device::RowKernels {
  public:
   /// Of rows of these points, with labels of so many bytes. Input and stream must outlive this.

@@ -74,4 +74,10 @@ void free_pinned(void* memory) noexcept {
 
 }  // namespace detail
 
+int64_t free_device_memory() {
+  DeviceMemory there;
+  check(ask_device_memory(&there), "asking for the device's free memory");
+  return static_cast<int64_t>(there.free);
+}
+
 }  // namespace manymeans::cuda

@@ -95,6 +95,9 @@ class PinnedBuffer : public detail::Buffer<T, detail::allocate_pinned, detail::f
   std::span<T> span() { return {this->data(), this->size()}; }
 };
 
+/// Bytes of the current device's memory that may be taken.
+int64_t free_device_memory();
+
 /// Memory, streams and events of the calling thread's device.
 const device::Runtime& runtime();
 

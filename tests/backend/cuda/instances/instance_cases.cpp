@@ -185,6 +185,31 @@ void add_resident(int64_t rows, std::vector<InstanceCase>& to) {
   }
 }
 
+// Linear models: every number of features that has a kernel of its own, and many; sums in registers for two, four and
+// six limbs, of float32 without weights and others. Sums of many terms in a first pass: few rows.
+void add_linear_models(int64_t rows, std::vector<InstanceCase>& to) {
+  const auto add = [&](std::string name, int64_t columns, DataType type, int limbs) -> InstanceCase& {
+    InstanceCase& one = to.emplace_back(shape("linear models, " + std::move(name), rows, columns, {{300}, {20, 7}}));
+    one.type = type;
+    one.limbs = limbs;
+    one.linear = one.services = true;
+    return one;
+  };
+  for (int64_t features = 1; features <= 9; ++features) {
+    const DataType type = kTypes[static_cast<size_t>(features) % std::size(kTypes)];
+    add(fmt::format("{} features, {}", features, name_of(type)), features + 1, type, 0);
+  }
+  add("two limbs", 5, DataType::kFloat32, 2);
+  add("four limbs", 5, DataType::kFloat32, 4);
+  add("six limbs", 5, DataType::kFloat64, 6);
+  add("four limbs, weights", 5, DataType::kFloat32, 4).weighted = true;
+  InstanceCase& many = add("many features", 101, DataType::kFloat32, 0);
+  many.rows = std::min<int64_t>(rows, 20'000);
+  many.sessions = {{40}};
+  InstanceCase& slices = add("slices and points on the device", 5, DataType::kFloat32, 0);
+  slices.ways = {{.name = "slices", .slice_rows = rows / 5}, {.name = "on the device", .on_device = true}};
+}
+
 }  // namespace
 
 std::vector<InstanceCase> other_cases(int64_t rows) {
@@ -193,6 +218,7 @@ std::vector<InstanceCase> other_cases(int64_t rows) {
   add_float_screens(rows, cases);
   add_boxes(rows, cases);
   add_resident(rows, cases);
+  add_linear_models(rows, cases);
   cases.push_back(shape("slices and points on the device", rows, 40, {{300}, {60, 20}}));
   cases.back().ways = {{.name = "slices", .slice_rows = rows / 5}, {.name = "on the device", .on_device = true}};
   cases.push_back(shape("many clusters", rows, 40, {{20'000}}));

@@ -33,6 +33,7 @@ struct InstanceCase {
   std::vector<Way> ways;
   int passes = 4;
   bool services = false;  ///< inertia, distances, farthest and moved rows, seeding too
+  bool linear = false;    ///< the last column is a target, and prototypes are linear models
 };
 
 /// Cases for every entry of the tables that the screens in the matrix units are chosen from; `rows`: of each.

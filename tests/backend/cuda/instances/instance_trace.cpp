@@ -5,7 +5,8 @@
 #include "core/data_type.h"
 #include "core/fixed_point.h"
 #include "data/gather.h"
-#include "prototype/prototype.h"
+#include "engine/removal_costs.h"
+#include "prototype/linear_model.h"
 
 #include <fmt/format.h>
 
@@ -44,6 +45,14 @@ void force_limbs(Input& input, int limbs) {
   for (SumFormat& format : input.columns) format.shift += (limbs - format.limbs) * format.bits;
   for (SumFormat& format : input.columns) format.limbs = limbs;
   input.limbs = limbs;
+}
+
+Input input_of(const InstanceCase& one, const PointsView& points, std::span<const double> weights, ThreadPool& pool) {
+  Input input = prepare_input(points, weights, pool);
+  if (one.linear) use_prototype(input, linear_model(), pool);
+  input.linear.largest = largest_coefficient(prototype_type(points.type));
+  if (one.limbs != 0) force_limbs(input, one.limbs);
+  return input;
 }
 
 void fill_row(const InstanceCase& one, int64_t row, float* to) {
@@ -177,16 +186,14 @@ CasePoints::CasePoints(const InstanceCase& one, ThreadPool& pool) : case_(one) {
   view.n = one.rows;
   view.d = one.columns;
   view.type = one.type;
-  input_ = prepare_input(view, weights_, pool);
-  if (one.limbs != 0) force_limbs(input_, one.limbs);
+  input_ = input_of(one, view, weights_, pool);
 }
 
 Input CasePoints::device_input(const void* values, ThreadPool& pool, std::string& wrong) const {
   PointsView view = input_.points;
   view.data = values;
   view.place = {"cuda"};
-  Input input = prepare_input(view, weights_, pool);
-  if (case_.limbs != 0) force_limbs(input, case_.limbs);
+  Input input = input_of(case_, view, weights_, pool);
   const bool same = input.columns == input_.columns && input.lowest == input_.lowest &&
                     input.minimum == input_.minimum && input.maximum == input_.maximum;
   if (!same) wrong = "ranges of columns";
@@ -294,6 +301,8 @@ Trace trace_of(Upload& upload, const CasePoints& points, const InstanceCase& one
   pass(*session, points, prototypes, one.passes, pool, trace);
   if (one.services) {
     serve(*session, points, prototypes, trace);
+    const Matrix* const first = &prototypes[0];
+    if (one.linear) trace.removals = removal_costs(points.input(), {&first, 1}, session->rows(), pool);
     seed(*make_seeding(upload, points.input(), k, pool).seeding, points, trace);
   }
   for (size_t m = 0; m < k.size(); ++m) {
@@ -321,6 +330,7 @@ std::string difference(const Trace& expected, const Trace& found) {
   };
   if (!std::ranges::equal(expected.farthest, found.farthest, same_row)) return "farthest rows";
   if (expected.distances != found.distances) return "distances";
+  if (expected.removals != found.removals) return "what models are worth";
   if (expected.potentials != found.potentials) return "potentials of seeding";
   if (expected.seeds != found.seeds) return "rows that seeding chose";
   return "";

@@ -37,8 +37,9 @@ struct Trace {
   std::vector<InertiaSum> inertias;
   std::vector<std::vector<double>> distances;
   std::vector<DistantRow> farthest;
-  std::vector<WideInt> potentials;  ///< of seeding
-  std::vector<int64_t> seeds;       ///< rows that it chose
+  std::vector<std::vector<double>> removals;  ///< of linear models, what each is worth
+  std::vector<WideInt> potentials;            ///< of seeding
+  std::vector<int64_t> seeds;                 ///< rows that it chose
 };
 Trace trace_of(Upload& upload, const CasePoints& points, const InstanceCase& one, const std::vector<int64_t>& k,
                ThreadPool& pool);

@@ -1,0 +1,42 @@
+// The kernels of a session's passes with linear models. Updates are the engine's: a solve takes exact numbers of any
+// length, and 400 models of four features take the host's threads some milliseconds.
+#pragma once
+
+#include "backend/cuda/linear/linear_arrays.h"
+#include "backend/cuda/linear/linear_kernels.h"
+#include "backend/cuda/linear/linear_shared.h"
+#include "backend/device/device_kernels.h"
+
+#include <cstdint>
+#include <span>
+
+namespace manymeans::cuda {
+
+class LinearPassKernels final : public device::PassKernels {
+ public:
+  /// For a session of these models, whose memory is on the current device. Both must outlive this.
+  LinearPassKernels(const LinearShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k);
+
+  void use_device() const override { cuda::use_device(shared_.device); }
+  void begin(const device::PassBatch& batch) override;
+  bool updates() const override { return false; }
+  int passes_between_questions(const device::PassBatch&) const override { return 1; }
+  void pass(const device::PassBatch& batch, const device::Rows& rows, bool first) override;
+  void end_pass(const device::PassBatch& batch) override;
+  device::Address labels_in_order(int slot) override { return memory_.labels(slot); }
+  void move_row(const device::ModelMemory& model, const RowMove& move) override;
+  void relabel(int slot, device::Address table) override;
+
+ private:
+  LabelRows current_rows() const;
+  ProductTask task_of(const device::Rows& rows) const;
+
+  const LinearShared& shared_;
+  const device::SessionMemory& memory_;
+  const Stream& stream_;
+  LinearArrays arrays_;
+  PinnedBuffer<PassRange> host_ranges_;
+  PassRanges ranges_;  // of the batch at hand
+};
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,117 @@
+#include "backend/cuda/linear/linear_plan.h"
+
+#include <manymeans/error.h>
+
+#include "backend/cuda/device/session_shape.h"
+#include "backend/cuda/exact/accumulate.h"
+#include "backend/cuda/linear/linear_arrays.h"
+#include "backend/device/session_memory.h"
+#include "backend/device/slice_planner.h"
+#include "prototype/prototype.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace manymeans::cuda {
+namespace {
+
+constexpr int64_t kReserve = int64_t{256} << 20;  // for the runtime and small arrays
+constexpr int64_t kSliceUnit = 4096;
+
+void check_served(const std::string& algorithm) {
+  check_algorithm(algorithm);
+  if (algorithm == "auto" || algorithm == "brute") return;
+  throw Error(ErrorCode::kUsage, "algorithm",
+              fmt::format("{} is for centroids; the cuda backend has auto and brute for linear models", algorithm));
+}
+
+// The models of a session: the largest, and of the others only the sum is known.
+std::vector<int64_t> models_of(const Workload& workload) {
+  const int64_t others = std::max<int64_t>(0, workload.models - 1);
+  std::vector<int64_t> k = {workload.most_clusters};
+  const int64_t rest = std::max<int64_t>(0, workload.all_clusters - workload.most_clusters);
+  k.insert(k.end(), static_cast<size_t>(others), others > 0 ? (rest + others - 1) / others : 0);
+  return k;
+}
+
+int64_t row_bytes(const PointsView& points) {
+  return points.d * static_cast<int64_t>(size_of(points.type));
+}
+
+int64_t upload_bytes(const Input& input, const device::SlicePlan& plan) {
+  const PointsView& points = input.points;
+  const int64_t rooms = plan.resident_rows < points.n ? 2 * plan.slice_rows : 0;
+  return (points.on_device() ? 0 : (plan.resident_rows + rooms) * row_bytes(points)) +
+         static_cast<int64_t>(input.weights.size() * sizeof(double) + input.columns.size() * 12);
+}
+
+// Least distances of the models that are seeded together, where all points are on the device.
+int64_t seeding_bytes(const Input& input, const device::SlicePlan& plan, const Workload& workload) {
+  const int64_t n = input.points.n;
+  if (plan.resident_rows < n) return 0;
+  return 8 * n * std::min(workload.models, models_seeded_together(n));
+}
+
+device::SlicePlanner planner_of(const Input& input, const Workload& workload, int64_t room, int64_t forced_rows) {
+  device::SlicePlanner::Points points;
+  points.rows = input.points.n;
+  points.row_bytes = row_bytes(input.points);
+  points.on_device = input.points.on_device();
+  points.most_rows = input.points.n;
+  points.slice_unit = kSliceUnit;
+  if (forced_rows > 0 && forced_rows < input.points.n) points.forced_rows = padded(forced_rows, 128);
+  return {points, room, [&input, &workload, k = models_of(workload)](const device::SlicePlan& plan) {
+            return upload_bytes(input, plan) + workload.sessions * linear_session_bytes(input, plan, k) +
+                   seeding_bytes(input, plan, workload);
+          }};
+}
+
+// Sums of products in a first pass take longer than residuals of few models.
+double seconds_of(const Input& input, const CudaDevice& device, const Workload& workload) {
+  const auto rows = static_cast<double>(input.points.n * std::max<int64_t>(1, workload.models * workload.sessions));
+  const auto operations = static_cast<double>(input.columns.size() * static_cast<size_t>(4 * input.limbs));
+  return usual_seconds(input, device, workload) + rows * operations / products_per_second(device);
+}
+
+}  // namespace
+
+int64_t label_stride_of_slice(const Input& input, const device::SlicePlan& plan) {
+  return padded(std::min(plan.slice_rows, input.points.n), 128);
+}
+
+int64_t product_entries(const Input& input, const device::SlicePlan& plan, int64_t models) {
+  constexpr int64_t kMostRows = int64_t{1} << 24;  // of all models, in order together
+  const int64_t rows = std::min(std::min(plan.slice_rows, input.points.n), std::max<int64_t>(1, kMostRows / models));
+  return 2 * models * padded(rows, kLabelOrderRows);
+}
+
+int64_t linear_session_bytes(const Input& input, const device::SlicePlan& plan, std::span<const int64_t> k) {
+  return device::SessionMemory::bytes(input, k) + LinearArrays::bytes({input, plan, k});
+}
+
+LinearPlan make_linear_plan(const Input& input, const CudaDevice& device, const BackendOptions& options,
+                            const Workload& workload) {
+  check_served(options.algorithm);
+  if (workload.models > 1) check_counts(workload.models, workload.all_clusters);
+  int64_t room = device.memory_free - kReserve;
+  if (options.device_memory > 0) room = std::min(room, options.device_memory);
+  const int64_t forced = options.tuning.cuda.slice_rows;
+  const device::SlicePlanner::Choice choice = planner_of(input, workload, room, forced).choose();
+  if (forced == 0) check_room(choice.bytes, room, "labels, statistics and the smallest slice of the points");
+  LinearPlan plan;
+  static_cast<device::SlicePlan&>(plan) = choice.plan;
+  plan.upload_bytes = upload_bytes(input, plan);
+  plan.usual_seconds = seconds_of(input, device, workload);
+  const bool seeds = plan.resident_rows >= input.points.n;
+  plan.text = fmt::format(
+      "every canonical residual, and sums of products, on {} (compute capability {}.{}){}; models are solved, and rows "
+      "for first models and swaps picked{}, by the host",
+      device.name, device.major, device.minor,
+      plan.whole(input.points.n) ? "" : fmt::format("; {} rows at a time", plan.slice_rows),
+      seeds ? "" : " by distances that it computes");
+  return plan;
+}
+
+}  // namespace manymeans::cuda
