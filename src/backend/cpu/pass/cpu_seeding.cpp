@@ -176,13 +176,14 @@ const double* CpuSeeding::distances(const Matrix& centres, int64_t k, int64_t ti
     static constexpr uint32_t kFirst[64] = {};
     if (points.type == DataType::kFloat64) {
       const double* x = static_cast<const double*>(points.data) + first * points.d;
-      shared_.kernels.distances_f64({x, count, points.d, centres.values<double>().data() + k * points.d, 1, kFirst},
-                                    d2);
+      shared_.kernels.distances_f64(
+          {x, count, points.d, centres.values<double>().data() + k * centres.columns(), 1, kFirst}, d2);
     } else {
       std::vector<float>& wide = worker(w).wide_f32;
       if (points.type != DataType::kFloat32) wide.resize(static_cast<size_t>(tile_rows() * points.d));
       const float* x = rows_as<float>(points, first, count, wide.data());
-      shared_.kernels.distances_f32({x, count, points.d, centres.values<float>().data() + k * points.d, 1, kFirst}, d2);
+      shared_.kernels.distances_f32(
+          {x, count, points.d, centres.values<float>().data() + k * centres.columns(), 1, kFirst}, d2);
     }
     return d2;
   }
