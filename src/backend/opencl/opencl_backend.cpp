@@ -81,7 +81,7 @@ class OpenClBackend final : public Backend {
   static void check_kind(const Prototype& prototype) {
     if (&prototype == &centroid()) return;
     throw Error(ErrorCode::kUsage, "backend",
-                fmt::format("opencl fits centroids, and these prototypes are of kind {}; use cpu or reference",
+                fmt::format("opencl fits centroids, and these prototypes are of kind {}; use cpu, cuda or reference",
                             prototype.name));
   }
 

@@ -291,7 +291,7 @@ DeviceFacts facts_of_device(int index) {
   }
   if (index < 0 || index >= static_cast<int>(devices.size())) {
     throw Error(ErrorCode::kUnavailable, "backend opencl",
-                fmt::format("there is no device {}; there are {}", index, devices.size()));
+                fmt::format("there is no device {}; there are {} (from 0 on)", index, devices.size()));
   }
   const DeviceFacts& facts = devices[static_cast<size_t>(index)];
   if (!facts.little_endian) {
