@@ -21,7 +21,8 @@ int run(int argc, char** argv) {
   int exit_code = 0;
   CLI::App program("Exact k-means for ensembles of models: many models, many cores, one answer.", "manymeans");
   program.formatter(std::make_shared<cli::HelpFormat>());
-  program.set_version_flag("--version", [] { return "manymeans " + info().version; }, "Print the version and exit");
+  program.set_version_flag(
+      "--version", [] { return "manymeans " + build_info().version; }, "Print the version and exit");
   program.footer("Run 'manymeans COMMAND --help' for the options and examples of a command.");
   program.require_subcommand(1);
   cli::add_fit_command(program, exit_code);

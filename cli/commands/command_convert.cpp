@@ -68,7 +68,7 @@ void add_convert_command(CLI::App& program, int& exit_code) {
   bind_read_flags(*app, command->reading);
   bind_threads(*app, command->reading.threads);
   const auto set_output_format = [command](const CLI::results_t& texts) {
-    check_format("--output-format", texts.front(), info().writers);
+    check_format("--output-format", texts.front(), build_info().writers);
     command->output_format = texts.front();
     return true;
   };

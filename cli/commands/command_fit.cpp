@@ -51,7 +51,7 @@ const char* const kExamples =
 
 std::vector<std::string> centroid_inits() {
   std::vector<std::string> methods;
-  for (const Choice& method : info().inits) methods.push_back(method.name);
+  for (const Choice& method : build_info().inits) methods.push_back(method.name);
   return methods;
 }
 

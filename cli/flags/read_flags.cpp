@@ -12,7 +12,7 @@ namespace {
 const std::vector<std::string> kTypes = {"float32", "float64", "float16", "bfloat16", "uint8", "int8"};
 
 void set_format(const std::string& text, ReadOptions& options) {
-  check_format("--format", text, info().readers);
+  check_format("--format", text, build_info().readers);
   options.format = text;
 }
 

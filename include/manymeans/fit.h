@@ -152,6 +152,9 @@ struct Info {
   std::vector<Choice> writers;
   std::vector<std::string> devices;
 };
+/// All of it. Devices are looked for, which loads their drivers; that may take a second.
 Info info();
+/// All but `backends` and `devices`; no driver is loaded.
+Info build_info();
 
 }  // namespace manymeans

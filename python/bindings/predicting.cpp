@@ -74,8 +74,8 @@ nb::list choices(const std::vector<Choice>& all) {
   return result;
 }
 
-nb::dict info_dict() {
-  const Info found = info();
+nb::dict info_dict(bool devices) {
+  const Info found = devices ? info() : build_info();
   nb::dict result;
   result["version"] = found.version;
   result["compiler"] = found.compiler;
@@ -107,7 +107,7 @@ void add_predicting(nb::module_& module) {
            nb::arg("threads"));
   module.def("apply_scaling", &scale_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("scaling"),
              nb::arg("threads"));
-  module.def("info", &info_dict);
+  module.def("info", &info_dict, nb::arg("devices"));
 }
 
 }  // namespace manymeans::python

@@ -56,7 +56,7 @@ __all__ = [
 try:
     __version__ = _metadata.version("manymeans")
 except _metadata.PackageNotFoundError:  # used from a build folder
-    __version__ = info()["version"]
+    __version__ = _manymeans.info(devices=False)["version"]
 
 
 # A daemon thread that fits while Python ends would end the process by an abort.

@@ -499,4 +499,4 @@ def info() -> dict[str, Any]:
     'cpu'
 
     """
-    return _manymeans.info()
+    return _manymeans.info(devices=True)

@@ -207,7 +207,7 @@ def is_arrow(X: Any) -> bool:
 
 @functools.cache
 def _has_cuda() -> bool:
-    backends = _manymeans.info()["backends"]
+    backends = _manymeans.info(devices=True)["backends"]
     return any(backend["name"] == "cuda" and backend["available"] for backend in backends)
 
 
@@ -308,7 +308,7 @@ def densify(X: Any, memory_limit: int | None) -> npt.NDArray[Any]:
     dtype = X.dtype.newbyteorder("=")
     dtype = dtype if dtype in DTYPES else np.dtype(np.float64)
     needed = X.shape[0] * X.shape[1] * dtype.itemsize
-    limit = _manymeans.info()["available_memory"] if memory_limit is None else memory_limit
+    limit = _manymeans.info(devices=False)["available_memory"] if memory_limit is None else memory_limit
     if needed > limit:
         raise OutOfMemoryError(
             f"X is a sparse matrix of shape {X.shape}; manymeans works on dense arrays, and as one X would take "

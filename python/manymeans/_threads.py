@@ -46,7 +46,7 @@ def _without_limit() -> int:
 
 @functools.lru_cache(maxsize=1)
 def _usable() -> int:
-    return int(_manymeans.info()["threads"])
+    return int(_manymeans.info(devices=False)["threads"])
 
 
 def unlimited() -> int:

@@ -36,19 +36,24 @@ Choice describe(const BackendEntry& entry) {
 
 }  // namespace
 
-Info info() {
+Info build_info() {
   Info result;
   result.version = MANYMEANS_VERSION;
   result.compiler = compiler();
   result.build_type = MANYMEANS_BUILD_TYPE;
   result.threads = usable_threads();
   result.available_memory = available_memory();
-  for (const BackendEntry& entry : backends()) result.backends.push_back(describe(entry));
   result.instruction_sets = cpu_instruction_sets();
   result.inits.push_back({"auto", "k-means++ up to k = 5000, k-means|| above", true});
   for (const InitEntry& entry : inits()) result.inits.push_back({std::string(entry.name), "", true});
   result.readers = reader_choices();
   result.writers = writer_choices();
+  return result;
+}
+
+Info info() {
+  Info result = build_info();
+  for (const BackendEntry& entry : backends()) result.backends.push_back(describe(entry));
   result.devices = devices();
   return result;
 }

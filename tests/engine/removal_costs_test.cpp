@@ -51,7 +51,7 @@ TEST(RemovalCosts, AreWhatTheSecondBestWouldCost) {
     const std::unique_ptr<Session> session = upload->session(std::vector<int64_t>{4}, 1);
     int64_t known = 0;
     session->rows().two_nearest(
-        models, [&](int64_t, std::span<const TwoNearest> rows) { known += static_cast<int64_t>(rows.size()); });
+        models, [&](int64_t, std::span<const TwoNearest> some) { known += static_cast<int64_t>(some.size()); });
     EXPECT_EQ(known, backend->name() == "late" ? kRows : 0);
     const Matrix* asked[] = {&models, &models};
     const std::vector<std::vector<double>> found = removal_costs(input, asked, session->rows(), pool);
