@@ -34,6 +34,7 @@ using Slot = MappedRange::Slot;
 // mutable state that outlives a call.
 std::atomic<Slot*> first_slot{nullptr};
 struct sigaction previous_action;
+std::atomic<bool> handles{false};
 uintptr_t page_size = 4096;
 static_assert(std::atomic<uintptr_t>::is_always_lock_free && std::atomic<Slot*>::is_always_lock_free,
               "else a signal handler may not touch it");
@@ -132,13 +133,19 @@ void replace_lost_pages() {
   static std::once_flag once;
   std::call_once(once, [] {
     page_size = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-    struct sigaction action {};
-    action.sa_sigaction = on_bus_error;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-    sigemptyset(&action.sa_mask);
     ::sigaction(SIGBUS, nullptr, &previous_action);  // known before it can be needed
-    ::sigaction(SIGBUS, &action, nullptr);
+    handles = true;
+    go_on_replacing_lost_pages();
   });
+}
+
+void go_on_replacing_lost_pages() {
+  if (!handles) return;
+  struct sigaction action {};
+  action.sa_sigaction = on_bus_error;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  ::sigaction(SIGBUS, &action, nullptr);
 }
 
 }  // namespace manymeans

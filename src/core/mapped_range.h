@@ -42,4 +42,9 @@ void check_mapped(const void* address);
 /// Any other SIGBUS goes to the handler that was there before. Only the first call does anything.
 void replace_lost_pages();
 
+/// Where replace_lost_pages() was called: handles SIGBUS again, after a library that may have put a handler of its own
+/// there. LLVM does, in drivers that compile: its handler goes away with the first signal, and a second thread's ends
+/// the program.
+void go_on_replacing_lost_pages();
+
 }  // namespace manymeans

@@ -2,10 +2,13 @@
 #include <manymeans/fit.h>
 
 #include "backend/opencl/opencl_here.h"
+#include "backend/opencl/runtime/opencl_platform.h"
 #include "conformance/cases.h"
 #include "conformance/fit_cases.h"
+#include "core/mapped_range.h"
 #include "engine/tuned.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -31,6 +34,23 @@ class OpenClFit : public OnOpenClDevice {
     return fit_tuned(made.points(), made.weights, options, {}, tuning);
   }
 };
+
+// LLVM, which compiles for PoCL, has a handler for files that are cut off, too: ours stays.
+TEST_F(OpenClFit, LeavesTheHandlerOfLostPages) {
+  replace_lost_pages();
+  const auto handler = [] {
+    struct sigaction action {};
+    ::sigaction(SIGBUS, nullptr, &action);
+    return action;
+  };
+  std::signal(SIGBUS, SIG_DFL);  // as a driver might
+  const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {500, 3, {1}}, 21);
+  opencl::find_devices();
+  const struct sigaction ours = handler();
+  EXPECT_NE(ours.sa_flags & SA_SIGINFO, 0);
+  run(made, {});
+  EXPECT_EQ(handler().sa_sigaction, ours.sa_sigaction);
+}
 
 TEST_F(OpenClFit, EveryWayGivesTheReferencesDigest) {
   for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kFloat16, DataType::kBFloat16,

@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "backend/opencl/runtime/program_cache.h"
+#include "core/mapped_range.h"
 
 #include <fmt/format.h>
 
@@ -266,7 +267,9 @@ std::unique_ptr<Program> OpenClDevice::build(std::string_view source, const std:
     throw Error(ErrorCode::kUnavailable, "opencl",
                 facts_.name + " has no compiler for OpenCL C; use another device, or --backend cpu");
   }
-  return std::make_unique<Program>(build_program({context_, facts_}, source, options));
+  auto program = std::make_unique<Program>(build_program({context_, facts_}, source, options));
+  go_on_replacing_lost_pages();
+  return program;
 }
 
 namespace {

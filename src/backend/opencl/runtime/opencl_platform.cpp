@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "backend/devices.h"
+#include "core/mapped_range.h"
 
 #include <fmt/format.h>
 
@@ -101,6 +102,7 @@ std::vector<DeviceFacts> find_devices() {
       found.back().index = static_cast<int>(found.size()) - 1;
     }
   }
+  go_on_replacing_lost_pages();  // drivers with a compiler have handlers of their own
   return found;
 }
 
