@@ -28,7 +28,7 @@ class OpenClFit : public OnOpenClDevice {
     return options;
   }
   void TearDown() override { unsetenv("MANYMEANS_OPENCL_KIND"); }
-  static FitResult run(const Case& made, const OpenClTuning& how, FitOptions options = options_for("opencl:0")) {
+  static FitResult run(const Case& made, const OpenClTuning& how, const FitOptions& options = options_for("opencl:0")) {
     Tuning tuning;
     tuning.opencl = how;
     return fit_tuned(made.points(), made.weights, options, {}, tuning);
