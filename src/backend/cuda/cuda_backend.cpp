@@ -11,6 +11,7 @@
 #include "backend/cuda/tensor/matrix_screen.h"
 #include "backend/device/device_session.h"
 #include "backend/device/sessions_apart.h"
+#include "backend/device/slice_planner.h"
 #include "core/threads.h"
 #include "prototype/centroid.h"
 
@@ -69,7 +70,7 @@ class CudaUpload final : public Upload {
     if (shared_.options.device_memory > 0) {
       room = std::min(room, shared_.options.device_memory - shared_.plan.upload_bytes);
     }
-    check_room(session_bytes(shared_.input, k, shared_.plan), room, "labels and statistics");
+    device::check_room("cuda", session_bytes(shared_.input, k, shared_.plan), room, "labels and statistics");
     if (threads <= 0) threads = thread_count(shared_.options.threads);
     device::DeviceSession::Parts parts;
     parts.memory = std::make_unique<device::SessionMemory>(shared_.input, runtime().make_queue(shared_.patience), k);

@@ -5,6 +5,7 @@
 #include "backend/cuda/linear/linear_shared.h"
 #include "backend/device/device_session.h"
 #include "backend/device/least_distances.h"
+#include "backend/device/slice_planner.h"
 #include "core/threads.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ class LinearUpload final : public Upload {
     if (shared_.options.device_memory > 0) {
       room = std::min(room, shared_.options.device_memory - shared_.plan.upload_bytes);
     }
-    check_room(linear_session_bytes(shared_.input, shared_.plan, k), room, "labels and statistics");
+    device::check_room("cuda", linear_session_bytes(shared_.input, shared_.plan, k), room, "labels and statistics");
     device::DeviceSession::Parts parts;
     parts.memory = std::make_unique<device::SessionMemory>(shared_.input, runtime().make_queue(shared_.patience), k);
     const device::SessionMemory& memory = *parts.memory;

@@ -189,7 +189,9 @@ class RowPlanner {
 
   void choose(CudaPlan& plan) const {
     const device::SlicePlanner::Choice choice = slices_of(plan).choose();
-    if (!forced()) check_room(choice.bytes, room_, "labels, statistics and the smallest slice of the points");
+    if (!forced()) {
+      device::check_room("cuda", choice.bytes, room_, "labels, statistics and the smallest slice of the points");
+    }
     keep(plan, choice.plan);
   }
 
@@ -371,15 +373,6 @@ SessionShape session_shape(const Input& input, std::span<const int64_t> k, const
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan) {
   const SessionShape shape = session_shape(input, k, plan);
   return device::SessionMemory::bytes(input, k) + SessionArrays::bytes(shape) + screen_bytes(plan.screen, shape);
-}
-
-void check_room(int64_t bytes, int64_t room, const char* what) {
-  if (bytes <= room) return;
-  throw Error(
-      ErrorCode::kUnavailable, "cuda device memory",
-      fmt::format("{} need {} MiB, and {} MiB are free; use more memory, fewer rows or models at a time (strategy "
-                  "data), or --backend cpu",
-                  what, (bytes + kMiB - 1) / kMiB, std::max<int64_t>(0, room) / kMiB));
 }
 
 }  // namespace manymeans::cuda

@@ -71,7 +71,4 @@ SessionShape session_shape(const Input& input, std::span<const int64_t> k, const
 /// Its device memory, but for the counters of a batch and seeding.
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan);
 
-/// Throws Error(kUnavailable) if `bytes` for `what` do not fit into what is free.
-void check_room(int64_t bytes, int64_t room, const char* what);
-
 }  // namespace manymeans::cuda
