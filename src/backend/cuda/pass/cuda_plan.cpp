@@ -7,6 +7,7 @@
 #include "backend/cuda/float32/float_screen.h"
 #include "backend/cuda/pass/make_screen.h"
 #include "backend/cuda/pass/session_arrays.h"
+#include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/tensor/matrix_bounds.h"
 #include "backend/device/session_memory.h"
 #include "backend/device/slice_planner.h"
@@ -373,6 +374,12 @@ SessionShape session_shape(const Input& input, std::span<const int64_t> k, const
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan) {
   const SessionShape shape = session_shape(input, k, plan);
   return device::SessionMemory::bytes(input, k) + SessionArrays::bytes(shape) + screen_bytes(plan.screen, shape);
+}
+
+void check_session_room(int64_t bytes, int64_t upload_bytes, const BackendOptions& options) {
+  int64_t room = free_device_memory();
+  if (options.device_memory > 0) room = std::min(room, options.device_memory - upload_bytes);
+  device::check_room("cuda", bytes, room, "labels and statistics");
 }
 
 }  // namespace manymeans::cuda
