@@ -4,6 +4,7 @@
 #include "backend/device/late_device.h"
 #include "backend/device/late_linear.h"
 #include "backend/device/least_distances.h"
+#include "backend/device/sum_scales.h"
 #include "core/data_type.h"
 #include "core/label_term.h"
 #include "prototype/prototype.h"
@@ -78,7 +79,7 @@ class LateRows {
   }
   // Adds a row of weight w', or -w', to the sums of a cluster.
   void add_terms_of(const double* x, double weight, int64_t* sums) const {
-    if (prototype_.linear) return add_products(scales_.here(), x, d(), weight, sums);
+    if (prototype_.linear) return add_products(formats(), x, d(), weight, sums);
     Doubles of_row(static_cast<size_t>(terms()));
     prototype_.f64.terms({x, 1, d()}, &weight, of_row.data());
     for (int64_t t = 0; t < terms(); ++t) {
@@ -89,10 +90,15 @@ class LateRows {
     }
   }
 
+  device::ProductFormats formats() const {
+    const double* tops = scales_.normal ? scales_.tops.data() : nullptr;
+    return {scales_.limbs, scales_.radix, tops, scales_.exponents.data()};
+  }
+
   const Input& input_;
   const device::Queue& queue_;
   const Prototype& prototype_;
-  device::ProductScales scales_;
+  device::SumScales scales_;
 };
 
 class LateSeedKernels final : public device::SeedKernels, private LateRows {
