@@ -27,5 +27,12 @@ TEST(Rounding, ZerosAndInfinitiesStayAndNothingElseOverflowsDownwards) {
   EXPECT_TRUE(std::isnan(rounded_up(std::nan(""))));
 }
 
+TEST(Rounding, CountsBecomeWholeGroups) {
+  EXPECT_EQ(padded(0, 16), 0);
+  EXPECT_EQ(padded(1, 16), 16);
+  EXPECT_EQ(padded(32, 16), 32);
+  EXPECT_EQ(padded(33, 16), 48);
+}
+
 }  // namespace
 }  // namespace manymeans

@@ -1,7 +1,6 @@
 #include "backend/cpu/screen/coded_points.h"
 
 #include "core/data_type.h"
-#include "core/rounding.h"
 
 #include <algorithm>
 #include <cmath>

@@ -232,7 +232,7 @@ class Packer {
       out_.order.resize(at + kSpanColumns, kNobody);
       std::copy(sorted_.begin() + begin, sorted_.begin() + end, out_.order.begin() + static_cast<std::ptrdiff_t>(at));
       out_.columns.push_back(static_cast<int32_t>(end - begin));
-      out_.widths.push_back(static_cast<int32_t>((end - begin + block - 1) / block * block));
+      out_.widths.push_back(static_cast<int32_t>(padded(end - begin, block)));
       end = begin;
     }
     out_.spans = static_cast<int64_t>(out_.widths.size());

@@ -2,11 +2,11 @@
 
 #include <manymeans/error.h>
 
-#include "backend/cuda/device/session_shape.h"
 #include "backend/cuda/exact/accumulate.h"
 #include "backend/cuda/linear/linear_arrays.h"
 #include "backend/device/session_memory.h"
 #include "backend/device/slice_planner.h"
+#include "core/rounding.h"
 #include "prototype/prototype.h"
 
 #include <fmt/format.h>

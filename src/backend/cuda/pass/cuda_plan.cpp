@@ -313,7 +313,7 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
   CudaPlan plan;
   plan.screen = choose_screen(input, device, options, half_ratio, workload);
   plan.matrix_unit = options.tuning.cuda.screen_format == "float16-sync" ? MatrixUnit::kSync : device.matrix_unit;
-  plan.padded_columns = static_cast<int32_t>((input.points.d + kDepthBlock - 1) / kDepthBlock * kDepthBlock);
+  plan.padded_columns = static_cast<int32_t>(padded(input.points.d, kDepthBlock));
   int64_t room = device.memory_free - kReserve;
   if (options.device_memory > 0) room = std::min(room, options.device_memory);
   plan.apart = models_apart(plan, input, options, workload, room);

@@ -8,6 +8,7 @@
 #include "backend/opencl/pass/float_bound.h"
 #include "backend/opencl/pass/pass_arrays.h"
 #include "core/memory.h"
+#include "core/rounding.h"
 
 #include <fmt/format.h>
 
@@ -145,7 +146,7 @@ double usual_seconds(const Input& input, const UsedDevice& device, const Workloa
 }  // namespace
 
 int64_t packed_rows(int64_t rows) {
-  return (rows + kSliceUnit - 1) / kSliceUnit * kSliceUnit;
+  return padded(rows, kSliceUnit);
 }
 
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const OpenClPlan& plan) {

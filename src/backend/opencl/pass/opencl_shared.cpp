@@ -3,6 +3,7 @@
 #include "backend/device/sum_scales.h"
 #include "backend/opencl/kernels/kernel_sources.h"
 #include "backend/opencl/pass/pass_arrays.h"
+#include "core/rounding.h"
 #include "core/threads.h"
 
 #include <fmt/format.h>
@@ -50,7 +51,7 @@ Grid OpenClShared::grid(int64_t items, int64_t models) const {
   const int64_t group = used.tuned.group;
   const int64_t most = std::max<int64_t>(
       group, static_cast<int64_t>(used.tuned.items_a_unit) * used.facts.compute_units / group * group);
-  const int64_t wanted = std::clamp<int64_t>((items + group - 1) / group * group, group, most);
+  const int64_t wanted = std::clamp<int64_t>(padded(items, group), group, most);
   return {static_cast<size_t>(wanted), static_cast<size_t>(models), static_cast<size_t>(group), used.tuned.contiguous};
 }
 

@@ -21,10 +21,6 @@ struct ColumnBound {
   double slope, square, absolute, scale;
 };
 
-int64_t padded(int64_t k, int64_t multiple) {
-  return (k + multiple - 1) / multiple * multiple;
-}
-
 }  // namespace
 
 ScoreScreen::ScoreScreen(const OpenClShared& shared, const device::SessionMemory& memory, PassArrays& arrays)
