@@ -10,7 +10,6 @@
 #include "prototype/prototype.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -25,11 +24,6 @@ using device::PassCounters;
 using device::Rows;
 
 using Doubles = std::vector<double>;
-
-// Whether so many of these terms have room in the format.
-bool holds(const SumFormat& format, double term, int64_t count) {
-  return std::ldexp(term, format.shift - (format.limbs - 1) * format.bits) * static_cast<double>(count) < 0x1p63;
-}
 
 // What kernels of all kinds compute. It runs in the queue's thread, and enqueue() is all that the host does.
 class LateRows {
@@ -187,18 +181,11 @@ class LateKernels final : public device::PassKernels, public device::RowKernels,
   }
 
   void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, Address sums) override {
-    SumFormat larger = format;
-    larger.shift -= 1;
     enqueue([=, this] {
       const Doubles all = assigned_distances(assigned);
       auto& found = *pointer_to<TermSums>(sums);
       for (int64_t i = 0; i < assigned.rows.count; i += step) {
-        const double w = weight(assigned.rows, i);
-        if (!(w > 0)) continue;
-        const double d2 = all[static_cast<size_t>(i)];
-        if (holds(format, w * d2, input_.points.n)) add_term(w * d2, format, 1, found.limbs[0]);
-        if (holds(larger, w * d2, input_.points.n)) add_term(w * d2, larger, 1, found.limbs[1]);
-        found.farthest = std::max(found.farthest, std::bit_cast<int64_t>(d2));
+        found.add(weight(assigned.rows, i), all[static_cast<size_t>(i)], format, input_.points.n);
       }
     });
   }
