@@ -2,7 +2,6 @@
 
 #include "core/data_type.h"
 #include "core/label_term.h"
-#include "prototype/prototype.h"
 
 #include <algorithm>
 #include <cstring>
@@ -43,6 +42,7 @@ HostPasses::HostPasses(const OpenClShared& shared, const device::SessionMemory& 
                        int threads)
     : shared_(shared),
       input_(shared.input),
+      prototype_(prototype_of(shared.input)),
       memory_(memory),
       queue_(memory.queue()),
       arrays_(shared, memory, k),
@@ -144,15 +144,16 @@ void HostPasses::look_at(size_t m, Slice& slice, int64_t first, int64_t last, Fo
   const int width = memory_.label_width();
   const int64_t d = input_.points.d;
   std::vector<double> scratch(static_cast<size_t>(d));
+  std::vector<double> terms(static_cast<size_t>(memory_.terms()));
   for (int64_t i = first; i < last; ++i) {
     const bool proved = (slice.marks[static_cast<size_t>(i / 32)] >> (i % 32) & 1) == 0;
     uint32_t label = load_label(slice.next, width, i);
     std::optional<uint32_t> before;
     if (!slice.first_pass) before = load_label(slice.before, width, i);
     if (proved && label == before) continue;
-    const Row row{slice.first + i, rows_as<double>(input_.points, slice.first + i, 1, scratch.data())};
+    const Row row{slice.first + i, rows_as<double>(input_.points, slice.first + i, 1, scratch.data()), terms};
     if (!proved) {
-      prototype_of(input_).f64.nearest({row.x, 1, d}, prototypes_[m].data(), found.statistics.k, &label);
+      prototype_.f64.nearest({row.x, 1, d}, prototypes_[m].data(), found.statistics.k, &label);
       store_label(slice.next, width, i, label);
       ++found.counters.resolved;
       found.counters.candidates += static_cast<uint64_t>(found.statistics.k);
@@ -167,17 +168,18 @@ void HostPasses::look_at(size_t m, Slice& slice, int64_t first, int64_t last, Fo
 
 // Takes a row from its cluster, if it has one, and adds it to another.
 void HostPasses::add_row(Statistics& statistics, const Row& row, std::optional<uint32_t> from, uint32_t to) const {
-  const int64_t d = input_.points.d;
   const double weight = input_.weight(row.number);
+  prototype_.f64.terms({row.x, 1, input_.points.d}, &weight, row.terms.data());
   int64_t* const sums = statistics.row(to);
   int64_t* const sums_before = from ? statistics.row(*from) : nullptr;
-  for (int64_t j = 0; j < d; ++j) {
+  for (size_t t = 0; t < row.terms.size(); ++t) {
     int64_t term[kMaxLimbs] = {};
-    const SumFormat& format = input_.columns[static_cast<size_t>(j)];
-    add_term(weight * row.x[j], format, 1, term);
+    const SumFormat& format = input_.columns[t];
+    add_term(row.terms[t], format, 1, term);
     for (int g = 0; g < format.limbs; ++g) {
-      sums[g * d + j] += term[g];
-      if (from) sums_before[g * d + j] -= term[g];
+      const size_t at = static_cast<size_t>(g) * row.terms.size() + t;
+      sums[at] += term[g];
+      if (from) sums_before[at] -= term[g];
     }
   }
   statistics.weights[to] += input_.integer_weight(row.number);
@@ -203,9 +205,10 @@ void HostPasses::end_pass(const device::PassBatch& batch) {
 
 void HostPasses::move_row(const device::ModelMemory& model, const RowMove& move) {
   Statistics statistics = fetch(model);
-  std::vector<double> scratch(static_cast<size_t>(input_.points.d));
   const int64_t row = move.row.first;
-  add_row(statistics, {row, rows_as<double>(input_.points, row, 1, scratch.data())}, move.from, move.to);
+  std::vector<double> scratch(static_cast<size_t>(input_.points.d));
+  std::vector<double> terms(static_cast<size_t>(memory_.terms()));
+  add_row(statistics, {row, rows_as<double>(input_.points, row, 1, scratch.data()), terms}, move.from, move.to);
   const Settled settled(queue_);
   send(model, statistics);
   queue_.copy_to_device(memory_.labels(model.slot, move.row.first), &move.to,

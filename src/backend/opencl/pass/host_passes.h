@@ -6,6 +6,7 @@
 #include "backend/opencl/pass/score_screen.h"
 #include "core/threads.h"
 #include "data/statistics.h"
+#include "prototype/prototype.h"
 
 #include <memory>
 #include <optional>
@@ -33,7 +34,8 @@ class HostPasses final : public device::PassKernels {
   struct Found;
   struct Row {
     int64_t number;
-    const double* x;  // widened
+    const double* x;          // widened
+    std::span<double> terms;  // memory for what it adds to a cluster's sums
   };
   void resolve(size_t m, Slice& slice);
   void look_at(size_t m, Slice& slice, int64_t first, int64_t last, Found& found) const;
@@ -43,6 +45,7 @@ class HostPasses final : public device::PassKernels {
 
   const OpenClShared& shared_;
   const Input& input_;
+  const Prototype& prototype_;
   const device::SessionMemory& memory_;
   const device::Queue& queue_;
   PassArrays arrays_;
