@@ -2,6 +2,7 @@
 #include <manymeans/error.h>
 
 #include "backend/device/device_session.h"
+#include "backend/device/slice_planner.h"
 #include "backend/opencl/pass/device_passes.h"
 #include "backend/opencl/pass/device_rows.h"
 #include "backend/opencl/pass/host_passes.h"
@@ -38,7 +39,7 @@ class OpenClUpload final : public Upload {
       : shared_(input, device, use(device, options.tuning.opencl), options, workload) {}
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     const int64_t room = room_on(shared_.used.facts, shared_.options) - shared_.plan.upload_bytes;
-    check_room(session_bytes(shared_.input, k, shared_.plan), room, "labels and statistics");
+    device::check_room("opencl", session_bytes(shared_.input, k, shared_.plan), room, "labels and statistics");
     if (threads <= 0) threads = thread_count(shared_.options.threads);
     device::DeviceSession::Parts parts;
     parts.memory =
