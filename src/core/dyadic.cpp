@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <limits>
 
 namespace manymeans {
@@ -133,21 +134,30 @@ Dyadic Dyadic::operator-() const {
   return result;
 }
 
-Dyadic Dyadic::operator+(const Dyadic& other) const {
-  if (is_zero()) return other;
-  if (other.is_zero()) return *this;
+Dyadic Dyadic::plus(const Dyadic& other, bool negated) const {
+  const bool other_negative = other.negative_ != negated;
+  if (is_zero() || other.is_zero()) {
+    Dyadic result = is_zero() ? other : *this;
+    if (is_zero()) result.negative_ = other_negative && !other.is_zero();
+    return result;
+  }
   Dyadic result;
   result.exponent_ = std::min(exponent_, other.exponent_);
-  const Words mine = shifted(words_, exponent_ - result.exponent_);
-  const Words theirs = shifted(other.words_, other.exponent_ - result.exponent_);
-  const bool less = is_less(mine, theirs);
-  result.negative_ = less ? other.negative_ : negative_;
-  if (negative_ == other.negative_) {
-    result.words_ = sum(mine, theirs);
-  } else {
-    result.words_ = less ? difference(theirs, mine) : difference(mine, theirs);
+  Words moved;
+  const bool mine_moves = exponent_ > other.exponent_;
+  if (exponent_ != other.exponent_) {
+    moved = shifted(mine_moves ? words_ : other.words_, std::abs(exponent_ - other.exponent_));
   }
-  result.negative_ = result.negative_ && !result.is_zero();
+  const Words& mine = mine_moves ? moved : words_;
+  const Words& theirs = exponent_ < other.exponent_ ? moved : other.words_;
+  if (negative_ == other_negative) {
+    result.negative_ = negative_;
+    result.words_ = sum(mine, theirs);
+    return result;
+  }
+  const bool less = is_less(mine, theirs);
+  result.words_ = less ? difference(theirs, mine) : difference(mine, theirs);
+  result.negative_ = (less ? other_negative : negative_) && !result.is_zero();
   return result;
 }
 

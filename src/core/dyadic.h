@@ -59,8 +59,8 @@ class Dyadic {
   /// value * 2^exponent.
   Dyadic(const WideInt& value, int exponent);
 
-  Dyadic operator+(const Dyadic& other) const;
-  Dyadic operator-(const Dyadic& other) const { return *this + -other; }
+  Dyadic operator+(const Dyadic& other) const { return plus(other, false); }
+  Dyadic operator-(const Dyadic& other) const { return plus(other, true); }
   Dyadic operator*(const Dyadic& other) const;
   Dyadic operator-() const;
 
@@ -75,6 +75,7 @@ class Dyadic {
   friend class DyadicDot;
   using Words = DyadicWords;
 
+  Dyadic plus(const Dyadic& other, bool negated) const;
   static Words shifted(const Words& words, int64_t bits);
   static Words sum(const Words& a, const Words& b);
   static Words difference(const Words& larger, const Words& smaller);
