@@ -1,12 +1,10 @@
 #include "backend/opencl/pass/host_passes.h"
 
 #include "core/data_type.h"
-#include "core/distance.h"
 #include "core/label_term.h"
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 namespace manymeans::opencl {
 namespace {
@@ -21,18 +19,6 @@ uint32_t load_label(const std::vector<std::byte>& labels, int width, int64_t i) 
 
 void store_label(std::vector<std::byte>& labels, int width, int64_t i, uint32_t label) {
   std::memcpy(labels.data() + i * width, &label, static_cast<size_t>(width));
-}
-
-uint32_t nearest(const double* x, const std::vector<double>& prototypes, int64_t d) {
-  double best = std::numeric_limits<double>::infinity();
-  uint32_t found = 0;
-  for (size_t c = 0; c * static_cast<size_t>(d) < prototypes.size(); ++c) {
-    const double d2 = canonical_distance(x, prototypes.data() + c * static_cast<size_t>(d), d);
-    if (d2 >= best) continue;
-    best = d2;
-    found = static_cast<uint32_t>(c);
-  }
-  return found;
 }
 
 }  // namespace
@@ -56,6 +42,7 @@ HostPasses::HostPasses(const OpenClShared& shared, const device::SessionMemory& 
                        int threads)
     : shared_(shared),
       input_(shared.input),
+      prototype_(prototype_of(shared.input)),
       memory_(memory),
       queue_(memory.queue()),
       arrays_(shared, memory, k),
@@ -64,7 +51,7 @@ HostPasses::HostPasses(const OpenClShared& shared, const device::SessionMemory& 
 }
 
 Statistics HostPasses::fetch(const device::ModelMemory& model) const {
-  Statistics statistics(model.k, input_.points.d, input_.limbs);
+  Statistics statistics(model.k, memory_.terms(), input_.limbs);
   const auto read = [&](std::vector<int64_t>& to, Address from) {
     queue_.read_back(to.data(), from, to.size() * sizeof(int64_t), "fetching statistics");
   };
@@ -92,10 +79,11 @@ void HostPasses::begin(const device::PassBatch& batch) {
   counters_.assign(batch.models.size(), {});
   for (const device::ModelMemory& model : batch.models) {
     statistics_.push_back(fetch(model));
-    std::vector<std::byte> bytes(static_cast<size_t>(model.k * input_.points.d) * size_of(type));
+    const int64_t values = model.k * memory_.width();
+    std::vector<std::byte> bytes(static_cast<size_t>(values) * size_of(type));
     queue_.read_back(bytes.data(), model.prototypes, bytes.size(), "fetching prototypes");
-    prototypes_.emplace_back(static_cast<size_t>(model.k * input_.points.d));
-    widen(bytes.data(), type, 0, model.k * input_.points.d, prototypes_.back().data());
+    prototypes_.emplace_back(static_cast<size_t>(values));
+    widen(bytes.data(), type, 0, values, prototypes_.back().data());
   }
 }
 
@@ -131,7 +119,7 @@ void HostPasses::pass(const device::PassBatch& batch, const device::Rows& rows, 
 void HostPasses::resolve(size_t m, Slice& slice) {
   const int64_t k = statistics_[m].k;
   std::vector<Found> found(static_cast<size_t>(pool_.size()));
-  for (Found& mine : found) mine.statistics = Statistics(k, input_.points.d, input_.limbs);
+  for (Found& mine : found) mine.statistics = Statistics(k, memory_.terms(), input_.limbs);
   pool_.for_each_range(slice.count, kGrain, [&](int worker, int64_t first, int64_t last) {
     look_at(m, slice, first, last, found[static_cast<size_t>(worker)]);
   });
@@ -162,7 +150,7 @@ void HostPasses::look_at(size_t m, Slice& slice, int64_t first, int64_t last, Fo
     uint32_t label = load_label(slice.next, width, i);
     if ((slice.marks[static_cast<size_t>(i / 32)] >> (i % 32) & 1) != 0) {
       widen(input_.points.data, input_.points.type, row * d, d, x.data());
-      label = nearest(x.data(), prototypes_[m], d);
+      prototype_.f64.nearest({x.data(), 1, d}, prototypes_[m].data(), found.statistics.k, &label);
       store_label(slice.next, width, i, label);
       ++found.counters.resolved;
       found.counters.candidates += static_cast<uint64_t>(found.statistics.k);
@@ -182,13 +170,16 @@ void HostPasses::add_row(Statistics& statistics, int64_t row, uint32_t label, in
   const int64_t d = input_.points.d;
   const double weight = input_.weight(row);
   int64_t* const sums = statistics.row(label);
+  const int64_t terms = memory_.terms();
   std::vector<double> x(static_cast<size_t>(d));
+  std::vector<double> of_row(static_cast<size_t>(terms));
   widen(input_.points.data, input_.points.type, row * d, d, x.data());
-  for (int64_t j = 0; j < d; ++j) {
+  prototype_.f64.terms({x.data(), 1, d}, &weight, of_row.data());
+  for (int64_t t = 0; t < terms; ++t) {
     int64_t term[kMaxLimbs] = {};
-    const SumFormat& format = input_.columns[static_cast<size_t>(j)];
-    add_term(weight * x[static_cast<size_t>(j)], format, sign, term);
-    for (int g = 0; g < format.limbs; ++g) sums[g * d + j] += term[g];
+    const SumFormat& format = input_.columns[static_cast<size_t>(t)];
+    add_term(of_row[static_cast<size_t>(t)], format, sign, term);
+    for (int g = 0; g < format.limbs; ++g) sums[g * terms + t] += term[g];
   }
   statistics.weights[label] += sign * input_.integer_weight(row);
   statistics.counts[label] += sign;

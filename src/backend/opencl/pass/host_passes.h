@@ -6,6 +6,7 @@
 #include "backend/opencl/pass/score_screen.h"
 #include "core/threads.h"
 #include "data/statistics.h"
+#include "prototype/prototype.h"
 
 #include <memory>
 #include <span>
@@ -38,6 +39,7 @@ class HostPasses final : public device::PassKernels {
 
   const OpenClShared& shared_;
   const Input& input_;
+  const Prototype& prototype_;
   const device::SessionMemory& memory_;
   const device::Queue& queue_;
   PassArrays arrays_;
