@@ -2,7 +2,11 @@
 #include <manymeans/error.h>
 
 #include "backend/device/device_session.h"
+#include "backend/device/least_distances.h"
 #include "backend/device/slice_planner.h"
+#include "backend/opencl/kernels/kernel_sources.h"
+#include "backend/opencl/linear/linear_passes.h"
+#include "backend/opencl/linear/linear_rows.h"
 #include "backend/opencl/pass/device_passes.h"
 #include "backend/opencl/pass/device_rows.h"
 #include "backend/opencl/pass/host_passes.h"
@@ -14,6 +18,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace manymeans {
 namespace opencl {
@@ -45,17 +50,26 @@ class OpenClUpload final : public Upload {
     parts.memory =
         std::make_unique<device::SessionMemory>(shared_.input, shared_.device.make_queue(shared_.patience), k);
     const device::SessionMemory& memory = *parts.memory;
-    if (shared_.plan.resolves) {
-      parts.passes = std::make_unique<DevicePasses>(shared_, memory, k);
-      parts.rows = std::make_unique<DeviceRows>(shared_, memory);
-    } else {
+    if (!shared_.plan.resolves) {
       parts.passes = std::make_unique<HostPasses>(shared_, memory, k, threads);
       parts.rows = std::make_unique<HostRows>(shared_, memory);
+    } else if (shared_.plan.linear) {
+      parts.passes = std::make_unique<LinearPasses>(shared_, memory, k);
+      parts.rows = std::make_unique<LinearRows>(shared_, memory);
+    } else {
+      parts.passes = std::make_unique<DevicePasses>(shared_, memory, k);
+      parts.rows = std::make_unique<DeviceRows>(shared_, memory, shared_.exact_program(kExactSource));
     }
     return std::make_unique<device::DeviceSession>(std::move(parts), *shared_.slices, k, threads);
   }
-  /// The host's, as the plan says.
-  std::unique_ptr<Seeding> seeding(std::span<const int64_t>, ThreadPool&) override { return nullptr; }
+  /// The host's, as the plan says, unless there are linear models and all points on the device.
+  std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override {
+    if (!shared_.plan.linear || !shared_.plan.resolves || !shared_.slices->all().points) return nullptr;
+    device::LeastDistances::Parts parts;
+    parts.queue = shared_.device.make_queue(shared_.patience);
+    parts.kernels = std::make_unique<ResidualSeedKernels>(shared_, *parts.queue);
+    return std::make_unique<device::LeastDistances>(shared_.input, *shared_.slices, std::move(parts), k.size(), pool);
+  }
   std::string plan() const override { return shared_.plan.text; }
 
  private:
@@ -78,11 +92,12 @@ class OpenClBackend final : public Backend {
   }
 
  private:
-  // Screens, sums and solves on the device are those of centroids.
+  // There are kernels for these only.
   static void check_kind(const Prototype& prototype) {
-    if (&prototype == &centroid()) return;
+    if (&prototype == &centroid() || prototype.linear) return;
     throw Error(ErrorCode::kUsage, "backend",
-                fmt::format("opencl fits centroids, and these prototypes are of kind {}; use cpu, cuda or reference",
+                fmt::format("opencl fits centroids and linear models, and these prototypes are of kind {}; use cpu or "
+                            "reference",
                             prototype.name));
   }
 

@@ -1,7 +1,8 @@
 // Order-free sums of the rows whose labels changed: docs/developer/contract.md, "Order-free sums".
 //
-// -D options: LIMBS (of the sums), LOCAL_SUMS (a work-group adds up in local memory, and then once to global memory), LONE (a work-group is
-// one work-item, whose local memory nobody else touches).
+// -D options: LIMBS (of the sums), LOCAL_SUMS (a work-group adds up in local memory, and then once to global memory),
+// LONE (a work-group is one work-item, whose local memory nobody else touches), PRODUCTS (terms are those of linear
+// models, products.cl, else the values of a row).
 #pragma OPENCL FP_CONTRACT OFF
 
 #if LOCAL_SUMS
@@ -49,6 +50,39 @@ void parts_of(Shape shape, double v, __global const double* tops, __global const
   split_term(y, LIMBS, shape.bits, parts);
 }
 
+#if PRODUCTS
+#define TERMS(d) ((d) * ((d) + 3))  // two of each pair of values, of which one may be the 1 behind them
+#else
+#define TERMS(d) (d)
+#endif
+
+// Adds a term to the sums of a cluster, and takes it from those of another, unless there is none.
+void add_term(Shape shape, double v, long term, __global const double* tops, __global const int* exponents,
+              SUMS_SPACE ulong* to, SUMS_SPACE ulong* from) {
+  long parts[LIMBS];
+  parts_of(shape, v, tops, exponents, term, parts);
+#pragma unroll
+  for (int g = 0; g < LIMBS; ++g) {
+    if (!LONE && parts[g] == 0) continue;  // an atomic addition costs more than a branch
+    const long place = g * TERMS(shape.d) + term;
+    ADD(to + place, parts[g]);
+    if (from) ADD(from + place, -parts[g]);
+  }
+}
+
+// The same of all terms that value j of a row of weight w' begins; the row's values begin at x.
+#if PRODUCTS
+void add_terms_of_value(Shape shape, double weight, __global const uchar* points, long x, long j,
+                        __global const double* tops, __global const int* exponents, SUMS_SPACE ulong* to,
+                        SUMS_SPACE ulong* from);
+#else
+void add_terms_of_value(Shape shape, double weight, __global const uchar* points, long x, long j,
+                        __global const double* tops, __global const int* exponents, SUMS_SPACE ulong* to,
+                        SUMS_SPACE ulong* from) {
+  add_term(shape, weight * value_at(points, x + j), j, tops, exponents, to, from);
+}
+#endif
+
 // MODEL says which of the batch. `scratch` holds a model's sums, weights and counts.
 __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* ranges, __global ulong* counters,
                          __global const uint* control, __global const uchar* points, __global const double* weights,
@@ -59,7 +93,7 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
   const int r = MODEL;
   const Range range = ranges[r];
   const bool first_pass = range.first_pass && control[1] == 0;
-  const long of_cluster = LIMBS * shape.d;
+  const long of_cluster = LIMBS * TERMS(shape.d);
   const long own = range.slot * shape.label_stride + rows.first;
   const long found = range.slot * shape.next_stride;
   const long in_word = 8 / shape.label_width;
@@ -90,17 +124,10 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
       if (!first_pass && from == to) continue;
       ++changed;
       const double w = weight_of(rows, weights, row);
+      SUMS_SPACE ulong* const entered = to_sums + to * of_cluster;
+      SUMS_SPACE ulong* const left = first_pass ? 0 : to_sums + from * of_cluster;
       for (long j = 0; j < shape.d; ++j) {
-        const double x = value_at(points, row * shape.d + j);
-        long parts[LIMBS];
-        parts_of(shape, rows.weighted ? w * x : x, tops, exponents, j, parts);
-#pragma unroll
-        for (int g = 0; g < LIMBS; ++g) {
-          if (!LONE && parts[g] == 0) continue;  // an atomic addition costs more than a branch
-          const long place = g * shape.d + j;
-          ADD(to_sums + to * of_cluster + place, parts[g]);
-          if (!first_pass) ADD(to_sums + from * of_cluster + place, -parts[g]);
-        }
+        add_terms_of_value(shape, w, points, row * shape.d, j, tops, exponents, entered, left);
       }
       const long q = integer_weight(shape, rows, weights, row);
       ADD(to_weights + to, q);
@@ -138,21 +165,18 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
 #endif
 }
 
+#if !LOCAL_SUMS
 // Takes the only row of `rows` from cluster `from` and adds it to another.
 __kernel void move_row(Shape shape, RowBlock rows, Range range, __global const uchar* points,
                        __global const double* weights, __global const double* tops, __global const int* exponents,
                        __global uchar* labels, __global ulong* sums, __global ulong* cluster_weights,
                        __global ulong* cluster_counts, uint from, uint to) {
-  const long of_cluster = LIMBS * shape.d;
+  const long of_cluster = LIMBS * TERMS(shape.d);
+  const double w = weight_of(rows, weights, 0);
   points += rows.points;
+  sums += range.sums;
   FOR_EACH(j, shape.d) {
-    const double x = value_at(points, j);
-    long parts[LIMBS];
-    parts_of(shape, rows.weighted ? weight_of(rows, weights, 0) * x : x, tops, exponents, j, parts);
-    for (int g = 0; g < LIMBS; ++g) {
-      sums[range.sums + to * of_cluster + g * shape.d + j] += (ulong)parts[g];
-      sums[range.sums + from * of_cluster + g * shape.d + j] -= (ulong)parts[g];
-    }
+    add_terms_of_value(shape, w, points, 0, j, tops, exponents, sums + to * of_cluster, sums + from * of_cluster);
   }
   if (ITEM == 0) {
     const long q = integer_weight(shape, rows, weights, 0);
@@ -163,3 +187,4 @@ __kernel void move_row(Shape shape, RowBlock rows, Range range, __global const u
     store_label(labels, shape.label_width, range.slot * shape.label_stride + rows.first, to);
   }
 }
+#endif

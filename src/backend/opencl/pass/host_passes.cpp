@@ -51,7 +51,7 @@ HostPasses::HostPasses(const OpenClShared& shared, const device::SessionMemory& 
 }
 
 Statistics HostPasses::fetch(const device::ModelMemory& model) const {
-  Statistics statistics(model.k, input_.points.d, input_.limbs);
+  Statistics statistics(model.k, memory_.terms(), input_.limbs);
   const auto read = [&](std::vector<int64_t>& to, Address from) {
     queue_.read_back(to.data(), from, to.size() * sizeof(int64_t), "fetching statistics");
   };
@@ -79,10 +79,11 @@ void HostPasses::begin(const device::PassBatch& batch) {
   counters_.assign(batch.models.size(), {});
   for (const device::ModelMemory& model : batch.models) {
     statistics_.push_back(fetch(model));
-    std::vector<std::byte> bytes(static_cast<size_t>(model.k * input_.points.d) * size_of(type));
+    const int64_t values = model.k * memory_.width();
+    std::vector<std::byte> bytes(static_cast<size_t>(values) * size_of(type));
     queue_.read_back(bytes.data(), model.prototypes, bytes.size(), "fetching prototypes");
-    prototypes_.emplace_back(static_cast<size_t>(model.k * input_.points.d));
-    widen(bytes.data(), type, 0, model.k * input_.points.d, prototypes_.back().data());
+    prototypes_.emplace_back(static_cast<size_t>(values));
+    widen(bytes.data(), type, 0, values, prototypes_.back().data());
   }
 }
 
@@ -118,7 +119,7 @@ void HostPasses::pass(const device::PassBatch& batch, const device::Rows& rows, 
 void HostPasses::resolve(size_t m, Slice& slice) {
   const int64_t k = statistics_[m].k;
   std::vector<Found> found(static_cast<size_t>(pool_.size()));
-  for (Found& mine : found) mine.statistics = Statistics(k, input_.points.d, input_.limbs);
+  for (Found& mine : found) mine.statistics = Statistics(k, memory_.terms(), input_.limbs);
   pool_.for_each_range(slice.count, kGrain, [&](int worker, int64_t first, int64_t last) {
     look_at(m, slice, first, last, found[static_cast<size_t>(worker)]);
   });

@@ -21,6 +21,7 @@ struct UsedDevice {
 };
 
 struct OpenClPlan : device::SlicePlan {
+  bool linear = false;       ///< prototypes are linear models
   bool exact = false;        ///< every canonical distance
   bool resolves = false;     ///< the device computes canonical distances, sums and updates; else the host does
   int64_t upload_bytes = 0;  ///< of the device's memory
