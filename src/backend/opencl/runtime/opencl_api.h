@@ -39,6 +39,7 @@ namespace manymeans::opencl {
   X(clReleaseKernel)                  \
   X(clReleaseMemObject)               \
   X(clReleaseProgram)                 \
+  X(clRetainCommandQueue)             \
   X(clRetainEvent)                    \
   X(clSetKernelArg)
 

@@ -161,7 +161,7 @@ OpenClDevice::OpenClDevice(const DeviceFacts& facts) : facts_(facts) {
   cl_int status = CL_SUCCESS;
   context_ = api().clCreateContext(properties, 1, &facts_.id, nullptr, nullptr, &status);
   check(status, "clCreateContext", "opening a device");
-  mapping_ = api().clCreateCommandQueue(context_, facts_.id, 0, &status);
+  first_ = api().clCreateCommandQueue(context_, facts_.id, 0, &status);
   check(status, "clCreateCommandQueue", "opening a device");
 }
 
@@ -199,7 +199,7 @@ void* OpenClDevice::allocate_pinned(size_t bytes, const char* what) const {
   }
   const cl_mem memory = make_buffer(bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, what);
   cl_int status = CL_SUCCESS;
-  void* const address = api().clEnqueueMapBuffer(mapping_, memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0,
+  void* const address = api().clEnqueueMapBuffer(first_, memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0,
                                                  nullptr, nullptr, &status);
   if (status != CL_SUCCESS) {
     api().clReleaseMemObject(memory);
@@ -216,7 +216,7 @@ void OpenClDevice::free_pinned(void* address) const noexcept {
   const std::lock_guard lock(mutex_);
   const auto found = pinned_.find(address);
   if (found == pinned_.end()) return;
-  api().clEnqueueUnmapMemObject(mapping_, found->second.memory, address, 0, nullptr, nullptr);
+  api().clEnqueueUnmapMemObject(first_, found->second.memory, address, 0, nullptr, nullptr);
   api().clReleaseMemObject(found->second.memory);
   pinned_.erase(found);
 }
@@ -232,8 +232,13 @@ bool OpenClDevice::is_pinned(const void* address) const {
 
 std::unique_ptr<device::Queue> OpenClDevice::make_queue(const Patience& patience) const {
   cl_int status = CL_SUCCESS;
-  const cl_command_queue queue = api().clCreateCommandQueue(context_, facts_.id, 0, &status);
-  check(status, "clCreateCommandQueue", "making a queue");
+  cl_command_queue queue = first_;
+  if (facts_.several_queues) {
+    queue = api().clCreateCommandQueue(context_, facts_.id, 0, &status);
+    check(status, "clCreateCommandQueue", "making a queue");
+  } else {
+    check(api().clRetainCommandQueue(queue), "clRetainCommandQueue", "making a queue");
+  }
   return std::make_unique<OpenClQueue>(*this, queue, patience);
 }
 
