@@ -5,8 +5,8 @@
 #include "backend/device/least_distances.h"
 #include "backend/device/slice_planner.h"
 #include "backend/opencl/kernels/kernel_sources.h"
-#include "backend/opencl/linear/linear_passes.h"
-#include "backend/opencl/linear/linear_rows.h"
+#include "backend/opencl/linear/residual_passes.h"
+#include "backend/opencl/linear/residual_rows.h"
 #include "backend/opencl/pass/device_passes.h"
 #include "backend/opencl/pass/device_rows.h"
 #include "backend/opencl/pass/host_passes.h"
@@ -54,8 +54,8 @@ class OpenClUpload final : public Upload {
       parts.passes = std::make_unique<HostPasses>(shared_, memory, k, threads);
       parts.rows = std::make_unique<HostRows>(shared_, memory);
     } else if (shared_.plan.linear) {
-      parts.passes = std::make_unique<LinearPasses>(shared_, memory, k);
-      parts.rows = std::make_unique<LinearRows>(shared_, memory);
+      parts.passes = std::make_unique<ResidualPasses>(shared_, memory, k);
+      parts.rows = std::make_unique<ResidualRows>(shared_, memory);
     } else {
       parts.passes = std::make_unique<DevicePasses>(shared_, memory, k);
       parts.rows = std::make_unique<DeviceRows>(shared_, memory, shared_.exact_program(kExactSource));

@@ -30,6 +30,7 @@ bool has_come(cl_event event, const char* doing) {
   return status == CL_COMPLETE;
 }
 
+// That of what its queue had been given last, since queues do one thing after the other.
 class OpenClEvent final : public device::Event {
  public:
   OpenClEvent() = default;
@@ -37,19 +38,13 @@ class OpenClEvent final : public device::Event {
 
   void record(const device::Queue& queue) override {
     const OpenClQueue& of = queue_of(queue);
-    cl_event marker = nullptr;
-    check(api().clEnqueueMarkerWithWaitList(of.get(), 0, nullptr, &marker), "clEnqueueMarkerWithWaitList",
-          "recording an event");
-    keep(marker);
-    api().clRetainEvent(marker);
-    of.follow(marker);
+    keep(of.last());
     of.flush("recording an event");  // another queue may wait for it
   }
   void try_record(const device::Queue& queue) noexcept override {
     try {
       record(queue);
-    } catch (const Error&) {
-      keep(nullptr);
+    } catch (const Error&) {  // the event is that of the queue's work all the same
     }
   }
   cl_event get() const { return event_; }
@@ -57,6 +52,7 @@ class OpenClEvent final : public device::Event {
  private:
   bool is_reached(const char* doing) const override { return has_come(event_, doing); }
   void keep(cl_event event) noexcept {
+    if (event != nullptr) api().clRetainEvent(event);
     release(event_);
     event_ = event;
   }
@@ -162,6 +158,7 @@ OpenClDevice::OpenClDevice(const DeviceFacts& facts) : facts_(facts) {
   context_ = api().clCreateContext(properties, 1, &facts_.id, nullptr, nullptr, &status);
   check(status, "clCreateContext", "opening a device");
   first_ = api().clCreateCommandQueue(context_, facts_.id, 0, &status);
+  if (status != CL_SUCCESS) api().clReleaseContext(context_);
   check(status, "clCreateCommandQueue", "opening a device");
 }
 

@@ -7,9 +7,9 @@
 
 namespace manymeans::opencl {
 
-class LinearRows final : public DeviceRows {
+class ResidualRows final : public DeviceRows {
  public:
-  LinearRows(const OpenClShared& shared, const device::SessionMemory& memory);
+  ResidualRows(const OpenClShared& shared, const device::SessionMemory& memory);
 
   bool finds_two_nearest() const override { return true; }
   void two_nearest(const device::Rows& rows, const device::Prototypes& among, Address out) override;

@@ -1,17 +1,17 @@
-#include "backend/opencl/linear/linear_rows.h"
+#include "backend/opencl/linear/residual_rows.h"
 
 #include "backend/two_nearest.h"
 
 namespace manymeans::opencl {
 
-LinearRows::LinearRows(const OpenClShared& shared, const device::SessionMemory& memory)
+ResidualRows::ResidualRows(const OpenClShared& shared, const device::SessionMemory& memory)
     : DeviceRows(shared, memory, linear_program(shared)),
       shared_(shared),
       queue_(memory.queue()),
       groups_(shared, queue_),
       two_nearest_(linear_program(shared), "two_nearest") {}
 
-void LinearRows::two_nearest(const device::Rows& rows, const device::Prototypes& among, Address out) {
+void ResidualRows::two_nearest(const device::Rows& rows, const device::Prototypes& among, Address out) {
   const Address groups = groups_.pack(among);
   two_nearest_(queue_, shared_.grid(rows.count), shared_.input.points.d, shared_.block_of(rows), among.k, rows.points,
                groups, out, static_cast<int64_t>(out.offset / sizeof(TwoNearest)));

@@ -9,10 +9,10 @@
 
 namespace manymeans::opencl {
 
-class LinearPasses final : public device::PassKernels {
+class ResidualPasses final : public device::PassKernels {
  public:
   /// For a session of these models. Both must outlive this.
-  LinearPasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k);
+  ResidualPasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k);
 
   void begin(const device::PassBatch& batch) override { arrays_.begin(batch, queue_); }
   bool updates() const override { return false; }

@@ -1,11 +1,12 @@
-#include "backend/opencl/linear/linear_passes.h"
+#include "backend/opencl/linear/residual_passes.h"
 
 #include "backend/opencl/kernels/kernel_sources.h"
 #include "backend/opencl/linear/model_groups.h"
 
 namespace manymeans::opencl {
 
-LinearPasses::LinearPasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k)
+ResidualPasses::ResidualPasses(const OpenClShared& shared, const device::SessionMemory& memory,
+                               std::span<const int64_t> k)
     : shared_(shared),
       memory_(memory),
       queue_(memory.queue()),
@@ -16,7 +17,7 @@ LinearPasses::LinearPasses(const OpenClShared& shared, const device::SessionMemo
       end_pass_(shared.exact_program(kExactSource), "end_pass"),
       relabel_(shared.exact_program(kExactSource), "relabel") {}
 
-void LinearPasses::pass(const device::PassBatch& batch, const device::Rows& rows, bool first) {
+void ResidualPasses::pass(const device::PassBatch& batch, const device::Rows& rows, bool first) {
   const auto models = static_cast<int64_t>(batch.models.size());
   const Shape shape = arrays_.shape(batch);
   if (first) {
@@ -28,12 +29,12 @@ void LinearPasses::pass(const device::PassBatch& batch, const device::Rows& rows
   sums_.accumulate(batch, rows);
 }
 
-void LinearPasses::end_pass(const device::PassBatch& batch) {
+void ResidualPasses::end_pass(const device::PassBatch& batch) {
   end_pass_(queue_, shared_.one_group(shared_.used.tuned.group), arrays_.shape(batch), arrays_.ranges(),
             Address{batch.counters.memory, 0}, batch.control, batch.models[0].weights);
 }
 
-void LinearPasses::relabel(int slot, Address table) {
+void ResidualPasses::relabel(int slot, Address table) {
   RowBlock rows = {};
   rows.count = shared_.input.points.n;
   const int64_t first = slot * memory_.label_stride();
