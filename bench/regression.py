@@ -4,14 +4,19 @@
 usage: regression.py [--rounds R] [--starts S]     a Python with manymeans; ./dev bench regression has one
 
 The peer is what a careful user would write: one matrix product for the residuals of all rows and models, the normal
-equations of each cluster by numpy.linalg.solve, starts from D + 1 random rows a model, until no label changes. Both work
-on the same float64 arrays in this process, take turns, and have one thread each. Seconds are those of the processor,
-so that the numbers mean the same on a busy machine; BLAS is NumPy's.
+equations of each cluster by numpy.linalg.solve, starts from D + 1 random rows a model, until no label changes.
+Both work on the same float64 arrays in this process, take turns, and have one thread each. Seconds are those of the processor,
+so that the numbers mean the same on a busy machine; BLAS is NumPy's. Where R and its package flexmix are installed
+(Debian: r-cran-flexmix), flexmix fits as many starts, once: hard classified, and weighted (its default).
 """
 
 import argparse
+import os
 import pathlib
+import shutil
 import statistics
+import subprocess
+import tempfile
 import time
 
 import machine
@@ -21,7 +26,8 @@ import threadpoolctl
 import manymeans
 from manymeans import RegressionClustering
 
-DATA = str(pathlib.Path(__file__).resolve().parent.parent / "data" / "bike_sharing.csv.gz")
+HERE = pathlib.Path(__file__).resolve().parent
+DATA = str(HERE.parent / "data" / "bike_sharing.csv.gz")
 MOST_ITERATIONS = 300
 
 
@@ -83,6 +89,19 @@ def by_manymeans(x, y, k, starts, swaps):
     return RegressionClustering(k, n_init=starts, swaps=swaps, random_state=0, n_threads=1).fit(x, y).inertia_
 
 
+def by_flexmix(x, y, k, starts, classified):
+    """(error, seconds, starts with an answer), or nothing where it is not installed."""
+    if shutil.which("Rscript") is None:
+        return None
+    with tempfile.NamedTemporaryFile(suffix=".csv") as file:
+        np.savetxt(file.name, np.column_stack([x, y]), delimiter=",", fmt="%.17g")
+        command = ["Rscript", str(HERE / "peers" / "flexmix_regression.R"), file.name, k, starts, MOST_ITERATIONS]
+        command.append(classified)
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(list(map(str, command)), env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return [float(word) for word in done.stdout.split()]
+
+
 def timed(work):
     begin = time.process_time()
     error = work()
@@ -105,6 +124,13 @@ def row(title, make, k, arguments):
             seconds[name].append(took)
     took = {name: statistics.median(values) for name, values in seconds.items()}
     cells = [title, f"{errors['NumPy']:.6g}", f"{took['NumPy']:.2f}"]
+    for classified in ("hard", "weighted"):
+        flexmix = by_flexmix(x, y, k, arguments.starts, classified)
+        if flexmix:
+            more = 100 * (flexmix[0] / errors["NumPy"] - 1)
+            cells += [f"{more:+.2f} % ({flexmix[2]:.0f} starts)", f"{flexmix[1]:.1f}"]
+        else:
+            cells += ["not installed", ""]
     for name in ("no swaps", "swaps", "few"):
         more = 100 * (errors[name] / errors["NumPy"] - 1)
         cells += [f"{more:+.2f} %", f"{took[name]:.3f}", f"{took['NumPy'] / took[name]:.1f}"]
@@ -122,7 +148,7 @@ def main():
     print(f"{about['cpu']}, one thread each, {versions}, float64, {arguments.starts} starts;")
     print(f"medians of {arguments.rounds} alternating rounds; errors beside NumPy's.\n")
     sides = [f"{arguments.starts} starts, no swaps", f"{arguments.starts} starts", f"{few} starts"]
-    titles = ["rows", "NumPy: error", "s"] + [
+    titles = ["rows", "NumPy: error", "s", "flexmix, hard: error", "s", "flexmix: error", "s"] + [
         cell for side in sides for cell in (f"{side}: error", "s", "times faster")
     ]
     print("| " + " | ".join(titles) + " |\n| --- |" + " ---: |" * (len(titles) - 1))
