@@ -5,7 +5,7 @@
 
 #include "commands/commands.h"
 #include "commands/noise.h"
-#include "commands/tuning.h"
+#include "commands/device_tuning.h"
 #include "flags/flag_values.h"
 #include "output/text_table.h"
 #include "streams/standard_streams.h"

@@ -1,4 +1,4 @@
-#include "commands/tuning.h"
+#include "commands/device_tuning.h"
 
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
