@@ -3,6 +3,7 @@
 
 #include "backend/device/device_session.h"
 #include "backend/device/least_distances.h"
+#include "backend/device/slice_planner.h"
 #include "backend/opencl/kernels/kernel_sources.h"
 #include "backend/opencl/linear/residual_passes.h"
 #include "backend/opencl/linear/residual_rows.h"
@@ -43,7 +44,7 @@ class OpenClUpload final : public Upload {
       : shared_(input, device, use(device, options.tuning.opencl), options, workload) {}
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     const int64_t room = room_on(shared_.used.facts, shared_.options) - shared_.plan.upload_bytes;
-    check_room(session_bytes(shared_.input, k, shared_.plan), room, "labels and statistics");
+    device::check_room("opencl", session_bytes(shared_.input, k, shared_.plan), room, "labels and statistics");
     if (threads <= 0) threads = thread_count(shared_.options.threads);
     device::DeviceSession::Parts parts;
     parts.memory =

@@ -1,6 +1,7 @@
 #include "backend/opencl/linear/model_groups.h"
 
 #include "backend/opencl/kernels/kernel_sources.h"
+#include "core/rounding.h"
 
 #include <fmt/format.h>
 
@@ -30,7 +31,7 @@ ModelGroups::ModelGroups(const OpenClShared& shared, const device::Queue& queue)
 
 Address ModelGroups::pack(const device::Prototypes& models) {
   const int64_t d = shared_.input.points.d;
-  const int64_t values = (models.k + kMostTogether - 1) / kMostTogether * kMostTogether * d;
+  const int64_t values = padded(models.k, kMostTogether) * d;
   const size_t bytes = static_cast<size_t>(values) * sizeof(double);
   if (groups_.bytes() < bytes) {
     queue_.synchronize("making room for models");

@@ -144,45 +144,50 @@ void HostPasses::resolve(size_t m, Slice& slice) {
 void HostPasses::look_at(size_t m, Slice& slice, int64_t first, int64_t last, Found& found) const {
   const int width = memory_.label_width();
   const int64_t d = input_.points.d;
-  std::vector<double> x(static_cast<size_t>(d));
+  std::vector<double> scratch(static_cast<size_t>(d));
+  std::vector<double> terms(static_cast<size_t>(memory_.terms()));
   for (int64_t i = first; i < last; ++i) {
-    const int64_t row = slice.first + i;
+    const bool proved = (slice.marks[static_cast<size_t>(i / 32)] >> (i % 32) & 1) == 0;
     uint32_t label = load_label(slice.next, width, i);
-    if ((slice.marks[static_cast<size_t>(i / 32)] >> (i % 32) & 1) != 0) {
-      widen(input_.points.data, input_.points.type, row * d, d, x.data());
-      prototype_.f64.nearest({x.data(), 1, d}, prototypes_[m].data(), found.statistics.k, &label);
+    std::optional<uint32_t> before;
+    if (!slice.first_pass) before = load_label(slice.before, width, i);
+    if (proved && label == before) continue;
+    const Row row{slice.first + i, rows_as<double>(input_.points, slice.first + i, 1, scratch.data()), terms};
+    if (!proved) {
+      prototype_.f64.nearest({row.x, 1, d}, prototypes_[m].data(), found.statistics.k, &label);
       store_label(slice.next, width, i, label);
       ++found.counters.resolved;
       found.counters.candidates += static_cast<uint64_t>(found.statistics.k);
     }
-    const uint32_t before = slice.first_pass ? label : load_label(slice.before, width, i);
-    if (!slice.first_pass && label == before) continue;
+    if (label == before) continue;
     ++found.counters.changed;
-    add_row(found.statistics, row, label, 1);
-    if (slice.first_pass) continue;
-    add_row(found.statistics, row, before, -1);
-    const int64_t number = input_.shard.first + row;
-    found.hash += label_term(number, label) - label_term(number, before);
+    add_row(found.statistics, row, before, label);
+    const int64_t number = input_.shard.first + row.number;
+    if (before) found.hash += label_term(number, label) - label_term(number, *before);
   }
 }
 
-void HostPasses::add_row(Statistics& statistics, int64_t row, uint32_t label, int sign) const {
-  const int64_t d = input_.points.d;
-  const double weight = input_.weight(row);
-  int64_t* const sums = statistics.row(label);
-  const int64_t terms = memory_.terms();
-  std::vector<double> x(static_cast<size_t>(d));
-  std::vector<double> of_row(static_cast<size_t>(terms));
-  widen(input_.points.data, input_.points.type, row * d, d, x.data());
-  prototype_.f64.terms({x.data(), 1, d}, &weight, of_row.data());
-  for (int64_t t = 0; t < terms; ++t) {
+// Takes a row from its cluster, if it has one, and adds it to another.
+void HostPasses::add_row(Statistics& statistics, const Row& row, std::optional<uint32_t> from, uint32_t to) const {
+  const double weight = input_.weight(row.number);
+  prototype_.f64.terms({row.x, 1, input_.points.d}, &weight, row.terms.data());
+  int64_t* const sums = statistics.row(to);
+  int64_t* const sums_before = from ? statistics.row(*from) : nullptr;
+  for (size_t t = 0; t < row.terms.size(); ++t) {
     int64_t term[kMaxLimbs] = {};
-    const SumFormat& format = input_.columns[static_cast<size_t>(t)];
-    add_term(of_row[static_cast<size_t>(t)], format, sign, term);
-    for (int g = 0; g < format.limbs; ++g) sums[g * terms + t] += term[g];
+    const SumFormat& format = input_.columns[t];
+    add_term(row.terms[t], format, 1, term);
+    for (int g = 0; g < format.limbs; ++g) {
+      const size_t at = static_cast<size_t>(g) * row.terms.size() + t;
+      sums[at] += term[g];
+      if (from) sums_before[at] -= term[g];
+    }
   }
-  statistics.weights[label] += sign * input_.integer_weight(row);
-  statistics.counts[label] += sign;
+  statistics.weights[to] += input_.integer_weight(row.number);
+  ++statistics.counts[to];
+  if (!from) return;
+  statistics.weights[*from] -= input_.integer_weight(row.number);
+  --statistics.counts[*from];
 }
 
 // The engine judges, and updates.
@@ -201,8 +206,10 @@ void HostPasses::end_pass(const device::PassBatch& batch) {
 
 void HostPasses::move_row(const device::ModelMemory& model, const RowMove& move) {
   Statistics statistics = fetch(model);
-  add_row(statistics, move.row.first, move.from, -1);
-  add_row(statistics, move.row.first, move.to, 1);
+  const int64_t row = move.row.first;
+  std::vector<double> scratch(static_cast<size_t>(input_.points.d));
+  std::vector<double> terms(static_cast<size_t>(memory_.terms()));
+  add_row(statistics, {row, rows_as<double>(input_.points, row, 1, scratch.data()), terms}, move.from, move.to);
   const Settled settled(queue_);
   send(model, statistics);
   queue_.copy_to_device(memory_.labels(model.slot, move.row.first), &move.to,

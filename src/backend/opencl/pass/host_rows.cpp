@@ -3,19 +3,10 @@
 #include "core/data_type.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
 namespace manymeans::opencl {
-namespace {
-
-// Whether so many of these terms have room in the format.
-bool holds(const SumFormat& format, double term, int64_t count) {
-  return std::ldexp(term, format.shift - (format.limbs - 1) * format.bits) * static_cast<double>(count) < 0x1p63;
-}
-
-}  // namespace
 
 HostRows::Doubles HostRows::points(const device::Rows& rows) const {
   const int64_t d = input_.points.d;
@@ -52,18 +43,11 @@ HostRows::Doubles HostRows::assigned_distances(const Assigned& assigned) const {
 }
 
 void HostRows::add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, Address sums) {
-  SumFormat larger = format;
-  larger.shift -= 1;
   const Doubles all = assigned_distances(assigned);
   TermSums found;
   queue_.read_back(&found, sums, sizeof(found), "summing distances");
   for (int64_t i = 0; i < assigned.rows.count; i += step) {
-    const double w = input_.weight(assigned.rows.first + i);
-    if (!(w > 0)) continue;
-    const double d2 = all[static_cast<size_t>(i)];
-    if (holds(format, w * d2, input_.points.n)) add_term(w * d2, format, 1, found.limbs[0]);
-    if (holds(larger, w * d2, input_.points.n)) add_term(w * d2, larger, 1, found.limbs[1]);
-    found.farthest = std::max(found.farthest, std::bit_cast<int64_t>(d2));
+    found.add(input_.weight(assigned.rows.first + i), all[static_cast<size_t>(i)], format, input_.points.n);
   }
   const Settled settled(queue_);
   queue_.copy_to_device(sums, &found, sizeof(found), "summing distances");

@@ -8,6 +8,7 @@
 #include "backend/opencl/pass/float_bound.h"
 #include "backend/opencl/pass/pass_arrays.h"
 #include "core/memory.h"
+#include "core/rounding.h"
 #include "data/memory_plan.h"
 #include "prototype/prototype.h"
 
@@ -109,7 +110,9 @@ void choose_slices(OpenClPlan& plan, const Input& input, const Budget& budget, i
     plan.resident_rows = most == n ? n : most / plan.slice_rows * plan.slice_rows;
   }
   plan.upload_bytes = budget.upload_bytes(plan);
-  if (forced == 0) check_room(budget.bytes(plan), room, "labels, statistics and the smallest slice of the points");
+  if (forced == 0) {
+    device::check_room("opencl", budget.bytes(plan), room, "labels, statistics and the smallest slice of the points");
+  }
 }
 
 std::string describe_screen(const OpenClPlan& plan, const Input& input, const BackendOptions& options) {
@@ -162,20 +165,11 @@ double usual_seconds(const Input& input, const UsedDevice& device, const Workloa
 }  // namespace
 
 int64_t packed_rows(int64_t rows) {
-  return (rows + kSliceUnit - 1) / kSliceUnit * kSliceUnit;
+  return padded(rows, kSliceUnit);
 }
 
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const OpenClPlan& plan) {
   return device::SessionMemory::bytes(input, k) + PassArrays::bytes(input, k, plan);
-}
-
-void check_room(int64_t bytes, int64_t room, const char* what) {
-  if (bytes <= room) return;
-  throw Error(
-      ErrorCode::kUnavailable, "opencl device memory",
-      fmt::format("{} need {} MiB, and {} MiB are free; use more memory, fewer rows or models at a time (strategy "
-                  "data), or --backend cpu",
-                  what, (bytes + kMiB - 1) / kMiB, std::max<int64_t>(0, room) / kMiB));
 }
 
 // OpenCL does not say what is free. A processor's memory is the host's.

@@ -36,8 +36,6 @@ OpenClPlan make_plan(const Input& input, const UsedDevice& device, const Backend
 int64_t packed_rows(int64_t rows);
 /// What a session takes of the device's memory.
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const OpenClPlan& plan);
-/// Throws Error(kUnavailable) where these do not fit.
-void check_room(int64_t bytes, int64_t room, const char* what);
 /// Bytes of the device's memory that may be taken.
 int64_t room_on(const DeviceFacts& device, const BackendOptions& options);
 

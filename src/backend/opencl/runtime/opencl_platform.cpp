@@ -24,25 +24,22 @@ T number_of(cl_device_id device, cl_device_info what) {
 }
 
 // Texts end with a zero, and some with spaces.
-std::string trimmed(std::string text) {
+template <class Ask, class Object>
+std::string text_by(Ask* ask, const char* name, Object object, cl_uint what) {
+  size_t bytes = 0;
+  check(ask(object, what, 0, nullptr, &bytes), name, kAsking);
+  std::string text(bytes, '\0');
+  check(ask(object, what, bytes, text.data(), nullptr), name, kAsking);
   while (!text.empty() && (text.back() == '\0' || text.back() == ' ')) text.pop_back();
   return text;
 }
 
 std::string text_of(cl_device_id device, cl_device_info what) {
-  size_t bytes = 0;
-  check(api().clGetDeviceInfo(device, what, 0, nullptr, &bytes), "clGetDeviceInfo", kAsking);
-  std::string text(bytes, '\0');
-  check(api().clGetDeviceInfo(device, what, bytes, text.data(), nullptr), "clGetDeviceInfo", kAsking);
-  return trimmed(text);
+  return text_by(api().clGetDeviceInfo, "clGetDeviceInfo", device, what);
 }
 
 std::string text_of(cl_platform_id platform, cl_platform_info what) {
-  size_t bytes = 0;
-  check(api().clGetPlatformInfo(platform, what, 0, nullptr, &bytes), "clGetPlatformInfo", kAsking);
-  std::string text(bytes, '\0');
-  check(api().clGetPlatformInfo(platform, what, bytes, text.data(), nullptr), "clGetPlatformInfo", kAsking);
-  return trimmed(text);
+  return text_by(api().clGetPlatformInfo, "clGetPlatformInfo", platform, what);
 }
 
 // Emulated binary64 counts as none: it is slower than the host's.
