@@ -30,8 +30,14 @@ void ChangedSums::accumulate(const device::PassBatch& batch, const device::Rows&
   const int64_t terms = memory_.terms();
   const int64_t sums = batch.most_clusters * (shape.limbs * terms + 2);
   const int64_t words = (rows.count * shape.label_width + 7) / 8;
-  Grid grid = shared_.grid(words, static_cast<int64_t>(batch.models.size()));
-  if (shared_.used.tuned.contiguous) {
+  const auto models = static_cast<int64_t>(batch.models.size());
+  Grid grid = shared_.grid(words, models);
+  // As many groups as run at the same time: each adds what it has summed up to the others' sums.
+  constexpr int64_t kGroupsAUnit = 32;
+  const int64_t together = kGroupsAUnit * shared_.used.facts.compute_units / models;
+  if (!shared_.used.tuned.contiguous) {
+    grid.items = std::min(grid.items, grid.group * static_cast<size_t>(std::max<int64_t>(1, together)));
+  } else {
     // A work-item's rows stay in a processor's cache for the next model.
     constexpr int64_t kCached = int64_t{128} << 10;
     const int64_t bytes = rows.count * shape.d * static_cast<int64_t>(size_of(shared_.input.points.type));
