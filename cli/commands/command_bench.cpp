@@ -4,8 +4,8 @@
 #include <manymeans/io.h>
 
 #include "commands/commands.h"
-#include "commands/noise.h"
 #include "commands/device_tuning.h"
+#include "commands/noise.h"
 #include "flags/flag_values.h"
 #include "output/text_table.h"
 #include "streams/standard_streams.h"

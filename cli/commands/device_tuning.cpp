@@ -31,7 +31,7 @@ struct Parameter {
 const std::vector<Parameter>& parameters() {
   static const std::vector<Parameter> kAll = {
       {"width", {"width=4", "width=8", "width=16"}},
-      {"columns", {"columns=1", "columns=2", "columns=4", "columns=8", "columns=16"}},
+      {"columns", {"columns=2", "columns=4", "columns=8", "columns=16"}},
       {"long_columns", {"long_columns=2", "long_columns=4", "long_columns=8", "long_columns=16"}},
       {"group",
        {"group=1,contiguous=1", "group=32,contiguous=0", "group=64,contiguous=0", "group=128,contiguous=0",

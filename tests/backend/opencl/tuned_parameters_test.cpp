@@ -29,7 +29,7 @@ TEST(TunedParameters, HaveSettings) {
   EXPECT_FALSE(set.fused);
   EXPECT_EQ(with_settings(plain, "").options(), plain.options());
   for (const char* wrong : {"width", "width=", "=8", "width=5", "width=8x", "height=8", "group=0", "columns=-1", ",",
-                            "width=8,,columns=2", "columns=32", "items_a_unit=99999999999"}) {
+                            "width=8,,columns=2", "columns=32", "columns=1", "items_a_unit=99999999999"}) {
     EXPECT_THROW(with_settings(plain, wrong), Error) << wrong;
   }
 }
@@ -46,7 +46,7 @@ TEST_F(SettingsOnADevice, ChangeNoBits) {
   options.backend = "reference";
   const std::string expected = fit(made.points(), made.weights, options).digest();
   options.backend = "opencl";
-  for (const char* settings : {"width=4,columns=16,fused=0", "width=8,columns=1,group=7,contiguous=0,items_a_unit=1"}) {
+  for (const char* settings : {"width=4,columns=16,fused=0", "width=8,columns=2,group=7,contiguous=0,items_a_unit=1"}) {
     setenv("MANYMEANS_OPENCL_TUNED", settings, 1);
     EXPECT_EQ(fit(made.points(), made.weights, options).digest(), expected) << settings;
   }

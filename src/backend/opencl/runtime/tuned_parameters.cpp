@@ -39,8 +39,8 @@ struct Setting {
 
 const Setting kSettings[] = {
     {"width", {4, 8, 16}, [](TunedParameters& to, int value) { to.width = value; }},
-    {"columns", {1, 2, 4, 8, 16}, [](TunedParameters& to, int value) { to.columns = value; }},
-    {"long_columns", {1, 2, 4, 8, 16}, [](TunedParameters& to, int value) { to.long_columns = value; }},
+    {"columns", {2, 4, 8, 16}, [](TunedParameters& to, int value) { to.columns = value; }},
+    {"long_columns", {2, 4, 8, 16}, [](TunedParameters& to, int value) { to.long_columns = value; }},
     {"group", {}, [](TunedParameters& to, int value) { to.group = value; }},
     {"items_a_unit", {}, [](TunedParameters& to, int value) { to.items_a_unit = value; }},
     {"contiguous", {0, 1}, [](TunedParameters& to, int value) { to.contiguous = value != 0; }},
