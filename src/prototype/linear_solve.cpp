@@ -23,8 +23,8 @@ int64_t half_exponent(const Dyadic& value) {
 // target around their means, times W^2. Without an intercept, A itself.
 class CentredProducts {
  public:
-  CentredProducts(const ProductSums& sums, const LinearOptions& options)
-      : d_(sums.features()), values_(static_cast<size_t>((d_ + 1) * (d_ + 1))) {
+  CentredProducts(const ProductSums& sums, const LinearOptions& options) : d_(sums.features()) {
+    values_.reserve(static_cast<size_t>((d_ + 1) * (d_ + 2) / 2));
     const Dyadic& weight = sums(d_ + 1, d_ + 1);
     const Dyadic growth = Dyadic(1.0) + Dyadic(options.ridge);
     for (int64_t i = 0; i <= d_; ++i) {
@@ -32,14 +32,17 @@ class CentredProducts {
         Dyadic value = sums(i, j);
         if (options.intercept) value = weight * value - sums(i, d_ + 1) * sums(j, d_ + 1);
         if (i == j && i < d_ && options.ridge > 0) value = value * growth;
-        at(i, j) = at(j, i) = value;
+        values_.push_back(value);
       }
     }
     for (int64_t i = 0; i <= d_; ++i) scales_.push_back(-half_exponent((*this)(i, i)));
   }
 
   int64_t features() const { return d_; }
-  const Dyadic& operator()(int64_t i, int64_t j) const { return values_[static_cast<size_t>(i * (d_ + 1) + j)]; }
+  const Dyadic& operator()(int64_t i, int64_t j) const {
+    const auto [row, column] = std::minmax(i, j);
+    return values_[static_cast<size_t>(row * (2 * d_ + 1 - row) / 2 + column)];
+  }
   /// Binary exponents by which rows and columns are scaled.
   int64_t scale(int64_t i) const { return scales_[static_cast<size_t>(i)]; }
   double scaled(int64_t i, int64_t j) const { return (*this)(i, j).rounded(scale(i) + scale(j)); }
@@ -47,10 +50,8 @@ class CentredProducts {
   bool is_constant(int64_t i) const { return (*this)(i, i).is_zero() || (*this)(i, i).negative(); }
 
  private:
-  Dyadic& at(int64_t i, int64_t j) { return values_[static_cast<size_t>(i * (d_ + 1) + j)]; }
-
   int64_t d_;
-  std::vector<Dyadic> values_;
+  std::vector<Dyadic> values_;  // the upper triangle, row by row: half as much to keep in the first cache
   std::vector<int64_t> scales_;
 };
 

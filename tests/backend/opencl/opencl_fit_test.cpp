@@ -66,10 +66,11 @@ TEST_F(OpenClFit, EveryWayGivesTheReferencesDigest) {
       for (size_t way = 0; way < ways.size(); ++way) {
         FitOptions options = options_for("opencl");
         options.strategy = kStrategies[(way + static_cast<size_t>(type)) % kStrategies.size()];
-        for (const char* kind : {"processor", "accelerator"}) {
-          setenv("MANYMEANS_OPENCL_KIND", kind, 1);
-          EXPECT_EQ(run(made, ways[way], options).digest(), expected) << made.name << " way " << way << " " << kind;
-        }
+        // Each way meets both kinds; all of them for each type would mostly build programs.
+        const char* kind =
+            (way + static_cast<size_t>(type) + static_cast<size_t>(d)) % 2 == 0 ? "processor" : "accelerator";
+        setenv("MANYMEANS_OPENCL_KIND", kind, 1);
+        EXPECT_EQ(run(made, ways[way], options).digest(), expected) << made.name << " way " << way << " " << kind;
       }
     }
   }

@@ -79,6 +79,9 @@ TopTwo look(__global const float* group, long groups, __global const float* pack
     for (int j = 0; j < D; ++j) {
       const Floats y = values[j];
 #else
+#if !CONTIGUOUS
+#pragma unroll 8  // so that a GPU reads ahead: 0.29 to 0.18 ms for 500,000 rows of 54 columns and 64 prototypes on an H100
+#endif
     for (int j = 0; j < d; ++j) {
       const Floats y = LOAD(0, packed + (long)j * MANYMEANS_PACKED_ROWS);
 #endif

@@ -10,7 +10,7 @@ namespace manymeans::opencl {
 
 struct TunedParameters {
   int width = 4;            ///< rows of a work-item of the screen
-  int columns = 4;          ///< columns that it looks at together, of points in registers
+  int columns = 2;          ///< columns that it looks at together, of points in registers
   int long_columns = 16;    ///< the same of others
   int group = 64;           ///< work-items of a group
   int items_a_unit = 2048;  ///< work-items of a launch for each compute unit, at most
