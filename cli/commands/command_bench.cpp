@@ -4,6 +4,8 @@
 #include <manymeans/io.h>
 
 #include "commands/commands.h"
+#include "commands/device_tuning.h"
+#include "commands/noise.h"
 #include "flags/flag_values.h"
 #include "output/text_table.h"
 #include "streams/standard_streams.h"
@@ -11,7 +13,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -21,24 +22,16 @@ namespace {
 const char* const kExamples =
     "Examples:\n"
     "  manymeans bench -n 200000 -d 16 -k 100\n"
-    "      Seconds of ten iterations on noise of this shape, by algorithm.";
+    "      Seconds of ten iterations on noise of this shape, by algorithm.\n"
+    "  manymeans bench --tune opencl:1\n"
+    "      Which parameters suit this device, and how to have it use them.";
 
 struct BenchCommand {
   int threads = 0;
   int64_t rows = 100'000, columns = 16, clusters = 64;
   int models = 1;
+  std::string tune, only;  // a device; one of its parameters
 };
-
-std::vector<float> noise(int64_t count) {
-  std::mt19937_64 random(1);
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float& value : values) {  // nearly normal: four uniform numbers
-    float sum = 0;
-    for (uint64_t bits = random(), i = 0; i < 4; ++i, bits >>= 16) sum += static_cast<float>(bits & 0xffff) / 65536.0F;
-    value = sum - 2;
-  }
-  return values;
-}
 
 void time_algorithms(const BenchCommand& command) {
   constexpr int64_t kMostTreeColumns = 32;
@@ -93,10 +86,22 @@ void add_bench_command(CLI::App& program, int& exit_code) {
   add("-d,--columns", command->columns, 1, "COUNT", "Their columns.");
   add("-k,--clusters", command->clusters, 1, "K", "Clusters of a model.");
   add("-m,--models", command->models, 1, "COUNT", "Models.");
+  app->add_option("--tune", command->tune,
+                  "Find the numbers by which kernels are cut for a device, opencl or opencl:1, instead; takes minutes.")
+      ->type_name("DEVICE")
+      ->group("Timing");
+  app->add_option("--only", command->only, "One of these numbers, as --tune prints them.")
+      ->type_name("NAME")
+      ->needs("--tune")
+      ->group("Timing");
   app->footer(kExamples);
   app->callback([command, &exit_code] {
     check(*command);
-    time_algorithms(*command);
+    if (command->tune.empty()) {
+      time_algorithms(*command);
+    } else {
+      tune({command->tune, command->only, command->rows, command->clusters, command->threads});
+    }
     exit_code = 0;
   });
 }

@@ -75,6 +75,10 @@ std::string opencl_kind() {
   throw without_meaning("MANYMEANS_OPENCL_KIND", kind, "processor or accelerator");
 }
 
+std::string opencl_tuned() {
+  return text("MANYMEANS_OPENCL_TUNED");
+}
+
 std::vector<std::string> compiler_settings() {
   std::vector<std::string> settings;
   for (char** setting = ::environ; setting != nullptr && *setting != nullptr; ++setting) {

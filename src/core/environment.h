@@ -23,6 +23,9 @@ std::string opencl_cache();
 /// MANYMEANS_OPENCL_KIND=processor|accelerator: what OpenCL kernels are cut for, whatever the device is; empty: for
 /// that.
 std::string opencl_kind();
+/// MANYMEANS_OPENCL_TUNED: numbers for OpenCL kernels in the place of those of the table, "width=8,columns=2"; empty:
+/// none.
+std::string opencl_tuned();
 /// Every variable by which drivers of OpenCL devices are told how to compile, with its value.
 std::vector<std::string> compiler_settings();
 

@@ -40,8 +40,7 @@ struct HostPasses::Found {
 
 HostPasses::HostPasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k,
                        int threads)
-    : shared_(shared),
-      input_(shared.input),
+    : input_(shared.input),
       prototype_(prototype_of(shared.input)),
       memory_(memory),
       queue_(memory.queue()),

@@ -43,7 +43,6 @@ class HostPasses final : public device::PassKernels {
   void send(const device::ModelMemory& model, const Statistics& statistics);
   Statistics fetch(const device::ModelMemory& model) const;
 
-  const OpenClShared& shared_;
   const Input& input_;
   const Prototype& prototype_;
   const device::SessionMemory& memory_;

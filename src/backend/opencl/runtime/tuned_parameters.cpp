@@ -1,8 +1,16 @@
 #include "backend/opencl/runtime/tuned_parameters.h"
 
+#include <manymeans/error.h>
+
 #include "core/environment.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <initializer_list>
+#include <string_view>
+#include <system_error>
 
 namespace manymeans::opencl {
 namespace {
@@ -22,7 +30,53 @@ constexpr TunedLine kTable[] = {
     {false, 0, {}},
 };
 
+// What a parameter may be.
+struct Setting {
+  const char* name;
+  std::initializer_list<int> values;  // none: any from 1 on
+  void (*set)(TunedParameters& parameters, int value);
+};
+
+const Setting kSettings[] = {
+    {"width", {4, 8, 16}, [](TunedParameters& to, int value) { to.width = value; }},
+    {"columns", {2, 4, 8, 16}, [](TunedParameters& to, int value) { to.columns = value; }},
+    {"long_columns", {2, 4, 8, 16}, [](TunedParameters& to, int value) { to.long_columns = value; }},
+    {"group", {}, [](TunedParameters& to, int value) { to.group = value; }},
+    {"items_a_unit", {}, [](TunedParameters& to, int value) { to.items_a_unit = value; }},
+    {"contiguous", {0, 1}, [](TunedParameters& to, int value) { to.contiguous = value != 0; }},
+    {"fused", {0, 1}, [](TunedParameters& to, int value) { to.fused = value != 0; }},
+};
+
+// One "name=value".
+void apply(std::string_view setting, TunedParameters& to) {
+  const size_t middle = std::min(setting.find('='), setting.size());
+  const std::string_view number = setting.substr(std::min(middle + 1, setting.size()));
+  int value = 0;
+  const auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), value);
+  const bool is_number = !number.empty() && problem == std::errc() && end == number.data() + number.size();
+  for (const Setting& known : kSettings) {
+    if (setting.substr(0, middle) != known.name || !is_number) continue;
+    const bool fits =
+        known.values.size() == 0 ? value >= 1 : std::ranges::find(known.values, value) != known.values.end();
+    if (fits) return known.set(to, value);
+  }
+  throw Error(
+      ErrorCode::kUsage, "MANYMEANS_OPENCL_TUNED",
+      fmt::format("'{}' is no setting; use width=8 and the like, as 'manymeans bench --tune opencl' prints them",
+                  setting));
+}
+
 }  // namespace
+
+TunedParameters with_settings(const TunedParameters& parameters, const std::string& settings) {
+  TunedParameters found = parameters;
+  for (size_t first = 0; first < settings.size();) {
+    const size_t end = std::min(settings.find(',', first), settings.size());
+    apply(std::string_view(settings).substr(first, end - first), found);
+    first = end + 1;
+  }
+  return found;
+}
 
 std::string TunedParameters::options() const {
   return fmt::format("-DWIDTH={} -DCOLUMNS={} -DCONTIGUOUS={} -DGROUP_ITEMS={} -DFUSED={}", width, columns,
@@ -36,6 +90,7 @@ TunedParameters tuned_for(const DeviceFacts& device) {
     if (line.processor != processor || device.float_lanes < line.float_lanes) continue;
     TunedParameters found = line.parameters;
     found.fused = found.fused && device.fused;
+    found = with_settings(found, environment::opencl_tuned());
     if (found.group > device.largest_group) found.group = static_cast<int>(device.largest_group);
     return found;
   }

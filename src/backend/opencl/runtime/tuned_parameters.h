@@ -1,4 +1,4 @@
-// How kernels are cut for a device: numbers that change speed only.
+// How kernels are cut for a device: numbers that change speed only. `manymeans bench --tune opencl` measures them.
 #pragma once
 
 #include "backend/opencl/runtime/opencl_platform.h"
@@ -21,7 +21,11 @@ struct TunedParameters {
   std::string options() const;
 };
 
-/// The table's line for this device: the first that fits what it can do.
+/// These, but for what `settings` has: "width=8,columns=2", by the names of members, true and false as 1 and 0. Throws
+/// Error(kUsage) for names and numbers that there are not.
+TunedParameters with_settings(const TunedParameters& parameters, const std::string& settings);
+
+/// The table's line for this device, the first that fits what it can do, with the settings of MANYMEANS_OPENCL_TUNED.
 TunedParameters tuned_for(const DeviceFacts& device);
 
 }  // namespace manymeans::opencl

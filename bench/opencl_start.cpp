@@ -1,0 +1,49 @@
+// How long an OpenCL device takes to open: what the driver takes by itself, and what this library does beyond that, by
+// its parts. Programs come from the cache from the second run on.
+#include "backend/opencl/runtime/device_check.h"
+#include "backend/opencl/runtime/opencl_device.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+
+namespace {
+
+using namespace manymeans::opencl;
+
+double milliseconds(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// A context and a queue on the first device, as any program has them.
+void start_driver() {
+  cl_uint count = 0;
+  cl_platform_id platform = nullptr;
+  cl_device_id device = nullptr;
+  cl_int status = CL_SUCCESS;
+  check(api().clGetPlatformIDs(1, &platform, &count), "clGetPlatformIDs", "starting the driver");
+  check(api().clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, &count), "clGetDeviceIDs",
+        "starting the driver");
+  const cl_context context = api().clCreateContext(nullptr, 1, &device, nullptr, nullptr, &status);
+  check(status, "clCreateContext", "starting the driver");
+  api().clCreateCommandQueue(context, device, 0, &status);
+  check(status, "clCreateCommandQueue", "starting the driver");
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const int index = count > 1 ? std::atoi(arguments[1]) : 0;
+  const double driver = milliseconds(start_driver);
+  const OpenClDevice* device = nullptr;
+  const double open = milliseconds([&] { device = &open_device(index); });
+  const double floats = milliseconds([&] { computes_floats(*device); });
+  const double doubles = milliseconds([&] { computes_doubles(*device); });
+  fmt::print("driver {:.1f} ms; beyond it {:.1f} ms: opening {:.1f}, trying float32 {:.1f}, trying binary64 {:.1f}\n",
+             driver, open + floats + doubles, open, floats, doubles);
+  return 0;
+}
