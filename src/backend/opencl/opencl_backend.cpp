@@ -45,7 +45,7 @@ class OpenClUpload final : public Upload {
         std::make_unique<device::SessionMemory>(shared_.input, shared_.device.make_queue(shared_.patience), k);
     const device::SessionMemory& memory = *parts.memory;
     if (shared_.plan.resolves) {
-      parts.passes = std::make_unique<DevicePasses>(shared_, memory, k);
+      parts.passes = std::make_unique<DevicePasses>(shared_, memory, k, threads);
       parts.rows = std::make_unique<DeviceRows>(shared_, memory);
     } else {
       parts.passes = std::make_unique<HostPasses>(shared_, memory, k, threads);

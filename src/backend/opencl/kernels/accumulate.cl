@@ -1,7 +1,8 @@
 // Order-free sums of the rows whose labels changed: docs/developer/contract.md, "Order-free sums".
 //
 // -D options: LIMBS (of the sums), LOCAL_SUMS (a work-group adds up in local memory, and then once to global memory), LONE (a work-group is
-// one work-item, whose local memory nobody else touches).
+// one work-item, whose local memory nobody else touches), ROTATED (each group begins with another model, so that groups
+// that run at the same time add to different sums).
 #pragma OPENCL FP_CONTRACT OFF
 
 #if LOCAL_SUMS
@@ -49,14 +50,14 @@ void parts_of(Shape shape, double v, __global const double* tops, __global const
   split_term(y, LIMBS, shape.bits, parts);
 }
 
-// MODEL says which of the batch. `scratch` holds a model's sums, weights and counts.
+// MODEL and ROTATED say which of the batch. `scratch` holds a model's sums, weights and counts.
 __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* ranges, __global ulong* counters,
                          __global const uint* control, __global const uchar* points, __global const double* weights,
                          __global const double* tops, __global const int* exponents, __global uchar* labels,
                          __global const uchar* next, __global ulong* sums, __global ulong* cluster_weights,
                          __global ulong* cluster_counts, __local ulong* scratch) {
   if (control[0] != 0) return;
-  const int r = MODEL;
+  const int r = ROTATED ? (int)((MODEL + GROUP) % MODELS) : (int)MODEL;
   const Range range = ranges[r];
   const bool first_pass = range.first_pass && control[1] == 0;
   const long of_cluster = LIMBS * shape.d;

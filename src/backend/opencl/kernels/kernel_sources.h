@@ -9,6 +9,7 @@ namespace manymeans::opencl {
 extern const std::string_view kExactSource;       ///< values.cl, exact.cl, pack.cl, questions.cl
 extern const std::string_view kAccumulateSource;  ///< values.cl, accumulate.cl
 extern const std::string_view kScreenSource;      ///< screen.cl
+extern const std::string_view kTreeSource;        ///< values.cl, leaf_boxes.h, tree.cl
 extern const std::string_view kCheckSource;       ///< check.cl
 
 }  // namespace manymeans::opencl

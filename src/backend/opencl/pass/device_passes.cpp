@@ -11,15 +11,18 @@ namespace {
 
 std::string options_of_sums(const OpenClShared& shared, bool in_local) {
   const bool lone = shared.used.tuned.group == 1;
-  return fmt::format("-DLIMBS={} -DLOCAL_SUMS={} -DLONE={}", shared.input.limbs, in_local ? 1 : 0, lone ? 1 : 0);
+  return fmt::format("-DLIMBS={} -DLOCAL_SUMS={} -DLONE={} -DROTATED={}", shared.input.limbs, in_local ? 1 : 0,
+                     lone ? 1 : 0, shared.used.tuned.low_contention ? 1 : 0);
 }
 
 }  // namespace
 
-DevicePasses::DevicePasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k)
+DevicePasses::DevicePasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k,
+                           int threads)
     : shared_(shared), memory_(memory), queue_(memory.queue()), arrays_(shared, memory, k) {
   const Program& exact = shared.exact_program(kExactSource);
   if (!shared.plan.exact) screen_ = std::make_unique<ScoreScreen>(shared, memory, arrays_);
+  if (shared.plan.tree) tree_ = std::make_unique<TreeScreen>(shared, memory, arrays_, k, threads);
   resolve_ = Kernel(exact, "resolve");
   resolve_all_ = Kernel(exact, "resolve_all");
   end_pass_ = Kernel(exact, "end_pass");
@@ -52,7 +55,11 @@ int DevicePasses::passes_between_questions(const device::PassBatch& batch) const
 void DevicePasses::pass(const device::PassBatch& batch, const device::Rows& rows, bool first) {
   if (screen_ && first) screen_->pack_prototypes(batch);
   if (screen_) screen_->look(batch, rows);
-  resolve(batch, rows);
+  if (tree_) {
+    tree_->label(batch, rows);
+  } else {
+    resolve(batch, rows);
+  }
   accumulate(batch, rows);
 }
 
@@ -84,8 +91,8 @@ void DevicePasses::accumulate(const device::PassBatch& batch, const device::Rows
     grid.items = std::max<size_t>(grid.items, static_cast<size_t>(std::min(bytes / kCached, words)));
   }
   const auto groups = static_cast<int64_t>(grid.items / grid.group);
-  const bool in_local =
-      8 * sums <= shared_.used.facts.local_memory / 2 && rows.count * shape.d / groups >= kValuesForASum * sums;
+  const bool in_local = shared_.used.tuned.low_contention && 8 * sums <= shared_.used.facts.local_memory / 2 &&
+                        rows.count * shape.d / groups >= kValuesForASum * sums;
   const LocalBytes scratch{static_cast<size_t>(in_local ? 8 * sums : 8)};
   const device::ModelMemory& model = batch.models[0];
   accumulate_kernel(in_local)(queue_, grid, shape, shared_.block_of(rows), arrays_.ranges(),

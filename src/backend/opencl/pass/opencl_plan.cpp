@@ -7,6 +7,9 @@
 #include "backend/opencl/kernels/kernel_types.h"
 #include "backend/opencl/pass/float_bound.h"
 #include "backend/opencl/pass/pass_arrays.h"
+#include "backend/opencl/pass/tree_screen.h"
+#include "backend/opencl/tree/leaf_tree.h"
+#include "core/environment.h"
 #include "core/memory.h"
 
 #include <fmt/format.h>
@@ -22,9 +25,31 @@ constexpr int64_t kSliceUnit = 128;  // rows; labels of so many are whole words
 
 void check_algorithm_of(const BackendOptions& options) {
   check_algorithm(options.algorithm);
-  if (options.algorithm != "bounds" && options.algorithm != "kdtree") return;
+  if (options.algorithm != "bounds") return;
   throw Error(ErrorCode::kUsage, "algorithm",
-              "the opencl backend has no " + options.algorithm + " yet; use auto, matrix or brute, or --backend cpu");
+              "the opencl backend has no bounds yet; use auto, matrix, kdtree or brute, or --backend cpu");
+}
+
+void check_tree(const PointsView& points, const UsedDevice& device) {
+  constexpr int64_t kMostRows = int64_t{1} << 32;
+  std::string why;
+  if (points.d > kMostTreeColumns) {
+    why = fmt::format("for at most {} columns, and there are {}", kMostTreeColumns, points.d);
+  } else if (points.n > kMostRows) {
+    why = fmt::format("for at most {} rows, and there are {}", kMostRows, points.n);
+  } else if (!device.binary64) {
+    why = "for devices with the host's binary64, which " + device.facts.name + " does not have";
+  }
+  if (why.empty()) return;
+  throw Error(ErrorCode::kUsage, "algorithm",
+              "the opencl backend has kdtree " + why + "; use auto, matrix or brute, or --backend cpu");
+}
+
+TreeMapping mapping_of(const BackendOptions& options) {
+  std::string name = options.tuning.opencl.tree_mapping;
+  if (name.empty()) name = environment::opencl_tree();
+  if (name == "direct") return TreeMapping::kDirect;
+  return name == "replicated" ? TreeMapping::kReplicated : TreeMapping::kDistributed;
 }
 
 // What everything takes with a plan, and whether each allocation is one that the device makes.
@@ -49,6 +74,7 @@ class Budget {
     const PointsView& points = input_.points;
     const bool whole = plan.whole(points.n);
     int64_t bytes = 64 * points.d;
+    if (plan.tree) bytes += LeafTree::bytes(points.n, points.d);
     if (!plan.exact && whole) bytes += packed_rows(points.n) * 4 * (points.d + 1);
     if (!plan.resolves) return bytes;
     const int64_t slices = whole ? 0 : 2 * plan.slice_rows;
@@ -98,7 +124,19 @@ void choose_slices(OpenClPlan& plan, const Input& input, const Budget& budget, i
   if (forced == 0) check_room(budget.bytes(plan), room, "labels, statistics and the smallest slice of the points");
 }
 
+const char* describe_mapping(TreeMapping mapping) {
+  switch (mapping) {
+    case TreeMapping::kDirect: return "candidates of leaves found by the host";
+    case TreeMapping::kDistributed: return "candidates of leaves found for all models together";
+    case TreeMapping::kReplicated: return "candidates of leaves found for each model by itself";
+  }
+  return "";
+}
+
 std::string describe_screen(const OpenClPlan& plan, const Input& input, const BackendOptions& options) {
+  if (plan.tree) {
+    return fmt::format("kd-tree of {} leaves, {}", leaves_of(input.points.n), describe_mapping(plan.mapping));
+  }
   if (plan.exact) {
     const char* why = options.algorithm == "brute" ? "" : ": no screen's bound holds for so many columns";
     return fmt::format("every canonical distance{}{}", plan.resolves ? "" : ", all of them on the host", why);
@@ -147,7 +185,8 @@ int64_t packed_rows(int64_t rows) {
 }
 
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const OpenClPlan& plan) {
-  return device::SessionMemory::bytes(input, k) + PassArrays::bytes(input, k, plan);
+  const int64_t of_tree = plan.tree ? TreeScreen::bytes(input, k, plan) : 0;
+  return device::SessionMemory::bytes(input, k) + PassArrays::bytes(input, k, plan) + of_tree;
 }
 
 void check_room(int64_t bytes, int64_t room, const char* what) {
@@ -170,7 +209,10 @@ OpenClPlan make_plan(const Input& input, const UsedDevice& device, const Backend
                      const Workload& workload) {
   check_algorithm_of(options);
   OpenClPlan plan;
-  plan.exact = options.algorithm == "brute" || !FloatBound::holds(input.points.d);
+  plan.tree = options.algorithm == "kdtree";
+  if (plan.tree) check_tree(input.points, device);
+  plan.mapping = mapping_of(options);
+  plan.exact = plan.tree || options.algorithm == "brute" || !FloatBound::holds(input.points.d);
   plan.resolves = device.binary64;
   const Budget budget(input, device, workload);
   choose_slices(plan, input, budget, room_on(device.facts, options), options.tuning.opencl.slice_rows);

@@ -36,6 +36,7 @@ TunedParameters tuned_for(const DeviceFacts& device) {
     if (line.processor != processor || device.float_lanes < line.float_lanes) continue;
     TunedParameters found = line.parameters;
     found.fused = found.fused && device.fused;
+    if (environment::opencl_sums() == "high") found.low_contention = false;
     if (found.group > device.largest_group) found.group = static_cast<int>(device.largest_group);
     return found;
   }
