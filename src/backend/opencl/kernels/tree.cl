@@ -8,7 +8,8 @@
 // A work-group takes neighbouring leaves; the models are shared out among MODELS: with one, they come one after the other
 // and share the reading of a leaf (distributed), with as many as there are models each makes its own way (replicated).
 //
-// -D options: D, LANES (1 or 8: rows of a vector).
+// -D options: D (columns of the points, and of zeros that fill them up), PADDED (there are such), LANES (1 or 8: rows of
+// a vector).
 #pragma OPENCL FP_CONTRACT OFF
 
 #if LANES == 1
@@ -17,6 +18,12 @@ typedef long Longs;
 #else
 typedef double8 Doubles;
 typedef long8 Longs;
+#endif
+
+#if PADDED
+#define COLUMN_COUNT shape.d
+#else
+#define COLUMN_COUNT (long)D
 #endif
 
 #define FIRST_RANGE (int)((long)shape.ranges * MODEL / (long)MODELS)
@@ -28,13 +35,13 @@ __global const ListEntry* list_of_node(NodeLists nodes, __global const ListEntry
 }
 
 // The candidates among which a leaf's list was made.
-BoxCandidates candidates_of_node(NodeLists nodes, __global const ListEntry* node_lists, Range range, int r, long leaf,
+BoxCandidates candidates_of_node(Shape shape, NodeLists nodes, __global const ListEntry* node_lists, Range range, int r, long leaf,
                                  __global const Prototype* prototypes) {
   BoxCandidates from;
   from.values = prototypes + range.prototypes;
   from.parent = list_of_node(nodes, node_lists, r, leaf);
   from.k = range.k;
-  from.d = D;
+  from.d = COLUMN_COUNT;
   if (from.parent[0] == MANYMEANS_ALL_OF_PARENT) from.parent = 0;
   return from;
 }
@@ -48,9 +55,9 @@ __kernel void map_nodes(Shape shape, NodeLists nodes, BoxBound bound, __global c
     from.values = prototypes + ranges[r].prototypes;
     from.parent = 0;
     from.k = ranges[r].k;
-    from.d = D;
+    from.d = COLUMN_COUNT;
     FOR_EACH(i, nodes.count) {
-      list_candidates(boxes + (nodes.first + i) * (2 * D + 1), from, bound,
+      list_candidates(boxes + (nodes.first + i) * (2 * COLUMN_COUNT + 1), from, bound,
                       lists + (r * nodes.stride + i) * MANYMEANS_NODE_LIST, MANYMEANS_NODE_LIST - 1);
     }
   }
@@ -65,8 +72,8 @@ __kernel void map_leaves(Shape shape, NodeLists leaves, NodeLists nodes, BoxBoun
     const Range range = ranges[r];
     FOR_EACH(i, leaves.count) {
       const long leaf = leaves.first + i;
-      const BoxCandidates from = candidates_of_node(nodes, node_lists, range, r, leaf, prototypes);
-      list_candidates(boxes + leaf * (2 * D + 1), from, bound, lists + (r * leaves.stride + i) * MANYMEANS_LEAF_LIST,
+      const BoxCandidates from = candidates_of_node(shape, nodes, node_lists, range, r, leaf, prototypes);
+      list_candidates(boxes + leaf * (2 * COLUMN_COUNT + 1), from, bound, lists + (r * leaves.stride + i) * MANYMEANS_LEAF_LIST,
                       MANYMEANS_LEAF_LIST - 1);
     }
   }
@@ -106,26 +113,30 @@ __kernel void settle_leaves(Shape shape, RowBlock rows, NodeLists leaves, NodeLi
 }
 
 // Value by value, since the rows of a leaf stand anywhere.
-void load_rows(__global const uchar* points, const long* row, Doubles* x) {
+void load_rows(__global const uchar* points, const long* row, long d, Doubles* x) {
+#pragma unroll
   for (int j = 0; j < D; ++j) {
+    x[j] = (Doubles)(0.0);
+    if (PADDED && j >= d) continue;
 #if LANES == 1
-    x[j] = value_at(points, row[0] * D + j);
+    x[j] = value_at(points, row[0] * d + j);
 #else
     double lanes[LANES];
 #pragma unroll
-    for (int lane = 0; lane < LANES; ++lane) lanes[lane] = value_at(points, row[lane] * D + j);
+    for (int lane = 0; lane < LANES; ++lane) lanes[lane] = value_at(points, row[lane] * d + j);
     x[j] = vload8(0, lanes);
 #endif
   }
 }
 
-// Canonical distances of LANES rows to a prototype.
-Doubles canonical_distances(const Doubles* x, __global const Prototype* c) {
+// Canonical distances of LANES rows to a prototype. Columns of zeros change none: they add +0.
+Doubles canonical_distances(const Doubles* x, __global const Prototype* c, long d) {
   Doubles p[8];
 #pragma unroll
   for (int l = 0; l < 8; ++l) p[l] = (Doubles)(0.0);
 #pragma unroll
   for (int j = 0; j < D; ++j) {
+    if (PADDED && j >= d) continue;
     const Doubles t = x[j] - (Doubles)((double)c[j]);
     p[j % 8] = fma(t, t, p[j % 8]);
   }
@@ -139,7 +150,7 @@ Longs nearest_candidates(const Doubles* x, BoxCandidates from) {
   Longs label = (Longs)(0);
   for (long i = 0; i < count; ++i) {
     const long k = candidate(from, i);
-    const Doubles d2 = canonical_distances(x, from.values + k * D);
+    const Doubles d2 = canonical_distances(x, from.values + k * from.d, from.d);
     label = d2 < best ? (Longs)(k) : label;
     best = d2 < best ? d2 : best;
   }
@@ -178,13 +189,13 @@ __kernel void label_leaves(Shape shape, RowBlock rows, NodeLists leaves, NodeLis
         for (int lane = 0; lane < LANES; ++lane) {
           row[lane] = (long)order[rows.first + place + min(lane, lanes - 1)] - rows.first;
         }
-        load_rows(points, row, x);
+        load_rows(points, row, COLUMN_COUNT, x);
         loaded = true;
       }
       const Range range = ranges[r];
       Longs label = (Longs)(list[1]);
       if (list[0] != 1) {
-        BoxCandidates from = candidates_of_node(nodes, node_lists, range, r, leaves.first + leaf, prototypes);
+        BoxCandidates from = candidates_of_node(shape, nodes, node_lists, range, r, leaves.first + leaf, prototypes);
         if (list[0] != MANYMEANS_ALL_OF_PARENT) from.parent = list;
         label = nearest_candidates(x, from);
       }

@@ -41,7 +41,9 @@ TreeScreen::TreeScreen(const OpenClShared& shared, const device::SessionMemory& 
   leaves_ = sizes.leaves;
   nodes_ = sizes.nodes;
   bound_ = box_bound(d, shared.options.tuning.opencl.bound_scale);
-  const std::string options = fmt::format("-DD={} -DLANES={}", d, shared.used.tuned.contiguous ? 8 : 1);
+  const int64_t filled = d <= 4 ? d : (d + 3) / 4 * 4;  // so that not every number of columns takes a program
+  const std::string options =
+      fmt::format("-DD={} -DPADDED={} -DLANES={}", filled, filled == d ? 0 : 1, shared.used.tuned.contiguous ? 8 : 1);
   const Program& program = shared.exact_program(kTreeSource, options);
   map_nodes_ = Kernel(program, "map_nodes");
   map_leaves_ = Kernel(program, "map_leaves");
