@@ -1,6 +1,6 @@
 // Times whole fits of linear models to a file's points, whose last column is the target.
 //
-//   regression_fits POINTS START K MODELS ITERATIONS REPEATS THREADS
+//   regression_fits POINTS START K MODELS ITERATIONS REPEATS THREADS [BACKEND]
 //
 // START is a file of K starting models (D coefficients and the intercept a row), or the name of an initialisation.
 // Fits of one iteration and of ITERATIONS take turns. Prints JSON: for both the seconds of each fit, without reading
@@ -70,14 +70,14 @@ std::string json_of(const Series& series) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 8) {
-    std::fprintf(stderr, "usage: regression_fits POINTS START K MODELS ITERATIONS REPEATS THREADS\n");
+  if (argc != 8 && argc != 9) {
+    std::fprintf(stderr, "usage: regression_fits POINTS START K MODELS ITERATIONS REPEATS THREADS [BACKEND]\n");
     return 2;
   }
   try {
     const Dataset data = read_points(argv[1]);
     FitOptions options{.k = {std::atoll(argv[3])}, .models = std::atoll(argv[4])};
-    options.backend = "cpu";
+    options.backend = argc == 9 ? argv[8] : "cpu";
     options.stop = "strict";
     options.threads = std::atoi(argv[7]);
     FitHooks hooks;

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Linear models on the cpu backend beside plain NumPy: same points, same starting models, same iterations, in turns.
+"""Linear models beside a plain implementation: same points, same starting models, same iterations, in turns; the cpu
+backend beside NumPy, the cuda backend beside PyTorch.
 
-usage: regression_passes.py --program build/release/bin/regression_fits [--repeats N] [--threads N] [--rows abc] [--out FOLDER]
+usage: regression_passes.py --program build/release/bin/regression_fits [--backend cpu|cuda] [--repeats N] [--threads N]
+       [--rows abc] [--out FOLDER]
 
 The program is of a build with -DMANYMEANS_TESTS=ON. An iteration takes (T(1 + I) - T(1)) / I for fits of I + 1 and of
 one iteration. The least and the median over the repeats are shown. The page says what the peer does and how the floor
@@ -16,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import typing
 
 import machine
 import machine_rates
@@ -32,6 +35,40 @@ ROWS = [
 ]
 #: A variable that may keep the peer's matrix library to an older processor.
 UNSET = ("OPENBLAS_CORETYPE", "MANYMEANS_CPU_ISA")
+#: What the makers of these GPUs (SXM) say: Gflop/s in binary64 without tensor cores, GB/s of memory.
+GPU_RATES = {"H100": (34e3, 3350), "H200": (34e3, 4800)}
+
+
+class Beside(typing.NamedTuple):
+    """What a backend is compared with, and the words about it."""
+
+    peer: str
+    script: str
+    about: str
+    floor: str
+
+
+BESIDE = {
+    "cpu": Beside(
+        "NumPy",
+        "numpy_regression.py",
+        """predicts in float32 by BLAS chunk by chunk, sums Gram matrices of
+each cluster's rows in float64 by BLAS, and solves all clusters in one call; chunks and clusters are shared by
+its threads.""",
+        """the multiply-adds of all residuals at the rate that the machine reaches in float32 (bench/machine_rates),
+and in brackets one reading of the points; *share*: the larger of both beside our least time. What lies above the
+floor ranks and certifies residuals, and sums the products of rows that changed their model.""",
+    ),
+    "cuda": Beside(
+        "PyTorch",
+        "torch_regression.py",
+        """predicts in float32 by one matrix product, makes Gram matrices in
+float64 by the faster of two ways (rows gathered by cluster and multiplied in batches; outer products added by index),
+and solves all clusters in one call. Both sides have the points on the device.""",
+        """the multiply-adds of all residuals in binary64, in which this backend computes them, at the rate that the
+maker states, and in brackets one reading of the points; *share*: the larger of both beside our least time.""",
+    ),
+}
 
 
 def planted(n, d, k, seed):
@@ -61,15 +98,23 @@ def targets_of_random_rows(points, k, replica):
     return models
 
 
-def run(command, threads):
+def run(command, threads, *more):
     environment = {name: value for name, value in os.environ.items() if name not in UNSET}
     environment["OPENBLAS_NUM_THREADS"] = "1"  # of each of the peer's threads
-    done = subprocess.run([*map(str, command), str(threads)], env=environment, stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(
+        [*map(str, command), str(threads), *more], env=environment, stdout=subprocess.PIPE, check=True
+    )
     return json.loads(done.stdout)
 
 
 def per_iteration(found, iterations):
-    return (found[str(1 + iterations)]["seconds"][0] - found["1"]["seconds"][0]) / iterations
+    return (found[str(1 + iterations)]["seconds"][-1] - found["1"]["seconds"][-1]) / iterations
+
+
+def fastest_way(found, iterations):
+    """Of the peer's ways to make Gram matrices, where it has several."""
+    ways = found.values() if "1" not in found else [found]
+    return min(ways, key=lambda way: per_iteration(way, iterations))
 
 
 def measure(row, options, folder):
@@ -82,13 +127,14 @@ def measure(row, options, folder):
     else:
         np.save(paths[1], np.array([targets_of_random_rows(points, k, r) for r in range(fitted)]))
     del points
-    peer = [sys.executable, os.path.join(HERE, "peers", "numpy_regression.py"), *paths, 1 + theirs, 1]
-    program = [options.program, paths[0], paths[1] if starts == 1 else "random", k, starts, 1 + ours, 1]
+    peer = [sys.executable, os.path.join(HERE, "peers", BESIDE[options.backend].script), *paths, 1 + theirs, 1]
+    # The first fits of the process are not counted: they load kernels.
+    program = [options.program, paths[0], paths[1] if starts == 1 else "random", k, starts, 1 + ours, 2]
     result = {"rows": n, "features": d, "models": k, "starts": starts, "iterations": ours, "ours": [], "peer": []}
     for _ in range(options.repeats):
-        found = run(program, options.threads)
+        found = run(program, options.threads, options.backend)
         result["ours"].append(per_iteration(found, ours))
-        other = run(peer, options.threads)
+        other = fastest_way(run(peer, options.threads), theirs)
         result["peer"].append(per_iteration(other, theirs) * starts / fitted)
         result["one iteration"] = found["1"], other["1"]
     for path in paths:
@@ -96,34 +142,42 @@ def measure(row, options, folder):
     return result
 
 
+def rates_of(options, device):
+    """Gflop/s of the arithmetic of residuals, GB/s of reading; zeros where they are not known."""
+    if options.backend == "cuda":
+        return next((rates for name, rates in GPU_RATES.items() if name in device), (0, 0))
+    found = machine_rates.measured(options.program, options.threads)
+    arithmetic = next((value for key, value in found.items() if key.endswith("float32_gflops")), 0)
+    return arithmetic, found.get("read_gb_per_s", 0)
+
+
 def floor(row, rates):
-    """Milliseconds: multiply-adds of all residuals in float32, one reading of the points."""
+    """Milliseconds: multiply-adds of all residuals, one reading of the points."""
     operations = 2.0 * row["rows"] * row["models"] * row["starts"] * (row["features"] + 1)
-    rate = next((value for key, value in rates.items() if key.endswith("float32_gflops")), 0)
-    arithmetic = operations / rate / 1e6 if rate else 0
-    reading = row["rows"] * (row["features"] + 1) * 4 / rates["read_gb_per_s"] / 1e6 if rates else 0
-    return arithmetic, reading
+    amounts = operations, row["rows"] * (row["features"] + 1) * 4
+    return [amount / rate / 1e6 if rate else 0 for amount, rate in zip(amounts, rates, strict=True)]
 
 
-def page(results, rates, options):
+def page(results, rates, device, options):
+    beside = BESIDE[options.backend]
+    arguments = " ".join(
+        f"--{name} {value}"
+        for name, value in (("backend", options.backend), ("threads", options.threads), ("repeats", options.repeats))
+    )
     lines = [
-        "# Linear models beside plain NumPy",
+        f"# Linear models beside plain {beside.peer}",
         "",
-        f"{machine.describe()['cpu']}, {options.threads} threads, {datetime.date.today()}; by",
-        f"`python3 bench/regression_passes.py --repeats {options.repeats}`. Milliseconds of an iteration: the least and, in",
-        f"brackets, the median of {options.repeats} runs of each program, in turns. The machine did other work meanwhile,",
-        "so that only ratios say something. The points are planted models with noise; the first pass of a fit is",
-        "not counted, the updates of the models are.",
+        f"{device}, {options.threads} threads, {datetime.date.today()}; by",
+        f"`python3 bench/regression_passes.py {arguments}`. Milliseconds of an iteration: the least and, in",
+        f"brackets, the median of {options.repeats} runs of each program, in turns. The points are planted models with",
+        "noise; the first pass of a fit is not counted, the updates of the models are.",
         "",
-        "The peer (`bench/peers/numpy_regression.py`) predicts in float32 by BLAS chunk by chunk, sums Gram matrices of",
-        "each cluster's rows in float64 by BLAS, and solves all clusters in one call; chunks and clusters are shared by",
-        "its threads. It fits two of the twenty starts of the last row, and its time is that of twenty.",
+        f"The peer (`bench/peers/{beside.script}`) {beside.about} It fits two of the twenty starts of the last row,",
+        "and its time is that of twenty.",
         "",
-        "*floor*: the multiply-adds of all residuals at the rate that the machine reaches in float32 (bench/machine_rates),",
-        "and in brackets one reading of the points; *share*: the larger of both beside our least time. What lies above the",
-        "floor ranks and certifies residuals, and sums the products of rows that changed their model.",
+        f"*floor*: {beside.floor}",
         "",
-        "| N | D | K | starts | iterations | manymeans | NumPy | ratio | of medians | floor | share |",
+        f"| N | D | K | starts | iterations | manymeans | {beside.peer} | ratio | of medians | floor | share |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in results:
@@ -132,25 +186,35 @@ def page(results, rates, options):
         medians = statistics.median(ours), statistics.median(peer)
         lines.append(
             f"| {row['rows']:,} | {row['features']} | {row['models']} | {row['starts']} | {row['iterations']} "
-            f"| {min(ours):.1f} ({medians[0]:.1f}) | {min(peer):.0f} ({medians[1]:.0f}) "
+            f"| {min(ours):.3g} ({medians[0]:.3g}) | {min(peer):.3g} ({medians[1]:.3g}) "
             f"| {min(peer) / min(ours):.1f} | {medians[1] / medians[0]:.1f} "
-            f"| {arithmetic:.1f} ({reading:.1f}) | {100 * max(arithmetic, reading) / min(ours):.0f} % |"
+            f"| {arithmetic:.3g} ({reading:.2g}) | {100 * max(arithmetic, reading) / min(ours):.0f} % |"
         )
     return "\n".join(lines) + "\n"
+
+
+def name_of_device(options):
+    if options.backend == "cpu":
+        return machine.describe()["cpu"]
+    import torch  # the peer needs it
+
+    return torch.cuda.get_device_name()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", required=True)
+    parser.add_argument("--backend", choices=sorted(BESIDE), default="cpu")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rows", default="abc", help="letters of the rows")
     parser.add_argument("--out", help="a folder for the page and the JSON")
     options = parser.parse_args()
-    rates = machine_rates.measured(options.program, options.threads)
+    device = name_of_device(options)
+    rates = rates_of(options, device)
     with tempfile.TemporaryDirectory() as folder:
         results = [measure(row, options, folder) for row in ROWS if row[0] in options.rows]
-    text = page(results, rates, options)
+    text = page(results, rates, device, options)
     print(text)
     if options.out:
         with open(os.path.join(options.out, "regression_passes.md"), "w") as file:

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <limits>
 
 namespace manymeans {
@@ -38,15 +39,35 @@ uint64_t bits_from(const DyadicWords& words, int64_t first) {
   return low | words[word + 1] << (kWordBits - bit);
 }
 
+// A finite number other than 0 as mantissa * 2^exponent.
+struct Parts {
+  uint64_t mantissa;
+  int64_t exponent;
+
+  explicit Parts(double value) {
+    int e = 0;
+    mantissa = static_cast<uint64_t>(std::ldexp(std::frexp(std::fabs(value), &e), kDigits));
+    exponent = e - kDigits;
+  }
+};
+
+// total += word * 2^64i, or -= it, in two's complement.
+void add_word(std::vector<uint64_t>& total, size_t i, uint64_t word, bool negative) {
+  bool carry =
+      negative ? __builtin_sub_overflow(total[i], word, &total[i]) : __builtin_add_overflow(total[i], word, &total[i]);
+  while (carry && ++i < total.size()) {
+    carry = negative ? total[i]-- == 0 : ++total[i] == 0;
+  }
+}
+
 }  // namespace
 
 Dyadic::Dyadic(double value) : negative_(value < 0) {
   if (value == 0) return;
-  int e = 0;
-  const double mantissa = std::frexp(std::fabs(value), &e);
+  const Parts parts(value);
   words_.resize(1);
-  words_[0] = static_cast<uint64_t>(std::ldexp(mantissa, kDigits));
-  exponent_ = e - kDigits;
+  words_[0] = parts.mantissa;
+  exponent_ = parts.exponent;
 }
 
 Dyadic::Dyadic(const WideInt& value, int exponent) : exponent_(exponent), negative_(value.negative()) {
@@ -113,21 +134,30 @@ Dyadic Dyadic::operator-() const {
   return result;
 }
 
-Dyadic Dyadic::operator+(const Dyadic& other) const {
-  if (is_zero()) return other;
-  if (other.is_zero()) return *this;
+Dyadic Dyadic::plus(const Dyadic& other, bool negated) const {
+  const bool other_negative = other.negative_ != negated;
+  if (is_zero() || other.is_zero()) {
+    Dyadic result = is_zero() ? other : *this;
+    if (is_zero()) result.negative_ = other_negative && !other.is_zero();
+    return result;
+  }
   Dyadic result;
   result.exponent_ = std::min(exponent_, other.exponent_);
-  const Words mine = shifted(words_, exponent_ - result.exponent_);
-  const Words theirs = shifted(other.words_, other.exponent_ - result.exponent_);
-  const bool less = is_less(mine, theirs);
-  result.negative_ = less ? other.negative_ : negative_;
-  if (negative_ == other.negative_) {
-    result.words_ = sum(mine, theirs);
-  } else {
-    result.words_ = less ? difference(theirs, mine) : difference(mine, theirs);
+  Words moved;
+  const bool mine_moves = exponent_ > other.exponent_;
+  if (exponent_ != other.exponent_) {
+    moved = shifted(mine_moves ? words_ : other.words_, std::abs(exponent_ - other.exponent_));
   }
-  result.negative_ = result.negative_ && !result.is_zero();
+  const Words& mine = mine_moves ? moved : words_;
+  const Words& theirs = exponent_ < other.exponent_ ? moved : other.words_;
+  if (negative_ == other_negative) {
+    result.negative_ = negative_;
+    result.words_ = sum(mine, theirs);
+    return result;
+  }
+  const bool less = is_less(mine, theirs);
+  result.words_ = less ? difference(theirs, mine) : difference(mine, theirs);
+  result.negative_ = (less ? other_negative : negative_) && !result.is_zero();
   return result;
 }
 
@@ -169,6 +199,55 @@ double Dyadic::rounded(int64_t shift) const {
   const bool half = (bits_from(words_, first - 1) & 1) != 0;
   if (half && ((kept & 1) != 0 || any_below(words_, first - 1))) ++kept;
   return sign * std::ldexp(static_cast<double>(kept), static_cast<int>(unit));
+}
+
+void DyadicDot::add(const Dyadic& number, double factor) {
+  if (number.is_zero() || factor == 0) return;
+  const Parts parts(factor);
+  terms_.push_back({&number, parts.mantissa, number.exponent_ + parts.exponent, number.negative_ != (factor < 0)});
+}
+
+// Two's complement; the term's lowest bit is number `bits`.
+void DyadicDot::add_to(std::vector<uint64_t>& total, const Term& term, int64_t bits) {
+  const auto place = static_cast<size_t>(bits / kWordBits);
+  const int rest = static_cast<int>(bits % kWordBits);
+  const DyadicWords& words = term.number->words_;
+  uint64_t carry = 0;  // of the product
+  uint64_t below = 0;  // the product's word before
+  for (size_t i = 0; i <= words.size() + 1; ++i) {
+    const DoubleWord product = (i < words.size() ? static_cast<DoubleWord>(words[i]) * term.mantissa : 0) + carry;
+    const auto word = static_cast<uint64_t>(product);
+    carry = static_cast<uint64_t>(product >> kWordBits);
+    const uint64_t moved = rest == 0 ? word : word << rest | below >> (kWordBits - rest);
+    below = word;
+    if (moved != 0) add_word(total, place + i, moved, term.negative);
+  }
+}
+
+Dyadic DyadicDot::sum() const {
+  Dyadic result;
+  if (terms_.empty()) return result;
+  int64_t lowest = std::numeric_limits<int64_t>::max();
+  int64_t highest = std::numeric_limits<int64_t>::min();
+  for (const Term& term : terms_) {
+    lowest = std::min(lowest, term.exponent);
+    const auto words = static_cast<int64_t>(term.number->words_.size());
+    highest = std::max(highest, term.exponent + (words + 2) * kWordBits);
+  }
+  // A word for carries and the sign.
+  std::vector<uint64_t> total(static_cast<size_t>((highest - lowest) / kWordBits + 2));
+  for (const Term& term : terms_) add_to(total, term, term.exponent - lowest);
+  result.negative_ = total.back() >> (kWordBits - 1) != 0;
+  if (result.negative_) {
+    for (uint64_t& word : total) word = ~word;
+    add_word(total, 0, 1, false);
+  }
+  result.words_.resize(total.size());
+  std::ranges::copy(total, result.words_.data());
+  result.words_.trim();
+  result.negative_ = result.negative_ && !result.is_zero();
+  result.exponent_ = lowest;
+  return result;
 }
 
 }  // namespace manymeans

@@ -59,8 +59,8 @@ class Dyadic {
   /// value * 2^exponent.
   Dyadic(const WideInt& value, int exponent);
 
-  Dyadic operator+(const Dyadic& other) const;
-  Dyadic operator-(const Dyadic& other) const { return *this + -other; }
+  Dyadic operator+(const Dyadic& other) const { return plus(other, false); }
+  Dyadic operator-(const Dyadic& other) const { return plus(other, true); }
   Dyadic operator*(const Dyadic& other) const;
   Dyadic operator-() const;
 
@@ -72,8 +72,10 @@ class Dyadic {
   double rounded(int64_t shift = 0) const;
 
  private:
+  friend class DyadicDot;
   using Words = DyadicWords;
 
+  Dyadic plus(const Dyadic& other, bool negated) const;
   static Words shifted(const Words& words, int64_t bits);
   static Words sum(const Words& a, const Words& b);
   static Words difference(const Words& larger, const Words& smaller);
@@ -82,6 +84,29 @@ class Dyadic {
   Words words_;  // the magnitude, least significant first, without leading zeros; empty for 0
   int64_t exponent_ = 0;
   bool negative_ = false;
+};
+
+/// The exact sum of a number and of products of numbers with binary64 numbers: what rounding leaves of a linear
+/// equation. One long integer takes all of it, which is some times faster than the same by Dyadic's operators. The
+/// numbers are referred to, so they must outlive it.
+class DyadicDot {
+ public:
+  explicit DyadicDot(const Dyadic& first) { add(first, 1.0); }
+  /// Adds number * factor; the factor is finite.
+  void add(const Dyadic& number, double factor);
+  void subtract(const Dyadic& number, double factor) { add(number, -factor); }
+  Dyadic sum() const;
+
+ private:
+  struct Term {
+    const Dyadic* number;
+    uint64_t mantissa;  // of the factor
+    int64_t exponent;   // of the product's lowest bit
+    bool negative;
+  };
+  static void add_to(std::vector<uint64_t>& total, const Term& term, int64_t bits);
+
+  std::vector<Term> terms_;
 };
 
 }  // namespace manymeans

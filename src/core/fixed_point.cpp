@@ -22,7 +22,9 @@ void add_term(double v, const SumFormat& format, int sign, int64_t* limbs) {
 
 WideInt recombine(const int64_t* limbs, const SumFormat& format, int64_t stride) {
   WideInt sum;
-  for (int g = 0; g < format.limbs; ++g) sum.add_shifted(limbs[g * stride], g * format.bits);
+  for (int g = 0; g < format.limbs; ++g) {
+    if (limbs[g * stride] != 0) sum.add_shifted(limbs[g * stride], g * format.bits);
+  }
   return sum;
 }
 

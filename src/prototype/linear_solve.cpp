@@ -110,9 +110,9 @@ std::optional<std::vector<double>> refined_solution(const CentredProducts& produ
     const std::vector<double> before = b;
     std::vector<double> residuals;
     for (size_t i = 0; i < count; ++i) {
-      Dyadic rest = products(kept[i], d);
-      for (size_t j = 0; j < count; ++j) rest = rest - products(kept[i], kept[j]) * Dyadic(b[j]);
-      residuals.push_back(rest.rounded(products.scale(kept[i]) + products.scale(d)));
+      DyadicDot rest(products(kept[i], d));
+      for (size_t j = 0; j < count; ++j) rest.subtract(products(kept[i], kept[j]), b[j]);
+      residuals.push_back(rest.sum().rounded(products.scale(kept[i]) + products.scale(d)));
     }
     factor.solve(residuals);
     for (size_t j = 0; j < count; ++j) {
@@ -127,8 +127,9 @@ std::optional<std::vector<double>> refined_solution(const CentredProducts& produ
 // The mean of what the coefficients leave of the target.
 double solved_intercept(const ProductSums& sums, const std::vector<double>& coefficients) {
   const int64_t d = sums.features();
-  Dyadic rest = sums(d, d + 1);
-  for (int64_t j = 0; j < d; ++j) rest = rest - sums(j, d + 1) * Dyadic(coefficients[static_cast<size_t>(j)]);
+  DyadicDot of_rest(sums(d, d + 1));
+  for (int64_t j = 0; j < d; ++j) of_rest.subtract(sums(j, d + 1), coefficients[static_cast<size_t>(j)]);
+  const Dyadic rest = of_rest.sum();
   const Dyadic& weight = sums(d + 1, d + 1);
   const int64_t shift = -rest.exponent();
   const int64_t weight_shift = -weight.exponent();

@@ -71,6 +71,12 @@ struct Where {
   std::string name;
   std::string algorithm = "auto";
   Tuning tuning = {};
+
+  std::string text() const {
+    const OpenClTuning& opencl = tuning.opencl;
+    return name + (tuning.test_backend == nullptr ? "" : ", late") + (opencl.slice_rows == 0 ? "" : ", slices") +
+           (opencl.without_binary64 ? ", no binary64" : "") + (opencl.without_atomics64 ? ", no atomics64" : "");
+  }
 };
 
 std::vector<Where> places() {
@@ -78,6 +84,11 @@ std::vector<Where> places() {
   for (const Target& target : targets()) {
     const bool known = !found.empty() && found.back().name == target.backend;
     if (!known && (target.backend == "cpu" || target.backend == "cuda")) found.push_back({target.backend});
+    if (target.backend != "opencl") continue;
+    Where& device = found.emplace_back(Where{target.backend});
+    device.tuning.opencl.slice_rows = target.slice_rows;
+    device.tuning.opencl.without_binary64 = target.without_binary64;
+    device.tuning.opencl.without_atomics64 = target.without_atomics64;
   }
   for (const Target& target : late_targets()) {
     for (const char* algorithm : {"auto", "brute"}) {
@@ -102,8 +113,7 @@ TEST(LinearFits, AreTheReferencesOnEveryBackend) {
       made.options.strategy = ++turn % 3 == 0 ? Strategy::kTask : Strategy::kConcatenated;
       made.options.threads = 2;
       EXPECT_EQ(outcome(rows, made, {}, where.tuning), expected)
-          << made.name << " on " << where.name << (where.tuning.test_backend == nullptr ? ", " : ", late, ")
-          << where.algorithm << ", " << name_of(made.options.strategy);
+          << made.name << " on " << where.text() << ", " << where.algorithm << ", " << name_of(made.options.strategy);
     }
     if (HasFailure()) return;
   }

@@ -49,6 +49,43 @@ TEST(Dyadic, SumsAndProductsAreExact) {
   }
 }
 
+// Numbers of one to some hundred words, of which some cancel.
+TEST(Dyadic, SumsOfProductsAreExact) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<Dyadic> numbers;
+    std::vector<double> factors;
+    Dyadic expected(hostile_double(random));
+    const Dyadic first = expected;
+    for (int step = 0; step < 5; ++step) {
+      Dyadic number(hostile_double(random));
+      for (int more = static_cast<int>(random() % 4); more > 0; --more) {
+        number = number * Dyadic(hostile_double(random)) + Dyadic(hostile_double(random));
+      }
+      numbers.push_back(number);
+      factors.push_back(hostile_double(random));
+    }
+    if (round % 3 == 0) numbers.push_back(numbers[0]), factors.push_back(-factors[0]);
+    DyadicDot dot(first);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (i % 2 == 0) dot.add(numbers[i], factors[i]), expected = expected + numbers[i] * Dyadic(factors[i]);
+      if (i % 2 == 1) dot.subtract(numbers[i], factors[i]), expected = expected - numbers[i] * Dyadic(factors[i]);
+    }
+    const Dyadic rest = dot.sum() - expected;
+    EXPECT_TRUE(rest.is_zero()) << round;
+    EXPECT_EQ(dot.sum().negative(), expected.negative()) << round;
+    EXPECT_EQ(dot.sum().exponent(), expected.exponent()) << round;
+    const auto shift = -expected.exponent();
+    EXPECT_EQ(dot.sum().rounded(shift), expected.rounded(shift)) << round;
+  }
+  const Dyadic one(1);
+  DyadicDot nothing(one);
+  nothing.subtract(one, 1);
+  EXPECT_TRUE(nothing.sum().is_zero());
+  EXPECT_FALSE(nothing.sum().negative());
+  EXPECT_TRUE(DyadicDot(Dyadic()).sum().is_zero());
+}
+
 TEST(Dyadic, RoundsTiesToEven) {
   const Dyadic one(1), half(0x1p-53);
   EXPECT_EQ((one + half).rounded(), 1);

@@ -65,11 +65,7 @@ class CudaUpload final : public Upload {
     use_device(shared_.device);
     if (shared_.plan.bounds == BoundsUse::kAlways && k.size() > 1) return sessions_apart(k);
     check_room_for_counts(static_cast<int64_t>(k.size()));
-    int64_t room = free_device_memory();
-    if (shared_.options.device_memory > 0) {
-      room = std::min(room, shared_.options.device_memory - shared_.plan.upload_bytes);
-    }
-    check_room(session_bytes(shared_.input, k, shared_.plan), room, "labels and statistics");
+    check_session_room(session_bytes(shared_.input, k, shared_.plan), shared_.plan.upload_bytes, shared_.options);
     if (threads <= 0) threads = thread_count(shared_.options.threads);
     device::DeviceSession::Parts parts;
     parts.memory = std::make_unique<device::SessionMemory>(shared_.input, runtime().make_queue(shared_.patience), k);

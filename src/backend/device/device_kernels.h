@@ -99,6 +99,9 @@ class RowKernels {
   struct TermSums {
     int64_t limbs[2][kDistanceLimbs];
     int64_t farthest;  ///< its bits
+
+    /// For code of the host: what a row of weight w' at d2 adds, where there are so many rows.
+    void add(double weight, double d2, const SumFormat& format, int64_t rows);
   };
   virtual void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, Address sums) = 0;
   /// Writes d2, binary64.

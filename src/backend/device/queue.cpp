@@ -23,10 +23,16 @@ void check_answer(const Waited& waited, const Patience& patience, int passes, co
                   passes * patience.usual.count()));
 }
 
+// Where waiting fails the copy goes on, into memory that the caller may give away.
 void Queue::read_back(void* to, Address from, size_t bytes, const char* doing) const {
   synchronize(doing);
-  copy_to_host(to, from, bytes, doing);
-  synchronize(doing);
+  try {
+    copy_to_host(to, from, bytes, doing);
+    synchronize(doing);
+  } catch (...) {
+    settle();
+    throw;
+  }
 }
 
 void Queue::synchronize(const char* doing, int passes) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -10,7 +11,22 @@ namespace {
 
 constexpr size_t kChunkBytes = size_t{8} << 20;  // of answers that come together
 
+// Whether so many of these terms have room in the format.
+bool holds(const SumFormat& format, double term, int64_t count) {
+  return std::ldexp(term, format.shift - (format.limbs - 1) * format.bits) * static_cast<double>(count) < 0x1p63;
+}
+
 }  // namespace
+
+void RowKernels::TermSums::add(double weight, double d2, const SumFormat& format, int64_t rows) {
+  if (!(weight > 0)) return;
+  SumFormat larger = format;
+  larger.shift -= 1;
+  const double term = weight * d2;
+  if (holds(format, term, rows)) add_term(term, format, 1, limbs[0]);
+  if (holds(larger, term, rows)) add_term(term, larger, 1, limbs[1]);
+  farthest = std::max(farthest, std::bit_cast<int64_t>(d2));
+}
 
 DeviceRowQuestions::DeviceRowQuestions(const SessionMemory& memory, RowSlices& slices, RowKernels& kernels,
                                        Session session)

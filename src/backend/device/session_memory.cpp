@@ -2,6 +2,7 @@
 
 #include "backend/device/pass_state.h"
 #include "core/label_width.h"
+#include "core/rounding.h"
 #include "prototype/prototype.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ SessionMemory::SessionMemory(const Input& input, std::span<const int64_t> k)
     most_clusters_ = std::max(most_clusters_, count);
   }
   label_width_ = manymeans::label_width(most_clusters_);
-  label_stride_ = (input.points.n + kLabelRows - 1) / kLabelRows * kLabelRows;
+  label_stride_ = padded(input.points.n, kLabelRows);
 }
 
 SessionMemory::SessionMemory(const Input& input, std::unique_ptr<Queue> queue, std::span<const int64_t> k)

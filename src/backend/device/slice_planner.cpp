@@ -1,5 +1,9 @@
 #include "backend/device/slice_planner.h"
 
+#include <manymeans/error.h>
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -53,6 +57,15 @@ SlicePlanner::Choice SlicePlanner::choose() const {
   const Choice some_stay = measured(rows, fitting);
   // Where all points stay, more may be made of them than there is room for: then the last of them do not.
   return some_stay.bytes <= room_ || fitting < n ? some_stay : measured(rows, (n - 1) / rows * rows);
+}
+
+void check_room(std::string_view backend, int64_t bytes, int64_t room, std::string_view what) {
+  if (bytes <= room) return;
+  throw Error(
+      ErrorCode::kUnavailable, fmt::format("{} device memory", backend),
+      fmt::format("{} need {} MiB, and {} MiB are free; use more memory, fewer rows or models at a time (strategy "
+                  "data), or --backend cpu",
+                  what, (bytes + kMiB - 1) / kMiB, std::max<int64_t>(0, room) / kMiB));
 }
 
 }  // namespace manymeans::device

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string_view>
 
 namespace manymeans::device {
 
@@ -39,5 +40,8 @@ class SlicePlanner {
   int64_t room_;
   Bytes bytes_;
 };
+
+/// Throws Error(kUnavailable) if `bytes` for `what` do not fit into what is free of the backend's device.
+void check_room(std::string_view backend, int64_t bytes, int64_t room, std::string_view what);
 
 }  // namespace manymeans::device

@@ -2,6 +2,11 @@
 #include <manymeans/error.h>
 
 #include "backend/device/device_session.h"
+#include "backend/device/least_distances.h"
+#include "backend/device/slice_planner.h"
+#include "backend/opencl/kernels/kernel_sources.h"
+#include "backend/opencl/linear/residual_passes.h"
+#include "backend/opencl/linear/residual_rows.h"
 #include "backend/opencl/pass/device_passes.h"
 #include "backend/opencl/pass/device_rows.h"
 #include "backend/opencl/pass/host_passes.h"
@@ -13,6 +18,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace manymeans {
 namespace opencl {
@@ -38,23 +44,32 @@ class OpenClUpload final : public Upload {
       : shared_(input, device, use(device, options.tuning.opencl), options, workload) {}
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     const int64_t room = room_on(shared_.used.facts, shared_.options) - shared_.plan.upload_bytes;
-    check_room(session_bytes(shared_.input, k, shared_.plan), room, "labels and statistics");
+    device::check_room("opencl", session_bytes(shared_.input, k, shared_.plan), room, "labels and statistics");
     if (threads <= 0) threads = thread_count(shared_.options.threads);
     device::DeviceSession::Parts parts;
     parts.memory =
         std::make_unique<device::SessionMemory>(shared_.input, shared_.device.make_queue(shared_.patience), k);
     const device::SessionMemory& memory = *parts.memory;
-    if (shared_.plan.resolves) {
-      parts.passes = std::make_unique<DevicePasses>(shared_, memory, k, threads);
-      parts.rows = std::make_unique<DeviceRows>(shared_, memory);
-    } else {
+    if (!shared_.plan.resolves) {
       parts.passes = std::make_unique<HostPasses>(shared_, memory, k, threads);
       parts.rows = std::make_unique<HostRows>(shared_, memory);
+    } else if (shared_.plan.linear) {
+      parts.passes = std::make_unique<ResidualPasses>(shared_, memory, k);
+      parts.rows = std::make_unique<ResidualRows>(shared_, memory);
+    } else {
+      parts.passes = std::make_unique<DevicePasses>(shared_, memory, k, threads);
+      parts.rows = std::make_unique<DeviceRows>(shared_, memory, shared_.exact_program(kExactSource));
     }
     return std::make_unique<device::DeviceSession>(std::move(parts), *shared_.slices, k, threads);
   }
-  /// The host's, as the plan says.
-  std::unique_ptr<Seeding> seeding(std::span<const int64_t>, ThreadPool&) override { return nullptr; }
+  /// The host's, as the plan says, unless there are linear models and all points on the device.
+  std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override {
+    if (!shared_.plan.linear || !shared_.plan.resolves || !shared_.slices->all().points) return nullptr;
+    device::LeastDistances::Parts parts;
+    parts.queue = shared_.device.make_queue(shared_.patience);
+    parts.kernels = std::make_unique<ResidualSeedKernels>(shared_, *parts.queue);
+    return std::make_unique<device::LeastDistances>(shared_.input, *shared_.slices, std::move(parts), k.size(), pool);
+  }
   std::string plan() const override { return shared_.plan.text; }
 
  private:
@@ -77,11 +92,12 @@ class OpenClBackend final : public Backend {
   }
 
  private:
-  // Screens, sums and solves on the device are those of centroids.
+  // There are kernels for these only.
   static void check_kind(const Prototype& prototype) {
-    if (&prototype == &centroid()) return;
+    if (&prototype == &centroid() || prototype.linear) return;
     throw Error(ErrorCode::kUsage, "backend",
-                fmt::format("opencl fits centroids, and these prototypes are of kind {}; use cpu, cuda or reference",
+                fmt::format("opencl fits centroids and linear models, and these prototypes are of kind {}; use cpu or "
+                            "reference",
                             prototype.name));
   }
 

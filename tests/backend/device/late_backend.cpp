@@ -4,12 +4,12 @@
 #include "backend/device/late_device.h"
 #include "backend/device/late_linear.h"
 #include "backend/device/least_distances.h"
+#include "backend/device/sum_scales.h"
 #include "core/data_type.h"
 #include "core/label_term.h"
 #include "prototype/prototype.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -24,11 +24,6 @@ using device::PassCounters;
 using device::Rows;
 
 using Doubles = std::vector<double>;
-
-// Whether so many of these terms have room in the format.
-bool holds(const SumFormat& format, double term, int64_t count) {
-  return std::ldexp(term, format.shift - (format.limbs - 1) * format.bits) * static_cast<double>(count) < 0x1p63;
-}
 
 // What kernels of all kinds compute. It runs in the queue's thread, and enqueue() is all that the host does.
 class LateRows {
@@ -78,7 +73,7 @@ class LateRows {
   }
   // Adds a row of weight w', or -w', to the sums of a cluster.
   void add_terms_of(const double* x, double weight, int64_t* sums) const {
-    if (prototype_.linear) return add_products(scales_.here(), x, d(), weight, sums);
+    if (prototype_.linear) return add_products(formats(), x, d(), weight, sums);
     Doubles of_row(static_cast<size_t>(terms()));
     prototype_.f64.terms({x, 1, d()}, &weight, of_row.data());
     for (int64_t t = 0; t < terms(); ++t) {
@@ -89,10 +84,15 @@ class LateRows {
     }
   }
 
+  device::ProductFormats formats() const {
+    const double* tops = scales_.normal ? scales_.tops.data() : nullptr;
+    return {scales_.limbs, scales_.radix, tops, scales_.exponents.data()};
+  }
+
   const Input& input_;
   const device::Queue& queue_;
   const Prototype& prototype_;
-  device::ProductScales scales_;
+  device::SumScales scales_;
 };
 
 class LateSeedKernels final : public device::SeedKernels, private LateRows {
@@ -181,18 +181,11 @@ class LateKernels final : public device::PassKernels, public device::RowKernels,
   }
 
   void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, Address sums) override {
-    SumFormat larger = format;
-    larger.shift -= 1;
     enqueue([=, this] {
       const Doubles all = assigned_distances(assigned);
       auto& found = *pointer_to<TermSums>(sums);
       for (int64_t i = 0; i < assigned.rows.count; i += step) {
-        const double w = weight(assigned.rows, i);
-        if (!(w > 0)) continue;
-        const double d2 = all[static_cast<size_t>(i)];
-        if (holds(format, w * d2, input_.points.n)) add_term(w * d2, format, 1, found.limbs[0]);
-        if (holds(larger, w * d2, input_.points.n)) add_term(w * d2, larger, 1, found.limbs[1]);
-        found.farthest = std::max(found.farthest, std::bit_cast<int64_t>(d2));
+        found.add(weight(assigned.rows, i), all[static_cast<size_t>(i)], format, input_.points.n);
       }
     });
   }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backend/device/linear_rows.h"
-#include "backend/device/product_scales.h"
+#include "core/fixed_point.h"
 
 #include <cstdint>
 #include <vector>

@@ -54,6 +54,18 @@ TEST_F(OpenClQueueTest, AQueueWaitsForAnothersEvent) {
   }
 }
 
+// Of Debian 12, Ubuntu 24.04, later ones; NVIDIA's and AMD's.
+TEST(OpenClPlatform, WhoRunsSeveralQueues) {
+  EXPECT_FALSE(
+      opencl::runs_several_queues("OpenCL 3.0 PoCL 3.1+debian  Linux, None+Asserts, RELOC, SPIR, LLVM 14.0.6"));
+  EXPECT_FALSE(
+      opencl::runs_several_queues("OpenCL 3.0 PoCL 5.0+debian  Linux, None+Asserts, RELOC, SPIR-V, LLVM 16.0.6"));
+  EXPECT_TRUE(opencl::runs_several_queues("OpenCL 3.0 PoCL 6.0  Linux, Release, RELOC, SPIR-V, LLVM 18.1.8"));
+  EXPECT_TRUE(opencl::runs_several_queues("OpenCL 3.0 PoCL 10.1  Linux"));
+  EXPECT_TRUE(opencl::runs_several_queues("OpenCL 3.0 CUDA 13.0.84"));
+  EXPECT_TRUE(opencl::runs_several_queues("OpenCL 2.1 AMD-APP (3581.0)"));
+}
+
 TEST_F(OpenClQueueTest, PinnedMemoryIsKnownByItsAddress) {
   const PinnedBytes here(*device_, 1000, "test data");
   EXPECT_TRUE(device_->is_pinned(here.data()));

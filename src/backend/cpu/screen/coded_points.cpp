@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 namespace manymeans {
 namespace {
@@ -16,12 +15,6 @@ constexpr float kNeverWins = -0x1p126F;
 constexpr double kMostNorm = 0x1p62;    // as in the other screens
 constexpr double kMostScore = 0x1p126;  // so that no score leaves float32
 constexpr int64_t kSample = 1024;
-
-// The smallest float that is at least v.
-float round_up(double v) {
-  const auto f = static_cast<float>(v);
-  return f < v ? std::nextafter(f, std::numeric_limits<float>::infinity()) : f;
-}
 
 double nearest_integer(double v) {
   constexpr double kMagic = 0x1.8p52;
@@ -148,7 +141,7 @@ double CodedPoints::code_tile(const Input& input, const Frame& frame, int64_t t,
     for (int64_t g = 0; g < groups_; ++g) {
       std::memcpy(values + (g * tile_rows_ + i) * kCodedValues, row.codes.data() + g * kCodedValues, kCodedValues);
     }
-    radii[i] = round_up(std::max(row.error, ratio_ * row.norm));
+    radii[i] = rounded_up(std::max(row.error, ratio_ * row.norm));
     most = std::max(most, row.norm);
   }
   return most;
@@ -236,13 +229,13 @@ CodedCentres code_centres(const Matrix& centres, std::span<const int64_t> which,
   for (size_t c = 0; c < which.size(); ++c) {
     const CodedCentre centre = weigh(centres, which[c], points, frame);
     const auto at = static_cast<int64_t>(c);
-    const float unit = round_up(centre.largest / kMostCode);
+    const float unit = rounded_up(centre.largest / kMostCode);
     const CodedColumn column = code_column(
         centre, unit, points, out.values.data() + at / kCodedColumns * block_bytes + at % kCodedColumns * kCodedValues);
     out.corrections[c] = -128 * column.sum;
     out.units[c] = unit;
-    out.slopes[c] = round_up(column.slope * bound_scale);
-    out.offsets[c] = round_up(-centre.square / 2 + centre.square * 0x1p-18);
+    out.slopes[c] = rounded_up(column.slope * bound_scale);
+    out.offsets[c] = rounded_up(-centre.square / 2 + centre.square * 0x1p-18);
     if (!(std::sqrt(centre.square) * kNothing < kMostNorm) ||
         !points.keeps_to_float(column.codes, static_cast<double>(out.slopes[c]), centre.square)) {
       out.screenable = false;
@@ -273,7 +266,7 @@ void code_span(const CodingTask& task, int64_t span, CodedPrototypes& out) {
     centres.push_back(weigh(prototypes, k, points, frame));
     largest = std::max(largest, centres.back().largest);
   }
-  const float unit = round_up(largest / kMostCode);
+  const float unit = rounded_up(largest / kMostCode);
   out.inverses[at] = 1 / unit;
   double slope = 0;
   for (size_t i = 0; i < centres.size(); ++i) {
@@ -285,7 +278,7 @@ void code_span(const CodingTask& task, int64_t span, CodedPrototypes& out) {
     out.offsets[static_cast<size_t>(c)] =
         static_cast<int32_t>(std::max<double>(offset, kLeastCodedOffset)) - 128 * column.sum;
   }
-  out.slopes[at] = round_up(slope * bound_scale);
+  out.slopes[at] = rounded_up(slope * bound_scale);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "backend/cpu/screen/packed_prototypes.h"
 #include "backend/frame.h"
 #include "core/aligned_buffer.h"
+#include "core/rounding.h"
 #include "core/threads.h"
 #include "data/input.h"
 #include "data/statistics.h"
@@ -32,7 +33,7 @@ class CodedPoints {
   /// What the copy takes.
   static int64_t bytes(const PointsView& points, int64_t tile_rows) {
     const int64_t groups = (points.d + kCodedValues - 1) / kCodedValues;
-    return (points.n + tile_rows - 1) / tile_rows * tile_rows * (groups * kCodedValues + 4);
+    return padded(points.n, tile_rows) * (groups * kCodedValues + 4);
   }
   CodedTile tile(int64_t t) const;
   int64_t groups() const { return groups_; }

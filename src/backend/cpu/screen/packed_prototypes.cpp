@@ -1,6 +1,7 @@
 #include "backend/cpu/screen/packed_prototypes.h"
 
 #include "backend/cpu/screen/linear_columns.h"
+#include "core/rounding.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -19,12 +20,6 @@ namespace {
 constexpr float kNeverWins = -0x1p126F;
 constexpr uint32_t kNobody = ~uint32_t{0};
 constexpr double kMostNorm = 0x1p62;  // the square stays below 2^126, within float32
-
-// The smallest float that is at least v.
-float round_up(double v) {
-  const auto f = static_cast<float>(v);
-  return f < v ? std::nextafter(f, std::numeric_limits<float>::infinity()) : f;
-}
 
 // Norms of a prototype and of what rounding took from it.
 struct ColumnNorms {
@@ -159,7 +154,7 @@ class Packer {
     std::replace(out_.order.begin(), out_.order.end(), kNobody, uint32_t{0});
     if (linear_) return std::move(out_);  // a row has no share of its margin
     const BoundFactors factors(d_, 0, 0);
-    out_.slack = round_up(bound_scale_ * 2 * factors.canonical * kInflation);
+    out_.slack = rounded_up(bound_scale_ * 2 * factors.canonical * kInflation);
     out_.underflow = score_underflow(points_.frame(), d_);
     return std::move(out_);
   }
@@ -237,7 +232,7 @@ class Packer {
       out_.order.resize(at + kSpanColumns, kNobody);
       std::copy(sorted_.begin() + begin, sorted_.begin() + end, out_.order.begin() + static_cast<std::ptrdiff_t>(at));
       out_.columns.push_back(static_cast<int32_t>(end - begin));
-      out_.widths.push_back(static_cast<int32_t>((end - begin + block - 1) / block * block));
+      out_.widths.push_back(static_cast<int32_t>(padded(end - begin, block)));
       end = begin;
     }
     out_.spans = static_cast<int64_t>(out_.widths.size());
@@ -355,8 +350,8 @@ class Packer {
 
   void widen_bound(SpanBounds& bounds, int64_t c, const Bound& bound) const {
     const auto span = static_cast<size_t>(c / kSpanColumns);
-    bounds.slopes[span] = std::max(bounds.slopes[span], round_up(bound_scale_ * bound.slope));
-    bounds.errors[span] = std::max(bounds.errors[span], round_up(bound_scale_ * bound.error));
+    bounds.slopes[span] = std::max(bounds.slopes[span], rounded_up(bound_scale_ * bound.slope));
+    bounds.errors[span] = std::max(bounds.errors[span], rounded_up(bound_scale_ * bound.error));
   }
 
   const Matrix& prototypes_;
@@ -376,7 +371,7 @@ class Packer {
 
 float score_underflow(const Frame& frame, int64_t d) {
   const double underflow = std::ldexp(static_cast<double>(d), 2 * std::min(frame.exponent, 600) - 1074);
-  return round_up(std::max(underflow, 0x1p-100));
+  return rounded_up(std::max(underflow, 0x1p-100));
 }
 
 int64_t PackedPrototypes::span_bytes(const ScreenKernels& screen, int64_t d) {

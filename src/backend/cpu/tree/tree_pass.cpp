@@ -1,6 +1,7 @@
 #include "backend/cpu/tree/tree_pass.h"
 
 #include "core/philox_lanes.h"
+#include "core/rounding.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -18,10 +19,6 @@ constexpr int64_t kBatch = 512;     // changed rows that are hashed together
 constexpr int64_t kSmallList = 64;  // candidate lists up to this size are copied whenever one falls out
 constexpr int64_t kTasksPerThread = 32;
 constexpr double kRounder = 0x1.8p52;
-
-int64_t padded(int64_t count) {
-  return (count + kLanePadding - 1) / kLanePadding * kLanePadding;
-}
 
 // Prototypes of which no earlier one has the same bits, ascending.
 std::vector<uint32_t> distinct_rows(const Matrix& m) {
@@ -132,7 +129,7 @@ struct TreePass::Candidates {
 
   LaneCandidates view() const {
     const auto count = static_cast<int64_t>(ids.size());
-    return {values.data(), padded(count), ids.data(), count};
+    return {values.data(), padded(count, kLanePadding), ids.data(), count};
   }
 };
 
@@ -196,7 +193,7 @@ class TreePass::Walk {
   LaneCandidates copy_kept(const LaneCandidates& from, int64_t count, size_t level) {
     while (scratch_.levels.size() <= level) scratch_.levels.push_back(std::make_unique<Scratch::Level>());
     Scratch::Level& to = *scratch_.levels[level];
-    const int64_t stride = padded(count);
+    const int64_t stride = padded(count, kLanePadding);
     const auto values = static_cast<size_t>(stride * tree_.d() + kLanePadding);
     if (to.values.size() < values) to.values = AlignedBuffer<double>(values);
     if (to.ids.size() < static_cast<size_t>(stride)) to.ids.resize(static_cast<size_t>(stride));
@@ -405,7 +402,7 @@ void TreePass::collect_candidates(std::span<const Target> targets, std::vector<C
     Candidates& c = out[static_cast<size_t>(first)];
     c.ids = distinct_rows(prototypes);
     const auto count = static_cast<int64_t>(c.ids.size());
-    const int64_t stride = padded(count);
+    const int64_t stride = padded(count, kLanePadding);
     c.values = AlignedBuffer<double>(static_cast<size_t>(stride * tree_.d()));
     std::fill_n(c.values.data(), c.values.size(), 0.0);
     for (int64_t i = 0; i < count; ++i) {
@@ -420,7 +417,7 @@ void TreePass::advance(std::span<Target> targets) {
   collect_candidates(targets, candidates);
   size_t most = 0;
   for (const Candidates& c : candidates)
-    most = std::max(most, static_cast<size_t>(padded(static_cast<int64_t>(c.ids.size()))));
+    most = std::max(most, static_cast<size_t>(padded(static_cast<int64_t>(c.ids.size()), kLanePadding)));
   const bool copies = pool_.size() > 1 && !by_label_order_;
   for (Scratch& scratch : scratch_) {
     if (scratch.squares.size() < most) scratch.squares = AlignedBuffer<double>(most);

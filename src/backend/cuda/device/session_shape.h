@@ -3,6 +3,7 @@
 
 #include "backend/bounds_policy.h"
 #include "backend/cuda/device/matrix_operands.h"
+#include "core/rounding.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,11 +11,6 @@
 #include <span>
 
 namespace manymeans::cuda {
-
-/// `count`, rounded up to a multiple of `group`.
-inline int64_t padded(int64_t count, int64_t group) {
-  return (count + group - 1) / group * group;
-}
 
 struct SessionShape {
   std::span<const int64_t> k;  ///< prototypes of each model

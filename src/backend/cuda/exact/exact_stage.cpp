@@ -21,7 +21,7 @@ int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t m
   if (limbs > kMostLabelOrderLimbs || columns > kMostLabelOrderColumns || bytes <= kMostSharedSums) return 0;
   if (rows * columns * models < kFewestValues) return 0;
   const int64_t slice = std::max<int64_t>(kMostRows / models, 1);
-  return 2 * models * ((std::min(rows, slice) + kLabelOrderRows - 1) / kLabelOrderRows * kLabelOrderRows);
+  return 2 * models * padded(std::min(rows, slice), kLabelOrderRows);
 }
 
 ExactStage::ExactStage(const SessionShape& shape, const Sums& sums)

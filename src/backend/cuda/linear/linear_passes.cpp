@@ -21,18 +21,7 @@ LabelRows LinearPassKernels::current_rows() const {
 }
 
 void LinearPassKernels::begin(const device::PassBatch& batch) {
-  ranges_ = {};
-  for (size_t i = 0; i < batch.models.size(); ++i) {
-    PassRange& range = host_ranges_[i] = range_of(batch.models[i]);
-    range.first = ranges_.clusters;
-    ranges_.clusters += range.k;
-  }
-  copy_to_device(arrays_.ranges.data(), host_ranges_.data(), batch.models.size(), stream_, "the models");
-  ranges_.at = arrays_.ranges.data();
-  ranges_.count = static_cast<int32_t>(batch.models.size());
-  ranges_.most_clusters = batch.most_clusters;
-  ranges_.float64 = shared_.input.points.type == DataType::kFloat64;
-  ranges_.control = pointer_to<PassControl>(batch.control);
+  ranges_ = send_ranges(batch, memory_, 1, host_ranges_.data(), arrays_.ranges.data());
   hang_if_asked("pass", stream_);
 }
 

@@ -2,11 +2,11 @@
 
 #include <manymeans/error.h>
 
-#include "backend/cuda/device/session_shape.h"
 #include "backend/cuda/exact/accumulate.h"
 #include "backend/cuda/linear/linear_arrays.h"
 #include "backend/device/session_memory.h"
 #include "backend/device/slice_planner.h"
+#include "core/rounding.h"
 #include "prototype/prototype.h"
 
 #include <fmt/format.h>
@@ -99,7 +99,9 @@ LinearPlan make_linear_plan(const Input& input, const CudaDevice& device, const 
   if (options.device_memory > 0) room = std::min(room, options.device_memory);
   const int64_t forced = options.tuning.cuda.slice_rows;
   const device::SlicePlanner::Choice choice = planner_of(input, workload, room, forced).choose();
-  if (forced == 0) check_room(choice.bytes, room, "labels, statistics and the smallest slice of the points");
+  if (forced == 0) {
+    device::check_room("cuda", choice.bytes, room, "labels, statistics and the smallest slice of the points");
+  }
   LinearPlan plan;
   static_cast<device::SlicePlan&>(plan) = choice.plan;
   plan.upload_bytes = upload_bytes(input, plan);

@@ -11,34 +11,6 @@ LinearModels models_of(const Input& input, device::Address values, int64_t k) {
 
 }  // namespace
 
-AssignedRows AssignedResiduals::every(int64_t step, const Assigned& assigned) const {
-  const DevicePoints points = points_of(input_, assigned.rows);
-  return {points,
-          {pointer_to(assigned.labels), 0, label_width_},
-          pointer_to(assigned.prototypes),
-          step,
-          (points.n + step - 1) / step};
-}
-
-void AssignedResiduals::add_terms(const Assigned& assigned, const SumFormat& format, int64_t step,
-                                  device::Address sums) {
-  SumFormat larger = format;
-  larger.shift -= 1;
-  sum_residuals(every(step, assigned), TermSplitter(format), TermSplitter(larger), pointer_to<int64_t>(sums), stream_);
-}
-
-void AssignedResiduals::distances(const Assigned& assigned, device::Address out) {
-  find_residuals(every(1, assigned), false, pointer_to<double>(out), stream_);
-}
-
-std::optional<std::vector<DistantRow>> AssignedResiduals::farthest_rows(const Assigned& assigned, int64_t count) {
-  const AssignedRows rows = every(1, assigned);
-  DeviceBuffer<double> d2(static_cast<size_t>(rows.count), "residuals of all rows");
-  const Settled settled(stream_);
-  find_residuals(rows, true, d2.data(), stream_);
-  return sort_out_farthest({d2.data(), rows.count}, rows.labels, count, stream_);
-}
-
 void AssignedResiduals::transform(const device::Rows& rows, device::Address prototypes, int64_t k,
                                   device::Address out) {
   find_all_residuals(points_of(input_, rows), models_of(input_, prototypes, k), pointer_to(out), stream_);

@@ -5,32 +5,24 @@
 #include "backend/cuda/linear/linear_shared.h"
 #include "backend/device/device_kernels.h"
 
-#include <cstdint>
-#include <optional>
-#include <vector>
-
 namespace manymeans::cuda {
 
-class AssignedResiduals final : public device::RowKernels {
+class AssignedResiduals final : public AssignedKernels {
  public:
-  /// `input` and the stream must outlive this.
-  AssignedResiduals(const Input& input, int label_width, const Stream& stream)
-      : input_(input), label_width_(label_width), stream_(stream) {}
+  using AssignedKernels::AssignedKernels;
 
-  void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, device::Address sums) override;
-  void distances(const Assigned& assigned, device::Address out) override;
-  /// 8 bytes a row on the device, and up to 12 readings of them.
-  std::optional<std::vector<DistantRow>> farthest_rows(const Assigned& assigned, int64_t count) override;
   void transform(const device::Rows& rows, device::Address prototypes, int64_t k, device::Address out) override;
   bool finds_two_nearest() const override { return true; }
   void two_nearest(const device::Rows& rows, const device::Prototypes& among, device::Address out) override;
 
  private:
-  AssignedRows every(int64_t step, const Assigned& assigned) const;
-
-  const Input& input_;
-  int label_width_;
-  const Stream& stream_;
+  void sum(const AssignedRows& rows, const TermSplitter& a, const TermSplitter& b, int64_t* sums) const override {
+    sum_residuals(rows, a, b, sums, stream_);
+  }
+  void find(const AssignedRows& rows, bool eligible, double* out) const override {
+    find_residuals(rows, eligible, out, stream_);
+  }
+  const char* found() const override { return "residuals of all rows"; }
 };
 
 class ResidualSeedKernels final : public device::SeedKernels {

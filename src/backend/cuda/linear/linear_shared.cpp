@@ -1,7 +1,7 @@
 #include "backend/cuda/linear/linear_shared.h"
 
 #include "backend/cuda/runtime/endless_kernel.h"
-#include "backend/device/product_scales.h"
+#include "backend/device/sum_scales.h"
 #include "core/threads.h"
 
 namespace manymeans::cuda {
@@ -20,7 +20,7 @@ LinearShared::LinearShared(const Input& data, const CudaDevice& where, const Bac
 }
 
 void LinearShared::upload_formats(const Stream& stream) {
-  const device::ProductScales scales(input);
+  const device::SumScales scales(input);
   const size_t terms = scales.tops.size();
   tops_ = DeviceBuffer<double>(terms, "the sums' formats");
   exponents_ = DeviceBuffer<int32_t>(terms, "the sums' formats");

@@ -7,7 +7,6 @@
 #include "backend/device/least_distances.h"
 #include "core/threads.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace manymeans::cuda {
@@ -20,11 +19,8 @@ class LinearUpload final : public Upload {
 
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     use_device(shared_.device);
-    int64_t room = free_device_memory();
-    if (shared_.options.device_memory > 0) {
-      room = std::min(room, shared_.options.device_memory - shared_.plan.upload_bytes);
-    }
-    check_room(linear_session_bytes(shared_.input, shared_.plan, k), room, "labels and statistics");
+    check_session_room(linear_session_bytes(shared_.input, shared_.plan, k), shared_.plan.upload_bytes,
+                       shared_.options);
     device::DeviceSession::Parts parts;
     parts.memory = std::make_unique<device::SessionMemory>(shared_.input, runtime().make_queue(shared_.patience), k);
     const device::SessionMemory& memory = *parts.memory;

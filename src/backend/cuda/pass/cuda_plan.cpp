@@ -7,6 +7,7 @@
 #include "backend/cuda/float32/float_screen.h"
 #include "backend/cuda/pass/make_screen.h"
 #include "backend/cuda/pass/session_arrays.h"
+#include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/tensor/matrix_bounds.h"
 #include "backend/device/session_memory.h"
 #include "backend/device/slice_planner.h"
@@ -189,7 +190,9 @@ class RowPlanner {
 
   void choose(CudaPlan& plan) const {
     const device::SlicePlanner::Choice choice = slices_of(plan).choose();
-    if (!forced()) check_room(choice.bytes, room_, "labels, statistics and the smallest slice of the points");
+    if (!forced()) {
+      device::check_room("cuda", choice.bytes, room_, "labels, statistics and the smallest slice of the points");
+    }
     keep(plan, choice.plan);
   }
 
@@ -310,7 +313,7 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
   CudaPlan plan;
   plan.screen = choose_screen(input, device, options, half_ratio, workload);
   plan.matrix_unit = options.tuning.cuda.screen_format == "float16-sync" ? MatrixUnit::kSync : device.matrix_unit;
-  plan.padded_columns = static_cast<int32_t>((input.points.d + kDepthBlock - 1) / kDepthBlock * kDepthBlock);
+  plan.padded_columns = static_cast<int32_t>(padded(input.points.d, kDepthBlock));
   int64_t room = device.memory_free - kReserve;
   if (options.device_memory > 0) room = std::min(room, options.device_memory);
   plan.apart = models_apart(plan, input, options, workload, room);
@@ -373,13 +376,10 @@ int64_t session_bytes(const Input& input, std::span<const int64_t> k, const Cuda
   return device::SessionMemory::bytes(input, k) + SessionArrays::bytes(shape) + screen_bytes(plan.screen, shape);
 }
 
-void check_room(int64_t bytes, int64_t room, const char* what) {
-  if (bytes <= room) return;
-  throw Error(
-      ErrorCode::kUnavailable, "cuda device memory",
-      fmt::format("{} need {} MiB, and {} MiB are free; use more memory, fewer rows or models at a time (strategy "
-                  "data), or --backend cpu",
-                  what, (bytes + kMiB - 1) / kMiB, std::max<int64_t>(0, room) / kMiB));
+void check_session_room(int64_t bytes, int64_t upload_bytes, const BackendOptions& options) {
+  int64_t room = free_device_memory();
+  if (options.device_memory > 0) room = std::min(room, options.device_memory - upload_bytes);
+  device::check_room("cuda", bytes, room, "labels and statistics");
 }
 
 }  // namespace manymeans::cuda

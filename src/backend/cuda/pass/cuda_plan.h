@@ -70,8 +70,7 @@ bool margins_may_pay(int64_t rows, int64_t columns, const Workload& workload);
 SessionShape session_shape(const Input& input, std::span<const int64_t> k, const CudaPlan& plan);
 /// Its device memory, but for the counters of a batch and seeding.
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const CudaPlan& plan);
-
-/// Throws Error(kUnavailable) if `bytes` for `what` do not fit into what is free.
-void check_room(int64_t bytes, int64_t room, const char* what);
+/// Throws Error(kUnavailable) if a session of so many bytes has no room on the current device beside its upload.
+void check_session_room(int64_t bytes, int64_t upload_bytes, const BackendOptions& options);
 
 }  // namespace manymeans::cuda

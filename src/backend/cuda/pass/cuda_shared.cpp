@@ -1,8 +1,8 @@
 #include "backend/cuda/pass/cuda_shared.h"
 
 #include "backend/cuda/runtime/endless_kernel.h"
+#include "backend/device/sum_scales.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace manymeans::cuda {
@@ -49,24 +49,17 @@ void CudaShared::upload_frame(const Stream& stream) {
 }
 
 void CudaShared::upload_terms(const Stream& stream) {
-  std::vector<double> tops;
-  std::vector<int32_t> exponents, shifts;
-  const Settled settled(stream);
-  bool normal = true;
-  for (const SumFormat& format : input.columns) {
-    exponents.push_back(format.shift - (format.limbs - 1) * format.bits);
-    normal = normal && std::abs(exponents.back()) < 1022;
-    tops.push_back(std::ldexp(1.0, std::clamp(exponents.back(), -1022, 1023)));
-    shifts.push_back(input.weight_shift - format.shift);
-  }
-  tops_ = DeviceBuffer<double>(tops.size(), "the sums' formats");
-  exponents_ = DeviceBuffer<int32_t>(tops.size(), "the sums' formats");
-  solve_shifts = DeviceBuffer<int32_t>(tops.size(), "the sums' formats");
-  copy_to_device(tops_.data(), tops.data(), tops.size(), stream, "the sums' formats");
-  copy_to_device(exponents_.data(), exponents.data(), tops.size(), stream, "the sums' formats");
-  copy_to_device(solve_shifts.data(), shifts.data(), tops.size(), stream, "the sums' formats");
+  const device::SumScales scales(input);
+  const size_t d = scales.tops.size();
+  const Settled settled(stream);  // `scales` must not go before
+  tops_ = DeviceBuffer<double>(d, "the sums' formats");
+  exponents_ = DeviceBuffer<int32_t>(d, "the sums' formats");
+  solve_shifts = DeviceBuffer<int32_t>(d, "the sums' formats");
+  copy_to_device(tops_.data(), scales.tops.data(), d, stream, "the sums' formats");
+  copy_to_device(exponents_.data(), scales.exponents.data(), d, stream, "the sums' formats");
+  copy_to_device(solve_shifts.data(), scales.solve_shifts.data(), d, stream, "the sums' formats");
   stream.synchronize("uploading the sums' formats");
-  terms = {input.limbs, input.bits, std::ldexp(1.0, input.bits), normal ? tops_.data() : nullptr, exponents_.data()};
+  terms = {scales.limbs, input.bits, scales.radix, scales.normal ? tops_.data() : nullptr, exponents_.data()};
 }
 
 }  // namespace manymeans::cuda

@@ -38,25 +38,9 @@ PassWork CudaPassKernels::work() {
   return {ranges_, current_rows(), next, pointer_to(memory_.model(0, 0).prototypes)};
 }
 
-// Where the batch's models stand.
-void CudaPassKernels::send_ranges(const device::PassBatch& batch) {
-  ranges_ = {};
-  for (size_t i = 0; i < batch.models.size(); ++i) {
-    PassRange& range = host_ranges_[i] = range_of(batch.models[i]);
-    range.first = ranges_.clusters;
-    ranges_.clusters += padded(range.k, float_column_multiple(shared_.input.points.d));
-  }
-  copy_to_device(arrays_.ranges.data(), host_ranges_.data(), batch.models.size(), stream_, "the models");
-  ranges_.at = arrays_.ranges.data();
-  ranges_.count = static_cast<int32_t>(batch.models.size());
-  ranges_.most_clusters = batch.most_clusters;
-  ranges_.float64 = shared_.input.points.type == DataType::kFloat64;
-  ranges_.counters = pointer_to<PassCounters>(batch.counters);
-  ranges_.control = pointer_to<PassControl>(batch.control);
-}
-
 void CudaPassKernels::begin(const device::PassBatch& batch) {
-  send_ranges(batch);
+  const int64_t group = float_column_multiple(shared_.input.points.d);
+  ranges_ = send_ranges(batch, memory_, group, host_ranges_.data(), arrays_.ranges.data());
   screen_->begin_batch(batch.models, stream_);
   const std::span<uint32_t> numbers = screen_->numbers();
   fill_zero(numbers.data(), numbers.size(), stream_, "clearing numbers of rows");

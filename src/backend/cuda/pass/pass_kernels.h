@@ -35,7 +35,6 @@ class CudaPassKernels final : public device::PassKernels {
 
  private:
   CudaPassKernels(const CudaShared& shared, const device::SessionMemory& memory, const SessionShape& shape);
-  void send_ranges(const device::PassBatch& batch);
   LabelRows current_rows() const;
   PassWork work();
 

@@ -1,5 +1,7 @@
 #include "backend/cuda/points/point_slices.h"
 
+#include "core/rounding.h"
+
 namespace manymeans::cuda {
 
 PointSlices::PointSlices(const Input& input, const SlicePlan& plan, const device::RowSlices::Host& host,
@@ -12,7 +14,7 @@ PointSlices::PointSlices(const Input& input, const SlicePlan& plan, const device
 }
 
 void PointSlices::make_room() {
-  const auto rows = static_cast<size_t>((plan_.slice_rows + kRowBlock - 1) / kRowBlock * kRowBlock);
+  const auto rows = static_cast<size_t>(padded(plan_.slice_rows, kRowBlock));
   if (plan_.screen == ScreenKind::kMatrix) {
     halves_ = DeviceBuffer<uint16_t>(rows * static_cast<size_t>(plan_.padded_columns), "the packed points");
     radii_ = DeviceBuffer<float>(rows, "radii of the points");
@@ -28,7 +30,7 @@ void PointSlices::prepare(PointSlice& slice, cudaStream_t stream) {
   if (plan_.screen == ScreenKind::kMatrix) {
     PackedRows& packed = slice.packed;
     packed.rows = slice.points.n;
-    packed.padded_rows = (packed.rows + kRowBlock - 1) / kRowBlock * kRowBlock;
+    packed.padded_rows = padded(packed.rows, kRowBlock);
     packed.padded_columns = plan_.padded_columns;
     packed.values = halves_.data();
     packed.radii = radii_.data();

@@ -47,42 +47,7 @@ LastRow find_last(const RowDistances& all, int64_t count, const Stream& stream) 
   return {prefix.distance, static_cast<int64_t>(prefix.row)};
 }
 
-}  // namespace
-
-AssignedRows AssignedDistances::every(int64_t step, const Assigned& assigned) const {
-  const DevicePoints points = points_of(input_, assigned.rows);
-  return {points,
-          {pointer_to(assigned.labels), 0, label_width_},
-          pointer_to(assigned.prototypes),
-          step,
-          (points.n + step - 1) / step};
-}
-
-void AssignedDistances::add_terms(const Assigned& assigned, const SumFormat& format, int64_t step,
-                                  device::Address sums) {
-  static_assert(sizeof(TermSums) == (2 * kDistanceLimbs + 1) * sizeof(int64_t));
-  SumFormat larger = format;
-  larger.shift -= 1;
-  sum_terms(every(step, assigned), TermSplitter(format), TermSplitter(larger), pointer_to<int64_t>(sums), stream_);
-}
-
-void AssignedDistances::distances(const Assigned& assigned, device::Address out) {
-  find_distances(every(1, assigned), false, pointer_to<double>(out), stream_);
-}
-
-void AssignedDistances::transform(const device::Rows& rows, device::Address prototypes, int64_t k,
-                                  device::Address out) {
-  find_all_distances(points_of(input_, rows), pointer_to(prototypes), k, pointer_to(out), stream_);
-}
-
-std::optional<std::vector<DistantRow>> AssignedDistances::farthest_rows(const Assigned& assigned, int64_t count) {
-  const AssignedRows rows = every(1, assigned);
-  DeviceBuffer<double> d2(static_cast<size_t>(rows.count), "distances of all rows");
-  const Settled settled(stream_);
-  find_distances(rows, true, d2.data(), stream_);
-  return sort_out_farthest({d2.data(), rows.count}, rows.labels, count, stream_);
-}
-
+// The `count` farthest of these rows, sorted. Up to 12 readings of their distances. Waits for the answer.
 std::vector<DistantRow> sort_out_farthest(const RowDistances& all, const LabelRows& labels, int64_t count,
                                           const Stream& stream) {
   DeviceBuffer<FoundRow> found(static_cast<size_t>(count), "the farthest rows");
@@ -100,6 +65,41 @@ std::vector<DistantRow> sort_out_farthest(const RowDistances& all, const LabelRo
   for (const FoundRow& f : host) result.push_back({f.distance, f.row, f.label});
   std::sort(result.begin(), result.end(), DistantRow::is_farther);
   return result;
+}
+
+}  // namespace
+
+AssignedRows AssignedKernels::every(int64_t step, const Assigned& assigned) const {
+  const DevicePoints points = points_of(input_, assigned.rows);
+  return {points,
+          {pointer_to(assigned.labels), 0, label_width_},
+          pointer_to(assigned.prototypes),
+          step,
+          (points.n + step - 1) / step};
+}
+
+void AssignedKernels::add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, device::Address sums) {
+  static_assert(sizeof(TermSums) == (2 * kDistanceLimbs + 1) * sizeof(int64_t));
+  SumFormat larger = format;
+  larger.shift -= 1;
+  sum(every(step, assigned), TermSplitter(format), TermSplitter(larger), pointer_to<int64_t>(sums));
+}
+
+void AssignedKernels::distances(const Assigned& assigned, device::Address out) {
+  find(every(1, assigned), false, pointer_to<double>(out));
+}
+
+std::optional<std::vector<DistantRow>> AssignedKernels::farthest_rows(const Assigned& assigned, int64_t count) {
+  const AssignedRows rows = every(1, assigned);
+  DeviceBuffer<double> d2(static_cast<size_t>(rows.count), found());
+  const Settled settled(stream_);
+  find(rows, true, d2.data());
+  return sort_out_farthest({d2.data(), rows.count}, rows.labels, count, stream_);
+}
+
+void AssignedDistances::transform(const device::Rows& rows, device::Address prototypes, int64_t k,
+                                  device::Address out) {
+  find_all_distances(points_of(input_, rows), pointer_to(prototypes), k, pointer_to(out), stream_);
 }
 
 }  // namespace manymeans::cuda

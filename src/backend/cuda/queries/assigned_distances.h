@@ -86,28 +86,47 @@ void count_digits(const RowDistances& all, const DigitPrefix& prefix, const Digi
 void list_farthest(const RowDistances& all, const LastRow& last, const LabelRows& labels, const FoundRows& found,
                    cudaStream_t stream);
 
-/// The `count` farthest of these rows, sorted. Up to 12 readings of their distances. Waits for the answer.
-std::vector<DistantRow> sort_out_farthest(const RowDistances& all, const LabelRows& labels, int64_t count,
-                                          const Stream& stream);
-
-class AssignedDistances final : public device::RowKernels {
+/// What is asked about rows and the prototypes of their labels, whatever the distance is.
+class AssignedKernels : public device::RowKernels {
  public:
   /// Of rows of these points, with labels of so many bytes. Input and stream must outlive this.
-  AssignedDistances(const Input& input, int label_width, const Stream& stream)
+  AssignedKernels(const Input& input, int label_width, const Stream& stream)
       : input_(input), label_width_(label_width), stream_(stream) {}
 
-  void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, device::Address sums) override;
-  void distances(const Assigned& assigned, device::Address out) override;
+  void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, device::Address sums) final;
+  void distances(const Assigned& assigned, device::Address out) final;
   /// 8 bytes a row on the device, and up to 12 readings of them.
-  std::optional<std::vector<DistantRow>> farthest_rows(const Assigned& assigned, int64_t count) override;
-  void transform(const device::Rows& rows, device::Address prototypes, int64_t k, device::Address out) override;
+  std::optional<std::vector<DistantRow>> farthest_rows(const Assigned& assigned, int64_t count) final;
 
- private:
-  AssignedRows every(int64_t step, const Assigned& assigned) const;
+ protected:
+  /// sum_terms() and find_distances(), of this distance.
+  virtual void sum(const AssignedRows& rows, const TermSplitter& a, const TermSplitter& b, int64_t* sums) const = 0;
+  virtual void find(const AssignedRows& rows, bool eligible, double* out) const = 0;
+  /// What is found, in messages.
+  virtual const char* found() const = 0;
 
   const Input& input_;
   int label_width_;
   const Stream& stream_;
+
+ private:
+  AssignedRows every(int64_t step, const Assigned& assigned) const;
+};
+
+class AssignedDistances final : public AssignedKernels {
+ public:
+  using AssignedKernels::AssignedKernels;
+
+  void transform(const device::Rows& rows, device::Address prototypes, int64_t k, device::Address out) override;
+
+ private:
+  void sum(const AssignedRows& rows, const TermSplitter& a, const TermSplitter& b, int64_t* sums) const override {
+    sum_terms(rows, a, b, sums, stream_);
+  }
+  void find(const AssignedRows& rows, bool eligible, double* out) const override {
+    find_distances(rows, eligible, out, stream_);
+  }
+  const char* found() const override { return "distances of all rows"; }
 };
 
 }  // namespace manymeans::cuda

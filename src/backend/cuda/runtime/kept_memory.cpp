@@ -189,11 +189,13 @@ PoolBytes bytes_of(const Pool& pool) {
   return bytes;
 }
 
-// Leaves at most `kept` bytes unused. What was given back counts as used until the stream is seen to be done. The
-// driver guarantees the least that it keeps, not the most: a block that is larger than `kept` goes by the second call
-// only.
+// Leaves at most `kept` bytes unused. What was given back is trimmed only after somebody has waited for the stream:
+// that a question was answered is not enough for the driver (13.0), so it is asked first, since it may not be waited
+// for long, and then waited for. The driver guarantees the least that it keeps, not the most: a block that is larger
+// than `kept` goes by the second call only.
 void trim(const Pool& pool, size_t kept) {
   works(see_done(pool.stream));
+  works(cudaStreamSynchronize(pool.stream));
   works(cudaMemPoolTrimTo(pool.pool, bytes_of(pool).used + kept));
   if (bytes_of(pool).unused() > kept) works(cudaMemPoolTrimTo(pool.pool, 0));
 }

@@ -1,8 +1,9 @@
 // Order-free sums of the rows whose labels changed: docs/developer/contract.md, "Order-free sums".
 //
-// -D options: LIMBS (of the sums), LOCAL_SUMS (a work-group adds up in local memory, and then once to global memory), LONE (a work-group is
-// one work-item, whose local memory nobody else touches), ROTATED (each group begins with another model, so that groups
-// that run at the same time add to different sums).
+// -D options: LIMBS (of the sums), LOCAL_SUMS (a work-group adds up in local memory, and then once to global memory),
+// LONE (a work-group is one work-item, whose local memory nobody else touches), PRODUCTS (terms are those of linear
+// models, products.cl, else the values of a row), ROTATED (each group begins with another model, so that groups that run
+// at the same time add to different sums).
 #pragma OPENCL FP_CONTRACT OFF
 
 #if LOCAL_SUMS
@@ -39,6 +40,17 @@ void label_term(ulong row, uint label, ulong* low, ulong* high) {
   *high = c2 | (ulong)c3 << 32;
 }
 
+// What a row adds to it that moves from one label to another.
+void add_to_label_sum(ulong row, uint from, uint to, __local ulong* sum) {
+  ulong low, high;
+  label_term(row, to, &low, &high);
+  sum[0] += low;
+  sum[1] += high + (sum[0] < low);
+  label_term(row, from, &low, &high);
+  sum[1] -= high + (sum[0] < low);
+  sum[0] -= low;
+}
+
 long integer_weight(Shape shape, RowBlock rows, __global const double* weights, long row) {
   if (!rows.weighted) return 1;
   return nearest_integer(scaled_by_power(weight_of(rows, weights, row), shape.weight_shift));
@@ -50,25 +62,73 @@ void parts_of(Shape shape, double v, __global const double* tops, __global const
   split_term(y, LIMBS, shape.bits, parts);
 }
 
+#if PRODUCTS
+#define TERMS(d) ((d) * ((d) + 3))  // two of each pair of values, of which one may be the 1 behind them
+#else
+#define TERMS(d) (d)
+#endif
+
+// Adds a term to the sums of a cluster, and takes it from those of another, unless there is none.
+void add_term(Shape shape, double v, long term, __global const double* tops, __global const int* exponents,
+              SUMS_SPACE ulong* to, SUMS_SPACE ulong* from) {
+  long parts[LIMBS];
+  parts_of(shape, v, tops, exponents, term, parts);
+#pragma unroll
+  for (int g = 0; g < LIMBS; ++g) {
+    if (!LONE && parts[g] == 0) continue;  // an atomic addition costs more than a branch
+    const long place = g * TERMS(shape.d) + term;
+    ADD(to + place, parts[g]);
+    if (from) ADD(from + place, -parts[g]);
+  }
+}
+
+// The same of all terms that value j of a row of weight w' begins; the row's values begin at x.
+#if PRODUCTS
+void add_terms_of_value(Shape shape, double weight, __global const uchar* points, long x, long j,
+                        __global const double* tops, __global const int* exponents, SUMS_SPACE ulong* to,
+                        SUMS_SPACE ulong* from);
+#else
+void add_terms_of_value(Shape shape, double weight, __global const uchar* points, long x, long j,
+                        __global const double* tops, __global const int* exponents, SUMS_SPACE ulong* to,
+                        SUMS_SPACE ulong* from) {
+  add_term(shape, weight * value_at(points, x + j), j, tops, exponents, to, from);
+}
+#endif
+
+// The work-items of a group meet; one that is alone does not have to.
+#if LONE
+#define MEET()
+#else
+#define MEET() barrier(CLK_LOCAL_MEM_FENCE)
+#endif
+
 // MODEL and ROTATED say which of the batch. `scratch` holds a model's sums, weights and counts.
+//
+// A group looks at a word of labels for each of its work-items, lists the rows that changed, and shares out their
+// values: few rows change after the first passes, and a work-item that has one would keep its neighbours waiting. What
+// is counted goes to global memory once a group, since all groups of a model add to the same place.
 __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* ranges, __global ulong* counters,
                          __global const uint* control, __global const uchar* points, __global const double* weights,
                          __global const double* tops, __global const int* exponents, __global uchar* labels,
                          __global const uchar* next, __global ulong* sums, __global ulong* cluster_weights,
                          __global ulong* cluster_counts, __local ulong* scratch) {
+  __local uint changed[GROUP_ITEMS * 8];  // rows, from the first of the group's words on
+  __local uint count;
+  __local ulong counted[GROUP_ITEMS * 3];  // of each work-item: rows, the low and the high part of the label sum
   if (control[0] != 0) return;
   const int r = ROTATED ? (int)((MODEL + GROUP) % MODELS) : (int)MODEL;
   const Range range = ranges[r];
   const bool first_pass = range.first_pass && control[1] == 0;
-  const long of_cluster = LIMBS * shape.d;
+  const long of_cluster = LIMBS * TERMS(shape.d);
+  const uint d = (uint)shape.d;
   const long own = range.slot * shape.label_stride + rows.first;
   const long found = range.slot * shape.next_stride;
   const long in_word = 8 / shape.label_width;
+  const uint me = get_local_id(0);
   points += rows.points;
 #if LOCAL_SUMS
   const long all = range.k * (of_cluster + 2);
-  for (long i = get_local_id(0); i < all; i += get_local_size(0)) scratch[i] = 0;
-  barrier(CLK_LOCAL_MEM_FENCE);
+  for (long i = me; i < all; i += GROUP_ITEMS) scratch[i] = 0;
   __local ulong* const to_sums = scratch;
   __local ulong* const to_weights = scratch + range.k * of_cluster;
   __local ulong* const to_counts = to_weights + range.k;
@@ -77,56 +137,69 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
   __global ulong* const to_weights = cluster_weights + range.weights;
   __global ulong* const to_counts = cluster_counts + range.counts;
 #endif
+  for (int i = 0; i < 3; ++i) counted[3 * me + i] = 0;
   __global const ulong* const old_words = (__global const ulong*)(labels + own * shape.label_width);
   __global const ulong* const new_words = (__global const ulong*)(next + found * shape.label_width);
-  ulong changed = 0;
-  ulong hash_low = 0;
-  ulong hash_high = 0;
-  FOR_EACH(word, (rows.count + in_word - 1) / in_word) {
-    if (!first_pass && old_words[word] == new_words[word]) continue;
-    const long end = min((word + 1) * in_word, rows.count);
-    for (long row = word * in_word; row < end; ++row) {
+  const long words = (rows.count + in_word - 1) / in_word;
+  MEET();
+  FOR_EACH_OF_GROUP(first, words) {
+    if (me == 0) count = 0;
+    MEET();
+    const long word = first + me;
+    if (word < words && (first_pass || old_words[word] != new_words[word])) {
+      const long end = min((word + 1) * in_word, rows.count);
+      for (long row = word * in_word; row < end; ++row) {
+        if (!first_pass && load_label(next, shape.label_width, found + row) ==
+                               load_label(labels, shape.label_width, own + row)) {
+          continue;
+        }
+#if LONE
+        changed[count++] = (uint)(row - first * in_word);
+#else
+        changed[atomic_inc(&count)] = (uint)(row - first * in_word);
+#endif
+      }
+    }
+    MEET();
+    for (uint i = me; i < count * d; i += GROUP_ITEMS) {
+      const long row = first * in_word + changed[i / d];
       const uint to = load_label(next, shape.label_width, found + row);
       const uint from = first_pass ? to : load_label(labels, shape.label_width, own + row);
-      if (!first_pass && from == to) continue;
-      ++changed;
-      const double w = weight_of(rows, weights, row);
-      for (long j = 0; j < shape.d; ++j) {
-        const double x = value_at(points, row * shape.d + j);
-        long parts[LIMBS];
-        parts_of(shape, rows.weighted ? w * x : x, tops, exponents, j, parts);
-#pragma unroll
-        for (int g = 0; g < LIMBS; ++g) {
-          if (!LONE && parts[g] == 0) continue;  // an atomic addition costs more than a branch
-          const long place = g * shape.d + j;
-          ADD(to_sums + to * of_cluster + place, parts[g]);
-          if (!first_pass) ADD(to_sums + from * of_cluster + place, -parts[g]);
-        }
-      }
+      SUMS_SPACE ulong* const entered = to_sums + to * of_cluster;
+      SUMS_SPACE ulong* const left = first_pass ? 0 : to_sums + from * of_cluster;
+      add_terms_of_value(shape, weight_of(rows, weights, row), points, row * d, i % d, tops, exponents, entered, left);
+    }
+    MEET();
+    for (uint i = me; i < count; i += GROUP_ITEMS) {
+      const long row = first * in_word + changed[i];
+      const uint to = load_label(next, shape.label_width, found + row);
+      const uint from = first_pass ? to : load_label(labels, shape.label_width, own + row);
       const long q = integer_weight(shape, rows, weights, row);
       ADD(to_weights + to, q);
       ADD(to_counts + to, 1);
       store_label(labels, shape.label_width, own + row, to);
+      counted[3 * me] += 1;
       if (first_pass) continue;
       ADD(to_weights + from, -q);
       ADD(to_counts + from, -1);
-      ulong low, high;
-      label_term((ulong)(rows.number + row), to, &low, &high);
-      hash_low += low;
-      hash_high += high + (hash_low < low);
-      label_term((ulong)(rows.number + row), from, &low, &high);
-      hash_high -= high + (hash_low < low);
-      hash_low -= low;
+      add_to_label_sum((ulong)(rows.number + row), from, to, counted + 3 * me + 1);
+    }
+    MEET();
+  }
+  if (me == 0) {
+    for (uint i = 1; i < GROUP_ITEMS; ++i) {
+      counted[0] += counted[3 * i];
+      counted[1] += counted[3 * i + 1];
+      counted[2] += counted[3 * i + 2] + (counted[1] < counted[3 * i + 1]);
+    }
+    if (counted[0] != 0) {
+      __global ulong* const mine = counters + shape.counters + r * kCounters;
+      add_global(mine + kChanged, counted[0]);
+      if (!first_pass) add_128(mine + kHashLow, mine + kHashHigh, counted[1], counted[2]);
     }
   }
-  if (changed != 0) {
-    __global ulong* const mine = counters + shape.counters + r * kCounters;
-    add_global(mine + kChanged, changed);
-    if (!first_pass) add_128(mine + kHashLow, mine + kHashHigh, hash_low, hash_high);
-  }
 #if LOCAL_SUMS
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (long i = get_local_id(0); i < all; i += get_local_size(0)) {
+  for (long i = me; i < all; i += GROUP_ITEMS) {
     if (scratch[i] == 0) continue;
     if (i < range.k * of_cluster) {
       add_global(sums + range.sums + i, scratch[i]);
@@ -139,21 +212,18 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
 #endif
 }
 
+#if !LOCAL_SUMS
 // Takes the only row of `rows` from cluster `from` and adds it to another.
 __kernel void move_row(Shape shape, RowBlock rows, Range range, __global const uchar* points,
                        __global const double* weights, __global const double* tops, __global const int* exponents,
                        __global uchar* labels, __global ulong* sums, __global ulong* cluster_weights,
                        __global ulong* cluster_counts, uint from, uint to) {
-  const long of_cluster = LIMBS * shape.d;
+  const long of_cluster = LIMBS * TERMS(shape.d);
+  const double w = weight_of(rows, weights, 0);
   points += rows.points;
+  sums += range.sums;
   FOR_EACH(j, shape.d) {
-    const double x = value_at(points, j);
-    long parts[LIMBS];
-    parts_of(shape, rows.weighted ? weight_of(rows, weights, 0) * x : x, tops, exponents, j, parts);
-    for (int g = 0; g < LIMBS; ++g) {
-      sums[range.sums + to * of_cluster + g * shape.d + j] += (ulong)parts[g];
-      sums[range.sums + from * of_cluster + g * shape.d + j] -= (ulong)parts[g];
-    }
+    add_terms_of_value(shape, w, points, 0, j, tops, exponents, sums + to * of_cluster, sums + from * of_cluster);
   }
   if (ITEM == 0) {
     const long q = integer_weight(shape, rows, weights, 0);
@@ -164,3 +234,4 @@ __kernel void move_row(Shape shape, RowBlock rows, Range range, __global const u
     store_label(labels, shape.label_width, range.slot * shape.label_stride + rows.first, to);
   }
 }
+#endif

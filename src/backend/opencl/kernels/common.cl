@@ -2,7 +2,10 @@
 // kernel_types.h and before each program.
 //
 // -D options: CONTIGUOUS (a work-item takes neighbouring items, as processors like it, and not every so-manieth one; and
-// the models of the same items come one after the other, since groups run in the order of dimension 0), ATOMICS64 (there are atomic additions of 64 bits; else two of 32 bits, with a carry).
+// the models of the same items come one after the other, since groups run in the order of dimension 0), GROUP_ITEMS
+// (work-items of a group; 1 where CONTIGUOUS), ATOMICS64 (there are atomic additions of 64 bits; else two of 32 bits, with a carry).
+//
+// FOR_EACH_OF_GROUP goes through the items in steps of a group, whose work-items all have the same `i`, the first of theirs.
 //
 // What a work-item has counted in a loop is used before the next barrier, never behind it: PoCL 3.1 was seen to lose such
 // a number.
@@ -18,6 +21,7 @@
   for (long i = (n) * (long)ITEM / (long)ITEMS,                       \
             i##_end = (n) * ((long)ITEM + 1) / (long)ITEMS;           \
        i < i##_end; ++i)
+#define FOR_EACH_OF_GROUP(i, n) FOR_EACH(i, n)
 #else
 #define ITEM get_global_id(0)
 #define ITEMS get_global_size(0)
@@ -25,6 +29,7 @@
 #define MODELS get_global_size(1)
 #define GROUP get_group_id(0)
 #define FOR_EACH(i, n) for (long i = ITEM; i < (n); i += ITEMS)
+#define FOR_EACH_OF_GROUP(i, n) for (long i = ITEM - get_local_id(0); i < (n); i += ITEMS)
 #endif
 
 uint load_label(__global const uchar* labels, int width, long at) {
@@ -46,11 +51,19 @@ void store_label(__global uchar* labels, int width, long at, uint label) {
 // The lowest bit of a word that has one.
 int lowest_bit(uint word) { return 31 - (int)clz(word & -word); }
 
+// Two additions of 32 bits, with the carry, whatever the device has: GPUs add so in local memory, and make one of 64 bits
+// of attempts that fail while others succeed.
+void add_local(volatile __local ulong* to, ulong value) {
+  volatile __local uint* words = (volatile __local uint*)to;
+  const uint low = (uint)value;
+  const uint before = atomic_add(words, low);
+  atomic_add(words + 1, (uint)(value >> 32) + ((uint)(before + low) < before ? 1 : 0));
+}
+
 #if ATOMICS64
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 
 void add_global(volatile __global ulong* to, ulong value) { atom_add(to, value); }
-void add_local(volatile __local ulong* to, ulong value) { atom_add(to, value); }
 
 // low:high += value mod 2^128; any order of any number of these gives the same sum.
 void add_128(volatile __global ulong* low, volatile __global ulong* high, ulong value_low, ulong value_high) {
@@ -69,13 +82,6 @@ void add_global(volatile __global ulong* to, ulong value) {
   volatile __global uint* words = (volatile __global uint*)to;
   const uint carry = add_word(words, (uint)value);
   atomic_add(words + 1, (uint)(value >> 32) + carry);
-}
-
-void add_local(volatile __local ulong* to, ulong value) {
-  volatile __local uint* words = (volatile __local uint*)to;
-  const uint low = (uint)value;
-  const uint before = atomic_add(words, low);
-  atomic_add(words + 1, (uint)(value >> 32) + ((uint)(before + low) < before ? 1 : 0));
 }
 
 void add_128(volatile __global ulong* low, volatile __global ulong* high, ulong value_low, ulong value_high) {

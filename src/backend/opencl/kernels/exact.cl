@@ -1,40 +1,113 @@
 // Canonical distances of the rows that a screen could not prove, the end of a pass, and prototypes from statistics.
 #pragma OPENCL FP_CONTRACT OFF
 
-uint nearest(__global const uchar* points, long x, __global const Prototype* prototypes, long d, long k) {
-  double best = INFINITY;
+// The nearest of prototypes first, first + step, ... of k, the lowest of equals; *best becomes its distance.
+uint nearest_of(__global const uchar* points, long x, __global const Prototype* prototypes, long d, long k, long first,
+                long step, double* best) {
   uint found = 0;
-  for (long c = 0; c < k; ++c) {
+  *best = INFINITY;
+  for (long c = first; c < k; c += step) {
     const double d2 = canonical_distance(points, x, prototypes + c * d, d);
-    if (d2 < best) {
-      best = d2;
+    if (d2 < *best) {
+      *best = d2;
       found = (uint)c;
     }
   }
   return found;
 }
 
-// Every row that is marked gets all canonical distances; its mark goes. MODEL says which of the batch.
+uint nearest(__global const uchar* points, long x, __global const Prototype* prototypes, long d, long k) {
+  double best;
+  return nearest_of(points, x, prototypes, d, k, 0, 1, &best);
+}
+
+#if GROUP_ITEMS > 1
+// The nearest of all prototypes by all work-items of a group, which need room for a number each of both kinds.
+uint nearest_by_group(__global const uchar* points, long x, __global const Prototype* prototypes, long d, long k,
+                      __local double* distances, __local uint* labels) {
+  const uint me = get_local_id(0);
+  double mine;
+  labels[me] = nearest_of(points, x, prototypes, d, k, me, GROUP_ITEMS, &mine);
+  distances[me] = mine;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint width = GROUP_ITEMS; width > 1; width = (width + 1) / 2) {
+    const uint other = me + (width + 1) / 2;
+    if (other < width && (distances[other] < distances[me] ||
+                          (distances[other] == distances[me] && labels[other] < labels[me]))) {
+      distances[me] = distances[other];
+      labels[me] = labels[other];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  const uint found = labels[0];
+  barrier(CLK_LOCAL_MEM_FENCE);  // before they are written again
+  return found;
+}
+#endif
+
+// Every row that is marked gets all canonical distances; its mark goes. MODEL says which of the batch. A group lists
+// the rows of some words; many are shared out, and of few the prototypes are, since a row alone takes k distances one
+// after the other.
 __kernel void resolve(Shape shape, RowBlock rows, __global const Range* ranges, __global ulong* counters,
                       __global const uint* control, __global const uchar* points, __global const Prototype* prototypes,
                       __global uint* marks, __global uchar* next) {
+  __local ulong resolved;
+#if GROUP_ITEMS > 1
+  __local uint marked[GROUP_ITEMS * 32];  // rows, from the first of the group's words on
+  __local uint count;
+  __local double distances[GROUP_ITEMS];
+  __local uint labels[GROUP_ITEMS];
+#endif
   if (control[0] != 0) return;
   const int r = MODEL;
   const Range range = ranges[r];
-  ulong resolved = 0;
+  const uint me = get_local_id(0);
+  const long found = range.slot * shape.next_stride;
+  const long words = (rows.count + 31) / 32;
   points += rows.points;
-  FOR_EACH(word, (rows.count + 31) / 32) {
-    uint bits = marks[r * shape.mark_stride + word];
+  prototypes += range.prototypes;
+  marks += r * shape.mark_stride;
+  if (me == 0) resolved = 0;
+  FOR_EACH_OF_GROUP(first, words) {
+#if GROUP_ITEMS > 1
+    if (me == 0) count = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (first + me < words) {
+      for (uint bits = marks[first + me]; bits != 0; bits &= bits - 1) {
+        marked[atomic_inc(&count)] = me * 32 + lowest_bit(bits);
+        marks[first + me] = 0;
+      }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const uint all = count;
+    if (all >= GROUP_ITEMS) {
+      for (uint i = me; i < all; i += GROUP_ITEMS) {
+        const long row = first * 32 + marked[i];
+        const uint label = nearest(points, row * shape.d, prototypes, shape.d, range.k);
+        store_label(next, shape.label_width, found + row, label);
+      }
+    } else {
+      for (uint i = 0; i < all; ++i) {
+        const long row = first * 32 + marked[i];
+        const uint label = nearest_by_group(points, row * shape.d, prototypes, shape.d, range.k, distances, labels);
+        if (me == 0) store_label(next, shape.label_width, found + row, label);
+      }
+    }
+    if (me == 0) resolved += all;
+    barrier(CLK_LOCAL_MEM_FENCE);
+#else
+    uint bits = marks[first];
     if (bits == 0) continue;
-    marks[r * shape.mark_stride + word] = 0;
+    marks[first] = 0;
     for (; bits != 0; bits &= bits - 1) {
-      const long row = word * 32 + lowest_bit(bits);
-      const uint label = nearest(points, row * shape.d, prototypes + range.prototypes, shape.d, range.k);
-      store_label(next, shape.label_width, range.slot * shape.next_stride + row, label);
+      const long row = first * 32 + lowest_bit(bits);
+      const uint label = nearest(points, row * shape.d, prototypes, shape.d, range.k);
+      store_label(next, shape.label_width, found + row, label);
       ++resolved;
     }
+#endif
   }
-  if (resolved != 0) {
+  if (me == 0 && resolved != 0) {
     counters += shape.counters + r * kCounters;
     add_global(counters + kResolved, resolved);
     add_global(counters + kCandidates, resolved * (ulong)range.k);

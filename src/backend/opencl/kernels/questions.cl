@@ -1,6 +1,10 @@
 // Canonical distances of rows to the prototypes that labels assign them to, and what is made of them.
 #pragma OPENCL FP_CONTRACT OFF
 
+#ifndef DISTANCE
+#define DISTANCE canonical_distance
+#endif
+
 // The labels of the rows: `first` is that of the first row, in labels.
 typedef struct {
   Int64 d;
@@ -13,8 +17,7 @@ typedef struct {
 double assigned_distance(Assigned assigned, __global const uchar* points, __global const uchar* labels,
                          __global const Prototype* prototypes, long row) {
   const long label = load_label(labels, assigned.width, assigned.first + row);
-  return canonical_distance(points, row * assigned.d, prototypes + assigned.prototypes + label * assigned.d,
-                            assigned.d);
+  return DISTANCE(points, row * assigned.d, prototypes + assigned.prototypes + label * assigned.d, assigned.d);
 }
 
 // The power of two of the highest limb in a format, and that in one for terms twice as large.
@@ -72,7 +75,7 @@ __kernel void transform(long d, RowBlock rows, long k, __global const uchar* poi
   points += rows.points;
   prototypes += first;
   FOR_EACH(i, rows.count * k) {
-    const double root = sqrt(canonical_distance(points, i / k * d, prototypes + i % k * d, d));
+    const double root = sqrt(DISTANCE(points, i / k * d, prototypes + i % k * d, d));
 #if POINT_TYPE == 1
     out[at + i] = root;
 #else

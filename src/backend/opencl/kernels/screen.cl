@@ -24,6 +24,24 @@ typedef JOIN(int, WIDTH) Ints;
 #define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
 #endif
 
+// What COLUMNS columns have at one place.
+typedef union {
+  JOIN(float, COLUMNS) all;
+  float of[COLUMNS];
+} Columns;
+
+// A GPU reads them at once, or reading would take longer than the products; a processor spreads each over a register.
+Columns columns_at(__global const float* at) {
+  Columns columns;
+#if CONTIGUOUS
+#pragma unroll
+  for (int c = 0; c < COLUMNS; ++c) columns.of[c] = at[c];
+#else
+  columns.all = *(__global const JOIN(float, COLUMNS)*)at;
+#endif
+  return columns;
+}
+
 // Whether every lane of a comparison is true; all() is a branch a lane on some devices.
 int every(Ints lanes) {
 #if WIDTH == 16
@@ -52,8 +70,10 @@ TopTwo look(__global const float* group, long groups, __global const float* pack
   top.column = (Ints)(0);
   for (int g = 0; g < groups; ++g, group += (d + 3) * COLUMNS) {
     Floats u[COLUMNS];
+    const Columns starts = columns_at(group);
+    const Columns slopes = columns_at(group + COLUMNS);
 #pragma unroll
-    for (int c = 0; c < COLUMNS; ++c) u[c] = MULTIPLY_ADD(norm, (Floats)(group[COLUMNS + c]), (Floats)(group[c]));
+    for (int c = 0; c < COLUMNS; ++c) u[c] = MULTIPLY_ADD(norm, (Floats)(slopes.of[c]), (Floats)(starts.of[c]));
 #if D > 0
 #pragma unroll
     for (int j = 0; j < D; ++j) {
@@ -62,9 +82,9 @@ TopTwo look(__global const float* group, long groups, __global const float* pack
     for (int j = 0; j < d; ++j) {
       const Floats y = LOAD(0, packed + (long)j * MANYMEANS_PACKED_ROWS);
 #endif
-      __global const float* const z = group + (3 + j) * COLUMNS;
+      const Columns z = columns_at(group + (3 + j) * COLUMNS);
 #pragma unroll
-      for (int c = 0; c < COLUMNS; ++c) u[c] = MULTIPLY_ADD(y, (Floats)(z[c]), u[c]);
+      for (int c = 0; c < COLUMNS; ++c) u[c] = MULTIPLY_ADD(y, (Floats)(z.of[c]), u[c]);
     }
 #pragma unroll
     for (int c = 0; c < COLUMNS; ++c) {

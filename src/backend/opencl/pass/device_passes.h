@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/device/device_kernels.h"
+#include "backend/opencl/pass/changed_sums.h"
 #include "backend/opencl/pass/score_screen.h"
 #include "backend/opencl/pass/tree_screen.h"
 
@@ -22,22 +23,20 @@ class DevicePasses final : public device::PassKernels {
   void end_pass(const device::PassBatch& batch) override;
   void update(const device::PassBatch& batch) override;
   Address labels_in_order(int slot) override { return memory_.labels(slot); }
-  void move_row(const device::ModelMemory& model, const RowMove& move) override;
+  void move_row(const device::ModelMemory& model, const RowMove& move) override { sums_.move_row(model, move); }
   void relabel(int slot, Address table) override;
 
  private:
   void resolve(const device::PassBatch& batch, const device::Rows& rows);
-  void accumulate(const device::PassBatch& batch, const device::Rows& rows);
-  const Kernel& accumulate_kernel(bool in_local);
 
   const OpenClShared& shared_;
   const device::SessionMemory& memory_;
   const device::Queue& queue_;
   PassArrays arrays_;
+  ChangedSums sums_;
   std::unique_ptr<ScoreScreen> screen_;  // these two are null where every distance is computed
   std::unique_ptr<TreeScreen> tree_;
   Kernel resolve_, resolve_all_, end_pass_, update_, judge_update_, relabel_;
-  Kernel accumulate_[2];  // in global memory, in local memory; made when first wanted
 };
 
 }  // namespace manymeans::opencl

@@ -1,7 +1,5 @@
 #include "backend/opencl/pass/device_rows.h"
 
-#include "backend/opencl/kernels/kernel_sources.h"
-
 #include <algorithm>
 
 namespace manymeans::opencl {
@@ -23,9 +21,8 @@ struct TermFormats {
 
 }  // namespace
 
-DeviceRows::DeviceRows(const OpenClShared& shared, const device::SessionMemory& memory)
+DeviceRows::DeviceRows(const OpenClShared& shared, const device::SessionMemory& memory, const Program& program)
     : shared_(shared), memory_(memory), queue_(memory.queue()) {
-  const Program& program = shared.exact_program(kExactSource);
   add_terms_ = Kernel(program, "add_terms");
   join_terms_ = Kernel(program, "join_terms");
   distances_ = Kernel(program, "distances");

@@ -6,9 +6,10 @@
 
 namespace manymeans::opencl {
 
-class DeviceRows final : public device::RowKernels {
+class DeviceRows : public device::RowKernels {
  public:
-  DeviceRows(const OpenClShared& shared, const device::SessionMemory& memory);
+  /// `program` has questions.cl.
+  DeviceRows(const OpenClShared& shared, const device::SessionMemory& memory, const Program& program);
 
   void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, Address sums) override;
   void distances(const Assigned& assigned, Address out) override;

@@ -1,5 +1,7 @@
 #include "backend/opencl/pass/float_bound.h"
 
+#include "core/rounding.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -11,11 +13,6 @@ constexpr double kUnit = 0x1p-24;
 // Of a score of d columns, in all.
 double roundings(int64_t d) {
   return static_cast<double>(d + 8) * kUnit;
-}
-
-float rounded_up(double v) {
-  const auto rounded = static_cast<float>(v);
-  return static_cast<double>(rounded) >= v ? rounded : std::nextafterf(rounded, HUGE_VALF);
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
 #include "backend/opencl/pass/host_passes.h"
 
 #include "core/data_type.h"
-#include "core/distance.h"
 #include "core/label_term.h"
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 namespace manymeans::opencl {
 namespace {
@@ -21,18 +19,6 @@ uint32_t load_label(const std::vector<std::byte>& labels, int width, int64_t i) 
 
 void store_label(std::vector<std::byte>& labels, int width, int64_t i, uint32_t label) {
   std::memcpy(labels.data() + i * width, &label, static_cast<size_t>(width));
-}
-
-uint32_t nearest(const double* x, const std::vector<double>& prototypes, int64_t d) {
-  double best = std::numeric_limits<double>::infinity();
-  uint32_t found = 0;
-  for (size_t c = 0; c * static_cast<size_t>(d) < prototypes.size(); ++c) {
-    const double d2 = canonical_distance(x, prototypes.data() + c * static_cast<size_t>(d), d);
-    if (d2 >= best) continue;
-    best = d2;
-    found = static_cast<uint32_t>(c);
-  }
-  return found;
 }
 
 }  // namespace
@@ -56,6 +42,7 @@ HostPasses::HostPasses(const OpenClShared& shared, const device::SessionMemory& 
                        int threads)
     : shared_(shared),
       input_(shared.input),
+      prototype_(prototype_of(shared.input)),
       memory_(memory),
       queue_(memory.queue()),
       arrays_(shared, memory, k),
@@ -64,7 +51,7 @@ HostPasses::HostPasses(const OpenClShared& shared, const device::SessionMemory& 
 }
 
 Statistics HostPasses::fetch(const device::ModelMemory& model) const {
-  Statistics statistics(model.k, input_.points.d, input_.limbs);
+  Statistics statistics(model.k, memory_.terms(), input_.limbs);
   const auto read = [&](std::vector<int64_t>& to, Address from) {
     queue_.read_back(to.data(), from, to.size() * sizeof(int64_t), "fetching statistics");
   };
@@ -92,10 +79,11 @@ void HostPasses::begin(const device::PassBatch& batch) {
   counters_.assign(batch.models.size(), {});
   for (const device::ModelMemory& model : batch.models) {
     statistics_.push_back(fetch(model));
-    std::vector<std::byte> bytes(static_cast<size_t>(model.k * input_.points.d) * size_of(type));
+    const int64_t values = model.k * memory_.width();
+    std::vector<std::byte> bytes(static_cast<size_t>(values) * size_of(type));
     queue_.read_back(bytes.data(), model.prototypes, bytes.size(), "fetching prototypes");
-    prototypes_.emplace_back(static_cast<size_t>(model.k * input_.points.d));
-    widen(bytes.data(), type, 0, model.k * input_.points.d, prototypes_.back().data());
+    prototypes_.emplace_back(static_cast<size_t>(values));
+    widen(bytes.data(), type, 0, values, prototypes_.back().data());
   }
 }
 
@@ -131,7 +119,7 @@ void HostPasses::pass(const device::PassBatch& batch, const device::Rows& rows, 
 void HostPasses::resolve(size_t m, Slice& slice) {
   const int64_t k = statistics_[m].k;
   std::vector<Found> found(static_cast<size_t>(pool_.size()));
-  for (Found& mine : found) mine.statistics = Statistics(k, input_.points.d, input_.limbs);
+  for (Found& mine : found) mine.statistics = Statistics(k, memory_.terms(), input_.limbs);
   pool_.for_each_range(slice.count, kGrain, [&](int worker, int64_t first, int64_t last) {
     look_at(m, slice, first, last, found[static_cast<size_t>(worker)]);
   });
@@ -156,42 +144,50 @@ void HostPasses::resolve(size_t m, Slice& slice) {
 void HostPasses::look_at(size_t m, Slice& slice, int64_t first, int64_t last, Found& found) const {
   const int width = memory_.label_width();
   const int64_t d = input_.points.d;
-  std::vector<double> x(static_cast<size_t>(d));
+  std::vector<double> scratch(static_cast<size_t>(d));
+  std::vector<double> terms(static_cast<size_t>(memory_.terms()));
   for (int64_t i = first; i < last; ++i) {
-    const int64_t row = slice.first + i;
+    const bool proved = (slice.marks[static_cast<size_t>(i / 32)] >> (i % 32) & 1) == 0;
     uint32_t label = load_label(slice.next, width, i);
-    if ((slice.marks[static_cast<size_t>(i / 32)] >> (i % 32) & 1) != 0) {
-      widen(input_.points.data, input_.points.type, row * d, d, x.data());
-      label = nearest(x.data(), prototypes_[m], d);
+    std::optional<uint32_t> before;
+    if (!slice.first_pass) before = load_label(slice.before, width, i);
+    if (proved && label == before) continue;
+    const Row row{slice.first + i, rows_as<double>(input_.points, slice.first + i, 1, scratch.data()), terms};
+    if (!proved) {
+      prototype_.f64.nearest({row.x, 1, d}, prototypes_[m].data(), found.statistics.k, &label);
       store_label(slice.next, width, i, label);
       ++found.counters.resolved;
       found.counters.candidates += static_cast<uint64_t>(found.statistics.k);
     }
-    const uint32_t before = slice.first_pass ? label : load_label(slice.before, width, i);
-    if (!slice.first_pass && label == before) continue;
+    if (label == before) continue;
     ++found.counters.changed;
-    add_row(found.statistics, row, label, 1);
-    if (slice.first_pass) continue;
-    add_row(found.statistics, row, before, -1);
-    const int64_t number = input_.shard.first + row;
-    found.hash += label_term(number, label) - label_term(number, before);
+    add_row(found.statistics, row, before, label);
+    const int64_t number = input_.shard.first + row.number;
+    if (before) found.hash += label_term(number, label) - label_term(number, *before);
   }
 }
 
-void HostPasses::add_row(Statistics& statistics, int64_t row, uint32_t label, int sign) const {
-  const int64_t d = input_.points.d;
-  const double weight = input_.weight(row);
-  int64_t* const sums = statistics.row(label);
-  std::vector<double> x(static_cast<size_t>(d));
-  widen(input_.points.data, input_.points.type, row * d, d, x.data());
-  for (int64_t j = 0; j < d; ++j) {
+// Takes a row from its cluster, if it has one, and adds it to another.
+void HostPasses::add_row(Statistics& statistics, const Row& row, std::optional<uint32_t> from, uint32_t to) const {
+  const double weight = input_.weight(row.number);
+  prototype_.f64.terms({row.x, 1, input_.points.d}, &weight, row.terms.data());
+  int64_t* const sums = statistics.row(to);
+  int64_t* const sums_before = from ? statistics.row(*from) : nullptr;
+  for (size_t t = 0; t < row.terms.size(); ++t) {
     int64_t term[kMaxLimbs] = {};
-    const SumFormat& format = input_.columns[static_cast<size_t>(j)];
-    add_term(weight * x[static_cast<size_t>(j)], format, sign, term);
-    for (int g = 0; g < format.limbs; ++g) sums[g * d + j] += term[g];
+    const SumFormat& format = input_.columns[t];
+    add_term(row.terms[t], format, 1, term);
+    for (int g = 0; g < format.limbs; ++g) {
+      const size_t at = static_cast<size_t>(g) * row.terms.size() + t;
+      sums[at] += term[g];
+      if (from) sums_before[at] -= term[g];
+    }
   }
-  statistics.weights[label] += sign * input_.integer_weight(row);
-  statistics.counts[label] += sign;
+  statistics.weights[to] += input_.integer_weight(row.number);
+  ++statistics.counts[to];
+  if (!from) return;
+  statistics.weights[*from] -= input_.integer_weight(row.number);
+  --statistics.counts[*from];
 }
 
 // The engine judges, and updates.
@@ -210,8 +206,10 @@ void HostPasses::end_pass(const device::PassBatch& batch) {
 
 void HostPasses::move_row(const device::ModelMemory& model, const RowMove& move) {
   Statistics statistics = fetch(model);
-  add_row(statistics, move.row.first, move.from, -1);
-  add_row(statistics, move.row.first, move.to, 1);
+  const int64_t row = move.row.first;
+  std::vector<double> scratch(static_cast<size_t>(input_.points.d));
+  std::vector<double> terms(static_cast<size_t>(memory_.terms()));
+  add_row(statistics, {row, rows_as<double>(input_.points, row, 1, scratch.data()), terms}, move.from, move.to);
   const Settled settled(queue_);
   send(model, statistics);
   queue_.copy_to_device(memory_.labels(model.slot, move.row.first), &move.to,

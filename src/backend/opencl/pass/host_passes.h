@@ -6,8 +6,10 @@
 #include "backend/opencl/pass/score_screen.h"
 #include "core/threads.h"
 #include "data/statistics.h"
+#include "prototype/prototype.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,14 +32,20 @@ class HostPasses final : public device::PassKernels {
  private:
   struct Slice;
   struct Found;
+  struct Row {
+    int64_t number;
+    const double* x;          // widened
+    std::span<double> terms;  // memory for what it adds to a cluster's sums
+  };
   void resolve(size_t m, Slice& slice);
   void look_at(size_t m, Slice& slice, int64_t first, int64_t last, Found& found) const;
-  void add_row(Statistics& statistics, int64_t row, uint32_t label, int sign) const;
+  void add_row(Statistics& statistics, const Row& row, std::optional<uint32_t> from, uint32_t to) const;
   void send(const device::ModelMemory& model, const Statistics& statistics);
   Statistics fetch(const device::ModelMemory& model) const;
 
   const OpenClShared& shared_;
   const Input& input_;
+  const Prototype& prototype_;
   const device::SessionMemory& memory_;
   const device::Queue& queue_;
   PassArrays arrays_;

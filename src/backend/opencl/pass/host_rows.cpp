@@ -1,22 +1,12 @@
 #include "backend/opencl/pass/host_rows.h"
 
 #include "core/data_type.h"
-#include "core/distance.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
 namespace manymeans::opencl {
-namespace {
-
-// Whether so many of these terms have room in the format.
-bool holds(const SumFormat& format, double term, int64_t count) {
-  return std::ldexp(term, format.shift - (format.limbs - 1) * format.bits) * static_cast<double>(count) < 0x1p63;
-}
-
-}  // namespace
 
 HostRows::Doubles HostRows::points(const device::Rows& rows) const {
   const int64_t d = input_.points.d;
@@ -26,7 +16,7 @@ HostRows::Doubles HostRows::points(const device::Rows& rows) const {
 }
 
 HostRows::Doubles HostRows::prototypes(Address from, int64_t k) const {
-  const int64_t count = k * input_.points.d;
+  const int64_t count = k * memory_.width();
   std::vector<std::byte> bytes(static_cast<size_t>(count) * size_of(type()));
   queue_.read_back(bytes.data(), from, bytes.size(), "fetching prototypes");
   Doubles values(static_cast<size_t>(count));
@@ -46,24 +36,18 @@ HostRows::Doubles HostRows::assigned_distances(const Assigned& assigned) const {
   const Doubles x = points(assigned.rows);
   Doubles found;
   for (size_t i = 0; i < labels.size(); ++i) {
-    found.push_back(canonical_distance(x.data() + static_cast<int64_t>(i) * d, c.data() + labels[i] * d, d));
+    const double* const row = x.data() + static_cast<int64_t>(i) * d;
+    found.push_back(prototype_.f64.distance(row, c.data() + labels[i] * memory_.width(), d));
   }
   return found;
 }
 
 void HostRows::add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, Address sums) {
-  SumFormat larger = format;
-  larger.shift -= 1;
   const Doubles all = assigned_distances(assigned);
   TermSums found;
   queue_.read_back(&found, sums, sizeof(found), "summing distances");
   for (int64_t i = 0; i < assigned.rows.count; i += step) {
-    const double w = input_.weight(assigned.rows.first + i);
-    if (!(w > 0)) continue;
-    const double d2 = all[static_cast<size_t>(i)];
-    if (holds(format, w * d2, input_.points.n)) add_term(w * d2, format, 1, found.limbs[0]);
-    if (holds(larger, w * d2, input_.points.n)) add_term(w * d2, larger, 1, found.limbs[1]);
-    found.farthest = std::max(found.farthest, std::bit_cast<int64_t>(d2));
+    found.add(input_.weight(assigned.rows.first + i), all[static_cast<size_t>(i)], format, input_.points.n);
   }
   const Settled settled(queue_);
   queue_.copy_to_device(sums, &found, sizeof(found), "summing distances");
@@ -81,7 +65,8 @@ void HostRows::transform(const device::Rows& rows, Address prototypes_there, int
   const Doubles c = prototypes(prototypes_there, k);
   std::vector<std::byte> found(static_cast<size_t>(rows.count * k) * size_of(type()));
   for (int64_t at = 0; at < rows.count * k; ++at) {
-    const double root = std::sqrt(canonical_distance(x.data() + at / k * d, c.data() + at % k * d, d));
+    const double d2 = prototype_.f64.distance(x.data() + at / k * d, c.data() + at % k * memory_.width(), d);
+    const double root = std::sqrt(d2);
     if (type() == DataType::kFloat64) reinterpret_cast<double*>(found.data())[at] = root;
     if (type() == DataType::kFloat32) reinterpret_cast<float*>(found.data())[at] = static_cast<float>(root);
   }

@@ -3,6 +3,7 @@
 
 #include "backend/device/device_kernels.h"
 #include "backend/opencl/pass/opencl_shared.h"
+#include "prototype/prototype.h"
 
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace manymeans::opencl {
 class HostRows final : public device::RowKernels {
  public:
   HostRows(const OpenClShared& shared, const device::SessionMemory& memory)
-      : input_(shared.input), memory_(memory), queue_(memory.queue()) {}
+      : input_(shared.input), prototype_(prototype_of(shared.input)), memory_(memory), queue_(memory.queue()) {}
 
   void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, Address sums) override;
   void distances(const Assigned& assigned, Address out) override;
@@ -26,6 +27,7 @@ class HostRows final : public device::RowKernels {
   Doubles assigned_distances(const Assigned& assigned) const;
 
   const Input& input_;
+  const Prototype& prototype_;
   const device::SessionMemory& memory_;
   const device::Queue& queue_;
 };

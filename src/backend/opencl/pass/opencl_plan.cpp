@@ -11,6 +11,9 @@
 #include "backend/opencl/tree/leaf_tree.h"
 #include "core/environment.h"
 #include "core/memory.h"
+#include "core/rounding.h"
+#include "data/memory_plan.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -23,8 +26,12 @@ namespace {
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kSliceUnit = 128;  // rows; labels of so many are whole words
 
-void check_algorithm_of(const BackendOptions& options) {
+void check_algorithm_of(const BackendOptions& options, bool linear) {
   check_algorithm(options.algorithm);
+  if (linear && options.algorithm != "auto" && options.algorithm != "brute") {
+    throw Error(ErrorCode::kUsage, "algorithm",
+                options.algorithm + " is for centroids; the opencl backend has auto and brute for linear models");
+  }
   if (options.algorithm != "bounds") return;
   throw Error(ErrorCode::kUsage, "algorithm",
               "the opencl backend has no bounds yet; use auto, matrix, kdtree or brute, or --backend cpu");
@@ -73,7 +80,7 @@ class Budget {
   int64_t upload_bytes(const OpenClPlan& plan) const {
     const PointsView& points = input_.points;
     const bool whole = plan.whole(points.n);
-    int64_t bytes = 64 * points.d;
+    int64_t bytes = 64 * points.d + 16 * static_cast<int64_t>(input_.columns.size());
     if (plan.tree) bytes += LeafTree::bytes(points.n, points.d);
     if (!plan.exact && whole) bytes += packed_rows(points.n) * 4 * (points.d + 1);
     if (!plan.resolves) return bytes;
@@ -81,7 +88,8 @@ class Budget {
     return bytes + (plan.resident_rows + slices) * row_bytes(plan) + static_cast<int64_t>(input_.weights.size()) * 8;
   }
   int64_t bytes(const OpenClPlan& plan) const {
-    return upload_bytes(plan) + std::max<int64_t>(1, workload_.sessions) * session_bytes(input_, k_, plan);
+    return upload_bytes(plan) + std::max<int64_t>(1, workload_.sessions) * session_bytes(input_, k_, plan) +
+           seeding_bytes(plan);
   }
   /// Rows whose points, and packed points, are one allocation each.
   int64_t most_rows(const OpenClPlan& plan) const {
@@ -90,6 +98,13 @@ class Budget {
   }
 
  private:
+  // Least distances to linear models that are seeded together, where all points are on the device.
+  int64_t seeding_bytes(const OpenClPlan& plan) const {
+    const int64_t n = input_.points.n;
+    if (!plan.linear || !plan.resolves || plan.resident_rows < n) return 0;
+    return 8 * n * std::min(workload_.models, models_seeded_together(n));
+  }
+
   const Input& input_;
   const UsedDevice& device_;
   const Workload& workload_;
@@ -121,7 +136,9 @@ void choose_slices(OpenClPlan& plan, const Input& input, const Budget& budget, i
     plan.resident_rows = most == n ? n : most / plan.slice_rows * plan.slice_rows;
   }
   plan.upload_bytes = budget.upload_bytes(plan);
-  if (forced == 0) check_room(budget.bytes(plan), room, "labels, statistics and the smallest slice of the points");
+  if (forced == 0) {
+    device::check_room("opencl", budget.bytes(plan), room, "labels, statistics and the smallest slice of the points");
+  }
 }
 
 const char* describe_mapping(TreeMapping mapping) {
@@ -134,18 +151,20 @@ const char* describe_mapping(TreeMapping mapping) {
 }
 
 std::string describe_screen(const OpenClPlan& plan, const Input& input, const BackendOptions& options) {
+  const char* const by_host = plan.resolves ? "" : ", all of them on the host";
+  if (plan.linear) return fmt::format("every canonical residual{}, and sums of products", by_host);
   if (plan.tree) {
     return fmt::format("kd-tree of {} leaves, {}", leaves_of(input.points.n), describe_mapping(plan.mapping));
   }
   if (plan.exact) {
     const char* why = options.algorithm == "brute" ? "" : ": no screen's bound holds for so many columns";
-    return fmt::format("every canonical distance{}{}", plan.resolves ? "" : ", all of them on the host", why);
+    return fmt::format("every canonical distance{}{}", by_host, why);
   }
   return input.points.d <= kRegisterColumns ? "float32 screen, points in registers" : "float32 screen";
 }
 
 // What the host does instead of the device.
-std::string describe_host(const OpenClPlan& plan, const UsedDevice& device) {
+std::string describe_host(const OpenClPlan& plan, const Input& input, const UsedDevice& device) {
   std::string text;
   if (!plan.resolves) {
     const char* why = device.facts.binary64 ? "its binary64 is not that of the host" : "it has no binary64";
@@ -154,7 +173,10 @@ std::string describe_host(const OpenClPlan& plan, const UsedDevice& device) {
   } else if (!device.atomics64) {
     text += "; 64-bit sums by atomic additions of 32 bits";
   }
-  return text + "; k-means++ and k-means|| on the host's processors";
+  if (!plan.linear) return text + "; k-means++ and k-means|| on the host's processors";
+  const bool seeds = plan.resolves && plan.resident_rows == input.points.n;
+  return text + fmt::format("; models are solved, and rows for first models and swaps picked{}, by the host",
+                            seeds ? "" : " by distances that it computes");
 }
 
 std::string describe_slices(const OpenClPlan& plan, const Input& input, int64_t row_bytes) {
@@ -181,21 +203,12 @@ double usual_seconds(const Input& input, const UsedDevice& device, const Workloa
 }  // namespace
 
 int64_t packed_rows(int64_t rows) {
-  return (rows + kSliceUnit - 1) / kSliceUnit * kSliceUnit;
+  return padded(rows, kSliceUnit);
 }
 
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const OpenClPlan& plan) {
   const int64_t of_tree = plan.tree ? TreeScreen::bytes(input, k, plan) : 0;
   return device::SessionMemory::bytes(input, k) + PassArrays::bytes(input, k, plan) + of_tree;
-}
-
-void check_room(int64_t bytes, int64_t room, const char* what) {
-  if (bytes <= room) return;
-  throw Error(
-      ErrorCode::kUnavailable, "opencl device memory",
-      fmt::format("{} need {} MiB, and {} MiB are free; use more memory, fewer rows or models at a time (strategy "
-                  "data), or --backend cpu",
-                  what, (bytes + kMiB - 1) / kMiB, std::max<int64_t>(0, room) / kMiB));
 }
 
 // OpenCL does not say what is free. A processor's memory is the host's.
@@ -207,19 +220,20 @@ int64_t room_on(const DeviceFacts& device, const BackendOptions& options) {
 
 OpenClPlan make_plan(const Input& input, const UsedDevice& device, const BackendOptions& options,
                      const Workload& workload) {
-  check_algorithm_of(options);
   OpenClPlan plan;
+  plan.linear = prototype_of(input).linear;
+  check_algorithm_of(options, plan.linear);
   plan.tree = options.algorithm == "kdtree";
   if (plan.tree) check_tree(input.points, device);
   plan.mapping = mapping_of(options);
-  plan.exact = plan.tree || options.algorithm == "brute" || !FloatBound::holds(input.points.d);
+  plan.exact = plan.linear || plan.tree || options.algorithm == "brute" || !FloatBound::holds(input.points.d);
   plan.resolves = device.binary64;
   const Budget budget(input, device, workload);
   choose_slices(plan, input, budget, room_on(device.facts, options), options.tuning.opencl.slice_rows);
   plan.usual_seconds = usual_seconds(input, device, workload);
   plan.text =
       fmt::format("{} on {} ({}){}{}", describe_screen(plan, input, options), device.facts.name, device.facts.version,
-                  describe_slices(plan, input, budget.row_bytes(plan)), describe_host(plan, device));
+                  describe_slices(plan, input, budget.row_bytes(plan)), describe_host(plan, input, device));
   return plan;
 }
 

@@ -25,7 +25,8 @@ struct UsedDevice {
 enum class TreeMapping : uint8_t { kDirect, kDistributed, kReplicated };
 
 struct OpenClPlan : device::SlicePlan {
-  bool exact = false;  ///< no scores: every canonical distance, or those that a tree leaves
+  bool linear = false;  ///< prototypes are linear models
+  bool exact = false;   ///< no scores: every canonical distance, or those that a tree leaves
   bool tree = false;
   TreeMapping mapping = TreeMapping::kDistributed;
   bool resolves = false;     ///< the device computes canonical distances, sums and updates; else the host does
@@ -41,8 +42,6 @@ OpenClPlan make_plan(const Input& input, const UsedDevice& device, const Backend
 int64_t packed_rows(int64_t rows);
 /// What a session takes of the device's memory.
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const OpenClPlan& plan);
-/// Throws Error(kUnavailable) where these do not fit.
-void check_room(int64_t bytes, int64_t room, const char* what);
 /// Bytes of the device's memory that may be taken.
 int64_t room_on(const DeviceFacts& device, const BackendOptions& options);
 

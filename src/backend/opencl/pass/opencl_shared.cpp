@@ -1,14 +1,14 @@
 #include "backend/opencl/pass/opencl_shared.h"
 
+#include "backend/device/sum_scales.h"
 #include "backend/opencl/kernels/kernel_sources.h"
 #include "backend/opencl/pass/pass_arrays.h"
+#include "core/rounding.h"
 #include "core/threads.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <vector>
 
 namespace manymeans::opencl {
 
@@ -55,7 +55,7 @@ Grid OpenClShared::grid(int64_t items, int64_t models) const {
   const int64_t group = used.tuned.group;
   const int64_t most = std::max<int64_t>(
       group, static_cast<int64_t>(used.tuned.items_a_unit) * used.facts.compute_units / group * group);
-  const int64_t wanted = std::clamp<int64_t>((items + group - 1) / group * group, group, most);
+  const int64_t wanted = std::clamp<int64_t>(padded(items, group), group, most);
   return {static_cast<size_t>(wanted), static_cast<size_t>(models), static_cast<size_t>(group), used.tuned.contiguous};
 }
 
@@ -75,23 +75,17 @@ RowBlock OpenClShared::block_of(const device::Rows& rows) const {
 }
 
 void OpenClShared::upload_terms(const device::Queue& queue) {
-  std::vector<double> top_values;
-  std::vector<int32_t> exponent_values, shift_values;
-  for (const SumFormat& format : input.columns) {
-    exponent_values.push_back(format.shift - (format.limbs - 1) * format.bits);
-    normal_tops = normal_tops && std::abs(exponent_values.back()) < 1022;
-    top_values.push_back(std::ldexp(1.0, std::clamp(exponent_values.back(), -1022, 1023)));
-    shift_values.push_back(input.weight_shift - format.shift);
-  }
+  const device::SumScales scales(input);
+  normal_tops = scales.normal;
   const auto send = [&](device::Buffer& to, const auto& values) {
     const size_t bytes = values.size() * sizeof(values[0]);
     to = device::Buffer(device, bytes, "the sums' formats");
     queue.copy_to_device(to.at(), values.data(), bytes, "the sums' formats");
   };
   const Settled settled(queue);
-  send(tops, top_values);
-  send(exponents, exponent_values);
-  send(solve_shifts, shift_values);
+  send(tops, scales.tops);
+  send(exponents, scales.exponents);
+  send(solve_shifts, scales.solve_shifts);
   if (!frame.centre.empty()) send(centre, frame.centre);
   queue.synchronize("uploading the sums' formats");
 }

@@ -1,17 +1,11 @@
 #include "backend/opencl/pass/pass_arrays.h"
 
 #include "core/label_width.h"
+#include "core/rounding.h"
 
 #include <algorithm>
 
 namespace manymeans::opencl {
-namespace {
-
-int64_t padded(int64_t k) {
-  return (k + kMostColumnsTogether - 1) / kMostColumnsTogether * kMostColumnsTogether;
-}
-
-}  // namespace
 
 struct PassArrays::Sizes {
   size_t ranges, next, marks, columns, states, slice;
@@ -24,13 +18,14 @@ struct PassArrays::Sizes {
     int64_t clusters = 0;
     int64_t most = 1;
     for (const int64_t count : k) {
-      clusters += padded(count);
+      clusters += padded(count, kMostColumnsTogether);
       most = std::max(most, count);
     }
     ranges = models * sizeof(Range);
     next = models * static_cast<size_t>(rows * label_width(most));
     marks = models * static_cast<size_t>(rows / 8);
     columns = plan.exact ? 0 : static_cast<size_t>(clusters * (d + 3)) * sizeof(float);
+    if (plan.linear && plan.resolves) columns = static_cast<size_t>(clusters * d) * sizeof(double);
     states = plan.exact ? 0 : models * kStates * sizeof(Int32);
     slice = plan.exact || plan.whole(n) ? 0 : static_cast<size_t>(rows * (d + 1)) * sizeof(float);
   }
@@ -79,7 +74,7 @@ void PassArrays::begin(const device::PassBatch& batch, const device::Queue& queu
   for (const device::ModelMemory& model : batch.models) {
     ranges_.push_back(range_of(model));
     ranges_.back().first = first;
-    first += padded(model.k);
+    first += padded(model.k, kMostColumnsTogether);
   }
   queue.copy_to_device(ranges(), ranges_.data(), ranges_.size() * sizeof(Range), "the models");
 }

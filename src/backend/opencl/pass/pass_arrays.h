@@ -33,7 +33,7 @@ class PassArrays {
   Address ranges() const { return ranges_there_.at(); }
   Address next() const { return next_.at(); }    ///< labels that a pass finds, of a slice of the rows: (models, rows)
   Address marks() const { return marks_.at(); }  ///< a bit for each of its rows that is not proved; zero between passes
-  Address columns() const { return columns_.at(); }
+  Address columns() const { return columns_.at(); }  ///< of prototypes: those of the screen, or groups of linear models
   Address states() const { return states_.at(); }
   Address slice() const { return slice_.at(); }  ///< packed rows, where they are not all on the device
 

@@ -2,6 +2,7 @@
 
 #include "backend/opencl/kernels/kernel_sources.h"
 #include "core/data_type.h"
+#include "core/rounding.h"
 
 #include <fmt/format.h>
 
@@ -19,15 +20,6 @@ constexpr float kNeverWins = -0x1p126F;
 struct ColumnBound {
   double slope, square, absolute, scale;
 };
-
-float rounded_up(double v) {
-  const auto rounded = static_cast<float>(v);
-  return static_cast<double>(rounded) >= v ? rounded : std::nextafterf(rounded, HUGE_VALF);
-}
-
-int64_t padded(int64_t k, int64_t multiple) {
-  return (k + multiple - 1) / multiple * multiple;
-}
 
 }  // namespace
 

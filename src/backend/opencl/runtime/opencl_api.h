@@ -20,7 +20,6 @@ namespace manymeans::opencl {
   X(clEnqueueBarrierWithWaitList)     \
   X(clEnqueueFillBuffer)              \
   X(clEnqueueMapBuffer)               \
-  X(clEnqueueMarkerWithWaitList)      \
   X(clEnqueueNDRangeKernel)           \
   X(clEnqueueReadBuffer)              \
   X(clEnqueueUnmapMemObject)          \
@@ -35,10 +34,12 @@ namespace manymeans::opencl {
   X(clGetProgramBuildInfo)            \
   X(clGetProgramInfo)                 \
   X(clReleaseCommandQueue)            \
+  X(clReleaseContext)                 \
   X(clReleaseEvent)                   \
   X(clReleaseKernel)                  \
   X(clReleaseMemObject)               \
   X(clReleaseProgram)                 \
+  X(clRetainCommandQueue)             \
   X(clRetainEvent)                    \
   X(clSetKernelArg)
 
@@ -51,6 +52,8 @@ struct Api {
 
 /// The loader's functions. Throws Error(kUnavailable) where there is no loader, or an old one.
 const Api& api();
+/// For tests, which make functions fail: what api() gives from now on; null: the loader's functions again.
+void replace_api(const Api* other);
 /// Those of a library of this name.
 Api load_api(const std::string& library);
 

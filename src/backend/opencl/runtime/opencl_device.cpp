@@ -30,6 +30,7 @@ bool has_come(cl_event event, const char* doing) {
   return status == CL_COMPLETE;
 }
 
+// That of what its queue had been given last, since queues do one thing after the other.
 class OpenClEvent final : public device::Event {
  public:
   OpenClEvent() = default;
@@ -37,19 +38,13 @@ class OpenClEvent final : public device::Event {
 
   void record(const device::Queue& queue) override {
     const OpenClQueue& of = queue_of(queue);
-    cl_event marker = nullptr;
-    check(api().clEnqueueMarkerWithWaitList(of.get(), 0, nullptr, &marker), "clEnqueueMarkerWithWaitList",
-          "recording an event");
-    keep(marker);
-    api().clRetainEvent(marker);
-    of.follow(marker);
+    keep(of.last());
     of.flush("recording an event");  // another queue may wait for it
   }
   void try_record(const device::Queue& queue) noexcept override {
     try {
       record(queue);
-    } catch (const Error&) {
-      keep(nullptr);
+    } catch (const Error&) {  // the event is that of the queue's work all the same
     }
   }
   cl_event get() const { return event_; }
@@ -57,6 +52,7 @@ class OpenClEvent final : public device::Event {
  private:
   bool is_reached(const char* doing) const override { return has_come(event_, doing); }
   void keep(cl_event event) noexcept {
+    if (event != nullptr) api().clRetainEvent(event);
     release(event_);
     event_ = event;
   }
@@ -161,7 +157,8 @@ OpenClDevice::OpenClDevice(const DeviceFacts& facts) : facts_(facts) {
   cl_int status = CL_SUCCESS;
   context_ = api().clCreateContext(properties, 1, &facts_.id, nullptr, nullptr, &status);
   check(status, "clCreateContext", "opening a device");
-  mapping_ = api().clCreateCommandQueue(context_, facts_.id, 0, &status);
+  first_ = api().clCreateCommandQueue(context_, facts_.id, 0, &status);
+  if (status != CL_SUCCESS) api().clReleaseContext(context_);
   check(status, "clCreateCommandQueue", "opening a device");
 }
 
@@ -199,7 +196,7 @@ void* OpenClDevice::allocate_pinned(size_t bytes, const char* what) const {
   }
   const cl_mem memory = make_buffer(bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, what);
   cl_int status = CL_SUCCESS;
-  void* const address = api().clEnqueueMapBuffer(mapping_, memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0,
+  void* const address = api().clEnqueueMapBuffer(first_, memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0,
                                                  nullptr, nullptr, &status);
   if (status != CL_SUCCESS) {
     api().clReleaseMemObject(memory);
@@ -216,7 +213,7 @@ void OpenClDevice::free_pinned(void* address) const noexcept {
   const std::lock_guard lock(mutex_);
   const auto found = pinned_.find(address);
   if (found == pinned_.end()) return;
-  api().clEnqueueUnmapMemObject(mapping_, found->second.memory, address, 0, nullptr, nullptr);
+  api().clEnqueueUnmapMemObject(first_, found->second.memory, address, 0, nullptr, nullptr);
   api().clReleaseMemObject(found->second.memory);
   pinned_.erase(found);
 }
@@ -232,8 +229,13 @@ bool OpenClDevice::is_pinned(const void* address) const {
 
 std::unique_ptr<device::Queue> OpenClDevice::make_queue(const Patience& patience) const {
   cl_int status = CL_SUCCESS;
-  const cl_command_queue queue = api().clCreateCommandQueue(context_, facts_.id, 0, &status);
-  check(status, "clCreateCommandQueue", "making a queue");
+  cl_command_queue queue = first_;
+  if (facts_.several_queues) {
+    queue = api().clCreateCommandQueue(context_, facts_.id, 0, &status);
+    check(status, "clCreateCommandQueue", "making a queue");
+  } else {
+    check(api().clRetainCommandQueue(queue), "clRetainCommandQueue", "making a queue");
+  }
   return std::make_unique<OpenClQueue>(*this, queue, patience);
 }
 

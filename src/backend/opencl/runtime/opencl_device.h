@@ -96,7 +96,7 @@ class OpenClDevice final : public device::Runtime {
 
   DeviceFacts facts_;
   cl_context context_ = nullptr;
-  cl_command_queue mapping_ = nullptr;  // of pinned memory
+  cl_command_queue first_ = nullptr;  // maps pinned memory; where there can be one only, it is everybody's
   struct Pinned {
     cl_mem memory;
     size_t bytes;

@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+
 namespace manymeans {
 namespace opencl {
 namespace {
@@ -21,25 +24,22 @@ T number_of(cl_device_id device, cl_device_info what) {
 }
 
 // Texts end with a zero, and some with spaces.
-std::string trimmed(std::string text) {
+template <class Ask, class Object>
+std::string text_by(Ask* ask, const char* name, Object object, cl_uint what) {
+  size_t bytes = 0;
+  check(ask(object, what, 0, nullptr, &bytes), name, kAsking);
+  std::string text(bytes, '\0');
+  check(ask(object, what, bytes, text.data(), nullptr), name, kAsking);
   while (!text.empty() && (text.back() == '\0' || text.back() == ' ')) text.pop_back();
   return text;
 }
 
 std::string text_of(cl_device_id device, cl_device_info what) {
-  size_t bytes = 0;
-  check(api().clGetDeviceInfo(device, what, 0, nullptr, &bytes), "clGetDeviceInfo", kAsking);
-  std::string text(bytes, '\0');
-  check(api().clGetDeviceInfo(device, what, bytes, text.data(), nullptr), "clGetDeviceInfo", kAsking);
-  return trimmed(text);
+  return text_by(api().clGetDeviceInfo, "clGetDeviceInfo", device, what);
 }
 
 std::string text_of(cl_platform_id platform, cl_platform_info what) {
-  size_t bytes = 0;
-  check(api().clGetPlatformInfo(platform, what, 0, nullptr, &bytes), "clGetPlatformInfo", kAsking);
-  std::string text(bytes, '\0');
-  check(api().clGetPlatformInfo(platform, what, bytes, text.data(), nullptr), "clGetPlatformInfo", kAsking);
-  return trimmed(text);
+  return text_by(api().clGetPlatformInfo, "clGetPlatformInfo", platform, what);
 }
 
 // Emulated binary64 counts as none: it is slower than the host's.
@@ -59,6 +59,7 @@ DeviceFacts facts_of(cl_platform_id platform, cl_device_id id) {
   facts.driver = text_of(id, CL_DRIVER_VERSION);
   facts.platform_name = text_of(platform, CL_PLATFORM_NAME);
   facts.platform_version = text_of(platform, CL_PLATFORM_VERSION);
+  facts.several_queues = runs_several_queues(facts.platform_version);
   facts.processor = (number_of<cl_device_type>(id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   facts.compute_units = static_cast<int>(number_of<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS));
   facts.float_lanes = static_cast<int>(number_of<cl_uint>(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT));
@@ -83,6 +84,17 @@ std::string describe(const DeviceFacts& device) {
 
 }  // namespace
 
+bool runs_several_queues(std::string_view platform_version) {
+  constexpr std::string_view kName = "PoCL ";
+  constexpr int kMended = 6;
+  const size_t at = platform_version.find(kName);
+  if (at == std::string_view::npos) return true;
+  const std::string_view version = platform_version.substr(at + kName.size());
+  int major = 0;
+  std::from_chars(version.data(), version.data() + version.size(), major);
+  return major >= kMended;
+}
+
 std::vector<DeviceFacts> find_devices() {
   cl_uint count = 0;
   // Loaders answer with an error of their own, or with 0, where they know no platform.
@@ -97,11 +109,10 @@ std::vector<DeviceFacts> find_devices() {
     std::vector<cl_device_id> ids(count);
     check(api().clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr), "clGetDeviceIDs",
           "looking for devices");
-    for (const cl_device_id id : ids) {
-      found.push_back(facts_of(platform, id));
-      found.back().index = static_cast<int>(found.size()) - 1;
-    }
+    for (const cl_device_id id : ids) found.push_back(facts_of(platform, id));
   }
+  std::ranges::stable_partition(found, [](const DeviceFacts& device) { return !device.processor; });
+  for (size_t i = 0; i < found.size(); ++i) found[i].index = static_cast<int>(i);
   go_on_replacing_lost_pages();  // drivers with a compiler have handlers of their own
   return found;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace manymeans::opencl {
@@ -12,7 +13,7 @@ namespace manymeans::opencl {
 struct DeviceFacts {
   cl_platform_id platform = nullptr;
   cl_device_id id = nullptr;
-  int index = 0;  ///< among all devices of all platforms, in the loader's order
+  int index = 0;  ///< in the order of find_devices()
   std::string name, version, driver, platform_name, platform_version;
   bool processor = false;  ///< it computes on the host's processors, in the host's memory
   int compute_units = 1;
@@ -26,9 +27,17 @@ struct DeviceFacts {
   bool compiler = true;        ///< it builds programs from source
   bool little_endian = true;
   bool fused = false;  ///< fma() of float32 is as fast as a product and a sum
+  /// Kernels of two queues may run at once.
+  bool several_queues = true;
 };
 
-/// All devices; empty where there is no platform. Throws Error(kUnavailable) where there is no loader.
+/// All devices, in the loader's order, but processors after all others: the backend's device 0 is a GPU where there is
+/// one. Empty where there is no platform. Throws Error(kUnavailable) where there is no loader.
 std::vector<DeviceFacts> find_devices();
+
+/// By a platform's version, "OpenCL 3.0 PoCL 5.0 ...": PoCL before 6 aborts when kernels that differ only in their
+/// number of work-items end in another order than they began (an assertion of its cache of compiled kernels, mended by
+/// its commit c9ac4c0c3), as those of two queues may.
+bool runs_several_queues(std::string_view platform_version);
 
 }  // namespace manymeans::opencl

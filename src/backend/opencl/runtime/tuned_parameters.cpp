@@ -25,8 +25,8 @@ constexpr TunedLine kTable[] = {
 }  // namespace
 
 std::string TunedParameters::options() const {
-  return fmt::format("-DWIDTH={} -DCOLUMNS={} -DCONTIGUOUS={} -DFUSED={}", width, columns, contiguous ? 1 : 0,
-                     fused ? 1 : 0);
+  return fmt::format("-DWIDTH={} -DCOLUMNS={} -DCONTIGUOUS={} -DGROUP_ITEMS={} -DFUSED={}", width, columns,
+                     contiguous ? 1 : 0, group, fused ? 1 : 0);
 }
 
 TunedParameters tuned_for(const DeviceFacts& device) {
