@@ -20,7 +20,7 @@ FOLDERS = {
     "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "."],
     "src/backend/cuda": ["runtime", "device", "exact", "margins", "float32", "tensor", "bounding_boxes", "persistent",
                          "points", "queries", "pass", "linear", "."],
-    "src/backend/opencl": ["kernels", "runtime", "pass", "linear", "."],
+    "src/backend/opencl": ["kernels", "runtime", "tree", "pass", "linear", "."],
     "src/io": ["files", "table", "text", "binary", "numpy", "arrow", "hdf5", "results"],
     "cli": ["streams", "output", "flags", "fitting", "commands", "."],
 }

@@ -265,7 +265,8 @@ TEST_F(Screen, LooksGiveCanonicalLabelsAndNeedTheirBound) {
 TEST_F(Screen, CertifiesPlainRowsAndResolvesNearTies) {
   const Case made = NearTies(layouts()[1], 9000, 7).make();
   for (const Target& target : targets_) {
-    if (takes(target, "kdtree", made.shape.d)) {
+    // Leaves of slices of 128 rows reach everywhere.
+    if (takes(target, "kdtree", made.shape.d) && target.slice_rows == 0) {
       const PassResult by_tree = label(*target.make("kdtree", 3), made).result;
       // On a device boxes hold 128 rows, of these all some near-ties.
       if (target.backend != "cuda") {

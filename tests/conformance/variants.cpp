@@ -27,6 +27,7 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   options.tuning.cuda.slice_rows = options.tuning.opencl.slice_rows = slice_rows;
   options.tuning.opencl.without_binary64 = without_binary64;
   options.tuning.opencl.without_atomics64 = without_atomics64;
+  options.tuning.opencl.tree_mapping = tree_mapping;
   options.tuning.cuda.queued_passes = queued_passes;
   options.tuning.cuda.score_thresholds = score_thresholds;
   if (backend == "late") options.tuning.test_backend = make_late_backend;
@@ -35,7 +36,7 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
 
 bool takes(std::string_view backend, std::string_view algorithm, int64_t columns) {
   if (backend == "late") return algorithm == "brute" || algorithm == "auto";
-  if (backend == "opencl") return algorithm == "brute" || algorithm == "auto" || algorithm == "matrix";
+  if (backend == "opencl" && algorithm == "bounds") return false;
   if (backend == "cuda" && algorithm == "kdtree") return columns <= 4;
   return algorithm != "kdtree" || columns <= 32;
 }
@@ -43,6 +44,7 @@ bool takes(std::string_view backend, std::string_view algorithm, int64_t columns
 bool takes(const Target& target, std::string_view algorithm, int64_t columns) {
   const bool slices = target.slice_rows != 0;
   if (target.backend == "cuda" && algorithm == "bounds") return !slices && target.screen_format != "float32";
+  if (target.backend == "opencl" && algorithm == "kdtree") return !target.without_binary64 && columns <= 32;
   return takes(target.backend, algorithm, columns) && (!slices || algorithm != "kdtree");
 }
 
@@ -106,8 +108,8 @@ std::vector<Target> targets() {
     }
     if (entry.name == "opencl") {
       found.push_back({.backend = "opencl"});
-      found.push_back({.backend = "opencl", .slice_rows = 128});
-      found.push_back({.backend = "opencl", .without_atomics64 = true});
+      found.push_back({.backend = "opencl", .slice_rows = 128, .tree_mapping = "direct"});
+      found.push_back({.backend = "opencl", .without_atomics64 = true, .tree_mapping = "replicated"});
       found.push_back({.backend = "opencl", .without_binary64 = true});
       found.push_back({.backend = "opencl", .slice_rows = 128, .without_binary64 = true});
       continue;

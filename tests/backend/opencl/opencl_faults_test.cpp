@@ -61,13 +61,14 @@ TEST_F(OpenClFaults, ABuildThatFailsShowsItsLog) {
 
 TEST_F(OpenClFaults, AlgorithmsThatItDoesNotHave) {
   const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {100, 2, {3}}, 1);
-  for (const char* algorithm : {"bounds", "kdtree"}) {
-    FitOptions options;
-    options.k = {3};
-    options.backend = "opencl";
-    options.algorithm = algorithm;
-    expect_error([&] { fit(made.points(), {}, options); }, ErrorCode::kUsage, "the opencl backend has no");
-  }
+  FitOptions options;
+  options.k = {3};
+  options.backend = "opencl";
+  options.algorithm = "bounds";
+  expect_error([&] { fit(made.points(), {}, options); }, ErrorCode::kUsage, "the opencl backend has no");
+  options.algorithm = "kdtree";
+  const Case wide = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {100, 33, {3}}, 1);
+  expect_error([&] { fit(wide.points(), {}, options); }, ErrorCode::kUsage, "for at most 32 columns");
 }
 
 TEST_F(OpenClFaults, MemoryThatIsTooLittle) {

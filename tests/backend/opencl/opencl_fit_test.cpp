@@ -76,6 +76,27 @@ TEST_F(OpenClFit, EveryWayGivesTheReferencesDigest) {
   }
 }
 
+// Weights, several k and models, rows to relocate, slices that a leaf's node reaches beyond.
+TEST_F(OpenClFit, EveryTreeGivesTheReferencesDigest) {
+  for (const Family family : {Family::kClusters, Family::kDuplicates, Family::kGrid, Family::kRanges}) {
+    const Case made = make_case(family, DataType::kFloat32, Weighting::kZeros, {5000, 3, {1}}, 21);
+    FitOptions options = options_for("reference");
+    options.k = {7, 80};
+    const std::string expected = fit(made.points(), made.weights, options).digest();
+    options.backend = "opencl";
+    options.algorithm = "kdtree";
+    for (const char* mapping : {"direct", "distributed", "replicated"}) {
+      for (const char* kind : {"processor", "accelerator"}) {
+        setenv("MANYMEANS_OPENCL_KIND", kind, 1);
+        for (const int64_t slice : {0, 700}) {
+          const OpenClTuning how = {.slice_rows = slice, .tree_mapping = mapping};
+          EXPECT_EQ(run(made, how, options).digest(), expected) << made.name << " " << mapping << " " << kind;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(OpenClFit, ThePlanSaysWhatTheHostDoes) {
   const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {5000, 3, {1}}, 2);
   const auto plan = [&](const OpenClTuning& how) { return run(made, how).provenance.plan; };

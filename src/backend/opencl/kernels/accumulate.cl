@@ -2,7 +2,8 @@
 //
 // -D options: LIMBS (of the sums), LOCAL_SUMS (a work-group adds up in local memory, and then once to global memory),
 // LONE (a work-group is one work-item, whose local memory nobody else touches), PRODUCTS (terms are those of linear
-// models, products.cl, else the values of a row).
+// models, products.cl, else the values of a row), ROTATED (each group begins with another model, so that groups that run
+// at the same time add to different sums).
 #pragma OPENCL FP_CONTRACT OFF
 
 #if LOCAL_SUMS
@@ -101,7 +102,7 @@ void add_terms_of_value(Shape shape, double weight, __global const uchar* points
 #define MEET() barrier(CLK_LOCAL_MEM_FENCE)
 #endif
 
-// MODEL says which of the batch. `scratch` holds a model's sums, weights and counts.
+// MODEL and ROTATED say which of the batch. `scratch` holds a model's sums, weights and counts.
 //
 // A group looks at a word of labels for each of its work-items, lists the rows that changed, and shares out their
 // values: few rows change after the first passes, and a work-item that has one would keep its neighbours waiting. What
@@ -115,7 +116,7 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
   __local uint count;
   __local ulong counted[GROUP_ITEMS * 3];  // of each work-item: rows, the low and the high part of the label sum
   if (control[0] != 0) return;
-  const int r = MODEL;
+  const int r = ROTATED ? (int)((MODEL + GROUP) % MODELS) : (int)MODEL;
   const Range range = ranges[r];
   const bool first_pass = range.first_pass && control[1] == 0;
   const long of_cluster = LIMBS * TERMS(shape.d);

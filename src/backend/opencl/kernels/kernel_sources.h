@@ -10,6 +10,7 @@ extern const std::string_view kExactSource;       ///< values.cl, exact.cl, pack
 extern const std::string_view kAccumulateSource;  ///< values.cl, accumulate.cl, products.cl
 extern const std::string_view kLinearSource;      ///< values.cl, linear.cl, questions.cl
 extern const std::string_view kScreenSource;      ///< screen.cl
+extern const std::string_view kTreeSource;        ///< values.cl, leaf_boxes.h, tree.cl
 extern const std::string_view kCheckSource;       ///< check.cl
 
 }  // namespace manymeans::opencl

@@ -73,6 +73,20 @@ enum RangeState {
   kStates
 };
 
+/// Leaves of the kd-tree, or the nodes above them, whose lists of candidates a pass makes.
+typedef struct {
+  Int64 first;  ///< the number of the first one among all
+  Int64 count;
+  Int64 stride;  ///< lists from one model's to the next
+} NodeLists;
+
+// Rows of a leaf of the kd-tree; leaves of a node above them; and how many numbers a list of candidates takes, with
+// their number before them.
+#define MANYMEANS_LEAF_ROWS 32
+#define MANYMEANS_NODE_LEAVES 16
+#define MANYMEANS_LEAF_LIST 32
+#define MANYMEANS_NODE_LIST 256
+
 // A packed row lies in a block of this many: value j of row i stands at (i / 64 * (d + 1) + j) * 64 + i % 64. Value d
 // is the row's norm.
 #define MANYMEANS_PACKED_ROWS 64

@@ -13,8 +13,9 @@ const Program& ChangedSums::program(bool in_local) const {
   const bool lone = shared_.used.tuned.group == 1;
   const bool rests = input.weighted || input.points.type == DataType::kFloat64;
   return shared_.exact_program(kAccumulateSource,
-                               fmt::format("-DLIMBS={} -DLOCAL_SUMS={} -DLONE={} -DPRODUCTS={} -DRESTS={}", input.limbs,
-                                           in_local ? 1 : 0, lone ? 1 : 0, shared_.plan.linear ? 1 : 0, rests ? 1 : 0));
+                               fmt::format("-DLIMBS={} -DLOCAL_SUMS={} -DLONE={} -DPRODUCTS={} -DRESTS={} -DROTATED={}",
+                                           input.limbs, in_local ? 1 : 0, lone ? 1 : 0, shared_.plan.linear ? 1 : 0,
+                                           rests ? 1 : 0, shared_.used.tuned.low_contention ? 1 : 0));
 }
 
 const Kernel& ChangedSums::accumulate_kernel(bool in_local) {
@@ -44,8 +45,8 @@ void ChangedSums::accumulate(const device::PassBatch& batch, const device::Rows&
     grid.items = std::max<size_t>(grid.items, static_cast<size_t>(std::min(bytes / kCached, words)));
   }
   const auto groups = static_cast<int64_t>(grid.items / grid.group);
-  const bool in_local =
-      8 * sums <= shared_.used.facts.local_memory / 2 && rows.count * terms / groups >= kValuesForASum * sums;
+  const bool in_local = shared_.used.tuned.low_contention && 8 * sums <= shared_.used.facts.local_memory / 2 &&
+                        rows.count * terms / groups >= kValuesForASum * sums;
   const LocalBytes scratch{static_cast<size_t>(in_local ? 8 * sums : 8)};
   const device::ModelMemory& model = batch.models[0];
   accumulate_kernel(in_local)(queue_, grid, shape, shared_.block_of(rows), arrays_.ranges(),

@@ -6,7 +6,8 @@
 
 namespace manymeans::opencl {
 
-DevicePasses::DevicePasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k)
+DevicePasses::DevicePasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k,
+                           int threads)
     : shared_(shared),
       memory_(memory),
       queue_(memory.queue()),
@@ -14,6 +15,7 @@ DevicePasses::DevicePasses(const OpenClShared& shared, const device::SessionMemo
       sums_(shared, memory, arrays_) {
   const Program& exact = shared.exact_program(kExactSource);
   if (!shared.plan.exact) screen_ = std::make_unique<ScoreScreen>(shared, memory, arrays_);
+  if (shared.plan.tree) tree_ = std::make_unique<TreeScreen>(shared, memory, arrays_, k, threads);
   resolve_ = Kernel(exact, "resolve");
   resolve_all_ = Kernel(exact, "resolve_all");
   end_pass_ = Kernel(exact, "end_pass");
@@ -38,7 +40,11 @@ int DevicePasses::passes_between_questions(const device::PassBatch& batch) const
 void DevicePasses::pass(const device::PassBatch& batch, const device::Rows& rows, bool first) {
   if (screen_ && first) screen_->pack_prototypes(batch);
   if (screen_) screen_->look(batch, rows);
-  resolve(batch, rows);
+  if (tree_) {
+    tree_->label(batch, rows);
+  } else {
+    resolve(batch, rows);
+  }
   sums_.accumulate(batch, rows);
 }
 

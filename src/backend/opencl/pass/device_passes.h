@@ -4,6 +4,7 @@
 #include "backend/device/device_kernels.h"
 #include "backend/opencl/pass/changed_sums.h"
 #include "backend/opencl/pass/score_screen.h"
+#include "backend/opencl/pass/tree_screen.h"
 
 #include <memory>
 #include <span>
@@ -12,8 +13,9 @@ namespace manymeans::opencl {
 
 class DevicePasses final : public device::PassKernels {
  public:
-  /// For a session of these models. Both must outlive this.
-  DevicePasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k);
+  /// For a session of these models. Both must outlive this. `threads`: what the host does takes so many.
+  DevicePasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k,
+               int threads);
 
   void begin(const device::PassBatch& batch) override { arrays_.begin(batch, queue_); }
   int passes_between_questions(const device::PassBatch& batch) const override;
@@ -32,7 +34,8 @@ class DevicePasses final : public device::PassKernels {
   const device::Queue& queue_;
   PassArrays arrays_;
   ChangedSums sums_;
-  std::unique_ptr<ScoreScreen> screen_;  // null where every distance is computed
+  std::unique_ptr<ScoreScreen> screen_;  // these two are null where every distance is computed
+  std::unique_ptr<TreeScreen> tree_;
   Kernel resolve_, resolve_all_, end_pass_, update_, judge_update_, relabel_;
 };
 

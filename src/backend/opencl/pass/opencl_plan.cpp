@@ -7,6 +7,9 @@
 #include "backend/opencl/kernels/kernel_types.h"
 #include "backend/opencl/pass/float_bound.h"
 #include "backend/opencl/pass/pass_arrays.h"
+#include "backend/opencl/pass/tree_screen.h"
+#include "backend/opencl/tree/leaf_tree.h"
+#include "core/environment.h"
 #include "core/memory.h"
 #include "core/rounding.h"
 #include "data/memory_plan.h"
@@ -29,9 +32,31 @@ void check_algorithm_of(const BackendOptions& options, bool linear) {
     throw Error(ErrorCode::kUsage, "algorithm",
                 options.algorithm + " is for centroids; the opencl backend has auto and brute for linear models");
   }
-  if (options.algorithm != "bounds" && options.algorithm != "kdtree") return;
+  if (options.algorithm != "bounds") return;
   throw Error(ErrorCode::kUsage, "algorithm",
-              "the opencl backend has no " + options.algorithm + " yet; use auto, matrix or brute, or --backend cpu");
+              "the opencl backend has no bounds yet; use auto, matrix, kdtree or brute, or --backend cpu");
+}
+
+void check_tree(const PointsView& points, const UsedDevice& device) {
+  constexpr int64_t kMostRows = int64_t{1} << 32;
+  std::string why;
+  if (points.d > kMostTreeColumns) {
+    why = fmt::format("for at most {} columns, and there are {}", kMostTreeColumns, points.d);
+  } else if (points.n > kMostRows) {
+    why = fmt::format("for at most {} rows, and there are {}", kMostRows, points.n);
+  } else if (!device.binary64) {
+    why = "for devices with the host's binary64, which " + device.facts.name + " does not have";
+  }
+  if (why.empty()) return;
+  throw Error(ErrorCode::kUsage, "algorithm",
+              "the opencl backend has kdtree " + why + "; use auto, matrix or brute, or --backend cpu");
+}
+
+TreeMapping mapping_of(const BackendOptions& options) {
+  std::string name = options.tuning.opencl.tree_mapping;
+  if (name.empty()) name = environment::opencl_tree();
+  if (name == "direct") return TreeMapping::kDirect;
+  return name == "replicated" ? TreeMapping::kReplicated : TreeMapping::kDistributed;
 }
 
 // What everything takes with a plan, and whether each allocation is one that the device makes.
@@ -56,6 +81,7 @@ class Budget {
     const PointsView& points = input_.points;
     const bool whole = plan.whole(points.n);
     int64_t bytes = 64 * points.d + 16 * static_cast<int64_t>(input_.columns.size());
+    if (plan.tree) bytes += LeafTree::bytes(points.n, points.d);
     if (!plan.exact && whole) bytes += packed_rows(points.n) * 4 * (points.d + 1);
     if (!plan.resolves) return bytes;
     const int64_t slices = whole ? 0 : 2 * plan.slice_rows;
@@ -115,9 +141,21 @@ void choose_slices(OpenClPlan& plan, const Input& input, const Budget& budget, i
   }
 }
 
+const char* describe_mapping(TreeMapping mapping) {
+  switch (mapping) {
+    case TreeMapping::kDirect: return "candidates of leaves found by the host";
+    case TreeMapping::kDistributed: return "candidates of leaves found for all models together";
+    case TreeMapping::kReplicated: return "candidates of leaves found for each model by itself";
+  }
+  return "";
+}
+
 std::string describe_screen(const OpenClPlan& plan, const Input& input, const BackendOptions& options) {
   const char* const by_host = plan.resolves ? "" : ", all of them on the host";
   if (plan.linear) return fmt::format("every canonical residual{}, and sums of products", by_host);
+  if (plan.tree) {
+    return fmt::format("kd-tree of {} leaves, {}", leaves_of(input.points.n), describe_mapping(plan.mapping));
+  }
   if (plan.exact) {
     const char* why = options.algorithm == "brute" ? "" : ": no screen's bound holds for so many columns";
     return fmt::format("every canonical distance{}{}", by_host, why);
@@ -169,7 +207,8 @@ int64_t packed_rows(int64_t rows) {
 }
 
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const OpenClPlan& plan) {
-  return device::SessionMemory::bytes(input, k) + PassArrays::bytes(input, k, plan);
+  const int64_t of_tree = plan.tree ? TreeScreen::bytes(input, k, plan) : 0;
+  return device::SessionMemory::bytes(input, k) + PassArrays::bytes(input, k, plan) + of_tree;
 }
 
 // OpenCL does not say what is free. A processor's memory is the host's.
@@ -184,7 +223,10 @@ OpenClPlan make_plan(const Input& input, const UsedDevice& device, const Backend
   OpenClPlan plan;
   plan.linear = prototype_of(input).linear;
   check_algorithm_of(options, plan.linear);
-  plan.exact = plan.linear || options.algorithm == "brute" || !FloatBound::holds(input.points.d);
+  plan.tree = options.algorithm == "kdtree";
+  if (plan.tree) check_tree(input.points, device);
+  plan.mapping = mapping_of(options);
+  plan.exact = plan.linear || plan.tree || options.algorithm == "brute" || !FloatBound::holds(input.points.d);
   plan.resolves = device.binary64;
   const Budget budget(input, device, workload);
   choose_slices(plan, input, budget, room_on(device.facts, options), options.tuning.opencl.slice_rows);

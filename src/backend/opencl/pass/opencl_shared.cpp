@@ -35,6 +35,10 @@ OpenClShared::OpenClShared(const Input& data, const OpenClDevice& where, const U
   slices = std::make_unique<device::RowSlices>(plan.resolves ? input : in_place_, plan,
                                                device::RowSlices::Host{threads, options.abort}, *queue);
   if (!plan.exact && slices->whole()) pack(*queue);
+  if (plan.tree) {
+    ThreadPool pool(threads, options.abort);
+    upload_tree(pool, *queue);
+  }
   queue->synchronize("uploading points");
 }
 
@@ -84,6 +88,21 @@ void OpenClShared::upload_terms(const device::Queue& queue) {
   send(solve_shifts, scales.solve_shifts);
   if (!frame.centre.empty()) send(centre, frame.centre);
   queue.synchronize("uploading the sums' formats");
+}
+
+void OpenClShared::upload_tree(ThreadPool& pool, const device::Queue& queue) {
+  tree = LeafTree::build(input.points, plan.slice_rows, pool);
+  const auto send = [&](device::Buffer& to, const auto& values) {
+    const size_t bytes = values.size() * sizeof(values[0]);
+    to = device::Buffer(device, bytes, "the kd-tree");
+    queue.copy_to_device(to.at(), values.data(), bytes, "the kd-tree");
+  };
+  const Settled settled(queue);
+  send(tree_order, tree.order);
+  send(leaf_boxes, tree.leaves);
+  send(node_boxes, tree.nodes);
+  queue.synchronize("uploading the kd-tree");
+  tree.order = {};
 }
 
 void OpenClShared::pack(const device::Queue& queue) {

@@ -9,6 +9,7 @@
 #include "backend/opencl/pass/packed_rows.h"
 #include "backend/opencl/runtime/kernel_launch.h"
 #include "backend/opencl/runtime/opencl_device.h"
+#include "backend/opencl/tree/leaf_tree.h"
 
 #include <memory>
 
@@ -47,8 +48,11 @@ struct OpenClShared {
   std::unique_ptr<PackedRows> packed_on_host;  // for the screen of a device without binary64
   std::unique_ptr<device::RowSlices> slices;
   device::Buffer packed;  // all rows as the screen sees them, where there is room for all at once
+  LeafTree tree;          // of algorithm kdtree; the host's, of which `order` is on the device only
+  device::Buffer tree_order, leaf_boxes, node_boxes;
 
  private:
+  void upload_tree(ThreadPool& pool, const device::Queue& queue);
   void upload_terms(const device::Queue& queue);
   void pack(const device::Queue& queue);
 

@@ -91,6 +91,7 @@ TunedParameters tuned_for(const DeviceFacts& device) {
     TunedParameters found = line.parameters;
     found.fused = found.fused && device.fused;
     found = with_settings(found, environment::opencl_tuned());
+    if (environment::opencl_sums() == "high") found.low_contention = false;
     if (found.group > device.largest_group) found.group = static_cast<int>(device.largest_group);
     return found;
   }

@@ -16,6 +16,8 @@ struct TunedParameters {
   int items_a_unit = 2048;  ///< work-items of a launch for each compute unit, at most
   bool contiguous = false;  ///< a work-item takes neighbouring items
   bool fused = true;        ///< products and sums of the screen are fma()
+  /// Groups add up in local memory where that pays, and each begins with another model.
+  bool low_contention = true;
 
   /// As -D options.
   std::string options() const;
