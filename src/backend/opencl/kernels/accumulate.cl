@@ -116,7 +116,7 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
   __local uint count;
   __local ulong counted[GROUP_ITEMS * 3];  // of each work-item: rows, the low and the high part of the label sum
   if (control[0] != 0) return;
-  const int r = ROTATED ? (int)((MODEL + GROUP) % MODELS) : (int)MODEL;
+  const int r = ROTATED ? (int)((MODEL + GROUP_NUMBER) % MODELS) : (int)MODEL;
   const Range range = ranges[r];
   const bool first_pass = range.first_pass && control[1] == 0;
   const long of_cluster = LIMBS * TERMS(shape.d);

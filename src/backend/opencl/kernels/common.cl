@@ -16,7 +16,7 @@
 #define ITEMS get_global_size(1)
 #define MODEL get_global_id(0)
 #define MODELS get_global_size(0)
-#define GROUP get_group_id(1)
+#define GROUP_NUMBER get_group_id(1)
 #define FOR_EACH(i, n)                                                                         \
   for (long i = (n) * (long)ITEM / (long)ITEMS,                       \
             i##_end = (n) * ((long)ITEM + 1) / (long)ITEMS;           \
@@ -27,7 +27,7 @@
 #define ITEMS get_global_size(0)
 #define MODEL get_global_id(1)
 #define MODELS get_global_size(1)
-#define GROUP get_group_id(0)
+#define GROUP_NUMBER get_group_id(0)
 #define FOR_EACH(i, n) for (long i = ITEM; i < (n); i += ITEMS)
 #define FOR_EACH_OF_GROUP(i, n) for (long i = ITEM - get_local_id(0); i < (n); i += ITEMS)
 #endif
