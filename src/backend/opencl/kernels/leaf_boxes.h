@@ -45,11 +45,11 @@ typedef struct {
 } BoxCandidates;
 
 MANYMEANS_INLINE Int64 count_of(BoxCandidates from) {
-  return from.parent == 0 ? from.k : from.parent[0];
+  return from.parent ? from.parent[0] : from.k;
 }
 
 MANYMEANS_INLINE Int64 candidate(BoxCandidates from, Int64 i) {
-  return from.parent == 0 ? i : from.parent[1 + i];
+  return from.parent ? from.parent[1 + i] : i;
 }
 
 /// The squared distance to the middle of a box: d middles, d half widths, and at least the sum of their squares.
