@@ -19,15 +19,10 @@ double milliseconds(const std::function<void()>& work) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// A context and a queue on the first device, as any program has them.
-void start_driver() {
-  cl_uint count = 0;
-  cl_platform_id platform = nullptr;
-  cl_device_id device = nullptr;
+// A context and a queue on the device, as any program has them.
+void start_driver(int index) {
+  const cl_device_id device = facts_of_device(index).id;
   cl_int status = CL_SUCCESS;
-  check(api().clGetPlatformIDs(1, &platform, &count), "clGetPlatformIDs", "starting the driver");
-  check(api().clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, &count), "clGetDeviceIDs",
-        "starting the driver");
   const cl_context context = api().clCreateContext(nullptr, 1, &device, nullptr, nullptr, &status);
   check(status, "clCreateContext", "starting the driver");
   api().clCreateCommandQueue(context, device, 0, &status);
@@ -38,7 +33,7 @@ void start_driver() {
 
 int main(int count, char** arguments) {
   const int index = count > 1 ? std::atoi(arguments[1]) : 0;
-  const double driver = milliseconds(start_driver);
+  const double driver = milliseconds([&] { start_driver(index); });
   const OpenClDevice* device = nullptr;
   const double open = milliseconds([&] { device = &open_device(index); });
   const double floats = milliseconds([&] { computes_floats(*device); });

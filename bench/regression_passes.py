@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Linear models beside a plain implementation: same points, same starting models, same iterations, in turns; the cpu
-backend beside NumPy, the cuda backend beside PyTorch.
+"""Linear models beside a plain implementation: same points, same starting models, in turns; the cpu backend beside
+NumPy, the cuda backend beside PyTorch. The peer makes fewer iterations, since each takes it as long as the others.
 
 usage: regression_passes.py --program build/release/bin/regression_fits [--backend cpu|cuda] [--repeats N] [--threads N]
        [--rows abc] [--out FOLDER]
@@ -130,9 +130,21 @@ def measure(row, options, folder):
     peer = [sys.executable, os.path.join(HERE, "peers", BESIDE[options.backend].script), *paths, 1 + theirs, 1]
     # The first fits of the process are not counted: they load kernels.
     program = [options.program, paths[0], paths[1] if starts == 1 else "random", k, starts, 1 + ours, 2]
-    result = {"rows": n, "features": d, "models": k, "starts": starts, "iterations": ours, "ours": [], "peer": []}
+    result = {
+        "rows": n,
+        "features": d,
+        "models": k,
+        "starts": starts,
+        "iterations": ours,
+        "of the peer": theirs,
+        "ours": [],
+        "peer": [],
+    }
     for _ in range(options.repeats):
         found = run(program, options.threads, options.backend)
+        made = {iterations for iterations, _ in found[str(1 + ours)]["iterations and errors"]}
+        if made != {1 + ours}:
+            raise SystemExit(f"row {name}: {made} iterations were made, and not {1 + ours}")
         result["ours"].append(per_iteration(found, ours))
         other = fastest_way(run(peer, options.threads), theirs)
         result["peer"].append(per_iteration(other, theirs) * starts / fitted)
@@ -170,7 +182,8 @@ def page(results, rates, device, options):
         f"{device}, {options.threads} threads, {datetime.date.today()}; by",
         f"`python3 bench/regression_passes.py {arguments}`. Milliseconds of an iteration: the least and, in",
         f"brackets, the median of {options.repeats} runs of each program, in turns. The points are planted models with",
-        "noise; the first pass of a fit is not counted, the updates of the models are.",
+        "noise; the first pass of a fit is not counted, the updates of the models are. Iterations are ours and, behind",
+        "the stroke, the peer's.",
         "",
         f"The peer (`bench/peers/{beside.script}`) {beside.about} It fits two of the twenty starts of the last row,",
         "and its time is that of twenty.",
@@ -185,7 +198,7 @@ def page(results, rates, device, options):
         arithmetic, reading = floor(row, rates)
         medians = statistics.median(ours), statistics.median(peer)
         lines.append(
-            f"| {row['rows']:,} | {row['features']} | {row['models']} | {row['starts']} | {row['iterations']} "
+            f"| {row['rows']:,} | {row['features']} | {row['models']} | {row['starts']} | {row['iterations']} / {row['of the peer']} "
             f"| {min(ours):.3g} ({medians[0]:.3g}) | {min(peer):.3g} ({medians[1]:.3g}) "
             f"| {min(peer) / min(ours):.1f} | {medians[1] / medians[0]:.1f} "
             f"| {arithmetic:.3g} ({reading:.2g}) | {100 * max(arithmetic, reading) / min(ours):.0f} % |"

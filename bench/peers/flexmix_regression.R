@@ -34,7 +34,7 @@ for (start in seq_len(as.integer(arguments[3]))) {
   answers <- answers + 1
   coefficients <- parameters(found)
   said <- cbind(1, design[, -ncol(design)]) %*% coefficients[-nrow(coefficients), , drop = FALSE]
-  least <- min(least, sum(apply((points$y - said)^2, 1, min)))
+  least <- min(least, sum(do.call(pmin, as.data.frame((points$y - said)^2))))
 }
 took <- proc.time() - begin
 cat(format(least, digits = 17), took[["user.self"]] + took[["sys.self"]], answers, "\n")

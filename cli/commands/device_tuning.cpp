@@ -54,6 +54,11 @@ std::vector<Parameter> parameters_of(const TuningTask& task) {
   return found;
 }
 
+// What a parameter must not do.
+struct ChangedAnswer {
+  std::string settings;
+};
+
 // Points and the fits of them that are timed.
 class Trial {
  public:
@@ -84,7 +89,7 @@ class Trial {
   void check(const FitResult& result) {
     if (digest_.empty()) digest_ = result.digest();
     if (digest_ == result.digest()) return;
-    throw Error(ErrorCode::kInternal, kVariable, fmt::format("{} changes the answer", std::getenv(kVariable)));
+    throw ChangedAnswer{std::getenv(kVariable)};
   }
 
   int64_t rows_, columns_;
@@ -93,14 +98,16 @@ class Trial {
   std::string digest_;
 };
 
-// Of points of each kind; empty where the device cannot do it.
+// Of points of each kind; empty where the device cannot do it, or its compiler cannot.
 std::vector<double> measure(std::vector<Trial>& trials, const std::string& settings) {
   ::setenv(kVariable, settings.c_str(), 1);
   std::vector<double> seconds;
   try {
     for (Trial& trial : trials) seconds.push_back(trial.seconds());
+  } catch (const ChangedAnswer& changed) {
+    throw Error(ErrorCode::kInternal, kVariable, fmt::format("{} changes the answer", changed.settings));
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::kUnavailable || settings.empty()) throw;
+    if (error.code() == ErrorCode::kInterrupted || settings.empty()) throw;
     return {};
   }
   return seconds;
@@ -127,9 +134,9 @@ void tune(const TuningTask& task) {
   };
   show("as the table has it", usual, 1);
   std::string best;
+  double least = 1;
   for (const Parameter& parameter : asked_for) {
     const std::string before = best.empty() ? "" : best + ",";
-    double least = std::numeric_limits<double>::infinity();
     for (const std::string& setting : parameter.settings) {
       const std::vector<double> seconds = measure(trials, before + setting);
       if (seconds.empty()) continue;
@@ -141,6 +148,7 @@ void tune(const TuningTask& task) {
     }
   }
   print(format_table("lrrr", table));
+  if (best.empty()) return print("\nSeconds of a pass. Nothing is faster than the library's table.\n");
   print(
       fmt::format("\nSeconds of a pass. The best, for this process and others:\nexport {}={}\nor a line of "
                   "src/backend/opencl/runtime/tuned_parameters.cpp: {{{}}}\n",

@@ -54,8 +54,9 @@ TEST_F(OpenClQueueTest, AQueueWaitsForAnothersEvent) {
   }
 }
 
-// Of Debian 12, Ubuntu 24.04, later ones; NVIDIA's and AMD's.
+// Of Ubuntu 22.04, Debian 12, Ubuntu 24.04, later ones; NVIDIA's and AMD's.
 TEST(OpenClPlatform, WhoRunsSeveralQueues) {
+  EXPECT_FALSE(opencl::runs_several_queues("OpenCL 2.0 pocl 1.8  Linux, None+Asserts, RELOC, LLVM 11.1.0, SLEEF"));
   EXPECT_FALSE(
       opencl::runs_several_queues("OpenCL 3.0 PoCL 3.1+debian  Linux, None+Asserts, RELOC, SPIR, LLVM 14.0.6"));
   EXPECT_FALSE(

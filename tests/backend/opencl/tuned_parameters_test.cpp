@@ -28,8 +28,9 @@ TEST(TunedParameters, HaveSettings) {
   EXPECT_TRUE(set.contiguous);
   EXPECT_FALSE(set.fused);
   EXPECT_EQ(with_settings(plain, "").options(), plain.options());
-  for (const char* wrong : {"width", "width=", "=8", "width=5", "width=8x", "height=8", "group=0", "columns=-1", ",",
-                            "width=8,,columns=2", "columns=32", "columns=1", "items_a_unit=99999999999"}) {
+  for (const char* wrong :
+       {"width", "width=", "=8", "width=5", "width=8x", "height=8", "group=0", "columns=-1", ",", "width=8,,columns=2",
+        "columns=32", "columns=1", "items_a_unit=99999999999", "contiguous=1", "group=64,contiguous=1"}) {
     EXPECT_THROW(with_settings(plain, wrong), Error) << wrong;
   }
 }

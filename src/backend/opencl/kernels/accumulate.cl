@@ -98,8 +98,10 @@ void add_terms_of_value(Shape shape, double weight, __global const uchar* points
 // The work-items of a group meet; one that is alone does not have to.
 #if LONE
 #define MEET()
+#define MEET_READERS()
 #else
 #define MEET() barrier(CLK_LOCAL_MEM_FENCE)
+#define MEET_READERS() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #endif
 
 // MODEL and ROTATED say which of the batch. `scratch` holds a model's sums, weights and counts.
@@ -161,15 +163,17 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
       }
     }
     MEET();
-    for (uint i = me; i < count * d; i += GROUP_ITEMS) {
-      const long row = first * in_word + changed[i / d];
+    const ulong values = (ulong)count * d;
+    for (ulong i = me; i < values; i += GROUP_ITEMS) {
+      const uint entry = values >> 32 == 0 ? (uint)i / d : (uint)(i / d);  // of 32 bits wherever it can be: that is faster
+      const long row = first * in_word + changed[entry];
       const uint to = load_label(next, shape.label_width, found + row);
       const uint from = first_pass ? to : load_label(labels, shape.label_width, own + row);
       SUMS_SPACE ulong* const entered = to_sums + to * of_cluster;
       SUMS_SPACE ulong* const left = first_pass ? 0 : to_sums + from * of_cluster;
-      add_terms_of_value(shape, weight_of(rows, weights, row), points, row * d, i % d, tops, exponents, entered, left);
+      add_terms_of_value(shape, weight_of(rows, weights, row), points, row * (long)d, (long)(i - (ulong)entry * d), tops, exponents, entered, left);
     }
-    MEET();
+    MEET_READERS();  // of labels, which are written next
     for (uint i = me; i < count; i += GROUP_ITEMS) {
       const long row = first * in_word + changed[i];
       const uint to = load_label(next, shape.label_width, found + row);

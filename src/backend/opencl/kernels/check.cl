@@ -28,7 +28,7 @@ __kernel void check_doubles(__global const double* triples, __global ulong* answ
 }
 #endif
 
-// The same of float32; what underflows may be zero, and the host forgives that.
+// The same of float32. No triple underflows: a device may then answer zero, which the bound allows for.
 __kernel void check_floats(__global const float* triples, __global uint* answers, long count) {
   FOR_EACH(i, count) {
     const float a = triples[3 * i];

@@ -1,5 +1,5 @@
-// The points and prototypes as the float32 screen sees them, on devices with binary64; `screen_packing.cpp` does the
-// same on the host. Proof: docs/developer/screens.md, "Float32 on a GPU" and "Float32 in OpenCL".
+// The points and prototypes as the float32 screen sees them, on devices with binary64; `packed_rows.cpp` and
+// `score_screen.cpp` do the same on the host. Proof: docs/developer/screens.md, "Float32 on a GPU" and "Float32 in OpenCL".
 //
 // -D options: COLUMNS (columns of a group, see screen.cl).
 #pragma OPENCL FP_CONTRACT OFF

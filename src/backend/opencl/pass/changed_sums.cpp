@@ -45,7 +45,9 @@ void ChangedSums::accumulate(const device::PassBatch& batch, const device::Rows&
     grid.items = std::max<size_t>(grid.items, static_cast<size_t>(std::min(bytes / kCached, words)));
   }
   const auto groups = static_cast<int64_t>(grid.items / grid.group);
-  const bool in_local = shared_.used.tuned.low_contention && 8 * sums <= shared_.used.facts.local_memory / 2 &&
+  constexpr int64_t kLocalBytesOfAnItem = 64;  // lists and counters of accumulate.cl
+  const int64_t local_bytes = 8 * sums + kLocalBytesOfAnItem * static_cast<int64_t>(grid.group);
+  const bool in_local = shared_.used.tuned.low_contention && local_bytes <= shared_.used.facts.local_memory / 2 &&
                         rows.count * terms / groups >= kValuesForASum * sums;
   const LocalBytes scratch{static_cast<size_t>(in_local ? 8 * sums : 8)};
   const device::ModelMemory& model = batch.models[0];

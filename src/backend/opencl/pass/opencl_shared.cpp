@@ -103,6 +103,7 @@ void OpenClShared::upload_tree(ThreadPool& pool, const device::Queue& queue) {
   send(node_boxes, tree.nodes);
   queue.synchronize("uploading the kd-tree");
   tree.order = {};
+  if (plan.mapping != TreeMapping::kDirect) tree = {};  // the device has what is needed
 }
 
 void OpenClShared::pack(const device::Queue& queue) {

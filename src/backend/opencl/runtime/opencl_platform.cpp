@@ -85,11 +85,10 @@ std::string describe(const DeviceFacts& device) {
 }  // namespace
 
 bool runs_several_queues(std::string_view platform_version) {
-  constexpr std::string_view kName = "PoCL ";
   constexpr int kMended = 6;
-  const size_t at = platform_version.find(kName);
+  const size_t at = std::min(platform_version.find("PoCL "), platform_version.find("pocl "));
   if (at == std::string_view::npos) return true;
-  const std::string_view version = platform_version.substr(at + kName.size());
+  const std::string_view version = platform_version.substr(at + std::string_view("PoCL ").size());
   int major = 0;
   std::from_chars(version.data(), version.data() + version.size(), major);
   return major >= kMended;

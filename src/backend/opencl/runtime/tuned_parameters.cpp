@@ -25,8 +25,8 @@ struct TunedLine {
 // A work-item of a processor is a group of its own, and vectors are as wide as its registers: groups of several would
 // be loops that leave and enter at every barrier.
 constexpr TunedLine kTable[] = {
-    {true, 16, {.width = 16, .columns = 4, .long_columns = 8, .group = 1, .items_a_unit = 8, .contiguous = true}},
-    {true, 0, {.width = 8, .columns = 2, .long_columns = 4, .group = 1, .items_a_unit = 8, .contiguous = true}},
+    {true, 16, {.width = 16, .columns = 4, .long_columns = 8, .group = 1, .contiguous = true, .items_a_unit = 8}},
+    {true, 0, {.width = 8, .columns = 2, .long_columns = 4, .group = 1, .contiguous = true, .items_a_unit = 8}},
     {false, 0, {}},
 };
 
@@ -36,6 +36,9 @@ struct Setting {
   std::initializer_list<int> values;  // none: any from 1 on
   void (*set)(TunedParameters& parameters, int value);
 };
+
+// What resolve() of exact.cl, which takes most, has in local memory for each work-item, and some more.
+constexpr int64_t kLocalBytesOfAnItem = 160;
 
 const Setting kSettings[] = {
     {"width", {4, 8, 16}, [](TunedParameters& to, int value) { to.width = value; }},
@@ -75,6 +78,13 @@ TunedParameters with_settings(const TunedParameters& parameters, const std::stri
     apply(std::string_view(settings).substr(first, end - first), found);
     first = end + 1;
   }
+  // Kernels for neighbouring items number groups and work-items alike.
+  if (found.contiguous && found.group != 1) {
+    throw Error(ErrorCode::kUsage, "MANYMEANS_OPENCL_TUNED",
+                fmt::format("contiguous=1 needs group=1, and the group has {} work-items; use group=1,contiguous=1, or "
+                            "contiguous=0",
+                            found.group));
+  }
   return found;
 }
 
@@ -92,7 +102,8 @@ TunedParameters tuned_for(const DeviceFacts& device) {
     found.fused = found.fused && device.fused;
     found = with_settings(found, environment::opencl_tuned());
     if (environment::opencl_sums() == "high") found.low_contention = false;
-    if (found.group > device.largest_group) found.group = static_cast<int>(device.largest_group);
+    const int64_t largest = std::min(device.largest_group, device.local_memory / kLocalBytesOfAnItem);
+    if (found.group > largest) found.group = static_cast<int>(std::max<int64_t>(1, largest));
     return found;
   }
   return {};
