@@ -26,12 +26,8 @@ from svg_chart import line_chart
 
 STRATEGIES = ("task", "data", "concatenated")
 DIRECT = ("matrix", "brute")  # of which the faster counts
-ALL_BACKENDS = (
-    "cpu",
-    "cuda",
-    "opencl",
-)  # the reference backend is measured beside them, for as long as --longest lets it
-PARTS = {"cpu": ("models", "columns"), "cuda": ("models",), "opencl": ("models", "columns", "clusters", "sums")}
+ALL_BACKENDS = ("cpu", "cuda", "opencl")  # the reference backend is measured beside them, for as long as --longest lets it
+PARTS = {"reference": ("models",), "cpu": ("models", "columns"), "cuda": ("models",), "opencl": ("models", "columns", "clusters", "sums")}
 CONTENTION = ("high", "reduced")
 MODELS = (1, 2, 4, 8, 16, 32, 64, 128)
 CLUSTERS = (8, 16, 32, 64, 128, 256, 512)
@@ -42,7 +38,7 @@ ENVIRONMENT = {**os.environ, "CUDA_MODULE_LOADING": "EAGER"}
 ABOUT = {
     "name": "strategies",
     "about": "Time of a whole fit of 10 iterations, anything built for it included and reading the file not; medians of "
-    "alternating runs.",
+             "alternating runs.",
 }
 
 
@@ -58,32 +54,16 @@ def ways_of_trees(backend):
     """{name: Way}: the kd-tree, in all variants that the backend has, and direct computation."""
     trees = {"kdtree": Way(["--algorithm", "kdtree"])}
     if backend == "opencl":
-        trees = {
-            f"kdtree, {variant}": Way(["--algorithm", "kdtree"], {"MANYMEANS_OPENCL_TREE": variant})
-            for variant in ("direct", "distributed", "replicated")
-        }
-    return {
-        name: Way([*way.flags, "--backend", backend], way.environment)
-        for name, way in (trees | {name: Way(["--algorithm", name]) for name in DIRECT}).items()
-    }
+        trees = {f"kdtree, {variant}": Way(["--algorithm", "kdtree"], {"MANYMEANS_OPENCL_TREE": variant})
+                 for variant in ("direct", "distributed", "replicated")}
+    return {name: Way([*way.flags, "--backend", backend], way.environment) for name, way in
+            (trees | {name: Way(["--algorithm", name]) for name in DIRECT}).items()}
 
 
 def fit(options, points, k, models, way):
     """(seconds of one fit, those of its passes, its summary); of passes side by side the mean."""
     flags = way.flags
-    command = [
-        str(options.program),
-        "fit",
-        points,
-        "-k",
-        str(k),
-        "--models",
-        str(models),
-        "--seed",
-        "1",
-        "--init",
-        "random",
-    ]
+    command = [str(options.program), "fit", points, "-k", str(k), "--models", str(models), "--seed", "1", "--init", "random"]
     command += ["--stop", "strict", "--max-iter", str(ITERATIONS), "--json", *flags]
     if "--threads" not in flags:
         command += ["--threads", str(options.threads)]
@@ -96,21 +76,8 @@ def fit(options, points, k, models, way):
 def points_of(options, data, folder):
     if options.quick and "n" in data:
         data = {**data, "n": data["n"] // 20}
-    prepared = worker(
-        "prepare",
-        "--data",
-        json.dumps(data),
-        "--cache",
-        options.cache,
-        "--ks",
-        "[2]",
-        "--models",
-        1,
-        "--seed",
-        1,
-        "--initial-of-one",
-        pathlib.Path(folder) / "unused.npy",
-    )
+    prepared = worker("prepare", "--data", json.dumps(data), "--cache", options.cache, "--ks", "[2]", "--models", 1,
+                      "--seed", 1, "--initial-of-one", pathlib.Path(folder) / "unused.npy")
     return prepared["points"]
 
 
@@ -132,16 +99,9 @@ def alternating(options, points, k, models, choices, notes):
     digests = {last[name]["digest"] for name in found}
     if len(digests) > 1:
         raise SystemExit(f"{points}, k = {k}, {models} models: the answers differ: {digests}")
-    return {
-        name: {
-            "seconds": median(whole for whole, _ in times),
-            "passes": median(passes for _, passes in times),
-            "each": times,
-            "plan": last[name]["provenance"]["plan"],
-            "digest": last[name]["digest"],
-        }
-        for name, times in found.items()
-    }
+    return {name: {"seconds": median(whole for whole, _ in times), "passes": median(passes for _, passes in times),
+                   "each": times, "plan": last[name]["provenance"]["plan"], "digest": last[name]["digest"]}
+            for name, times in found.items()}
 
 
 def other_backends(program, backend, threads):
@@ -213,10 +173,8 @@ def by_clusters(options, folder, notes):
 
 
 def lines_of(part, key, names, what="seconds", shown=str):
-    return [
-        (shown(name), [(row[key], row["choices"][name][what]) for row in part["rows"] if name in row["choices"]])
-        for name in names
-    ]
+    return [(shown(name), [(row[key], row["choices"][name][what]) for row in part["rows"] if name in row["choices"]])
+            for name in names]
 
 
 def quotients(part, key):
@@ -237,33 +195,14 @@ def shown_backend(result):
 
 def model_charts(result):
     part, where = result["models"], "N = 1M, D = 2, K = 10"
-    found = {
-        "time-by-models": line_chart(
-            f"Time against the number of models ({where})",
-            "models",
-            "seconds",
-            lines_of(part, "models", STRATEGIES),
-            True,
-            True,
-        )
-    }
+    found = {"time-by-models": line_chart(f"Time against the number of models ({where})", "models", "seconds",
+                                          lines_of(part, "models", STRATEGIES), True, True)}
     if part["backends"]:
-        found["passes-by-models"] = line_chart(
-            f"Passes alone, backend {result['backend']} ({where})",
-            "models",
-            "seconds",
-            lines_of(part, "models", STRATEGIES, "passes"),
-            True,
-            True,
-        )
-        found["time-by-backends"] = line_chart(
-            f"All backends of one machine ({where})",
-            "models",
-            "seconds",
-            lines_of(part, "models", [*part["backends"], "concatenated"], shown=shown_backend(result)),
-            True,
-            True,
-        )
+        found["passes-by-models"] = line_chart(f"Passes alone, backend {result['backend']} ({where})", "models", "seconds",
+                                               lines_of(part, "models", STRATEGIES, "passes"), True, True)
+        found["time-by-backends"] = line_chart(f"All backends of one machine ({where})", "models", "seconds",
+                                               lines_of(part, "models", [*part["backends"], "concatenated"],
+                                                        shown=shown_backend(result)), True, True)
     return found
 
 
@@ -277,94 +216,49 @@ def charts(result):
     """{file name without ending: SVG}."""
     found = model_charts(result) if result["models"]["rows"] else {}
     if result["sums"]["rows"]:
-        found["time-by-contention"] = line_chart(
-            "Accumulation with high and with reduced contention (N = 1M, D = 2, K = 10)",
-            "models",
-            "seconds",
-            lines_of(result["sums"], "models", CONTENTION),
-            True,
-            True,
-        )
+        found["time-by-contention"] = line_chart("Accumulation with high and with reduced contention (N = 1M, D = 2, K = 10)",
+                                                 "models", "seconds", lines_of(result["sums"], "models", CONTENTION), True, True)
     trees = list(ways_of_trees(result["backend"]))
     for name, shape, key, part in tree_parts(result):
         over, file = ("columns", f"columns-{name}") if key == "d" else ("clusters", "clusters")
-        found[f"time-by-{file}"] = line_chart(
-            f"Time against the number of {over} ({name}, {shape})",
-            over,
-            "seconds",
-            lines_of(part, key, trees),
-            key == "k",
-            True,
-        )
+        found[f"time-by-{file}"] = line_chart(f"Time against the number of {over} ({name}, {shape})", over, "seconds",
+                                              lines_of(part, key, trees), key == "k", True)
     both = [(variant, quotients(part, "d")) for variant, part in result["columns"].items()]
     if any(points for _, points in both):
-        found["kdtree-gain-by-columns"] = line_chart(
-            "The kd-tree against direct computation (N = 500k, K = 64)",
-            "columns",
-            "times faster than direct",
-            both,
-            False,
-            True,
-        )
+        found["kdtree-gain-by-columns"] = line_chart("The kd-tree against direct computation (N = 500k, K = 64)", "columns",
+                                                     "times faster than direct", both, False, True)
     return found
 
 
 def _rows(part, key, names, what="seconds"):
     for row in part["rows"]:
-        yield [
-            str(row[key]),
-            *(report.seconds(row["choices"][name][what]) if name in row["choices"] else "" for name in names),
-        ]
+        yield [str(row[key]), *(report.seconds(row["choices"][name][what]) if name in row["choices"] else ""
+                                for name in names)]
 
 
 def model_sections(result):
     part = result["models"]
-    lines = [
-        "## Time against the number of models",
-        "",
-        f"N = 1M, D = 2, K = 10, an overlapping mixture; seconds. Figure {result['figure']} of the thesis.",
-        "",
-    ]
+    lines = ["## Time against the number of models", "",
+             f"N = 1M, D = 2, K = 10, an overlapping mixture; seconds. Figure {result['figure']} of the thesis.", ""]
     lines += report.table(["models", *STRATEGIES], list(_rows(part, "models", STRATEGIES)))
     if not part["backends"]:
         return lines
-    lines += [
-        "",
-        "## Passes alone",
-        "",
-        "Of the same fits what the passes take: without validating and uploading the points, "
-        "choosing the first prototypes and collecting labels. For task: on average over the sessions side by side.",
-        "",
-    ]
+    lines += ["", "## Passes alone", "", "Of the same fits what the passes take: without validating and uploading the points, "
+              "choosing the first prototypes and collecting labels. For task: on average over the sessions side by side.", ""]
     lines += report.table(["models", *STRATEGIES], list(_rows(part, "models", STRATEGIES, "passes")))
-    lines += [
-        "",
-        "## All backends of this machine",
-        "",
-        "The same fits, strategy concatenated; seconds. A line ends after a "
-        "fit that was too long. All answers of a row have the same digest. Figure 7-3 of the thesis.",
-        "",
-    ]
-    lines += report.table(
-        ["models", *part["backends"], result["backend"], "digest"],
-        [
-            [*cells, f"`{row['choices']['concatenated']['digest'][:16]}`"]
-            for cells, row in zip(_rows(part, "models", [*part["backends"], "concatenated"]), part["rows"])
-            if "concatenated" in row["choices"]
-        ],
-    )
+    lines += ["", "## All backends of this machine", "", "The same fits, strategy concatenated; seconds. A line ends after a "
+              "fit that was too long. All answers of a row have the same digest. Figure 7-3 of the thesis.", ""]
+    lines += report.table(["models", *part["backends"], result["backend"], "digest"],
+                          [[*cells, f"`{row['choices']['concatenated']['digest'][:16]}`"] for cells, row in
+                           zip(_rows(part, "models", [*part["backends"], "concatenated"]), part["rows"])
+                           if "concatenated" in row["choices"]])
     return lines
 
 
 def sum_sections(result):
-    lines = [
-        "",
-        "## High and reduced contention",
-        "",
-        "The fits above, strategy concatenated; seconds. *high*: every work-group adds to global memory, all begin with the same "
-        "model. *reduced*: sums of a work-group in local memory first, each begins with another model. Figure 7-4 of the thesis.",
-        "",
-    ]
+    lines = ["", "## High and reduced contention", "",
+             "The fits above, strategy concatenated; seconds. *high*: every work-group adds to global memory, all begin with the same "
+             "model. *reduced*: sums of a work-group in local memory first, each begins with another model. Figure 7-4 of the thesis.", ""]
     return lines + report.table(["models", *CONTENTION], list(_rows(result["sums"], "models", CONTENTION)))
 
 
@@ -372,17 +266,10 @@ def tree_sections(result):
     lines, trees = [], list(ways_of_trees(result["backend"]))
     for name, shape, key, part in tree_parts(result):
         gains = dict(quotients(part, key))
-        rows = [
-            [*cells, f"{gains[row[key]]:.2f}" if row[key] in gains else ""]
-            for cells, row in zip(_rows(part, key, trees), part["rows"])
-        ]
-        lines += [
-            "",
-            f"## kd-tree against direct, {name}" + (", by clusters" if key == "k" else ""),
-            "",
-            f"{shape}, one model; seconds. Figures 7-5 and 7-6 of the thesis.",
-            "",
-        ]
+        rows = [[*cells, f"{gains[row[key]]:.2f}" if row[key] in gains else ""]
+                for cells, row in zip(_rows(part, key, trees), part["rows"])]
+        lines += ["", f"## kd-tree against direct, {name}" + (", by clusters" if key == "k" else ""), "",
+                  f"{shape}, one model; seconds. Figures 7-5 and 7-6 of the thesis.", ""]
         lines += report.table(["columns" if key == "d" else "clusters", *trees, "direct / kd-tree"], rows)
     return lines
 
@@ -391,16 +278,9 @@ def markdown(about, result, notes, files):
     where = about["machine"]
     one = about["runs"][0]
     device = f"{result['device']}; host: " if result["device"] else ""
-    lines = [
-        "# Strategies and " + ("the kd-tree" if result["backend"] == "cpu" else "backends"),
-        "",
-        about["about"],
-        "",
-        f"`{one['command']}`, {one['date']}, commit {one['commit']}, {result['threads']} threads",
-        "",
-        f"{device}{where['cpu']}, {where['usable_cpus']} processors, {where['memory']}; {where['system']}.",
-        "",
-    ]
+    lines = ["# Strategies and " + ("the kd-tree" if result["backend"] == "cpu" else "backends"), "", about["about"], "",
+             f"`{one['command']}`, {one['date']}, commit {one['commit']}, {result['threads']} threads", "",
+             f"{device}{where['cpu']}, {where['usable_cpus']} processors, {where['memory']}; {where['system']}.", ""]
     if about["quick"]:
         lines += ["**A trial with a twentieth of the points, run once. These numbers mean nothing.**", ""]
     lines += [f"- {note}" for note in notes] + [""] * bool(notes)
@@ -414,28 +294,18 @@ def markdown(about, result, notes, files):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--program", type=pathlib.Path, help="default: build/release/bin/manymeans, or build/cuda/bin/manymeans"
-    )
-    parser.add_argument("--backend", default="cpu", choices=ALL_BACKENDS, help="whose strategies; default: cpu")
-    parser.add_argument(
-        "--all", action="store_true", help="those of every backend that the program and this machine have"
-    )
+    parser.add_argument("--program", type=pathlib.Path, help="default: build/release/bin/manymeans, or build/cuda/bin/manymeans")
+    parser.add_argument("--backend", default="cpu", choices=PARTS, help="whose strategies; default: cpu")
+    parser.add_argument("--all", action="store_true", help="those of every backend that the program and this machine have")
     parser.add_argument("--threads", type=int, default=0, help="default: all that this machine gives")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="a twentieth of the points, once: to try the machinery")
-    parser.add_argument(
-        "--longest",
-        type=float,
-        default=60,
-        metavar="SECONDS",
-        help="a line ends after a fit that takes longer; default: 60",
-    )
+    parser.add_argument("--longest", type=float, default=60, metavar="SECONDS",
+                        help="a line ends after a fit that takes longer; default: 60")
     parser.add_argument("--only", choices=PARTS["opencl"], help="one part of it")
     parser.add_argument("--cache", type=pathlib.Path, default=ROOT / "build/bench-data", help="where points are kept")
-    parser.add_argument(
-        "--out", type=pathlib.Path, help="folder for the results; default: bench/results/<machine>/, none of --quick"
-    )
+    parser.add_argument("--out", type=pathlib.Path,
+                        help="folder for the results; default: bench/results/<machine>/, none of --quick")
     options = parser.parse_args()
     built = "cuda" if options.backend == "cuda" else "release"
     options.program = (options.program or ROOT / f"build/{built}/bin/manymeans").resolve()
@@ -460,28 +330,16 @@ def measured(options, notes):
     device, name = device_of(options)
     parts = [part for part in PARTS[options.backend] if options.only in (None, part)]
     if not parts:
-        raise SystemExit(
-            f"the backend {options.backend} has no part {options.only}, only {', '.join(PARTS[options.backend])}"
-        )
-    result = {
-        "backend": options.backend,
-        "device": device,
-        "threads": options.threads,
-        "figure": "7-2" if name else "7-1",
-        "models": {"rows": []},
-        "sums": {"rows": []},
-        "columns": {},
-        "clusters": {"rows": []},
-    }
+        raise SystemExit(f"the backend {options.backend} has no part {options.only}, only {', '.join(PARTS[options.backend])}")
+    result = {"backend": options.backend, "device": device, "threads": options.threads, "figure": "7-2" if name else "7-1",
+              "models": {"rows": []}, "sums": {"rows": []}, "columns": {}, "clusters": {"rows": []}}
     with tempfile.TemporaryDirectory(prefix="manymeans-bench-") as folder:
         if "models" in parts:
             result["models"] = by_models(options, folder, notes)
         if "sums" in parts:
             result["sums"] = by_sums(options, folder, notes)
         if "columns" in parts:
-            result["columns"] = {
-                variant: by_columns(options, folder, notes, variant) for variant in ("noise", "mixture")
-            }
+            result["columns"] = {variant: by_columns(options, folder, notes, variant) for variant in ("noise", "mixture")}
         if "clusters" in parts:
             result["clusters"] = by_clusters(options, folder, notes)
     return result

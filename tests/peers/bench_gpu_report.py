@@ -155,7 +155,7 @@ def check_scripts(program, folder):
     expect("ms" in one["peers"]["scikit-learn"] and "ms" in one["peers"]["reference backend"], "peers on the host took part")
     text = run("strategies.py", "--program", program, "--backend", "reference", "--quick", "--longest", "0.3", "--cache", folder,
                "--out", folder)
-    expect("Figure 7-2" in text and "Figure 7-3" in text, "both figures of the thesis")
+    expect("Figure 7-1" in text and "Figure 7-3" in text, "both figures of the thesis")
     made = {path.name.split("-on-")[0] for path in folder.glob("*.svg")}
     expect(made == {"time-by-models", "passes-by-models", "time-by-backends"}, f"charts: {made}")
 
