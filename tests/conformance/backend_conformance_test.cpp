@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 namespace manymeans::test {
 namespace {
@@ -53,6 +54,12 @@ class BackendConformance : public testing::Test {
     return std::any_of(targets_.begin(), targets_.end(), [](const Target& t) { return takes(t, "bounds", 1); });
   }
 
+  // Kernels of OpenCL are built for most cases, which takes most of their time: unless they are what is asked for, each
+  // case meets a third of the targets and algorithms, and all of them meet one as the cases go by.
+  static bool has_turn(const Target& target, size_t turn) {
+    return target.backend != "opencl" || std::getenv("MANYMEANS_TEST_BACKEND") != nullptr || turn % 3 == 0;
+  }
+
   Trace expected(const Case& made) { return trace_of(*reference_, made); }
 
   std::vector<Target> targets_ = all_targets();
@@ -71,7 +78,7 @@ TEST_F(BackendConformance, HostileFamilies) {
         if (!tells_formats_apart(target, algorithm)) continue;
         if (std::string(algorithm) == "auto" && !looks_in_bytes(target, made.shape.d)) continue;
         if (target.backend != "cpu") {  // its host threads compute nothing
-          compare(target, made, oracle, 1, algorithm);
+          if (has_turn(target, ++turn)) compare(target, made, oracle, 1, algorithm);
           continue;
         }
         // Two of the four each time; as the cases go by, all of them meet every target and algorithm.
@@ -94,6 +101,7 @@ TEST_F(BackendConformance, RandomCases) {
     for (size_t t = 0; t < targets_.size(); ++t) {
       // Different numbers of threads and algorithms meet every instruction set as the cases go by.
       const int threads = kThreads[(seed + t) % kThreads.size()];
+      if (!has_turn(targets_[t], seed + t)) continue;
       compare(targets_[t], made, oracle, threads, kAlgorithms[(seed / kThreads.size() + t) % kAlgorithms.size()]);
     }
     if (HasFailure()) return;
