@@ -110,7 +110,7 @@ std::vector<DeviceFacts> find_devices() {
           "looking for devices");
     for (const cl_device_id id : ids) found.push_back(facts_of(platform, id));
   }
-  std::ranges::stable_partition(found, [](const DeviceFacts& device) { return !device.processor; });
+  std::stable_partition(found.begin(), found.end(), [](const DeviceFacts& device) { return !device.processor; });
   for (size_t i = 0; i < found.size(); ++i) found[i].index = static_cast<int>(i);
   go_on_replacing_lost_pages();  // drivers with a compiler have handlers of their own
   return found;
