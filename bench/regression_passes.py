@@ -33,8 +33,8 @@ ROWS = [
     ("b", 1_000_000, 16, 64, 1, 50, 10, 1),
     ("c", 5_000_000, 8, 10, 20, 10, 4, 2),
 ]
-#: A variable that may keep the peer's matrix library to an older processor.
-UNSET = ("OPENBLAS_CORETYPE", "MANYMEANS_CPU_ISA")
+#: Variables that may keep the peer's matrix library to an older processor or a smaller cache, or ours.
+UNSET = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "MANYMEANS_CPU_ISA")
 #: What the makers of these GPUs (SXM) say: Gflop/s in binary64 without tensor cores, GB/s of memory.
 GPU_RATES = {"H100": (34e3, 3350), "H200": (34e3, 4800)}
 

@@ -31,7 +31,8 @@ def shown(path):
 
 
 def command_line():
-    scripts = {"strategies.py": ["strategies"], "compare_gpu.py": ["gpu"], "whole.py": ["whole"]}
+    scripts = {"strategies.py": ["strategies"], "compare_gpu.py": ["gpu"], "whole.py": ["whole"],
+               "opencl_peer.py": ["opencl"]}
     words = ["./dev", "bench", *scripts.get(pathlib.Path(sys.argv[0]).name, [])]
     for word in sys.argv[1:]:
         words.append(shown(word) if os.path.isabs(word) or (os.sep in word and os.path.exists(word)) else word)

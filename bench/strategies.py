@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The comparisons of the ensemble thesis on this machine: time against the number of models for each strategy (its figure
 7-1, on a GPU 7-2), of accumulation with high and with reduced contention (7-4, opencl only), time of the kd-tree against direct
-computation for 2 to 16 columns and for 8 to 512 clusters (7-5), and the quotient of both (7-6). With another backend than cpu
+computation for 2 to 16 columns and for 8 to 512 clusters (7-5), and the quotient of both (7-6); of OpenCL on a processor also these
+shapes beside the cpu backend's portable instruction set. With another backend than cpu
 also one table of all backends that this machine has (7-3); with cuda no kd-tree unless --only columns. All answers are compared:
 strategies, backends, variants and threads must give the same digest.
 
@@ -27,11 +28,13 @@ from svg_chart import line_chart
 STRATEGIES = ("task", "data", "concatenated")
 DIRECT = ("matrix", "brute")  # of which the faster counts
 ALL_BACKENDS = ("cpu", "cuda", "opencl")  # the reference backend is measured beside them, for as long as --longest lets it
-PARTS = {"reference": ("models",), "cpu": ("models", "columns"), "cuda": ("models",), "opencl": ("models", "columns", "clusters", "sums")}
-CONTENTION = ("high", "reduced")
+PARTS = {"reference": ("models",), "cpu": ("models", "columns"), "cuda": ("models",), "opencl": ("models", "columns", "clusters", "sums", "portable")}
+CONTENTION = {"high": "low_contention=0", "reduced": "low_contention=1"}  # as settings
 MODELS = (1, 2, 4, 8, 16, 32, 64, 128)
 CLUSTERS = (8, 16, 32, 64, 128, 256, 512)
 ITERATIONS = 10
+OF_MODELS = {"set": "mixture", "n": 1_000_000, "d": 2, "components": 5, "separation": 4, "seed": 81}  # points of ensembles
+BESIDE_PORTABLE = ((2, 64), (4, 64), (8, 64), (16, 64), (3, 8), (3, 512))  # columns and clusters, one model
 PASSES_PHASE = "fit: passes"  # in the phase fit; with the strategy task, summed over the threads
 # A backend's own warming up is not to count as its first fit: kernels are loaded when the process begins.
 ENVIRONMENT = {**os.environ, "CUDA_MODULE_LOADING": "EAGER"}
@@ -61,16 +64,17 @@ def ways_of_trees(backend):
 
 
 def fit(options, points, k, models, way):
-    """(seconds of one fit, those of its passes, its summary); of passes side by side the mean."""
+    """(seconds of one fit, those of its passes, processor seconds of the process, its summary); of passes side by side the mean."""
     flags = way.flags
     command = [str(options.program), "fit", points, "-k", str(k), "--models", str(models), "--seed", "1", "--init", "random"]
     command += ["--stop", "strict", "--max-iter", str(ITERATIONS), "--json", *flags]
     if "--threads" not in flags:
         command += ["--threads", str(options.threads)]
-    summary = json.loads(run(command, ENVIRONMENT | way.environment).output)
+    finished = run(command, ENVIRONMENT | way.environment)
+    summary = json.loads(finished.output)
     seconds = summary["provenance"]["seconds"]
     side_by_side = min(options.threads, models) if "task" in flags else 1
-    return sum(seconds[phase] for phase in FIT_PHASES), seconds[PASSES_PHASE] / side_by_side, summary
+    return sum(seconds[phase] for phase in FIT_PHASES), seconds[PASSES_PHASE] / side_by_side, finished.cpu_seconds, summary
 
 
 def points_of(options, data, folder):
@@ -82,7 +86,7 @@ def points_of(options, data, folder):
 
 
 def alternating(options, points, k, models, choices, notes):
-    """{choice: {seconds, passes, each, plan, digest}} of medians; a choice that fails is left out with a note.
+    """{choice: {seconds, passes, processor, each, plan, digest}} of medians, of processor seconds the least; a choice that fails is left out with a note.
 
     choices: {name: Way}. All must give the same answer.
     """
@@ -99,8 +103,8 @@ def alternating(options, points, k, models, choices, notes):
     digests = {last[name]["digest"] for name in found}
     if len(digests) > 1:
         raise SystemExit(f"{points}, k = {k}, {models} models: the answers differ: {digests}")
-    return {name: {"seconds": median(whole for whole, _ in times), "passes": median(passes for _, passes in times),
-                   "each": times, "plan": last[name]["provenance"]["plan"], "digest": last[name]["digest"]}
+    return {name: {"seconds": median(whole for whole, *_ in times), "passes": median(passes for _, passes, _ in times),
+                   "processor": min(processor for *_, processor in times), "each": times, "plan": last[name]["provenance"]["plan"], "digest": last[name]["digest"]}
             for name, times in found.items()}
 
 
@@ -118,14 +122,13 @@ def other_backends(program, backend, threads):
 
 def over_models(options, folder, notes, ways):
     """{data, k, rows}: these ways over 1 to 128 models of N = 1M, D = 2, K = 10."""
-    data = {"set": "mixture", "n": 1_000_000, "d": 2, "components": 5, "separation": 4, "seed": 81}
-    points, rows = points_of(options, data, folder), []
+    points, rows = points_of(options, OF_MODELS, folder), []
     for models in MODELS:
         print(f"{options.backend}, {models} models ...", file=sys.stderr, flush=True)
         found = alternating(options, points, 10, models, ways, notes)
         ways = short_ones(options, ways, found)
         rows.append({"models": models, "choices": found})
-    return {"data": data, "k": 10, "rows": rows}
+    return {"data": OF_MODELS, "k": 10, "rows": rows}
 
 
 def short_ones(options, ways, found):
@@ -142,7 +145,7 @@ def by_models(options, folder, notes):
 
 def by_sums(options, folder, notes):
     """Figure 7-4: accumulation with high and with reduced contention."""
-    ways = {name: Way(["--backend", options.backend], {"MANYMEANS_OPENCL_SUMS": name}) for name in CONTENTION}
+    ways = {name: Way(["--backend", options.backend], {"MANYMEANS_OPENCL_TUNED": setting}) for name, setting in CONTENTION.items()}
     return over_models(options, folder, notes, ways)
 
 
@@ -170,6 +173,19 @@ def by_clusters(options, folder, notes):
         ways = short_ones(options, ways, found)
         rows.append({"k": k, "choices": found})
     return {"data": data, "rows": rows}
+
+
+def by_shapes(options, folder, notes):
+    """Shapes of all figures beside the cpu backend, held to the portable instruction set."""
+    ways = {"portable": Way(["--backend", "cpu"], {"MANYMEANS_CPU_ISA": "portable"}), options.backend: Way(["--backend", options.backend])}
+    noise = [({"set": "noise", "n": 500_000, "d": d, "seed": 130 + d}, k, 1) for d, k in BESIDE_PORTABLE]
+    rows = []
+    for data, k, models in [(OF_MODELS, 10, models) for models in MODELS[::2] + MODELS[-1:]] + noise:
+        what = f"{data['n']} x {data['d']}, {k}, {models}"
+        print(f"portable, {what} ...", file=sys.stderr, flush=True)
+        found = alternating(options, points_of(options, data, folder), k, models, ways, notes)
+        rows.append({"shape": what, "data": data, "choices": found})
+    return {"rows": rows}
 
 
 def lines_of(part, key, names, what="seconds", shown=str):
@@ -236,11 +252,20 @@ def _rows(part, key, names, what="seconds"):
                                 for name in names)]
 
 
+def processor_table(result, part, key, names):
+    """The same of processor seconds, where processors compute: other programs change them little."""
+    if result["device"] and "pocl" not in result["device"].lower():
+        return []
+    return ["", "Processor seconds of these processes, the least, from beginning to end:", "",
+            *report.table([key, *names], list(_rows(part, key, names, "processor")))]
+
+
 def model_sections(result):
     part = result["models"]
     lines = ["## Time against the number of models", "",
              f"N = 1M, D = 2, K = 10, an overlapping mixture; seconds. Figure {result['figure']} of the thesis.", ""]
     lines += report.table(["models", *STRATEGIES], list(_rows(part, "models", STRATEGIES)))
+    lines += processor_table(result, part, "models", [*STRATEGIES, *part["backends"]])
     if not part["backends"]:
         return lines
     lines += ["", "## Passes alone", "", "Of the same fits what the passes take: without validating and uploading the points, "
@@ -259,7 +284,20 @@ def sum_sections(result):
     lines = ["", "## High and reduced contention", "",
              "The fits above, strategy concatenated; seconds. *high*: every work-group adds to global memory, all begin with the same "
              "model. *reduced*: sums of a work-group in local memory first, each begins with another model. Figure 7-4 of the thesis.", ""]
-    return lines + report.table(["models", *CONTENTION], list(_rows(result["sums"], "models", CONTENTION)))
+    lines += report.table(["models", *CONTENTION], list(_rows(result["sums"], "models", CONTENTION)))
+    return lines + processor_table(result, result["sums"], "models", list(CONTENTION))
+
+
+def portable_sections(result):
+    lines = ["", "## Beside the cpu backend's portable instruction set", "",
+             "The cpu backend without any vector instruction but the compiler's, and this backend; seconds, and the quotients of both. "
+             "Processor seconds are those of the whole process, the driver's beginning included; the least counts.", ""]
+    rows = []
+    for row in result["portable"]["rows"]:
+        both = [row["choices"][name] for name in ("portable", result["backend"])]
+        rows.append([row["shape"], *(report.seconds(one["seconds"]) for one in both),
+                     *(f"{both[1][what] / both[0][what]:.2f}" for what in ("seconds", "processor"))])
+    return lines + report.table(["points, clusters, models", "portable", result["backend"], "quotient", "of processor seconds"], rows)
 
 
 def tree_sections(result):
@@ -271,6 +309,7 @@ def tree_sections(result):
         lines += ["", f"## kd-tree against direct, {name}" + (", by clusters" if key == "k" else ""), "",
                   f"{shape}, one model; seconds. Figures 7-5 and 7-6 of the thesis.", ""]
         lines += report.table(["columns" if key == "d" else "clusters", *trees, "direct / kd-tree"], rows)
+        lines += processor_table(result, part, key, trees)
     return lines
 
 
@@ -288,6 +327,8 @@ def markdown(about, result, notes, files):
         lines += model_sections(result)
     if result["sums"]["rows"]:
         lines += sum_sections(result)
+    if result["portable"]["rows"]:
+        lines += portable_sections(result)
     lines += tree_sections(result)
     return "\n".join([*lines, "", *(f"![{name}]({name})" for name in files), ""])
 
@@ -332,12 +373,14 @@ def measured(options, notes):
     if not parts:
         raise SystemExit(f"the backend {options.backend} has no part {options.only}, only {', '.join(PARTS[options.backend])}")
     result = {"backend": options.backend, "device": device, "threads": options.threads, "figure": "7-2" if name else "7-1",
-              "models": {"rows": []}, "sums": {"rows": []}, "columns": {}, "clusters": {"rows": []}}
+              "models": {"rows": []}, "sums": {"rows": []}, "portable": {"rows": []}, "columns": {}, "clusters": {"rows": []}}
     with tempfile.TemporaryDirectory(prefix="manymeans-bench-") as folder:
         if "models" in parts:
             result["models"] = by_models(options, folder, notes)
         if "sums" in parts:
             result["sums"] = by_sums(options, folder, notes)
+        if "portable" in parts and not name:
+            result["portable"] = by_shapes(options, folder, notes)
         if "columns" in parts:
             result["columns"] = {variant: by_columns(options, folder, notes, variant) for variant in ("noise", "mixture")}
         if "clusters" in parts:

@@ -5,6 +5,7 @@
 
 #include "commands/commands.h"
 #include "flags/help_format.h"
+#include "ranks/ranks.h"
 #include "streams/device_watch.h"
 #include "streams/standard_streams.h"
 #include "streams/stop_signal.h"
@@ -25,6 +26,9 @@ int run(int argc, char** argv) {
       "--version", [] { return "manymeans " + build_info().version; }, "Print the version and exit");
   program.footer("Run 'manymeans COMMAND --help' for the options and examples of a command.");
   program.require_subcommand(1);
+  program.parse_complete_callback([&program] {  // before the command begins
+    for (const CLI::App* command : program.get_subcommands()) cli::check_ranks_of(command->get_name());
+  });
   cli::add_fit_command(program, exit_code);
   cli::add_regress_command(program, exit_code);
   cli::add_predict_command(program, exit_code);
@@ -35,6 +39,7 @@ int run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& stop) {
+    if (stop.get_exit_code() == 0 && cli::launched().rank > 0) return 0;  // help and version are said once
     return cli::answer_parse_stop(program, stop, argc > 1 ? argv[1] : nullptr);
   }
   return exit_code;
@@ -46,11 +51,11 @@ int main(int argc, char** argv) try {
   cli::prepare_standard_streams();
   cli::catch_stop_signals();
   guard_mapped_files();
-  return cli::end_program(run(argc, argv));
+  return cli::end_program(cli::end_ranks(run(argc, argv)));
 } catch (const Error& error) {
-  return cli::end_program(cli::complain(error.code(), error.what()));
+  return cli::end_program(cli::give_up(error));
 } catch (const std::bad_alloc&) {
-  return cli::complain(ErrorCode::kUnavailable, "[memory] there is not enough; fewer models or clusters need less");
+  return cli::give_up({ErrorCode::kUnavailable, "memory", "there is not enough; fewer models or clusters need less"});
 } catch (const std::exception& error) {
-  return cli::complain(ErrorCode::kInternal, std::string("[internal] ") + error.what() + "; please report this bug");
+  return cli::give_up({ErrorCode::kInternal, "internal", std::string(error.what()) + "; please report this bug"});
 }

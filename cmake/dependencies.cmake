@@ -56,4 +56,9 @@ endif()
 if(MANYMEANS_ARROW AND NOT MANYMEANS_SELF_CONTAINED)
   include(${CMAKE_CURRENT_LIST_DIR}/arrow.cmake)
 endif()
+# The program of a self-contained build may go where there is no MPI. The library knows nothing of it.
+if(MANYMEANS_MPI AND NOT MANYMEANS_SELF_CONTAINED AND (MANYMEANS_CLI OR MANYMEANS_TESTS))
+  set(MPI_CXX_SKIP_MPICXX ON) # the C++ interface, which MPI 3 has no longer
+  find_package(MPI QUIET COMPONENTS CXX)
+endif()
 unset(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)

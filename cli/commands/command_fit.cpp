@@ -42,10 +42,13 @@ const char* const kExamples =
     "      Goes on from the best model of an earlier fit.\n"
     "  manymeans fit points.npy -k 5000 --model out.npz --checkpoint run.ckpt \\\n"
     "      --resume\n"
-    "      May be killed at any time: the same command goes on where it was.\n\n"
+    "      May be killed at any time: the same command goes on where it was.\n"
+    "  mpirun -n 8 manymeans fit points.npy -k 64 --model out.npz\n"
+    "      Shares the rows among eight processes, on one machine or on several.\n\n"
     "The answer depends on the points, the options and the seed only: not on\n"
-    "--threads, --backend, --algorithm or --strategy. Ctrl-C stops after the current\n"
-    "pass and writes what was asked for (exit code 5); a second Ctrl-C ends at once.\n"
+    "--threads, --backend, --algorithm, --strategy or how many processes share it.\n"
+    "Ctrl-C stops after the current pass and writes what was asked for (exit code 5);\n"
+    "a second Ctrl-C ends at once.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
@@ -70,7 +73,7 @@ FitResult run_fit(FitCommand& command, JobPoints& points, bool initial_file, Pro
     hooks.initial = initial.view;
     result = fit(points.view, points.dataset.weights, command.options, hooks);
   });
-  add_reading(points, result.provenance, result.warnings);
+  add_reading(command.job, points, result.provenance, result.warnings);
   return result;
 }
 
@@ -79,7 +82,7 @@ void write_results(const FitJob& job, const JobPoints& points, const FitResult& 
       job, result.warnings,
       {.model =
            [&] { save_model(job.model, result, points.scaling, points.dataset.column_names, points.dataset.source); },
-       .labels = [&] { write_labels(job.labels, result); },
+       .labels = [&] { job.ranks ? write_labels(job.labels, result, *job.ranks) : write_labels(job.labels, result); },
        .json = [&] { return to_json(result); },
        .report =
            [&](const std::vector<std::string>& files) {
@@ -89,6 +92,7 @@ void write_results(const FitJob& job, const JobPoints& points, const FitResult& 
 
 int run(FitCommand& command) {
   FitJob& job = command.job;
+  share_job(job, command.options);
   const bool initial_file = names_initial_file(command.options.init, centroid_inits());
   check(command.options);
   check_job(job, command.options, initial_file);

@@ -83,7 +83,7 @@ RegressResult run_regress(RegressCommand& command, JobPoints& points, ProgressLi
     hooks.initial = initial.view;
     result = regress(RegressionRows::with_target(points.view), points.dataset.weights, command.options, hooks);
   });
-  add_reading(points, result.fit.provenance, result.fit.warnings);
+  add_reading(command.job, points, result.fit.provenance, result.fit.warnings);
   return result;
 }
 

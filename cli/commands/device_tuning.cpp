@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -40,6 +41,7 @@ const std::vector<Parameter>& parameters() {
        {"items_a_unit=2", "items_a_unit=8", "items_a_unit=32", "items_a_unit=512", "items_a_unit=2048",
         "items_a_unit=8192"}},
       {"fused", {"fused=0", "fused=1"}},
+      {"low_contention", {"low_contention=0", "low_contention=1"}},
   };
   return kAll;
 }
@@ -53,11 +55,6 @@ std::vector<Parameter> parameters_of(const TuningTask& task) {
   if (found.empty()) throw Error(ErrorCode::kUsage, "--only", "there is no parameter '" + task.only + "'");
   return found;
 }
-
-// What a parameter must not do.
-struct ChangedAnswer {
-  std::string settings;
-};
 
 // Points and the fits of them that are timed.
 class Trial {
@@ -77,7 +74,7 @@ class Trial {
     double least = std::numeric_limits<double>::infinity();
     for (int repeat = 0; repeat < 3; ++repeat) {
       const FitResult result = fit({values_.data(), rows_, columns_}, {}, options_);
-      check(result);
+      digests_.insert(result.digest());
       for (const auto& [phase, taken] : result.provenance.seconds) {
         if (phase == "fit: passes") least = std::min(least, taken / static_cast<double>(result.provenance.passes));
       }
@@ -85,32 +82,35 @@ class Trial {
     return least;
   }
 
- private:
-  void check(const FitResult& result) {
-    if (digest_.empty()) digest_ = result.digest();
-    if (digest_ == result.digest()) return;
-    throw ChangedAnswer{std::getenv(kVariable)};
-  }
+  /// Of all fits so far.
+  bool same_answers() const { return digests_.size() <= 1; }
 
+ private:
   int64_t rows_, columns_;
   std::vector<float> values_;
   FitOptions options_;
-  std::string digest_;
+  std::set<std::string> digests_;
 };
 
-// Of points of each kind; empty where the device cannot do it, or its compiler cannot.
-std::vector<double> measure(std::vector<Trial>& trials, const std::string& settings) {
+// With some settings.
+struct Measured {
+  std::vector<double> seconds;  // of points of each kind; empty where the device cannot do it, or its compiler cannot
+  std::string problem;          // why; below the first line, a compiler's log
+};
+
+Measured measure(std::vector<Trial>& trials, const std::string& settings) {
   ::setenv(kVariable, settings.c_str(), 1);
-  std::vector<double> seconds;
+  Measured found;
   try {
-    for (Trial& trial : trials) seconds.push_back(trial.seconds());
-  } catch (const ChangedAnswer& changed) {
-    throw Error(ErrorCode::kInternal, kVariable, fmt::format("{} changes the answer", changed.settings));
+    for (Trial& trial : trials) found.seconds.push_back(trial.seconds());
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kInterrupted || settings.empty()) throw;
-    return {};
+    found = {{}, error.what()};
   }
-  return seconds;
+  if (!std::ranges::all_of(trials, &Trial::same_answers)) {
+    throw Error(ErrorCode::kInternal, kVariable, settings + " changes the answer");
+  }
+  return found;
 }
 
 // The members of the backend's table: ".width = 8, .columns = 2".
@@ -126,11 +126,11 @@ void tune(const TuningTask& task) {
   const std::vector<Parameter> asked_for = parameters_of(task);
   std::vector<Trial> trials;
   for (const int64_t columns : kColumns) trials.emplace_back(task, columns);
-  const std::vector<double> usual = measure(trials, "");
-  std::vector<std::vector<std::string>> table = {{"parameter", "8 columns", "64 columns", "beside the table's"}};
+  const std::vector<double> usual = measure(trials, "").seconds;
+  std::vector<std::vector<std::string>> table = {{"parameter", "8 columns", "64 columns", "beside the table's", ""}};
   const auto show = [&](const std::string& what, const std::vector<double>& seconds, double share) {
     table.push_back(
-        {what, fmt::format("{:.6f}", seconds[0]), fmt::format("{:.6f}", seconds[1]), fmt::format("{:.3f}", share)});
+        {what, fmt::format("{:.6f}", seconds[0]), fmt::format("{:.6f}", seconds[1]), fmt::format("{:.3f}", share), ""});
   };
   show("as the table has it", usual, 1);
   std::string best;
@@ -138,8 +138,11 @@ void tune(const TuningTask& task) {
   for (const Parameter& parameter : asked_for) {
     const std::string before = best.empty() ? "" : best + ",";
     for (const std::string& setting : parameter.settings) {
-      const std::vector<double> seconds = measure(trials, before + setting);
-      if (seconds.empty()) continue;
+      const auto [seconds, problem] = measure(trials, before + setting);
+      if (seconds.empty()) {
+        table.push_back({setting, "", "", "", "cannot run: " + problem.substr(0, problem.find('\n'))});
+        continue;
+      }
       const double share = (seconds[0] / usual[0] + seconds[1] / usual[1]) / 2;
       show(setting, seconds, share);
       if (share >= least) continue;
@@ -147,7 +150,7 @@ void tune(const TuningTask& task) {
       best = before + setting;
     }
   }
-  print(format_table("lrrr", table));
+  print(format_table("lrrrl", table));
   if (best.empty()) return print("\nSeconds of a pass. Nothing is faster than the library's table.\n");
   print(
       fmt::format("\nSeconds of a pass. The best, for this process and others:\nexport {}={}\nor a line of "

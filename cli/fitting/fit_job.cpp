@@ -6,11 +6,16 @@
 #include "flags/read_flags.h"
 #include "output/output_files.h"
 #include "output/stream_outputs.h"
+#include "ranks/ranks.h"
 #include "streams/device_watch.h"
 #include "streams/standard_streams.h"
 #include "streams/stop_signal.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
 
 namespace manymeans::cli {
 namespace {
@@ -18,13 +23,15 @@ namespace {
 // What a fit that threw leaves behind: what to say of its checkpoint, and what its error is called.
 [[noreturn]] void leave_failed_fit(const FitJob& job, bool overdue) {
   // The fit was in good order, and its checkpoint says how far it came.
-  if (overdue || (!devices_answer() && !job.quiet)) announce_going_on(job.checkpoint);
+  if ((overdue && job.leads()) || (!devices_answer() && !job.quiet)) announce_going_on(job.checkpoint);
   if (!overdue) throw;
   throw Error(ErrorCode::kInterrupted, "interrupted", "stopped by a signal within a pass; no output was written");
 }
 
 Scaling find_job_scaling(const FitJob& job, const FitOptions& options, const PointsView& points) {
-  Scaling scaling = find_scaling(points, job.scale, options.threads, options.memory.bytes);
+  const int64_t memory = options.memory.bytes;
+  Scaling scaling = job.ranks ? find_scaling(points, job.scale, options.threads, memory, *job.ranks)
+                              : find_scaling(points, job.scale, options.threads, memory);
   if (!job.target.empty()) {
     scaling.offset.back() = 0;
     scaling.divisor.back() = 1;
@@ -32,7 +39,48 @@ Scaling find_job_scaling(const FitJob& job, const FitOptions& options, const Poi
   return scaling;
 }
 
+// What all ranks warn of, each sentence once, on the rank that speaks.
+std::vector<std::string> warnings_of_all(const FitJob& job, const std::vector<std::string>& mine) {
+  if (!job.ranks) return mine;
+  std::string text;
+  for (const std::string& warning : mine) text += warning + '\0';
+  std::vector<std::string> all;
+  for (const std::vector<char>& part : job.ranks->gather(std::span<const char>(text))) {
+    for (auto at = part.begin(); at != part.end();) {
+      const auto end = std::find(at, part.end(), '\0');
+      std::string warning(at, end);
+      if (std::ranges::find(all, warning) == all.end()) all.push_back(std::move(warning));
+      at = end + 1;
+    }
+  }
+  return job.leads() ? all : std::vector<std::string>();
+}
+
+// Ranks all open the file, and what is read from a pipe is gone.
+void check_shareable(const char* what, const std::string& path) {
+  std::error_code ignored;
+  const std::string file = points_file(path);
+  if (path != "-" && (!std::filesystem::exists(file, ignored) || std::filesystem::is_regular_file(file, ignored)))
+    return;
+  throw Error(ErrorCode::kUsage, what,
+              fmt::format("'{}' is no file that several ranks can read; write a file first", path));
+}
+
 }  // namespace
+
+void share_job(FitJob& job, FitOptions& options) {
+  job.ranks = join_ranks();
+  if (!job.ranks) return;
+  const int sharing = ranks_on_same_processors(*job.ranks);
+  check_shareable("DATA", job.data);
+  if (!job.reading.weights.empty()) check_shareable("--weights", job.reading.weights);
+  job.reading.part = {job.ranks->rank(), job.ranks->size()};
+  if (options.threads == 0) options.threads = std::max(1, build_info().threads / sharing);
+  if (job.leads()) return;
+  job.quiet = true;
+  job.json = false;
+  job.model.clear();
+}
 
 void bind_data_argument(CLI::App& app, FitJob& job) {
   add_file_argument(app, "DATA", job.data, kDataHelp);
@@ -92,9 +140,10 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   const int64_t memory = options.memory.bytes;
   // Linear models are the same whatever the columns' units are.
   const auto warn_of_dominance = [&] {
-    if (job.target.empty()) warn_of(dominance_warnings(points.dataset, points.view, memory));
+    if (job.target.empty() && job.leads()) warn_of(dominance_warnings(points.dataset, points.view, memory));
   };
-  warn_of(row_number_warnings(points.dataset, memory));
+  // They look at rows here and there: those of one rank are enough.
+  if (job.leads()) warn_of(row_number_warnings(points.dataset, memory));
   if (job.scale == Scale::kNone) {
     warn_of_dominance();
     return points;
@@ -116,6 +165,7 @@ void run_job(const FitJob& job, const FitOptions& options, const JobPoints& poin
   FitHooks hooks;
   hooks.cancel = &defer_stop_signals();
   hooks.checkpoint = job.checkpoint;
+  hooks.comm = job.ranks;
   if (line.on()) {  // what is shown costs a little to compute
     hooks.pause = 0.05;
     hooks.progress = [&](const Progress& progress) {
@@ -134,9 +184,11 @@ void run_job(const FitJob& job, const FitOptions& options, const JobPoints& poin
   }
 }
 
-void add_reading(const JobPoints& points, Provenance& provenance, std::vector<std::string>& warnings) {
+void add_reading(const FitJob& job, const JobPoints& points, Provenance& provenance,
+                 std::vector<std::string>& warnings) {
   provenance.seconds.insert(provenance.seconds.begin(), points.seconds.begin(), points.seconds.end());
   warnings.insert(warnings.begin(), points.dataset.warnings.begin(), points.dataset.warnings.end());
+  warnings = warnings_of_all(job, warnings);
 }
 
 void write_job(const FitJob& job, const std::vector<std::string>& warnings, const JobOutputs& outputs) {
@@ -162,9 +214,10 @@ void write_job(const FitJob& job, const std::vector<std::string>& warnings, cons
 }
 
 int end_job(const FitJob& job, bool interrupted) {
-  const int exit_code = defer_stop_signals() ? static_cast<int>(ErrorCode::kInterrupted) : 0;
-  if (exit_code == 0 && !interrupted) remove_checkpoint(job.checkpoint);
-  return exit_code;
+  int64_t exit_code = defer_stop_signals() ? static_cast<int>(ErrorCode::kInterrupted) : 0;
+  if (job.ranks) exit_code = job.ranks->max(exit_code);  // and a rank that could not write is heard
+  if (exit_code == 0 && !interrupted && job.leads()) remove_checkpoint(job.checkpoint);
+  return static_cast<int>(exit_code);
 }
 
 }  // namespace manymeans::cli

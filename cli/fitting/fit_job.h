@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,10 @@ struct FitJob {
   CheckpointOptions checkpoint;
   bool json = false, quiet = false;
   bool streams_labels = false;  ///< to standard output
+  std::shared_ptr<Comm> ranks;  ///< that share the points; null: there is one
+
+  /// Whether this process is the one that speaks and writes.
+  bool leads() const { return !ranks || ranks->rank() == 0; }
 };
 
 /// How the flags of a job are explained where commands differ.
@@ -43,6 +48,10 @@ void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help);
 /// `initial_file`: whether --init names a file.
 void check_job(FitJob& job, const FitOptions& options, bool initial_file);
 
+/// Joins the ranks, if there are several: each reads and fits its part of the rows, and the first one does the rest.
+/// All of the command's threads are shared by the ranks of a machine.
+void share_job(FitJob& job, FitOptions& options);
+
 /// Points as they go into the fit, and what keeps them in memory. A target is their last column and is not scaled.
 struct JobPoints {
   Dataset dataset;
@@ -58,8 +67,10 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
 void run_job(const FitJob& job, const FitOptions& options, const JobPoints& points, ProgressLine& line,
              const std::function<void(const FitHooks&)>& work);
 
-/// Puts the times and warnings of the reading before those of the fit.
-void add_reading(const JobPoints& points, Provenance& provenance, std::vector<std::string>& warnings);
+/// Puts the times and warnings of the reading before those of the fit. The first rank gets the warnings of all, each
+/// once, and the others none.
+void add_reading(const FitJob& job, const JobPoints& points, Provenance& provenance,
+                 std::vector<std::string>& warnings);
 
 /// How the outputs of a job are written.
 struct JobOutputs {
@@ -69,7 +80,7 @@ struct JobOutputs {
 };
 void write_job(const FitJob& job, const std::vector<std::string>& warnings, const JobOutputs& outputs);
 
-/// The exit code, after all outputs are written. `interrupted`: the fit was.
+/// The exit code, after all outputs of all ranks are written. `interrupted`: the fit was.
 int end_job(const FitJob& job, bool interrupted);
 
 }  // namespace manymeans::cli

@@ -97,11 +97,11 @@ int answer_parse_stop(const CLI::App& program, const CLI::ParseError& stop, cons
   }
   const auto chosen = program.get_subcommands();
   if (chosen.empty()) {
-    return complain(ErrorCode::kUsage,
-                    fmt::format("[command line] '{}' is not a command; see 'manymeans --help'", shown(first_argument)));
+    throw Error(ErrorCode::kUsage, "command line",
+                fmt::format("'{}' is not a command; see 'manymeans --help'", shown(first_argument)));
   }
-  return complain(ErrorCode::kUsage,
-                  fmt::format("[command line] {}; see 'manymeans {} --help'", stop.what(), chosen.back()->get_name()));
+  throw Error(ErrorCode::kUsage, "command line",
+              fmt::format("{}; see 'manymeans {} --help'", stop.what(), chosen.back()->get_name()));
 }
 
 }  // namespace manymeans::cli

@@ -1,6 +1,7 @@
 // Fitting ensembles, labelling new points, and asking what is built in.
 #pragma once
 
+#include <manymeans/comm.h>
 #include <manymeans/options.h>
 #include <manymeans/points.h>
 #include <manymeans/result.h>
@@ -51,6 +52,8 @@ struct FitHooks {
   const std::atomic<bool>* abort = nullptr;   ///< set it to give up within a pass: fit throws kInterrupted
   PointsView initial = {};                    ///< k x D initial prototypes, instead of options.init
   CheckpointOptions checkpoint = {};          ///< by default none
+  /// The ranks that share the rows (mpi_comm() of <manymeans/mpi.h>), all of which call fit(); null: there is one.
+  std::shared_ptr<Comm> comm = {};
 };
 
 /// Fits options.models models for every k in options.k to the same points.
@@ -62,6 +65,15 @@ struct FitHooks {
 /// With a checkpoint, also when another fit is resumed or the file is damaged; one that cannot be written while the fit
 /// runs is a warning.
 /// Time O(iterations N D sum K); memory O(N D + N M + threads D sum K).
+///
+/// With hooks.comm, `points` and `weights` are those of this rank, which may have none: the ranks have the rows in
+/// their order. All ranks give the same options and initial prototypes; speed choices (backend, algorithm, threads,
+/// memory), hooks and time limits may differ. Labels are those of this rank's rows; everything else of the models,
+/// digests too, is the same on all ranks, and the bits are those of one rank with all rows. Where one rank fails, all
+/// throw: the others throw what it says. Models are fitted one after the other under the strategy task.
+///
+/// The first rank that is given the path of a checkpoint writes it; to go on from one, all ranks have to be given it.
+/// Ranks can go on from a checkpoint of any number of ranks.
 FitResult fit(const PointsView& points, std::span<const double> weights, const FitOptions& options,
               const FitHooks& hooks = {});
 
@@ -73,7 +85,7 @@ struct Initialisation {
 };
 
 /// What fit() with the same arguments would begin its first model with: options.k[0] prototypes chosen by options.init,
-/// from options.model_seed or, without one, the seed of that model in the ensemble.
+/// from options.model_seed or, without one, the seed of that model in the ensemble. Not with hooks.comm.
 /// Throws what fit() throws; Error(kInterrupted) when hooks stopped it. Time as the method needs, memory O(N).
 Initialisation initialise(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                           const FitHooks& hooks = {});

@@ -5,6 +5,8 @@
 #include <manymeans/regress.h>
 #include <manymeans/result.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +14,8 @@
 #include <vector>
 
 namespace manymeans {
+
+class Comm;
 
 /// Which columns of a file points are made of. A field of lists (Parquet, Arrow) is one column of its file.
 struct SourceColumns {
@@ -26,6 +30,17 @@ struct PointsOfFit {
   std::vector<std::string> column_names;  ///< of the points; empty, or D names
   int64_t columns = 0;                    ///< D
   DataType type = DataType::kFloat32;     ///< float32 or float64
+};
+
+/// A part of the rows of a file, for a rank. The parts are as even as can be, and stand in the order of the rows; parts
+/// of more than there are rows are empty, and these are the last ones.
+struct RowPart {
+  int64_t index = 0;
+  int64_t count = 1;
+
+  /// The first row of the part that has this index, of `rows`.
+  int64_t begin(int64_t rows) const { return rows / count * index + std::min(index, rows % count); }
+  int64_t end(int64_t rows) const { return RowPart{index + 1, count}.begin(rows); }
 };
 
 /// How to read a file of points.
@@ -44,6 +59,9 @@ struct ReadOptions {
   /// Read what a model needs: the columns of its fit, by name where both files have names, else by position (`columns`
   /// goes before it); and its type where `dtype` does not say another, but narrow types as stored for a float32 model.
   std::optional<PointsOfFit> like = std::nullopt;
+  /// Read these rows only. Others are looked at only where all of them decide the type of the points, or their number
+  /// (docs/user/devices.md).
+  RowPart part = {};
 };
 
 /// Points that were read. `view` stays valid as long as the object (or a copy of `owner`) lives.
@@ -56,6 +74,7 @@ struct Dataset {
   std::string path;
   SourceColumns source;    ///< which columns of the file they are
   int64_t first_line = 0;  ///< line of a text file, from 1, in which row 1 stands; 0 for other files
+  int64_t file_rows = 0;   ///< rows of the file, of which the points are ReadOptions::part
 };
 
 /// "row 3", or "row 3 (line 4)" for a row, from 1, of a text file.
@@ -95,6 +114,8 @@ struct Scaling {
   std::vector<double> divisor;
 };
 Scaling find_scaling(const PointsView& points, Scale kind, int threads = 0, int64_t memory = 0);
+/// The same for the rows of all ranks, which all call it.
+Scaling find_scaling(const PointsView& points, Scale kind, int threads, int64_t memory, Comm& comm);
 /// A new matrix of scaled points, computed in binary64 and rounded once to float32 (float64 for float64 points).
 Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threads = 0);
 
@@ -106,6 +127,9 @@ Dataset scale_points(const PointsView& points, const Scaling& scaling, int threa
 /// Throws Error(kInterrupted) and writes nothing when a k has no model that had begun.
 std::string write_labels(const std::string& path, const FitResult& result);
 std::string write_labels(const std::string& path, const Labels& labels);
+/// The labels of all ranks, which all call it and see the same files. A .npy is written by all of them in place: each
+/// writes its own rows. Other files are written by rank 0, which gathers the labels first.
+std::string write_labels(const std::string& path, const FitResult& result, Comm& comm);
 /// N float64 values as .npy or .csv.
 void write_values(const std::string& path, std::span<const double> values, const std::string& name);
 

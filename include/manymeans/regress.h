@@ -142,7 +142,9 @@ struct RegressResult {
 /// weights  empty, or N non-negative weights. A weight of 2 is the row twice, bit for bit, where rows are not drawn or
 ///          moved one by one: with given models, no swaps, and no cluster that `farthest` re-seeds. Other weights are
 ///          as many rows up to rounding.
-/// Returns the same bits for any thread count, instruction set, backend, strategy and algorithm.
+/// With hooks.comm, rows and weights are those of this rank, as for fit(): models, summaries and warnings are the same
+/// on all ranks, labels are those of this rank's rows.
+/// Returns the same bits for any thread count, instruction set, backend, strategy, algorithm and number of ranks.
 /// Warnings say which clusters have fewer rows than D + 1, which columns they leave out, and that the target is
 /// constant, all rows are equal, or no magnitude of a column is above 2^-400, whose squares underflow (they take part
 /// as they are: scale such columns up). Throws Error: kUsage (options, an initialisation for centroids, D above

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,13 +40,16 @@ struct ModelResult {
   uint64_t seed = 0;            ///< the model's own seed, for FitOptions::model_seed
   std::string init;             ///< the method that was used ("auto" resolved)
   Matrix prototypes;            ///< k x D, float32 or float64
-  Labels labels;                ///< N, ties to the lowest index
+  Labels labels;                ///< N (of this rank, where there are several), ties to the lowest index
   std::vector<int64_t> counts;  ///< rows per cluster
   std::vector<double> weights;  ///< weight per cluster (equal to counts without weights)
   double inertia = 0;           ///< weighted sum of squared distances, exact to about 1e-12 relative
   int64_t iterations = 0;       ///< updates done
   StopReason stop_reason = StopReason::kNotBegun;
   double seconds = 0;  ///< its share of the passes
+  /// Where several ranks share the rows, and `labels` are those of this rank: what digests contain of the labels of
+  /// all, a number of 128 bits, low half first.
+  std::optional<std::array<uint64_t, 2>> label_sum = std::nullopt;
 
   /// 32 hexadecimal digits that two fits share only if k, D, type, prototypes, inertia, iterations,
   /// stop reason and labels are the same bits. Computed when asked for: O(N + K D).

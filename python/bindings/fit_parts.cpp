@@ -1,9 +1,11 @@
 #include "fit_parts.h"
 
+#include "python_comm.h"
 #include "texts.h"
 
 #include <nanobind/stl/tuple.h>
 
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -22,6 +24,7 @@ nb::dict as_dict(ModelResult& model) {
   result["n_iter"] = model.iterations;
   result["stop_reason"] = std::string(name_of(model.stop_reason));
   result["seconds"] = model.seconds;
+  if (model.label_sum) result["digest"] = model.digest();  // the labels of other ranks are not there later
   result["cluster_centers"] = to_numpy(std::move(model.prototypes));
   result["labels"] = to_numpy(std::move(model.labels));
   result["counts"] = to_numpy(std::move(model.counts));
@@ -69,9 +72,21 @@ GivenHooks::GivenHooks(const nb::dict& given)
   hooks_.progress = waiting_.progress();
   hooks_.abort = &waiting_.abort();
   if (initial_) hooks_.initial = points_of(*initial_);
+  if (const nb::object ranks = given["ranks"]; !ranks.is_none()) share_with(ranks);
   const auto checkpoint = value_of<std::optional<std::tuple<nb::bytes, int64_t, bool>>>(given, "checkpoint");
   if (!checkpoint) return;
   hooks_.checkpoint = {bytes_of(std::get<0>(*checkpoint)), std::get<1>(*checkpoint), std::get<2>(*checkpoint)};
+}
+
+// What is raised on this rank is an error on the others.
+void GivenHooks::share_with(const nb::object& ranks) {
+  hooks_.comm = std::make_shared<PythonComm>(ranks);
+  if (!hooks_.progress) return;
+  hooks_.progress = [this, ask = hooks_.progress](const Progress& progress) {
+    const bool go_on = ask(progress);
+    if (waiting_.has_raised()) throw Error(ErrorCode::kInterrupted, "callback", "it raised an exception");
+    return go_on;
+  };
 }
 
 nb::dict as_dict(FitResult& result) {

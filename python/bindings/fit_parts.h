@@ -51,6 +51,8 @@ class GivenHooks {
   const FitHooks& hooks() const { return hooks_; }
 
  private:
+  void share_with(const nanobind::object& ranks);
+
   std::optional<AnyArray> initial_;
   Waiting waiting_;
   FitHooks hooks_;

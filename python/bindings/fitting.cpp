@@ -4,6 +4,7 @@
 #include "arrays.h"
 #include "fit_parts.h"
 #include "module.h"
+#include "python_comm.h"
 #include "texts.h"
 #include "waiting.h"
 
@@ -31,9 +32,15 @@ nb::dict fit_points(const nb::object& points, bool bfloat16, const nb::object& w
   const FitOptions fit_options = options_of(options);
   GivenHooks hooks(given);
   FitResult result;
+  // MPI may want to be called by one thread only, so that of ranks the calling one does the work.
   hooks.waiting().run([&] { result = fit(view, given_weights, fit_options, hooks.hooks()); },
-                      is_brief_fit(view, fit_options, fit_options.max_iter));
+                      hooks.hooks().comm || is_brief_fit(view, fit_options, fit_options.max_iter));
   return as_dict(result);
+}
+
+// What this rank has failed with before it was in the library, for those that are.
+void give_up(const nb::object& ranks, int code, const std::string& text) {
+  PythonComm(ranks).abort(Error(static_cast<ErrorCode>(code), "fit", text));
 }
 
 nb::tuple initial_prototypes(const nb::object& points, bool bfloat16, const nb::object& weights,
@@ -75,6 +82,7 @@ std::string digest_of(const nb::dict& model) {
 void add_fitting(nb::module_& module) {
   module.def("fit", &fit_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("weights").none(), nb::arg("options"),
              nb::arg("hooks"));
+  module.def("give_up", &give_up, nb::arg("ranks"), nb::arg("code"), nb::arg("text"));
   module.def("initialise", &initial_prototypes, nb::arg("points"), nb::arg("bfloat16"), nb::arg("weights").none(),
              nb::arg("options"));
   module.def("digest", &digest_of, nb::arg("model"));

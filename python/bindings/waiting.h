@@ -36,6 +36,8 @@ class Waiting {
   void run(const std::function<void()>& work, bool brief = false);
 
   const std::atomic<bool>& abort() const { return abort_; }
+  /// Whether the callback or a signal's handler has raised something; on the thread that called.
+  bool has_raised() const { return python_error_ != nullptr; }
   /// For FitHooks: empty where there is no callback.
   std::function<bool(const Progress&)> progress();
 

@@ -39,3 +39,10 @@ def exception_of(code: int, message: str) -> Error:
     if code == 4 and message.startswith("[memory]"):  # with another code it is the parameter of that name
         return OutOfMemoryError(message)
     return _BY_CODE.get(code, InternalError)(message)
+
+
+def code_of(error: BaseException) -> int:
+    """Give the number under which other processes hear of an exception."""
+    if isinstance(error, KeyboardInterrupt):
+        return 5
+    return next((code for code, kind in _BY_CODE.items() if isinstance(error, kind)), 1)

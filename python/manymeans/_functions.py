@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings as python_warnings
 from collections.abc import Callable, Iterable
@@ -15,6 +16,7 @@ from ._errors import UsageError
 from ._input import Points, Target, plain_centers, plain_points, plain_weights
 from ._parameters import check_callback, integer, path_of, real, switch
 from ._progress import Callback, Reporter
+from ._ranks import Ranks
 from ._result import Criterion, FitResult, Model, _existing, predict_points
 from ._seeds import seed_of
 from ._tables import Dataset, Source, check_output, files_of, naming
@@ -47,13 +49,14 @@ def run_fit(
     progress: bool = False,
     verbose: int | bool = False,
     checkpoint: tuple[bytes, int, bool] | None = None,
+    ranks: Ranks | None = None,
 ) -> FitResult:
     """Call the library; options have its names."""
     return _run(
         lambda options, hooks: _manymeans.fit(points.array, points.bfloat16, weights, options, hooks),
         _Columns(points.names, points.source),
         options,
-        {"initial": initial, "checkpoint": checkpoint},
+        {"initial": initial, "checkpoint": checkpoint, "ranks": ranks},
         n_threads=n_threads,
         reporter=Reporter(callback, progress, verbose=bool(verbose)),
     )
@@ -102,7 +105,7 @@ def run_regress(
         lambda options, hooks: _manymeans.regress(rows, weights, options, hooks),
         _Columns([*points.names, target.name] if points.names else None, None),
         options,
-        {"initial": initial, "checkpoint": None},
+        {"initial": initial, "checkpoint": None, "ranks": None},
         n_threads=n_threads,
         reporter=Reporter(callback, progress, verbose=bool(verbose)),
     )
@@ -135,6 +138,7 @@ def fit(
     checkpoint: str | bytes | os.PathLike[Any] | None = None,
     checkpoint_every: int = 0,
     resume: bool = False,
+    comm: Any = None,
 ) -> FitResult:
     """Fit an ensemble of k-means models to the same points.
 
@@ -190,6 +194,10 @@ def fit(
     resume : bool, default=False
         Go on from `checkpoint`, if it is there, to the result of a fit that nobody disturbed. `X`, the weights and all
         parameters must be the same, but for those that never change the answer, `time_limit` and `callback`.
+    comm : mpi4py.MPI.Intracomm, optional
+        The ranks that share the points: `X` and `sample_weight` are the rows of this one, and the ranks have them in
+        their order. All ranks call `fit` with the same parameters. `labels` are those of this rank's rows; all else of
+        the models, `digest` too, is the same on all ranks, and that of one process with all rows.
 
     Returns
     -------
@@ -226,30 +234,33 @@ def fit(
     32
 
     """
-    check_callback(callback)
-    every, resume = integer("checkpoint_every", checkpoint_every, 0), switch("resume", resume)
-    if checkpoint is None and (resume or every):
-        raise UsageError("resume and checkpoint_every need checkpoint, the name of a file")
-    if checkpoint is not None:
-        check_output("checkpoint", path_of("checkpoint", checkpoint), files_of(X))
-    points = plain_points(X, None if memory_limit is None else integer("memory_limit", memory_limit, 0))
-    weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
-    initial = None if isinstance(init, str) else plain_centers(init, "init")
-    result = run_fit(
-        points,
-        weights,
-        {
-            "k": k_list(k), "models": integer("models", models), "seed": integer("seed", seed, 0, _MOST_SEED),
-            "model_seed": None if model_seed is None else integer("model_seed", model_seed, 0, _MOST_SEED),
-            "init": init if initial is None else None, "max_iter": integer("max_iter", max_iter, 0),
-            "tol": real("tol", tol), "stop": stop, "empty": empty,
-            "time_limit": None if time_limit is None else real("time_limit", time_limit), "algorithm": algorithm,
-            "backend": backend, "strategy": strategy,
-            "memory": memory if memory is None or isinstance(memory, str) else integer("memory", memory, 0),
-        },
-        initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
-        checkpoint=None if checkpoint is None else (path_of("checkpoint", checkpoint), every, resume),
-    )  # fmt: skip
+    with contextlib.nullcontext() if comm is None else Ranks(comm) as ranks:
+        check_callback(callback)
+        every, resume = integer("checkpoint_every", checkpoint_every, 0), switch("resume", resume)
+        if checkpoint is None and (resume or every):
+            raise UsageError("resume and checkpoint_every need checkpoint, the name of a file")
+        if checkpoint is not None:
+            check_output("checkpoint", path_of("checkpoint", checkpoint), files_of(X))
+        points = plain_points(
+            X, None if memory_limit is None else integer("memory_limit", memory_limit, 0), empty=ranks is not None
+        )
+        weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
+        initial = None if isinstance(init, str) else plain_centers(init, "init")
+        result = run_fit(
+            points,
+            weights,
+            {
+                "k": k_list(k), "models": integer("models", models), "seed": integer("seed", seed, 0, _MOST_SEED),
+                "model_seed": None if model_seed is None else integer("model_seed", model_seed, 0, _MOST_SEED),
+                "init": init if initial is None else None, "max_iter": integer("max_iter", max_iter, 0),
+                "tol": real("tol", tol), "stop": stop, "empty": empty,
+                "time_limit": None if time_limit is None else real("time_limit", time_limit), "algorithm": algorithm,
+                "backend": backend, "strategy": strategy,
+                "memory": memory if memory is None or isinstance(memory, str) else integer("memory", memory, 0),
+            },
+            initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
+            checkpoint=None if checkpoint is None else (path_of("checkpoint", checkpoint), every, resume), ranks=ranks,
+        )  # fmt: skip
     if points.source is not None:
         names = points.names or []
         result.warnings[:0] = _manymeans.table_warnings(points.array, names, points.source.as_dict())

@@ -332,7 +332,7 @@ def is_ready(X: Any) -> bool:
     )
 
 
-def plain_points(X: Any, memory_limit: int | None = None, name: str = "X") -> Points:
+def plain_points(X: Any, memory_limit: int | None = None, name: str = "X", *, empty: bool = False) -> Points:
     """Give points for functions that know no estimator; scikit-learn is not needed.
 
     Raises
@@ -347,7 +347,7 @@ def plain_points(X: Any, memory_limit: int | None = None, name: str = "X") -> Po
             X = densify(X, memory_limit)
         refuse_files(X, name)
         points = _from_frame(X, name) if hasattr(X, "columns") and _is_dataframe(X) else Points(_array_of(X, name))
-    return conform(points, name)
+    return conform(points, name, 0 if empty else 1)
 
 
 def plain_centers(X: Any, name: str) -> npt.NDArray[Any]:
@@ -366,10 +366,10 @@ def plain_centers(X: Any, name: str) -> npt.NDArray[Any]:
     return array
 
 
-def conform(points: Points, name: str = "X") -> Points:
+def conform(points: Points, name: str = "X", least_rows: int = 1) -> Points:
     """Check the dimensions, and convert to a type and an order that the library reads."""
     array = points.array
-    if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] < 1:
+    if array.ndim != 2 or array.shape[0] < least_rows or array.shape[1] < 1:
         raise BadDataError(f"{name} has the shape {array.shape}; rows and columns, at least one of each, are needed")
     if points.bfloat16 or points.on_device:
         return points

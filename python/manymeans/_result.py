@@ -92,7 +92,7 @@ class Model:
         self.means: npt.NDArray[np.float64] | None = values.get("means")
         self.feature_scales: npt.NDArray[np.float64] | None = values.get("feature_scales")
         self._left_out: list[list[int]] = values.get("left_out", [])
-        self._digest = digest
+        self._digest: str | None = values.get("digest", digest)
 
     @property
     def linear(self) -> bool:

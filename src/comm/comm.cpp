@@ -1,4 +1,4 @@
-#include "comm/comm.h"
+#include <manymeans/comm.h>
 
 #include <fmt/format.h>
 
@@ -97,13 +97,13 @@ void Comm::sum(std::span<int64_t> values) {
   reduce(values, false);
 }
 
-unsigned __int128 Comm::sum(unsigned __int128 value) {
+UInt128 Comm::sum(UInt128 value) {
   if (alone()) return value;
   int64_t words[4];  // of 32 bits: there are fewer than 2^31 ranks
   for (int w = 0; w < 4; ++w) words[w] = static_cast<uint32_t>(value >> (32 * w));
   sum(words);
-  unsigned __int128 total = 0;
-  for (int w = 0; w < 4; ++w) total += static_cast<unsigned __int128>(words[w]) << (32 * w);
+  UInt128 total = 0;
+  for (int w = 0; w < 4; ++w) total += static_cast<UInt128>(words[w]) << (32 * w);
   return total;
 }
 

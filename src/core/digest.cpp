@@ -80,12 +80,9 @@ uint32_t digest_code(StopReason reason) {
   }
 }
 
-std::string digest_of(const ModelResult& model, LabelSum sum) {
-  return to_hex(hash_of(model, sum));
-}
-
 std::string ModelResult::digest() const {
-  return digest_of(*this, label_sum(labels));
+  if (!label_sum) return to_hex(hash_of(*this, manymeans::label_sum(labels)));
+  return to_hex(hash_of(*this, static_cast<LabelSum>((*label_sum)[1]) << 64 | (*label_sum)[0]));
 }
 
 std::string FitResult::digest() const {

@@ -14,10 +14,6 @@ namespace manymeans {
 /// Sum over these rows, the first of which is number `first_row` of all.
 LabelSum label_sum(const Labels& labels, int64_t first_row = 0);
 
-/// The digest of a model whose labels have this sum over all rows: ModelResult::digest(), where others have labels,
-/// too.
-std::string digest_of(const ModelResult& model, LabelSum sum);
-
 /// The code of a stop reason inside a digest. Fits that were ended from outside (time limit, callback,
 /// cancellation) equal the fit with max_iter set to their iterations, so they share its code.
 uint32_t digest_code(StopReason reason);

@@ -85,12 +85,6 @@ std::string opencl_tree() {
   throw without_meaning("MANYMEANS_OPENCL_TREE", tree, "direct, distributed or replicated");
 }
 
-std::string opencl_sums() {
-  const std::string sums = text("MANYMEANS_OPENCL_SUMS");
-  if (sums.empty() || sums == "high" || sums == "reduced") return sums;
-  throw without_meaning("MANYMEANS_OPENCL_SUMS", sums, "high or reduced");
-}
-
 std::vector<std::string> compiler_settings() {
   std::vector<std::string> settings;
   for (char** setting = ::environ; setting != nullptr && *setting != nullptr; ++setting) {

@@ -28,8 +28,6 @@ std::string opencl_kind();
 std::string opencl_tuned();
 /// MANYMEANS_OPENCL_TREE=direct|distributed|replicated: who finds out which prototypes may be nearest to a leaf's rows.
 std::string opencl_tree();
-/// MANYMEANS_OPENCL_SUMS=high|reduced: how much work-groups contend for the sums of clusters; empty: reduced.
-std::string opencl_sums();
 /// Every variable by which drivers of OpenCL devices are told how to compile, with its value.
 std::vector<std::string> compiler_settings();
 

@@ -82,6 +82,10 @@ ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
 void check_shape(const PointsView& points, int64_t all) {
   if (all < 1) throw Error(ErrorCode::kBadData, "points", "there are no rows; at least one is needed");
   if (points.d < 1) throw Error(ErrorCode::kBadData, "points", "there are no columns; at least one is needed");
+  if (points.n < 0) {
+    throw Error(ErrorCode::kUsage, "points",
+                fmt::format("{} rows were given; their number is never negative", points.n));
+  }
   if (points.n > 0 && points.data == nullptr) {
     throw Error(ErrorCode::kUsage, "points", "the pointer to the values is null");
   }

@@ -2,9 +2,9 @@
 // integer weights, the number formats of the sums, ranges and moments of the columns.
 #pragma once
 
+#include <manymeans/comm.h>
 #include <manymeans/points.h>
 
-#include "comm/comm.h"
 #include "core/column_scan.h"
 #include "core/fixed_point.h"
 #include "core/moments.h"

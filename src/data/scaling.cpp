@@ -49,14 +49,14 @@ namespace {
 
 constexpr const char* kAdvice = "give it fewer rows or columns";
 
-Scaling find_it(const PointsView& points, Scale kind, int threads, int64_t memory) {
+Scaling find_it(const PointsView& points, Scale kind, int threads, int64_t memory, Comm& comm) {
   Scaling scaling;
   scaling.kind = kind;
   if (kind == Scale::kNone) return scaling;
   ThreadPool pool(thread_count(threads));
   MemoryPlan plan;
   plan.window = reading_window(points, memory);
-  const Input input = prepare_input(points, {}, pool, plan);
+  const Input input = prepare_input(points, {}, pool, plan, comm);
   if (kind == Scale::kMinMax) {
     check_mapped(points.data);
     for (size_t j = 0; j < input.minimum.size(); ++j) {
@@ -119,9 +119,13 @@ Dataset scaled_copy(const PointsView& points, const Scaling& scaling, int thread
 
 }  // namespace
 
-Scaling find_scaling(const PointsView& points, Scale kind, int threads, int64_t memory) {
+Scaling find_scaling(const PointsView& points, Scale kind, int threads, int64_t memory, Comm& comm) {
   const FpEnvironmentGuard guard;
-  return or_out_of_memory("scaling", kAdvice, [&] { return find_it(points, kind, threads, memory); });
+  return or_out_of_memory("scaling", kAdvice, [&] { return find_it(points, kind, threads, memory, comm); });
+}
+
+Scaling find_scaling(const PointsView& points, Scale kind, int threads, int64_t memory) {
+  return find_scaling(points, kind, threads, memory, self_comm());
 }
 
 Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threads) {

@@ -138,9 +138,9 @@ FitIdentity identity_of(const Input& input, std::span<const double> weights, con
   return identity;
 }
 
-Checkpoint::Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members)
-    : hooks_(hooks), how_(hooks.checkpoint), members_(members), pause_(kLeastPause) {
-  check_replaceable(how_.path);  // found out now, not after the first ten seconds
+Checkpoint::Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members, bool writes)
+    : hooks_(hooks), how_(hooks.checkpoint), writes_(writes), members_(members), pause_(kLeastPause) {
+  if (writes_) check_replaceable(how_.path);  // found out now, not after the first ten seconds
   file_.identity = std::move(identity);
   file_.models.resize(members.size());
 }
@@ -261,7 +261,7 @@ void Checkpoint::write_now() {
 void Checkpoint::write() {
   const Clock::time_point begin = Clock::now();
   try {
-    save_checkpoint(how_.path, file_);
+    if (writes_) save_checkpoint(how_.path, file_);
   } catch (const std::exception& error) {
     const std::string text = fmt::format("a checkpoint could not be written: {}", error.what());
     if (std::find(warnings_.begin(), warnings_.end(), text) == warnings_.end()) warnings_.push_back(text);

@@ -42,9 +42,9 @@ FitIdentity identity_of(const Input& input, std::span<const double> weights, con
 /// The checkpoint of one fit; several threads may report to it.
 class Checkpoint {
  public:
-  /// `members` are all models of the ensemble and must outlive this. Throws Error(kUnavailable) if the file could not
-  /// be written now.
-  Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members);
+  /// `members` are all models of the ensemble and must outlive this. Of several ranks one writes the file. Throws
+  /// Error(kUnavailable) if the file could not be written now.
+  Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members, bool writes);
 
   /// Puts the members where the file says they were. Nothing happens without `resume` or without a file.
   /// Throws Error: kUsage for other options, kBadData for other points or a damaged file.
@@ -72,6 +72,7 @@ class Checkpoint {
 
   const FitHooks& hooks_;
   const CheckpointOptions& how_;
+  bool writes_;
   std::span<Member> members_;
   mutable std::mutex mutex_;
   CheckpointFile file_;

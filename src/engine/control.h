@@ -1,9 +1,8 @@
 // Who may end a fit from outside: the caller's flag, the caller's callback, the clock.
 #pragma once
 
+#include <manymeans/comm.h>
 #include <manymeans/fit.h>
-
-#include "comm/comm.h"
 
 #include <atomic>
 #include <chrono>

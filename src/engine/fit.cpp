@@ -5,6 +5,7 @@
 #include "backend/sharded/sharded_upload.h"
 #include "core/aligned_buffer.h"
 #include "core/data_type.h"
+#include "core/digest.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/memory_space.h"
@@ -314,6 +315,7 @@ class Fit {
   void copy_features();
   PointsView features() const;
   std::optional<Labels> cluster(const Clustering& clustering, int threads);
+  void add_label_sums(FitResult& result);
   FitResult report(const Cost& cost);
 
   // Since the phase before ended.
@@ -374,12 +376,13 @@ void Fit::prepare() {
 }
 
 void Fit::open_checkpoint() {
-  const bool writes = !task_.hooks.checkpoint.path.empty();
-  if (comm_.max(int64_t{writes}) == 0) return;
+  const bool given = !task_.hooks.checkpoint.path.empty();
+  const int64_t writer = comm_.min(given ? comm_.rank() : comm_.size());  // all would write the same
+  if (writer == comm_.size()) return;
   FitIdentity identity = identity_of(input_, task_.weights, task_.options, task_.hooks.initial, pool_);
   for (auto& text : place_.kind.deciding()) identity.options.push_back(std::move(text));
-  if (writes) {
-    checkpoint_.emplace(task_.hooks, std::move(identity), members_);
+  if (given) {
+    checkpoint_.emplace(task_.hooks, std::move(identity), members_, writer == comm_.rank());
     checkpoint_->resume(task_.options, input_);
   }
   check_same_beginning(members_, pool_, comm_);
@@ -483,6 +486,15 @@ Cost Fit::iterate() {
   return run_and_save(context, members_, pool_);
 }
 
+// What a digest needs of the other ranks' labels.
+void Fit::add_label_sums(FitResult& result) {
+  if (comm_.alone()) return;
+  for (ModelResult& model : result.models) {
+    const UInt128 sum = comm_.sum(label_sum(model.labels, input_.shard.first));
+    model.label_sum = {static_cast<uint64_t>(sum), static_cast<uint64_t>(sum >> 64)};
+  }
+}
+
 FitResult Fit::report(const Cost& cost) {
   FitResult result;
   Provenance& provenance = result.provenance;
@@ -504,6 +516,7 @@ FitResult Fit::report(const Cost& cost) {
     result.warnings.insert(result.warnings.end(), checkpoint_->warnings().begin(), checkpoint_->warnings().end());
   }
   collect(members_, result);
+  add_label_sums(result);
   if (task_.hooks.log) {
     for (const std::string& warning : result.warnings) task_.hooks.log(warning);
   }
@@ -533,6 +546,7 @@ FitResult fit_at(const Task& task, const FitPlace& place) {
 
 FitResult fit(const PointsView& points, std::span<const double> weights, const FitOptions& options,
               const FitHooks& hooks) {
+  if (hooks.comm) return fit_shard(points, weights, options, hooks, *hooks.comm);
   return fit_tuned(points, weights, options, hooks, {});
 }
 
@@ -543,21 +557,21 @@ FitResult fit_tuned(const PointsView& points, std::span<const double> weights, c
 
 FitResult fit_shard(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                     const FitHooks& hooks, Comm& comm) {
-  try {
-    return fit_at({points, weights, options, hooks}, {{}, comm, FitKind{}});
-  } catch (const Error& error) {
-    comm.abort(error);
-    throw;
-  } catch (const std::exception& error) {
-    comm.abort(Error(ErrorCode::kInternal, "fit", error.what()));
-    throw;
-  }
+  return fit_kind_shard({}, {points, weights, comm}, options, hooks);
 }
 
-std::string digest_over_ranks(const ModelResult& model, Comm& comm) {
-  int64_t first = model.labels.size();
-  comm.scan({&first, 1});
-  return digest_of(model, comm.sum(label_sum(model.labels, first)));
+FitResult fit_kind_shard(const FitKind& kind, const RankRows& rows, const FitOptions& options, const FitHooks& hooks) {
+  return or_abort(rows.comm, [&] {
+    FitResult result = fit_at({rows.points, rows.weights, options, hooks}, {kind.tuning, rows.comm, kind});
+    rows.comm.max(int64_t{0});  // a rank that fails at the very end is heard, too
+    return result;
+  });
+}
+
+void refuse_ranks(const FitHooks& hooks, const char* what) {
+  if (!hooks.comm || hooks.comm->alone()) return;
+  throw Error(ErrorCode::kUsage, "comm",
+              fmt::format("{} knows nothing of other ranks yet; give all rows to one", what));
 }
 
 FitResult fit_kind(const FitKind& kind, const PointsView& points, std::span<const double> weights,

@@ -1,29 +1,45 @@
 // A fit whose rows several ranks share.
 #pragma once
 
+#include <manymeans/comm.h>
 #include <manymeans/fit.h>
 
-#include "comm/comm.h"
+#include "engine/fit_kind.h"
 
+#include <exception>
 #include <span>
-#include <string>
 
 namespace manymeans {
 
-/// fit() of the rows of all ranks; `points` and `weights` are those of this rank, which may have none, and the ranks
-/// have them in the order of the rows. All ranks call it with the same options and initial prototypes; speed choices
-/// (backend, algorithm, threads, memory), hooks and time limits may differ. Labels are those of this rank's rows;
-/// everything else of the models is the same on all ranks, and the bits are those of fit().
-///
-/// A rank that is given the path of a checkpoint writes it, and all write the same; to go on from it, all ranks have to
-/// be given it. Ranks can go on from a checkpoint of fit(), or of more or fewer ranks, and fit() from one of ranks.
-///
-/// Models are fitted one after the other under the strategy task, since all ranks have to take them in one order.
-/// Throws what fit() throws, on all ranks alike: where one rank fails by itself, the others throw what it says.
+/// What fit() does with hooks.comm.
 FitResult fit_shard(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                     const FitHooks& hooks, Comm& comm);
 
-/// ModelResult::digest() over the labels of all ranks, which all call it.
-std::string digest_over_ranks(const ModelResult& model, Comm& comm);
+/// Throws Error(kUsage) if somebody gives ranks to what knows only one.
+void refuse_ranks(const FitHooks& hooks, const char* what);
+
+/// One rank's rows, and the way to the ranks that have the others.
+struct RankRows {
+  const PointsView& points;
+  std::span<const double> weights;
+  Comm& comm;
+};
+
+/// The same with prototypes of this kind.
+FitResult fit_kind_shard(const FitKind& kind, const RankRows& rows, const FitOptions& options, const FitHooks& hooks);
+
+/// body(), whose errors all ranks hear of.
+template <class Body>
+auto or_abort(Comm& comm, Body&& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    comm.abort(error);
+    throw;
+  } catch (const std::exception& error) {
+    comm.abort(Error(ErrorCode::kInternal, "fit", error.what()));
+    throw;
+  }
+}
 
 }  // namespace manymeans

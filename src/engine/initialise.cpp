@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "engine/check_clusters.h"
 #include "engine/control.h"
+#include "engine/fit_shard.h"
 #include "init/init.h"
 
 #include <algorithm>
@@ -54,6 +55,7 @@ Initialisation initialise(const PointsView& points, std::span<const double> weig
   const FpEnvironmentGuard guard;
   return or_out_of_memory("memory", "give it fewer rows", [&] {
     check(options);
+    refuse_ranks(hooks, "initialise");
     return initialise_checked(points, weights, options, hooks);
   });
 }

@@ -80,6 +80,7 @@ class Cohort {
   void save(std::span<Member*> active, int passes);
   PassLimits limits(std::span<Member*> active) const;
   void follow(Member& member, PassModel& model);
+  static void follow_trial(Member& member, PassModel& model);
   void redo(Member& member, const Matrix& start, size_t updates);
   std::optional<StopReason> report(std::span<Member*> active);
   std::vector<Member*> judge(std::vector<Member*>& active, std::optional<StopReason> stop);
@@ -222,7 +223,9 @@ PassLimits Cohort::limits(std::span<Member*> active) const {
   if (seconds < pass_seconds_ * static_cast<double>(passes)) passes = static_cast<int64_t>(seconds / pass_seconds_);
   if (context_.checkpoint != nullptr) passes = std::min(passes, context_.checkpoint->passes_left());
   for (const Member* member : active) {
-    if (member->stopping || member->repeats || member->search.in_trial()) passes = 1;
+    if (member->stopping || member->repeats) passes = 1;
+    const SwapState& search = member->search;
+    if (search.in_trial()) passes = std::min(passes, updates_of_trial(search) - search.steps + 1);
     passes = std::min(passes, context_.options.max_iter - member->result.iterations + 1);
   }
   PassLimits limits = limits_;
@@ -233,6 +236,7 @@ PassLimits Cohort::limits(std::span<Member*> active) const {
 // Does for the passes that a backend did on its own what judge() and update() do after each: none of them ended the
 // fit, moved a row or found a rule that holds, except that a state may have come back.
 void Cohort::follow(Member& member, PassModel& model) {
+  if (member.search.in_trial()) return follow_trial(member, model);
   const Matrix start = model.earlier.empty() ? Matrix() : member.prototypes;
   for (size_t p = 0; p < model.earlier.size(); ++p) {
     member.begun = true;
@@ -244,6 +248,17 @@ void Cohort::follow(Member& member, PassModel& model) {
     member.stopping = true;
     member.result.stop_reason = cycle ? StopReason::kCycle : StopReason::kMaxIter;
     if (p + 1 < model.earlier.size()) return redo(member, start, p + 1);
+  }
+  if (!model.earlier.empty()) member.prototypes = std::move(model.last_prototypes);
+  member.state += model.result.hash_delta;
+}
+
+// A trial has no stop rules, and its last pass is the engine's to judge.
+void Cohort::follow_trial(Member& member, PassModel& model) {
+  for (const PassResult& pass : model.earlier) {
+    member.state += pass.hash_delta;
+    ++member.result.iterations;
+    ++member.search.steps;
   }
   if (!model.earlier.empty()) member.prototypes = std::move(model.last_prototypes);
   member.state += model.result.hash_delta;

@@ -1,6 +1,7 @@
 #include "prototype/linear_model.h"
 
 #include "prototype/prototype_table.h"
+#include "prototype/word_solve.h"
 
 #include <algorithm>
 #include <cmath>
@@ -65,7 +66,26 @@ ProductSums product_sums(const ClusterSums& sums) {
   return products;
 }
 
+namespace {
+
+// In so many words, where that is enough.
+template <int A, int M>
+bool solve_in_words(const ClusterSums& sums, double* model) {
+  using Space = WordSolveSpace<A, M>;
+  const auto d = static_cast<int>(features_of(sums.terms)) + 1;
+  std::vector<uint64_t> memory(Space::bytes(d) / sizeof(uint64_t));
+  Space space;
+  space.lay_out(reinterpret_cast<std::byte*>(memory.data()), d);
+  const LoneThread team;
+  const WordSolveTask task{d, sums.formats, sums.weight_shift, sums.linear};
+  const WordSolveSums cluster{sums.limbs, sums.integer_weight};
+  return WordSolve(team, task, cluster, space).solve(model);
+}
+
+}  // namespace
+
 void LinearModel::solve(const ClusterSums& sums, double* model) {
+  if (solve_in_words<4, 8>(sums, model) || solve_in_words<7, 14>(sums, model)) return;
   const LinearFit fit = solve_linear(product_sums(sums), sums.linear);
   std::ranges::copy(fit.coefficients, model);
   model[fit.coefficients.size()] = fit.intercept;

@@ -8,12 +8,6 @@
 namespace manymeans {
 namespace {
 
-// A column whose pivot is no more than this share of its diagonal element is taken for a combination of those before
-// it. What is kept is solved with a relative error of some D 2^-53 / kLeastPivot, and every refinement multiplies the
-// error by that again, until nothing changes.
-constexpr double kLeastPivot = 0x1p-46;
-constexpr int kMostRefinements = 8;
-
 // Half of an even exponent, so that 2^-2h brings the number into [1/4, 2).
 int64_t half_exponent(const Dyadic& value) {
   return value.exponent() >> 1;

@@ -2,8 +2,10 @@
 #include <manymeans/regress.h>
 
 #include "core/fp_environment.h"
+#include "engine/fit_shard.h"
 #include "engine/tuned.h"
 #include "prototype/linear_model.h"
+#include "regress/regress_shard.h"
 #include "regress/regression_summary.h"
 
 #include <fmt/format.h>
@@ -18,10 +20,8 @@
 namespace manymeans {
 namespace {
 
-// What the numbers of rows and columns forbid.
-void check_shape(const RegressionRows& rows, const RegressOptions& options) {
-  const int64_t n = rows.view().n;
-  const int64_t features = rows.features();
+// What the numbers of all ranks' rows, n, and of columns forbid.
+void check_shape(int64_t n, int64_t features, const RegressOptions& options) {
   if (n < 1) return;  // which the fit says
   if (features < 1) {
     throw Error(ErrorCode::kBadData, "points", "there is no column beside the target; at least one feature is needed");
@@ -91,24 +91,37 @@ void warn(const RowTroubles& rows, int64_t target, FitResult& result, const FitH
                      : "the target is constant: every model is that constant, whatever the features are");
 }
 
-}  // namespace
-
-RegressResult regress(const RegressionRows& rows, std::span<const double> weights, const RegressOptions& options,
-                      const FitHooks& hooks) {
+RegressResult regress_here(const RegressionRows& rows, std::span<const double> weights, const RegressOptions& options,
+                           const FitHooks& hooks, Comm& comm) {
   const FpEnvironmentGuard guard;
   check(options);
-  check_shape(rows, options);
+  int64_t n = rows.view().n;
+  comm.sum({&n, 1});
+  check_shape(n, rows.features(), options);
   Summaries summaries(options.k.size() * static_cast<size_t>(options.models));
   const FitKind kind{linear_model(),
                      {.ridge = options.ridge, .intercept = options.intercept},
                      options.swaps,
                      [&](const FinishedModel& model) { summaries.take(model); }};
   RegressResult result;
-  result.fit = fit_kind(kind, rows.view(), weights, options, hooks);
+  result.fit = fit_kind_shard(kind, {rows.view(), weights, comm}, options, hooks);
   warn(summaries.troubles(), rows.features(), result.fit, hooks);
   result.summaries = summaries.hand_over();
   result.options = options;
   return result;
+}
+
+}  // namespace
+
+RegressResult regress(const RegressionRows& rows, std::span<const double> weights, const RegressOptions& options,
+                      const FitHooks& hooks) {
+  if (hooks.comm) return regress_shard(rows, weights, options, hooks, *hooks.comm);
+  return regress_here(rows, weights, options, hooks, self_comm());
+}
+
+RegressResult regress_shard(const RegressionRows& rows, std::span<const double> weights, const RegressOptions& options,
+                            const FitHooks& hooks, Comm& comm) {
+  return or_abort(comm, [&] { return regress_here(rows, weights, options, hooks, comm); });
 }
 
 Prediction regress_labels(const RegressionRows& rows, const PointsView& models, const PredictOptions& options) {

@@ -49,9 +49,10 @@ std::shared_ptr<std::byte[]> room_for(int64_t rows, int64_t columns, DataType ty
                           [&] { return std::shared_ptr<std::byte[]>(new std::byte[bytes]); });
 }
 
-void check_some(const PointsView& points) {
-  if (points.n < 1 || points.data == nullptr) {
-    throw Error(ErrorCode::kBadData, "points", "there are no rows; at least one is needed");
+// A rank among several may have no rows. That there are none at all, the fit says.
+void check_values(const PointsView& points) {
+  if (points.n < 0 || (points.n > 0 && points.data == nullptr)) {
+    throw Error(ErrorCode::kBadData, "points", "there are no values");
   }
 }
 
@@ -69,7 +70,7 @@ RegressionRows RegressionRows::with_target(const PointsView& points, int64_t tar
   RegressionRows rows;
   rows.view_ = points;
   if (at == points.d - 1) return rows;
-  check_some(points);
+  check_values(points);
   await_points(points);
   const std::shared_ptr<std::byte[]> copy = room_for(points.n, points.d, points.type);
   copy_columns(points, {0, at, 0}, copy.get(), points.d, points.type);
@@ -81,8 +82,8 @@ RegressionRows RegressionRows::with_target(const PointsView& points, int64_t tar
 }
 
 RegressionRows RegressionRows::joined(const PointsView& x, const PointsView& y) {
-  check_some(x);
-  check_some(y);
+  check_values(x);
+  check_values(y);
   if (y.d != 1) {
     throw Error(ErrorCode::kBadData, "target", fmt::format("it has {} columns; one is needed", y.d));
   }

@@ -1,4 +1,4 @@
-#include "comm/comm.h"
+#include <manymeans/comm.h>
 
 #include "comm/thread_ranks.h"
 

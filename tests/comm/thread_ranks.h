@@ -1,7 +1,7 @@
 // Ranks that are threads of one process: the transport of the tests is a barrier and memory that all threads see.
 #pragma once
 
-#include "comm/comm.h"
+#include <manymeans/comm.h>
 
 #include <condition_variable>
 #include <functional>

@@ -124,7 +124,8 @@ def test_public_headers(arguments):
                             check=True).stderr
     listed = re.search(r"#include <\.\.\.> search starts here:\n(.*?)End of search list", search, re.DOTALL).group(1)
     standard = [pathlib.Path(line.strip()) for line in listed.splitlines() if re.search(r"/c\+\+/\d+$", line.strip())]
-    headers = sorted((arguments.source / "include/manymeans").glob("*.h"))
+    # mpi.h is for programs that have MPI, whichever; the tests of ranks compile it.
+    headers = sorted(path for path in (arguments.source / "include/manymeans").glob("*.h") if path.name != "mpi.h")
     if not standard or not headers:
         sys.exit(f"nothing to look at: {standard}, {headers}")
     for header in headers:

@@ -17,40 +17,9 @@
 namespace manymeans::test {
 namespace {
 
-constexpr std::array kTypes = {DataType::kFloat32, DataType::kFloat64, DataType::kInt8};
-constexpr std::array kPolicies = {EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop};
+using Case = RegressCase;
+
 constexpr std::array kStrategies = {Strategy::kConcatenated, Strategy::kData, Strategy::kTask};
-
-struct Case {
-  RegressOptions options;
-  DataType type = DataType::kFloat32;
-  bool weighted = false;
-  std::string name;
-};
-
-// Every initialisation with every stop rule; the rest in turn.
-std::vector<Case> cases() {
-  std::vector<Case> result;
-  for (const char* init : {"auto", "kmeans"}) {
-    for (const char* stop : {"strict", "labels:0.02", "shift:0.05:0.5", "inertia:0.01", "tol"}) {
-      const size_t i = result.size();
-      Case& made = result.emplace_back();
-      made.options.k = {2, 5};
-      made.options.models = 2;
-      made.options.init = init;
-      made.options.stop = stop;
-      made.options.empty = kPolicies[i % 3];
-      made.options.swaps = static_cast<int64_t>(i % 3);
-      made.options.ridge = i % 4 == 1 ? 0.125 : 0;
-      made.options.intercept = i % 5 != 2;
-      made.options.max_iter = i % 4 == 2 ? 17 : 3000;
-      made.type = kTypes[(i + i / 3) % 3];
-      made.weighted = i % 2 == 1;
-      made.name = fmt::format("{}, {}, case {}", init, stop, i);
-    }
-  }
-  return result;
-}
 
 RegressResult run(const SmallRows& rows, const Case& made, const FitHooks& hooks = {}) {
   const std::span<const double> weights = made.weighted ? std::span<const double>(rows.weights) : std::span<double>();
@@ -72,7 +41,7 @@ std::string text_of(const RegressResult& result) {
 
 TEST(RegressAnswer, IsTheSameOnEveryBackendThreadAndStrategy) {
   const SmallRows rows(400);
-  for (Case made : cases()) {
+  for (Case made : regress_cases()) {
     made.options.backend = "reference";
     made.options.threads = 1;
     const std::string expected = text_of(run(rows, made));
@@ -102,7 +71,7 @@ int64_t least_memory(const SmallRows& rows, Case made) {
 
 TEST(RegressAnswer, IsTheSameWithLittleMemory) {
   const SmallRows rows(40000);
-  Case made = cases()[0];
+  Case made = regress_cases()[0];
   made.options.swaps = 2;
   made.options.models = 1;
   made.options.k = {3};
@@ -114,7 +83,7 @@ TEST(RegressAnswer, IsTheSameWithLittleMemory) {
 TEST(RegressAnswer, AClusteringKeepsToTheMemoryThatItIsGiven) {
   const SmallRows rows(40000);
   for (const Strategy strategy : kStrategies) {
-    Case made = cases()[5];
+    Case made = regress_cases()[5];
     made.options.k = {3, 4};
     made.options.swaps = 1;
     made.options.strategy = strategy;
@@ -131,7 +100,7 @@ TEST(RegressAnswer, AClusteringKeepsToTheMemoryThatItIsGiven) {
 
 TEST(RegressAnswer, AMemberAloneHasTheDigestThatItHasInItsEnsemble) {
   const SmallRows rows(400);
-  for (Case made : cases()) {
+  for (Case made : regress_cases()) {
     const RegressResult together = run(rows, made);
     for (const ModelResult& member : together.fit.models) {
       Case alone = made;
@@ -146,7 +115,7 @@ TEST(RegressAnswer, AMemberAloneHasTheDigestThatItHasInItsEnsemble) {
 // A fit that somebody ends after any pass equals the one with max_iter set to the iterations that each model reports.
 TEST(RegressAnswer, AFitThatIsStoppedIsOneOfFewerIterations) {
   const SmallRows rows(300);
-  for (Case made : cases()) {
+  for (Case made : regress_cases()) {
     if (made.options.swaps == 0) continue;
     made.options.k = {4};
     for (int64_t stop_after = 0;; stop_after += 3) {
@@ -170,7 +139,7 @@ TEST(RegressAnswer, AFitThatIsStoppedIsOneOfFewerIterations) {
 TEST(RegressAnswer, ResumedFromAnyMomentItIsTheSame) {
   const SmallRows rows(300);
   int resumed = 0;
-  for (Case made : cases()) {
+  for (Case made : regress_cases()) {
     const std::string expected = text_of(run(rows, made));
     const Folder folder;
     std::vector<std::string> snapshots;
@@ -351,7 +320,7 @@ TEST(RegressAnswer, SteepModelsOfHeavyRowsResume) {
 
 TEST(RegressAnswer, ACheckpointOfOtherOptionsIsRefused) {
   const SmallRows rows(300);
-  Case made = cases()[0];
+  Case made = regress_cases()[0];
   made.options.swaps = 2;
   const Folder folder;
   FitHooks hooks;

@@ -1,10 +1,16 @@
-// Small rows for the tests of regress().
+// Small rows, and options that reach everything that regress() can be told, for its tests.
 #pragma once
+
+#include <manymeans/regress.h>
 
 #include "regress/planted_models.h"
 
+#include <fmt/format.h>
+
+#include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace manymeans::test {
@@ -35,5 +41,42 @@ struct SmallRows {
     }
   }
 };
+
+struct RegressCase {
+  RegressOptions options;
+  DataType type = DataType::kFloat32;
+  bool weighted = false;
+  std::string name;
+};
+
+/// These initialisations with every stop rule; the rest in turn.
+inline std::vector<RegressCase> regress_cases(std::span<const char* const> inits) {
+  constexpr std::array kTypes = {DataType::kFloat32, DataType::kFloat64, DataType::kInt8};
+  constexpr std::array kPolicies = {EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop};
+  std::vector<RegressCase> result;
+  for (const char* init : inits) {
+    for (const char* stop : {"strict", "labels:0.02", "shift:0.05:0.5", "inertia:0.01", "tol"}) {
+      const size_t i = result.size();
+      RegressCase& made = result.emplace_back();
+      made.options.k = {2, 5};
+      made.options.models = 2;
+      made.options.init = init;
+      made.options.stop = stop;
+      made.options.empty = kPolicies[i % 3];
+      made.options.swaps = static_cast<int64_t>(i % 3);
+      made.options.ridge = i % 4 == 1 ? 0.125 : 0;
+      made.options.intercept = i % 5 != 2;
+      made.options.max_iter = i % 4 == 2 ? 17 : 3000;
+      made.type = kTypes[(i + i / 3) % 3];
+      made.weighted = i % 2 == 1;
+      made.name = fmt::format("{}, {}, case {}", init, stop, i);
+    }
+  }
+  return result;
+}
+
+inline std::vector<RegressCase> regress_cases() {
+  return regress_cases(std::array{"auto", "kmeans"});
+}
 
 }  // namespace manymeans::test

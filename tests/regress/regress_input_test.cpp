@@ -67,7 +67,14 @@ TEST(RegressionRows, WhatCannotBeIsRefused) {
                [&] { RegressionRows::joined({x.data(), 1, 4}, {y.data(), 2, 1}); });
   expect_error(ErrorCode::kBadData, {"target", "2 columns"},
                [&] { RegressionRows::joined({x.data(), 2, 2}, {x.data(), 2, 2}); });
-  expect_error(ErrorCode::kBadData, {"no rows"}, [&] { RegressionRows::joined({}, {y.data(), 2, 1}); });
+  expect_error(ErrorCode::kBadData, {"target", "2 rows, the features have 0"},
+               [&] { RegressionRows::joined({}, {y.data(), 2, 1}); });
+  expect_error(ErrorCode::kBadData, {"no values"},
+               [&] { RegressionRows::with_target({static_cast<const float*>(nullptr), 2, 2}, 0); });
+  for (const RegressionRows& none :
+       {RegressionRows::with_target({x.data(), 0, 2}, 0), RegressionRows::joined({x.data(), 0, 2}, {y.data(), 0, 1})}) {
+    expect_error(ErrorCode::kBadData, {"no rows"}, [&] { regress(none, {}, options_of(1)); });
+  }
 }
 
 TEST(RegressInput, OptionsOutOfRangeAreRefused) {

@@ -5,8 +5,9 @@
 // that its values are read once for four. Sums: a thread adds up one pair of values over the rows of one cluster.
 #pragma once
 
-#include "backend/device/everywhere.h"
 #include "backend/two_nearest.h"
+#include "core/everywhere.h"
+#include "prototype/value_pair.h"
 
 #include <cmath>
 #include <cstdint>
@@ -16,7 +17,16 @@ namespace manymeans::device {
 constexpr int kGroupModels = 4;
 constexpr double kMostResidual = 0x1p1000;  ///< squared residuals that are no smaller count as this
 
-/// Where value j of a model stands among groups; a model has as many values as a row: coefficients and intercept.
+constexpr int kLanes = 8;
+constexpr int kPaddedFeatures = 16;  ///< what 9 to 16 features are made, by coefficients and values of 0
+
+/// How many coefficients a model has among groups. A product of zeros is +0, which changes no lane but one of -0, and
+/// see sum_of_lanes().
+MANYMEANS_EVERYWHERE inline int features_in_groups(int features) {
+  return features > kLanes && features < kPaddedFeatures ? kPaddedFeatures : features;
+}
+
+/// Where value j of a model stands among groups; `values`: its coefficients there, and the intercept behind them.
 MANYMEANS_EVERYWHERE inline int64_t place_in_groups(int64_t model, int64_t j, int64_t values) {
   return (model / kGroupModels * values + j) * kGroupModels + model % kGroupModels;
 }
@@ -35,17 +45,19 @@ MANYMEANS_EVERYWHERE double sum_of_lanes(const double* p) {
 }
 
 /// What the models of a group say of the target of a row of `features`. x(j) is feature j. F: how many features there
-/// are, up to 8, each of which has a lane of its own; 0: any number. `models` begins at a multiple of 16 bytes.
+/// are, up to 8, each of which has a lane of its own, or kPaddedFeatures; 0: any number. `models` begins at a multiple
+/// of 16 bytes.
 template <int F, class Row>
 MANYMEANS_EVERYWHERE void predict_group(const Row& x, int features, const double* models,
                                         double (&said)[kGroupModels]) {
   const auto* group = static_cast<const double*>(__builtin_assume_aligned(models, 16));
-  constexpr int kLanes = F > 0 ? F : 8;
-  double p[kGroupModels][kLanes] = {};
+  constexpr int kUsed = F > 0 && F < kLanes ? F : kLanes;
+  double p[kGroupModels][kUsed] = {};
   const int end = F > 0 ? F : features;
-  for (int first = 0; first < end; first += kLanes) {
+#pragma unroll(F > 0 ? 2 : 1)
+  for (int first = 0; first < end; first += kUsed) {
 #pragma unroll
-    for (int l = 0; l < kLanes; ++l) {
+    for (int l = 0; l < kUsed; ++l) {
       if (first + l >= end) continue;
       const double value = x(first + l);
 #pragma unroll
@@ -53,7 +65,7 @@ MANYMEANS_EVERYWHERE void predict_group(const Row& x, int features, const double
     }
   }
 #pragma unroll
-  for (int m = 0; m < kGroupModels; ++m) said[m] = sum_of_lanes<kLanes>(p[m]) + group[end * kGroupModels + m];
+  for (int m = 0; m < kGroupModels; ++m) said[m] = sum_of_lanes<kUsed>(p[m]) + group[end * kGroupModels + m];
 }
 
 /// Calls body<F>() with the F of predict_group() for so many features.
@@ -68,7 +80,12 @@ void dispatch_features(int64_t features, const Body& body) {
     case 6: return body.template operator()<6>();
     case 7: return body.template operator()<7>();
     case 8: return body.template operator()<8>();
-    default: return body.template operator()<0>();
+    default: break;
+  }
+  if (features_in_groups(static_cast<int>(features)) == kPaddedFeatures) {
+    body.template operator()<kPaddedFeatures>();
+  } else {
+    body.template operator()<0>();
   }
 }
 
@@ -123,23 +140,6 @@ MANYMEANS_EVERYWHERE double squared_residual(const Row& x, const Model& model, i
   return squared < kMostResidual ? squared : kMostResidual;
 }
 
-/// A pair i <= j of the d columns of a row, the last of which is the target, and of a 1, which is number d.
-struct ValuePair {
-  int i = 0;
-  int j = 0;
-
-  /// Pairs of rows of d columns but (1, 1).
-  MANYMEANS_EVERYWHERE static int64_t count(int64_t d) { return (d + 1) * (d + 2) / 2 - 1; }
-  /// `steps` pairs on, row by row of the upper triangle.
-  MANYMEANS_EVERYWHERE void advance(int steps, int d) {
-    j += steps;
-    while (i < d && j > d) {
-      j -= d - i;
-      ++i;
-    }
-  }
-};
-
 /// How the two terms of every pair become limbs (core/fixed_point.h).
 struct ProductFormats {
   int limbs = 1;
@@ -152,19 +152,20 @@ struct ProductFormats {
   }
 };
 
-/// A sum of terms in at most kMost limbs, the highest first: limb[s] is number limbs - 1 - s.
-template <int kMost>
+/// A sum of terms in at most kMost limbs, or exactly so many, the highest first: limb[s] is number limbs - 1 - s.
+template <int kMost, bool kAll = false>
 struct LimbSum {
   int64_t limb[kMost] = {};
   /// Each remainder is exact; only the last limb rounds. All parts have the sign of the scaled term.
   MANYMEANS_EVERYWHERE void add(double scaled, const ProductFormats& formats) {
+    const int limbs = kAll ? kMost : formats.limbs;
 #pragma unroll
     for (int s = 0; s < kMost; ++s) {
-      if (s + 1 < formats.limbs) {
+      if (s + 1 < limbs) {
         const auto part = static_cast<long long>(scaled);
         limb[s] += part;
         scaled = (scaled - static_cast<double>(part)) * formats.radix;
-      } else if (s + 1 == formats.limbs) {
+      } else if (s + 1 == limbs) {
         limb[s] += std::llrint(scaled);
       }
     }
@@ -172,9 +173,9 @@ struct LimbSum {
 };
 
 /// The sums of a pair's two terms: the product, and what it was rounded by, where that is not always 0 (kRests).
-template <int kMost, bool kRests>
+template <int kMost, bool kRests, bool kAll = false>
 struct PairSums {
-  LimbSum<kMost> product;
+  LimbSum<kMost, kAll> product;
   LimbSum<kRests ? kMost : 1> rest;
 
   /// A row with the values a and b, of weight w'; or of -w' where it leaves, since every step is odd in the weight.

@@ -23,16 +23,18 @@ struct PassCounters {
 /// Why the later kernels of a batch do nothing: there is something that the host must judge.
 enum Stopped : uint32_t {
   kGoesOn = 0,
-  kByPass = 1,    ///< too few labels changed, or a cluster is empty; the prototypes are those of the pass
+  kByPass = 1,  ///< too few labels changed, a cluster is empty, or an update is the host's; the prototypes are those of
+                ///< the pass
   kByUpdate = 2,  ///< the update may be the last one; it is done, and the prototypes of the pass stand elsewhere
 };
 
 /// How far a batch of passes has come, and may go.
 struct PassControl {
   uint32_t stopped = kGoesOn;
-  uint32_t passes = 0;   ///< done
-  int64_t changed = 0;   ///< see PassLimits
-  ShiftLimits shifts{};  ///< see PassLimits
+  uint32_t passes = 0;    ///< done
+  int64_t changed = 0;    ///< see PassLimits
+  ShiftLimits shifts{};   ///< see PassLimits
+  uint32_t unsolved = 0;  ///< an update was not made: it is the host's
 };
 
 }  // namespace manymeans::device

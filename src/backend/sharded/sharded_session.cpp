@@ -233,4 +233,8 @@ void ShardedSession::transform(const Matrix& prototypes, Matrix& distances) {
   if (local_) local_->rows().transform(prototypes, distances);
 }
 
+bool ShardedSession::two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) {
+  return !local_ || local_->rows().two_nearest(prototypes, take);
+}
+
 }  // namespace manymeans

@@ -33,6 +33,8 @@ class ShardedSession final : public Session, private RowQuestions {
   std::vector<int64_t> inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) override;
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
   void transform(const Matrix& prototypes, Matrix& distances) override;
+  /// Of this rank's rows, from its first on.
+  bool two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) override;
 
   int64_t terms() const { return static_cast<int64_t>(input_.columns.size()); }
   Statistics& of(int slot) { return statistics_[static_cast<size_t>(slot)]; }

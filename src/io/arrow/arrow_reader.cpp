@@ -81,7 +81,7 @@ class ArrowTableReader {
   void find_type();
   std::string label(size_t column) const;
   std::vector<std::string> names() const;
-  std::vector<Worker> read_rows(int64_t n, ThreadPool& pool);
+  std::vector<Worker> read_rows(ThreadPool& pool);
   bool needs_float64(const std::vector<Worker>& workers) const;
   void read_piece(size_t piece, Worker& worker);
   bool read_block(const arrow::RecordBatch& batch, int64_t first, int64_t count, int64_t row, Worker& worker);
@@ -99,6 +99,7 @@ class ArrowTableReader {
   std::vector<int> fields_;          // of the parts, rising: the columns of the tables that the source gives
   size_t width_ = 0;                 // columns of the points
   std::vector<int64_t> first_rows_;  // of the pieces, and the number of rows
+  int64_t begin_ = 0, end_ = 0;      // the rows that become points
   std::unique_ptr<RowStore> store_;
   Dataset result_;
   DataType type_ = DataType::kFloat32;
@@ -227,9 +228,10 @@ void ArrowTableReader::report(int64_t row, std::string what) {
 bool ArrowTableReader::store(int64_t count, int64_t row, const Worker& worker) {
   const size_t stride = parts_.back().is_weight ? width_ + 1 : width_;
   for (int64_t i = 0; i < count; ++i) {
+    if (row + i < begin_ || row + i >= end_) continue;
     const double* values = worker.values.data() + static_cast<size_t>(i) * stride;
-    if (stride > width_) result_.weights[static_cast<size_t>(row + i)] = values[width_];
-    const int64_t bad = store_->store(row + i, values);
+    if (stride > width_) result_.weights[static_cast<size_t>(row + i - begin_)] = values[width_];
+    const int64_t bad = store_->store(row + i - begin_, values);
     if (bad < 0 || check_float32_) continue;  // what is too large for float32 makes its column float64
     const bool overflow = type_ == DataType::kFloat32;
     report(row + i, fmt::format("{}: {} {}", label(static_cast<size_t>(bad)), values[bad],
@@ -270,6 +272,8 @@ bool ArrowTableReader::read_block(const arrow::RecordBatch& batch, int64_t first
 void ArrowTableReader::read_piece(size_t piece, Worker& worker) {
   int64_t row = first_rows_[piece];
   if (row > bad_row_.load() || wide_) return;  // what lies behind the first problem does not matter
+  const bool wanted = first_rows_[piece + 1] > begin_ && row < end_;
+  if (!wanted && !check_float32_) return;  // all rows say which type they need
   if (!worker.pieces) worker.pieces = source_.open(fields_);
   const auto table = worker.pieces->read(static_cast<int64_t>(piece));
   const bool as_promised =
@@ -299,8 +303,8 @@ void ArrowTableReader::read_piece(size_t piece, Worker& worker) {
   }
 }
 
-std::vector<ArrowTableReader::Worker> ArrowTableReader::read_rows(int64_t n, ThreadPool& pool) {
-  store_ = std::make_unique<RowStore>(n, static_cast<int64_t>(width_), type_, path_, options_.memory);
+std::vector<ArrowTableReader::Worker> ArrowTableReader::read_rows(ThreadPool& pool) {
+  store_ = std::make_unique<RowStore>(end_ - begin_, static_cast<int64_t>(width_), type_, path_, options_.memory);
   std::vector<Worker> workers(static_cast<size_t>(pool.size()));
   pool.for_each_range(static_cast<int64_t>(first_rows_.size()) - 1, 1, [&](int worker, int64_t piece, int64_t) {
     read_piece(static_cast<size_t>(piece), workers[static_cast<size_t>(worker)]);
@@ -332,18 +336,21 @@ Dataset ArrowTableReader::read() {
     first_rows_.push_back(next);
   }
   const int64_t n = first_rows_.back();
+  begin_ = options_.part.begin(n);
+  end_ = options_.part.end(n);
+  result_.file_rows = n;
   result_.view = {nullptr, n, static_cast<int64_t>(width_), type_};
   if (n == 0) return std::move(result_);  // the caller complains about no rows
-  if (parts_.back().is_weight) result_.weights.resize(static_cast<size_t>(n));
+  if (parts_.back().is_weight) result_.weights.resize(static_cast<size_t>(end_ - begin_));
   ThreadPool pool(thread_count(options_.threads));
-  std::vector<Worker> workers = read_rows(n, pool);
+  std::vector<Worker> workers = read_rows(pool);
   if (needs_float64(workers)) {
     type_ = DataType::kFloat64;
     check_float32_ = wide_ = false;
     problem_ = {};
     bad_row_ = problem_.row;
     store_.reset();
-    workers = read_rows(n, pool);
+    workers = read_rows(pool);
   }
   if (problem_.row < n) fail(fmt::format("row {}, {}", problem_.row + 1, problem_.what));
   LostIntegers lost(width_);

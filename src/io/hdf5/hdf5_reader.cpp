@@ -60,7 +60,7 @@ class Hdf5Dataset {
 
  private:
   [[noreturn]] void fail(const std::string& what) const { throw Error(ErrorCode::kBadData, where_, what); }
-  Dataset read_packed(StoredMatrix matrix, const ReadOptions& options) const;
+  Dataset read_packed(StoredMatrix matrix, ReadOptions options) const;
   StoredMatrix find_shape() const;
 
   std::shared_ptr<const MappedFile> bytes_;
@@ -108,16 +108,33 @@ StoredMatrix Hdf5Dataset::find_shape() const {
                              static_cast<int64_t>(H5Tget_size(type_)), type);
 }
 
-// Chunked or compressed: the library puts it together in memory.
-Dataset Hdf5Dataset::read_packed(StoredMatrix matrix, const ReadOptions& options) const {
+// Chunked or compressed: the library puts it together in memory; all rows only where their values decide the type.
+Dataset Hdf5Dataset::read_packed(StoredMatrix matrix, ReadOptions options) const {
+  const int64_t all = matrix.n;
+  const bool is_typed = H5Tget_class(type_) != H5T_INTEGER || H5Tget_size(type_) < 4 || options.dtype;
+  if (is_typed) {
+    matrix.first = options.part.begin(all);
+    matrix.n = options.part.end(all) - matrix.first;
+    options.part = {};
+  }
   const RowStore store(matrix.n, matrix.row_step, DataType::kUInt8, where_, options.memory);
   auto* to = static_cast<std::byte*>(const_cast<void*>(store.view().data));
-  if (H5Dread(data_, type_, H5S_ALL, H5S_ALL, H5P_DEFAULT, to) < 0) {
+  const Hdf5Handle in_file(H5Dget_space(data_), H5Sclose);
+  const std::array<hsize_t, 2> begin = {static_cast<hsize_t>(matrix.first), 0};
+  const std::array<hsize_t, 2> count = {static_cast<hsize_t>(matrix.n), static_cast<hsize_t>(matrix.d)};
+  const Hdf5Handle in_memory(H5Screate_simple(2, count.data(), nullptr), H5Sclose);
+  const bool there = matrix.n == 0 ||
+                     (in_file && in_memory &&
+                      H5Sselect_hyperslab(in_file, H5S_SELECT_SET, begin.data(), nullptr, count.data(), nullptr) >= 0 &&
+                      H5Dread(data_, type_, in_memory, in_file, H5P_DEFAULT, to) >= 0);
+  if (!there) {
     fail("the HDF5 library cannot read the values: the file is damaged, or packed by a filter that is not there");
   }
   matrix.data = to;
   store.give_back(0, matrix.n);
-  return read_stored(matrix, store.owner(), where_, options);
+  Dataset result = read_stored(matrix, store.owner(), where_, options);
+  result.file_rows = all;
+  return result;
 }
 
 Dataset Hdf5Dataset::read(const ReadOptions& options) const {

@@ -6,6 +6,7 @@
 #include "core/label_width.h"
 #include "core/mapped_range.h"
 #include "core/out_of_memory.h"
+#include "io/results/rows_of_ranks.h"
 #include "io/table/writer.h"
 
 #include <fmt/format.h>
@@ -19,21 +20,23 @@ namespace {
 
 constexpr const char* kNothing = "nothing was written";
 
-std::string write_columns(const std::string& path, const std::vector<const Labels*>& columns,
-                          std::vector<std::string> names) {
-  int width = 1;
+// Labels as a table, column by column; `columns` have to outlive it.
+Table table_of(const std::string& path, const std::vector<const Labels*>& columns, std::vector<std::string> names,
+               Comm& comm = self_comm()) {
+  int64_t width = 1;
   for (const Labels* labels : columns) {
-    width = std::max(width, labels->width());
+    width = std::max<int64_t>(width, labels->width());
     if (labels->size() != columns[0]->size()) {
       throw Error(ErrorCode::kInternal, path, "the models have labels for different numbers of rows");
     }
   }
+  width = comm.max(width);  // a rank without rows has no labels
   Table table;
   table.names = std::move(names);
   table.columns = static_cast<int64_t>(table.names.size());
   table.rows = columns[0]->size();
   table.type = width == 1 ? CellType::kUInt8 : (width == 2 ? CellType::kUInt16 : CellType::kUInt32);
-  table.fill = [&](int64_t first, int64_t count, std::byte* out) {
+  table.fill = [&columns, width = static_cast<int>(width)](int64_t first, int64_t count, std::byte* out) {
     std::vector<uint32_t> values(static_cast<size_t>(count));
     for (size_t j = 0; j < columns.size(); ++j) {
       columns[j]->read(first, count, values.data());
@@ -44,6 +47,12 @@ std::string write_columns(const std::string& path, const std::vector<const Label
       columns[j]->give_back(first, count);
     }
   };
+  return table;
+}
+
+std::string write_columns(const std::string& path, const std::vector<const Labels*>& columns,
+                          std::vector<std::string> names) {
+  const Table table = table_of(path, columns, std::move(names));
   write_table(path, result_writer_for(path), table);
   return std::string(name_of(table.type));
 }
@@ -57,30 +66,50 @@ std::vector<int64_t> requested_k(const FitResult& result) {
   return list;
 }
 
+// The labels of the best model of each k.
+struct BestLabels {
+  std::vector<const Labels*> columns;
+  std::vector<std::string> names;
+};
+
+BestLabels best_labels(const std::string& path, const FitResult& result) {
+  BestLabels found;
+  for (const int64_t k : requested_k(result)) {
+    const int64_t best = result.best(k);
+    if (best < 0) {
+      throw Error(
+          ErrorCode::kInterrupted, path,
+          fmt::format("there are no labels for k = {}: none of its models had begun; let the fit run longer", k));
+    }
+    found.columns.push_back(&result.models[static_cast<size_t>(best)].labels);
+    found.names.push_back(fmt::format("k{}", k));
+  }
+  if (found.columns.empty()) throw Error(ErrorCode::kInterrupted, path, "there are no labels: the fit has no models");
+  if (found.names.size() == 1) found.names = {"label"};
+  return found;
+}
+
 }  // namespace
 
 std::string write_labels(const std::string& path, const FitResult& result) {
   return or_out_of_memory(path, kNothing, [&] {
-    std::vector<const Labels*> columns;
-    std::vector<std::string> names;
-    for (const int64_t k : requested_k(result)) {
-      const int64_t best = result.best(k);
-      if (best < 0) {
-        throw Error(
-            ErrorCode::kInterrupted, path,
-            fmt::format("there are no labels for k = {}: none of its models had begun; let the fit run longer", k));
-      }
-      columns.push_back(&result.models[static_cast<size_t>(best)].labels);
-      names.push_back(fmt::format("k{}", k));
-    }
-    if (columns.empty()) throw Error(ErrorCode::kInterrupted, path, "there are no labels: the fit has no models");
-    if (names.size() == 1) names = {"label"};
-    return write_columns(path, columns, std::move(names));
+    const BestLabels best = best_labels(path, result);
+    return write_columns(path, best.columns, best.names);
   });
 }
 
 std::string write_labels(const std::string& path, const Labels& labels) {
   return or_out_of_memory(path, kNothing, [&] { return write_columns(path, {&labels}, {"label"}); });
+}
+
+std::string write_labels(const std::string& path, const FitResult& result, Comm& comm) {
+  if (comm.alone()) return write_labels(path, result);
+  return or_out_of_memory(path, kNothing, [&] {
+    const BestLabels best = best_labels(path, result);
+    const Table mine = table_of(path, best.columns, best.names, comm);
+    write_rows_of_ranks(path, mine, comm);
+    return std::string(name_of(mine.type));
+  });
 }
 
 void write_values(const std::string& path, std::span<const double> values, const std::string& name) {

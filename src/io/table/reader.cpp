@@ -71,11 +71,12 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
   ReadOptions plain;
   plain.dtype = DataType::kFloat64;
   plain.threads = options.threads;
+  plain.part = options.part;
   const Dataset file = read_points(options.weights, plain);
-  if (file.view.d != 1 || file.view.n != points.view.n) {
+  if (file.view.d != 1 || file.file_rows != points.file_rows) {
     throw Error(ErrorCode::kBadData, options.weights,
                 fmt::format("{} rows of {} values found; one weight for each of the {} rows of {} is needed",
-                            file.view.n, file.view.d, points.view.n, points.path));
+                            file.file_rows, file.view.d, points.file_rows, points.path));
   }
   const double* values = static_cast<const double*>(file.view.data);
   return {values, values + file.view.n};
@@ -161,12 +162,13 @@ Dataset read_points(const std::string& path, const ReadOptions& options) {
     const Reader reader = make_reader(path, options.format);
     Dataset result = naming_input(path, [&] { return reader.read(path, options); });
     result.path = path;
-    if (result.view.n == 0 || result.view.d == 0) {
+    if (result.file_rows == 0 || result.view.d == 0) {
       throw Error(ErrorCode::kBadData, path,
-                  fmt::format("{} rows of {} columns were found; at least one of each is needed", result.view.n,
+                  fmt::format("{} rows of {} columns were found; at least one of each is needed", result.file_rows,
                               result.view.d));
     }
-    if (!options.weights.empty() && result.weights.empty()) result.weights = read_weight_file(result, options);
+    if (!options.weights.empty() && result.weights.empty() && result.view.n > 0)
+      result.weights = read_weight_file(result, options);
     return result;
   });
 }

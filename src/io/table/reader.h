@@ -16,7 +16,8 @@ namespace manymeans {
 struct Reader {
   std::string description;
   std::vector<std::string_view> endings;  ///< of files, which choose this reader; with the dot, in lower case
-  /// Reads points, and weights where `options.weights` is a column; weight files are the caller's business.
+  /// Reads points, and weights where `options.weights` is a column; weight files are the caller's business. Of the rows
+  /// it gives those of `options.part`, and says how many there are in all (Dataset::file_rows).
   std::function<Dataset(const std::string& path, const ReadOptions& options)> read;
   bool has_members = false;  ///< a file holds several tables, one of which a path names as file:member
   /// Describes what is there, column by column; null: what read() gives is described.

@@ -58,6 +58,7 @@ class Converter {
   // Where the numbers lie row by row, a piece of them for each row, or column by column.
   bool by_columns() const { return source_.column_step > source_.row_step; }
   size_t source_bytes() const {
+    if (source_.n == 0) return 0;
     return static_cast<size_t>((source_.n - 1) * source_.row_step + (source_.d - 1) * source_.column_step) + 1;
   }
   bool source_lies_in_file() const { return lies_in_file(source_.data, source_bytes()); }
@@ -83,7 +84,7 @@ void Converter::give_back_source(int64_t first, int64_t last) const {
 void Converter::refuse(const RowStore& store, int64_t row, size_t column, double value) const {
   const bool overflow = store.type() == DataType::kFloat32;
   throw Error(ErrorCode::kBadData, path_,
-              fmt::format("row {}, {}: {} {}", row + 1, file_.label(columns_[column]), value,
+              fmt::format("row {}, {}: {} {}", source_.first + row + 1, file_.label(columns_[column]), value,
                           overflow ? "is too large for float32; use dtype float64"
                                    : fmt::format("is not exact in {}; use a wider dtype", name_of(store.type()))));
 }
@@ -109,7 +110,8 @@ RowStore Converter::convert(DataType type, int64_t memory, std::vector<std::stri
                              const T value = load<T, kSwap>(from + columns_[j] * source_.column_step);
                              values[j] = static_cast<double>(value);
                              if (is_lost(value, type) && !lost_here.seen(j)) {
-                               if constexpr (std::is_integral_v<T>) lost_here.add(j, row + 1, std::to_string(value));
+                               if constexpr (std::is_integral_v<T>)
+                                 lost_here.add(j, source_.first + row + 1, std::to_string(value));
                              }
                            }
                            const int64_t bad = store.store(row, values.data());
@@ -225,21 +227,36 @@ bool can_be_used_in_place(const StoredMatrix& matrix, DataType type) {
 
 }  // namespace
 
-Dataset read_stored(const StoredMatrix& matrix, std::shared_ptr<const void> owner, const std::string& path,
+StoredMatrix StoredMatrix::rows_of(const RowPart& part) const {
+  StoredMatrix rows = *this;
+  const int64_t begin = part.begin(n);
+  rows.first = first + begin;
+  rows.n = part.end(n) - begin;
+  if (rows.n > 0) rows.data += begin * row_step;
+  return rows;
+}
+
+Dataset read_stored(const StoredMatrix& whole, std::shared_ptr<const void> owner, const std::string& path,
                     const ReadOptions& options) {
-  const Conversion& conversion = find_conversion(matrix, options, path);
-  const std::optional<DataType> type = result_type(matrix, options);
+  const Conversion& conversion = find_conversion(whole, options, path);
+  const std::optional<DataType> type = result_type(whole, options);
+  const StoredMatrix matrix = whole.rows_of(options.part);
   Dataset result;
+  result.file_rows = whole.n;
   result.view = {nullptr, matrix.n, matrix.d, type.value_or(DataType::kFloat32)};
-  if (matrix.n == 0 || matrix.d == 0) return result;  // the caller complains about no rows or no columns
+  const bool no_rows = whole.first + whole.n == 0;  // of the file
+  if (no_rows || matrix.d == 0) return result;      // the caller complains
   const FileColumns columns{matrix.d, {}};
   std::vector<int64_t> wanted = wanted_columns(columns, options, path);
   ThreadPool pool(thread_count(options.threads));
   const bool swapped = matrix.type.starts_with('>');
   const auto convert = [&](std::vector<int64_t> chosen, std::optional<DataType> to) {
-    Converter converter(path, matrix, columns, std::move(chosen), pool);
     const auto check = swapped ? conversion.needs_float64_swapped : conversion.needs_float64;
-    if (!to) to = (converter.*check)(options.memory) ? DataType::kFloat64 : DataType::kFloat32;
+    if (!to) {  // all rows have one type, whoever reads which
+      Converter all(path, whole, columns, chosen, pool);
+      to = (all.*check)(options.memory) ? DataType::kFloat64 : DataType::kFloat32;
+    }
+    Converter converter(path, matrix, columns, std::move(chosen), pool);
     const auto run = swapped ? conversion.run_swapped : conversion.run;
     return (converter.*run)(*to, options.memory, result.warnings);
   };

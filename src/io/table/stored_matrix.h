@@ -18,11 +18,13 @@ struct StoredMatrix {
   int64_t row_step = 0;     ///< bytes from a row to the next
   int64_t column_step = 0;  ///< bytes from a value of a row to the next
   std::string type;         ///< as .npy headers say it: <, > or |, then kind and bytes: "<f4", ">i8", "|u1"
+  int64_t first = 0;        ///< row of the file that row 0 is
 
   /// Rows without gaps from `first_byte` on.
   static StoredMatrix dense(const std::byte* first_byte, int64_t n, int64_t d, int64_t item_size, std::string type) {
     return {first_byte, n, d, d * item_size, item_size, std::move(type)};
   }
+  StoredMatrix rows_of(const RowPart& part) const;
 };
 
 /// The points: in place, with `owner` keeping the bytes alive, where they already are what the engine reads;

@@ -83,6 +83,9 @@ class Parser {
   bool stops_early(const Worker& worker) const {
     return !plan_.survey && (worker.is_long || (!plan_.note_text && worker.float32.surely_wide()));
   }
+  // Columns of text, and the type of the points, are found from all rows.
+  bool looks_at_all() const { return plan_.search != Float32Search::kNone || plan_.note_text; }
+  bool is_wanted(int64_t row) const { return row >= begin_ && row < end_; }
   std::string place_of(const Problem& problem) const;
   std::string describe(const Problem& problem) const;
   void give_back_text(int64_t piece) const;
@@ -93,6 +96,7 @@ class Parser {
   const std::string& path_;
   ThreadPool& pool_;
   std::vector<int32_t> targets_;  // per field: column of the points, their number for the weight, or kSkip
+  int64_t begin_ = 0, end_ = 0;   // the rows that become points
   double exact_below_;            // all integers below this magnitude are exact in the type
   bool gives_back_;               // the text lies in a file, and should not stay in memory
   TextPoints result_;
@@ -163,8 +167,11 @@ TextPoints Parser::run() {
   check_room(rows.back());
   const auto pieces = static_cast<int64_t>(rows.size()) - 1;
   const size_t d = plan_.columns.size();
-  result_.points = std::make_unique<RowStore>(rows.back(), static_cast<int64_t>(d), plan_.type, path_, plan_.memory);
-  if (plan_.weight >= 0) result_.weights.resize(static_cast<size_t>(rows.back()));
+  result_.file_rows = rows.back();
+  begin_ = plan_.part.begin(rows.back());
+  end_ = plan_.part.end(rows.back());
+  result_.points = std::make_unique<RowStore>(end_ - begin_, static_cast<int64_t>(d), plan_.type, path_, plan_.memory);
+  if (plan_.weight >= 0) result_.weights.resize(static_cast<size_t>(end_ - begin_));
   std::vector<Worker> workers(static_cast<size_t>(pool_.size()), Worker(d, plan_));
   std::atomic<bool> stopped{false};
   std::mutex mutex;
@@ -175,11 +182,13 @@ TextPoints Parser::run() {
     const auto at = static_cast<size_t>(piece);
     // No row begins here: looking for one would read on to the end of a long line, and so would every piece of it.
     if (rows[at] == rows[at + 1]) return;
+    const int64_t first = std::clamp(rows[at], begin_, end_), last = std::clamp(rows[at + 1], begin_, end_);
+    if (first == last && !looks_at_all()) return;
     Worker& mine = workers[static_cast<size_t>(worker)];
     auto problem = parse_piece(piece, rows[at], mine);
     if (stops_early(mine)) stopped = true;
     give_back_text(piece);
-    result_.points->give_back(rows[at], rows[at + 1]);
+    result_.points->give_back(first - begin_, last - begin_);
     if (!problem) return;
     const std::lock_guard lock(mutex);
     if (piece > bad_piece.load()) return;
@@ -189,7 +198,7 @@ TextPoints Parser::run() {
   if (first_problem && !stopped) {  // else the next parse names the first one, whatever was skipped here
     throw Error(ErrorCode::kBadData, path_, place_of(*first_problem) + describe(*first_problem));
   }
-  result_.points->give_back(0, rows.back());
+  result_.points->give_back(0, end_ - begin_);
   merge(workers);
   return std::move(result_);
 }
@@ -206,7 +215,8 @@ std::optional<Problem> Parser::parse_piece(int64_t piece, int64_t row, Worker& w
   if (piece > 0) at = line_end(at - 1) + 1;
   for (; at < stop; ++row) {
     const char* last = line_end(at);
-    auto problem = parse_line({at, static_cast<size_t>(last - at)}, row, worker);
+    std::optional<Problem> problem;
+    if (is_wanted(row) || looks_at_all()) problem = parse_line({at, static_cast<size_t>(last - at)}, row, worker);
     if (problem && !plan_.note_text) return problem;
     worker.trouble |= problem.has_value();
     if (stops_early(worker)) return std::nullopt;
@@ -324,8 +334,9 @@ void Parser::note_lost(const Field& field, double value, int32_t target, int64_t
 }
 
 std::optional<Problem> Parser::store(int64_t row, Worker& worker) {
-  const int64_t bad = result_.points->store(row, worker.values.data());
-  if (plan_.weight >= 0) result_.weights[static_cast<size_t>(row)] = worker.values.back();
+  if (!is_wanted(row)) return std::nullopt;
+  const int64_t bad = result_.points->store(row - begin_, worker.values.data());
+  if (plan_.weight >= 0) result_.weights[static_cast<size_t>(row - begin_)] = worker.values.back();
   if (bad < 0 || plan_.search != Float32Search::kNone)
     return std::nullopt;  // what is too large for float32 makes the column wide
   const auto column = static_cast<size_t>(bad);

@@ -30,11 +30,13 @@ struct TextPlan {
   bool note_text = false;
   /// Empty fields and text are NaN, and are counted with the numbers (TextPoints::survey).
   bool survey = false;
+  RowPart part;  ///< the rows that become points; the others are counted, and looked at where all decide something
   int64_t memory = 0;  ///< as in ReadOptions
 };
 
 struct TextPoints {
   std::unique_ptr<RowStore> points;
+  int64_t file_rows = 0;
   std::vector<double> weights;
   LostIntegers lost{0};
   std::vector<TextExample> text;     ///< per column of the points, with note_text

@@ -86,6 +86,7 @@ TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const s
   plan.search = type ? Float32Search::kNone : Float32Search::kLong;
   plan.note_text = options.numeric_only;
   plan.memory = options.memory;
+  plan.part = options.part;
   if (!options.weights.empty()) plan.weight = find_column(layout.columns, options.weights).value_or(-1);
   std::erase(plan.columns, plan.weight);
   if (plan.columns.empty()) {
@@ -181,6 +182,7 @@ Dataset read_text(const std::string& path, const ReadOptions& options) {
   TextPoints points = parse_as_needed(layout, plan, text_columns, path, pool);
   Dataset result;
   result.view = points.points->view();
+  result.file_rows = points.file_rows;
   result.owner = points.points->owner();
   result.weights = std::move(points.weights);
   result.warnings = layout.warnings;

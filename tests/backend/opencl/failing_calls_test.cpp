@@ -154,23 +154,29 @@ TEST_F(FailingCalls, ADeviceThatDoesNotOpenAndAProgramThatIsNotBuilt) {
   const opencl::DeviceFacts facts = device_->facts();
   const std::string source = "__kernel void nothing(__global int* to) { to[0] = 1; }";
   FailingApi api;
-  const auto fails = [&](std::string_view function, cl_int status, const auto& run) {
-    api.fail({.function = function, .status = status});
+  const auto fails = [&](const FailingApi::Failure& failure, const auto& run) {
+    const std::string_view function = failure.function;
+    api.fail(failure);
     try {
       run();
       ADD_FAILURE() << function << ": nothing was thrown";
     } catch (const Error& error) {
-      EXPECT_EQ(error.code(), status == CL_OUT_OF_HOST_MEMORY ? ErrorCode::kUnavailable : ErrorCode::kInternal);
+      EXPECT_EQ(error.code(), failure.status == CL_OUT_OF_HOST_MEMORY ? ErrorCode::kUnavailable : ErrorCode::kInternal);
       EXPECT_NE(std::string_view(error.what()).find(function), std::string_view::npos) << error.what();
     }
     EXPECT_EQ(api.handles(), 0) << function;
   };
   for (const cl_int status : {CL_OUT_OF_HOST_MEMORY, CL_INVALID_VALUE}) {
     for (const char* function : {"clCreateContext", "clCreateCommandQueue"}) {
-      fails(function, status, [&] { const opencl::OpenClDevice opened(facts); });
+      fails({.function = function, .status = status}, [&] { const opencl::OpenClDevice opened(facts); });
     }
+    opencl::DeviceFacts of_two_queues = facts;  // one that maps, one for everybody's kernels
+    of_two_queues.several_queues = false;
+    fails({.function = "clCreateCommandQueue", .calls = 1, .status = status},
+          [&] { const opencl::OpenClDevice opened(of_two_queues); });
     for (const char* function : {"clCreateProgramWithSource", "clBuildProgram"}) {
-      fails(function, status, [&] { device_->program(source, fmt::format("-DSTATUS={}", status)); });
+      fails({.function = function, .status = status},
+            [&] { device_->program(source, fmt::format("-DSTATUS={}", status)); });
     }
   }
   unsetenv("MANYMEANS_OPENCL_CACHE");

@@ -96,6 +96,8 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           residual<double>,
           residuals<float>,
           residuals<double>,
+          all_residuals<float>,
+          all_residuals<double>,
           pack<kRows, float>,
           pack<kRows, double>,
           pack_pairs<float>,

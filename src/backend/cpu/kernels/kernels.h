@@ -44,13 +44,13 @@ struct UnitSums {
 /// products integers, the lowest word first.
 struct ProductUnits {
   int words = 0;
-  bool rests = false;               // what products were rounded by counts, too; else it is zero
-  int64_t products = 0;             // pairs of values, rounded up to a multiple of 8
-  const double* top = nullptr;      // of each term, zeros in padding: 2^-(lowest + (words - 1) * bits)
-  double radix = 0;                 // 2^bits, bits <= 50
-  const double* weights = nullptr;  // w' of the rows; null: all one
-  double* scratch = nullptr;        // product_scratch(), zeros at first
-  bool in_segments = false;         // add_segment may be used: no rests, three words at most
+  bool rests = false;                // what products were rounded by counts, too; else it is zero
+  int64_t products = 0;              // pairs of values, rounded up to a multiple of 8
+  const double* top = nullptr;       // of each term, zeros in padding: 2^-(lowest + (words - 1) * bits)
+  double radix = 0;                  // 2^bits, bits <= 50
+  const double* weights = nullptr;   // w' of the rows; null: all one
+  double* scratch = nullptr;         // product_scratch(), zeros at first
+  const double* rounders = nullptr;  // words x products, 1.5 * 2^52 times the unit of each word; null: no segments
 };
 
 /// Values that ProductUnits::scratch has room for, of rows of d values.
@@ -162,6 +162,9 @@ struct CpuKernels {
   double (*residual_f64)(const double* row, const double* model, int64_t d);
   void (*residuals_f32)(const LabelledRows<float>&, double* r2);
   void (*residuals_f64)(const LabelledRows<double>&, double* r2);
+  /// The same to every model, r2[k * count + i]; there are no labels.
+  void (*all_residuals_f32)(const LabelledRows<float>&, double* r2);
+  void (*all_residuals_f64)(const LabelledRows<double>&, double* r2);
   /// Writes one float32 tile: centred, scaled, rounded; norms rounded up.
   void (*pack_f32)(const float* x, const PackTask&, float* tile, float* norms);
   void (*pack_f64)(const double* x, const PackTask&, float* tile, float* norms);

@@ -1,7 +1,7 @@
 // Kernels of linear models, written once for Highway: include from kernels-inl.h only.
 //
-// Residuals have the features for lanes, as the contract numbers them; those of many rows to one model, which a swap
-// search asks for, have rows for lanes where rows are short.
+// Residuals have the features for lanes, as the contract numbers them; those of many rows to the same models, which a
+// swap search asks for, have rows for lanes where rows are short.
 //
 // Sums of products: a row u = (x, y, 1) of n = d + 1 values adds n (n + 1) / 2 - 1 products to the sums of one cluster
 // and takes them from those of another. Terms are lanes: a cluster's sums lie side by side, so that rows come in any
@@ -40,7 +40,7 @@ double residual(const T* row, const T* model, int64_t d) {
 }
 
 template <class T>
-int64_t residuals_of_one(const LabelledRows<T>&, double*) {
+int64_t residuals_in_lanes(const LabelledRows<T>&, double*) {
   return 0;
 }
 
@@ -79,9 +79,9 @@ HWY_INLINE VecD strided(const double* x, int64_t d) {
   return hn::GatherIndex(kF64, x, hn::ConvertTo(i64, places));
 }
 
-// kWide rows from x on, and one model: rows are lanes, and the eight sums are registers.
+// kWide rows, whose columns these are, and one model: rows are lanes, and the eight sums are registers.
 template <class T>
-HWY_INLINE VecD residuals_in_lanes(const T* x, const T* model, int64_t d) {
+HWY_INLINE VecD residuals_of_model(const double* columns, const T* model, int64_t d) {
   const int64_t features = d - 1;
   VecD p[8];
 #pragma GCC unroll 8
@@ -90,25 +90,30 @@ HWY_INLINE VecD residuals_in_lanes(const T* x, const T* model, int64_t d) {
 #pragma GCC unroll 8
     for (int l = 0; l < 8; ++l) {
       if (j + l < features) {
-        p[l] = hn::MulAdd(hn::Set(kF64, static_cast<double>(model[j + l])), strided(x + j + l, d), p[l]);
+        const VecD column = hn::Load(kF64, columns + (j + l) * kWide);
+        p[l] = hn::MulAdd(hn::Set(kF64, static_cast<double>(model[j + l])), column, p[l]);
       }
     }
   }
   const VecD predicted = hn::Add(fold<8>(p), hn::Set(kF64, static_cast<double>(model[features])));
-  const VecD rest = hn::Sub(strided(x + features, d), predicted);
+  const VecD rest = hn::Sub(hn::Load(kF64, columns + features * kWide), predicted);
   const VecD squared = hn::Mul(rest, rest), most = hn::Set(kF64, kMostResidual);
   return hn::IfThenElse(hn::Lt(squared, most), squared, most);
 }
 
-// Rows of one model, as far as vectors hold them; how many. From 24 columns on, those of a row fill vectors better than
-// a column of rows, which is gathered.
+// Of rows to all models, as far as vectors hold them; how many. From 24 columns on, those of a row fill vectors better
+// than a column of rows, which is gathered.
 template <class T>
-int64_t residuals_of_one(const LabelledRows<T>& in, double* r2) {
+int64_t residuals_in_lanes(const LabelledRows<T>& in, double* r2) {
   constexpr int64_t kMostGathered = 24;
   if (in.d > kMostGathered) return 0;
+  alignas(64) double columns[kMostGathered * kWide];
   int64_t i = 0;
   for (; i + kWide <= in.count; i += kWide) {
-    hn::StoreU(residuals_in_lanes(in.points + i * in.d, in.prototypes, in.d), kF64, r2 + i);
+    for (int64_t j = 0; j < in.d; ++j) hn::Store(strided(in.points + i * in.d + j, in.d), kF64, columns + j * kWide);
+    for (int64_t k = 0; k < in.k; ++k) {
+      hn::StoreU(residuals_of_model(columns, in.prototypes + k * in.d, in.d), kF64, r2 + k * in.count + i);
+    }
   }
   return i;
 }
@@ -116,8 +121,18 @@ int64_t residuals_of_one(const LabelledRows<T>& in, double* r2) {
 #endif
 
 template <class T>
+void all_residuals(const LabelledRows<T>& in, double* r2) {
+  for (int64_t i = residuals_in_lanes(in, r2); i < in.count; ++i) {
+    for (int64_t k = 0; k < in.k; ++k) {
+      r2[k * in.count + i] = residual(in.points + i * in.d, in.prototypes + k * in.d, in.d);
+    }
+  }
+}
+
+template <class T>
 void residuals(const LabelledRows<T>& in, double* r2) {
-  for (int64_t i = in.k == 1 ? residuals_of_one(in, r2) : 0; i < in.count; ++i) {
+  if (in.k == 1) return all_residuals(in, r2);
+  for (int64_t i = 0; i < in.count; ++i) {
     r2[i] = residual(in.points + i * in.d, in.prototypes + in.labels[i] * in.d, in.d);
   }
 }
@@ -362,13 +377,11 @@ HWY_INLINE void segment_products(const ProductSegment& in, const ProductUnits& u
   hn::Vec<decltype(i64)> sums[kPairs][kWords];
 #pragma GCC unroll 4
   for (int p = 0; p < kPairs; ++p) {
-    double unit = 1 / units.top[place + p];
 #pragma GCC unroll 3
-    for (int g = kWords - 1; g >= 0; --g) {
-      rounders[p][g] = hn::Set(kF64, kMagic * unit);
-      sums[p][g] =
-          hn::Zero(i64);  // of the rounded numbers' bits, from which those of the rounders are taken at the end
-      unit /= units.radix;
+    for (int g = 0; g < kWords; ++g) {
+      rounders[p][g] = hn::Set(kF64, units.rounders[g * units.products + place + p]);
+      // Of the rounded numbers' bits, from which those of the rounders are taken at the end.
+      sums[p][g] = hn::Zero(i64);
     }
   }
   const double* a = in.columns + i * kSegmentRows;

@@ -23,6 +23,8 @@ constexpr int64_t kLeastCodedColumns = 32;
 constexpr int64_t kLeastCodedCentres = 48;
 // Up to here distances of several rows are computed at once.
 constexpr int64_t kLaneColumns = 4;
+// So many centres' distances of a tile stay in the second cache.
+constexpr int64_t kMostTogether = 1024;
 // The kernels' way to make terms is exact up to here (kernels.h, SeedFall).
 constexpr int kMostLaneBits = 50;
 
@@ -195,6 +197,17 @@ const double* CpuSeeding::distances(const Matrix& centres, int64_t k, int64_t ti
   return d2;
 }
 
+// Of linear models, which have no screen: a tile's rows to all centres, one centre after the other. Null where
+// distances come one centre at a time.
+const double* CpuSeeding::residuals(const Matrix& centres, int64_t tile, int w) {
+  if (!shared_.prototype.linear || centres.rows() > kMostTogether) return nullptr;
+  const int64_t count = rows_of(tile);
+  std::vector<double>& d2 = scratch(w).residuals;
+  if (const auto size = static_cast<size_t>(count * centres.rows()); d2.size() < size) d2.resize(size);
+  session_.find_residuals(centres, {tile * tile_rows(), count}, worker(w), d2.data());
+  return d2.data();
+}
+
 // Rows whose distances will be wanted: they lie far apart, so the hardware does not foresee them.
 void CpuSeeding::prefetch(int64_t tile, uint64_t rows) const {
   if (exact_ || shared_.input.points.d <= kLaneColumns) return;  // all of them, or several share a line
@@ -268,8 +281,9 @@ double CpuSeeding::begin_tile(Model& state, const Matrix& centres, int64_t tile,
   const int64_t first = tile * tile_rows();
   const int64_t count = rows_of(tile);
   double* least = state.least.data() + first;
+  const double* all = residuals(centres, tile, w);
   for (int64_t c = 0; c < centres.rows(); ++c) {
-    const double* d2 = distances(centres, c, tile, every_row(tile), w);
+    const double* d2 = all != nullptr ? all + c * count : distances(centres, c, tile, every_row(tile), w);
     for (int64_t i = 0; i < count; ++i) least[i] = c == 0 ? d2[i] : std::min(least[i], d2[i]);
   }
   double farthest = 0, most = 0;

@@ -102,6 +102,7 @@ class CpuSeeding final : public Seeding {
     std::vector<float> thresholds;          // of a piece, where none are kept
     AlignedBuffer<std::byte> packed_tiles;  // likewise
     std::vector<double> d2;                 // of a tile's rows
+    std::vector<double> residuals;          // of these to all centres
   };
   using Piece = std::function<void(int worker, size_t i, Tiles tiles)>;
 
@@ -131,6 +132,7 @@ class CpuSeeding final : public Seeding {
   void sum_blocks(Model& state);
   double begin_tile(Model& state, const Matrix& centres, int64_t tile, int w);
   const double* distances(const Matrix& centres, int64_t k, int64_t tile, uint64_t rows, int w);
+  const double* residuals(const Matrix& centres, int64_t tile, int w);
   void prefetch(int64_t tile, uint64_t rows) const;
   uint64_t lower(Model& state, int64_t tile, const FallingRows& rows, int64_t* limbs) const;
   void accept(Model& state, const Matrix& centre, int64_t tile, uint64_t rows, int w);

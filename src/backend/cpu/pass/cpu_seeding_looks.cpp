@@ -268,10 +268,12 @@ std::vector<std::vector<WideInt>> CpuSeeding::falls(std::span<const Look> looks,
       for (size_t c = 0; t + kTilesAhead < some.last && c < wanted[i].size(); ++c) {
         prefetch(t + kTilesAhead, words[kTilesAhead * columns + wanted[i][c]]);
       }
+      const double* all = residuals(*look.centres, t, w);
       for (const int64_t c : wanted[i]) {
         const int64_t k = look.columns[static_cast<size_t>(c)].centre;
         if (words[c] != 0) {
-          words[c] = lower(state, t, {words[c], distances(*look.centres, k, t, words[c], w), false}, limbs);
+          const double* d2 = all != nullptr ? all + k * rows_of(t) : distances(*look.centres, k, t, words[c], w);
+          words[c] = lower(state, t, {words[c], d2, false}, limbs);
         }
         if (!remembered && !state.hits.empty()) state.hits[static_cast<size_t>(t * columns + c)] = words[c];
         limbs += kLimbs;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace manymeans {
@@ -14,6 +15,24 @@ namespace {
 constexpr int64_t kChangesBetweenSorts = int64_t{1} << 21;
 // Bytes of statistics that nobody minds.
 constexpr int64_t kSmallStatistics = 64 << 20;
+// Whose distances to all prototypes are looked at together.
+constexpr int64_t kRowsTogether = 64;
+
+// From d2[k * rows + i], of at most kRowsTogether rows.
+void find_two_nearest(const double* d2, int64_t rows, int64_t k, TwoNearest* found) {
+  double least[kRowsTogether], second[kRowsTogether];
+  uint32_t nearest[kRowsTogether] = {};
+  std::fill_n(least, rows, std::numeric_limits<double>::infinity());
+  std::fill_n(second, rows, std::numeric_limits<double>::infinity());
+  for (int64_t j = 0; j < k; ++j, d2 += rows) {
+    for (int64_t i = 0; i < rows; ++i) {
+      second[i] = std::min(second[i], std::max(least[i], d2[i]));
+      nearest[i] = d2[i] < least[i] ? static_cast<uint32_t>(j) : nearest[i];
+      least[i] = std::min(least[i], d2[i]);
+    }
+  }
+  for (int64_t i = 0; i < rows; ++i) found[i] = {least[i], second[i], nearest[i]};
+}
 
 }  // namespace
 
@@ -226,6 +245,20 @@ void CpuSession::find_distances(const Matrix& prototypes, const DistanceBlock& r
   if (points.type != DataType::kFloat32) worker.wide_f32.resize(static_cast<size_t>(rows.count * d));
   const float* x = rows_as<float>(points, rows.first, rows.count, worker.wide_f32.data());
   shared_.kernels.distances_f32({x, rows.count, d, prototypes.values<float>().data(), k, rows.labels}, d2);
+}
+
+// To every linear model, d2[k * count + i]; the rows have no labels.
+void CpuSession::find_residuals(const Matrix& models, const DistanceBlock& rows, Worker& worker, double* d2) const {
+  const PointsView& points = shared_.input.points;
+  const int64_t d = points.d, k = models.rows();
+  if (points.type == DataType::kFloat64) {
+    const double* x = static_cast<const double*>(points.data) + rows.first * d;
+    shared_.kernels.all_residuals_f64({x, rows.count, d, models.values<double>().data(), k, nullptr}, d2);
+    return;
+  }
+  if (points.type != DataType::kFloat32) worker.wide_f32.resize(static_cast<size_t>(rows.count * d));
+  const float* x = rows_as<float>(points, rows.first, rows.count, worker.wide_f32.data());
+  shared_.kernels.all_residuals_f32({x, rows.count, d, models.values<float>().data(), k, nullptr}, d2);
 }
 
 template <class Body>
@@ -460,6 +493,30 @@ void CpuSession::transform(const Matrix& prototypes, Matrix& distances) {
                                                transform_rows<float>(first, last, prototypes, worker, distances);
                                              },
                                              {});
+}
+
+// Of linear models, which no screen tells apart.
+bool CpuSession::two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) {
+  const Input& input = shared_.input;
+  if (!shared_.prototype.linear || input.memory.window.moves()) return false;
+  prepare_workers(0);
+  constexpr int64_t kChunk = int64_t{1} << 16;
+  const int64_t n = input.points.n, k = prototypes.rows();
+  std::vector<TwoNearest> found(static_cast<size_t>(std::min(n, kChunk)));
+  for (int64_t chunk = 0; chunk < n; chunk += kChunk) {
+    const int64_t count = std::min(kChunk, n - chunk);
+    pool_.for_each_range(count, 16 * kRowsTogether, [&](int w, int64_t first, int64_t last) {
+      Worker& worker = workers_[static_cast<size_t>(w)];
+      std::vector<double> d2(static_cast<size_t>(kRowsTogether * k));
+      for (int64_t row = first; row < last; row += kRowsTogether) {
+        const int64_t some = std::min(kRowsTogether, last - row);
+        find_residuals(prototypes, {chunk + row, some}, worker, d2.data());
+        find_two_nearest(d2.data(), some, k, found.data() + row);
+      }
+    });
+    take(chunk, std::span(found).first(static_cast<size_t>(count)));
+  }
+  return true;
 }
 
 }  // namespace manymeans

@@ -102,6 +102,7 @@ class CpuSession final : public Session, public RowQuestions {
   std::vector<int64_t> inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) override;
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
   void transform(const Matrix& prototypes, Matrix& distances) override;
+  bool two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) override;
 
   // One model of a pass, ready for the kernels.
   struct Target {
@@ -243,6 +244,7 @@ class CpuSession final : public Session, public RowQuestions {
   void for_each_distance(int slot, const Matrix& prototypes, Body&& body);
   DistanceBlock distances_of(int slot, const Matrix& prototypes, int64_t first, int64_t count, Worker& worker);
   void find_distances(const Matrix& prototypes, const DistanceBlock& rows, Worker& worker, double* d2) const;
+  void find_residuals(const Matrix& models, const DistanceBlock& rows, Worker& worker, double* d2) const;
   template <class T>
   void transform_rows(int64_t first, int64_t last, const Matrix& prototypes, Worker& worker, Matrix& distances) const;
   double farthest_of_sample(int slot, const Matrix& prototypes);

@@ -271,7 +271,7 @@ void CpuSession::move_weights(const MovedRows& moved, int64_t count, UnitDelta& 
 void CpuSession::move_in_units(const Changes& changes, bool from_nowhere, Worker& worker, UnitDelta& delta,
                                Statistics& statistics) {
   const bool float32 = shared_.input.points.type == DataType::kFloat32;
-  if (shared_.units.products.in_segments && float32 && changes.size() >= kSegmentPays * statistics.k) {
+  if (shared_.units.products.rounders != nullptr && float32 && changes.size() >= kSegmentPays * statistics.k) {
     return move_segments(changes, worker, delta, statistics);
   }
   const UnitSums sums = delta.sums_for(shared_.units, shared_.input.points.d);

@@ -74,13 +74,19 @@ void UnitScales::plan_products(const Input& input) {
   products.radix = std::ldexp(1.0, bits);
   units = AlignedBuffer<double>(static_cast<size_t>(places));
   fits = true;
-  products.in_segments = !products.rests && products.words <= 3 && input.points.d <= kMostSegmentColumns;
+  bool in_segments = !products.rests && products.words <= 3 && input.points.d <= kMostSegmentColumns;
   for (int64_t place = 0; place < places; ++place) {
     const auto at = static_cast<size_t>(place);
     const int power = -lowest[at] - (products.words - 1) * bits;
     fits = fits && std::abs(power) < 1022;
-    products.in_segments = products.in_segments && std::abs(power) < kMostSegmentPower;
+    in_segments = in_segments && std::abs(power) < kMostSegmentPower;
     units[at] = place % products.products < pairs ? std::ldexp(1.0, power) : 0;
+  }
+  if (in_segments) {
+    for (int word = 0; word < products.words; ++word) {
+      for (const int low : lowest) rounders.push_back(std::ldexp(0x1.8p52, low + word * bits));
+    }
+    products.rounders = rounders.data();
   }
   products.top = units.data();
   products.weights = input.weights.empty() ? nullptr : input.weights.data();

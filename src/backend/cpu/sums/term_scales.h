@@ -28,9 +28,10 @@ struct UnitScales {
   uint32_t most_terms = 0;
   int64_t stride = 0;
   AlignedBuffer<double> units;
-  std::vector<int> shifts;  ///< per column, or place of a product: S is the sum in units times 2^shift
-  ProductUnits products;    ///< words = 0: none
-  int bits = 0;             ///< of a product's word
+  std::vector<int> shifts;       ///< per column, or place of a product: S is the sum in units times 2^shift
+  ProductUnits products;         ///< words = 0: none
+  std::vector<double> rounders;  ///< of products, where rows may come in segments
+  int bits = 0;                  ///< of a product's word
 
   explicit UnitScales(const Input& input);
 

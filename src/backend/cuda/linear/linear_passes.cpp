@@ -3,6 +3,7 @@
 #include "backend/cuda/device/model_range.h"
 #include "backend/cuda/device/pass_screen.h"
 #include "backend/cuda/exact/resolve.h"
+#include "backend/cuda/exact/solve.h"
 #include "backend/cuda/points/point_slices.h"
 #include "backend/cuda/runtime/endless_kernel.h"
 
@@ -49,6 +50,23 @@ void LinearPassKernels::pass(const device::PassBatch& batch, const device::Rows&
 
 void LinearPassKernels::end_pass(const device::PassBatch&) {
   cuda::end_pass(ranges_, shared_.device.multiprocessors, stream_);
+}
+
+// A few, so that the device does not wait for launches.
+int LinearPassKernels::passes_between_questions(const device::PassBatch&) const {
+  return shared_.plan.whole(shared_.input.points.n) ? 4 : 1;
+}
+
+void LinearPassKernels::update(const device::PassBatch& batch) {
+  ModelSolveTask task;
+  task.ranges = ranges_;
+  task.d = static_cast<int32_t>(shared_.input.points.d);
+  task.weight_shift = shared_.input.weight_shift;
+  task.linear = shared_.input.linear;
+  task.words = shared_.plan.solve;
+  task.formats = shared_.sum_formats();
+  solve_models(task, stream_);
+  if (batch.limits.shifts.any()) judge_update(ranges_, stream_);
 }
 
 void LinearPassKernels::move_row(const device::ModelMemory& model, const RowMove& move) {

@@ -1,5 +1,5 @@
-// The kernels of a session's passes with linear models. Updates are the engine's: a solve takes exact numbers of any
-// length, and 400 models of four features take the host's threads some milliseconds.
+// The kernels of a session's passes with linear models. Updates are made here unless the numbers of a solve take too
+// many words, or too much of a multiprocessor's memory: then they are the engine's.
 #pragma once
 
 #include "backend/cuda/linear/linear_arrays.h"
@@ -19,10 +19,11 @@ class LinearPassKernels final : public device::PassKernels {
 
   void use_device() const override { cuda::use_device(shared_.device); }
   void begin(const device::PassBatch& batch) override;
-  bool updates() const override { return false; }
-  int passes_between_questions(const device::PassBatch&) const override { return 1; }
+  bool updates() const override { return shared_.plan.solve != SolveWords::kNone; }
+  int passes_between_questions(const device::PassBatch& batch) const override;
   void pass(const device::PassBatch& batch, const device::Rows& rows, bool first) override;
   void end_pass(const device::PassBatch& batch) override;
+  void update(const device::PassBatch& batch) override;
   device::Address labels_in_order(int slot) override { return memory_.labels(slot); }
   void move_row(const device::ModelMemory& model, const RowMove& move) override;
   void relabel(int slot, device::Address table) override;

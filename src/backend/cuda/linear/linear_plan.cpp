@@ -44,7 +44,8 @@ int64_t upload_bytes(const Input& input, const device::SlicePlan& plan) {
   const PointsView& points = input.points;
   const int64_t rooms = plan.resident_rows < points.n ? 2 * plan.slice_rows : 0;
   return (points.on_device() ? 0 : (plan.resident_rows + rooms) * row_bytes(points)) +
-         static_cast<int64_t>(input.weights.size() * sizeof(double) + input.columns.size() * 12);
+         static_cast<int64_t>(input.weights.size() * sizeof(double) +
+                              input.columns.size() * (sizeof(double) + sizeof(int32_t) + sizeof(SumFormat)));
 }
 
 // Least distances of the models that are seeded together, where all points are on the device.
@@ -75,7 +76,35 @@ double seconds_of(const Input& input, const CudaDevice& device, const Workload& 
   return usual_seconds(input, device, workload) + rows * operations / products_per_second(device);
 }
 
+// Bits that the exact sums of a pair's products take at most.
+int sum_bits(const Input& input, size_t term) {
+  const SumFormat& plain = input.columns[term];
+  const SumFormat& rest = input.columns[term + 1];
+  const int finest = rests_of_products(input) ? std::max(plain.shift, rest.shift) : plain.shift;
+  constexpr int kLimbBits = 64;
+  return (plain.limbs - 1) * plain.bits + kLimbBits + finest - std::min(plain.shift, finest) + 4;
+}
+
+// Most shared memory of a block, but for a little.
+size_t shared_bytes(const CudaDevice& device) {
+  constexpr size_t kKibibyte = 1024;
+  if (device.major == 9) return 226 * kKibibyte;
+  return (device.major == 8 && device.minor == 0 ? 162 : 98) * kKibibyte;
+}
+
+SolveWords words_of(const Input& input, const CudaDevice& device) {
+  int most = 0;
+  for (size_t term = 0; term < input.columns.size(); term += 2) most = std::max(most, sum_bits(input, term));
+  const SolveWords words = most <= 4 * 64 ? SolveWords::kFew : most <= 7 * 64 ? SolveWords::kMany : SolveWords::kNone;
+  if (words == SolveWords::kNone || solve_bytes(words, input.points.d) > shared_bytes(device)) return SolveWords::kNone;
+  return words;
+}
+
 }  // namespace
+
+bool rests_of_products(const Input& input) {
+  return input.weighted || input.points.type == DataType::kFloat64;
+}
 
 int64_t label_stride_of_slice(const Input& input, const device::SlicePlan& plan) {
   return padded(std::min(plan.slice_rows, input.points.n), 128);
@@ -106,13 +135,15 @@ LinearPlan make_linear_plan(const Input& input, const CudaDevice& device, const 
   static_cast<device::SlicePlan&>(plan) = choice.plan;
   plan.upload_bytes = upload_bytes(input, plan);
   plan.usual_seconds = seconds_of(input, device, workload);
+  plan.solve = words_of(input, device);
+  const bool solves = plan.solve != SolveWords::kNone;
   const bool seeds = plan.resident_rows >= input.points.n;
   plan.text = fmt::format(
-      "every canonical residual, and sums of products, on {} (compute capability {}.{}){}; models are solved, and rows "
-      "for first models and swaps picked{}, by the host",
-      device.name, device.major, device.minor,
+      "every canonical residual, sums of products{} on {} (compute capability {}.{}){}; {}rows for first models and "
+      "swaps are picked{} by the host",
+      solves ? " and solves" : "", device.name, device.major, device.minor,
       plan.whole(input.points.n) ? "" : fmt::format("; {} rows at a time", plan.slice_rows),
-      seeds ? "" : " by distances that it computes");
+      solves ? "" : "models are solved, and ", seeds ? "" : ", by distances that it computes,");
   return plan;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "backend/cuda/linear/solve_models.h"
 #include "backend/cuda/pass/cuda_plan.h"
 #include "backend/device/row_slices.h"
 #include "data/input.h"
@@ -15,7 +16,8 @@ namespace manymeans::cuda {
 struct LinearPlan : device::SlicePlan {
   int64_t upload_bytes = 0;  ///< device memory of an upload
   double usual_seconds = 0;  ///< that a pass may take, see Patience
-  std::string text;          ///< for people
+  SolveWords solve = SolveWords::kNone;
+  std::string text;  ///< for people
 };
 
 /// Throws Error(kUnavailable) where not even slices fit, and Error(kUsage) for an algorithm that linear models do not
@@ -23,6 +25,8 @@ struct LinearPlan : device::SlicePlan {
 LinearPlan make_linear_plan(const Input& input, const CudaDevice& device, const BackendOptions& options,
                             const Workload& workload);
 
+/// Whether what products were rounded by may be other than 0.
+bool rests_of_products(const Input& input);
 /// Labels that a pass finds for a slice's rows: from one model's to the next.
 int64_t label_stride_of_slice(const Input& input, const device::SlicePlan& plan);
 /// Entries of the rows that change, of all models (LabelOrder).

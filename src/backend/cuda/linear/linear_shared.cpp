@@ -24,11 +24,13 @@ void LinearShared::upload_formats(const Stream& stream) {
   const size_t terms = scales.tops.size();
   tops_ = DeviceBuffer<double>(terms, "the sums' formats");
   exponents_ = DeviceBuffer<int32_t>(terms, "the sums' formats");
+  sum_formats_ = DeviceBuffer<SumFormat>(terms, "the sums' formats");
   const Settled settled(stream);  // `scales` must not go before
   copy_to_device(tops_.data(), scales.tops.data(), terms, stream, "the sums' formats");
   copy_to_device(exponents_.data(), scales.exponents.data(), terms, stream, "the sums' formats");
+  copy_to_device(sum_formats_.data(), input.columns.data(), terms, stream, "the sums' formats");
   formats = {scales.limbs, scales.radix, scales.normal ? tops_.data() : nullptr, exponents_.data()};
-  rests = input.weighted || input.points.type == DataType::kFloat64;
+  rests = rests_of_products(input);
   stream.synchronize("uploading the sums' formats");
 }
 

@@ -24,11 +24,14 @@ struct LinearShared {
   bool rests = true;                          // what products were rounded by may be other than 0
   std::unique_ptr<device::RowSlices> slices;  // of which sessions take turns
 
+  const SumFormat* sum_formats() const { return sum_formats_.data(); }
+
  private:
   void upload_formats(const Stream& stream);
 
   DeviceBuffer<double> tops_;
   DeviceBuffer<int32_t> exponents_;
+  DeviceBuffer<SumFormat> sum_formats_;
 };
 
 }  // namespace manymeans::cuda

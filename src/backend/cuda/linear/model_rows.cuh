@@ -18,14 +18,14 @@ struct RowValues {
   __host__ __device__ __forceinline__ double operator()(int j) const { return load_double(points, at + j); }
 };
 
-/// The features of a row in registers.
+/// The features of a row in registers, and zeros where it has fewer.
 template <int F>
 struct FewValues {
   double value[F];
 
-  __device__ __forceinline__ explicit FewValues(const RowValues& row) {
+  __device__ __forceinline__ FewValues(const RowValues& row, int features) {
 #pragma unroll
-    for (int j = 0; j < F; ++j) value[j] = row(j);
+    for (int j = 0; j < F; ++j) value[j] = F < device::kPaddedFeatures || j < features ? row(j) : 0;
   }
   __host__ __device__ __forceinline__ double operator()(int j) const { return value[j]; }
 };

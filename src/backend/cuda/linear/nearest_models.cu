@@ -1,4 +1,4 @@
-// For every row the model of the least canonical residual. A thread a row, whose values stay in registers (up to eight
+// For every row the model of the least canonical residual. A thread a row, whose values stay in registers (up to 16
 // features) or in the first cache; a block takes the models through its shared memory, widened, four side by side.
 //
 // Bound: binary64. A row and a model of D features take D products, min(D, 8) - 1 additions of lanes, and four more
@@ -69,11 +69,15 @@ struct TwoOutput {
   __device__ void count(int64_t, int64_t) const {}
 };
 
-// Models [first, first + count) in groups.
-__device__ void load_tile(const LinearModels& models, int64_t first, int64_t count, int values, double* tile) {
-  const ModelValues from(models, first, values);
+// Models [first, first + count) of d values in groups.
+__device__ void load_tile(const LinearModels& models, int64_t first, int64_t count, int d, double* tile) {
+  const ModelValues from(models, first, d);
+  const int values = device::features_in_groups(d - 1) + 1;
   for (int i = static_cast<int>(threadIdx.x); i < count * values; i += kThreads) {
-    tile[device::place_in_groups(i / values, i % values, values)] = from(i);
+    const int64_t model = i / values;
+    const int j = i % values;
+    const int64_t at = model * d + (j == values - 1 ? d - 1 : j);
+    tile[device::place_in_groups(model, j, values)] = j < d - 1 || j == values - 1 ? from(at) : 0;
   }
 }
 
@@ -84,19 +88,20 @@ struct Tiles {
   double* tile;
 };
 
-// The nearest of all models; all threads of the block call it.
+// The nearest of all models of d values; all threads of the block call it.
 template <int F, class Best, class Row>
-__device__ Best nearest_of(const Row& x, double y, int values, const Tiles& tiles) {
+__device__ Best nearest_of(const Row& x, double y, int d, const Tiles& tiles) {
   Best best;
+  const int features = device::features_in_groups(d - 1);
   const int64_t k = tiles.models.k;
   for (int64_t first = 0; first < k; first += tiles.together) {
     const int64_t here = min(tiles.together, k - first);
     __syncthreads();  // the tile before may still be read
-    load_tile(tiles.models, first, here, values, tiles.tile);
+    load_tile(tiles.models, first, here, d, tiles.tile);
     __syncthreads();
     for (int64_t g = 0; g < here; g += device::kGroupModels) {
       double said[device::kGroupModels];
-      device::predict_group<F>(x, values - 1, tiles.tile + g * values, said);
+      device::predict_group<F>(x, features, tiles.tile + g * (features + 1), said);
       device::take_group(y, said, static_cast<uint32_t>(first + g), static_cast<uint32_t>(k), best);
     }
   }
@@ -116,7 +121,7 @@ __global__ void __launch_bounds__(kThreads) nearest_kernel(DevicePoints points, 
   const double y = values(d - 1);
   typename Output::Best best;
   if constexpr (F > 0) {
-    best = nearest_of<F, typename Output::Best>(FewValues<F>(values), y, d, tiles);
+    best = nearest_of<F, typename Output::Best>(FewValues<F>(values, d - 1), y, d, tiles);
   } else {
     best = nearest_of<F, typename Output::Best>(values, y, d, tiles);
   }
@@ -128,9 +133,10 @@ __global__ void __launch_bounds__(kThreads) nearest_kernel(DevicePoints points, 
 template <class Output>
 void launch(const DevicePoints& points, const Output& output, int ranges, int64_t most, cudaStream_t stream) {
   constexpr int64_t kGroup = device::kGroupModels;
-  const int64_t fitting = std::max<int64_t>(1, kTileValues / (kGroup * points.d)) * kGroup;
+  const int64_t values = device::features_in_groups(static_cast<int>(points.d) - 1) + 1;
+  const int64_t fitting = std::max<int64_t>(1, kTileValues / (kGroup * values)) * kGroup;
   const int64_t together = std::min(fitting, (most + kGroup - 1) / kGroup * kGroup);
-  const auto bytes = static_cast<size_t>(together * points.d) * sizeof(double);
+  const auto bytes = static_cast<size_t>(together * values) * sizeof(double);
   const dim3 grid(static_cast<unsigned>((points.n + kThreads - 1) / kThreads), static_cast<unsigned>(ranges));
   device::dispatch_features(points.d - 1, [&]<int F>() {
     nearest_kernel<F, Output><<<grid, kThreads, bytes, stream>>>(points, output, together);

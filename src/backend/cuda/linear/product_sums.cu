@@ -24,8 +24,6 @@ namespace {
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / 32;
 
-using device::ValuePair;
-
 // A value of a row, or the 1 behind all of them.
 __device__ __forceinline__ double value_or_one(const DevicePoints& points, int64_t row, int j) {
   return j == points.d ? 1.0 : load_double(points, row * points.d + j);
@@ -61,9 +59,9 @@ __device__ __forceinline__ ClusterPlace place_of(const ProductTask& task, const 
   return {range.sums + label * of_cluster, range.weights + label, range.counts + label};
 }
 
-template <int kMost, bool kRests>
+template <int kMost, bool kRests, bool kAll>
 __device__ __forceinline__ void store_pair(const ProductTask& task, const LanePair& lane, long long* sums,
-                                           const device::PairSums<kMost, kRests>& of_pair) {
+                                           const device::PairSums<kMost, kRests, kAll>& of_pair) {
   if (!lane.stores) return;
   const int64_t terms = 2 * ValuePair::count(task.rows.points.d);
 #pragma unroll
@@ -82,11 +80,10 @@ struct Run {
   uint32_t end;
 };
 
-template <int kMost, bool kRests>
-__device__ __forceinline__ device::PairSums<kMost, kRests> sum_of_run(const ProductTask& task, const Run& run,
-                                                                      const LanePair& lane) {
+template <class Sums>
+__device__ __forceinline__ Sums sum_of_run(const ProductTask& task, const Run& run, const LanePair& lane) {
   const DevicePoints& points = task.rows.points;
-  device::PairSums<kMost, kRests> sums;
+  Sums sums;
   for (uint32_t i = run.begin; i < run.end; i += kEntriesTogether) {
     double a[kEntriesTogether];
     double b[kEntriesTogether];
@@ -124,7 +121,7 @@ __device__ void count_run(const ProductTask& task, const Run& run, const Cluster
   add_to(to.count, count);
 }
 
-template <int kMost, bool kRests>
+template <class Sums>
 __global__ void __launch_bounds__(kThreads)
     product_kernel(const __grid_constant__ ProductTask task, int64_t first_row) {
   const PassRanges& ranges = task.rows.ranges;
@@ -143,7 +140,7 @@ __global__ void __launch_bounds__(kThreads)
       const Run run{first_row, begin, min(end, order.first[cluster + 1])};
       const PassRange range = range_of_cluster(ranges, cluster);
       const ClusterPlace to = place_of(task, range, cluster - range.first);
-      store_pair(task, lane, to.sums, sum_of_run<kMost, kRests>(task, run, lane));
+      store_pair(task, lane, to.sums, sum_of_run<Sums>(task, run, lane));
       if (blockIdx.y == 0) count_run(task, run, to);
       begin = run.end;
       ++cluster;
@@ -168,22 +165,24 @@ __global__ void __launch_bounds__(kThreads)
   add_to(to.count, sign);
 }
 
-template <int kMost, bool kRests>
+template <class Sums>
 void launch(const ProductTask& task, int64_t first_row, int multiprocessors, cudaStream_t stream) {
   const int64_t groups = (ValuePair::count(task.rows.points.d) + 31) / 32;
   const dim3 grid(static_cast<unsigned>(std::max<int64_t>(1, 10 * multiprocessors / groups)),
                   static_cast<unsigned>(groups));
-  product_kernel<kMost, kRests><<<grid, kThreads, 0, stream>>>(task, first_row);
+  product_kernel<Sums><<<grid, kThreads, 0, stream>>>(task, first_row);
   check_launch("adding up products");
 }
 
-// Registers for as many limbs as there are, or some more.
+// Registers for as many limbs as there are, or some more; without a look at their number where it is a usual one.
 void add_in_order(const ProductTask& task, int64_t first_row, int multiprocessors, cudaStream_t stream) {
+  using device::PairSums;
   const int limbs = task.formats.limbs;
-  if (!task.rests && limbs <= 2) return launch<2, false>(task, first_row, multiprocessors, stream);
-  if (!task.rests) return launch<4, false>(task, first_row, multiprocessors, stream);
-  if (limbs <= 4) return launch<4, true>(task, first_row, multiprocessors, stream);
-  launch<kMaxLimbs, true>(task, first_row, multiprocessors, stream);
+  if (task.rests && limbs > 4) return launch<PairSums<kMaxLimbs, true>>(task, first_row, multiprocessors, stream);
+  if (task.rests) return launch<PairSums<4, true>>(task, first_row, multiprocessors, stream);
+  if (limbs <= 2) return launch<PairSums<2, false>>(task, first_row, multiprocessors, stream);
+  if (limbs == 3) return launch<PairSums<3, false, true>>(task, first_row, multiprocessors, stream);
+  launch<PairSums<4, false, true>>(task, first_row, multiprocessors, stream);
 }
 
 }  // namespace

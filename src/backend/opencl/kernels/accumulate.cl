@@ -1,10 +1,11 @@
 // Order-free sums of the rows whose labels changed: docs/developer/contract.md, "Order-free sums".
 //
 // -D options: LIMBS (of the sums), LOCAL_SUMS (a work-group adds up in local memory, and then once to global memory),
-// LONE (a work-group is one work-item, whose local memory nobody else touches), PRODUCTS (terms are those of linear
-// models, products.cl, else the values of a row), ROTATED (each group begins with another model, so that groups that run
-// at the same time add to different sums).
+// PRODUCTS (terms are those of linear models, products.cl, else the values of a row), ROTATED (each group begins with
+// another model, so that groups that run at the same time add to different sums).
 #pragma OPENCL FP_CONTRACT OFF
+
+#define LONE (GROUP_ITEMS == 1)  // nobody else touches a work-item's local memory
 
 #if LOCAL_SUMS
 #define SUMS_SPACE __local
@@ -18,48 +19,64 @@
 #define ADD(to, value) add_global(to, (ulong)(value))
 #endif
 
-// What one row adds to the label sum: label_term of core/label_term.h, Philox4x32-10.
-void label_term(ulong row, uint label, ulong* low, ulong* high) {
-  uint c0 = (uint)row;
-  uint c1 = (uint)(row >> 32);
-  uint c2 = label;
-  uint c3 = 6;
+// Labels are hashed LANES at a time: a work-item that is alone has vectors for that.
+#if LONE
+#define LANES 8
+typedef uint8 Words;
+typedef ulong8 Numbers;
+#define NUMBERS(words) convert_ulong8(words)
+#define WORDS(numbers) convert_uint8(numbers)
+#else
+#define LANES 1
+typedef uint Words;
+typedef ulong Numbers;
+#define NUMBERS(words) ((ulong)(words))
+#define WORDS(numbers) ((uint)(numbers))
+#endif
+
+typedef union {
+  Numbers all;
+  ulong of[LANES];
+} Lanes;
+
+// What rows add to the label sum: label_term of core/label_term.h, Philox4x32-10.
+void label_terms(Numbers row, Words label, Lanes* low, Lanes* high) {
+  Words c0 = WORDS(row & 0xffffffffUL);
+  Words c1 = WORDS(row >> 32);
+  Words c2 = label;
+  Words c3 = (Words)(6);
   uint k0 = 0x6d65616eU;
   uint k1 = 0x6d616e79U;
   for (int round = 0; round < 10; ++round) {
-    const ulong a = (ulong)0xD2511F53U * c0;
-    const ulong b = (ulong)0xCD9E8D57U * c2;
-    c0 = (uint)(b >> 32) ^ c1 ^ k0;
-    c1 = (uint)b;
-    c2 = (uint)(a >> 32) ^ c3 ^ k1;
-    c3 = (uint)a;
+    const Numbers a = NUMBERS(c0) * 0xD2511F53UL;
+    const Numbers b = NUMBERS(c2) * 0xCD9E8D57UL;
+    c0 = WORDS(b >> 32) ^ c1 ^ k0;
+    c1 = WORDS(b & 0xffffffffUL);
+    c2 = WORDS(a >> 32) ^ c3 ^ k1;
+    c3 = WORDS(a & 0xffffffffUL);
     k0 += 0x9E3779B9U;
     k1 += 0xBB67AE85U;
   }
-  *low = c0 | (ulong)c1 << 32;
-  *high = c2 | (ulong)c3 << 32;
+  low->all = NUMBERS(c0) | NUMBERS(c1) << 32;
+  high->all = NUMBERS(c2) | NUMBERS(c3) << 32;
 }
 
-// What a row adds to it that moves from one label to another.
-void add_to_label_sum(ulong row, uint from, uint to, __local ulong* sum) {
-  ulong low, high;
-  label_term(row, to, &low, &high);
-  sum[0] += low;
-  sum[1] += high + (sum[0] < low);
-  label_term(row, from, &low, &high);
-  sum[1] -= high + (sum[0] < low);
-  sum[0] -= low;
+// What rows add to it that move from one label to another.
+void add_to_label_sum(Numbers row, Words from, Words to, __local ulong* sum) {
+  Lanes to_low, to_high, from_low, from_high;
+  label_terms(row, to, &to_low, &to_high);
+  label_terms(row, from, &from_low, &from_high);
+  for (int i = 0; i < LANES; ++i) {
+    sum[0] += to_low.of[i];
+    sum[1] += to_high.of[i] + (sum[0] < to_low.of[i]);
+    sum[1] -= from_high.of[i] + (sum[0] < from_low.of[i]);
+    sum[0] -= from_low.of[i];
+  }
 }
 
 long integer_weight(Shape shape, RowBlock rows, __global const double* weights, long row) {
   if (!rows.weighted) return 1;
   return nearest_integer(scaled_by_power(weight_of(rows, weights, row), shape.weight_shift));
-}
-
-// The parts of value j of a row.
-void parts_of(Shape shape, double v, __global const double* tops, __global const int* exponents, long j, long* parts) {
-  const double y = shape.normal_tops ? v * tops[j] : scaled_by_power(v, exponents[j]);
-  split_term(y, LIMBS, shape.bits, parts);
 }
 
 #if PRODUCTS
@@ -71,8 +88,11 @@ void parts_of(Shape shape, double v, __global const double* tops, __global const
 // Adds a term to the sums of a cluster, and takes it from those of another, unless there is none.
 void add_term(Shape shape, double v, long term, __global const double* tops, __global const int* exponents,
               SUMS_SPACE ulong* to, SUMS_SPACE ulong* from) {
+  const double y = shape.normal_tops ? v * tops[term] : scaled_by_power(v, exponents[term]);
   long parts[LIMBS];
-  parts_of(shape, v, tops, exponents, term, parts);
+#pragma unroll
+  for (int g = 0; g < LIMBS; ++g) parts[g] = 0;
+  add_parts(y, LIMBS, shape.bits, parts);
 #pragma unroll
   for (int g = 0; g < LIMBS; ++g) {
     if (!LONE && parts[g] == 0) continue;  // an atomic addition costs more than a branch
@@ -98,24 +118,42 @@ void add_terms_of_value(Shape shape, double weight, __global const uchar* points
 // The work-items of a group meet; one that is alone does not have to.
 #if LONE
 #define MEET()
-#define MEET_READERS()
 #else
 #define MEET() barrier(CLK_LOCAL_MEM_FENCE)
 #define MEET_READERS() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #endif
 
+// What a model's rows are added to, a cluster after the other.
+typedef struct {
+  SUMS_SPACE ulong* terms;
+  SUMS_SPACE ulong* weights;
+  SUMS_SPACE ulong* counts;
+} Totals;
+
+// The weight q and the count of a row that changed; of a model's first pass it comes from no cluster.
+void count_row(Totals totals, bool first_pass, long q, uint from, uint to) {
+  ADD(totals.weights + to, q);
+  ADD(totals.counts + to, 1);
+  if (first_pass) return;
+  ADD(totals.weights + from, -q);
+  ADD(totals.counts + from, -1);
+}
+
 // MODEL and ROTATED say which of the batch. `scratch` holds a model's sums, weights and counts.
 //
 // A group looks at a word of labels for each of its work-items, lists the rows that changed, and shares out their
-// values: few rows change after the first passes, and a work-item that has one would keep its neighbours waiting. What
-// is counted goes to global memory once a group, since all groups of a model add to the same place.
+// values: few rows change after the first passes, and a work-item that has one would keep its neighbours waiting. One
+// that is alone has no neighbours, and needs no list. What is counted goes to global memory once a group, since all
+// groups of a model add to the same place.
 __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* ranges, __global ulong* counters,
                          __global const uint* control, __global const uchar* points, __global const double* weights,
                          __global const double* tops, __global const int* exponents, __global uchar* labels,
                          __global const uchar* next, __global ulong* sums, __global ulong* cluster_weights,
                          __global ulong* cluster_counts, __local ulong* scratch) {
+#if !LONE
   __local uint changed[GROUP_ITEMS * 8];  // rows, from the first of the group's words on
   __local uint count;
+#endif
   __local ulong counted[GROUP_ITEMS * 3];  // of each work-item: rows, the low and the high part of the label sum
   if (control[0] != 0) return;
   const int r = ROTATED ? (int)((MODEL + GROUP_NUMBER) % MODELS) : (int)MODEL;
@@ -128,21 +166,54 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
   const long in_word = 8 / shape.label_width;
   const uint me = get_local_id(0);
   points += rows.points;
+  Totals totals;
 #if LOCAL_SUMS
   const long all = range.k * (of_cluster + 2);
   for (long i = me; i < all; i += GROUP_ITEMS) scratch[i] = 0;
-  __local ulong* const to_sums = scratch;
-  __local ulong* const to_weights = scratch + range.k * of_cluster;
-  __local ulong* const to_counts = to_weights + range.k;
+  totals.terms = scratch;
+  totals.weights = scratch + range.k * of_cluster;
+  totals.counts = totals.weights + range.k;
 #else
-  __global ulong* const to_sums = sums + range.sums;
-  __global ulong* const to_weights = cluster_weights + range.weights;
-  __global ulong* const to_counts = cluster_counts + range.counts;
+  totals.terms = sums + range.sums;
+  totals.weights = cluster_weights + range.weights;
+  totals.counts = cluster_counts + range.counts;
 #endif
   for (int i = 0; i < 3; ++i) counted[3 * me + i] = 0;
   __global const ulong* const old_words = (__global const ulong*)(labels + own * shape.label_width);
   __global const ulong* const new_words = (__global const ulong*)(next + found * shape.label_width);
   const long words = (rows.count + in_word - 1) / in_word;
+#if LONE
+  ulong moved[LANES];  // rows that wait for others to be hashed
+  uint moved_from[LANES], moved_to[LANES];
+  int waiting = 0;
+  FOR_EACH(word, words) {
+    if (!first_pass && old_words[word] == new_words[word]) continue;
+    const long end = min((word + 1) * in_word, rows.count);
+    for (long row = word * in_word; row < end; ++row) {
+      const uint to = load_label(next, shape.label_width, found + row);
+      const uint from = first_pass ? to : load_label(labels, shape.label_width, own + row);
+      if (!first_pass && to == from) continue;
+      const double w = weight_of(rows, weights, row);
+      SUMS_SPACE ulong* const left = first_pass ? 0 : totals.terms + from * of_cluster;
+      for (long j = 0; j < shape.d; ++j) {
+        add_terms_of_value(shape, w, points, row * shape.d, j, tops, exponents, totals.terms + to * of_cluster, left);
+      }
+      const long q = integer_weight(shape, rows, weights, row);
+      count_row(totals, first_pass, q, from, to);
+      store_label(labels, shape.label_width, own + row, to);
+      counted[0] += 1;
+      if (first_pass) continue;
+      moved[waiting] = (ulong)(rows.number + row);
+      moved_from[waiting] = from;
+      moved_to[waiting] = to;
+      if (++waiting < LANES) continue;
+      add_to_label_sum(vload8(0, moved), vload8(0, moved_from), vload8(0, moved_to), counted + 1);
+      waiting = 0;
+    }
+  }
+  for (int i = waiting; i < LANES; ++i) moved[i] = moved_from[i] = moved_to[i] = 0;  // from a label to itself: nothing
+  if (waiting > 0) add_to_label_sum(vload8(0, moved), vload8(0, moved_from), vload8(0, moved_to), counted + 1);
+#else
   MEET();
   FOR_EACH_OF_GROUP(first, words) {
     if (me == 0) count = 0;
@@ -155,11 +226,7 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
                                load_label(labels, shape.label_width, own + row)) {
           continue;
         }
-#if LONE
-        changed[count++] = (uint)(row - first * in_word);
-#else
         changed[atomic_inc(&count)] = (uint)(row - first * in_word);
-#endif
       }
     }
     MEET();
@@ -169,8 +236,8 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
       const long row = first * in_word + changed[entry];
       const uint to = load_label(next, shape.label_width, found + row);
       const uint from = first_pass ? to : load_label(labels, shape.label_width, own + row);
-      SUMS_SPACE ulong* const entered = to_sums + to * of_cluster;
-      SUMS_SPACE ulong* const left = first_pass ? 0 : to_sums + from * of_cluster;
+      SUMS_SPACE ulong* const entered = totals.terms + to * of_cluster;
+      SUMS_SPACE ulong* const left = first_pass ? 0 : totals.terms + from * of_cluster;
       add_terms_of_value(shape, weight_of(rows, weights, row), points, row * (long)d, (long)(i - (ulong)entry * d), tops, exponents, entered, left);
     }
     MEET_READERS();  // of labels, which are written next
@@ -179,17 +246,14 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
       const uint to = load_label(next, shape.label_width, found + row);
       const uint from = first_pass ? to : load_label(labels, shape.label_width, own + row);
       const long q = integer_weight(shape, rows, weights, row);
-      ADD(to_weights + to, q);
-      ADD(to_counts + to, 1);
+      count_row(totals, first_pass, q, from, to);
       store_label(labels, shape.label_width, own + row, to);
       counted[3 * me] += 1;
-      if (first_pass) continue;
-      ADD(to_weights + from, -q);
-      ADD(to_counts + from, -1);
-      add_to_label_sum((ulong)(rows.number + row), from, to, counted + 3 * me + 1);
+      if (!first_pass) add_to_label_sum((ulong)(rows.number + row), from, to, counted + 3 * me + 1);
     }
     MEET();
   }
+#endif
   if (me == 0) {
     for (uint i = 1; i < GROUP_ITEMS; ++i) {
       counted[0] += counted[3 * i];

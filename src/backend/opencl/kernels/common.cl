@@ -11,6 +11,10 @@
 // a number.
 #pragma OPENCL FP_CONTRACT OFF
 
+// One name of two, of which either may be a macro: JOIN(float, WIDTH) is float8 where WIDTH is 8.
+#define JOINED(a, b) a##b
+#define JOIN(a, b) JOINED(a, b)
+
 #if CONTIGUOUS
 #define ITEM get_global_id(1)
 #define ITEMS get_global_size(1)

@@ -8,8 +8,6 @@
 // -D options: POINT_TYPE, F (features, 0: as the shape says), GROUP (4 or 8).
 #pragma OPENCL FP_CONTRACT OFF
 
-#define JOINED(a, b) a##b
-#define JOIN(a, b) JOINED(a, b)
 typedef JOIN(double, GROUP) Doubles;
 typedef JOIN(long, GROUP) Longs;
 #define LOAD JOIN(vload, GROUP)
@@ -196,9 +194,7 @@ __kernel void add_potentials(long d, RowBlock rows, int top, int bits, __global 
   candidates += first + candidate * d;
   FOR_EACH(row, rows.count) {
     const double d2 = fmin(least[at + row], squared_residual(points, row * d, candidates, d));
-    long parts[3];
-    split_term(scaled_by_power(weight_of(rows, weights, row) * d2, top), 3, bits, parts);
-    for (int g = 0; g < 3; ++g) limbs[g] += parts[g];
+    add_parts(scaled_by_power(weight_of(rows, weights, row) * d2, top), 3, bits, limbs);
   }
   for (int g = 0; g < 3; ++g) add_global(sums + first_sum + candidate * 3 + g, (ulong)limbs[g]);
 }

@@ -27,11 +27,30 @@ typedef struct {
   Int32 unused;
 } TermFormats;
 
-// What one work-item found: limbs in both formats, and the bits of the largest d2 with w' > 0.
+// Limbs in both formats, and the bits of the largest d2 with w' > 0.
+#define NUMBERS_FOUND 7
+
+// Two of number i as one.
+long joined(int i, long a, long b) { return i < NUMBERS_FOUND - 1 ? (long)((ulong)a + (ulong)b) : max(a, b); }
+
+// Puts what the work-items of a group found into one place, and joins it to what is in `to`, or writes it there.
+void join_group(const long* sums, __local long* scratch, __global long* to, bool add) {
+  const int me = get_local_id(0);
+  for (int i = 0; i < NUMBERS_FOUND; ++i) scratch[me * NUMBERS_FOUND + i] = sums[i];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int i = me; i < NUMBERS_FOUND; i += GROUP_ITEMS) {
+    long all = add ? to[i] : 0;
+    for (int item = 0; item < GROUP_ITEMS; ++item) all = joined(i, all, scratch[item * NUMBERS_FOUND + i]);
+    to[i] = all;
+  }
+}
+
+// What each group found.
 __kernel void add_terms(Assigned assigned, RowBlock rows, TermFormats formats, long step, __global const uchar* points,
                         __global const double* weights, __global const uchar* labels,
                         __global const Prototype* prototypes, __global long* found) {
-  long sums[7] = {0, 0, 0, 0, 0, 0, 0};
+  __local long scratch[GROUP_ITEMS * NUMBERS_FOUND];
+  long sums[NUMBERS_FOUND] = {0, 0, 0, 0, 0, 0, 0};
   double farthest = 0;
   points += rows.points;
   FOR_EACH(i, (rows.count + step - 1) / step) {
@@ -40,27 +59,20 @@ __kernel void add_terms(Assigned assigned, RowBlock rows, TermFormats formats, l
     if (!(w > 0)) continue;
     const double d2 = assigned_distance(assigned, points, labels, prototypes, row);
     farthest = d2 > farthest ? d2 : farthest;
-    for (int f = 0; f < 2; ++f) {
-      long parts[3];
-      split_term(scaled_by_power(w * d2, formats.top[f]), 3, formats.bits, parts);
-      for (int g = 0; g < 3; ++g) sums[f * 3 + g] = (long)((ulong)sums[f * 3 + g] + (ulong)parts[g]);
-    }
+    for (int f = 0; f < 2; ++f) add_parts(scaled_by_power(w * d2, formats.top[f]), 3, formats.bits, sums + f * 3);
   }
   sums[6] = as_long(farthest);
-  for (int i = 0; i < 7; ++i) found[ITEM * 7 + i] = sums[i];
+  join_group(sums, scratch, found + GROUP_NUMBER * NUMBERS_FOUND, false);
 }
 
-// Adds what `count` work-items found to `sums`; a work-item a number.
+// Adds what `count` groups found to `sums`; one group.
 __kernel void join_terms(__global const long* found, long count, __global long* sums, long at) {
-  const int i = ITEM;
-  ulong sum = 0;
-  long most = 0;
-  for (long item = 0; item < count; ++item) {
-    const long value = found[item * 7 + i];
-    sum += (ulong)value;
-    most = max(most, value);
+  __local long scratch[GROUP_ITEMS * NUMBERS_FOUND];
+  long mine[NUMBERS_FOUND] = {0, 0, 0, 0, 0, 0, 0};
+  for (long group = get_local_id(0); group < count; group += GROUP_ITEMS) {
+    for (int i = 0; i < NUMBERS_FOUND; ++i) mine[i] = joined(i, mine[i], found[group * NUMBERS_FOUND + i]);
   }
-  sums[at + i] = i < 6 ? (long)((ulong)sums[at + i] + sum) : max(sums[at + i], most);
+  join_group(mine, scratch, sums + at, true);
 }
 
 __kernel void distances(Assigned assigned, RowBlock rows, __global const uchar* points, __global const uchar* labels,

@@ -11,8 +11,6 @@
 // -D options: D (0: as the shape says), WIDTH (4, 8 or 16), COLUMNS, FUSED (fma() is one instruction).
 #pragma OPENCL FP_CONTRACT OFF
 
-#define JOINED(a, b) a##b
-#define JOIN(a, b) JOINED(a, b)
 typedef JOIN(float, WIDTH) Floats;
 typedef JOIN(int, WIDTH) Ints;
 #define LOAD JOIN(vload, WIDTH)

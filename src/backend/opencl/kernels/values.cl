@@ -98,14 +98,15 @@ double weight_of(RowBlock rows, __global const double* weights, long row) {
   return rows.weighted ? weights[rows.weights + row] : 1.0;
 }
 
-// T(v) of an order-free sum, in limbs: parts[g] weighs 2^(g * bits). `y` is v times the column's power of two. All
-// parts have the sign of v, each remainder is exact, only the last limb rounds.
-void split_term(double y, int limbs, int bits, long* parts) {
+// Adds T(v) of an order-free sum in limbs: sums[g] weighs 2^(g * bits). `y` is v times the column's power of two. All
+// parts have the sign of v, each remainder is exact, only the last limb rounds. Parts that were written one by one, to
+// be added as vectors, would be waited for.
+void add_parts(double y, int limbs, int bits, long* sums) {
   const double radix = as_double((long)(bits + 1023) << 52);
   for (int g = limbs - 1; g > 0; --g) {
     const long part = (long)y;
-    parts[g] = part;
+    sums[g] = (long)((ulong)sums[g] + (ulong)part);
     y = (y - (double)part) * radix;
   }
-  parts[0] = nearest_integer(y);
+  sums[0] = (long)((ulong)sums[0] + (ulong)nearest_integer(y));
 }

@@ -10,12 +10,11 @@ namespace manymeans::opencl {
 
 const Program& ChangedSums::program(bool in_local) const {
   const Input& input = shared_.input;
-  const bool lone = shared_.used.tuned.group == 1;
   const bool rests = input.weighted || input.points.type == DataType::kFloat64;
-  return shared_.exact_program(kAccumulateSource,
-                               fmt::format("-DLIMBS={} -DLOCAL_SUMS={} -DLONE={} -DPRODUCTS={} -DRESTS={} -DROTATED={}",
-                                           input.limbs, in_local ? 1 : 0, lone ? 1 : 0, shared_.plan.linear ? 1 : 0,
-                                           rests ? 1 : 0, shared_.used.tuned.low_contention ? 1 : 0));
+  return shared_.exact_program(
+      kAccumulateSource,
+      fmt::format("-DLIMBS={} -DLOCAL_SUMS={} -DPRODUCTS={} -DRESTS={} -DROTATED={}", input.limbs, in_local ? 1 : 0,
+                  shared_.plan.linear ? 1 : 0, rests ? 1 : 0, shared_.used.tuned.low_contention ? 1 : 0));
 }
 
 const Kernel& ChangedSums::accumulate_kernel(bool in_local) {

@@ -5,8 +5,8 @@
 namespace manymeans::opencl {
 namespace {
 
-constexpr int64_t kNumbers = 7;  // of TermSums
-constexpr int64_t kMostItems = 1 << 14;
+constexpr int64_t kNumbers = 7;          // of TermSums
+constexpr int64_t kMostItems = 1 << 16;  // that sum at the same time, as many as a large GPU runs at once
 
 // These two are given to kernels of questions.cl.
 struct AssignedLabels {
@@ -28,7 +28,7 @@ DeviceRows::DeviceRows(const OpenClShared& shared, const device::SessionMemory& 
   distances_ = Kernel(program, "distances");
   transform_ = Kernel(program, "transform");
   const Grid most = shared.grid(kMostItems);
-  found_ = device::Buffer(shared.device, most.items * kNumbers * sizeof(int64_t), "sums of distances");
+  found_ = device::Buffer(shared.device, most.items / most.group * kNumbers * sizeof(int64_t), "sums of distances");
 }
 
 namespace {
@@ -53,7 +53,8 @@ void DeviceRows::add_terms(const Assigned& assigned, const SumFormat& format, in
   const Grid grid = shared_.grid(std::min((rows.count + step - 1) / step, kMostItems));
   add_terms_(queue_, grid, labels_of(shared_, assigned, memory_.label_width()), shared_.block_of(rows), formats, step,
              rows.points, shared_.weights_of(rows), assigned.labels, assigned.prototypes, found_.at());
-  join_terms_(queue_, shared_.one_group(kNumbers), found_.at(), static_cast<int64_t>(grid.items), sums,
+  const auto groups = static_cast<int64_t>(grid.items / grid.group);
+  join_terms_(queue_, shared_.one_group(shared_.used.tuned.group), found_.at(), groups, sums,
               static_cast<int64_t>(sums.offset / sizeof(int64_t)));
 }
 

@@ -20,7 +20,7 @@ class DeviceRows : public device::RowKernels {
   const device::SessionMemory& memory_;
   const device::Queue& queue_;
   Kernel add_terms_, join_terms_, distances_, transform_;
-  device::Buffer found_;  // by each work-item
+  device::Buffer found_;  // by each group
 };
 
 }  // namespace manymeans::opencl

@@ -56,7 +56,10 @@ TreeMapping mapping_of(const BackendOptions& options) {
   std::string name = options.tuning.opencl.tree_mapping;
   if (name.empty()) name = environment::opencl_tree();
   if (name == "direct") return TreeMapping::kDirect;
-  return name == "replicated" ? TreeMapping::kReplicated : TreeMapping::kDistributed;
+  if (name == "replicated") return TreeMapping::kReplicated;
+  if (name.empty() || name == "distributed") return TreeMapping::kDistributed;
+  throw Error(ErrorCode::kUsage, "OpenClTuning::tree_mapping",
+              "'" + name + "' is no mapping; use direct, distributed or replicated");
 }
 
 // What everything takes with a plan, and whether each allocation is one that the device makes.
@@ -154,7 +157,8 @@ std::string describe_screen(const OpenClPlan& plan, const Input& input, const Ba
   const char* const by_host = plan.resolves ? "" : ", all of them on the host";
   if (plan.linear) return fmt::format("every canonical residual{}, and sums of products", by_host);
   if (plan.tree) {
-    return fmt::format("kd-tree of {} leaves, {}", leaves_of(input.points.n), describe_mapping(plan.mapping));
+    return fmt::format("kd-tree of {} leaves that the host sorts, {}", leaves_of(input.points.n),
+                       describe_mapping(plan.mapping));
   }
   if (plan.exact) {
     const char* why = options.algorithm == "brute" ? "" : ": no screen's bound holds for so many columns";

@@ -11,6 +11,18 @@
 #include <algorithm>
 
 namespace manymeans::opencl {
+namespace {
+
+// Memory of their own, into which a copy of these values is enqueued: they have to stay until the queue is done.
+template <class Values>
+device::Buffer sent(const device::Queue& queue, const Values& values, const char* what) {
+  const size_t bytes = values.size() * sizeof(values[0]);
+  device::Buffer to(queue.runtime(), bytes, what);
+  queue.copy_to_device(to.at(), values.data(), bytes, what);
+  return to;
+}
+
+}  // namespace
 
 OpenClShared::OpenClShared(const Input& data, const OpenClDevice& where, const UsedDevice& use,
                            const BackendOptions& how, const Workload& workload)
@@ -77,30 +89,22 @@ RowBlock OpenClShared::block_of(const device::Rows& rows) const {
 void OpenClShared::upload_terms(const device::Queue& queue) {
   const device::SumScales scales(input);
   normal_tops = scales.normal;
-  const auto send = [&](device::Buffer& to, const auto& values) {
-    const size_t bytes = values.size() * sizeof(values[0]);
-    to = device::Buffer(device, bytes, "the sums' formats");
-    queue.copy_to_device(to.at(), values.data(), bytes, "the sums' formats");
-  };
+  const char* const what = "the sums' formats";
   const Settled settled(queue);
-  send(tops, scales.tops);
-  send(exponents, scales.exponents);
-  send(solve_shifts, scales.solve_shifts);
-  if (!frame.centre.empty()) send(centre, frame.centre);
+  tops = sent(queue, scales.tops, what);
+  exponents = sent(queue, scales.exponents, what);
+  solve_shifts = sent(queue, scales.solve_shifts, what);
+  if (!frame.centre.empty()) centre = sent(queue, frame.centre, what);
   queue.synchronize("uploading the sums' formats");
 }
 
 void OpenClShared::upload_tree(ThreadPool& pool, const device::Queue& queue) {
   tree = LeafTree::build(input.points, plan.slice_rows, pool);
-  const auto send = [&](device::Buffer& to, const auto& values) {
-    const size_t bytes = values.size() * sizeof(values[0]);
-    to = device::Buffer(device, bytes, "the kd-tree");
-    queue.copy_to_device(to.at(), values.data(), bytes, "the kd-tree");
-  };
+  const char* const what = "the kd-tree";
   const Settled settled(queue);
-  send(tree_order, tree.order);
-  send(leaf_boxes, tree.leaves);
-  send(node_boxes, tree.nodes);
+  tree_order = sent(queue, tree.order, what);
+  leaf_boxes = sent(queue, tree.leaves, what);
+  node_boxes = sent(queue, tree.nodes, what);
   queue.synchronize("uploading the kd-tree");
   tree.order = {};
   if (plan.mapping != TreeMapping::kDirect) tree = {};  // the device has what is needed

@@ -67,6 +67,11 @@ TreeScreen::Lists TreeScreen::lists_of(const device::Rows& rows) const {
   return lists;
 }
 
+Grid TreeScreen::mapped_grid(int64_t items, const device::PassBatch& batch) const {
+  const bool apart = shared_.plan.mapping == TreeMapping::kReplicated;
+  return shared_.grid(items, apart ? static_cast<int64_t>(batch.models.size()) : 1);
+}
+
 void TreeScreen::label(const device::PassBatch& batch, const device::Rows& rows) {
   const Lists lists = lists_of(rows);
   if (pool_) {
@@ -75,26 +80,23 @@ void TreeScreen::label(const device::PassBatch& batch, const device::Rows& rows)
     map(batch, lists);
   }
   const auto models = static_cast<int64_t>(batch.models.size());
-  const int64_t parts = shared_.plan.mapping == TreeMapping::kReplicated ? models : 1;
   const Shape shape = arrays_.shape(batch);
   const RowBlock block = shared_.block_of(rows);
   const Int32 keeps = shared_.slices->whole() ? 1 : 0;
   settle_(queue_, shared_.grid(lists.leaves.count, models), shape, block, lists.leaves, lists.nodes, keeps,
           arrays_.ranges(), Address{batch.counters.memory, 0}, batch.control, node_lists_.at(), leaf_lists_.at(),
           owners_.at());
-  label_(queue_, shared_.grid(rows.count, parts), shape, block, lists.leaves, lists.nodes, arrays_.ranges(),
+  label_(queue_, mapped_grid(rows.count, batch), shape, block, lists.leaves, lists.nodes, arrays_.ranges(),
          batch.control, rows.points, shared_.tree_order.at(), batch.models[0].prototypes, node_lists_.at(),
          leaf_lists_.at(), arrays_.next());
 }
 
 void TreeScreen::map(const device::PassBatch& batch, const Lists& lists) {
-  const auto models = static_cast<int64_t>(batch.models.size());
-  const int64_t parts = shared_.plan.mapping == TreeMapping::kReplicated ? models : 1;
   const Shape shape = arrays_.shape(batch);
   const Address prototypes = batch.models[0].prototypes;
-  map_nodes_(queue_, shared_.grid(lists.nodes.count, parts), shape, lists.nodes, bound_, arrays_.ranges(),
-             batch.control, shared_.node_boxes.at(), prototypes, node_lists_.at());
-  map_leaves_(queue_, shared_.grid(lists.leaves.count, parts), shape, lists.leaves, lists.nodes, bound_,
+  map_nodes_(queue_, mapped_grid(lists.nodes.count, batch), shape, lists.nodes, bound_, arrays_.ranges(), batch.control,
+             shared_.node_boxes.at(), prototypes, node_lists_.at());
+  map_leaves_(queue_, mapped_grid(lists.leaves.count, batch), shape, lists.leaves, lists.nodes, bound_,
               arrays_.ranges(), batch.control, shared_.leaf_boxes.at(), prototypes, node_lists_.at(), leaf_lists_.at());
 }
 

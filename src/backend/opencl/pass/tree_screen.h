@@ -30,6 +30,8 @@ class TreeScreen {
   };
 
   Lists lists_of(const device::Rows& rows) const;
+  /// So many items, once for each model where each is mapped by itself, else for all models together.
+  Grid mapped_grid(int64_t items, const device::PassBatch& batch) const;
   void map(const device::PassBatch& batch, const Lists& lists);
   void map_on_host(const device::PassBatch& batch, const Lists& lists);
   void map_model_on_host(const BoxCandidates& all, size_t model, const Lists& lists);

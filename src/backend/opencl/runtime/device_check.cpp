@@ -14,7 +14,8 @@
 namespace manymeans::opencl {
 namespace {
 
-constexpr int64_t kTriples = 100'000;
+constexpr int64_t kTriples = 100'000;  // a multiple of kLanes
+constexpr uint64_t kLanes = 8;         // of vectors
 
 // SplitMix64: whoever opens a device waits for these.
 uint64_t random_bits(uint64_t index) {
@@ -45,15 +46,56 @@ uint64_t bits_of(double v) {
   return std::isnan(v) ? 0x7ff8000000000000ULL : std::bit_cast<uint64_t>(v);
 }
 
+uint64_t folded(uint64_t all, uint64_t answer) {
+  return (all ^ answer) * 0x9e3779b97f4a7c15ULL;
+}
+
+uint32_t folded(uint32_t all, uint32_t answer) {
+  return (all ^ answer) * 0x9e3779b1U;
+}
+
+// These answers for each lane, added up over the lanes, then one answer after the other.
+template <class Answer, size_t kCount, class AnswersOfLane>
+Answer folded_lanes(const AnswersOfLane& answers_of) {
+  std::array<Answer, kCount> sums = {};
+  for (uint64_t lane = 0; lane < kLanes; ++lane) {
+    const std::array<Answer, kCount> answers = answers_of(lane);
+    for (size_t i = 0; i < kCount; ++i) sums[i] += answers[i];
+  }
+  Answer all = 0;
+  for (const Answer sum : sums) all = folded(all, sum);
+  return all;
+}
+
+uint64_t answer_of_vectors(const double* v) {
+  const auto bits = [](double x) { return std::bit_cast<uint64_t>(x); };
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(v);
+  return folded_lanes<uint64_t, 4>([&](uint64_t lane) {
+    const double rest = v[lane] - static_cast<double>(static_cast<float>(v[lane]));
+    const double b = v[kLanes + lane];
+    return std::array{bits(std::fma(rest, rest, b)), bits(rest * rest + b), bits(bytes[lane]),
+                      bits(static_cast<signed char>(bytes[lane]))};
+  });
+}
+
+uint32_t answer_of_vectors(const float* v) {
+  const auto bits = [](float x) { return std::bit_cast<uint32_t>(x); };
+  return folded_lanes<uint32_t, 5>([&](uint64_t lane) {
+    const auto [a, b, c] = std::array{v[lane], v[kLanes + lane], v[2 * kLanes + lane]};
+    return std::array{bits(std::fma(a, b, c)), bits(a * b + c), bits(a > b ? a : c), bits(a) & 0xff, bits(a) & 0xffff};
+  });
+}
+
 // What the kernel makes of a triple.
 uint64_t answer_for(const double* v) {
   const auto [a, b, c] = std::array{v[0], v[1], v[2]};
   const auto bits = [](double x) { return std::bit_cast<uint64_t>(x); };
-  const double small = std::bit_cast<double>(bits(c) % 0x43d0000000000000ULL);
+  const double at_most_two_to_62 = std::bit_cast<double>(bits(c) % 0x43d0000000000000ULL);
   const auto narrow = static_cast<float>(a);
   const double wide = std::bit_cast<float>(static_cast<uint32_t>(bits(b)) & 0xbfffffffU);
-  const uint64_t integers = bits(static_cast<double>(std::bit_cast<int64_t>(c))) +
-                            static_cast<uint64_t>(static_cast<int64_t>(std::nearbyint(small)));
+  const uint64_t integers =
+      bits(static_cast<double>(std::bit_cast<int64_t>(c))) +
+      static_cast<uint64_t>(static_cast<int64_t>(std::nearbyint(std::copysign(at_most_two_to_62, a))));
   const uint64_t answers[] = {bits_of(std::fma(a, b, c)),
                               bits_of(a * b + c),
                               bits_of(a - b),
@@ -63,56 +105,56 @@ uint64_t answer_for(const double* v) {
                               bits_of(wide),
                               integers};
   uint64_t all = 0;
-  for (const uint64_t answer : answers) all = (all ^ answer) * 0x9e3779b97f4a7c15ULL;
+  for (const uint64_t answer : answers) all = folded(all, answer);
   return all;
 }
 
-bool same_floats(const float* v, const uint32_t* found) {
-  const float wanted[4] = {std::fma(v[0], v[1], v[2]), v[0] * v[1] + v[2], v[0] - v[1], v[0] * v[1]};
-  return std::ranges::equal(std::span(wanted), std::span(found, 4), {},
-                            [](float x) { return std::bit_cast<uint32_t>(x); });
+uint32_t answer_for(const float* v) {
+  uint32_t all = 0;
+  for (const float answer : {std::fma(v[0], v[1], v[2]), v[0] * v[1] + v[2], v[0] - v[1], v[0] * v[1]}) {
+    all = folded(all, std::bit_cast<uint32_t>(answer));
+  }
+  return all;
 }
 
-// The answers of a kernel to `kTriples` triples of these.
+// Whether a kernel's answers to `kTriples` triples of these are the host's.
 template <class Answer, class Value>
-std::vector<Answer> ask(const OpenClDevice& device, const Kernel& kernel, const std::vector<Value>& triples,
-                        size_t answers_each) {
+bool answers_alike(const OpenClDevice& device, const Kernel& kernel, const std::vector<Value>& triples) {
   const std::unique_ptr<device::Queue> queue = device.make_queue({});
-  std::vector<Answer> answers(static_cast<size_t>(kTriples) * answers_each);
+  std::vector<Answer> answers(static_cast<size_t>(kTriples));
   const device::Buffer in(device, triples.size() * sizeof(Value), "numbers to compute with");
   const device::Buffer out(device, answers.size() * sizeof(Answer), "what is computed");
   const Settled settled(*queue);
   queue->copy_to_device(in.at(), triples.data(), in.bytes(), "numbers to compute with");
   kernel(*queue, {256, 1, 1}, in.at(), out.at(), kTriples);
   queue->read_back(answers.data(), out.at(), out.bytes(), "trying the device's arithmetic");
-  return answers;
+  for (uint64_t i = 0; i < answers.size(); ++i) {
+    const Value* const triple = triples.data() + 3 * i;
+    const Answer of_one = answer_for(triple);
+    if (answers[i] != (i % kLanes == 0 ? folded(of_one, answer_of_vectors(triple)) : of_one)) return false;
+  }
+  return true;
 }
 
 bool try_doubles(const OpenClDevice& device) {
   const FpEnvironmentGuard plain;
-  const Kernel kernel(device.program(kCheckSource, "-cl-std=CL1.2 -w -DCHECK_DOUBLE -DCONTIGUOUS=0 -DATOMICS64=0"),
-                      "check_doubles");
+  const Kernel kernel(
+      device.program(kCheckDoublesSource, "-cl-std=CL1.2 -w -DPOINT_TYPE=0 -DCONTIGUOUS=0 -DATOMICS64=0"),
+      "check_doubles");
   std::vector<double> triples;
   triples.reserve(3 * kTriples);
   for (uint64_t i = 0; i < 3 * kTriples; ++i) triples.push_back(random_double(i, i / 3));
-  const std::vector<uint64_t> answers = ask<uint64_t>(device, kernel, triples, 1);
-  for (size_t i = 0; i < static_cast<size_t>(kTriples); ++i) {
-    if (answer_for(triples.data() + 3 * i) != answers[i]) return false;
-  }
-  return true;
+  return answers_alike<uint64_t>(device, kernel, triples);
 }
 
 bool try_floats(const OpenClDevice& device) {
   const FpEnvironmentGuard plain;
-  const Kernel kernel(device.program(kCheckSource, "-cl-std=CL1.2 -w -DCONTIGUOUS=0 -DATOMICS64=0"), "check_floats");
+  const Kernel kernel(device.program(kCheckFloatsSource, "-cl-std=CL1.2 -w -DCONTIGUOUS=0 -DATOMICS64=0"),
+                      "check_floats");
   std::vector<float> triples;
   triples.reserve(3 * kTriples);
   for (uint64_t i = 0; i < 3 * kTriples; ++i) triples.push_back(random_float(i));
-  const std::vector<uint32_t> answers = ask<uint32_t>(device, kernel, triples, 4);
-  for (size_t i = 0; i < static_cast<size_t>(kTriples); ++i) {
-    if (!same_floats(triples.data() + 3 * i, answers.data() + 4 * i)) return false;
-  }
-  return true;
+  return answers_alike<uint32_t>(device, kernel, triples);
 }
 
 }  // namespace

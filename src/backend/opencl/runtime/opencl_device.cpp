@@ -157,9 +157,21 @@ OpenClDevice::OpenClDevice(const DeviceFacts& facts) : facts_(facts) {
   cl_int status = CL_SUCCESS;
   context_ = api().clCreateContext(properties, 1, &facts_.id, nullptr, nullptr, &status);
   check(status, "clCreateContext", "opening a device");
-  first_ = api().clCreateCommandQueue(context_, facts_.id, 0, &status);
-  if (status != CL_SUCCESS) api().clReleaseContext(context_);
-  check(status, "clCreateCommandQueue", "opening a device");
+  try {
+    maps_ = create_queue("opening a device");
+    if (!facts_.several_queues) common_ = create_queue("opening a device");
+  } catch (const Error&) {
+    if (maps_ != nullptr) api().clReleaseCommandQueue(maps_);
+    api().clReleaseContext(context_);
+    throw;
+  }
+}
+
+cl_command_queue OpenClDevice::create_queue(const char* doing) const {
+  cl_int status = CL_SUCCESS;
+  const cl_command_queue queue = api().clCreateCommandQueue(context_, facts_.id, 0, &status);
+  check(status, "clCreateCommandQueue", doing);
+  return queue;
 }
 
 cl_mem OpenClDevice::make_buffer(size_t bytes, cl_mem_flags flags, const char* what) const {
@@ -196,7 +208,7 @@ void* OpenClDevice::allocate_pinned(size_t bytes, const char* what) const {
   }
   const cl_mem memory = make_buffer(bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, what);
   cl_int status = CL_SUCCESS;
-  void* const address = api().clEnqueueMapBuffer(first_, memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0,
+  void* const address = api().clEnqueueMapBuffer(maps_, memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0,
                                                  nullptr, nullptr, &status);
   if (status != CL_SUCCESS) {
     api().clReleaseMemObject(memory);
@@ -213,7 +225,7 @@ void OpenClDevice::free_pinned(void* address) const noexcept {
   const std::lock_guard lock(mutex_);
   const auto found = pinned_.find(address);
   if (found == pinned_.end()) return;
-  api().clEnqueueUnmapMemObject(first_, found->second.memory, address, 0, nullptr, nullptr);
+  api().clEnqueueUnmapMemObject(maps_, found->second.memory, address, 0, nullptr, nullptr);
   api().clReleaseMemObject(found->second.memory);
   pinned_.erase(found);
 }
@@ -228,15 +240,9 @@ bool OpenClDevice::is_pinned(const void* address) const {
 }
 
 std::unique_ptr<device::Queue> OpenClDevice::make_queue(const Patience& patience) const {
-  cl_int status = CL_SUCCESS;
-  cl_command_queue queue = first_;
-  if (facts_.several_queues) {
-    queue = api().clCreateCommandQueue(context_, facts_.id, 0, &status);
-    check(status, "clCreateCommandQueue", "making a queue");
-  } else {
-    check(api().clRetainCommandQueue(queue), "clRetainCommandQueue", "making a queue");
-  }
-  return std::make_unique<OpenClQueue>(*this, queue, patience);
+  if (common_ == nullptr) return std::make_unique<OpenClQueue>(*this, create_queue("making a queue"), patience);
+  check(api().clRetainCommandQueue(common_), "clRetainCommandQueue", "making a queue");
+  return std::make_unique<OpenClQueue>(*this, common_, patience);
 }
 
 std::unique_ptr<device::Event> OpenClDevice::make_event() const {

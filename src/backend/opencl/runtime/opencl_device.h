@@ -91,12 +91,14 @@ class OpenClDevice final : public device::Runtime {
   std::unique_ptr<device::Event> make_event() const override;
 
  private:
+  cl_command_queue create_queue(const char* doing) const;
   cl_mem make_buffer(size_t bytes, cl_mem_flags flags, const char* what) const;
   std::unique_ptr<Program> build(std::string_view source, const std::string& options) const;
 
   DeviceFacts facts_;
   cl_context context_ = nullptr;
-  cl_command_queue first_ = nullptr;  // maps pinned memory; where there can be one only, it is everybody's
+  cl_command_queue maps_ = nullptr;    // maps pinned memory; a map would wait for kernels of its queue
+  cl_command_queue common_ = nullptr;  // runs everybody's kernels where queues cannot run at once
   struct Pinned {
     cl_mem memory;
     size_t bytes;

@@ -48,6 +48,7 @@ const Setting kSettings[] = {
     {"items_a_unit", {}, [](TunedParameters& to, int value) { to.items_a_unit = value; }},
     {"contiguous", {0, 1}, [](TunedParameters& to, int value) { to.contiguous = value != 0; }},
     {"fused", {0, 1}, [](TunedParameters& to, int value) { to.fused = value != 0; }},
+    {"low_contention", {0, 1}, [](TunedParameters& to, int value) { to.low_contention = value != 0; }},
 };
 
 // One "name=value".
@@ -101,7 +102,6 @@ TunedParameters tuned_for(const DeviceFacts& device) {
     TunedParameters found = line.parameters;
     found.fused = found.fused && device.fused;
     found = with_settings(found, environment::opencl_tuned());
-    if (environment::opencl_sums() == "high") found.low_contention = false;
     const int64_t largest = std::min(device.largest_group, device.local_memory / kLocalBytesOfAnItem);
     if (found.group > largest) found.group = static_cast<int>(std::max<int64_t>(1, largest));
     return found;

@@ -287,15 +287,20 @@ void expect_canonical_residuals(const CpuKernels& kernels, const std::vector<T>&
   std::vector<uint32_t> labels(static_cast<size_t>(rows));
   for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<uint32_t>(i % static_cast<size_t>(k));
   std::vector<double> found(labels.size());
+  std::vector<double> of_all(static_cast<size_t>(rows * k));
   const LabelledRows<T> task{x.data(), rows, d, models.data(), k, labels.data()};
+  if constexpr (std::is_same_v<T, double>) {
+    kernels.residuals_f64(task, found.data());
+    kernels.all_residuals_f64(task, of_all.data());
+  } else {
+    kernels.residuals_f32(task, found.data());
+    kernels.all_residuals_f32(task, of_all.data());
+  }
   for (int64_t i = 0; i < rows; ++i) {
-    const T* model = models.data() + labels[static_cast<size_t>(i)] * d;
-    if constexpr (std::is_same_v<T, double>) {
-      kernels.residuals_f64(task, found.data());
-      EXPECT_EQ(found[static_cast<size_t>(i)], linear_model().f64.distance(x.data() + i * d, model, d)) << d;
-    } else {
-      kernels.residuals_f32(task, found.data());
-      EXPECT_EQ(found[static_cast<size_t>(i)], linear_model().f32.distance(x.data() + i * d, model, d)) << d;
+    for (int64_t j = 0; j < k; ++j) {
+      const double expected = linear_model().rows<T>().distance(x.data() + i * d, models.data() + j * d, d);
+      EXPECT_EQ(of_all[static_cast<size_t>(j * rows + i)], expected) << d;
+      if (labels[static_cast<size_t>(i)] == j) EXPECT_EQ(found[static_cast<size_t>(i)], expected) << d;
     }
   }
 }

@@ -185,8 +185,8 @@ void add_resident(int64_t rows, std::vector<InstanceCase>& to) {
   }
 }
 
-// Linear models: every number of features that has a kernel of its own, and many; sums in registers for two, four and
-// six limbs, of float32 without weights and others. Sums of many terms in a first pass: few rows.
+// Linear models: every number of features that has a kernel of its own, and many; sums in registers for two, three,
+// four and six limbs, of float32 without weights and others. Sums of many terms in a first pass: few rows.
 void add_linear_models(int64_t rows, std::vector<InstanceCase>& to) {
   const auto add = [&](std::string name, int64_t columns, DataType type, int limbs) -> InstanceCase& {
     InstanceCase& one = to.emplace_back(shape("linear models, " + std::move(name), rows, columns, {{300}, {20, 7}}));
@@ -200,6 +200,7 @@ void add_linear_models(int64_t rows, std::vector<InstanceCase>& to) {
     add(fmt::format("{} features, {}", features, name_of(type)), features + 1, type, 0);
   }
   add("two limbs", 5, DataType::kFloat32, 2);
+  add("three limbs", 5, DataType::kFloat32, 3);
   add("four limbs", 5, DataType::kFloat32, 4);
   add("six limbs", 5, DataType::kFloat64, 6);
   add("four limbs, weights", 5, DataType::kFloat32, 4).weighted = true;

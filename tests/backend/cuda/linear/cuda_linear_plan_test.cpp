@@ -64,6 +64,29 @@ TEST(CudaLinearPlan, CountsSumsOfAllProducts) {
   EXPECT_EQ(cuda::product_entries(few.input, {4096, 0}, 2), 2 * 2 * 4096);
 }
 
+// Where the numbers of a cluster have room in a multiprocessor's memory.
+TEST(CudaLinearPlan, SolvesOnTheDeviceWhatFitsThere) {
+  using cuda::SolveWords;
+  cuda::CudaDevice ampere = cuda::hopper();
+  ampere.major = 8;
+  ampere.minor = 6;
+  const auto plan = [](int64_t d, const cuda::CudaDevice& device) {
+    const Points points(500, d);
+    return cuda::make_linear_plan(points.input, device, {}, {});
+  };
+  for (const int64_t d : {2, 17, 40, 65}) {
+    const LinearPlan found = plan(d, cuda::hopper());
+    EXPECT_EQ(found.solve, SolveWords::kFew) << d;
+    EXPECT_NE(found.text.find("sums of products and solves on"), std::string::npos) << found.text;
+    EXPECT_LT(cuda::solve_bytes(found.solve, d), size_t{227} << 10);
+  }
+  EXPECT_EQ(plan(40, ampere).solve, SolveWords::kFew);
+  EXPECT_EQ(plan(65, ampere).solve, SolveWords::kNone);
+  const LinearPlan large = plan(120, cuda::hopper());
+  EXPECT_EQ(large.solve, SolveWords::kNone);
+  EXPECT_NE(large.text.find("models are solved"), std::string::npos) << large.text;
+}
+
 TEST(CudaLinearPlan, RefusesAlgorithmsOfCentroids) {
   const Points points(300, 3);
   for (const char* algorithm : {"matrix", "bounds", "kdtree"}) {

@@ -3,6 +3,8 @@
 //
 // All ranks call the same collectives in the same order. A transport such as MPI does not check that: it adds arrays of
 // different lengths and says nothing. So every collective begins with a header, which all ranks compare.
+//
+// Most programs need mpi_comm() of <manymeans/mpi.h> alone. A class of one's own is a transport, such as a PlainComm.
 #pragma once
 
 #include <manymeans/error.h>
@@ -10,12 +12,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 namespace manymeans {
+
+__extension__ typedef unsigned __int128 UInt128;
 
 enum class Collective : uint64_t { kSum, kMax, kScan, kGather, kBroadcast };
 
@@ -59,7 +64,7 @@ class Comm {
   /// Replaces every value by its sum over all ranks.
   void sum(std::span<int64_t> values);
   /// The same of integers mod 2^128.
-  unsigned __int128 sum(unsigned __int128 value);
+  UInt128 sum(UInt128 value);
   /// Replaces every value by the largest, or the smallest, of all ranks. Of -0 and 0 the second is the larger one.
   void max(std::span<int64_t> values);
   void max(std::span<double> values);
@@ -105,6 +110,36 @@ class Comm {
   uint64_t number_ = 0;
   uint64_t pass_ = 0;
   uint64_t options_ = 0;
+};
+
+/// A Comm over plain collectives such as MPI's, which know nothing of errors. A rank that gives up says so in the place
+/// of its next header, and why. Where the others do not come to a collective within some seconds, since they are in the
+/// middle of a long pass, it ends all processes instead.
+class PlainComm : public Comm {
+ public:
+  void abort(const Error& why) noexcept final;
+  /// What the ranks have ended with, and the first rank that said so: its text begins with "[rank 2] " unless all ranks
+  /// gave up at once. Nothing as long as all is well.
+  struct Abortion {
+    int rank = 0;
+    Error error;
+  };
+  const std::optional<Abortion>& aborted() const { return aborted_; }
+
+ protected:
+  /// The bytes of all ranks, as many of each, in the order of the ranks. Waits for all of them, for so many seconds if
+  /// that is above 0: then false, and there is no other call afterwards.
+  virtual bool share(std::span<const std::byte> mine, std::span<std::byte> all, double seconds) = 0;
+  /// Ends the processes of all ranks.
+  virtual void end_all(const Error& why) noexcept = 0;
+
+ private:
+  struct Post;
+  std::vector<CollectiveHeader> exchange(const CollectiveHeader& mine) final;
+  std::optional<std::vector<Post>> post(const Post& mine, double seconds);
+  void hear(const std::vector<Post>& posts, const std::string& mine);
+
+  std::optional<Abortion> aborted_;
 };
 
 /// The one rank of a program that runs alone. It costs nothing and keeps nothing, so all threads share it.

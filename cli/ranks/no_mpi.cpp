@@ -1,0 +1,26 @@
+// What stands in where this build has no MPI.
+#include "ranks/ranks.h"
+#include "streams/standard_streams.h"
+
+#include <fmt/format.h>
+
+namespace manymeans::cli {
+
+std::shared_ptr<Comm> join_ranks() {
+  if (!launched().several()) return nullptr;
+  throw Error(ErrorCode::kUnavailable, "MPI",
+              fmt::format("{} processes were started together, and this build of manymeans has no MPI; build it where "
+                          "MPI is installed (Debian: libopenmpi-dev), or start one process, without mpirun",
+                          launched().processes));
+}
+
+int end_ranks(int exit_code) {
+  return exit_code;
+}
+
+int give_up(const Error& error) {
+  if (launched().rank > 0) return static_cast<int>(error.code());  // all do the same, and the first one says it
+  return complain(error.code(), error.what());
+}
+
+}  // namespace manymeans::cli

@@ -1,0 +1,83 @@
+"""Ranks that share the rows of a fit: what the library asks of them, by a communicator of mpi4py."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from . import _manymeans
+from ._errors import UsageError, code_of
+
+# MPI counts with int.
+_MOST = 1 << 30
+
+
+class Ranks:
+    """The processes of a communicator, for one call of the library, all of which use one as a context.
+
+    What is raised in there before the library is called on this rank is raised on the others, which are in the library.
+    """
+
+    def __init__(self, comm: Any) -> None:
+        try:
+            from mpi4py import MPI
+        except ImportError:
+            raise UsageError("[comm] ranks need mpi4py and an MPI library") from None
+        if not isinstance(comm, MPI.Intracomm):
+            raise UsageError(f"[comm] is {comm!r:.60}; a communicator of mpi4py is right, as MPI.COMM_WORLD")
+        self._mpi = MPI
+        self._comm = comm.Dup()  # the library's messages do not meet the caller's
+        self.rank: int = self._comm.Get_rank()
+        self.size: int = self._comm.Get_size()
+
+        self._heard = False
+
+    def __enter__(self) -> Ranks:
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is not None and not self._heard:
+            _manymeans.give_up(self, code_of(error), f"{type(error).__name__}: {error}")
+        self._comm.Free()
+
+    def share(self, mine: bytes, everybody: memoryview, seconds: float) -> bool:
+        """Give all ranks everybody's bytes; whether all came within so many seconds, above 0."""
+        self._heard = True
+        byte = self._mpi.BYTE
+        request = self._comm.Iallgather([mine, len(mine), byte], [everybody, len(mine), byte])
+        begin = time.monotonic()
+        while not request.Test():
+            waited = time.monotonic() - begin
+            if 0 < seconds < waited:
+                return False
+            time.sleep(0 if waited < 0.001 else 0.00005)  # for whoever else wants this processor
+        return True
+
+    def reduce(self, values: memoryview, largest: bool) -> None:
+        """Replace 64-bit integers by their sums, or the largest, over all ranks."""
+        operation = self._mpi.MAX if largest else self._mpi.SUM
+        for first in range(0, len(values), 8 * _MOST):
+            part = values[first : first + 8 * _MOST]
+            self._comm.Allreduce(self._mpi.IN_PLACE, [part, len(part) // 8, self._mpi.INT64_T], op=operation)
+
+    def collect(self, mine: bytes, sizes: list[int], everybody: memoryview) -> None:
+        """Put the bytes of all ranks, of which there are so many each, one after the other."""
+        first = 0
+        for rank, size in enumerate(sizes):
+            part = everybody[first : first + size]
+            if rank == self.rank:
+                part[:] = mine
+            self.spread(part, rank)
+            first += size
+
+    def spread(self, values: memoryview, root: int) -> None:
+        """Give all ranks the bytes of one."""
+        for first in range(0, len(values), _MOST):
+            part = values[first : first + _MOST]
+            self._comm.Bcast([part, len(part), self._mpi.BYTE], root)
+
+    def end_all(self, why: str, code: int) -> None:
+        """End all processes: the others are not told otherwise that this one has failed."""
+        print(f"manymeans: error: {why}", file=sys.stderr, flush=True)
+        self._comm.Abort(code)

@@ -1,0 +1,129 @@
+#include "io/results/rows_of_ranks.h"
+
+#include <manymeans/error.h>
+#include <manymeans/io.h>
+
+#include "io/files/output_file.h"
+#include "io/numpy/npy_table.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace manymeans {
+namespace {
+
+// Which of all rows a rank has.
+struct Place {
+  int64_t first = 0, all = 0;
+};
+
+Place find_place(int64_t rows, Comm& comm) {
+  Place place{rows, rows};
+  comm.scan({&place.first, 1});
+  comm.sum({&place.all, 1});
+  return place;
+}
+
+// A file that another rank has made, and is going to put in its place.
+class SharedFile {
+ public:
+  SharedFile(std::string path, const std::string& name) : path_(std::move(path)) {
+    file_ = ::open(name.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file_ < 0) fail("opened; all ranks have to see the file that rank 0 writes");
+  }
+  ~SharedFile() {
+    if (file_ >= 0) ::close(file_);
+  }
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+
+  void write(size_t at, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(at));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) fail("written");
+      at += static_cast<size_t>(count);
+      bytes = bytes.subspan(static_cast<size_t>(count));
+    }
+  }
+  void close() {
+    if (::fsync(file_) != 0) fail("written");
+    const int closed = ::close(file_);
+    file_ = -1;
+    if (closed != 0) fail("written");
+  }
+
+ private:
+  [[noreturn]] void fail(const char* what) const {
+    throw Error(ErrorCode::kUnavailable, path_,
+                std::string("its rows of other ranks cannot be ") + what + ": " + std::strerror(errno));
+  }
+
+  std::string path_;  // for messages
+  int file_ = -1;
+};
+
+// The name of the file that rank 0 writes, for all.
+std::string told_by_first(const std::string& name, Comm& comm) {
+  const std::vector<char> all = comm.gather_flat(std::span<const char>(comm.rank() == 0 ? name : std::string()));
+  return {all.begin(), all.end()};
+}
+
+// Rank 0 makes the file and puts it in its place, and the rows of each rank are written by itself.
+void write_together(const std::string& path, const Table& mine, const Place& place, Comm& comm) {
+  Table whole = mine;
+  whole.rows = place.all;
+  const std::string header = npy_header_of(whole);
+  std::optional<OutputFile> file;
+  if (comm.rank() == 0) file.emplace(path);
+  const std::string name = told_by_first(file ? file->name_beside() : "", comm);
+  if (file) {
+    file->write(header);
+    for_each_block(mine, [&](int64_t, int64_t, std::span<const std::byte> cells) { file->write(cells); });
+  } else if (mine.rows > 0) {
+    SharedFile shared(path, name);
+    const size_t begin = header.size() + static_cast<size_t>(place.first) * mine.row_size();
+    for_each_block(mine, [&](int64_t first, int64_t, std::span<const std::byte> cells) {
+      shared.write(begin + static_cast<size_t>(first) * mine.row_size(), cells);
+    });
+    shared.close();
+  }
+  comm.max(int64_t{0});  // all have written
+  if (file) file->commit();
+}
+
+// Every rank gets all rows, of which rank 0 makes the file.
+void write_gathered(const std::string& path, const Table& mine, const Place& place, Comm& comm) {
+  std::vector<std::byte> rows(static_cast<size_t>(mine.rows) * mine.row_size());
+  for_each_block(mine, [&](int64_t first, int64_t, std::span<const std::byte> cells) {
+    std::memcpy(rows.data() + static_cast<size_t>(first) * mine.row_size(), cells.data(), cells.size());
+  });
+  const std::vector<std::byte> all = comm.gather_flat(std::span<const std::byte>(rows));
+  if (comm.rank() != 0) return;
+  Table whole = mine;
+  whole.rows = place.all;
+  whole.fill = [&](int64_t first, int64_t count, std::byte* out) {
+    std::memcpy(out, all.data() + static_cast<size_t>(first) * mine.row_size(),
+                static_cast<size_t>(count) * mine.row_size());
+  };
+  write_table(path, result_writer_for(path), whole);
+}
+
+}  // namespace
+
+void write_rows_of_ranks(const std::string& path, const Table& mine, Comm& comm) {
+  const Place place = find_place(mine.rows, comm);
+  if (path.ends_with(".npy") && comm.max(int64_t{is_special_file(path)}) == 0) {
+    write_together(path, mine, place, comm);
+  } else {
+    write_gathered(path, mine, place, comm);
+  }
+}
+
+}  // namespace manymeans

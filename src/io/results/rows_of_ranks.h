@@ -1,0 +1,16 @@
+// A table whose rows several ranks have, as one file.
+#pragma once
+
+#include <manymeans/comm.h>
+
+#include "io/table/writer.h"
+
+#include <string>
+
+namespace manymeans {
+
+/// Writes the rows of all ranks, which all call this; `mine` are those of this rank. A .npy is written in place by all
+/// ranks; of other formats rank 0 gathers the rows first. The whole file is there in the end, or nothing.
+void write_rows_of_ranks(const std::string& path, const Table& mine, Comm& comm);
+
+}  // namespace manymeans

@@ -1,0 +1,123 @@
+// Parts of files, put together again, are the whole file: whatever the format, and whatever decides the type.
+#include "io/files.h"
+
+#include <cstring>
+#include <filesystem>
+
+namespace manymeans::test {
+namespace {
+
+std::vector<std::string> stored_files() {
+  std::vector<std::string> paths;
+  const std::string data = MANYMEANS_TEST_DATA;
+  for (const char* folder : {"/io/arrow", "/io/hdf5", "/fuzz/corpus"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(data + folder)) {
+      if (entry.is_regular_file()) paths.push_back(entry.path().string());
+    }
+  }
+  for (const char* name : {"plain", "group/packed", "half"}) {
+    paths.push_back(data + "/io/hdf5/some_datasets.h5:/" + name);
+  }
+  return paths;
+}
+
+std::vector<ReadOptions> ways() {
+  std::vector<ReadOptions> result(6);
+  result[1].numeric_only = true;
+  result[2].dtype = DataType::kFloat64;
+  result[3].weights = "1";
+  result[4].columns = {"1"};
+  result[5].columns = {"2"};
+  result[5].weights = "1";
+  return result;
+}
+
+std::string bytes_of(const PointsView& points) {
+  std::string bytes(points.bytes(), '\0');
+  if (points.n > 0) std::memcpy(bytes.data(), points.data, bytes.size());
+  return bytes;
+}
+
+// Whether there was something to compare.
+bool compare(const std::string& path, ReadOptions options, int64_t count) {
+  options.threads = 2;
+  Dataset whole;
+  try {
+    whole = read_points(path, options);
+  } catch (const Error&) {
+    return false;
+  }
+  EXPECT_EQ(whole.file_rows, whole.view.n);
+  options.part.count = count;
+  std::string bytes;
+  std::vector<double> weights;
+  for (options.part.index = 0; options.part.index < count; ++options.part.index) {
+    const Dataset part = read_points(path, options);
+    EXPECT_EQ(part.file_rows, whole.view.n);
+    EXPECT_EQ(part.view.n, options.part.end(whole.view.n) - options.part.begin(whole.view.n));
+    EXPECT_EQ(part.view.d, whole.view.d);
+    EXPECT_EQ(part.view.type, whole.view.type);
+    EXPECT_EQ(part.column_names, whole.column_names);
+    bytes += bytes_of(part.view);
+    weights.insert(weights.end(), part.weights.begin(), part.weights.end());
+  }
+  EXPECT_EQ(bytes, bytes_of(whole.view));
+  EXPECT_EQ(weights.size(), whole.weights.size());
+  EXPECT_EQ(std::memcmp(weights.data(), whole.weights.data(), weights.size() * sizeof(double)), 0);  // also NaN
+  return true;
+}
+
+TEST(Parts, OfEveryFormatAreTheWhole) {
+  int compared = 0;
+  for (const std::string& path : stored_files()) {
+    for (ReadOptions options : ways()) {
+      const std::string format = std::filesystem::path(path).parent_path().filename().string();
+      if (path.find("/corpus/") != std::string::npos) {
+        if (format == "options" || format == "model" || format == "checkpoint") continue;
+        options.format = format;
+      }
+      for (const int64_t count : {2, 3, 9}) compared += compare(path, options, count);
+      ASSERT_FALSE(HasFailure()) << path;
+    }
+  }
+  EXPECT_GT(compared, 100);
+}
+
+// Some pieces of text, and a type that only the last rows decide.
+TEST(Parts, OfLongTextHaveTheTypeOfAll) {
+  const Folder folder;
+  std::string text = "a,b,c\n";
+  for (int i = 0; i < 150000; ++i) text += std::to_string(i) + "," + std::to_string(i % 10) + ",1\n";
+  const std::string short_numbers = folder.file("short.csv", text);
+  const std::string wide = folder.file("wide.csv", text + "16777217,1,1\n16777216,1,1\n");
+  const std::string words = folder.file("words.csv", text + "1,word,1\n");
+  for (const std::string& path : {short_numbers, wide, words}) {
+    for (ReadOptions options : ways()) {
+      for (const int64_t count : {2, 7}) compare(path, options, count);
+    }
+  }
+  ReadOptions last;
+  last.part = {1, 2};
+  EXPECT_EQ(read_points(wide, last).view.type, DataType::kFloat64);
+  last.part = {0, 2};
+  EXPECT_EQ(read_points(wide, last).view.type, DataType::kFloat64);
+  EXPECT_EQ(read_points(short_numbers, last).view.type, DataType::kFloat32);
+}
+
+// Rows keep their numbers.
+TEST(Parts, NameTheRowsOfTheFile) {
+  const Folder folder;
+  ReadOptions options;
+  options.dtype = DataType::kUInt8;
+  options.part = {2, 3};
+  const std::string text = folder.file("a.csv", "1\n2\n3\n4\n5\n600\n");
+  expect_error(ErrorCode::kBadData, {"row 6 (line 6)", "600"}, [&] { read_points(text, options); });
+  options.part.index = 0;
+  EXPECT_EQ(read_points(text, options).view.n, 2);
+  const std::string weights = folder.file("w.csv", "1\n2\n3\n4\n5\n");
+  options.weights = weights;
+  expect_error(ErrorCode::kBadData, {"5 rows", "each of the 6 rows"}, [&] { read_points(text, options); });
+}
+
+}  // namespace
+}  // namespace manymeans::test

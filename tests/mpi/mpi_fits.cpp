@@ -1,0 +1,157 @@
+// What <manymeans/mpi.h> gives to a program of MPI: collectives in pieces, fits by FitHooks::comm, errors of one rank.
+// All ranks run this; rank 0 says what is wrong, and the exit code counts it.
+#include <manymeans/manymeans.h>
+#include <manymeans/mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+using namespace manymeans;
+
+int wrong = 0;
+
+void expect(bool right, const char* what) {
+  if (right) return;
+  ++wrong;
+  std::fprintf(stderr, "WRONG: %s\n", what);
+}
+
+// The text of the Error that this throws; empty without one.
+template <class Work>
+std::string error_of(Work&& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+bool contains(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+// As if MPI could count to seven.
+void collectives_in_pieces() {
+  const auto comm = mpi_comm(MPI_COMM_WORLD, {.most = 7});
+  const int64_t rank = comm->rank(), size = comm->size();
+  std::vector<int64_t> values(20);
+  std::iota(values.begin(), values.end(), rank);
+  std::vector<int64_t> sums = values;
+  comm->sum(sums);
+  for (int64_t i = 0; i < 20; ++i) expect(sums[static_cast<size_t>(i)] == size * i + size * (size - 1) / 2, "a sum");
+  comm->max(values);
+  for (int64_t i = 0; i < 20; ++i) expect(values[static_cast<size_t>(i)] == size - 1 + i, "a maximum");
+  std::vector<int64_t> before(9, 1);
+  comm->scan(before);
+  expect(before == std::vector<int64_t>(9, rank), "a scan");
+  const std::vector<int> mine(static_cast<size_t>(3 * rank), static_cast<int>(rank));
+  const auto all = comm->gather(std::span<const int>(mine));
+  for (size_t r = 0; r < all.size(); ++r) {
+    expect(all[r] == std::vector<int>(3 * r, static_cast<int>(r)), "a gather");
+  }
+  std::vector<char> text(30, rank == 1 ? 'a' : 'b');
+  comm->broadcast(std::span(text), 1);
+  expect(text == std::vector<char>(30, 'a'), "a broadcast");
+}
+
+std::vector<float> points(int64_t rows) {
+  std::vector<float> values;
+  for (int64_t i = 0; i < 2 * rows; ++i) values.push_back(static_cast<float>(i * 7919 % 1013) / 16);
+  return values;
+}
+
+// Rank 0 has one row, the last one has none.
+void fits() {
+  constexpr int64_t kRows = 1000;
+  const std::vector<float> all = points(kRows);
+  FitOptions options;
+  options.k = {3, 7};
+  options.models = 2;
+  options.threads = 1;
+  const std::string wanted = fit({all.data(), kRows, 2}, {}, options).digest();
+  const auto comm = mpi_comm(MPI_COMM_WORLD);
+  const int64_t rank = comm->rank(), last = comm->size() - 1;
+  const int64_t first = rank == 0 ? 0 : (rank == last ? kRows : 1 + (rank - 1) * (kRows - 1) / (last - 1));
+  const int64_t end = rank == last ? kRows : (rank == 0 ? 1 : 1 + rank * (kRows - 1) / (last - 1));
+  const PointsView mine(all.data() + 2 * first, end - first, 2);
+  const FitResult result = fit(mine, {}, options, {.comm = comm});
+  expect(result.digest() == wanted, "the digest of a fit");
+  expect(result.models[0].labels.size() == end - first, "the labels of this rank");
+  expect(contains(error_of([&] { initialise(mine, {}, options, {.comm = comm}); }), "knows nothing of other ranks"),
+         "initialise refuses ranks");
+}
+
+// Each with a communicator of its own: there are no collectives after an error.
+void errors() {
+  const std::vector<float> all = points(100);
+  FitOptions options;
+  options.k = {4};
+  const auto fit_with = [&](const FitOptions& its, int64_t columns, const std::vector<float>& values) {
+    const auto comm = mpi_comm(MPI_COMM_WORLD);
+    const std::string error = error_of([&] { fit({values.data(), 100, columns}, {}, its, {.comm = comm}); });
+    expect(!error_of([&] { comm->max(int64_t{1}); }).empty(), "no collectives afterwards");
+    return error;
+  };
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  FitOptions others = options;
+  others.seed = rank == 2 ? 1 : 0;
+  expect(contains(fit_with(others, 2, all), "rank 0 was given other options"), "other options");
+  expect(contains(fit_with(options, rank == 1 ? 1 : 2, all), "columns"), "other columns");
+  const auto comm = mpi_comm(MPI_COMM_WORLD);
+  const PointsView lie(all.data(), rank == 1 ? -7 : 100, 2);
+  expect(!error_of([&] { fit(lie, {}, options, {.comm = comm}); }).empty(), "a number of rows that cannot be");
+  others = options;
+  if (rank == 2) others.stop = "nonsense";
+  expect(contains(fit_with(others, 2, all), "nonsense"), "an option that cannot be");
+  std::vector<float> broken = all;
+  if (rank == 1) broken[5] = std::numeric_limits<float>::infinity();
+  expect(contains(fit_with(options, 2, broken), "row 103, column 2"), "a value that cannot be");
+}
+
+// A rank that throws by itself, and one that is somewhere else in the program.
+void given_up() {
+  const auto comm = mpi_comm(MPI_COMM_WORLD);
+  const std::string error = error_of([&] {
+    if (comm->rank() == 1) comm->abort(Error(ErrorCode::kUsage, "here", "it had enough"));
+    comm->max(int64_t{1});
+  });
+  expect(error == "[rank 1] [here] it had enough", error.c_str());
+  const auto other = mpi_comm(MPI_COMM_WORLD);
+  const std::string lost = error_of([&] {
+    std::vector<int64_t> values(comm->rank() == 2 ? 3 : 2);
+    other->sum(values);
+  });
+  expect(contains(lost, "rank 0 wants a sum of 2 values as collective 1 after 0 passes, but rank 2 wants a sum of 3"),
+         lost.c_str());
+}
+
+// The others are in the middle of something long: this does not come back.
+void give_up_alone() {
+  const auto say = [](const Error& error) { std::fprintf(stderr, "last words: %s\n", error.what()); };
+  const auto comm = mpi_comm(MPI_COMM_WORLD, {.last_words = say});
+  if (comm->rank() == 1) comm->abort(Error(ErrorCode::kUnavailable, "memory", "there is none"));
+  std::this_thread::sleep_for(std::chrono::seconds(60));
+}
+
+}  // namespace
+
+int main(int argc, char**) {
+  int given = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
+  if (argc > 1) give_up_alone();
+  collectives_in_pieces();
+  fits();
+  errors();
+  given_up();
+  MPI_Finalize();
+  return wrong;
+}

@@ -1,0 +1,340 @@
+#!/usr/bin/env python3
+"""Fits by `mpirun manymeans fit` beside the same fits by one process: ranks.py MPIRUN PROGRAM [--only NAME | --kills COUNT].
+
+Every answer (digests, models, labels) has to be that of one process, bit for bit, with 1 to 4 ranks. What goes wrong on
+one rank has to end all of them, soon, with a message that says where. Nothing may hang: every command runs under a
+watchdog. Standard library only.
+"""
+
+import argparse
+import array
+import gzip
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+
+WATCHDOG = 60
+SOON = 10
+
+# name: (file of points, flags that decide the answer, ranks)
+FITS = {
+    "plain": ("points.npy", ["-k", "7", "--stop", "strict"], (1, 2, 3, 4)),
+    "float64": ("points64.npy", ["-k", "5", "--scale", "standard"], (2, 3)),
+    "ensemble": ("points.fvecs", ["-k", "3,9", "--models", "3", "--init", "k-means||", "--stop", "inertia:1e-6"], (3,)),
+    "strategies": ("points.fbin", ["-k", "4..6", "--models", "2", "--init", "random", "--strategy", "task",
+                                   "--stop", "labels:0.001"], (4,)),
+    "weights": ("points.npy", ["-k", "6", "--weights", "weights.npy", "--stop", "shift:1e-9"], (2, 4)),
+    "weights of a column": ("points.npz", ["-k", "6", "--weights", "3", "--init", "first"], (3,)),
+    "text": ("points.csv", ["-k", "6", "--scale", "minmax", "--empty", "keep"], (3,)),
+    "text of one type": ("points.csv.gz", ["-k", "6", "--dtype", "float64"], (2,)),
+    "short text": ("short.csv", ["-k", "5", "--weights", "w"], (4,)),
+    "bytes": ("points.u8bin", ["-k", "12", "--empty", "drop", "--init", "random", "--stop", "strict"], (4,)),
+    "given": ("points.npy", ["--init", "three.csv", "-k", "3"], (3,)),
+    "as many clusters as rows": ("few.npy", ["-k", "3", "--empty", "keep"], (2, 4)),
+    "a single row": ("one.npy", ["-k", "1"], (3,)),
+}  # fmt: skip
+
+
+def write_npy(path, kind, shape, content):
+    path.write_bytes(npy(kind, shape, content))
+
+
+def npy(kind, shape, content):
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
+    header += " " * (63 - (len(header) + 10) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + content
+
+
+def make_inputs(to, rows=3001):
+    rng = random.Random(7)
+    points = []
+    for _ in range(rows):
+        centre = rng.randrange(6)
+        points.append([rng.gauss(centre % 3, 0.4), rng.gauss(centre // 3, 0.4), rng.uniform(0, 1)])
+    flat = [value for row in points for value in row]
+    floats = array.array("f", flat).tobytes()
+    write_npy(to / "points.npy", "<f4", (rows, 3), floats)
+    write_npy(to / "points64.npy", "<f8", (rows, 3), array.array("d", flat).tobytes())
+    write_npy(to / "weights.npy", "<f8", (rows,), array.array("d", [rng.randrange(4) / 2 for _ in range(rows)]).tobytes())
+    write_npy(to / "few.npy", "<f4", (3, 3), floats[:36])
+    write_npy(to / "one.npy", "<f4", (1, 3), floats[:12])
+    broken = array.array("f", flat)
+    broken[3 * (rows - 5) + 1] = float("nan")
+    write_npy(to / "broken.npy", "<f4", (rows, 3), broken.tobytes())
+    three = (3).to_bytes(4, "little")
+    (to / "points.fvecs").write_bytes(b"".join(three + floats[12 * i : 12 * i + 12] for i in range(rows)))
+    (to / "points.fbin").write_bytes(rows.to_bytes(4, "little") + three + floats)
+    (to / "points.u8bin").write_bytes(rows.to_bytes(4, "little") + three + bytes(rng.randrange(5) for _ in range(3 * rows)))
+    (to / "points.csv").write_text("".join(",".join(f"{value:.5f}" for value in row) + "\n" for row in points))
+    (to / "short.csv").write_text("x,y,w\n" + "".join(f"{x:.2f},{y:.1f},{x > 1:d}\n" for x, y, _ in points))
+    (to / "lost.csv").write_text("".join(f"{i % 7},{i}\n" for i in range(20)) + "3,16777217\n")
+    with gzip.open(to / "points.csv.gz", "wb") as file:
+        file.write((to / "points.csv").read_bytes())
+    (to / "three.csv").write_text("0,0,0\n1,1,0.5\n2,0,1\n")
+    with zipfile.ZipFile(to / "points.npz", "w") as archive:
+        archive.writestr("points.npy", npy("<f4", (rows, 3), floats))
+    large = 250000
+    write_npy(to / "large.npy", "|u1", (large, 32), rng.randbytes(32 * large))
+
+
+def answer_of(model):
+    """What a model file says, without times and the history of the fit."""
+    with zipfile.ZipFile(model) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if name not in ("json.npy", "seconds.npy")}
+
+
+class Ranks:
+    """The programs, and where they work."""
+
+    def __init__(self, arguments, place):
+        self.mpirun, self.program, self.place = arguments.mpirun, arguments.program, place
+        self.problems = []
+
+    def command(self, ranks, arguments):
+        """One program for all ranks, or, where `arguments` is a list of lists, one with its own arguments for each."""
+        if ranks == 0:
+            return [self.program, *arguments]
+        launch = [self.mpirun, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "--mca",
+                  "odls_base_sigkill_timeout", "0"]  # fmt: skip
+        if not isinstance(arguments[0], list):
+            return [*launch, "-n", str(ranks), self.program, *arguments]
+        for each in arguments:
+            launch += ["-n", "1", self.program, *each, ":"]
+        return launch[:-1]
+
+    def run(self, ranks, arguments):
+        """Exit code, standard output, standard error, seconds."""
+        begin = time.monotonic()
+        try:
+            done = subprocess.run(self.command(ranks, arguments), cwd=self.place, capture_output=True, text=True,
+                                  timeout=WATCHDOG, check=False, stdin=subprocess.DEVNULL)  # fmt: skip
+        except subprocess.TimeoutExpired:
+            self.complain(f"{ranks} ranks hang: {arguments}")
+            return 124, "", "", WATCHDOG
+        return done.returncode, done.stdout, done.stderr, time.monotonic() - begin
+
+    def complain(self, text):
+        print("  WRONG:", text)
+        self.problems.append(text)
+
+    def fit(self, ranks, arguments):
+        """The digest; labels.npy, labels.csv and model.npz are there afterwards."""
+        code, out, problem, _ = self.run(ranks, ["fit", *arguments, "--json"])
+        if code != 0:
+            self.complain(f"{ranks} ranks, {arguments}: exit code {code}: {problem}")
+            return None
+        try:
+            return json.loads(out)["digest"]
+        except (json.JSONDecodeError, KeyError) as error:
+            self.complain(f"{ranks} ranks, {arguments}: {error} in {out!r}")
+            return None
+
+    def fails(self, ranks, arguments, code, *words):
+        """All ranks end soon, with this exit code, and one of them says all of these words, once."""
+        found, out, problem, seconds = self.run(ranks, arguments)
+        said = [line for line in problem.splitlines() if line.startswith("manymeans: error: ")]
+        if found != code or seconds > SOON or out or len(said) != 1 or not all(word in said[0] for word in words):
+            self.complain(f"{ranks} ranks, {arguments}: exit code {found} instead of {code} after {seconds:.1f} s, "
+                          f"{said or problem}, {out!r}; wanted {words}")  # fmt: skip
+
+
+def same_answers(at):
+    for name, (points, flags, counts) in FITS.items():
+        wanted = None
+        for ranks in (0, *counts):
+            for file in ("labels.npy", "labels.csv", "model.npz"):
+                (at.place / file).unlink(missing_ok=True)
+            labels = "labels.csv" if ranks == 2 else "labels.npy"
+            digest = at.fit(ranks, [points, *flags, "--seed", "3", "--labels", labels, "--model", "model.npz"])
+            if ranks == 0:
+                wanted = digest, (at.place / "labels.npy").read_bytes(), answer_of(at.place / "model.npz")
+                if 2 in counts:
+                    at.fit(0, [points, *flags, "--seed", "3", "--labels", "one.csv"])
+                continue
+            if digest is None:
+                continue
+            right = wanted[1] if labels == "labels.npy" else (at.place / "one.csv").read_bytes()
+            if digest != wanted[0]:
+                at.complain(f"{name}: the digest of {ranks} ranks is {digest}, not {wanted[0]}")
+            if (at.place / labels).read_bytes() != right:
+                at.complain(f"{name}: {labels} of {ranks} ranks is another file")
+            if answer_of(at.place / "model.npz") != wanted[2]:
+                at.complain(f"{name}: the model of {ranks} ranks is another one")
+        print(f"  {name}: {', '.join(map(str, counts))} ranks")
+
+
+def output_of_one_rank(at):
+    code, out, problem, _ = at.run(3, ["fit", "points.npy", "-k", "4"])
+    if code != 0 or out.count("digest of the ensemble") != 1 or problem:
+        at.complain(f"three ranks print {out!r}, {problem!r}")
+    # A warning that only the last rank has: an integer that float32 does not hold.
+    code, out, problem, _ = at.run(3, ["fit", "lost.csv", "-k", "2", "--dtype", "float32", "--quiet"])
+    if code != 0 or problem.count("manymeans: warning: ") != 1 or "16777217" not in problem:
+        at.complain(f"three ranks warn {problem!r}")
+    code, out, problem, _ = at.run(2, ["fit", "points.npy", "-k", "4", "--labels", "-", "--quiet"])
+    if code != 0 or len(out.splitlines()) != 3002:
+        at.complain(f"labels to standard output have {len(out.splitlines())} lines, {problem!r}")
+    if len(at.run(2, ["--version"])[1].splitlines()) != 1:
+        at.complain("the version is said more than once")
+
+
+def errors(at):
+    fit = ["fit", "points.npy", "-k", "4"]
+    at.fails(3, ["fit", "nothing.npy", "-k", "4"], 3, "[nothing.npy]")
+    at.fails(3, ["fit", "broken.npy", "-k", "4"], 3, "row 2997, column 2")
+    at.fails(3, ["fit", "few.npy", "-k", "4"], 2, "k")
+    at.fails(2, ["fit", "points.npy", "-k", "4", "--bogus"], 2, "--bogus")
+    at.fails(2, ["fit", "-", "--format", "text", "-k", "4"], 2, "several ranks")
+    for command in (["predict", "model.npz", "points.npy"], ["regress", "points.npy", "--target", "1"], ["info"]):
+        at.fails(2, command, 2, f"'manymeans {command[0]}' is not shared by ranks")
+    at.fails(3, [fit, [*fit, "--seed", "1"], fit], 2, "rank 0 was given other options")
+    at.fails(2, [fit, ["fit", "points.npy", "-k", "4", "--columns", "1,2"]], 2, "columns")
+    at.fails(2, [fit, ["fit", "points64.npy", "-k", "4"]], 2, "float64")
+    at.fails(3, [fit, fit, ["fit", "nothing.npy", "-k", "4"]], 3, "[rank 2]", "nothing.npy")
+    at.fails(2, [fit, [*fit, "--bogus"]], 2, "[rank 1]", "--bogus")
+    at.fails(3, [*fit, "--model", "none/m.npz"], 4, "[rank 0]", "none/m.npz")
+    at.fails(3, [*fit, "--labels", "/dev/full", "--quiet"], 4, "[rank 0]")
+    left = [name for name in os.listdir(at.place) if name.startswith(".manymeans")]
+    if left:
+        at.complain(f"{left} were left behind")
+
+
+def kill_one(at, arguments, wait, ranks=3, victim=-1):
+    """Kills one of the ranks, the last, when wait(running) comes back; whether it was still there."""
+    with subprocess.Popen(at.command(ranks, arguments), cwd=at.place, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as running:  # fmt: skip
+        wait(running)
+        victims = children_of(running.pid)
+        if not victims or running.poll() is not None:
+            running.wait(WATCHDOG)
+            return False
+        os.kill(victims[min(victim, len(victims) - 1)], signal.SIGKILL)
+        begin = time.monotonic()
+        try:
+            code = running.wait(WATCHDOG)
+        except subprocess.TimeoutExpired:
+            at.complain("a rank was killed, and the others hang")
+            running.kill()
+            return True
+        if code == 0 or time.monotonic() - begin > SOON:
+            at.complain(f"a rank was killed: exit code {code} after {time.monotonic() - begin:.1f} s")
+        return True
+
+
+def children_of(pid):
+    try:
+        text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return sorted(int(child) for child in text.split())
+
+
+def kills(at):
+    flags = ["fit", "large.npy", "-k", "300", "--stop", "strict", "--max-iter", "80", "--seed", "2",
+             "--init", "k-means||"]  # fmt: skip
+    wanted = at.fit(0, flags[1:])
+    checkpoint = ["--checkpoint", "run.ckpt", "--every", "3", "--resume", "--quiet"]
+    path = at.place / "run.ckpt"
+
+    def is_written_again(running):
+        before = path.stat().st_mtime_ns if path.exists() else 0
+        while running.poll() is None and not (path.exists() and path.stat().st_mtime_ns > before):
+            time.sleep(0.001)
+
+    # While MPI starts, while the first centres are chosen, and in passes.
+    moments = (lambda _: time.sleep(0.25), lambda _: time.sleep(0.5), is_written_again)
+    killed = sum(kill_one(at, [*flags, *checkpoint], wait) for wait in moments)
+    saved = path.exists()
+    digest = at.fit(2, [*flags[1:], "--checkpoint", "run.ckpt", "--resume"])
+    if digest != wanted:
+        at.complain(f"after kills the digest is {digest}, not {wanted}")
+    if killed < 1 or not saved:
+        at.complain(f"{killed} kills are too few, or there was no checkpoint ({saved})")
+    print(f"  {killed} kills")
+
+
+def random_kills(at, count, seed):
+    """Kills any rank of fits of 2 to 4 ranks at any moment; after some kills, other ranks go on to the right answer."""
+    rng = random.Random(seed)
+    killed = 0
+    while killed < count:
+        flags = ["fit", "large.npy", "-k", "200", "--models", "2", "--stop", "strict", "--max-iter", "40", "--seed",
+                 str(rng.randrange(1000)), "--init", rng.choice(["k-means||", "random", "k-means++"]), "--labels",
+                 "labels.npy"]  # fmt: skip
+        begin = time.monotonic()
+        wanted = at.fit(2, flags[1:])
+        whole = time.monotonic() - begin
+        labels = (at.place / "labels.npy").read_bytes()
+        (at.place / "labels.npy").unlink()
+        checkpoint = ["--checkpoint", "random.ckpt", "--every", "1", "--resume"]
+        for _ in range(rng.randint(1, 4)):
+            ranks = rng.randint(2, 4)
+            moment = rng.uniform(0.1, 1.1) * whole
+            killed += kill_one(at, [*flags, *checkpoint, "--quiet"], lambda _, s=moment: time.sleep(s), ranks,
+                               rng.randrange(ranks))  # fmt: skip
+        digest = at.fit(rng.choice([0, 2, 3, 4]), [*flags[1:], *checkpoint])
+        if digest != wanted or (at.place / "labels.npy").read_bytes() != labels:
+            at.complain(f"after kills {flags} gave {digest}, not {wanted}, or other labels")
+    print(f"  {killed} kills")
+
+
+def checkpoints(at):
+    flags = ["points.npy", "-k", "30", "--models", "2", "--stop", "strict", "--max-iter", "400", "--seed", "9"]
+    wanted = at.fit(0, flags)
+    for first, second in ((3, 2), (0, 4)):
+        (at.place / "c").unlink(missing_ok=True)
+        full = [*flags, "--checkpoint", "c", "--every", "1"]
+        code, _, problem, _ = at.run(first, ["fit", *full, "--time-limit", "0.01", "--quiet"])
+        if code != 0:
+            at.complain(f"a time limit gives exit code {code}: {problem}")
+        if not (at.place / "c").exists():
+            at.complain(f"{first} ranks have left no checkpoint")
+        digest = at.fit(second, [*full, "--resume"])
+        if digest != wanted:
+            at.complain(f"{second} ranks go on from {first} to {digest}, not {wanted}")
+        if (at.place / "c").exists():
+            at.complain("the checkpoint is still there")
+
+
+PARTS = {
+    "same answers": same_answers,
+    "output": output_of_one_rank,
+    "errors": errors,
+    "checkpoints": checkpoints,
+    "kills": kills,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("mpirun")
+    parser.add_argument("program", type=os.path.abspath)
+    parser.add_argument("--only", choices=PARTS)
+    parser.add_argument("--kills", type=int, help="nothing but so many kills at random moments")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        at = Ranks(arguments, pathlib.Path(folder))
+        make_inputs(at.place)
+        if arguments.kills:
+            random_kills(at, arguments.kills, arguments.seed)
+        for name, check in PARTS.items():
+            if arguments.kills or arguments.only not in (None, name):
+                continue
+            begin = time.monotonic()
+            print(f"{name}:")
+            check(at)
+            print(f"  {time.monotonic() - begin:.1f} s", flush=True)
+    if at.problems:
+        sys.exit(f"{len(at.problems)} problems")
+
+
+if __name__ == "__main__":
+    main()
