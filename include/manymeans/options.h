@@ -109,10 +109,13 @@ void for_each_option(Options& options, Visitor&& visit) {
                  "label may have changed: 8 bytes a row and model), kdtree (up to 32 columns, best for few) or "
                  "brute (exact distances only). Never changes the answer."},
       options.algorithm);
-  visit(OptionInfo{"backend", "--backend,--device", "NAME",
-                   "Where to compute: auto, cpu, reference, cuda, opencl, or one of several devices, as opencl:1; see "
-                   "'manymeans info'. Never changes the answer."},
-        options.backend);
+  visit(
+      OptionInfo{
+          "backend", "--backend,--device", "NAME",
+          "Where to compute: auto, cpu, reference, cuda, opencl, or one of several devices, as opencl:1; or several "
+          "that share the rows, as cuda:0,cuda:1, cuda:all or cpu,cuda:0. 'manymeans info' lists them. Never "
+          "changes the answer."},
+      options.backend);
   visit(OptionInfo{"strategy", "--strategy", "NAME",
                    "How an ensemble is spread: concatenated, data or task. Never changes the answer."},
         options.strategy);

@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "backend/composite/composite_backend.h"
 #include "core/memory_space.h"
 
 #include <algorithm>
@@ -60,6 +61,7 @@ NameAndDevice split_name(std::string_view name, int device) {
 }  // namespace
 
 std::unique_ptr<Backend> make_backend(std::string_view asked, const BackendOptions& given) {
+  if (names_several(asked)) return make_composite_backend(asked, given);
   const auto [name, device] = split_name(asked, given.device);
   BackendOptions options = given;
   options.device = device;
@@ -74,6 +76,11 @@ std::unique_ptr<Backend> make_backend(std::string_view asked, const BackendOptio
 
 std::unique_ptr<Backend> make_backend(std::string_view asked, const PointsView& points, BackendOptions options) {
   if (!points.on_device()) return make_backend(asked, options);
+  if (names_several(asked)) {
+    throw Error(ErrorCode::kUsage, "backend",
+                "the points lie in the memory of one device, and '" + std::string(asked) +
+                    "' names several; use auto, or copy them to the host's memory");
+  }
   const std::string_view name = split_name(asked, 0).name;
   const std::string reader(memory_space(points).backend());
   const bool known = std::ranges::any_of(backends(), [&](const BackendEntry& entry) { return entry.name == name; });

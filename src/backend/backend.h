@@ -280,6 +280,8 @@ class Backend {
   virtual std::string_view name() const = 0;
   virtual std::string instruction_set() const = 0;
   virtual int threads() const = 0;
+  /// Makes the calling thread one that may call what this backend made: several devices of a kind take turns in it.
+  virtual void use_here() {}
   /// Whether what it holds follows Input::memory.
   virtual bool keeps_to_memory() const { return false; }
   /// Whether it has memory of its own that follows BackendOptions::device_memory.

@@ -10,4 +10,9 @@ std::vector<std::string> devices() {
   return lines;
 }
 
+int device_count(std::string_view backend) {
+  if (backend == "cuda") return cuda_device_count();
+  return backend == "opencl" ? opencl_device_count() : 0;
+}
+
 }  // namespace manymeans

@@ -218,7 +218,10 @@ void Cohort::save(std::span<Member*> active, int passes) {
 
 // How far the session may go before the next look.
 PassLimits Cohort::limits(std::span<Member*> active) const {
-  int64_t passes = limits_.passes;
+  // A trial has no stop rules.
+  const bool trials = std::ranges::all_of(active, [](const Member* member) { return member->search.in_trial(); });
+  PassLimits limits = trials ? PassLimits(kPassesBetweenLooks) : limits_;
+  int64_t passes = limits.passes;
   const double seconds = context_.control.seconds_to_next_look();
   if (seconds < pass_seconds_ * static_cast<double>(passes)) passes = static_cast<int64_t>(seconds / pass_seconds_);
   if (context_.checkpoint != nullptr) passes = std::min(passes, context_.checkpoint->passes_left());
@@ -228,7 +231,6 @@ PassLimits Cohort::limits(std::span<Member*> active) const {
     if (search.in_trial()) passes = std::min(passes, updates_of_trial(search) - search.steps + 1);
     passes = std::min(passes, context_.options.max_iter - member->result.iterations + 1);
   }
-  PassLimits limits = limits_;
   limits.passes = static_cast<int>(std::max<int64_t>(1, passes));
   return limits;
 }

@@ -101,9 +101,8 @@ std::optional<StopReason> first_rule_that_holds(const std::vector<StopRule>& rul
 }
 
 PassLimits limits_of(const std::vector<StopRule>& rules, const RuleScale& scale) {
-  constexpr int kMostPasses = 64;  // between two looks at a signal
   const auto width = static_cast<double>(scale.width);
-  PassLimits limits(kMostPasses);
+  PassLimits limits(kPassesBetweenLooks);
   for (const StopRule& rule : rules) {
     switch (rule.reason) {
       case StopReason::kTol: {

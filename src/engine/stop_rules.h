@@ -49,6 +49,9 @@ struct RuleScale {
   double mean_variance = 0;
 };
 
+/// Passes between two looks at a signal, at most.
+constexpr int kPassesBetweenLooks = 64;
+
 /// How far a session may go before one of these rules could hold: where it goes on, first_rule_that_holds() would have
 /// found none. A rule that only the engine can judge allows one pass.
 PassLimits limits_of(const std::vector<StopRule>& rules, const RuleScale& scale);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <memory>
 
 namespace manymeans {
 namespace {
@@ -73,9 +75,9 @@ template <int A, int M>
 bool solve_in_words(const ClusterSums& sums, double* model) {
   using Space = WordSolveSpace<A, M>;
   const auto d = static_cast<int>(features_of(sums.terms)) + 1;
-  std::vector<uint64_t> memory(Space::bytes(d) / sizeof(uint64_t));
+  const auto memory = std::make_unique_for_overwrite<std::byte[]>(Space::bytes(d));
   Space space;
-  space.lay_out(reinterpret_cast<std::byte*>(memory.data()), d);
+  space.lay_out(memory.get(), d);
   const LoneThread team;
   const WordSolveTask task{d, sums.formats, sums.weight_shift, sums.linear};
   const WordSolveSums cluster{sums.limbs, sums.integer_weight};

@@ -17,6 +17,9 @@
 
 namespace manymeans {
 
+/// More columns are left to solve_linear().
+constexpr int kMostColumns = 2000;
+
 /// What all clusters of a fit have in common.
 struct WordSolveTask {
   int d = 0;                           ///< columns of a row: features and the target
@@ -68,7 +71,7 @@ struct WordSolveSpace {
  private:
   template <class T>
   MANYMEANS_EVERYWHERE static void hold(T*& at, int count, std::byte* memory, size_t& used) {
-    at = reinterpret_cast<T*>(memory + used);
+    if (memory != nullptr) at = reinterpret_cast<T*>(memory + used);
     used += static_cast<size_t>(count) * sizeof(T);
   }
 };
@@ -99,13 +102,13 @@ class WordSolve {
 
   /// d values: coefficients and the intercept. False where something did not fit.
   MANYMEANS_EVERYWHERE bool solve(double* model) {
+    if (d_ > kMostColumns) return false;
     if (team_.rank() == 0) *s_.state = kSolving;
     team_.sync();
     sum_columns();
-    team_.sync();
+    if (!fits_so_far()) return false;
     centre_products();
-    team_.sync();
-    if (*s_.state == kDoesNotFit) return false;
+    if (!fits_so_far()) return false;
     scale_matrix();
     team_.sync();
     factorise();
@@ -123,12 +126,31 @@ class WordSolve {
   using Product = Magnitude<kProductWords>;
   using Residual = Magnitude<kResidualWords>;
 
-  MANYMEANS_EVERYWHERE void refuse() { *s_.state = kDoesNotFit; }
+  // Several members may say so at a time.
+  MANYMEANS_EVERYWHERE void refuse() {
+#ifdef __CUDA_ARCH__
+    atomicExch(s_.state, kDoesNotFit);
+#else
+    __atomic_store_n(s_.state, kDoesNotFit, __ATOMIC_RELAXED);
+#endif
+  }
+  // The state once nobody changes it any more; nobody does before all know it.
+  MANYMEANS_EVERYWHERE bool fits_so_far() const {
+    team_.sync();
+    const bool fits = *s_.state != kDoesNotFit;
+    team_.sync();
+    return fits;
+  }
   MANYMEANS_EVERYWHERE Product& product(int i, int j) const {
     return i <= j ? s_.products[i * (2 * d_ - 1 - i) / 2 + j] : s_.products[j * (2 * d_ - 1 - j) / 2 + i];
   }
   MANYMEANS_EVERYWHERE double& factor(int row, int column) const { return s_.factor[row * features_ + column]; }
   MANYMEANS_EVERYWHERE bool is_constant(int i) const { return product(i, i).is_zero() || product(i, i).negative; }
+
+  // Bits that an addend of a sum of so many words may have. There are twelve addends at most, the limbs of two terms,
+  // which stay below 2^(64 words - 1).
+  static_assert(2 * kMaxLimbs <= 16);
+  MANYMEANS_EVERYWHERE static constexpr int bits_of_addend(int words) { return 64 * words - 5; }
 
   // The limbs of a term, times 2^shift.
   MANYMEANS_EVERYWHERE bool add_limbs(int64_t term, int shift, WordSum<kSumWords>& total) const {
@@ -139,7 +161,7 @@ class WordSolve {
       if (limb == 0) continue;
       const uint64_t magnitude = limb < 0 ? 0 - static_cast<uint64_t>(limb) : static_cast<uint64_t>(limb);
       const int place = g * format.bits + shift;
-      if (place + bits_of(magnitude) > 64 * kSumWords - 4) return false;
+      if (place + bits_of(magnitude) > bits_of_addend(kSumWords)) return false;
       total.add_product(&magnitude, 1, 1, place, limb < 0);
     }
     return true;
@@ -176,7 +198,7 @@ class WordSolve {
   MANYMEANS_EVERYWHERE static bool add_product(WordSum<kProductWords>& total, const Sum& a, const Magnitude<B>& b,
                                                int shift, bool negative) {
     if (a.is_zero() || b.is_zero()) return true;
-    if (shift + a.length + b.length > 64 * kProductWords - 4) return false;
+    if (shift + a.length + b.length > bits_of_addend(kProductWords)) return false;
     for (int w = 0; w < b.words(); ++w) total.add_product(a.word, a.words(), b.word[w], shift + 64 * w, negative);
     return true;
   }
@@ -214,7 +236,7 @@ class WordSolve {
     if (ridge.mantissa == 0) return true;
     const int low = ridge.exponent < 0 ? ridge.exponent : 0;
     WordSum<kResidualWords> total;
-    const int most = 64 * kProductWords - 4;
+    const int most = bits_of_addend(kProductWords);
     if (value.length - low > most || value.length + 53 + ridge.exponent - low > most) return false;
     total.add_product(value.word, value.words(), 1, -low, value.negative);
     total.add_product(value.word, value.words(), ridge.mantissa, ridge.exponent - low, value.negative);
@@ -223,7 +245,6 @@ class WordSolve {
   }
 
   MANYMEANS_EVERYWHERE void centre_products() {
-    if (*s_.state == kDoesNotFit) return;
     ValuePair pair;
     pair.advance(team_.rank(), d_ - 1);
     for (int p = team_.rank(); p < d_ * (d_ + 1) / 2; p += team_.size()) {
@@ -342,8 +363,7 @@ class WordSolve {
       for (int i = team_.rank(); i < features_; i += team_.size()) {
         if (s_.kept[i] != 0 && !residual(i, s_.solution[i])) refuse();
       }
-      team_.sync();
-      if (*s_.state == kDoesNotFit) return;
+      if (!fits_so_far()) return;
       correct();
       team_.sync();
       const bool more = *s_.state == kSolving;
@@ -396,10 +416,9 @@ class WordSolve {
       lowest_ = low < lowest_ ? low : lowest_;
       highest_ = high > highest_ ? high : highest_;
     }
-    /// A thousand terms add ten bits, and there is one for the sign.
     MANYMEANS_EVERYWHERE bool begin() {
       if (lowest_ > highest_) lowest_ = highest_ = 0;
-      return highest_ - lowest_ + 12 <= 64 * kResidualWords;
+      return highest_ - lowest_ + kBitsOfCount + 1 <= 64 * kResidualWords;  // one bit for the sign
     }
     MANYMEANS_EVERYWHERE void add(const Number& number, double factor) {
       const DoubleParts parts(factor);
@@ -410,6 +429,8 @@ class WordSolve {
     MANYMEANS_EVERYWHERE void end(Total& total) { total.take(sum_, lowest_); }
 
    private:
+    static constexpr int kBitsOfCount = 11;  // of how many numbers there are: kMostColumns at most
+    static_assert(kMostColumns < 1 << kBitsOfCount);
     WordSum<kResidualWords> sum_;
     int lowest_ = 1 << 20;
     int highest_ = -(1 << 20);

@@ -124,6 +124,7 @@ class CudaBackend final : public Backend {
   std::string_view name() const override { return "cuda"; }
   std::string instruction_set() const override { return fmt::format("sm_{}{}", device_.major, device_.minor); }
   int threads() const override { return threads_; }
+  void use_here() override { use_device(device_); }
   bool keeps_to_device_memory() const override { return true; }
   std::unique_ptr<CopiedPoints> copy(const PointsView& points) override {
     use_device(device_);

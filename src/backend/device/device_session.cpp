@@ -125,7 +125,7 @@ const Statistics& DeviceSession::statistics(int slot) {
   if (m.statistics_here) return m.statistics;
   passes_->use_device();
   // The engine, which makes the updates then, will ask for those of the other models, too.
-  if (!passes_->updates() && models_.size() > 1 && m.labelled && few_statistics()) {
+  if (!updates() && models_.size() > 1 && m.labelled && few_statistics()) {
     fetch_statistics();
     return m.statistics;
   }

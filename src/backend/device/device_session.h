@@ -44,6 +44,8 @@ class DeviceSession final : public Session {
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
   ModelMemory memory_of(int slot) { return memory_->model(slot, model(slot).k); }
   const Queue& queue() const { return memory_->queue(); }
+  // Whether the device makes updates: not if twice it could not.
+  bool updates() const { return passes_->updates() && unsolved_ < 2; }
   const Input& input() const { return memory_->input(); }
   int64_t n() const { return input().points.n; }
 
@@ -71,6 +73,7 @@ class DeviceSession final : public Session {
   Buffer counters_;  // (passes, models) of the batch
   PinnedBytes host_counters_;
   PinnedBytes host_control_;
+  int unsolved_ = 0;           // batches since the last update that the device made
   size_t fetched_passes_ = 0;  // of this batch, whose counters the host has
   Buffer moved_row_;
   std::unique_ptr<Staging> label_staging_;  // where labels are many, from the first that are fetched on

@@ -108,6 +108,11 @@ int DeviceSession::end_batch(std::span<PassModel> models) {
   fetch_counters();
   const PassCounters* counted = host_counters_.as<PassCounters>();
   const size_t all = static_cast<size_t>(done) * models.size();
+  if (control.unsolved != 0) {
+    ++unsolved_;
+  } else if (done > 1) {
+    unsolved_ = 0;
+  }
   if (done > 0) passes_->end({counted + all - models.size(), models.size()});
   for (PassModel& pass : models) pass.earlier.clear();
   for (int p = 0; p < done; ++p) {
@@ -128,7 +133,7 @@ int DeviceSession::end_batch(std::span<PassModel> models) {
 int DeviceSession::advance(std::span<PassModel> models, const PassLimits& asked) {
   passes_->use_device();
   PassLimits limits = asked;
-  const int most = limits.passes = passes_->updates() ? std::clamp(asked.passes, 1, kMostPasses) : 1;
+  const int most = limits.passes = updates() ? std::clamp(asked.passes, 1, kMostPasses) : 1;
   const auto begin = std::chrono::steady_clock::now();
   const Settled settled(queue());  // the device reads the callers' prototypes
   bool all = false;

@@ -1,8 +1,7 @@
 // Passes over the rows of all ranks.
 #pragma once
 
-#include "backend/backend.h"
-#include "core/threads.h"
+#include "backend/joined/joined_session.h"
 
 #include <memory>
 #include <span>
@@ -11,7 +10,7 @@
 namespace manymeans {
 
 /// A rank's session joined with those of the others: statistics and counts are of all rows.
-class ShardedSession final : public Session, private RowQuestions {
+class ShardedSession final : public JoinedSession, private RowQuestions {
  public:
   /// `local` is null where the rank has no rows.
   ShardedSession(const Input& input, std::unique_ptr<Session> local, std::span<const int64_t> k, int threads);
@@ -20,7 +19,6 @@ class ShardedSession final : public Session, private RowQuestions {
   /// ranks do as many passes as the one that may do the fewest; what else limits them is the same for all.
   int advance(std::span<PassModel> models, const PassLimits& limits) override;
   const Labels& labels(int slot) override { return local_ ? local_->labels(slot) : no_labels_; }
-  const Statistics& statistics(int slot) override { return of(slot); }
   void fetch(std::span<const int> slots) override;
   Labels take_labels(int slot) override { return local_ ? local_->take_labels(slot) : Labels(); }
   void move_row(int slot, int64_t row, uint32_t label) override;
@@ -28,6 +26,7 @@ class ShardedSession final : public Session, private RowQuestions {
   RowQuestions& rows() override { return *this; }
 
  private:
+  void pass(std::span<PassModel> models) override;
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
   std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;
   std::vector<int64_t> inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) override;
@@ -36,20 +35,13 @@ class ShardedSession final : public Session, private RowQuestions {
   /// Of this rank's rows, from its first on.
   bool two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) override;
 
-  int64_t terms() const { return static_cast<int64_t>(input_.columns.size()); }
-  Statistics& of(int slot) { return statistics_[static_cast<size_t>(slot)]; }
   void label_own_rows(std::span<PassModel> models);
   void add_up(std::span<PassModel> models);
-  bool update(std::span<const PassModel> models, const ShiftLimits& limits, std::span<Matrix> next);
-  bool must_be_judged(std::span<const PassModel> models, const PassLimits& limits);
   std::vector<int64_t> own_limbs(int slot, const Matrix& prototypes, const SumFormat& format);
 
-  const Input& input_;
   Comm& comm_;
   std::unique_ptr<Session> local_;
-  std::vector<Statistics> statistics_;  // by slot, of all rows
   Labels no_labels_;
-  ThreadPool pool_;  // for solving
 };
 
 }  // namespace manymeans

@@ -498,10 +498,11 @@ void CpuSession::transform(const Matrix& prototypes, Matrix& distances) {
 // Of linear models, which no screen tells apart.
 bool CpuSession::two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) {
   const Input& input = shared_.input;
-  if (!shared_.prototype.linear || input.memory.window.moves()) return false;
-  prepare_workers(0);
   constexpr int64_t kChunk = int64_t{1} << 16;
+  constexpr int64_t kMostModels = 1024;  // whose distances a thread holds for kRowsTogether rows
   const int64_t n = input.points.n, k = prototypes.rows();
+  if (!shared_.prototype.linear || input.memory.window.moves() || k > kMostModels) return false;
+  prepare_workers(0);
   std::vector<TwoNearest> found(static_cast<size_t>(std::min(n, kChunk)));
   for (int64_t chunk = 0; chunk < n; chunk += kChunk) {
     const int64_t count = std::min(kChunk, n - chunk);

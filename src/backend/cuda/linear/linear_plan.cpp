@@ -82,7 +82,8 @@ int sum_bits(const Input& input, size_t term) {
   const SumFormat& rest = input.columns[term + 1];
   const int finest = rests_of_products(input) ? std::max(plain.shift, rest.shift) : plain.shift;
   constexpr int kLimbBits = 64;
-  return (plain.limbs - 1) * plain.bits + kLimbBits + finest - std::min(plain.shift, finest) + 4;
+  constexpr int kSpare = 5;  // WordSolve::bits_of_addend
+  return (plain.limbs - 1) * plain.bits + kLimbBits + finest - std::min(plain.shift, finest) + kSpare;
 }
 
 // Most shared memory of a block, but for a little.

@@ -13,7 +13,7 @@
 namespace manymeans::cuda {
 namespace {
 
-constexpr int kFewPairs = 64;  // so many products or less are for a warp
+constexpr int kFewPairs = 64;  // two for each thread of a warp; so many or less do not pay for more warps
 constexpr int kThreads = 128;
 constexpr int kSwapThreads = 256;
 
@@ -44,12 +44,6 @@ __global__ void __launch_bounds__(kThreads) solve_kernel(const __grid_constant__
   if (k >= range.k) return;
   const int64_t first = k * task.d;
   const long long weight = range.weights[k];
-  if (weight == 0) {
-    for (int j = static_cast<int>(threadIdx.x); j < task.d; j += static_cast<int>(blockDim.x)) {
-      store_value(range.before, task.ranges.float64, first + j, prototype_value(range, task.ranges.float64, first + j));
-    }
-    return;
-  }
   Space space;
   const size_t used = space.lay_out(reinterpret_cast<std::byte*>(memory), task.d);
   auto* const model = reinterpret_cast<double*>(reinterpret_cast<std::byte*>(memory) + used);

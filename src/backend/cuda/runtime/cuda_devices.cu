@@ -46,4 +46,11 @@ std::vector<std::string> cuda_devices() {
   return lines;
 }
 
+int cuda_device_count() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  cudaGetLastError();  // clears the error: "none" says enough
+  return 0;
+}
+
 }  // namespace manymeans

@@ -128,4 +128,12 @@ std::vector<std::string> opencl_devices() {
   return lines;
 }
 
+int opencl_device_count() {
+  try {
+    return static_cast<int>(opencl::find_devices().size());
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
 }  // namespace manymeans

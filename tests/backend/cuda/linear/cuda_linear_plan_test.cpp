@@ -87,6 +87,23 @@ TEST(CudaLinearPlan, SolvesOnTheDeviceWhatFitsThere) {
   EXPECT_NE(large.text.find("models are solved"), std::string::npos) << large.text;
 }
 
+// The wider the values' range, the more words a sum has.
+TEST(CudaLinearPlan, SolvesInAsManyWordsAsSumsNeed) {
+  using cuda::SolveWords;
+  const auto plan = [](double largest) {
+    std::vector<double> values(3 * 500);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = 1 + static_cast<double>(i % 97) / 8;
+    values[4] = largest;
+    ThreadPool pool(1);
+    Input input = prepare_input({values.data(), 500, 3}, {}, pool);
+    use_prototype(input, linear_model(), pool);
+    return cuda::make_linear_plan(input, cuda::hopper(), {}, {}).solve;
+  };
+  EXPECT_EQ(plan(1), SolveWords::kFew);
+  EXPECT_EQ(plan(0x1p60), SolveWords::kMany);
+  EXPECT_EQ(plan(0x1p300), SolveWords::kNone);
+}
+
 TEST(CudaLinearPlan, RefusesAlgorithmsOfCentroids) {
   const Points points(300, 3);
   for (const char* algorithm : {"matrix", "bounds", "kdtree"}) {

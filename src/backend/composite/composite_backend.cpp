@@ -1,0 +1,121 @@
+#include "backend/composite/composite_backend.h"
+
+#include <manymeans/error.h>
+
+#include "backend/composite/row_shares.h"
+#include "backend/devices.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+constexpr std::string_view kAll = ":all";
+
+class CompositeBackend final : public Backend {
+ public:
+  CompositeBackend(std::vector<NamedBackend> backends, bool equally)
+      : backends_(std::move(backends)), equally_(equally) {
+    for (const NamedBackend& each : backends_) {
+      name_ += (name_.empty() ? "" : ",") + each.name;
+      threads_ = std::max(threads_, each.backend->threads());
+    }
+  }
+  std::string_view name() const override { return name_; }
+  std::string instruction_set() const override {
+    std::vector<std::string> sets;
+    for (const NamedBackend& each : backends_) sets.push_back(each.backend->instruction_set());
+    return fmt::format("{}", fmt::join(sets, ", "));
+  }
+  int threads() const override { return threads_; }
+  bool keeps_to_device_memory() const override {
+    return std::ranges::all_of(backends_, [](const auto& each) { return each.backend->keeps_to_device_memory(); });
+  }
+  std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
+    return make_composite_upload(input, backends_, share_ends(input.points.n, speeds(input, workload)), workload);
+  }
+
+ private:
+  std::vector<double> speeds(const Input& input, const Workload& workload) const {
+    const auto same = [this](const NamedBackend& each) {
+      return each.backend->name() == backends_[0].backend->name() &&
+             each.backend->instruction_set() == backends_[0].backend->instruction_set();
+    };
+    if (equally_ || std::ranges::all_of(backends_, same)) return std::vector<double>(backends_.size(), 1.0);
+    return measured_speeds(backends_, input, workload);
+  }
+
+  std::vector<NamedBackend> backends_;
+  bool equally_;
+  std::string name_;
+  int threads_ = 1;
+};
+
+// "cuda:all" is cuda:0, cuda:1 ...
+void add_all_of(std::string_view kind, std::vector<std::string>& names) {
+  const int count = device_count(kind);
+  if (count == 0) {
+    throw Error(ErrorCode::kUnavailable, "backend",
+                fmt::format("there is no device for '{}{}'; 'manymeans info' lists what there is", kind, kAll));
+  }
+  for (int device = 0; device < count; ++device) names.push_back(fmt::format("{}:{}", kind, device));
+}
+
+std::vector<std::string> split_names(std::string_view text) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view name = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (name.ends_with(kAll)) {
+      add_all_of(name.substr(0, name.size() - kAll.size()), names);
+    } else {
+      names.emplace_back(name);
+    }
+  }
+  return names;
+}
+
+// "cuda" is "cuda:0".
+std::string_view device_of(std::string_view name) {
+  return name.ends_with(":0") ? name.substr(0, name.size() - 2) : name;
+}
+
+void check_names(const std::vector<std::string>& names, std::string_view text) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto refuse = [&](const std::string& why) {
+      throw Error(ErrorCode::kUsage, "backend", fmt::format("in '{}' {}; as in cuda:0,cuda:1", text, why));
+    };
+    if (names[i].empty()) refuse("a name is empty");
+    if (names[i] == "auto" && names.size() > 1) refuse("auto stands among others, which it may be one of");
+    for (size_t other = 0; other < i; ++other) {
+      if (device_of(names[other]) == device_of(names[i])) refuse(fmt::format("{} stands twice", names[i]));
+    }
+  }
+}
+
+}  // namespace
+
+bool names_several(std::string_view name) {
+  return name.find(',') != std::string_view::npos || name.ends_with(kAll);
+}
+
+std::unique_ptr<Backend> make_composite_backend(std::string_view text, const BackendOptions& options) {
+  const std::vector<std::string> names = split_names(text);
+  check_names(names, text);
+  if (names.size() == 1) return make_backend(names[0], options);
+  std::vector<NamedBackend> backends;
+  for (const std::string& name : names) backends.push_back({name, make_backend(name, options)});
+  return make_composite_backend(std::move(backends));
+}
+
+std::unique_ptr<Backend> make_composite_backend(std::vector<NamedBackend> backends, bool equally) {
+  return std::make_unique<CompositeBackend>(std::move(backends), equally);
+}
+
+}  // namespace manymeans

@@ -1,0 +1,42 @@
+// One of several devices that share the rows of a fit.
+#pragma once
+
+#include "backend/backend.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace manymeans {
+
+/// Some of the rows, on one backend.
+struct CompositePart {
+  Backend* backend;
+  std::string name;
+  int64_t first;  ///< row of the whole that is its first
+  Input input;    ///< of these rows
+  std::unique_ptr<Upload> upload = nullptr;
+
+  CompositePart(Backend* where, std::string called, int64_t first_row, Input rows)
+      : backend(where), name(std::move(called)), first(first_row), input(std::move(rows)) {}
+  ~CompositePart() { backend->use_here(); }  // the upload ends on a thread like that on which it was made
+  CompositePart(const CompositePart&) = delete;
+  CompositePart& operator=(const CompositePart&) = delete;
+
+  int64_t rows() const { return input.points.n; }
+};
+
+using CompositeParts = std::vector<std::unique_ptr<CompositePart>>;
+
+/// The whole's rows [first, first + rows), with all that holds for the whole.
+Input rows_of(const Input& whole, int64_t first, int64_t rows);
+
+/// Calls body(p) for every part, each on a thread of its own that its backend may be called from. Where several throw,
+/// one of them is heard.
+void for_each_part(const CompositeParts& parts, ThreadPool& pool, const std::function<void(size_t)>& body);
+
+}  // namespace manymeans

@@ -1,0 +1,110 @@
+#include "backend/composite/composite_seeding.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace manymeans {
+
+CompositeSeeding::CompositeSeeding(const Input& input, const CompositeParts& parts,
+                                   std::vector<std::unique_ptr<Seeding>> seedings)
+    : parts_(parts),
+      drivers_(static_cast<int>(parts.size())),
+      seedings_(std::move(seedings)),
+      least_(static_cast<size_t>(input.points.n)) {}
+
+CompositeSeeding::~CompositeSeeding() {
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    parts_[p]->backend->use_here();
+    seedings_[p].reset();
+  }
+}
+
+std::vector<double> CompositeSeeding::begin(std::span<const SeedCentres> models) {
+  std::vector<std::vector<double>> found(parts_.size());
+  for_each_part(parts_, drivers_, [&](size_t p) { found[p] = seedings_[p]->begin(models); });
+  std::vector<double> largest = found[0];
+  for (const std::vector<double>& part : found) {
+    for (size_t i = 0; i < largest.size(); ++i) largest[i] = std::max(largest[i], part[i]);
+  }
+  return largest;
+}
+
+void CompositeSeeding::fix_scale(int slot, double largest) {
+  for_each_part(parts_, drivers_, [&](size_t p) { seedings_[p]->fix_scale(slot, largest); });
+}
+
+void CompositeSeeding::add(std::span<const SeedCentres> models) {
+  for_each_part(parts_, drivers_, [&](size_t p) { seedings_[p]->add(models); });
+}
+
+std::vector<WideInt> CompositeSeeding::totals(int slot) {
+  std::vector<WideInt> totals(parts_.size());
+  for_each_part(parts_, drivers_, [&](size_t p) { totals[p] = seedings_[p]->total(slot); });
+  return totals;
+}
+
+WideInt CompositeSeeding::total(int slot) {
+  WideInt sum;
+  for (const WideInt& part : totals(slot)) sum += part;
+  return sum;
+}
+
+std::vector<int64_t> CompositeSeeding::pick(int slot, std::span<const WideInt> targets) {
+  const std::vector<WideInt> totals = this->totals(slot);
+  std::vector<int64_t> rows(targets.size());
+  for_each_part(parts_, drivers_, [&](size_t p) {
+    WideInt before;
+    for (size_t other = 0; other < p; ++other) before += totals[other];
+    std::vector<size_t> mine;
+    std::vector<WideInt> own_targets;
+    for (size_t i = 0; i < targets.size(); ++i) {
+      if (targets[i] < before || targets[i] - before >= totals[p]) continue;
+      mine.push_back(i);
+      own_targets.push_back(targets[i] - before);
+    }
+    if (mine.empty()) return;
+    const std::vector<int64_t> picked = seedings_[p]->pick(slot, own_targets);
+    for (size_t i = 0; i < mine.size(); ++i) rows[mine[i]] = parts_[p]->first + picked[i];
+  });
+  return rows;
+}
+
+void CompositeSeeding::trial(std::span<SeedTrial> trials) {
+  std::vector<std::vector<SeedTrial>> found(parts_.size(), {trials.begin(), trials.end()});
+  for_each_part(parts_, drivers_, [&](size_t p) { seedings_[p]->trial(found[p]); });
+  for (size_t i = 0; i < trials.size(); ++i) {
+    trials[i].potentials.assign(static_cast<size_t>(trials[i].candidates->rows()), WideInt());
+    for (const std::vector<SeedTrial>& part : found) {
+      for (size_t c = 0; c < trials[i].potentials.size(); ++c) trials[i].potentials[c] += part[i].potentials[c];
+    }
+  }
+}
+
+std::vector<int64_t> CompositeSeeding::sample(int slot, const SeedSample& sample) {
+  std::vector<std::vector<int64_t>> found(parts_.size());
+  for_each_part(parts_, drivers_, [&](size_t p) { found[p] = seedings_[p]->sample(slot, sample); });
+  std::vector<int64_t> rows;
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    for (const int64_t row : found[p]) rows.push_back(parts_[p]->first + row);
+  }
+  return rows;
+}
+
+std::vector<int64_t> CompositeSeeding::attracted(int slot) {
+  std::vector<std::vector<int64_t>> found(parts_.size());
+  for_each_part(parts_, drivers_, [&](size_t p) { found[p] = seedings_[p]->attracted(slot); });
+  std::vector<int64_t> sums = found[0];
+  for (size_t p = 0; p < found.size(); ++p) {
+    if (found[p].empty()) return {};
+    for (size_t c = 0; p > 0 && c < sums.size(); ++c) sums[c] += found[p][c];
+  }
+  return sums;
+}
+
+std::span<const double> CompositeSeeding::least(int slot) {
+  for_each_part(parts_, drivers_,
+                [&](size_t p) { std::ranges::copy(seedings_[p]->least(slot), least_.begin() + parts_[p]->first); });
+  return least_;
+}
+
+}  // namespace manymeans

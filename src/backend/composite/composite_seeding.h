@@ -1,0 +1,37 @@
+// Choosing centres among rows that several devices share.
+#pragma once
+
+#include "backend/composite/composite_part.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace manymeans {
+
+/// One seeding a part. A row is picked by the prefix sums of the parts: the one in which the target lies looks for it.
+class CompositeSeeding final : public Seeding {
+ public:
+  CompositeSeeding(const Input& input, const CompositeParts& parts, std::vector<std::unique_ptr<Seeding>> seedings);
+  ~CompositeSeeding() override;
+
+  std::vector<double> begin(std::span<const SeedCentres> models) override;
+  void fix_scale(int slot, double largest) override;
+  void add(std::span<const SeedCentres> models) override;
+  WideInt total(int slot) override;
+  std::vector<int64_t> pick(int slot, std::span<const WideInt> targets) override;
+  void trial(std::span<SeedTrial> trials) override;
+  std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
+  std::vector<int64_t> attracted(int slot) override;
+  std::span<const double> least(int slot) override;
+
+ private:
+  std::vector<WideInt> totals(int slot);
+
+  const CompositeParts& parts_;
+  ThreadPool drivers_;  // a thread a part
+  std::vector<std::unique_ptr<Seeding>> seedings_;
+  std::vector<double> least_;  // of all rows, of the slot that was asked about last
+};
+
+}  // namespace manymeans

@@ -1,0 +1,200 @@
+#include "backend/composite/composite_session.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+constexpr int64_t kGrain = 1 << 14;  // rows or sums that a thread takes at a time
+
+void add(std::span<const int64_t> values, std::span<int64_t> sums, ThreadPool& pool) {
+  pool.for_each_range(static_cast<int64_t>(sums.size()), kGrain, [&](int, int64_t first, int64_t last) {
+    for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) sums[i] += values[i];
+  });
+}
+
+}  // namespace
+
+CompositeSession::CompositeSession(const Input& input, const CompositeParts& parts, std::span<const int64_t> k,
+                                   int threads)
+    : JoinedSession(input, k, threads),
+      parts_(parts),
+      k_(k.begin(), k.end()),
+      drivers_(static_cast<int>(parts.size())),
+      sessions_(parts.size()),
+      labels_(k.size()) {
+  for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p] = parts_[p]->upload->session(k, threads); });
+}
+
+CompositeSession::~CompositeSession() {
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    parts_[p]->backend->use_here();
+    sessions_[p].reset();
+  }
+}
+
+void CompositeSession::pass(std::span<PassModel> models) {
+  std::vector<std::vector<PassModel>> found(parts_.size(), {models.begin(), models.end()});
+  for_each_part(parts_, drivers_, [&](size_t p) {
+    sessions_[p]->advance(found[p], 1);
+    for (const PassModel& model : models) sessions_[p]->statistics(model.slot);  // all devices' at the same time
+  });
+  for (size_t i = 0; i < models.size(); ++i) {
+    models[i].result = {};
+    for (const std::vector<PassModel>& part : found) models[i].result += part[i].result;
+    labels_[static_cast<size_t>(models[i].slot)] = {};
+    add_up(models[i].slot);
+  }
+}
+
+// The statistics of all parts.
+void CompositeSession::add_up(int slot) {
+  Statistics& all = of(slot);
+  all = sessions_[0]->statistics(slot);
+  for (size_t p = 1; p < sessions_.size(); ++p) {
+    const Statistics& part = sessions_[p]->statistics(slot);
+    add(part.sums, all.sums, pool());
+    add(part.weights, all.weights, pool());
+    add(part.counts, all.counts, pool());
+  }
+}
+
+const Labels& CompositeSession::labels(int slot) {
+  Labels& all = labels_[static_cast<size_t>(slot)];
+  if (!all.empty()) return all;
+  const std::vector<const Labels*> of_parts = [&] {
+    std::vector<const Labels*> found(parts_.size());
+    for_each_part(parts_, drivers_, [&](size_t p) { found[p] = &sessions_[p]->labels(slot); });
+    return found;
+  }();
+  if (std::ranges::any_of(of_parts, [](const Labels* labels) { return labels->empty(); })) return all;
+  all = Labels(input().points.n, k_[static_cast<size_t>(slot)], of_parts[0]->in_file());
+  for (size_t p = 0; p < parts_.size(); ++p) copy_labels(p, *of_parts[p], all);
+  return all;
+}
+
+// A part's labels to where they are among all.
+void CompositeSession::copy_labels(size_t part, const Labels& from, Labels& to) const {
+  ThreadPool threads(static_cast<int>(parts_.size()));
+  threads.for_each_range(from.size(), kGrain, [&](int, int64_t first, int64_t last) {
+    std::vector<uint32_t> labels(static_cast<size_t>(last - first));
+    from.read(first, last - first, labels.data());
+    to.write(parts_[part]->first + first, last - first, labels.data());
+  });
+}
+
+void CompositeSession::fetch(std::span<const int> slots) {
+  for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p]->fetch(slots); });
+}
+
+Labels CompositeSession::take_labels(int slot) {
+  labels(slot);
+  for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p]->take_labels(slot); });
+  return std::exchange(labels_[static_cast<size_t>(slot)], {});
+}
+
+size_t CompositeSession::part_of(int64_t row) const {
+  const auto after = std::ranges::upper_bound(parts_, row, {}, &CompositePart::first);
+  return static_cast<size_t>(after - parts_.begin()) - 1;
+}
+
+void CompositeSession::move_row(int slot, int64_t row, uint32_t label) {
+  const size_t p = part_of(row);
+  parts_[p]->backend->use_here();
+  apply_move(slot, label, move_own_row(*sessions_[p], slot, row - parts_[p]->first, label));
+  Labels& all = labels_[static_cast<size_t>(slot)];
+  if (!all.empty()) all.write(row, 1, &label);
+}
+
+void CompositeSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+  for_each_part(parts_, drivers_, [&](size_t p) {
+    sessions_[p]->relabel(slot, new_label, kept);
+    sessions_[p]->statistics(slot);
+  });
+  k_[static_cast<size_t>(slot)] = static_cast<int64_t>(kept.size());
+  labels_[static_cast<size_t>(slot)] = {};
+  add_up(slot);
+}
+
+std::vector<DistantRow> CompositeSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
+  std::vector<std::vector<DistantRow>> found(parts_.size());
+  for_each_part(parts_, drivers_,
+                [&](size_t p) { found[p] = sessions_[p]->rows().farthest_rows(slot, prototypes, count); });
+  std::vector<DistantRow> rows;
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    for (DistantRow& row : found[p]) {
+      row.row += parts_[p]->first;
+      rows.push_back(row);
+    }
+  }
+  keep_farthest(rows, count);
+  return rows;
+}
+
+// A sum's format follows from the farthest of all rows, so that parts may have to add theirs up again.
+std::vector<InertiaSum> CompositeSession::inertias(std::span<const ModelPrototypes> models) {
+  std::vector<std::vector<InertiaSum>> found(parts_.size());
+  for_each_part(parts_, drivers_, [&](size_t p) { found[p] = sessions_[p]->rows().inertias(models); });
+  std::vector<InertiaSum> sums = found[0];
+  for (size_t i = 0; i < models.size(); ++i) {
+    for (const std::vector<InertiaSum>& part : found) sums[i].farthest = std::max(sums[i].farthest, part[i].farthest);
+    sums[i].format = distance_format(input(), sums[i].farthest);
+  }
+  for_each_part(parts_, drivers_, [&](size_t p) {
+    for (size_t i = 0; i < models.size(); ++i) {
+      if (found[p][i].format == sums[i].format) continue;
+      found[p][i].limbs = sessions_[p]->rows().inertia_limbs(models[i].slot, *models[i].prototypes, sums[i].format);
+    }
+  });
+  for (size_t i = 0; i < models.size(); ++i) {
+    sums[i].limbs.assign(static_cast<size_t>(sums[i].format.limbs), 0);
+    for (const std::vector<InertiaSum>& part : found) add(part[i].limbs, sums[i].limbs, pool());
+  }
+  return sums;
+}
+
+std::vector<int64_t> CompositeSession::inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) {
+  std::vector<std::vector<int64_t>> found(parts_.size());
+  for_each_part(parts_, drivers_,
+                [&](size_t p) { found[p] = sessions_[p]->rows().inertia_limbs(slot, prototypes, format); });
+  std::vector<int64_t> limbs(static_cast<size_t>(format.limbs));
+  for (const std::vector<int64_t>& part : found) add(part, limbs, pool());
+  return limbs;
+}
+
+std::vector<double> CompositeSession::distances(int slot, const Matrix& prototypes) {
+  std::vector<double> all(static_cast<size_t>(input().points.n));
+  for_each_part(parts_, drivers_, [&](size_t p) {
+    std::ranges::copy(sessions_[p]->rows().distances(slot, prototypes), all.begin() + parts_[p]->first);
+  });
+  return all;
+}
+
+void CompositeSession::transform(const Matrix& prototypes, Matrix& distances) {
+  const size_t row = static_cast<size_t>(distances.columns()) * size_of(distances.type());
+  std::byte* const to = distances.values<std::byte>().data();
+  for_each_part(parts_, drivers_, [&](size_t p) {
+    Matrix own = Matrix::unwritten(parts_[p]->rows(), distances.columns(), distances.type());
+    sessions_[p]->rows().transform(prototypes, own);
+    std::ranges::copy(own.bytes(), to + static_cast<size_t>(parts_[p]->first) * row);
+  });
+}
+
+// Nothing may be said before it is known that all parts answer.
+bool CompositeSession::two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) {
+  std::vector<std::vector<TwoNearest>> found(parts_.size());
+  std::vector<char> answered(parts_.size());
+  for_each_part(parts_, drivers_, [&](size_t p) {
+    found[p].resize(static_cast<size_t>(parts_[p]->rows()));
+    answered[p] = sessions_[p]->rows().two_nearest(prototypes, [&](int64_t first, std::span<const TwoNearest> rows) {
+      std::ranges::copy(rows, found[p].begin() + first);
+    });
+  });
+  if (std::ranges::find(answered, 0) != answered.end()) return false;
+  for (size_t p = 0; p < parts_.size(); ++p) take(parts_[p]->first, found[p]);
+  return true;
+}
+
+}  // namespace manymeans

@@ -1,0 +1,50 @@
+// Passes over rows that several devices share.
+#pragma once
+
+#include "backend/composite/composite_part.h"
+#include "backend/joined/joined_session.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace manymeans {
+
+/// One session a part, each driven by a thread; what they say is added up on the host.
+class CompositeSession final : public JoinedSession, private RowQuestions {
+ public:
+  CompositeSession(const Input& input, const CompositeParts& parts, std::span<const int64_t> k, int threads);
+  ~CompositeSession() override;
+
+  int advance(std::span<PassModel> models, const PassLimits& limits) override {
+    return advance_joined(models, limits, limits.passes);
+  }
+  const Labels& labels(int slot) override;
+  void fetch(std::span<const int> slots) override;
+  Labels take_labels(int slot) override;
+  void move_row(int slot, int64_t row, uint32_t label) override;
+  void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  RowQuestions& rows() override { return *this; }
+
+ private:
+  void pass(std::span<PassModel> models) override;
+
+  std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
+  std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;
+  std::vector<int64_t> inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) override;
+  std::vector<double> distances(int slot, const Matrix& prototypes) override;
+  void transform(const Matrix& prototypes, Matrix& distances) override;
+  bool two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) override;
+
+  void add_up(int slot);
+  size_t part_of(int64_t row) const;
+  void copy_labels(size_t part, const Labels& from, Labels& to) const;
+
+  const CompositeParts& parts_;
+  std::vector<int64_t> k_;  // by slot
+  ThreadPool drivers_;      // a thread a part
+  std::vector<std::unique_ptr<Session>> sessions_;
+  std::vector<Labels> labels_;  // by slot, of all rows; empty: not asked for since they changed
+};
+
+}  // namespace manymeans

@@ -1,0 +1,79 @@
+#include "backend/composite/composite_upload.h"
+
+#include "backend/composite/composite_seeding.h"
+#include "backend/composite/composite_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+class CompositeUpload final : public Upload {
+ public:
+  CompositeUpload(const Input& input, CompositeParts parts) : input_(input), parts_(std::move(parts)) {}
+
+  std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
+    return std::make_unique<CompositeSession>(input_, parts_, k, threads);
+  }
+  std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override;
+  std::string plan() const override;
+  std::vector<std::string> warnings() const override;
+
+ private:
+  const Input& input_;
+  CompositeParts parts_;
+  std::vector<std::unique_ptr<ThreadPool>> pools_;  // of the parts' seedings
+};
+
+// Where one part leaves it to the host, the host does it for all rows.
+std::unique_ptr<Seeding> CompositeUpload::seeding(std::span<const int64_t> k, ThreadPool& pool) {
+  std::vector<std::unique_ptr<Seeding>> seedings(parts_.size());
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    parts_[p]->backend->use_here();
+    pools_.push_back(std::make_unique<ThreadPool>(pool.size(), pool.abort()));
+    seedings[p] = parts_[p]->upload->seeding(k, *pools_.back());
+    if (!seedings[p]) return nullptr;
+  }
+  return std::make_unique<CompositeSeeding>(input_, parts_, std::move(seedings));
+}
+
+std::string CompositeUpload::plan() const {
+  std::string text;
+  for (const auto& part : parts_) {
+    text += fmt::format("{}{} has {} of {} rows: {}", text.empty() ? "" : "; ", part->name, part->rows(),
+                        input_.points.n, part->upload->plan());
+  }
+  return text;
+}
+
+std::vector<std::string> CompositeUpload::warnings() const {
+  std::vector<std::string> all;
+  for (const auto& part : parts_) {
+    for (const std::string& warning : part->upload->warnings()) all.push_back(part->name + ": " + warning);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::unique_ptr<Upload> make_composite_upload(const Input& input, std::span<const NamedBackend> backends,
+                                              std::span<const int64_t> ends, const Workload& workload) {
+  CompositeParts parts;
+  int64_t first = 0;
+  for (size_t b = 0; b < backends.size(); ++b) {
+    const int64_t rows = ends[b] - first;
+    if (rows == 0) continue;
+    parts.push_back(std::make_unique<CompositePart>(backends[b].backend.get(), backends[b].name, first,
+                                                    rows_of(input, first, rows)));
+    first = ends[b];
+  }
+  ThreadPool drivers(static_cast<int>(parts.size()));
+  for_each_part(parts, drivers,
+                [&](size_t p) { parts[p]->upload = parts[p]->backend->upload(parts[p]->input, workload); });
+  return std::make_unique<CompositeUpload>(input, std::move(parts));
+}
+
+}  // namespace manymeans

@@ -1,0 +1,24 @@
+// Points on several devices, some of the rows on each.
+#pragma once
+
+#include "backend/composite/composite_part.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace manymeans {
+
+/// One of the devices.
+struct NamedBackend {
+  std::string name;  ///< "cuda:1"
+  std::unique_ptr<Backend> backend;
+};
+
+/// Backend b gets the rows up to ends[b], from where those of the one before end; one without rows does nothing.
+std::unique_ptr<Upload> make_composite_upload(const Input& input, std::span<const NamedBackend> backends,
+                                              std::span<const int64_t> ends, const Workload& workload);
+
+}  // namespace manymeans

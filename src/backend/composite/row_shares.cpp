@@ -1,0 +1,78 @@
+#include "backend/composite/row_shares.h"
+
+#include "backend/composite/composite_part.h"
+#include "data/gather.h"
+#include "prototype/prototype.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+namespace manymeans {
+namespace {
+
+// Rows of a trial: enough for a device to show what it can do, and no more than a fraction of a second of work for a
+// processor.
+int64_t trial_rows(const Input& input, int64_t k) {
+  constexpr int64_t kMost = 1 << 17, kLeast = 4096, kProducts = int64_t{1} << 34;
+  const int64_t rows = std::clamp(kProducts / (k * input.points.d), kLeast, kMost);
+  return std::min({rows, std::max<int64_t>(1, input.points.n / 8)});
+}
+
+double seconds_of(Session& session, const Matrix& prototypes) {
+  const auto begin = std::chrono::steady_clock::now();
+  PassModel model{0, &prototypes, {}};
+  session.advance({&model, 1}, 1);
+  session.statistics(0);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+std::vector<int64_t> share_ends(int64_t rows, std::span<const double> speeds) {
+  constexpr int64_t kBlock = 64;
+  constexpr double kLeast = 0.01;
+  std::vector<double> used(speeds.begin(), speeds.end());
+  const double all = std::accumulate(used.begin(), used.end(), 0.0);
+  for (double& speed : used) speed = speed < kLeast * all ? 0 : speed;
+  const double left = std::accumulate(used.begin(), used.end(), 0.0);
+  std::vector<int64_t> ends;
+  double before = 0;
+  for (const double speed : used) {
+    before += speed;
+    const auto end = static_cast<int64_t>(static_cast<double>(rows) * (before / left));
+    ends.push_back(before == left ? rows : std::min(rows, (end + kBlock - 1) / kBlock * kBlock));
+  }
+  return ends;
+}
+
+// The first session of a backend makes it ready; the second one's first pass is timed, since later ones know much.
+std::vector<double> measured_speeds(std::span<const NamedBackend> backends, const Input& input,
+                                    const Workload& workload) {
+  const int64_t rows = trial_rows(input, workload.most_clusters);
+  const int64_t k = std::min(workload.most_clusters, rows);
+  Input some = rows_of(input, 0, rows);
+  some.shard = {0, rows, rows, {rows}};
+  const Matrix prototypes = prototypes_at(some, spread_rows(rows, k));
+  Workload trial = workload;
+  trial.models = trial.sessions = 1;
+  trial.all_clusters = k;
+  trial.clusters.clear();
+  CompositeParts parts;
+  for (const NamedBackend& each : backends) {
+    parts.push_back(std::make_unique<CompositePart>(each.backend.get(), each.name, 0, some));
+  }
+  ThreadPool drivers(static_cast<int>(parts.size()));
+  for_each_part(parts, drivers, [&](size_t p) {
+    parts[p]->upload = parts[p]->backend->upload(parts[p]->input, trial);
+    seconds_of(*parts[p]->upload->session({&k, 1}, 0), prototypes);
+  });
+  std::vector<double> speeds(parts.size());
+  for_each_part(parts, drivers, [&](size_t p) {
+    const auto session = parts[p]->upload->session({&k, 1}, 0);
+    speeds[p] = static_cast<double>(rows) / std::max(seconds_of(*session, prototypes), 1e-9);
+  });
+  return speeds;
+}
+
+}  // namespace manymeans

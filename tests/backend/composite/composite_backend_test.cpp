@@ -1,0 +1,162 @@
+// Several devices that share the rows say what the reference says of all rows, to the bit.
+#include "backend/composite/composite_backend.h"
+
+#include <manymeans/error.h>
+#include <manymeans/fit.h>
+
+#include "backend/composite/row_shares.h"
+#include "backend/upload_script.h"
+#include "conformance/variants.h"
+#include "data/gather.h"
+#include "data/shards.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <numeric>
+#include <random>
+
+namespace manymeans::test {
+namespace {
+
+// Parts of any kind that can be made here.
+std::vector<NamedBackend> some_backends(uint64_t seed, int64_t columns) {
+  static const std::vector<Target> all = targets();
+  constexpr std::array<const char*, 5> kAlgorithms = {"auto", "matrix", "bounds", "kdtree", "brute"};
+  std::mt19937_64 random(seed);
+  std::vector<NamedBackend> backends;
+  const size_t count = 1 + random() % 5;
+  while (backends.size() < count) {
+    if (random() % 4 == 0) {
+      backends.push_back({"reference", make_backend("reference", {})});
+      continue;
+    }
+    const Target& target = all[random() % all.size()];
+    const char* algorithm = kAlgorithms[random() % kAlgorithms.size()];
+    if (!takes(target, algorithm, columns)) continue;
+    backends.push_back({target.name(), target.make(algorithm, 1 + static_cast<int>(random() % 2))});
+  }
+  return backends;
+}
+
+TEST(CompositeBackend, SaysWhatOneOverAllRowsSays) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const Case made = random_case(70000 + seed);
+    if (made.shape.n > 1100) continue;
+    const std::vector<NamedBackend> backends = some_backends(seed, made.shape.d);
+    std::vector<std::string> names;
+    for (const NamedBackend& each : backends) names.push_back(each.name);
+    SCOPED_TRACE(fmt::format("{} seed {} by {}", made.name, seed, fmt::join(names, " and ")));
+    ThreadPool pool(1);
+    const Input input = prepare_input(made.points(), made.weights, pool);
+    const std::vector<int64_t> ends = shard_ends(made.shape.n, static_cast<int>(backends.size()), seed);
+    const auto upload = make_composite_upload(input, backends, ends, {});
+    UploadScript script(input, *upload, made);
+    ASSERT_EQ(script.run(), expected_script(made)) << upload->plan();
+  }
+}
+
+TEST(CompositeBackend, DoesManyPassesAtOnce) {
+  Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {900, 2, {9, 4}}, 8);
+  for (Matrix& prototypes : made.prototypes) {
+    prototypes = gather_rows(made.points(), spread_rows(900, prototypes.rows()));  // no two are equal
+  }
+  ThreadPool pool(1);
+  const Input input = prepare_input(made.points(), made.weights, pool);
+  const auto backend = make_composite_backend("cpu,reference", {});
+  const auto upload = backend->upload(input);
+  UploadScript script(input, *upload, made);
+  script.run();
+  EXPECT_EQ(script.batched, 6);
+}
+
+// Points in slices, and whoever finds a row's label on a thread that another device used before.
+TEST(CompositeBackend, PutsEveryCallOnAThreadOfItsDevice) {
+  struct Here final : Backend {
+    std::unique_ptr<Backend> cpu = make_backend("cpu", {});
+    std::atomic<int>* calls;
+    explicit Here(std::atomic<int>* count) : calls(count) {}
+    std::string_view name() const override { return "here"; }
+    std::string instruction_set() const override { return ""; }
+    int threads() const override { return 1; }
+    void use_here() override { ++*calls; }
+    std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
+      return cpu->upload(input, workload);
+    }
+  };
+  std::atomic<int> calls[2] = {0, 0};
+  std::vector<NamedBackend> backends;
+  for (auto& count : calls) backends.push_back({"here", std::make_unique<Here>(&count)});
+  const auto both = make_composite_backend(std::move(backends));
+  std::vector<float> values(64 * 4);
+  std::iota(values.begin(), values.end(), 0.0F);
+  ThreadPool pool(1);
+  const Input input = prepare_input({values.data(), 128, 2}, {}, pool);
+  {
+    const auto upload = both->upload(input);
+    for (const auto& count : calls) EXPECT_EQ(count, 1);
+    const int64_t k = 3;
+    const auto session = upload->session({&k, 1}, 1);
+    const Matrix prototypes = prototypes_at(input, spread_rows(128, k));
+    PassModel model{0, &prototypes, {}};
+    session->advance({&model, 1}, 1);
+    for (const auto& count : calls) EXPECT_EQ(count, 3);
+  }
+  for (const auto& count : calls) EXPECT_EQ(count, 5);  // the session's end, and the upload's
+}
+
+TEST(CompositeBackend, WholeFitsAreThoseOfOneDevice) {
+  Case made = make_case(Family::kNormal, DataType::kFloat64, Weighting::kRanges, {700, 3, {5}}, 3);
+  FitOptions options;
+  options.k = {3, 8};
+  options.models = 3;
+  options.max_iter = 12;
+  for (const char* init : {"k-means++", "k-means||", "random"}) {
+    for (const Strategy strategy : {Strategy::kConcatenated, Strategy::kData, Strategy::kTask}) {
+      options.init = init;
+      options.strategy = strategy;
+      options.backend = "reference";
+      const FitResult one = fit(made.points(), made.weights, options);
+      options.backend = "reference,cpu";
+      const FitResult two = fit(made.points(), made.weights, options);
+      EXPECT_EQ(one.digest(), two.digest()) << init;
+      EXPECT_EQ(two.provenance.backend, "reference,cpu");
+      EXPECT_NE(two.provenance.plan.find("cpu has "), std::string::npos) << two.provenance.plan;
+    }
+  }
+}
+
+TEST(CompositeBackend, RefusesNamesThatMakeNoSense) {
+  const auto text_of_error = [](std::string_view name) -> std::string {
+    try {
+      make_backend(name, {});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_NE(text_of_error("cpu,cpu").find("cpu stands twice"), std::string::npos);
+  EXPECT_NE(text_of_error("cpu,cpu:0").find("stands twice"), std::string::npos);
+  EXPECT_NE(text_of_error("cpu,").find("a name is empty"), std::string::npos);
+  EXPECT_NE(text_of_error("cpu,auto").find("auto stands among others"), std::string::npos);
+  EXPECT_NE(text_of_error("cpu,nothing").find("there is no backend 'nothing'"), std::string::npos);
+  EXPECT_NE(text_of_error("nothing:all").find("there is no device for 'nothing:all'"), std::string::npos);
+  EXPECT_EQ(text_of_error("cpu,reference"), "none");
+}
+
+TEST(RowShares, AreInProportionToTheSpeeds) {
+  const auto shares = [](int64_t rows, std::vector<double> speeds) { return share_ends(rows, speeds); };
+  EXPECT_EQ(shares(6400, {1, 1}), (std::vector<int64_t>{3200, 6400}));
+  EXPECT_EQ(shares(6400, {1, 3}), (std::vector<int64_t>{1600, 6400}));
+  EXPECT_EQ(shares(100, {1, 1, 1}), (std::vector<int64_t>{64, 100, 100}));
+  EXPECT_EQ(shares(1, {1, 1}), (std::vector<int64_t>{1, 1}));
+  EXPECT_EQ(shares(6400, {1000, 1}), (std::vector<int64_t>{6400, 6400}));  // it would only be waited for
+  EXPECT_EQ(shares(6400, {1, 1000}), (std::vector<int64_t>{0, 6400}));
+}
+
+}  // namespace
+}  // namespace manymeans::test
