@@ -86,13 +86,13 @@ void write_results(const FitJob& job, const JobPoints& points, const FitResult& 
        .json = [&] { return to_json(result); },
        .report =
            [&](const std::vector<std::string>& files) {
-             return fit_report(job.data, result, files, points_style(result));
+             return fit_report(job.data.name(), result, files, points_style(result));
            }});
 }
 
 int run(FitCommand& command) {
   FitJob& job = command.job;
-  share_job(job, command.options);
+  share_job("fit", job, command.options);
   const bool initial_file = names_initial_file(command.options.init, centroid_inits());
   check(command.options);
   check_job(job, command.options, initial_file);

@@ -6,16 +6,14 @@
 #include "flags/read_flags.h"
 #include "output/output_files.h"
 #include "output/stream_outputs.h"
-#include "ranks/ranks.h"
+#include "ranks/shared_rows.h"
 #include "streams/device_watch.h"
 #include "streams/standard_streams.h"
 #include "streams/stop_signal.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <filesystem>
 
 namespace manymeans::cli {
 namespace {
@@ -39,43 +37,13 @@ Scaling find_job_scaling(const FitJob& job, const FitOptions& options, const Poi
   return scaling;
 }
 
-// What all ranks warn of, each sentence once, on the rank that speaks.
-std::vector<std::string> warnings_of_all(const FitJob& job, const std::vector<std::string>& mine) {
-  if (!job.ranks) return mine;
-  std::string text;
-  for (const std::string& warning : mine) text += warning + '\0';
-  std::vector<std::string> all;
-  for (const std::vector<char>& part : job.ranks->gather(std::span<const char>(text))) {
-    for (auto at = part.begin(); at != part.end();) {
-      const auto end = std::find(at, part.end(), '\0');
-      std::string warning(at, end);
-      if (std::ranges::find(all, warning) == all.end()) all.push_back(std::move(warning));
-      at = end + 1;
-    }
-  }
-  return job.leads() ? all : std::vector<std::string>();
-}
-
-// Ranks all open the file, and what is read from a pipe is gone.
-void check_shareable(const char* what, const std::string& path) {
-  std::error_code ignored;
-  const std::string file = points_file(path);
-  if (path != "-" && (!std::filesystem::exists(file, ignored) || std::filesystem::is_regular_file(file, ignored)))
-    return;
-  throw Error(ErrorCode::kUsage, what,
-              fmt::format("'{}' is no file that several ranks can read; write a file first", path));
-}
-
 }  // namespace
 
-void share_job(FitJob& job, FitOptions& options) {
-  job.ranks = join_ranks();
-  if (!job.ranks) return;
-  const int sharing = ranks_on_same_processors(*job.ranks);
-  check_shareable("DATA", job.data);
-  if (!job.reading.weights.empty()) check_shareable("--weights", job.reading.weights);
-  job.reading.part = {job.ranks->rank(), job.ranks->size()};
-  if (options.threads == 0) options.threads = std::max(1, build_info().threads / sharing);
+void share_job(const std::string& command, FitJob& job, FitOptions& options) {
+  job.data.find(command);
+  std::vector<NamedFile> inputs = {{"--weights", job.reading.weights}};
+  for (const std::string& path : job.data.all()) inputs.push_back({"DATA", path});
+  job.ranks = share_rows(inputs, job.reading, options.threads);
   if (job.leads()) return;
   job.quiet = true;
   job.json = false;
@@ -83,7 +51,7 @@ void share_job(FitJob& job, FitOptions& options) {
 }
 
 void bind_data_argument(CLI::App& app, FitJob& job) {
-  add_file_argument(app, "DATA", job.data, kDataHelp);
+  bind_data_files(app, job.data);
 }
 
 void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
@@ -115,8 +83,9 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
   CommandFiles files = {.outputs = {{"--model", job.model, {".npz"}},
                                     {"--labels", job.labels, {".npy", ".csv"}},
                                     {"--checkpoint", job.checkpoint.path, {}}},
-                        .inputs = {job.data, job.reading.weights},
+                        .inputs = job.data.all(),
                         .prints = (job.json || !job.quiet) && !job.streams_labels};
+  files.inputs.push_back(job.reading.weights);
   if (initial_file) files.inputs.push_back(options.init);
   check_files(files);
   check_checkpoint(job.checkpoint);
@@ -129,9 +98,10 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   };
   JobPoints points;
   auto begin = Clock::now();
-  line.show("reading " + job.data);
+  line.show("reading " + job.data.name());
   points.dataset =
-      job.target.empty() ? read_points(job.data, job.reading) : read_with_target(job.data, job.reading, job.target);
+      job.target.empty() ? job.data.read(job.reading) : read_with_target(job.data, job.reading, job.target);
+  if (job.ranks) check_same_rows(*job.ranks, points.dataset);
   points.view = points.dataset.view;
   points.seconds.emplace_back("read", seconds_since(begin));
   const auto warn_of = [&](const std::vector<std::string>& texts) {
@@ -150,7 +120,8 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   }
   begin = Clock::now();
   line.show("scaling");
-  points.scaling = naming_file(job.data, points.dataset, [&] { return find_job_scaling(job, options, points.view); });
+  points.scaling =
+      naming_file(job.data.name(), points.dataset, [&] { return find_job_scaling(job, options, points.view); });
   points.scaled = scale_points(points.view, points.scaling, options.threads, memory);
   points.view = points.scaled.view;
   warn_of_dominance();
@@ -177,7 +148,7 @@ void run_job(const FitJob& job, const FitOptions& options, const JobPoints& poin
   if (options.backend == "reference") hooks.abort = &overdue_stop();
   const DeviceWatch watch(options.backend);
   try {
-    naming_file(job.data, points.dataset, [&] { work(hooks); });
+    naming_file(job.data.name(), points.dataset, [&] { work(hooks); });
   } catch (const Error& error) {
     const bool overdue = hooks.abort != nullptr && error.code() == ErrorCode::kInterrupted && overdue_stop();
     leave_failed_fit(job, overdue);
@@ -188,7 +159,7 @@ void add_reading(const FitJob& job, const JobPoints& points, Provenance& provena
                  std::vector<std::string>& warnings) {
   provenance.seconds.insert(provenance.seconds.begin(), points.seconds.begin(), points.seconds.end());
   warnings.insert(warnings.begin(), points.dataset.warnings.begin(), points.dataset.warnings.end());
-  warnings = warnings_of_all(job, warnings);
+  warnings = warnings_of_all(job.ranks.get(), warnings);
 }
 
 void write_job(const FitJob& job, const std::vector<std::string>& warnings, const JobOutputs& outputs) {

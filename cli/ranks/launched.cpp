@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -45,7 +46,8 @@ Launched launched() {
 }
 
 void check_ranks_of(const std::string& command) {
-  if (!launched().several() || command == "fit") return;
+  constexpr std::array<std::string_view, 3> kShared = {"fit", "regress", "predict"};
+  if (!launched().several() || std::ranges::find(kShared, command) != kShared.end()) return;
   throw Error(ErrorCode::kUsage, "ranks",
               fmt::format("'manymeans {}' is not shared by ranks, and {} processes were started; start one, without "
                           "mpirun",

@@ -196,6 +196,14 @@ void collect(std::vector<Member>& members, FitResult& result) {
   }
 }
 
+void advise_ranks(std::span<const Member> members, int ranks, FitResult& result) {
+  int64_t k = 0;
+  for (const Member& member : members) {
+    if (member.result.init == "k-means++") k = std::max(k, member.result.k_requested);
+  }
+  if (auto advice = advice_for_ranks(k, ranks)) result.warnings.push_back(std::move(*advice));
+}
+
 // Made before anything is allocated.
 MemoryPlan plan_memory_of(const Task& asked, const Backend& backend, const FitKind& kind) {
   const FitOptions& options = asked.options;
@@ -512,6 +520,7 @@ FitResult Fit::report(const Cost& cost) {
   tell_cost(cost, provenance);
   result.interrupted = control_.stopped().has_value();
   result.warnings = upload_->warnings();
+  advise_ranks(members_, comm_.size(), result);
   if (checkpoint_) {
     result.warnings.insert(result.warnings.end(), checkpoint_->warnings().begin(), checkpoint_->warnings().end());
   }

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -117,6 +120,36 @@ void errors() {
   expect(contains(fit_with(options, 2, broken), "row 103, column 2"), "a value that cannot be");
 }
 
+// An exception of one rank, in the middle of its fit, that is not of this library.
+void exceptions() {
+  const std::vector<float> all = points(100);
+  const auto comm = mpi_comm(MPI_COMM_WORLD);
+  FitOptions options;
+  options.k = {4};
+  options.stop = "strict";
+  FitHooks hooks{.comm = comm};
+  if (comm->rank() == 2) hooks.progress = [](const Progress&) -> bool { throw std::runtime_error("no more ink"); };
+  std::string error;
+  try {
+    fit({all.data(), 100, 2}, {}, options, hooks);
+  } catch (const std::exception& thrown) {
+    error = thrown.what();
+  }
+  expect(contains(error, "no more ink"), error.c_str());
+  expect(comm->rank() == 2 || contains(error, "[rank 2]"), error.c_str());
+}
+
+// Ranks that count the rows of one set of files otherwise: none of them waits for a row that nobody has.
+void counts() {
+  const std::vector<float> all = points(100);
+  const auto comm = mpi_comm(MPI_COMM_WORLD);
+  FitOptions options;
+  options.k = {4};
+  const std::vector<double> weights(comm->rank() == 1 ? 99 : 100, 1.0);  // of 100 rows
+  const std::string error = error_of([&] { fit({all.data(), 100, 2}, weights, options, {.comm = comm}); });
+  expect(contains(error, "weights"), error.c_str());
+}
+
 // A rank that throws by itself, and one that is somewhere else in the program.
 void given_up() {
   const auto comm = mpi_comm(MPI_COMM_WORLD);
@@ -142,15 +175,48 @@ void give_up_alone() {
   std::this_thread::sleep_for(std::chrono::seconds(60));
 }
 
+[[noreturn]] void die() {
+  std::raise(SIGKILL);
+  std::abort();
+}
+
+// Rank 1 is killed while the others are in this phase, and the launcher ends them: this does not come back.
+void lose_a_rank(const std::string& phase) {
+  constexpr int64_t kRows = 20000;
+  const std::vector<float> all = points(kRows);
+  const auto comm = mpi_comm(MPI_COMM_WORLD);
+  const bool dies = comm->rank() == 1;
+  FitOptions options;
+  options.k = {50};
+  options.stop = "strict";
+  options.threads = 1;
+  FitHooks hooks{.comm = comm};
+  if (dies) {
+    hooks.progress = [&](const Progress& now) {
+      if (phase == "seeding" && now.phase == "initialise") die();
+      if (phase == "pass" && now.phase == "iterate" && now.iteration == 2) die();
+      return true;
+    };
+  }
+  if (dies && phase == "scan") die();
+  const FitResult result = fit({all.data(), kRows, 2}, {}, options, hooks);
+  if (dies && phase == "labels") die();
+  write_labels("lost_rank_labels.npy", result, *comm);
+  std::fprintf(stderr, "WRONG: %s was survived\n", phase.c_str());
+}
+
 }  // namespace
 
-int main(int argc, char**) {
+int main(int argc, char** argv) {
   int given = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
+  if (argc > 2) lose_a_rank(argv[2]);
   if (argc > 1) give_up_alone();
   collectives_in_pieces();
   fits();
   errors();
+  exceptions();
+  counts();
   given_up();
   MPI_Finalize();
   return wrong;

@@ -42,6 +42,19 @@ FITS = {
 }  # fmt: skip
 
 
+# The same of linear models.
+REGRESSIONS = {
+    "linear models": ("points.npy", ["--target", "3", "-k", "3"], (1, 2, 4)),
+    "linear models by clusters": ("points64.npy", ["--target", "1", "-k", "2,3", "--models", "2", "--init", "kmeans",
+                                                   "--weights", "weights.npy", "--scale", "standard"], (3,)),
+    "linear models of text": ("points.csv", ["--target", "2", "-k", "3", "--init", "kmeans-x", "--swaps", "2"], (2,)),
+    "linear models of few rows": ("few.npy", ["--target", "2", "-k", "1"], (4,)),
+}  # fmt: skip
+
+# The parts of points.npy, which are read as one set, have no rows, few, or many.
+PARTS_OF_POINTS = (0, 5, 1700, 0, 1, 1295)
+
+
 def write_npy(path, kind, shape, content):
     path.write_bytes(npy(kind, shape, content))
 
@@ -68,6 +81,12 @@ def make_inputs(to, rows=3001):
     broken = array.array("f", flat)
     broken[3 * (rows - 5) + 1] = float("nan")
     write_npy(to / "broken.npy", "<f4", (rows, 3), broken.tobytes())
+    first = 0
+    for part, count in enumerate(PARTS_OF_POINTS):
+        write_npy(to / f"part-{part}.npy", "<f4", (count, 3), floats[12 * first : 12 * (first + count)])
+        first += count
+    write_npy(to / "other-1.npy", "<f4", (6, 2), floats[:48])
+    (to / "other-2.npy").write_bytes((to / "part-2.npy").read_bytes()[:-5])
     three = (3).to_bytes(4, "little")
     (to / "points.fvecs").write_bytes(b"".join(three + floats[12 * i : 12 * i + 12] for i in range(rows)))
     (to / "points.fbin").write_bytes(rows.to_bytes(4, "little") + three + floats)
@@ -126,7 +145,8 @@ class Ranks:
 
     def fit(self, ranks, arguments):
         """The digest; labels.npy, labels.csv and model.npz are there afterwards."""
-        code, out, problem, _ = self.run(ranks, ["fit", *arguments, "--json"])
+        command = "regress" if "--target" in arguments else "fit"
+        code, out, problem, _ = self.run(ranks, [command, *arguments, "--json"])
         if code != 0:
             self.complain(f"{ranks} ranks, {arguments}: exit code {code}: {problem}")
             return None
@@ -146,7 +166,7 @@ class Ranks:
 
 
 def same_answers(at):
-    for name, (points, flags, counts) in FITS.items():
+    for name, (points, flags, counts) in (FITS | REGRESSIONS).items():
         wanted = None
         for ranks in (0, *counts):
             for file in ("labels.npy", "labels.csv", "model.npz"):
@@ -168,6 +188,53 @@ def same_answers(at):
             if answer_of(at.place / "model.npz") != wanted[2]:
                 at.complain(f"{name}: the model of {ranks} ranks is another one")
         print(f"  {name}: {', '.join(map(str, counts))} ranks")
+
+
+def same_predictions(at):
+    """Of centroids and of linear models: rows in place, rows that are gathered, more ranks than rows."""
+    at.fit(0, ["points.npy", "-k", "7", "--scale", "standard", "--model", "model.npz"])
+    at.fit(0, ["points.npy", "--target", "3", "-k", "3", "--model", "lines.npz"])
+    outputs = ["--labels", "--distances", "--predictions"]
+    for points, model, flags in (
+        ("points.npy", "model.npz", outputs[:2]),
+        ("few.npy", "model.npz", outputs[:2]),
+        ("points.csv", "lines.npz", outputs),
+        ("points.npy", "lines.npz", [*outputs, "--gating", "columns"]),
+    ):
+        wanted = {}
+        for ranks, ending in ((0, "npy"), (0, "csv"), (1, "npy"), (2, "csv"), (3, "npy"), (4, "npy")):
+            files = [f"{flag[2:]}.{ending}" for flag in flags if flag in outputs]
+            named = [part for flag, file in zip(flags, files) for part in (flag, file)]
+            code, out, problem, _ = at.run(ranks, ["predict", model, points, *named, *flags[len(files):], "--json"])
+            if code != 0:
+                at.complain(f"{ranks} ranks predict: exit code {code}: {problem}")
+                continue
+            found = [json.loads(out)["counts"], json.loads(out)["n_rows"]]
+            found += [(at.place / file).read_bytes() for file in files]
+            if found != wanted.setdefault(ending, found):
+                at.complain(f"{ranks} ranks predict something else: {points}, {model}, {ending}")
+        print(f"  {model}: {points}")
+
+
+def several_files(at):
+    """Parts of a file are that file, by a pattern or by names, however many ranks share them."""
+    flags = ["-k", "7", "--stop", "strict", "--seed", "3", "--labels", "labels.npy"]
+    wanted = at.fit(0, ["points.npy", *flags]), (at.place / "labels.npy").read_bytes()
+    weighted = at.fit(0, ["points.npy", "-k", "5", "--weights", "weights.npy"])
+    names = [f"part-{part}.npy" for part in reversed(range(len(PARTS_OF_POINTS)))]
+    for ranks in (0, 1, 2, 3, 4):
+        files = ["--shard", *(["part-*.npy"] if ranks % 2 else names)]
+        found = at.fit(ranks, [*files, *flags]), (at.place / "labels.npy").read_bytes()
+        if found != wanted:
+            at.complain(f"{ranks} ranks give other files' answer: {found[0]}, not {wanted[0]}")
+        if at.fit(ranks, [*files, "-k", "5", "--weights", "weights.npy"]) != weighted:
+            at.complain(f"{ranks} ranks weigh the rows of several files otherwise")
+    at.fails(2, ["fit", "--shard", "part-1.npy", "other-1.npy", "-k", "2"], 3, "part-1.npy", "other-1.npy", "columns")
+    at.fails(3, ["fit", "--shard", "part-1.npy", "other-2.npy", "-k", "2"], 3, "other-2.npy", "cut off")
+    at.fails(3, ["fit", "--shard", "none-*.npy", "-k", "2"], 3, "none-*.npy")
+    fit = ["fit", "--shard", "part-1.npy", "part-2.npy", "-k", "2"]
+    found = "rank 0 found 1705 rows, rank 1 found 3001"
+    at.fails(2, [fit, ["fit", "points.npy", "-k", "2"]], 3, found)
 
 
 def output_of_one_rank(at):
@@ -192,8 +259,19 @@ def errors(at):
     at.fails(3, ["fit", "few.npy", "-k", "4"], 2, "k")
     at.fails(2, ["fit", "points.npy", "-k", "4", "--bogus"], 2, "--bogus")
     at.fails(2, ["fit", "-", "--format", "text", "-k", "4"], 2, "several ranks")
-    for command in (["predict", "model.npz", "points.npy"], ["regress", "points.npy", "--target", "1"], ["info"]):
+    for command in (["convert", "points.npy", "c.csv"], ["describe", "points.npy"], ["info"]):
         at.fails(2, command, 2, f"'manymeans {command[0]}' is not shared by ranks")
+    at.fit(0, ["points.npy", "-k", "4", "--model", "model.npz"])
+    predict = ["predict", "model.npz", "points.npy", "--labels", "labels.npy"]
+    at.fails(3, ["predict", "model.npz", "broken.npy", "--labels", "labels.npy"], 3, "row 2997, column 2")
+    at.fails(3, ["predict", "none.npz", "points.npy", "--labels", "labels.npy"], 3, "none.npz")
+    at.fails(3, ["predict", "model.npz", "points.npy", "--labels", "/dev/full", "--quiet"], 4, "[rank 0]")
+    at.fails(3, [predict, predict, ["predict", "model.npz", "nothing.npy", "--labels", "labels.npy"]], 3, "[rank 2]")
+    at.fails(2, [predict, ["predict", "model.npz", "other-1.npy", "--labels", "labels.npy"]], 3, "[rank 1]", "columns")
+    regress = ["regress", "points.npy", "--target", "3", "-k", "2"]
+    at.fails(3, ["regress", "broken.npy", *regress[2:]], 3, "row 2997, column 2")
+    at.fails(2, [regress, [*regress, "--ridge", "0.5"]], 2, "other options")
+    at.fails(2, [regress, [*regress[:3], "2", *regress[4:]]], 2, "other options")
     at.fails(3, [fit, [*fit, "--seed", "1"], fit], 2, "rank 0 was given other options")
     at.fails(2, [fit, ["fit", "points.npy", "-k", "4", "--columns", "1,2"]], 2, "columns")
     at.fails(2, [fit, ["fit", "points64.npy", "-k", "4"]], 2, "float64")
@@ -248,8 +326,12 @@ def kills(at):
         while running.poll() is None and not (path.exists() and path.stat().st_mtime_ns > before):
             time.sleep(0.001)
 
-    # While MPI starts, while the first centres are chosen, and in passes.
-    moments = (lambda _: time.sleep(0.25), lambda _: time.sleep(0.5), is_written_again)
+    def labels_are_begun(running):
+        while running.poll() is None and not any(name.startswith(".manymeans") for name in os.listdir(at.place)):
+            time.sleep(0.0005)
+
+    # While MPI starts, while the first centres are chosen, in passes, and, if it comes in time, while labels are written.
+    moments = (lambda _: time.sleep(0.25), lambda _: time.sleep(0.5), is_written_again, labels_are_begun)
     killed = sum(kill_one(at, [*flags, *checkpoint], wait) for wait in moments)
     saved = path.exists()
     digest = at.fit(2, [*flags[1:], "--checkpoint", "run.ckpt", "--resume"])
@@ -305,6 +387,8 @@ def checkpoints(at):
 
 PARTS = {
     "same answers": same_answers,
+    "same predictions": same_predictions,
+    "several files": several_files,
     "output": output_of_one_rank,
     "errors": errors,
     "checkpoints": checkpoints,

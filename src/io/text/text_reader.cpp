@@ -123,6 +123,7 @@ TableSummary survey_text(const std::string& path, const ReadOptions& options) {
   const TextPlan plan = survey_plan(layout, options, path);
   ThreadPool pool(threads_for(layout, options.threads));
   const TextPoints points = parse_text(layout, plan, path, pool);
+  if (points.file_rows == 0) throw Error(ErrorCode::kBadData, path, "it holds names of columns and no rows");
   const std::vector<ColumnSummary> values = summarise_columns(points.points->view(), pool.size());
   TextColumns text_columns(layout, path);
   TableSummary table;
@@ -142,12 +143,14 @@ TableSummary survey_text(const std::string& path, const ReadOptions& options) {
   return table;
 }
 
-// Parses until the columns and the type are those that the text needs; most files are parsed once.
+// Parses until the columns and the type are those that the text needs; most files are parsed once. `by_values`: whether
+// it took more than the numbers' lengths to find the type.
 TextPoints parse_as_needed(const TextLayout& layout, TextPlan& plan, TextColumns& text_columns, const std::string& path,
-                           ThreadPool& pool) {
+                           ThreadPool& pool, bool& by_values) {
   TextPoints points = parse_text(layout, plan, path, pool);
   if (points.is_long) {
     plan.search = Float32Search::kFull;
+    by_values = true;
     points = {};  // the memory, before it is needed again
     points = parse_text(layout, plan, path, pool);
   }
@@ -179,8 +182,8 @@ Dataset read_text(const std::string& path, const ReadOptions& options) {
     for (const int64_t column : plan.columns) early.push_back(layout.text[static_cast<size_t>(column)]);
     text_columns.leave_out(plan, early);
   }
-  TextPoints points = parse_as_needed(layout, plan, text_columns, path, pool);
   Dataset result;
+  TextPoints points = parse_as_needed(layout, plan, text_columns, path, pool, result.type_from_values);
   result.view = points.points->view();
   result.file_rows = points.file_rows;
   result.owner = points.points->owner();

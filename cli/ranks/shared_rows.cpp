@@ -1,0 +1,65 @@
+#include "ranks/shared_rows.h"
+
+#include <manymeans/error.h>
+#include <manymeans/fit.h>
+
+#include "ranks/ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+
+namespace manymeans::cli {
+namespace {
+
+// Ranks all open the file, and what is read from a pipe is gone.
+void check_shareable(const NamedFile& input) {
+  if (input.path.empty()) return;
+  std::error_code ignored;
+  const std::string file = points_file(input.path);
+  const bool good = !std::filesystem::exists(file, ignored) || std::filesystem::is_regular_file(file, ignored);
+  if (input.path != "-" && good) return;
+  throw Error(ErrorCode::kUsage, input.name,
+              fmt::format("'{}' is no file that several ranks can read; write a file first", input.path));
+}
+
+}  // namespace
+
+std::shared_ptr<Comm> share_rows(const std::vector<NamedFile>& inputs, ReadOptions& reading, int& threads) {
+  std::shared_ptr<Comm> ranks = join_ranks();
+  if (!ranks) return nullptr;
+  const int sharing = ranks_on_same_processors(*ranks);
+  for (const NamedFile& input : inputs) check_shareable(input);
+  reading.part = {ranks->rank(), ranks->size()};
+  if (threads == 0) threads = std::max(1, build_info().threads / sharing);
+  return ranks;
+}
+
+void check_same_rows(Comm& ranks, const Dataset& points) {
+  const std::vector<int64_t> rows = ranks.gather_flat(std::span<const int64_t>(&points.file_rows, 1));
+  const auto other = std::ranges::find_if(rows, [&](int64_t count) { return count != rows[0]; });
+  if (other == rows.end()) return;
+  throw Error(ErrorCode::kBadData, "ranks",
+              fmt::format("rank 0 found {} rows, rank {} found {}; all ranks have to see the same files", rows[0],
+                          other - rows.begin(), *other));
+}
+
+std::vector<std::string> warnings_of_all(Comm* ranks, const std::vector<std::string>& mine) {
+  if (ranks == nullptr) return mine;
+  std::string text;
+  for (const std::string& warning : mine) text += warning + '\0';
+  std::vector<std::string> all;
+  for (const std::vector<char>& part : ranks->gather(std::span<const char>(text))) {
+    for (auto at = part.begin(); at != part.end();) {
+      const auto end = std::find(at, part.end(), '\0');
+      std::string warning(at, end);
+      if (std::ranges::find(all, warning) == all.end()) all.push_back(std::move(warning));
+      at = end + 1;
+    }
+  }
+  return ranks->rank() == 0 ? all : std::vector<std::string>();
+}
+
+}  // namespace manymeans::cli

@@ -1,0 +1,26 @@
+// What commands do whose rows are shared by ranks.
+#pragma once
+
+#include <manymeans/comm.h>
+#include <manymeans/io.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace manymeans::cli {
+
+/// Joins the ranks, if there are several, and null else: this process then reads its part of the rows, and where
+/// `threads` is 0 it takes its share of the processors that the ranks of this machine have. `inputs`: files of rows,
+/// and how the user calls them. Throws Error(kUsage) for one that several ranks cannot open.
+std::shared_ptr<Comm> share_rows(const std::vector<NamedFile>& inputs, ReadOptions& reading, int& threads);
+
+/// Throws Error(kBadData), naming two ranks, where the ranks found other numbers of rows in the files. All ranks call
+/// it.
+void check_same_rows(Comm& ranks, const Dataset& points);
+
+/// What all ranks warn of, each sentence once, on the first rank; the others get nothing. All ranks call it. Without
+/// ranks it is `mine`.
+std::vector<std::string> warnings_of_all(Comm* ranks, const std::vector<std::string>& mine);
+
+}  // namespace manymeans::cli
