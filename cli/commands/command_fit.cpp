@@ -114,7 +114,7 @@ int run(FitCommand& command) {
 void add_fit_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("fit", "Fit an ensemble of k-means models to a file of points.");
   const auto command = std::make_shared<FitCommand>();
-  bind_data_argument(*app, command->job);
+  bind_data_argument(*app, command->job.data);
   bind_fit_flags(*app, command->options);
   bind_job_flags(*app, command->job, kHelp);
   app->footer(kExamples);

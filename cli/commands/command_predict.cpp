@@ -79,7 +79,7 @@ struct ModelPoints {
 ModelPoints read_scaled(const PredictCommand& command, const PointsOfFit& fit, Scaling scaling, ProgressLine& line) {
   line.show("reading " + command.data.name());
   ModelPoints points{read_like_fit(command.data, command.reading, fit), {}};
-  check_same_rows(command.comm(), points.read);
+  check_same_reading(command.comm(), points.read, scaling.kind);
   if (scaling.kind != Scale::kNone) {
     scaling.offset.resize(static_cast<size_t>(fit.columns));  // features alone have no target behind them
     scaling.divisor.resize(static_cast<size_t>(fit.columns));
@@ -267,7 +267,7 @@ void add_predict_command(CLI::App& program, int& exit_code) {
   const auto command = std::make_shared<PredictCommand>();
   add_file_argument(*app, "MODEL", command->model,
                     "Model file (.npz) that 'manymeans fit --model' or 'manymeans regress --model' has written.");
-  bind_data_files(*app, command->data);
+  bind_data_argument(*app, command->data);
   app->add_option("-k,--clusters", number_into("-k,--clusters", command->k, 1),
                   "Which k of MODEL to use; needed when it holds several.")
       ->type_name("K")
@@ -292,6 +292,7 @@ void add_predict_command(CLI::App& program, int& exit_code) {
       ->type_name("COUNT")
       ->default_str("0")
       ->group("Prediction");
+  bind_shard_flag(*app, command->data);
   bind_read_flags(*app, command->reading);
   add_file_flag(*app, "--labels", command->labels,
                 "Write the labels to this .npy or .csv file, or as csv to a pipe ('-' for standard output).")

@@ -155,7 +155,7 @@ int run(RegressCommand& command) {
 void add_regress_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("regress", "Fit clusters that are linear models of a target.");
   const auto command = std::make_shared<RegressCommand>();
-  bind_data_argument(*app, command->job);
+  bind_data_argument(*app, command->job.data);
   const auto set_target = [command](const CLI::results_t& texts) {
     command->job.target = texts.front();
     if (!texts.front().empty()) return true;

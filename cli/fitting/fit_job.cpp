@@ -50,11 +50,8 @@ void share_job(const std::string& command, FitJob& job, FitOptions& options) {
   job.model.clear();
 }
 
-void bind_data_argument(CLI::App& app, FitJob& job) {
-  bind_data_files(app, job.data);
-}
-
 void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
+  bind_shard_flag(app, job.data);
   bind_read_flags(app, job.reading, help.type_left_out);
   add_file_flag(app, "--weights", job.reading.weights,
                 "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
@@ -101,7 +98,7 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   line.show("reading " + job.data.name());
   points.dataset =
       job.target.empty() ? job.data.read(job.reading) : read_with_target(job.data, job.reading, job.target);
-  if (job.ranks) check_same_rows(*job.ranks, points.dataset);
+  if (job.ranks) check_same_reading(*job.ranks, points.dataset, job.scale);
   points.view = points.dataset.view;
   points.seconds.emplace_back("read", seconds_since(begin));
   const auto warn_of = [&](const std::vector<std::string>& texts) {

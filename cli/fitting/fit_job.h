@@ -41,8 +41,7 @@ struct JobHelp {
   const char* type_left_out = kTypeLeftOut;
 };
 
-/// Adds DATA, --shard and the flags of the groups Reading, Output and Checkpoint; `job` must outlive `app`.
-void bind_data_argument(CLI::App& app, FitJob& job);
+/// Adds the flags of the groups Reading, Output and Checkpoint; `job` must outlive `app`.
 void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help);
 
 /// Everything that can be found wrong without the points, so that nobody waits for it. Completes `job`.

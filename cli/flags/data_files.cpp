@@ -20,8 +20,11 @@ void DataFiles::find(const std::string& command) {
   if (!shards.empty()) shards = find_shards(shards);
 }
 
-void bind_data_files(CLI::App& app, DataFiles& data) {
+void bind_data_argument(CLI::App& app, DataFiles& data) {
   add_file_argument(app, "DATA", data.path, kDataHelp)->required(false);
+}
+
+void bind_shard_flag(CLI::App& app, DataFiles& data) {
   const auto store = [&data](const CLI::results_t& names) {
     for (const std::string& name : names) {
       if (name.empty()) throw Error(ErrorCode::kUsage, "--shard", "is empty; the name of a file is needed");
@@ -33,7 +36,8 @@ void bind_data_files(CLI::App& app, DataFiles& data) {
                  "In the place of DATA: several files whose rows follow one another, in the order of the files' names. "
                  "Names, or patterns in quotes: 'part-*.parquet'.")
       ->type_name("FILE...")
-      ->expected(-1)
+      ->expected(1, -1)
+      ->allow_extra_args()
       ->group("Reading");
 }
 

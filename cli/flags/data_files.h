@@ -24,7 +24,8 @@ struct DataFiles {
   }
 };
 
-/// Adds DATA and --shard; `data` must outlive `app`.
-void bind_data_files(CLI::App& app, DataFiles& data);
+/// Adds DATA, which may be missing, and the flag --shard of the group Reading; `data` must outlive `app`.
+void bind_data_argument(CLI::App& app, DataFiles& data);
+void bind_shard_flag(CLI::App& app, DataFiles& data);
 
 }  // namespace manymeans::cli

@@ -37,13 +37,22 @@ std::shared_ptr<Comm> share_rows(const std::vector<NamedFile>& inputs, ReadOptio
   return ranks;
 }
 
-void check_same_rows(Comm& ranks, const Dataset& points) {
-  const std::vector<int64_t> rows = ranks.gather_flat(std::span<const int64_t>(&points.file_rows, 1));
-  const auto other = std::ranges::find_if(rows, [&](int64_t count) { return count != rows[0]; });
-  if (other == rows.end()) return;
-  throw Error(ErrorCode::kBadData, "ranks",
-              fmt::format("rank 0 found {} rows, rank {} found {}; all ranks have to see the same files", rows[0],
-                          other - rows.begin(), *other));
+void check_same_reading(Comm& ranks, const Dataset& points, Scale scale) {
+  std::vector<int64_t> mine = {points.file_rows, static_cast<int64_t>(scale)};
+  mine.insert(mine.end(), points.source.numbers.begin(), points.source.numbers.end());
+  const std::vector<std::vector<int64_t>> all = ranks.gather(std::span<const int64_t>(mine));
+  const auto other = std::ranges::find_if(all, [&](const auto& its) { return its != all[0]; });
+  if (other == all.end()) return;
+  const auto rank = other - all.begin();
+  if ((*other)[0] != all[0][0]) {
+    throw Error(ErrorCode::kBadData, "ranks",
+                fmt::format("rank 0 found {} rows, rank {} found {}; all ranks have to see the same files", all[0][0],
+                            rank, (*other)[0]));
+  }
+  throw Error(ErrorCode::kUsage, "ranks",
+              fmt::format("rank 0 was given other columns, or another scale, than rank {}; give all ranks the same "
+                          "options",
+                          rank));
 }
 
 std::vector<std::string> warnings_of_all(Comm* ranks, const std::vector<std::string>& mine) {

@@ -15,9 +15,9 @@ namespace manymeans::cli {
 /// and how the user calls them. Throws Error(kUsage) for one that several ranks cannot open.
 std::shared_ptr<Comm> share_rows(const std::vector<NamedFile>& inputs, ReadOptions& reading, int& threads);
 
-/// Throws Error(kBadData), naming two ranks, where the ranks found other numbers of rows in the files. All ranks call
-/// it.
-void check_same_rows(Comm& ranks, const Dataset& points);
+/// Throws Error, naming two ranks, where the ranks found other numbers of rows in the files, or were told to take other
+/// columns of them or to scale these otherwise. All ranks call it.
+void check_same_reading(Comm& ranks, const Dataset& points, Scale scale);
 
 /// What all ranks warn of, each sentence once, on the first rank; the others get nothing. All ranks call it. Without
 /// ranks it is `mine`.

@@ -271,7 +271,8 @@ def errors(at):
     regress = ["regress", "points.npy", "--target", "3", "-k", "2"]
     at.fails(3, ["regress", "broken.npy", *regress[2:]], 3, "row 2997, column 2")
     at.fails(2, [regress, [*regress, "--ridge", "0.5"]], 2, "other options")
-    at.fails(2, [regress, [*regress[:3], "2", *regress[4:]]], 2, "other options")
+    at.fails(2, [regress, [*regress[:3], "2", *regress[4:]]], 2, "other columns")
+    at.fails(2, [fit, [*fit, "--scale", "minmax"]], 2, "another scale")
     at.fails(3, [fit, [*fit, "--seed", "1"], fit], 2, "rank 0 was given other options")
     at.fails(2, [fit, ["fit", "points.npy", "-k", "4", "--columns", "1,2"]], 2, "columns")
     at.fails(2, [fit, ["fit", "points64.npy", "-k", "4"]], 2, "float64")
@@ -316,8 +317,9 @@ def children_of(pid):
 
 def kills(at):
     flags = ["fit", "large.npy", "-k", "300", "--stop", "strict", "--max-iter", "80", "--seed", "2",
-             "--init", "k-means||"]  # fmt: skip
+             "--init", "k-means||", "--labels", "labels.npy"]  # fmt: skip
     wanted = at.fit(0, flags[1:])
+    labels = (at.place / "labels.npy").read_bytes()
     checkpoint = ["--checkpoint", "run.ckpt", "--every", "3", "--resume", "--quiet"]
     path = at.place / "run.ckpt"
 
@@ -330,12 +332,13 @@ def kills(at):
         while running.poll() is None and not any(name.startswith(".manymeans") for name in os.listdir(at.place)):
             time.sleep(0.0005)
 
-    # While MPI starts, while the first centres are chosen, in passes, and, if it comes in time, while labels are written.
-    moments = (lambda _: time.sleep(0.25), lambda _: time.sleep(0.5), is_written_again, labels_are_begun)
+    # While MPI starts, while the first centres are chosen, and in passes; then, if it comes in time, in the labels.
+    moments = (lambda _: time.sleep(0.25), lambda _: time.sleep(0.5), is_written_again)
     killed = sum(kill_one(at, [*flags, *checkpoint], wait) for wait in moments)
     saved = path.exists()
+    killed += kill_one(at, [*flags, *checkpoint], labels_are_begun)
     digest = at.fit(2, [*flags[1:], "--checkpoint", "run.ckpt", "--resume"])
-    if digest != wanted:
+    if digest != wanted or (at.place / "labels.npy").read_bytes() != labels:
         at.complain(f"after kills the digest is {digest}, not {wanted}")
     if killed < 1 or not saved:
         at.complain(f"{killed} kills are too few, or there was no checkpoint ({saved})")
