@@ -132,10 +132,10 @@ char find_delimiter(const std::vector<std::string_view>& lines, const std::strin
   return best;
 }
 
-// A header: some field of the first row is text where most of the rows below hold numbers; or a line of texts alone, as
-// whoever writes a table in parts leaves it where a part has no rows.
+// A header: some field of the first row is text where most of the rows below hold numbers; or a line of several texts
+// alone, as whoever writes a table in parts leaves it where a part has no rows.
 bool has_header(const std::vector<Row>& rows) {
-  if (rows.size() == 1) return std::ranges::all_of(rows[0], is_text);
+  if (rows.size() == 1) return rows[0].size() > 1 && std::ranges::all_of(rows[0], is_text);
   for (size_t f = 0; f < rows[0].size(); ++f) {
     if (!is_text(rows[0][f])) continue;
     int64_t numbers = 0;
