@@ -3,7 +3,7 @@
 #include <manymeans/error.h>
 
 #include "flags/flag_values.h"
-#include "output/model_columns.h"
+#include "flags/model_columns.h"
 
 #include <fmt/ranges.h>
 

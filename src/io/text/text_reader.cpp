@@ -143,14 +143,12 @@ TableSummary survey_text(const std::string& path, const ReadOptions& options) {
   return table;
 }
 
-// Parses until the columns and the type are those that the text needs; most files are parsed once. `by_values`: whether
-// it took more than the numbers' lengths to find the type.
+// Parses until the columns and the type are those that the text needs; most files are parsed once.
 TextPoints parse_as_needed(const TextLayout& layout, TextPlan& plan, TextColumns& text_columns, const std::string& path,
-                           ThreadPool& pool, bool& by_values) {
+                           ThreadPool& pool) {
   TextPoints points = parse_text(layout, plan, path, pool);
   if (points.is_long) {
     plan.search = Float32Search::kFull;
-    by_values = true;
     points = {};  // the memory, before it is needed again
     points = parse_text(layout, plan, path, pool);
   }
@@ -182,8 +180,10 @@ Dataset read_text(const std::string& path, const ReadOptions& options) {
     for (const int64_t column : plan.columns) early.push_back(layout.text[static_cast<size_t>(column)]);
     text_columns.leave_out(plan, early);
   }
+  const bool open = plan.search == Float32Search::kLong;
+  TextPoints points = parse_as_needed(layout, plan, text_columns, path, pool);
   Dataset result;
-  TextPoints points = parse_as_needed(layout, plan, text_columns, path, pool, result.type_from_values);
+  result.type_from_values = open && plan.search != Float32Search::kLong;
   result.view = points.points->view();
   result.file_rows = points.file_rows;
   result.owner = points.points->owner();

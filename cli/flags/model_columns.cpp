@@ -1,4 +1,4 @@
-#include "output/model_columns.h"
+#include "flags/model_columns.h"
 
 #include <manymeans/error.h>
 
