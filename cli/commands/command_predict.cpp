@@ -254,7 +254,7 @@ int run(PredictCommand& command) {
                     [&] { print_beside(streams, summary_text(command, outcome)); }});
   }
   defer_stop_signals();  // files appear whole or not at all
-  write_outputs(jobs);
+  write_outputs(jobs, command.ranks != nullptr);
   // And a rank that could not write is heard.
   return static_cast<int>(
       command.comm().max(defer_stop_signals() ? static_cast<int64_t>(ErrorCode::kInterrupted) : int64_t{0}));

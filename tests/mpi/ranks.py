@@ -266,6 +266,7 @@ def errors(at):
     at.fails(3, ["predict", "model.npz", "broken.npy", "--labels", "labels.npy"], 3, "row 2997, column 2")
     at.fails(3, ["predict", "none.npz", "points.npy", "--labels", "labels.npy"], 3, "none.npz")
     at.fails(3, ["predict", "model.npz", "points.npy", "--labels", "/dev/full", "--quiet"], 4, "[rank 0]")
+    at.fails(3, [*predict[:4], "/dev/full", "--distances", "d.csv", "--quiet"], 4, "[rank 0]", "not written: /dev/full, d.csv")
     at.fails(3, [predict, predict, ["predict", "model.npz", "nothing.npy", "--labels", "labels.npy"]], 3, "[rank 2]")
     at.fails(2, [predict, ["predict", "model.npz", "other-1.npy", "--labels", "labels.npy"]], 3, "[rank 1]", "columns")
     regress = ["regress", "points.npy", "--target", "3", "-k", "2"]
