@@ -21,6 +21,9 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 
 namespace manymeans::cli {
 namespace {
@@ -156,9 +159,19 @@ Outcome use_linear_models(const PredictCommand& command, const ModelFile& file, 
   return outcome;
 }
 
+// Ranks that were told different things would write a mixture of them, so that their collectives carry this.
+uint64_t hash_of(const PredictCommand& command, const StoredModel& model) {
+  const std::span<const std::byte> bytes = model.prototypes.bytes();
+  const std::string outputs = fmt::format("{} {} {} {}", command.labels, command.distances, command.predictions,
+                                          name_of(command.gating.value_or(Gating::kNearest)));
+  const std::hash<std::string_view> hash;
+  return hash(outputs) * 31 + hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
 Outcome use_model(const PredictCommand& command, ProgressLine& line) {
   const ModelFile file = load_model(command.model);
   const StoredModel& model = choose_model(file, command.model, command.k, WhichK::kAskedFor);
+  command.comm().set_options(hash_of(command, model));
   return file.linear() ? use_linear_models(command, file, model, line) : use_centroids(command, file, model, line);
 }
 

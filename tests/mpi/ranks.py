@@ -269,6 +269,9 @@ def errors(at):
     at.fails(3, [*predict[:4], "/dev/full", "--distances", "d.csv", "--quiet"], 4, "[rank 0]", "not written: /dev/full, d.csv")
     at.fails(3, [predict, predict, ["predict", "model.npz", "nothing.npy", "--labels", "labels.npy"]], 3, "[rank 2]")
     at.fails(2, [predict, ["predict", "model.npz", "other-1.npy", "--labels", "labels.npy"]], 3, "[rank 1]", "columns")
+    at.fit(0, ["points.npy", "-k", "4", "--seed", "1", "--model", "other.npz"])
+    at.fails(2, [predict, ["predict", "other.npz", *predict[2:]]], 2, "other options")
+    at.fails(2, [predict, [*predict[:3], "--distances", "d.npy"]], 2, "other options")
     regress = ["regress", "points.npy", "--target", "3", "-k", "2"]
     at.fails(3, ["regress", "broken.npy", *regress[2:]], 3, "row 2997, column 2")
     at.fails(2, [regress, [*regress, "--ridge", "0.5"]], 2, "other options")
