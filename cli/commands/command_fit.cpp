@@ -43,6 +43,8 @@ const char* const kExamples =
     "  manymeans fit points.npy -k 5000 --model out.npz --checkpoint run.ckpt \\\n"
     "      --resume\n"
     "      May be killed at any time: the same command goes on where it was.\n"
+    "  manymeans fit --shard 'part-*.parquet' -k 64\n"
+    "      Fits the rows of several files, as if they were one file.\n"
     "  mpirun -n 8 manymeans fit points.npy -k 64 --model out.npz\n"
     "      Shares the rows among eight processes, on one machine or on several.\n\n"
     "The answer depends on the points, the options and the seed only: not on\n"
