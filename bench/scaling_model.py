@@ -10,7 +10,7 @@ import math
 
 # Two H200 of one host, NCCL over NVLink, one thread a GPU, until the host knows: bytes of int64 and microseconds.
 ALL_REDUCE = [(8e3, 20), (393e3, 25), (3.1e6, 46), (12.6e6, 78)]
-HALVES = [(8e3, 31), (393e3, 33), (3.1e6, 44), (12.6e6, 67)]  # reduce-scatter, then all-gather of float32
+HALVES = [(8e3, 31), (393e3, 33), (3.1e6, 44), (12.6e6, 67)]  # reduce-scatter, and all-gather of float32
 
 # bench/results/h200/ranks/ranks16.txt: rows, columns, clusters, seconds of 16 threads and of 16 ranks of one thread.
 RANKS = [(4e6, 16, 64, 0.760, 0.822), (1e6, 128, 256, 1.113, 1.405)]
@@ -158,11 +158,13 @@ def shown(seconds):
 def check_links():
     latency, bandwidth = LINK
     rows = []
-    for size, measured in ALL_REDUCE:
+    for (size, measured), (_, halves) in zip(ALL_REDUCE, HALVES):
         model = (latency + size / bandwidth) * 1e6
-        rows.append([f"{size / 1e3:.0f} KB", f"{measured} us", f"{model:.0f} us", f"{model / measured:.2f}"])
+        row = [f"{size / 1e3:.0f} KB", f"{measured} us", f"{model:.0f} us", f"{model / measured:.2f}", f"{halves} us"]
+        rows.append(row)
     print(f"\nlatency {latency * 1e6:.0f} us, bandwidth {bandwidth / 1e9:.0f} GB/s")
-    table("all-reduce of two H200", ["int64", "measured", "model", "model / measured"], rows)
+    columns = ["int64", "measured", "model", "model / measured", "reduce-scatter, all-gather"]
+    table("all-reduce of two H200", columns, rows)
 
 
 def check_ranks():
