@@ -92,6 +92,22 @@ void fits() {
          "initialise refuses ranks");
 }
 
+// A communicator of one process is no different from none.
+void fits_alone() {
+  constexpr int64_t kRows = 300;
+  const std::vector<float> all = points(kRows);
+  std::vector<double> weights;
+  for (int64_t i = 0; i < kRows; ++i) weights.push_back(0.5 * static_cast<double>(i % 4));
+  FitOptions options;
+  options.k = {5};
+  options.threads = 1;
+  for (const std::vector<double>& its : {std::vector<double>(), weights}) {
+    const PointsView view(all.data(), kRows, 2);
+    const FitResult result = fit(view, its, options, {.comm = mpi_comm(MPI_COMM_SELF)});
+    expect(result.digest() == fit(view, its, options).digest(), "the digest of a rank that is alone");
+  }
+}
+
 // Each with a communicator of its own: there are no collectives after an error.
 void errors() {
   const std::vector<float> all = points(100);
@@ -214,6 +230,7 @@ int main(int argc, char** argv) {
   if (argc > 1) give_up_alone();
   collectives_in_pieces();
   fits();
+  fits_alone();
   errors();
   exceptions();
   counts();
