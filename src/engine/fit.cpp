@@ -3,6 +3,7 @@
 
 #include "backend/deduplicated/deduplicated_upload.h"
 #include "backend/sharded/sharded_upload.h"
+#include "comm/or_abort.h"
 #include "core/aligned_buffer.h"
 #include "core/data_type.h"
 #include "core/digest.h"
@@ -570,11 +571,8 @@ FitResult fit_shard(const PointsView& points, std::span<const double> weights, c
 }
 
 FitResult fit_kind_shard(const FitKind& kind, const RankRows& rows, const FitOptions& options, const FitHooks& hooks) {
-  return or_abort(rows.comm, [&] {
-    FitResult result = fit_at({rows.points, rows.weights, options, hooks}, {kind.tuning, rows.comm, kind});
-    rows.comm.max(int64_t{0});  // a rank that fails at the very end is heard, too
-    return result;
-  });
+  return all_or_abort(
+      rows.comm, [&] { return fit_at({rows.points, rows.weights, options, hooks}, {kind.tuning, rows.comm, kind}); });
 }
 
 void refuse_ranks(const FitHooks& hooks, const char* what) {

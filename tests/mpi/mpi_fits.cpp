@@ -3,11 +3,14 @@
 #include <manymeans/manymeans.h>
 #include <manymeans/mpi.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -166,6 +169,42 @@ void counts() {
   expect(contains(error, "weights"), error.c_str());
 }
 
+// Whether this is the error of one rank as that rank and all others throw it.
+bool is_error_of(int rank, const Comm& comm, const std::string& error, const char* part) {
+  return contains(error, part) && error.starts_with("[rank " + std::to_string(rank) + "] ") == (comm.rank() != rank);
+}
+
+// Rank 1 has its points in a file that is written to, which it sees when all collectives are behind it.
+void scaling_of_a_changed_file() {
+  namespace fs = std::filesystem;
+  const auto comm = mpi_comm(MPI_COMM_WORLD);
+  const std::vector<float> values = points(100);
+  Dataset mine;
+  mine.view = {values.data(), 100, 2};
+  const fs::path path = fs::temp_directory_path() / ("manymeans_mpi_fits_" + std::to_string(::getpid()) + ".npy");
+  if (comm->rank() == 1) {
+    write_points(path, mine);
+    mine = read_points(path);
+    fs::last_write_time(path, fs::last_write_time(path) + std::chrono::seconds(5));
+  }
+  const std::string error = error_of([&] { find_scaling(mine.view, Scale::kMinMax, 1, 0, *comm); });
+  fs::remove(path);
+  expect(is_error_of(1, *comm, error, "changed"), error.c_str());
+}
+
+// Rank 0 alone misses the folder: of a .npy before the others write their rows, of a .csv after they have told theirs.
+void labels_in_no_folder() {
+  const std::vector<float> values = points(100);
+  FitOptions options;
+  options.k = {3};
+  for (const char* path : {"no_such_folder/labels.npy", "no_such_folder/labels.csv"}) {
+    const auto comm = mpi_comm(MPI_COMM_WORLD);
+    const FitResult result = fit({values.data(), 100, 2}, {}, options, {.comm = comm});
+    const std::string error = error_of([&] { write_labels(path, result, *comm); });
+    expect(is_error_of(0, *comm, error, "the folder must exist"), error.c_str());
+  }
+}
+
 // A rank that throws by itself, and one that is somewhere else in the program.
 void given_up() {
   const auto comm = mpi_comm(MPI_COMM_WORLD);
@@ -234,6 +273,8 @@ int main(int argc, char** argv) {
   errors();
   exceptions();
   counts();
+  scaling_of_a_changed_file();
+  labels_in_no_folder();
   given_up();
   MPI_Finalize();
   return wrong;

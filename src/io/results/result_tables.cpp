@@ -2,6 +2,7 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
+#include "comm/or_abort.h"
 #include "core/data_type.h"
 #include "core/label_width.h"
 #include "core/mapped_range.h"
@@ -51,6 +52,12 @@ Table table_of(const std::string& path, const std::vector<const Labels*>& column
 }
 
 // The rows of all ranks, which is one where nobody says otherwise.
+// write(), in which all ranks write one file: an error of one of them is one of all.
+template <class Write>
+auto write_together(const std::string& path, Comm& comm, Write&& write) {
+  return all_or_abort(comm, [&] { return or_out_of_memory(path, kNothing, write); });
+}
+
 void write_rows(const std::string& path, const Table& mine, Comm& comm) {
   if (comm.alone()) return write_table(path, result_writer_for(path), mine);
   write_rows_of_ranks(path, mine, comm);
@@ -102,7 +109,7 @@ std::string write_labels(const std::string& path, const FitResult& result) {
 }
 
 std::string write_labels(const std::string& path, const FitResult& result, Comm& comm) {
-  return or_out_of_memory(path, kNothing, [&] {
+  return write_together(path, comm, [&] {
     const BestLabels best = best_labels(path, result);
     return write_columns(path, best.columns, best.names, comm);
   });
@@ -113,7 +120,7 @@ std::string write_labels(const std::string& path, const Labels& labels) {
 }
 
 std::string write_labels(const std::string& path, const Labels& labels, Comm& comm) {
-  return or_out_of_memory(path, kNothing, [&] { return write_columns(path, {&labels}, {"label"}, comm); });
+  return write_together(path, comm, [&] { return write_columns(path, {&labels}, {"label"}, comm); });
 }
 
 void write_values(const std::string& path, std::span<const double> values, const std::string& name) {
@@ -121,7 +128,7 @@ void write_values(const std::string& path, std::span<const double> values, const
 }
 
 void write_values(const std::string& path, std::span<const double> values, const std::string& name, Comm& comm) {
-  or_out_of_memory(path, kNothing, [&] {
+  write_together(path, comm, [&] {
     Table table;
     table.names = {name};
     table.rows = static_cast<int64_t>(values.size());
@@ -172,7 +179,7 @@ void write_points(const std::string& path, const Dataset& points, const std::str
 }
 
 void write_points(const std::string& path, const Dataset& points, Comm& comm) {
-  or_out_of_memory(path, kNothing, [&] { write_rows(path, table_of(points), comm); });
+  write_together(path, comm, [&] { write_rows(path, table_of(points), comm); });
 }
 
 }  // namespace manymeans
