@@ -10,6 +10,7 @@
 #include "output/output_files.h"
 #include "output/progress_line.h"
 #include "output/stream_outputs.h"
+#include "ranks/ranks.h"
 #include "ranks/shared_rows.h"
 #include "streams/device_watch.h"
 #include "streams/standard_streams.h"
@@ -228,6 +229,7 @@ std::vector<OutputJob> output_jobs(const PredictCommand& command, const Outcome&
 
 // Finds the files. Each rank predicts its rows, and the first one does the rest.
 void share(PredictCommand& command) {
+  join_ranks();  // so that they say together what is wrong with the files
   command.data.find("predict");
   std::vector<NamedFile> inputs;
   for (const std::string& path : command.data.all()) inputs.push_back({"DATA", path});

@@ -6,6 +6,7 @@
 #include "flags/read_flags.h"
 #include "output/output_files.h"
 #include "output/stream_outputs.h"
+#include "ranks/ranks.h"
 #include "ranks/shared_rows.h"
 #include "streams/device_watch.h"
 #include "streams/standard_streams.h"
@@ -40,6 +41,7 @@ Scaling find_job_scaling(const FitJob& job, const FitOptions& options, const Poi
 }  // namespace
 
 void share_job(const std::string& command, FitJob& job, FitOptions& options) {
+  join_ranks();  // so that they say together what is wrong with the files
   job.data.find(command);
   std::vector<NamedFile> inputs = {{"--weights", job.reading.weights}};
   for (const std::string& path : job.data.all()) inputs.push_back({"DATA", path});

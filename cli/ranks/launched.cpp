@@ -1,4 +1,5 @@
 #include "ranks/ranks.h"
+#include "streams/standard_streams.h"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -52,6 +53,12 @@ void check_ranks_of(const std::string& command) {
               fmt::format("'manymeans {}' is not shared by ranks, and {} processes were started; start one, without "
                           "mpirun",
                           command, launched().processes));
+}
+
+int complain_as_rank(const Error& error) {
+  const Launched process = launched();
+  return complain(error.code(),
+                  process.several() ? fmt::format("[rank {}] {}", process.rank, error.what()) : error.what());
 }
 
 int ranks_on_same_processors(Comm& ranks) {

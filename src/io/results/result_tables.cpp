@@ -51,13 +51,13 @@ Table table_of(const std::string& path, const std::vector<const Labels*>& column
   return table;
 }
 
-// The rows of all ranks, which is one where nobody says otherwise.
 // write(), in which all ranks write one file: an error of one of them is one of all.
 template <class Write>
 auto write_together(const std::string& path, Comm& comm, Write&& write) {
   return all_or_abort(comm, [&] { return or_out_of_memory(path, kNothing, write); });
 }
 
+// The rows of all ranks, which is one where nobody says otherwise.
 void write_rows(const std::string& path, const Table& mine, Comm& comm) {
   if (comm.alone()) return write_table(path, result_writer_for(path), mine);
   write_rows_of_ranks(path, mine, comm);
