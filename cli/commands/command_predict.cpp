@@ -231,7 +231,7 @@ std::vector<OutputJob> output_jobs(const PredictCommand& command, const Outcome&
 void share(PredictCommand& command) {
   join_ranks();  // so that they say together what is wrong with the files
   command.data.find("predict");
-  std::vector<NamedFile> inputs;
+  std::vector<NamedFile> inputs = {{"MODEL", command.model}};
   for (const std::string& path : command.data.all()) inputs.push_back({"DATA", path});
   command.ranks = share_rows(inputs, command.reading, command.options.threads);
   if (command.comm().rank() == 0) return;

@@ -88,6 +88,7 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
   if (initial_file) files.inputs.push_back(options.init);
   check_files(files);
   check_checkpoint(job.checkpoint);
+  if (initial_file && job.ranks) check_shareable({"--init", options.init});
 }
 
 JobPoints read_job_points(const FitJob& job, const FitOptions& options, ProgressLine& line) {

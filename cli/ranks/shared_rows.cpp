@@ -12,9 +12,7 @@
 #include <span>
 
 namespace manymeans::cli {
-namespace {
 
-// Ranks all open the file, and what is read from a pipe is gone.
 void check_shareable(const NamedFile& input) {
   if (input.path.empty()) return;
   std::error_code ignored;
@@ -24,8 +22,6 @@ void check_shareable(const NamedFile& input) {
   throw Error(ErrorCode::kUsage, input.name,
               fmt::format("'{}' is no file that several ranks can read; write a file first", input.path));
 }
-
-}  // namespace
 
 std::shared_ptr<Comm> share_rows(const std::vector<NamedFile>& inputs, ReadOptions& reading, int& threads) {
   std::shared_ptr<Comm> ranks = join_ranks();

@@ -11,9 +11,12 @@
 namespace manymeans::cli {
 
 /// Joins the ranks, if there are several, and null else: this process then reads its part of the rows, and where
-/// `threads` is 0 it takes its share of the processors that the ranks of this machine have. `inputs`: files of rows,
-/// and how the user calls them. Throws Error(kUsage) for one that several ranks cannot open.
+/// `threads` is 0 it takes its share of the processors that the ranks of this machine have. `inputs`: files,
+/// and how the user calls them, that are checked by check_shareable().
 std::shared_ptr<Comm> share_rows(const std::vector<NamedFile>& inputs, ReadOptions& reading, int& threads);
+
+/// Throws Error(kUsage) for an input that several ranks cannot open: they all do, and what is read from a pipe is gone.
+void check_shareable(const NamedFile& input);
 
 /// Throws Error, naming two ranks, where the ranks found other numbers of rows in the files, or were told to take other
 /// columns of them or to scale these otherwise. All ranks call it.

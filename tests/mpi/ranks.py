@@ -289,6 +289,10 @@ def errors(at):
     at.fails(2, [regress, [*regress, "--ridge", "0.5"]], 2, "other options")
     at.fails(2, [regress, [*regress[:3], "2", *regress[4:]]], 2, "other columns")
     at.fails(2, [fit, [*fit, "--scale", "minmax"]], 2, "another scale")
+    os.mkfifo(at.place / "pipe")
+    for init in ("-", "pipe"):
+        at.fails(2, [*fit, "--init", init], 2, "[--init]", "several ranks")
+    at.fails(2, ["predict", "pipe", "points.npy", "--labels", "labels.npy"], 2, "[MODEL]", "several ranks")
     at.fails(3, [fit, [*fit, "--seed", "1"], fit], 2, "rank 0 was given other options")
     at.fails(2, [fit, ["fit", "points.npy", "-k", "4", "--columns", "1,2"]], 2, "columns")
     at.fails(2, [fit, ["fit", "points64.npy", "-k", "4"]], 2, "float64")
