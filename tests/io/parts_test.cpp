@@ -104,6 +104,18 @@ TEST(Parts, OfLongTextHaveTheTypeOfAll) {
   EXPECT_EQ(read_points(short_numbers, last).view.type, DataType::kFloat32);
 }
 
+TEST(Parts, ThatThereAreNotAreErrors) {
+  const Folder folder;
+  const std::string text = folder.file("a.csv", "1\n2\n3\n");
+  for (const RowPart part : {RowPart{0, 0}, RowPart{-1, 2}, RowPart{2, 2}, RowPart{0, -3}}) {
+    ReadOptions options;
+    options.part = part;
+    expect_error(ErrorCode::kUsage, {"[part] is " + std::to_string(part.index) + " of", "count from 0"},
+                 [&] { read_points(text, options); });
+    expect_error(ErrorCode::kUsage, {"[part] is"}, [&] { describe_table(text, options); });
+  }
+}
+
 // Rows keep their numbers.
 TEST(Parts, NameTheRowsOfTheFile) {
   const Folder folder;

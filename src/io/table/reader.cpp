@@ -76,6 +76,13 @@ auto naming_input(const std::string& path, Use&& use) {
   }
 }
 
+void check_part(const RowPart& part) {
+  if (part.count >= 1 && part.index >= 0 && part.index < part.count) return;
+  throw Error(ErrorCode::kUsage, "part",
+              fmt::format("is {} of {}; parts count from 0, so that 0 to their number less one are right", part.index,
+                          part.count));
+}
+
 template <class Use>
 auto with_memory(const std::string& path, Use&& use) {
   return or_unavailable([&] { return path == MappedFile::kStandardInput ? "standard input" : path; },
@@ -165,6 +172,7 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
 
 Dataset read_rows(const std::string& path, const ReadOptions& options) {
   const FpEnvironmentGuard guard;
+  check_part(options.part);
   return with_memory(path, [&] {
     const Reader reader = make_reader(path, options.format);
     Dataset result = naming_input(path, [&] { return reader.read(path, options); });
@@ -190,6 +198,7 @@ Dataset read_points(const std::string& path, const ReadOptions& options) {
 
 TableSummary with_reader(const std::string& path, const ReadOptions& options,
                          const std::function<TableSummary(const Reader&)>& use) {
+  check_part(options.part);
   return with_memory(path, [&] {
     const Reader reader = make_reader(path, options.format);
     return naming_input(path, [&] { return use(reader); });
