@@ -127,6 +127,9 @@ TEST(Parts, NameTheRowsOfTheFile) {
   options.part.index = 0;
   EXPECT_EQ(read_points(text, options).view.n, 2);
   const std::string weights = folder.file("w.csv", "1\n2\n3\n4\n5\n");
+  options.weights = "no_such_weights";
+  expect_error(ErrorCode::kUsage, {"'no_such_weights' is neither", "a file of 6 numbers"},
+               [&] { read_points(text, options); });
   options.weights = weights;
   expect_error(ErrorCode::kBadData, {"5 rows", "each of the 6 rows"}, [&] { read_points(text, options); });
 }

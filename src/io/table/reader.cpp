@@ -154,7 +154,7 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
         ErrorCode::kUsage, "weights",
         fmt::format("'{}' is neither a column of {} nor a file; give a column's name or number, or a file of {} "
                     "numbers",
-                    options.weights, points.path, points.view.n));
+                    options.weights, points.path, points.file_rows));
   }
   ReadOptions plain;
   plain.dtype = DataType::kFloat64;
