@@ -146,6 +146,10 @@ class Ranks:
             return 124, "", "", WATCHDOG
         return done.returncode, done.stdout, done.stderr, time.monotonic() - begin
 
+    def left_behind(self):
+        """Files that the program means to remove or rename."""
+        return sorted(path.name for path in self.place.glob(".manymeans*"))
+
     def complain(self, text):
         print("  WRONG:", text)
         self.problems.append(text)
@@ -299,9 +303,8 @@ def errors(at):
     at.fails(3, [fit, fit, ["fit", "nothing.npy", "-k", "4"]], 3, "[rank 2]", "nothing.npy")
     at.fails(3, [*fit, "--model", "none/m.npz"], 4, "[rank 0]", "none/m.npz")
     at.fails(3, [*fit, "--labels", "/dev/full", "--quiet"], 4, "[rank 0]")
-    left = [name for name in os.listdir(at.place) if name.startswith(".manymeans")]
-    if left:
-        at.complain(f"{left} were left behind")
+    if at.left_behind():
+        at.complain(f"{at.left_behind()} were left behind")
 
 
 def errors_before_joining(at):
@@ -397,7 +400,12 @@ def random_kills(at, count, seed):
             moment = rng.uniform(0.1, 1.1) * whole
             killed += kill_one(at, [*flags, *checkpoint, "--quiet"], lambda _, s=moment: time.sleep(s), ranks,
                                rng.randrange(ranks))  # fmt: skip
+        left = at.left_behind()  # SIGKILL while labels are written may do that, and nothing else
         digest = at.fit(rng.choice([0, 2, 3, 4]), [*flags[1:], *checkpoint])
+        if at.left_behind() != left:
+            at.complain(f"{at.left_behind()} were left behind by a fit that ended well")
+        for name in left:
+            (at.place / name).unlink()
         if digest != wanted or (at.place / "labels.npy").read_bytes() != labels:
             at.complain(f"after kills {flags} gave {digest}, not {wanted}, or other labels")
     print(f"  {killed} kills")
@@ -438,7 +446,7 @@ def main():
     parser.add_argument("mpirun")
     parser.add_argument("program", type=os.path.abspath)
     parser.add_argument("--only", choices=PARTS)
-    parser.add_argument("--kills", type=int, help="nothing but so many kills at random moments")
+    parser.add_argument("--kills", type=int, metavar="COUNT", help="nothing but so many kills at random moments")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
