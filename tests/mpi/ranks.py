@@ -452,10 +452,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         at = Ranks(arguments, pathlib.Path(folder))
         make_inputs(at.place)
-        if arguments.kills:
+        if arguments.kills is not None:
             random_kills(at, arguments.kills, arguments.seed)
         for name, check in PARTS.items():
-            if arguments.kills or arguments.only not in (None, name):
+            if arguments.kills is not None or arguments.only not in (None, name):
                 continue
             begin = time.monotonic()
             print(f"{name}:")
