@@ -40,6 +40,11 @@ void check_all_are_seen() {
                   launched().processes, seen, library_name()));
 }
 
+// Whether all ranks gave up at once, as for points that all of them have heard of.
+bool by_all(const PlainComm::Abortion& end) {
+  return !std::string_view(end.error.what()).starts_with(fmt::format("[rank {}] ", end.rank));
+}
+
 }  // namespace
 
 std::shared_ptr<Comm> join_ranks() {
@@ -67,9 +72,12 @@ int give_up(const Error& error) {
   if (!joined()) return complain_as_rank(error);
   joined()->abort(error);
   const auto& aborted = joined()->aborted();
-  const ErrorCode code = aborted ? aborted->error.code() : error.code();
-  if (!aborted || aborted->rank == joined()->rank()) complain(code, aborted ? aborted->error.what() : error.what());
-  return end_ranks(static_cast<int>(code));
+  if (!aborted) return end_ranks(complain_as_rank(error));
+  // In its own words: what a rank has told the others knows nothing of the file that its rows come from.
+  if (aborted->rank == joined()->rank()) {
+    by_all(*aborted) ? complain(error.code(), error.what()) : complain_as_rank(error);
+  }
+  return end_ranks(static_cast<int>(aborted->error.code()));
 }
 
 }  // namespace manymeans::cli

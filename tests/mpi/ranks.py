@@ -88,6 +88,8 @@ def make_inputs(to, rows=3001):
         first += count
     write_npy(to / "other-1.npy", "<f4", (6, 2), floats[:48])
     (to / "other-2.npy").write_bytes((to / "part-2.npy").read_bytes()[:-5])
+    lines = [f"{x:.3f},{'nan' if row == rows - 5 else round(y, 3)},{z:.3f}\n" for row, (x, y, z) in enumerate(points)]
+    (to / "broken.csv").write_text("x,y,z\n" + "".join(lines))
     three = (3).to_bytes(4, "little")
     (to / "points.fvecs").write_bytes(b"".join(three + floats[12 * i : 12 * i + 12] for i in range(rows)))
     (to / "points.fbin").write_bytes(rows.to_bytes(4, "little") + three + floats)
@@ -274,7 +276,10 @@ def output_of_one_rank(at):
 def errors(at):
     fit = ["fit", "points.npy", "-k", "4"]
     at.fails(3, ["fit", "nothing.npy", "-k", "4"], 3, "[nothing.npy]")
-    at.fails(3, ["fit", "broken.npy", "-k", "4"], 3, "row 2997, column 2")
+    at.fails(3, ["fit", "broken.npy", "-k", "4"], 3, "[broken.npy] row 2997, column 2")
+    for scale in ("none", "standard"):
+        at.fails(3, ["fit", "broken.csv", "-k", "4", "--scale", scale], 3,
+                 "[broken.csv] row 2997 (line 2998), column 2 ('y') is NaN")  # fmt: skip
     at.fails(3, ["fit", "few.npy", "-k", "4"], 2, "k")
     at.fails(2, ["fit", "-", "--format", "text", "-k", "4"], 2, "several ranks")
     at.fit(0, ["points.npy", "-k", "4", "--model", "model.npz"])
