@@ -163,6 +163,10 @@ void add_reading(const FitJob& job, const JobPoints& points, Provenance& provena
 }
 
 void write_job(const FitJob& job, const std::vector<std::string>& warnings, const JobOutputs& outputs) {
+  if (!job.leads()) {  // all else is the first rank's, which also says what is written
+    if (!job.labels.empty()) outputs.labels();
+    return;
+  }
   for (const std::string& warning : warnings) warn(warning);
   std::vector<OutputJob> jobs;
   std::vector<std::string> written;

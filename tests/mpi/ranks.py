@@ -307,7 +307,7 @@ def errors(at):
     at.fails(2, [fit, ["fit", "points64.npy", "-k", "4"]], 2, "float64")
     at.fails(3, [fit, fit, ["fit", "nothing.npy", "-k", "4"]], 3, "[rank 2]", "nothing.npy")
     at.fails(3, [*fit, "--model", "none/m.npz"], 4, "[rank 0]", "none/m.npz")
-    at.fails(3, [*fit, "--labels", "/dev/full", "--quiet"], 4, "[rank 0]")
+    at.fails(3, [*fit, "--labels", "/dev/full", "--quiet"], 4, "[rank 0]", "(written: nothing; not written: /dev/full)")
     if at.left_behind():
         at.complain(f"{at.left_behind()} were left behind")
 
