@@ -308,6 +308,14 @@ def errors(at):
     at.fails(3, [fit, fit, ["fit", "nothing.npy", "-k", "4"]], 3, "[rank 2]", "nothing.npy")
     at.fails(3, [*fit, "--model", "none/m.npz"], 4, "[rank 0]", "none/m.npz")
     at.fails(3, [*fit, "--labels", "/dev/full", "--quiet"], 4, "[rank 0]", "(written: nothing; not written: /dev/full)")
+    # A rank that does not find the file that rank 0 has made.
+    elsewhere = at.place / "elsewhere"
+    elsewhere.mkdir()
+    its = ["fit", str(at.place / "points.npy"), *fit[2:], "--labels", "labels.npy", "--quiet"]
+    command = at.command(2, [[*fit, "--labels", "labels.npy", "--quiet"], its])
+    at_last = len(command) - command[::-1].index("-n") - 1
+    command[at_last:at_last] = ["-wdir", str(elsewhere)]
+    at.ends(command, 4, ("[rank 1] [labels.npy] its rows of other ranks cannot be opened",), lambda said: len(said) == 1)
     if at.left_behind():
         at.complain(f"{at.left_behind()} were left behind")
 
@@ -324,6 +332,29 @@ def errors_before_joining(at):
     # A launcher of another MPI, which the MPI of this program does not see.
     at.fails_alone([at.program, *fit], 4, "[rank 1] [MPI] 4 processes were started", "sees 1", "mpirun of Open MPI",
                    PMI_SIZE="4", PMI_RANK="1")  # fmt: skip
+
+
+def interrupts(at):
+    """All ranks get the signal, and one says so; what is done so far is written."""
+    fit = ["fit", "large.npy", "-k", "300", "--stop", "strict", "--max-iter", "100000", "--labels", "labels.npy",
+           "--checkpoint", "stopped.ckpt", "--every", "1", "--quiet"]  # fmt: skip
+    (at.place / "labels.npy").unlink(missing_ok=True)
+    with subprocess.Popen(at.command(3, fit), cwd=at.place, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True) as running:  # fmt: skip
+        while running.poll() is None and not (at.place / "stopped.ckpt").exists():
+            time.sleep(0.01)
+        for child in children_of(running.pid):
+            os.kill(child, signal.SIGINT)
+        try:
+            _, problem = running.communicate(timeout=WATCHDOG)
+        except subprocess.TimeoutExpired:
+            at.complain("ranks go on after a signal")
+            running.kill()
+            return
+    if running.returncode != 5 or problem.count("stopping after the current step") != 1:
+        at.complain(f"after a signal: exit code {running.returncode}, {problem!r}")
+    if not (at.place / "labels.npy").exists() or at.left_behind():
+        at.complain("a fit that was interrupted wrote no labels")
 
 
 def kill_one(at, arguments, wait, ranks=3, victim=-1):
@@ -442,6 +473,7 @@ PARTS = {
     "errors": errors,
     "errors before joining": errors_before_joining,
     "checkpoints": checkpoints,
+    "interrupts": interrupts,
     "kills": kills,
 }
 
