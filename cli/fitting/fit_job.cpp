@@ -43,7 +43,7 @@ Scaling find_job_scaling(const FitJob& job, const FitOptions& options, const Poi
 void share_job(const std::string& command, FitJob& job, FitOptions& options) {
   join_ranks();  // so that they say together what is wrong with the files
   job.data.find(command);
-  std::vector<NamedFile> inputs = {{"--weights", job.reading.weights}};
+  std::vector<NamedFile> inputs;
   for (const std::string& path : job.data.all()) inputs.push_back({"DATA", path});
   job.ranks = share_rows(inputs, job.reading, options.threads);
   if (job.leads()) return;

@@ -301,7 +301,12 @@ def errors(at):
     os.mkfifo(at.place / "pipe")
     for init in ("-", "pipe"):
         at.fails(2, [*fit, "--init", init], 2, "[--init]", "several ranks")
+        at.fails(2, [*fit, "--weights", init], 2, "[weights]", "several ranks")
     at.fails(2, ["predict", "pipe", "points.npy", "--labels", "labels.npy"], 2, "[MODEL]", "several ranks")
+    # A column of DATA is one, whatever else has its name.
+    (at.place / "w").mkdir()
+    at.fit(2, ["short.csv", "-k", "4", "--weights", "w"])
+    (at.place / "w").rmdir()
     at.fails(3, [fit, [*fit, "--seed", "1"], fit], 2, "rank 0 was given other options")
     at.fails(2, [fit, ["fit", "points.npy", "-k", "4", "--columns", "1,2"]], 2, "columns")
     at.fails(2, [fit, ["fit", "points64.npy", "-k", "4"]], 2, "float64")

@@ -60,6 +60,14 @@ Reader make_reader(const std::string& path, const std::string& format) {
   throw Error(ErrorCode::kUsage, "format", "there is no reader '" + format + "'; known: " + known);
 }
 
+// What is read from a pipe is gone for the others.
+void check_every_rank_can_read(const std::string& weights) {
+  const std::string file = points_file(weights);
+  if (weights != MappedFile::kStandardInput && !std::filesystem::is_fifo(file)) return;
+  throw Error(ErrorCode::kUsage, "weights",
+              fmt::format("'{}' is no file that several ranks can read; write a file first", weights));
+}
+
 // Messages about "-" say what that is.
 template <class Use>
 auto naming_input(const std::string& path, Use&& use) {
@@ -156,6 +164,7 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
                     "numbers",
                     options.weights, points.path, points.file_rows));
   }
+  if (options.part.count > 1) check_every_rank_can_read(options.weights);
   ReadOptions plain;
   plain.dtype = DataType::kFloat64;
   plain.threads = options.threads;
