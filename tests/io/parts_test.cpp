@@ -134,5 +134,25 @@ TEST(Parts, NameTheRowsOfTheFile) {
   expect_error(ErrorCode::kBadData, {"5 rows", "each of the 6 rows"}, [&] { read_points(text, options); });
 }
 
+// Of formats that say a row's length before each row, a part checks its own rows.
+TEST(Parts, OfVecsCheckTheirOwnRows) {
+  const Folder folder;
+  std::string bytes;
+  for (const char count : {'\1', '\1', '\1', '\1', '\2', '\1'}) bytes += std::string{count, 0, 0, 0, 'x'};
+  const auto read_part = [](const std::string& path, int64_t index) {
+    ReadOptions options;
+    options.part = {index, 3};
+    return read_points(path, options).view.n;
+  };
+  const std::string wrong = folder.file("wrong.bvecs", bytes);
+  EXPECT_EQ(read_part(wrong, 0), 2);
+  EXPECT_EQ(read_part(wrong, 1), 2);
+  expect_error(ErrorCode::kBadData, {"row 5 (at byte 20) says it has 2 values"}, [&] { read_part(wrong, 2); });
+  const std::string cut = folder.file("cut.bvecs", bytes.substr(0, 18));
+  EXPECT_EQ(read_part(cut, 1), 1);
+  expect_error(ErrorCode::kBadData, {"cut off in row 4: 5 bytes from byte 15 on are needed, 3 are there"},
+               [&] { read_part(cut, 2); });
+}
+
 }  // namespace
 }  // namespace manymeans::test
