@@ -29,8 +29,8 @@ namespace {
 
 Scaling find_job_scaling(const FitJob& job, const FitOptions& options, const PointsView& points) {
   const int64_t memory = options.memory.bytes;
-  Scaling scaling = job.ranks ? find_scaling(points, job.scale, options.threads, memory, *job.ranks)
-                              : find_scaling(points, job.scale, options.threads, memory);
+  Comm& ranks = job.ranks ? *job.ranks : self_comm();
+  Scaling scaling = find_scaling(points, job.scale, options.threads, memory, ranks);
   if (!job.target.empty()) {
     scaling.offset.back() = 0;
     scaling.divisor.back() = 1;
@@ -108,12 +108,12 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
     points.dataset.warnings.insert(points.dataset.warnings.end(), texts.begin(), texts.end());
   };
   const int64_t memory = options.memory.bytes;
+  Comm& ranks = job.ranks ? *job.ranks : self_comm();
   // Linear models are the same whatever the columns' units are.
   const auto warn_of_dominance = [&] {
-    if (job.target.empty() && job.leads()) warn_of(dominance_warnings(points.dataset, points.view, memory));
+    if (job.target.empty()) warn_of(dominance_warnings(points.dataset, points.view, memory, ranks));
   };
-  // They look at rows here and there: those of one rank are enough.
-  if (job.leads()) warn_of(row_number_warnings(points.dataset, memory));
+  warn_of(row_number_warnings(points.dataset, memory, ranks));
   if (job.scale == Scale::kNone) {
     warn_of_dominance();
     return points;

@@ -211,6 +211,10 @@ TableSummary describe_table(const std::string& path, const ReadOptions& options 
 /// `memory` is that of ReadOptions.
 std::vector<std::string> row_number_warnings(const Dataset& points, int64_t memory = 0);
 std::vector<std::string> dominance_warnings(const Dataset& points, const PointsView& scaled, int64_t memory = 0);
+/// The same for the rows of all ranks, which all call it: the warnings of one process that has them all.
+std::vector<std::string> row_number_warnings(const Dataset& points, int64_t memory, Comm& comm);
+std::vector<std::string> dominance_warnings(const Dataset& points, const PointsView& scaled, int64_t memory,
+                                            Comm& comm);
 
 /// What a model file holds.
 struct StoredModel {

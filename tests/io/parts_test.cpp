@@ -113,6 +113,12 @@ TEST(Parts, ThatThereAreNotAreErrors) {
     expect_error(ErrorCode::kUsage, {"[part] is " + std::to_string(part.index) + " of", "count from 0"},
                  [&] { read_points(text, options); });
     expect_error(ErrorCode::kUsage, {"[part] is"}, [&] { describe_table(text, options); });
+    expect_error(ErrorCode::kUsage, {"[part] is"}, [&] { read_shards({text}, options); });
+  }
+  for (const RowPart part : {RowPart{.first = -1, .last = 2}, RowPart{.first = 3, .last = 2}}) {
+    ReadOptions options;
+    options.part = part;
+    expect_error(ErrorCode::kUsage, {"[part] is rows"}, [&] { read_points(text, options); });
   }
 }
 

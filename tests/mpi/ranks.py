@@ -266,6 +266,12 @@ def output_of_one_rank(at):
     code, out, problem, _ = at.run(3, ["fit", "lost.csv", "-k", "2", "--dtype", "float32", "--quiet"])
     if code != 0 or problem.count("manymeans: warning: ") != 1 or "16777217" not in problem:
         at.complain(f"three ranks warn {problem!r}")
+    # A column that counts rows, in the first half of the file and in all of it.
+    for name, counts in (("half.csv", lambda i: i % 50), ("counts.csv", lambda i: i)):
+        (at.place / name).write_text("".join(f"{counts(i)},{i * 37 % 101}\n" for i in range(100)))
+        alone = at.run(0, ["fit", name, "-k", "2", "--quiet"])[2]
+        if at.run(2, ["fit", name, "-k", "2", "--quiet"])[2] != alone or ("counts the rows" in alone) != (name == "counts.csv"):
+            at.complain(f"two ranks warn otherwise than one process of {name}: {alone!r}")
     code, out, problem, _ = at.run(2, ["fit", "points.npy", "-k", "4", "--labels", "-", "--quiet"])
     if code != 0 or len(out.splitlines()) != 3002:
         at.complain(f"labels to standard output have {len(out.splitlines())} lines, {problem!r}")

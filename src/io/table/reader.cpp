@@ -84,13 +84,6 @@ auto naming_input(const std::string& path, Use&& use) {
   }
 }
 
-void check_part(const RowPart& part) {
-  if (part.count >= 1 && part.index >= 0 && part.index < part.count) return;
-  throw Error(ErrorCode::kUsage, "part",
-              fmt::format("is {} of {}; parts count from 0, so that 0 to their number less one are right", part.index,
-                          part.count));
-}
-
 template <class Use>
 auto with_memory(const std::string& path, Use&& use) {
   return or_unavailable([&] { return path == MappedFile::kStandardInput ? "standard input" : path; },
@@ -177,6 +170,19 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
   }
   const double* values = static_cast<const double*>(file.view.data);
   return {values, values + file.view.n};
+}
+
+void check_part(const RowPart& part) {
+  if (part.last >= 0) {
+    if (part.first >= 0 && part.first <= part.last) return;
+    throw Error(
+        ErrorCode::kUsage, "part",
+        fmt::format("is rows {} to {}; the first is never negative, nor behind the last", part.first, part.last));
+  }
+  if (part.count >= 1 && part.index >= 0 && part.index < part.count) return;
+  throw Error(ErrorCode::kUsage, "part",
+              fmt::format("is {} of {}; parts count from 0, so that 0 to their number less one are right", part.index,
+                          part.count));
 }
 
 Dataset read_rows(const std::string& path, const ReadOptions& options) {

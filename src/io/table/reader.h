@@ -32,6 +32,9 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
 /// Throws Error(kBadData) where there are no rows or no columns.
 void check_some_rows(const Dataset& points);
 
+/// Throws Error(kUsage) for a part that there is not.
+void check_part(const RowPart& part);
+
 /// Calls use(reader) with the reader of this path; errors are about this path, or about standard input.
 TableSummary with_reader(const std::string& path, const ReadOptions& options,
                          const std::function<TableSummary(const Reader&)>& use);

@@ -138,6 +138,7 @@ void take_beside_rows(Dataset& points, const Dataset& piece, const ReadOptions& 
 }  // namespace
 
 Dataset read_shards(const std::vector<std::string>& paths, const ReadOptions& options) {
+  check_part(options.part);
   Dataset points = look_at(paths, options);
   ReadOptions typed = options;
   typed.dtype = points.view.type;
