@@ -154,7 +154,7 @@ Dataset scale_points(const PointsView& points, const Scaling& scaling, int threa
 std::string write_labels(const std::string& path, const FitResult& result);
 std::string write_labels(const std::string& path, const Labels& labels);
 /// The labels of all ranks, which all call it and see the same files. A .npy is written by all of them in place: each
-/// writes its own rows. Other files are written by rank 0, which gathers the labels first.
+/// writes its own rows. Other files are written by rank 0, which gathers the labels meanwhile.
 std::string write_labels(const std::string& path, const FitResult& result, Comm& comm);
 std::string write_labels(const std::string& path, const Labels& labels, Comm& comm);
 /// N float64 values as .npy or .csv; with `comm`, those of all ranks, as labels are.

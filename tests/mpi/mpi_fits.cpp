@@ -192,7 +192,7 @@ void scaling_of_a_changed_file() {
   expect(is_error_of(1, *comm, error, "changed"), error.c_str());
 }
 
-// Rank 0 alone misses the folder: of a .npy before the others write their rows, of a .csv after they have told theirs.
+// Rank 0 alone misses the folder: of a .npy before the others write their rows, of a .csv while they give theirs away.
 void labels_in_no_folder() {
   const std::vector<float> values = points(100);
   FitOptions options;

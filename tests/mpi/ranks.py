@@ -39,6 +39,7 @@ FITS = {
     "bytes": ("points.u8bin", ["-k", "12", "--empty", "drop", "--init", "random", "--stop", "strict"], (4,)),
     "given": ("points.npy", ["--init", "three.csv", "-k", "3"], (3,)),
     "as many clusters as rows": ("few.npy", ["-k", "3", "--empty", "keep"], (2, 4)),
+    "many rows": ("large.npy", ["-k", "5", "--init", "random", "--max-iter", "3"], (2,)),
     "a single row": ("one.npy", ["-k", "1"], (3,)),
 }  # fmt: skip
 

@@ -121,19 +121,33 @@ void write_together(const std::string& path, const Table& mine, const Place& pla
   if (file) file->commit();
 }
 
-// Every rank gets all rows, of which rank 0 makes the file.
+// Rank 0 makes the file, of blocks of rows that the ranks gather while it is written: no rank ever has all rows.
 void write_gathered(const std::string& path, const Table& mine, const Place& place, Comm& comm) {
-  std::vector<std::byte> rows(static_cast<size_t>(mine.rows) * mine.row_size());
-  for_each_block(mine, [&](int64_t first, int64_t, std::span<const std::byte> cells) {
-    std::memcpy(rows.data() + static_cast<size_t>(first) * mine.row_size(), cells.data(), cells.size());
-  });
-  const std::vector<std::byte> all = comm.gather_flat(std::span<const std::byte>(rows));
-  if (comm.rank() != 0) return;
+  constexpr int64_t kBlock = int64_t{1} << 16;
+  const size_t row_size = mine.row_size();
+  std::vector<std::byte> block;  // of rows [begin, begin + kBlock) of all those that there are
+  const auto gather = [&](int64_t begin) {
+    const int64_t first = std::clamp(begin - place.first, int64_t{0}, mine.rows);
+    const int64_t last = std::clamp(begin + kBlock - place.first, int64_t{0}, mine.rows);
+    std::vector<std::byte> rows(static_cast<size_t>(last - first) * row_size);
+    if (last > first) mine.fill(first, last - first, rows.data());
+    block = comm.gather_flat(std::span<const std::byte>(rows));
+  };
+  if (comm.rank() != 0) {
+    for (int64_t begin = 0; begin < place.all; begin += kBlock) gather(begin);
+    return;
+  }
   Table whole = mine;
   whole.rows = place.all;
-  whole.fill = [&](int64_t first, int64_t count, std::byte* out) {
-    std::memcpy(out, all.data() + static_cast<size_t>(first) * mine.row_size(),
-                static_cast<size_t>(count) * mine.row_size());
+  int64_t begin = -kBlock;
+  whole.fill = [&](int64_t row, int64_t count, std::byte* out) {  // a writer takes all rows once, in their order
+    for (int64_t here = 0; count > 0; row += here, count -= here) {
+      if (row >= begin + kBlock) gather(begin += kBlock);
+      here = std::min(count, begin + kBlock - row);
+      std::memcpy(out, block.data() + static_cast<size_t>(row - begin) * row_size,
+                  static_cast<size_t>(here) * row_size);
+      out += static_cast<size_t>(here) * row_size;
+    }
   };
   write_table(path, result_writer_for(path), whole);
 }
