@@ -51,18 +51,32 @@ void check_same_reading(Comm& ranks, const Dataset& points, Scale scale) {
                           rank));
 }
 
+namespace {
+
+// Adds the sentences that are not there yet, each before the one that follows it.
+void merge_warnings(std::vector<std::string>& all, const std::vector<std::string>& more) {
+  auto place = all.end();
+  for (auto warning = more.rbegin(); warning != more.rend(); ++warning) {
+    const auto found = std::ranges::find(all, *warning);
+    place = found == all.end() ? all.insert(place, *warning) : found;
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> warnings_of_all(Comm* ranks, const std::vector<std::string>& mine) {
   if (ranks == nullptr) return mine;
   std::string text;
   for (const std::string& warning : mine) text += warning + '\0';
   std::vector<std::string> all;
   for (const std::vector<char>& part : ranks->gather(std::span<const char>(text))) {
+    std::vector<std::string> warnings;
     for (auto at = part.begin(); at != part.end();) {
       const auto end = std::find(at, part.end(), '\0');
-      std::string warning(at, end);
-      if (std::ranges::find(all, warning) == all.end()) all.push_back(std::move(warning));
+      warnings.emplace_back(at, end);
       at = end + 1;
     }
+    merge_warnings(all, warnings);
   }
   return ranks->rank() == 0 ? all : std::vector<std::string>();
 }

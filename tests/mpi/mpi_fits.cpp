@@ -189,7 +189,7 @@ void scaling_of_a_changed_file() {
   }
   const std::string error = error_of([&] { find_scaling(mine.view, Scale::kMinMax, 1, 0, *comm); });
   fs::remove(path);
-  expect(is_error_of(1, *comm, error, "changed"), error.c_str());
+  expect(is_error_of(1, *comm, error, "somebody wrote to the file"), error.c_str());
 }
 
 // Rank 0 alone misses the folder: of a .npy before the others write their rows, of a .csv while they give theirs away.
