@@ -49,7 +49,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   cli::prepare_standard_streams();
-  cli::catch_stop_signals();
+  cli::catch_stop_signals(cli::launched().rank == 0);
   guard_mapped_files();
   return cli::end_program(cli::end_ranks(run(argc, argv)));
 } catch (const Error& error) {

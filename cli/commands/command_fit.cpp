@@ -43,6 +43,8 @@ const char* const kExamples =
     "  manymeans fit points.npy -k 5000 --model out.npz --checkpoint run.ckpt \\\n"
     "      --resume\n"
     "      May be killed at any time: the same command goes on where it was.\n"
+    "  manymeans fit --shard 'part-*.parquet' -k 64\n"
+    "      Fits the rows of several files, as if they were one file.\n"
     "  mpirun -n 8 manymeans fit points.npy -k 64 --model out.npz\n"
     "      Shares the rows among eight processes, on one machine or on several.\n\n"
     "The answer depends on the points, the options and the seed only: not on\n"
@@ -86,13 +88,13 @@ void write_results(const FitJob& job, const JobPoints& points, const FitResult& 
        .json = [&] { return to_json(result); },
        .report =
            [&](const std::vector<std::string>& files) {
-             return fit_report(job.data, result, files, points_style(result));
+             return fit_report(job.data.name(), result, files, points_style(result));
            }});
 }
 
 int run(FitCommand& command) {
   FitJob& job = command.job;
-  share_job(job, command.options);
+  share_job("fit", job, command.options);
   const bool initial_file = names_initial_file(command.options.init, centroid_inits());
   check(command.options);
   check_job(job, command.options, initial_file);
@@ -114,7 +116,7 @@ int run(FitCommand& command) {
 void add_fit_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("fit", "Fit an ensemble of k-means models to a file of points.");
   const auto command = std::make_shared<FitCommand>();
-  bind_data_argument(*app, command->job);
+  bind_data_argument(*app, command->job.data);
   bind_fit_flags(*app, command->options);
   bind_job_flags(*app, command->job, kHelp);
   app->footer(kExamples);

@@ -2,13 +2,16 @@
 #include <manymeans/manymeans.h>
 
 #include "commands/commands.h"
+#include "flags/data_files.h"
 #include "flags/flag_values.h"
+#include "flags/model_columns.h"
 #include "flags/read_flags.h"
 #include "flags/stored_models.h"
-#include "output/model_columns.h"
 #include "output/output_files.h"
 #include "output/progress_line.h"
 #include "output/stream_outputs.h"
+#include "ranks/ranks.h"
+#include "ranks/shared_rows.h"
 #include "streams/device_watch.h"
 #include "streams/standard_streams.h"
 #include "streams/stop_signal.h"
@@ -19,25 +22,34 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 
 namespace manymeans::cli {
 namespace {
 
 struct PredictCommand {
-  std::string model, data;
+  std::string model;
+  DataFiles data;
   ReadOptions reading;
   PredictOptions options;
   int64_t k = 0;                                // 0: the only one
   std::optional<Gating> gating = std::nullopt;  // none: nearest
   std::string labels, distances, predictions;   // empty: not asked for
   bool json = false, quiet = false;
+  std::shared_ptr<Comm> ranks = nullptr;  // that share the points; null: there is one
+
+  Comm& comm() const { return ranks ? *ranks : self_comm(); }
 };
 
 const char* const kExamples =
     "Examples:\n"
     "  manymeans predict out.npz new.csv --labels labels.npy\n"
     "  manymeans predict out.npz new.csv -k 16 --labels labels.csv --distances d.npy\n"
-    "  manymeans predict lines.npz new.csv --predictions y.csv --gating prior\n\n"
+    "  manymeans predict lines.npz new.csv --predictions y.csv --gating prior\n"
+    "  mpirun -n 8 manymeans predict out.npz new.npy --labels labels.npy\n"
+    "      Shares the rows among eight processes, on one machine or on several.\n\n"
     "The best model of the chosen k gives each point the label of its nearest\n"
     "prototype. The scaling of the fit is stored in MODEL and applied first;\n"
     "distances are Euclidean and in scaled units. MODEL knows the columns of its fit:\n"
@@ -69,8 +81,9 @@ struct ModelPoints {
 };
 
 ModelPoints read_scaled(const PredictCommand& command, const PointsOfFit& fit, Scaling scaling, ProgressLine& line) {
-  line.show("reading " + command.data);
+  line.show("reading " + command.data.name());
   ModelPoints points{read_like_fit(command.data, command.reading, fit), {}};
+  check_same_reading(command.comm(), points.read, scaling.kind);
   if (scaling.kind != Scale::kNone) {
     scaling.offset.resize(static_cast<size_t>(fit.columns));  // features alone have no target behind them
     scaling.divisor.resize(static_cast<size_t>(fit.columns));
@@ -82,11 +95,22 @@ ModelPoints read_scaled(const PredictCommand& command, const PointsOfFit& fit, S
   return points;
 }
 
-void count_labels(Outcome& outcome) {
+// Calls work(), which may complain of the points, where this rank has any; all ranks throw what the first one does.
+template <class Work>
+void use_points(const PredictCommand& command, const Dataset& points, Work&& work) {
+  const int64_t rows_before = command.reading.part.begin(points.file_rows);
+  check_together(command.comm(), [&] {
+    if (points.view.n > 0) naming_file(command.data.name(), points, work, rows_before);
+  });
+}
+
+// Of all rows of all ranks.
+void count_labels(Outcome& outcome, Comm& comm) {
   outcome.counts.resize(static_cast<size_t>(outcome.k));
   for (int64_t row = 0; row < outcome.prediction.labels.size(); ++row) {
     ++outcome.counts[outcome.prediction.labels[row]];
   }
+  comm.sum(outcome.counts);
 }
 
 Outcome use_centroids(const PredictCommand& command, const ModelFile& file, const StoredModel& model,
@@ -98,10 +122,10 @@ Outcome use_centroids(const PredictCommand& command, const ModelFile& file, cons
   const ModelPoints points = read_scaled(command, points_of_fit(file), file.scaling, line);
   const PointsView& view = points.read.view;
   const DeviceWatch watch(command.options.backend);
-  Outcome outcome{.k = model.k, .rows = view.n, .columns = view.d, .warnings = points.read.warnings};
-  outcome.prediction =
-      naming_file(command.data, points.read, [&] { return predict(view, model.prototypes.view(), command.options); });
-  count_labels(outcome);
+  Outcome outcome{.k = model.k, .rows = points.read.file_rows, .columns = view.d, .warnings = points.read.warnings};
+  use_points(command, points.read,
+             [&] { outcome.prediction = predict(view, model.prototypes.view(), command.options); });
+  count_labels(outcome, command.comm());
   return outcome;
 }
 
@@ -114,13 +138,14 @@ Outcome use_linear_models(const PredictCommand& command, const ModelFile& file, 
   const PointsOfFit fit = residuals ? points_of_fit(file) : features_of_fit(file);
   ModelPoints points = read_scaled(command, fit, file.scaling, line);
   const int64_t features = model.prototypes.columns() - 1;
+  const Gating gating = command.gating.value_or(Gating::kNearest);
   const DeviceWatch watch(command.options.backend);
-  Outcome outcome{.k = model.k, .rows = points.read.view.n, .columns = features, .warnings = points.read.warnings};
-  naming_file(command.data, points.read, [&] {
+  Outcome outcome{.k = model.k, .rows = points.read.file_rows, .columns = features, .warnings = points.read.warnings};
+  outcome.targets = Matrix(0, gating == Gating::kColumns ? model.k : 1, DataType::kFloat64);
+  use_points(command, points.read, [&] {
     if (residuals) {
       outcome.prediction =
           regress_labels(RegressionRows::with_target(points.read.view), model.prototypes.view(), command.options);
-      count_labels(outcome);
     }
     if (command.predictions.empty()) return;
     if (residuals) {
@@ -128,15 +153,26 @@ Outcome use_linear_models(const PredictCommand& command, const ModelFile& file, 
       std::iota(places.begin(), places.end(), 0);
       keep_columns(points.read, places);
     }
-    outcome.targets = regress_predict(points.read.view, model.prototypes.view(), model.regression->gate,
-                                      command.gating.value_or(Gating::kNearest), command.options);
+    outcome.targets =
+        regress_predict(points.read.view, model.prototypes.view(), model.regression->gate, gating, command.options);
   });
+  if (residuals) count_labels(outcome, command.comm());
   return outcome;
+}
+
+// Ranks that were told different things would write a mixture of them, so that their collectives carry this.
+uint64_t hash_of(const PredictCommand& command, const StoredModel& model) {
+  const std::span<const std::byte> bytes = model.prototypes.bytes();
+  const std::string outputs = fmt::format("{} {} {} {}", command.labels, command.distances, command.predictions,
+                                          name_of(command.gating.value_or(Gating::kNearest)));
+  const std::hash<std::string_view> hash;
+  return hash(outputs) * 31 + hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 Outcome use_model(const PredictCommand& command, ProgressLine& line) {
   const ModelFile file = load_model(command.model);
   const StoredModel& model = choose_model(file, command.model, command.k, WhichK::kAskedFor);
+  command.comm().set_options(hash_of(command, model));
   return file.linear() ? use_linear_models(command, file, model, line) : use_centroids(command, file, model, line);
 }
 
@@ -159,7 +195,7 @@ std::string summary_json(const PredictCommand& command, const Outcome& outcome) 
 
 std::string summary_text(const PredictCommand& command, const Outcome& outcome) {
   std::string out =
-      fmt::format("{}: {} points of {} columns, k = {}", command.data, outcome.rows, outcome.columns, outcome.k);
+      fmt::format("{}: {} points of {} columns, k = {}", command.data.name(), outcome.rows, outcome.columns, outcome.k);
   if (!outcome.counts.empty()) {
     const auto [least, most] = std::ranges::minmax(outcome.counts);
     out += fmt::format(", {} to {} points in a cluster", least, most);
@@ -171,12 +207,12 @@ std::string summary_text(const PredictCommand& command, const Outcome& outcome) 
   return out;
 }
 
-void write_targets(const std::string& path, const Matrix& targets) {
-  if (targets.columns() == 1) return write_values(path, targets.values<double>(), "prediction");
+void write_targets(const std::string& path, const Matrix& targets, Comm& comm) {
+  if (targets.columns() == 1) return write_values(path, targets.values<double>(), "prediction", comm);
   Dataset table;
   table.view = targets.view();
   for (int64_t k = 0; k < targets.columns(); ++k) table.column_names.push_back(fmt::format("model_{}", k));
-  write_points(path, table, path.ends_with(".npy") ? "npy" : "csv");
+  write_points(path, table, comm);
 }
 
 std::vector<OutputJob> output_jobs(const PredictCommand& command, const Outcome& outcome) {
@@ -184,13 +220,27 @@ std::vector<OutputJob> output_jobs(const PredictCommand& command, const Outcome&
   const auto add = [&](const std::string& path, const std::function<void()>& write) {
     if (!path.empty()) jobs.push_back({path, write});
   };
-  add(command.labels, [&] { write_labels(command.labels, outcome.prediction.labels); });
-  add(command.distances, [&] { write_values(command.distances, outcome.prediction.distances, "distance"); });
-  add(command.predictions, [&] { write_targets(command.predictions, outcome.targets); });
+  Comm& comm = command.comm();
+  add(command.labels, [&] { write_labels(command.labels, outcome.prediction.labels, comm); });
+  add(command.distances, [&] { write_values(command.distances, outcome.prediction.distances, "distance", comm); });
+  add(command.predictions, [&] { write_targets(command.predictions, outcome.targets, comm); });
   return jobs;
 }
 
-void run(PredictCommand& command) {
+// Finds the files. Each rank predicts its rows, and the first one does the rest.
+void share(PredictCommand& command) {
+  join_ranks();  // so that they say together what is wrong with the files
+  command.data.find("predict");
+  std::vector<NamedFile> inputs = {{"MODEL", command.model}};
+  for (const std::string& path : command.data.all()) inputs.push_back({"DATA", path});
+  command.ranks = share_rows(inputs, command.reading, command.options.threads);
+  if (command.comm().rank() == 0) return;
+  command.quiet = true;
+  command.json = false;
+}
+
+int run(PredictCommand& command) {
+  share(command);
   const bool streams = use_standard_output(
       {{"--labels", &command.labels}, {"--distances", &command.distances}, {"--predictions", &command.predictions}},
       command.json);
@@ -200,12 +250,15 @@ void run(PredictCommand& command) {
   if (command.labels.empty() && command.distances.empty() && command.predictions.empty()) {
     throw Error(ErrorCode::kUsage, "--labels", "is needed, or --predictions with linear models: a file to write to");
   }
+  std::vector<std::string> inputs = command.data.all();
+  inputs.push_back(command.model);
   check_files({.outputs = {{"--labels", command.labels, {".npy", ".csv"}},
                            {"--distances", command.distances, {".npy", ".csv"}},
                            {"--predictions", command.predictions, {".npy", ".csv"}}},
-               .inputs = {command.model, command.data},
+               .inputs = inputs,
                .prints = (command.json || !command.quiet) && !streams});
-  const Outcome outcome = use_model(command, line);
+  Outcome outcome = use_model(command, line);
+  outcome.warnings = warnings_of_all(command.ranks.get(), outcome.warnings);
   line.erase();
   for (const std::string& warning : outcome.warnings) warn(warning);
   std::vector<OutputJob> jobs = output_jobs(command, outcome);
@@ -216,7 +269,10 @@ void run(PredictCommand& command) {
                     [&] { print_beside(streams, summary_text(command, outcome)); }});
   }
   defer_stop_signals();  // files appear whole or not at all
-  write_outputs(jobs);
+  write_outputs(jobs, command.ranks != nullptr);
+  // And a rank that could not write is heard.
+  return static_cast<int>(
+      command.comm().max(defer_stop_signals() ? static_cast<int64_t>(ErrorCode::kInterrupted) : int64_t{0}));
 }
 
 }  // namespace
@@ -226,7 +282,7 @@ void add_predict_command(CLI::App& program, int& exit_code) {
   const auto command = std::make_shared<PredictCommand>();
   add_file_argument(*app, "MODEL", command->model,
                     "Model file (.npz) that 'manymeans fit --model' or 'manymeans regress --model' has written.");
-  add_file_argument(*app, "DATA", command->data, kDataHelp);
+  bind_data_argument(*app, command->data);
   app->add_option("-k,--clusters", number_into("-k,--clusters", command->k, 1),
                   "Which k of MODEL to use; needed when it holds several.")
       ->type_name("K")
@@ -251,6 +307,7 @@ void add_predict_command(CLI::App& program, int& exit_code) {
       ->type_name("COUNT")
       ->default_str("0")
       ->group("Prediction");
+  bind_shard_flag(*app, command->data);
   bind_read_flags(*app, command->reading);
   add_file_flag(*app, "--labels", command->labels,
                 "Write the labels to this .npy or .csv file, or as csv to a pipe ('-' for standard output).")
@@ -264,10 +321,7 @@ void add_predict_command(CLI::App& program, int& exit_code) {
   app->add_flag("--json", command->json, "Print one JSON object instead of a line of text.")->group("Output");
   app->add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.")->group("Output");
   app->footer(kExamples);
-  app->callback([command, &exit_code] {
-    run(*command);
-    exit_code = defer_stop_signals() ? static_cast<int>(ErrorCode::kInterrupted) : 0;
-  });
+  app->callback([command, &exit_code] { exit_code = run(*command); });
 }
 
 }  // namespace manymeans::cli

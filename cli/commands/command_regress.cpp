@@ -51,7 +51,9 @@ const char* const kExamples =
     "  manymeans regress sensors.npy --target 9 -k 5 --models 16 --model out.npz\n"
     "  manymeans describe out.npz\n"
     "  manymeans predict out.npz new.npy --predictions y.npy\n"
-    "      The target is column 9, the features are all others.\n\n"
+    "      The target is column 9, the features are all others.\n"
+    "  mpirun -n 8 manymeans regress sensors.npy --target 9 -k 5\n"
+    "      Shares the rows among eight processes, on one machine or on several.\n\n"
     "A cluster is a linear model: a row belongs to the model that predicts its target\n"
     "best, and a model is the least squares of its rows. So clusters may lie in the\n"
     "same place, where k-means could not tell them apart. 'error' is the sum of the\n"
@@ -62,8 +64,9 @@ const char* const kExamples =
     "poor optimum. Features are all columns but the target, unless --columns names\n"
     "them. Read docs/user/regression.md before you predict with such models.\n\n"
     "The answer depends on the rows, the options and the seed only: not on --threads,\n"
-    "--backend, --algorithm or --strategy. Ctrl-C stops after the current pass and\n"
-    "writes what was asked for (exit code 5); a second Ctrl-C ends at once.\n"
+    "--backend, --algorithm, --strategy or how many processes share it. Ctrl-C stops\n"
+    "after the current pass and writes what was asked for (exit code 5); a second\n"
+    "Ctrl-C ends at once.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
@@ -116,16 +119,18 @@ void write_results(const FitJob& job, const JobPoints& points, const RegressResu
       job, result.fit.warnings,
       {.model =
            [&] { save_model(job.model, result, points.scaling, points.dataset.column_names, points.dataset.source); },
-       .labels = [&] { write_labels(job.labels, result.fit); },
+       .labels =
+           [&] { job.ranks ? write_labels(job.labels, result.fit, *job.ranks) : write_labels(job.labels, result.fit); },
        .json = [&] { return to_json(result); },
        .report =
            [&](const std::vector<std::string>& files) {
-             return fit_report(job.data, result.fit, files, regress_style(points, result));
+             return fit_report(job.data.name(), result.fit, files, regress_style(points, result));
            }});
 }
 
 int run(RegressCommand& command) {
   FitJob& job = command.job;
+  share_job("regress", job, command.options);
   const bool initial_file = names_initial_file(command.options.init, {"auto", "random-subsets", "kmeans", "kmeans-x"});
   check_job(job, command.options, initial_file);
   if (!job.reading.dtype) job.reading.dtype = DataType::kFloat64;  // models are of the points' type
@@ -150,7 +155,7 @@ int run(RegressCommand& command) {
 void add_regress_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("regress", "Fit clusters that are linear models of a target.");
   const auto command = std::make_shared<RegressCommand>();
-  bind_data_argument(*app, command->job);
+  bind_data_argument(*app, command->job.data);
   const auto set_target = [command](const CLI::results_t& texts) {
     command->job.target = texts.front();
     if (!texts.front().empty()) return true;

@@ -7,15 +7,14 @@
 #include "output/output_files.h"
 #include "output/stream_outputs.h"
 #include "ranks/ranks.h"
+#include "ranks/shared_rows.h"
 #include "streams/device_watch.h"
 #include "streams/standard_streams.h"
 #include "streams/stop_signal.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <filesystem>
 
 namespace manymeans::cli {
 namespace {
@@ -30,8 +29,8 @@ namespace {
 
 Scaling find_job_scaling(const FitJob& job, const FitOptions& options, const PointsView& points) {
   const int64_t memory = options.memory.bytes;
-  Scaling scaling = job.ranks ? find_scaling(points, job.scale, options.threads, memory, *job.ranks)
-                              : find_scaling(points, job.scale, options.threads, memory);
+  Comm& ranks = job.ranks ? *job.ranks : self_comm();
+  Scaling scaling = find_scaling(points, job.scale, options.threads, memory, ranks);
   if (!job.target.empty()) {
     scaling.offset.back() = 0;
     scaling.divisor.back() = 1;
@@ -39,54 +38,22 @@ Scaling find_job_scaling(const FitJob& job, const FitOptions& options, const Poi
   return scaling;
 }
 
-// What all ranks warn of, each sentence once, on the rank that speaks.
-std::vector<std::string> warnings_of_all(const FitJob& job, const std::vector<std::string>& mine) {
-  if (!job.ranks) return mine;
-  std::string text;
-  for (const std::string& warning : mine) text += warning + '\0';
-  std::vector<std::string> all;
-  for (const std::vector<char>& part : job.ranks->gather(std::span<const char>(text))) {
-    for (auto at = part.begin(); at != part.end();) {
-      const auto end = std::find(at, part.end(), '\0');
-      std::string warning(at, end);
-      if (std::ranges::find(all, warning) == all.end()) all.push_back(std::move(warning));
-      at = end + 1;
-    }
-  }
-  return job.leads() ? all : std::vector<std::string>();
-}
-
-// Ranks all open the file, and what is read from a pipe is gone.
-void check_shareable(const char* what, const std::string& path) {
-  std::error_code ignored;
-  const std::string file = points_file(path);
-  if (path != "-" && (!std::filesystem::exists(file, ignored) || std::filesystem::is_regular_file(file, ignored)))
-    return;
-  throw Error(ErrorCode::kUsage, what,
-              fmt::format("'{}' is no file that several ranks can read; write a file first", path));
-}
-
 }  // namespace
 
-void share_job(FitJob& job, FitOptions& options) {
-  job.ranks = join_ranks();
-  if (!job.ranks) return;
-  const int sharing = ranks_on_same_processors(*job.ranks);
-  check_shareable("DATA", job.data);
-  if (!job.reading.weights.empty()) check_shareable("--weights", job.reading.weights);
-  job.reading.part = {job.ranks->rank(), job.ranks->size()};
-  if (options.threads == 0) options.threads = std::max(1, build_info().threads / sharing);
+void share_job(const std::string& command, FitJob& job, FitOptions& options) {
+  join_ranks();  // so that they say together what is wrong with the files
+  job.data.find(command);
+  std::vector<NamedFile> inputs;
+  for (const std::string& path : job.data.all()) inputs.push_back({"DATA", path});
+  job.ranks = share_rows(inputs, job.reading, options.threads);
   if (job.leads()) return;
   job.quiet = true;
   job.json = false;
   job.model.clear();
 }
 
-void bind_data_argument(CLI::App& app, FitJob& job) {
-  add_file_argument(app, "DATA", job.data, kDataHelp);
-}
-
 void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
+  bind_shard_flag(app, job.data);
   bind_read_flags(app, job.reading, help.type_left_out);
   add_file_flag(app, "--weights", job.reading.weights,
                 "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
@@ -115,11 +82,13 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
   CommandFiles files = {.outputs = {{"--model", job.model, {".npz"}},
                                     {"--labels", job.labels, {".npy", ".csv"}},
                                     {"--checkpoint", job.checkpoint.path, {}}},
-                        .inputs = {job.data, job.reading.weights},
+                        .inputs = job.data.all(),
                         .prints = (job.json || !job.quiet) && !job.streams_labels};
+  files.inputs.push_back(job.reading.weights);
   if (initial_file) files.inputs.push_back(options.init);
   check_files(files);
   check_checkpoint(job.checkpoint);
+  if (initial_file && job.ranks) check_shareable({"--init", options.init});
 }
 
 JobPoints read_job_points(const FitJob& job, const FitOptions& options, ProgressLine& line) {
@@ -129,28 +98,30 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   };
   JobPoints points;
   auto begin = Clock::now();
-  line.show("reading " + job.data);
+  line.show("reading " + job.data.name());
   points.dataset =
-      job.target.empty() ? read_points(job.data, job.reading) : read_with_target(job.data, job.reading, job.target);
+      job.target.empty() ? job.data.read(job.reading) : read_with_target(job.data, job.reading, job.target);
+  if (job.ranks) check_same_reading(*job.ranks, points.dataset, job.scale);
   points.view = points.dataset.view;
   points.seconds.emplace_back("read", seconds_since(begin));
   const auto warn_of = [&](const std::vector<std::string>& texts) {
     points.dataset.warnings.insert(points.dataset.warnings.end(), texts.begin(), texts.end());
   };
   const int64_t memory = options.memory.bytes;
+  Comm& ranks = job.ranks ? *job.ranks : self_comm();
   // Linear models are the same whatever the columns' units are.
   const auto warn_of_dominance = [&] {
-    if (job.target.empty() && job.leads()) warn_of(dominance_warnings(points.dataset, points.view, memory));
+    if (job.target.empty()) warn_of(dominance_warnings(points.dataset, points.view, memory, ranks));
   };
-  // They look at rows here and there: those of one rank are enough.
-  if (job.leads()) warn_of(row_number_warnings(points.dataset, memory));
+  warn_of(row_number_warnings(points.dataset, memory, ranks));
   if (job.scale == Scale::kNone) {
     warn_of_dominance();
     return points;
   }
   begin = Clock::now();
   line.show("scaling");
-  points.scaling = naming_file(job.data, points.dataset, [&] { return find_job_scaling(job, options, points.view); });
+  points.scaling =
+      naming_file(job.data.name(), points.dataset, [&] { return find_job_scaling(job, options, points.view); });
   points.scaled = scale_points(points.view, points.scaling, options.threads, memory);
   points.view = points.scaled.view;
   warn_of_dominance();
@@ -177,7 +148,7 @@ void run_job(const FitJob& job, const FitOptions& options, const JobPoints& poin
   if (options.backend == "reference") hooks.abort = &overdue_stop();
   const DeviceWatch watch(options.backend);
   try {
-    naming_file(job.data, points.dataset, [&] { work(hooks); });
+    naming_file(job.data.name(), points.dataset, [&] { work(hooks); });
   } catch (const Error& error) {
     const bool overdue = hooks.abort != nullptr && error.code() == ErrorCode::kInterrupted && overdue_stop();
     leave_failed_fit(job, overdue);
@@ -188,10 +159,14 @@ void add_reading(const FitJob& job, const JobPoints& points, Provenance& provena
                  std::vector<std::string>& warnings) {
   provenance.seconds.insert(provenance.seconds.begin(), points.seconds.begin(), points.seconds.end());
   warnings.insert(warnings.begin(), points.dataset.warnings.begin(), points.dataset.warnings.end());
-  warnings = warnings_of_all(job, warnings);
+  warnings = warnings_of_all(job.ranks.get(), warnings);
 }
 
 void write_job(const FitJob& job, const std::vector<std::string>& warnings, const JobOutputs& outputs) {
+  if (!job.leads()) {  // all else is the first rank's, which also says what is written
+    if (!job.labels.empty()) outputs.labels();
+    return;
+  }
   for (const std::string& warning : warnings) warn(warning);
   std::vector<OutputJob> jobs;
   std::vector<std::string> written;

@@ -3,6 +3,7 @@
 
 #include <manymeans/manymeans.h>
 
+#include "flags/data_files.h"
 #include "flags/read_flags.h"
 #include "output/progress_line.h"
 
@@ -18,7 +19,7 @@ namespace manymeans::cli {
 
 /// What a command that fits was told, beside the options of the clustering.
 struct FitJob {
-  std::string data;
+  DataFiles data;
   std::string target;  ///< column of the target, by name or number; empty: there is none
   ReadOptions reading;
   Scale scale = Scale::kNone;
@@ -40,17 +41,16 @@ struct JobHelp {
   const char* type_left_out = kTypeLeftOut;
 };
 
-/// Adds DATA and the flags of the groups Reading, Output and Checkpoint; `job` must outlive `app`.
-void bind_data_argument(CLI::App& app, FitJob& job);
+/// Adds the flags of the groups Reading, Output and Checkpoint; `job` must outlive `app`.
 void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help);
 
 /// Everything that can be found wrong without the points, so that nobody waits for it. Completes `job`.
 /// `initial_file`: whether --init names a file.
 void check_job(FitJob& job, const FitOptions& options, bool initial_file);
 
-/// Joins the ranks, if there are several: each reads and fits its part of the rows, and the first one does the rest.
-/// All of the command's threads are shared by the ranks of a machine.
-void share_job(FitJob& job, FitOptions& options);
+/// Finds the files of points, and joins the ranks, if there are several: each reads and fits its part of the rows, and
+/// the first one does the rest. All of the command's threads are shared by the ranks of a machine.
+void share_job(const std::string& command, FitJob& job, FitOptions& options);
 
 /// Points as they go into the fit, and what keeps them in memory. A target is their last column and is not scaled.
 struct JobPoints {

@@ -3,7 +3,7 @@
 #include <manymeans/error.h>
 
 #include "flags/flag_values.h"
-#include "output/model_columns.h"
+#include "flags/model_columns.h"
 
 #include <fmt/ranges.h>
 
@@ -45,19 +45,20 @@ std::string columns_read(const Dataset& points) {
 
 }  // namespace
 
-Dataset read_with_target(const std::string& path, const ReadOptions& options, const std::string& target) {
+Dataset read_with_target(const DataFiles& data, const ReadOptions& options, const std::string& target) {
   ReadOptions with_target = options;
   if (!options.columns.empty()) with_target.columns.push_back(target);
-  Dataset points = read_points(path, with_target);
+  Dataset points = data.read(with_target);
   // Those that were asked for stand as they were asked for.
   const auto place = options.columns.empty() ? find_target(points, target) : points.view.d - 1;
   if (!place) {
     throw Error(ErrorCode::kUsage, "--target",
-                fmt::format("{} has no column of numbers '{}'; a name or a number is right, of the columns {}", path,
-                            shown(target), columns_read(points)));
+                fmt::format("{} has no column of numbers '{}'; a name or a number is right, of the columns {}",
+                            data.name(), shown(target), columns_read(points)));
   }
   if (points.view.d < 2) {
-    throw Error(ErrorCode::kUsage, "--target", path + " has no column beside the target; a regression needs one");
+    throw Error(ErrorCode::kUsage, "--target",
+                data.name() + " has no column beside the target; a regression needs one");
   }
   if (*place == points.view.d - 1) return points;
   std::vector<int64_t> order(static_cast<size_t>(points.view.d));

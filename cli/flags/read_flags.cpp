@@ -62,7 +62,7 @@ void bind_read_flags(CLI::App& app, ReadOptions& options, const std::string& lef
       ->group("Reading");
 }
 
-Error about_file(const Error& error, const std::string& path, const Dataset& points) {
+Error about_file(const Error& error, const std::string& path, const Dataset& points, int64_t rows_before) {
   std::string what = error.what();
   constexpr std::string_view kPoints = "[points] ";
   if (!what.starts_with(kPoints)) return error;
@@ -72,7 +72,8 @@ Error about_file(const Error& error, const std::string& path, const Dataset& poi
   int end = 0;
   const bool placed = std::sscanf(what.c_str(), "row %lld, column %lld%n", &row, &column, &end) == 2;
   if (placed && column >= 1 && column <= points.view.d) {
-    what.replace(0, static_cast<size_t>(end), row_label(points, row) + ", " + column_label(points, column));
+    what.replace(0, static_cast<size_t>(end),
+                 row_label(points, rows_before + row) + ", " + column_label(points, column));
   }
   return Error(error.code(), path, what);
 }

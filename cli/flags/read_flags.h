@@ -32,16 +32,17 @@ void check_format(const char* flag, const std::string& text, const std::vector<C
 /// Adds --threads, which must be at least 0.
 void bind_threads(CLI::App& app, int& threads);
 
-/// The same complaint about the points that were read from this file: it names the file, and the place in it.
-Error about_file(const Error& error, const std::string& path, const Dataset& points);
+/// The same complaint about the points that were read from this file: it names the file, and the place in it, where
+/// `rows_before` rows of the file stand before the first one that was complained about.
+Error about_file(const Error& error, const std::string& path, const Dataset& points, int64_t rows_before = 0);
 
 /// Calls work(); where the library complains about "points", the error names their file instead.
 template <class Work>
-auto naming_file(const std::string& path, const Dataset& points, Work&& work) {
+auto naming_file(const std::string& path, const Dataset& points, Work&& work, int64_t rows_before = 0) {
   try {
     return work();
   } catch (const Error& error) {
-    throw about_file(error, path, points);
+    throw about_file(error, path, points, rows_before);
   }
 }
 

@@ -84,11 +84,15 @@ CLI::Option* add_file_argument(CLI::App& app, const std::string& name, std::stri
   return add_file(app, name, path, help)->required();
 }
 
-void write_outputs(const std::vector<OutputJob>& jobs) {
+void write_outputs(const std::vector<OutputJob>& jobs, bool together) {
   std::vector<std::string> written;
   std::vector<std::string> failed;
   std::optional<Error> first;
   for (const OutputJob& job : jobs) {
+    if (first && together) {
+      failed.push_back(job.what);
+      continue;
+    }
     try {
       job.write();
       written.push_back(job.what);

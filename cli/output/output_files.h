@@ -38,7 +38,8 @@ struct OutputJob {
   std::function<void()> write;  ///< throws Error
 };
 
-/// Does all jobs, also after one has failed. Throws one Error that says what was written and what was not.
-void write_outputs(const std::vector<OutputJob>& jobs);
+/// Does all jobs, also after one has failed, unless ranks do them together: then they are out of step. Throws one Error
+/// that says what was written and what was not.
+void write_outputs(const std::vector<OutputJob>& jobs, bool together = false);
 
 }  // namespace manymeans::cli

@@ -1,10 +1,12 @@
 #include "ranks/ranks.h"
+#include "streams/standard_streams.h"
 
 #include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -45,11 +47,18 @@ Launched launched() {
 }
 
 void check_ranks_of(const std::string& command) {
-  if (!launched().several() || command == "fit") return;
+  constexpr std::array<std::string_view, 3> kShared = {"fit", "regress", "predict"};
+  if (!launched().several() || std::ranges::find(kShared, command) != kShared.end()) return;
   throw Error(ErrorCode::kUsage, "ranks",
               fmt::format("'manymeans {}' is not shared by ranks, and {} processes were started; start one, without "
                           "mpirun",
                           command, launched().processes));
+}
+
+int complain_as_rank(const Error& error) {
+  const Launched process = launched();
+  return complain(error.code(),
+                  process.several() ? fmt::format("[rank {}] {}", process.rank, error.what()) : error.what());
 }
 
 int ranks_on_same_processors(Comm& ranks) {

@@ -4,7 +4,11 @@
 #include "ranks/ranks.h"
 #include "streams/standard_streams.h"
 
+#include <fmt/format.h>
+
 #include <csignal>
+#include <string>
+#include <string_view>
 
 namespace manymeans::cli {
 namespace {
@@ -15,6 +19,32 @@ std::shared_ptr<MpiComm>& joined() {
   return comm;
 }
 
+// "Open MPI v4.1.4", of a text that goes on about packages and dates.
+std::string library_name() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  const std::string_view version(text, static_cast<size_t>(length));
+  return std::string(version.substr(0, version.find_first_of(",\n\r")));
+}
+
+// The launcher of another MPI leaves each process alone, and all of them would write the same files.
+void check_all_are_seen() {
+  int seen = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &seen);
+  if (seen == launched().processes) return;
+  MPI_Finalize();
+  throw Error(
+      ErrorCode::kUnavailable, "MPI",
+      fmt::format("{} processes were started, and the MPI of this build sees {}; start them by the mpirun of {}",
+                  launched().processes, seen, library_name()));
+}
+
+// Whether all ranks gave up at once, as for points that all of them have heard of.
+bool by_all(const PlainComm::Abortion& end) {
+  return !std::string_view(end.error.what()).starts_with(fmt::format("[rank {}] ", end.rank));
+}
+
 }  // namespace
 
 std::shared_ptr<Comm> join_ranks() {
@@ -23,6 +53,7 @@ std::shared_ptr<Comm> join_ranks() {
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS || given < MPI_THREAD_FUNNELED) {
     throw Error(ErrorCode::kUnavailable, "MPI", "it cannot be started for a program with threads");
   }
+  check_all_are_seen();
   joined() = std::make_shared<MpiComm>(
       MPI_COMM_WORLD, MpiSettings{.last_words = [](const Error& why) { complain(why.code(), why.what()); }});
   return joined();
@@ -35,20 +66,18 @@ int end_ranks(int exit_code) {
   return exit_code;
 }
 
-// All ranks come here: those that have heard, too. So they can leave MPI together.
+// All ranks that were joined come here: those that have heard, too. So they can leave MPI together.
 int give_up(const Error& error) {
-  try {
-    join_ranks();
-  } catch (const Error&) {
-    // MPI is no help, so this process ends alone, and the launcher ends the others.
-  }
-  if (!joined()) return complain(error.code(), error.what());
   std::signal(SIGTERM, SIG_IGN);  // the launcher hurries the ranks that leave last, which is no news
+  if (!joined()) return complain_as_rank(error);
   joined()->abort(error);
   const auto& aborted = joined()->aborted();
-  const ErrorCode code = aborted ? aborted->error.code() : error.code();
-  if (!aborted || aborted->rank == joined()->rank()) complain(code, aborted ? aborted->error.what() : error.what());
-  return end_ranks(static_cast<int>(code));
+  if (!aborted) return end_ranks(complain_as_rank(error));
+  // In its own words: what a rank has told the others knows nothing of the file that its rows come from.
+  if (aborted->rank == joined()->rank()) {
+    by_all(*aborted) ? complain(error.code(), error.what()) : complain_as_rank(error);
+  }
+  return end_ranks(static_cast<int>(aborted->error.code()));
 }
 
 }  // namespace manymeans::cli

@@ -1,6 +1,5 @@
 // What stands in where this build has no MPI.
 #include "ranks/ranks.h"
-#include "streams/standard_streams.h"
 
 #include <fmt/format.h>
 
@@ -19,8 +18,7 @@ int end_ranks(int exit_code) {
 }
 
 int give_up(const Error& error) {
-  if (launched().rank > 0) return static_cast<int>(error.code());  // all do the same, and the first one says it
-  return complain(error.code(), error.what());
+  return complain_as_rank(error);
 }
 
 }  // namespace manymeans::cli

@@ -30,7 +30,11 @@ int ranks_on_same_processors(Comm& ranks);
 /// Leaves the ranks after all is done. Returns the exit code.
 int end_ranks(int exit_code);
 
-/// The end by an error: all ranks end, and one of them complains. Returns the exit code.
+/// The end by an error, of which all ranks that were joined hear, and one of them complains. A process that has not
+/// joined them speaks for itself: nobody knows whether the others run this program at all. Returns the exit code.
 int give_up(const Error& error);
+
+/// An error as this process says it, which names its rank where several processes were started. Returns the exit code.
+int complain_as_rank(const Error& error);
 
 }  // namespace manymeans::cli

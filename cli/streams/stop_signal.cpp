@@ -18,6 +18,7 @@ constexpr int64_t kSameRequest = 500;  // milliseconds
 constexpr unsigned kPatience = 2;      // seconds
 
 // A signal handler can reach nothing but variables like these: the only mutable state of the program.
+std::atomic<bool> silent{false};
 std::atomic<bool> deferred{false};
 std::atomic<bool> stop_requested{false};
 std::atomic<bool> overdue{false};
@@ -34,6 +35,7 @@ int64_t now() {
 
 // Only async-signal-safe calls in here.
 void tell(std::string_view text) {
+  if (silent) return;
   if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;
 }
 
@@ -63,7 +65,8 @@ void on_alarm(int) {
 
 }  // namespace
 
-void catch_stop_signals() {
+void catch_stop_signals(bool aloud) {
+  silent = !aloud;
   for (const int signal : kSignals) {
     struct sigaction action {};
     ::sigaction(signal, nullptr, &action);

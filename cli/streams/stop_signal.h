@@ -6,7 +6,8 @@
 namespace manymeans::cli {
 
 /// From now on a signal ends the program with exit code 5. Signals that the parent chose to ignore stay ignored.
-void catch_stop_signals();
+/// `aloud`: whether it says so; of many processes that get the same signal, one is enough.
+void catch_stop_signals(bool aloud);
 
 /// From now on the first signal only sets the flag that is returned, so that the work at hand can end in order;
 /// a second one, half a second later or more, ends the program at once, as without any handling.

@@ -37,10 +37,13 @@ struct PointsOfFit {
 struct RowPart {
   int64_t index = 0;
   int64_t count = 1;
+  int64_t first = 0, last = -1;  ///< where `last` is not negative: rows [first, last) instead, those that there are
 
   /// The first row of the part that has this index, of `rows`.
-  int64_t begin(int64_t rows) const { return rows / count * index + std::min(index, rows % count); }
-  int64_t end(int64_t rows) const { return RowPart{index + 1, count}.begin(rows); }
+  int64_t begin(int64_t rows) const {
+    return last < 0 ? rows / count * index + std::min(index, rows % count) : std::min(first, rows);
+  }
+  int64_t end(int64_t rows) const { return last < 0 ? RowPart{index + 1, count}.begin(rows) : std::min(last, rows); }
 };
 
 /// How to read a file of points.
@@ -64,6 +67,14 @@ struct ReadOptions {
   RowPart part = {};
 };
 
+/// Where the rows of one of several files stand among all of them.
+struct ShardFile {
+  std::string path;
+  int64_t rows_before = 0;  ///< of the files before it
+  int64_t rows = 0;
+  int64_t first_line = 0;  ///< as in Dataset
+};
+
 /// Points that were read. `view` stays valid as long as the object (or a copy of `owner`) lives.
 struct Dataset {
   PointsView view;
@@ -72,12 +83,14 @@ struct Dataset {
   std::vector<double> weights;            ///< empty, or N
   std::vector<std::string> warnings;
   std::string path;
-  SourceColumns source;    ///< which columns of the file they are
-  int64_t first_line = 0;  ///< line of a text file, from 1, in which row 1 stands; 0 for other files
-  int64_t file_rows = 0;   ///< rows of the file, of which the points are ReadOptions::part
+  SourceColumns source;           ///< which columns of the file they are
+  int64_t first_line = 0;         ///< line of a text file, from 1, in which row 1 stands; 0 for other files
+  int64_t file_rows = 0;          ///< rows of the file, of which the points are ReadOptions::part
+  bool type_from_values = false;  ///< all values together decided the type: with more rows it might be another
+  std::vector<ShardFile> shards;  ///< of read_shards(): the files that have rows
 };
 
-/// "row 3", or "row 3 (line 4)" for a row, from 1, of a text file.
+/// "row 3", or "row 3 (line 4)" for a row, from 1, of a text file; "row 3 of part-2.npy" where there are several files.
 std::string row_label(const Dataset& points, int64_t row);
 /// "column 2 ('age')" or "column 2", for a column of the points, from 1, as its file counts and names it.
 std::string column_label(const Dataset& points, int64_t column);
@@ -85,6 +98,19 @@ std::string column_label(const Dataset& points, int64_t column);
 /// Reads points in any of the formats that `info` lists (docs/user/files.md); "-" is standard input, file:member one
 /// table of a file that holds several. Throws Error(kBadData) that names the file, the row and the column.
 Dataset read_points(const std::string& path, const ReadOptions& options = {});
+
+/// Points of several files (shards), whose rows follow one another in the order of the paths: the same points as those
+/// of one file that has all the rows. Files without rows add nothing. ReadOptions::part is a part of all rows; a weight
+/// file has a weight for each of them. All files are opened, by every rank, to count their rows.
+/// Throws Error(kBadData) that names two files where columns, their names or types differ, and Error(kUsage) where the
+/// values of each file would have to decide the type: then `dtype` is needed.
+Dataset read_shards(const std::vector<std::string>& paths, const ReadOptions& options = {});
+/// The files that these names and patterns (*, ?, [...], as in a shell) mean, in the order of their names' bytes. A
+/// name that is there is no pattern. Throws Error(kBadData) for a pattern that no name matches, Error(kUsage) for a
+/// file that is named twice and for standard input.
+std::vector<std::string> find_shards(const std::vector<std::string>& names);
+/// What messages call them: "a.npy", or "a.npy ... c.npy (3 files)".
+std::string name_of_shards(const std::vector<std::string>& paths);
 
 /// Files of points are mapped: where one is cut off, or its disk fails, while it is read, the system sends SIGBUS,
 /// which ends the process. After this call such a read gives zeros instead, and the function that reads throws
@@ -128,14 +154,18 @@ Dataset scale_points(const PointsView& points, const Scaling& scaling, int threa
 std::string write_labels(const std::string& path, const FitResult& result);
 std::string write_labels(const std::string& path, const Labels& labels);
 /// The labels of all ranks, which all call it and see the same files. A .npy is written by all of them in place: each
-/// writes its own rows. Other files are written by rank 0, which gathers the labels first.
+/// writes its own rows. Other files are written by rank 0, which gathers the labels meanwhile.
 std::string write_labels(const std::string& path, const FitResult& result, Comm& comm);
-/// N float64 values as .npy or .csv.
+std::string write_labels(const std::string& path, const Labels& labels, Comm& comm);
+/// N float64 values as .npy or .csv; with `comm`, those of all ranks, as labels are.
 void write_values(const std::string& path, std::span<const double> values, const std::string& name);
+void write_values(const std::string& path, std::span<const double> values, const std::string& name, Comm& comm);
 
 /// Points in any of the formats that `info` lists as writers; `format` is a writer's name, or auto: by the path's
 /// ending. No value changes: one that the format cannot hold is an Error(kBadData) that names its row and column.
 void write_points(const std::string& path, const Dataset& points, const std::string& format = "auto");
+/// The points of all ranks, which all call it and see the same files, as .npy or .csv.
+void write_points(const std::string& path, const Dataset& points, Comm& comm);
 /// Throws Error(kUsage) unless a writer is found as by write_points(), and Error(kUnavailable) unless a file could be
 /// written at this path now.
 void check_points_path(const std::string& path, const std::string& format = "auto");
@@ -181,6 +211,10 @@ TableSummary describe_table(const std::string& path, const ReadOptions& options 
 /// `memory` is that of ReadOptions.
 std::vector<std::string> row_number_warnings(const Dataset& points, int64_t memory = 0);
 std::vector<std::string> dominance_warnings(const Dataset& points, const PointsView& scaled, int64_t memory = 0);
+/// The same for the rows of all ranks, which all call it: the warnings of one process that has them all.
+std::vector<std::string> row_number_warnings(const Dataset& points, int64_t memory, Comm& comm);
+std::vector<std::string> dominance_warnings(const Dataset& points, const PointsView& scaled, int64_t memory,
+                                            Comm& comm);
 
 /// What a model file holds.
 struct StoredModel {

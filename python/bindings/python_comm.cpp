@@ -32,8 +32,17 @@ PythonComm::PythonComm(nb::object ranks)
 
 bool PythonComm::share(std::span<const std::byte> mine, std::span<std::byte> all, double seconds) {
   const nb::gil_scoped_acquire with_gil;
-  if (seconds <= 0) check_signals();
-  return nb::cast<bool>(ranks_.attr("share")(view_of(mine), view_of(all), seconds));
+  const bool gives_up = seconds > 0;  // and waits for nothing else
+  try {
+    if (!gives_up) check_signals();
+    return nb::cast<bool>(ranks_.attr("share")(view_of(mine), view_of(all), seconds));
+  } catch (const nb::python_error& error) {
+    // The other ranks hear of it where they wait for this one.
+    if (!gives_up && error.matches(PyExc_KeyboardInterrupt)) {
+      abort(Error(ErrorCode::kInterrupted, "interrupted", "KeyboardInterrupt"));
+    }
+    throw;
+  }
 }
 
 void PythonComm::reduce(std::span<int64_t> values, bool largest) {

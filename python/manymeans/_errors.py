@@ -43,6 +43,5 @@ def exception_of(code: int, message: str) -> Error:
 
 def code_of(error: BaseException) -> int:
     """Give the number under which other processes hear of an exception."""
-    if isinstance(error, KeyboardInterrupt):
-        return 5
-    return next((code for code, kind in _BY_CODE.items() if isinstance(error, kind)), 1)
+    kinds = [*_BY_CODE.items(), (5, KeyboardInterrupt), (2, ValueError), (2, TypeError), (4, MemoryError)]
+    return next((code for code, kind in kinds if isinstance(error, kind)), 1)

@@ -32,6 +32,7 @@ class Ranks:
         self.size: int = self._comm.Get_size()
 
         self._heard = False
+        self._interrupt: KeyboardInterrupt | None = None
 
     def __enter__(self) -> Ranks:
         return self
@@ -40,19 +41,30 @@ class Ranks:
         if error is not None and not self._heard:
             _manymeans.give_up(self, code_of(error), f"{type(error).__name__}: {error}")
         self._comm.Free()
+        if error is None and self._interrupt is not None:
+            raise self._interrupt
 
     def share(self, mine: bytes, everybody: memoryview, seconds: float) -> bool:
-        """Give all ranks everybody's bytes; whether all came within so many seconds, above 0."""
+        """Give all ranks everybody's bytes; whether all came within so many seconds, above 0.
+
+        A Ctrl-C that comes meanwhile waits for the next call, since the others go on as soon as they have all bytes.
+        """
         self._heard = True
+        if self._interrupt is not None and seconds <= 0:
+            raise self._interrupt
         byte = self._mpi.BYTE
         request = self._comm.Iallgather([mine, len(mine), byte], [everybody, len(mine), byte])
         begin = time.monotonic()
-        while not request.Test():
-            waited = time.monotonic() - begin
-            if 0 < seconds < waited:
-                return False
-            time.sleep(0 if waited < 0.001 else 0.00005)  # for whoever else wants this processor
-        return True
+        while True:
+            try:
+                if request.Test():
+                    return True
+                waited = time.monotonic() - begin
+                if 0 < seconds < waited:
+                    return False
+                time.sleep(0 if waited < 0.001 else 0.00005)  # for whoever else wants this processor
+            except KeyboardInterrupt as interrupt:
+                self._interrupt = interrupt
 
     def reduce(self, values: memoryview, largest: bool) -> None:
         """Replace 64-bit integers by their sums, or the largest, over all ranks."""

@@ -19,9 +19,7 @@ class SelfComm final : public Comm {
  private:
   std::vector<CollectiveHeader> exchange(const CollectiveHeader& mine) override { return {mine}; }
   void reduce(std::span<int64_t>, bool) override {}
-  std::vector<std::byte> collect(std::span<const std::byte> mine, std::span<const uint64_t>) override {
-    return {mine.begin(), mine.end()};
-  }
+  std::vector<std::byte> collect(std::span<const std::byte>, std::span<const uint64_t>) override { return {}; }
   void spread(std::span<std::byte>, int) override {}
 };
 
@@ -146,8 +144,11 @@ int64_t Comm::min(int64_t value) {
 }
 
 void Comm::scan(std::span<int64_t> values) {
-  std::vector<uint64_t> sizes;
-  if (!alone()) sizes.assign(agree(Collective::kScan, values.size()).size(), values.size_bytes());
+  if (alone()) {
+    std::ranges::fill(values, 0);
+    return;
+  }
+  const std::vector<uint64_t> sizes(agree(Collective::kScan, values.size()).size(), values.size_bytes());
   const std::vector<std::byte> all = collect(std::as_bytes(values), sizes);
   std::ranges::fill(values, 0);
   for (size_t r = 0; r < static_cast<size_t>(rank()); ++r) {

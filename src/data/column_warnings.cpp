@@ -1,16 +1,20 @@
 // Columns that should not decide a clustering unless somebody wants that: numbers of rows, and one column against all.
 #include <manymeans/io.h>
 
+#include "comm/or_abort.h"
 #include "core/data_type.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
+#include "core/moments.h"
 #include "core/out_of_memory.h"
 #include "core/row_window.h"
+#include "data/input.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace manymeans {
 namespace {
@@ -24,18 +28,41 @@ constexpr int64_t kMostRows = int64_t{1} << 15;
 // data/unbalance.txt.gz): there it has to spread ten times as far.
 constexpr double kNearlyAll = 0.95;
 constexpr double kNearlyAllOfTwo = 0.99;
+constexpr const char* kAdvice = "give it fewer columns";
 
-// Rows that are looked at: one in so many.
-int64_t step_of(const PointsView& points) {
-  return points.n * points.d <= kMostValues ? 1 : std::max<int64_t>(1, points.n / kMostRows);
+// Of the rows of all ranks those that are looked at: the same ones, whichever rank has them.
+struct Sample {
+  int64_t first = 0;       // of all rows, that this rank has
+  int64_t all = 0;         // rows of all ranks
+  int64_t step = 1;        // one row in so many is looked at
+  bool looked_at = false;  // whether there is something to look at
+
+  // The first of this rank's rows, counted from its first one, that is `start` of all or some steps behind it.
+  int64_t begin(int64_t start) const { return start >= first ? start - first : (step - (first - start) % step) % step; }
+};
+
+Sample find_sample(const PointsView& points, Comm& comm) {
+  Sample sample{points.n, points.n};
+  comm.scan({&sample.first, 1});
+  comm.sum({&sample.all, 1});
+  const bool here = points.n == 0 || (points.data != nullptr && !points.on_device());
+  int64_t least[] = {points.d, -points.d, int64_t{here}};
+  comm.min(least);
+  const bool same_columns = least[0] == -least[1];  // else the fit says it
+  sample.looked_at = sample.all >= kLeastRows && points.d >= 2 && same_columns && least[2] == 1;
+  if (sample.all > kMostValues / std::max<int64_t>(1, points.d)) {
+    sample.step = std::max<int64_t>(1, sample.all / kMostRows);
+  }
+  return sample;
 }
 
-// look_at(row) for every row that is looked at, from `first` on, until it says false. Rows of a file are given back.
+// look_at(row) for every row of this rank that is looked at, beginning with `start` of all rows, until it says false.
+// Rows of a file are given back.
 template <class LookAt>
-void for_spread_rows(const PointsView& points, int64_t memory, int64_t first, LookAt&& look_at) {
-  const RowWindow window = reading_window(points, memory);
+void for_sample(const PointsView& points, const RowWindow& window, const Sample& sample, int64_t start,
+                LookAt&& look_at) {
   int64_t behind = 0;
-  for (int64_t row = first; row < points.n && look_at(row); row += step_of(points)) {
+  for (int64_t row = sample.begin(start); row < points.n && look_at(row); row += sample.step) {
     if (row - behind < window.chunk_rows()) continue;
     window.give_back(behind, row + 1);
     behind = row + 1;
@@ -43,22 +70,26 @@ void for_spread_rows(const PointsView& points, int64_t memory, int64_t first, Lo
   window.give_back(behind, points.n);
 }
 
-// Whether x = first + row * step for every row that is looked at, per column; integers, so that this is exact.
+// Whether x = first + row for every row that is looked at, per column; integers, so that this is exact.
 class Sequences {
  public:
-  explicit Sequences(const PointsView& points) : row_(static_cast<size_t>(points.d)) {
-    std::vector<double> second(row_.size());
-    widen_row(points, 0, row_.data());
-    widen_row(points, 1, second.data());
-    for (size_t j = 0; j < row_.size(); ++j) {
-      const double step = second[j] - row_[j];
-      if (step == 1 && std::trunc(row_[j]) == row_[j]) left_.push_back({j, row_[j]});
+  // `first`: row 0 of all ranks.
+  explicit Sequences(const std::vector<double>& first) : row_(first.size()) {
+    for (size_t j = 0; j < first.size(); ++j) {
+      if (std::trunc(first[j]) == first[j] && std::fabs(first[j]) < 0x1p53) left_.push_back({j, first[j]});
     }
   }
   bool any() const { return !left_.empty(); }
-  void look_at(const PointsView& points, int64_t row) {
+  // `number`: that of the row among those of all ranks.
+  void look_at(const PointsView& points, int64_t row, int64_t number) {
     widen_row(points, row, row_.data());
-    std::erase_if(left_, [&](const auto& one) { return row_[one.first] != one.second + static_cast<double>(row); });
+    std::erase_if(left_, [&](const auto& one) { return row_[one.first] != one.second + static_cast<double>(number); });
+  }
+  void keep_those_of_all(Comm& comm) {
+    std::vector<int64_t> kept(row_.size());
+    for (const auto& one : left_) kept[one.first] = 1;
+    comm.min(kept);
+    std::erase_if(left_, [&](const auto& one) { return kept[one.first] == 0; });
   }
   const std::vector<std::pair<size_t, double>>& left() const { return left_; }
 
@@ -67,42 +98,85 @@ class Sequences {
   std::vector<std::pair<size_t, double>> left_;  // column, its first value
 };
 
-// Variances of the columns: good to a few digits, which is all that a share needs.
-std::vector<double> rough_variances(const PointsView& points, int64_t memory) {
-  const auto d = static_cast<size_t>(points.d);
-  std::vector<double> first(d), row(d), sum(d), squares(d);
-  widen_row(points, 0, first.data());
-  double count = 0;
-  for_spread_rows(points, memory, 0, [&](int64_t i) {
-    widen_row(points, i, row.data());
-    for (size_t j = 0; j < d; ++j) {
-      const double from_first = row[j] - first[j];
-      sum[j] += from_first;
-      squares[j] += from_first * from_first;
+// The first of all rows, on all ranks.
+std::vector<double> first_row(const PointsView& points, const Sample& sample, Comm& comm) {
+  std::vector<double> row(static_cast<size_t>(points.d), -std::numeric_limits<double>::infinity());
+  if (points.n > 0 && sample.first == 0) widen_row(points, 0, row.data());
+  comm.max(row);
+  return row;
+}
+
+// Ranges of the columns among the rows that are looked at.
+struct Ranges {
+  std::vector<double> lowest, highest;
+  int64_t count = 0;  // of those rows
+  bool finite = true;
+
+  explicit Ranges(size_t columns)
+      : lowest(columns, std::numeric_limits<double>::infinity()),
+        highest(columns, -std::numeric_limits<double>::infinity()) {}
+  void add(const std::vector<double>& row) {
+    for (size_t j = 0; j < row.size(); ++j) {
+      if (!(std::fabs(row[j]) <= kMaxMagnitude)) finite = false;
+      lowest[j] = std::min(lowest[j], row[j]);
+      highest[j] = std::max(highest[j], row[j]);
     }
     ++count;
+  }
+  void merge_ranks(Comm& comm) {
+    comm.min(lowest);
+    comm.max(highest);
+    comm.sum({&count, 1});
+    finite = comm.min(int64_t{finite}) == 1;
+  }
+};
+
+// Variances of the columns among the rows that are looked at, in integers, so that they are the same however many ranks
+// there are. Nothing where a value is none whose square can be summed; the fit refuses it.
+std::vector<double> sample_variances(const PointsView& points, int64_t memory, const Sample& sample, Comm& comm) {
+  const RowWindow window = reading_window(points, memory);
+  std::vector<double> row(static_cast<size_t>(points.d));
+  Ranges ranges(row.size());
+  for_sample(points, window, sample, 0, [&](int64_t i) {
+    widen_row(points, i, row.data());
+    ranges.add(row);
     return true;
   });
-  for (size_t j = 0; j < d; ++j) {
-    const double mean = sum[j] / count;
-    squares[j] = std::max(0.0, squares[j] / count - mean * mean);
+  ranges.merge_ranks(comm);
+  if (!ranges.finite) return {};
+  std::vector<MomentFormats> formats;
+  std::vector<MomentAdder> adders;
+  for (size_t j = 0; j < row.size(); ++j) {
+    formats.push_back(MomentFormats::make(limb_bits(ranges.count), ranges.lowest[j], ranges.highest[j]));
+    adders.emplace_back(formats.back());
   }
-  return squares;
+  std::vector<MomentSums> sums(row.size());
+  for_sample(points, window, sample, 0, [&](int64_t i) {
+    widen_row(points, i, row.data());
+    for (size_t j = 0; j < row.size(); ++j) adders[j].add(row[j], sums[j]);
+    return true;
+  });
+  sum_ranks(sums, comm);
+  std::vector<double> variances;
+  for (size_t j = 0; j < row.size(); ++j) variances.push_back(moments(sums[j], formats[j], ranges.count).variance);
+  return variances;
 }
 
-bool looked_at(const PointsView& points) {
-  return points.data != nullptr && points.n >= kLeastRows && points.d >= 2 && !points.on_device();
-}
-
-std::vector<std::string> find_row_numbers(const Dataset& points, int64_t memory) {
+std::vector<std::string> find_row_numbers(const Dataset& points, int64_t memory, Comm& comm) {
   const PointsView& view = points.view;
-  Sequences sequences(view);
-  for_spread_rows(view, memory, 2, [&](int64_t row) {
-    sequences.look_at(view, row);
+  const Sample sample = find_sample(view, comm);
+  if (!sample.looked_at) return {};
+  Sequences sequences(first_row(view, sample, comm));
+  for (const int64_t number : {int64_t{0}, int64_t{1}, sample.all - 1}) {
+    const int64_t row = number - sample.first;
+    if (row >= 0 && row < view.n) sequences.look_at(view, row, number);
+  }
+  for_sample(view, reading_window(view, memory), sample, 2, [&](int64_t row) {
+    sequences.look_at(view, row, sample.first + row);
     return sequences.any();
   });
-  if (sequences.any()) sequences.look_at(view, view.n - 1);
   check_mapped(view.data);
+  sequences.keep_those_of_all(comm);
   std::vector<std::string> warnings;
   for (const auto& [j, first] : sequences.left()) {
     warnings.push_back(fmt::format(
@@ -113,8 +187,10 @@ std::vector<std::string> find_row_numbers(const Dataset& points, int64_t memory)
   return warnings;
 }
 
-std::vector<std::string> find_dominance(const Dataset& points, const PointsView& scaled, int64_t memory) {
-  const std::vector<double> variances = rough_variances(scaled, memory);
+std::vector<std::string> find_dominance(const Dataset& points, const PointsView& scaled, int64_t memory, Comm& comm) {
+  const Sample sample = find_sample(scaled, comm);
+  if (!sample.looked_at) return {};
+  const std::vector<double> variances = sample_variances(scaled, memory, sample, comm);
   check_mapped(scaled.data);
   const auto others = std::count_if(variances.begin(), variances.end(), [](double v) { return v > 0; }) - 1;
   const auto largest = std::max_element(variances.begin(), variances.end());
@@ -132,16 +208,27 @@ std::vector<std::string> find_dominance(const Dataset& points, const PointsView&
 
 }  // namespace
 
-std::vector<std::string> row_number_warnings(const Dataset& points, int64_t memory) {
+std::vector<std::string> row_number_warnings(const Dataset& points, int64_t memory, Comm& comm) {
   const FpEnvironmentGuard guard;
-  if (!looked_at(points.view)) return {};
-  return or_out_of_memory("points", "give it fewer columns", [&] { return find_row_numbers(points, memory); });
+  return all_or_abort(comm, [&] {
+    return or_out_of_memory("points", kAdvice, [&] { return find_row_numbers(points, memory, comm); });
+  });
+}
+
+std::vector<std::string> row_number_warnings(const Dataset& points, int64_t memory) {
+  return row_number_warnings(points, memory, self_comm());
+}
+
+std::vector<std::string> dominance_warnings(const Dataset& points, const PointsView& scaled, int64_t memory,
+                                            Comm& comm) {
+  const FpEnvironmentGuard guard;
+  return all_or_abort(comm, [&] {
+    return or_out_of_memory("points", kAdvice, [&] { return find_dominance(points, scaled, memory, comm); });
+  });
 }
 
 std::vector<std::string> dominance_warnings(const Dataset& points, const PointsView& scaled, int64_t memory) {
-  const FpEnvironmentGuard guard;
-  if (!looked_at(scaled)) return {};
-  return or_out_of_memory("points", "give it fewer columns", [&] { return find_dominance(points, scaled, memory); });
+  return dominance_warnings(points, scaled, memory, self_comm());
 }
 
 }  // namespace manymeans

@@ -212,22 +212,6 @@ std::vector<MomentSums> sum_moments(const Input& input, const std::vector<Moment
   return all;
 }
 
-void sum_ranks(std::vector<MomentSums>& sums, Comm& comm) {
-  constexpr int64_t kLimbs = kDistanceLimbs;
-  std::vector<int64_t> limbs;
-  for (const MomentSums& sum : sums) {
-    limbs.insert(limbs.end(), sum.y, sum.y + kLimbs);
-    limbs.insert(limbs.end(), sum.yy, sum.yy + kLimbs);
-  }
-  comm.sum(std::span(limbs));
-  const int64_t* at = limbs.data();
-  for (MomentSums& sum : sums) {
-    std::copy_n(at, kLimbs, sum.y);
-    std::copy_n(at + kLimbs, kLimbs, sum.yy);
-    at += 2 * kLimbs;
-  }
-}
-
 }  // namespace
 
 double Input::max_magnitude() const {
@@ -300,6 +284,23 @@ void check_overflow(const Input& input, double magnitude) {
   }
 }
 
+void sum_ranks(std::vector<MomentSums>& sums, Comm& comm) {
+  if (comm.alone()) return;
+  constexpr int64_t kLimbs = kDistanceLimbs;
+  std::vector<int64_t> limbs;
+  for (const MomentSums& sum : sums) {
+    limbs.insert(limbs.end(), sum.y, sum.y + kLimbs);
+    limbs.insert(limbs.end(), sum.yy, sum.yy + kLimbs);
+  }
+  comm.sum(std::span(limbs));
+  const int64_t* at = limbs.data();
+  for (MomentSums& sum : sums) {
+    std::copy_n(at, kLimbs, sum.y);
+    std::copy_n(at + kLimbs, kLimbs, sum.yy);
+    at += 2 * kLimbs;
+  }
+}
+
 std::vector<Moments> column_moments(const Input& input, ThreadPool& pool) {
   std::vector<MomentFormats> formats;
   for (size_t j = 0; j < input.minimum.size(); ++j) {
@@ -307,7 +308,7 @@ std::vector<Moments> column_moments(const Input& input, ThreadPool& pool) {
   }
   std::vector<MomentSums> sums =
       as_float_type(input.points.type, [&]<class T>(T) { return sum_moments<T>(input, formats, pool); });
-  if (!input.comm->alone()) sum_ranks(sums, *input.comm);
+  sum_ranks(sums, *input.comm);
   std::vector<Moments> result;
   for (size_t j = 0; j < sums.size(); ++j) {
     result.push_back(moments(sums[j], formats[j], input.shard.all));

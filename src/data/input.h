@@ -103,6 +103,9 @@ void check_overflow(const Input& input, double magnitude);
 /// Mean and variance of every column, from order-free sums. Reads the points once.
 std::vector<Moments> column_moments(const Input& input, ThreadPool& pool);
 
+/// Adds up what all ranks have summed, by the same formats.
+void sum_ranks(std::vector<MomentSums>& sums, Comm& comm);
+
 /// The mean of the columns' variances, which `tol` multiplies; summed over columns ascending.
 double mean_variance(const std::vector<Moments>& moments);
 

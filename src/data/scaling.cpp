@@ -1,6 +1,7 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
+#include "comm/or_abort.h"
 #include "core/aligned_buffer.h"
 #include "core/data_type.h"
 #include "core/fp_environment.h"
@@ -121,7 +122,9 @@ Dataset scaled_copy(const PointsView& points, const Scaling& scaling, int thread
 
 Scaling find_scaling(const PointsView& points, Scale kind, int threads, int64_t memory, Comm& comm) {
   const FpEnvironmentGuard guard;
-  return or_out_of_memory("scaling", kAdvice, [&] { return find_it(points, kind, threads, memory, comm); });
+  return all_or_abort(comm, [&] {
+    return or_out_of_memory("scaling", kAdvice, [&] { return find_it(points, kind, threads, memory, comm); });
+  });
 }
 
 Scaling find_scaling(const PointsView& points, Scale kind, int threads, int64_t memory) {

@@ -3,6 +3,7 @@
 
 #include "backend/deduplicated/deduplicated_upload.h"
 #include "backend/sharded/sharded_upload.h"
+#include "comm/or_abort.h"
 #include "core/aligned_buffer.h"
 #include "core/data_type.h"
 #include "core/digest.h"
@@ -194,6 +195,14 @@ void collect(std::vector<Member>& members, FitResult& result) {
     result.warnings.push_back(
         fmt::format("{} of {} models had not begun when the fit was stopped", not_begun, members.size()));
   }
+}
+
+void advise_ranks(std::span<const Member> members, int ranks, FitResult& result) {
+  int64_t k = 0;
+  for (const Member& member : members) {
+    if (member.result.init == "k-means++") k = std::max(k, member.result.k_requested);
+  }
+  if (auto advice = advice_for_ranks(k, ranks)) result.warnings.push_back(std::move(*advice));
 }
 
 // Made before anything is allocated.
@@ -512,6 +521,7 @@ FitResult Fit::report(const Cost& cost) {
   tell_cost(cost, provenance);
   result.interrupted = control_.stopped().has_value();
   result.warnings = upload_->warnings();
+  advise_ranks(members_, comm_.size(), result);
   if (checkpoint_) {
     result.warnings.insert(result.warnings.end(), checkpoint_->warnings().begin(), checkpoint_->warnings().end());
   }
@@ -561,11 +571,8 @@ FitResult fit_shard(const PointsView& points, std::span<const double> weights, c
 }
 
 FitResult fit_kind_shard(const FitKind& kind, const RankRows& rows, const FitOptions& options, const FitHooks& hooks) {
-  return or_abort(rows.comm, [&] {
-    FitResult result = fit_at({rows.points, rows.weights, options, hooks}, {kind.tuning, rows.comm, kind});
-    rows.comm.max(int64_t{0});  // a rank that fails at the very end is heard, too
-    return result;
-  });
+  return all_or_abort(
+      rows.comm, [&] { return fit_at({rows.points, rows.weights, options, hooks}, {kind.tuning, rows.comm, kind}); });
 }
 
 void refuse_ranks(const FitHooks& hooks, const char* what) {

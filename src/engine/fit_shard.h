@@ -6,7 +6,6 @@
 
 #include "engine/fit_kind.h"
 
-#include <exception>
 #include <span>
 
 namespace manymeans {
@@ -27,19 +26,5 @@ struct RankRows {
 
 /// The same with prototypes of this kind.
 FitResult fit_kind_shard(const FitKind& kind, const RankRows& rows, const FitOptions& options, const FitHooks& hooks);
-
-/// body(), whose errors all ranks hear of.
-template <class Body>
-auto or_abort(Comm& comm, Body&& body) {
-  try {
-    return body();
-  } catch (const Error& error) {
-    comm.abort(error);
-    throw;
-  } catch (const std::exception& error) {
-    comm.abort(Error(ErrorCode::kInternal, "fit", error.what()));
-    throw;
-  }
-}
 
 }  // namespace manymeans

@@ -4,6 +4,8 @@
 
 #include "prototype/prototype.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 namespace manymeans {
@@ -12,6 +14,11 @@ namespace {
 // Above this k the greedy k-means++ costs more than the Lloyd iterations that follow it: it evaluates
 // (2 + ln k) N k distances one centre after the other, where an iteration evaluates N k.
 constexpr int64_t kMostSequentialCentres = 5000;
+
+// For each centre k-means++ asks all ranks four times, where k-means|| asks some dozen times in all. A second of
+// waiting is worth a word: 4 k times some 50 us between hosts, at k = 5000 on ten ranks
+// (docs/developer/scaling_model.md).
+constexpr int64_t kMostCentresTimesRanks = 50'000;
 
 }  // namespace
 
@@ -46,6 +53,14 @@ const InitEntry& find_init(std::string_view name, const Prototype& prototype, in
     }
   }
   return find_init(name, n, k, d);
+}
+
+std::optional<std::string> advice_for_ranks(int64_t k, int ranks) {
+  if (ranks == 1 || k * ranks <= kMostCentresTimesRanks) return std::nullopt;
+  return fmt::format(
+      "k-means++ for k = {} makes {} ranks wait for each other {} times; init = k-means|| does so some dozen times (it "
+      "begins with other prototypes, so that the answer is another one)",
+      k, ranks, 4 * k);
 }
 
 const InitEntry& find_init(std::string_view name, int64_t, int64_t k, int64_t) {

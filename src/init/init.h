@@ -62,4 +62,8 @@ const InitEntry& find_init(std::string_view name, int64_t n, int64_t k, int64_t 
 /// to tests alone: users are told so before.
 const InitEntry& find_init(std::string_view name, const Prototype& prototype, int64_t n, int64_t k, int64_t d);
 
+/// What to say where so many ranks choose k prototypes by k-means++, or nothing. It decides nothing: the answer never
+/// depends on the ranks.
+std::optional<std::string> advice_for_ranks(int64_t k, int ranks);
+
 }  // namespace manymeans

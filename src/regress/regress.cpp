@@ -1,6 +1,7 @@
 #include <manymeans/error.h>
 #include <manymeans/regress.h>
 
+#include "comm/or_abort.h"
 #include "core/fp_environment.h"
 #include "engine/fit_shard.h"
 #include "engine/tuned.h"

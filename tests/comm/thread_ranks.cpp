@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 #include <thread>
 
 namespace manymeans::test {
@@ -53,10 +54,12 @@ void ThreadComm::reduce(std::span<int64_t> values, bool largest) {
   }
 }
 
-std::vector<std::byte> ThreadComm::collect(std::span<const std::byte> mine, std::span<const uint64_t>) {
+std::vector<std::byte> ThreadComm::collect(std::span<const std::byte> mine, std::span<const uint64_t> bytes) {
+  const auto all = board_.swap(rank_, mine);
   std::vector<std::byte> flat;
-  for (const std::vector<std::byte>& bytes : board_.swap(rank_, mine)) {
-    flat.insert(flat.end(), bytes.begin(), bytes.end());
+  for (size_t r = 0; r < all.size(); ++r) {
+    if (r >= bytes.size() || all[r].size() != bytes[r]) throw std::logic_error("collect() was told other lengths");
+    flat.insert(flat.end(), all[r].begin(), all[r].end());
   }
   return flat;
 }

@@ -2,6 +2,9 @@
 #include <manymeans/fit.h>
 #include <manymeans/io.h>
 
+#include "comm/thread_ranks.h"
+#include "data/shards.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -54,6 +57,62 @@ TEST(ColumnWarnings, WhatOnlyLooksLikeThem) {
   EXPECT_TRUE(row_number_warnings(table(200, {}, halves, normal(1, 1)).dataset).empty());
   const auto one_off = [](int64_t i) { return static_cast<double>(i == 199 ? 5 : i); };
   EXPECT_TRUE(row_number_warnings(table(200, {}, one_off, normal(1, 1)).dataset).empty());
+}
+
+// The warnings that all of some ranks have, whose rows are dealt out unevenly.
+std::vector<std::string> of_ranks(const Columns& columns, int ranks) {
+  const PointsView& all = columns.dataset.view;
+  const std::vector<int64_t> ends = test::shard_ends(all.n, ranks, static_cast<uint64_t>(ranks));
+  std::vector<std::vector<std::string>> found(static_cast<size_t>(ranks));
+  const auto errors = test::run_ranks(ranks, [&](Comm& comm) {
+    Dataset mine = columns.dataset;
+    mine.view = test::part_of(all, {}, ends, comm.rank()).points;
+    std::vector<std::string>& its = found[static_cast<size_t>(comm.rank())];
+    its = row_number_warnings(mine, 0, comm);
+    for (const std::string& text : dominance_warnings(mine, mine.view, 0, comm)) its.push_back(text);
+  });
+  for (int r = 0; r < ranks; ++r) {
+    EXPECT_EQ(errors[static_cast<size_t>(r)], "");
+    EXPECT_EQ(found[static_cast<size_t>(r)], found[0]);
+  }
+  return found[0];
+}
+
+TEST(ColumnWarnings, OfRanksAreThoseOfOne) {
+  const auto rising = [](int64_t i) { return static_cast<double>(i + 7); };
+  const auto no_more = [](int64_t i) { return static_cast<double>(i == 299 ? 5 : i); };
+  const auto at_first = [](int64_t i) { return static_cast<double>(i < 100 ? i : 0); };
+  const auto later = [](int64_t i) { return i < 280 ? 1.0 : static_cast<double>(i); };
+  const std::vector<Columns> tables = {table(300, {"id", "x"}, rising, normal(1, 1)),
+                                       table(300, {"id", "x"}, no_more, normal(1, 1)),
+                                       table(300, {"id", "x"}, at_first, normal(1, 1)),
+                                       table(300, {"a", "late", "c"}, normal(1, 1), later, normal(2, 1)),
+                                       table(300, {"a", "b", "c"}, normal(1, 1), normal(2, 30), normal(3, 1)),
+                                       table(12, {"id", "x"}, rising, normal(1, 1)),
+                                       table(9, {"id", "x"}, rising, normal(1, 1))};
+  for (const Columns& columns : tables) {
+    std::vector<std::string> wanted = row_number_warnings(columns.dataset);
+    for (const std::string& text : dominance(columns)) wanted.push_back(text);
+    for (const int ranks : {1, 2, 3, 5, 8}) EXPECT_EQ(of_ranks(columns, ranks), wanted) << ranks;
+  }
+}
+
+// So many values that one row in some is looked at.
+TEST(ColumnWarnings, OfManyRowsLookAtTheSameOnes) {
+  constexpr int64_t kRows = 9'000'001;
+  Dataset dataset;
+  std::vector<uint8_t> values(2 * kRows);
+  std::mt19937 random(3);
+  for (int64_t i = 0; i < kRows; ++i) {
+    values[static_cast<size_t>(2 * i)] = static_cast<uint8_t>(random() % 256);
+    values[static_cast<size_t>(2 * i + 1)] = static_cast<uint8_t>(random() % 8);
+  }
+  dataset.view = {values.data(), kRows, 2, DataType::kUInt8};
+  Columns columns;
+  columns.dataset = dataset;
+  const std::vector<std::string> wanted = dominance(columns);
+  EXPECT_EQ(wanted.size(), 1u);
+  for (const int ranks : {2, 5}) EXPECT_EQ(of_ranks(columns, ranks), wanted) << ranks;
 }
 
 TEST(ColumnWarnings, OneColumnThatDecides) {

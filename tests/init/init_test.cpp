@@ -82,5 +82,14 @@ TEST(Init, KMeansParallelSaysThatItsCandidatesRepeat) {
   EXPECT_TRUE(std::ranges::any_of(result.warnings, says));
 }
 
+// The answer never depends on the ranks, so that there is nothing but advice.
+TEST(Init, ManyRanksAreAdvised) {
+  EXPECT_EQ(advice_for_ranks(5000, 10), std::nullopt);
+  EXPECT_EQ(advice_for_ranks(1000000, 1), std::nullopt);
+  const std::string advice = advice_for_ranks(5000, 11).value_or("");
+  EXPECT_NE(advice.find("makes 11 ranks wait for each other 20000 times; init = k-means||"), std::string::npos)
+      << advice;
+}
+
 }  // namespace
 }  // namespace manymeans

@@ -104,6 +104,24 @@ TEST(Parts, OfLongTextHaveTheTypeOfAll) {
   EXPECT_EQ(read_points(short_numbers, last).view.type, DataType::kFloat32);
 }
 
+TEST(Parts, ThatThereAreNotAreErrors) {
+  const Folder folder;
+  const std::string text = folder.file("a.csv", "1\n2\n3\n");
+  for (const RowPart part : {RowPart{0, 0}, RowPart{-1, 2}, RowPart{2, 2}, RowPart{0, -3}}) {
+    ReadOptions options;
+    options.part = part;
+    expect_error(ErrorCode::kUsage, {"[part] is " + std::to_string(part.index) + " of", "count from 0"},
+                 [&] { read_points(text, options); });
+    expect_error(ErrorCode::kUsage, {"[part] is"}, [&] { describe_table(text, options); });
+    expect_error(ErrorCode::kUsage, {"[part] is"}, [&] { read_shards({text}, options); });
+  }
+  for (const RowPart part : {RowPart{.first = -1, .last = 2}, RowPart{.first = 3, .last = 2}}) {
+    ReadOptions options;
+    options.part = part;
+    expect_error(ErrorCode::kUsage, {"[part] is rows"}, [&] { read_points(text, options); });
+  }
+}
+
 // Rows keep their numbers.
 TEST(Parts, NameTheRowsOfTheFile) {
   const Folder folder;
@@ -115,8 +133,31 @@ TEST(Parts, NameTheRowsOfTheFile) {
   options.part.index = 0;
   EXPECT_EQ(read_points(text, options).view.n, 2);
   const std::string weights = folder.file("w.csv", "1\n2\n3\n4\n5\n");
+  options.weights = "no_such_weights";
+  expect_error(ErrorCode::kUsage, {"'no_such_weights' is neither", "a file of 6 numbers"},
+               [&] { read_points(text, options); });
   options.weights = weights;
   expect_error(ErrorCode::kBadData, {"5 rows", "each of the 6 rows"}, [&] { read_points(text, options); });
+}
+
+// Of formats that say a row's length before each row, a part checks its own rows.
+TEST(Parts, OfVecsCheckTheirOwnRows) {
+  const Folder folder;
+  std::string bytes;
+  for (const char count : {'\1', '\1', '\1', '\1', '\2', '\1'}) bytes += std::string{count, 0, 0, 0, 'x'};
+  const auto read_part = [](const std::string& path, int64_t index) {
+    ReadOptions options;
+    options.part = {index, 3};
+    return read_points(path, options).view.n;
+  };
+  const std::string wrong = folder.file("wrong.bvecs", bytes);
+  EXPECT_EQ(read_part(wrong, 0), 2);
+  EXPECT_EQ(read_part(wrong, 1), 2);
+  expect_error(ErrorCode::kBadData, {"row 5 (at byte 20) says it has 2 values"}, [&] { read_part(wrong, 2); });
+  const std::string cut = folder.file("cut.bvecs", bytes.substr(0, 18));
+  EXPECT_EQ(read_part(cut, 1), 1);
+  expect_error(ErrorCode::kBadData, {"cut off in row 4: 5 bytes from byte 15 on are needed, 3 are there"},
+               [&] { read_part(cut, 2); });
 }
 
 }  // namespace

@@ -3,11 +3,17 @@
 #include <manymeans/manymeans.h>
 #include <manymeans/mpi.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -89,6 +95,22 @@ void fits() {
          "initialise refuses ranks");
 }
 
+// A communicator of one process is no different from none.
+void fits_alone() {
+  constexpr int64_t kRows = 300;
+  const std::vector<float> all = points(kRows);
+  std::vector<double> weights;
+  for (int64_t i = 0; i < kRows; ++i) weights.push_back(0.5 * static_cast<double>(i % 4));
+  FitOptions options;
+  options.k = {5};
+  options.threads = 1;
+  for (const std::vector<double>& its : {std::vector<double>(), weights}) {
+    const PointsView view(all.data(), kRows, 2);
+    const FitResult result = fit(view, its, options, {.comm = mpi_comm(MPI_COMM_SELF)});
+    expect(result.digest() == fit(view, its, options).digest(), "the digest of a rank that is alone");
+  }
+}
+
 // Each with a communicator of its own: there are no collectives after an error.
 void errors() {
   const std::vector<float> all = points(100);
@@ -117,6 +139,72 @@ void errors() {
   expect(contains(fit_with(options, 2, broken), "row 103, column 2"), "a value that cannot be");
 }
 
+// An exception of one rank, in the middle of its fit, that is not of this library.
+void exceptions() {
+  const std::vector<float> all = points(100);
+  const auto comm = mpi_comm(MPI_COMM_WORLD);
+  FitOptions options;
+  options.k = {4};
+  options.stop = "strict";
+  FitHooks hooks{.comm = comm};
+  if (comm->rank() == 2) hooks.progress = [](const Progress&) -> bool { throw std::runtime_error("no more ink"); };
+  std::string error;
+  try {
+    fit({all.data(), 100, 2}, {}, options, hooks);
+  } catch (const std::exception& thrown) {
+    error = thrown.what();
+  }
+  expect(contains(error, "no more ink"), error.c_str());
+  expect(comm->rank() == 2 || contains(error, "[rank 2]"), error.c_str());
+}
+
+// Ranks that count the rows of one set of files otherwise: none of them waits for a row that nobody has.
+void counts() {
+  const std::vector<float> all = points(100);
+  const auto comm = mpi_comm(MPI_COMM_WORLD);
+  FitOptions options;
+  options.k = {4};
+  const std::vector<double> weights(comm->rank() == 1 ? 99 : 100, 1.0);  // of 100 rows
+  const std::string error = error_of([&] { fit({all.data(), 100, 2}, weights, options, {.comm = comm}); });
+  expect(contains(error, "weights"), error.c_str());
+}
+
+// Whether this is the error of one rank as that rank and all others throw it.
+bool is_error_of(int rank, const Comm& comm, const std::string& error, const char* part) {
+  return contains(error, part) && error.starts_with("[rank " + std::to_string(rank) + "] ") == (comm.rank() != rank);
+}
+
+// Rank 1 has its points in a file that is written to, which it sees when all collectives are behind it.
+void scaling_of_a_changed_file() {
+  namespace fs = std::filesystem;
+  const auto comm = mpi_comm(MPI_COMM_WORLD);
+  const std::vector<float> values = points(100);
+  Dataset mine;
+  mine.view = {values.data(), 100, 2};
+  const fs::path path = fs::temp_directory_path() / ("manymeans_mpi_fits_" + std::to_string(::getpid()) + ".npy");
+  if (comm->rank() == 1) {
+    write_points(path, mine);
+    mine = read_points(path);
+    fs::last_write_time(path, fs::last_write_time(path) + std::chrono::seconds(5));
+  }
+  const std::string error = error_of([&] { find_scaling(mine.view, Scale::kMinMax, 1, 0, *comm); });
+  fs::remove(path);
+  expect(is_error_of(1, *comm, error, "somebody wrote to the file"), error.c_str());
+}
+
+// Rank 0 alone misses the folder: of a .npy before the others write their rows, of a .csv while they give theirs away.
+void labels_in_no_folder() {
+  const std::vector<float> values = points(100);
+  FitOptions options;
+  options.k = {3};
+  for (const char* path : {"no_such_folder/labels.npy", "no_such_folder/labels.csv"}) {
+    const auto comm = mpi_comm(MPI_COMM_WORLD);
+    const FitResult result = fit({values.data(), 100, 2}, {}, options, {.comm = comm});
+    const std::string error = error_of([&] { write_labels(path, result, *comm); });
+    expect(is_error_of(0, *comm, error, "the folder must exist"), error.c_str());
+  }
+}
+
 // A rank that throws by itself, and one that is somewhere else in the program.
 void given_up() {
   const auto comm = mpi_comm(MPI_COMM_WORLD);
@@ -142,15 +230,51 @@ void give_up_alone() {
   std::this_thread::sleep_for(std::chrono::seconds(60));
 }
 
+[[noreturn]] void die() {
+  std::raise(SIGKILL);
+  std::abort();
+}
+
+// Rank 1 is killed while the others are in this phase, and the launcher ends them: this does not come back.
+void lose_a_rank(const std::string& phase) {
+  constexpr int64_t kRows = 20000;
+  const std::vector<float> all = points(kRows);
+  const auto comm = mpi_comm(MPI_COMM_WORLD);
+  const bool dies = comm->rank() == 1;
+  FitOptions options;
+  options.k = {50};
+  options.stop = "strict";
+  options.threads = 1;
+  FitHooks hooks{.comm = comm};
+  if (dies) {
+    hooks.progress = [&](const Progress& now) {
+      if (phase == "seeding" && now.phase == "initialise") die();
+      if (phase == "pass" && now.phase == "iterate" && now.iteration == 2) die();
+      return true;
+    };
+  }
+  if (dies && phase == "scan") die();
+  const FitResult result = fit({all.data(), kRows, 2}, {}, options, hooks);
+  if (dies && phase == "labels") die();
+  write_labels("lost_rank_labels.npy", result, *comm);
+  std::fprintf(stderr, "WRONG: %s was survived\n", phase.c_str());
+}
+
 }  // namespace
 
-int main(int argc, char**) {
+int main(int argc, char** argv) {
   int given = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
+  if (argc > 2) lose_a_rank(argv[2]);
   if (argc > 1) give_up_alone();
   collectives_in_pieces();
   fits();
+  fits_alone();
   errors();
+  exceptions();
+  counts();
+  scaling_of_a_changed_file();
+  labels_in_no_folder();
   given_up();
   MPI_Finalize();
   return wrong;

@@ -1,8 +1,12 @@
 """What fit(comm=...) gives to a program of mpi4py: python_ranks.py, on all ranks. Says what is wrong, and counts it."""
 
+import os
 import pathlib
+import signal
 import sys
 import tempfile
+import threading
+import time
 
 import numpy as np
 
@@ -27,7 +31,7 @@ def expect(right, what):
 def error_of(call):
     try:
         call()
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         return f"{type(error).__name__}: {error}"
     return ""
 
@@ -72,7 +76,32 @@ def errors(comm, X):
 
     error = error_of(lambda: manymeans.fit(X, 3, callback=fail if rank == 1 else None, comm=comm))
     expect("enough" in error if rank == 1 else error == "StoppedError: [rank 1] [callback] it raised an exception", error)
+
+    def no_numbers():
+        raise ValueError("there are none")
+        yield 3
+
+    error = error_of(lambda: manymeans.fit(X, no_numbers() if rank == 1 else 3, comm=comm))
+    expect(rank == 1 or error.startswith("UsageError: [rank 1] "), error)
     expect("a communicator of mpi4py" in error_of(lambda: manymeans.fit(X, 3, comm=7)), "what is no communicator")
+
+
+def interrupts(comm, X):
+    """Ctrl-C of a rank that waits for another one."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    rank = comm.Get_rank()
+
+    def disturb(progress):
+        if progress.phase != "initialise" and rank == 0:
+            time.sleep(0.5)
+        if progress.phase != "initialise" and rank == 1 and not disturbed:
+            disturbed.append(threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)))
+            disturbed[0].start()
+
+    disturbed = []
+    error = error_of(lambda: manymeans.fit(X, 3, tol=0, callback=disturb, comm=comm))
+    expected = "KeyboardInterrupt: " if rank == 1 else "StoppedError: [rank 1] [interrupted] KeyboardInterrupt"
+    expect(error == expected, error)
 
 
 def main():
@@ -82,6 +111,7 @@ def main():
     begin, end = (rows * part // max(1, size - 1) for part in (rank, rank + 1))
     fits(comm, rows, slice(begin, min(end, rows)))
     errors(comm, np.random.default_rng(rank).normal(size=(10, 2)))
+    interrupts(comm, np.random.default_rng(rank).normal(size=(100, 2)))
     sys.exit(min(wrong, 100))
 
 

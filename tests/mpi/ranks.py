@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -38,8 +39,22 @@ FITS = {
     "bytes": ("points.u8bin", ["-k", "12", "--empty", "drop", "--init", "random", "--stop", "strict"], (4,)),
     "given": ("points.npy", ["--init", "three.csv", "-k", "3"], (3,)),
     "as many clusters as rows": ("few.npy", ["-k", "3", "--empty", "keep"], (2, 4)),
+    "many rows": ("large.npy", ["-k", "5", "--init", "random", "--max-iter", "3"], (2,)),
     "a single row": ("one.npy", ["-k", "1"], (3,)),
 }  # fmt: skip
+
+
+# The same of linear models.
+REGRESSIONS = {
+    "linear models": ("points.npy", ["--target", "3", "-k", "3"], (1, 2, 4)),
+    "linear models by clusters": ("points64.npy", ["--target", "1", "-k", "2,3", "--models", "2", "--init", "kmeans",
+                                                   "--weights", "weights.npy", "--scale", "standard"], (3,)),
+    "linear models of text": ("points.csv", ["--target", "2", "-k", "3", "--init", "kmeans-x", "--swaps", "2"], (2,)),
+    "linear models of few rows": ("few.npy", ["--target", "2", "-k", "1"], (4,)),
+}  # fmt: skip
+
+# The parts of points.npy, which are read as one set, have no rows, few, or many.
+PARTS_OF_POINTS = (0, 5, 1700, 0, 1, 1295)
 
 
 def write_npy(path, kind, shape, content):
@@ -68,6 +83,14 @@ def make_inputs(to, rows=3001):
     broken = array.array("f", flat)
     broken[3 * (rows - 5) + 1] = float("nan")
     write_npy(to / "broken.npy", "<f4", (rows, 3), broken.tobytes())
+    first = 0
+    for part, count in enumerate(PARTS_OF_POINTS):
+        write_npy(to / f"part-{part}.npy", "<f4", (count, 3), floats[12 * first : 12 * (first + count)])
+        first += count
+    write_npy(to / "other-1.npy", "<f4", (6, 2), floats[:48])
+    (to / "other-2.npy").write_bytes((to / "part-2.npy").read_bytes()[:-5])
+    lines = [f"{x:.3f},{'nan' if row == rows - 5 else round(y, 3)},{z:.3f}\n" for row, (x, y, z) in enumerate(points)]
+    (to / "broken.csv").write_text("x,y,z\n" + "".join(lines))
     three = (3).to_bytes(4, "little")
     (to / "points.fvecs").write_bytes(b"".join(three + floats[12 * i : 12 * i + 12] for i in range(rows)))
     (to / "points.fbin").write_bytes(rows.to_bytes(4, "little") + three + floats)
@@ -101,24 +124,34 @@ class Ranks:
         """One program for all ranks, or, where `arguments` is a list of lists, one with its own arguments for each."""
         if ranks == 0:
             return [self.program, *arguments]
-        launch = [self.mpirun, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "--mca",
-                  "odls_base_sigkill_timeout", "0"]  # fmt: skip
+        launch = self.launch()
         if not isinstance(arguments[0], list):
             return [*launch, "-n", str(ranks), self.program, *arguments]
         for each in arguments:
             launch += ["-n", "1", self.program, *each, ":"]
         return launch[:-1]
 
+    def launch(self):
+        return [self.mpirun, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "--mca",
+                "odls_base_sigkill_timeout", "0"]  # fmt: skip
+
     def run(self, ranks, arguments):
         """Exit code, standard output, standard error, seconds."""
+        return self.run_command(self.command(ranks, arguments))
+
+    def run_command(self, command, **variables):
         begin = time.monotonic()
         try:
-            done = subprocess.run(self.command(ranks, arguments), cwd=self.place, capture_output=True, text=True,
-                                  timeout=WATCHDOG, check=False, stdin=subprocess.DEVNULL)  # fmt: skip
+            done = subprocess.run(command, cwd=self.place, capture_output=True, text=True, timeout=WATCHDOG, check=False,
+                                  stdin=subprocess.DEVNULL, env=os.environ | variables)  # fmt: skip
         except subprocess.TimeoutExpired:
-            self.complain(f"{ranks} ranks hang: {arguments}")
+            self.complain(f"this hangs: {command}")
             return 124, "", "", WATCHDOG
         return done.returncode, done.stdout, done.stderr, time.monotonic() - begin
+
+    def left_behind(self):
+        """Files that the program means to remove or rename."""
+        return sorted(path.name for path in self.place.glob(".manymeans*"))
 
     def complain(self, text):
         print("  WRONG:", text)
@@ -126,7 +159,8 @@ class Ranks:
 
     def fit(self, ranks, arguments):
         """The digest; labels.npy, labels.csv and model.npz are there afterwards."""
-        code, out, problem, _ = self.run(ranks, ["fit", *arguments, "--json"])
+        command = "regress" if "--target" in arguments else "fit"
+        code, out, problem, _ = self.run(ranks, [command, *arguments, "--json"])
         if code != 0:
             self.complain(f"{ranks} ranks, {arguments}: exit code {code}: {problem}")
             return None
@@ -138,15 +172,23 @@ class Ranks:
 
     def fails(self, ranks, arguments, code, *words):
         """All ranks end soon, with this exit code, and one of them says all of these words, once."""
-        found, out, problem, seconds = self.run(ranks, arguments)
+        self.ends(self.command(ranks, arguments), code, words, lambda said: len(said) == 1)
+
+    def fails_alone(self, command, code, *words, **variables):
+        """The same of processes that have not joined: each speaks for itself, unless the launcher ends it before."""
+        self.ends(command, code, words, lambda said: len(said) == len(set(said)) > 0, **variables)
+
+    def ends(self, command, code, words, is_right, **variables):
+        found, out, problem, seconds = self.run_command(command, **variables)
         said = [line for line in problem.splitlines() if line.startswith("manymeans: error: ")]
-        if found != code or seconds > SOON or out or len(said) != 1 or not all(word in said[0] for word in words):
-            self.complain(f"{ranks} ranks, {arguments}: exit code {found} instead of {code} after {seconds:.1f} s, "
-                          f"{said or problem}, {out!r}; wanted {words}")  # fmt: skip
+        said = [line for line in said if "[interrupted] stopped by a signal" not in line]
+        if found != code or seconds > SOON or out or not is_right(said) or not all(word in said[0] for word in words):
+            self.complain(f"{command}: exit code {found} instead of {code} after {seconds:.1f} s, {said or problem}, "
+                          f"{out!r}; wanted {words}")  # fmt: skip
 
 
 def same_answers(at):
-    for name, (points, flags, counts) in FITS.items():
+    for name, (points, flags, counts) in (FITS | REGRESSIONS).items():
         wanted = None
         for ranks in (0, *counts):
             for file in ("labels.npy", "labels.csv", "model.npz"):
@@ -170,14 +212,68 @@ def same_answers(at):
         print(f"  {name}: {', '.join(map(str, counts))} ranks")
 
 
+def same_predictions(at):
+    """Of centroids and of linear models: rows in place, rows that are gathered, more ranks than rows."""
+    at.fit(0, ["points.npy", "-k", "7", "--scale", "standard", "--model", "model.npz"])
+    at.fit(0, ["points.npy", "--target", "3", "-k", "3", "--model", "lines.npz"])
+    outputs = ["--labels", "--distances", "--predictions"]
+    for points, model, flags in (
+        ("points.npy", "model.npz", outputs[:2]),
+        ("few.npy", "model.npz", outputs[:2]),
+        ("points.csv", "lines.npz", outputs),
+        ("points.npy", "lines.npz", [*outputs, "--gating", "columns"]),
+    ):
+        wanted = {}
+        for ranks, ending in ((0, "npy"), (0, "csv"), (1, "npy"), (2, "csv"), (3, "npy"), (4, "npy")):
+            files = [f"{flag[2:]}.{ending}" for flag in flags if flag in outputs]
+            named = [part for flag, file in zip(flags, files) for part in (flag, file)]
+            code, out, problem, _ = at.run(ranks, ["predict", model, points, *named, *flags[len(files):], "--json"])
+            if code != 0:
+                at.complain(f"{ranks} ranks predict: exit code {code}: {problem}")
+                continue
+            found = [json.loads(out)["counts"], json.loads(out)["n_rows"]]
+            found += [(at.place / file).read_bytes() for file in files]
+            if found != wanted.setdefault(ending, found):
+                at.complain(f"{ranks} ranks predict something else: {points}, {model}, {ending}")
+        print(f"  {model}: {points}")
+
+
+def several_files(at):
+    """Parts of a file are that file, by a pattern or by names, however many ranks share them."""
+    flags = ["-k", "7", "--stop", "strict", "--seed", "3", "--labels", "labels.npy"]
+    wanted = at.fit(0, ["points.npy", *flags]), (at.place / "labels.npy").read_bytes()
+    weighted = at.fit(0, ["points.npy", "-k", "5", "--weights", "weights.npy"])
+    names = [f"part-{part}.npy" for part in reversed(range(len(PARTS_OF_POINTS)))]
+    for ranks in (0, 1, 2, 3, 4):
+        files = ["--shard", *(["part-*.npy"] if ranks % 2 else names)]
+        found = at.fit(ranks, [*files, *flags]), (at.place / "labels.npy").read_bytes()
+        if found != wanted:
+            at.complain(f"{ranks} ranks give other files' answer: {found[0]}, not {wanted[0]}")
+        if at.fit(ranks, [*files, "-k", "5", "--weights", "weights.npy"]) != weighted:
+            at.complain(f"{ranks} ranks weigh the rows of several files otherwise")
+    at.fails(2, ["fit", "--shard", "part-1.npy", "other-1.npy", "-k", "2"], 3, "part-1.npy", "other-1.npy", "columns")
+    at.fails(3, ["fit", "--shard", "part-1.npy", "other-2.npy", "-k", "2"], 3, "other-2.npy", "cut off")
+    at.fails(3, ["fit", "--shard", "none-*.npy", "-k", "2"], 3, "none-*.npy")
+    fit = ["fit", "--shard", "part-1.npy", "part-2.npy", "-k", "2"]
+    found = "rank 0 found 1705 rows, rank 1 found 3001"
+    at.fails(2, [fit, ["fit", "points.npy", "-k", "2"]], 3, found)
+
+
 def output_of_one_rank(at):
     code, out, problem, _ = at.run(3, ["fit", "points.npy", "-k", "4"])
     if code != 0 or out.count("digest of the ensemble") != 1 or problem:
         at.complain(f"three ranks print {out!r}, {problem!r}")
     # A warning that only the last rank has: an integer that float32 does not hold.
     code, out, problem, _ = at.run(3, ["fit", "lost.csv", "-k", "2", "--dtype", "float32", "--quiet"])
-    if code != 0 or problem.count("manymeans: warning: ") != 1 or "16777217" not in problem:
+    alone = at.run(0, ["fit", "lost.csv", "-k", "2", "--dtype", "float32", "--quiet"])[2]
+    if code != 0 or problem != alone or "16777217" not in problem:
         at.complain(f"three ranks warn {problem!r}")
+    # A column that counts rows, in the first half of the file and in all of it.
+    for name, counts in (("half.csv", lambda i: i % 50), ("counts.csv", lambda i: i)):
+        (at.place / name).write_text("".join(f"{counts(i)},{i * 37 % 101}\n" for i in range(100)))
+        alone = at.run(0, ["fit", name, "-k", "2", "--quiet"])[2]
+        if at.run(2, ["fit", name, "-k", "2", "--quiet"])[2] != alone or ("counts the rows" in alone) != (name == "counts.csv"):
+            at.complain(f"two ranks warn otherwise than one process of {name}: {alone!r}")
     code, out, problem, _ = at.run(2, ["fit", "points.npy", "-k", "4", "--labels", "-", "--quiet"])
     if code != 0 or len(out.splitlines()) != 3002:
         at.complain(f"labels to standard output have {len(out.splitlines())} lines, {problem!r}")
@@ -188,22 +284,90 @@ def output_of_one_rank(at):
 def errors(at):
     fit = ["fit", "points.npy", "-k", "4"]
     at.fails(3, ["fit", "nothing.npy", "-k", "4"], 3, "[nothing.npy]")
-    at.fails(3, ["fit", "broken.npy", "-k", "4"], 3, "row 2997, column 2")
+    at.fails(3, ["fit", "broken.npy", "-k", "4"], 3, "[broken.npy] row 2997, column 2")
+    for scale in ("none", "standard"):
+        at.fails(3, ["fit", "broken.csv", "-k", "4", "--scale", scale], 3,
+                 "[broken.csv] row 2997 (line 2998), column 2 ('y') is NaN")  # fmt: skip
     at.fails(3, ["fit", "few.npy", "-k", "4"], 2, "k")
-    at.fails(2, ["fit", "points.npy", "-k", "4", "--bogus"], 2, "--bogus")
     at.fails(2, ["fit", "-", "--format", "text", "-k", "4"], 2, "several ranks")
-    for command in (["predict", "model.npz", "points.npy"], ["regress", "points.npy", "--target", "1"], ["info"]):
-        at.fails(2, command, 2, f"'manymeans {command[0]}' is not shared by ranks")
+    at.fit(0, ["points.npy", "-k", "4", "--model", "model.npz"])
+    predict = ["predict", "model.npz", "points.npy", "--labels", "labels.npy"]
+    at.fails(3, ["predict", "model.npz", "broken.npy", "--labels", "labels.npy"], 3, "row 2997, column 2")
+    at.fails(3, ["predict", "none.npz", "points.npy", "--labels", "labels.npy"], 3, "none.npz")
+    at.fails(3, ["predict", "model.npz", "points.npy", "--labels", "/dev/full", "--quiet"], 4, "[rank 0]")
+    at.fails(3, [*predict[:4], "/dev/full", "--distances", "d.csv", "--quiet"], 4, "[rank 0]", "not written: /dev/full, d.csv")
+    at.fails(3, [predict, predict, ["predict", "model.npz", "nothing.npy", "--labels", "labels.npy"]], 3, "[rank 2]")
+    at.fails(2, [predict, ["predict", "model.npz", "other-1.npy", "--labels", "labels.npy"]], 3, "[rank 1]", "columns")
+    at.fit(0, ["points.npy", "-k", "4", "--seed", "1", "--model", "other.npz"])
+    at.fails(2, [predict, ["predict", "other.npz", *predict[2:]]], 2, "other options")
+    at.fails(2, [predict, [*predict[:3], "--distances", "d.npy"]], 2, "other options")
+    regress = ["regress", "points.npy", "--target", "3", "-k", "2"]
+    at.fails(3, ["regress", "broken.npy", *regress[2:]], 3, "row 2997, column 2")
+    at.fails(2, [regress, [*regress, "--ridge", "0.5"]], 2, "other options")
+    at.fails(2, [regress, [*regress[:3], "2", *regress[4:]]], 2, "other columns")
+    at.fails(2, [fit, [*fit, "--scale", "minmax"]], 2, "another scale")
+    os.mkfifo(at.place / "pipe")
+    for init in ("-", "pipe"):
+        at.fails(2, [*fit, "--init", init], 2, "[--init]", "several ranks")
+        at.fails(2, [*fit, "--weights", init], 2, "[weights]", "several ranks")
+    at.fails(2, ["predict", "pipe", "points.npy", "--labels", "labels.npy"], 2, "[MODEL]", "several ranks")
+    # A column of DATA is one, whatever else has its name.
+    (at.place / "w").mkdir()
+    at.fit(2, ["short.csv", "-k", "4", "--weights", "w"])
+    (at.place / "w").rmdir()
     at.fails(3, [fit, [*fit, "--seed", "1"], fit], 2, "rank 0 was given other options")
     at.fails(2, [fit, ["fit", "points.npy", "-k", "4", "--columns", "1,2"]], 2, "columns")
     at.fails(2, [fit, ["fit", "points64.npy", "-k", "4"]], 2, "float64")
     at.fails(3, [fit, fit, ["fit", "nothing.npy", "-k", "4"]], 3, "[rank 2]", "nothing.npy")
-    at.fails(2, [fit, [*fit, "--bogus"]], 2, "[rank 1]", "--bogus")
     at.fails(3, [*fit, "--model", "none/m.npz"], 4, "[rank 0]", "none/m.npz")
-    at.fails(3, [*fit, "--labels", "/dev/full", "--quiet"], 4, "[rank 0]")
-    left = [name for name in os.listdir(at.place) if name.startswith(".manymeans")]
-    if left:
-        at.complain(f"{left} were left behind")
+    at.fails(3, [*fit, "--labels", "/dev/full", "--quiet"], 4, "[rank 0]", "(written: nothing; not written: /dev/full)")
+    # A rank that does not find the file that rank 0 has made.
+    elsewhere = at.place / "elsewhere"
+    elsewhere.mkdir()
+    its = ["fit", str(at.place / "points.npy"), *fit[2:], "--labels", "labels.npy", "--quiet"]
+    command = at.command(2, [[*fit, "--labels", "labels.npy", "--quiet"], its])
+    at_last = len(command) - command[::-1].index("-n") - 1
+    command[at_last:at_last] = ["-wdir", str(elsewhere)]
+    at.ends(command, 4, ("[rank 1] [labels.npy] its rows of other ranks cannot be opened",), lambda said: len(said) == 1)
+    if at.left_behind():
+        at.complain(f"{at.left_behind()} were left behind")
+
+
+def errors_before_joining(at):
+    fit = ["fit", "points.npy", "-k", "4"]
+    at.fails_alone(at.command(2, [*fit, "--bogus"]), 2, "[rank ", "--bogus")
+    at.fails_alone(at.command(2, [fit, [*fit, "--bogus"]]), 2, "[rank 1]", "--bogus")
+    for command in (["convert", "points.npy", "c.csv"], ["describe", "points.npy"], ["info"]):
+        at.fails_alone(at.command(2, command), 2, "[rank ", f"'manymeans {command[0]}' is not shared by ranks")
+    # A script of which one rank alone starts the program.
+    script = f"if [ $OMPI_COMM_WORLD_RANK = 0 ]; then exec {shlex.quote(at.program)} info; else exec sleep {WATCHDOG}; fi"
+    at.fails_alone([*at.launch(), "-n", "2", "sh", "-c", script], 2, "[rank 0]", "is not shared by ranks")
+    # A launcher of another MPI, which the MPI of this program does not see.
+    at.fails_alone([at.program, *fit], 4, "[rank 1] [MPI] 4 processes were started", "sees 1", "mpirun of Open MPI",
+                   PMI_SIZE="4", PMI_RANK="1")  # fmt: skip
+
+
+def interrupts(at):
+    """All ranks get the signal, and one says so; what is done so far is written."""
+    fit = ["fit", "large.npy", "-k", "300", "--stop", "strict", "--max-iter", "100000", "--labels", "labels.npy",
+           "--checkpoint", "stopped.ckpt", "--every", "1", "--quiet"]  # fmt: skip
+    (at.place / "labels.npy").unlink(missing_ok=True)
+    with subprocess.Popen(at.command(3, fit), cwd=at.place, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True) as running:  # fmt: skip
+        while running.poll() is None and not (at.place / "stopped.ckpt").exists():
+            time.sleep(0.01)
+        for child in children_of(running.pid):
+            os.kill(child, signal.SIGINT)
+        try:
+            _, problem = running.communicate(timeout=WATCHDOG)
+        except subprocess.TimeoutExpired:
+            at.complain("ranks go on after a signal")
+            running.kill()
+            return
+    if running.returncode != 5 or problem.count("stopping after the current step") != 1:
+        at.complain(f"after a signal: exit code {running.returncode}, {problem!r}")
+    if not (at.place / "labels.npy").exists() or at.left_behind():
+        at.complain("a fit that was interrupted wrote no labels")
 
 
 def kill_one(at, arguments, wait, ranks=3, victim=-1):
@@ -238,8 +402,9 @@ def children_of(pid):
 
 def kills(at):
     flags = ["fit", "large.npy", "-k", "300", "--stop", "strict", "--max-iter", "80", "--seed", "2",
-             "--init", "k-means||"]  # fmt: skip
+             "--init", "k-means||", "--labels", "labels.npy"]  # fmt: skip
     wanted = at.fit(0, flags[1:])
+    labels = (at.place / "labels.npy").read_bytes()
     checkpoint = ["--checkpoint", "run.ckpt", "--every", "3", "--resume", "--quiet"]
     path = at.place / "run.ckpt"
 
@@ -248,12 +413,17 @@ def kills(at):
         while running.poll() is None and not (path.exists() and path.stat().st_mtime_ns > before):
             time.sleep(0.001)
 
-    # While MPI starts, while the first centres are chosen, and in passes.
+    def labels_are_begun(running):
+        while running.poll() is None and not any(name.startswith(".manymeans") for name in os.listdir(at.place)):
+            time.sleep(0.0005)
+
+    # While MPI starts, while the first centres are chosen, and in passes; then, if it comes in time, in the labels.
     moments = (lambda _: time.sleep(0.25), lambda _: time.sleep(0.5), is_written_again)
     killed = sum(kill_one(at, [*flags, *checkpoint], wait) for wait in moments)
     saved = path.exists()
+    killed += kill_one(at, [*flags, *checkpoint], labels_are_begun)
     digest = at.fit(2, [*flags[1:], "--checkpoint", "run.ckpt", "--resume"])
-    if digest != wanted:
+    if digest != wanted or (at.place / "labels.npy").read_bytes() != labels:
         at.complain(f"after kills the digest is {digest}, not {wanted}")
     if killed < 1 or not saved:
         at.complain(f"{killed} kills are too few, or there was no checkpoint ({saved})")
@@ -279,7 +449,12 @@ def random_kills(at, count, seed):
             moment = rng.uniform(0.1, 1.1) * whole
             killed += kill_one(at, [*flags, *checkpoint, "--quiet"], lambda _, s=moment: time.sleep(s), ranks,
                                rng.randrange(ranks))  # fmt: skip
+        left = at.left_behind()  # SIGKILL while labels are written may do that, and nothing else
         digest = at.fit(rng.choice([0, 2, 3, 4]), [*flags[1:], *checkpoint])
+        if at.left_behind() != left:
+            at.complain(f"{at.left_behind()} were left behind by a fit that ended well")
+        for name in left:
+            (at.place / name).unlink()
         if digest != wanted or (at.place / "labels.npy").read_bytes() != labels:
             at.complain(f"after kills {flags} gave {digest}, not {wanted}, or other labels")
     print(f"  {killed} kills")
@@ -305,9 +480,13 @@ def checkpoints(at):
 
 PARTS = {
     "same answers": same_answers,
+    "same predictions": same_predictions,
+    "several files": several_files,
     "output": output_of_one_rank,
     "errors": errors,
+    "errors before joining": errors_before_joining,
     "checkpoints": checkpoints,
+    "interrupts": interrupts,
     "kills": kills,
 }
 
@@ -317,16 +496,16 @@ def main():
     parser.add_argument("mpirun")
     parser.add_argument("program", type=os.path.abspath)
     parser.add_argument("--only", choices=PARTS)
-    parser.add_argument("--kills", type=int, help="nothing but so many kills at random moments")
+    parser.add_argument("--kills", type=int, metavar="COUNT", help="nothing but so many kills at random moments")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         at = Ranks(arguments, pathlib.Path(folder))
         make_inputs(at.place)
-        if arguments.kills:
+        if arguments.kills is not None:
             random_kills(at, arguments.kills, arguments.seed)
         for name, check in PARTS.items():
-            if arguments.kills or arguments.only not in (None, name):
+            if arguments.kills is not None or arguments.only not in (None, name):
                 continue
             begin = time.monotonic()
             print(f"{name}:")

@@ -17,6 +17,7 @@ import threadpoolctl
 
 import manymeans
 from manymeans import EnsembleKMeans, KMeans
+from manymeans._errors import code_of
 
 
 def digest(X, **options):
@@ -331,3 +332,9 @@ def test_overhead_of_python():
         phases = estimator.provenance_["seconds"]
         found.append(whole - sum(phases[name] for name in ("validate", "upload", "fit")))
     assert min(found) < 1e-3
+
+
+def test_exceptions_reach_other_ranks_as_their_kind():
+    kinds = {KeyboardInterrupt(): 5, ValueError(): 2, TypeError(): 2, MemoryError(): 4, RuntimeError(): 1,
+             manymeans.BadDataError(): 3, manymeans.UnavailableError(): 4}  # fmt: skip
+    assert {error: code_of(error) for error in kinds} == kinds

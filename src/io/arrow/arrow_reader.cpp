@@ -195,6 +195,7 @@ void ArrowTableReader::find_type() {
   const std::optional<DataType> wanted = wanted_type(options_, same && direct ? common : std::nullopt);
   type_ = wanted.value_or(same ? *common : (wide ? DataType::kFloat64 : DataType::kFloat32));
   check_float32_ = !wanted && !direct && type_ == DataType::kFloat32;
+  result_.type_from_values = check_float32_;
 }
 
 // What errors and warnings call a column.

@@ -18,10 +18,15 @@ int32_t count_at(std::span<const std::byte> bytes, size_t at) {
   return count;
 }
 
-// Every row is `stride` bytes long, or this says which is not. A file too short for its last row is cut off.
-void check_rows(std::span<const std::byte> bytes, int32_t d, size_t stride, const std::string& path) {
-  for (size_t at = 0, row = 1; at < bytes.size(); at += stride, ++row) {
-    const size_t left = bytes.size() - at;
+// Every row of this part is as long as the first one of the file, or this says which is not. A file too short for its
+// last row is cut off, which the last part finds.
+void check_rows(std::span<const std::byte> bytes, const StoredMatrix& matrix, const RowPart& part,
+                const std::string& path) {
+  const auto stride = static_cast<size_t>(matrix.row_step);
+  const int64_t d = matrix.d, last = part.end(matrix.n);
+  const size_t end = last == matrix.n ? bytes.size() : static_cast<size_t>(last) * stride;
+  for (auto row = static_cast<size_t>(part.begin(matrix.n)) + 1; (row - 1) * stride < end; ++row) {
+    const size_t at = (row - 1) * stride, left = bytes.size() - at;
     if (left >= kCountSize && count_at(bytes, at) != d) {
       throw Error(ErrorCode::kBadData, path,
                   fmt::format("row {} (at byte {}) says it has {} values, the rows before have {}; every row needs the "
@@ -48,23 +53,31 @@ StoredMatrix find_rows(std::span<const std::byte> bytes, const MappedFormat& for
                 fmt::format("row 1 says it has {} values; at least 1 is needed: is this a {} file?", d, format.ending));
   }
   const size_t stride = kCountSize + static_cast<size_t>(d) * format.item_size;
-  check_rows(bytes, d, stride, path);
   StoredMatrix matrix = StoredMatrix::dense(bytes.data() + kCountSize, static_cast<int64_t>(bytes.size() / stride), d,
                                             static_cast<int64_t>(format.item_size), std::string(format.type));
   matrix.row_step = static_cast<int64_t>(stride);
   return matrix;
 }
 
+Reader vecs_reader(const MappedFormat& format) {
+  return {format.description, {format.ending}, [format](const std::string& path, const ReadOptions& options) {
+            const auto file = MappedFile::open(path, Access::kAgainAndAgain);
+            const StoredMatrix matrix = find_rows(file->bytes(), format, path);
+            check_rows(file->bytes(), matrix, options.part, path);
+            return read_stored(matrix, file, path, options);
+          }};
+}
+
 }  // namespace
 
 Reader make_fvecs_reader() {
-  return mapped_reader({".fvecs", "rows of a count and float32 values (.fvecs)", "<f4", 4}, find_rows);
+  return vecs_reader({".fvecs", "rows of a count and float32 values (.fvecs)", "<f4", 4});
 }
 Reader make_bvecs_reader() {
-  return mapped_reader({".bvecs", "rows of a count and uint8 values (.bvecs)", "|u1", 1}, find_rows);
+  return vecs_reader({".bvecs", "rows of a count and uint8 values (.bvecs)", "|u1", 1});
 }
 Reader make_ivecs_reader() {
-  return mapped_reader({".ivecs", "rows of a count and int32 values (.ivecs)", "<i4", 4}, find_rows);
+  return vecs_reader({".ivecs", "rows of a count and int32 values (.ivecs)", "<i4", 4});
 }
 
 }  // namespace manymeans

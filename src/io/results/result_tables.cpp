@@ -2,6 +2,7 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
+#include "comm/or_abort.h"
 #include "core/data_type.h"
 #include "core/label_width.h"
 #include "core/mapped_range.h"
@@ -22,7 +23,7 @@ constexpr const char* kNothing = "nothing was written";
 
 // Labels as a table, column by column; `columns` have to outlive it.
 Table table_of(const std::string& path, const std::vector<const Labels*>& columns, std::vector<std::string> names,
-               Comm& comm = self_comm()) {
+               Comm& comm) {
   int64_t width = 1;
   for (const Labels* labels : columns) {
     width = std::max<int64_t>(width, labels->width());
@@ -50,10 +51,22 @@ Table table_of(const std::string& path, const std::vector<const Labels*>& column
   return table;
 }
 
+// write(), in which all ranks write one file: an error of one of them is one of all.
+template <class Write>
+auto write_together(const std::string& path, Comm& comm, Write&& write) {
+  return all_or_abort(comm, [&] { return or_out_of_memory(path, kNothing, write); });
+}
+
+// The rows of all ranks, which is one where nobody says otherwise.
+void write_rows(const std::string& path, const Table& mine, Comm& comm) {
+  if (comm.alone()) return write_table(path, result_writer_for(path), mine);
+  write_rows_of_ranks(path, mine, comm);
+}
+
 std::string write_columns(const std::string& path, const std::vector<const Labels*>& columns,
-                          std::vector<std::string> names) {
-  const Table table = table_of(path, columns, std::move(names));
-  write_table(path, result_writer_for(path), table);
+                          std::vector<std::string> names, Comm& comm) {
+  const Table table = table_of(path, columns, std::move(names), comm);
+  write_rows(path, table, comm);
   return std::string(name_of(table.type));
 }
 
@@ -92,28 +105,30 @@ BestLabels best_labels(const std::string& path, const FitResult& result) {
 }  // namespace
 
 std::string write_labels(const std::string& path, const FitResult& result) {
-  return or_out_of_memory(path, kNothing, [&] {
+  return write_labels(path, result, self_comm());
+}
+
+std::string write_labels(const std::string& path, const FitResult& result, Comm& comm) {
+  return write_together(path, comm, [&] {
     const BestLabels best = best_labels(path, result);
-    return write_columns(path, best.columns, best.names);
+    return write_columns(path, best.columns, best.names, comm);
   });
 }
 
 std::string write_labels(const std::string& path, const Labels& labels) {
-  return or_out_of_memory(path, kNothing, [&] { return write_columns(path, {&labels}, {"label"}); });
+  return write_labels(path, labels, self_comm());
 }
 
-std::string write_labels(const std::string& path, const FitResult& result, Comm& comm) {
-  if (comm.alone()) return write_labels(path, result);
-  return or_out_of_memory(path, kNothing, [&] {
-    const BestLabels best = best_labels(path, result);
-    const Table mine = table_of(path, best.columns, best.names, comm);
-    write_rows_of_ranks(path, mine, comm);
-    return std::string(name_of(mine.type));
-  });
+std::string write_labels(const std::string& path, const Labels& labels, Comm& comm) {
+  return write_together(path, comm, [&] { return write_columns(path, {&labels}, {"label"}, comm); });
 }
 
 void write_values(const std::string& path, std::span<const double> values, const std::string& name) {
-  or_out_of_memory(path, kNothing, [&] {
+  write_values(path, values, name, self_comm());
+}
+
+void write_values(const std::string& path, std::span<const double> values, const std::string& name, Comm& comm) {
+  write_together(path, comm, [&] {
     Table table;
     table.names = {name};
     table.rows = static_cast<int64_t>(values.size());
@@ -121,7 +136,7 @@ void write_values(const std::string& path, std::span<const double> values, const
     table.fill = [&](int64_t first, int64_t count, std::byte* out) {
       std::memcpy(out, values.data() + first, static_cast<size_t>(count) * sizeof(double));
     };
-    write_table(path, result_writer_for(path), table);
+    write_rows(path, table, comm);
   });
 }
 
@@ -139,25 +154,32 @@ CellType cell_type(DataType type) {
   throw Error(ErrorCode::kInternal, "points", "an unknown type");
 }
 
+// The points as a table, which they have to outlive.
+Table table_of(const Dataset& points) {
+  const PointsView& view = points.view;
+  Table table;
+  table.rows = view.n;
+  table.columns = view.d;
+  table.names = points.column_names;
+  table.type = cell_type(view.type);
+  table.is_matrix = true;
+  await_points(view);
+  table.fill = [&view, row_size = table.row_size()](int64_t first, int64_t count, std::byte* out) {
+    std::vector<std::byte> fetched;
+    std::memcpy(out, row_bytes(view, first, count, fetched), static_cast<size_t>(count) * row_size);
+    check_mapped(view.data);
+  };
+  return table;
+}
+
 }  // namespace
 
 void write_points(const std::string& path, const Dataset& points, const std::string& format) {
-  or_out_of_memory(path, kNothing, [&] {
-    const PointsView& view = points.view;
-    Table table;
-    table.rows = view.n;
-    table.columns = view.d;
-    table.names = points.column_names;
-    table.type = cell_type(view.type);
-    table.is_matrix = true;
-    await_points(view);
-    table.fill = [&view, row_size = table.row_size()](int64_t first, int64_t count, std::byte* out) {
-      std::vector<std::byte> fetched;
-      std::memcpy(out, row_bytes(view, first, count, fetched), static_cast<size_t>(count) * row_size);
-      check_mapped(view.data);
-    };
-    write_table(path, writer_for(path, format), table);
-  });
+  or_out_of_memory(path, kNothing, [&] { write_table(path, writer_for(path, format), table_of(points)); });
+}
+
+void write_points(const std::string& path, const Dataset& points, Comm& comm) {
+  write_together(path, comm, [&] { write_rows(path, table_of(points), comm); });
 }
 
 }  // namespace manymeans

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -75,6 +76,28 @@ std::string told_by_first(const std::string& name, Comm& comm) {
   return {all.begin(), all.end()};
 }
 
+// Some rows of a table, which has to outlive them.
+Table rows_of(const Table& table, int64_t first, int64_t count) {
+  Table part = table;
+  part.rows = count;
+  part.fill = [&table, first](int64_t at, int64_t rows, std::byte* out) { table.fill(first + at, rows, out); };
+  return part;
+}
+
+// Calls write(first, rows) for all rows of this rank, in rounds that the ranks do together. A rank that fails in one is
+// heard after it, where rank 0 can still remove its file: it has no time for that once the ranks are ended by force.
+template <class Write>
+void write_in_rounds(const Table& mine, Comm& comm, Write&& write) {
+  constexpr size_t kRoundBytes = size_t{64} << 20;  // a second on a slow disk
+  const auto most = static_cast<int64_t>(std::max<size_t>(1, kRoundBytes / mine.row_size()));
+  int64_t done = 0;
+  do {
+    const int64_t rows = std::min(most, mine.rows - done);
+    if (rows > 0) write(done, rows_of(mine, done, rows));
+    done += rows;
+  } while (comm.max(mine.rows - done) > 0);
+}
+
 // Rank 0 makes the file and puts it in its place, and the rows of each rank are written by itself.
 void write_together(const std::string& path, const Table& mine, const Place& place, Comm& comm) {
   Table whole = mine;
@@ -83,34 +106,48 @@ void write_together(const std::string& path, const Table& mine, const Place& pla
   std::optional<OutputFile> file;
   if (comm.rank() == 0) file.emplace(path);
   const std::string name = told_by_first(file ? file->name_beside() : "", comm);
-  if (file) {
-    file->write(header);
-    for_each_block(mine, [&](int64_t, int64_t, std::span<const std::byte> cells) { file->write(cells); });
-  } else if (mine.rows > 0) {
-    SharedFile shared(path, name);
-    const size_t begin = header.size() + static_cast<size_t>(place.first) * mine.row_size();
-    for_each_block(mine, [&](int64_t first, int64_t, std::span<const std::byte> cells) {
-      shared.write(begin + static_cast<size_t>(first) * mine.row_size(), cells);
+  std::optional<SharedFile> shared;
+  if (file) file->write(header);
+  if (!file && mine.rows > 0) shared.emplace(path, name);
+  write_in_rounds(mine, comm, [&](int64_t first, const Table& rows) {
+    if (file) return write_cells(rows, *file);
+    const size_t begin = header.size() + static_cast<size_t>(place.first + first) * mine.row_size();
+    for_each_block(rows, [&](int64_t row, int64_t, std::span<const std::byte> cells) {
+      shared->write(begin + static_cast<size_t>(row) * mine.row_size(), cells);
     });
-    shared.close();
-  }
+  });
+  if (shared) shared->close();
   comm.max(int64_t{0});  // all have written
   if (file) file->commit();
 }
 
-// Every rank gets all rows, of which rank 0 makes the file.
+// Rank 0 makes the file, of blocks of rows that the ranks gather while it is written: no rank ever has all rows.
 void write_gathered(const std::string& path, const Table& mine, const Place& place, Comm& comm) {
-  std::vector<std::byte> rows(static_cast<size_t>(mine.rows) * mine.row_size());
-  for_each_block(mine, [&](int64_t first, int64_t, std::span<const std::byte> cells) {
-    std::memcpy(rows.data() + static_cast<size_t>(first) * mine.row_size(), cells.data(), cells.size());
-  });
-  const std::vector<std::byte> all = comm.gather_flat(std::span<const std::byte>(rows));
-  if (comm.rank() != 0) return;
+  constexpr int64_t kBlock = int64_t{1} << 16;
+  const size_t row_size = mine.row_size();
+  std::vector<std::byte> block;  // of rows [begin, begin + kBlock) of all those that there are
+  const auto gather = [&](int64_t begin) {
+    const int64_t first = std::clamp(begin - place.first, int64_t{0}, mine.rows);
+    const int64_t last = std::clamp(begin + kBlock - place.first, int64_t{0}, mine.rows);
+    std::vector<std::byte> rows(static_cast<size_t>(last - first) * row_size);
+    if (last > first) mine.fill(first, last - first, rows.data());
+    block = comm.gather_flat(std::span<const std::byte>(rows));
+  };
+  if (comm.rank() != 0) {
+    for (int64_t begin = 0; begin < place.all; begin += kBlock) gather(begin);
+    return;
+  }
   Table whole = mine;
   whole.rows = place.all;
-  whole.fill = [&](int64_t first, int64_t count, std::byte* out) {
-    std::memcpy(out, all.data() + static_cast<size_t>(first) * mine.row_size(),
-                static_cast<size_t>(count) * mine.row_size());
+  int64_t begin = -kBlock;
+  whole.fill = [&](int64_t row, int64_t count, std::byte* out) {  // a writer takes all rows once, in their order
+    for (int64_t here = 0; count > 0; row += here, count -= here) {
+      if (row >= begin + kBlock) gather(begin += kBlock);
+      here = std::min(count, begin + kBlock - row);
+      std::memcpy(out, block.data() + static_cast<size_t>(row - begin) * row_size,
+                  static_cast<size_t>(here) * row_size);
+      out += static_cast<size_t>(here) * row_size;
+    }
   };
   write_table(path, result_writer_for(path), whole);
 }

@@ -60,26 +60,12 @@ Reader make_reader(const std::string& path, const std::string& format) {
   throw Error(ErrorCode::kUsage, "format", "there is no reader '" + format + "'; known: " + known);
 }
 
-std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& options) {
-  if (!is_points_path(options.weights)) {
-    throw Error(
-        ErrorCode::kUsage, "weights",
-        fmt::format("'{}' is neither a column of {} nor a file; give a column's name or number, or a file of {} "
-                    "numbers",
-                    options.weights, points.path, points.view.n));
-  }
-  ReadOptions plain;
-  plain.dtype = DataType::kFloat64;
-  plain.threads = options.threads;
-  plain.part = options.part;
-  const Dataset file = read_points(options.weights, plain);
-  if (file.view.d != 1 || file.file_rows != points.file_rows) {
-    throw Error(ErrorCode::kBadData, options.weights,
-                fmt::format("{} rows of {} values found; one weight for each of the {} rows of {} is needed",
-                            file.file_rows, file.view.d, points.file_rows, points.path));
-  }
-  const double* values = static_cast<const double*>(file.view.data);
-  return {values, values + file.view.n};
+// What is read from a pipe is gone for the others.
+void check_every_rank_can_read(const std::string& weights) {
+  const std::string file = points_file(weights);
+  if (weights != MappedFile::kStandardInput && !std::filesystem::is_fifo(file)) return;
+  throw Error(ErrorCode::kUsage, "weights",
+              fmt::format("'{}' is no file that several ranks can read; write a file first", weights));
 }
 
 // Messages about "-" say what that is.
@@ -145,8 +131,15 @@ bool is_points_path(const std::string& path) {
 }
 
 std::string row_label(const Dataset& points, int64_t row) {
-  if (points.first_line == 0) return fmt::format("row {}", row);
-  return fmt::format("row {} (line {})", row, points.first_line + row - 1);
+  const auto label = [](int64_t number, int64_t first_line) {
+    return first_line == 0 ? fmt::format("row {}", number)
+                           : fmt::format("row {} (line {})", number, first_line + number - 1);
+  };
+  for (const ShardFile& shard : points.shards) {
+    const int64_t number = row - shard.rows_before;
+    if (number <= shard.rows) return fmt::format("{} of {}", label(number, shard.first_line), shard.path);
+  }
+  return label(row, points.first_line);
 }
 
 std::string column_label(const Dataset& points, int64_t column) {
@@ -156,25 +149,71 @@ std::string column_label(const Dataset& points, int64_t column) {
   return column_label(one_each ? points.source.numbers[at] : column, name);
 }
 
-Dataset read_points(const std::string& path, const ReadOptions& options) {
+std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& options) {
+  if (!is_points_path(options.weights)) {
+    throw Error(
+        ErrorCode::kUsage, "weights",
+        fmt::format("'{}' is neither a column of {} nor a file; give a column's name or number, or a file of {} "
+                    "numbers",
+                    options.weights, points.path, points.file_rows));
+  }
+  if (options.part.count > 1) check_every_rank_can_read(options.weights);
+  ReadOptions plain;
+  plain.dtype = DataType::kFloat64;
+  plain.threads = options.threads;
+  plain.part = options.part;
+  const Dataset file = read_points(options.weights, plain);
+  if (file.view.d != 1 || file.file_rows != points.file_rows) {
+    throw Error(ErrorCode::kBadData, options.weights,
+                fmt::format("{} rows of {} values found; one weight for each of the {} rows of {} is needed",
+                            file.file_rows, file.view.d, points.file_rows, points.path));
+  }
+  const double* values = static_cast<const double*>(file.view.data);
+  return {values, values + file.view.n};
+}
+
+void check_part(const RowPart& part) {
+  if (part.last >= 0) {
+    if (part.first >= 0 && part.first <= part.last) return;
+    throw Error(
+        ErrorCode::kUsage, "part",
+        fmt::format("is rows {} to {}; the first is never negative, nor behind the last", part.first, part.last));
+  }
+  if (part.count >= 1 && part.index >= 0 && part.index < part.count) return;
+  throw Error(ErrorCode::kUsage, "part",
+              fmt::format("is {} of {}; parts count from 0, so that 0 to their number less one are right", part.index,
+                          part.count));
+}
+
+Dataset read_rows(const std::string& path, const ReadOptions& options) {
   const FpEnvironmentGuard guard;
+  check_part(options.part);
   return with_memory(path, [&] {
     const Reader reader = make_reader(path, options.format);
     Dataset result = naming_input(path, [&] { return reader.read(path, options); });
     result.path = path;
-    if (result.file_rows == 0 || result.view.d == 0) {
-      throw Error(ErrorCode::kBadData, path,
-                  fmt::format("{} rows of {} columns were found; at least one of each is needed", result.file_rows,
-                              result.view.d));
-    }
-    if (!options.weights.empty() && result.weights.empty() && result.view.n > 0)
-      result.weights = read_weight_file(result, options);
     return result;
   });
 }
 
+void check_some_rows(const Dataset& points) {
+  if (points.file_rows > 0 && points.view.d > 0) return;
+  throw Error(
+      ErrorCode::kBadData, points.path,
+      fmt::format("{} rows of {} columns were found; at least one of each is needed", points.file_rows, points.view.d));
+}
+
+Dataset read_points(const std::string& path, const ReadOptions& options) {
+  Dataset result = read_rows(path, options);
+  check_some_rows(result);
+  if (!options.weights.empty() && result.weights.empty() && result.view.n > 0)
+    result.weights = read_weight_file(result, options);
+  return result;
+}
+
 TableSummary with_reader(const std::string& path, const ReadOptions& options,
                          const std::function<TableSummary(const Reader&)>& use) {
+  check_part(options.part);
   return with_memory(path, [&] {
     const Reader reader = make_reader(path, options.format);
     return naming_input(path, [&] { return use(reader); });

@@ -25,6 +25,16 @@ struct Reader {
   bool available = true;  ///< false: its library was not there when this program was built
 };
 
+/// read_points() without weights from a file of their own, and of a file that may have no rows.
+Dataset read_rows(const std::string& path, const ReadOptions& options);
+/// The weights of these points from the file that `options` name.
+std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& options);
+/// Throws Error(kBadData) where there are no rows or no columns.
+void check_some_rows(const Dataset& points);
+
+/// Throws Error(kUsage) for a part that there is not.
+void check_part(const RowPart& part);
+
 /// Calls use(reader) with the reader of this path; errors are about this path, or about standard input.
 TableSummary with_reader(const std::string& path, const ReadOptions& options,
                          const std::function<TableSummary(const Reader&)>& use);

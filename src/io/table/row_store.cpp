@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <new>
 
@@ -90,6 +91,11 @@ RowStore::RowStore(int64_t rows, int64_t columns, DataType type, const std::stri
         fmt::format("there is not enough memory for {} x {} values of {}; fewer columns or a narrower type needs less",
                     rows, columns, name_of(type)));
   }
+}
+
+void RowStore::copy(int64_t row, const PointsView& rows) {
+  const size_t size = static_cast<size_t>(columns_) * size_of(type_);
+  if (rows.n > 0) std::memcpy(bytes_->data() + static_cast<size_t>(row) * size, rows.data, rows.bytes());
 }
 
 void RowStore::give_back(int64_t first, int64_t last) const {

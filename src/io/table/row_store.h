@@ -30,6 +30,8 @@ class RowStore {
   /// Rounds D values to the type (float64 and float32) or stores them if they are exact (narrow types).
   /// Returns the first column that could not be stored, or -1. Different rows may be stored by different threads.
   int64_t store(int64_t row, const double* values);
+  /// Copies rows that have this type and these columns already to the places from `row` on.
+  void copy(int64_t row, const PointsView& rows);
   bool in_file() const { return in_file_; }
   /// These rows are not needed for now.
   void give_back(int64_t first, int64_t last) const;

@@ -244,6 +244,7 @@ Dataset read_stored(const StoredMatrix& whole, std::shared_ptr<const void> owner
   Dataset result;
   result.file_rows = whole.n;
   result.view = {nullptr, matrix.n, matrix.d, type.value_or(DataType::kFloat32)};
+  result.type_from_values = !type;
   const bool no_rows = whole.first + whole.n == 0;  // of the file
   if (no_rows || matrix.d == 0) return result;      // the caller complains
   const FileColumns columns{matrix.d, {}};

@@ -132,8 +132,10 @@ char find_delimiter(const std::vector<std::string_view>& lines, const std::strin
   return best;
 }
 
-// A header: some field of the first row is text where most of the rows below hold numbers.
+// A header: some field of the first row is text where most of the rows below hold numbers; or a line of several texts
+// alone, as whoever writes a table in parts leaves it where a part has no rows.
 bool has_header(const std::vector<Row>& rows) {
+  if (rows.size() == 1) return rows[0].size() > 1 && std::ranges::all_of(rows[0], is_text);
   for (size_t f = 0; f < rows[0].size(); ++f) {
     if (!is_text(rows[0][f])) continue;
     int64_t numbers = 0;
@@ -155,7 +157,7 @@ std::string column_name(const Field& field) {
 
 void take_header(TextLayout& layout, std::vector<Row>& rows, const std::string& path) {
   for (const Field& field : rows[0]) layout.columns.names.push_back(column_name(field));
-  if (rows[1].size() != rows[0].size() && !rows[1].empty()) {
+  if (rows.size() > 1 && rows[1].size() != rows[0].size() && !rows[1].empty()) {
     fail(path,
          fmt::format("line {} (the names of the columns) has {} fields, line {} has {}; both need the same number",
                      layout.first_line, rows[0].size(), layout.first_line + 1, rows[1].size()));
@@ -211,7 +213,8 @@ TextLayout find_layout(std::string_view text, const std::string& path) {
   } else if (has_header(rows)) {
     take_header(layout, rows, path);
   }
-  layout.columns.count = static_cast<int64_t>(std::max(rows[0].size(), layout.columns.names.size()));
+  const size_t fields = rows.empty() ? 0 : rows[0].size();
+  layout.columns.count = static_cast<int64_t>(std::max(fields, layout.columns.names.size()));
   layout.text.resize(static_cast<size_t>(layout.columns.count));
   for (size_t i = 0; i < rows.size(); ++i) {
     for (size_t f = 0; f < std::min(rows[i].size(), layout.text.size()); ++f) {

@@ -123,6 +123,7 @@ TableSummary survey_text(const std::string& path, const ReadOptions& options) {
   const TextPlan plan = survey_plan(layout, options, path);
   ThreadPool pool(threads_for(layout, options.threads));
   const TextPoints points = parse_text(layout, plan, path, pool);
+  if (points.file_rows == 0) throw Error(ErrorCode::kBadData, path, "it holds names of columns and no rows");
   const std::vector<ColumnSummary> values = summarise_columns(points.points->view(), pool.size());
   TextColumns text_columns(layout, path);
   TableSummary table;
@@ -179,8 +180,10 @@ Dataset read_text(const std::string& path, const ReadOptions& options) {
     for (const int64_t column : plan.columns) early.push_back(layout.text[static_cast<size_t>(column)]);
     text_columns.leave_out(plan, early);
   }
+  const bool open = plan.search == Float32Search::kLong;
   TextPoints points = parse_as_needed(layout, plan, text_columns, path, pool);
   Dataset result;
+  result.type_from_values = open && plan.search != Float32Search::kLong;
   result.view = points.points->view();
   result.file_rows = points.file_rows;
   result.owner = points.points->owner();

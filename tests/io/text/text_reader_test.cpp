@@ -149,6 +149,7 @@ TEST_F(TextReader, WhatDoesNotFit) {
   EXPECT_EQ(values("1,2\n3,-1e39\n", with_type(DataType::kFloat64)), (Values{1, 2, 3, -1e39}));
   bad("", {"empty"});
   bad("# only this\n\n", {"no rows"});
+  bad("x,y\n", {"0 rows of 2 columns"});
   bad(std::string_view("1,2\n\0\0\0", 7), {"not a text file", "byte 5"});
   bad("PK\x03\x04 something", {"zip archive"});
   bad("\xff\xfe\x80garbage", {"line 1", "column 1"});

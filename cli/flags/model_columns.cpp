@@ -1,4 +1,4 @@
-#include "output/model_columns.h"
+#include "flags/model_columns.h"
 
 #include <manymeans/error.h>
 
@@ -67,19 +67,19 @@ void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
   keep(points.source.names);
 }
 
-Dataset read_like_fit(const std::string& path, ReadOptions options, const PointsOfFit& fit) {
+Dataset read_like_fit(const DataFiles& data, ReadOptions options, const PointsOfFit& fit) {
   options.like = fit;
-  Dataset points = read_points(path, options);
+  Dataset points = data.read(options);
   // Columns that --columns chose, in another order; or of lists, which have their names only now.
   const bool named = !fit.column_names.empty() && !points.column_names.empty();
   const bool by_hand = !options.columns.empty() && !names_tell(points.column_names, fit.column_names);
   if (named && !by_hand && points.column_names != fit.column_names) {
-    keep_columns(points, find_columns(path, fit.column_names, points.column_names));
+    keep_columns(points, find_columns(data.name(), fit.column_names, points.column_names));
     points.column_names = fit.column_names;
   }
   if (points.view.d != fit.columns) {
     throw Error(
-        ErrorCode::kBadData, path,
+        ErrorCode::kBadData, data.name(),
         fmt::format("the number of columns is {}, the model was fitted to {}; --columns can choose the right ones",
                     points.view.d, fit.columns));
   }
