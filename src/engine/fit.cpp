@@ -1,7 +1,9 @@
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
+#include <manymeans/shards.h>
 
 #include "backend/deduplicated/deduplicated_upload.h"
+#include "backend/remote/remote_upload.h"
 #include "backend/sharded/sharded_upload.h"
 #include "core/aligned_buffer.h"
 #include "core/data_type.h"
@@ -47,6 +49,7 @@ struct FitPlace {
   const Tuning& tuning;
   Comm& comm;
   const FitKind& kind;
+  RemoteShards* remote = nullptr;  // these have the rows
 };
 
 Workload workload_of(const FitOptions& options, std::span<const Member> members, int threads) {
@@ -147,8 +150,9 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
 Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
   Cost cost;
   Strategy strategy = context.options.strategy;
-  // Several ranks have to take the models in one order.
-  if (strategy == Strategy::kTask && !context.input.comm->alone()) strategy = Strategy::kData;
+  // Several ranks have to take the models in one order, and shards answer one question at a time.
+  const bool together = !context.input.comm->alone() || context.input.remote != nullptr;
+  if (strategy == Strategy::kTask && together) strategy = Strategy::kData;
   switch (strategy) {
     case Strategy::kConcatenated: return fit_cohort(context, members, pool);
     case Strategy::kData:
@@ -356,6 +360,10 @@ void Fit::check() {
 
 // Plans the memory, and validates the points where they are to be.
 void Fit::read() {
+  if (place_.remote != nullptr) {
+    input_ = place_.remote->input();
+    return use_prototype(input_, place_.kind.prototype, pool_);
+  }
   MemoryPlan memory = plan_memory_of(task_, *backend_, place_.kind);
   agree_about_memory(memory, comm_);
   if (!task_.points.on_device() && task_.points.data != nullptr) copied_ = backend_->copy(task_.points);
@@ -370,7 +378,7 @@ void Fit::read() {
 void Fit::prepare() {
   if (has_rule(rules_, StopReason::kTol)) variance_ = mean_variance(column_moments(input_, pool_));
   members_ = make_members(task_, input_, place_.kind.swaps);
-  const bool watched = task_.hooks.progress != nullptr && place_.kind.prototype.euclidean;
+  const bool watched = task_.hooks.progress != nullptr && place_.kind.prototype.euclidean && place_.remote == nullptr;
   if (comm_.max(int64_t{watched}) > 0) estimate_.emplace(input_, pool_);
   open_checkpoint();
 }
@@ -391,6 +399,10 @@ void Fit::open_checkpoint() {
 // The points on this rank's backend, and with those of the other ranks.
 void Fit::upload() {
   const Workload workload = workload_of(task_.options, members_, backend_->threads());
+  if (place_.remote != nullptr) {
+    upload_ = make_remote_upload(input_, *place_.remote, workload);
+    return;
+  }
   std::unique_ptr<Upload> own;
   const auto upload_own = [&] {
     own = upload_points(*backend_, {input_, workload, place_.tuning.duplicates}, pool_, task_.hooks.abort);
@@ -548,6 +560,19 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
               const FitHooks& hooks) {
   if (hooks.comm) return fit_shard(points, weights, options, hooks, *hooks.comm);
   return fit_tuned(points, weights, options, hooks, {});
+}
+
+FitResult fit_shards(const Ask& ask, const FitOptions& options, const FitHooks& hooks) {
+  refuse_ranks(hooks, "a fit of shards");
+  if (!hooks.checkpoint.path.empty()) {
+    throw Error(ErrorCode::kUsage, "checkpoint", "a fit of shards has none yet; a shard that is lost is asked again");
+  }
+  if (options.memory.bytes != 0) {
+    throw Error(ErrorCode::kUsage, "memory", "a fit of shards keeps to no limit; use more or smaller shards");
+  }
+  check(options);
+  RemoteShards shards(ask);
+  return fit_at({shards.points(), {}, options, hooks}, {{}, self_comm(), FitKind{}, &shards});
 }
 
 FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,

@@ -1,0 +1,71 @@
+// Fits whose rows are spread over processes that know nothing of each other, as under Dask, Ray or Spark.
+//
+// One process fits, and has no rows. It asks questions, of bytes. Every shard (some rows, wherever they are) answers a
+// question by a pure function of its rows and the question; what two shards answer merges, in any order, to what one
+// shard with the rows of both would answer, to the bit, since answers are made of integers. So a scheduler may ask any
+// shard anywhere, again, or twice, and a process that is lost costs time and no digit of the answer.
+#pragma once
+
+#include <manymeans/fit.h>
+#include <manymeans/options.h>
+#include <manymeans/points.h>
+#include <manymeans/result.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace manymeans {
+
+using Bytes = std::vector<std::byte>;
+
+/// How a shard computes; it never changes what it answers.
+struct RowShardOptions {
+  std::string backend = "auto";
+  std::string algorithm = "auto";
+  int threads = 0;  ///< 0: all usable
+};
+
+/// Neighbouring rows of a data set: number `first_row` of all and those behind it, counted from 0. There may be none.
+/// It keeps what makes the next answer fast (packed points, the last labels, least distances), O(N D) bytes, and needs
+/// none of it: a shard that was asked nothing before answers the same.
+class RowShard {
+ public:
+  /// Points and weights (empty, or one a row) are read in place and must outlive the shard. Throws Error(kUsage) for
+  /// shapes that cannot be, or an unknown backend.
+  RowShard(const PointsView& points, std::span<const double> weights, int64_t first_row,
+           const RowShardOptions& options = {});
+  ~RowShard();
+  RowShard(RowShard&& other) noexcept;
+  RowShard& operator=(RowShard&& other) noexcept;
+
+  /// What this shard says to a question of a fit. What is wrong with the rows is part of the answer, so that the first
+  /// row that is wrong counts, whoever answers first. Throws Error(kBadData) for bytes that are no question, and
+  /// Error(kUnavailable) where memory runs out. Threads take turns. Time as one reading of the rows needs.
+  Bytes answer(std::span<const std::byte> question);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// What one shard with the rows of both would answer. Throws Error(kUsage) where the two answer different questions or
+/// have rows in common, Error(kBadData) for bytes that are no answers. O(bytes).
+Bytes merge_answers(std::span<const std::byte> a, std::span<const std::byte> b);
+
+/// Asks all shards the same, and merges what they answer.
+using Ask = std::function<Bytes(std::span<const std::byte> question)>;
+
+/// fit() of the rows of all shards: everything but the labels, which are left out, has the bits that fit() of all rows
+/// gives, digests too. predict() of a shard's rows gives its labels. Throws what fit() throws, what `ask` throws, and
+/// Error(kUsage) where rows are missing, for a checkpoint, ranks, or a memory limit.
+///
+/// `ask` is called by one thread: three times before the first pass, once or twice a pass, about 20 times for k-means||
+/// and 4 times a prototype for k-means++. Here it takes O(D sum K) memory, and 8 bytes a row where there are weights.
+FitResult fit_shards(const Ask& ask, const FitOptions& options, const FitHooks& hooks = {});
+
+}  // namespace manymeans

@@ -1,0 +1,184 @@
+#include "backend/remote/remote_shards.h"
+
+#include <manymeans/error.h>
+
+#include "core/data_type.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+// What one shard says of its shape.
+struct Shape {
+  int64_t first, rows, columns, type, weighted, largest_weight;
+};
+
+void check_same_columns(const Shape& first, const Shape& other) {
+  if (first.columns != other.columns || first.type != other.type) {
+    const auto text = [](const Shape& shape) {
+      return fmt::format("the shard from row {} on has {} columns of {}", shape.first + 1, shape.columns,
+                         name_of(static_cast<DataType>(shape.type)));
+    };
+    throw Error(ErrorCode::kUsage, "points", fmt::format("{}, {}; give all shards the same", text(first), text(other)));
+  }
+  if (first.weighted != other.weighted) {
+    throw Error(ErrorCode::kUsage, "weights",
+                fmt::format("of the shards from rows {} and {} on, one has weights; give them to all or to none",
+                            first.first + 1, other.first + 1));
+  }
+}
+
+// Everybody has to be there: nobody would see it from the sums.
+void check_rows(const std::vector<RowRange>& rows, int64_t all) {
+  if (rows.size() == 1 && rows[0].first == 0 && (all == 0 || rows[0].last == all)) return;
+  const int64_t missing = rows.empty() || rows[0].first > 0 ? 0 : rows[0].last;
+  throw Error(ErrorCode::kUsage, "shards",
+              fmt::format("nobody has answered for row {}, counted from 0; every shard's answer is needed, and first_row "
+                          "of a shard is the number of rows before it",
+                          missing));
+}
+
+[[noreturn]] void rethrow(const Failure& failure) {
+  const size_t end = failure.text.find("] ");
+  if (end == std::string::npos) throw Error(ErrorCode::kInternal, "shards", failure.text);
+  throw Error(static_cast<ErrorCode>(failure.code), failure.text.substr(1, end - 1), failure.text.substr(end + 2));
+}
+
+}  // namespace
+
+const Field& AnswerReader::next() {
+  if (at_ == answer_.values.size()) throw Error(ErrorCode::kInternal, "shards", "an answer has too few fields");
+  return answer_.values[at_++];
+}
+
+std::span<const int64_t> AnswerReader::integers(size_t count) {
+  const Field& field = next();
+  if (field.merging <= Merging::kSmallest && field.values.size() == count) return field.values;
+  throw Error(ErrorCode::kInternal, "shards", "an answer has not the size that was asked for");
+}
+
+std::span<const int64_t> AnswerReader::records(size_t width) {
+  const Field& field = next();
+  if (field.merging > Merging::kSmallest && static_cast<size_t>(field.width) == width) return field.values;
+  throw Error(ErrorCode::kInternal, "shards", "an answer has not the records that were asked for");
+}
+
+RemoteShards::RemoteShards(const Ask& ask) : ask_(ask) {
+  Question shapes;
+  take_shapes(this->ask(shapes).records(6));
+}
+
+void RemoteShards::take_shapes(std::span<const int64_t> records) {
+  std::vector<Shape> shapes;
+  for (size_t at = 0; at < records.size(); at += 6) {
+    const int64_t* r = &records[at];
+    shapes.push_back({r[0], r[1], r[2], r[3], r[4], r[5]});
+  }
+  for (const Shape& shape : shapes) {
+    check_same_columns(shapes[0], shape);
+    whole_.rows += shape.rows;
+    whole_.largest_weight = std::max(whole_.largest_weight, from_order(shape.largest_weight));
+  }
+  count_ = shapes.size();
+  columns_ = shapes[0].columns;
+  type_ = static_cast<DataType>(shapes[0].type);
+  whole_.weighted = shapes[0].weighted != 0;
+}
+
+Question RemoteShards::question(Asked what) const {
+  Question question;
+  question.what = what;
+  question.whole = whole_;
+  question.columns = columns_;
+  question.type = type_;
+  question.scan = scan_;
+  question.max_weight = max_weight_;
+  question.workload = workload_;
+  return question;
+}
+
+AnswerReader RemoteShards::ask(Question question) const {
+  const Bytes bytes = question.encode();
+  Answer answer = Answer::decode(ask_(bytes));
+  if (answer.question != hash_of_bytes(bytes)) {
+    throw Error(ErrorCode::kUsage, "shards", "this is the answer to another question; give back what this one's merge to");
+  }
+  if (answer.rows.empty()) {
+    throw Error(ErrorCode::kBadData, "points", "there are no rows; at least one is needed");
+  }
+  if (answer.failure) rethrow(*answer.failure);
+  check_rows(answer.rows, whole_.rows);
+  return AnswerReader(std::move(answer));
+}
+
+Input RemoteShards::input() {
+  // An error that shards could only make of what all of them have.
+  if (whole_.weighted && whole_.largest_weight == 0) {
+    throw Error(ErrorCode::kBadData, "weights", "all weights are zero; at least one must be positive");
+  }
+  AnswerReader found = ask(question(Asked::kColumns));
+  const auto d = static_cast<size_t>(columns_);
+  scan_ = ColumnScan(0);
+  scan_.minimum = from_order(found.integers(d));
+  scan_.maximum = from_order(found.integers(d));
+  scan_.largest = from_order(found.integers(d));
+  scan_.low = from_order(found.integers(d));
+  max_weight_ = from_order(found.integers(1)[0]);
+
+  WholeShape shape = whole_;
+  shape.weighted = false;  // the shards have made integers of them
+  Input input = begin_shard(points(), {}, 0, shape);
+  if (whole_.weighted) {
+    input.weighted = true;
+    set_weight_scale(input, whole_.largest_weight);
+    AnswerReader weights = ask(question(Asked::kWeights));
+    const std::span<const int64_t> records = weights.records(2);
+    for (size_t at = 0; at < records.size(); at += 2) input.weights.push_back(from_order(records[at + 1]));
+  }
+  input.remote = this;
+  finish_shard(input, scan_, max_weight_);
+  return input;
+}
+
+// Each of them once is asked for.
+Matrix RemoteShards::gather(std::span<const int64_t> rows) {
+  Question question = this->question(Asked::kRows);
+  question.rows.assign(rows.begin(), rows.end());
+  std::ranges::sort(question.rows);
+  const auto twice = std::ranges::unique(question.rows);
+  question.rows.erase(twice.begin(), twice.end());
+
+  Matrix result(static_cast<int64_t>(rows.size()), columns_, prototype_type(type_));
+  const std::vector<int64_t> asked = question.rows;
+  const size_t size = static_cast<size_t>(columns_) * size_of(result.type());
+  const size_t width = 1 + (size + 7) / 8;
+  AnswerReader reader = ask(std::move(question));
+  const std::span<const int64_t> records = reader.records(width);
+  if (records.size() != asked.size() * width) {
+    throw Error(ErrorCode::kInternal, "shards", "an answer lacks rows that were asked for");
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto at = static_cast<size_t>(std::ranges::lower_bound(asked, rows[i]) - asked.begin());
+    std::memcpy(result.values<std::byte>().data() + i * size, &records[at * width + 1], size);
+  }
+  return result;
+}
+
+std::vector<MomentSums> RemoteShards::sum_moments(const std::vector<MomentFormats>& formats) {
+  AnswerReader reader = ask(question(Asked::kMoments));
+  const int64_t* at = reader.integers(formats.size() * 2 * kDistanceLimbs).data();
+  std::vector<MomentSums> sums(formats.size());
+  for (MomentSums& sum : sums) {
+    std::copy_n(at, kDistanceLimbs, sum.y);
+    std::copy_n(at + kDistanceLimbs, kDistanceLimbs, sum.yy);
+    at += 2 * kDistanceLimbs;
+  }
+  return sums;
+}
+
+}  // namespace manymeans
