@@ -6,6 +6,7 @@
 // shard anywhere, again, or twice, and a process that is lost costs time and no digit of the answer.
 #pragma once
 
+#include <manymeans/comm.h>
 #include <manymeans/fit.h>
 #include <manymeans/options.h>
 #include <manymeans/points.h>
@@ -56,6 +57,36 @@ class RowShard {
 /// What one shard with the rows of both would answer. Throws Error(kUsage) where the two answer different questions or
 /// have rows in common, Error(kBadData) for bytes that are no answers. O(bytes).
 Bytes merge_answers(std::span<const std::byte> a, std::span<const std::byte> b);
+
+/// What the answers of all shards merge to tells whoever loops without fit_shards(). The questions follow each other:
+/// shape, scan, statistics for every pass; each is made of the merged answer to the one before.
+Bytes shape_question();
+/// Throws Error(kUsage) where rows are missing, or shards differ in columns, type or weights; Error(kBadData) with what
+/// is wrong with the first shard that has an error.
+Bytes scan_question(std::span<const std::byte> shape);
+
+/// An answer, and the question that it answers.
+struct Answered {
+  std::span<const std::byte> question;
+  std::span<const std::byte> answer;
+};
+
+/// For statistics of the labels that these prototypes give, a model each, all with the columns and the type (float64 for
+/// float64 points, else float32) of the rows; `previous`: the prototypes that gave the labels before, or none.
+Bytes statistics_question(const Answered& scan, std::span<const PointsView> models,
+                          std::span<const PointsView> previous = {});
+
+/// What the labels of one model are, of all rows.
+struct ClusterStatistics {
+  std::vector<int64_t> counts;   ///< rows per cluster
+  std::vector<double> weights;   ///< weight per cluster
+  int64_t changed = 0;           ///< rows that have another label than before; all, where nothing was before
+  UInt128 label_sum = 0;         ///< docs/developer/contract.md, "Digest"
+};
+std::vector<ClusterStatistics> read_statistics(const Answered& statistics);
+
+/// The prototypes that follow from these statistics; that of a cluster that weighs nothing stays as it was.
+std::vector<Matrix> solve(const Answered& statistics);
 
 /// Asks all shards the same, and merges what they answer.
 using Ask = std::function<Bytes(std::span<const std::byte> question)>;

@@ -572,7 +572,7 @@ FitResult fit_shards(const Ask& ask, const FitOptions& options, const FitHooks& 
   }
   check(options);
   RemoteShards shards(ask);
-  return fit_at({shards.points(), {}, options, hooks}, {{}, self_comm(), FitKind{}, &shards});
+  return fit_at({shards.known().points(), {}, options, hooks}, {{}, self_comm(), FitKind{}, &shards});
 }
 
 FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,

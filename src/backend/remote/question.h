@@ -125,6 +125,7 @@ struct Question {
   std::vector<AskedSeeds> seeds;
   std::vector<int64_t> rows;      ///< ascending
   int64_t most = 0;               ///< of the farthest rows
+  bool label_sums = false;        ///< of a pass: they are wanted, too
   std::vector<AskedPick> picks;
   AskedSample sample;
 
@@ -137,7 +138,8 @@ struct Question {
     archive(scan.minimum), archive(scan.maximum), archive(scan.largest), archive(scan.low), archive(max_weight);
     archive(workload.most_clusters), archive(workload.all_clusters), archive(workload.passes);
     archive(workload.models), archive(workload.apart);
-    archive(clusters), archive(models), archive(seeds), archive(rows), archive(most), archive(picks), archive(sample);
+    archive(clusters), archive(models), archive(seeds), archive(rows), archive(most), archive(label_sums);
+    archive(picks), archive(sample);
   }
 
   static Question decode(std::span<const std::byte> bytes);

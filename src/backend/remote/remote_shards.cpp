@@ -43,6 +43,10 @@ void check_rows(const std::vector<RowRange>& rows, int64_t all) {
                           missing));
 }
 
+[[noreturn]] void refuse_zero_weights() {
+  throw Error(ErrorCode::kBadData, "weights", "all weights are zero; at least one must be positive");
+}
+
 [[noreturn]] void rethrow(const Failure& failure) {
   const size_t end = failure.text.find("] ");
   if (end == std::string::npos) throw Error(ErrorCode::kInternal, "shards", failure.text);
@@ -50,6 +54,15 @@ void check_rows(const std::vector<RowRange>& rows, int64_t all) {
 }
 
 }  // namespace
+
+AnswerReader::AnswerReader(const Answered& answered, int64_t all) : answer_(Answer::decode(answered.answer)) {
+  if (answer_.question != hash_of_bytes(answered.question)) {
+    throw Error(ErrorCode::kUsage, "shards", "this is the answer to another question; merge what answers this one");
+  }
+  if (answer_.rows.empty()) throw Error(ErrorCode::kBadData, "points", "there are no rows; at least one is needed");
+  if (answer_.failure) rethrow(*answer_.failure);
+  check_rows(answer_.rows, all);
+}
 
 const Field& AnswerReader::next() {
   if (at_ == answer_.values.size()) throw Error(ErrorCode::kInternal, "shards", "an answer has too few fields");
@@ -68,12 +81,8 @@ std::span<const int64_t> AnswerReader::records(size_t width) {
   throw Error(ErrorCode::kInternal, "shards", "an answer has not the records that were asked for");
 }
 
-RemoteShards::RemoteShards(const Ask& ask) : ask_(ask) {
-  Question shapes;
-  take_shapes(this->ask(shapes).records(6));
-}
-
-void RemoteShards::take_shapes(std::span<const int64_t> records) {
+KnownRows::KnownRows(AnswerReader answer) {
+  const std::span<const int64_t> records = answer.records(6);
   std::vector<Shape> shapes;
   for (size_t at = 0; at < records.size(); at += 6) {
     const int64_t* r = &records[at];
@@ -84,13 +93,31 @@ void RemoteShards::take_shapes(std::span<const int64_t> records) {
     whole_.rows += shape.rows;
     whole_.largest_weight = std::max(whole_.largest_weight, from_order(shape.largest_weight));
   }
-  count_ = shapes.size();
+  shards_ = shapes.size();
   columns_ = shapes[0].columns;
   type_ = static_cast<DataType>(shapes[0].type);
   whole_.weighted = shapes[0].weighted != 0;
+  // A shard would say it too, but as an error of its own.
+  if (whole_.weighted && whole_.largest_weight == 0) refuse_zero_weights();
 }
 
-Question RemoteShards::question(Asked what) const {
+KnownRows::KnownRows(const Question& question)
+    : whole_(question.whole),
+      columns_(question.columns),
+      type_(question.type),
+      scan_(question.scan),
+      max_weight_(question.max_weight) {}
+
+void KnownRows::take_columns(AnswerReader columns) {
+  const auto d = static_cast<size_t>(columns_);
+  scan_.minimum = from_order(columns.integers(d));
+  scan_.maximum = from_order(columns.integers(d));
+  scan_.largest = from_order(columns.integers(d));
+  scan_.low = from_order(columns.integers(d));
+  max_weight_ = from_order(columns.integers(1)[0]);
+}
+
+Question KnownRows::question(Asked what) const {
   Question question;
   question.what = what;
   question.whole = whole_;
@@ -98,64 +125,56 @@ Question RemoteShards::question(Asked what) const {
   question.type = type_;
   question.scan = scan_;
   question.max_weight = max_weight_;
+  return question;
+}
+
+Input KnownRows::input() const {
+  WholeShape shape = whole_;
+  shape.weighted = false;  // the shards make integers of the weights
+  Input input = begin_shard(points(), {}, 0, shape);
+  input.weighted = whole_.weighted;
+  if (input.weighted) set_weight_scale(input, whole_.largest_weight);
+  finish_shard(input, scan_, max_weight_);
+  return input;
+}
+
+RemoteShards::RemoteShards(const Ask& ask) : ask_(ask), known_(RemoteShards::ask(ask, {}, 0)) {}
+
+Question RemoteShards::question(Asked what) const {
+  Question question = known_.question(what);
   question.workload = workload_;
   return question;
 }
 
-AnswerReader RemoteShards::ask(Question question) const {
+AnswerReader RemoteShards::ask(const Ask& ask, Question question, int64_t all) {
   const Bytes bytes = question.encode();
-  Answer answer = Answer::decode(ask_(bytes));
-  if (answer.question != hash_of_bytes(bytes)) {
-    throw Error(ErrorCode::kUsage, "shards", "this is the answer to another question; give back what this one's merge to");
-  }
-  if (answer.rows.empty()) {
-    throw Error(ErrorCode::kBadData, "points", "there are no rows; at least one is needed");
-  }
-  if (answer.failure) rethrow(*answer.failure);
-  check_rows(answer.rows, whole_.rows);
-  return AnswerReader(std::move(answer));
+  return {{bytes, ask(bytes)}, all};
 }
 
 Input RemoteShards::input() {
-  // An error that shards could only make of what all of them have.
-  if (whole_.weighted && whole_.largest_weight == 0) {
-    throw Error(ErrorCode::kBadData, "weights", "all weights are zero; at least one must be positive");
-  }
-  AnswerReader found = ask(question(Asked::kColumns));
-  const auto d = static_cast<size_t>(columns_);
-  scan_ = ColumnScan(0);
-  scan_.minimum = from_order(found.integers(d));
-  scan_.maximum = from_order(found.integers(d));
-  scan_.largest = from_order(found.integers(d));
-  scan_.low = from_order(found.integers(d));
-  max_weight_ = from_order(found.integers(1)[0]);
-
-  WholeShape shape = whole_;
-  shape.weighted = false;  // the shards have made integers of them
-  Input input = begin_shard(points(), {}, 0, shape);
-  if (whole_.weighted) {
-    input.weighted = true;
-    set_weight_scale(input, whole_.largest_weight);
-    AnswerReader weights = ask(question(Asked::kWeights));
-    const std::span<const int64_t> records = weights.records(2);
-    for (size_t at = 0; at < records.size(); at += 2) input.weights.push_back(from_order(records[at + 1]));
-  }
+  known_.take_columns(ask(question(Asked::kColumns)));
+  Input input = known_.input();
   input.remote = this;
-  finish_shard(input, scan_, max_weight_);
+  if (!input.weighted) return input;
+  AnswerReader weights = ask(question(Asked::kWeights));
+  const std::span<const int64_t> records = weights.records(2);
+  input.weights.reserve(records.size() / 2);
+  for (size_t at = 0; at < records.size(); at += 2) input.weights.push_back(from_order(records[at + 1]));
   return input;
 }
 
 // Each of them once is asked for.
 Matrix RemoteShards::gather(std::span<const int64_t> rows) {
+  const int64_t columns = known_.columns();
   Question question = this->question(Asked::kRows);
   question.rows.assign(rows.begin(), rows.end());
   std::ranges::sort(question.rows);
   const auto twice = std::ranges::unique(question.rows);
   question.rows.erase(twice.begin(), twice.end());
 
-  Matrix result(static_cast<int64_t>(rows.size()), columns_, prototype_type(type_));
+  Matrix result(static_cast<int64_t>(rows.size()), columns, prototype_type(known_.type()));
   const std::vector<int64_t> asked = question.rows;
-  const size_t size = static_cast<size_t>(columns_) * size_of(result.type());
+  const size_t size = static_cast<size_t>(columns) * size_of(result.type());
   const size_t width = 1 + (size + 7) / 8;
   AnswerReader reader = ask(std::move(question));
   const std::span<const int64_t> records = reader.records(width);

@@ -37,7 +37,7 @@ class KeptSession {
   Session& at(const Question& question, const Fresh& fresh) {
     if (!follows(question)) restart(question, fresh);
     for (const AskedModel& model : question.models) {
-      if (model.labels) go_on(model.slot, *model.labels, question.whole.rows);
+      if (model.labels) go_on(model.slot, *model.labels);
     }
     return *session_;
   }
@@ -57,7 +57,8 @@ class KeptSession {
     if (!session_ || clusters_ != question.clusters) return false;
     return std::ranges::all_of(question.models, [&](const AskedModel& model) {
       const std::optional<LabelState>& mine = of(model.slot);
-      return model.labels ? mine && model.labels->continues(*mine) : !mine;
+      if (model.labels) return mine && model.labels->continues(*mine);
+      return !mine && k_[static_cast<size_t>(model.slot)] == model.prototypes.rows();
     });
   }
 
@@ -65,26 +66,25 @@ class KeptSession {
   template <class Fresh>
   void restart(const Question& question, const Fresh& fresh) {
     clusters_ = question.clusters;
-    std::vector<int64_t> k = clusters_;
+    k_ = clusters_;
     std::vector<PassModel> passes;
     for (const AskedModel& model : question.models) {
       const Matrix& prototypes = model.labels ? model.labels->prototypes : model.prototypes;
-      k[static_cast<size_t>(model.slot)] = prototypes.rows();
+      k_[static_cast<size_t>(model.slot)] = prototypes.rows();
       if (model.labels) passes.push_back({model.slot, &prototypes, {}});
     }
     states_.assign(clusters_.size(), std::nullopt);
     session_ = nullptr;  // before there is another one
-    session_ = fresh(k);
+    session_ = fresh(k_);
     if (passes.empty()) return;
     session_->advance(passes, 1);
     for (const PassModel& pass : passes) of(pass.slot) = LabelState{*pass.prototypes, {}, {}, {}};
   }
 
-  void go_on(int32_t slot, const LabelState& wanted, int64_t all) {
+  void go_on(int32_t slot, const LabelState& wanted) {
     LabelState& mine = *of(slot);
     for (size_t i = mine.moves.size(); i < wanted.moves.size(); ++i) {
       const RowMove& move = wanted.moves[i];
-      if (move.row < 0 || move.row >= all) throw Error(ErrorCode::kBadData, "question", "it moves a row that is not there");
       if (move.row >= first_ && move.row < first_ + count_) session_->move_row(slot, move.row - first_, move.label);
     }
     if (mine.new_label.empty() && !wanted.new_label.empty()) {
@@ -94,7 +94,7 @@ class KeptSession {
   }
 
   std::unique_ptr<Session> session_;
-  std::vector<int64_t> clusters_;
+  std::vector<int64_t> clusters_, k_;              // as asked, and of the session
   std::vector<std::optional<LabelState>> states_;  // none before the first pass
   int64_t first_ = 0, count_ = 0;
 };
@@ -350,7 +350,7 @@ void RowShard::State::rows(const Question& question, Answer& answer) const {
   answer.add(Merging::kRecords, std::move(records), static_cast<int64_t>(width));
 }
 
-// Of each model: counts, change of the label sum, statistics.
+// Of each model: counts, change of the label sum, statistics, the label sum where it is wanted.
 void RowShard::State::pass(const Question& question, Answer& answer) {
   Session& at = session_at(question);
   std::vector<PassModel> passes;
@@ -363,6 +363,7 @@ void RowShard::State::pass(const Question& question, Answer& answer) {
     append_words(passes[i].result.hash_delta, sums);
     const Statistics& statistics = at.statistics(passes[i].slot);
     for (const auto* part : {&statistics.sums, &statistics.weights, &statistics.counts}) append(sums, *part);
+    if (question.label_sums) append_words(label_sum(at.labels(passes[i].slot), first_row), sums);
     answer.add(Merging::kSum, std::move(sums));
   }
 }
