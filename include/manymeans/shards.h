@@ -71,17 +71,17 @@ struct Answered {
   std::span<const std::byte> answer;
 };
 
-/// For statistics of the labels that these prototypes give, a model each, all with the columns and the type (float64 for
-/// float64 points, else float32) of the rows; `previous`: the prototypes that gave the labels before, or none.
+/// For statistics of the labels that these prototypes give, a model each, all with the columns and the type (float64
+/// for float64 points, else float32) of the rows; `previous`: the prototypes that gave the labels before, or none.
 Bytes statistics_question(const Answered& scan, std::span<const PointsView> models,
                           std::span<const PointsView> previous = {});
 
 /// What the labels of one model are, of all rows.
 struct ClusterStatistics {
-  std::vector<int64_t> counts;   ///< rows per cluster
-  std::vector<double> weights;   ///< weight per cluster
-  int64_t changed = 0;           ///< rows that have another label than before; all, where nothing was before
-  UInt128 label_sum = 0;         ///< docs/developer/contract.md, "Digest"
+  std::vector<int64_t> counts;  ///< rows per cluster
+  std::vector<double> weights;  ///< weight per cluster
+  int64_t changed = 0;          ///< rows that have another label than before; all, where nothing was before
+  UInt128 label_sum = 0;        ///< docs/developer/contract.md, "Digest"
 };
 std::vector<ClusterStatistics> read_statistics(const Answered& statistics);
 

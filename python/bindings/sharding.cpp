@@ -78,8 +78,7 @@ std::vector<PointsView> views_of(const std::vector<AnyArray>& arrays) {
 
 nb::bytes question_of_statistics(const nb::bytes& scan_question, const nb::bytes& scan,
                                  const std::vector<AnyArray>& models, const std::vector<AnyArray>& previous) {
-  return to_bytes(
-      statistics_question({view_of(scan_question), view_of(scan)}, views_of(models), views_of(previous)));
+  return to_bytes(statistics_question({view_of(scan_question), view_of(scan)}, views_of(models), views_of(previous)));
 }
 
 nb::list statistics_of(const nb::bytes& question, const nb::bytes& answer) {
@@ -114,8 +113,9 @@ void add_sharding(nb::module_& module) {
   module.def("merge_answers", &merge, nb::arg("a"), nb::arg("b"));
   module.def("fit_shards", &fit_all_shards, nb::arg("ask"), nb::arg("options"), nb::arg("hooks"));
   module.def("shape_question", [] { return to_bytes(shape_question()); });
-  module.def("scan_question", [](const nb::bytes& shape) { return to_bytes(scan_question(view_of(shape))); },
-             nb::arg("shape"));
+  module.def(
+      "scan_question", [](const nb::bytes& shape) { return to_bytes(scan_question(view_of(shape))); },
+      nb::arg("shape"));
   module.def("statistics_question", &question_of_statistics, nb::arg("scan_question"), nb::arg("scan"),
              nb::arg("models"), nb::arg("previous"));
   module.def("read_statistics", &statistics_of, nb::arg("question"), nb::arg("answer"));

@@ -7,7 +7,7 @@ they cost time, and no bit of the answer. See docs/user/devices.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import dask
 import dask.array as da
@@ -26,7 +26,7 @@ from ._shards import Shard
 
 __all__ = ["EnsembleKMeans", "KMeans", "Partitions"]
 
-_FAN_IN = 8  # answers that one task merges
+_FAN_IN = 8  # answers that are merged at a time
 
 
 class Partitions:
@@ -81,11 +81,12 @@ class Partitions:
         """Give what the answers of all partitions merge to."""
         shared = dask.delayed(question, traverse=False)  # sent once
         answers = [dask.delayed(_answer, pure=False)(shard, shared) for shard in self._shards]
-        while len(answers) > 1:
+        while len(answers) > _FAN_IN:
             answers = [
                 dask.delayed(_merged, pure=False)(answers[i : i + _FAN_IN]) for i in range(0, len(answers), _FAN_IN)
             ]
-        return cast(bytes, answers[0].compute())
+        # The last ones are merged here, which saves a round trip.
+        return _merged(dask.compute(*answers, optimize_graph=False))
 
 
 class _Rows:
@@ -111,7 +112,7 @@ def _answer(shard: Shard, question: bytes) -> bytes:
     return shard.answer(question)
 
 
-def _merged(answers: list[bytes]) -> bytes:
+def _merged(answers: Sequence[bytes]) -> bytes:
     first, *others = answers
     for other in others:
         first = _manymeans.merge_answers(first, other)

@@ -149,7 +149,8 @@ void check_magnitude(double magnitude) {
 }
 
 template <class T>
-std::vector<MomentSums> sum_moments_of(const Input& input, const std::vector<MomentFormats>& formats, ThreadPool& pool) {
+std::vector<MomentSums> sum_moments_of(const Input& input, const std::vector<MomentFormats>& formats,
+                                       ThreadPool& pool) {
   if (input.points.n > 0 && input.points.on_device())
     return memory_space(input.points).sum_moments(input.points, formats);
   std::vector<MomentSummer<T>> summers(static_cast<size_t>(pool.size()), MomentSummer<T>(formats));

@@ -87,7 +87,7 @@ Shard find_shard(const PointsView& points, std::span<const double> weights, Comm
 
 /// What the shards of a fit have to know of each other's rows before they can read their own ones.
 struct WholeShape {
-  int64_t rows = 0;           ///< N
+  int64_t rows = 0;  ///< N
   bool weighted = false;
   double largest_weight = 0;  ///< as it was given
 };

@@ -124,9 +124,7 @@ def test_dataframes(mixture):
     same(found, expected)
     assert list(found.feature_names_in_) == list("abcdef")
     assert (found.predict(X).compute() == expected.labels_).all()
-    empty = X[X["a"] > X["a"].quantile(0.9).compute()]
-    empty = empty.repartition(npartitions=2)
-    same(there(empty, n_clusters=3), here(frame[frame["a"] > frame["a"].quantile(0.9)], n_clusters=3))
+    same(there(X[X["a"] > 3], n_clusters=3), here(frame[frame["a"] > 3], n_clusters=3))
     one_empty = dd.from_delayed([dask.delayed(part) for part in (frame[:0], frame[:3000], frame[:0], frame[3000:])])
     same(there(one_empty), expected)
     with pytest.raises(manymeans.BadDataError, match="columns"):
@@ -207,7 +205,7 @@ class Killer:
         return shard.answer(question)
 
 
-@pytest.mark.parametrize("at", [1, 2, 3, 6, 12, 16, 20, 24])
+@pytest.mark.parametrize("at", [1, 2, 5, 12, 18, 24])
 def test_a_killed_worker_changes_no_bit(client, mixture, tmp_path, monkeypatch, at):
     """At the scan, in the seeding, in passes and at the end."""
     monkeypatch.setattr(md, "_answer", Killer(tmp_path, at))

@@ -53,9 +53,9 @@ void merge_records(Field& field, const Field& other) {
   merged.reserve(count * width);
   size_t a = 0, b = 0;
   for (size_t i = 0; i < count; ++i) {
-    const bool first = b == other.values.size() ||
-                       (a < field.values.size() &&
-                        !comes_first(field.merging, {other.values.data() + b}, {field.values.data() + a}));
+    const bool first =
+        b == other.values.size() ||
+        (a < field.values.size() && !comes_first(field.merging, {other.values.data() + b}, {field.values.data() + a}));
     size_t& at = first ? a : b;
     const int64_t* from = (first ? field : other).values.data() + at;
     merged.insert(merged.end(), from, from + width);
@@ -119,7 +119,8 @@ Bytes Answer::encode() {
 }
 
 void Answer::merge(Answer other) {
-  if (question != other.question) refuse_parts("they answer different questions, of one fit or two; merge what answers one");
+  if (question != other.question)
+    refuse_parts("they answer different questions, of one fit or two; merge what answers one");
   const bool nothing = rows.empty(), adds = !other.rows.empty();
   merge_rows(rows, other.rows);
   if (other.failure && (!failure || other.failure->first_row < failure->first_row)) failure = std::move(other.failure);
@@ -147,6 +148,14 @@ std::vector<double> from_order(std::span<const int64_t> places) {
   std::vector<double> values;
   for (const int64_t place : places) values.push_back(from_order(place));
   return values;
+}
+
+void settle_limbs(int64_t* limbs, int bits, int count, int64_t stride) {
+  for (int g = 0; g + 1 < count; ++g) {
+    const int64_t carry = limbs[g * stride] >> bits;
+    limbs[g * stride] -= static_cast<int64_t>(static_cast<uint64_t>(carry) << bits);
+    limbs[(g + 1) * stride] += carry;
+  }
 }
 
 void append_words(LabelSum sum, std::vector<int64_t>& words) {

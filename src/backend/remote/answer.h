@@ -62,9 +62,9 @@ struct Failure {
 /// One without rows has no fields.
 struct Answer {
   uint64_t version = kVersion;
-  uint64_t question = 0;               ///< hash of its bytes
-  std::vector<RowRange> rows;          ///< who has answered: apart from each other, ascending
-  std::optional<Failure> failure;      ///< of the first shard that failed: then the fields say nothing
+  uint64_t question = 0;           ///< hash of its bytes
+  std::vector<RowRange> rows;      ///< who has answered: apart from each other, ascending
+  std::optional<Failure> failure;  ///< of the first shard that failed: then the fields say nothing
   std::vector<Field> values;
 
   static constexpr uint64_t kVersion = 0x31736e616d6d6d61;  // "ammmans1"
@@ -95,6 +95,10 @@ inline double from_order(int64_t place) {
 }
 std::vector<int64_t> in_order(std::span<const double> values);
 std::vector<double> from_order(std::span<const int64_t> places);
+
+/// The same integer in the one way of splitting it in which all limbs but the last are from 0 to 2^bits - 1: how
+/// backends split theirs is free. `stride` is the distance between limbs.
+void settle_limbs(int64_t* limbs, int bits, int count, int64_t stride = 1);
 
 /// Words of 32 bits, whose sums over shards do not overflow.
 constexpr size_t kLabelSumWords = 4;

@@ -121,7 +121,8 @@ class ByteReader {
 
  private:
   [[noreturn]] void refuse() const {
-    throw Error(ErrorCode::kBadData, what_, "these bytes are damaged or of another version; pass them as they were made");
+    throw Error(ErrorCode::kBadData, what_,
+                "these bytes are damaged or of another version; pass them as they were made");
   }
   void need(uint64_t count, uint64_t size) const {
     if (count > (bytes_.size() - at_) / size) refuse();

@@ -40,11 +40,11 @@ struct PassAnswer {
 
   void read(AnswerReader& reader, Statistics& to) {
     std::vector<int64_t>* const parts[] = {&to.sums, &to.weights, &to.counts};
-    size_t count = kPassCounts.size() + 2 * kLabelSumWords;
+    size_t count = 1 + 2 * kLabelSumWords;
     for (const auto* part : parts) count += part->size();
     const std::span<const int64_t> all = reader.integers(count);
-    changed.push_back(all[0]);  // the first of kPassCounts
-    const int64_t* at = all.data() + kPassCounts.size() + kLabelSumWords;
+    changed.push_back(all[0]);
+    const int64_t* at = all.data() + 1 + kLabelSumWords;
     for (auto* part : parts) {
       std::copy_n(at, part->size(), part->begin());
       at += part->size();
@@ -79,8 +79,8 @@ Bytes statistics_question(const Answered& scan, std::span<const PointsView> mode
   }
   if (models.empty() || (!previous.empty() && previous.size() != models.size())) {
     throw Error(ErrorCode::kUsage, "models",
-                fmt::format("there are {}, and {} before; give at least one, and none or as many before",
-                            models.size(), previous.size()));
+                fmt::format("there are {}, and {} before; give at least one, and none or as many before", models.size(),
+                            previous.size()));
   }
   KnownRows known(about);
   known.take_columns(AnswerReader(scan, about.whole.rows));

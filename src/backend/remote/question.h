@@ -26,11 +26,11 @@ enum class Asked : uint8_t {
   kFarthestDistance,  ///< the largest d2 of each model
   kInertia,           ///< RowQuestions::inertia_limbs
   kLabelSum,
-  kLargestTerm,       ///< what Seeding::begin gives
-  kTotals,            ///< of each shard and model the sum of T
-  kPick,              ///< Seeding::pick
-  kPotentials,        ///< Seeding::trial
-  kSample,            ///< Seeding::sample
+  kLargestTerm,  ///< what Seeding::begin gives
+  kTotals,       ///< of each shard and model the sum of T
+  kPick,         ///< Seeding::pick
+  kPotentials,   ///< Seeding::trial
+  kSample,       ///< Seeding::sample, with the values of the rows
 };
 
 /// A row that the engine gave another label.
@@ -123,9 +123,9 @@ struct Question {
   std::vector<int64_t> clusters;  ///< of all models of the session, or the seeding, that asks
   std::vector<AskedModel> models;
   std::vector<AskedSeeds> seeds;
-  std::vector<int64_t> rows;      ///< ascending
-  int64_t most = 0;               ///< of the farthest rows
-  bool label_sums = false;        ///< of a pass: they are wanted, too
+  std::vector<int64_t> rows;  ///< ascending
+  int64_t most = 0;           ///< of the farthest rows
+  bool label_sums = false;    ///< of a pass: they are wanted, too
   std::vector<AskedPick> picks;
   AskedSample sample;
 

@@ -17,7 +17,7 @@ Matrix joined(const Matrix& first, const Matrix& second) {
 
 }  // namespace
 
-RemoteSeeding::RemoteSeeding(const RemoteShards& shards, std::span<const int64_t> k)
+RemoteSeeding::RemoteSeeding(RemoteShards& shards, std::span<const int64_t> k)
     : shards_(shards), clusters_(k.begin(), k.end()), models_(k.size()) {}
 
 Question RemoteSeeding::question(Asked what) const {
@@ -126,9 +126,7 @@ std::vector<int64_t> RemoteSeeding::sample(int slot, const SeedSample& sample) {
   ask_about(question, slot);
   question.sample = {sample.key, sample.draw, sample.factor, {}};
   append_words(sample.total, question.sample.total);
-  AnswerReader answer = shards_.ask(std::move(question));
-  const std::span<const int64_t> rows = answer.records(1);
-  return {rows.begin(), rows.end()};
+  return shards_.take_rows(shards_.ask(std::move(question)));
 }
 
 }  // namespace manymeans

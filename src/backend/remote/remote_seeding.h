@@ -13,7 +13,7 @@ namespace manymeans {
 /// centres asks nothing by itself.
 class RemoteSeeding final : public Seeding {
  public:
-  RemoteSeeding(const RemoteShards& shards, std::span<const int64_t> k);
+  RemoteSeeding(RemoteShards& shards, std::span<const int64_t> k);
 
   std::vector<double> begin(std::span<const SeedCentres> models) override;
   void fix_scale(int slot, double largest) override { of(slot).largest = largest; }
@@ -43,7 +43,7 @@ class RemoteSeeding final : public Seeding {
   const std::vector<ShardTotal>& totals_of(int slot);
   void gather_totals();
 
-  const RemoteShards& shards_;
+  RemoteShards& shards_;
   std::vector<int64_t> clusters_;
   std::vector<Model> models_;
 };

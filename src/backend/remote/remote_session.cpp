@@ -40,10 +40,11 @@ void RemoteSession::read_pass(AnswerReader& answer, PassModel& model) {
   Model& mine = of(model.slot);
   mine.statistics = Statistics(model.prototypes->rows(), input_.points.d, input_.limbs);
   std::vector<int64_t>* const parts[] = {&mine.statistics.sums, &mine.statistics.weights, &mine.statistics.counts};
-  size_t count = kPassCounts.size() + kLabelSumWords;
+  size_t count = 1 + kLabelSumWords;
   for (const auto* part : parts) count += part->size();
   const int64_t* at = answer.integers(count).data();
-  for (const PassCount& one : kPassCounts) model.result.*one.value = *at++;
+  model.result = {};
+  model.result.changed = *at++;
   model.result.hash_delta = label_sum_of({at, kLabelSumWords});
   at += kLabelSumWords;
   for (auto* part : parts) {

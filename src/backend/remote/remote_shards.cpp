@@ -13,6 +13,8 @@
 namespace manymeans {
 namespace {
 
+constexpr size_t kMostKept = size_t{1} << 24;  // words of rows' values: 128 MiB
+
 // What one shard says of its shape.
 struct Shape {
   int64_t first, rows, columns, type, weighted, largest_weight;
@@ -37,10 +39,11 @@ void check_same_columns(const Shape& first, const Shape& other) {
 void check_rows(const std::vector<RowRange>& rows, int64_t all) {
   if (rows.size() == 1 && rows[0].first == 0 && (all == 0 || rows[0].last == all)) return;
   const int64_t missing = rows.empty() || rows[0].first > 0 ? 0 : rows[0].last;
-  throw Error(ErrorCode::kUsage, "shards",
-              fmt::format("nobody has answered for row {}, counted from 0; every shard's answer is needed, and first_row "
-                          "of a shard is the number of rows before it",
-                          missing));
+  throw Error(
+      ErrorCode::kUsage, "shards",
+      fmt::format("nobody has answered for row {}, counted from 0; every shard's answer is needed, and first_row "
+                  "of a shard is the number of rows before it",
+                  missing));
 }
 
 [[noreturn]] void refuse_zero_weights() {
@@ -163,27 +166,46 @@ Input RemoteShards::input() {
   return input;
 }
 
-// Each of them once is asked for.
-Matrix RemoteShards::gather(std::span<const int64_t> rows) {
-  const int64_t columns = known_.columns();
-  Question question = this->question(Asked::kRows);
-  question.rows.assign(rows.begin(), rows.end());
-  std::ranges::sort(question.rows);
-  const auto twice = std::ranges::unique(question.rows);
-  question.rows.erase(twice.begin(), twice.end());
+size_t RemoteShards::words_of_row() const {
+  return (static_cast<size_t>(known_.columns()) * size_of(prototype_type(known_.type())) + 7) / 8;
+}
 
-  Matrix result(static_cast<int64_t>(rows.size()), columns, prototype_type(known_.type()));
-  const std::vector<int64_t> asked = question.rows;
-  const size_t size = static_cast<size_t>(columns) * size_of(result.type());
-  const size_t width = 1 + (size + 7) / 8;
-  AnswerReader reader = ask(std::move(question));
-  const std::span<const int64_t> records = reader.records(width);
-  if (records.size() != asked.size() * width) {
-    throw Error(ErrorCode::kInternal, "shards", "an answer lacks rows that were asked for");
+std::vector<int64_t> RemoteShards::take_rows(AnswerReader answer) {
+  const size_t width = 1 + words_of_row();
+  const std::span<const int64_t> records = answer.records(width);
+  if (kept_.size() * width > kMostKept) kept_.clear();
+  std::vector<int64_t> rows;
+  for (size_t at = 0; at < records.size(); at += width) {
+    rows.push_back(records[at]);
+    const std::span<const int64_t> values = records.subspan(at + 1, width - 1);
+    kept_[records[at]].assign(values.begin(), values.end());
   }
+  return rows;
+}
+
+// Only those that are not there are asked for, each of them once.
+Matrix RemoteShards::gather(std::span<const int64_t> rows) {
+  Question missing = question(Asked::kRows);
+  for (const int64_t row : rows) {
+    if (!kept_.contains(row)) missing.rows.push_back(row);
+  }
+  std::map<int64_t, std::vector<int64_t>> found;
+  if (!missing.rows.empty()) {
+    std::ranges::sort(missing.rows);
+    const auto twice = std::ranges::unique(missing.rows);
+    missing.rows.erase(twice.begin(), twice.end());
+    std::swap(found, kept_);  // what is there must not be given up meanwhile
+    take_rows(ask(std::move(missing)));
+    kept_.merge(found);
+  }
+  Matrix result(static_cast<int64_t>(rows.size()), known_.columns(), prototype_type(known_.type()));
+  const size_t size = static_cast<size_t>(known_.columns()) * size_of(result.type());
   for (size_t i = 0; i < rows.size(); ++i) {
-    const auto at = static_cast<size_t>(std::ranges::lower_bound(asked, rows[i]) - asked.begin());
-    std::memcpy(result.values<std::byte>().data() + i * size, &records[at * width + 1], size);
+    const auto values = kept_.find(rows[i]);
+    if (values == kept_.end()) {
+      throw Error(ErrorCode::kInternal, "shards", "an answer lacks rows that were asked for");
+    }
+    std::memcpy(result.values<std::byte>().data() + i * size, values->second.data(), size);
   }
   return result;
 }

@@ -9,6 +9,7 @@
 #include "data/remote_rows.h"
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -78,16 +79,21 @@ class RemoteShards final : public RemoteRows {
   Question question(Asked what) const;
   AnswerReader ask(Question question) const { return ask(ask_, std::move(question), known_.rows()); }
 
+  /// The rows that an answer brings, with their values, which are kept for gather().
+  std::vector<int64_t> take_rows(AnswerReader answer);
+
   /// RemoteRows.
   Matrix gather(std::span<const int64_t> rows) override;
   std::vector<MomentSums> sum_moments(const std::vector<MomentFormats>& formats) override;
 
  private:
+  size_t words_of_row() const;
   static AnswerReader ask(const Ask& ask, Question question, int64_t all);
 
   const Ask& ask_;
   KnownRows known_;
   Workload workload_;
+  std::map<int64_t, std::vector<int64_t>> kept_;  // the words of rows' values
 };
 
 }  // namespace manymeans

@@ -18,7 +18,9 @@ class RemoteUpload final : public Upload {
   std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool&) override {
     return std::make_unique<RemoteSeeding>(shards_, k);
   }
-  std::string plan() const override { return fmt::format("{} rows in {} shards", input_.shard.all, shards_.known().shards()); }
+  std::string plan() const override {
+    return fmt::format("{} rows in {} shards", input_.shard.all, shards_.known().shards());
+  }
 
  private:
   const Input& input_;

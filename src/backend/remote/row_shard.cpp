@@ -208,6 +208,7 @@ struct RowShard::State {
   void weights_of_rows(Answer& answer) const;
   void moments(Answer& answer);
   void rows(const Question& question, Answer& answer) const;
+  void add_rows(std::span<const int64_t> mine, Answer& answer) const;
   void pass(const Question& question, Answer& answer);
   void farthest_rows(const Question& question, Answer& answer);
   void inertia(const Question& question, Answer& answer);
@@ -238,8 +239,8 @@ struct RowShard::State {
   std::mutex turn;
   std::unique_ptr<Backend> backend;
   ThreadPool pool;
-  Question about;                 // what the rest was made for
-  std::unique_ptr<Input> input;   // complete once the columns of all rows are known
+  Question about;                // what the rest was made for
+  std::unique_ptr<Input> input;  // complete once the columns of all rows are known
   bool finished = false;
   std::unique_ptr<Upload> upload;
   KeptSession session;
@@ -303,10 +304,10 @@ void RowShard::State::answer(const Question& question, Answer& answer) {
 
 void RowShard::State::shape(Answer& answer) const {
   const double largest = weights.empty() ? 0 : check_weights(weights, points.n, first_row);
-  answer.add(Merging::kRecords,
-             {first_row, points.n, points.d, static_cast<int64_t>(points.type), weights.empty() ? 0 : 1,
-              in_order(largest)},
-             6);
+  answer.add(
+      Merging::kRecords,
+      {first_row, points.n, points.d, static_cast<int64_t>(points.type), weights.empty() ? 0 : 1, in_order(largest)},
+      6);
 }
 
 void RowShard::State::columns(const Question& question, Answer& answer) {
@@ -327,7 +328,9 @@ void RowShard::State::weights_of_rows(Answer& answer) const {
 
 void RowShard::State::moments(Answer& answer) {
   Words sums;
-  for (const MomentSums& sum : sum_moments(*input, moment_formats(*input), pool)) {
+  for (MomentSums& sum : sum_moments(*input, moment_formats(*input), pool)) {
+    settle_limbs(sum.y, input->bits, kDistanceLimbs);
+    settle_limbs(sum.yy, input->bits, kDistanceLimbs);
     append(sums, sum.y);
     append(sums, sum.yy);
   }
@@ -339,6 +342,11 @@ void RowShard::State::rows(const Question& question, Answer& answer) const {
   for (const int64_t row : question.rows) {
     if (input->shard.has(row)) mine.push_back(row - first_row);
   }
+  add_rows(mine, answer);
+}
+
+// Numbers and values of these rows of the shard.
+void RowShard::State::add_rows(std::span<const int64_t> mine, Answer& answer) const {
   const Matrix values = gather_rows(*input, mine);
   const size_t size = static_cast<size_t>(points.d) * size_of(values.type());
   const size_t width = 1 + (size + 7) / 8;
@@ -350,7 +358,8 @@ void RowShard::State::rows(const Question& question, Answer& answer) const {
   answer.add(Merging::kRecords, std::move(records), static_cast<int64_t>(width));
 }
 
-// Of each model: counts, change of the label sum, statistics, the label sum where it is wanted.
+// Of each model: labels that changed, the change of the label sum, statistics, the label sum where it is wanted. What
+// the labels cost is not told: it depends on what the shard remembers.
 void RowShard::State::pass(const Question& question, Answer& answer) {
   Session& at = session_at(question);
   std::vector<PassModel> passes;
@@ -359,9 +368,13 @@ void RowShard::State::pass(const Question& question, Answer& answer) {
   for (size_t i = 0; i < passes.size(); ++i) {
     session.labelled(question.models[i]);
     Words sums;
-    for (const PassCount& count : kPassCounts) sums.push_back(passes[i].result.*count.value);
+    sums.push_back(passes[i].result.changed);
     append_words(passes[i].result.hash_delta, sums);
-    const Statistics& statistics = at.statistics(passes[i].slot);
+    Statistics statistics = at.statistics(passes[i].slot);
+    for (int64_t k = 0; k < statistics.k; ++k) {
+      int64_t* of_cluster = statistics.row(k);
+      for (int64_t j = 0; j < statistics.d; ++j) settle_limbs(of_cluster + j, input->bits, input->limbs, statistics.d);
+    }
     for (const auto* part : {&statistics.sums, &statistics.weights, &statistics.counts}) append(sums, *part);
     if (question.label_sums) append_words(label_sum(at.labels(passes[i].slot), first_row), sums);
     answer.add(Merging::kSum, std::move(sums));
@@ -389,7 +402,9 @@ void RowShard::State::inertia(const Question& question, Answer& answer) {
     return answer.add(Merging::kLargest, std::move(farthest));
   }
   for (const AskedModel& model : question.models) {
-    answer.add(Merging::kSum, at.rows().inertia_limbs(model.slot, model.prototypes, model.format));
+    Words limbs = at.rows().inertia_limbs(model.slot, model.prototypes, model.format);
+    settle_limbs(limbs.data(), model.format.bits, model.format.limbs);
+    answer.add(Merging::kSum, std::move(limbs));
   }
 }
 
@@ -423,8 +438,7 @@ void RowShard::State::pick(const Question& question, Answer& answer) {
     indices.push_back(asked.index);
   }
   if (!targets.empty()) {
-    const std::vector<int64_t> picked =
-        seeding.at(question, fresh_seeding()).pick(question.seeds[0].slot, targets);
+    const std::vector<int64_t> picked = seeding.at(question, fresh_seeding()).pick(question.seeds[0].slot, targets);
     for (size_t i = 0; i < picked.size(); ++i) append(records, {{indices[i], first_row + picked[i]}});
   }
   answer.add(Merging::kRecords, std::move(records), 2);
@@ -445,9 +459,7 @@ void RowShard::State::potentials(const Question& question, Answer& answer) {
 void RowShard::State::sample(const Question& question, Answer& answer) {
   Seeding& at = seeding.at(question, fresh_seeding());
   const AskedSample& asked = question.sample;
-  Words rows = at.sample(question.seeds[0].slot, {asked.key, asked.draw, asked.factor, wide_of(asked.total)});
-  for (int64_t& row : rows) row += first_row;
-  answer.add(Merging::kRecords, std::move(rows), 1);
+  add_rows(at.sample(question.seeds[0].slot, {asked.key, asked.draw, asked.factor, wide_of(asked.total)}), answer);
 }
 
 RowShard::RowShard(const PointsView& points, std::span<const double> weights, int64_t first_row,
