@@ -8,4 +8,4 @@
 #include <manymeans/points.h>
 #include <manymeans/regress.h>
 #include <manymeans/result.h>
-#include <manymeans/shards.h>
+#include <manymeans/row_shards.h>

@@ -45,12 +45,31 @@ class Answer:
         return type(self)(self._question, _manymeans.merge_answers(self._answer, other._answer))
 
     def to_bytes(self) -> bytes:
-        """Give bytes, of which `from_bytes` makes this again in another process."""
+        """Give bytes, of which `from_bytes` makes this again in another process.
+
+        Returns
+        -------
+        data : bytes
+            The question and the answer.
+
+        """
         return len(self._question).to_bytes(8, "little") + self._question + self._answer
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Any:
-        """Make what `to_bytes` was called of."""
+        """Make what `to_bytes` was called of.
+
+        Parameters
+        ----------
+        data : bytes
+            What it gave.
+
+        Returns
+        -------
+        answer : Answer
+            Of the class that this is called of. Bytes that are damaged are an error where the answer is used.
+
+        """
         end = 8 + int.from_bytes(data[:8], "little")
         return cls(data[8:end], data[end:])
 
@@ -180,15 +199,15 @@ class Shard:
         self.n_rows: int = self._points.array.shape[0]
         self.first_row = integer("first_row", first_row, 0)
         self._weights = plain_weights(sample_weight, self.n_rows)
-        self._options = {"backend": backend, "algorithm": algorithm, "n_threads": n_threads}
+        self._backend, self._algorithm, self._n_threads = backend, algorithm, n_threads
         self._open()
 
     def _open(self) -> None:
         options = {
             "first_row": self.first_row,
-            "backend": self._options["backend"],
-            "algorithm": self._options["algorithm"],
-            "threads": _threads.effective(self._options["n_threads"]),
+            "backend": self._backend,
+            "algorithm": self._algorithm,
+            "threads": _threads.effective(self._n_threads),
         }
         points = self._points
         self._shard = _manymeans.RowShard(points.array, points.bfloat16, self._weights, options)
@@ -207,12 +226,36 @@ class Shard:
     def answer(self, question: bytes) -> bytes:
         """Answer a question of `fit_shards`. O(n_rows n_features sum(k)), O(n_rows n_features) memory.
 
-        Errors in the rows are part of the answer, so that the first row counts, whoever answers first.
+        Parameters
+        ----------
+        question : bytes
+            What the function that `fit_shards` calls was given.
+
+        Returns
+        -------
+        answer : bytes
+            For `merge_answers`. What is wrong with the rows is part of it, so that the first row counts, whoever
+            answers first.
+
+        Raises
+        ------
+        BadDataError
+            For bytes that are no question.
+        OutOfMemoryError
+            When there is not enough memory.
+
         """
         return self._shard.answer(question)
 
     def shape(self) -> Shape:
-        """Tell rows, columns and weights."""
+        """Tell rows, columns and weights. O(n_rows).
+
+        Returns
+        -------
+        shape : Shape
+            To be added up over all shards.
+
+        """
         question = _manymeans.shape_question()
         return Shape(question, self.answer(question))
 
@@ -289,17 +332,49 @@ def solve(statistics: Statistics) -> list[npt.NDArray[Any]]:
     BadDataError
         With what is wrong with the values of the first row that cannot be used.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manymeans import Shard, solve
+    >>> shard = Shard(np.array([[1.0], [2.0], [9.0]]))
+    >>> scan = shard.scan(shard.shape())
+    >>> solve(shard.statistics(scan, [[[0.0], [10.0]]]))[0].tolist()
+    [[1.5], [9.0]]
+
     """
     return _manymeans.solve(statistics._question, statistics._answer)
 
 
 def merge_answers(a: bytes, b: bytes) -> bytes:
-    """Give what one shard with the rows of both would answer to a question of `fit_shards`. In any order.
+    """Give what one shard with the rows of both would answer to a question of `fit_shards`. O(bytes).
+
+    Parameters
+    ----------
+    a, b : bytes
+        Answers of shards, or merged ones, in any order.
+
+    Returns
+    -------
+    answer : bytes
+        The merged answer.
 
     Raises
     ------
     UsageError
         For answers to different questions, and for rows that are in both.
+    BadDataError
+        For bytes that are no answers.
+
+    Examples
+    --------
+    >>> import functools
+    >>> import numpy as np
+    >>> from manymeans import Shard, fit_shards, merge_answers
+    >>> X = np.arange(10.0)[:, np.newaxis]
+    >>> shards = [Shard(X[:4]), Shard(X[4:], first_row=4)]
+    >>> result = fit_shards(lambda question: merge_answers(*[shard.answer(question) for shard in shards]), 2)
+    >>> sorted(result.models[0].cluster_centers.ravel().tolist())
+    [2.0, 7.0]
 
     """
     return _manymeans.merge_answers(a, b)
@@ -330,10 +405,12 @@ def fit_shards(
     ask : callable
         Is given a question, and gives back what the answers of all shards merge to: ``Shard.answer`` of each, by
         `merge_answers` in any order. It may ask a shard anywhere, again or twice; each shard's answer counts once.
-    k, models, seed, model_seed, max_iter, tol, stop, empty, time_limit, strategy, callback, progress
+    k : int, str or iterable of int, default=8
+        Numbers of clusters, as in `fit`.
+    models, seed, model_seed, max_iter, tol, stop, empty, time_limit, strategy, callback, progress : optional
         As in `fit`. The inertia of progress reports is not known.
     init : str or array-like of shape (k, n_features), default="k-means||"
-        As in `fit`, but for the default: ``"k-means||"`` asks about 20 questions, ``"k-means++"`` four for each centre.
+        As in `fit`, but for the default: ``"k-means||"`` asks 13 questions, ``"k-means++"`` four for each centre.
     n_threads : int, optional
         Threads of this process, which has no rows; those of shards are their own.
 
@@ -352,7 +429,7 @@ def fit_shards(
 
     Notes
     -----
-    Three questions before the first pass, one a pass, two at the end. O(n_features sum(k)) memory, and 8 bytes for each
+    Up to four questions before the first pass, one a pass, three at the end. O(n_features sum(k)) memory, and 8 bytes a
     row where there are weights.
 
     Examples

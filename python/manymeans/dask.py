@@ -62,6 +62,7 @@ class Partitions:
         backend: str = "auto",
         algorithm: str = "auto",
     ) -> None:
+        """Send the rows to the workers, count them, and make shards of them."""
         X = _tall(X)
         blocks = _blocks_of(X)
         # Checked and kept before anybody counts them, so that nothing is read twice.
@@ -183,7 +184,7 @@ def _check_weights(count: int, lengths: list[int]) -> None:
         raise BadDataError(f"sample_weight has {count} weights; one for each of the {sum(lengths)} rows is right")
 
 
-# --- what becomes of each partition by a fitted model -------------------------------------------------------------------
+# --- what becomes of each partition by a fitted model -----------------------------------------------------------------
 
 
 def _labels_of_block(block: Any, centers: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.int32]:
@@ -249,7 +250,9 @@ class _OnDask:
         X = _tall(X)
         columns = X.shape[1] if isinstance(X, da.Array) else len(X.columns)
         if columns != self.n_features_in_:
-            raise BadDataError(f"X has {columns} features, but {type(self).__name__} was fitted to {self.n_features_in_}")
+            raise BadDataError(
+                f"X has {columns} features, but {type(self).__name__} was fitted to {self.n_features_in_}"
+            )
         fitted = getattr(self, "feature_names_in_", None)
         if _is_frame(X) and fitted is not None and list(X.columns) != list(fitted):
             raise BadDataError(f"X has the columns {list(X.columns)}; the fit had {list(fitted)}")
@@ -274,7 +277,7 @@ class KMeans(_OnDask, _kmeans.KMeans):
     Parameters
     ----------
     init : {"k-means||", "k-means++", "random", "first", "auto"} or array-like, default="k-means||"
-        ``"k-means||"`` asks the workers about 20 questions, ``"k-means++"`` four for each centre. No callable.
+        ``"k-means||"`` asks the workers 13 questions, ``"k-means++"`` four for each centre. No callable.
     n_threads : int or None, default=None
         Threads of a task; None: one, since dask runs as many tasks at a time as a worker has threads.
     backend : str, default="auto"
@@ -295,9 +298,10 @@ class KMeans(_OnDask, _kmeans.KMeans):
 
     Notes
     -----
-    `X` should be of a kind that dask can make again (files, `from_array`): partitions that were scattered to a worker are
-    lost with it. This process holds O(n_clusters n_features) and, with weights, 8 bytes a row; a worker holds its rows
-    and about as much again. A question takes a round trip through the scheduler.
+    `X` should be of a kind that dask can make again (files, `from_array`): what was scattered to a worker is lost with
+    it. A fit asks three questions at first, one a pass, and three at the end; each is a round trip through the
+    scheduler, and O(n_samples n_features n_clusters) work. This process holds O(n_features n_clusters), and 8 bytes a
+    row where there are weights; a worker holds its rows and about as much again.
 
     Examples
     --------
@@ -334,6 +338,7 @@ class KMeans(_OnDask, _kmeans.KMeans):
         callback: Callback | None = None,
         memory_limit: int | None = None,
     ) -> None:
+        """Take the parameters as they are; `fit` checks them."""
         super().__init__(
             n_clusters, init=init, n_init=n_init, max_iter=max_iter, tol=tol, verbose=verbose,
             random_state=random_state, copy_x=copy_x, algorithm=algorithm, stop=stop, empty=empty, backend=backend,
@@ -438,6 +443,7 @@ class EnsembleKMeans(_OnDask, _ensemble.EnsembleKMeans):
         callback: Callback | None = None,
         memory_limit: int | None = None,
     ) -> None:
+        """Take the parameters as they are; `fit` checks them."""
         super().__init__(
             n_clusters, models_per_k=models_per_k, init=init, max_iter=max_iter, tol=tol, stop=stop, empty=empty,
             random_state=random_state, algorithm=algorithm, strategy=strategy, criterion=criterion, backend=backend,

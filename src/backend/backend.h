@@ -134,7 +134,7 @@ class Session {
   virtual void fetch(std::span<const int> slots) { static_cast<void>(slots); }
   /// Hands the labels over; the slot is empty afterwards.
   virtual Labels take_labels(int slot) = 0;
-  /// The label sum of all rows, where labels() are none of theirs: they are elsewhere.
+  /// The label sum of all rows after a pass, where labels() are none of theirs: they are elsewhere.
   virtual std::optional<LabelSum> label_sum(int slot) {
     static_cast<void>(slot);
     return std::nullopt;

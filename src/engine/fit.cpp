@@ -1,6 +1,5 @@
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
-#include <manymeans/shards.h>
 
 #include "backend/deduplicated/deduplicated_upload.h"
 #include "backend/remote/remote_upload.h"
@@ -399,10 +398,8 @@ void Fit::open_checkpoint() {
 // The points on this rank's backend, and with those of the other ranks.
 void Fit::upload() {
   const Workload workload = workload_of(task_.options, members_, backend_->threads());
-  if (place_.remote != nullptr) {
-    upload_ = make_remote_upload(input_, *place_.remote, workload);
-    return;
-  }
+  if (place_.remote != nullptr) upload_ = make_remote_upload(input_, *place_.remote, workload);
+  if (upload_) return;
   std::unique_ptr<Upload> own;
   const auto upload_own = [&] {
     own = upload_points(*backend_, {input_, workload, place_.tuning.duplicates}, pool_, task_.hooks.abort);
@@ -562,16 +559,7 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
   return fit_tuned(points, weights, options, hooks, {});
 }
 
-FitResult fit_shards(const Ask& ask, const FitOptions& options, const FitHooks& hooks) {
-  refuse_ranks(hooks, "a fit of shards");
-  if (!hooks.checkpoint.path.empty()) {
-    throw Error(ErrorCode::kUsage, "checkpoint", "a fit of shards has none yet; a shard that is lost is asked again");
-  }
-  if (options.memory.bytes != 0) {
-    throw Error(ErrorCode::kUsage, "memory", "a fit of shards keeps to no limit; use more or smaller shards");
-  }
-  check(options);
-  RemoteShards shards(ask);
+FitResult fit_remote(RemoteShards& shards, const FitOptions& options, const FitHooks& hooks) {
   return fit_at({shards.known().points(), {}, options, hooks}, {{}, self_comm(), FitKind{}, &shards});
 }
 

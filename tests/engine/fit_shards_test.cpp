@@ -2,7 +2,7 @@
 // rows, whoever answers, in whatever order answers merge, and whatever a shard has forgotten.
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
-#include <manymeans/shards.h>
+#include <manymeans/row_shards.h>
 
 #include "conformance/cases.h"
 #include "conformance/fit_cases.h"

@@ -47,7 +47,9 @@ def test_digest_of_one_machine(mixture, init, dtype):
         result = manymeans.fit_shards(asking(cut(X, ends)), [3, 8], models=2, seed=7, init=init, n_threads=1)
         assert result.digest == manymeans.fit(X, [3, 8], models=2, seed=7, init=init).digest
         assert result.models[0].labels is None
-        assert (result.predict(X[:10], 8) == manymeans.fit(X, [3, 8], models=2, seed=7, init=init).predict(X[:10], 8)).all()
+        assert (
+            result.predict(X[:10], 8) == manymeans.fit(X, [3, 8], models=2, seed=7, init=init).predict(X[:10], 8)
+        ).all()
 
 
 @pytest.mark.parametrize("stop", ["tol", "strict", "labels:0.01", "shift:0.1:0.5", "inertia:0.01"])

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <manymeans/error.h>
-#include <manymeans/shards.h>
+#include <manymeans/row_shards.h>
 
 #include "core/label_term.h"
 #include "core/wide_int.h"

@@ -1,6 +1,6 @@
 // The questions and answers of whoever loops without fit_shards().
 #include <manymeans/error.h>
-#include <manymeans/shards.h>
+#include <manymeans/row_shards.h>
 
 #include "backend/remote/question.h"
 #include "backend/remote/remote_shards.h"

@@ -1,7 +1,7 @@
 // What a fit asks of all shards. A question says all that its answer depends on but the rows.
 #pragma once
 
-#include <manymeans/shards.h>
+#include <manymeans/row_shards.h>
 
 #include "backend/backend.h"
 #include "core/column_scan.h"

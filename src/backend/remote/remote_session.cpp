@@ -52,13 +52,23 @@ void RemoteSession::read_pass(AnswerReader& answer, PassModel& model) {
     at += part->size();
   }
   mine.labels = LabelState{*model.prototypes, {}, {}, {}};
+  mine.label_sum.reset();
   mine.donors.clear();
 }
 
-std::optional<LabelSum> RemoteSession::label_sum(int slot) {
+void RemoteSession::fetch(std::span<const int> slots) {
   Question question = this->question(Asked::kLabelSum);
-  ask_about(question, slot, of(slot).labels.value().prototypes);
-  return label_sum_of(shards_.ask(std::move(question)).integers(kLabelSumWords));
+  for (const int slot : slots) ask_about(question, slot, of(slot).labels.value().prototypes);
+  AnswerReader answer = shards_.ask(std::move(question));
+  const std::span<const int64_t> words = answer.integers(slots.size() * kLabelSumWords);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    of(slots[i]).label_sum = label_sum_of(words.subspan(i * kLabelSumWords, kLabelSumWords));
+  }
+}
+
+std::optional<LabelSum> RemoteSession::label_sum(int slot) {
+  if (!of(slot).label_sum) fetch({&slot, 1});
+  return of(slot).label_sum;
 }
 
 // Whoever asks for these moves some of them next.
@@ -150,10 +160,13 @@ std::vector<int64_t> RemoteSession::inertia_limbs(int slot, const Matrix& protot
   return {integers.begin(), integers.end()};
 }
 
-// Rows' distances stay with their shards: predict() there gives them.
+// Nobody asks a fit for what every row has: predict() and transform() of a shard's rows give it.
 std::vector<double> RemoteSession::distances(int, const Matrix&) {
-  return {};
+  throw Error(ErrorCode::kInternal, "shards", "the distances of rows are with their shards");
 }
-void RemoteSession::transform(const Matrix&, Matrix&) {}
+
+void RemoteSession::transform(const Matrix&, Matrix&) {
+  throw Error(ErrorCode::kInternal, "shards", "the distances of rows are with their shards");
+}
 
 }  // namespace manymeans

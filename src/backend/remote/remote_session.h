@@ -21,6 +21,7 @@ class RemoteSession final : public Session, private RowQuestions {
   const Labels& labels(int /*slot*/) override { return no_labels_; }
   const Statistics& statistics(int slot) override { return of(slot).statistics; }
   Labels take_labels(int /*slot*/) override { return {}; }
+  void fetch(std::span<const int> slots) override;
   std::optional<LabelSum> label_sum(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
@@ -34,8 +35,9 @@ class RemoteSession final : public Session, private RowQuestions {
   };
   struct Model {
     Statistics statistics;
-    std::optional<LabelState> labels;  // none before the first pass
-    std::map<int64_t, Donor> donors;   // by row
+    std::optional<LabelState> labels;   // none before the first pass
+    std::optional<LabelSum> label_sum;  // fetched since the last pass
+    std::map<int64_t, Donor> donors;    // by row
   };
 
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;

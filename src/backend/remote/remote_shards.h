@@ -1,7 +1,7 @@
 // The side of the fit: all shards, as what can be asked.
 #pragma once
 
-#include <manymeans/shards.h>
+#include <manymeans/row_shards.h>
 
 #include "backend/remote/answer.h"
 #include "backend/remote/question.h"

@@ -2,7 +2,7 @@
 // for the next question, which nearly always goes on from there; where it does not, they are made anew from what the
 // question says.
 #include <manymeans/error.h>
-#include <manymeans/shards.h>
+#include <manymeans/row_shards.h>
 
 #include "backend/make_seeding.h"
 #include "backend/remote/answer.h"

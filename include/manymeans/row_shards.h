@@ -95,8 +95,9 @@ using Ask = std::function<Bytes(std::span<const std::byte> question)>;
 /// gives, digests too. predict() of a shard's rows gives its labels. Throws what fit() throws, what `ask` throws, and
 /// Error(kUsage) where rows are missing, for a checkpoint, ranks, or a memory limit.
 ///
-/// `ask` is called by one thread: three times before the first pass, once or twice a pass, about 20 times for k-means||
-/// and 4 times a prototype for k-means++. Here it takes O(D sum K) memory, and 8 bytes a row where there are weights.
+/// `ask` is called by one thread: up to four times at first, once a pass (three times with the rule `inertia`, two or
+/// three more where clusters are empty), three times in the end; 13 times a model for k-means||, 4 times a prototype
+/// for k-means++. Here it takes O(D sum K) memory, and 8 bytes a row where there are weights.
 FitResult fit_shards(const Ask& ask, const FitOptions& options, const FitHooks& hooks = {});
 
 }  // namespace manymeans
