@@ -16,7 +16,7 @@ HEIGHT = {"core": 0, "comm": 1, "data": 2, "prototype": 3, "io": 4, "backend": 4
 
 # Folders inside one of these, lowest first: a file includes its own folder's and those of lower ones. "." is the outer folder itself.
 FOLDERS = {
-    "src/backend": [".", "deduplicated", "sharded", "device", *BACKENDS],
+    "src/backend": [".", "deduplicated", "sharded", "remote", "device", *BACKENDS],
     "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "."],
     "src/backend/cuda": ["runtime", "device", "exact", "margins", "float32", "tensor", "bounding_boxes", "persistent",
                          "points", "queries", "pass", "linear", "."],
@@ -26,7 +26,7 @@ FOLDERS = {
 }
 
 # Public headers that are vocabulary for every folder of src/. io.h speaks of files, so only these folders see it.
-VOCABULARY = {"comm.h", "error.h", "points.h", "options.h", "result.h", "fit.h", "regress.h"}
+VOCABULARY = {"comm.h", "error.h", "points.h", "options.h", "result.h", "fit.h", "regress.h", "row_shards.h"}
 ROOMS_OF_IO_H = {"data", "io"}
 
 # Public headers that are about another library: who includes them has it.

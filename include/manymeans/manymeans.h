@@ -8,3 +8,4 @@
 #include <manymeans/points.h>
 #include <manymeans/regress.h>
 #include <manymeans/result.h>
+#include <manymeans/row_shards.h>

@@ -27,6 +27,7 @@ NB_MODULE(_manymeans, module) {
   add_fitting(module);
   add_regressing(module);
   add_predicting(module);
+  add_sharding(module);
   add_files(module);
   module.def("before_exit", &before_exit, "For atexit: ends the calls of other threads before Python ends.");
   module.def("get_num_threads", &manymeans_get_num_threads, "The limit that threadpoolctl has set; 0: none.");

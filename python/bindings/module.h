@@ -8,6 +8,7 @@ namespace manymeans::python {
 void add_fitting(nanobind::module_& module);
 void add_regressing(nanobind::module_& module);
 void add_predicting(nanobind::module_& module);
+void add_sharding(nanobind::module_& module);
 void add_files(nanobind::module_& module);
 void add_errors();
 

@@ -24,6 +24,7 @@ from ._errors import (
 from ._functions import fit, info, kmeans_plusplus, predict, read
 from ._progress import Progress
 from ._result import FitResult, Model
+from ._shards import Answer, Scan, Shape, Shard, Statistics, fit_shards, merge_answers, solve
 from ._tables import Dataset
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ._regression import RegressionClustering
 
 __all__ = [
+    "Answer",
     "BadDataError",
     "Dataset",
     "EnsembleKMeans",
@@ -43,14 +45,21 @@ __all__ = [
     "OutOfMemoryError",
     "Progress",
     "RegressionClustering",
+    "Scan",
+    "Shape",
+    "Shard",
+    "Statistics",
     "StoppedError",
     "UnavailableError",
     "UsageError",
     "fit",
+    "fit_shards",
     "info",
     "kmeans_plusplus",
+    "merge_answers",
     "predict",
     "read",
+    "solve",
 ]
 
 try:

@@ -62,6 +62,35 @@ def run_fit(
     )
 
 
+def run_fit_shards(
+    ask: Callable[[bytes], bytes],
+    options: dict[str, Any],
+    *,
+    initial: npt.NDArray[Any] | None = None,
+    names: list[str] | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    verbose: int | bool = False,
+) -> FitResult:
+    """Fit shards; options have the library's names."""
+
+    def call(options: dict[str, Any], hooks: dict[str, Any]) -> dict[str, Any]:
+        values = _manymeans.fit_shards(ask, options, hooks)
+        for model in values["models"]:
+            del model["labels"]  # they are with the shards
+        return values
+
+    return _run(
+        call,
+        _Columns(names, None),
+        options,
+        {"initial": initial, "checkpoint": None, "ranks": None},
+        n_threads=n_threads,
+        reporter=Reporter(callback, progress, verbose=bool(verbose)),
+    )
+
+
 class _Columns(NamedTuple):
     """What the columns of a fit are called."""
 

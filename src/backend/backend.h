@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -133,6 +134,11 @@ class Session {
   virtual void fetch(std::span<const int> slots) { static_cast<void>(slots); }
   /// Hands the labels over; the slot is empty afterwards.
   virtual Labels take_labels(int slot) = 0;
+  /// The label sum of all rows after a pass, where labels() are none of theirs: they are elsewhere.
+  virtual std::optional<LabelSum> label_sum(int slot) {
+    static_cast<void>(slot);
+    return std::nullopt;
+  }
 
   /// Moves one row to another cluster, statistics included.
   virtual void move_row(int slot, int64_t row, uint32_t label) = 0;

@@ -1,6 +1,7 @@
 #include "data/gather.h"
 
 #include "core/data_type.h"
+#include "data/remote_rows.h"
 
 #include <cstring>
 
@@ -55,6 +56,7 @@ Matrix gather_rows(const PointsView& points, std::span<const int64_t> rows) {
 }
 
 Matrix gather_rows(const Input& input, std::span<const int64_t> rows) {
+  if (input.remote != nullptr) return input.remote->gather(rows);
   return gather(input.host_points(), rows, input.memory.window);
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/column_lanes.h"
 #include "core/data_type.h"
+#include "data/remote_rows.h"
 #include "data/row_blocks.h"
 
 #include <fmt/format.h>
@@ -79,18 +80,6 @@ ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
   return weighted[0];
 }
 
-void check_shape(const PointsView& points, int64_t all) {
-  if (all < 1) throw Error(ErrorCode::kBadData, "points", "there are no rows; at least one is needed");
-  if (points.d < 1) throw Error(ErrorCode::kBadData, "points", "there are no columns; at least one is needed");
-  if (points.n < 0) {
-    throw Error(ErrorCode::kUsage, "points",
-                fmt::format("{} rows were given; their number is never negative", points.n));
-  }
-  if (points.n > 0 && points.data == nullptr) {
-    throw Error(ErrorCode::kUsage, "points", "the pointer to the values is null");
-  }
-}
-
 // What the ranks have to agree about.
 struct ShardShape {
   int64_t rows, columns, type, weights;
@@ -121,20 +110,6 @@ void check_same_columns(const std::vector<ShardShape>& shapes) {
   }
 }
 
-// The largest of the weights of these rows.
-double check_weights(std::span<const double> weights, const Shard& shard) {
-  double largest = 0;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    if (!(weights[i] >= 0) || std::isinf(weights[i])) {
-      throw Error(ErrorCode::kBadData, "weights",
-                  fmt::format("row {} has weight {}; weights must be finite and not negative",
-                              shard.first + static_cast<int64_t>(i) + 1, weights[i]));
-    }
-    largest = std::max(largest, weights[i]);
-  }
-  return largest;
-}
-
 // Row by row: q = RNE(w * 2^(bits - e(max w))).
 void quantise_rows(Input& input, std::span<const double> weights, double largest) {
   const int bits = input.weight_shift + 1;
@@ -152,27 +127,16 @@ void quantise_rows(Input& input, std::span<const double> weights, double largest
   }
 }
 
-// Weights are kept as w' = q * 2^(1 - bits), whatever their scale.
 void quantise_weights(Input& input, std::span<const double> weights) {
   Comm& comm = *input.comm;
   input.weighted = comm.max(static_cast<int64_t>(weights.size())) > 0;
   if (!input.weighted) return;
   double largest = 0;
-  check_together(comm, [&] {
-    if (static_cast<int64_t>(weights.size()) != input.points.n) {
-      throw Error(
-          ErrorCode::kBadData, "weights",
-          fmt::format("there are {} weights for {} rows; one per row is needed", weights.size(), input.points.n));
-    }
-    largest = check_weights(weights, input.shard);
-  });
+  check_together(comm, [&] { largest = check_weights(weights, input.points.n, input.shard.first); });
   largest = comm.max(largest);
-  if (largest == 0) throw Error(ErrorCode::kBadData, "weights", "all weights are zero; at least one must be positive");
-  input.weight_shift = std::min(input.bits, 52) - 1;
-  input.weight_exponent = exponent(largest) - 1;
+  set_weight_scale(input, largest);
   check_together(comm, [&] { quantise_rows(input, weights, largest); });
-  const auto most = std::max_element(input.weights.begin(), input.weights.end());
-  input.max_weight = comm.max(most == input.weights.end() ? 0.0 : *most);
+  input.max_weight = comm.max(largest_weight(input));
 }
 
 void check_magnitude(double magnitude) {
@@ -185,19 +149,8 @@ void check_magnitude(double magnitude) {
 }
 
 template <class T>
-void fill_columns(Input& input, ThreadPool& pool) {
-  ColumnScan scan(input.points.d);
-  check_together(*input.comm, [&] { scan = scan_columns<T>(input, pool); });
-  scan.merge_ranks(*input.comm);
-  input.minimum = scan.minimum;
-  input.maximum = scan.maximum;
-  check_magnitude(input.max_magnitude());
-  check_overflow(input, input.max_magnitude());
-  set_sum_formats(input, std::move(scan));
-}
-
-template <class T>
-std::vector<MomentSums> sum_moments(const Input& input, const std::vector<MomentFormats>& formats, ThreadPool& pool) {
+std::vector<MomentSums> sum_moments_of(const Input& input, const std::vector<MomentFormats>& formats,
+                                       ThreadPool& pool) {
   if (input.points.n > 0 && input.points.on_device())
     return memory_space(input.points).sum_moments(input.points, formats);
   std::vector<MomentSummer<T>> summers(static_cast<size_t>(pool.size()), MomentSummer<T>(formats));
@@ -238,6 +191,72 @@ Shard find_shard(const PointsView& points, std::span<const double> weights, Comm
   return shard;
 }
 
+void check_shape(const PointsView& points, int64_t all) {
+  if (all < 1) throw Error(ErrorCode::kBadData, "points", "there are no rows; at least one is needed");
+  if (points.d < 1) throw Error(ErrorCode::kBadData, "points", "there are no columns; at least one is needed");
+  if (points.n < 0) {
+    throw Error(ErrorCode::kUsage, "points",
+                fmt::format("{} rows were given; their number is never negative", points.n));
+  }
+  if (points.n > 0 && points.data == nullptr) {
+    throw Error(ErrorCode::kUsage, "points", "the pointer to the values is null");
+  }
+}
+
+void set_weight_scale(Input& input, double largest) {
+  if (largest == 0) throw Error(ErrorCode::kBadData, "weights", "all weights are zero; at least one must be positive");
+  input.weight_shift = std::min(input.bits, 52) - 1;
+  input.weight_exponent = exponent(largest) - 1;
+}
+
+double check_weights(std::span<const double> weights, int64_t rows, int64_t first_row) {
+  if (static_cast<int64_t>(weights.size()) != rows) {
+    throw Error(ErrorCode::kBadData, "weights",
+                fmt::format("there are {} weights for {} rows; one per row is needed", weights.size(), rows));
+  }
+  double largest = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (!(weights[i] >= 0) || std::isinf(weights[i])) {
+      throw Error(ErrorCode::kBadData, "weights",
+                  fmt::format("row {} has weight {}; weights must be finite and not negative",
+                              first_row + static_cast<int64_t>(i) + 1, weights[i]));
+    }
+    largest = std::max(largest, weights[i]);
+  }
+  return largest;
+}
+
+Input begin_shard(const PointsView& points, std::span<const double> weights, int64_t first_row,
+                  const WholeShape& whole) {
+  Input input;
+  input.shard = {first_row, points.n, whole.rows, {whole.rows}};
+  input.points = points;
+  input.bits = limb_bits(whole.rows);
+  input.weighted = whole.weighted;
+  if (!whole.weighted) return input;
+  set_weight_scale(input, whole.largest_weight);
+  quantise_rows(input, weights, whole.largest_weight);
+  return input;
+}
+
+ColumnScan scan_shard(const Input& shard, ThreadPool& pool) {
+  return as_float_type(shard.points.type, [&]<class T>(T) { return scan_columns<T>(shard, pool); });
+}
+
+void finish_shard(Input& shard, ColumnScan columns, double max_weight) {
+  shard.max_weight = max_weight;
+  shard.minimum = columns.minimum;
+  shard.maximum = columns.maximum;
+  check_magnitude(shard.max_magnitude());
+  check_overflow(shard, shard.max_magnitude());
+  set_sum_formats(shard, std::move(columns));
+}
+
+double largest_weight(const Input& shard) {
+  const auto most = std::max_element(shard.weights.begin(), shard.weights.end());
+  return most == shard.weights.end() ? 0.0 : *most;
+}
+
 Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool,
                     const MemoryPlan& memory, Comm& comm) {
   Input input;
@@ -248,7 +267,10 @@ Input prepare_input(const PointsView& points, std::span<const double> weights, T
   input.memory = memory;
   input.bits = limb_bits(input.shard.all);
   quantise_weights(input, weights);
-  as_float_type(points.type, [&]<class T>(T) { fill_columns<T>(input, pool); });
+  ColumnScan scan(points.d);
+  check_together(comm, [&] { scan = scan_shard(input, pool); });
+  scan.merge_ranks(comm);
+  finish_shard(input, std::move(scan), input.max_weight);
   return input;
 }
 
@@ -302,18 +324,27 @@ void sum_ranks(std::vector<MomentSums>& sums, Comm& comm) {
 }
 
 std::vector<Moments> column_moments(const Input& input, ThreadPool& pool) {
-  std::vector<MomentFormats> formats;
-  for (size_t j = 0; j < input.minimum.size(); ++j) {
-    formats.push_back(MomentFormats::make(input.bits, input.minimum[j], input.maximum[j]));
-  }
+  const std::vector<MomentFormats> formats = moment_formats(input);
   std::vector<MomentSums> sums =
-      as_float_type(input.points.type, [&]<class T>(T) { return sum_moments<T>(input, formats, pool); });
+      input.remote != nullptr ? input.remote->sum_moments(formats) : sum_moments(input, formats, pool);
   sum_ranks(sums, *input.comm);
   std::vector<Moments> result;
   for (size_t j = 0; j < sums.size(); ++j) {
     result.push_back(moments(sums[j], formats[j], input.shard.all));
   }
   return result;
+}
+
+std::vector<MomentSums> sum_moments(const Input& input, const std::vector<MomentFormats>& formats, ThreadPool& pool) {
+  return as_float_type(input.points.type, [&]<class T>(T) { return sum_moments_of<T>(input, formats, pool); });
+}
+
+std::vector<MomentFormats> moment_formats(const Input& input) {
+  std::vector<MomentFormats> formats;
+  for (size_t j = 0; j < input.minimum.size(); ++j) {
+    formats.push_back(MomentFormats::make(input.bits, input.minimum[j], input.maximum[j]));
+  }
+  return formats;
 }
 
 double mean_variance(const std::vector<Moments>& columns) {

@@ -27,6 +27,7 @@ constexpr double kMaxMagnitude = 0x1p500;
 constexpr int64_t kMostClusters = (int64_t{1} << 31) - 64;
 
 struct Prototype;
+class RemoteRows;
 
 /// Which of all rows somebody has: neighbouring ones, or none. "Row i" and N of the contract are those of all rows.
 struct Shard {
@@ -48,6 +49,7 @@ struct Input {
   const void* host_values = nullptr;     ///< where the host has the points, if `points` is a copy of them on a device
   Shard shard;                           ///< which rows these are
   Comm* comm = &self_comm();             ///< the ranks that have the others
+  RemoteRows* remote = nullptr;          ///< has all of them, where `points` say how many there are and no more
   bool weighted = false;                 ///< there are weights, though a rank without rows has none
   const Prototype* prototype = nullptr;  ///< whose terms are summed; null: the centroid's, which are the columns
   LinearOptions linear;                  ///< how linear models are solved from them
@@ -83,6 +85,39 @@ struct Input {
 /// different columns or types, weights on some ranks only. Reads no point.
 Shard find_shard(const PointsView& points, std::span<const double> weights, Comm& comm = self_comm());
 
+/// What the shards of a fit have to know of each other's rows before they can read their own ones.
+struct WholeShape {
+  int64_t rows = 0;  ///< N
+  bool weighted = false;
+  double largest_weight = 0;  ///< as it was given
+};
+
+/// Throws Error for points that cannot be, of `all` rows in all shards. Reads no value.
+void check_shape(const PointsView& points, int64_t all);
+
+/// The largest of these weights, of rows from number `first_row` on. Throws Error(kBadData) for weights that are
+/// negative or not finite, or not as many as there are rows.
+double check_weights(std::span<const double> weights, int64_t rows, int64_t first_row);
+
+/// The weights' scale, from the largest of all rows as it was given: they are kept as w' = q * 2^(1 - bits), whatever
+/// it is. Throws Error(kBadData) where that is 0.
+void set_weight_scale(Input& input, double largest);
+
+/// The input of a shard, weights quantised; without the formats of its sums, which follow from the columns of all
+/// shards. Throws Error(kBadData) for weights that are too small to count.
+Input begin_shard(const PointsView& points, std::span<const double> weights, int64_t first_row,
+                  const WholeShape& whole);
+
+/// What one reading finds out about the columns of a shard. Throws Error(kBadData) for NaN and infinity.
+ColumnScan scan_shard(const Input& shard, ThreadPool& pool);
+
+/// What scan_shard() found of all shards, merged, and the largest w' of all rows. Throws Error(kBadData) for values
+/// that are too large.
+void finish_shard(Input& shard, ColumnScan columns, double max_weight);
+
+/// The largest w' of these rows; 0 for none.
+double largest_weight(const Input& shard);
+
 /// Reads everything once. Throws Error(kBadData): no rows or columns, NaN or infinity (names row and column,
 /// both from 1), a weight that is negative, not finite or too small to count, no weight above zero, products
 /// that overflow. With several ranks all of them call it, and all throw what one with all rows would throw.
@@ -105,6 +140,9 @@ std::vector<Moments> column_moments(const Input& input, ThreadPool& pool);
 
 /// Adds up what all ranks have summed, by the same formats.
 void sum_ranks(std::vector<MomentSums>& sums, Comm& comm);
+/// The sums that they come from, of the rows of a shard.
+std::vector<MomentFormats> moment_formats(const Input& input);
+std::vector<MomentSums> sum_moments(const Input& input, const std::vector<MomentFormats>& formats, ThreadPool& pool);
 
 /// The mean of the columns' variances, which `tol` multiplies; summed over columns ascending.
 double mean_variance(const std::vector<Moments>& moments);

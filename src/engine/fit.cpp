@@ -2,6 +2,7 @@
 #include <manymeans/fit.h>
 
 #include "backend/deduplicated/deduplicated_upload.h"
+#include "backend/remote/remote_upload.h"
 #include "backend/sharded/sharded_upload.h"
 #include "comm/or_abort.h"
 #include "core/aligned_buffer.h"
@@ -48,6 +49,7 @@ struct FitPlace {
   const Tuning& tuning;
   Comm& comm;
   const FitKind& kind;
+  RemoteShards* remote = nullptr;  // these have the rows
 };
 
 Workload workload_of(const FitOptions& options, std::span<const Member> members, int threads) {
@@ -148,8 +150,9 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
 Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
   Cost cost;
   Strategy strategy = context.options.strategy;
-  // Several ranks have to take the models in one order.
-  if (strategy == Strategy::kTask && !context.input.comm->alone()) strategy = Strategy::kData;
+  // Several ranks have to take the models in one order, and shards answer one question at a time.
+  const bool together = !context.input.comm->alone() || context.input.remote != nullptr;
+  if (strategy == Strategy::kTask && together) strategy = Strategy::kData;
   switch (strategy) {
     case Strategy::kConcatenated: return fit_cohort(context, members, pool);
     case Strategy::kData:
@@ -365,6 +368,10 @@ void Fit::check() {
 
 // Plans the memory, and validates the points where they are to be.
 void Fit::read() {
+  if (place_.remote != nullptr) {
+    input_ = place_.remote->input();
+    return use_prototype(input_, place_.kind.prototype, pool_);
+  }
   MemoryPlan memory = plan_memory_of(task_, *backend_, place_.kind);
   agree_about_memory(memory, comm_);
   if (!task_.points.on_device() && task_.points.data != nullptr) copied_ = backend_->copy(task_.points);
@@ -379,7 +386,7 @@ void Fit::read() {
 void Fit::prepare() {
   if (has_rule(rules_, StopReason::kTol)) variance_ = mean_variance(column_moments(input_, pool_));
   members_ = make_members(task_, input_, place_.kind.swaps);
-  const bool watched = task_.hooks.progress != nullptr && place_.kind.prototype.euclidean;
+  const bool watched = task_.hooks.progress != nullptr && place_.kind.prototype.euclidean && place_.remote == nullptr;
   if (comm_.max(int64_t{watched}) > 0) estimate_.emplace(input_, pool_);
   open_checkpoint();
 }
@@ -400,6 +407,8 @@ void Fit::open_checkpoint() {
 // The points on this rank's backend, and with those of the other ranks.
 void Fit::upload() {
   const Workload workload = workload_of(task_.options, members_, backend_->threads());
+  if (place_.remote != nullptr) upload_ = make_remote_upload(input_, *place_.remote, workload);
+  if (upload_) return;
   std::unique_ptr<Upload> own;
   const auto upload_own = [&] {
     own = upload_points(*backend_, {input_, workload, place_.tuning.duplicates}, pool_, task_.hooks.abort);
@@ -558,6 +567,10 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
               const FitHooks& hooks) {
   if (hooks.comm) return fit_shard(points, weights, options, hooks, *hooks.comm);
   return fit_tuned(points, weights, options, hooks, {});
+}
+
+FitResult fit_remote(RemoteShards& shards, const FitOptions& options, const FitHooks& hooks) {
+  return fit_at({shards.known().points(), {}, options, hooks}, {{}, self_comm(), FitKind{}, &shards});
 }
 
 FitResult fit_tuned(const PointsView& points, std::span<const double> weights, const FitOptions& options,

@@ -17,6 +17,10 @@ FitResult fit_shard(const PointsView& points, std::span<const double> weights, c
 /// Throws Error(kUsage) if somebody gives ranks to what knows only one.
 void refuse_ranks(const FitHooks& hooks, const char* what);
 
+class RemoteShards;
+/// What fit_shards() does with shards whose shapes are known.
+FitResult fit_remote(RemoteShards& shards, const FitOptions& options, const FitHooks& hooks);
+
 /// One rank's rows, and the way to the ranks that have the others.
 struct RankRows {
   const PointsView& points;

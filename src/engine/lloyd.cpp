@@ -474,6 +474,9 @@ void Cohort::finish(Member& member, const InertiaSum& inertia) {
         fmt::format("model {}: {} of {} clusters are empty at the end", member.title(), empty, result.k));
   }
   if (context_.kind.finished) context_.kind.finished({member, input, statistics, member.warnings});
+  if (const std::optional<LabelSum> sum = session_->label_sum(member.slot)) {
+    result.label_sum = {static_cast<uint64_t>(*sum), static_cast<uint64_t>(*sum >> 64)};
+  }
   result.labels = session_->take_labels(member.slot);
   result.prototypes = std::move(member.prototypes);
 }

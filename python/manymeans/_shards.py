@@ -1,0 +1,466 @@
+"""Fits whose rows are spread over processes: what each says of its rows, and how that merges."""
+
+from __future__ import annotations
+
+import warnings as python_warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _manymeans, _threads
+from ._errors import UsageError
+from ._functions import _MOST_SEED, k_list, run_fit_shards
+from ._input import Points, plain_centers, plain_points, plain_weights
+from ._parameters import check_callback, integer, real, switch
+from ._progress import Callback
+from ._result import FitResult
+
+#: Asks all shards a question and gives what their answers merge to.
+Ask = Callable[[bytes], bytes]
+
+
+class Answer:
+    """What shards say to one question. Answers add up, in any order, to that of one shard with the rows of all.
+
+    Parameters
+    ----------
+    question, answer : bytes
+        As they were made.
+
+    Raises
+    ------
+    UsageError
+        By ``+``, for answers to different questions, as of two fits, and for rows that are in both.
+
+    """
+
+    def __init__(self, question: bytes, answer: bytes) -> None:
+        self._question, self._answer = question, answer
+
+    def __add__(self, other: Answer) -> Any:
+        if not isinstance(other, Answer):
+            return NotImplemented
+        return type(self)(self._question, _manymeans.merge_answers(self._answer, other._answer))
+
+    def to_bytes(self) -> bytes:
+        """Give bytes, of which `from_bytes` makes this again in another process.
+
+        Returns
+        -------
+        data : bytes
+            The question and the answer.
+
+        """
+        return len(self._question).to_bytes(8, "little") + self._question + self._answer
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Any:
+        """Make what `to_bytes` was called of.
+
+        Parameters
+        ----------
+        data : bytes
+            What it gave.
+
+        Returns
+        -------
+        answer : Answer
+            Of the class that this is called of. Bytes that are damaged are an error where the answer is used.
+
+        """
+        end = 8 + int.from_bytes(data[:8], "little")
+        return cls(data[8:end], data[end:])
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes, bytes]]:
+        return type(self), (self._question, self._answer)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__reduce__() == other.__reduce__()
+
+    def __hash__(self) -> int:
+        return hash(self._answer)
+
+
+class Shape(Answer):
+    """How many rows there are, of how many columns, and how large the weights."""
+
+
+class Scan(Answer):
+    """What the values of the columns span, by which sums become integers."""
+
+
+class Statistics(Answer):
+    """What the labels of all rows are, by the prototypes that `Shard.statistics` was given.
+
+    The attributes are lists, one entry for each model. They, and `solve`, need the statistics of all rows, added up.
+
+    Attributes
+    ----------
+    counts : list of ndarray of shape (k,)
+        Rows per cluster.
+    weights : list of ndarray of shape (k,)
+        Weight per cluster.
+    changed : list of int
+        Rows that have another label than `previous` gave them; all rows where there was none.
+    label_sum : list of int
+        A number of 128 bits that two labellings of the same rows share only if they are equal.
+
+    """
+
+    def _read(self, name: str) -> list[Any]:
+        return [model[name] for model in _manymeans.read_statistics(self._question, self._answer)]
+
+    @property
+    def counts(self) -> list[npt.NDArray[np.int64]]:
+        """Rows per cluster."""
+        return self._read("counts")
+
+    @property
+    def weights(self) -> list[npt.NDArray[np.float64]]:
+        """Weight per cluster."""
+        return self._read("weights")
+
+    @property
+    def changed(self) -> list[int]:
+        """Rows that have another label than before."""
+        return self._read("changed")
+
+    @property
+    def label_sum(self) -> list[int]:
+        """Label sums."""
+        return self._read("label_sum")
+
+
+class Shard:
+    """Neighbouring rows of a data set, wherever they are.
+
+    Its answers are functions of its rows and the question alone, so any process that has the rows may answer, and
+    answer again. What makes the next answer fast is kept, and not pickled.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_rows, n_features)
+        Points; there may be none. What the library can read is not copied, and must not be changed.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights, 0 or larger; for all shards or for none.
+    first_row : int, default=0
+        The number of rows in the shards before this one.
+    n_threads : int, optional
+        Threads; by default all that are usable. Never changes an answer.
+    backend, algorithm : str, default="auto"
+        Where and how to compute. They never change an answer.
+
+    Attributes
+    ----------
+    n_rows, first_row : int
+        Its rows are first_row, ..., first_row + n_rows - 1.
+
+    Raises
+    ------
+    BadDataError
+        For what is no table of numbers.
+
+    Examples
+    --------
+    A loop of Lloyd's over two shards, as many processes might share it:
+
+    >>> import functools, operator
+    >>> import numpy as np
+    >>> from manymeans import Shard, solve
+    >>> X = np.array([[1, 1], [1, 2], [9, 9], [9, 8]], dtype=np.float32)
+    >>> shards = [Shard(X[:3]), Shard(X[3:], first_row=3)]
+    >>> merged = lambda answers: functools.reduce(operator.add, answers)
+    >>> shape = merged(shard.shape() for shard in shards)
+    >>> scan = merged(shard.scan(shape) for shard in shards)
+    >>> centers, previous = [X[:2]], None
+    >>> for _ in range(10):
+    ...     statistics = merged(shard.statistics(scan, centers, previous) for shard in shards)
+    ...     if statistics.changed == [0]:
+    ...         break
+    ...     centers, previous = solve(statistics), centers
+    >>> centers[0].tolist()
+    [[1.0, 1.5], [9.0, 8.5]]
+
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        first_row: int = 0,
+        *,
+        n_threads: int | None = None,
+        backend: str = "auto",
+        algorithm: str = "auto",
+    ) -> None:
+        self._points: Points = plain_points(X, empty=True)
+        self.n_rows: int = self._points.array.shape[0]
+        self.first_row = integer("first_row", first_row, 0)
+        self._weights = plain_weights(sample_weight, self.n_rows)
+        self._backend, self._algorithm, self._n_threads = backend, algorithm, n_threads
+        self._open()
+
+    def _open(self) -> None:
+        options = {
+            "first_row": self.first_row,
+            "backend": self._backend,
+            "algorithm": self._algorithm,
+            "threads": _threads.effective(self._n_threads),
+        }
+        points = self._points
+        self._shard = _manymeans.RowShard(points.array, points.bfloat16, self._weights, options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Give the rows, and nothing that was kept for the next answer."""
+        return {name: value for name, value in self.__dict__.items() if name != "_shard"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open()
+
+    def __sizeof__(self) -> int:
+        return int(self._points.array.nbytes) + (0 if self._weights is None else int(self._weights.nbytes))
+
+    def answer(self, question: bytes) -> bytes:
+        """Answer a question of `fit_shards`. O(n_rows n_features sum(k)), O(n_rows n_features) memory.
+
+        Parameters
+        ----------
+        question : bytes
+            What the function that `fit_shards` calls was given.
+
+        Returns
+        -------
+        answer : bytes
+            For `merge_answers`. What is wrong with the rows is part of it, so that the first row counts, whoever
+            answers first.
+
+        Raises
+        ------
+        BadDataError
+            For bytes that are no question.
+        OutOfMemoryError
+            When there is not enough memory.
+
+        """
+        return self._shard.answer(question)
+
+    def shape(self) -> Shape:
+        """Tell rows, columns and weights. O(n_rows).
+
+        Returns
+        -------
+        shape : Shape
+            To be added up over all shards.
+
+        """
+        question = _manymeans.shape_question()
+        return Shape(question, self.answer(question))
+
+    def scan(self, shape: Shape) -> Scan:
+        """Read all values once. O(n_rows n_features).
+
+        Parameters
+        ----------
+        shape : Shape
+            Of all shards, added up.
+
+        Returns
+        -------
+        scan : Scan
+            To be added up over all shards.
+
+        Raises
+        ------
+        UsageError
+            When rows are missing, or shards differ in columns, type or weights.
+
+        """
+        question = _manymeans.scan_question(shape._answer)
+        return Scan(question, self.answer(question))
+
+    def statistics(self, scan: Scan, models: Iterable[Any], previous: Iterable[Any] | None = None) -> Statistics:
+        """Label the rows by the nearest prototype and add them up. O(n_rows n_features sum(k)).
+
+        Parameters
+        ----------
+        scan : Scan
+            Of all shards, added up.
+        models : list of array-like of shape (k, n_features)
+            Prototypes, of one model or of several. They are rounded to float64 for float64 points, else to float32.
+        previous : list of array-like of shape (k, n_features), optional
+            Prototypes of the pass before, which tell whose label changes.
+
+        Returns
+        -------
+        statistics : Statistics
+            To be added up over all shards. O(n_features sum(k)) bytes.
+
+        Raises
+        ------
+        UsageError
+            When rows are missing in `scan`, or prototypes have other columns.
+        BadDataError
+            With what is wrong with the values of the first row that cannot be used.
+
+        """
+        centers = [plain_centers(model, "models") for model in models]
+        before = [plain_centers(model, "previous") for model in previous or []]
+        question = _manymeans.statistics_question(scan._question, scan._answer, centers, before)
+        return Statistics(question, self.answer(question))
+
+
+def solve(statistics: Statistics) -> list[npt.NDArray[Any]]:
+    """Give the means of all clusters. A cluster that weighs nothing keeps its prototype. O(n_features sum(k)).
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Of all shards, added up.
+
+    Returns
+    -------
+    centers : list of ndarray of shape (k, n_features)
+        Of each model; float64 for float64 points, else float32.
+
+    Raises
+    ------
+    UsageError
+        When rows are missing.
+    BadDataError
+        With what is wrong with the values of the first row that cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manymeans import Shard, solve
+    >>> shard = Shard(np.array([[1.0], [2.0], [9.0]]))
+    >>> scan = shard.scan(shard.shape())
+    >>> solve(shard.statistics(scan, [[[0.0], [10.0]]]))[0].tolist()
+    [[1.5], [9.0]]
+
+    """
+    return _manymeans.solve(statistics._question, statistics._answer)
+
+
+def merge_answers(a: bytes, b: bytes) -> bytes:
+    """Give what one shard with the rows of both would answer to a question of `fit_shards`. O(bytes).
+
+    Parameters
+    ----------
+    a, b : bytes
+        Answers of shards, or merged ones, in any order.
+
+    Returns
+    -------
+    answer : bytes
+        The merged answer.
+
+    Raises
+    ------
+    UsageError
+        For answers to different questions, and for rows that are in both.
+    BadDataError
+        For bytes that are no answers.
+
+    Examples
+    --------
+    >>> import functools
+    >>> import numpy as np
+    >>> from manymeans import Shard, fit_shards, merge_answers
+    >>> X = np.arange(10.0)[:, np.newaxis]
+    >>> shards = [Shard(X[:4]), Shard(X[4:], first_row=4)]
+    >>> result = fit_shards(lambda question: merge_answers(*[shard.answer(question) for shard in shards]), 2)
+    >>> sorted(result.models[0].cluster_centers.ravel().tolist())
+    [2.0, 7.0]
+
+    """
+    return _manymeans.merge_answers(a, b)
+
+
+def fit_shards(
+    ask: Ask,
+    k: int | str | Iterable[int] = 8,
+    *,
+    models: int = 1,
+    seed: int = 0,
+    model_seed: int | None = None,
+    init: Any = "k-means||",
+    max_iter: int = 300,
+    tol: float = 1e-4,
+    stop: str = "tol",
+    empty: str = "farthest",
+    time_limit: float | None = None,
+    strategy: str = "concatenated",
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+) -> FitResult:
+    """Fit an ensemble to the rows of all shards: the digests are those of `fit` of all rows in one array.
+
+    Parameters
+    ----------
+    ask : callable
+        Is given a question, and gives back what the answers of all shards merge to: ``Shard.answer`` of each, by
+        `merge_answers` in any order. It may ask a shard anywhere, again or twice; each shard's answer counts once.
+    k : int, str or iterable of int, default=8
+        Numbers of clusters, as in `fit`.
+    models, seed, model_seed, max_iter, tol, stop, empty, time_limit, strategy, callback, progress : optional
+        As in `fit`. The inertia of progress reports is not known.
+    init : str or array-like of shape (k, n_features), default="k-means||"
+        As in `fit`, but for the default: ``"k-means||"`` asks 13 questions, ``"k-means++"`` four for each centre.
+    n_threads : int, optional
+        Threads of this process, which has no rows; those of shards are their own.
+
+    Returns
+    -------
+    result : FitResult
+        All models, without labels: those of a shard are ``result.predict`` of its rows.
+
+    Raises
+    ------
+    UsageError
+        For options out of range, k above the number of rows, shards that differ in columns, type or weights, rows that
+        are missing.
+    BadDataError
+        For NaN or infinity (it names the first row and column), or weights that cannot be used.
+
+    Notes
+    -----
+    Up to four questions before the first pass, one a pass, three at the end. O(n_features sum(k)) memory, and 8 bytes a
+    row where there are weights.
+
+    Examples
+    --------
+    >>> import functools
+    >>> import numpy as np
+    >>> import manymeans
+    >>> X = np.random.default_rng(0).random((1000, 3))
+    >>> shards = [manymeans.Shard(X[i : i + 250], first_row=i) for i in range(0, 1000, 250)]
+    >>> def ask(question):
+    ...     return functools.reduce(manymeans.merge_answers, [shard.answer(question) for shard in shards])
+    >>> result = manymeans.fit_shards(ask, 5, seed=1)
+    >>> result.digest == manymeans.fit(X, 5, seed=1, init="k-means||").digest
+    True
+
+    """
+    check_callback(callback)
+    if not callable(ask):
+        raise UsageError(f"[ask] is {ask!r:.60}; a function from bytes to bytes is right")
+    initial = None if isinstance(init, str) else plain_centers(init, "init")
+    result = run_fit_shards(
+        ask,
+        {
+            "k": k_list(k), "models": integer("models", models), "seed": integer("seed", seed, 0, _MOST_SEED),
+            "model_seed": None if model_seed is None else integer("model_seed", model_seed, 0, _MOST_SEED),
+            "init": init if initial is None else None, "max_iter": integer("max_iter", max_iter, 0),
+            "tol": real("tol", tol), "stop": stop, "empty": empty,
+            "time_limit": None if time_limit is None else real("time_limit", time_limit), "strategy": strategy,
+        },
+        initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
+    )  # fmt: skip
+    for text in result.warnings:
+        python_warnings.warn(text, stacklevel=2)
+    return result

@@ -1,0 +1,492 @@
+"""Estimators on dask arrays and dataframes, wherever their partitions are: one answer, that of one machine.
+
+A pass is a pure function of every partition, so the scheduler's own retries are what survives a worker that is lost:
+they cost time, and no bit of the answer. See docs/user/devices.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import _fit_context
+from sklearn.utils.validation import check_is_fitted
+
+from . import _ensemble, _kmeans, _manymeans
+from ._errors import BadDataError, UsageError
+from ._functions import k_list, run_fit_shards
+from ._input import plain_centers, plain_points
+from ._progress import Callback
+from ._result import Criterion, FitResult, predict_points, transform_points
+from ._shards import Shard
+
+__all__ = ["EnsembleKMeans", "KMeans", "Partitions"]
+
+_FAN_IN = 8  # answers that are merged at a time
+
+
+class Partitions:
+    """The rows of a dask collection as shards, which live on the workers.
+
+    `ask` is what `manymeans.fit_shards` calls. Only the shards are kept between two questions, each by the scheduler
+    where it was made; a shard that is lost with its worker is made again from its partition.
+
+    Parameters
+    ----------
+    X : dask.array.Array of shape (n_samples, n_features), or dask.dataframe.DataFrame
+        Points. Chunks may be of any number of rows, also unknown ones; those of several columns are joined.
+    sample_weight : array-like or dask collection of shape (n_samples,), optional
+        Weights. A dask collection has the partitions of `X`, or known chunks.
+    n_threads : int, default=1
+        Threads of a task: dask runs as many tasks at a time as its workers have threads.
+    backend, algorithm : str, default="auto"
+        As in `Shard`.
+
+    Attributes
+    ----------
+    lengths : list of int
+        Rows of each partition.
+
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        n_threads: int | None = None,
+        backend: str = "auto",
+        algorithm: str = "auto",
+    ) -> None:
+        """Send the rows to the workers, count them, and make shards of them."""
+        X = _tall(X)
+        blocks = _blocks_of(X)
+        # Checked and kept before anybody counts them, so that nothing is read twice.
+        points = dask.persist(*[dask.delayed(_Rows, pure=False)(block) for block in blocks])
+        self.lengths: list[int] = list(dask.compute(*[dask.delayed(len)(part) for part in points]))
+        firsts = [sum(self.lengths[:i]) for i in range(len(self.lengths))]
+        options = {"n_threads": 1 if n_threads is None else n_threads, "backend": backend, "algorithm": algorithm}
+        weights = _weights_of(sample_weight, self.lengths)
+        self._shards: Sequence[Any] = dask.persist(
+            *[
+                dask.delayed(_shard_of, pure=False)(*of_part, options)
+                for of_part in zip(points, weights, firsts, strict=True)
+            ]
+        )
+
+    def ask(self, question: bytes) -> bytes:
+        """Give what the answers of all partitions merge to."""
+        shared = dask.delayed(question, traverse=False)  # sent once
+        answers = [dask.delayed(_answer, pure=False)(shard, shared) for shard in self._shards]
+        while len(answers) > _FAN_IN:
+            answers = [
+                dask.delayed(_merged, pure=False)(answers[i : i + _FAN_IN]) for i in range(0, len(answers), _FAN_IN)
+            ]
+        # The last ones are merged here, which saves a round trip.
+        return _merged(dask.compute(*answers, optimize_graph=False))
+
+
+class _Rows:
+    """The points of a partition as the library reads them."""
+
+    def __init__(self, block: Any) -> None:
+        self.points = plain_points(block, empty=True)
+
+    def __len__(self) -> int:
+        return int(self.points.array.shape[0])
+
+    def __sizeof__(self) -> int:
+        return int(self.points.array.nbytes)
+
+
+def _shard_of(rows: _Rows, weights: Any, first_row: int, options: dict[str, Any]) -> Shard:
+    if weights is not None and hasattr(weights, "to_numpy"):
+        weights = weights.to_numpy()
+    return Shard(rows.points.numbers, weights, first_row, **options)
+
+
+def _answer(shard: Shard, question: bytes) -> bytes:
+    return shard.answer(question)
+
+
+def _merged(answers: Sequence[bytes]) -> bytes:
+    first, *others = answers
+    for other in others:
+        first = _manymeans.merge_answers(first, other)
+    return first
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "map_partitions") and not isinstance(X, da.Array)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether this is a dask collection of rows."""
+    return isinstance(X, da.Array) or (_is_frame(X) and dask.is_dask_collection(X))
+
+
+def _tall(X: Any) -> Any:
+    """Check the dimensions; join chunks of several columns."""
+    if not is_dask(X):
+        raise UsageError(
+            f"[X] is a {type(X).__name__}; a dask array or dataframe is right (dask.array.from_array, from_delayed), "
+            "and manymeans.KMeans for what one process holds"
+        )
+    if len(X.shape if isinstance(X, da.Array) else getattr(X, "shape", (0, 0))) != 2:
+        raise BadDataError("X has the wrong number of dimensions; rows and columns are needed")
+    if isinstance(X, da.Array):
+        if X.shape[1] < 1:
+            raise BadDataError(f"X has the shape {X.shape}; at least one column is needed")
+        if X.numblocks[1] > 1:
+            return X.rechunk({1: -1})
+    return X
+
+
+def _blocks_of(X: Any) -> list[Any]:
+    """Give a delayed object for each partition."""
+    blocks = X.to_delayed()
+    return list(blocks.ravel()) if isinstance(blocks, np.ndarray) else list(blocks)
+
+
+def _weights_of(weights: Any, lengths: list[int]) -> list[Any]:
+    """Give the weights of each partition, None for none."""
+    if weights is None:
+        return [None] * len(lengths)
+    if isinstance(weights, da.Array):
+        if weights.ndim != 1:
+            raise BadDataError(f"sample_weight has {weights.ndim} dimensions; one weight for each row is right")
+        if not np.isnan(weights.shape[0]):
+            _check_weights(weights.shape[0], lengths)
+            weights = weights.rechunk((tuple(lengths),))
+    if dask.is_dask_collection(weights):
+        blocks = _blocks_of(weights)
+        if len(blocks) != len(lengths):
+            raise UsageError(
+                f"[sample_weight] has {len(blocks)} partitions, X has {len(lengths)}; give it those of X, or chunks of "
+                "known sizes (compute_chunk_sizes)"
+            )
+        return blocks
+    array = np.asarray(weights, dtype=np.float64)
+    if array.ndim == 0:
+        return [float(array)] * len(lengths)
+    if array.ndim != 1:
+        raise BadDataError(f"sample_weight has the shape {array.shape}; one weight for each row is right")
+    _check_weights(array.shape[0], lengths)
+    return np.split(array, np.cumsum(lengths)[:-1])
+
+
+def _check_weights(count: int, lengths: list[int]) -> None:
+    if count != sum(lengths):
+        raise BadDataError(f"sample_weight has {count} weights; one for each of the {sum(lengths)} rows is right")
+
+
+# --- what becomes of each partition by a fitted model -----------------------------------------------------------------
+
+
+def _labels_of_block(block: Any, centers: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.int32]:
+    points = plain_points(block, empty=True)
+    if points.array.shape[0] == 0:
+        return np.empty(0, dtype=np.int32)
+    labels, _, _ = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
+    return labels.astype(np.int32)
+
+
+def _distances_of_block(block: Any, centers: npt.NDArray[Any], n_threads: int) -> npt.NDArray[Any]:
+    points = plain_points(block, empty=True)
+    if points.array.shape[0] == 0:
+        return np.empty((0, len(centers)), dtype=np.float64 if points.wide else centers.dtype)
+    return transform_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
+
+
+def _labels(X: Any, centers: npt.NDArray[Any], n_threads: int | None) -> da.Array:
+    """Give labels in the chunks of X."""
+    threads = 1 if n_threads is None else n_threads
+    array = X.to_dask_array() if _is_frame(X) else X
+    return array.map_blocks(_labels_of_block, centers, threads, dtype=np.int32, drop_axis=1, meta=np.empty(0, np.int32))
+
+
+def _distances(X: Any, centers: npt.NDArray[Any], n_threads: int | None) -> da.Array:
+    threads = 1 if n_threads is None else n_threads
+    array = X.to_dask_array() if _is_frame(X) else X
+    dtype = np.float64 if np.float64 in (array.dtype, centers.dtype) else np.float32
+    return array.map_blocks(
+        _distances_of_block, centers, threads, dtype=dtype, chunks=(array.chunks[0], (len(centers),)),
+        meta=np.empty((0, 0), dtype),
+    )  # fmt: skip
+
+
+# --- estimators -----------------------------------------------------------------------------------------------------
+
+
+class _OnDask:
+    """What the two estimators do with dask collections; what is none goes to the classes of one process."""
+
+    init: Any
+    n_threads: int | None
+    backend: str
+    algorithm: str
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
+
+    def _fit_partitions(self, X: Any, sample_weight: Any, options: dict[str, Any]) -> FitResult:
+        algorithm = "auto" if self.algorithm in ("lloyd", "elkan") else self.algorithm
+        names = [str(name) for name in X.columns] if _is_frame(X) else None
+        partitions = Partitions(X, sample_weight, n_threads=self.n_threads, backend=self.backend, algorithm=algorithm)
+        initial = None if isinstance(self.init, str) else plain_centers(self.init, "init")
+        options = options | {"backend": None, "init": self.init if initial is None else None}
+        result = run_fit_shards(partitions.ask, options, initial=initial, names=names, **self._shown())  # type: ignore[attr-defined]
+        self.n_features_in_ = result.models[0].cluster_centers.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None and all(isinstance(name, str) for name in X.columns):
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        return result
+
+    def _checked(self, X: Any) -> Any:
+        """Check that the columns are those of the fit."""
+        X = _tall(X)
+        columns = X.shape[1] if isinstance(X, da.Array) else len(X.columns)
+        if columns != self.n_features_in_:
+            raise BadDataError(
+                f"X has {columns} features, but {type(self).__name__} was fitted to {self.n_features_in_}"
+            )
+        fitted = getattr(self, "feature_names_in_", None)
+        if _is_frame(X) and fitted is not None and list(X.columns) != list(fitted):
+            raise BadDataError(f"X has the columns {list(X.columns)}; the fit had {list(fitted)}")
+        return X
+
+    def _dask_score(self, X: Any, sample_weight: Any, centers: npt.NDArray[Any]) -> float:
+        """Give the inertia of a pass."""
+        X = self._checked(X)
+        if centers.dtype == np.float64:
+            X = X.astype(np.float64)
+        partitions = Partitions(X, sample_weight, n_threads=self.n_threads, backend=self.backend)
+        options = {"k": [len(centers)], "models": 1, "max_iter": 0, "tol": 0.0, "stop": "strict", "empty": "keep"}
+        result = run_fit_shards(partitions.ask, options, initial=np.ascontiguousarray(centers))
+        return -result.models[0].inertia
+
+
+class KMeans(_OnDask, _kmeans.KMeans):
+    """K-means of a dask array or dataframe: the answer of `manymeans.KMeans` of all rows in one process, to the bit.
+
+    Parameters are those of `manymeans.KMeans`, but for these.
+
+    Parameters
+    ----------
+    init : {"k-means||", "k-means++", "random", "first", "auto"} or array-like, default="k-means||"
+        ``"k-means||"`` asks the workers 13 questions, ``"k-means++"`` four for each centre. No callable.
+    n_threads : int or None, default=None
+        Threads of a task; None: one, since dask runs as many tasks at a time as a worker has threads.
+    backend : str, default="auto"
+        Where the workers compute.
+
+    Attributes
+    ----------
+    labels_ : dask.array.Array of shape (n_samples,)
+        int32, lazy, in the chunks of `X`.
+    cluster_centers_, inertia_, n_iter_, answer_, result_, provenance_, n_features_in_, feature_names_in_
+        As in `manymeans.KMeans`, in this process.
+
+    Raises
+    ------
+    UsageError, BadDataError
+        For parameters out of range, n_clusters above n_samples, NaN and infinity (with the first row and column),
+        partitions of different types, weights that are not one for each row. ValueErrors.
+
+    Notes
+    -----
+    `X` should be of a kind that dask can make again (files, `from_array`): what was scattered to a worker is lost with
+    it. A fit asks three questions at first, one a pass, and three at the end; each is a round trip through the
+    scheduler, and O(n_samples n_features n_clusters) work. This process holds O(n_features n_clusters), and 8 bytes a
+    row where there are weights; a worker holds its rows and about as much again.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from manymeans.dask import KMeans
+    >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]], dtype=np.float32)
+    >>> kmeans = KMeans(n_clusters=2, random_state=0).fit(da.from_array(X, chunks=(2, 2)))
+    >>> sorted(kmeans.cluster_centers_.tolist())
+    [[1.0, 2.0], [10.0, 2.0]]
+    >>> kmeans.labels_.chunks
+    ((2, 2, 2),)
+
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means||",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        random_state: Any = None,
+        copy_x: bool = True,
+        algorithm: str = "lloyd",
+        stop: str = "tol",
+        empty: str = "farthest",
+        backend: str = "auto",
+        n_threads: int | None = None,
+        time_limit: float | None = None,
+        progress: bool = False,
+        callback: Callback | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        """Take the parameters as they are; `fit` checks them."""
+        super().__init__(
+            n_clusters, init=init, n_init=n_init, max_iter=max_iter, tol=tol, verbose=verbose,
+            random_state=random_state, copy_x=copy_x, algorithm=algorithm, stop=stop, empty=empty, backend=backend,
+            n_threads=n_threads, time_limit=time_limit, progress=progress, callback=callback, memory_limit=memory_limit,
+        )  # fmt: skip
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
+            Points; see `Partitions`.
+        y : Ignored
+            There by convention.
+        sample_weight : array-like or dask collection of shape (n_samples,), default=None
+            Weights, 0 or larger; None: all equal.
+
+        Returns
+        -------
+        self : KMeans
+            The fitted estimator.
+
+        """
+        X = _tall(X)
+        if callable(self.init):
+            raise UsageError("[init] is a function, which would need all rows in one process; give a method or centres")
+        n_init = self._n_init = self._check_n_init()
+        options = self._options() | {"k": [int(self.n_clusters)], "models": n_init}
+        result = self._fit_partitions(X, sample_weight, options)
+        best = result.best()
+        self._keep(result, best)
+        self.labels_ = _labels(X, best.cluster_centers, self.n_threads)
+        self.n_iter_ = best.n_iter + (best.stop_reason == "strict")
+        self._warn(result.warnings)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Label points by the nearest centre, ties to the lowest index: lazily, in the chunks of a dask `X`."""
+        if not is_dask(X):
+            return super().predict(X)
+        check_is_fitted(self)
+        return _labels(self._checked(X), self._fitted_centers(), self.n_threads)
+
+    def transform(self, X: Any) -> Any:
+        """Give the distances of all points to all centres: lazily, in the chunks of a dask `X`."""
+        if not is_dask(X):
+            return super().transform(X)
+        check_is_fitted(self)
+        return _distances(self._checked(X), self._fitted_centers(), self.n_threads)
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit the model and give the distances of its points to all centres, lazily."""
+        return self.fit(X, sample_weight=sample_weight).transform(X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Give the negative inertia of points; of a dask `X` it is computed now."""
+        if not is_dask(X):
+            return super().score(X, sample_weight=sample_weight)
+        check_is_fitted(self)
+        return self._dask_score(X, sample_weight, self._fitted_centers())
+
+
+class EnsembleKMeans(_OnDask, _ensemble.EnsembleKMeans):
+    """Many k-means models of a dask array or dataframe: the answers of `manymeans.EnsembleKMeans`, to the bit.
+
+    Parameters and attributes are those of `manymeans.EnsembleKMeans`, with what `manymeans.dask.KMeans` says of them.
+    All models share the questions of a pass.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from manymeans.dask import EnsembleKMeans
+    >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]], dtype=np.float32)
+    >>> ensemble = EnsembleKMeans([1, 2], models_per_k=2, random_state=0).fit(da.from_array(X, chunks=(2, 2)))
+    >>> [ensemble.best_of_k_[k].inertia for k in (1, 2)]
+    [137.5, 16.0]
+
+    """
+
+    def __init__(
+        self,
+        n_clusters: int | Iterable[int] = 8,
+        *,
+        models_per_k: int = 1,
+        init: Any = "k-means||",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        stop: str = "tol",
+        empty: str = "farthest",
+        random_state: Any = None,
+        algorithm: str = "auto",
+        strategy: str = "concatenated",
+        criterion: Criterion | None = None,
+        backend: str = "auto",
+        n_threads: int | None = None,
+        time_limit: float | None = None,
+        verbose: int = 0,
+        progress: bool = False,
+        callback: Callback | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        """Take the parameters as they are; `fit` checks them."""
+        super().__init__(
+            n_clusters, models_per_k=models_per_k, init=init, max_iter=max_iter, tol=tol, stop=stop, empty=empty,
+            random_state=random_state, algorithm=algorithm, strategy=strategy, criterion=criterion, backend=backend,
+            n_threads=n_threads, time_limit=time_limit, verbose=verbose, progress=progress, callback=callback,
+            memory_limit=memory_limit,
+        )  # fmt: skip
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> EnsembleKMeans:
+        """Fit all models; parameters as in `KMeans.fit`."""
+        X = _tall(X)
+        options = self._options() | {
+            "k": k_list(self.n_clusters), "models": int(self.models_per_k), "strategy": self.strategy,
+        }  # fmt: skip
+        result = self._fit_partitions(X, sample_weight, options)
+        self._keep_all(result)
+        if "best_" in vars(self):
+            self.labels_ = _labels(X, self.best_.cluster_centers, self.n_threads)
+        self._warn(result.warnings)
+        return self
+
+    def predict(self, X: Any, k: int | None = None) -> Any:
+        """Label points by the best model: lazily, in the chunks of a dask `X`."""
+        if not is_dask(X):
+            return super().predict(X, k)
+        check_is_fitted(self)
+        return _labels(self._checked(X), self._centers_of(k), self.n_threads)
+
+    def transform(self, X: Any, k: int | None = None) -> Any:
+        """Give the distances of all points to all centres of the best model: lazily."""
+        if not is_dask(X):
+            return super().transform(X, k)
+        check_is_fitted(self)
+        return _distances(self._checked(X), self._centers_of(k), self.n_threads)
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit all models and give the distances of the points to all centres of the best, lazily."""
+        self._check_one()
+        return self.fit(X, sample_weight=sample_weight).transform(X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, k: int | None = None) -> float:
+        """Give the negative inertia of points by the best model; of a dask `X` it is computed now."""
+        if not is_dask(X):
+            return super().score(X, sample_weight=sample_weight, k=k)
+        check_is_fitted(self)
+        return self._dask_score(X, sample_weight, self._centers_of(k))

@@ -1,0 +1,498 @@
+// The side of a shard: questions answered by an ordinary session and an ordinary seeding over its rows. Both are kept
+// for the next question, which nearly always goes on from there; where it does not, they are made anew from what the
+// question says.
+#include <manymeans/error.h>
+#include <manymeans/row_shards.h>
+
+#include "backend/make_seeding.h"
+#include "backend/remote/answer.h"
+#include "backend/remote/question.h"
+#include "core/data_type.h"
+#include "core/digest.h"
+#include "core/fp_environment.h"
+#include "core/out_of_memory.h"
+#include "data/gather.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+using Words = std::vector<int64_t>;
+
+void append(Words& words, std::span<const int64_t> more) {
+  words.insert(words.end(), more.begin(), more.end());
+}
+
+// A session, and what the labels of its models are.
+class KeptSession {
+ public:
+  // The session of these models with the labels that the question says they have. `fresh` makes one.
+  template <class Fresh>
+  Session& at(const Question& question, const Fresh& fresh) {
+    if (!follows(question)) restart(question, fresh);
+    for (const AskedModel& model : question.models) {
+      if (model.labels) go_on(model.slot, *model.labels);
+    }
+    return *session_;
+  }
+
+  // A pass was made with these prototypes.
+  void labelled(const AskedModel& model) { of(model.slot) = LabelState{model.prototypes, {}, {}, {}}; }
+  void rows_are(int64_t first, int64_t count) { first_ = first, count_ = count; }
+  void drop() {
+    session_.reset();
+    states_.clear();
+  }
+
+ private:
+  std::optional<LabelState>& of(int32_t slot) { return states_[static_cast<size_t>(slot)]; }
+
+  bool follows(const Question& question) {
+    if (!session_ || clusters_ != question.clusters) return false;
+    return std::ranges::all_of(question.models, [&](const AskedModel& model) {
+      const std::optional<LabelState>& mine = of(model.slot);
+      if (model.labels) return mine && model.labels->continues(*mine);
+      return !mine && k_[static_cast<size_t>(model.slot)] == model.prototypes.rows();
+    });
+  }
+
+  // From the passes that gave the labels.
+  template <class Fresh>
+  void restart(const Question& question, const Fresh& fresh) {
+    clusters_ = question.clusters;
+    k_ = clusters_;
+    std::vector<PassModel> passes;
+    for (const AskedModel& model : question.models) {
+      const Matrix& prototypes = model.labels ? model.labels->prototypes : model.prototypes;
+      k_[static_cast<size_t>(model.slot)] = prototypes.rows();
+      if (model.labels) passes.push_back({model.slot, &prototypes, {}});
+    }
+    states_.assign(clusters_.size(), std::nullopt);
+    session_ = nullptr;  // before there is another one
+    session_ = fresh(k_);
+    if (passes.empty()) return;
+    session_->advance(passes, 1);
+    for (const PassModel& pass : passes) of(pass.slot) = LabelState{*pass.prototypes, {}, {}, {}};
+  }
+
+  void go_on(int32_t slot, const LabelState& wanted) {
+    LabelState& mine = *of(slot);
+    for (size_t i = mine.moves.size(); i < wanted.moves.size(); ++i) {
+      const RowMove& move = wanted.moves[i];
+      if (move.row >= first_ && move.row < first_ + count_) session_->move_row(slot, move.row - first_, move.label);
+    }
+    if (mine.new_label.empty() && !wanted.new_label.empty()) {
+      session_->relabel(slot, wanted.new_label, wanted.kept);
+    }
+    mine = wanted;
+  }
+
+  std::unique_ptr<Session> session_;
+  std::vector<int64_t> clusters_, k_;              // as asked, and of the session
+  std::vector<std::optional<LabelState>> states_;  // none before the first pass
+  int64_t first_ = 0, count_ = 0;
+};
+
+// A seeding, and the centres that its models have.
+class KeptSeeding {
+ public:
+  // The seeding of these models with the centres that the question says they have. `fresh` makes one.
+  template <class Fresh>
+  Seeding& at(const Question& question, const Fresh& fresh) {
+    Seeding& seeding = of_clusters(question.clusters, fresh);
+    std::vector<Matrix> rest;
+    rest.reserve(question.seeds.size());  // whose addresses are given away
+    std::vector<SeedCentres> begun, added;
+    for (const AskedSeeds& wanted : question.seeds) {
+      const int64_t there = centres_there(of(wanted.slot), wanted);
+      if (there == wanted.centres.rows()) continue;
+      std::vector<int64_t> missing;
+      for (int64_t i = there; i < wanted.centres.rows(); ++i) missing.push_back(i);
+      rest.push_back(gather_rows(wanted.centres.view(), missing));
+      (there == 0 ? begun : added).push_back({wanted.slot, &rest.back()});
+    }
+    if (!begun.empty()) seeding.begin(begun);
+    if (!added.empty()) seeding.add(added);
+    for (const AskedSeeds& wanted : question.seeds) {
+      Begun& mine = of(wanted.slot);
+      const bool anew = std::ranges::any_of(begun, [&](const SeedCentres& one) { return one.slot == wanted.slot; });
+      if (anew) seeding.fix_scale(wanted.slot, wanted.largest);
+      if (mine.centres.rows() != wanted.centres.rows() || anew) mine = {wanted.centres, wanted.largest};
+    }
+    return seeding;
+  }
+  // The largest v of rows that have these first centres alone.
+  template <class Fresh>
+  std::vector<double> begin(const Question& question, const Fresh& fresh) {
+    std::vector<SeedCentres> first;
+    Seeding& seeding = of_clusters(question.clusters, fresh);
+    for (const AskedSeeds& seeds : question.seeds) {
+      of(seeds.slot) = {};  // without a scale yet
+      first.push_back({seeds.slot, &seeds.centres});
+    }
+    return seeding.begin(first);
+  }
+  void drop() {
+    owner_.seeding.reset();
+    owner_.upload.reset();
+    owner_.backend.reset();
+    begun_.clear();
+  }
+
+ private:
+  struct Begun {
+    Matrix centres;
+    double largest = -1;
+  };
+  Begun& of(int32_t slot) { return begun_[static_cast<size_t>(slot)]; }
+
+  template <class Fresh>
+  Seeding& of_clusters(const std::vector<int64_t>& clusters, const Fresh& fresh) {
+    if (owner_.seeding && clusters_ == clusters) return *owner_.seeding;
+    drop();
+    clusters_ = clusters;
+    begun_.resize(clusters_.size());
+    owner_ = fresh(clusters_);
+    return *owner_.seeding;
+  }
+
+  // How many of the wanted centres the model has; 0 where it has others.
+  static int64_t centres_there(const Begun& mine, const AskedSeeds& wanted) {
+    const std::span<const std::byte> has = mine.centres.bytes(), wants = wanted.centres.bytes();
+    if (mine.largest != wanted.largest || has.size() > wants.size()) return 0;
+    return std::ranges::equal(has, wants.first(has.size())) ? mine.centres.rows() : 0;
+  }
+
+  SeedingOwner owner_;
+  std::vector<int64_t> clusters_;
+  std::vector<Begun> begun_;
+};
+
+// Whether the two mean one fit of the same rows, as far as what is kept depends on it.
+bool same_whole(const Question& a, const Question& b) {
+  return a.whole.rows == b.whole.rows && a.whole.weighted == b.whole.weighted &&
+         a.whole.largest_weight == b.whole.largest_weight && a.max_weight == b.max_weight &&
+         a.scan.minimum == b.scan.minimum && a.scan.maximum == b.scan.maximum && a.scan.largest == b.scan.largest &&
+         a.scan.low == b.scan.low;
+}
+
+BackendOptions backend_options(const RowShardOptions& options) {
+  BackendOptions backend;
+  backend.threads = options.threads;
+  backend.algorithm = options.algorithm;
+  return backend;
+}
+
+}  // namespace
+
+struct RowShard::State {
+  State(const PointsView& given_points, std::span<const double> given_weights, int64_t first,
+        const RowShardOptions& options)
+      : points(given_points),
+        weights(given_weights),
+        first_row(first),
+        backend(make_backend(options.backend, points, backend_options(options))),
+        pool(backend->threads()) {
+    session.rows_are(first, points.n);
+  }
+
+  void answer(const Question& question, Answer& answer);
+  void shape(Answer& answer) const;
+  void columns(const Question& question, Answer& answer);
+  void weights_of_rows(Answer& answer) const;
+  void moments(Answer& answer);
+  void rows(const Question& question, Answer& answer) const;
+  void add_rows(std::span<const int64_t> mine, Answer& answer) const;
+  void pass(const Question& question, Answer& answer);
+  void farthest_rows(const Question& question, Answer& answer);
+  void inertia(const Question& question, Answer& answer);
+  void label_sums(const Question& question, Answer& answer);
+  void largest_terms(const Question& question, Answer& answer);
+  void totals(const Question& question, Answer& answer);
+  void pick(const Question& question, Answer& answer);
+  void potentials(const Question& question, Answer& answer);
+  void sample(const Question& question, Answer& answer);
+
+  void begin(const Question& question);
+  void forget() {  // what may be half done
+    session.drop();
+    seeding.drop();
+  }
+  void finish(const Question& question);
+  Upload& uploaded();
+  Session& session_at(const Question& question) {
+    return session.at(question, [&](std::span<const int64_t> k) { return uploaded().session(k, pool.size()); });
+  }
+  auto fresh_seeding() {
+    return [&](std::span<const int64_t> k) { return make_seeding(uploaded(), *input, k, pool); };
+  }
+
+  PointsView points;
+  std::span<const double> weights;
+  int64_t first_row;
+  std::mutex turn;
+  std::unique_ptr<Backend> backend;
+  ThreadPool pool;
+  Question about;                // what the rest was made for
+  std::unique_ptr<Input> input;  // complete once the columns of all rows are known
+  bool finished = false;
+  std::unique_ptr<Upload> upload;
+  KeptSession session;
+  KeptSeeding seeding;
+};
+
+void RowShard::State::begin(const Question& question) {
+  if (question.columns != points.d || question.type != points.type) {
+    throw Error(ErrorCode::kUsage, "question", "it is about rows of other columns or another type than this shard's");
+  }
+  if (input && same_whole(question, about)) return;
+  forget();
+  upload.reset();
+  input = std::make_unique<Input>(begin_shard(points, weights, first_row, question.whole));
+  finished = false;
+  about = question;
+}
+
+void RowShard::State::finish(const Question& question) {
+  begin(question);
+  if (!finished) finish_shard(*input, question.scan, question.max_weight);
+  finished = true;
+}
+
+Upload& RowShard::State::uploaded() {
+  if (!upload) upload = backend->upload(*input, about.workload);
+  return *upload;
+}
+
+void RowShard::State::answer(const Question& question, Answer& answer) {
+  if (question.what == Asked::kShape) return shape(answer);
+  if (first_row + points.n > question.whole.rows) {
+    throw Error(ErrorCode::kUsage, "first_row",
+                fmt::format("rows {} to {}, counted from 0, are said to be among {}", first_row,
+                            first_row + points.n - 1, question.whole.rows));
+  }
+  if (question.what == Asked::kColumns) return columns(question, answer);
+  if (question.what == Asked::kWeights) {
+    begin(question);
+    return weights_of_rows(answer);
+  }
+  finish(question);
+  switch (question.what) {
+    case Asked::kMoments: return moments(answer);
+    case Asked::kRows: return rows(question, answer);
+    case Asked::kPass: return pass(question, answer);
+    case Asked::kFarthestRows: return farthest_rows(question, answer);
+    case Asked::kFarthestDistance:
+    case Asked::kInertia: return inertia(question, answer);
+    case Asked::kLabelSum: return label_sums(question, answer);
+    case Asked::kLargestTerm: return largest_terms(question, answer);
+    case Asked::kTotals: return totals(question, answer);
+    case Asked::kPick: return pick(question, answer);
+    case Asked::kPotentials: return potentials(question, answer);
+    case Asked::kSample: return sample(question, answer);
+    case Asked::kShape:
+    case Asked::kColumns:
+    case Asked::kWeights: break;
+  }
+}
+
+void RowShard::State::shape(Answer& answer) const {
+  const double largest = weights.empty() ? 0 : check_weights(weights, points.n, first_row);
+  answer.add(
+      Merging::kRecords,
+      {first_row, points.n, points.d, static_cast<int64_t>(points.type), weights.empty() ? 0 : 1, in_order(largest)},
+      6);
+}
+
+void RowShard::State::columns(const Question& question, Answer& answer) {
+  begin(question);
+  const ColumnScan scan = scan_shard(*input, pool);
+  answer.add(Merging::kSmallest, in_order(scan.minimum));
+  answer.add(Merging::kLargest, in_order(scan.maximum));
+  answer.add(Merging::kLargest, in_order(scan.largest));
+  answer.add(Merging::kSmallest, in_order(scan.low));
+  answer.add(Merging::kLargest, {in_order(input->weighted ? largest_weight(*input) : 1.0)});
+}
+
+void RowShard::State::weights_of_rows(Answer& answer) const {
+  Words records;
+  for (int64_t i = 0; i < points.n; ++i) append(records, {{first_row + i, in_order(input->weight(i))}});
+  answer.add(Merging::kRecords, std::move(records), 2);
+}
+
+void RowShard::State::moments(Answer& answer) {
+  Words sums;
+  for (MomentSums& sum : sum_moments(*input, moment_formats(*input), pool)) {
+    settle_limbs(sum.y, input->bits, kDistanceLimbs);
+    settle_limbs(sum.yy, input->bits, kDistanceLimbs);
+    append(sums, sum.y);
+    append(sums, sum.yy);
+  }
+  answer.add(Merging::kSum, std::move(sums));
+}
+
+void RowShard::State::rows(const Question& question, Answer& answer) const {
+  std::vector<int64_t> mine;
+  for (const int64_t row : question.rows) {
+    if (input->shard.has(row)) mine.push_back(row - first_row);
+  }
+  add_rows(mine, answer);
+}
+
+// Numbers and values of these rows of the shard.
+void RowShard::State::add_rows(std::span<const int64_t> mine, Answer& answer) const {
+  const Matrix values = gather_rows(*input, mine);
+  const size_t size = static_cast<size_t>(points.d) * size_of(values.type());
+  const size_t width = 1 + (size + 7) / 8;
+  Words records(mine.size() * width);
+  for (size_t i = 0; i < mine.size(); ++i) {
+    records[i * width] = first_row + mine[i];
+    std::memcpy(records.data() + i * width + 1, values.bytes().data() + i * size, size);
+  }
+  answer.add(Merging::kRecords, std::move(records), static_cast<int64_t>(width));
+}
+
+// Of each model: labels that changed, the change of the label sum, statistics, the label sum where it is wanted. What
+// the labels cost is not told: it depends on what the shard remembers.
+void RowShard::State::pass(const Question& question, Answer& answer) {
+  Session& at = session_at(question);
+  std::vector<PassModel> passes;
+  for (const AskedModel& model : question.models) passes.push_back({model.slot, &model.prototypes, {}});
+  at.advance(passes, 1);
+  for (size_t i = 0; i < passes.size(); ++i) {
+    session.labelled(question.models[i]);
+    Words sums;
+    sums.push_back(passes[i].result.changed);
+    append_words(passes[i].result.hash_delta, sums);
+    Statistics statistics = at.statistics(passes[i].slot);
+    for (int64_t k = 0; k < statistics.k; ++k) {
+      int64_t* of_cluster = statistics.row(k);
+      for (int64_t j = 0; j < statistics.d; ++j) settle_limbs(of_cluster + j, input->bits, input->limbs, statistics.d);
+    }
+    for (const auto* part : {&statistics.sums, &statistics.weights, &statistics.counts}) append(sums, *part);
+    if (question.label_sums) append_words(label_sum(at.labels(passes[i].slot), first_row), sums);
+    answer.add(Merging::kSum, std::move(sums));
+  }
+}
+
+void RowShard::State::farthest_rows(const Question& question, Answer& answer) {
+  Session& at = session_at(question);
+  for (const AskedModel& model : question.models) {
+    Words records;
+    for (const DistantRow& row : at.rows().farthest_rows(model.slot, model.prototypes, question.most)) {
+      append(records, {{in_order(row.distance), first_row + row.row, row.label}});
+    }
+    answer.add(Merging::kFarthest, std::move(records), 3, question.most);
+  }
+}
+
+void RowShard::State::inertia(const Question& question, Answer& answer) {
+  Session& at = session_at(question);
+  std::vector<ModelPrototypes> models;
+  for (const AskedModel& model : question.models) models.push_back({model.slot, &model.prototypes});
+  if (question.what == Asked::kFarthestDistance) {
+    Words farthest;
+    for (const InertiaSum& sum : at.rows().inertias(models)) farthest.push_back(in_order(sum.farthest));
+    return answer.add(Merging::kLargest, std::move(farthest));
+  }
+  for (const AskedModel& model : question.models) {
+    Words limbs = at.rows().inertia_limbs(model.slot, model.prototypes, model.format);
+    settle_limbs(limbs.data(), model.format.bits, model.format.limbs);
+    answer.add(Merging::kSum, std::move(limbs));
+  }
+}
+
+void RowShard::State::label_sums(const Question& question, Answer& answer) {
+  Session& at = session_at(question);
+  Words words;
+  for (const AskedModel& model : question.models) append_words(label_sum(at.labels(model.slot), first_row), words);
+  answer.add(Merging::kSum, std::move(words));
+}
+
+void RowShard::State::largest_terms(const Question& question, Answer& answer) {
+  answer.add(Merging::kLargest, in_order(seeding.begin(question, fresh_seeding())));
+}
+
+// A record of this shard: its first row, and words of every model.
+void RowShard::State::totals(const Question& question, Answer& answer) {
+  Seeding& at = seeding.at(question, fresh_seeding());
+  Words record = {first_row};
+  for (const AskedSeeds& seeds : question.seeds) append_words(at.total(seeds.slot), record);
+  const auto width = static_cast<int64_t>(record.size());
+  answer.add(Merging::kRecords, std::move(record), width);
+}
+
+void RowShard::State::pick(const Question& question, Answer& answer) {
+  Words records;
+  std::vector<WideInt> targets;
+  std::vector<int64_t> indices;
+  for (const AskedPick& asked : question.picks) {
+    if (asked.shard != first_row) continue;
+    targets.push_back(wide_of(asked.target));
+    indices.push_back(asked.index);
+  }
+  if (!targets.empty()) {
+    const std::vector<int64_t> picked = seeding.at(question, fresh_seeding()).pick(question.seeds[0].slot, targets);
+    for (size_t i = 0; i < picked.size(); ++i) append(records, {{indices[i], first_row + picked[i]}});
+  }
+  answer.add(Merging::kRecords, std::move(records), 2);
+}
+
+void RowShard::State::potentials(const Question& question, Answer& answer) {
+  Seeding& at = seeding.at(question, fresh_seeding());
+  std::vector<SeedTrial> trials;
+  for (const AskedSeeds& seeds : question.seeds) trials.push_back({seeds.slot, &seeds.candidates});
+  at.trial(trials);
+  Words words;
+  for (const SeedTrial& trial : trials) {
+    for (const WideInt& potential : trial.potentials) append_words(potential, words);
+  }
+  answer.add(Merging::kSum, std::move(words));
+}
+
+void RowShard::State::sample(const Question& question, Answer& answer) {
+  Seeding& at = seeding.at(question, fresh_seeding());
+  const AskedSample& asked = question.sample;
+  add_rows(at.sample(question.seeds[0].slot, {asked.key, asked.draw, asked.factor, wide_of(asked.total)}), answer);
+}
+
+RowShard::RowShard(const PointsView& points, std::span<const double> weights, int64_t first_row,
+                   const RowShardOptions& options) {
+  if (first_row < 0) {
+    throw Error(ErrorCode::kUsage, "first_row", fmt::format("is {}; rows are counted from 0", first_row));
+  }
+  if (points.n != 0) check_shape(points, points.n);
+  state_ = std::make_unique<State>(points, weights, first_row, options);
+}
+RowShard::~RowShard() = default;
+RowShard::RowShard(RowShard&& other) noexcept = default;
+RowShard& RowShard::operator=(RowShard&& other) noexcept = default;
+
+Bytes RowShard::answer(std::span<const std::byte> bytes) {
+  const FpEnvironmentGuard guard;
+  const Question question = Question::decode(bytes);
+  State& state = *state_;
+  const std::lock_guard turn(state.turn);
+  Answer answer;
+  answer.question = hash_of_bytes(bytes);
+  if (state.points.n == 0) return answer.encode();
+  answer.rows = {{state.first_row, state.first_row + state.points.n}};
+  try {
+    or_out_of_memory("shard", "use more or smaller shards", [&] { state.answer(question, answer); });
+  } catch (const Error& error) {
+    state.forget();
+    // What is wrong with the rows, or the options. All else is this process's own, and another one may do better.
+    if (error.code() != ErrorCode::kBadData && error.code() != ErrorCode::kUsage) throw;
+    answer.values.clear();
+    answer.failure = {state.first_row, static_cast<int32_t>(error.code()), error.what()};
+  }
+  return answer.encode();
+}
+
+}  // namespace manymeans

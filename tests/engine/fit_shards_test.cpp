@@ -1,0 +1,302 @@
+// Fits of shards that know nothing of each other: digests, warnings and errors are those of the reference that has all
+// rows, whoever answers, in whatever order answers merge, and whatever a shard has forgotten.
+#include <manymeans/error.h>
+#include <manymeans/fit.h>
+#include <manymeans/row_shards.h>
+
+#include "conformance/cases.h"
+#include "conformance/fit_cases.h"
+#include "data/shards.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+
+namespace manymeans::test {
+namespace {
+
+std::string text_of(const FitResult& result) {
+  std::string text = result.digest();
+  for (const ModelResult& model : result.models) {
+    text += fmt::format("\n{}:{}:{} seed {} counts {} weights {} inertia {} {}", model.k, model.iterations,
+                        name_of(model.stop_reason), model.seed, fmt::join(model.counts, ","),
+                        fmt::join(model.weights, ","), model.inertia, model.digest());
+  }
+  std::vector<std::string> warnings = result.warnings;
+  std::sort(warnings.begin(), warnings.end());
+  for (const std::string& warning : warnings) text += "\n" + warning;
+  for (const PassLog& log : result.provenance.pass_log) {
+    text += fmt::format("\npass of {} models: {} of {} changed", log.models, log.changed, log.labelled);
+  }
+  return text;
+}
+
+template <class Fit>
+std::string text_or_error(const Fit& fit_it) {
+  try {
+    return text_of(fit_it());
+  } catch (const Error& error) {
+    return std::to_string(static_cast<int>(error.code())) + ": " + error.what();
+  }
+}
+
+// What all shards of a case answer. Before a question some of them are lost, and made anew by somebody else.
+class Cluster {
+ public:
+  Cluster(const Case& made, std::vector<int64_t> ends, uint64_t seed)
+      : made_(made), ends_(std::move(ends)), random_(seed) {
+    for (size_t i = 0; i < ends_.size(); ++i) shards_.push_back(shard(i));
+  }
+
+  Bytes ask(std::span<const std::byte> question) {
+    std::vector<Bytes> answers;
+    for (size_t i = 0; i < shards_.size(); ++i) {
+      if (random_() % 5 == 0) shards_[i] = shard(i);
+      answers.push_back(shards_[i].answer(question));
+      if (random_() % 7 == 0) {
+        EXPECT_EQ(shard(i).answer(question), answers.back()) << "no pure function";
+      }
+    }
+    std::shuffle(answers.begin(), answers.end(), random_);
+    while (answers.size() > 1) {  // in a tree of any form
+      const size_t at = random_() % (answers.size() - 1);
+      answers[at] = merge_answers(answers[at], answers[at + 1]);
+      answers.erase(answers.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+    }
+    ++asked_;
+    return std::move(answers[0]);
+  }
+  int asked() const { return asked_; }
+
+ private:
+  RowShard shard(size_t i) {
+    const Part part = part_of(made_, ends_, static_cast<int>(i));
+    RowShardOptions options;
+    options.backend = random_() % 2 == 0 ? "reference" : "cpu";
+    options.threads = 1 + static_cast<int>(random_() % 2);
+    return {part.points, part.weights, i == 0 ? 0 : ends_[i - 1], options};
+  }
+
+  const Case& made_;
+  std::vector<int64_t> ends_;
+  std::mt19937_64 random_;
+  std::vector<RowShard> shards_;
+  int asked_ = 0;
+};
+
+class FitShards : public testing::Test {
+ protected:
+  void compare(const Case& made, FitOptions options, const FitHooks& hooks = {}) {
+    const int count = 1 + static_cast<int>(compared_ % 8);
+    Cluster cluster(made, shard_ends(made.shape.n, count, made.seed + compared_), compared_);
+    options.strategy = kStrategies[compared_ / 3 % kStrategies.size()];
+    const std::string found = text_or_error([&] {
+      return fit_shards([&](std::span<const std::byte> question) { return cluster.ask(question); }, options, hooks);
+    });
+    if (options.strategy == Strategy::kTask) options.strategy = Strategy::kData;  // whose passes are logged in order
+    options.backend = "reference";
+    EXPECT_EQ(found, text_or_error([&] { return fit(made.points(), made.weights, options, hooks); }))
+        << made.name << " init " << options.init << " stop " << options.stop << " empty " << name_of(options.empty)
+        << " comparison " << compared_;
+    ++compared_;
+  }
+
+  size_t compared_ = 0;
+};
+
+TEST_F(FitShards, EveryInitStopRuleAndEmptyPolicy) {
+  for_each_small_fit([this](const Case& made, const FitOptions& options) {
+    compare(made, options);
+    return !HasFailure();
+  });
+}
+
+TEST_F(FitShards, EveryStopRuleAtItsThreshold) {
+  for_each_threshold_fit([this](const Case& made, const FitOptions& options) {
+    compare(made, options);
+    return !HasFailure();
+  });
+}
+
+TEST_F(FitShards, GivenPrototypesAndEmptyClusters) {
+  uint64_t seed = 2000;
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kUInt8}) {
+    for (int family = 0; family < kFamilies; ++family) {
+      const EmptyPolicy empty = kPolicies[seed % 4];
+      const Case made = make_case(static_cast<Family>(family), type, static_cast<Weighting>(seed % kWeightings),
+                                  {150, 3, {12}}, seed);
+      ++seed;
+      FitHooks hooks;
+      hooks.initial = made.prototypes[0].view();
+      compare(made, given_options(empty), hooks);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(FitShards, OneRowAShard) {
+  for (uint64_t seed = 7000; seed < 7056; ++seed) {
+    compared_ = seed;
+    const auto n = static_cast<int64_t>(1 + seed % 8);
+    FitOptions options = small_options(seed % 2 == 0 ? "k-means||" : "random", "strict", kPolicies[seed % 3]);
+    options.k = {1, n};
+    compare(make_case(static_cast<Family>(seed % kFamilies), DataType::kFloat32,
+                      static_cast<Weighting>(seed % kWeightings), {n, 2, {1}}, 7 * seed),
+            options);
+    if (HasFailure()) return;
+  }
+}
+
+const Case& plain_case() {
+  static const Case kCase = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {400, 3, {6}}, 3);
+  return kCase;
+}
+
+FitOptions plain_options() {
+  FitOptions options = small_options("k-means||", "strict", EmptyPolicy::kKeep);
+  options.k = {6};
+  options.models = 1;
+  options.max_iter = 10;
+  return options;
+}
+
+// Errors of rows are those of the first row, whoever says so first.
+TEST_F(FitShards, WhatIsWrongWithRowsIsWhatOneProcessSays) {
+  Case made = plain_case();
+  auto* values = reinterpret_cast<float*>(made.bytes.data());
+  for (const size_t at : {1100, 700, 301}) {
+    values[at] = std::numeric_limits<float>::quiet_NaN();
+    for (compared_ = 1; compared_ < 8; ++compared_) compare(made, plain_options());
+  }
+  Case weighted = plain_case();
+  weighted.weights.assign(400, 0);
+  for (compared_ = 1; compared_ < 8; ++compared_) compare(weighted, plain_options());
+  weighted.weights.assign(400, 1);
+  weighted.weights[250] = 1e-300;
+  for (compared_ = 1; compared_ < 8; ++compared_) compare(weighted, plain_options());
+  weighted.weights[300] = -1;
+  for (compared_ = 1; compared_ < 8; ++compared_) compare(weighted, plain_options());
+  FitOptions many = plain_options();
+  many.k = {401};
+  compare(plain_case(), many);
+}
+
+// What a scheduler pays for.
+TEST_F(FitShards, AFitAsksFewQuestions) {
+  Cluster cluster(plain_case(), {100, 200, 300, 400}, 1);
+  const FitResult result =
+      fit_shards([&](std::span<const std::byte> question) { return cluster.ask(question); }, plain_options());
+  EXPECT_LE(cluster.asked(), 18 + result.provenance.passes);
+}
+
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+RowShard plain_shard(int64_t first, int64_t last, int64_t said_first) {
+  const float* values = reinterpret_cast<const float*>(plain_case().bytes.data());
+  return {PointsView(values + first * 3, last - first, 3), {}, said_first};
+}
+
+// A shard that is missing, counted twice, or put in the wrong place would be wrong sums.
+TEST_F(FitShards, RowsThatAreMissingOrThereTwiceAreErrors) {
+  RowShard all = plain_shard(0, 400, 0), half = plain_shard(0, 200, 0), late = plain_shard(200, 400, 201);
+  const auto fit_of = [](const std::function<Bytes(std::span<const std::byte>)>& ask) {
+    return message_of([&] { fit_shards(ask, plain_options()); });
+  };
+  EXPECT_NE(fit_of([&](auto q) { return merge_answers(half.answer(q), all.answer(q)); }).find("in two of them"),
+            std::string::npos);
+  EXPECT_NE(fit_of([&](auto q) { return merge_answers(half.answer(q), late.answer(q)); }).find("for row 200"),
+            std::string::npos);
+  int asked = 0;  // a shard that is gone later
+  EXPECT_NE(fit_of([&](auto q) { return ++asked < 4 ? all.answer(q) : half.answer(q); }).find("row 200"),
+            std::string::npos);
+  EXPECT_NE(fit_of([&](auto) { return all.answer(shape_question()); }).find("another question"), std::string::npos);
+}
+
+TEST_F(FitShards, AnswersToDifferentQuestionsDoNotMerge) {
+  RowShard one = plain_shard(0, 200, 0), other = plain_shard(200, 400, 200);
+  const Bytes shapes = merge_answers(one.answer(shape_question()), other.answer(shape_question()));
+  const Bytes scan = scan_question(shapes);
+  EXPECT_NE(message_of([&] { merge_answers(one.answer(scan), other.answer(shape_question())); }).find("different"),
+            std::string::npos);
+}
+
+TEST_F(FitShards, ShardsThatDifferAreErrors) {
+  const float* values = reinterpret_cast<const float*>(plain_case().bytes.data());
+  const std::vector<double> wide(300, 1), weights(100, 1);
+  RowShard first(PointsView(values, 100, 3), {}, 0);
+  const auto fit_with = [&](RowShard other) {
+    return message_of(
+        [&] { fit_shards([&](auto q) { return merge_answers(first.answer(q), other.answer(q)); }, plain_options()); });
+  };
+  EXPECT_NE(fit_with({PointsView(values, 100, 2), {}, 100}).find("has 2 columns"), std::string::npos);
+  EXPECT_NE(fit_with({PointsView(wide.data(), 100, 3), {}, 100}).find("columns of float64"), std::string::npos);
+  EXPECT_NE(fit_with({PointsView(values, 100, 3), weights, 100}).find("one has weights"), std::string::npos);
+  EXPECT_NE(fit_with({PointsView(values, 100, 3), std::span(weights).first(5), 100}).find("5 weights for 100 rows"),
+            std::string::npos);
+}
+
+// Whatever comes over a network: a typed error, and no index out of range.
+TEST_F(FitShards, DamagedBytesAreErrors) {
+  RowShard shard = plain_shard(0, 400, 0);
+  std::vector<Bytes> questions;
+  fit_shards(
+      [&](std::span<const std::byte> q) {
+        questions.emplace_back(q.begin(), q.end());
+        return shard.answer(q);
+      },
+      plain_options());
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 3000; ++i) {
+    Bytes question = questions[random() % questions.size()];
+    if (question.size() > 20000) continue;
+    Bytes answer = shard.answer(question);
+    for (Bytes* bytes : {&question, &answer}) {
+      if (random() % 3 == 0) bytes->resize(random() % bytes->size());
+      for (uint64_t changes = random() % 4; changes > 0 && !bytes->empty(); --changes) {
+        (*bytes)[random() % bytes->size()] = static_cast<std::byte>(random());
+      }
+    }
+    message_of([&] { shard.answer(question); });
+    message_of([&] { merge_answers(answer, answer); });
+  }
+}
+
+TEST_F(FitShards, ALoopOfOnesOwn) {
+  const Case made = plain_case();
+  RowShard one = plain_shard(0, 150, 0), other = plain_shard(150, 400, 150);
+  const auto ask = [&](const Bytes& question) { return merge_answers(other.answer(question), one.answer(question)); };
+  const Bytes about = scan_question(ask(shape_question())), scan = ask(about);
+  Matrix centers(6, 3, DataType::kFloat32), before;
+  std::copy_n(reinterpret_cast<const float*>(made.bytes.data()), 18, centers.values<float>().data());
+  FitOptions options = plain_options();
+  options.init = "first";
+  options.max_iter = 300;
+  const FitResult whole = fit(made.points(), {}, options);
+  for (int pass = 0; pass < 300; ++pass) {
+    const PointsView now = centers.view(), earlier = before.view();
+    const Bytes question = before.empty() ? statistics_question({about, scan}, {&now, 1})
+                                          : statistics_question({about, scan}, {&now, 1}, {&earlier, 1});
+    const Bytes answer = ask(question);
+    const ClusterStatistics found = read_statistics({question, answer})[0];
+    if (found.changed == 0) {
+      EXPECT_EQ(found.counts, whole.models[0].counts);
+      break;
+    }
+    before = std::exchange(centers, solve({question, answer})[0]);
+  }
+  EXPECT_TRUE(std::ranges::equal(centers.bytes(), whole.models[0].prototypes.bytes()));
+}
+
+}  // namespace
+}  // namespace manymeans::test
