@@ -47,8 +47,8 @@ struct ModelResult {
   int64_t iterations = 0;       ///< updates done
   StopReason stop_reason = StopReason::kNotBegun;
   double seconds = 0;  ///< its share of the passes
-  /// Where several ranks share the rows, and `labels` are those of this rank, or shards have all rows: what digests contain of the labels of
-  /// all, a number of 128 bits, low half first.
+  /// Where several ranks share the rows, and `labels` are those of this rank, or shards have all rows: what digests
+  /// contain of the labels of all, a number of 128 bits, low half first.
   std::optional<std::array<uint64_t, 2>> label_sum = std::nullopt;
 
   /// 32 hexadecimal digits that two fits share only if k, D, type, prototypes, inertia, iterations,

@@ -2,7 +2,6 @@
 
 #include <manymeans/error.h>
 
-#include "backend/composite/composite_backend.h"
 #include "core/memory_space.h"
 
 #include <algorithm>
@@ -28,6 +27,13 @@ std::span<const BackendEntry> backends() {
   };
 #undef MANYMEANS_REGISTER
   return kEntries;
+}
+
+// Of backend/composite/, which stands on everything here.
+std::unique_ptr<Backend> make_composite_backend(std::string_view names, const BackendOptions& options);
+
+bool names_several(std::string_view name) {
+  return name.find(',') != std::string_view::npos || name.ends_with(":all");
 }
 
 void check_algorithm(std::string_view algorithm) {

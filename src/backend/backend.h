@@ -315,7 +315,10 @@ struct BackendEntry {
 std::span<const BackendEntry> backends();
 /// Throws Error(kUsage) for the name of an algorithm that no backend has.
 void check_algorithm(std::string_view algorithm);
-/// "auto" is the first entry. Throws Error(kUsage) for an unknown name.
+/// Whether this name is one of several devices, as "cuda:0,cuda:1" or "cuda:all".
+bool names_several(std::string_view name);
+/// "auto" is the first entry. Several names, with commas between them, are one backend of all these. Throws
+/// Error(kUsage) for an unknown name.
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options);
 /// The same for these points: of those on a device, only one backend on that device can take any.
 std::unique_ptr<Backend> make_backend(std::string_view name, const PointsView& points, BackendOptions options);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace manymeans {
 namespace {
 
 struct Columns {
-  std::vector<double> values;
+  std::shared_ptr<std::vector<double>> values = std::make_shared<std::vector<double>>();  // where the view looks
   Dataset dataset;
 };
 
@@ -23,8 +24,8 @@ struct Columns {
 template <class... Makers>
 Columns table(int64_t n, std::vector<std::string> names, Makers... makers) {
   Columns result;
-  for (int64_t i = 0; i < n; ++i) (result.values.push_back(makers(i)), ...);
-  result.dataset.view = {result.values.data(), n, sizeof...(makers), DataType::kFloat64};
+  for (int64_t i = 0; i < n; ++i) (result.values->push_back(makers(i)), ...);
+  result.dataset.view = {result.values->data(), n, sizeof...(makers), DataType::kFloat64};
   result.dataset.column_names = std::move(names);
   return result;
 }

@@ -101,10 +101,6 @@ void check_names(const std::vector<std::string>& names, std::string_view text) {
 
 }  // namespace
 
-bool names_several(std::string_view name) {
-  return name.find(',') != std::string_view::npos || name.ends_with(kAll);
-}
-
 std::unique_ptr<Backend> make_composite_backend(std::string_view text, const BackendOptions& options) {
   const std::vector<std::string> names = split_names(text);
   check_names(names, text);

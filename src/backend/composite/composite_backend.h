@@ -10,9 +10,6 @@
 
 namespace manymeans {
 
-/// Whether this name is one of several devices.
-bool names_several(std::string_view name);
-
 /// The devices of such a name. Throws Error(kUsage): an empty name, one that is there twice, auto among others;
 /// Error(kUnavailable): a device that is not there.
 std::unique_ptr<Backend> make_composite_backend(std::string_view name, const BackendOptions& options);
