@@ -19,8 +19,7 @@ constexpr std::string_view kAll = ":all";
 
 class CompositeBackend final : public Backend {
  public:
-  CompositeBackend(std::vector<NamedBackend> backends, bool equally)
-      : backends_(std::move(backends)), equally_(equally) {
+  explicit CompositeBackend(std::vector<NamedBackend> backends) : backends_(std::move(backends)) {
     for (const NamedBackend& each : backends_) {
       name_ += (name_.empty() ? "" : ",") + each.name;
       threads_ = std::max(threads_, each.backend->threads());
@@ -46,12 +45,11 @@ class CompositeBackend final : public Backend {
       return each.backend->name() == backends_[0].backend->name() &&
              each.backend->instruction_set() == backends_[0].backend->instruction_set();
     };
-    if (equally_ || std::ranges::all_of(backends_, same)) return std::vector<double>(backends_.size(), 1.0);
+    if (std::ranges::all_of(backends_, same)) return std::vector<double>(backends_.size(), 1.0);
     return measured_speeds(backends_, input, workload);
   }
 
   std::vector<NamedBackend> backends_;
-  bool equally_;
   std::string name_;
   int threads_ = 1;
 };
@@ -110,8 +108,8 @@ std::unique_ptr<Backend> make_composite_backend(std::string_view text, const Bac
   return make_composite_backend(std::move(backends));
 }
 
-std::unique_ptr<Backend> make_composite_backend(std::vector<NamedBackend> backends, bool equally) {
-  return std::make_unique<CompositeBackend>(std::move(backends), equally);
+std::unique_ptr<Backend> make_composite_backend(std::vector<NamedBackend> backends) {
+  return std::make_unique<CompositeBackend>(std::move(backends));
 }
 
 }  // namespace manymeans

@@ -14,7 +14,7 @@ namespace manymeans {
 /// Error(kUnavailable): a device that is not there.
 std::unique_ptr<Backend> make_composite_backend(std::string_view name, const BackendOptions& options);
 
-/// These devices; rows are dealt out equally where all are of one kind, else by measured speed. `equally`: in any case.
-std::unique_ptr<Backend> make_composite_backend(std::vector<NamedBackend> backends, bool equally = false);
+/// These devices; rows are dealt out equally where all are of one kind, else by measured speed.
+std::unique_ptr<Backend> make_composite_backend(std::vector<NamedBackend> backends);
 
 }  // namespace manymeans

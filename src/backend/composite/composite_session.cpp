@@ -64,11 +64,8 @@ void CompositeSession::add_up(int slot) {
 const Labels& CompositeSession::labels(int slot) {
   Labels& all = labels_[static_cast<size_t>(slot)];
   if (!all.empty()) return all;
-  const std::vector<const Labels*> of_parts = [&] {
-    std::vector<const Labels*> found(parts_.size());
-    for_each_part(parts_, drivers_, [&](size_t p) { found[p] = &sessions_[p]->labels(slot); });
-    return found;
-  }();
+  std::vector<const Labels*> of_parts(parts_.size());
+  for_each_part(parts_, drivers_, [&](size_t p) { of_parts[p] = &sessions_[p]->labels(slot); });
   if (std::ranges::any_of(of_parts, [](const Labels* labels) { return labels->empty(); })) return all;
   all = Labels(input().points.n, k_[static_cast<size_t>(slot)], of_parts[0]->in_file());
   for (size_t p = 0; p < parts_.size(); ++p) copy_labels(p, *of_parts[p], all);
@@ -76,9 +73,8 @@ const Labels& CompositeSession::labels(int slot) {
 }
 
 // A part's labels to where they are among all.
-void CompositeSession::copy_labels(size_t part, const Labels& from, Labels& to) const {
-  ThreadPool threads(static_cast<int>(parts_.size()));
-  threads.for_each_range(from.size(), kGrain, [&](int, int64_t first, int64_t last) {
+void CompositeSession::copy_labels(size_t part, const Labels& from, Labels& to) {
+  pool().for_each_range(from.size(), kGrain, [&](int, int64_t first, int64_t last) {
     std::vector<uint32_t> labels(static_cast<size_t>(last - first));
     from.read(first, last - first, labels.data());
     to.write(parts_[part]->first + first, last - first, labels.data());

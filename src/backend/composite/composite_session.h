@@ -38,7 +38,7 @@ class CompositeSession final : public JoinedSession, private RowQuestions {
 
   void add_up(int slot);
   size_t part_of(int64_t row) const;
-  void copy_labels(size_t part, const Labels& from, Labels& to) const;
+  void copy_labels(size_t part, const Labels& from, Labels& to);
 
   const CompositeParts& parts_;
   std::vector<int64_t> k_;  // by slot
