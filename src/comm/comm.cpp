@@ -1,11 +1,11 @@
 #include <manymeans/comm.h>
 
+#include "core/merged_integers.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
-#include <limits>
 
 namespace manymeans {
 namespace {
@@ -23,16 +23,6 @@ class SelfComm final : public Comm {
   void spread(std::span<std::byte>, int) override {}
 };
 
-// Integers in the order of the numbers, and back.
-int64_t ordered(double value) {
-  const auto bits = std::bit_cast<int64_t>(value);
-  return bits < 0 ? bits ^ std::numeric_limits<int64_t>::max() : bits;
-}
-
-double unordered(int64_t value) {
-  return std::bit_cast<double>(value < 0 ? value ^ std::numeric_limits<int64_t>::max() : value);
-}
-
 // The complement turns the order of integers around, and none of them overflows.
 void complement(std::span<int64_t> values) {
   for (int64_t& value : values) value = ~value;
@@ -41,9 +31,9 @@ void complement(std::span<int64_t> values) {
 template <class Reduce>
 void reduce_ordered(std::span<double> values, Reduce&& reduce) {
   std::vector<int64_t> integers(values.size());
-  std::ranges::transform(values, integers.begin(), ordered);
+  std::ranges::transform(values, integers.begin(), in_order);
   reduce(integers);
-  std::ranges::transform(integers, values.begin(), unordered);
+  std::ranges::transform(integers, values.begin(), from_order);
 }
 
 // The error whose what() is this text.
@@ -97,12 +87,9 @@ void Comm::sum(std::span<int64_t> values) {
 
 UInt128 Comm::sum(UInt128 value) {
   if (alone()) return value;
-  int64_t words[4];  // of 32 bits: there are fewer than 2^31 ranks
-  for (int w = 0; w < 4; ++w) words[w] = static_cast<uint32_t>(value >> (32 * w));
+  auto words = words_of(value);
   sum(words);
-  UInt128 total = 0;
-  for (int w = 0; w < 4; ++w) total += static_cast<UInt128>(words[w]) << (32 * w);
-  return total;
+  return label_sum_of(words);
 }
 
 void Comm::max(std::span<int64_t> values) {

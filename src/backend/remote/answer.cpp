@@ -159,14 +159,7 @@ void settle_limbs(int64_t* limbs, int bits, int count, int64_t stride) {
 }
 
 void append_words(LabelSum sum, std::vector<int64_t>& words) {
-  const uint64_t halves[] = {static_cast<uint64_t>(sum), static_cast<uint64_t>(sum >> 64)};
-  append(halves, 2, words);
-}
-
-LabelSum label_sum_of(std::span<const int64_t> words) {
-  LabelSum sum = 0;
-  for (size_t w = 0; w < kLabelSumWords; ++w) sum += static_cast<LabelSum>(words[w]) << (32 * w);
-  return sum;
+  for (const int64_t word : words_of(sum)) words.push_back(word);
 }
 
 void append_words(const WideInt& value, std::vector<int64_t>& words) {

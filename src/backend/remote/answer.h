@@ -5,9 +5,9 @@
 #include <manymeans/row_shards.h>
 
 #include "core/label_term.h"
+#include "core/merged_integers.h"
 #include "core/wide_int.h"
 
-#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -85,14 +85,6 @@ struct Answer {
 
 uint64_t hash_of_bytes(std::span<const std::byte> bytes);
 
-/// An integer for each binary64 that is not NaN, in their order; -0 stands before 0.
-inline int64_t in_order(double value) {
-  const auto bits = std::bit_cast<int64_t>(value);
-  return bits < 0 ? bits ^ INT64_MAX : bits;
-}
-inline double from_order(int64_t place) {
-  return std::bit_cast<double>(place < 0 ? place ^ INT64_MAX : place);
-}
 std::vector<int64_t> in_order(std::span<const double> values);
 std::vector<double> from_order(std::span<const int64_t> places);
 
@@ -101,10 +93,8 @@ std::vector<double> from_order(std::span<const int64_t> places);
 void settle_limbs(int64_t* limbs, int bits, int count, int64_t stride = 1);
 
 /// Words of 32 bits, whose sums over shards do not overflow.
-constexpr size_t kLabelSumWords = 4;
 constexpr size_t kWideWords = 12;  // sums of T have less than 200 bits
 void append_words(LabelSum sum, std::vector<int64_t>& words);
-LabelSum label_sum_of(std::span<const int64_t> words);
 void append_words(const WideInt& value, std::vector<int64_t>& words);
 WideInt wide_of(std::span<const int64_t> words);
 

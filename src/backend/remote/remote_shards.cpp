@@ -192,8 +192,7 @@ Matrix RemoteShards::gather(std::span<const int64_t> rows) {
   std::map<int64_t, std::vector<int64_t>> found;
   if (!missing.rows.empty()) {
     std::ranges::sort(missing.rows);
-    const auto twice = std::ranges::unique(missing.rows);
-    missing.rows.erase(twice.begin(), twice.end());
+    missing.rows.erase(std::unique(missing.rows.begin(), missing.rows.end()), missing.rows.end());
     std::swap(found, kept_);  // what is there must not be given up meanwhile
     take_rows(ask(std::move(missing)));
     kept_.merge(found);

@@ -1,5 +1,6 @@
 #include "backend/sharded/sharded_session.h"
 
+#include "core/merged_integers.h"
 #include "prototype/prototype.h"
 
 #include <algorithm>
@@ -12,9 +13,7 @@ namespace {
 class Numbers {
  public:
   void write(std::span<const int64_t> values) { values_.insert(values_.end(), values.begin(), values.end()); }
-  void write(LabelSum sum) {  // four words, whose sums do not overflow
-    for (int w = 0; w < 4; ++w) values_.push_back(static_cast<uint32_t>(sum >> (32 * w)));
-  }
+  void write(LabelSum sum) { write(words_of(sum)); }
   void write(const Statistics& statistics) {
     for (const auto* part : {&statistics.sums, &statistics.weights, &statistics.counts}) write(*part);
   }
@@ -24,11 +23,9 @@ class Numbers {
     at_ += static_cast<std::ptrdiff_t>(values.size());
   }
   LabelSum read_label_sum() {
-    int64_t words[4];
+    int64_t words[kLabelSumWords];
     read(words);
-    LabelSum sum = 0;
-    for (int w = 0; w < 4; ++w) sum += static_cast<LabelSum>(words[w]) << (32 * w);
-    return sum;
+    return label_sum_of(words);
   }
   void read(Statistics& statistics) {
     for (auto* part : {&statistics.sums, &statistics.weights, &statistics.counts}) read(std::span(*part));
