@@ -43,11 +43,12 @@ def programs(packages):
 
 def main():
     folder = pathlib.Path(sys.argv[1]).resolve()
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     installed = installed_packages()
     wanted = [name for name, base in installed.items() if base] + sys.argv[2:]
-    for name, path in programs(with_dependencies(wanted) & installed.keys()).items():
+    links = programs(with_dependencies(wanted) & installed.keys())
+    shutil.rmtree(folder, ignore_errors=True)  # now: this folder may be the PATH that found dpkg-query
+    folder.mkdir(parents=True)
+    for name, path in links.items():
         (folder / name).symlink_to(path)
     print(folder)
 
