@@ -66,6 +66,7 @@ void add_convert_command(CLI::App& program, int& exit_code) {
   add_file_argument(*app, "IN", command->in, kDataHelp);
   add_file_argument(*app, "OUT", command->out, "File to write; '-' for standard output.");
   bind_read_flags(*app, command->reading);
+  bind_table_flags(*app, command->reading);
   bind_threads(*app, command->reading.threads);
   const auto set_output_format = [command](const CLI::results_t& texts) {
     check_format("--output-format", texts.front(), build_info().writers);

@@ -84,7 +84,7 @@ void write_results(const FitJob& job, const JobPoints& points, const FitResult& 
       job, result.warnings,
       {.model =
            [&] { save_model(job.model, result, points.scaling, points.dataset.column_names, points.dataset.source); },
-       .labels = [&] { job.ranks ? write_labels(job.labels, result, *job.ranks) : write_labels(job.labels, result); },
+       .labels = [&] { write_labels(job.labels, result, job.comm(), file_rows(points.dataset)); },
        .json = [&] { return to_json(result); },
        .report =
            [&](const std::vector<std::string>& files) {

@@ -18,7 +18,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -72,6 +74,16 @@ struct Outcome {
   Matrix targets = {};  // predicted ones
   std::vector<int64_t> counts = {};
   std::vector<std::string> warnings;
+  std::vector<int64_t> dropped = {};  // as in Dataset
+  std::vector<std::string> ids = {};  // likewise
+  std::string id_name = {};
+
+  void take_rows(Dataset& points) {
+    dropped = std::move(points.dropped);
+    ids = std::move(points.ids);
+    id_name = points.id_name.empty() ? "id" : points.id_name;
+  }
+  FileRows file_rows() const { return {dropped, ids, id_name}; }
 };
 
 // Points as they go into a model, and what keeps them in memory.
@@ -119,13 +131,14 @@ Outcome use_centroids(const PredictCommand& command, const ModelFile& file, cons
     throw Error(ErrorCode::kUsage, command.predictions.empty() ? "--gating" : "--predictions",
                 fmt::format("is for linear models, '{}' holds centroids; --labels is right", command.model));
   }
-  const ModelPoints points = read_scaled(command, points_of_fit(file), file.scaling, line);
+  ModelPoints points = read_scaled(command, points_of_fit(file), file.scaling, line);
   const PointsView& view = points.read.view;
   const DeviceWatch watch(command.options.backend);
   Outcome outcome{.k = model.k, .rows = points.read.file_rows, .columns = view.d, .warnings = points.read.warnings};
   use_points(command, points.read,
              [&] { outcome.prediction = predict(view, model.prototypes.view(), command.options); });
   count_labels(outcome, command.comm());
+  outcome.take_rows(points.read);
   return outcome;
 }
 
@@ -157,6 +170,7 @@ Outcome use_linear_models(const PredictCommand& command, const ModelFile& file, 
         regress_predict(points.read.view, model.prototypes.view(), model.regression->gate, gating, command.options);
   });
   if (residuals) count_labels(outcome, command.comm());
+  outcome.take_rows(points.read);
   return outcome;
 }
 
@@ -207,10 +221,30 @@ std::string summary_text(const PredictCommand& command, const Outcome& outcome) 
   return out;
 }
 
-void write_targets(const std::string& path, const Matrix& targets, Comm& comm) {
-  if (targets.columns() == 1) return write_values(path, targets.values<double>(), "prediction", comm);
+// A matrix of all rows of the file: those that were left out are NaN.
+Matrix with_gaps(const Matrix& targets, std::span<const int64_t> dropped) {
+  const size_t k = static_cast<size_t>(targets.columns());
+  Matrix all(targets.rows() + std::ssize(dropped), targets.columns(), DataType::kFloat64);
+  auto from = targets.values<double>().begin();
+  auto to = all.values<double>().begin();
+  auto gap = dropped.begin();
+  for (int64_t row = 0; row < all.rows(); ++row, to += static_cast<std::ptrdiff_t>(k)) {
+    if (gap != dropped.end() && *gap == row) {
+      std::fill_n(to, k, std::numeric_limits<double>::quiet_NaN());
+      ++gap;
+    } else {
+      std::copy_n(from, k, to);
+      from += static_cast<std::ptrdiff_t>(k);
+    }
+  }
+  return all;
+}
+
+void write_targets(const std::string& path, const Matrix& targets, const FileRows& rows, Comm& comm) {
+  if (targets.columns() == 1) return write_values(path, targets.values<double>(), "prediction", comm, rows);
+  const Matrix all = with_gaps(targets, rows.dropped);
   Dataset table;
-  table.view = targets.view();
+  table.view = all.view();
   for (int64_t k = 0; k < targets.columns(); ++k) table.column_names.push_back(fmt::format("model_{}", k));
   write_points(path, table, comm);
 }
@@ -221,9 +255,10 @@ std::vector<OutputJob> output_jobs(const PredictCommand& command, const Outcome&
     if (!path.empty()) jobs.push_back({path, write});
   };
   Comm& comm = command.comm();
-  add(command.labels, [&] { write_labels(command.labels, outcome.prediction.labels, comm); });
-  add(command.distances, [&] { write_values(command.distances, outcome.prediction.distances, "distance", comm); });
-  add(command.predictions, [&] { write_targets(command.predictions, outcome.targets, comm); });
+  add(command.labels, [&] { write_labels(command.labels, outcome.prediction.labels, comm, outcome.file_rows()); });
+  add(command.distances,
+      [&] { write_values(command.distances, outcome.prediction.distances, "distance", comm, outcome.file_rows()); });
+  add(command.predictions, [&] { write_targets(command.predictions, outcome.targets, outcome.file_rows(), comm); });
   return jobs;
 }
 
@@ -250,6 +285,7 @@ int run(PredictCommand& command) {
   if (command.labels.empty() && command.distances.empty() && command.predictions.empty()) {
     throw Error(ErrorCode::kUsage, "--labels", "is needed, or --predictions with linear models: a file to write to");
   }
+  check_id(command.reading, {&command.labels, &command.distances}, command.ranks != nullptr);
   std::vector<std::string> inputs = command.data.all();
   inputs.push_back(command.model);
   check_files({.outputs = {{"--labels", command.labels, {".npy", ".csv"}},
@@ -309,6 +345,7 @@ void add_predict_command(CLI::App& program, int& exit_code) {
       ->group("Prediction");
   bind_shard_flag(*app, command->data);
   bind_read_flags(*app, command->reading);
+  bind_id_flag(*app, command->reading);
   add_file_flag(*app, "--labels", command->labels,
                 "Write the labels to this .npy or .csv file, or as csv to a pipe ('-' for standard output).")
       ->group("Output");

@@ -119,8 +119,7 @@ void write_results(const FitJob& job, const JobPoints& points, const RegressResu
       job, result.fit.warnings,
       {.model =
            [&] { save_model(job.model, result, points.scaling, points.dataset.column_names, points.dataset.source); },
-       .labels =
-           [&] { job.ranks ? write_labels(job.labels, result.fit, *job.ranks) : write_labels(job.labels, result.fit); },
+       .labels = [&] { write_labels(job.labels, result.fit, job.comm(), file_rows(points.dataset)); },
        .json = [&] { return to_json(result); },
        .report =
            [&](const std::vector<std::string>& files) {

@@ -29,7 +29,7 @@ namespace {
 
 Scaling find_job_scaling(const FitJob& job, const FitOptions& options, const PointsView& points) {
   const int64_t memory = options.memory.bytes;
-  Comm& ranks = job.ranks ? *job.ranks : self_comm();
+  Comm& ranks = job.comm();
   Scaling scaling = find_scaling(points, job.scale, options.threads, memory, ranks);
   if (!job.target.empty()) {
     scaling.offset.back() = 0;
@@ -55,6 +55,8 @@ void share_job(const std::string& command, FitJob& job, FitOptions& options) {
 void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
   bind_shard_flag(app, job.data);
   bind_read_flags(app, job.reading, help.type_left_out);
+  bind_table_flags(app, job.reading);
+  bind_id_flag(app, job.reading);
   add_file_flag(app, "--weights", job.reading.weights,
                 "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
       ->type_name("COLUMN|FILE")
@@ -84,6 +86,7 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
                                     {"--checkpoint", job.checkpoint.path, {}}},
                         .inputs = job.data.all(),
                         .prints = (job.json || !job.quiet) && !job.streams_labels};
+  check_id(job.reading, {&job.labels}, job.ranks != nullptr);
   files.inputs.push_back(job.reading.weights);
   if (initial_file) files.inputs.push_back(options.init);
   check_files(files);
@@ -108,7 +111,7 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
     points.dataset.warnings.insert(points.dataset.warnings.end(), texts.begin(), texts.end());
   };
   const int64_t memory = options.memory.bytes;
-  Comm& ranks = job.ranks ? *job.ranks : self_comm();
+  Comm& ranks = job.comm();
   // Linear models are the same whatever the columns' units are.
   const auto warn_of_dominance = [&] {
     if (job.target.empty()) warn_of(dominance_warnings(points.dataset, points.view, memory, ranks));

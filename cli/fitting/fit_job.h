@@ -30,6 +30,7 @@ struct FitJob {
   std::shared_ptr<Comm> ranks;  ///< that share the points; null: there is one
 
   /// Whether this process is the one that speaks and writes.
+  Comm& comm() const { return ranks ? *ranks : self_comm(); }
   bool leads() const { return !ranks || ranks->rank() == 0; }
 };
 

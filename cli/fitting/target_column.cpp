@@ -14,6 +14,20 @@
 namespace manymeans::cli {
 namespace {
 
+// For each column of the file where its columns of the points begin; -1: fields of lists do not say that.
+std::vector<int64_t> places_of_fields(const Dataset& points) {
+  const SourceColumns& source = points.source;
+  std::vector<int64_t> places(source.numbers.size(), -1);
+  if (source.rules.empty() && std::ssize(source.numbers) != points.view.d) return places;
+  int64_t place = 0;
+  for (size_t f = 0; f < places.size(); ++f) {
+    places[f] = place;
+    const bool categorical = !source.rules.empty() && source.rules[f].categorical;
+    place += categorical ? std::ssize(source.rules[f].categories) : 1;
+  }
+  return places;
+}
+
 // Where the points have the column of this name, or else the column of this number in the file.
 std::optional<int64_t> find_target(const Dataset& points, const std::string& target) {
   const auto& names = points.column_names;
@@ -28,10 +42,19 @@ std::optional<int64_t> find_target(const Dataset& points, const std::string& tar
   const auto [stop, problem] = std::from_chars(target.data(), end, number);
   if (problem != std::errc() || stop != end) return std::nullopt;
   const auto& numbers = points.source.numbers;
-  // A field of lists is one column of its file, so that numbers do not say which column of the points is meant.
-  if (std::ssize(numbers) != points.view.d) return std::nullopt;
   const auto at = std::ranges::find(numbers, number);
-  return at == numbers.end() ? std::nullopt : std::optional<int64_t>(at - numbers.begin());
+  if (at == numbers.end()) return std::nullopt;
+  const int64_t place = places_of_fields(points)[static_cast<size_t>(at - numbers.begin())];
+  return place < 0 ? std::nullopt : std::optional(place);
+}
+
+void put_last(SourceColumns& source, std::ptrdiff_t field) {
+  const auto rotate = [&](auto& values) {
+    if (!values.empty()) std::rotate(values.begin() + field, values.begin() + field + 1, values.end());
+  };
+  rotate(source.numbers);
+  rotate(source.names);
+  rotate(source.rules);
 }
 
 std::string columns_read(const Dataset& points) {
@@ -64,7 +87,11 @@ Dataset read_with_target(const DataFiles& data, const ReadOptions& options, cons
   std::vector<int64_t> order(static_cast<size_t>(points.view.d));
   std::iota(order.begin(), order.end(), 0);
   std::rotate(order.begin() + *place, order.begin() + *place + 1, order.end());
+  const std::vector<int64_t> fields = places_of_fields(points);
   keep_columns(points, order);
+  // Where a column of text is several columns of the points, that has left the columns of the file as they were.
+  const auto field = std::ranges::find(fields, *place);
+  if (std::ssize(fields) != points.view.d && field != fields.end()) put_last(points.source, field - fields.begin());
   return points;
 }
 

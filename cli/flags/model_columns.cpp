@@ -65,6 +65,7 @@ void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
   keep(points.column_names);
   keep(points.source.numbers);
   keep(points.source.names);
+  keep(points.source.rules);
 }
 
 Dataset read_like_fit(const DataFiles& data, ReadOptions options, const PointsOfFit& fit) {

@@ -4,7 +4,10 @@
 
 #include "flags/flag_values.h"
 
+#include <charconv>
+#include <cmath>
 #include <cstdio>
+#include <utility>
 
 namespace manymeans::cli {
 namespace {
@@ -16,13 +19,13 @@ void set_format(const std::string& text, ReadOptions& options) {
   options.format = text;
 }
 
-std::vector<std::string> split_at_commas(const std::string& text) {
+std::vector<std::string> split_at_commas(const char* flag, const std::string& text) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
     parts.push_back(text.substr(begin, end - begin));
     if (parts.back().empty()) {
-      throw Error(ErrorCode::kUsage, "--columns",
+      throw Error(ErrorCode::kUsage, flag,
                   fmt::format("has an empty entry, found '{}'; names, numbers from 1 or ranges such as 2-5 are right",
                               shown(text)));
     }
@@ -57,9 +60,96 @@ void bind_read_flags(CLI::App& app, ReadOptions& options, const std::string& lef
         to.dtype = data_type_from_name(text);
       });
   add("--columns", "LIST", "Columns to use: names, numbers from 1, or ranges of them, as in 1,4-9,age. Left out: all.",
-      [](const std::string& text, ReadOptions& to) { to.columns = split_at_commas(text); });
+      [](const std::string& text, ReadOptions& to) { to.columns = split_at_commas("--columns", text); });
+  add("--exclude", "LIST", "Columns not to use, likewise.",
+      [](const std::string& text, ReadOptions& to) { to.exclude = split_at_commas("--exclude", text); });
   app.add_flag("--numeric-only", options.numeric_only, "Leave out columns that hold text, with a warning.")
       ->group("Reading");
+  add("--decimal", "CHARACTER",
+      "Decimal sign of the numbers in text: '.', or ',' with points between thousands, as in 1.234,5.",
+      [](const std::string& text, ReadOptions& to) {
+        check_choice("--decimal", text, {".", ","});
+        to.decimal = text[0];
+      })
+      ->default_str(".");
+}
+
+namespace {
+
+void set_missing(const std::string& text, TableRules& rules) {
+  constexpr std::pair<std::string_view, Missing> kRules[] = {
+      {"error", Missing::kError}, {"drop", Missing::kDrop}, {"mean", Missing::kMean}, {"median", Missing::kMedian}};
+  for (const auto& [name, rule] : kRules) {
+    if (text == name) {
+      rules.missing = rule;
+      return;
+    }
+  }
+  const char* end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, rules.missing_value);
+  if (problem != std::errc() || stop != end || !std::isfinite(rules.missing_value)) {
+    throw Error(ErrorCode::kUsage, "--missing",
+                fmt::format("is '{}'; must be error, drop, mean, median or a number", shown(text)));
+  }
+  rules.missing = Missing::kValue;
+}
+
+void set_categories(const std::string& text, ReadOptions& options) {
+  check_choice("--categories", text, {"error", "drop", "onehot"});
+  options.rules.one_hot = text == "onehot";
+  if (text == "drop") options.numeric_only = true;
+}
+
+}  // namespace
+
+void bind_table_flags(CLI::App& app, ReadOptions& options) {
+  const auto add = [&](const char* flag, const char* value, const std::string& help, auto store) {
+    const auto call = [store](const CLI::results_t& texts) {
+      store(texts.front());
+      return true;
+    };
+    return app.add_option(flag, call, help)->type_name(value)->group("Reading");
+  };
+  add("--missing", "RULE",
+      "Gaps, which are empty fields, NA, N/A, NaN, null and None: error, drop (the rows; their labels are empty), or "
+      "fill with the mean or median of the column, or with a number.",
+      [&options](const std::string& text) { set_missing(text, options.rules); })
+      ->default_str("error");
+  add("--categories", "RULE",
+      "Columns of text: error, drop (as --numeric-only), or onehot (a column of 0 and 1 for each of its texts).",
+      [&options](const std::string& text) { set_categories(text, options); })
+      ->default_str("error");
+  app.add_option("--most-categories", number_into("--most-categories", options.rules.most_categories, 1),
+                 "Most texts in a column for onehot; more are an error.")
+      ->type_name("COUNT")
+      ->default_str("100")
+      ->group("Reading");
+}
+
+void bind_id_flag(CLI::App& app, ReadOptions& options) {
+  const auto store = [&options](const CLI::results_t& texts) {
+    options.id = texts.front();
+    if (options.id.empty()) throw Error(ErrorCode::kUsage, "--id", "is empty; the name or number of a column is right");
+    return true;
+  };
+  app.add_option("--id", store,
+                 "Column of a text file that names the rows: it is no column of the points, and stands before the "
+                 "labels in a .csv.")
+      ->type_name("COLUMN")
+      ->group("Reading");
+}
+
+void check_id(const ReadOptions& options, const std::vector<const std::string*>& outputs, bool shared) {
+  if (options.id.empty()) return;
+  if (shared) throw Error(ErrorCode::kUsage, "--id", "is for one process; several share the rows here");
+  bool any = false;
+  for (const std::string* path : outputs) {
+    any |= !path->empty();
+    if (!path->ends_with(".npy")) continue;
+    throw Error(ErrorCode::kUsage, "--id",
+                fmt::format("stands before labels in a .csv, not in '{}'; write a .csv", *path));
+  }
+  if (!any) throw Error(ErrorCode::kUsage, "--id", "stands before labels in a .csv; --labels FILE.csv is needed");
 }
 
 Error about_file(const Error& error, const std::string& path, const Dataset& points, int64_t rows_before) {

@@ -22,9 +22,17 @@ inline constexpr const char* kDataHelp =
 inline constexpr const char* kTypeLeftOut =
     "as stored; text and wide integers as float32 where that keeps apart what they keep apart, else as float64.";
 
-/// Adds --format, --dtype, --columns and --numeric-only; `options` must outlive `app`. `left_out` ends the help of
+/// Adds --format, --dtype, --columns, --exclude, --numeric-only and --decimal; `options` must outlive `app`. `left_out`
+/// ends the help of
 /// --dtype: what holds without it.
 void bind_read_flags(CLI::App& app, ReadOptions& options, const std::string& left_out = kTypeLeftOut);
+
+/// Adds --missing, --categories and --most-categories: how a table becomes points.
+void bind_table_flags(CLI::App& app, ReadOptions& options);
+/// Adds --id.
+void bind_id_flag(CLI::App& app, ReadOptions& options);
+/// Throws Error(kUsage) where --id would have no effect: none of these outputs is text, or ranks share the rows.
+void check_id(const ReadOptions& options, const std::vector<const std::string*>& outputs, bool shared);
 
 /// Throws Error(kUsage) unless the text is "auto" or one of these formats.
 void check_format(const char* flag, const std::string& text, const std::vector<Choice>& formats);

@@ -17,11 +17,21 @@ namespace manymeans {
 
 class Comm;
 
+/// How one column of a table became columns of points.
+struct ColumnRule {
+  bool categorical = false;                   ///< a column of 0 and 1 for each category; else the numbers themselves
+  std::vector<std::string> categories = {};   ///< in the order of their bytes
+  std::optional<double> fill = std::nullopt;  ///< what stands for a gap; none: a gap is an error, or drops its row
+};
+
 /// Which columns of a file points are made of. A field of lists (Parquet, Arrow) is one column of its file.
 struct SourceColumns {
   int64_t count = 0;                    ///< columns of the file; 0: not known
   std::vector<int64_t> numbers = {};    ///< those that are used, from 1, in the order of the points
   std::vector<std::string> names = {};  ///< their names; empty where the file names none
+  std::vector<ColumnRule> rules = {};   ///< one for each number, where TableRules were asked for; else empty
+  bool drops_gaps = false;              ///< rows with gaps are left out
+  char decimal = '.';                   ///< of numbers in text
 };
 
 /// What the points of a fit were, so that others are read as they were.
@@ -46,6 +56,25 @@ struct RowPart {
   int64_t end(int64_t rows) const { return last < 0 ? RowPart{index + 1, count}.begin(rows) : std::min(last, rows); }
 };
 
+/// What becomes of gaps: empty fields, nulls, NaN, and in text also NA, N/A, null, None (docs/user/tables.md).
+enum class Missing : uint8_t {
+  kError,
+  kDrop,    ///< their rows are left out
+  kMean,    ///< the mean of the column's finite values
+  kMedian,  ///< their median; of an even number the mean of the two in the middle
+  kValue,   ///< TableRules::missing_value
+};
+
+/// How a table that does not hold plain numbers becomes points.
+struct TableRules {
+  Missing missing = Missing::kError;
+  double missing_value = 0;
+  bool one_hot = false;           ///< a column of text becomes a column of 0 and 1 for each of its texts
+  int64_t most_categories = 100;  ///< more texts in a column are an error
+
+  bool any() const { return missing != Missing::kError || one_hot; }
+};
+
 /// How to read a file of points.
 struct ReadOptions {
   std::string format = "auto";  ///< a reader's name, or auto: by the file's ending
@@ -53,7 +82,11 @@ struct ReadOptions {
   /// keeps apart what they keep apart, else float64 (docs/user/files.md, "Types").
   std::optional<DataType> dtype = std::nullopt;
   std::vector<std::string> columns = {};  ///< names, numbers from 1, or ranges of them (2-5, a-c); empty: all
+  std::vector<std::string> exclude = {};  ///< columns not to take, likewise
   bool numeric_only = false;              ///< leave out columns that hold text, with a note in `warnings`
+  TableRules rules = {};
+  char decimal = 0;          ///< '.' or ',' in the numbers of text; 0: that of the model's fit, else '.'
+  std::string id = {};       ///< a column of text files that names the rows (Dataset::ids), and is no column of points
   std::string weights = {};  ///< a column's name or number (text files), or a file of N numbers; empty: none
   int threads = 0;
   /// Bytes that may be in memory altogether: copies of more than a sixteenth of it go to temporary files. 0: of more
@@ -83,11 +116,14 @@ struct Dataset {
   std::vector<double> weights;            ///< empty, or N
   std::vector<std::string> warnings;
   std::string path;
-  SourceColumns source;           ///< which columns of the file they are
-  int64_t first_line = 0;         ///< line of a text file, from 1, in which row 1 stands; 0 for other files
-  int64_t file_rows = 0;          ///< rows of the file, of which the points are ReadOptions::part
-  bool type_from_values = false;  ///< all values together decided the type: with more rows it might be another
-  std::vector<ShardFile> shards;  ///< of read_shards(): the files that have rows
+  SourceColumns source;               ///< which columns of the file they are
+  int64_t first_line = 0;             ///< line of a text file, from 1, in which row 1 stands; 0 for other files
+  int64_t file_rows = 0;              ///< rows of the file, of which the points are ReadOptions::part
+  bool type_from_values = false;      ///< all values together decided the type: with more rows it might be another
+  std::vector<int64_t> dropped = {};  ///< rows of the file, from 0, that have gaps and are no rows of the points
+  std::vector<std::string> ids = {};  ///< of all rows of the file, where ReadOptions::id asked for them
+  std::string id_name = {};           ///< of that column; "id" where the file names none
+  std::vector<ShardFile> shards;      ///< of read_shards(): the files that have rows
 };
 
 /// "row 3", or "row 3 (line 4)" for a row, from 1, of a text file; "row 3 of part-2.npy" where there are several files.
@@ -148,6 +184,14 @@ Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threa
 /// The same, in a temporary file where `memory` asks for that (as in ReadOptions).
 Dataset scale_points(const PointsView& points, const Scaling& scaling, int threads, int64_t memory);
 
+/// The rows of a file for which labels are written: those of the points, and those between them that were left out.
+struct FileRows {
+  std::span<const int64_t> dropped = {};  ///< as in Dataset; empty fields in a .csv, -1 or NaN in a .npy
+  std::span<const std::string> ids = {};  ///< likewise; the first column of a .csv
+  std::string id_name = {};
+};
+FileRows file_rows(const Dataset& points);
+
 /// Labels of the best model of each k: N values for one k, N x number of k for several.
 /// The ending of the path says the format: .npy or .csv (devices and pipes: .csv). Returns the type ("uint8", ...).
 /// Throws Error(kInterrupted) and writes nothing when a k has no model that had begun.
@@ -155,11 +199,12 @@ std::string write_labels(const std::string& path, const FitResult& result);
 std::string write_labels(const std::string& path, const Labels& labels);
 /// The labels of all ranks, which all call it and see the same files. A .npy is written by all of them in place: each
 /// writes its own rows. Other files are written by rank 0, which gathers the labels meanwhile.
-std::string write_labels(const std::string& path, const FitResult& result, Comm& comm);
-std::string write_labels(const std::string& path, const Labels& labels, Comm& comm);
+std::string write_labels(const std::string& path, const FitResult& result, Comm& comm, const FileRows& rows = {});
+std::string write_labels(const std::string& path, const Labels& labels, Comm& comm, const FileRows& rows = {});
 /// N float64 values as .npy or .csv; with `comm`, those of all ranks, as labels are.
 void write_values(const std::string& path, std::span<const double> values, const std::string& name);
-void write_values(const std::string& path, std::span<const double> values, const std::string& name, Comm& comm);
+void write_values(const std::string& path, std::span<const double> values, const std::string& name, Comm& comm,
+                  const FileRows& rows = {});
 
 /// Points in any of the formats that `info` lists as writers; `format` is a writer's name, or auto: by the path's
 /// ending. No value changes: one that the format cannot hold is an Error(kBadData) that names its row and column.

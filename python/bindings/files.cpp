@@ -24,12 +24,41 @@ nb::dict as_dict(const SourceColumns& source, int64_t first_line) {
   result["numbers"] = source.numbers;
   result["names"] = to_texts(source.names);
   result["first_line"] = first_line;
+  nb::list rules;
+  for (const ColumnRule& rule : source.rules) {
+    nb::dict one;
+    one["categories"] = rule.categorical ? nb::object(to_texts(rule.categories)) : nb::none();
+    one["fill"] = rule.fill ? nb::object(nb::float_(*rule.fill)) : nb::none();
+    rules.append(one);
+  }
+  result["rules"] = rules;
+  result["drops_gaps"] = source.drops_gaps;
+  result["decimal"] = std::string(1, source.decimal);
   return result;
 }
 
 SourceColumns source_in(const nb::dict& values) {
-  return {nb::cast<int64_t>(values["count"]), nb::cast<std::vector<int64_t>>(values["numbers"]),
-          all_bytes_of(values["names"])};
+  SourceColumns source;
+  source.count = nb::cast<int64_t>(values["count"]);
+  source.numbers = nb::cast<std::vector<int64_t>>(values["numbers"]);
+  source.names = all_bytes_of(values["names"]);
+  for (nb::handle given : nb::cast<nb::list>(values["rules"])) {
+    const auto one = nb::cast<nb::dict>(given);
+    ColumnRule& rule = source.rules.emplace_back();
+    rule.fill = value_of<std::optional<double>>(one, "fill");
+    rule.categorical = !one["categories"].is_none();
+    if (rule.categorical) rule.categories = all_bytes_of(one["categories"]);
+  }
+  source.drops_gaps = value_of<bool>(values, "drops_gaps");
+  source.decimal = value_of<std::string>(values, "decimal").at(0);
+  return source;
+}
+
+Missing missing_in(const std::string& name) {
+  if (name == "error") return Missing::kError;
+  if (name == "drop") return Missing::kDrop;
+  if (name == "mean") return Missing::kMean;
+  return name == "median" ? Missing::kMedian : Missing::kValue;
 }
 
 PointsOfFit points_of_fit_in(const nb::dict& values) {
@@ -61,6 +90,13 @@ nb::dict read_file(nb::handle path, const nb::dict& given) {
   }
   options.columns = all_bytes_of(given["columns"]);
   options.numeric_only = value_of<bool>(given, "numeric_only");
+  options.exclude = all_bytes_of(given["exclude"]);
+  options.rules = {.missing = missing_in(value_of<std::string>(given, "missing")),
+                   .missing_value = value_of<double>(given, "missing_value"),
+                   .one_hot = value_of<bool>(given, "one_hot"),
+                   .most_categories = value_of<int64_t>(given, "most_categories")};
+  options.decimal = value_of<std::string>(given, "decimal").at(0);
+  options.id = bytes_of(given["id"]);
   options.weights = bytes_of(given["weights"]);
   options.threads = value_of<int>(given, "threads");
   if (const auto like = value_of<std::optional<nb::dict>>(given, "like")) options.like = points_of_fit_in(*like);
@@ -74,6 +110,8 @@ nb::dict read_file(nb::handle path, const nb::dict& given) {
   result["weights"] = found.weights.empty() ? nb::none() : to_numpy(std::move(found.weights));
   result["warnings"] = to_texts(found.warnings);
   result["source"] = as_dict(found.source, found.first_line);
+  result["dropped"] = to_numpy(std::move(found.dropped));
+  result["ids"] = to_texts(found.ids);
   return result;
 }
 

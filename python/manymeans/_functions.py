@@ -432,7 +432,13 @@ def read(
     format: str = "auto",
     dtype: Any = None,
     columns: str | int | Iterable[str | int] = (),
+    exclude: str | int | Iterable[str | int] = (),
     numeric_only: bool = False,
+    missing: str | float = "error",
+    categories: str = "error",
+    most_categories: int = 100,
+    decimal: str | None = None,
+    id: str | int | None = None,
     weights: str | int | bytes | os.PathLike[Any] = "",
     n_threads: int | None = None,
     like: FitResult | None = None,
@@ -451,8 +457,21 @@ def read(
     columns : str, int or iterable of them, optional
         Names, numbers from 1, or ranges of them (``"2-5"``); all by default. Names that are no UTF-8 in the file have
         the surrogates of ``bytes.decode("utf-8", "surrogateescape")``, here and in the result.
+    exclude : str, int or iterable of them, optional
+        Columns not to take, likewise.
     numeric_only : bool, default=False
         Leave out columns that hold text, with a note in the warnings.
+    missing : {"error", "drop", "mean", "median"} or float, default="error"
+        Gaps, which are empty fields, nulls, NaN, and in text also NA, N/A, null and None: an error, rows to leave out,
+        or filled with the mean or median of the column, or with this number. A model of these points remembers it.
+    categories : {"error", "drop", "onehot"}, default="error"
+        Columns of text: an error, left out (as with `numeric_only`), or a column of 0 and 1 for each of their texts.
+    most_categories : int, default=100
+        Most texts in a column for ``"onehot"``; more are an error.
+    decimal : {".", ","}, optional
+        Decimal sign of numbers in text; with a comma there may be points between thousands.
+    id : str or int, optional
+        Column of a text file that names the rows and is no column of the points.
     weights : str, int, bytes or path-like, optional
         A column of the file (name or number), or a file of n_samples numbers (bytes are its name).
     n_threads : int, optional
@@ -489,13 +508,24 @@ def read(
     file = path_of("path", path)
     if like is not None and not isinstance(like, FitResult):
         raise UsageError(f"[like] is {like!r:.60}; a FitResult is right (result_ of an estimator, or FitResult.load)")
-    chosen = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
+    chosen = _listed(columns)
+    if isinstance(missing, str):
+        _choice("missing", missing, ("error", "drop", "mean", "median"))
+    _choice("categories", categories, ("error", "drop", "onehot"))
+    _choice("decimal", decimal, (".", ",", None))
     whole = _existing(_manymeans.points_file(file))
     options = {
         "format": format,
         "dtype": name,
         "columns": [_column("columns", column) for column in chosen],
-        "numeric_only": switch("numeric_only", numeric_only),
+        "exclude": [_column("exclude", column) for column in _listed(exclude)],
+        "numeric_only": switch("numeric_only", numeric_only) or categories == "drop",
+        "missing": missing if isinstance(missing, str) else "value",
+        "missing_value": 0.0 if isinstance(missing, str) else _finite("missing", missing),
+        "one_hot": categories == "onehot",
+        "most_categories": integer("most_categories", most_categories, 1),
+        "decimal": "\0" if decimal is None else decimal,
+        "id": "" if id is None else _column("id", id),
         "weights": path_of("weights", weights)
         if isinstance(weights, (bytes, os.PathLike))
         else _column("weights", weights),
@@ -505,7 +535,33 @@ def read(
     found = _manymeans.read(file, options)
     points = Points(found["points"], found["bfloat16"]).numbers
     source = Source(**found["source"], path=os.path.abspath(whole))
-    return Dataset(points, list(found["column_names"]), found["weights"], list(found["warnings"]), source)
+    return Dataset(
+        points,
+        list(found["column_names"]),
+        found["weights"],
+        list(found["warnings"]),
+        source,
+        found["dropped"],
+        list(found["ids"]),
+    )
+
+
+def _listed(columns: str | int | Iterable[str | int]) -> list[str | int]:
+    return [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
+
+
+def _choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
+    if isinstance(value, (str, type(None))) and value in choices:
+        return
+    known = ", ".join(repr(choice) for choice in choices)
+    raise UsageError(f"[{name}] is {value!r:.60}; {known} is right")
+
+
+def _finite(name: str, value: Any) -> float:
+    number = real(name, value)
+    if not np.isfinite(number):
+        raise UsageError(f"[{name}] is {number}; a finite number is right")
+    return number
 
 
 def _name_of_type(dtype: Any) -> str:

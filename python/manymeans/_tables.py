@@ -33,6 +33,13 @@ class Source:
         Their names; empty where the file has none.
     first_line : int
         Line of a text file, from 1, in which the first row stands; 0 for others.
+    rules : list of dict
+        How each of them became columns of the points: ``categories`` (a list, or None for a column of numbers) and
+        ``fill`` (what stands for a gap, or None). Empty where the columns are taken as they stand.
+    drops_gaps : bool
+        Whether rows with gaps are left out.
+    decimal : str
+        Decimal sign of numbers in text.
     path : bytes
         The file itself, which nothing may be written to.
 
@@ -42,11 +49,15 @@ class Source:
     numbers: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     first_line: int = 0
+    rules: list[dict[str, Any]] = field(default_factory=list)
+    drops_gaps: bool = False
+    decimal: str = "."
     path: bytes = b""
 
     def as_dict(self) -> dict[str, Any]:
         """Give what the library calls the columns of a file."""
-        return {"count": self.count, "numbers": self.numbers, "names": self.names}
+        names = ("count", "numbers", "names", "rules", "drops_gaps", "decimal")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,10 @@ class Dataset:
         float64.
     warnings : list of str
         What the user should know.
+    dropped : ndarray of int64
+        Rows of the file, from 0, that have gaps and are no points (``missing="drop"``).
+    ids : list of str
+        What names each row of the file, those that were dropped too, where ``id`` chose a column for that.
 
     """
 
@@ -71,6 +86,8 @@ class Dataset:
     weights: npt.NDArray[np.float64] | None
     warnings: list[str]
     source: Source = field(default_factory=Source, repr=False)
+    dropped: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
+    ids: list[str] = field(default_factory=list, repr=False)
 
 
 def check_output(name: str, path: bytes, inputs: list[bytes]) -> None:

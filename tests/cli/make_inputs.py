@@ -43,6 +43,14 @@ def main():
     csv(to / "three_wide.csv", [(*c, 0.0) for c in centres])
     csv(to / "five.csv", [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0), (7.0, 8.0), (9.0, 1.0)])
 
+    # A table as people have it: an id, text with a comma, gaps in several spellings; another day's; decimal commas.
+    (to / "customers.csv").write_text(
+        "customer_id,name,city,age,income,orders\n1001,Ann,Paris,31,1000,3\n1002,Bob,Rome,,3000,5\n"
+        '1003,Cy,NA,50,n/a,1\n1004,"Dee, X",Paris,40,2000.5,2\n1005,Eve,Rome,28,1800,9\n1006,Flo,Oslo,66,4100,4\n')
+    (to / "tomorrow.csv").write_text("orders,city,income,age,customer_id\n4,Rome,,30,2001\n7,Bern,2500,NULL,2002\n")
+    (to / "comma.csv").write_text("Preis;Menge\n1.234,5;2\n-0,25;1e3\n7,125;1.000.000\n")
+    (to / "dates.csv").write_text("when,x\n2024-02-29,1\n2024-03-01,2\n")
+
     # Three linear models of a target in the same place: x1 + x2 / 10, 5 - x1, and 9 + 2 x1 - x2 / 10, of rows 0, 1, 2, 0, 1, 2, ...
     lines = []
     for i in range(240):

@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -23,6 +25,7 @@ namespace {
 constexpr const char* kNothing = "nothing was written";
 
 constexpr int64_t kFormatVersion = 1;
+constexpr int64_t kNumbers = -1;       // in the place of a column's number of categories: it has none
 constexpr int64_t kLinearVersion = 2;  // linear models: programs that know centroids only refuse it
 
 using Models = std::vector<StoredModel>;
@@ -59,6 +62,24 @@ void add_model(NpzWriter& npz, size_t index, const StoredModel& model) {
   npz.add(numbered("weights", index), model.weights);
 }
 
+// One value for each column of the file; the categories of all of them in a row.
+void add_rules(NpzWriter& npz, const SourceColumns& source) {
+  if (source.decimal != '.') npz.add_text("decimal", std::string(1, source.decimal));
+  if (source.rules.empty()) return;
+  std::vector<double> fills;
+  std::vector<int64_t> counts;
+  std::vector<std::string> categories;
+  for (const ColumnRule& rule : source.rules) {
+    fills.push_back(rule.fill.value_or(std::numeric_limits<double>::quiet_NaN()));
+    counts.push_back(rule.categorical ? std::ssize(rule.categories) : kNumbers);
+    categories.insert(categories.end(), rule.categories.begin(), rule.categories.end());
+  }
+  npz.add_text("gaps", source.drops_gaps ? "drop" : "fill");
+  npz.add("column_fills", fills);
+  npz.add("column_categories", counts);
+  npz.add("categories", categories);
+}
+
 void add_summaries(NpzWriter& npz, const Models& models) {
   std::vector<double> r2, bic;
   for (const StoredModel& model : models) {
@@ -84,6 +105,7 @@ class ModelLoader {
   RegressionGate load_gate(size_t index, const StoredModel& model) const;
   void load_scaling(ModelFile& result, int64_t columns) const;
   SourceColumns load_source() const;
+  void load_rules(SourceColumns& source) const;
 
   NpzFile file_;
   bool linear_ = false;
@@ -135,7 +157,43 @@ SourceColumns ModelLoader::load_source() const {
   if (twice != sorted.end()) numbers.fail(fmt::format("{} was found twice; different numbers are needed", *twice));
   const NpzArray names = file_.array("file_column_names");
   source.names = names.vector<std::string>(names.header().count == 0 ? 0 : static_cast<int64_t>(source.numbers.size()));
+  load_rules(source);
   return source;
+}
+
+// Only fits of tables that were no plain numbers have them.
+void ModelLoader::load_rules(SourceColumns& source) const {
+  if (file_.has("decimal")) {
+    const NpzArray decimal = file_.array("decimal");
+    if (decimal.text() != "," && decimal.text() != ".") decimal.fail("'.' or ',' is needed");
+    source.decimal = decimal.text()[0];
+  }
+  if (!file_.has("column_categories")) return;
+  const auto columns = std::ssize(source.numbers);
+  const NpzArray gaps = file_.array("gaps");
+  if (gaps.text() != "drop" && gaps.text() != "fill") gaps.fail("'drop' or 'fill' is needed");
+  source.drops_gaps = gaps.text() == "drop";
+  const auto fills = file_.vector<double>("column_fills", columns);
+  const NpzArray counts = file_.array("column_categories");
+  const NpzArray categories = file_.array("categories");
+  const auto texts = categories.vector<std::string>();
+  size_t next = 0;
+  for (size_t j = 0; j < fills.size(); ++j) {
+    ColumnRule& rule = source.rules.emplace_back();
+    const int64_t count = counts.vector<int64_t>(columns)[j];
+    if (!std::isnan(fills[j])) rule.fill = fills[j];
+    rule.categorical = count != kNumbers;
+    if (!rule.categorical) continue;
+    if (count < 0 || count > std::ssize(texts) - static_cast<int64_t>(next)) {
+      counts.fail(fmt::format("{} was found; there are {} categories in all", count, texts.size()));
+    }
+    const auto first = texts.begin() + static_cast<std::ptrdiff_t>(next);
+    rule.categories.assign(first, first + count);
+    if (std::ranges::adjacent_find(rule.categories, std::greater_equal<>()) != rule.categories.end()) {
+      categories.fail("those of a column are not in order, or not different");
+    }
+    next += static_cast<size_t>(count);
+  }
 }
 
 void ModelLoader::load_models(ModelFile& result) const {
@@ -309,6 +367,7 @@ void save_model(const std::string& path, const ModelFile& stored) {
     npz.add_number("file_columns", stored.source.count);
     npz.add("file_column_numbers", stored.source.numbers);
     npz.add("file_column_names", stored.source.names);
+    add_rules(npz, stored.source);
     npz.add_text("json", stored.json);
     npz.finish();
     file.commit();
@@ -331,6 +390,7 @@ PointsOfFit features_of_fit(const ModelFile& file) {
   if (!fit.column_names.empty()) fit.column_names.pop_back();
   if (!fit.source.names.empty()) fit.source.names.pop_back();
   if (!fit.source.numbers.empty()) fit.source.numbers.pop_back();
+  if (!fit.source.rules.empty()) fit.source.rules.pop_back();
   return fit;
 }
 

@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 #include <utility>
 
 namespace manymeans {
@@ -21,9 +23,43 @@ namespace {
 
 constexpr const char* kNothing = "nothing was written";
 
-// Labels as a table, column by column; `columns` have to outlive it.
+// A row of no values.
+void fill_gap(const Table& table, std::byte* out) {
+  with_cell_type(table.type, [&]<class T>(T) {
+    const T gap = std::is_floating_point_v<T> ? std::numeric_limits<T>::quiet_NaN() : static_cast<T>(-1);
+    std::fill_n(reinterpret_cast<T*>(out), table.columns, gap);
+  });
+}
+
+// The table of all rows of a file; `rows` have to outlive it.
+Table in_file(Table inner, const FileRows& rows) {
+  Table table = inner;
+  table.ids = rows.ids;
+  table.id_name = rows.id_name;
+  if (rows.dropped.empty()) return table;
+  table.has_gaps = true;
+  table.rows += std::ssize(rows.dropped);
+  table.fill = [inner = std::move(inner), dropped = rows.dropped](int64_t first, int64_t count, std::byte* out) {
+    auto gap = std::ranges::lower_bound(dropped, first);
+    for (int64_t row = first; row < first + count;) {
+      const int64_t next = gap == dropped.end() ? first + count : std::min(*gap, first + count);
+      const int64_t before = gap - dropped.begin();
+      if (next > row) inner.fill(row - before, next - row, out);
+      out += static_cast<size_t>(next - row) * inner.row_size();
+      row = next;
+      if (row == first + count) break;
+      fill_gap(inner, out);
+      out += inner.row_size();
+      ++row;
+      ++gap;
+    }
+  };
+  return table;
+}
+
+// Labels as a table, column by column; `columns` have to outlive it. With gaps there are negative numbers.
 Table table_of(const std::string& path, const std::vector<const Labels*>& columns, std::vector<std::string> names,
-               Comm& comm) {
+               Comm& comm, bool gaps) {
   int64_t width = 1;
   for (const Labels* labels : columns) {
     width = std::max<int64_t>(width, labels->width());
@@ -37,11 +73,12 @@ Table table_of(const std::string& path, const std::vector<const Labels*>& column
   table.columns = static_cast<int64_t>(table.names.size());
   table.rows = columns[0]->size();
   table.type = width == 1 ? CellType::kUInt8 : (width == 2 ? CellType::kUInt16 : CellType::kUInt32);
-  table.fill = [&columns, width = static_cast<int>(width)](int64_t first, int64_t count, std::byte* out) {
+  if (gaps) table.type = CellType::kInt32;
+  table.fill = [&columns, type = table.type](int64_t first, int64_t count, std::byte* out) {
     std::vector<uint32_t> values(static_cast<size_t>(count));
     for (size_t j = 0; j < columns.size(); ++j) {
       columns[j]->read(first, count, values.data());
-      with_label_type(width, [&]<class T>(T) {
+      with_cell_type(type, [&]<class T>(T) {
         T* cells = reinterpret_cast<T*>(out) + j;
         for (size_t i = 0; i < values.size(); ++i) cells[i * columns.size()] = static_cast<T>(values[i]);
       });
@@ -64,8 +101,8 @@ void write_rows(const std::string& path, const Table& mine, Comm& comm) {
 }
 
 std::string write_columns(const std::string& path, const std::vector<const Labels*>& columns,
-                          std::vector<std::string> names, Comm& comm) {
-  const Table table = table_of(path, columns, std::move(names), comm);
+                          std::vector<std::string> names, Comm& comm, const FileRows& rows) {
+  const Table table = in_file(table_of(path, columns, std::move(names), comm, !rows.dropped.empty()), rows);
   write_rows(path, table, comm);
   return std::string(name_of(table.type));
 }
@@ -108,10 +145,14 @@ std::string write_labels(const std::string& path, const FitResult& result) {
   return write_labels(path, result, self_comm());
 }
 
-std::string write_labels(const std::string& path, const FitResult& result, Comm& comm) {
+FileRows file_rows(const Dataset& points) {
+  return {points.dropped, points.ids, points.id_name.empty() ? "id" : points.id_name};
+}
+
+std::string write_labels(const std::string& path, const FitResult& result, Comm& comm, const FileRows& rows) {
   return write_together(path, comm, [&] {
     const BestLabels best = best_labels(path, result);
-    return write_columns(path, best.columns, best.names, comm);
+    return write_columns(path, best.columns, best.names, comm, rows);
   });
 }
 
@@ -119,15 +160,16 @@ std::string write_labels(const std::string& path, const Labels& labels) {
   return write_labels(path, labels, self_comm());
 }
 
-std::string write_labels(const std::string& path, const Labels& labels, Comm& comm) {
-  return write_together(path, comm, [&] { return write_columns(path, {&labels}, {"label"}, comm); });
+std::string write_labels(const std::string& path, const Labels& labels, Comm& comm, const FileRows& rows) {
+  return write_together(path, comm, [&] { return write_columns(path, {&labels}, {"label"}, comm, rows); });
 }
 
 void write_values(const std::string& path, std::span<const double> values, const std::string& name) {
   write_values(path, values, name, self_comm());
 }
 
-void write_values(const std::string& path, std::span<const double> values, const std::string& name, Comm& comm) {
+void write_values(const std::string& path, std::span<const double> values, const std::string& name, Comm& comm,
+                  const FileRows& rows) {
   write_together(path, comm, [&] {
     Table table;
     table.names = {name};
@@ -136,7 +178,7 @@ void write_values(const std::string& path, std::span<const double> values, const
     table.fill = [&](int64_t first, int64_t count, std::byte* out) {
       std::memcpy(out, values.data() + first, static_cast<size_t>(count) * sizeof(double));
     };
-    write_rows(path, table, comm);
+    write_rows(path, in_file(std::move(table), rows), comm);
   });
 }
 

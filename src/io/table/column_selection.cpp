@@ -164,7 +164,8 @@ std::vector<int64_t> columns_of_fit(const FileColumns& file, const PointsOfFit& 
     lacks(file, names, path);
   }
   if (same_layout) return at_numbers(fit.source);
-  if (fit.source.count == 0 || file.count == fit.columns) return all_columns(file);
+  const bool cut_out = fit.source.rules.empty() && file.count == fit.columns;
+  if (fit.source.count == 0 || cut_out) return all_columns(file);
   throw Error(ErrorCode::kBadData, path,
               fmt::format("has {} columns, and names do not tell which of them the model needs: it was fitted to "
                           "column {} of a file with {}; give a file of these {}, or choose them with --columns",
@@ -200,7 +201,14 @@ std::vector<int64_t> select_columns(const FileColumns& file, std::span<const std
 
 std::vector<int64_t> wanted_columns(const FileColumns& file, const ReadOptions& options, const std::string& path) {
   if (options.columns.empty() && options.like) return columns_of_fit(file, *options.like, path);
-  return select_columns(file, options.columns);
+  std::vector<int64_t> columns = select_columns(file, options.columns);
+  if (options.exclude.empty()) return columns;
+  const std::vector<int64_t> excluded = select_columns(file, options.exclude);
+  std::erase_if(columns, [&](int64_t column) { return std::ranges::find(excluded, column) != excluded.end(); });
+  if (columns.empty()) {
+    throw Error(ErrorCode::kUsage, "exclude", "no column of " + path + " is left; leave one in");
+  }
+  return columns;
 }
 
 SourceColumns source_columns(const FileColumns& file, std::span<const int64_t> columns) {

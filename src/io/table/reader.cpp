@@ -6,6 +6,7 @@
 #include "io/files/file_name.h"
 #include "io/files/file_watch.h"
 #include "io/files/mapped_file.h"
+#include "io/table/preparation.h"
 #include "io/table/row_store.h"
 
 #include <fmt/format.h>
@@ -66,6 +67,11 @@ void check_every_rank_can_read(const std::string& weights) {
   if (weights != MappedFile::kStandardInput && !std::filesystem::is_fifo(file)) return;
   throw Error(ErrorCode::kUsage, "weights",
               fmt::format("'{}' is no file that several ranks can read; write a file first", weights));
+}
+
+[[noreturn]] void refuse_id(const std::string& path) {
+  throw Error(ErrorCode::kUsage, "id",
+              path + " is no text; a column of text files (.csv, .tsv, .txt) can name the rows");
 }
 
 // Messages about "-" say what that is.
@@ -131,6 +137,7 @@ bool is_points_path(const std::string& path) {
 }
 
 std::string row_label(const Dataset& points, int64_t row) {
+  for (const int64_t gap : points.dropped) row += gap < row ? 1 : 0;  // they stand in the file
   const auto label = [](int64_t number, int64_t first_line) {
     return first_line == 0 ? fmt::format("row {}", number)
                            : fmt::format("row {} (line {})", number, first_line + number - 1);
@@ -163,13 +170,23 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
   plain.threads = options.threads;
   plain.part = options.part;
   const Dataset file = read_points(options.weights, plain);
-  if (file.view.d != 1 || file.file_rows != points.file_rows) {
+  const int64_t rows = points.file_rows + std::ssize(points.dropped);
+  if (file.view.d != 1 || file.file_rows != rows) {
     throw Error(ErrorCode::kBadData, options.weights,
                 fmt::format("{} rows of {} values found; one weight for each of the {} rows of {} is needed",
-                            file.file_rows, file.view.d, points.file_rows, points.path));
+                            file.file_rows, file.view.d, rows, points.path));
   }
   const double* values = static_cast<const double*>(file.view.data);
-  return {values, values + file.view.n};
+  std::vector<double> weights;
+  auto gap = points.dropped.begin();
+  for (int64_t row = 0; row < file.view.n; ++row) {
+    if (gap != points.dropped.end() && *gap == row) {
+      ++gap;
+    } else {
+      weights.push_back(values[row]);
+    }
+  }
+  return weights;
 }
 
 void check_part(const RowPart& part) {
@@ -185,11 +202,26 @@ void check_part(const RowPart& part) {
                           part.count));
 }
 
+RawTable read_raw(const std::string& path, ReadOptions options) {
+  options.part = {};  // all rows say what stands for a gap
+  return with_memory(path, [&] {
+    const Reader reader = make_reader(path, options.format);
+    RawTable table = naming_input(path, [&] {
+      return reader.read_raw ? reader.read_raw(path, options) : raw_of_points(reader.read(path, options), path);
+    });
+    table.path = path;
+    return table;
+  });
+}
+
 Dataset read_rows(const std::string& path, const ReadOptions& options) {
   const FpEnvironmentGuard guard;
   check_part(options.part);
+  if (needs_preparation(options))
+    return with_memory(path, [&] { return prepare_points(read_raw(path, options), options); });
   return with_memory(path, [&] {
     const Reader reader = make_reader(path, options.format);
+    if (!options.id.empty() && !reader.read_raw) refuse_id(path);
     Dataset result = naming_input(path, [&] { return reader.read(path, options); });
     result.path = path;
     return result;

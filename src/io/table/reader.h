@@ -4,6 +4,8 @@
 #include <manymeans/fit.h>
 #include <manymeans/io.h>
 
+#include "io/table/raw_table.h"
+
 #include <functional>
 #include <span>
 #include <string>
@@ -22,11 +24,15 @@ struct Reader {
   bool has_members = false;  ///< a file holds several tables, one of which a path names as file:member
   /// Describes what is there, column by column; null: what read() gives is described.
   std::function<TableSummary(const std::string& path, const ReadOptions& options)> survey = {};
+  /// A table by whose rules points are made (io/table/preparation.h); null: of what read() gives, NaN are the gaps.
+  std::function<RawTable(const std::string& path, const ReadOptions& options)> read_raw = {};
   bool available = true;  ///< false: its library was not there when this program was built
 };
 
 /// read_points() without weights from a file of their own, and of a file that may have no rows.
 Dataset read_rows(const std::string& path, const ReadOptions& options);
+/// The same as a table by whose rules points are made; all of its rows.
+RawTable read_raw(const std::string& path, ReadOptions options);
 /// The weights of these points from the file that `options` name.
 std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& options);
 /// Throws Error(kBadData) where there are no rows or no columns.

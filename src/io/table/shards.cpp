@@ -4,6 +4,7 @@
 
 #include "core/mapped_range.h"
 #include "io/files/mapped_file.h"
+#include "io/table/preparation.h"
 #include "io/table/reader.h"
 #include "io/table/row_store.h"
 
@@ -128,6 +129,7 @@ void put_together(Dataset& points, std::vector<Dataset>& pieces, int64_t memory)
 void take_beside_rows(Dataset& points, const Dataset& piece, const ReadOptions& options) {
   points.warnings.insert(points.warnings.end(), piece.warnings.begin(), piece.warnings.end());
   points.weights.insert(points.weights.end(), piece.weights.begin(), piece.weights.end());
+  points.ids.insert(points.ids.end(), piece.ids.begin(), piece.ids.end());
   points.view.n += piece.view.n;
   if (points.weights.empty() || std::ssize(points.weights) == points.view.n) return;
   throw Error(ErrorCode::kBadData, piece.path,
@@ -135,10 +137,25 @@ void take_beside_rows(Dataset& points, const Dataset& piece, const ReadOptions& 
                           options.weights));
 }
 
+// All rows of all files say what stands for a gap, and which categories there are.
+Dataset prepare_shards(const std::vector<std::string>& paths, const ReadOptions& options) {
+  std::vector<RawTable> tables;
+  for (const std::string& path : paths) {
+    if (!has_no_bytes(path)) tables.push_back(read_raw(path, options));
+  }
+  RawTable all = put_together(std::move(tables), options);
+  all.path = name_of_shards(paths);
+  Dataset points = prepare_points(std::move(all), options);
+  if (!options.weights.empty() && points.weights.empty() && points.view.n > 0)
+    points.weights = read_weight_file(points, options);
+  return points;
+}
+
 }  // namespace
 
 Dataset read_shards(const std::vector<std::string>& paths, const ReadOptions& options) {
   check_part(options.part);
+  if (needs_preparation(options)) return prepare_shards(paths, options);
   Dataset points = look_at(paths, options);
   ReadOptions typed = options;
   typed.dtype = points.view.type;

@@ -3,8 +3,10 @@
 #include <fast_float/fast_float.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <system_error>
 
 namespace manymeans {
@@ -63,6 +65,13 @@ const char* cut_field(const char* at, const char* end, char delimiter, Field& fi
   return past_delimiter(stop, end, delimiter);
 }
 
+std::string text_of(const Field& field) {
+  std::string text(field.text);
+  if (!field.quoted) return text;
+  for (size_t at = text.find("\"\""); at != std::string::npos; at = text.find("\"\"", at + 1)) text.erase(at, 1);
+  return text;
+}
+
 std::vector<Field> split_line(std::string_view line, char delimiter) {
   std::vector<Field> result;
   if (line.empty()) return result;
@@ -84,6 +93,74 @@ NumberKind parse_number(std::string_view text, double& value) {
   if ((error != std::errc() && error != std::errc::result_out_of_range) || stop != end) return NumberKind::kText;
   const bool spelled = digits.find_first_of("nN") != std::string_view::npos;  // inf, infinity, nan
   return std::isinf(value) && !spelled ? NumberKind::kOverflow : NumberKind::kNumber;
+}
+
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// The number with a decimal point and without points between thousands; nothing where it is not written so.
+bool with_point(std::string_view text, std::string& digits) {
+  digits.clear();
+  size_t group = 0;      // digits since the sign or the last point
+  bool grouped = false;  // there was a point
+  bool whole = true;     // before the comma
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (whole && is_digit(c)) {
+      ++group;
+    } else if (whole && (c == '.' || c == ',' || c == 'e' || c == 'E')) {
+      const bool right = grouped ? group == 3 : (c != '.' || (group >= 1 && group <= 3));
+      if (!right) return false;
+      grouped |= c == '.';
+      group = 0;
+      whole = c == '.';
+      if (c == '.') continue;
+    } else if (c == '.') {
+      return false;
+    }
+    digits += c == ',' ? '.' : c;
+  }
+  return !(whole && grouped) || group == 3;
+}
+
+}  // namespace
+
+NumberKind parse_number(std::string_view text, char decimal, double& value, std::string& digits) {
+  if (decimal == '.') {
+    digits = text;
+    return parse_number(text, value);
+  }
+  return with_point(text, digits) ? parse_number(digits, value) : NumberKind::kText;
+}
+
+bool is_gap(std::string_view text) {
+  constexpr std::string_view kWords[] = {"na", "n/a", "nan", "null", "none", "#n/a", "<na>"};
+  constexpr size_t kLongest = 4;
+  if (text.empty()) return true;
+  if (text.size() > kLongest) return false;
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return std::ranges::find(kWords, lower) != std::end(kWords);
+}
+
+bool looks_like_date(std::string_view text) {
+  std::string shape;  // with runs of digits as one 0
+  for (const char c : text.substr(0, 40)) {
+    if (!is_digit(c)) {
+      shape += c;
+    } else if (shape.empty() || shape.back() != '0') {
+      shape += '0';
+    }
+  }
+  constexpr std::string_view kShapes[] = {"0-0-0", "0.0.0", "0/0/0", "0:0"};
+  return std::ranges::any_of(kShapes, [&](std::string_view date) {
+    if (!shape.starts_with(date)) return false;
+    constexpr std::string_view kBehind = " T:";  // the time of a day; an address such as 10.0.0.1 goes on otherwise
+    return shape.size() == date.size() || kBehind.find(shape[date.size()]) != std::string_view::npos;
+  });
 }
 
 std::string shown(std::string_view text) {

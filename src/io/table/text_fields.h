@@ -17,6 +17,9 @@ struct Field {
   bool quoted = false;
 };
 
+/// The text that the field stands for: a quote that is doubled within quotes is one.
+std::string text_of(const Field& field);
+
 inline bool is_blank(char c, char delimiter) {
   return c == ' ' || (c == '\t' && delimiter != '\t');
 }
@@ -41,6 +44,16 @@ enum class NumberKind : uint8_t { kNumber, kEmpty, kText, kOverflow };
 
 /// The nearest binary64 of a decimal number, with an optional sign; also inf, infinity and nan.
 NumberKind parse_number(std::string_view text, double& value);
+
+/// The same for numbers as `decimal` (',') has them: with a decimal comma, and points between thousands. `digits` gets
+/// the number as it is written with a point.
+NumberKind parse_number(std::string_view text, char decimal, double& value, std::string& digits);
+
+/// Whether a field has no value: it is empty, or says NA, N/A, NaN, null or None.
+bool is_gap(std::string_view text);
+
+/// Whether this looks like a date or a time: 2024-02-29, 29.02.2024, 2/29/24, 12:30.
+bool looks_like_date(std::string_view text);
 
 /// Text for messages: at most 40 characters, what cannot be printed replaced.
 std::string shown(std::string_view text);

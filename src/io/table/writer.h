@@ -43,6 +43,9 @@ struct Table {
   std::vector<std::string> names;  ///< one per column, or none
   CellType type = CellType::kUInt8;
   bool is_matrix = false;  ///< points: of two dimensions also where there is one column; labels are a vector then
+  bool has_gaps = false;   ///< cells of -1 (int32) and NaN (float64) are no values: empty fields in text
+  std::span<const std::string> ids = {};  ///< names of the rows: a first column of text, which other formats lack
+  std::string id_name = {};
   /// Puts rows [first, first + count), row-major, at `out`.
   std::function<void(int64_t first, int64_t count, std::byte* out)> fill;
 

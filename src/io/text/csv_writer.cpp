@@ -4,15 +4,8 @@
 namespace manymeans {
 namespace {
 
-std::string quoted(const std::string& name) {
-  if (name.find_first_of(",;\"\t\r\n ") == std::string::npos) return name;
-  std::string result = "\"";
-  for (const char c : name) result += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return result + '"';
-}
-
 void write_csv(const Table& table, OutputFile& file) {
-  std::string header;
+  std::string header = table.ids.empty() ? "" : quoted(table.id_name);
   for (const std::string& name : table.names) header += (header.empty() ? "" : ",") + quoted(name);
   if (!header.empty()) file.write(header + '\n');
   write_text_rows(table, ',', false, file);

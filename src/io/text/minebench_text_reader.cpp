@@ -21,6 +21,9 @@ Reader make_minebench_text_reader() {
   reader.survey = [text = reader.survey, coordinates](const std::string& path, const ReadOptions& options) {
     return text(path, coordinates(options));
   };
+  reader.read_raw = [text = reader.read_raw, coordinates](const std::string& path, const ReadOptions& options) {
+    return text(path, coordinates(options));
+  };
   return reader;
 }
 

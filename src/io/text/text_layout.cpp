@@ -74,24 +74,29 @@ std::vector<std::string_view> sample_lines(std::string_view body) {
   return result;
 }
 
-using Row = std::vector<Field>;
+struct Cell : Field {
+  NumberKind kind = NumberKind::kText;
+};
+using Row = std::vector<Cell>;
 
-std::vector<Row> split_all(const std::vector<std::string_view>& lines, char delimiter) {
+std::vector<Row> split_all(const std::vector<std::string_view>& lines, char delimiter, char decimal) {
   std::vector<Row> rows;
-  for (const std::string_view line : lines) rows.push_back(split_line(trim_line(line, delimiter), delimiter));
+  std::string digits;
+  for (const std::string_view line : lines) {
+    Row& row = rows.emplace_back();
+    for (const Field& field : split_line(trim_line(line, delimiter), delimiter)) {
+      double ignored = 0;
+      row.push_back({field, parse_number(field.text, decimal, ignored, digits)});
+    }
+  }
   return rows;
 }
 
-NumberKind kind_of(const Field& field) {
-  double ignored = 0;
-  return parse_number(field.text, ignored);
+bool is_number(const Cell& cell) {
+  return cell.kind == NumberKind::kNumber || cell.kind == NumberKind::kOverflow;
 }
-bool is_number(const Field& field) {
-  const NumberKind kind = kind_of(field);
-  return kind == NumberKind::kNumber || kind == NumberKind::kOverflow;
-}
-bool is_text(const Field& field) {
-  return kind_of(field) == NumberKind::kText;
+bool is_text(const Cell& cell) {
+  return cell.kind == NumberKind::kText;
 }
 
 bool has_too_many(const std::vector<Row>& rows) {
@@ -115,13 +120,14 @@ double table_score(const std::vector<Row>& rows) {
          static_cast<double>(numbers) / static_cast<double>(fields);
 }
 
-char find_delimiter(const std::vector<std::string_view>& lines, const std::string& path) {
+char find_delimiter(const std::vector<std::string_view>& lines, const std::string& path, char decimal) {
   const std::string lower = lower_case(path);
   const bool tsv = lower.ends_with(".tsv") || lower.ends_with(".tsv.gz");
   char best = tsv ? '\t' : kBlanks;
   double best_score = 0;
   for (const char candidate : {',', '\t', ';', kBlanks}) {
-    const std::vector<Row> rows = split_all(lines, candidate);
+    if (candidate == decimal) continue;
+    const std::vector<Row> rows = split_all(lines, candidate, decimal);
     if (candidate != kBlanks && has_too_many(rows)) fail_too_wide(path);
     double score = table_score(rows);
     if (score > 0 && tsv && candidate == '\t') score += 2;  // the name of the file says so
@@ -148,15 +154,8 @@ bool has_header(const std::vector<Row>& rows) {
   return false;
 }
 
-std::string column_name(const Field& field) {
-  std::string name(field.text);
-  if (!field.quoted) return name;
-  for (size_t at = name.find("\"\""); at != std::string::npos; at = name.find("\"\"", at + 1)) name.erase(at, 1);
-  return name;
-}
-
 void take_header(TextLayout& layout, std::vector<Row>& rows, const std::string& path) {
-  for (const Field& field : rows[0]) layout.columns.names.push_back(column_name(field));
+  for (const Field& field : rows[0]) layout.columns.names.push_back(text_of(field));
   if (rows.size() > 1 && rows[1].size() != rows[0].size() && !rows[1].empty()) {
     fail(path,
          fmt::format("line {} (the names of the columns) has {} fields, line {} has {}; both need the same number",
@@ -188,9 +187,10 @@ bool gives_size(const std::vector<Row>& rows, std::string_view body) {
 
 }  // namespace
 
-TextLayout find_layout(std::string_view text, const std::string& path) {
+TextLayout find_layout(std::string_view text, const std::string& path, char decimal) {
   refuse_other_formats(text, path);
   TextLayout layout;
+  layout.decimal = decimal;
   layout.body = text;
   if (text.starts_with("\xef\xbb\xbf")) layout.body.remove_prefix(3);
   drop_empty_end(layout.body);
@@ -202,8 +202,8 @@ TextLayout find_layout(std::string_view text, const std::string& path) {
   if (layout.body.empty()) fail(path, "the file holds no rows, only comments or empty lines; points are needed");
 
   const std::vector<std::string_view> lines = sample_lines(layout.body);
-  layout.delimiter = find_delimiter(lines, path);
-  std::vector<Row> rows = split_all(lines, layout.delimiter);
+  layout.delimiter = find_delimiter(lines, path, decimal);
+  std::vector<Row> rows = split_all(lines, layout.delimiter, decimal);
   if (has_too_many(rows)) fail_too_wide(path);
   if (gives_size(rows, layout.body)) {
     layout.warnings.push_back(fmt::format("line {} of {} gives the numbers of rows and columns ('{}') and was left out",
@@ -216,9 +216,12 @@ TextLayout find_layout(std::string_view text, const std::string& path) {
   const size_t fields = rows.empty() ? 0 : rows[0].size();
   layout.columns.count = static_cast<int64_t>(std::max(fields, layout.columns.names.size()));
   layout.text.resize(static_cast<size_t>(layout.columns.count));
+  layout.categories.resize(layout.text.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     for (size_t f = 0; f < std::min(rows[i].size(), layout.text.size()); ++f) {
-      if (layout.text[f].line >= 0 || !is_text(rows[i][f])) continue;
+      if (!is_text(rows[i][f])) continue;
+      if (!is_gap(rows[i][f].text)) layout.categories[f] = true;
+      if (layout.text[f].line >= 0) continue;
       layout.text[f] = {layout.first_line + static_cast<int64_t>(i), shown(rows[i][f].text)};
     }
   }

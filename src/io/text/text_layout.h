@@ -19,14 +19,18 @@ struct TextExample {
 
 struct TextLayout {
   char delimiter = kBlanks;
+  char decimal = '.';      ///< point or comma
   std::string_view body;   ///< the rows: no byte order mark, comments, header or empty lines at the end
   int64_t first_line = 1;  ///< line of the file, from 1, where the body begins
   FileColumns columns;
   std::vector<TextExample> text;      ///< per column: text among the first lines of the body
+  std::vector<bool> categories;       ///< per column: such text, other than words for gaps
   std::vector<std::string> warnings;  ///< what was assumed
+
+  bool has_text(int64_t column) const { return categories[static_cast<size_t>(column)]; }
 };
 
-/// Throws Error(kBadData) for files that are not text or hold no rows.
-TextLayout find_layout(std::string_view text, const std::string& path);
+/// `decimal`: in numbers, '.' or ','. Throws Error(kBadData) for files that are not text or hold no rows.
+TextLayout find_layout(std::string_view text, const std::string& path, char decimal = '.');
 
 }  // namespace manymeans

@@ -24,6 +24,7 @@ namespace {
 // Pieces of text that threads take: large enough that taking one costs nothing, small enough to share well.
 constexpr int64_t kPiece = int64_t{1} << 19;
 constexpr int32_t kSkip = -1;
+constexpr int32_t kId = -2;
 
 enum class Trouble : uint8_t { kEmptyLine, kRagged, kEmptyField, kText, kTooLarge, kNotStored };
 
@@ -35,6 +36,10 @@ struct Problem {
   std::string text;
 };
 
+struct NumberField : Field {
+  NumberKind kind = NumberKind::kNumber;
+};
+
 // What one thread found, over all pieces that it took.
 struct Worker {
   Worker(size_t d, const TextPlan& plan)
@@ -43,6 +48,10 @@ struct Worker {
         text(d),
         float32(plan.search == Float32Search::kFull ? d : 0),
         survey(plan.survey ? d : 0) {
+    if (plan.categories != nullptr) {
+      codes.resize(d);
+      return;  // distinct values are those of the categories
+    }
     for (ColumnSurvey& column : survey) {
       column.distinct = DistinctCounter(DistinctCounter::limit_for(static_cast<int64_t>(d)));
     }
@@ -54,6 +63,8 @@ struct Worker {
   Float32Check float32;  // of no columns where nobody asked
   bool is_long = false;
   std::vector<ColumnSurvey> survey;  // likewise
+  std::vector<TextCodes> codes;      // with categories: those that this thread knows
+  std::string digits;                // of a number with a decimal comma
 };
 
 class Parser {
@@ -66,7 +77,9 @@ class Parser {
   void check_room(int64_t rows) const;
   std::optional<Problem> parse_piece(int64_t piece, int64_t row, Worker& worker);
   std::optional<Problem> parse_line(std::string_view line, int64_t row, Worker& worker);
-  const char* parse_field(const char* at, const char* end, double& value, NumberKind& kind, Field& field) const;
+  const char* parse_field(const char* at, const char* end, double& value, NumberField& field) const;
+  const char* parse_with_comma(const char* at, const char* end, double& value, NumberField& field,
+                               std::string& digits) const;
   std::optional<Problem> take(const Field& field, NumberKind kind, int32_t target, int64_t row, Worker& worker) const;
   void search(const Field& field, size_t column, Worker& worker) const {
     if (plan_.search == Float32Search::kFull) {
@@ -76,6 +89,10 @@ class Parser {
     }
   }
   void count(const Field& field, NumberKind kind, size_t column, int64_t row, Worker& worker) const;
+  void count_for_points(const Field& field, NumberKind kind, size_t column, int64_t row, Worker& worker) const;
+  void keep_id(const Field& field, int64_t row) {
+    if (is_wanted(row)) result_.ids[static_cast<size_t>(row - begin_)] = text_of(field);
+  }
   void note_lost(const Field& field, double value, int32_t target, int64_t row, Worker& worker) const;
   std::optional<Problem> store(int64_t row, Worker& worker);
   void merge(std::vector<Worker>& workers);
@@ -88,6 +105,7 @@ class Parser {
   bool is_wanted(int64_t row) const { return row >= begin_ && row < end_; }
   std::string place_of(const Problem& problem) const;
   std::string describe(const Problem& problem) const;
+  std::string advice_about(const std::string& text) const;
   void give_back_text(int64_t piece) const;
   int64_t line_of(int64_t row) const { return layout_.first_line + row; }
 
@@ -95,7 +113,7 @@ class Parser {
   const TextPlan& plan_;
   const std::string& path_;
   ThreadPool& pool_;
-  std::vector<int32_t> targets_;  // per field: column of the points, their number for the weight, or kSkip
+  std::vector<int32_t> targets_;  // per field: column of the points, their number for the weight, kId or kSkip
   int64_t begin_ = 0, end_ = 0;   // the rows that become points
   double exact_below_;            // all integers below this magnitude are exact in the type
   bool gives_back_;               // the text lies in a file, and should not stay in memory
@@ -111,6 +129,7 @@ Parser::Parser(const TextLayout& layout, const TextPlan& plan, const std::string
   for (size_t j = 0; j < plan.columns.size(); ++j)
     targets_[static_cast<size_t>(plan.columns[j])] = static_cast<int32_t>(j);
   if (plan.weight >= 0) targets_[static_cast<size_t>(plan.weight)] = static_cast<int32_t>(plan.columns.size());
+  if (plan.id >= 0) targets_[static_cast<size_t>(plan.id)] = kId;
   exact_below_ = plan.type == DataType::kFloat32 ? 0x1p24 : 0x1p53;
   const auto size = static_cast<int64_t>(layout.body.size());
   gives_back_ =
@@ -172,6 +191,7 @@ TextPoints Parser::run() {
   end_ = plan_.part.end(rows.back());
   result_.points = std::make_unique<RowStore>(end_ - begin_, static_cast<int64_t>(d), plan_.type, path_, plan_.memory);
   if (plan_.weight >= 0) result_.weights.resize(static_cast<size_t>(end_ - begin_));
+  if (plan_.id >= 0) result_.ids.resize(static_cast<size_t>(end_ - begin_));
   std::vector<Worker> workers(static_cast<size_t>(pool_.size()), Worker(d, plan_));
   std::atomic<bool> stopped{false};
   std::mutex mutex;
@@ -232,15 +252,17 @@ std::optional<Problem> Parser::parse_line(std::string_view line, int64_t row, Wo
   std::optional<Problem> problem;
   size_t count = 0;
   for (const char* at = line.data(); at != nullptr; ++count) {
-    Field field;
+    NumberField field;
     const int32_t target = count < targets_.size() ? targets_[count] : kSkip;
-    if (target == kSkip) {
+    if (target < 0) {
       at = cut_field(at, end, layout_.delimiter, field);
+      if (target == kId) keep_id(field, row);
       continue;
     }
-    NumberKind kind = NumberKind::kNumber;
-    at = parse_field(at, end, worker.values[static_cast<size_t>(target)], kind, field);
-    auto found = take(field, kind, target, row, worker);
+    double& value = worker.values[static_cast<size_t>(target)];
+    at = layout_.decimal == '.' ? parse_field(at, end, value, field)
+                                : parse_with_comma(at, end, value, field, worker.digits);
+    auto found = take(field, field.kind, target, row, worker);
     if (found && !problem) {
       problem = std::move(found);
       problem->field = static_cast<int64_t>(count);
@@ -251,7 +273,7 @@ std::optional<Problem> Parser::parse_line(std::string_view line, int64_t row, Wo
 }
 
 // The common case without cutting the field out first: the number, then the delimiter or the end of the line.
-const char* Parser::parse_field(const char* at, const char* end, double& value, NumberKind& kind, Field& field) const {
+const char* Parser::parse_field(const char* at, const char* end, double& value, NumberField& field) const {
   const char delimiter = layout_.delimiter;
   while (at < end && is_blank(*at, delimiter)) ++at;
   const char* stop = at;
@@ -264,7 +286,7 @@ const char* Parser::parse_field(const char* at, const char* end, double& value, 
   }
   if (stop == at || (stop != end && !ends_field(*stop, delimiter))) {
     const char* next = cut_field(at, end, delimiter, field);
-    kind = parse_number(field.text, value);
+    field.kind = parse_number(field.text, value);
     return next;
   }
   field.text = {at, static_cast<size_t>(stop - at)};
@@ -276,11 +298,21 @@ const char* Parser::parse_field(const char* at, const char* end, double& value, 
   return stop;
 }
 
+// A number's text has a point from here on; `digits` holds it.
+const char* Parser::parse_with_comma(const char* at, const char* end, double& value, NumberField& field,
+                                     std::string& digits) const {
+  const char* next = cut_field(at, end, layout_.delimiter, field);
+  field.kind = parse_number(field.text, layout_.decimal, value, digits);
+  if (field.kind == NumberKind::kNumber) field.text = digits;
+  return next;
+}
+
 std::optional<Problem> Parser::take(const Field& field, NumberKind kind, int32_t target, int64_t row,
                                     Worker& worker) const {
   const auto column = static_cast<size_t>(target);
-  if (plan_.survey) {
-    count(field, kind, column, row, worker);
+  if (plan_.survey && column < plan_.columns.size()) {
+    plan_.categories == nullptr ? count(field, kind, column, row, worker)
+                                : count_for_points(field, kind, column, row, worker);
     return std::nullopt;
   }
   switch (kind) {
@@ -316,6 +348,24 @@ void Parser::count(const Field& field, NumberKind kind, size_t column, int64_t r
     ++survey.empty;
   } else {
     survey.add_text(field.text, line_of(row));
+  }
+}
+
+// A cell of a table that becomes points by rules: a number, NaN for a gap, or the code of a category.
+void Parser::count_for_points(const Field& field, NumberKind kind, size_t column, int64_t row, Worker& worker) const {
+  ColumnSurvey& survey = worker.survey[column];
+  double& value = worker.values[column];
+  const bool number = kind == NumberKind::kNumber || kind == NumberKind::kOverflow;
+  if (is_gap(field.text)) {
+    value = std::numeric_limits<double>::quiet_NaN();
+    ++survey.empty;
+  } else if (number && !plan_.categorical[column]) {
+    ++survey.numbers;
+    if (std::fabs(value) >= exact_below_) note_lost(field, value, static_cast<int32_t>(column), row, worker);
+    search(field, column, worker);
+  } else {
+    survey.add_text(field.text, line_of(row));
+    value = static_cast<double>((*plan_.categories)[column].code_of(field.text, worker.codes[column]));
   }
 }
 
@@ -376,6 +426,19 @@ std::string Parser::place_of(const Problem& problem) const {
   return fmt::format("row {} (line {})", problem.line - layout_.first_line + 1, problem.line);
 }
 
+// What would make text a number, or do without it.
+std::string Parser::advice_about(const std::string& text) const {
+  double value = 0;
+  std::string digits;
+  if (is_gap(text)) return "fill gaps with --missing, or leave the column out with --exclude";
+  if (looks_like_date(text)) return "this looks like a date, which is none; leave the column out with --exclude";
+  if (layout_.decimal == '.' && parse_number(text, ',', value, digits) == NumberKind::kNumber) {
+    return "numbers with decimal commas are read with --decimal ,";
+  }
+  return "leave the column out with --exclude, all that hold text with --numeric-only, or make each text a column "
+         "with --categories onehot";
+}
+
 // What was wrong in the line, and what would be right.
 std::string Parser::describe(const Problem& problem) const {
   if (problem.trouble == Trouble::kEmptyLine) return " is empty; remove it, or fill it: every line is a row";
@@ -386,10 +449,8 @@ std::string Parser::describe(const Problem& problem) const {
   const std::string at = ", " + layout_.columns.label(problem.field) + ": ";
   switch (problem.trouble) {
     case Trouble::kEmptyField:
-      return at + "the field is empty; fill it, remove the line, or leave the column out with --columns";
-    case Trouble::kText:
-      return at + "'" + problem.text +
-             "' is not a number; choose columns with --columns, or leave out all that hold text with --numeric-only";
+      return at + "the field is empty; fill gaps with --missing, or leave the column out with --exclude";
+    case Trouble::kText: return at + "'" + problem.text + "' is not a number; " + advice_about(problem.text);
     case Trouble::kTooLarge:
       return at + problem.text + " is too large for a 64-bit number; at most 1.8e308 can be read";
     default: break;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/threads.h"
+#include "io/table/category_table.h"
 #include "io/table/row_store.h"
 #include "io/table/table_survey.h"
 #include "io/text/text_layout.h"
@@ -28,8 +29,12 @@ struct TextPlan {
   Float32Search search = Float32Search::kNone;
   /// Text in a column is noted instead of being an error; the values of that column are then 0.
   bool note_text = false;
+  int64_t id = -1;  ///< field that names the row; -1: none
   /// Empty fields and text are NaN, and are counted with the numbers (TextPoints::survey).
   bool survey = false;
+  /// With `survey`, a table for each column: words for gaps (is_gap) count as empty, and other text becomes its code.
+  std::vector<CategoryTable>* categories = nullptr;
+  std::vector<bool> categorical = {};  ///< with `categories`: columns in which numbers are text, too
   RowPart part;  ///< the rows that become points; the others are counted, and looked at where all decide something
   int64_t memory = 0;  ///< as in ReadOptions
 };
@@ -38,6 +43,7 @@ struct TextPoints {
   std::unique_ptr<RowStore> points;
   int64_t file_rows = 0;
   std::vector<double> weights;
+  std::vector<std::string> ids;  ///< of the rows that became points, with TextPlan::id
   LostIntegers lost{0};
   std::vector<TextExample> text;     ///< per column of the points, with note_text
   bool trouble = false;              ///< with note_text: there is an error, which a parse without it will name

@@ -5,6 +5,7 @@
 #include "io/files/gzip.h"
 #include "io/files/mapped_file.h"
 #include "io/table/column_selection.h"
+#include "io/table/preparation.h"
 #include "io/table/reader.h"
 #include "io/text/text_layout.h"
 #include "io/text/text_parse.h"
@@ -78,6 +79,18 @@ int threads_for(const TextLayout& layout, int threads) {
   return static_cast<int>(std::min<int64_t>(thread_count(threads), filled));
 }
 
+char decimal_of(const ReadOptions& options) {
+  if (options.decimal != 0) return options.decimal;
+  return options.like ? options.like->source.decimal : '.';
+}
+
+int64_t find_id(const TextLayout& layout, const ReadOptions& options, const std::string& path) {
+  if (options.id.empty()) return -1;
+  if (const auto column = find_column(layout.columns, options.id)) return *column;
+  throw Error(ErrorCode::kUsage, "id",
+              fmt::format("{} has no column '{}'; a name or a number is right", path, options.id));
+}
+
 TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const std::string& path) {
   TextPlan plan;
   plan.columns = wanted_columns(layout.columns, options, path);
@@ -89,6 +102,8 @@ TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const s
   plan.part = options.part;
   if (!options.weights.empty()) plan.weight = find_column(layout.columns, options.weights).value_or(-1);
   std::erase(plan.columns, plan.weight);
+  plan.id = find_id(layout, options, path);
+  if (options.columns.empty()) std::erase(plan.columns, plan.id);  // one that is asked for by name is both
   if (plan.columns.empty()) {
     throw Error(ErrorCode::kBadData, path, "no column is left beside the weights; choose at least one");
   }
@@ -119,7 +134,7 @@ std::vector<size_t> described(const TextPoints& points, TextPlan plan, TextColum
 
 TableSummary survey_text(const std::string& path, const ReadOptions& options) {
   const TextFile file(path, options.memory);
-  const TextLayout layout = find_layout(file.text, path);
+  const TextLayout layout = find_layout(file.text, path, decimal_of(options));
   const TextPlan plan = survey_plan(layout, options, path);
   ThreadPool pool(threads_for(layout, options.threads));
   const TextPoints points = parse_text(layout, plan, path, pool);
@@ -171,7 +186,7 @@ TextPoints parse_as_needed(const TextLayout& layout, TextPlan& plan, TextColumns
 
 Dataset read_text(const std::string& path, const ReadOptions& options) {
   const TextFile file(path, options.memory);
-  const TextLayout layout = find_layout(file.text, path);
+  const TextLayout layout = find_layout(file.text, path, decimal_of(options));
   TextPlan plan = make_plan(layout, options, path);
   ThreadPool pool(threads_for(layout, options.threads));
   TextColumns text_columns(layout, path);
@@ -188,8 +203,11 @@ Dataset read_text(const std::string& path, const ReadOptions& options) {
   result.file_rows = points.file_rows;
   result.owner = points.points->owner();
   result.weights = std::move(points.weights);
-  result.warnings = layout.warnings;
+  result.ids = std::move(points.ids);
+  if (plan.id >= 0) result.id_name = layout.columns.name(plan.id);
   result.source = source_columns(layout.columns, plan.columns);
+  result.source.decimal = layout.decimal;
+  result.warnings = layout.warnings;
   result.first_line = layout.first_line;
   std::vector<std::string> labels;
   for (const int64_t column : plan.columns) {
@@ -203,6 +221,72 @@ Dataset read_text(const std::string& path, const ReadOptions& options) {
   return result;
 }
 
+// Of which columns every cell is a category.
+std::vector<bool> categorical_columns(const TextLayout& layout, const TextPlan& plan, const ReadOptions& options) {
+  std::vector<bool> categorical(plan.columns.size());
+  const bool like = options.like && options.like->source.rules.size() == plan.columns.size();
+  for (size_t j = 0; j < plan.columns.size(); ++j) {
+    categorical[j] =
+        like ? options.like->source.rules[j].categorical : options.rules.one_hot && layout.has_text(plan.columns[j]);
+  }
+  return categorical;
+}
+
+// Whether columns of numbers turned out to hold text; all of their cells are categories then.
+bool finds_categories(const TextPoints& points, std::vector<bool>& categorical) {
+  bool found = false;
+  for (size_t j = 0; j < categorical.size(); ++j) {
+    if (categorical[j] || points.survey[j].text == 0) continue;
+    categorical[j] = true;
+    found |= points.survey[j].numbers > 0;
+  }
+  return found;
+}
+
+RawTable raw_table(const TextLayout& layout, const TextPlan& plan, TextPoints& points) {
+  RawTable table;
+  table.view = points.points->view();
+  table.owner = points.points->owner();
+  table.file_columns = layout.columns.count;
+  table.decimal = layout.decimal;
+  table.weights = std::move(points.weights);
+  table.ids = std::move(points.ids);
+  if (plan.id >= 0) table.id_name = layout.columns.name(plan.id);
+  table.warnings = layout.warnings;
+  table.first_line = layout.first_line;
+  table.lost = std::move(points.lost);
+  for (size_t j = 0; j < plan.columns.size(); ++j) {
+    const ColumnSurvey& survey = points.survey[j];
+    RawColumn& column = table.columns.emplace_back();
+    column.number = plan.columns[j] + 1;
+    column.name = layout.columns.name(plan.columns[j]);
+    column.example = survey.example;
+    column.example_row = survey.example_line - layout.first_line + 1;
+    column.categorical = survey.text > 0 || plan.categorical[j];
+    column.categories = (*plan.categories)[j].texts();
+    column.wide = points.wide_columns[j];
+  }
+  return table;
+}
+
+RawTable read_raw_text(const std::string& path, const ReadOptions& options) {
+  const TextFile file(path, options.memory);
+  const TextLayout layout = find_layout(file.text, path, decimal_of(options));
+  TextPlan plan = survey_plan(layout, options, path);
+  ThreadPool pool(threads_for(layout, options.threads));
+  plan.categorical = categorical_columns(layout, plan, options);
+  std::vector<CategoryTable> categories;
+  plan.categories = &categories;
+  TextPoints points;
+  do {
+    points = {};
+    categories.clear();
+    for (size_t j = 0; j < plan.columns.size(); ++j) categories.emplace_back(categories_to_remember(options));
+    points = parse_text(layout, plan, path, pool);
+  } while (options.rules.one_hot && finds_categories(points, plan.categorical));
+  return raw_table(layout, plan, points);
+}
+
 }  // namespace
 
 Reader make_text_reader() {
@@ -210,7 +294,8 @@ Reader make_text_reader() {
           {".csv", ".tsv", ".txt", ".gz"},
           read_text,
           /*has_members=*/false,
-          survey_text};
+          survey_text,
+          read_raw_text};
 }
 
 }  // namespace manymeans

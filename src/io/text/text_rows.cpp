@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <iterator>
+#include <span>
+#include <type_traits>
 
 namespace manymeans {
 namespace {
@@ -34,10 +36,20 @@ void append(BFloat value, std::string& text) {
   append(static_cast<double>(value), text);
 }
 
+// Whether the cell is none, in a table with gaps.
+template <class T>
+bool is_gap(T value) {
+  if constexpr (std::is_same_v<T, double>) return std::isnan(value);
+  if constexpr (std::is_same_v<T, int32_t>) return value < 0;
+  return false;
+}
+
 struct Lines {
   int64_t columns;
   int64_t first;  // number of the first row, from 1; 0: rows have no numbers
   char delimiter;
+  bool gaps;
+  std::span<const std::string> ids;  // of these rows
 };
 
 template <class T>
@@ -50,18 +62,34 @@ void append_rows(std::span<const std::byte> cells, const Lines& lines, std::stri
       append(lines.first + i / lines.columns, text);
       text += lines.delimiter;
     }
-    append(values[i], text);
+    if (begins && !lines.ids.empty()) {
+      text += quoted(lines.ids[static_cast<size_t>(i / lines.columns)]);
+      text += lines.delimiter;
+    }
+    if (!lines.gaps || !is_gap(values[i])) {
+      append(values[i], text);
+    } else if (lines.columns == 1 && lines.ids.empty()) {
+      text += "\"\"";  // readers skip lines that are empty, and all rows behind would shift
+    }
     text += (i + 1) % lines.columns == 0 ? '\n' : lines.delimiter;
   }
 }
 
 }  // namespace
 
+std::string quoted(const std::string& name) {
+  if (name.find_first_of(",;\"\t\r\n ") == std::string::npos) return name;
+  std::string result = "\"";
+  for (const char c : name) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return result + '"';
+}
+
 void write_text_rows(const Table& table, char delimiter, bool numbered, OutputFile& file) {
   std::string text;
   for_each_block(table, [&](int64_t first, int64_t, std::span<const std::byte> cells) {
     text.clear();
-    const Lines lines{table.columns, numbered ? first + 1 : 0, delimiter};
+    const auto ids = table.ids.empty() ? table.ids : table.ids.subspan(static_cast<size_t>(first));
+    const Lines lines{table.columns, numbered ? first + 1 : 0, delimiter, table.has_gaps, ids};
     with_cell_type(table.type, [&]<class T>(T) { append_rows<T>(cells, lines, text); });
     file.write(text);
   });

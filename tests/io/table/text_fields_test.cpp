@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <initializer_list>
+#include <utility>
 
 namespace manymeans::test {
 namespace {
@@ -44,6 +46,39 @@ TEST(TextFields, Numbers) {
   for (const char* text : {"+", "-", "+-1", "++1", "1,5", "1.5.2", "0x1p3", "1e", "e5", "1 2", "infinit", "NA", "?"}) {
     EXPECT_EQ(parse_number(text, value), NumberKind::kText) << text;
   }
+}
+
+TEST(TextFields, DecimalCommas) {
+  double value = 0;
+  std::string digits;
+  const auto parse = [&](std::string_view text) { return parse_number(text, ',', value, digits); };
+  for (const auto& [text, number] : std::initializer_list<std::pair<const char*, double>>{{"1,5", 1.5},
+                                                                                          {"1.234,5", 1234.5},
+                                                                                          {"-12.345.678", -12345678},
+                                                                                          {",5", 0.5},
+                                                                                          {"7", 7},
+                                                                                          {"1,5e-3", 0.0015},
+                                                                                          {"1.000e2", 100000}}) {
+    EXPECT_EQ(parse(text), NumberKind::kNumber) << text;
+    EXPECT_EQ(value, number) << text;
+  }
+  for (const char* text : {"3.14", "1.23,5", "1,2,3", "1,234.5", "1234.567", ".5", "1.", "1.234.56", "1..234"}) {
+    EXPECT_EQ(parse(text), NumberKind::kText) << text;
+  }
+  EXPECT_EQ(parse(""), NumberKind::kEmpty);
+  EXPECT_EQ(parse_number("3.14", '.', value, digits), NumberKind::kNumber);
+}
+
+TEST(TextFields, GapsAndDates) {
+  for (const char* text : {"", "NA", "n/a", "NaN", "null", "NULL", "None", "#N/A", "<NA>"})
+    EXPECT_TRUE(is_gap(text)) << text;
+  for (const char* text : {"0", "Nancy", "nil", "-", "?", "nulls"}) EXPECT_FALSE(is_gap(text)) << text;
+  for (const char* text :
+       {"2024-02-29", "29.02.2024", "2/29/24", "12:30", "2024-02-29T12:30:00Z", "2024-02-29 12:30"}) {
+    EXPECT_TRUE(looks_like_date(text)) << text;
+  }
+  for (const char* text : {"Paris", "10.0.0.1", "1.2", "A-1-2-3", "2024-02", "-", ""})
+    EXPECT_FALSE(looks_like_date(text)) << text;
 }
 
 TEST(TextFields, Shown) {

@@ -140,7 +140,7 @@ TEST_F(TextReader, WhatDoesNotFit) {
   bad("1,2\n3\n", {"line 2", "1 fields", "2;"});
   bad("1,2\n3,4,5\n", {"line 2", "3 fields"});
   bad("1,2\n3,\n", {"line 2", "column 2", "empty"});
-  bad("a,b\n1,2\n3,x\x01y\n", {"row 2 (line 3), ", "column 2 ('b')", "'x\\x01y'", "--columns", "--numeric-only"});
+  bad("a,b\n1,2\n3,x\x01y\n", {"row 2 (line 3), ", "column 2 ('b')", "'x\\x01y'", "--exclude", "--numeric-only"});
   bad("1,2\n0x10,4\n", {"line 2", "column 1", "'0x10'"});
   bad("1,2\n1 2,4\n", {"line 2", "column 1", "'1 2'"});
   bad("1,2\n\"3,4\n", {"line 2", "column 1"});
