@@ -14,7 +14,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <string_view>
 
 namespace manymeans {
 namespace {
@@ -162,10 +164,34 @@ std::vector<double> sample_variances(const PointsView& points, int64_t memory, c
   return variances;
 }
 
+// Whether a column of this name holds numbers that name things and measure nothing.
+bool is_named_like_id(std::string name) {
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  constexpr std::string_view kNames[] = {"id", "index", "idx", "rowid", "row_number", "unnamed: 0", "uuid"};
+  return std::ranges::find(kNames, name) != std::end(kNames) || name.ends_with("_id") || name.ends_with(" id");
+}
+
+// Of columns that `warned` does not name yet.
+void add_ids(const Dataset& points, const std::vector<bool>& warned, std::vector<std::string>& warnings) {
+  if (points.view.d < 2) return;
+  for (size_t j = 0; j < std::min(warned.size(), points.column_names.size()); ++j) {
+    if (warned[j] || !is_named_like_id(points.column_names[j])) continue;
+    warnings.push_back(
+        fmt::format("{} is named like an id, and ids measure nothing; leave it out: --exclude, or --id, which lets it "
+                    "name the rows",
+                    column_label(points, static_cast<int64_t>(j) + 1)));
+  }
+}
+
 std::vector<std::string> find_row_numbers(const Dataset& points, int64_t memory, Comm& comm) {
   const PointsView& view = points.view;
   const Sample sample = find_sample(view, comm);
-  if (!sample.looked_at) return {};
+  std::vector<std::string> warnings;
+  std::vector<bool> warned(static_cast<size_t>(view.d));
+  if (!sample.looked_at) {
+    add_ids(points, warned, warnings);
+    return warnings;
+  }
   Sequences sequences(first_row(view, sample, comm));
   for (const int64_t number : {int64_t{0}, int64_t{1}, sample.all - 1}) {
     const int64_t row = number - sample.first;
@@ -177,13 +203,14 @@ std::vector<std::string> find_row_numbers(const Dataset& points, int64_t memory,
   });
   check_mapped(view.data);
   sequences.keep_those_of_all(comm);
-  std::vector<std::string> warnings;
   for (const auto& [j, first] : sequences.left()) {
+    warned[j] = true;
     warnings.push_back(fmt::format(
         "{} only counts the rows ({:.0f}, {:.0f}, {:.0f}, ...), and groups them by their place in the file; leave it "
         "out: --columns chooses others",
         column_label(points, static_cast<int64_t>(j) + 1), first, first + 1, first + 2));
   }
+  add_ids(points, warned, warnings);
   return warnings;
 }
 

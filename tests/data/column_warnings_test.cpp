@@ -10,6 +10,7 @@
 #include <cmath>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace manymeans {
@@ -48,6 +49,18 @@ TEST(ColumnWarnings, NumbersOfRows) {
     ASSERT_EQ(warnings.size(), 1u);
     EXPECT_TRUE(warnings[0].starts_with("column 1 ('id') only counts the rows")) << warnings[0];
   }
+}
+
+TEST(ColumnWarnings, NamesOfIds) {
+  for (const char* name : {"id", "ID", "index", "customer_id", "Customer ID", "Unnamed: 0"}) {
+    const auto warnings = row_number_warnings(table(5, {"x", name}, normal(1, 1), normal(2, 1)).dataset);
+    ASSERT_EQ(warnings.size(), 1u) << name;
+    EXPECT_TRUE(warnings[0].starts_with(std::string("column 2 ('") + name + "') is named like an id")) << warnings[0];
+  }
+  for (const char* name : {"width", "idea", "humid", "paid", ""}) {
+    EXPECT_TRUE(row_number_warnings(table(5, {"x", name}, normal(1, 1), normal(2, 1)).dataset).empty()) << name;
+  }
+  EXPECT_TRUE(row_number_warnings(table(5, {"id"}, normal(1, 1)).dataset).empty()) << "the only column";
 }
 
 TEST(ColumnWarnings, WhatOnlyLooksLikeThem) {
