@@ -534,14 +534,13 @@ def read(
     }
     found = _manymeans.read(file, options)
     points = Points(found["points"], found["bfloat16"]).numbers
-    source = Source(**found["source"], path=os.path.abspath(whole))
+    source = Source(**found["source"], path=os.path.abspath(whole), dropped=found["dropped"])
     return Dataset(
         points,
         list(found["column_names"]),
         found["weights"],
         list(found["warnings"]),
         source,
-        found["dropped"],
         list(found["ids"]),
     )
 

@@ -42,6 +42,8 @@ class Source:
         Decimal sign of numbers in text.
     path : bytes
         The file itself, which nothing may be written to.
+    dropped : ndarray of int64
+        Rows of the file, from 0, that have gaps and are no points.
 
     """
 
@@ -53,6 +55,7 @@ class Source:
     drops_gaps: bool = False
     decimal: str = "."
     path: bytes = b""
+    dropped: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64), compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Give what the library calls the columns of a file."""
@@ -74,8 +77,6 @@ class Dataset:
         float64.
     warnings : list of str
         What the user should know.
-    dropped : ndarray of int64
-        Rows of the file, from 0, that have gaps and are no points (``missing="drop"``).
     ids : list of str
         What names each row of the file, those that were dropped too, where ``id`` chose a column for that.
 
@@ -86,8 +87,12 @@ class Dataset:
     weights: npt.NDArray[np.float64] | None
     warnings: list[str]
     source: Source = field(default_factory=Source, repr=False)
-    dropped: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
     ids: list[str] = field(default_factory=list, repr=False)
+
+    @property
+    def dropped(self) -> npt.NDArray[np.int64]:
+        """Rows of the file, from 0, that have gaps and are no points (``missing="drop"``)."""
+        return self.source.dropped
 
 
 def check_output(name: str, path: bytes, inputs: list[bytes]) -> None:
@@ -123,6 +128,8 @@ def naming(names: list[str] | None, source: Source | None) -> Iterator[None]:
         if not found or (not names and (source is None or not source.count)):
             raise
         row, column = int(found[1]), int(found[2])
+        for gap in () if source is None else source.dropped:
+            row += bool(gap < row)  # those stand in the file
         line = f" (line {source.first_line + row - 1})" if source is not None and source.first_line else ""
         name = f" ('{names[column - 1]}')" if names and column <= len(names) else ""
         one_each = source is not None and names is not None and len(source.numbers) == len(names)

@@ -38,10 +38,10 @@ std::string list_of(std::span<const std::string> names) {
   return names.size() > kMostNamed ? list + ", ..." : list;
 }
 
-[[noreturn]] void unknown(const FileColumns& file, std::string_view text) {
+[[noreturn]] void unknown(const FileColumns& file, const char* parameter, std::string_view text) {
   const std::string names = file.names.empty() ? "have no names" : "named " + list_of(file.names);
   throw Error(
-      ErrorCode::kUsage, "columns",
+      ErrorCode::kUsage, parameter,
       fmt::format("there is no column '{}'; columns are numbered from 1 to {} and {}", text, file.count, names));
 }
 
@@ -71,17 +71,18 @@ std::optional<Range> find_one_or_range(const FileColumns& file, std::string_view
 
 class Selection {
  public:
-  explicit Selection(const FileColumns& file) : file_(file), taken_(static_cast<size_t>(file.count)) {}
+  Selection(const FileColumns& file, const char* parameter)
+      : file_(file), parameter_(parameter), taken_(static_cast<size_t>(file.count)) {}
 
   void add(const std::string& specification) {
     // The whole first: a name may hold commas.
     if (const auto range = find_one_or_range(file_, specification)) return add(*range);
-    if (specification.find(',') == std::string::npos) unknown(file_, trim(specification));
+    if (specification.find(',') == std::string::npos) unknown(file_, parameter_, trim(specification));
     for (size_t first = 0; first <= specification.size();) {
       const size_t end = std::min(specification.find(',', first), specification.size());
       const std::string_view part = std::string_view(specification).substr(first, end - first);
       const auto range = find_one_or_range(file_, part);
-      if (!range) unknown(file_, trim(part));
+      if (!range) unknown(file_, parameter_, trim(part));
       add(*range);
       first = end + 1;
     }
@@ -93,7 +94,7 @@ class Selection {
   void add(const Range& range) {
     for (int64_t column = range.first; column <= range.second; ++column) {
       if (taken_[static_cast<size_t>(column)]) {
-        throw Error(ErrorCode::kUsage, "columns", file_.label(column) + " is asked for twice; name every column once");
+        throw Error(ErrorCode::kUsage, parameter_, file_.label(column) + " is asked for twice; name every column once");
       }
       taken_[static_cast<size_t>(column)] = true;
       columns.push_back(column);
@@ -101,6 +102,7 @@ class Selection {
   }
 
   const FileColumns& file_;
+  const char* parameter_;
   std::vector<bool> taken_;
 };
 
@@ -192,9 +194,10 @@ std::optional<int64_t> find_column(const FileColumns& file, const std::string& t
   return std::nullopt;
 }
 
-std::vector<int64_t> select_columns(const FileColumns& file, std::span<const std::string> specifications) {
+std::vector<int64_t> select_columns(const FileColumns& file, std::span<const std::string> specifications,
+                                    const char* parameter) {
   if (specifications.empty()) return all_columns(file);
-  Selection selection(file);
+  Selection selection(file, parameter);
   for (const std::string& specification : specifications) selection.add(specification);
   return std::move(selection.columns);
 }
@@ -203,7 +206,7 @@ std::vector<int64_t> wanted_columns(const FileColumns& file, const ReadOptions& 
   if (options.columns.empty() && options.like) return columns_of_fit(file, *options.like, path);
   std::vector<int64_t> columns = select_columns(file, options.columns);
   if (options.exclude.empty()) return columns;
-  const std::vector<int64_t> excluded = select_columns(file, options.exclude);
+  const std::vector<int64_t> excluded = select_columns(file, options.exclude, "exclude");
   std::erase_if(columns, [&](int64_t column) { return std::ranges::find(excluded, column) != excluded.end(); });
   if (columns.empty()) {
     throw Error(ErrorCode::kUsage, "exclude", "no column of " + path + " is left; leave one in");

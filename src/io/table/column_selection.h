@@ -22,8 +22,9 @@ struct FileColumns {
 
 /// The columns (from 0, in the order asked for) that these specifications mean. Each is a name, a number, a range
 /// 2-5, 5- or first-last, or several of them with commas; a name goes before a number. No specification: all.
-/// Throws Error(kUsage) for an unknown, doubled or out-of-range column.
-std::vector<int64_t> select_columns(const FileColumns& file, std::span<const std::string> specifications);
+/// Throws Error(kUsage) about `parameter` for an unknown, doubled or out-of-range column.
+std::vector<int64_t> select_columns(const FileColumns& file, std::span<const std::string> specifications,
+                                    const char* parameter = "columns");
 
 /// The columns that the caller wants: those asked for, else those of the model (options.like), else all.
 /// Throws Error(kBadData) naming `path` where the file lacks a column of the model.

@@ -1,0 +1,94 @@
+"""Tables with text, gaps and ids: what `read` makes of them beside pandas, and that models remember it."""
+
+import numpy as np
+import pandas
+import pytest
+
+import manymeans
+
+TABLE = """customer_id,name,city,age,income
+1001,Ann,Paris,31,1000
+1002,Bob,Rome,,3000
+1003,Cy,NA,50,n/a
+1004,"Dee, X",Paris,40,2000.5
+1005,Eve,Rome,28,1800
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "customers.csv"
+    file.write_text(TABLE)
+    return file
+
+
+def test_is_what_pandas_makes_of_it(path):
+    found = manymeans.read(path, exclude="name", id="customer_id", missing="mean", categories="onehot", dtype="float64")
+    frame = pandas.read_csv(path).drop(columns=["customer_id", "name"])
+    wanted = pandas.get_dummies(frame, columns=["city"], prefix_sep="=", dtype=float).fillna(
+        frame.mean(numeric_only=True)
+    )
+    assert sorted(found.column_names) == sorted(wanted.columns)
+    np.testing.assert_allclose(found.points, wanted[found.column_names].to_numpy(), rtol=1e-15)
+    assert found.ids == ["1001", "1002", "1003", "1004", "1005"]
+    assert "gaps were filled" in found.warnings[0]
+
+
+def test_dropped_rows_and_their_lines(path):
+    found = manymeans.read(path, columns=["age", "income"], missing="drop")
+    assert found.dropped.tolist() == [1, 2]
+    assert found.points.tolist() == [[31, 1000], [40, 2000.5], [28, 1800]]
+    path.write_text("x,y\n1,2\n,3\n4,inf\n")
+    found = manymeans.read(path, missing="drop")
+    with pytest.raises(manymeans.BadDataError, match=r"row 3 \(line 4\), column 2 \('y'\)"):
+        manymeans.fit(found, 1)
+
+
+def test_a_saved_model_remembers(path, tmp_path):
+    table = manymeans.read(path, exclude=["name", "customer_id"], missing="median", categories="onehot")
+    result = manymeans.fit(table, 2)
+    result.save(tmp_path / "model.npz")
+    loaded = manymeans.FitResult.load(tmp_path / "model.npz")
+    loaded.save(tmp_path / "again.npz")
+    for model in (result, loaded, manymeans.FitResult.load(tmp_path / "again.npz")):
+        np.testing.assert_array_equal(manymeans.read(path, like=model).points, table.points)
+    (tmp_path / "more.csv").write_text("income,age,city,more\n,30,Bern,1\n")
+    more = manymeans.read(tmp_path / "more.csv", like=loaded)
+    assert more.points.tolist() == [[0, 0, 30, np.float32(1900.25)]]
+    assert "not seen" in more.warnings[1]
+
+
+def test_decimal_commas(path, tmp_path):
+    path.write_text("Preis;Menge\n1.234,5;2\n-0,25;3\n")
+    table = manymeans.read(path, decimal=",")
+    assert table.points.tolist() == [[1234.5, 2], [-0.25, 3]]
+    np.testing.assert_array_equal(manymeans.read(path, like=manymeans.fit(table, 1)).points, table.points)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [
+        ({"missing": "middle"}, "missing"), ({"missing": float("nan")}, "missing"), ({"missing": [1]}, "missing"),
+        ({"categories": 1}, "categories"), ({"decimal": ";"}, "decimal"), ({"most_categories": 0}, "most_categories"),
+        ({"id": "nobody"}, "id"), ({"exclude": ["nobody"]}, "exclude"), ({"exclude": "1-5"}, "exclude"),
+    ],
+)  # fmt: skip
+def test_what_is_no_rule(path, wrong, name):
+    with pytest.raises(manymeans.UsageError, match=rf"^\[{name}\]"):
+        manymeans.read(path, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"missing": "mean"}, "column 2 .'name'.: 'Ann' is not a number"),
+        ({"exclude": "name", "categories": "onehot"}, "column 4 .'age'.: there is no value"),
+        (
+            {"missing": 0, "categories": "onehot", "most_categories": 4},
+            "column 2 .'name'. has more than 4 different texts",
+        ),
+    ],
+)
+def test_what_no_rule_provides_for(path, rules, message):
+    with pytest.raises(manymeans.BadDataError, match=message):
+        manymeans.read(path, **rules)
