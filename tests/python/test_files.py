@@ -148,3 +148,20 @@ def test_hdf5(tmp_path, dtype):
         assert manymeans.read(f"{tmp_path}/y.h5:/{name}").points.tobytes() == X.tobytes()
     with pytest.raises(FileNotFoundError):
         manymeans.read(tmp_path / "z.h5:/plain")
+
+
+@needs_arrow
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_gaps_and_text_in_tables_of_arrow(tmp_path, ending):
+    text = "id,city,age,income\n1,Paris,31,1000\n2,Rome,,3000\n3,,50,\n4,Paris,40,2000.5\n"
+    (tmp_path / "table.csv").write_text(text)
+    frame = pandas.read_csv(tmp_path / "table.csv")
+    file = tmp_path / f"table.{ending}"
+    frame.to_parquet(file) if ending == "parquet" else frame.to_feather(file)
+    rules = ("--exclude", "id", "--missing", "median", "--categories", "onehot", "--dtype", "float32")
+    np.testing.assert_array_equal(points_of(file, *rules), points_of(tmp_path / "table.csv", *rules))
+    assert "column 2 ('city'): 'Paris' is not a number" in convert(file, tmp_path / "x.npy", "--missing", "0")
+    assert "column 3 ('age'): there is no value" in convert(file, tmp_path / "x.npy", "--categories", "onehot")
+    frame["when"] = pandas.to_datetime("2024-02-29")
+    frame.to_parquet(tmp_path / "dates.parquet")
+    assert "looks like a date" in convert(tmp_path / "dates.parquet", tmp_path / "x.npy", *rules)

@@ -5,8 +5,10 @@
 #include "io/arrow/arrow_columns.h"
 #include "io/arrow/arrow_source.h"
 #include "io/files/mapped_file.h"
+#include "io/table/category_table.h"
 #include "io/table/column_selection.h"
 #include "io/table/float32_check.h"
+#include "io/table/preparation.h"
 #include "io/table/reader.h"
 #include "io/table/row_store.h"
 #include "io/table/table_survey.h"
@@ -62,6 +64,7 @@ class ArrowTableReader {
   ArrowTableReader(ArrowSource& source, const std::string& path, const ReadOptions& options);
   Dataset read();
   TableSummary survey();
+  RawTable read_raw();
 
  private:
   struct Worker {
@@ -73,7 +76,9 @@ class ArrowTableReader {
   struct Survey;
   void survey_field(const Part& part, const arrow::Array& array, int64_t at, int64_t row, Survey& survey);
   void survey_batch(const arrow::RecordBatch& batch, const std::vector<Part>& parts, int64_t row, Survey& survey);
-  std::vector<Part> survey_parts();
+  std::vector<Part> survey_parts(bool with_text);
+  void survey_rows(const std::vector<Part>& parts, const std::vector<int64_t>& rows, Survey& survey);
+  void add_raw_column(const Part& part, const Survey& survey, RawTable& table);
   TableSummary summarise(const Survey& survey, const std::vector<Part>& parts);
   std::vector<int64_t> choose_fields();
   void add_part(int64_t field, bool is_weight);
@@ -380,6 +385,8 @@ struct ArrowTableReader::Survey {
   std::vector<ColumnSurvey> columns;
   Float32Check float32;
   std::vector<double> row;
+  std::vector<CategoryTable> categories;  // of the columns, where text becomes codes; else none
+  std::vector<TextCodes> codes;
 };
 
 // One cell, or the cells of one list.
@@ -390,7 +397,10 @@ void ArrowTableReader::survey_field(const Part& part, const arrow::Array& array,
   const bool is_number = kind_of(*array.type()) != FieldKind::kOther;
   std::fill_n(values, width, std::numeric_limits<double>::quiet_NaN());
   if (!is_number && !array.IsNull(at)) {
-    survey.columns[part.first].add_text(shown_scalar(array, at), row + 1);
+    const std::string text = shown_scalar(array, at);
+    survey.columns[part.first].add_text(text, row + 1);
+    if (survey.categories.empty()) return;
+    *values = static_cast<double>(survey.categories[part.first].code_of(text, survey.codes[part.first]));
     return;
   }
   const ArrowTarget target{values, part.width, part.width, DataType::kFloat64, nullptr, &survey.float32, part.first, 0};
@@ -425,11 +435,11 @@ TableSummary ArrowTableReader::summarise(const Survey& survey, const std::vector
 }
 
 // A part for every field that is wanted, also where it holds no numbers.
-std::vector<Part> ArrowTableReader::survey_parts() {
+std::vector<Part> ArrowTableReader::survey_parts(bool with_text) {
   std::vector<Part> parts;
   for (const int64_t field : wanted_columns(columns_, options_, path_)) {
     const FieldKind kind = kind_of(type_of(field));
-    if (kind == FieldKind::kOther && options_.numeric_only) continue;
+    if (kind == FieldKind::kOther && !with_text) continue;
     Part part{static_cast<int>(field), 1, width_, false, kind == FieldKind::kFixedList || kind == FieldKind::kList};
     if (kind == FieldKind::kFixedList) part.width = std::max<int64_t>(1, fixed_length(type_of(field)));
     if (kind == FieldKind::kList) part.width = std::max<int64_t>(1, list_length(field, false));
@@ -454,12 +464,18 @@ void ArrowTableReader::survey_batch(const arrow::RecordBatch& batch, const std::
 }
 
 TableSummary ArrowTableReader::survey() {
-  const std::vector<Part> parts = survey_parts();
+  const std::vector<Part> parts = survey_parts(!options_.numeric_only);
   if (!parts_.empty()) find_type();
   const std::vector<int64_t> rows = source_.piece_rows(fields_);
   const int64_t n = std::accumulate(rows.begin(), rows.end(), int64_t{0});
   if (n < 1 || width_ == 0) return {};
   Survey survey(n, width_, path_, options_.memory);
+  survey_rows(parts, rows, survey);
+  return summarise(survey, parts);
+}
+
+void ArrowTableReader::survey_rows(const std::vector<Part>& parts, const std::vector<int64_t>& rows, Survey& survey) {
+  const int64_t n = survey.values.view().n;
   const auto pieces = source_.open(fields_);
   int64_t row = 0;
   for (size_t piece = 0; piece < rows.size(); ++piece) {
@@ -474,7 +490,46 @@ TableSummary ArrowTableReader::survey() {
     }
   }
   if (row != n) fail("it holds fewer rows than its directory says; the file is damaged");
-  return summarise(survey, parts);
+}
+
+void ArrowTableReader::add_raw_column(const Part& part, const Survey& survey, RawTable& table) {
+  const ColumnSurvey& found = survey.columns[part.first];
+  RawColumn& column = table.columns.emplace_back();
+  column.number = part.field + 1;
+  column.name = columns_.name(part.field);
+  column.example = found.example;
+  column.example_row = std::max<int64_t>(0, found.example_line);
+  column.categorical = kind_of(type_of(part.field)) == FieldKind::kOther;
+  column.categories = survey.categories[part.first].texts();
+  column.wide = number_type(type_of(part.field)) == arrow::Type::DOUBLE || survey.float32.wide(part.first);
+}
+
+RawTable ArrowTableReader::read_raw() {
+  const std::vector<Part> parts = survey_parts(true);
+  if (find_column(columns_, options_.weights)) {
+    throw Error(ErrorCode::kUsage, "weights",
+                fmt::format("'{}' is a column of {}, and beside rules for gaps and text it has to be a file",
+                            options_.weights, path_));
+  }
+  const auto is_list = [](const Part& part) { return part.is_list; };
+  if (std::ranges::any_of(parts, is_list)) {
+    throw Error(ErrorCode::kUsage, "missing",
+                path_ + " has columns of lists, in which gaps are not filled; --exclude leaves them out");
+  }
+  const std::vector<int64_t> rows = source_.piece_rows(fields_);
+  const int64_t n = std::accumulate(rows.begin(), rows.end(), int64_t{0});
+  if (n < 1 || width_ == 0) fail("no rows or no columns were found; at least one of each is needed");
+  Survey survey(n, width_, path_, options_.memory);
+  survey.codes.resize(width_);
+  for (size_t j = 0; j < width_; ++j) survey.categories.emplace_back(categories_to_remember(options_));
+  survey_rows(parts, rows, survey);
+  RawTable table;
+  table.view = survey.values.view();
+  table.owner = survey.values.owner();
+  table.file_columns = columns_.count;
+  for (const Part& part : parts) add_raw_column(part, survey, table);
+  table.lost = LostIntegers(table.columns.size());
+  return table;
 }
 
 using Open = std::unique_ptr<ArrowSource> (*)(std::shared_ptr<const MappedFile>, const std::string&);
@@ -504,6 +559,9 @@ Reader make_reader(Open open, const char* description, std::vector<std::string_v
   };
   reader.survey = [open](const std::string& path, const ReadOptions& options) {
     return reading(open, path, options, [](ArrowTableReader& table) { return table.survey(); });
+  };
+  reader.read_raw = [open](const std::string& path, const ReadOptions& options) {
+    return reading(open, path, options, [](ArrowTableReader& table) { return table.read_raw(); });
   };
   return reader;
 }

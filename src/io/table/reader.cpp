@@ -69,7 +69,8 @@ void check_every_rank_can_read(const std::string& weights) {
               fmt::format("'{}' is no file that several ranks can read; write a file first", weights));
 }
 
-[[noreturn]] void refuse_id(const std::string& path) {
+void check_id(const Reader& reader, const ReadOptions& options, const std::string& path) {
+  if (options.id.empty() || reader.names_rows) return;
   throw Error(ErrorCode::kUsage, "id",
               path + " is no text; a column of text files (.csv, .tsv, .txt) can name the rows");
 }
@@ -206,6 +207,7 @@ RawTable read_raw(const std::string& path, ReadOptions options) {
   options.part = {};  // all rows say what stands for a gap
   return with_memory(path, [&] {
     const Reader reader = make_reader(path, options.format);
+    check_id(reader, options, path);
     RawTable table = naming_input(path, [&] {
       return reader.read_raw ? reader.read_raw(path, options) : raw_of_points(reader.read(path, options), path);
     });
@@ -221,7 +223,7 @@ Dataset read_rows(const std::string& path, const ReadOptions& options) {
     return with_memory(path, [&] { return prepare_points(read_raw(path, options), options); });
   return with_memory(path, [&] {
     const Reader reader = make_reader(path, options.format);
-    if (!options.id.empty() && !reader.read_raw) refuse_id(path);
+    check_id(reader, options, path);
     Dataset result = naming_input(path, [&] { return reader.read(path, options); });
     result.path = path;
     return result;

@@ -26,7 +26,8 @@ struct Reader {
   std::function<TableSummary(const std::string& path, const ReadOptions& options)> survey = {};
   /// A table by whose rules points are made (io/table/preparation.h); null: of what read() gives, NaN are the gaps.
   std::function<RawTable(const std::string& path, const ReadOptions& options)> read_raw = {};
-  bool available = true;  ///< false: its library was not there when this program was built
+  bool names_rows = false;  ///< knows ReadOptions::id
+  bool available = true;    ///< false: its library was not there when this program was built
 };
 
 /// read_points() without weights from a file of their own, and of a file that may have no rows.

@@ -295,7 +295,8 @@ Reader make_text_reader() {
           read_text,
           /*has_members=*/false,
           survey_text,
-          read_raw_text};
+          read_raw_text,
+          /*names_rows=*/true};
 }
 
 }  // namespace manymeans
