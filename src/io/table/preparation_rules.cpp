@@ -43,10 +43,11 @@ void check_categories(const RawTable& table, const RawColumn& column, int64_t mo
 }
 
 double median(const PointsView& view, size_t column) {
-  std::vector<double> values, row(static_cast<size_t>(view.d));
+  std::vector<double> values;
   for (int64_t i = 0; i < view.n; ++i) {
-    widen_row(view, i, row.data());
-    if (std::isfinite(row[column])) values.push_back(row[column]);
+    double value = 0;
+    widen(view.data, view.type, i * view.d + static_cast<int64_t>(column), 1, &value);
+    if (std::isfinite(value)) values.push_back(value);
   }
   if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
   const auto middle = values.begin() + std::ssize(values) / 2;

@@ -99,6 +99,12 @@ bool is_text(const Cell& cell) {
   return cell.kind == NumberKind::kText;
 }
 
+bool is_number_with_comma(std::string_view text) {
+  double ignored = 0;
+  std::string digits;
+  return text.find(',') != std::string_view::npos && parse_number(text, ',', ignored, digits) == NumberKind::kNumber;
+}
+
 bool has_too_many(const std::vector<Row>& rows) {
   return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.size() > kMostFields; });
 }
@@ -221,6 +227,9 @@ TextLayout find_layout(std::string_view text, const std::string& path, char deci
     for (size_t f = 0; f < std::min(rows[i].size(), layout.text.size()); ++f) {
       if (!is_text(rows[i][f])) continue;
       if (!is_gap(rows[i][f].text)) layout.categories[f] = true;
+      if (layout.comma_number.empty() && is_number_with_comma(rows[i][f].text)) {
+        layout.comma_number = shown(rows[i][f].text);
+      }
       if (layout.text[f].line >= 0) continue;
       layout.text[f] = {layout.first_line + static_cast<int64_t>(i), shown(rows[i][f].text)};
     }

@@ -25,6 +25,7 @@ struct TextLayout {
   FileColumns columns;
   std::vector<TextExample> text;      ///< per column: text among the first lines of the body
   std::vector<bool> categories;       ///< per column: such text, other than words for gaps
+  std::string comma_number;           ///< the first text that is a number with a decimal comma; empty: none
   std::vector<std::string> warnings;  ///< what was assumed
 
   bool has_text(int64_t column) const { return categories[static_cast<size_t>(column)]; }

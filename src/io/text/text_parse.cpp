@@ -428,12 +428,10 @@ std::string Parser::place_of(const Problem& problem) const {
 
 // What would make text a number, or do without it.
 std::string Parser::advice_about(const std::string& text) const {
-  double value = 0;
-  std::string digits;
   if (is_gap(text)) return "fill gaps with --missing, or leave the column out with --exclude";
   if (looks_like_date(text)) return "this looks like a date, which is none; leave the column out with --exclude";
-  if (layout_.decimal == '.' && parse_number(text, ',', value, digits) == NumberKind::kNumber) {
-    return "numbers with decimal commas are read with --decimal ,";
+  if (layout_.decimal == '.' && !layout_.comma_number.empty()) {
+    return "numbers with decimal commas, as '" + layout_.comma_number + "', are read with --decimal ,";
   }
   return "leave the column out with --exclude, all that hold text with --numeric-only, or make each text a column "
          "with --categories onehot";

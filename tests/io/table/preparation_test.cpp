@@ -158,7 +158,8 @@ TEST_F(Preparation, DecimalCommas) {
   EXPECT_EQ(values_of(points.view), (Values{1234.5, 2, -0.25, 1000, 7.125, 1000000}));
   EXPECT_EQ(values_of(read("Preis;Menge\n1,5;2\n3;4,25\n", like(points), "more.csv").view), (Values{1.5, 2, 3, 4.25}));
   bad("a;b\n1,5;2\n3.14;4\n", {"row 2", "'3.14'"}, options);
-  bad("a;b\n1,5;2\n3,25;4\n", {"--decimal"}, {});
+  bad("a;b\n1,5;2\n3,25;4\n", {"'1,5'", "--decimal"}, {});
+  bad("a;b\n1,5;2,5\n3,25;4\n", {"'1,5'", "--decimal"}, {});
 }
 
 TEST_F(Preparation, IdsNameTheRows) {
