@@ -104,8 +104,8 @@ class ModelLoader {
   void load_summaries(Models& models) const;
   RegressionGate load_gate(size_t index, const StoredModel& model) const;
   void load_scaling(ModelFile& result, int64_t columns) const;
-  SourceColumns load_source() const;
-  void load_rules(SourceColumns& source) const;
+  SourceColumns load_source(int64_t columns) const;
+  void load_rules(SourceColumns& source, int64_t columns) const;
 
   NpzFile file_;
   bool linear_ = false;
@@ -131,12 +131,12 @@ ModelFile ModelLoader::run() {
   // Programs that save models of their own may have nothing to say.
   if (!result.json.empty() && !is_json_object(result.json))
     json.fail("this is not the JSON object that a fit writes; the file was changed");
-  result.source = load_source();
+  result.source = load_source(columns);
   return result;
 }
 
 // Files of version 0.1 do not have it.
-SourceColumns ModelLoader::load_source() const {
+SourceColumns ModelLoader::load_source(int64_t columns) const {
   if (!file_.has("file_columns")) return {};
   SourceColumns source;
   const NpzArray count = file_.array("file_columns");
@@ -157,42 +157,49 @@ SourceColumns ModelLoader::load_source() const {
   if (twice != sorted.end()) numbers.fail(fmt::format("{} was found twice; different numbers are needed", *twice));
   const NpzArray names = file_.array("file_column_names");
   source.names = names.vector<std::string>(names.header().count == 0 ? 0 : static_cast<int64_t>(source.numbers.size()));
-  load_rules(source);
+  load_rules(source, columns);
   return source;
 }
 
 // Only fits of tables that were no plain numbers have them.
-void ModelLoader::load_rules(SourceColumns& source) const {
+void ModelLoader::load_rules(SourceColumns& source, int64_t columns) const {
   if (file_.has("decimal")) {
     const NpzArray decimal = file_.array("decimal");
     if (decimal.text() != "," && decimal.text() != ".") decimal.fail("'.' or ',' is needed");
     source.decimal = decimal.text()[0];
   }
   if (!file_.has("column_categories")) return;
-  const auto columns = std::ssize(source.numbers);
   const NpzArray gaps = file_.array("gaps");
   if (gaps.text() != "drop" && gaps.text() != "fill") gaps.fail("'drop' or 'fill' is needed");
   source.drops_gaps = gaps.text() == "drop";
-  const auto fills = file_.vector<double>("column_fills", columns);
+  const NpzArray fills = file_.array("column_fills");
   const NpzArray counts = file_.array("column_categories");
   const NpzArray categories = file_.array("categories");
+  const auto fields = std::ssize(source.numbers);
+  const auto fill_values = fills.vector<double>(fields);
+  const auto category_counts = counts.vector<int64_t>(fields);
   const auto texts = categories.vector<std::string>();
-  size_t next = 0;
-  for (size_t j = 0; j < fills.size(); ++j) {
+  int64_t next = 0, width = 0;
+  for (int64_t j = 0; j < fields; ++j) {
     ColumnRule& rule = source.rules.emplace_back();
-    const int64_t count = counts.vector<int64_t>(columns)[j];
-    if (!std::isnan(fills[j])) rule.fill = fills[j];
+    const double fill = fill_values[static_cast<size_t>(j)];
+    const int64_t count = category_counts[static_cast<size_t>(j)];
+    if (std::isinf(fill)) fills.fail("infinity was found; finite numbers are needed, or NaN for none");
+    if (!std::isnan(fill)) rule.fill = fill;
     rule.categorical = count != kNumbers;
+    width += rule.categorical ? count : 1;
     if (!rule.categorical) continue;
-    if (count < 0 || count > std::ssize(texts) - static_cast<int64_t>(next)) {
+    if (count < 0 || count > std::ssize(texts) - next) {
       counts.fail(fmt::format("{} was found; there are {} categories in all", count, texts.size()));
     }
-    const auto first = texts.begin() + static_cast<std::ptrdiff_t>(next);
-    rule.categories.assign(first, first + count);
+    rule.categories.assign(texts.begin() + next, texts.begin() + next + count);
     if (std::ranges::adjacent_find(rule.categories, std::greater_equal<>()) != rule.categories.end()) {
       categories.fail("those of a column are not in order, or not different");
     }
-    next += static_cast<size_t>(count);
+    next += count;
+  }
+  if (width != columns) {
+    counts.fail(fmt::format("they make {} columns of points, the models have {}", width, columns));
   }
 }
 

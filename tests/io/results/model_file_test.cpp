@@ -2,6 +2,7 @@
 #include "io/numpy/npz.h"
 #include "io/results/results.h"
 
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -151,6 +152,38 @@ TEST(ModelFile, ColumnsOfTheFile) {
         SourceColumns{-1, {}, {}}, SourceColumns{3, {1, 2}, {"one"}}, SourceColumns{3, {2, 2}, {}}}) {
     save_model(folder / "bad.npz", result, {}, {}, source);
     expect_error(ErrorCode::kBadData, {"bad.npz, file_column"}, [&] { load_model(folder / "bad.npz"); });
+  }
+}
+
+SourceColumns with_rules(std::vector<ColumnRule> rules) {
+  SourceColumns source{4, {4, 2}, {"x", "city"}};
+  source.rules = std::move(rules);
+  return source;
+}
+
+TEST(ModelFile, RulesOfATable) {
+  const Folder folder;
+  const FitResult result = make_result();
+  ASSERT_EQ(result.models[0].prototypes.columns(), 2);
+  SourceColumns source = with_rules({{.fill = 0.1}, {.categorical = true, .categories = {"Z\xe9"}, .fill = 0}});
+  source.decimal = ',';
+  source.drops_gaps = true;
+  save_model(folder / "m.npz", result, {}, {}, source);
+  const SourceColumns found = load_model(folder / "m.npz").source;
+  ASSERT_EQ(found.rules.size(), 2U);
+  EXPECT_EQ(found.rules[0].fill, 0.1);
+  EXPECT_FALSE(found.rules[0].categorical);
+  EXPECT_EQ(found.rules[1].categories, source.rules[1].categories);
+  EXPECT_EQ(found.decimal, ',');
+  EXPECT_TRUE(found.drops_gaps);
+  EXPECT_EQ(features_of_fit(load_model(folder / "m.npz")).source.rules.size(), 1U);
+  const ColumnRule number, two{.categorical = true, .categories = {"a", "b"}};
+  for (const SourceColumns& bad :
+       {with_rules({number}), with_rules({number, two}), with_rules({{.fill = INFINITY}, number}),
+        with_rules({{.categorical = true, .categories = {"b", "a"}}, {.categorical = true}}),
+        with_rules({{.categorical = true, .categories = {"a", "a"}}, {.categorical = true}})}) {
+    save_model(folder / "bad.npz", result, {}, {}, bad);
+    expect_error(ErrorCode::kBadData, {"bad.npz, "}, [&] { load_model(folder / "bad.npz"); });
   }
 }
 
