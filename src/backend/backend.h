@@ -36,6 +36,10 @@
 
 namespace manymeans {
 
+namespace device {
+class TeamMember;
+}
+
 /// What a backend is made with.
 struct BackendOptions {
   int threads = 0;                           ///< 0: all usable
@@ -148,6 +152,9 @@ class Session {
 
   /// Questions about the rows under this session's labels; they live as long as the session.
   virtual RowQuestions& rows() = 0;
+
+  /// Itself, where it can make passes together with sessions over other rows, on other devices (device/pass_team.h).
+  virtual device::TeamMember* team_member() { return nullptr; }
 };
 
 /// Centres to add to those of one model.
@@ -288,6 +295,9 @@ class Backend {
   virtual int threads() const = 0;
   /// Makes the calling thread one that may call what this backend made: several devices of a kind take turns in it.
   virtual void use_here() {}
+  /// Passes of less than so many products, rows times clusters times (columns + 8), are shorter on one such device than
+  /// on several that share the rows.
+  virtual double least_shared_products() const { return 0; }
   /// Whether what it holds follows Input::memory.
   virtual bool keeps_to_memory() const { return false; }
   /// Whether it has memory of its own that follows BackendOptions::device_memory.

@@ -45,7 +45,12 @@ class CompositeBackend final : public Backend {
       return each.backend->name() == backends_[0].backend->name() &&
              each.backend->instruction_set() == backends_[0].backend->instruction_set();
     };
-    if (std::ranges::all_of(backends_, same)) return std::vector<double>(backends_.size(), 1.0);
+    if (std::ranges::all_of(backends_, same)) {
+      std::vector<double> equal(backends_.size(), 1.0);
+      const double products = products_of_pass(input, workload);
+      if (products < backends_[0].backend->least_shared_products()) std::fill(equal.begin() + 1, equal.end(), 0.0);
+      return equal;
+    }
     return measured_speeds(backends_, input, workload);
   }
 

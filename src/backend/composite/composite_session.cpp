@@ -15,6 +15,19 @@ void add(std::span<const int64_t> values, std::span<int64_t> sums, ThreadPool& p
   });
 }
 
+// A member that does not come keeps the others from waiting for it.
+void for_each_member(device::PassTeam& team, const CompositeParts& parts, ThreadPool& pool,
+                     const std::function<void(size_t)>& body) {
+  for_each_part(parts, pool, [&](size_t p) {
+    try {
+      body(p);
+    } catch (...) {
+      team.fail(std::current_exception());
+      throw;
+    }
+  });
+}
+
 }  // namespace
 
 CompositeSession::CompositeSession(const Input& input, const CompositeParts& parts, std::span<const int64_t> k,
@@ -24,8 +37,18 @@ CompositeSession::CompositeSession(const Input& input, const CompositeParts& par
       k_(k.begin(), k.end()),
       drivers_(static_cast<int>(parts.size())),
       sessions_(parts.size()),
-      labels_(k.size()) {
+      labels_(k.size()),
+      added_up_(k.size(), 1) {
   for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p] = parts_[p]->upload->session(k, threads); });
+  form_team();
+}
+
+void CompositeSession::form_team() {
+  std::vector<device::TeamMember*> members;
+  for (const auto& session : sessions_) members.push_back(session->team_member());
+  team_ = device::PassTeam::of(members);
+  if (!team_) return;
+  for_each_member(*team_, parts_, drivers_, [&](size_t p) { members[p]->join_team(*team_, p); });
 }
 
 CompositeSession::~CompositeSession() {
@@ -33,6 +56,38 @@ CompositeSession::~CompositeSession() {
     parts_[p]->backend->use_here();
     sessions_[p].reset();
   }
+}
+
+int CompositeSession::advance(std::span<PassModel> models, const PassLimits& limits) {
+  for (const PassModel& model : models) labels_[static_cast<size_t>(model.slot)] = {};
+  return team_ ? advance_team(models, limits) : advance_joined(models, limits, limits.passes);
+}
+
+// All members make the same number of passes, since they judge by the same numbers.
+int CompositeSession::advance_team(std::span<PassModel> models, const PassLimits& limits) {
+  std::vector<std::vector<PassModel>> found(parts_.size(), {models.begin(), models.end()});
+  std::vector<int> done(parts_.size());
+  for_each_member(*team_, parts_, drivers_,
+                  [&](size_t p) { done[p] = sessions_[p]->advance(found[p], limits); });
+  for (size_t i = 0; i < models.size(); ++i) {
+    PassModel& all = models[i];
+    all = std::move(found[0][i]);
+    for (size_t p = 1; p < parts_.size(); ++p) {
+      const PassModel& part = found[p][i];
+      all.result += part.result;
+      for (size_t pass = 0; pass < all.earlier.size(); ++pass) all.earlier[pass] += part.earlier[pass];
+    }
+    added_up_[static_cast<size_t>(all.slot)] = 0;
+  }
+  return done[0];
+}
+
+const Statistics& CompositeSession::statistics(int slot) {
+  if (!std::exchange(added_up_[static_cast<size_t>(slot)], 1)) {
+    for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p]->statistics(slot); });
+    add_up(slot);
+  }
+  return of(slot);
 }
 
 void CompositeSession::pass(std::span<PassModel> models) {
@@ -44,7 +99,6 @@ void CompositeSession::pass(std::span<PassModel> models) {
   for (size_t i = 0; i < models.size(); ++i) {
     models[i].result = {};
     for (const std::vector<PassModel>& part : found) models[i].result += part[i].result;
-    labels_[static_cast<size_t>(models[i].slot)] = {};
     add_up(models[i].slot);
   }
 }
@@ -97,6 +151,7 @@ size_t CompositeSession::part_of(int64_t row) const {
 }
 
 void CompositeSession::move_row(int slot, int64_t row, uint32_t label) {
+  statistics(slot);
   const size_t p = part_of(row);
   parts_[p]->backend->use_here();
   apply_move(slot, label, move_own_row(*sessions_[p], slot, row - parts_[p]->first, label));
@@ -111,6 +166,7 @@ void CompositeSession::relabel(int slot, std::span<const uint32_t> new_label, st
   });
   k_[static_cast<size_t>(slot)] = static_cast<int64_t>(kept.size());
   labels_[static_cast<size_t>(slot)] = {};
+  added_up_[static_cast<size_t>(slot)] = 1;
   add_up(slot);
 }
 

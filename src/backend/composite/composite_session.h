@@ -1,7 +1,8 @@
-// Passes over rows that several devices share.
+// Passes over rows that several devices share: by a team of the devices where they can be one, else by the host.
 #pragma once
 
 #include "backend/composite/composite_part.h"
+#include "backend/device/pass_team.h"
 #include "backend/joined/joined_session.h"
 
 #include <memory>
@@ -10,15 +11,15 @@
 
 namespace manymeans {
 
-/// One session a part, each driven by a thread; what they say is added up on the host.
+/// One session a part, each driven by a thread. Devices of a kind that reach each other's memory add up what they find
+/// among themselves (device/pass_team.h), and make many passes at once; else the host adds it up after every pass.
 class CompositeSession final : public JoinedSession, private RowQuestions {
  public:
   CompositeSession(const Input& input, const CompositeParts& parts, std::span<const int64_t> k, int threads);
   ~CompositeSession() override;
 
-  int advance(std::span<PassModel> models, const PassLimits& limits) override {
-    return advance_joined(models, limits, limits.passes);
-  }
+  int advance(std::span<PassModel> models, const PassLimits& limits) override;
+  const Statistics& statistics(int slot) override;
   const Labels& labels(int slot) override;
   void fetch(std::span<const int> slots) override;
   Labels take_labels(int slot) override;
@@ -28,6 +29,8 @@ class CompositeSession final : public JoinedSession, private RowQuestions {
 
  private:
   void pass(std::span<PassModel> models) override;
+  void form_team();
+  int advance_team(std::span<PassModel> models, const PassLimits& limits);
 
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
   std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;
@@ -44,7 +47,9 @@ class CompositeSession final : public JoinedSession, private RowQuestions {
   std::vector<int64_t> k_;  // by slot
   ThreadPool drivers_;      // a thread a part
   std::vector<std::unique_ptr<Session>> sessions_;
-  std::vector<Labels> labels_;  // by slot, of all rows; empty: not asked for since they changed
+  std::unique_ptr<device::PassTeam> team_;  // null: the host adds up
+  std::vector<Labels> labels_;              // by slot, of all rows; empty: not asked for since they changed
+  std::vector<char> added_up_;              // by slot: statistics() are those of the last pass
 };
 
 }  // namespace manymeans

@@ -13,9 +13,11 @@ namespace {
 
 class CompositeUpload final : public Upload {
  public:
-  CompositeUpload(const Input& input, CompositeParts parts) : input_(input), parts_(std::move(parts)) {}
+  CompositeUpload(const Input& input, CompositeParts parts, std::vector<std::string> idle)
+      : input_(input), parts_(std::move(parts)), idle_(std::move(idle)) {}
 
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
+    if (Upload* const only = only_part()) return only->session(k, threads);
     return std::make_unique<CompositeSession>(input_, parts_, k, threads);
   }
   std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override;
@@ -23,13 +25,22 @@ class CompositeUpload final : public Upload {
   std::vector<std::string> warnings() const override;
 
  private:
+  // Where one part has all rows.
+  Upload* only_part() {
+    if (parts_.size() != 1) return nullptr;
+    parts_[0]->backend->use_here();
+    return parts_[0]->upload.get();
+  }
+
   const Input& input_;
   CompositeParts parts_;
+  std::vector<std::string> idle_;                   // names of backends without rows
   std::vector<std::unique_ptr<ThreadPool>> pools_;  // of the parts' seedings
 };
 
 // Where one part leaves it to the host, the host does it for all rows.
 std::unique_ptr<Seeding> CompositeUpload::seeding(std::span<const int64_t> k, ThreadPool& pool) {
+  if (Upload* const only = only_part()) return only->seeding(k, pool);
   std::vector<std::unique_ptr<Seeding>> seedings(parts_.size());
   for (size_t p = 0; p < parts_.size(); ++p) {
     parts_[p]->backend->use_here();
@@ -46,6 +57,7 @@ std::string CompositeUpload::plan() const {
     text += fmt::format("{}{} has {} of {} rows: {}", text.empty() ? "" : "; ", part->name, part->rows(),
                         input_.points.n, part->upload->plan());
   }
+  for (const std::string& name : idle_) text += fmt::format("; {} has no rows, since it would only be waited for", name);
   return text;
 }
 
@@ -62,10 +74,14 @@ std::vector<std::string> CompositeUpload::warnings() const {
 std::unique_ptr<Upload> make_composite_upload(const Input& input, std::span<const NamedBackend> backends,
                                               std::span<const int64_t> ends, const Workload& workload) {
   CompositeParts parts;
+  std::vector<std::string> idle;
   int64_t first = 0;
   for (size_t b = 0; b < backends.size(); ++b) {
     const int64_t rows = ends[b] - first;
-    if (rows == 0) continue;
+    if (rows == 0) {
+      idle.push_back(backends[b].name);
+      continue;
+    }
     parts.push_back(std::make_unique<CompositePart>(backends[b].backend.get(), backends[b].name, first,
                                                     rows_of(input, first, rows)));
     first = ends[b];
@@ -73,7 +89,7 @@ std::unique_ptr<Upload> make_composite_upload(const Input& input, std::span<cons
   ThreadPool drivers(static_cast<int>(parts.size()));
   for_each_part(parts, drivers,
                 [&](size_t p) { parts[p]->upload = parts[p]->backend->upload(parts[p]->input, workload); });
-  return std::make_unique<CompositeUpload>(input, std::move(parts));
+  return std::make_unique<CompositeUpload>(input, std::move(parts), std::move(idle));
 }
 
 }  // namespace manymeans

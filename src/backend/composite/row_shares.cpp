@@ -46,6 +46,12 @@ std::vector<int64_t> share_ends(int64_t rows, std::span<const double> speeds) {
   return ends;
 }
 
+double products_of_pass(const Input& input, const Workload& workload) {
+  constexpr double kColumnsOfARow = 8;  // what a row costs beside its columns
+  return static_cast<double>(input.points.n) * static_cast<double>(workload.all_clusters) *
+         (static_cast<double>(input.points.d) + kColumnsOfARow);
+}
+
 // The first session of a backend makes it ready; the second one's first pass is timed, since later ones know much.
 std::vector<double> measured_speeds(std::span<const NamedBackend> backends, const Input& input,
                                     const Workload& workload) {

@@ -125,6 +125,7 @@ class CudaBackend final : public Backend {
   std::string instruction_set() const override { return fmt::format("sm_{}{}", device_.major, device_.minor); }
   int threads() const override { return threads_; }
   void use_here() override { use_device(device_); }
+  double least_shared_products() const override { return 1e10; }  // 0.1 to 0.2 ms on a Hopper
   bool keeps_to_device_memory() const override { return true; }
   std::unique_ptr<CopiedPoints> copy(const PointsView& points) override {
     use_device(device_);

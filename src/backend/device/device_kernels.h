@@ -7,6 +7,7 @@
 #include "backend/device/row_slices.h"
 #include "backend/device/session_memory.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@ struct PassBatch {
   int64_t most_clusters = 0;  ///< of one model
   Address counters;           ///< of the pass at hand: PassCounters, one for each model
   Address control;            ///< PassControl
+  bool joined = false;        ///< statistics and counters are those of a team's rows (device/statistics_exchange.h)
 };
 
 /// Screen, resolve, accumulate and update of one session. Functions enqueue what they do and do not wait for it.
@@ -52,6 +54,23 @@ class PassKernels {
   /// Prototypes from statistics; clusters without weight keep theirs. What they were goes to ModelMemory::before. Stops
   /// the batch where this update may be the last one.
   virtual void update(const PassBatch& batch) { static_cast<void>(batch); }
+
+  /// Whether a session of these can be in a team (device/pass_team.h): then end_pass() and update() are asked about
+  /// batches that are `joined`.
+  virtual bool joins() const { return false; }
+  /// The batch begins that end_pass() and update() will be asked about.
+  virtual void begin_joined(const PassBatch& batch) { static_cast<void>(batch); }
+  /// Adds up int64: what stands in several places of this device's memory, and what others sent, in one piece each.
+  struct Joining {
+    struct Piece {
+      Address at;
+      size_t values = 0;
+    };
+    std::array<Piece, 4> own;
+    std::vector<Address> others;
+    Address to;
+  };
+  virtual void join(const Joining& joining) { static_cast<void>(joining); }
 
   /// Whether the kernels of later passes depend on what earlier ones counted.
   virtual bool learns() const { return false; }

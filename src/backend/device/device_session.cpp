@@ -45,6 +45,11 @@ DeviceSession::~DeviceSession() {
   queue().settle();
 }
 
+void DeviceSession::join_team(PassTeam& team, size_t number) {
+  passes_->use_device();
+  exchange_ = std::make_unique<StatisticsExchange>(team, number, *memory_);
+}
+
 void DeviceSession::upload_prototypes(int slot, const Matrix& prototypes) {
   const auto bytes = prototypes.bytes();
   queue().copy_to_device(memory_of(slot).prototypes, bytes.data(), bytes.size(), "prototypes");

@@ -6,13 +6,14 @@
 #include "backend/device/device_kernels.h"
 #include "backend/device/row_questions.h"
 #include "backend/device/staging.h"
+#include "backend/device/statistics_exchange.h"
 
 #include <memory>
 #include <vector>
 
 namespace manymeans::device {
 
-class DeviceSession final : public Session {
+class DeviceSession final : public Session, private TeamMember {
  public:
   struct Parts {
     std::unique_ptr<SessionMemory> memory;
@@ -31,6 +32,7 @@ class DeviceSession final : public Session {
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
   RowQuestions& rows() override { return questions_; }
+  TeamMember* team_member() override { return passes_->joins() ? this : nullptr; }
 
  private:
   struct Model {
@@ -49,6 +51,9 @@ class DeviceSession final : public Session {
   const Input& input() const { return memory_->input(); }
   int64_t n() const { return input().points.n; }
 
+  const Queue& team_queue() const override { return queue(); }
+  void join_team(PassTeam& team, size_t number) override;
+
   void fetch_labels(std::span<const int> slots);
   void read_labels(int slot, Labels& to);
   void make_statistics(Model& m);
@@ -60,6 +65,7 @@ class DeviceSession final : public Session {
 
   void begin_batch(std::span<const PassModel> models, const PassLimits& limits);
   int enqueue_passes(int from, int to);
+  int64_t agree(int64_t value) { return exchange_ ? exchange_->team().agree(value) : value; }
   void ask_control(const char* doing, int passes);
   std::span<const PassCounters> fetch_counters();
   void learn();
@@ -70,6 +76,8 @@ class DeviceSession final : public Session {
   int threads_;
   std::vector<Model> models_;
   PassBatch batch_;
+  std::unique_ptr<StatisticsExchange> exchange_;  // in a team
+  PassBatch joined_batch_;                        // then: of all members' rows
   Buffer counters_;  // (passes, models) of the batch
   PinnedBytes host_counters_;
   PinnedBytes host_control_;

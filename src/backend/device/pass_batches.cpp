@@ -56,6 +56,9 @@ void DeviceSession::begin_batch(std::span<const PassModel> models, const PassLim
   control.shifts = limits.shifts;
   queue().copy_to_device(memory_->control(), &control, sizeof(PassControl), "the state of a pass");
   passes_->begin(batch_);
+  if (!exchange_) return;
+  joined_batch_ = exchange_->joined(batch_);
+  passes_->begin_joined(joined_batch_);
 }
 
 // Passes from..to of the batch; returns `to`. The update follows its pass at once, so that what is decided after a
@@ -66,8 +69,10 @@ int DeviceSession::enqueue_passes(int from, int to) {
     batch_.counters = counters_.at(static_cast<size_t>(pass) * batch_.models.size() * sizeof(PassCounters));
     bool first = true;
     slices_.for_each(queue(), [&](const Rows& rows) { passes_->pass(batch_, rows, std::exchange(first, false)); });
-    passes_->end_pass(batch_);
-    if (pass + 1 < batch_.limits.passes) passes_->update(batch_);
+    if (exchange_) exchange_->enqueue(batch_, *passes_);
+    const PassBatch& all_rows = exchange_ ? joined_batch_ : batch_;
+    passes_->end_pass(all_rows);
+    if (pass + 1 < batch_.limits.passes) passes_->update(all_rows);
   }
   return to;
 }
@@ -140,20 +145,22 @@ int DeviceSession::advance(std::span<PassModel> models, const PassLimits& asked)
   {
     const HandingOver handing_over(queue().patience(), most);
     begin_batch(models, limits);
-    all = passes_->run_batch(batch_);
+    all = !exchange_ && passes_->run_batch(batch_);
   }
   if (all) {
     ask_control("a batch of passes", most);
     return end_batch(models);
   }
-  const int together = passes_->passes_between_questions(batch_);
+  const auto together = static_cast<int>(agree(passes_->passes_between_questions(batch_)));
   int queued = 0;
-  do {
+  bool goes_on = true;
+  while (goes_on) {
     queued = enqueue_passes(queued, std::min(most, queued + together));
     ask_control("a pass", together);
     learn();
-  } while (queued < most && host_control_.as<PassControl>()->stopped == kGoesOn &&
-           std::chrono::steady_clock::now() - begin < kLongestBatch);
+    const bool in_time = std::chrono::steady_clock::now() - begin < kLongestBatch;
+    goes_on = queued < most && host_control_.as<PassControl>()->stopped == kGoesOn && agree(in_time ? 1 : 0) != 0;
+  }
   return end_batch(models);
 }
 

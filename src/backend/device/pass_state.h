@@ -7,8 +7,8 @@
 
 namespace manymeans::device {
 
-/// What a pass and the update after it count for one model; zeroed before it. All additions but those of shifts, which
-/// need no certain bits (backend/pass_limits.h), are integers, so their order does not matter.
+/// What a pass and the update after it count for one model; zeroed before it. All are integers, so that the order of
+/// additions does not matter, and devices that share rows find the same.
 struct PassCounters {
   unsigned long long changed;
   unsigned long long hash_low, hash_high;  ///< change of the label sum, mod 2^128
@@ -17,8 +17,10 @@ struct PassCounters {
   unsigned long long kept;   ///< labels kept without a look
   unsigned long long empty;  ///< clusters of weight 0 after the pass
   unsigned long long still;  ///< ShiftCounts of the update, where its limits ask
-  double shift_sum;
+  unsigned long long shift_units;  ///< of the sum of squared shifts, each rounded down: its limit has kShiftUnits
 };
+
+constexpr unsigned long long kShiftUnits = 1ULL << 36;
 
 /// Why the later kernels of a batch do nothing: there is something that the host must judge.
 enum Stopped : uint32_t {

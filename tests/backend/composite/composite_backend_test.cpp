@@ -5,6 +5,7 @@
 #include <manymeans/fit.h>
 
 #include "backend/composite/row_shares.h"
+#include "backend/device/late_backend.h"
 #include "backend/upload_script.h"
 #include "conformance/variants.h"
 #include "data/gather.h"
@@ -72,6 +73,67 @@ TEST(CompositeBackend, DoesManyPassesAtOnce) {
   UploadScript script(input, *upload, made);
   script.run();
   EXPECT_EQ(script.batched, 6);
+}
+
+std::vector<NamedBackend> late_backends(size_t count, const BackendOptions& options = {}) {
+  std::vector<NamedBackend> backends;
+  while (backends.size() < count) backends.push_back({"late", make_late_backend(options)});
+  return backends;
+}
+
+TEST(CompositeBackend, DevicesOfAKindAddUpAmongThemselves) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Case made = random_case(71000 + seed);
+    if (made.shape.n > 600) continue;
+    const std::vector<NamedBackend> backends = late_backends(2 + seed % 3);
+    SCOPED_TRACE(fmt::format("{} seed {} by {} devices", made.name, seed, backends.size()));
+    ThreadPool pool(1);
+    const Input input = prepare_input(made.points(), made.weights, pool);
+    const std::vector<int64_t> ends = shard_ends(made.shape.n, static_cast<int>(backends.size()), seed);
+    const auto upload = make_composite_upload(input, backends, ends, {});
+    UploadScript script(input, *upload, made);
+    ASSERT_EQ(script.run(), expected_script(made)) << upload->plan();
+  }
+}
+
+TEST(CompositeBackend, ATeamMakesManyPassesAtOnce) {
+  Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kRanges, {900, 2, {9, 4}}, 8);
+  for (Matrix& prototypes : made.prototypes) {
+    prototypes = gather_rows(made.points(), spread_rows(900, prototypes.rows()));  // no two are equal
+  }
+  ThreadPool pool(1);
+  const Input input = prepare_input(made.points(), made.weights, pool);
+  const auto upload = make_composite_backend(late_backends(3))->upload(input);
+  UploadScript script(input, *upload, made);
+  ASSERT_EQ(script.run(), expected_script(made));
+  EXPECT_EQ(script.batched, 6);
+}
+
+// Whose own thread throws; nobody may wait for it.
+TEST(CompositeBackend, ATeamEndsWithItsFirstError) {
+  const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {500, 2, {9}}, 8);
+  ThreadPool pool(1);
+  const Input input = prepare_input(made.points(), made.weights, pool);
+  const BackendOptions in_slices = {.tuning = {.cuda = {.slice_rows = 100}}};
+  std::atomic<bool> abort = false;
+  BackendOptions may_stop = in_slices;
+  may_stop.abort = &abort;
+  std::vector<NamedBackend> backends = late_backends(2, in_slices);
+  backends.push_back({"late", make_late_backend(may_stop)});
+  const std::vector<int64_t> ends = {100, 200, 500};
+  const auto upload = make_composite_upload(input, backends, ends, {});
+  const auto session = upload->session(made.shape.k, 1);
+  PassModel model{0, &made.prototypes[0], {}};
+  session->advance({&model, 1}, 3);
+  abort = true;
+  for (int again = 0; again < 2; ++again) {
+    try {
+      session->advance({&model, 1}, 3);
+      FAIL() << "it went on";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInterrupted) << error.what();
+    }
+  }
 }
 
 // Points in slices, and whoever finds a row's label on a thread that another device used before.
@@ -146,6 +208,33 @@ TEST(CompositeBackend, RefusesNamesThatMakeNoSense) {
   EXPECT_NE(text_of_error("cpu,nothing").find("there is no backend 'nothing'"), std::string::npos);
   EXPECT_NE(text_of_error("nothing:all").find("there is no device for 'nothing:all'"), std::string::npos);
   EXPECT_EQ(text_of_error("cpu,reference"), "none");
+}
+
+TEST(CompositeBackend, LeavesShortPassesToOneDevice) {
+  struct Quick final : Backend {
+    std::unique_ptr<Backend> reference = make_backend("reference", {});
+    std::string_view name() const override { return "quick"; }
+    std::string instruction_set() const override { return ""; }
+    int threads() const override { return 1; }
+    double least_shared_products() const override { return 128.0 * 5 * 10; }
+    std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
+      return reference->upload(input, workload);
+    }
+  };
+  const auto plan_of = [](int64_t clusters) {
+    std::vector<NamedBackend> backends;
+    for (const char* name : {"quick", "quick:1"}) backends.push_back({name, std::make_unique<Quick>()});
+    const auto both = make_composite_backend(std::move(backends));
+    const std::vector<float> values(128 * 2);
+    ThreadPool pool(1);
+    const Input input = prepare_input({values.data(), 128, 2}, {}, pool);
+    Workload workload;
+    workload.all_clusters = clusters;
+    return both->upload(input, workload)->plan();
+  };
+  EXPECT_NE(plan_of(4).find("quick has 128 of 128 rows"), std::string::npos) << plan_of(4);
+  EXPECT_NE(plan_of(4).find("; quick:1 has no rows, since it would only be waited for"), std::string::npos);
+  EXPECT_NE(plan_of(5).find("quick:1 has 64 of 128 rows"), std::string::npos) << plan_of(5);
 }
 
 TEST(RowShares, AreInProportionToTheSpeeds) {

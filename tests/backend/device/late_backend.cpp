@@ -170,6 +170,19 @@ class LateKernels final : public device::PassKernels, public device::RowKernels,
       }
     });
   }
+  bool joins() const override { return updates_; }
+  void join(const Joining& joining) override {
+    enqueue([=] {
+      int64_t at = 0;
+      for (const Joining::Piece& piece : joining.own) {
+        for (size_t i = 0; i < piece.values; ++i, ++at) {
+          int64_t sum = pointer_to<int64_t>(piece.at)[i];
+          for (const Address other : joining.others) sum += pointer_to<int64_t>(other)[at];
+          pointer_to<int64_t>(joining.to)[at] = sum;
+        }
+      }
+    });
+  }
   Address labels_in_order(int slot) override { return memory_.labels(slot); }
   void move_row(const ModelMemory& model, const RowMove& move) override {
     enqueue([=, this] {

@@ -51,13 +51,18 @@ __device__ inline bool changed_few(const PassCounters& counters, const PassContr
 
 /// Whether an update of k prototypes may be the last one of its model: the same as on the host.
 __device__ inline bool may_be_last(const ShiftLimits& limits, const PassCounters& counters, int64_t k) {
-  if (limits.sum >= 0 && !(counters.shift_sum > limits.sum)) return true;
+  if (limits.sum >= 0 && counters.shift_units <= device::kShiftUnits) return true;
   return limits.each >= 0 && __ull2double_rn(counters.still) >= __dmul_rn(limits.share, __ll2double_rn(k));
 }
 
-/// Counts a prototype's squared shift, where the limits ask.
+/// Counts a prototype's squared shift, where the limits ask. Rounded down, so that units beyond the limit's prove that
+/// the sum is; what is not a number adds nothing. Integers, so that devices that share rows find the same.
 __device__ inline void count_shift(const ShiftLimits& limits, double d2, PassCounters& counters) {
-  if (limits.sum >= 0) atomicAdd(&counters.shift_sum, d2);
+  if (limits.sum >= 0) {
+    constexpr double kUnits = static_cast<double>(device::kShiftUnits);
+    const double units = __dmul_rn(d2, __ddiv_rn(kUnits * (1 - 0x1p-40), limits.sum));
+    if (units > 0) atomicAdd(&counters.shift_units, __double2ull_rd(fmin(units, 2 * kUnits)));
+  }
   if (d2 <= limits.each) atomicAdd(&counters.still, 1ULL);
 }
 

@@ -2,6 +2,7 @@
 
 #include "backend/cuda/device/model_range.h"
 #include "backend/cuda/exact/accumulate.h"
+#include "backend/cuda/exact/join_statistics.h"
 #include "backend/cuda/exact/resolve.h"
 #include "backend/cuda/exact/solve.h"
 #include "backend/cuda/float32/float_screen.h"
@@ -82,15 +83,34 @@ void CudaPassKernels::pass(const device::PassBatch& batch, const device::Rows& r
   screen_->enqueue(work(), shared_.slices->for_screens(rows, stream_), stream_);
 }
 
-void CudaPassKernels::end_pass(const device::PassBatch&) {
+void CudaPassKernels::begin_joined(const device::PassBatch& batch) {
+  host_joined_.reserve(batch.models.size(), "the models");
+  joined_.reserve(batch.models.size(), "the models");
+  const int64_t group = float_column_multiple(shared_.input.points.d);
+  joined_ranges_ = send_ranges(batch, memory_, group, host_joined_.data(), joined_.data());
+  joined_ranges_.numbers = ranges_.numbers;
+  joined_ranges_.number_count = ranges_.number_count;
+}
+
+void CudaPassKernels::join(const Joining& joining) {
+  join_statistics(joining, shared_.device.multiprocessors, stream_);
+}
+
+// With the counters of the pass at hand.
+PassRanges CudaPassKernels::ranges_of(const device::PassBatch& batch) const {
+  return batch.joined ? joined_ranges_ : ranges_;
+}
+
+void CudaPassKernels::end_pass(const device::PassBatch& batch) {
   screen_->end_pass();
-  cuda::end_pass(ranges_, shared_.device.multiprocessors, stream_);
+  cuda::end_pass(ranges_of(batch), shared_.device.multiprocessors, stream_);
 }
 
 void CudaPassKernels::update(const device::PassBatch& batch) {
-  cuda::solve({ranges_, shared_.input.points.d, shared_.terms.limbs, shared_.terms.bits, shared_.solve_shifts.data()},
+  const PassRanges ranges = ranges_of(batch);
+  cuda::solve({ranges, shared_.input.points.d, shared_.terms.limbs, shared_.terms.bits, shared_.solve_shifts.data()},
               stream_);
-  if (batch.limits.shifts.any()) judge_update(ranges_, stream_);
+  if (batch.limits.shifts.any()) judge_update(ranges, stream_);
 }
 
 device::Address CudaPassKernels::labels_in_order(int slot) {

@@ -25,6 +25,9 @@ class CudaPassKernels final : public device::PassKernels {
   void pass(const device::PassBatch& batch, const device::Rows& rows, bool first) override;
   void end_pass(const device::PassBatch& batch) override;
   void update(const device::PassBatch& batch) override;
+  bool joins() const override { return shared_.options.device_memory == 0; }  // which does not count what that takes
+  void begin_joined(const device::PassBatch& batch) override;
+  void join(const Joining& joining) override;
   bool learns() const override { return screen_->learns(); }
   void learn(size_t pass, std::span<const PassCounters> counted) override { screen_->learn(pass, counted); }
   void end(std::span<const PassCounters> last) override { screen_->end_batch(last); }
@@ -35,6 +38,7 @@ class CudaPassKernels final : public device::PassKernels {
 
  private:
   CudaPassKernels(const CudaShared& shared, const device::SessionMemory& memory, const SessionShape& shape);
+  PassRanges ranges_of(const device::PassBatch& batch) const;
   LabelRows current_rows() const;
   PassWork work();
 
@@ -45,6 +49,9 @@ class CudaPassKernels final : public device::PassKernels {
   SessionArrays arrays_;
   PinnedBuffer<PassRange> host_ranges_;
   PassRanges ranges_;  // of the batch at hand
+  PinnedBuffer<PassRange> host_joined_;
+  DeviceBuffer<PassRange> joined_;
+  PassRanges joined_ranges_;  // in a team: of the batch with the statistics of all rows
   std::unique_ptr<Screen> screen_;
   std::unique_ptr<PersistentKernel> persistent_;  // null where batches are never one kernel
 };

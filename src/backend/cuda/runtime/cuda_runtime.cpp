@@ -1,5 +1,6 @@
 // Streams, events and memory of CUDA, as device/queue.h speaks of them.
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/kept_memory.h"
 
 namespace manymeans::cuda {
 namespace {
@@ -43,6 +44,7 @@ const device::Runtime& runtime() {
 }
 
 Stream::Stream(const Patience& patience) : Queue(patience) {
+  check(cudaGetDevice(&device_), "asking for the current device");
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
 }
 
@@ -66,6 +68,15 @@ void Stream::fill(device::Address to, std::byte value, size_t bytes, const char*
 
 void Stream::wait_for(const device::Event& event, const char* what) const {
   check(cudaStreamWaitEvent(stream_, static_cast<const Event&>(event), 0), what);
+}
+
+bool Stream::reaches(const device::Queue& other) const {
+  if (&other.runtime() != &cuda::runtime()) return false;
+  return open_device_memory(stream_of(other).device_, device_);
+}
+
+void Stream::copy_across(device::Address to, device::Address from, size_t bytes, const char* what) const {
+  check(cudaMemcpyAsync(pointer_to(to), pointer_to(from), bytes, cudaMemcpyDefault, stream_), what);
 }
 
 bool Stream::is_done(const char* doing) const {

@@ -116,7 +116,8 @@ class Stream final : public device::Queue {
  public:
   Stream() : Stream(Patience()) {}
   explicit Stream(const Patience& patience);
-  Stream(Stream&& other) noexcept : Queue(other), stream_(std::exchange(other.stream_, nullptr)) {}
+  Stream(Stream&& other) noexcept
+      : Queue(other), stream_(std::exchange(other.stream_, nullptr)), device_(other.device_) {}
   Stream& operator=(Stream&& other) = delete;
   ~Stream() override;
 
@@ -127,12 +128,15 @@ class Stream final : public device::Queue {
   void copy_to_host(void* to, device::Address from, size_t bytes, const char* what) const override;
   void fill(device::Address to, std::byte value, size_t bytes, const char* what) const override;
   void wait_for(const device::Event& event, const char* what) const override;
+  bool reaches(const device::Queue& other) const override;
+  void copy_across(device::Address to, device::Address from, size_t bytes, const char* what) const override;
 
  private:
   bool is_done(const char* doing) const override;
   device::Unfinished unfinished() const noexcept override;
 
   cudaStream_t stream_ = nullptr;
+  int device_ = 0;
 };
 
 /// All queues of this runtime are streams.

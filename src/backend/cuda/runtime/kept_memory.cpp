@@ -228,6 +228,17 @@ void trim_device_memory() noexcept {
   if (here.pool != nullptr) trim(here, here.kept);
 }
 
+bool open_device_memory(int device, int to) noexcept {
+  if (device == to) return true;
+  int possible = 0;
+  const Pool its = pools().made_for(device);
+  if (its.pool == nullptr || !works(cudaDeviceCanAccessPeer(&possible, to, device)) || possible == 0) return false;
+  cudaMemAccessDesc access = {};
+  access.location = {cudaMemLocationTypeDevice, to};
+  access.flags = cudaMemAccessFlagsProtReadWrite;
+  return works(cudaMemPoolSetAccess(its.pool, &access, 1));
+}
+
 cudaError_t ask_device_memory(DeviceMemory* memory) {
   const Pool here = pools().here();
   const cudaError_t status = cudaMemGetInfo(&memory->free, &memory->all);

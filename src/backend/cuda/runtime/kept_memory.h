@@ -19,6 +19,9 @@ void return_device_memory(void* memory) noexcept;
 /// Gives the driver back what the current device's pool has too much.
 void trim_device_memory() noexcept;
 
+/// Lets another device read and write this device's memory, what is taken later included; whether that is possible.
+bool open_device_memory(int device, int to) noexcept;
+
 struct DeviceMemory {
   size_t free = 0;  ///< with what the pool keeps
   size_t all = 0;

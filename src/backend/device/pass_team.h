@@ -1,0 +1,65 @@
+// Sessions on several devices of a kind that make their passes together: each has its share of the rows, their
+// statistics meet on the devices, and each makes every update by itself. So a batch of passes stays one.
+#pragma once
+
+#include "backend/device/queue.h"
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace manymeans::device {
+
+class PassTeam;
+
+/// A session that may be in a team.
+class TeamMember {
+ public:
+  virtual ~TeamMember() = default;
+  virtual const Queue& team_queue() const = 0;
+  /// From now on all passes are the team's. To be called by every member's thread.
+  virtual void join_team(PassTeam& team, size_t number) = 0;
+};
+
+/// What a member's queue writes into another member's memory, and when it is there. Passes take turns with two of each:
+/// a member has read what others sent for a pass before it sends what they need for the next but one.
+struct TeamInbox {
+  Buffer of_members[2];  ///< from each member in turn, `bytes` each
+  size_t bytes = 0;
+  std::unique_ptr<Event> sent[2];  ///< recorded by the owner: what it sent to all others
+};
+
+/// Members call agree() and meet() on threads of their own, all of them the same calls in the same order.
+class PassTeam {
+ public:
+  /// Null where one of these cannot be in a team (is null), or cannot write into another's memory.
+  static std::unique_ptr<PassTeam> of(std::span<TeamMember* const> members);
+
+  size_t size() const { return inboxes_.size(); }
+  TeamInbox& inbox(size_t number) { return inboxes_[number]; }
+
+  /// The least of what the members say, once all have said it.
+  int64_t agree(int64_t value);
+  void meet() { agree(0); }
+  /// A member will not come any more: the others' calls throw what it threw.
+  void fail(const std::exception_ptr& error) noexcept;
+
+ private:
+  explicit PassTeam(size_t members) : inboxes_(members) {}
+
+  std::vector<TeamInbox> inboxes_;
+  std::mutex mutex_;
+  std::condition_variable all_here_;
+  size_t here_ = 0;
+  uint64_t meetings_ = 0;
+  int64_t least_ = 0;   // of those who are here
+  int64_t agreed_ = 0;  // at the last meeting
+  std::exception_ptr error_;
+};
+
+}  // namespace manymeans::device

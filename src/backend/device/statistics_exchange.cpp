@@ -1,0 +1,73 @@
+#include "backend/device/statistics_exchange.h"
+
+namespace manymeans::device {
+
+// Others may write into the inbox once all have met.
+StatisticsExchange::StatisticsExchange(PassTeam& team, size_t number, const SessionMemory& memory)
+    : team_(team),
+      number_(number),
+      memory_(memory),
+      sum_values_(memory.sums().bytes() / sizeof(int64_t)),
+      clusters_(static_cast<size_t>(memory.clusters())) {
+  const Runtime& runtime = memory.queue().runtime();
+  const size_t bytes = counters_at() + static_cast<size_t>(memory.models()) * sizeof(PassCounters);
+  joined_ = Buffer(runtime, bytes, "statistics of all devices");
+  TeamInbox& inbox = team.inbox(number);
+  inbox.bytes = bytes;
+  for (Buffer& from_all : inbox.of_members) from_all = Buffer(runtime, team.size() * bytes, "statistics of other devices");
+  for (auto& event : inbox.sent) event = runtime.make_event();
+  team.meet();
+}
+
+PassBatch StatisticsExchange::joined(const PassBatch& own) const {
+  PassBatch batch = own;
+  for (ModelMemory& model : batch.models) {
+    const auto first = static_cast<size_t>(memory_.first_cluster(model.slot));
+    model.sums = joined_.at(sizeof(int64_t) * memory_.sum_values(memory_.first_cluster(model.slot)));
+    model.weights = joined_.at(sizeof(int64_t) * (sum_values_ + first));
+    model.counts = joined_.at(sizeof(int64_t) * (sum_values_ + clusters_ + first));
+  }
+  batch.counters = joined_.at(counters_at());
+  batch.joined = true;
+  return batch;
+}
+
+// Into every other member's memory.
+void StatisticsExchange::send(const PassBatch& own, size_t turn) const {
+  const Queue& queue = memory_.queue();
+  const size_t sums = sum_values_ * sizeof(int64_t);
+  const size_t clusters = clusters_ * sizeof(int64_t);
+  for (size_t other = 0; other < team_.size(); ++other) {
+    if (other == number_) continue;
+    const TeamInbox& inbox = team_.inbox(other);
+    const Address to = inbox.of_members[turn].at(number_ * inbox.bytes);
+    queue.copy_across(to, memory_.sums().at(), sums, "sending sums");
+    queue.copy_across(to + sums, memory_.weights().at(), clusters, "sending weights");
+    queue.copy_across(to + sums + clusters, memory_.counts().at(), clusters, "sending counts");
+    queue.copy_across(to + counters_at(), own.counters, own.models.size() * sizeof(PassCounters), "sending counters");
+  }
+  team_.inbox(number_).sent[turn]->record(queue);
+}
+
+// The others wait for an event only after it was recorded: one that never was counts as reached.
+void StatisticsExchange::enqueue(const PassBatch& own, PassKernels& kernels) {
+  const size_t turn = passes_++ % 2;
+  send(own, turn);
+  team_.meet();
+  PassKernels::Joining joining;
+  const TeamInbox& inbox = team_.inbox(number_);
+  for (size_t other = 0; other < team_.size(); ++other) {
+    if (other == number_) continue;
+    memory_.queue().wait_for(*team_.inbox(other).sent[turn], "waiting for another device");
+    joining.others.push_back(inbox.of_members[turn].at(other * inbox.bytes));
+  }
+  const auto counter_values = own.models.size() * sizeof(PassCounters) / sizeof(int64_t);
+  joining.own = {{{memory_.sums().at(), sum_values_},
+                  {memory_.weights().at(), clusters_},
+                  {memory_.counts().at(), clusters_},
+                  {own.counters, counter_values}}};
+  joining.to = joined_.at();
+  kernels.join(joining);
+}
+
+}  // namespace manymeans::device

@@ -1,0 +1,38 @@
+// The statistics of a session's models over the rows of all members of a team.
+#pragma once
+
+#include "backend/device/device_kernels.h"
+#include "backend/device/pass_team.h"
+
+#include <cstddef>
+
+namespace manymeans::device {
+
+/// One member's part in it. Every member keeps the statistics of its own rows as they are, and has those of all rows
+/// beside them.
+class StatisticsExchange {
+ public:
+  /// Of at most so many passes' models at a time. To be made by all members' threads at once; `team` and `memory` must
+  /// outlive this.
+  StatisticsExchange(PassTeam& team, size_t number, const SessionMemory& memory);
+
+  PassTeam& team() { return team_; }
+  /// The batch as end_pass() and update() see it.
+  PassBatch joined(const PassBatch& own) const;
+  /// After a pass of all members: enqueues what makes the statistics and counters of all rows. Meets the others.
+  void enqueue(const PassBatch& own, PassKernels& kernels);
+
+ private:
+  size_t counters_at() const { return 8 * (sum_values_ + 2 * clusters_); }
+  void send(const PassBatch& own, size_t turn) const;
+
+  PassTeam& team_;
+  size_t number_;
+  const SessionMemory& memory_;
+  size_t sum_values_;
+  size_t clusters_;
+  Buffer joined_;  // sums, weights, counts, counters, as in an inbox
+  size_t passes_ = 0;
+};
+
+}  // namespace manymeans::device
