@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Fits on several devices beside fits on one: several_devices.py [--program REPEATED_FITS] [--sides NAMES...] [SHAPE...].
+"""Fits on several devices beside fits on one.
 
-A SHAPE is rows x columns x clusters [x models], as 4000000x8x400. Every side, a name as `--device` takes it, fits the same
-file with the same initial centroids (rows drawn at random), in turns; the digests have to be equal. An iteration is a tenth of
-the difference between fits of eleven iterations and of one. Printed are, for every side, the least and the median of its
-repeats, how many times as fast as the first side it is, and the seconds and the rate at which the points went to the
-devices. Needs NumPy, and `repeated_fits` of a build with CUDA.
+    several_devices.py [--program REPEATED_FITS] [--sides NAMES...] [SHAPE...]
+
+A SHAPE is rows x columns x clusters [x models], as 4000000x8x400. Every side, a name as `--device` takes it, fits the
+same file with the same initial centroids (rows drawn at random), in turns; the digests have to be equal. An iteration
+is the difference between fits of many iterations (11, or 41 of short ones) and of one, divided by their number. Printed
+are, for every side, the least and the median of its repeats, how many times as fast as the first side it is, and the
+seconds of the phases. Needs NumPy, and `repeated_fits` of a build with CUDA.
 """
 
 import argparse
@@ -19,7 +21,11 @@ import tempfile
 import numpy as np
 
 SHAPES = ["16000000x128x1024", "2000000x128x65536", "4000000x8x400", "100000x8x20", "1000000x2x10x100"]
-ITERATIONS = 11
+
+
+def iterations_of(rows, columns, clusters, models):
+    """Of the longer fits of a shape."""
+    return 11 if rows * (columns + 8) * clusters * models > 5e11 else 41
 
 
 def make_points(path, rows, columns):
@@ -39,14 +45,15 @@ def make_points(path, rows, columns):
 def run(program, points, side, shape, repeats):
     """What repeated_fits says of one side: seconds of an iteration, of uploading, digests."""
     _, _, clusters, models = shape
-    command = [program, str(points), side, str(clusters), str(models), "random", str(ITERATIONS), str(repeats), "0"]
+    iterations = iterations_of(*shape)
+    command = [program, str(points), side, str(clusters), str(models), "random", str(iterations), str(repeats), "0"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         return {"error": done.stderr.strip() or f"exit code {done.returncode}"}
     said = json.loads(done.stdout)
-    one, many = said["1"], said[str(ITERATIONS)]
+    one, many = said["1"], said[str(iterations)]
     return {
-        "iterations": [(b - a) / (ITERATIONS - 1) for a, b in zip(one["seconds"], many["seconds"], strict=True)],
+        "iterations": [(b - a) / (iterations - 1) for a, b in zip(one["seconds"], many["seconds"], strict=True)],
         "whole": many["whole"],
         "phases": many["phases"],
         "digests": one["digests"] + many["digests"],
@@ -54,6 +61,7 @@ def run(program, points, side, shape, repeats):
 
 
 def main():
+    """Runs all sides of all shapes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/cuda/bin/repeated_fits")
     parser.add_argument("--sides", nargs="+", default=["cuda:0", "cuda:0,cuda:1"])
@@ -84,9 +92,11 @@ def main():
             least, median = iterations[0], statistics.median(iterations)
             first = first or (least, median)
             phases = {name: min(turn["phases"].get(name, 0) for turn in turns) for name in turns[0]["phases"]}
-            print(f"  {side:16} {1e3 * least:9.3f} ({1e3 * median:9.3f}) ms an iteration, {first[0] / least:5.2f} ({first[1] / median:5.2f}) times; "
-                  f"whole fit {min(min(turn['whole']) for turn in turns):.3f} s; "
-                  + ", ".join(f"{name} {seconds:.3f}" for name, seconds in phases.items()), flush=True)  # fmt: skip
+            times = f"{1e3 * least:9.3f} ({1e3 * median:9.3f}) ms an iteration"
+            ratios = f"{first[0] / least:5.2f} ({first[1] / median:5.2f}) times"
+            whole = min(min(turn["whole"]) for turn in turns)
+            of_phases = ", ".join(f"{name} {seconds:.3f}" for name, seconds in phases.items())
+            print(f"  {side:16} {times}, {ratios}; whole fit {whole:.3f} s; {of_phases}", flush=True)
         print("  digests equal" if len(digests) == 1 else f"  DIGESTS DIFFER: {digests}", flush=True)
         if len(digests) > 1:
             raise SystemExit(1)

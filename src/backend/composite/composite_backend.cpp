@@ -19,11 +19,9 @@ constexpr std::string_view kAll = ":all";
 
 class CompositeBackend final : public Backend {
  public:
-  explicit CompositeBackend(std::vector<NamedBackend> backends) : backends_(std::move(backends)) {
-    for (const NamedBackend& each : backends_) {
-      name_ += (name_.empty() ? "" : ",") + each.name;
-      threads_ = std::max(threads_, each.backend->threads());
-    }
+  CompositeBackend(std::vector<NamedBackend> backends, int threads)
+      : backends_(std::move(backends)), threads_(threads) {
+    for (const NamedBackend& each : backends_) name_ += (name_.empty() ? "" : ",") + each.name;
   }
   std::string_view name() const override { return name_; }
   std::string instruction_set() const override {
@@ -56,7 +54,7 @@ class CompositeBackend final : public Backend {
 
   std::vector<NamedBackend> backends_;
   std::string name_;
-  int threads_ = 1;
+  int threads_;
 };
 
 // "cuda:all" is cuda:0, cuda:1 ...
@@ -108,13 +106,19 @@ std::unique_ptr<Backend> make_composite_backend(std::string_view text, const Bac
   const std::vector<std::string> names = split_names(text);
   check_names(names, text);
   if (names.size() == 1) return make_backend(names[0], options);
+  const int threads = thread_count(options.threads);
   std::vector<NamedBackend> backends;
-  for (const std::string& name : names) backends.push_back({name, make_backend(name, options)});
-  return make_composite_backend(std::move(backends));
+  for (const std::string& name : names) {
+    BackendOptions own = options;
+    // What the host does for devices at the same time, as copying rows to them, it does on a part of its threads each.
+    if (name != "cpu") own.threads = std::max(1, threads / static_cast<int>(names.size()));
+    backends.push_back({name, make_backend(name, own)});
+  }
+  return make_composite_backend(std::move(backends), threads);
 }
 
-std::unique_ptr<Backend> make_composite_backend(std::vector<NamedBackend> backends) {
-  return std::make_unique<CompositeBackend>(std::move(backends));
+std::unique_ptr<Backend> make_composite_backend(std::vector<NamedBackend> backends, int threads) {
+  return std::make_unique<CompositeBackend>(std::move(backends), threads);
 }
 
 }  // namespace manymeans

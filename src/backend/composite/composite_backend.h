@@ -14,7 +14,8 @@ namespace manymeans {
 /// Error(kUnavailable): a device that is not there.
 std::unique_ptr<Backend> make_composite_backend(std::string_view name, const BackendOptions& options);
 
-/// These devices; rows are dealt out equally where all are of one kind, else by measured speed.
-std::unique_ptr<Backend> make_composite_backend(std::vector<NamedBackend> backends);
+/// These devices; rows are dealt out equally where all are of one kind, else by measured speed. `threads` is for the
+/// host's own work.
+std::unique_ptr<Backend> make_composite_backend(std::vector<NamedBackend> backends, int threads = 1);
 
 }  // namespace manymeans

@@ -67,8 +67,7 @@ int CompositeSession::advance(std::span<PassModel> models, const PassLimits& lim
 int CompositeSession::advance_team(std::span<PassModel> models, const PassLimits& limits) {
   std::vector<std::vector<PassModel>> found(parts_.size(), {models.begin(), models.end()});
   std::vector<int> done(parts_.size());
-  for_each_member(*team_, parts_, drivers_,
-                  [&](size_t p) { done[p] = sessions_[p]->advance(found[p], limits); });
+  for_each_member(*team_, parts_, drivers_, [&](size_t p) { done[p] = sessions_[p]->advance(found[p], limits); });
   for (size_t i = 0; i < models.size(); ++i) {
     PassModel& all = models[i];
     all = std::move(found[0][i]);
@@ -128,6 +127,15 @@ const Labels& CompositeSession::labels(int slot) {
 
 // A part's labels to where they are among all.
 void CompositeSession::copy_labels(size_t part, const Labels& from, Labels& to) {
+  if (from.width() == to.width()) {
+    const auto width = static_cast<size_t>(to.width());
+    std::byte* const own = to.bytes().data() + static_cast<size_t>(parts_[part]->first) * width;
+    pool().for_each_range(from.size(), kGrain, [&](int, int64_t first, int64_t last) {
+      const size_t begin = static_cast<size_t>(first) * width;
+      std::memcpy(own + begin, from.bytes().data() + begin, static_cast<size_t>(last - first) * width);
+    });
+    return;
+  }
   pool().for_each_range(from.size(), kGrain, [&](int, int64_t first, int64_t last) {
     std::vector<uint32_t> labels(static_cast<size_t>(last - first));
     from.read(first, last - first, labels.data());

@@ -57,7 +57,8 @@ std::string CompositeUpload::plan() const {
     text += fmt::format("{}{} has {} of {} rows: {}", text.empty() ? "" : "; ", part->name, part->rows(),
                         input_.points.n, part->upload->plan());
   }
-  for (const std::string& name : idle_) text += fmt::format("; {} has no rows, since it would only be waited for", name);
+  for (const std::string& name : idle_)
+    text += fmt::format("; {} has no rows, since it would only be waited for", name);
   return text;
 }
 

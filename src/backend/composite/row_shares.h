@@ -10,8 +10,8 @@
 
 namespace manymeans {
 
-/// Where the shares of `rows` rows end, in proportion to `speeds`, of which one is positive. Shares are whole multiples of 64
-/// rows but for the last one that has any; one that would be less than a hundredth of all rows gets none.
+/// Where the shares of `rows` rows end, in proportion to `speeds`, of which one is positive. Shares are whole multiples
+/// of 64 rows but for the last one that has any; one that would be less than a hundredth of all rows gets none.
 std::vector<int64_t> share_ends(int64_t rows, std::span<const double> speeds);
 
 /// Products of a pass of all models, for Backend::least_shared_products().

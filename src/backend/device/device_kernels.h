@@ -60,16 +60,20 @@ class PassKernels {
   virtual bool joins() const { return false; }
   /// The batch begins that end_pass() and update() will be asked about.
   virtual void begin_joined(const PassBatch& batch) { static_cast<void>(batch); }
-  /// Adds up int64: what stands in several places of this device's memory, and what others sent, in one piece each.
+  /// Values of int64: what stands in several places of this device's memory, and what others send in one piece.
   struct Joining {
     struct Piece {
       Address at;
       size_t values = 0;
     };
     std::array<Piece, 4> own;
-    std::vector<Address> others;
-    Address to;
+    std::vector<Address> to_others;    ///< in their memory
+    std::vector<Address> from_others;  ///< here
+    Address sums;
   };
+  /// Writes its own pieces, one behind the other, to all others.
+  virtual void send(const Joining& joining) { static_cast<void>(joining); }
+  /// Adds up its own and what it was sent.
   virtual void join(const Joining& joining) { static_cast<void>(joining); }
 
   /// Whether the kernels of later passes depend on what earlier ones counted.

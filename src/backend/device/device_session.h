@@ -78,7 +78,7 @@ class DeviceSession final : public Session, private TeamMember {
   PassBatch batch_;
   std::unique_ptr<StatisticsExchange> exchange_;  // in a team
   PassBatch joined_batch_;                        // then: of all members' rows
-  Buffer counters_;  // (passes, models) of the batch
+  Buffer counters_;                               // (passes, models) of the batch
   PinnedBytes host_counters_;
   PinnedBytes host_control_;
   int unsolved_ = 0;           // batches since the last update that the device made

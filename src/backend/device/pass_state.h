@@ -14,9 +14,9 @@ struct PassCounters {
   unsigned long long hash_low, hash_high;  ///< change of the label sum, mod 2^128
   unsigned long long resolved;
   unsigned long long candidates;
-  unsigned long long kept;   ///< labels kept without a look
-  unsigned long long empty;  ///< clusters of weight 0 after the pass
-  unsigned long long still;  ///< ShiftCounts of the update, where its limits ask
+  unsigned long long kept;         ///< labels kept without a look
+  unsigned long long empty;        ///< clusters of weight 0 after the pass
+  unsigned long long still;        ///< ShiftCounts of the update, where its limits ask
   unsigned long long shift_units;  ///< of the sum of squared shifts, each rounded down: its limit has kShiftUnits
 };
 

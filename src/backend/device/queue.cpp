@@ -23,10 +23,6 @@ void check_answer(const Waited& waited, const Patience& patience, int passes, co
                   passes * patience.usual.count()));
 }
 
-void Queue::copy_across(Address, Address, size_t, const char* what) const {
-  throw Error(ErrorCode::kInternal, std::string(runtime().name()), fmt::format("{}: no other device is reached", what));
-}
-
 // Where waiting fails the copy goes on, into memory that the caller may give away.
 void Queue::read_back(void* to, Address from, size_t bytes, const char* doing) const {
   synchronize(doing);

@@ -127,14 +127,11 @@ class Queue {
   /// What follows here waits for the event, as it was recorded last.
   virtual void wait_for(const Event& event, const char* what) const = 0;
 
-  /// Whether copies from this queue's device go into the memory of the other's, without the host. To be asked before
-  /// the first of them.
+  /// Whether kernels on this queue's device can write into the memory of the other's. To be asked before they do.
   virtual bool reaches(const Queue& other) const {
     static_cast<void>(other);
     return false;
   }
-  /// Into memory of a device that this one reaches.
-  virtual void copy_across(Address to, Address from, size_t bytes, const char* what) const;
 
   /// Into any memory of the host: waits for the queue, and for the copy.
   void read_back(void* to, Address from, size_t bytes, const char* doing) const;

@@ -14,7 +14,8 @@ StatisticsExchange::StatisticsExchange(PassTeam& team, size_t number, const Sess
   joined_ = Buffer(runtime, bytes, "statistics of all devices");
   TeamInbox& inbox = team.inbox(number);
   inbox.bytes = bytes;
-  for (Buffer& from_all : inbox.of_members) from_all = Buffer(runtime, team.size() * bytes, "statistics of other devices");
+  for (Buffer& from_all : inbox.of_members)
+    from_all = Buffer(runtime, team.size() * bytes, "statistics of other devices");
   for (auto& event : inbox.sent) event = runtime.make_event();
   team.meet();
 }
@@ -32,41 +33,34 @@ PassBatch StatisticsExchange::joined(const PassBatch& own) const {
   return batch;
 }
 
-// Into every other member's memory.
-void StatisticsExchange::send(const PassBatch& own, size_t turn) const {
-  const Queue& queue = memory_.queue();
-  const size_t sums = sum_values_ * sizeof(int64_t);
-  const size_t clusters = clusters_ * sizeof(int64_t);
+PassKernels::Joining StatisticsExchange::joining(const PassBatch& own, size_t turn) const {
+  const auto counter_values = own.models.size() * sizeof(PassCounters) / sizeof(int64_t);
+  PassKernels::Joining joining;
+  joining.own = {{{memory_.sums().at(), sum_values_},
+                  {memory_.weights().at(), clusters_},
+                  {memory_.counts().at(), clusters_},
+                  {own.counters, counter_values}}};
+  const TeamInbox& here = team_.inbox(number_);
   for (size_t other = 0; other < team_.size(); ++other) {
     if (other == number_) continue;
-    const TeamInbox& inbox = team_.inbox(other);
-    const Address to = inbox.of_members[turn].at(number_ * inbox.bytes);
-    queue.copy_across(to, memory_.sums().at(), sums, "sending sums");
-    queue.copy_across(to + sums, memory_.weights().at(), clusters, "sending weights");
-    queue.copy_across(to + sums + clusters, memory_.counts().at(), clusters, "sending counts");
-    queue.copy_across(to + counters_at(), own.counters, own.models.size() * sizeof(PassCounters), "sending counters");
+    const TeamInbox& there = team_.inbox(other);
+    joining.to_others.push_back(there.of_members[turn].at(number_ * there.bytes));
+    joining.from_others.push_back(here.of_members[turn].at(other * here.bytes));
   }
-  team_.inbox(number_).sent[turn]->record(queue);
+  joining.sums = joined_.at();
+  return joining;
 }
 
 // The others wait for an event only after it was recorded: one that never was counts as reached.
 void StatisticsExchange::enqueue(const PassBatch& own, PassKernels& kernels) {
   const size_t turn = passes_++ % 2;
-  send(own, turn);
+  const PassKernels::Joining joining = this->joining(own, turn);
+  kernels.send(joining);
+  team_.inbox(number_).sent[turn]->record(memory_.queue());
   team_.meet();
-  PassKernels::Joining joining;
-  const TeamInbox& inbox = team_.inbox(number_);
   for (size_t other = 0; other < team_.size(); ++other) {
-    if (other == number_) continue;
-    memory_.queue().wait_for(*team_.inbox(other).sent[turn], "waiting for another device");
-    joining.others.push_back(inbox.of_members[turn].at(other * inbox.bytes));
+    if (other != number_) memory_.queue().wait_for(*team_.inbox(other).sent[turn], "waiting for another device");
   }
-  const auto counter_values = own.models.size() * sizeof(PassCounters) / sizeof(int64_t);
-  joining.own = {{{memory_.sums().at(), sum_values_},
-                  {memory_.weights().at(), clusters_},
-                  {memory_.counts().at(), clusters_},
-                  {own.counters, counter_values}}};
-  joining.to = joined_.at();
   kernels.join(joining);
 }
 

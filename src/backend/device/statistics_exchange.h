@@ -12,8 +12,7 @@ namespace manymeans::device {
 /// beside them.
 class StatisticsExchange {
  public:
-  /// Of at most so many passes' models at a time. To be made by all members' threads at once; `team` and `memory` must
-  /// outlive this.
+  /// To be made by all members' threads at once; `team` and `memory` must outlive this.
   StatisticsExchange(PassTeam& team, size_t number, const SessionMemory& memory);
 
   PassTeam& team() { return team_; }
@@ -24,7 +23,7 @@ class StatisticsExchange {
 
  private:
   size_t counters_at() const { return 8 * (sum_values_ + 2 * clusters_); }
-  void send(const PassBatch& own, size_t turn) const;
+  PassKernels::Joining joining(const PassBatch& own, size_t turn) const;
 
   PassTeam& team_;
   size_t number_;

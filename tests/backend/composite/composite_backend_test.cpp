@@ -103,7 +103,8 @@ TEST(CompositeBackend, ATeamMakesManyPassesAtOnce) {
   }
   ThreadPool pool(1);
   const Input input = prepare_input(made.points(), made.weights, pool);
-  const auto upload = make_composite_backend(late_backends(3))->upload(input);
+  const auto backend = make_composite_backend(late_backends(3));
+  const auto upload = backend->upload(input);
   UploadScript script(input, *upload, made);
   ASSERT_EQ(script.run(), expected_script(made));
   EXPECT_EQ(script.batched, 6);

@@ -1,9 +1,8 @@
 // Several devices of this machine that share the rows. Without them nothing is tested here; composite_backend_test.cpp
 // has devices that tests make.
-#include "backend/composite/composite_backend.h"
-
 #include <manymeans/fit.h>
 
+#include "backend/composite/composite_backend.h"
 #include "backend/composite/composite_upload.h"
 #include "backend/devices.h"
 #include "backend/upload_script.h"

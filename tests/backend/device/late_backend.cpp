@@ -171,16 +171,18 @@ class LateKernels final : public device::PassKernels, public device::RowKernels,
     });
   }
   bool joins() const override { return updates_; }
+  void send(const Joining& joining) override {
+    enqueue([=] {
+      for (const Address other : joining.to_others) std::ranges::copy(own(joining), pointer_to<int64_t>(other));
+    });
+  }
   void join(const Joining& joining) override {
     enqueue([=] {
-      int64_t at = 0;
-      for (const Joining::Piece& piece : joining.own) {
-        for (size_t i = 0; i < piece.values; ++i, ++at) {
-          int64_t sum = pointer_to<int64_t>(piece.at)[i];
-          for (const Address other : joining.others) sum += pointer_to<int64_t>(other)[at];
-          pointer_to<int64_t>(joining.to)[at] = sum;
-        }
+      std::vector<int64_t> sums = own(joining);
+      for (const Address other : joining.from_others) {
+        for (size_t i = 0; i < sums.size(); ++i) sums[i] += pointer_to<int64_t>(other)[i];
       }
+      std::ranges::copy(sums, pointer_to<int64_t>(joining.sums));
     });
   }
   Address labels_in_order(int slot) override { return memory_.labels(slot); }
@@ -244,6 +246,14 @@ class LateKernels final : public device::PassKernels, public device::RowKernels,
   }
   void set_label(Address labels, int64_t i, uint32_t value) const {
     std::memcpy(label_at(labels, i), &value, static_cast<size_t>(memory_.label_width()));
+  }
+  static std::vector<int64_t> own(const Joining& joining) {
+    std::vector<int64_t> values;
+    for (const Joining::Piece& piece : joining.own) {
+      const auto* at = pointer_to<int64_t>(piece.at);
+      values.insert(values.end(), at, at + piece.values);
+    }
+    return values;
   }
   // d2 of each row to the prototype of its label.
   Doubles assigned_distances(const Assigned& assigned) const {

@@ -63,9 +63,6 @@ class LateQueue final : public device::Queue {
     enqueue([=] { std::memset(pointer_to<void>(to), static_cast<int>(value), bytes); });
   }
   bool reaches(const device::Queue& other) const override { return &other.runtime() == &runtime(); }
-  void copy_across(device::Address to, device::Address from, size_t bytes, const char*) const override {
-    enqueue([=] { std::memcpy(pointer_to<void>(to), pointer_to<void>(from), bytes); });
-  }
   void wait_for(const device::Event& event, const char*) const override {
     enqueue([reached = static_cast<const LateEvent&>(event).reached()] {
       while (!reached()) std::this_thread::yield();

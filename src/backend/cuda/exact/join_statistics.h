@@ -7,6 +7,9 @@
 
 namespace manymeans::cuda {
 
+/// Own statistics into the memory of the others.
+void send_statistics(const device::PassKernels::Joining& joining, int multiprocessors, cudaStream_t stream);
+/// The sums of own statistics and of those that others sent.
 void join_statistics(const device::PassKernels::Joining& joining, int multiprocessors, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

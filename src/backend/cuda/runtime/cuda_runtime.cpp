@@ -75,10 +75,6 @@ bool Stream::reaches(const device::Queue& other) const {
   return open_device_memory(stream_of(other).device_, device_);
 }
 
-void Stream::copy_across(device::Address to, device::Address from, size_t bytes, const char* what) const {
-  check(cudaMemcpyAsync(pointer_to(to), pointer_to(from), bytes, cudaMemcpyDefault, stream_), what);
-}
-
 bool Stream::is_done(const char* doing) const {
   return answer_of(cudaStreamQuery(stream_), doing);
 }

@@ -129,7 +129,6 @@ class Stream final : public device::Queue {
   void fill(device::Address to, std::byte value, size_t bytes, const char* what) const override;
   void wait_for(const device::Event& event, const char* what) const override;
   bool reaches(const device::Queue& other) const override;
-  void copy_across(device::Address to, device::Address from, size_t bytes, const char* what) const override;
 
  private:
   bool is_done(const char* doing) const override;
