@@ -295,6 +295,8 @@ class Backend {
   virtual int threads() const = 0;
   /// Makes the calling thread one that may call what this backend made: several devices of a kind take turns in it.
   virtual void use_here() {}
+  /// The same before what it made ends. Where that is not possible, there is nothing left to free.
+  void use_to_end() noexcept;
   /// Passes of less than so many products, rows times clusters times (columns + 8), are shorter on one such device than
   /// on several that share the rows.
   virtual double least_shared_products() const { return 0; }

@@ -1,5 +1,7 @@
 #include "backend/composite/composite_part.h"
 
+#include <manymeans/error.h>
+
 #include <cstddef>
 
 namespace manymeans {
@@ -11,7 +13,22 @@ const void* moved(const void* values, const PointsView& points, int64_t rows) {
          static_cast<size_t>(rows) * static_cast<size_t>(points.d) * size_of(points.type);
 }
 
+struct ErrorOfPart final : Error {
+  using Error::Error;
+};
+
 }  // namespace
+
+void throw_of_part(const CompositePart& part) {
+  try {
+    throw;
+  } catch (const ErrorOfPart&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kInterrupted) throw;
+    throw ErrorOfPart(error.code(), part.name, error.what());
+  }
+}
 
 Input rows_of(const Input& whole, int64_t first, int64_t rows) {
   Input input = whole;
@@ -28,8 +45,12 @@ Input rows_of(const Input& whole, int64_t first, int64_t rows) {
 void for_each_part(const CompositeParts& parts, ThreadPool& pool, const std::function<void(size_t)>& body) {
   pool.for_each_range(static_cast<int64_t>(parts.size()), 1, [&](int, int64_t part, int64_t) {
     const auto p = static_cast<size_t>(part);
-    parts[p]->backend->use_here();
-    body(p);
+    try {
+      parts[p]->backend->use_here();
+      body(p);
+    } catch (...) {
+      throw_of_part(*parts[p]);
+    }
   });
 }
 

@@ -23,7 +23,7 @@ struct CompositePart {
 
   CompositePart(Backend* where, std::string called, int64_t first_row, Input rows)
       : backend(where), name(std::move(called)), first(first_row), input(std::move(rows)) {}
-  ~CompositePart() { backend->use_here(); }  // the upload ends on a thread like that on which it was made
+  ~CompositePart() { backend->use_to_end(); }  // the upload ends on a thread like that on which it was made
   CompositePart(const CompositePart&) = delete;
   CompositePart& operator=(const CompositePart&) = delete;
 
@@ -35,8 +35,11 @@ using CompositeParts = std::vector<std::unique_ptr<CompositePart>>;
 /// The whole's rows [first, first + rows), with all that holds for the whole.
 Input rows_of(const Input& whole, int64_t first, int64_t rows);
 
+/// Within a catch: throws the error again, which says the name of the part if it does not say one yet.
+[[noreturn]] void throw_of_part(const CompositePart& part);
+
 /// Calls body(p) for every part, each on a thread of its own that its backend may be called from. Where several throw,
-/// one of them is heard.
+/// one of them is heard, with the name of its part.
 void for_each_part(const CompositeParts& parts, ThreadPool& pool, const std::function<void(size_t)>& body);
 
 }  // namespace manymeans

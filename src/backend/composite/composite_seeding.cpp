@@ -14,7 +14,7 @@ CompositeSeeding::CompositeSeeding(const Input& input, const CompositeParts& par
 
 CompositeSeeding::~CompositeSeeding() {
   for (size_t p = 0; p < parts_.size(); ++p) {
-    parts_[p]->backend->use_here();
+    parts_[p]->backend->use_to_end();
     seedings_[p].reset();
   }
 }

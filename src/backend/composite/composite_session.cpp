@@ -20,7 +20,11 @@ void for_each_member(device::PassTeam& team, const CompositeParts& parts, Thread
                      const std::function<void(size_t)>& body) {
   for_each_part(parts, pool, [&](size_t p) {
     try {
-      body(p);
+      try {
+        body(p);
+      } catch (...) {
+        throw_of_part(*parts[p]);
+      }
     } catch (...) {
       team.fail(std::current_exception());
       throw;
@@ -53,7 +57,7 @@ void CompositeSession::form_team() {
 
 CompositeSession::~CompositeSession() {
   for (size_t p = 0; p < parts_.size(); ++p) {
-    parts_[p]->backend->use_here();
+    parts_[p]->backend->use_to_end();
     sessions_[p].reset();
   }
 }

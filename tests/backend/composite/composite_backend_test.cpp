@@ -137,6 +137,31 @@ TEST(CompositeBackend, ATeamEndsWithItsFirstError) {
   }
 }
 
+// As a GPU without room for a context does.
+TEST(CompositeBackend, NamesTheDeviceThatCannotBeUsed) {
+  struct Full final : Backend {
+    std::string_view name() const override { return "full"; }
+    std::string instruction_set() const override { return ""; }
+    int threads() const override { return 1; }
+    void use_here() override { throw Error(ErrorCode::kUnavailable, "full", "out of memory"); }
+    std::unique_ptr<Upload> upload(const Input&, const Workload&) override { return nullptr; }
+  };
+  std::vector<NamedBackend> backends;
+  backends.push_back({"reference", make_backend("reference", {})});
+  backends.push_back({"full:1", std::make_unique<Full>()});
+  const std::vector<float> values(128 * 2);
+  ThreadPool pool(1);
+  const Input input = prepare_input({values.data(), 128, 2}, {}, pool);
+  const std::vector<int64_t> ends = {64, 128};
+  try {
+    make_composite_upload(input, backends, ends, {});
+    FAIL() << "it was used";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    EXPECT_STREQ(error.what(), "[full:1] [full] out of memory");
+  }
+}
+
 // Points in slices, and whoever finds a row's label on a thread that another device used before.
 TEST(CompositeBackend, PutsEveryCallOnAThreadOfItsDevice) {
   struct Here final : Backend {
