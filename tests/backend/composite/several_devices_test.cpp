@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -20,18 +21,20 @@
 namespace manymeans::test {
 namespace {
 
-std::vector<NamedBackend> all_cuda(const BackendOptions& options = {}) {
+// Where there is only one, it is there twice.
+std::vector<NamedBackend> all_cuda() {
   std::vector<NamedBackend> backends;
-  for (int device = 0; device < device_count("cuda"); ++device) {
-    std::string name = fmt::format("cuda:{}", device);
-    backends.push_back({name, make_backend(name, options)});
+  const int count = device_count("cuda");
+  for (int device = 0; device < std::max(2, count); ++device) {
+    std::string name = fmt::format("cuda:{}", device % count);
+    backends.push_back({name, make_backend(name, {})});
   }
   return backends;
 }
 
 // Whatever shares they have.
 TEST(SeveralDevices, SayWhatOneOverAllRowsSays) {
-  if (device_count("cuda") < 2) GTEST_SKIP() << "there are no two CUDA devices";
+  if (device_count("cuda") == 0) GTEST_SKIP() << "there is no CUDA device";
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const Case made = random_case(72000 + seed);
     if (made.shape.n > 1100) continue;

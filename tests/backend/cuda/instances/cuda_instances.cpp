@@ -12,6 +12,8 @@
 // (chaos_wait_point.cuh).
 #include <manymeans/error.h>
 
+#include "backend/composite/composite_upload.h"
+#include "backend/composite/composite_upload.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/tensor/matrix_kernels.h"
 #include "backend/cuda/watchdog.h"
@@ -174,12 +176,17 @@ class Runner {
     options.tuning.cuda.score_thresholds = way.score_thresholds;
     options.tuning.cuda.queued_passes = way.queued;
     options.tuning.cuda.slice_rows = way.slice_rows;
-    const std::unique_ptr<Backend> cuda = make_backend("cuda", options);
+    std::vector<NamedBackend> cuda;
+    cuda.push_back({"cuda", make_backend("cuda", options)});
+    if (way.team) cuda.push_back({"cuda again", make_backend("cuda", options)});
     const DeviceCopy copy(way.on_device ? &points.input().points : nullptr);
     std::string wrong;
     const Input input = way.on_device ? points.device_input(copy.data(), pool_, wrong) : points.input();
     if (!wrong.empty()) fail(fmt::format("{}: {}: {}", one.name, way.name, wrong));
-    const std::unique_ptr<Upload> upload = cuda->upload(input, workload(one, way.algorithm != "bounds"));
+    const Workload work = workload(one, way.algorithm != "bounds");
+    const std::vector<int64_t> ends = {one.rows / 3 / 64 * 64, one.rows};
+    const std::unique_ptr<Upload> upload =
+        way.team ? make_composite_upload(input, cuda, ends, work) : cuda[0].backend->upload(input, work);
     for (size_t s = 0; s < one.sessions.size(); ++s) {
       if (!goes(way, one.sessions[s])) continue;
       const std::string name = fmt::format("{}: {}, {}", one.name, way.name, text_of(one.sessions[s]));

@@ -224,6 +224,12 @@ std::vector<InstanceCase> other_cases(int64_t rows) {
   cases.back().ways = {{.name = "slices", .slice_rows = rows / 5}, {.name = "on the device", .on_device = true}};
   cases.push_back(shape("many clusters", rows, 40, {{20'000}}));
   cases.back().passes = 2;
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
+    cases.push_back(shape(fmt::format("a team, {}", name_of(type)), rows, 40, {{3000}, {60, 20}}));
+    cases.back().type = type;
+    cases.back().services = true;
+    cases.back().ways = {{.name = "team", .team = true}};
+  }
   cases.push_back(shape("sums of four limbs", rows, 300, {{40}, {500}}));  // too many for shared memory and registers
   cases.back().limbs = 4;
   cases.back().passes = 2;

@@ -19,6 +19,7 @@ struct Way {
   bool queued = false;
   int64_t slice_rows = 0;
   bool on_device = false;  ///< the points lie there already
+  bool team = false;       ///< two sessions on one device, each of its rows, that add up as those of two devices do
 };
 
 /// One set of points, and the sessions over it: each a number of clusters a model.
