@@ -1,0 +1,36 @@
+"""What MkDocs does otherwise than the viewers that people read the pages with: called by it for every page."""
+
+import re
+
+BEGINS_BLOCK = re.compile(r"([-*] |\d+\. |\|)")
+
+
+def separate_blocks(text):
+    """Python-Markdown wants an empty line before a list or a table that follows a paragraph; other viewers do not."""
+    lines, fenced, before = [], False, ""
+    for line in text.split("\n"):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        begins = BEGINS_BLOCK.match(line)
+        follows = before.strip() and not before.startswith(("#", " ", "|")) and not BEGINS_BLOCK.match(before)
+        if begins and follows and not fenced and not in_list(lines):
+            lines.append("")
+        lines.append(line)
+        before = line
+    return "\n".join(lines)
+
+
+def in_list(lines):
+    """Whether the paragraph at the end of these lines belongs to an item of a list."""
+    for line in reversed(lines):
+        if not line.strip():
+            return False
+        if BEGINS_BLOCK.match(line):
+            return True
+    return False
+
+
+def on_page_markdown(markdown, page, **_):
+    if page.file.src_uri.startswith("bench/"):
+        page.meta["search"] = {"exclude": True}  # hundreds of tables of numbers, which would hide the rest
+    return separate_blocks(markdown).replace("```python notest", "```python")
