@@ -49,7 +49,7 @@ class Square:
 def write(path, width, parts):
     height = SIZE + TOP + 40
     style = 'font-family="sans-serif" font-size="13"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {style}>'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" viewBox="0 0 {width} {height}" {style}>'
     ground = f'<rect width="{width}" height="{height}" fill="white"/>'
     path.write_text("\n".join([head, ground, *parts, "</svg>"]) + "\n")
 
@@ -69,7 +69,7 @@ def one_start(data, path):
 def hundred_clusters(data, path):
     points = manymeans.read(data / "birch1.txt.gz").points
     best = EnsembleKMeans(100, models_per_k=20, random_state=0).fit(points).best_
-    panel = Square(EDGE, f"Birch 1: 100 clusters, best of 20 starts, inertia {best.inertia:.4g}", points)
+    panel = Square(EDGE, f"best of 20 starts: inertia {best.inertia:.3e}", points)
     panel.model(points, best, 25)
     print(f"Birch 1: inertia {best.inertia:.4g}")
     write(path, SIZE + 2 * EDGE, panel.parts)

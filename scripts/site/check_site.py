@@ -11,6 +11,7 @@ import html.parser
 import pathlib
 import re
 import sys
+import tempfile
 import urllib.parse
 
 import browser
@@ -97,6 +98,30 @@ def check(site, sources):
     return pages, problems
 
 
+# A site with one fault of each kind, and what has to be said of each.
+FAULTY = {
+    "index.html": '<a href="none.html"></a><a href="#none"></a><img src="a.svg" alt="short"><script src="//host/a.js"></script>',
+    "other.html": '<link rel="stylesheet" href="https://host/a.css"><style>p { background: url(http://host/a.png) }</style><p>```sh',
+    "a.svg": "",
+}
+FAULTS = ["none.html leads to no file", "#none leads to no heading", "a.svg has no text", "fetches //host/a.js", "fetches https://host/a.css",
+          "fetches http://host/a.png", "a fence of code", "there is no page missing.html"]
+
+
+def self_test():
+    """What check() does not find of a site that has these faults alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        site, sources = pathlib.Path(folder, "site"), pathlib.Path(folder, "pages")
+        site.mkdir()
+        sources.mkdir()
+        for name, text in FAULTY.items():
+            (site / name).write_text(text)
+        (sources / "missing.md").write_text("")
+        found = check(site, sources)[1]
+    missed = [f"check_site.py does not find: {fault}" for fault in FAULTS if not any(fault in problem for problem in found)]
+    return missed + ([f"check_site.py finds too much: {found}"] if len(found) > len(FAULTS) else [])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("site", type=pathlib.Path)
@@ -104,6 +129,7 @@ def main():
     parser.add_argument("--screenshots", type=pathlib.Path)
     arguments = parser.parse_args()
     pages, problems = check(arguments.site, arguments.pages)
+    problems += self_test()
     if arguments.screenshots and not problems:
         problems += browser.look_at(arguments.site, navigation(arguments.site, pages), arguments.screenshots)
     print("\n".join(problems) if problems else f"{len(pages)} pages, nothing to complain about")

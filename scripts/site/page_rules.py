@@ -31,6 +31,10 @@ def in_list(lines):
 
 
 def on_page_markdown(markdown, page, **_):
-    if page.file.src_uri.startswith("bench/"):
-        page.meta["search"] = {"exclude": True}  # hundreds of tables of numbers, which would hide the rest
+    if page.file.src_uri.startswith(("bench/", "examples/", "include/", "LICENSE")):
+        page.meta["search"] = {"exclude": True}  # tables of numbers and code, which would hide the rest
+    elif page.file.src_uri.startswith("docs/user/"):
+        page.meta["search"] = {"boost": 2}  # before what is for developers
+    if page.parent is None:
+        page.meta["hide"] = ["navigation"]  # which would list the page itself, and nothing else
     return separate_blocks(markdown).replace("```python notest", "```python")
