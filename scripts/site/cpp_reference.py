@@ -60,18 +60,25 @@ def without_bodies(code):
     return re.sub(r"\)([^\n;{)]*) \{\n?.*\}$", r")\1;", text, flags=re.DOTALL)
 
 
+def plain(line):
+    """A line of a comment in which nothing means markup, and calls and names of members are code."""
+    if "`" in line:
+        return line
+    line = re.sub(r"(?<!\w)(\w+\([^)]*\)|\w+::\w+|<manymeans/\w+\.h>)", r"`\1`", line)
+    return "`".join(part if number % 2 else part.replace("<", "&lt;").replace("*", r"\*") for number, part in enumerate(line.split("`")))
+
+
 def paragraphs(comment):
-    """A comment as Markdown. Lines that begin with a name and two blanks ('points   N x D') are items of a list."""
-    lines = []
+    """A comment as Markdown. Lines that begin with a name and two blanks ('points   N x D') are items of a list, indented ones code."""
+    lines, item, code = [], False, False
     for line in comment:
-        item = re.match(r"(\w+)  +(\S.*)", line)
-        if item and lines and lines[-1] and not lines[-1].startswith("- "):
+        named = re.match(r"(\w+)  +(\S.*)", line)
+        code = line.startswith("  ") and (code or not lines or not lines[-1] or lines[-1].endswith(":")) and not item
+        if named and not item or line.startswith(("Returns ", "Throws ", "Time ")) or code and lines and lines[-1] and not lines[-1].startswith("    "):
             lines.append("")
-        lines.append(f"- `{item[1]}`: {item[2]}" if item else line)
-        if lines[-1].startswith(("Returns ", "Throws ", "Time ")) and len(lines) > 1 and lines[-2]:
-            lines.insert(-1, "")
-    return "\n".join(re.sub(r"(?<![`\w])(\w+\([^)]*\)|\w+::\w+)(?!`)", r"`\1`", line) if "`" not in line else line
-                     for line in lines).replace("<manymeans/mpi.h>", "`<manymeans/mpi.h>`")
+        item = bool(named) or item and line.startswith(" ")
+        lines.append(f"- `{named[1]}`: {plain(named[2])}" if named else "    " + line if code else plain(line.strip()))
+    return "\n".join(lines)
 
 
 def groups(text):
@@ -88,7 +95,7 @@ def groups(text):
 def header(path):
     text = path.read_text()
     about = re.match(r"((?://[^\n]*\n)+)", text)[1]
-    lines = [f"## {path.name}", "", f"`#include <manymeans/{path.name}>`", "", re.sub(r"(?m)^// ?", "", about)]
+    lines = [f"## {path.name}", "", f"`#include <manymeans/{path.name}>`", "", paragraphs(re.sub(r"(?m)^// ?", "", about).split("\n"))]
     for name, comment, code in groups(text):
         lines += [f"### {name}", "", paragraphs(comment), "", "```cpp", "\n".join(code), "```", ""]
     return "\n".join(lines)

@@ -1,8 +1,22 @@
 """What MkDocs does otherwise than the viewers that people read the pages with: called by it for every page."""
 
+import html
 import re
 
 BEGINS_BLOCK = re.compile(r"([-*] |\d+\. |\|)")
+
+CODE_WITH_BARS = re.compile(r"`([^`\n]*\\\|[^`\n]*)`")
+
+TIMES = re.compile(r"(?<=[\w)\]]) \* (?=[\w(\[])|`[^`\n]*`")  # outside of code a product, which emphasises nothing
+
+
+def products(line):
+    return TIMES.sub(lambda found: found[0].replace(" * ", r" \* ") if found[0] == " * " else found[0], line)
+
+
+def bars_in_code(found):
+    """Code in a table writes a bar as \\| so that it ends no cell; the backslash is not to be shown."""
+    return "<code>" + html.escape(found[1]).replace("\\|", "&#124;") + "</code>"
 
 
 def separate_blocks(text):
@@ -15,6 +29,8 @@ def separate_blocks(text):
         follows = before.strip() and not before.startswith(("#", " ", "|")) and not BEGINS_BLOCK.match(before)
         if begins and follows and not fenced and not in_list(lines):
             lines.append("")
+        if not fenced:
+            line = products(CODE_WITH_BARS.sub(bars_in_code, line) if line.startswith("|") else line)
         lines.append(line)
         before = line
     return "\n".join(lines)
