@@ -82,6 +82,11 @@ def navigation(site, pages):
     return list(dict.fromkeys(["index.html"] + [name for name in names if name in pages]))
 
 
+def unlisted(pages, listed):
+    """Pages of docs/ have to be in the navigation; source files and results of single measurements are reached by links."""
+    return [f"{name}: is not in the navigation of mkdocs.yml" for name in pages if name.startswith("docs/") and name not in listed]
+
+
 def check(site, sources):
     texts = {path.relative_to(site).as_posix(): path.read_text() for path in sorted(site.rglob("*.html"))}
     pages = {name: Page(text) for name, text in texts.items()}
@@ -129,9 +134,10 @@ def main():
     parser.add_argument("--screenshots", type=pathlib.Path)
     arguments = parser.parse_args()
     pages, problems = check(arguments.site, arguments.pages)
-    problems += self_test()
+    listed = navigation(arguments.site, pages)
+    problems += unlisted(pages, listed) + self_test()
     if arguments.screenshots and not problems:
-        problems += browser.look_at(arguments.site, navigation(arguments.site, pages), arguments.screenshots)
+        problems += browser.look_at(arguments.site, listed, arguments.screenshots)
     print("\n".join(problems) if problems else f"{len(pages)} pages, nothing to complain about")
     return 1 if problems else 0
 
