@@ -23,7 +23,10 @@ def snippets(path):
     return re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["docs/user/python.md", "docs/user/regression.md", "README.md"])
+PAGES = ["python", "regression", "prepare-a-table", "more-data-than-memory", "from-scikit-learn", "from-faiss"]
+
+
+@pytest.mark.parametrize("name", [f"docs/user/{page}.md" for page in PAGES] + ["README.md"])
 def test_snippets(name, root, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["snippet"])
@@ -131,6 +134,21 @@ def test_example_bike_sharing(root, tmp_path):
     assert "one line explains 16 % of the variance, three explain 87 %" in output
     picture = root / "docs" / "user" / "bike_sharing.svg"
     assert (tmp_path / "picture.svg").read_bytes() == picture.read_bytes()  # the answer is the same on every machine
+
+
+def test_example_choose_k(root, tmp_path):
+    output = run_example(root, tmp_path, "choose_k.py", root / "data" / "s1.txt.gz")
+    lines = [line.split() for line in output.splitlines()[1:]]
+    assert max(lines, key=lambda line: float(line[2]))[0] == "15"
+    document = (root / "docs" / "user" / "choose-k.md").read_text()
+    quoted = document[document.index("13   1.8") :].splitlines()[:5]
+    assert [line.split()[:2] for line in quoted] == [line[:2] for line in lines[3:8]]
+
+
+def test_example_gallery(root, tmp_path):
+    run_example(root, tmp_path, "gallery.py", root / "data", tmp_path)
+    for name in ("one_start.svg", "hundred_clusters.svg", "inertia_by_k.svg"):
+        assert (tmp_path / name).read_bytes() == (root / "docs" / "user" / name).read_bytes()
 
 
 def test_examples_differ_from_scikit_learn_by_one_line(root):

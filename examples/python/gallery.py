@@ -1,0 +1,108 @@
+"""Draws the pictures of the gallery: what one start misses, a hundred clusters, inertia against k.
+
+usage: gallery.py [FOLDER OF data/ [FOLDER FOR THE PICTURES]]
+"""
+
+import pathlib
+import sys
+
+import numpy as np
+
+import manymeans
+from manymeans import EnsembleKMeans
+
+COLOURS = ["#4a5a9f", "#d9822b", "#b3273f", "#3f8f5b", "#7a5195", "#2a9db5", "#8c6d31"]
+SIZE, EDGE, TOP = 400, 20, 40  # of a square panel, and what is around it
+
+
+class Square:
+    """A panel with points of the plane, the widest extent of which fills it."""
+
+    def __init__(self, left, title, points):
+        self.left, self.least = left, points.min(axis=0)
+        self.scale = SIZE / (points.max(axis=0) - self.least).max()
+        self.parts = [f'<text x="{left}" y="{TOP - 14}" font-weight="bold">{title}</text>']
+        self.parts.append(f'<rect x="{left}" y="{TOP}" width="{SIZE}" height="{SIZE}" fill="none" stroke="#bbb"/>')
+
+    def at(self, point):
+        x, y = (point - self.least) * self.scale
+        return f"{self.left + x:.1f} {TOP + SIZE - y:.1f}"
+
+    def points(self, points, colour, width=2.4):
+        dots = "".join(f"M{self.at(point)}h0" for point in points)
+        style = f'stroke-width="{width}" stroke-linecap="round" stroke-opacity="0.6"'
+        self.parts.append(f'<path d="{dots}" stroke="{colour}" {style}/>')
+
+    def crosses(self, points):
+        marks = "".join(f"M{self.at(point)}m-4 0h8m-4 -4v8" for point in points)
+        self.parts.append(f'<path d="{marks}" stroke="white" stroke-width="4.5"/>')
+        self.parts.append(f'<path d="{marks}" stroke="black" stroke-width="2"/>')
+
+    def model(self, points, model, every):
+        """Every so many rows, in the colours of their clusters, and the centroids."""
+        shown, labels = points[::every], model.labels[::every]
+        for place, colour in enumerate(COLOURS):
+            self.points(shown[labels % len(COLOURS) == place], colour)
+        self.crosses(model.cluster_centers)
+
+
+def write(path, width, parts):
+    height = SIZE + TOP + 40
+    style = 'font-family="sans-serif" font-size="13"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" viewBox="0 0 {width} {height}" {style}>'
+    ground = f'<rect width="{width}" height="{height}" fill="white"/>'
+    path.write_text("\n".join([head, ground, *parts, "</svg>"]) + "\n")
+
+
+def one_start(data, path):
+    """S1, which has 15 clusters: the worst and the best of 20 starts."""
+    points = manymeans.read(data / "s1.txt.gz").points
+    models = sorted(EnsembleKMeans(15, models_per_k=20, random_state=0).fit(points).models_, key=lambda m: m.inertia)
+    panels = []
+    for left, model, name in ((EDGE, models[-1], "worst"), (SIZE + 3 * EDGE, models[0], "best")):
+        panels.append(Square(left, f"{name} of 20 starts: inertia {model.inertia:.3g}", points))
+        panels[-1].model(points, model, 2)
+        print(f"S1, {name} start: inertia {model.inertia:.4g}")
+    write(path, 2 * SIZE + 4 * EDGE, panels[0].parts + panels[1].parts)
+
+
+def hundred_clusters(data, path):
+    points = manymeans.read(data / "birch1.txt.gz").points
+    best = EnsembleKMeans(100, models_per_k=20, random_state=0).fit(points).best_
+    panel = Square(EDGE, f"best of 20 starts: inertia {best.inertia:.3e}", points)
+    panel.model(points, best, 25)
+    print(f"Birch 1: inertia {best.inertia:.4g}")
+    write(path, SIZE + 2 * EDGE, panel.parts)
+
+
+def inertia_by_k(data, path):
+    """S1 again: the inertia of the best of 20 starts for k = 5 .. 25, which falls slowly once k is 15."""
+    points = manymeans.read(data / "s1.txt.gz").points
+    found = EnsembleKMeans(range(5, 26), models_per_k=20, random_state=0).fit(points).best_of_k_
+    inertia = np.array([found[k].inertia for k in range(5, 26)])
+    across, up = np.linspace(70, 620, len(inertia)), TOP + SIZE * (1 - inertia / inertia.max())
+    parts = ['<text x="70" y="26" font-weight="bold">S1: inertia of the best of 20 starts, against k</text>']
+    parts.append(f'<path d="M60 {TOP}v{SIZE}h580" fill="none" stroke="#444"/>')
+    corners = "L".join(f"{x:.1f} {y:.1f}" for x, y in zip(across, up, strict=True))
+    parts.append(f'<path d="M{corners}" fill="none" stroke="{COLOURS[0]}" stroke-width="2"/>')
+    for k, x, y in zip(range(5, 26), across, up, strict=True):
+        radius, colour = (6, COLOURS[2]) if k == 15 else (3.5, COLOURS[0])
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}"/>')
+        if k % 5 == 0:
+            parts.append(f'<text x="{x:.1f}" y="{TOP + SIZE + 20}" text-anchor="middle">{k}</text>')
+    parts.append(f'<text x="646" y="{TOP + SIZE + 5}">k</text>')
+    parts.append(f'<text x="52" y="{TOP + SIZE + 4}" text-anchor="end">0</text>')
+    parts.append(f'<text x="52" y="{TOP + 5}" text-anchor="end">{inertia.max():.1e}</text>')
+    write(path, 660, parts)
+
+
+def main():
+    data = pathlib.Path(sys.argv[1] if sys.argv[1:] else "data")
+    folder = pathlib.Path(sys.argv[2] if sys.argv[2:] else ".")
+    one_start(data, folder / "one_start.svg")
+    hundred_clusters(data, folder / "hundred_clusters.svg")
+    inertia_by_k(data, folder / "inertia_by_k.svg")
+
+
+if __name__ == "__main__":
+    main()
