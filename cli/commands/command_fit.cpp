@@ -8,7 +8,6 @@
 #include "flags/initial_file.h"
 #include "output/cluster_report.h"
 #include "output/fit_report.h"
-#include "output/output_files.h"
 #include "output/progress_line.h"
 
 #include <fmt/format.h>
@@ -36,7 +35,11 @@ const JobHelp kHelp = {
     .labels =
         "Write the labels of the best model of each k to this .npy, .csv or .parquet file, or as csv to a pipe ('-' "
         "for "
-        "standard output): N values for one k, a column for each k for several."};
+        "standard output): N values for one k, a column for each k for several.",
+    .append = "a column 'cluster' (for several k a column for each: k8, k16), empty for rows that were left out,",
+    .summary =
+        "Write what the clusters of the best model (of the first k) are like to this .csv or .json file: size, spread, "
+        "and of each column the centroid and its difference to the mean."};
 
 const char* const kExamples =
     "Examples:\n"
@@ -47,6 +50,9 @@ const char* const kExamples =
     "      Fits 16 models and writes all of them, and the labels of the best.\n"
     "  manymeans fit table.csv.gz -k 2..20:2 --numeric-only --scale standard --json\n"
     "      Compares ten numbers of clusters; one JSON object on standard output.\n"
+    "  manymeans fit table.csv -k 5 --scale standard --append clustered.csv \\\n"
+    "      --summary clusters.csv\n"
+    "      Writes the table again with a column 'cluster', and what each is like.\n"
     "  manymeans fit points.npy --init out.npz -k 64 --max-iter 1000\n"
     "      Goes on from the best model of an earlier fit.\n"
     "  manymeans fit points.npy -k 5000 --model out.npz --checkpoint run.ckpt \\\n"
@@ -217,13 +223,6 @@ void add_fit_command(CLI::App& program, int& exit_code) {
   bind_data_argument(*app, command->job.data);
   bind_fit_flags(*app, command->options);
   bind_job_flags(*app, command->job, kHelp);
-  bind_append_flags(
-      *app, command->job.append,
-      "a column 'cluster' (for several k a column for each: k8, k16), empty for rows that were left out,");
-  add_file_flag(*app, "--summary", command->job.summary,
-                "Write what the clusters of the best model (of the first k) are like to this .csv or .json file: size, "
-                "spread, and in each column centroid and difference to the mean.")
-      ->group("Output");
   app->footer(kExamples);
   app->callback([app, command, &exit_code] {
     command->k_given = app->count("-k") > 0;

@@ -51,6 +51,7 @@ const char* const kExamples =
     "Examples:\n"
     "  manymeans predict out.npz new.csv --labels labels.npy\n"
     "  manymeans predict out.npz new.csv -k 16 --labels labels.csv --distances d.npy\n"
+    "  manymeans predict out.npz new.csv --append clustered.csv --append-distances\n"
     "  manymeans predict lines.npz new.csv --predictions y.csv --gating prior\n"
     "  mpirun -n 8 manymeans predict out.npz new.npy --labels labels.npy\n"
     "      Shares the rows among eight processes, on one machine or on several.\n\n"

@@ -70,6 +70,8 @@ void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
   app.add_option("--scale", set_scale, help.scale)->type_name("NAME")->default_str("none")->group("Reading");
   add_file_flag(app, "--model", job.model, help.model)->group("Output");
   add_file_flag(app, "--labels", job.labels, help.labels)->group("Output");
+  if (help.append != nullptr) bind_append_flags(app, job.append, help.append);
+  if (help.summary != nullptr) add_file_flag(app, "--summary", job.summary, help.summary)->group("Output");
   app.add_flag("--json", job.json, "Print the summary as one JSON object instead of a table.")->group("Output");
   app.add_flag("--quiet", job.quiet, "Print no progress and no table; warnings and errors remain.")->group("Output");
   bind_checkpoint_flags(app, job.checkpoint);

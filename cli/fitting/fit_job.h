@@ -41,6 +41,8 @@ struct JobHelp {
   const char* scale;
   const char* model;
   const char* labels;
+  const char* append = nullptr;   ///< what --append adds; null: there is no such flag
+  const char* summary = nullptr;  ///< likewise of --summary: its help
   const char* type_left_out = kTypeLeftOut;
 };
 

@@ -31,7 +31,20 @@ std::string shortened(const std::string& name, size_t width) {
   return name.substr(0, end) + std::string(kEllipsis);
 }
 
-// "age 61.2 (+1.1), income 51200 (+1.8)": the columns that set a cluster apart, as many as there is room for, one at
+// Four digits, or as many as stand before the point of a number that people write out.
+std::string shown_number(double value) {
+  const double size = std::fabs(value);
+  return size >= 1e4 && size < 1e9 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
+
+// A zero that was scaled and scaled back may be 6e-9.
+std::string shown_centroid(const ModelSummary& summary, int64_t k, int64_t j) {
+  constexpr double kNothing = 1e-6;  // of a deviation
+  const double value = summary.centroids.at(k, j);
+  return std::fabs(value) < kNothing * summary.columns[static_cast<size_t>(j)].deviation ? "0" : shown_number(value);
+}
+
+// "age: 61.2 (+1.1), income: 51200 (+1.8)": the columns that set a cluster apart, as many as there is room for, one at
 // least.
 std::string apart_text(const ClusterReport& report, size_t cluster, size_t room) {
   const ModelSummary& summary = report.summary;
@@ -39,7 +52,7 @@ std::string apart_text(const ClusterReport& report, size_t cluster, size_t room)
   for (const int64_t j : summary.clusters[cluster].apart) {
     const auto k = static_cast<int64_t>(cluster);
     const std::string number =
-        fmt::format(" {:.4g} ({:+.1f})", summary.centroids.at(k, j), summary.differences.at(k, j));
+        fmt::format(": {} ({:+.1f})", shown_centroid(summary, k, j), summary.differences.at(k, j));
     const std::string name = printable(report.columns[static_cast<size_t>(j)], Newlines::kEscaped);
     if (text.empty()) {
       constexpr size_t kShortest = 8;
@@ -56,7 +69,7 @@ std::string apart_text(const ClusterReport& report, size_t cluster, size_t room)
 std::vector<std::string> row_of(const ClusterReport& report, size_t k) {
   const ClusterTraits& cluster = report.summary.clusters[k];
   return {fmt::format("{}", k), fmt::format("{}", cluster.rows), fmt::format("{:.1f} %", 100 * cluster.share),
-          std::isnan(cluster.spread) ? "-" : fmt::format("{:.4g}", cluster.spread)};
+          std::isnan(cluster.spread) ? "-" : shown_number(cluster.spread)};
 }
 
 // All clusters in their order, or the largest ones, the largest first.
@@ -73,21 +86,20 @@ std::vector<size_t> shown_clusters(const ModelSummary& summary) {
 std::string left_out(const ModelSummary& summary, const std::vector<size_t>& shown) {
   double share = 1;
   for (const size_t k : shown) share -= summary.clusters[k].share;
-  return fmt::format("{} smaller clusters with {:.1f} % are not shown; --summary FILE has all\n",
+  return fmt::format("{} smaller clusters ({:.1f} %) are not shown; --summary FILE has all\n",
                      summary.clusters.size() - shown.size(), std::max(0.0, 100 * share));
 }
 
 // What the numbers are.
 std::string explanation(const ClusterReport& report) {
   const ModelSummary& summary = report.summary;
-  const size_t k = summary.clusters.size();
-  std::string text = fmt::format("cluster{} of the best model", k == 1 ? "" : "s");
-  if (report.ks > 1) text += fmt::format(" of k = {}, the first of {} numbers of clusters", report.k, report.ks);
-  text += fmt::format(
-      " (spread: root mean square\ndistance to the centroid{}; in brackets: standard deviations from "
-      "the mean{})\n",
-      summary.scaled ? ", scaled" : "", summary.weighted ? ", weighted" : "");
-  return text;
+  std::string text = "clusters of the best model";
+  if (report.ks > 1) text += fmt::format(" of k = {}, the first of {} k", report.k, report.ks);
+  text += "\nspread: root mean square distance to the centroid";
+  if (summary.scaled) text += ", in scaled units";
+  text += "\n(+1.4): 1.4 standard deviations above the mean of all rows";
+  if (summary.weighted) text += "; all by weight";
+  return text + "\n";
 }
 
 }  // namespace

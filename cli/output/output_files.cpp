@@ -34,9 +34,11 @@ void check_ending(const OutputFile& output) {
   for (const std::string& ending : output.endings) {
     if (output.path.size() > ending.size() && output.path.ends_with(ending)) return;
   }
-  throw Error(
-      ErrorCode::kUsage, output.flag,
-      fmt::format("must name a file that ends in {}, found '{}'", fmt::join(output.endings, " or "), output.path));
+  const auto last = output.endings.end() - 1;
+  const bool several = output.endings.size() > 1;
+  throw Error(ErrorCode::kUsage, output.flag,
+              fmt::format("must name a file that ends in {}{}{}, found '{}'",
+                          fmt::join(output.endings.begin(), last, ", "), several ? " or " : "", *last, output.path));
 }
 
 }  // namespace
