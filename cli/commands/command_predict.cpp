@@ -301,7 +301,7 @@ int run(PredictCommand& command) {
     throw Error(ErrorCode::kUsage, "--labels",
                 "is needed, or --append, or --predictions with linear models: a file to write to");
   }
-  check_id(command.reading, {&command.labels, &command.distances}, command.ranks != nullptr);
+  check_id(command.reading, {&command.labels, &command.distances, &command.append.path}, command.ranks != nullptr);
   std::vector<std::string> inputs = command.data.all();
   inputs.push_back(command.model);
   check_files({.outputs = {{"--labels", command.labels, kTableEndings},

@@ -92,7 +92,7 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
                                     {"--checkpoint", job.checkpoint.path, {}}},
                         .inputs = job.data.all(),
                         .prints = (job.json || !job.quiet) && !job.streams_table};
-  check_id(job.reading, {&job.labels}, job.ranks != nullptr);
+  check_id(job.reading, {&job.labels, &job.append.path}, job.ranks != nullptr);
   files.inputs.push_back(job.reading.weights);
   if (initial_file) files.inputs.push_back(options.init);
   check_files(files);
