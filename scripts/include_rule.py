@@ -25,7 +25,8 @@ FOLDERS = {
     "cli": ["streams", "ranks", "output", "flags", "fitting", "commands", "."],
 }
 
-# Public headers that are vocabulary for every folder of src/. io.h speaks of files, so only these folders see it.
+# Public headers that are vocabulary for every folder of src/. io.h and summary.h speak of files and their columns, so only
+# these folders see them.
 VOCABULARY = {"comm.h", "error.h", "points.h", "options.h", "result.h", "fit.h", "regress.h", "row_shards.h"}
 ROOMS_OF_IO_H = {"data", "io"}
 
@@ -104,7 +105,7 @@ def public_use(own, angled):
     if not angled.startswith("manymeans/"):
         return "write folders of src/ in quotes" if angled.split("/")[0] in HEIGHT else None
     header = angled.split("/")[1]
-    if header in VOCABULARY or (header == "io.h" and own in ROOMS_OF_IO_H):
+    if header in VOCABULARY or (header in {"io.h", "summary.h"} and own in ROOMS_OF_IO_H):
         return None
     return f"{own} may use only the vocabulary of the public headers"
 

@@ -6,10 +6,15 @@
 #include "flags/checkpoint_flags.h"
 #include "flags/fit_flags.h"
 #include "flags/initial_file.h"
+#include "output/cluster_report.h"
 #include "output/fit_report.h"
 #include "output/progress_line.h"
 
+#include <fmt/format.h>
+
+#include <chrono>
 #include <memory>
+#include <optional>
 
 namespace manymeans::cli {
 namespace {
@@ -18,6 +23,8 @@ struct FitCommand {
   FitJob job;
   FitOptions options;
   bool k_given = false;
+  bool summarises = false;  // the clusters, for somebody
+  bool always = false;      // however many points there are
 };
 
 const JobHelp kHelp = {
@@ -26,8 +33,13 @@ const JobHelp kHelp = {
         "--init file are in scaled units; predict applies the same scaling.",
     .model = "Write all models to this .npz file, for 'manymeans predict' and numpy.load.",
     .labels =
-        "Write the labels of the best model of each k to this .npy or .csv file, or as csv to a pipe ('-' for "
-        "standard output): N values for one k, a column for each k for several."};
+        "Write the labels of the best model of each k to this .npy, .csv or .parquet file, or as csv to a pipe ('-' "
+        "for "
+        "standard output): N values for one k, a column for each k for several.",
+    .append = "a column 'cluster' (for several k a column for each: k8, k16), empty for rows that were left out,",
+    .summary =
+        "Write what the clusters of the best model (of the first k) are like to this .csv or .json file: size, spread, "
+        "and of each column the centroid and its difference to the mean."};
 
 const char* const kExamples =
     "Examples:\n"
@@ -38,6 +50,9 @@ const char* const kExamples =
     "      Fits 16 models and writes all of them, and the labels of the best.\n"
     "  manymeans fit table.csv.gz -k 2..20:2 --numeric-only --scale standard --json\n"
     "      Compares ten numbers of clusters; one JSON object on standard output.\n"
+    "  manymeans fit table.csv -k 5 --scale standard --append clustered.csv \\\n"
+    "      --summary clusters.csv\n"
+    "      Writes the table again with a column 'cluster', and what each is like.\n"
     "  manymeans fit points.npy --init out.npz -k 64 --max-iter 1000\n"
     "      Goes on from the best model of an earlier fit.\n"
     "  manymeans fit points.npy -k 5000 --model out.npz --checkpoint run.ckpt \\\n"
@@ -79,21 +94,108 @@ FitResult run_fit(FitCommand& command, JobPoints& points, bool initial_file, Pro
   return result;
 }
 
-void write_results(const FitJob& job, const JobPoints& points, const FitResult& result) {
+// What the clusters are like; of neither, nobody asked or there are none.
+struct Clusters {
+  std::optional<ClusterReport> report;
+  std::optional<Error> error = std::nullopt;
+  std::string note = {};  // in the place of the report
+};
+
+// A summary reads the points twice more, which would be felt beside the fit of very many points on a device.
+constexpr int64_t kMostValues = 100'000'000;
+
+ClusterReport summarise_model(const FitCommand& command, const JobPoints& points, const ModelResult& model) {
+  const Dataset& data = points.dataset;
+  const SummaryOptions options{points.scaling, command.options.threads, command.options.memory.bytes};
+  ClusterReport report;
+  report.summary = summarise(points.view, data.weights, model, options, command.job.comm());
+  report.k = model.k_requested;
+  report.ks = std::ssize(command.options.k);
+  report.seed = model.seed;
+  for (int64_t j = 0; j < points.view.d; ++j) {
+    const auto at = static_cast<size_t>(j);
+    const bool numbered = std::ssize(data.source.numbers) == points.view.d;
+    report.columns.push_back(at < data.column_names.size()
+                                 ? data.column_names[at]
+                                 : fmt::format("column {}", numbered ? data.source.numbers[at] : j + 1));
+  }
+  return report;
+}
+
+// Of the best model of the first k. A summary that fails does not take the fit with it.
+Clusters summarise_best(const FitCommand& command, const JobPoints& points, FitResult& result) {
+  const int64_t best = result.best(command.options.k[0]);
+  if (!command.summarises || best < 0) return {};
+  const Provenance& from = result.provenance;
+  if (!command.always && from.rows > kMostValues / from.columns) {
+    return {.report = {}, .note = "\nno summary of the clusters of so many points; --summary FILE takes the time\n"};
+  }
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  Clusters clusters;
+  try {
+    clusters.report = summarise_model(command, points, result.models[static_cast<size_t>(best)]);
+  } catch (const Error& error) {
+    if (command.job.ranks) throw;  // which are out of step
+    clusters.error = error;
+    if (command.job.summary.empty()) {
+      result.warnings.push_back(std::string("the clusters could not be summarised: ") + error.what());
+    }
+  }
+  result.provenance.seconds.emplace_back("summary", std::chrono::duration<double>(Clock::now() - begin).count());
+  return clusters;
+}
+
+void write_summary(const FitJob& job, const Clusters& clusters) {
+  if (clusters.error) throw *clusters.error;
+  if (!clusters.report) {
+    throw Error(ErrorCode::kInterrupted, job.summary, "there are no clusters: the model of this k had not begun");
+  }
+  write_clusters(job.summary, *clusters.report);
+}
+
+// The points of a fit get the labels of that fit, so that only their distances are new.
+void append_labels(const FitCommand& command, const JobPoints& points, const FitResult& result) {
+  const AppendFlags& flags = command.job.append;
+  const std::vector<NamedLabels> best = best_labels(flags.path, result);
+  std::vector<AppendedColumn> columns;
+  std::vector<std::vector<double>> distances(best.size());
+  for (size_t i = 0; i < best.size(); ++i) {
+    const ModelResult& model = result.models[static_cast<size_t>(best[i].model)];
+    columns.push_back({best.size() == 1 ? "cluster" : best[i].name, &model.labels, {}});
+    if (!flags.distances) continue;
+    PredictOptions options{.threads = command.options.threads, .distances = true};
+    options.backend = command.options.backend;
+    distances[i] = predict(points.view, model.prototypes.view(), options).distances;
+    columns.push_back({best.size() == 1 ? "distance" : best[i].name + "_distance", nullptr, distances[i]});
+  }
+  flags.write(points.dataset, columns);
+}
+
+void write_results(const FitCommand& command, const JobPoints& points, const FitResult& result,
+                   const Clusters& clusters) {
+  const FitJob& job = command.job;
+  const ClusterReport* report = clusters.report ? &*clusters.report : nullptr;
   write_job(
       job, result.warnings,
       {.model =
            [&] { save_model(job.model, result, points.scaling, points.dataset.column_names, points.dataset.source); },
        .labels = [&] { write_labels(job.labels, result, job.comm(), file_rows(points.dataset)); },
-       .json = [&] { return to_json(result); },
+       .append = [&] { append_labels(command, points, result); },
+       .summary = [&] { write_summary(job, clusters); },
+       .json = [&] { return with_clusters(to_json(result), report); },
        .report =
            [&](const std::vector<std::string>& files) {
-             return fit_report(job.data.name(), result, files, points_style(result));
+             ReportStyle style = points_style(result);
+             style.details = report == nullptr ? clusters.note : cluster_table(*report);
+             return fit_report(job.data.name(), result, files, style);
            }});
 }
 
 int run(FitCommand& command) {
   FitJob& job = command.job;
+  command.always = !job.summary.empty();
+  command.summarises = command.always || job.json || !job.quiet;
   share_job("fit", job, command.options);
   const bool initial_file = names_initial_file(command.options.init, centroid_inits());
   check(command.options);
@@ -104,10 +206,12 @@ int run(FitCommand& command) {
   ProgressLine line(!job.quiet && !job.json);
   if (!job.quiet) announce_resuming(job.checkpoint);
   JobPoints points = read_job_points(job, command.options, line);
-  const FitResult result = run_fit(command, points, initial_file, line);
+  FitResult result = run_fit(command, points, initial_file, line);
+  line.show("summarising");
+  const Clusters clusters = summarise_best(command, points, result);
   line.erase();
   if (result.interrupted && !job.quiet) announce_going_on(job.checkpoint);
-  write_results(job, points, result);
+  write_results(command, points, result, clusters);
   return end_job(job, result.interrupted);
 }
 

@@ -2,6 +2,7 @@
 #include <manymeans/manymeans.h>
 
 #include "commands/commands.h"
+#include "flags/append_flags.h"
 #include "flags/data_files.h"
 #include "flags/flag_values.h"
 #include "flags/model_columns.h"
@@ -39,6 +40,7 @@ struct PredictCommand {
   int64_t k = 0;                                // 0: the only one
   std::optional<Gating> gating = std::nullopt;  // none: nearest
   std::string labels, distances, predictions;   // empty: not asked for
+  AppendFlags append = {};
   bool json = false, quiet = false;
   std::shared_ptr<Comm> ranks = nullptr;  // that share the points; null: there is one
 
@@ -49,6 +51,7 @@ const char* const kExamples =
     "Examples:\n"
     "  manymeans predict out.npz new.csv --labels labels.npy\n"
     "  manymeans predict out.npz new.csv -k 16 --labels labels.csv --distances d.npy\n"
+    "  manymeans predict out.npz new.csv --append clustered.csv --append-distances\n"
     "  manymeans predict lines.npz new.csv --predictions y.csv --gating prior\n"
     "  mpirun -n 8 manymeans predict out.npz new.npy --labels labels.npy\n"
     "      Shares the rows among eight processes, on one machine or on several.\n\n"
@@ -74,16 +77,14 @@ struct Outcome {
   Matrix targets = {};  // predicted ones
   std::vector<int64_t> counts = {};
   std::vector<std::string> warnings;
-  std::vector<int64_t> dropped = {};  // as in Dataset
-  std::vector<std::string> ids = {};  // likewise
-  std::string id_name = {};
+  Dataset points = {};  // without their values
 
-  void take_rows(Dataset& points) {
-    dropped = std::move(points.dropped);
-    ids = std::move(points.ids);
-    id_name = points.id_name.empty() ? "id" : points.id_name;
+  void take_rows(Dataset& read) {
+    points = std::move(read);
+    points.owner.reset();
+    points.view.data = nullptr;
   }
-  FileRows file_rows() const { return {dropped, ids, id_name}; }
+  FileRows rows_of_file() const { return file_rows(points); }
 };
 
 // Points as they go into a model, and what keeps them in memory.
@@ -132,7 +133,7 @@ Outcome use_centroids(const PredictCommand& command, const ModelFile& file, cons
                 fmt::format("is for linear models, '{}' holds centroids; --labels is right", command.model));
   }
   ModelPoints points = read_scaled(command, points_of_fit(file), file.scaling, line);
-  const PointsView& view = points.read.view;
+  const PointsView view = points.read.view;
   const DeviceWatch watch(command.options.backend);
   Outcome outcome{.k = model.k, .rows = points.read.file_rows, .columns = view.d, .warnings = points.read.warnings};
   use_points(command, points.read,
@@ -144,6 +145,11 @@ Outcome use_centroids(const PredictCommand& command, const ModelFile& file, cons
 
 Outcome use_linear_models(const PredictCommand& command, const ModelFile& file, const StoredModel& model,
                           ProgressLine& line) {
+  if (!command.append.path.empty()) {
+    throw Error(
+        ErrorCode::kUsage, "--append",
+        fmt::format("is for centroids, '{}' holds linear models; --labels and --predictions are right", command.model));
+  }
   if (command.gating && command.predictions.empty()) {
     throw Error(ErrorCode::kUsage, "--gating", "says how targets are predicted; it needs --predictions");
   }
@@ -202,6 +208,7 @@ std::string summary_json(const PredictCommand& command, const Outcome& outcome) 
                                  {"labels", path(command.labels)},
                                  {"distances", path(command.distances)},
                                  {"warnings", outcome.warnings}};
+  if (!command.append.path.empty()) json["append"] = command.append.path;
   if (!command.predictions.empty()) json["predictions"] = command.predictions;
   // Paths need not be UTF-8; JSON must be.
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -215,7 +222,7 @@ std::string summary_text(const PredictCommand& command, const Outcome& outcome) 
     out += fmt::format(", {} to {} points in a cluster", least, most);
   }
   out += "\n";
-  for (const std::string* path : {&command.labels, &command.distances, &command.predictions}) {
+  for (const std::string* path : {&command.labels, &command.distances, &command.append.path, &command.predictions}) {
     if (!path->empty()) out += fmt::format("wrote {}\n", *path);
   }
   return out;
@@ -255,10 +262,15 @@ std::vector<OutputJob> output_jobs(const PredictCommand& command, const Outcome&
     if (!path.empty()) jobs.push_back({path, write});
   };
   Comm& comm = command.comm();
-  add(command.labels, [&] { write_labels(command.labels, outcome.prediction.labels, comm, outcome.file_rows()); });
+  add(command.labels, [&] { write_labels(command.labels, outcome.prediction.labels, comm, outcome.rows_of_file()); });
   add(command.distances,
-      [&] { write_values(command.distances, outcome.prediction.distances, "distance", comm, outcome.file_rows()); });
-  add(command.predictions, [&] { write_targets(command.predictions, outcome.targets, outcome.file_rows(), comm); });
+      [&] { write_values(command.distances, outcome.prediction.distances, "distance", comm, outcome.rows_of_file()); });
+  add(command.append.path, [&] {
+    std::vector<AppendedColumn> columns = {{"cluster", &outcome.prediction.labels, {}}};
+    if (command.append.distances) columns.push_back({"distance", nullptr, outcome.prediction.distances});
+    command.append.write(outcome.points, columns);
+  });
+  add(command.predictions, [&] { write_targets(command.predictions, outcome.targets, outcome.rows_of_file(), comm); });
   return jobs;
 }
 
@@ -276,23 +288,29 @@ void share(PredictCommand& command) {
 
 int run(PredictCommand& command) {
   share(command);
-  const bool streams = use_standard_output(
-      {{"--labels", &command.labels}, {"--distances", &command.distances}, {"--predictions", &command.predictions}},
-      command.json);
+  const bool streams = use_standard_output({{"--labels", &command.labels},
+                                            {"--distances", &command.distances},
+                                            {"--append", &command.append.path},
+                                            {"--predictions", &command.predictions}},
+                                           command.json);
   ProgressLine line(!command.quiet && !command.json);
   command.reading.threads = command.options.threads;
-  command.options.distances = !command.distances.empty();
-  if (command.labels.empty() && command.distances.empty() && command.predictions.empty()) {
-    throw Error(ErrorCode::kUsage, "--labels", "is needed, or --predictions with linear models: a file to write to");
+  command.options.distances = !command.distances.empty() || command.append.distances;
+  if (command.labels.empty() && command.distances.empty() && command.predictions.empty() &&
+      command.append.path.empty()) {
+    throw Error(ErrorCode::kUsage, "--labels",
+                "is needed, or --append, or --predictions with linear models: a file to write to");
   }
-  check_id(command.reading, {&command.labels, &command.distances}, command.ranks != nullptr);
+  check_id(command.reading, {&command.labels, &command.distances, &command.append.path}, command.ranks != nullptr);
   std::vector<std::string> inputs = command.data.all();
   inputs.push_back(command.model);
-  check_files({.outputs = {{"--labels", command.labels, {".npy", ".csv"}},
-                           {"--distances", command.distances, {".npy", ".csv"}},
-                           {"--predictions", command.predictions, {".npy", ".csv"}}},
+  check_files({.outputs = {{"--labels", command.labels, kTableEndings},
+                           {"--distances", command.distances, kTableEndings},
+                           {"--append", command.append.path, kTextEndings},
+                           {"--predictions", command.predictions, kTableEndings}},
                .inputs = inputs,
                .prints = (command.json || !command.quiet) && !streams});
+  check_append(command.append, command.data, command.reading, command.ranks != nullptr);
   Outcome outcome = use_model(command, line);
   outcome.warnings = warnings_of_all(command.ranks.get(), outcome.warnings);
   line.erase();
@@ -347,14 +365,17 @@ void add_predict_command(CLI::App& program, int& exit_code) {
   bind_read_flags(*app, command->reading);
   bind_id_flag(*app, command->reading);
   add_file_flag(*app, "--labels", command->labels,
-                "Write the labels to this .npy or .csv file, or as csv to a pipe ('-' for standard output).")
+                "Write the labels to this .npy, .csv or .parquet file, or as csv to a pipe ('-' for standard output).")
       ->group("Output");
-  add_file_flag(*app, "--distances", command->distances,
-                "Write the distance of each point to its prototype to this .npy or .csv file, or as csv to a pipe.")
+  add_file_flag(
+      *app, "--distances", command->distances,
+      "Write the distance of each point to its prototype to this .npy, .csv or .parquet file, or as csv to a pipe.")
       ->group("Output");
-  add_file_flag(*app, "--predictions", command->predictions,
-                "Write the targets that linear models predict to this .npy or .csv file, or as csv to a pipe.")
+  add_file_flag(
+      *app, "--predictions", command->predictions,
+      "Write the targets that linear models predict to this .npy, .csv or .parquet file, or as csv to a pipe.")
       ->group("Output");
+  bind_append_flags(*app, command->append, "a column 'cluster', empty for rows that were left out,");
   app->add_flag("--json", command->json, "Print one JSON object instead of a line of text.")->group("Output");
   app->add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.")->group("Output");
   app->footer(kExamples);

@@ -34,8 +34,8 @@ const JobHelp kHelp = {
         "units.",
     .model = "Write all models to this .npz file, for 'manymeans predict', 'manymeans describe' and numpy.load.",
     .labels =
-        "Write for the best models of each k which model each row belongs to, to this .npy or .csv file, or as "
-        "csv to a pipe ('-' for standard output): N values for one k, a column for each k for several.",
+        "Write for the best models of each k which model each row belongs to, to this .npy, .csv or .parquet file, "
+        "or as csv to a pipe ('-' for standard output): N values for one k, a column for each k for several.",
     .type_left_out =
         "float64, 8 bytes a value in memory, since coefficients have the type of the values and least squares far from "
         "zero need it. float32 takes half of that, and nothing for a .npy of its own type, which is read in place; "

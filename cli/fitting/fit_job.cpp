@@ -50,6 +50,7 @@ void share_job(const std::string& command, FitJob& job, FitOptions& options) {
   job.quiet = true;
   job.json = false;
   job.model.clear();
+  job.summary.clear();
 }
 
 void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
@@ -69,27 +70,33 @@ void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
   app.add_option("--scale", set_scale, help.scale)->type_name("NAME")->default_str("none")->group("Reading");
   add_file_flag(app, "--model", job.model, help.model)->group("Output");
   add_file_flag(app, "--labels", job.labels, help.labels)->group("Output");
+  if (help.append != nullptr) bind_append_flags(app, job.append, help.append);
+  if (help.summary != nullptr) add_file_flag(app, "--summary", job.summary, help.summary)->group("Output");
   app.add_flag("--json", job.json, "Print the summary as one JSON object instead of a table.")->group("Output");
   app.add_flag("--quiet", job.quiet, "Print no progress and no table; warnings and errors remain.")->group("Output");
   bind_checkpoint_flags(app, job.checkpoint);
 }
 
 void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
-  job.streams_labels = use_standard_output({{"--labels", &job.labels}}, job.json);
+  job.streams_table = use_standard_output(
+      {{"--labels", &job.labels}, {"--append", &job.append.path}, {"--summary", &job.summary}}, job.json);
   job.reading.threads = options.threads;
   job.reading.memory = options.memory.bytes;
   if (initial_file && options.k.size() > 1) {
     throw Error(ErrorCode::kUsage, "--init", "a file of prototypes needs a single k, several were given");
   }
   CommandFiles files = {.outputs = {{"--model", job.model, {".npz"}},
-                                    {"--labels", job.labels, {".npy", ".csv"}},
+                                    {"--labels", job.labels, kTableEndings},
+                                    {"--append", job.append.path, kTextEndings},
+                                    {"--summary", job.summary, {".csv", ".json"}},
                                     {"--checkpoint", job.checkpoint.path, {}}},
                         .inputs = job.data.all(),
-                        .prints = (job.json || !job.quiet) && !job.streams_labels};
-  check_id(job.reading, {&job.labels}, job.ranks != nullptr);
+                        .prints = (job.json || !job.quiet) && !job.streams_table};
+  check_id(job.reading, {&job.labels, &job.append.path}, job.ranks != nullptr);
   files.inputs.push_back(job.reading.weights);
   if (initial_file) files.inputs.push_back(options.init);
   check_files(files);
+  check_append(job.append, job.data, job.reading, job.ranks != nullptr);
   check_checkpoint(job.checkpoint);
   if (initial_file && job.ranks) check_shareable({"--init", options.init});
 }
@@ -182,11 +189,13 @@ void write_job(const FitJob& job, const std::vector<std::string>& warnings, cons
   };
   add_file(job.model, outputs.model);
   add_file(job.labels, outputs.labels);
+  add_file(job.append.path, outputs.append);
+  add_file(job.summary, outputs.summary);
   if (job.json) {
     jobs.push_back({"standard output", [&] { print_json(outputs.json() + "\n"); }});
   } else if (!job.quiet) {
-    jobs.push_back({job.streams_labels ? "standard error" : "standard output",
-                    [&] { print_beside(job.streams_labels, outputs.report(written)); }});
+    jobs.push_back({job.streams_table ? "standard error" : "standard output",
+                    [&] { print_beside(job.streams_table, outputs.report(written)); }});
   }
   write_outputs(jobs);
 }

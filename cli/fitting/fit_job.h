@@ -3,6 +3,7 @@
 
 #include <manymeans/manymeans.h>
 
+#include "flags/append_flags.h"
 #include "flags/data_files.h"
 #include "flags/read_flags.h"
 #include "output/progress_line.h"
@@ -23,10 +24,11 @@ struct FitJob {
   std::string target;  ///< column of the target, by name or number; empty: there is none
   ReadOptions reading;
   Scale scale = Scale::kNone;
-  std::string model, labels;  ///< outputs; empty: not asked for
+  std::string model, labels, summary;  ///< outputs; empty: not asked for
+  AppendFlags append;
   CheckpointOptions checkpoint;
   bool json = false, quiet = false;
-  bool streams_labels = false;  ///< to standard output
+  bool streams_table = false;   ///< to standard output: labels or what else has rows
   std::shared_ptr<Comm> ranks;  ///< that share the points; null: there is one
 
   /// Whether this process is the one that speaks and writes.
@@ -39,6 +41,8 @@ struct JobHelp {
   const char* scale;
   const char* model;
   const char* labels;
+  const char* append = nullptr;   ///< what --append adds; null: there is no such flag
+  const char* summary = nullptr;  ///< likewise of --summary: its help
   const char* type_left_out = kTypeLeftOut;
 };
 
@@ -76,6 +80,7 @@ void add_reading(const FitJob& job, const JobPoints& points, Provenance& provena
 /// How the outputs of a job are written.
 struct JobOutputs {
   std::function<void()> model, labels;
+  std::function<void()> append = {}, summary = {};  ///< of fit alone
   std::function<std::string()> json;
   std::function<std::string(const std::vector<std::string>& files)> report;
 };

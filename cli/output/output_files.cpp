@@ -12,6 +12,9 @@
 
 namespace manymeans::cli {
 namespace {
+// Labels and what else a row has. Whether it can be written depends on what is built in.
+constexpr const char* kParquet = ".parquet";
+
 // Tables go to pipes as csv.
 bool is_table(const OutputFile& output) {
   return std::ranges::find(output.endings, ".csv") != output.endings.end();
@@ -31,9 +34,11 @@ void check_ending(const OutputFile& output) {
   for (const std::string& ending : output.endings) {
     if (output.path.size() > ending.size() && output.path.ends_with(ending)) return;
   }
-  throw Error(
-      ErrorCode::kUsage, output.flag,
-      fmt::format("must name a file that ends in {}, found '{}'", fmt::join(output.endings, " or "), output.path));
+  const auto last = output.endings.end() - 1;
+  const bool several = output.endings.size() > 1;
+  throw Error(ErrorCode::kUsage, output.flag,
+              fmt::format("must name a file that ends in {}{}{}, found '{}'",
+                          fmt::join(output.endings.begin(), last, ", "), several ? " or " : "", *last, output.path));
 }
 
 }  // namespace
@@ -59,7 +64,9 @@ void check_files(const CommandFiles& files) {
   }
   check_file_names(outputs, inputs);
   for (const OutputFile& output : files.outputs) {
-    if (!output.path.empty()) check_writable(output.path);
+    if (output.path.empty()) continue;
+    const bool result = std::ranges::find(output.endings, kParquet) != output.endings.end();
+    result ? check_table_path(output.path) : check_writable(output.path);
   }
 }
 

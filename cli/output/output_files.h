@@ -16,6 +16,9 @@ struct OutputFile {
   std::vector<std::string> endings;  ///< of the path, any of them; none: any at all
 };
 
+/// Those of tables with a line for each row: labels, distances.
+inline const std::vector<std::string> kTableEndings = {".npy", ".csv", ".parquet"};
+
 /// All files of one command.
 struct CommandFiles {
   std::vector<OutputFile> outputs;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace manymeans {
@@ -186,25 +187,59 @@ Dataset scale_points(const PointsView& points, const Scaling& scaling, int threa
 
 /// The rows of a file for which labels are written: those of the points, and those between them that were left out.
 struct FileRows {
-  std::span<const int64_t> dropped = {};  ///< as in Dataset; empty fields in a .csv, -1 or NaN in a .npy
-  std::span<const std::string> ids = {};  ///< likewise; the first column of a .csv
+  /// As in Dataset; empty fields in a .csv, nulls in a .parquet, -1 or NaN in a .npy.
+  std::span<const int64_t> dropped = {};
+  std::span<const std::string> ids = {};  ///< likewise; the first column of a .csv or a .parquet
   std::string id_name = {};
 };
 FileRows file_rows(const Dataset& points);
 
 /// Labels of the best model of each k: N values for one k, N x number of k for several.
-/// The ending of the path says the format: .npy or .csv (devices and pipes: .csv). Returns the type ("uint8", ...).
-/// Throws Error(kInterrupted) and writes nothing when a k has no model that had begun.
+/// The ending of the path says the format: .npy, .csv (devices and pipes: .csv) or .parquet. Returns the type ("uint8",
+/// ...). Throws Error(kInterrupted) and writes nothing when a k has no model that had begun.
 std::string write_labels(const std::string& path, const FitResult& result);
 std::string write_labels(const std::string& path, const Labels& labels);
 /// The labels of all ranks, which all call it and see the same files. A .npy is written by all of them in place: each
 /// writes its own rows. Other files are written by rank 0, which gathers the labels meanwhile.
 std::string write_labels(const std::string& path, const FitResult& result, Comm& comm, const FileRows& rows = {});
 std::string write_labels(const std::string& path, const Labels& labels, Comm& comm, const FileRows& rows = {});
-/// N float64 values as .npy or .csv; with `comm`, those of all ranks, as labels are.
+/// N float64 values as .npy, .csv or .parquet; with `comm`, those of all ranks, as labels are.
 void write_values(const std::string& path, std::span<const double> values, const std::string& name);
 void write_values(const std::string& path, std::span<const double> values, const std::string& name, Comm& comm,
                   const FileRows& rows = {});
+
+/// Columns of labels as write_labels() names them: "label" for one k, "k8", "k16" for several; of the best models.
+struct NamedLabels {
+  std::string name;
+  int64_t model = 0;  ///< index in FitResult::models
+};
+/// Throws Error(kInterrupted), about `path`, when a k has no model that had begun.
+std::vector<NamedLabels> best_labels(const std::string& path, const FitResult& result);
+
+/// A column of values for the rows of points.
+struct AppendedColumn {
+  std::string name;
+  const Labels* labels = nullptr;  ///< null: the column is `values`
+  std::span<const double> values = {};
+};
+/// A text table whose lines are written again, as they are, with more columns at their ends.
+class LineTable {
+ public:
+  /// To be made before its points are read. `options` are those of the reading. Throws Error(kUsage) unless there is
+  /// one text file at this path that can be read twice.
+  LineTable(const std::string& path, const ReadOptions& options);
+  /// `points` came from this file. Rows that were left out get empty fields. A name that the table has already gets a
+  /// number: cluster_2. Throws Error(kBadData) where the file was written to since the object was made.
+  void write(const std::string& output, const Dataset& points, std::span<const AppendedColumn> columns) const;
+
+ private:
+  std::string path_;
+  int64_t memory_;
+  int64_t size_, changed_;  // what the system says of the file
+};
+
+/// A text as it is: all of it, or nothing.
+void write_text(const std::string& path, std::string_view text);
 
 /// Points in any of the formats that `info` lists as writers; `format` is a writer's name, or auto: by the path's
 /// ending. No value changes: one that the format cannot hold is an Error(kBadData) that names its row and column.

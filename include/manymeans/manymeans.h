@@ -9,3 +9,4 @@
 #include <manymeans/regress.h>
 #include <manymeans/result.h>
 #include <manymeans/row_shards.h>
+#include <manymeans/summary.h>

@@ -88,10 +88,15 @@ def outputs(folder):
     whole = folder / "whole.csv"
     whole.write_text("1,2,3\n" * 20000)
     run("convert", whole, folder / "whole.u8bin", "--dtype", "uint8", "--quiet")
+    run("fit", whole, "-k", 1, "--quiet", "--model", folder / "whole.npz")
     yield ["fit", wide, "-k", 20, "--max-iter", 2, "--quiet", "--model"], "out.npz"
     for name in "labels.npy", "labels.csv":
         yield ["fit", points, "-k", 3, "--max-iter", 2, "--quiet", "--labels"], name
         yield ["predict", folder / "model.npz", points, "--quiet", "--labels"], name
+    yield ["fit", whole, "-k", 1, "--quiet", "--append"], "appended.csv"
+    yield ["predict", folder / "whole.npz", whole, "--quiet", "--append"], "appended.csv"
+    for name in "summary.csv", "summary.json":
+        yield ["fit", wide, "-k", 20, "--max-iter", 2, "--quiet", "--summary"], name
     for ending in "npy", "npz", "csv", "fvecs", "bvecs", "ivecs", "fbin", "u8bin", "i8bin":
         yield ["convert", folder / "whole.u8bin", "--quiet"], "converted." + ending
 

@@ -4,21 +4,25 @@
 #include "io/table/writer.h"
 
 #include <arrow/array.h>
+#include <arrow/array/builder_binary.h>
 #include <arrow/buffer.h>
 #include <arrow/io/interfaces.h>
 #include <arrow/ipc/writer.h>
 #include <arrow/record_batch.h>
 #include <arrow/table.h>
 #include <arrow/type.h>
+#include <arrow/util/bit_util.h>
 #include <arrow/util/compression.h>
 #include <fmt/format.h>
 #include <parquet/arrow/writer.h>
 #include <parquet/properties.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace manymeans {
@@ -83,9 +87,10 @@ std::shared_ptr<arrow::DataType> arrow_type(CellType type) {
 // Every field needs a name. Those that are made up are no numbers, which mean places elsewhere.
 std::shared_ptr<arrow::Schema> schema_of(const Table& table) {
   arrow::FieldVector fields;
+  if (!table.ids.empty()) fields.push_back(arrow::field(table.id_name, arrow::utf8(), /*nullable=*/false));
   for (int64_t j = 0; j < table.columns; ++j) {
     const std::string name = table.names.empty() ? fmt::format("c{}", j + 1) : table.names[static_cast<size_t>(j)];
-    fields.push_back(arrow::field(name, arrow_type(table.type), /*nullable=*/false));
+    fields.push_back(arrow::field(name, arrow_type(table.type), /*nullable=*/table.has_gaps));
   }
   return arrow::schema(std::move(fields));
 }
@@ -113,6 +118,27 @@ void take_column(const CellRows& from, int64_t j, uint8_t* to) {
   }
 }
 
+// Which of these cells are values: -1 and NaN are none.
+std::shared_ptr<arrow::Buffer> validity_of(CellType type, int64_t count, const arrow::Buffer& cells, const Sink& sink) {
+  std::shared_ptr<arrow::Buffer> valid = sink.check(arrow::AllocateEmptyBitmap(count, arrow::default_memory_pool()));
+  with_cell_type(type, [&]<class T>(T) {
+    const T* values = reinterpret_cast<const T*>(cells.data());
+    for (int64_t i = 0; i < count; ++i) {
+      bool gap = false;
+      if constexpr (std::is_same_v<T, double>) gap = std::isnan(values[i]);
+      if constexpr (std::is_same_v<T, int32_t>) gap = values[i] < 0;
+      arrow::bit_util::SetBitTo(valid->mutable_data(), i, !gap);
+    }
+  });
+  return valid;
+}
+
+std::shared_ptr<arrow::ArrayData> column_of_ids(std::span<const std::string> ids, const Sink& sink) {
+  arrow::StringBuilder builder;
+  for (const std::string& id : ids) sink.check(builder.Append(id));
+  return sink.check(builder.Finish())->data();
+}
+
 // Calls use(batch) for all rows, in batches of at most 32 MiB: what a thread of a reader takes at once.
 template <class Use>
 void for_each_batch(const Table& table, const std::shared_ptr<arrow::Schema>& schema, const Sink& sink, Use&& use) {
@@ -124,11 +150,17 @@ void for_each_batch(const Table& table, const std::shared_ptr<arrow::Schema>& sc
     table.fill(first, count, cells.data());
     const size_t size = size_of(table.type);
     std::vector<std::shared_ptr<arrow::ArrayData>> columns;
+    if (!table.ids.empty()) {
+      const auto ids = table.ids.subspan(static_cast<size_t>(first), static_cast<size_t>(count));
+      columns.push_back(column_of_ids(ids, sink));
+    }
     for (int64_t j = 0; j < table.columns; ++j) {
       std::shared_ptr<arrow::Buffer> values =
           sink.check(arrow::AllocateBuffer(count * static_cast<int64_t>(size), arrow::default_memory_pool()));
       take_column({cells.data(), size, count, table.columns}, j, values->mutable_data());
-      columns.push_back(arrow::ArrayData::Make(arrow_type(table.type), count, {nullptr, std::move(values)}, 0));
+      std::shared_ptr<arrow::Buffer> valid;
+      if (table.has_gaps) valid = validity_of(table.type, count, *values, sink);
+      columns.push_back(arrow::ArrayData::Make(arrow_type(table.type), count, {std::move(valid), std::move(values)}));
     }
     use(*arrow::RecordBatch::Make(schema, count, std::move(columns)));
   }

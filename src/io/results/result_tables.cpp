@@ -116,14 +116,10 @@ std::vector<int64_t> requested_k(const FitResult& result) {
   return list;
 }
 
-// The labels of the best model of each k.
-struct BestLabels {
-  std::vector<const Labels*> columns;
-  std::vector<std::string> names;
-};
+}  // namespace
 
-BestLabels best_labels(const std::string& path, const FitResult& result) {
-  BestLabels found;
+std::vector<NamedLabels> best_labels(const std::string& path, const FitResult& result) {
+  std::vector<NamedLabels> found;
   for (const int64_t k : requested_k(result)) {
     const int64_t best = result.best(k);
     if (best < 0) {
@@ -131,15 +127,12 @@ BestLabels best_labels(const std::string& path, const FitResult& result) {
           ErrorCode::kInterrupted, path,
           fmt::format("there are no labels for k = {}: none of its models had begun; let the fit run longer", k));
     }
-    found.columns.push_back(&result.models[static_cast<size_t>(best)].labels);
-    found.names.push_back(fmt::format("k{}", k));
+    found.push_back({fmt::format("k{}", k), best});
   }
-  if (found.columns.empty()) throw Error(ErrorCode::kInterrupted, path, "there are no labels: the fit has no models");
-  if (found.names.size() == 1) found.names = {"label"};
+  if (found.empty()) throw Error(ErrorCode::kInterrupted, path, "there are no labels: the fit has no models");
+  if (found.size() == 1) found[0].name = "label";
   return found;
 }
-
-}  // namespace
 
 std::string write_labels(const std::string& path, const FitResult& result) {
   return write_labels(path, result, self_comm());
@@ -151,8 +144,13 @@ FileRows file_rows(const Dataset& points) {
 
 std::string write_labels(const std::string& path, const FitResult& result, Comm& comm, const FileRows& rows) {
   return write_together(path, comm, [&] {
-    const BestLabels best = best_labels(path, result);
-    return write_columns(path, best.columns, best.names, comm, rows);
+    std::vector<const Labels*> columns;
+    std::vector<std::string> names;
+    for (const NamedLabels& best : best_labels(path, result)) {
+      columns.push_back(&result.models[static_cast<size_t>(best.model)].labels);
+      names.push_back(best.name);
+    }
+    return write_columns(path, columns, names, comm, rows);
   });
 }
 

@@ -190,6 +190,10 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
   return weights;
 }
 
+bool reads_lines(const std::string& path, const ReadOptions& options) {
+  return make_reader(path, options.format).names_rows;
+}
+
 void check_part(const RowPart& part) {
   if (part.last >= 0) {
     if (part.first >= 0 && part.first <= part.last) return;

@@ -39,6 +39,9 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
 /// Throws Error(kBadData) where there are no rows or no columns.
 void check_some_rows(const Dataset& points);
 
+/// Whether these options read this path as text, a row a line.
+bool reads_lines(const std::string& path, const ReadOptions& options);
+
 /// Throws Error(kUsage) for a part that there is not.
 void check_part(const RowPart& part);
 

@@ -110,11 +110,11 @@ Writer writer_for(const std::string& path, const std::string& format) {
 
 Writer result_writer_for(const std::string& path) {
   const std::string ending = ending_of(path);
-  for (const std::string_view name : {"npy", "csv"}) {
-    Writer writer = writer_for(path, std::string(name));
-    if (is_ending(ending, writer)) return writer;
+  for (const std::string_view name : {"npy", "csv", "parquet"}) {
+    if (ending.ends_with("." + std::string(name))) return writer_for(path, std::string(name));
   }
-  throw Error(ErrorCode::kUsage, path, "the ending of this path says no format that can be written; use .npy or .csv");
+  throw Error(ErrorCode::kUsage, path,
+              "the ending of this path says no format that can be written; use .npy, .csv or .parquet");
 }
 
 void write_table(const std::string& path, const Writer& writer, const Table& table) {
@@ -127,6 +127,12 @@ void write_table(const std::string& path, const Writer& writer, const Table& tab
 void check_points_path(const std::string& path, const std::string& format) {
   check_has_name(writer_for(path, format), path);
   check_writable(path);
+}
+
+void write_text(const std::string& path, std::string_view text) {
+  OutputFile file(path);
+  file.write(text);
+  file.commit();
 }
 
 void check_table_path(const std::string& path) {

@@ -44,7 +44,7 @@ struct Table {
   CellType type = CellType::kUInt8;
   bool is_matrix = false;  ///< points: of two dimensions also where there is one column; labels are a vector then
   bool has_gaps = false;   ///< cells of -1 (int32) and NaN (float64) are no values: empty fields in text
-  std::span<const std::string> ids = {};  ///< names of the rows: a first column of text, which other formats lack
+  std::span<const std::string> ids = {};  ///< names of the rows: a first column of text, which some formats lack
   std::string id_name = {};
   /// Puts rows [first, first + count), row-major, at `out`.
   std::function<void(int64_t first, int64_t count, std::byte* out)> fill;
@@ -81,7 +81,7 @@ std::vector<Choice> writer_choices();
 /// Throws Error(kUsage) that names what there is, Error(kUnavailable) for one that is not
 /// built in.
 Writer writer_for(const std::string& path, const std::string& format = "auto");
-/// The same for labels and distances, which go to .npy and .csv only.
+/// The same for labels and distances, which go to .npy, .csv and .parquet only.
 Writer result_writer_for(const std::string& path);
 
 /// Writes the whole table, or nothing. No value changes: one that the format cannot hold is an Error(kBadData) that

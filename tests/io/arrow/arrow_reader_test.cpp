@@ -1,4 +1,6 @@
 // arrow/* were written by pyarrow: seven rows in pieces of three.
+#include <manymeans/comm.h>
+
 #include "io/files.h"
 #include "io/table/reader.h"
 
@@ -36,6 +38,8 @@ TEST(MissingArrow, SaysHowToGetIt) {
                [&] { read_points(stored("plain.feather")); });
   expect_error(ErrorCode::kUnavailable, {"a.parquet", "cannot write", "Arrow C++"},
                [&] { check_points_path(folder / "a.parquet"); });
+  expect_error(ErrorCode::kUnavailable, {"a.parquet", "cannot write", "Arrow C++"},
+               [&] { check_table_path(folder / "a.parquet"); });
   EXPECT_TRUE(folder.names().empty());
 }
 
@@ -45,6 +49,37 @@ class Arrow : public testing::Test {
     if (!is_built_in()) GTEST_SKIP() << "built without Arrow C++";
   }
 };
+
+// Labels and distances: a field for each column, nulls for rows that were left out, and names of the rows.
+TEST_F(Arrow, ResultsOfRows) {
+  const Folder folder;
+  Labels labels(3, 300);
+  for (const uint32_t i : {0, 1, 2}) {
+    const uint32_t label = 100 * i;
+    labels.write(i, 1, &label);
+  }
+  EXPECT_EQ(write_labels(folder / "plain.parquet", labels), "uint16");
+  EXPECT_EQ(values_of(read_points(folder / "plain.parquet").view), (Values{0, 100, 200}));
+  EXPECT_EQ(read_points(folder / "plain.parquet").column_names, std::vector<std::string>{"label"});
+
+  const std::vector<int64_t> dropped = {1};
+  const std::vector<std::string> ids = {"a", "b", "c", "d"};
+  const FileRows rows{dropped, ids, "name"};
+  ReadOptions options;
+  options.rules.missing = Missing::kValue;
+  options.rules.missing_value = -5;
+  options.exclude = {"name"};
+  write_labels(folder / "l.parquet", labels, self_comm(), rows);
+  EXPECT_EQ(values_of(read_points(folder / "l.parquet", options).view), (Values{0, -5, 100, 200}));
+  const Values distances = {0.5, 1.5, 2.5};
+  write_values(folder / "d.parquet", distances, "distance", self_comm(), rows);
+  EXPECT_EQ(values_of(read_points(folder / "d.parquet", options).view), (Values{0.5, -5, 1.5, 2.5}));
+  const TableSummary table = describe_table(folder / "d.parquet");
+  ASSERT_EQ(table.columns.size(), 2u);
+  EXPECT_EQ(table.columns[0].name, "name");
+  EXPECT_EQ(table.columns[0].text, 4);
+  EXPECT_EQ(table.columns[1].empty, 1);
+}
 
 TEST_F(Arrow, EveryTypeOfNumber) {
   const auto column = [](double start, double step) {

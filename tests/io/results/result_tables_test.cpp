@@ -63,8 +63,9 @@ TEST(ResultTables, NothingToWrite) {
 TEST(ResultTables, Endings) {
   const Folder folder;
   for (const char* name : {"labels.txt", "labels", "npy"}) {
-    expect_error(ErrorCode::kUsage, {name, ".npy or .csv"}, [&] { write_labels(folder / name, make_result()); });
-    expect_error(ErrorCode::kUsage, {name, ".npy or .csv"}, [&] { check_table_path(folder / name); });
+    expect_error(ErrorCode::kUsage, {name, ".npy, .csv or .parquet"},
+                 [&] { write_labels(folder / name, make_result()); });
+    expect_error(ErrorCode::kUsage, {name, ".npy, .csv or .parquet"}, [&] { check_table_path(folder / name); });
   }
   expect_error(ErrorCode::kUnavailable, {"no/labels.npy"}, [&] { check_table_path(folder / "no/labels.npy"); });
   check_table_path(folder / "labels.csv");

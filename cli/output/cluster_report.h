@@ -1,0 +1,31 @@
+// What the clusters of a model are like: for people, for spreadsheets, for programs.
+#pragma once
+
+#include <manymeans/result.h>
+#include <manymeans/summary.h>
+
+#include <string>
+#include <vector>
+
+namespace manymeans::cli {
+
+/// A summary, whose it is, and what its columns are called.
+struct ClusterReport {
+  ModelSummary summary;
+  int64_t k = 0;      ///< that was asked for
+  int64_t ks = 1;     ///< how many different k there are
+  uint64_t seed = 0;  ///< of the model
+  std::vector<std::string> columns;
+};
+
+/// A line for each of the largest clusters, for a terminal of 80 columns, and what is left out.
+std::string cluster_table(const ClusterReport& report);
+
+/// The summary of a fit as JSON with the member `summary`; null: there is none. Of very many cells it has no whole
+/// centroids.
+std::string with_clusters(const std::string& json, const ClusterReport* report);
+
+/// All clusters and all columns, to a .csv (or a pipe) or a .json.
+void write_clusters(const std::string& path, const ClusterReport& report);
+
+}  // namespace manymeans::cli

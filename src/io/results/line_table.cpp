@@ -1,0 +1,202 @@
+// Text tables that are written again with more columns.
+#include <manymeans/error.h>
+#include <manymeans/io.h>
+
+#include "core/out_of_memory.h"
+#include "io/files/file_watch.h"
+#include "io/files/gzip.h"
+#include "io/files/mapped_file.h"
+#include "io/files/output_file.h"
+#include "io/table/reader.h"
+#include "io/text/text_layout.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+constexpr const char* kRight =
+    "--append is for one file of text (.csv, .tsv, .txt, or these as .gz), which is read twice";
+
+struct FileState {
+  int64_t size = 0, changed = 0;
+};
+
+// Nothing but a file is there a second time.
+FileState state_of(const std::string& path) {
+  struct stat found = {};
+  if (::stat(path.c_str(), &found) != 0 || S_ISDIR(found.st_mode)) return {};  // whoever reads it says what is wrong
+  if (!S_ISREG(found.st_mode)) {
+    throw Error(ErrorCode::kUsage, "append", fmt::format("'{}' is no file, and is gone once read; {}", path, kRight));
+  }
+  constexpr int64_t kNanoseconds = 1'000'000'000;
+  return {found.st_size, found.st_mtim.tv_sec * kNanoseconds + found.st_mtim.tv_nsec};
+}
+
+// The cells of one row, each behind a delimiter.
+class CellWriter {
+ public:
+  CellWriter(const TextLayout& layout, const Dataset& points, std::span<const AppendedColumn> columns)
+      : layout_(layout), columns_(columns), dropped_(points.dropped), delimiter_(layout.delimiter) {
+    if (delimiter_ != kBlanks) return;
+    const std::string_view line = layout.body.substr(0, layout.body.find('\n'));
+    delimiter_ = line.find('\t') == std::string_view::npos ? ' ' : '\t';
+  }
+
+  // Those of the next row of the file.
+  void append_row(std::string& text) {
+    const bool gap = next_gap_ < dropped_.size() && dropped_[next_gap_] == row_;
+    ++row_;
+    if (gap) ++next_gap_;
+    for (const AppendedColumn& column : columns_) {
+      text += delimiter_;
+      if (gap) {
+        if (layout_.delimiter == kBlanks) text += "\"\"";  // or there would be no field
+      } else if (column.labels != nullptr) {
+        fmt::format_to(std::back_inserter(text), "{}", (*column.labels)[of_points_]);
+      } else {
+        append_value(column.values[static_cast<size_t>(of_points_)], text);
+      }
+    }
+    of_points_ += gap ? 0 : 1;
+  }
+  void append_names(std::string& text) const {
+    std::vector<std::string> names = layout_.columns.names;
+    for (const AppendedColumn& column : columns_) {
+      std::string name = column.name;
+      for (int number = 2; std::ranges::find(names, name) != names.end(); ++number) {
+        name = fmt::format("{}_{}", column.name, number);
+      }
+      text += delimiter_;
+      text += name;
+      names.push_back(std::move(name));
+    }
+  }
+
+ private:
+  void append_value(double value, std::string& text) const {
+    const size_t begin = text.size();
+    fmt::format_to(std::back_inserter(text), "{}", value);
+    if (layout_.decimal == '.') return;
+    std::replace(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), '.', layout_.decimal);
+  }
+
+  const TextLayout& layout_;
+  std::span<const AppendedColumn> columns_;
+  std::span<const int64_t> dropped_;
+  char delimiter_;
+  int64_t row_ = 0, of_points_ = 0;
+  size_t next_gap_ = 0;
+};
+
+// The line without its end, which is '\n' or "\r\n" or nothing.
+std::string_view before_end(std::string_view line) {
+  if (line.ends_with('\n')) line.remove_suffix(1);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+std::string_view take_line(std::string_view& text) {
+  const size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end == std::string_view::npos ? end : end + 1);
+  text.remove_prefix(line.size());
+  return line;
+}
+
+// What stands before the rows: a mark, comments, empty lines, and last the names of the columns or the size of the
+// table, if there are any.
+void append_head(std::string_view head, const CellWriter& cells, const TextLayout& layout, size_t added,
+                 std::string& text) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";  // of the order of bytes
+  if (head.starts_with(kMark)) {
+    text.append(kMark);
+    head.remove_prefix(kMark.size());
+  }
+  const std::string_view all = head;
+  std::string_view last;
+  while (!head.empty()) last = take_line(head);
+  const std::string_view line = before_end(last);
+  text.append(all.substr(0, all.size() - last.size()));
+  if (!layout.columns.names.empty()) {
+    text.append(line);
+    cells.append_names(text);
+  } else if (const std::string_view size = trim_line(line, kBlanks); !size.empty() && !line.starts_with('#')) {
+    std::string changed(line);  // "rows columns"
+    const size_t begin = changed.find_last_of(" \t,;", changed.find_last_of("0123456789")) + 1;
+    changed.replace(begin, std::string::npos, fmt::format("{}", layout.columns.count + static_cast<int64_t>(added)));
+    text += changed;
+  } else {
+    text.append(line);
+  }
+  text.append(last.substr(line.size()));
+}
+
+void write_lines(std::string_view whole, const TextLayout& layout, CellWriter& cells, size_t added, OutputFile& file) {
+  constexpr size_t kBuffer = size_t{1} << 20;
+  const auto head = static_cast<size_t>(layout.body.data() - whole.data());
+  std::string text;
+  append_head(whole.substr(0, head), cells, layout, added, text);
+  std::string_view rows = layout.body;
+  while (!rows.empty()) {
+    const std::string_view line = take_line(rows);
+    const std::string_view content = before_end(line);
+    text.append(content);
+    cells.append_row(text);
+    text.append(line.substr(content.size()));
+    if (text.size() < kBuffer) continue;
+    file.write(text);
+    text.clear();
+  }
+  text.append(whole.substr(head + layout.body.size()));
+  file.write(text);
+}
+
+}  // namespace
+
+LineTable::LineTable(const std::string& path, const ReadOptions& options) : path_(path), memory_(options.memory) {
+  if (path == MappedFile::kStandardInput) {
+    throw Error(ErrorCode::kUsage, "append", std::string("standard input is gone once read; ") + kRight);
+  }
+  if (!reads_lines(path, options)) {
+    throw Error(ErrorCode::kUsage, "append", fmt::format("'{}' is not read as text; {}", path, kRight));
+  }
+  const FileState state = state_of(path);
+  size_ = state.size;
+  changed_ = state.changed;
+}
+
+void LineTable::write(const std::string& output, const Dataset& points, std::span<const AppendedColumn> columns) const {
+  const auto refuse_change = [&] {
+    throw Error(ErrorCode::kBadData, path_,
+                "was written to while it was used; nothing was appended to its lines: run it again");
+  };
+  load_unchanged(path_, [&] {
+    const FileWatch watch;
+    const FileState state = state_of(path_);
+    if (state.size != size_ || state.changed != changed_) refuse_change();
+    const std::shared_ptr<const MappedFile> file = MappedFile::open(path_, Access::kOnce);
+    ByteBuffer inflated;
+    std::string_view text = file->text();
+    if (is_gzip(text)) {
+      inflated = inflate_gzip(text, path_, memory_);
+      text = inflated.text();
+    }
+    const TextLayout layout = find_layout(text, path_, points.source.decimal);
+    const auto rows = std::count(layout.body.begin(), layout.body.end(), '\n') + 1;
+    if (rows != points.view.n + std::ssize(points.dropped)) refuse_change();
+    OutputFile out(output);
+    CellWriter cells(layout, points, columns);
+    write_lines(text, layout, cells, columns.size(), out);
+    watch.check();
+    out.commit();
+    return 0;
+  });
+}
+
+}  // namespace manymeans
