@@ -15,7 +15,7 @@ struct Comparison {
   std::string title_a, title_b;  ///< for people: "out.npz (k = 3, seed 5)"
   std::optional<LabelComparison> labels = std::nullopt;
   std::optional<std::vector<PrototypeMatch>> centroids = std::nullopt;
-  std::string no_centroids;  ///< why centroids of two models were not matched; empty: they were, or there are none
+  std::string no_centroids = {};  ///< why centroids of two models were not matched; empty: they were, or there are none
   std::vector<std::string> warnings = {};
 };
 
