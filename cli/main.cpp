@@ -34,8 +34,11 @@ int run(int argc, char** argv) {
   cli::add_predict_command(program, exit_code);
   cli::add_convert_command(program, exit_code);
   cli::add_describe_command(program, exit_code);
+  cli::add_inspect_command(program, exit_code);
+  cli::add_compare_command(program, exit_code);
   cli::add_info_command(program, exit_code);
   cli::add_bench_command(program, exit_code);
+  cli::add_completion_command(program, exit_code);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& stop) {

@@ -40,7 +40,7 @@ endif()
 option(MANYMEANS_HDF5 "Read and write HDF5 files where the HDF5 library is found (libhdf5-dev)" ON)
 option(
   MANYMEANS_ARROW
-  "Read and write Parquet and Arrow files where Arrow C++ is found (libarrow-dev, libparquet-dev)"
+  "Read and write Parquet and Arrow files where Arrow C++ is found (by CMake, or in pyarrow)"
   ON
 )
 set(MANYMEANS_ARROW_PYTHON "" CACHE FILEPATH "A Python whose pyarrow brings Arrow C++, where the system has none")

@@ -17,6 +17,7 @@ if(MANYMEANS_CLI)
     set_property(TARGET manymeans_cli APPEND PROPERTY INSTALL_RPATH ${arrow_folder})
   endif()
   install(TARGETS manymeans_cli RUNTIME COMPONENT program)
+  include(cmake/completion.cmake)
 endif()
 
 set_target_properties(

@@ -122,14 +122,12 @@ Json to_json(const TableColumn& column) {
 std::string to_json(const DescribeCommand& command, const TableSummary& table) {
   Json list = Json::array();
   for (const TableColumn& column : table.columns) list.push_back(to_json(column));
-  const Json json = {{"path", command.data},
-                     {"n_rows", table.rows},
-                     {"n_columns", table.columns.size()},
-                     {"dtype", std::string(name_of(table.type))},
-                     {"warnings", table.warnings},
-                     {"columns", std::move(list)}};
-  // Paths and names need not be UTF-8; JSON must be.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text_of({{"path", command.data},
+                  {"n_rows", table.rows},
+                  {"n_columns", table.columns.size()},
+                  {"dtype", std::string(name_of(table.type))},
+                  {"warnings", table.warnings},
+                  {"columns", std::move(list)}});
 }
 
 void run(const DescribeCommand& command) {
@@ -137,7 +135,7 @@ void run(const DescribeCommand& command) {
   if (is_model_file(command.data)) {
     const ModelFile file = load_model(command.data);
     if (command.json) {
-      print_json(model_description_json(command.data, file));
+      print_json(text_of(model_description_json(command.data, file)));
     } else {
       print(model_description(command.data, file));
     }

@@ -1,5 +1,7 @@
 #include "flags/flag_values.h"
 
+#include "flags/suggestions.h"
+
 #include <algorithm>
 
 namespace manymeans::cli {
@@ -12,7 +14,8 @@ std::string shown(std::string_view text) {
 void check_choice(std::string_view flag, const std::string& text, const std::vector<std::string>& choices) {
   if (std::ranges::find(choices, text) != choices.end()) return;
   throw Error(ErrorCode::kUsage, std::string(flag),
-              fmt::format("must be one of {}, found '{}'", fmt::join(choices, ", "), shown(text)));
+              fmt::format("must be one of {}, found '{}'{}", fmt::join(choices, ", "), shown(text),
+                          choice_suggestion(text, choices)));
 }
 
 }  // namespace manymeans::cli

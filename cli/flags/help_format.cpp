@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "flags/flag_values.h"
+#include "flags/suggestions.h"
 #include "streams/standard_streams.h"
 
 #include <fmt/format.h>
@@ -68,6 +69,19 @@ std::string usage(const CLI::App& app, const std::vector<const CLI::Option*>& po
   return out + (has_commands ? " COMMAND [options]\n" : " [options]\n");
 }
 
+std::string suggestion_for(const CLI::App& command, const CLI::ParseError& stop) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&stop) == nullptr) return {};
+  for (const std::string& word : command.remaining()) {
+    if (word.starts_with("-")) return flag_suggestion(command, word);
+  }
+  return {};
+}
+
+// What was wrong, perhaps with a question, and who helps.
+std::string with_help(const std::string& wrong, const std::string& command) {
+  return fmt::format("{}{} '{}'", wrong, wrong.ends_with("?") ? " See" : "; see", command);
+}
+
 }  // namespace
 
 std::string HelpFormat::make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const {
@@ -98,10 +112,13 @@ int answer_parse_stop(const CLI::App& program, const CLI::ParseError& stop, cons
   const auto chosen = program.get_subcommands();
   if (chosen.empty()) {
     throw Error(ErrorCode::kUsage, "command line",
-                fmt::format("'{}' is not a command; see 'manymeans --help'", shown(first_argument)));
+                with_help(fmt::format("'{}' is not a command", shown(first_argument)) +
+                              command_suggestion(program, first_argument),
+                          "manymeans --help"));
   }
   throw Error(ErrorCode::kUsage, "command line",
-              fmt::format("{}; see 'manymeans {} --help'", stop.what(), chosen.back()->get_name()));
+              with_help(stop.what() + suggestion_for(*chosen.back(), stop),
+                        fmt::format("manymeans {} --help", chosen.back()->get_name())));
 }
 
 }  // namespace manymeans::cli

@@ -4,6 +4,7 @@
 
 #include "flags/flag_values.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -34,11 +35,27 @@ std::vector<std::string> split_at_commas(const char* flag, const std::string& te
   return parts;
 }
 
+// Whether `text` is an ending of file names of this format, as csv is of text. The description tells them.
+bool has_ending(const Choice& format, const std::string& text) {
+  const std::string ending = text.starts_with('.') ? text : "." + text;
+  const size_t at = format.description.find(ending);
+  if (text.empty() || at == std::string::npos) return false;
+  const std::string rest = format.description.substr(at + ending.size());
+  return rest.empty() || std::string_view(",) :").find(rest[0]) != std::string_view::npos;
+}
+
 }  // namespace
 
 void check_format(const char* flag, const std::string& text, const std::vector<Choice>& formats) {
   std::vector<std::string> choices = {"auto"};
   for (const Choice& format : formats) choices.push_back(format.name);
+  if (std::ranges::find(choices, text) != choices.end()) return;
+  for (const Choice& format : formats) {
+    if (!has_ending(format, text)) continue;
+    throw Error(ErrorCode::kUsage, flag,
+                fmt::format("must be one of {}, found '{}'; did you mean '{}'?", fmt::join(choices, ", "), shown(text),
+                            format.name));
+  }
   check_choice(flag, text, choices);
 }
 

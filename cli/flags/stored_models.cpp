@@ -2,22 +2,58 @@
 
 #include <manymeans/error.h>
 
+#include "output/model_description.h"
+
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <set>
+#include <system_error>
 
 namespace manymeans::cli {
 
 namespace {
 
-int64_t asked_for(const StoredModel& model) {
-  return model.k_requested > 0 ? model.k_requested : model.k;
-}
 int64_t left(const StoredModel& model) {
   return model.k;
 }
 
+// Why a file cannot be the model, in the words of somebody who looks at the two arguments.
+std::string not_a_model(const std::string& path, const std::string& data) {
+  if (is_model_file(data)) {
+    return fmt::format("'{0}' is an array and not a model, but '{1}' is one: 'manymeans predict {1} {0} ...' is right",
+                       path, data);
+  }
+  return fmt::format(
+      "'{}' is an array and not a model; 'manymeans predict MODEL DATA ...' is right, where MODEL is the "
+      ".npz that 'manymeans fit --model' has written",
+      path);
+}
+
+// What is there and no .npz cannot be a model that was damaged.
+template <class Say>
+ModelFile load_or_say(const std::string& path, Say&& say) {
+  try {
+    return load_model(path);
+  } catch (const Error& error) {
+    std::error_code ignored;
+    const bool exists = std::filesystem::is_regular_file(path, ignored);
+    if (error.code() != ErrorCode::kBadData || path.ends_with(".npz") || !exists) throw;
+    throw Error(ErrorCode::kUsage, "MODEL", say());
+  }
+}
+
 }  // namespace
+
+ModelFile read_model_argument(const std::string& path, const std::string& data) {
+  return load_or_say(path, [&] { return not_a_model(path, data); });
+}
+
+ModelFile read_only_models(const std::string& path) {
+  return load_or_say(path, [&] {
+    return fmt::format("'{0}' is an array and not a model; 'manymeans describe {0}' says what it holds", path);
+  });
+}
 
 const StoredModel& choose_model(const ModelFile& file, const std::string& path, int64_t k, WhichK which) {
   const auto k_of = which == WhichK::kAskedFor ? asked_for : left;

@@ -1,6 +1,7 @@
 // Everything: #include <manymeans/manymeans.h>
 #pragma once
 
+#include <manymeans/compare.h>
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 #include <manymeans/io.h>

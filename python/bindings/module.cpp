@@ -24,6 +24,7 @@ NB_MODULE(_manymeans, module) {
   nanobind::set_leak_warnings(false);
   add_errors();
   add_device_arrays(module);
+  add_comparing(module);
   add_fitting(module);
   add_regressing(module);
   add_predicting(module);

@@ -1,7 +1,8 @@
 """manymeans: k-means for ensembles of models; many models, many cores, one answer.
 
 `KMeans` is a drop-in for scikit-learn's, `EnsembleKMeans` fits many models at once, and the clusters of
-`RegressionClustering` are linear models; `fit`, `predict`, `kmeans_plusplus`, `read` and `info` do without estimators.
+`RegressionClustering` are linear models; `fit`, `predict`, `compare`, `kmeans_plusplus`, `read` and `info` do without
+estimators.
 The tutorial is docs/user/python.md.
 """
 
@@ -12,6 +13,7 @@ from importlib import metadata as _metadata
 from typing import TYPE_CHECKING, Any
 
 from . import _manymeans
+from ._compare import Comparison, compare
 from ._errors import (
     BadDataError,
     Error,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "BadDataError",
+    "Comparison",
     "Dataset",
     "EnsembleKMeans",
     "Error",
@@ -52,6 +55,7 @@ __all__ = [
     "StoppedError",
     "UnavailableError",
     "UsageError",
+    "compare",
     "fit",
     "fit_shards",
     "info",

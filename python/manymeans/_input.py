@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import sys
 from typing import Any, NamedTuple
@@ -370,7 +371,10 @@ def conform(points: Points, name: str = "X", least_rows: int = 1) -> Points:
     """Check the dimensions, and convert to a type and an order that the library reads."""
     array = points.array
     if array.ndim != 2 or array.shape[0] < least_rows or array.shape[1] < 1:
-        raise BadDataError(f"{name} has the shape {array.shape}; rows and columns, at least one of each, are needed")
+        text = f"{name} has the shape {array.shape}; rows and columns, at least one of each, are needed"
+        if array.ndim > 2:
+            text += f": {name}.reshape({len(array)}, {math.prod(array.shape[1:])}) makes a row of each {name}[i]"
+        raise BadDataError(text)
     if points.bfloat16 or points.on_device:
         return points
     return Points(readable(_numbers_of(array, name)), names=points.names, source=points.source)

@@ -16,7 +16,7 @@ from . import _manymeans, _threads
 from ._errors import StoppedError, UsageError
 from ._input import Points, plain_points
 from ._parameters import integer, path_of, real
-from ._summary import read_summary
+from ._summary import read_provenance, read_summary, written_provenance
 from ._tables import Source, check_output, columns_by_name, naming
 
 #: How one of several models is chosen: by its inertia, or by what a function says of it; the least wins.
@@ -163,8 +163,7 @@ class FitResult:
     @property
     def provenance(self) -> dict[str, Any]:
         """Where the answer came from and what it cost: see docs/user/json.md."""
-        provenance: dict[str, Any] = json.loads(self._provenance)
-        return provenance
+        return read_provenance(self._provenance)
 
     @property
     def k_values(self) -> list[int]:
@@ -354,6 +353,7 @@ class FitResult:
         models = []
         for model in self.models:
             values = {name: getattr(model, name) for name in ("k", "k_requested", "replica", "seed", "init")}
+            values["seed"] = str(model.seed)  # many readers of JSON round integers above 2^53
             values["inertia"] = model.inertia if math.isfinite(model.inertia) else None  # JSON has no infinity
             values |= {"iterations": model.n_iter, "stop_reason": model.stop_reason, "digest": model.digest}
             best = model.begun and model is self.best(model.k_requested)
@@ -371,7 +371,7 @@ class FitResult:
             "interrupted": self.interrupted,
             "warnings": self.warnings,
             "models": models,
-            "provenance": provenance,
+            "provenance": written_provenance(provenance),
         }
 
     @classmethod

@@ -47,7 +47,7 @@ class Summary:
                 check(options[name])
         self._models: dict[_Key, tuple[str, float]] = {}
         for model in _of(list, values["models"]):
-            key = _whole(model["k_requested"]), _whole(model["replica"]), _whole(model["seed"])
+            key = _whole(model["k_requested"]), _whole(model["replica"]), seed_value(model["seed"])
             self._models[key] = _digest(model["digest"]), _number(model["seconds"])
 
     def of_model(self, k_requested: int, replica: int, seed: int) -> tuple[str, float]:
@@ -73,6 +73,31 @@ def _number(value: Any) -> float:
     return float(value)
 
 
+def seed_value(value: Any) -> int:
+    """Give a seed of the JSON as a number: it is text, of which no reader rounds a digit; once it was a number."""
+    if isinstance(value, str) and re.fullmatch("[0-9]{1,20}", value):
+        return int(value)
+    return _whole(value)
+
+
+_SEEDS = ("seed", "model_seed")
+
+
+def read_provenance(text: str) -> dict[str, Any]:
+    """Read a provenance; seeds become numbers."""
+    provenance: dict[str, Any] = json.loads(text)
+    options = provenance["options"]
+    options |= {name: seed_value(options[name]) for name in _SEEDS if options.get(name) is not None}
+    return provenance
+
+
+def written_provenance(provenance: dict[str, Any]) -> dict[str, Any]:
+    """Give the provenance as it stands in a JSON, where seeds are text."""
+    options = provenance["options"]
+    texts = {name: str(options[name]) for name in _SEEDS if options.get(name) is not None}
+    return provenance | {"options": options | texts}
+
+
 def _digest(value: Any) -> str:
     if not re.fullmatch("[0-9a-f]{32}", _of(str, value)):
         raise ValueError(f"{value!r:.60} stands where a digest of 32 hexadecimal digits is needed")
@@ -89,8 +114,8 @@ def _truth(value: Any) -> bool:
 
 #: Options of which files of other versions or programs may say nothing.
 _OPTIONS: dict[str, Callable[[Any], object]] = {
-    "swaps": _whole, "seed": _whole, "ridge": _number, "time_limit": _number, "init": _text, "stop": _text,
-    "empty": _text, "algorithm": _text, "gating": _text, "intercept": _truth,
+    "swaps": _whole, "seed": seed_value, "model_seed": seed_value, "ridge": _number, "time_limit": _number,
+    "init": _text, "stop": _text, "empty": _text, "algorithm": _text, "gating": _text, "intercept": _truth,
 }  # fmt: skip
 
 

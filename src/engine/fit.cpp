@@ -17,6 +17,7 @@
 #include "data/content_hash.h"
 #include "engine/check_clusters.h"
 #include "engine/fit_shard.h"
+#include "engine/gathered_warnings.h"
 #include "engine/lloyd.h"
 #include "engine/strategies.h"
 #include "engine/swap_search.h"
@@ -110,6 +111,7 @@ std::vector<Member> make_members(const Task& task, const Input& input, int64_t s
 }
 
 void collect(std::vector<Member>& members, FitResult& result) {
+  for (std::string& warning : gathered_warnings(members)) result.warnings.push_back(std::move(warning));
   int64_t not_begun = 0;
   for (Member& member : members) {
     if (member.result.prototypes.empty()) {  // whatever a checkpoint knows of it
@@ -118,7 +120,6 @@ void collect(std::vector<Member>& members, FitResult& result) {
       member.result.k = member.result.k_requested;
       member.result.iterations = 0;
     }
-    for (std::string& warning : member.warnings) result.warnings.push_back(std::move(warning));
     result.models.push_back(std::move(member.result));
   }
   if (not_begun > 0) {

@@ -67,6 +67,12 @@ def install(arguments):
         if str(first) in text or str(arguments.source) in text:
             sys.exit(f"{path} names a folder of this machine")
     headers = {path.relative_to(root / "include").parts[0] for path in (root / "include").rglob("*.h")}
+    page = root / "share/man/man1/manymeans.1"
+    shells = ["bash-completion/completions/manymeans", "zsh/site-functions/_manymeans",
+              "fish/vendor_completions.d/manymeans.fish"]
+    for made in page, *(root / "share" / shell for shell in shells):
+        if "--clusters" not in made.read_text().replace("\\-", "-"):
+            sys.exit(f"{made} does not know --clusters")
     if headers != {"manymeans"}:
         sys.exit(f"headers were installed into {sorted(headers)}; only manymeans/ is ours")
     return root

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 
 import numpy as np
@@ -64,6 +65,22 @@ def test_a_file_put_together_again_is_one(parts, tmp_path):
     assert KMeans.load(path).answer_ == FitResult.load(path).digest == summary_of(parts)["digest"]
 
 
+def test_seeds_are_text_and_were_numbers(parts, tmp_path):
+    """Integers of 64 bits are rounded by many readers of JSON; files of before hold them as such."""
+    summary = summary_of(parts)
+    options, model = summary["provenance"]["options"], summary["models"][1]
+    assert options["seed"] == "0" and options["model_seed"] is None and re.fullmatch("[0-9]{1,20}", model["seed"])
+    now = FitResult.load(write(tmp_path / "now.npz", parts))
+    for each in summary["models"]:
+        each["seed"] = int(each["seed"])
+    options["seed"] = 0
+    before = FitResult.load(write(tmp_path / "before.npz", parts, "json", json.dumps(summary)))
+    assert before.digest == now.digest and before.provenance == now.provenance
+    assert now.provenance["options"]["seed"] == 0 and now.models[1].seed == int(model["seed"])
+    before.save(tmp_path / "saved.npz")
+    assert json.loads(str(np.load(tmp_path / "saved.npz")["json"])) == summary_of(parts)
+
+
 @pytest.mark.parametrize("load", LOADERS)
 @pytest.mark.parametrize(
     "text",
@@ -113,6 +130,8 @@ CHANGES = {
     "model without seed": without("models", 1, "seed"),
     "another seed": put(12345, "models", 1, "seed"),
     "seed that is a list": put([1], "models", 1, "seed"),
+    "seed of letters": put("1e3", "models", 1, "seed"),
+    "seed of the options of letters": put("-1", "provenance", "options", "seed"),
     "seconds beyond all": put(10**400, "models", 0, "seconds"),
     "seconds of text": put("1", "models", 0, "seconds"),
 }

@@ -4,20 +4,22 @@
 namespace manymeans {
 namespace {
 
+// Not every system has a package of Arrow C++, Debian 12 for one; Python's pyarrow is everywhere, and brings it.
 constexpr const char* kAdvice =
-    "build manymeans again with Arrow C++ (libarrow-dev and libparquet-dev, or -DMANYMEANS_ARROW_PYTHON=python3 for "
-    "one "
-    "that has pyarrow), or use .npy or .csv";
+    "use .npy or .csv (pandas with pyarrow converts: read_parquet or read_feather, then to_csv), or build manymeans "
+    "again with Arrow C++ (-DMANYMEANS_ARROW_PYTHON=python3 takes that of a Python that has pyarrow)";
 
 MissingFormat parquet() {
-  return {"Parquet (.parquet): not built in; build again with Arrow C++ (libparquet-dev, or pyarrow)",
+  return {"Parquet (.parquet): not built in; build again with Arrow C++, or with a Python that has pyarrow",
           {".parquet"},
           kAdvice};
 }
 MissingFormat arrow() {
-  return {"Arrow and Feather (.arrow, .feather): not built in; build again with Arrow C++ (libarrow-dev, or pyarrow)",
-          {".arrow", ".feather"},
-          kAdvice};
+  return {
+      "Arrow and Feather (.arrow, .feather): not built in; build again with Arrow C++, or with a Python that has "
+      "pyarrow",
+      {".arrow", ".feather"},
+      kAdvice};
 }
 
 }  // namespace

@@ -90,7 +90,8 @@ StoredMatrix Hdf5Dataset::find_shape() const {
   const Hdf5Handle space(H5Dget_space(data_), H5Sclose);
   const int rank = space ? H5Sget_simple_extent_ndims(space) : -1;
   if (rank < 1 || rank > 2) {
-    fail(fmt::format("a dataset of {} dimensions was found; 2 are needed (rows, columns), or 1 for one column", rank));
+    fail(fmt::format("a dataset of {} dimensions was found; 2 are needed (rows, columns), or 1 for one column{}", rank,
+                     rank > 2 ? ": (N, a, b) can be reshaped to (N, a*b)" : ""));
   }
   std::array<hsize_t, 2> shape = {0, 1};
   H5Sget_simple_extent_dims(space, shape.data(), nullptr);

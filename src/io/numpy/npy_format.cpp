@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -192,12 +193,23 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& w
   return header;
 }
 
+namespace {
+
+// How an array of images or of windows becomes rows.
+std::string advice_for_shape(std::span<const int64_t> shape) {
+  if (shape.size() < 3) return {};
+  return fmt::format(": shape {} can be reshaped to ({}, {})", shape_text(shape), shape[0],
+                     fmt::join(shape.subspan(1), "*"));
+}
+
+}  // namespace
+
 StoredMatrix npy_matrix(std::span<const std::byte> file, const std::string& where) {
   const NpyHeader header = parse_npy_header(file, where);
   if (header.shape.empty() || header.shape.size() > 2) {
     throw Error(ErrorCode::kBadData, where,
-                fmt::format("an array of {} dimensions was found; 2 are needed (rows, columns), or 1 for one column",
-                            header.shape.size()));
+                fmt::format("an array of {} dimensions was found; 2 are needed (rows, columns), or 1 for one column{}",
+                            header.shape.size(), advice_for_shape(header.shape)));
   }
   const auto item = static_cast<int64_t>(header.item_size);
   StoredMatrix matrix;

@@ -18,10 +18,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Many readers keep numbers as binary64, which rounds above 2^53; a seed uses all 64 bits.
+std::string seed_text(uint64_t seed) {
+  return std::to_string(seed);
+}
+
 template <class T>
 Json option_value(const T& value) {
   if constexpr (std::is_enum_v<T>) {
     return std::string(name_of(value));
+  } else if constexpr (std::is_same_v<T, uint64_t>) {
+    return seed_text(value);
   } else {
     return value;
   }
@@ -89,7 +96,7 @@ Json model_json(const ModelResult& model, const std::string& digest, bool best) 
   return {{"k", model.k},
           {"k_requested", model.k_requested},
           {"replica", model.replica},
-          {"seed", model.seed},
+          {"seed", seed_text(model.seed)},
           {"init", model.init},
           {"inertia", model.inertia},
           {"iterations", model.iterations},

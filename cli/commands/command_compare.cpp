@@ -1,0 +1,180 @@
+// manymeans compare: how alike two clusterings are.
+#include <manymeans/manymeans.h>
+
+#include "commands/commands.h"
+#include "fitting/clustering.h"
+#include "flags/flag_values.h"
+#include "flags/read_flags.h"
+#include "output/comparison_report.h"
+#include "output/model_description.h"
+#include "output/output_files.h"
+#include "streams/standard_streams.h"
+
+#include <memory>
+
+namespace manymeans::cli {
+namespace {
+
+struct CompareCommand {
+  std::string a, b, column;
+  RowsToLabel data;
+  int64_t k_a = 0, k_b = 0;  // 0: the only one
+  bool json = false;
+};
+
+const char* const kExamples =
+    "Examples:\n"
+    "  manymeans compare monday.npz tuesday.npz points.csv\n"
+    "      Both models label the points: which rows moved, and how far the centroids.\n"
+    "  manymeans compare monday.npy tuesday.npy\n"
+    "      Labels of the same rows, in the order of their files.\n"
+    "  manymeans compare many.npz many.npz points.csv -k 8,9\n"
+    "      Two models of one file.\n"
+    "  manymeans compare out.npz truth.csv points.csv --column species_number\n\n"
+    "The adjusted Rand index is 1 for equal clusterings, whatever the numbers of the\n"
+    "clusters are, and about 0 for those that are no more alike than chance. A row\n"
+    "moved when its clusters in A and B are no pair of those that are put together\n"
+    "one to one so that most rows stay. Rows without a label (an empty field, -1) are\n"
+    "left out. Centroids of two models of the same columns are matched one to one so\n"
+    "that the sum of the squared distances is least; distances are in the scaled\n"
+    "units of A.\n"
+    "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device or out of memory, 1 a\n"
+    "bug.";
+
+std::string title_of(const Clustering& clustering) {
+  if (!clustering.is_model()) return fmt::format("{} ({} labels)", clustering.path, clustering.labels.size());
+  return fmt::format("{} (k = {}, seed {}, inertia {:.7g})", clustering.path, k_of(*clustering.model),
+                     clustering.model->seed, clustering.model->inertia);
+}
+
+// Why the centroids of two models cannot be matched; empty: they can.
+std::string obstacle(const ModelFile& a, const ModelFile& b) {
+  if (a.linear() || b.linear()) return "linear models have none";
+  const int64_t columns_a = a.models[0].prototypes.columns(), columns_b = b.models[0].prototypes.columns();
+  if (columns_a != columns_b) return fmt::format("A has {} columns, B {}", columns_a, columns_b);
+  const bool named = !a.column_names.empty() && !b.column_names.empty();
+  if (named && a.column_names != b.column_names) return "A and B are of columns of other names, or in another order";
+  return {};
+}
+
+// Centroids of `from` in the scaled units of `to`.
+std::vector<double> centroids_in(const Scaling& to, const Clustering& from) {
+  const Matrix& centroids = from.model->prototypes;
+  const Scaling& own = from.file->scaling;
+  const bool same = own.kind == to.kind && own.offset == to.offset && own.divisor == to.divisor;
+  std::vector<double> values;
+  for (int64_t k = 0; k < centroids.rows(); ++k) {
+    for (int64_t j = 0; j < centroids.columns(); ++j) {
+      const auto column = static_cast<size_t>(j);
+      double value = centroids.at(k, j);
+      if (!same && own.kind != Scale::kNone) value = value * own.divisor[column] + own.offset[column];
+      if (!same && to.kind != Scale::kNone) value = (value - to.offset[column]) / to.divisor[column];
+      values.push_back(value);
+    }
+  }
+  return values;
+}
+
+// Throws Error(kUsage) unless DATA is given where it is needed, and only there.
+void check_data(const CompareCommand& command, const Clustering& a, const Clustering& b, const std::string& obstacle) {
+  const bool given = !command.data.path.empty();
+  if (given && !a.is_model() && !b.is_model()) {
+    throw Error(ErrorCode::kUsage, "DATA", "is labelled by models, but A and B are labels; leave it out");
+  }
+  if (given) return;
+  if (a.is_model() != b.is_model()) {
+    throw Error(ErrorCode::kUsage, "DATA",
+                fmt::format("is needed: '{}' is a model, '{}' holds labels; give the points that these are labels of",
+                            a.is_model() ? a.path : b.path, a.is_model() ? b.path : a.path));
+  }
+  if (!obstacle.empty()) {
+    throw Error(
+        ErrorCode::kUsage, "DATA",
+        fmt::format("is needed: the centroids cannot be matched ({}); labels of points can be compared", obstacle));
+  }
+}
+
+void check_rows(const Clustering& a, const Clustering& b, const std::string& data) {
+  if (a.labels.size() == b.labels.size()) return;
+  const auto name = [&](const Clustering& side) { return side.is_model() ? data : side.path; };
+  throw Error(ErrorCode::kBadData, name(b),
+              fmt::format("has {} rows, '{}' has {}; labels of the same rows are needed", b.labels.size(), name(a),
+                          a.labels.size()));
+}
+
+Comparison compare(const CompareCommand& command) {
+  Clustering a = read_clustering(command.a, command.k_a, command.column);
+  Clustering b = read_clustering(command.b, command.k_b, command.column);
+  Comparison result{.title_a = title_of(a), .title_b = title_of(b)};
+  const bool models = a.is_model() && b.is_model();
+  if (models) result.no_centroids = obstacle(*a.file, *b.file);
+  check_data(command, a, b, result.no_centroids);
+  if (models && result.no_centroids.empty()) {
+    const Scaling& units = a.file->scaling;
+    result.centroids = match_prototypes(centroids_in(units, a), centroids_in(units, b), a.model->prototypes.columns());
+  }
+  if (models && command.data.path.empty()) return result;
+  for (Clustering* side : {&a, &b}) {
+    if (side->is_model()) label_rows(*side, command.data, result.warnings);
+  }
+  check_rows(a, b, command.data.path);
+  result.labels = compare_labels(a.labels, b.labels);
+  return result;
+}
+
+void run(const CompareCommand& command) {
+  check_files({.outputs = {}, .inputs = {command.a, command.b, command.data.path}, .prints = true});
+  const Comparison result = compare(command);
+  for (const std::string& warning : result.warnings) warn(warning);
+  if (command.json) {
+    print_json(text_of(comparison_json(result)));
+  } else {
+    print(comparison_text(result));
+  }
+}
+
+void set_k(CompareCommand& command, const std::string& text) {
+  const auto parse = [](const std::string& part) {
+    const auto k = parse_number<int64_t>("-k,--clusters", part);
+    if (k < 1) throw Error(ErrorCode::kUsage, "-k,--clusters", fmt::format("must be at least 1, found {}", k));
+    return k;
+  };
+  const size_t comma = text.find(',');
+  command.k_a = parse(text.substr(0, comma));
+  command.k_b = comma == std::string::npos ? command.k_a : parse(text.substr(comma + 1));
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& program, int& exit_code) {
+  CLI::App* app = program.add_subcommand("compare", "Compare two models, or labels.");
+  const auto command = std::make_shared<CompareCommand>();
+  add_file_argument(*app, "A", command->a, "Model file (.npz), or labels of rows (.npy, .csv).");
+  add_file_argument(*app, "B", command->b, "Likewise.");
+  add_file_argument(*app, "DATA", command->data.path, "File of points that models label, in any format.")
+      ->required(false);
+  const auto store_k = [command](const CLI::results_t& texts) {
+    set_k(*command, texts.front());
+    return true;
+  };
+  app->add_option("-k,--clusters", store_k, "Which k of the model files to use; two (3,4): of A and of B.")
+      ->type_name("K")
+      ->group("Comparison");
+  app->add_option("--column", command->column, "Column of the labels, a name or a number, in files that have several.")
+      ->type_name("COLUMN")
+      ->group("Comparison");
+  app->add_option("--backend,--device", command->data.backend, "Where to compute. Never changes the answer.")
+      ->type_name("NAME")
+      ->default_str("auto")
+      ->group("Comparison");
+  bind_read_flags(*app, command->data.reading);
+  bind_threads(*app, command->data.reading.threads);
+  app->add_flag("--json", command->json, "Print one JSON object instead of text.")->group("Output");
+  app->footer(kExamples);
+  app->callback([command, &exit_code] {
+    run(*command);
+    exit_code = 0;
+  });
+}
+
+}  // namespace manymeans::cli

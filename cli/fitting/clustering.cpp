@@ -1,0 +1,88 @@
+#include "fitting/clustering.h"
+
+#include <manymeans/error.h>
+#include <manymeans/fit.h>
+#include <manymeans/regress.h>
+
+#include "flags/model_columns.h"
+#include "flags/read_flags.h"
+#include "flags/stored_models.h"
+#include "streams/device_watch.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace manymeans::cli {
+namespace {
+
+std::vector<int64_t> read_labels(const std::string& path, const std::string& column) {
+  ReadOptions options;
+  options.dtype = DataType::kFloat64;  // holds all labels
+  options.rules.missing = Missing::kValue;
+  options.rules.missing_value = -1;
+  if (!column.empty()) options.columns = {column};
+  const Dataset table = read_points(path, options);
+  if (table.view.d != 1) {
+    throw Error(ErrorCode::kUsage, path,
+                fmt::format("holds {} columns; a column of labels is needed, or a model file (.npz): --column NAME "
+                            "chooses one of several",
+                            table.view.d));
+  }
+  std::vector<int64_t> labels;
+  labels.reserve(static_cast<size_t>(table.view.n));
+  const auto* values = static_cast<const double*>(table.view.data);
+  for (int64_t row = 0; row < table.view.n; ++row) {
+    const double value = values[row];
+    if (!(value >= -1 && value < 0x1p32 && value == std::floor(value))) {
+      throw Error(ErrorCode::kBadData, path,
+                  fmt::format("{} holds {}; labels are whole numbers from 0 to 2^32 - 1, or -1 where a row has none",
+                              row_label(table, row + 1), value));
+    }
+    labels.push_back(static_cast<int64_t>(value));
+  }
+  return labels;
+}
+
+Prediction predict_rows(const Clustering& clustering, const PointsView& points, const PredictOptions& options) {
+  const PointsView prototypes = clustering.model->prototypes.view();
+  return clustering.file->linear() ? regress_labels(RegressionRows::with_target(points), prototypes, options)
+                                   : predict(points, prototypes, options);
+}
+
+}  // namespace
+
+Clustering read_clustering(const std::string& path, int64_t k, const std::string& column) {
+  Clustering result{.path = path};
+  if (!is_model_file(path)) {
+    result.labels = read_labels(path, column);
+    return result;
+  }
+  result.file = load_model(path);
+  result.model = &choose_model(*result.file, path, k, WhichK::kAskedFor);
+  return result;
+}
+
+void label_rows(Clustering& clustering, const RowsToLabel& rows, std::vector<std::string>& warnings) {
+  const DataFiles data{.path = rows.path, .shards = {}};
+  Dataset points = read_like_fit(data, rows.reading, points_of_fit(*clustering.file));
+  warnings.insert(warnings.end(), points.warnings.begin(), points.warnings.end());
+  const Scaling& scaling = clustering.file->scaling;
+  Matrix scaled;
+  if (scaling.kind != Scale::kNone) {
+    scaled = apply_scaling(points.view, scaling, rows.reading.threads);
+    points.view = scaled.view();
+  }
+  const DeviceWatch watch(rows.backend);
+  const Prediction found = naming_file(rows.path, points, [&] {
+    return predict_rows(clustering, points.view, {.backend = rows.backend, .threads = rows.reading.threads});
+  });
+  auto gap = points.dropped.begin();
+  for (int64_t row = 0; row < found.labels.size(); ++row) {
+    for (; gap != points.dropped.end() && *gap == std::ssize(clustering.labels); ++gap) clustering.labels.push_back(-1);
+    clustering.labels.push_back(found.labels[row]);
+  }
+  clustering.labels.resize(static_cast<size_t>(found.labels.size()) + points.dropped.size(), -1);
+}
+
+}  // namespace manymeans::cli

@@ -1,0 +1,172 @@
+#include "flags/suggestions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+namespace manymeans::cli {
+namespace {
+
+// What other programs say, in lower case with dashes, and what it is here: the first of these that the command has.
+struct Synonym {
+  std::string_view word;
+  std::vector<std::string_view> flags;
+};
+const std::vector<Synonym>& synonyms() {
+  static const std::vector<Synonym> all = {
+      {"k", {"--clusters"}},
+      {"n-clusters", {"--clusters"}},  // scikit-learn
+      {"n-components", {"--clusters"}},
+      {"ncentroids", {"--clusters"}},  // faiss
+      {"centroids", {"--clusters"}},
+      {"centers", {"--clusters"}},  // R
+      {"n-init", {"--models"}},
+      {"nredo", {"--models"}},
+      {"nstart", {"--models"}},
+      {"replicates", {"--models"}},
+      {"runs", {"--models"}},
+      {"restarts", {"--models"}},
+      {"niter", {"--max-iter"}},
+      {"n-iter", {"--max-iter"}},
+      {"iter-max", {"--max-iter"}},
+      {"iterations", {"--max-iter"}},
+      {"epochs", {"--max-iter"}},
+      {"n-jobs", {"--threads"}},
+      {"jobs", {"--threads"}},
+      {"j", {"--threads"}},
+      {"num-threads", {"--threads"}},
+      {"cpus", {"--threads"}},
+      {"random-state", {"--seed"}},
+      {"random-seed", {"--seed"}},
+      {"gpu", {"--backend cuda"}},
+      {"cuda", {"--backend cuda"}},
+      {"sample-weight", {"--weights"}},
+      {"usecols", {"--columns"}},
+      {"drop", {"--exclude"}},
+      {"na-values", {"--missing"}},
+      {"fillna", {"--missing"}},
+      {"dummies", {"--categories onehot"}},
+      {"one-hot", {"--categories onehot"}},
+      {"index-col", {"--id"}},
+      {"standardize", {"--scale standard"}},
+      {"normalize", {"--scale standard"}},
+      {"alpha", {"--ridge"}},
+      {"fit-intercept", {"--intercept"}},
+      {"y", {"--target"}},
+      {"output", {"--model", "--labels"}},
+      {"out", {"--model", "--labels"}},
+      {"o", {"--model", "--labels"}},
+      {"save", {"--model", "--labels"}},
+      {"silent", {"--quiet"}},
+      {"type", {"--dtype"}},
+  };
+  return all;
+}
+
+struct OtherCommand {
+  std::string_view word, command;
+};
+constexpr OtherCommand kOtherCommands[] = {
+    {"cluster", "fit"},      {"kmeans", "fit"},      {"train", "fit"},     {"regression", "regress"},
+    {"assign", "predict"},   {"label", "predict"},   {"apply", "predict"}, {"transform", "predict --distances"},
+    {"summary", "describe"}, {"show", "describe"},   {"head", "describe"}, {"export", "convert"},
+    {"diff", "compare"},     {"benchmark", "bench"}, {"help", "--help"},   {"version", "--version"},
+    {"devices", "info"},
+};
+
+std::string plain(std::string_view text) {
+  std::string out;
+  for (const char c : text.substr(std::min(text.find_first_not_of('-'), text.size()))) {
+    if (c == '=') break;
+    out += c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return out;
+}
+
+// Characters that are wrong, missing or too many, and neighbours that changed places.
+size_t slips(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> least(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) {
+    for (size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        least[i][j] = i + j;
+        continue;
+      }
+      least[i][j] = std::min({least[i - 1][j] + 1, least[i][j - 1] + 1, least[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) least[i][j] = std::min(least[i][j], least[i - 2][j - 2] + 1);
+    }
+  }
+  return least[a.size()][b.size()];
+}
+
+std::string question(const std::optional<std::string>& meant) {
+  return meant ? fmt::format("; did you mean {}?", *meant) : std::string();
+}
+
+bool has_flag(const CLI::App& command, std::string_view flag) {
+  return command.get_option_no_throw(std::string(flag.substr(0, flag.find(' ')))) != nullptr;
+}
+
+std::optional<std::string> synonym_of(const CLI::App& command, const std::string& word) {
+  for (const Synonym& synonym : synonyms()) {
+    if (synonym.word != word) continue;
+    std::string found;
+    for (const std::string_view flag : synonym.flags) {
+      if (has_flag(command, flag)) found += fmt::format("{}{}", found.empty() ? "" : " or ", flag);
+    }
+    if (!found.empty()) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> nearest_word(std::string_view text, const std::vector<std::string>& words) {
+  constexpr size_t kLongest = 40;  // a novel is no slip
+  const std::string wanted = plain(text);
+  if (wanted.empty() || wanted.size() > kLongest) return std::nullopt;
+  const std::string* best = nullptr;
+  size_t least = std::max<size_t>(1, wanted.size() / 3) + 1;
+  if (wanted.size() < 2) least = 1;  // any word of one letter is a slip away from any other
+  for (const std::string& word : words) {
+    const std::string other = plain(word);
+    const bool begins =
+        wanted.size() > 2 && (other.starts_with(wanted) || (other.size() > 2 && wanted.starts_with(other)));
+    const size_t away = begins ? std::min<size_t>(1, slips(wanted, other)) : slips(wanted, other);
+    if (away >= least) continue;
+    least = away;
+    best = &word;
+  }
+  return best == nullptr ? std::nullopt : std::optional(*best);
+}
+
+std::string flag_suggestion(const CLI::App& command, const std::string& flag) {
+  if (const auto known = synonym_of(command, plain(flag))) return question(known);
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  return question(nearest_word(flag, flags));
+}
+
+std::string command_suggestion(const CLI::App& program, const std::string& word) {
+  for (const OtherCommand& other : kOtherCommands) {
+    if (other.word == plain(word)) return question(fmt::format("'manymeans {}'", other.command));
+  }
+  std::vector<std::string> names;
+  for (const CLI::App* command : program.get_subcommands({})) names.push_back(command->get_name());
+  if (const auto near = nearest_word(word, names)) return question(fmt::format("'manymeans {}'", *near));
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(word, ignored)) return {};
+  return fmt::format("; to cluster this file: 'manymeans fit {}'", word);
+}
+
+std::string choice_suggestion(const std::string& text, const std::vector<std::string>& choices) {
+  const auto near = nearest_word(text, choices);
+  return near ? fmt::format("; did you mean '{}'?", *near) : std::string();
+}
+
+}  // namespace manymeans::cli

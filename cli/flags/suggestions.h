@@ -1,0 +1,23 @@
+// What somebody may have meant who wrote a word that there is not.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans::cli {
+
+/// The one of `words` that `text` most probably is: another case, its beginning, or a slip or two away.
+std::optional<std::string> nearest_word(std::string_view text, const std::vector<std::string>& words);
+
+/// "; did you mean ...?", or nothing. A flag of `command`, also for what scikit-learn, faiss and R call it.
+std::string flag_suggestion(const CLI::App& command, const std::string& flag);
+/// The same of a command of `program`, also for a file where a command should stand.
+std::string command_suggestion(const CLI::App& program, const std::string& word);
+/// The same of a choice.
+std::string choice_suggestion(const std::string& text, const std::vector<std::string>& choices);
+
+}  // namespace manymeans::cli

@@ -1,0 +1,106 @@
+#include "output/comparison_report.h"
+
+#include "output/text_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace manymeans::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Rows = std::vector<std::vector<std::string>>;
+
+constexpr size_t kMostRows = 20;  // of a table; the JSON has all
+
+std::string and_more(size_t all) {
+  return all > kMostRows ? fmt::format("... and {} more; --json has all\n", all - kMostRows) : std::string();
+}
+
+std::string share(int64_t part, int64_t all) {
+  return fmt::format("{:.4g} %", all > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(all) : 0.0);
+}
+
+std::string text_of_cells(const std::vector<LabelCell>& cells, int64_t all) {
+  Rows rows = {{"A", "B", "rows", "share"}};
+  for (const LabelCell& cell : cells) {
+    if (rows.size() > kMostRows) break;
+    rows.push_back({std::to_string(cell.a), std::to_string(cell.b), std::to_string(cell.rows), share(cell.rows, all)});
+  }
+  return format_table("rrrr", rows) + and_more(cells.size());
+}
+
+std::string text_of(const LabelComparison& labels) {
+  std::string out = fmt::format("adjusted Rand index: {:.6f} ({} rows; {} and {} clusters)\n", labels.adjusted_rand,
+                                labels.rows, labels.clusters_a, labels.clusters_b);
+  if (labels.left_out > 0) out += fmt::format("rows without a label, left out: {}\n", labels.left_out);
+  out += fmt::format("rows that moved: {} ({})\n\nclusters one to one, so that most rows stay:\n", labels.moved,
+                     share(labels.moved, labels.rows)) +
+         text_of_cells(labels.pairs, labels.rows);
+  if (!labels.moves.empty()) out += "\nrows that moved, most first:\n" + text_of_cells(labels.moves, labels.rows);
+  return out;
+}
+
+double root_mean_square(const std::vector<PrototypeMatch>& matches) {
+  double sum = 0;
+  for (const PrototypeMatch& match : matches) sum += match.distance * match.distance;
+  return matches.empty() ? 0 : std::sqrt(sum / static_cast<double>(matches.size()));
+}
+
+std::string text_of(const std::vector<PrototypeMatch>& matches) {
+  Rows rows = {{"A", "B", "distance"}};
+  for (const PrototypeMatch& match : matches) {
+    if (rows.size() > kMostRows) break;
+    rows.push_back({std::to_string(match.a), std::to_string(match.b), fmt::format("{:.6g}", match.distance)});
+  }
+  return fmt::format("centroids one to one, root mean square of their distances {:.6g}:\n", root_mean_square(matches)) +
+         format_table("rrr", rows) + and_more(matches.size());
+}
+
+Json cells_json(const std::vector<LabelCell>& cells) {
+  Json list = Json::array();
+  for (const LabelCell& cell : cells) list.push_back({{"a", cell.a}, {"b", cell.b}, {"rows", cell.rows}});
+  return list;
+}
+
+Json labels_json(const LabelComparison& labels) {
+  return {{"n_rows", labels.rows},
+          {"left_out", labels.left_out},
+          {"clusters_a", labels.clusters_a},
+          {"clusters_b", labels.clusters_b},
+          {"adjusted_rand", labels.adjusted_rand},
+          {"moved", labels.moved},
+          {"pairs", cells_json(labels.pairs)},
+          {"moves", cells_json(labels.moves)}};
+}
+
+Json centroids_json(const std::vector<PrototypeMatch>& matches) {
+  Json list = Json::array();
+  for (const PrototypeMatch& match : matches) {
+    list.push_back({{"a", match.a}, {"b", match.b}, {"distance", match.distance}});
+  }
+  return {{"root_mean_square", root_mean_square(matches)}, {"pairs", std::move(list)}};
+}
+
+}  // namespace
+
+std::string comparison_text(const Comparison& comparison) {
+  std::string out = fmt::format("A: {}\nB: {}\n", comparison.title_a, comparison.title_b);
+  if (comparison.labels) out += "\n" + text_of(*comparison.labels);
+  if (comparison.centroids) out += "\n" + text_of(*comparison.centroids);
+  if (!comparison.no_centroids.empty())
+    out += fmt::format("\ncentroids were not matched: {}\n", comparison.no_centroids);
+  return out;
+}
+
+Json comparison_json(const Comparison& comparison) {
+  Json json = {{"a", comparison.title_a}, {"b", comparison.title_b}};
+  json["labels"] = comparison.labels ? labels_json(*comparison.labels) : Json(nullptr);
+  json["centroids"] = comparison.centroids ? centroids_json(*comparison.centroids) : Json(nullptr);
+  json["warnings"] = comparison.warnings;
+  return json;
+}
+
+}  // namespace manymeans::cli

@@ -1,0 +1,25 @@
+// What `compare` says.
+#pragma once
+
+#include <manymeans/compare.h>
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace manymeans::cli {
+
+struct Comparison {
+  std::string title_a, title_b;  ///< for people: "out.npz (k = 3, seed 5)"
+  std::optional<LabelComparison> labels = std::nullopt;
+  std::optional<std::vector<PrototypeMatch>> centroids = std::nullopt;
+  std::string no_centroids = {};  ///< why centroids of two models were not matched; empty: they were, or there are none
+  std::vector<std::string> warnings = {};
+};
+
+std::string comparison_text(const Comparison& comparison);
+nlohmann::ordered_json comparison_json(const Comparison& comparison);
+
+}  // namespace manymeans::cli

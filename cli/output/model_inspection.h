@@ -1,0 +1,17 @@
+// What `inspect` says of a model file: all that is in it.
+#pragma once
+
+#include <manymeans/io.h>
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace manymeans::cli {
+
+/// All models, equations of linear ones, and how they were fitted, as text.
+std::string model_inspection(const std::string& path, const ModelFile& file);
+/// The same as one JSON object.
+nlohmann::ordered_json model_inspection_json(const std::string& path, const ModelFile& file);
+
+}  // namespace manymeans::cli
