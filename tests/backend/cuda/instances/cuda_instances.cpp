@@ -13,7 +13,6 @@
 #include <manymeans/error.h>
 
 #include "backend/composite/composite_upload.h"
-#include "backend/composite/composite_upload.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/tensor/matrix_kernels.h"
 #include "backend/cuda/watchdog.h"
