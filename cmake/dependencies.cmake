@@ -38,11 +38,7 @@ endif()
 
 # Where they are found, .h5, .parquet and .arrow files can be read and written; where not, a stand-in says how.
 option(MANYMEANS_HDF5 "Read and write HDF5 files where the HDF5 library is found (libhdf5-dev)" ON)
-option(
-  MANYMEANS_ARROW
-  "Read and write Parquet and Arrow files where Arrow C++ is found (by CMake, or in pyarrow)"
-  ON
-)
+option(MANYMEANS_ARROW "Read and write Parquet and Arrow files where Arrow C++ is found (by CMake, or in pyarrow)" ON)
 set(MANYMEANS_ARROW_PYTHON "" CACHE FILEPATH "A Python whose pyarrow brings Arrow C++, where the system has none")
 # A self-contained library links nothing that may be missing where it goes.
 if(MANYMEANS_HDF5 AND NOT MANYMEANS_SELF_CONTAINED)
