@@ -30,8 +30,7 @@ const std::vector<Values>& known_values() {
 }
 
 std::string first_clause(const std::string& text) {
-  size_t end = 0;
-  while (end < text.size() && text[end] != ';' && text[end] != ':' && text.compare(end, 2, ". ") != 0) ++end;
+  const size_t end = std::min({text.find(';'), text.find(": "), text.find(". "), text.size()});
   std::string clause = text.substr(0, end);
   if (clause.ends_with('.')) clause.pop_back();
   return clause;
@@ -53,7 +52,8 @@ ListedOption listed(const CLI::Option& option) {
   for (const Values& values : known_values()) {
     if (std::ranges::find(result.flags, values.flag) != result.flags.end()) result.choices = values.choices;
   }
-  result.takes_file = result.value.find("FILE") != std::string::npos;
+  result.takes_file =
+      result.value.find("FILE") != std::string::npos || result.help.find("or a file") != std::string::npos;
   return result;
 }
 

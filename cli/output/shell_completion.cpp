@@ -27,6 +27,16 @@ std::string quoted(const std::string& text, const char* quote = "'\\''") {
   return out + "'";
 }
 
+// The choices as words of a list that the shell reads as code: `escape` stands before what it would take for a pipe.
+std::string words_of(const ListedOption& option, const std::string& escape) {
+  std::string out;
+  for (const std::string& choice : option.choices) {
+    if (!out.empty()) out += ' ';
+    for (const char c : choice) out += c == '|' ? escape + c : std::string(1, c);
+  }
+  return out;
+}
+
 std::string names_of(const Commands& commands, const char* between) {
   std::vector<std::string> names;
   for (const ListedCommand& command : commands) names.push_back(command.name);
@@ -42,8 +52,9 @@ std::string bash_values(const Commands& commands) {
       if (option.value.empty() || option.choices.empty()) continue;
       const std::string pattern = fmt::format("{}", fmt::join(option.flags, "|"));
       if (!known.insert(pattern).second) continue;
-      out += fmt::format("    {}) COMPREPLY=($(compgen -W {} -- \"$cur\")); return ;;\n", pattern,
-                         quoted(fmt::format("{}", fmt::join(option.choices, " "))));
+      // bash puts a word on the line as it is, so it keeps its escapes.
+      out += fmt::format("    {}) COMPREPLY=($(compgen -W {}{} -- \"$cur\")); return ;;\n", pattern,
+                         quoted(words_of(option, R"(\\\)")), option.takes_file ? " -f" : "");
     }
   }
   return out;
@@ -69,7 +80,7 @@ std::string zsh_text(const std::string& text) {
 std::string zsh_option(const ListedOption& option) {
   std::string value;
   if (!option.value.empty()) {
-    const std::string action = !option.choices.empty() ? fmt::format("({})", fmt::join(option.choices, " "))
+    const std::string action = !option.choices.empty() ? "(" + words_of(option, "\\") + ")"
                                : option.takes_file     ? std::string("_files")
                                                        : std::string();
     value = fmt::format(":{}:{}", zsh_text(option.value), action);
@@ -89,7 +100,7 @@ std::string fish_option(const std::string& command, const ListedOption& option) 
     out += flag.starts_with("--") ? " -l " + flag.substr(2) : " -s " + flag.substr(1);
   }
   if (!option.choices.empty()) {
-    out += " -x -a " + quoted(fmt::format("{}", fmt::join(option.choices, " ")), "\\'");
+    out += (option.takes_file ? " -r -F -a " : " -x -a ") + quoted(words_of(option, "\\"), "\\'");
   } else if (!option.value.empty()) {
     out += option.takes_file ? " -r -F" : " -x";
   }

@@ -66,6 +66,7 @@ def compare(a: Any, b: Any) -> Comparison:
 
     Examples
     --------
+    >>> import manymeans
     >>> manymeans.compare([0, 0, 1, 1], [5, 5, 7, 7]).adjusted_rand
     1.0
 

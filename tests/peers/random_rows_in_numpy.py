@@ -29,7 +29,7 @@ def main():
             fit = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
             for replica, model in enumerate(fit["models"]):
                 member = philox_rows.member_seed(seed, k, replica)
-                expect(model["seed"] == member, f"seed {seed}, replica {replica}: seeds {model['seed']} and {member}")
+                expect(model["seed"] == str(member), f"seed {seed}, replica {replica}: seeds {model['seed']} and {member}")
                 rows = philox_rows.random_rows(len(points), k, member)
                 summary, _, _ = ours.fit(file, points[rows], 2)
                 expect(summary["models"][0]["digest"] == model["digest"], f"seed {seed}, replica {replica}: other rows")
