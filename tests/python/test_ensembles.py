@@ -334,7 +334,7 @@ def test_kmeans_plusplus_is_what_a_fit_begins_with(mixture):
         ({"sample_weight": [1.0]}, "sample_weight"),
         ({"sample_weight": -np.ones(5000)}, "weight"),
         ({"sample_weight": np.zeros(5000)}, "weight"),
-        ({"init": np.zeros((3, 6))}, "prototypes"),
+        ({"init": np.zeros((3, 6))}, "init"),
     ],
 )
 def test_wrong_options(options, words, mixture):
