@@ -430,7 +430,8 @@ class _Clusterer(_BaseEstimator):
         if self._is_unscaled():
             return centers
         offset, divisor = (np.asarray(self.result_.scaling[name]) for name in ("offset", "divisor"))
-        return centers * divisor + offset
+        scaled: npt.NDArray[Any] = centers * divisor + offset
+        return scaled
 
     def _names_of_features(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)

@@ -23,6 +23,8 @@ from ._result import PreparedCenters, predict_points
 from ._seeds import seed_of
 from ._tables import naming
 
+_PANEL = 1 << 17  # numbers in float64 that stay in a cache
+
 
 class MiniBatchKMeans(_WithoutResult):
     """Mini-batch k-means: a drop-in for `sklearn.cluster.MiniBatchKMeans`.
@@ -62,8 +64,8 @@ class MiniBatchKMeans(_WithoutResult):
     init_size : int or None, default=None
         Rows of which initial centres are chosen; None: three batches, or three rows for each cluster.
     n_init : "auto" or int, default="auto"
-        Choices of initial centres, of which the best on one sample is kept. ``"auto"``: 3 for ``"random"`` or a
-        callable, else 1.
+        Choices of initial centres, of which the best on one sample is kept (of the first batch of `partial_fit`,
+        too). ``"auto"``: 3 for ``"random"`` or a callable, else 1.
     reassignment_ratio : float, default=0.01
         A centre that has less than this share of the weight of the heaviest moves to a random row of the batch.
     backend : str, default="auto"
@@ -201,9 +203,11 @@ class MiniBatchKMeans(_WithoutResult):
         self._begin()
         draw = _Draw(n, weights, random)
         watch = _Watch(self, points, n)
+        rows = np.empty((self._batch_size, points.array.shape[1]), dtype=points.array.dtype)  # of every batch
+        batch = Points(rows, points.bfloat16)
         with naming(points.names, None):
             for step in range(1, watch.n_steps + 1):
-                batch = points._replace(array=points.array[draw(self._batch_size)], names=None, source=None)
+                np.take(points.array, draw(self._batch_size), axis=0, out=rows, mode="clip")
                 before = self.cluster_centers_
                 inertia = self._step(batch, None)
                 if watch.has_converged(step, inertia, before):
@@ -242,7 +246,7 @@ class MiniBatchKMeans(_WithoutResult):
             self._random_state = check_random_state(self.random_state)
         if not begun:
             self._check_against(points)
-            self.cluster_centers_ = self._initial(points, weights, self._random_state)
+            self.cluster_centers_ = self._best_initial(points, weights, self._random_state)
         if not hasattr(self, "_counts"):
             self._begin()
             self.n_steps_ = 0
@@ -392,15 +396,35 @@ class MiniBatchKMeans(_WithoutResult):
     def _assigned(
         self, points: Points, weights: npt.NDArray[np.float64] | None, centers: npt.NDArray[Any]
     ) -> tuple[npt.NDArray[Any], float]:
-        if weights is not None and not weights.any():
-            weights, nothing = None, True
-        else:
-            nothing = False
-        labels, _, inertia = predict_points(
-            points, centers, _manymeans.Predictor(centers), n_threads=self.n_threads, backend=self.backend,
-            inertia=True, weights=weights,
+        """Give labels, and the inertia by the distances: the library's own takes longer than such a step."""
+        labels, distances, _ = predict_points(
+            points, centers, self._predictor_of(centers), n_threads=self.n_threads, backend=self.backend,
+            distances=True,
         )  # fmt: skip
-        return labels, 0.0 if nothing else inertia
+        assert distances is not None
+        squares = distances * distances
+        return labels, _total(squares if weights is None else squares * weights)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Give the negative inertia of points: on the points of the fit exactly ``-inertia_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+        y : Ignored
+            There by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        score : float
+            Minus the weighted sum of squared distances to the nearest centre.
+
+        """
+        points = self._test_points(X)
+        return -self._assigned(points, self._weights(sample_weight, points), self._fitted_centers())[1]
 
     def _label(self, points: Points, weights: npt.NDArray[np.float64] | None) -> None:
         self._prepared = PreparedCenters()
@@ -420,7 +444,8 @@ class _Draw:
         if self._up_to is None:
             return self._random.randint(0, self._n, size)
         found = np.searchsorted(self._up_to, self._random.random_sample(size) * self._up_to[-1], side="right")
-        return np.minimum(found, self._n - 1)
+        rows: npt.NDArray[np.int64] = np.minimum(found, self._n - 1)
+        return rows
 
 
 class _Watch:
@@ -467,6 +492,13 @@ class _Watch:
         return "lack of improvement in inertia" if most is not None and self._without_improvement >= most else ""
 
 
+def _total(values: npt.NDArray[np.float64]) -> float:
+    """Add in one order, on every machine; blocks keep the error small."""
+    size = 1024
+    values = np.pad(values, (0, -len(values) % size)).reshape(-1, size)
+    return math.fsum(np.cumsum(values, axis=1)[:, -1].tolist())
+
+
 def _chosen(
     points: Points, weights: npt.NDArray[np.float64] | None, rows: npt.NDArray[Any]
 ) -> tuple[Points, npt.NDArray[np.float64] | None]:
@@ -480,14 +512,18 @@ def _sums_of(
     """Give the weight and the sum of the rows of each cluster: in float64, added one after the other as they stand."""
     n = len(labels)
     mass = np.bincount(labels, weights, minlength=k).astype(np.float64)
-    rows = batch.numbers.astype(np.float64, copy=False)
-    if weights is not None:
-        rows = rows * weights[:, None]
+    rows, sums = batch.numbers, np.empty((k, batch.array.shape[1]))
     members = np.argsort(labels, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=k))])
     # The product with zeros and ones adds in the order of the members, whatever the machine: SciPy's loop is plain.
     of_cluster = sparse.csr_matrix((np.ones(n), members, starts), shape=(k, n))
-    return mass, np.asarray(of_cluster @ rows)
+    width = max(16, _PANEL // n)
+    for first in range(0, sums.shape[1], width):
+        panel = rows[:, first : first + width].astype(np.float64)
+        if weights is not None:
+            panel *= weights[:, None]
+        sums[:, first : first + width] = of_cluster @ panel
+    return mass, sums
 
 
 def _check_finite(points: Points) -> None:

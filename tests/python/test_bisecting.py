@@ -9,22 +9,21 @@ import pandas
 import pytest
 import sklearn.base
 import sklearn.cluster
+import threadpoolctl
 from sklearn.exceptions import ConvergenceWarning
 
 import manymeans
 from manymeans import BisectingKMeans
 
-SETS = {"s1.txt.gz": 15, "unbalance.txt.gz": 8, "dim032.txt.gz": 16, "birch1.txt.gz": 50, "skin_nonskin.txt.gz": 20}
+SETS = {"s1.txt.gz": 15, "unbalance.txt.gz": 8, "dim032.txt.gz": 16, "birch1.txt.gz": 30, "skin_nonskin.txt.gz": 20}
 STRATEGIES = ["biggest_inertia", "largest_cluster"]
 
 
 @pytest.fixture(scope="module")
 def points(root):
     def read(name):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = manymeans.read(root / "data" / name).points
-        return np.ascontiguousarray(found[:, :3]) if name.startswith("skin") else found
+        found = manymeans.read(root / "data" / name).points
+        return np.ascontiguousarray(found[:: max(1, len(found) // 5000), : 3 if name.startswith("skin") else None])
 
     return {name: read(name) for name in SETS}
 
@@ -37,13 +36,14 @@ def same(one, two):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", SETS)
 def test_inertia_beside_scikit_learn(name, strategy, points):
-    """Splits begin at random rows, so the mean over some seeds counts."""
+    """Splits begin at random rows: the best of ten, and the median over some seeds, depend little on that."""
     X, k = points[name], SETS[name]
-    options = {"n_clusters": k, "bisecting_strategy": strategy, "init": "k-means++", "n_init": 3}
-    seeds = range(2 if len(X) > 50_000 else 5)
+    options = {"n_clusters": k, "bisecting_strategy": strategy, "n_init": 10}
+    seeds = range(5)
     ours = [BisectingKMeans(random_state=seed, **options).fit(X).inertia_ for seed in seeds]
-    theirs = [sklearn.cluster.BisectingKMeans(random_state=seed, **options).fit(X).inertia_ for seed in seeds]
-    assert np.mean(ours) <= 1.01 * np.mean(theirs)
+    with threadpoolctl.threadpool_limits(1):
+        theirs = [sklearn.cluster.BisectingKMeans(random_state=seed, **options).fit(X).inertia_ for seed in seeds]
+    assert np.median(ours) <= 1.01 * np.median(theirs)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
