@@ -1,14 +1,15 @@
 """manymeans: k-means for ensembles of models; many models, many cores, one answer.
 
-`KMeans` is a drop-in for scikit-learn's, `EnsembleKMeans` fits many models at once, and the clusters of
-`RegressionClustering` are linear models; `fit`, `predict`, `compare`, `kmeans_plusplus`, `read` and `info` do without
-estimators.
+`KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's, `EnsembleKMeans` fits many models at
+once, and the clusters of `RegressionClustering` are linear models; `fit`, `predict`, `compare`, `kmeans_plusplus`,
+`read` and `info` do without estimators.
 The tutorial is docs/user/python.md.
 """
 
 from __future__ import annotations
 
 import atexit as _atexit
+from importlib import import_module as _import_module
 from importlib import metadata as _metadata
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from ._errors import (
     InternalError,
     OutOfMemoryError,
     StoppedError,
+    StoppedWarning,
     UnavailableError,
     UsageError,
 )
@@ -30,13 +32,16 @@ from ._shards import Answer, Scan, Shape, Shard, Statistics, fit_shards, merge_a
 from ._tables import Dataset
 
 if TYPE_CHECKING:
+    from ._bisecting import BisectingKMeans
     from ._ensemble import EnsembleKMeans
     from ._kmeans import KMeans
+    from ._minibatch import MiniBatchKMeans
     from ._regression import RegressionClustering
 
 __all__ = [
     "Answer",
     "BadDataError",
+    "BisectingKMeans",
     "Comparison",
     "Dataset",
     "EnsembleKMeans",
@@ -44,6 +49,7 @@ __all__ = [
     "FitResult",
     "InternalError",
     "KMeans",
+    "MiniBatchKMeans",
     "Model",
     "OutOfMemoryError",
     "Progress",
@@ -53,6 +59,7 @@ __all__ = [
     "Shard",
     "Statistics",
     "StoppedError",
+    "StoppedWarning",
     "UnavailableError",
     "UsageError",
     "compare",
@@ -76,22 +83,21 @@ except _metadata.PackageNotFoundError:  # used from a build folder
 _atexit.register(_manymeans.before_exit)
 
 
+# The estimators import scikit-learn, which takes a second; the functions do without it.
+_ESTIMATORS = {
+    "BisectingKMeans": "_bisecting",
+    "EnsembleKMeans": "_ensemble",
+    "KMeans": "_kmeans",
+    "MiniBatchKMeans": "_minibatch",
+    "RegressionClustering": "_regression",
+}
+
+
 def __getattr__(name: str) -> Any:
-    # The estimators import scikit-learn, which takes a second; the functions do without it.
-    if name == "KMeans":
-        from ._kmeans import KMeans
-
-        return KMeans
-    if name == "EnsembleKMeans":
-        from ._ensemble import EnsembleKMeans
-
-        return EnsembleKMeans
-    if name == "RegressionClustering":
-        from ._regression import RegressionClustering
-
-        return RegressionClustering
+    if name in _ESTIMATORS:
+        return getattr(_import_module("." + _ESTIMATORS[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), "EnsembleKMeans", "KMeans", "RegressionClustering"])
+    return sorted([*globals(), *_ESTIMATORS])

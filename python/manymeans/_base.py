@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from . import _manymeans
+from ._errors import UsageError, warn
 from ._input import (
     DTYPES,
     Points,
@@ -34,9 +35,11 @@ from ._input import (
     unmasked,
     unwrap,
 )
+from ._profile import Profile, Remembered
 from ._progress import Callback
 from ._result import FitResult, Model, PreparedCenters, predict_points, transform_points
 from ._seeds import seed_of
+from ._tables import columns_by_name
 
 #: Values of `init` that name a method.
 INITS = ("k-means++", "random", "k-means||", "first", "auto")
@@ -260,3 +263,185 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
     @property
     def _n_features_out(self) -> int:
         return int(np.shape(self.cluster_centers_)[0])  # a user may have set them
+
+
+class _NoResultError(UsageError, AttributeError):
+    """What only a `FitResult` has: hasattr says no."""
+
+
+def hosted(points: Points) -> Points:
+    """Give points whose rows can be chosen: those of a device are copied to the host's memory."""
+    return points._replace(array=points.numbers, bfloat16=False) if points.on_device else points
+
+
+def warn_of_few(distinct: int, n_clusters: int) -> None:
+    """Warn as scikit-learn does where some clusters are empty."""
+    if distinct < n_clusters:
+        warn(
+            f"Number of distinct clusters ({distinct}) found smaller than n_clusters ({n_clusters}). "
+            "Possibly due to duplicate points in X.",
+            ConvergenceWarning,
+        )
+
+
+class _Clusterer(_BaseEstimator):
+    """The methods of scikit-learn's clusterers of k-means, for one model."""
+
+    _fitted_to: Remembered | None = None
+
+    def predict(self, X: Any) -> npt.NDArray[np.int32]:
+        """Label points by the nearest centre, ties to the lowest index.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            int32.
+
+        """
+        return self._predict(X, self._fitted_centers())
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> npt.NDArray[np.int32]:
+        """Fit the model and give the labels of its points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+        y : Ignored
+            There by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            int32.
+
+        """
+        self.fit(X, sample_weight=sample_weight)
+        return self.labels_
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """Give the Euclidean distances of all points to all centres.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_clusters)
+            float64 where points or centres are, else float32.
+
+        """
+        return self._transform(X, self._fitted_centers())
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> npt.NDArray[Any]:
+        """Fit the model and give the distances of its points to all centres.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+        y : Ignored
+            There by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_clusters)
+            float64 for float64 points, else float32.
+
+        """
+        self.fit(X, sample_weight=sample_weight)
+        return self._transform(X, self._fitted_centers())
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Give the negative inertia of points: on the points of the fit exactly ``-inertia_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+        y : Ignored
+            There by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        score : float
+            Minus the weighted sum of squared distances to the nearest centre.
+
+        """
+        return self._score(X, sample_weight, self._fitted_centers())
+
+    def summary(self, X: Any = None, sample_weight: Any = None) -> Any:
+        """Describe the clusters in the units of the points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            Points to describe the clusters by; None: those of the fit, for as long as the program keeps them. They are
+            read twice.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        summary : pandas.DataFrame
+            A row for each cluster; a dict of lists where pandas is not installed. ``size`` is the number of rows,
+            ``share`` their share of the weight, ``spread`` the root of the mean squared distance to the centre. Each
+            feature has a column of its name with the centres, and one named ``"name (sd)"`` that says how far the
+            centre is from the mean of all rows, in standard deviations of the column.
+
+        """
+        self._check_fitted()
+        own = X is None
+        if own:
+            kept = None if self._fitted_to is None else self._fitted_to.objects()
+            if kept is None:
+                raise UsageError("[X] the points of the fit are gone, or were never here; pass them as X")
+            X, sample_weight = kept
+        points = self._points(X, reset=False)
+        weights = self._weights(sample_weight, points)
+        result: FitResult | None = getattr(self, "result_", None)
+        if result is not None:
+            points = points._replace(array=columns_by_name(points.array, points.names, result.column_names))
+        labels = np.asarray(self.predict(X))
+        profile = Profile(points, weights, labels, self._centers_in_units_of_points())
+        if own and not (self._is_unscaled() and np.isclose(profile.inertia, self.inertia_, rtol=1e-6, atol=1e-300)):
+            raise UsageError("[X] the points of the fit have changed since; pass those that are meant as X")
+        return profile.table(self._names_of_features())
+
+    def _is_unscaled(self) -> bool:
+        result: FitResult | None = getattr(self, "result_", None)
+        return result is None or bool(result.scaling["kind"] == "none")
+
+    def _centers_in_units_of_points(self) -> npt.NDArray[Any]:
+        centers = self._fitted_centers()
+        if self._is_unscaled():
+            return centers
+        offset, divisor = (np.asarray(self.result_.scaling[name]) for name in ("offset", "divisor"))
+        scaled: npt.NDArray[Any] = centers * divisor + offset
+        return scaled
+
+    def _names_of_features(self) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        columns = self._fitted_centers().shape[1]
+        return [f"x{j}" for j in range(columns)] if names is None else [str(name) for name in names]
+
+
+class _WithoutResult(_Clusterer):
+    """Clusterers whose fit is more than one fit of the library."""
+
+    def _fitted_result(self) -> FitResult:
+        name = type(self).__name__
+        raise _NoResultError(f"a {name} has no FitResult, and so no provenance and no model file; pickle keeps it")

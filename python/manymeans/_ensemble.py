@@ -37,8 +37,8 @@ class EnsembleKMeans(_BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int or iterable of int, default=8
-        Numbers of clusters: ``8``, ``[8, 16]`` or ``range(2, 21)``.
+    n_clusters : int, str or iterable of int, default=8
+        Numbers of clusters: ``8``, ``[8, 16]``, ``range(2, 21)``, ``"8,16"`` or ``"2..20:2"``.
     models_per_k : int, default=1
         Models for each number of clusters, from different seeds.
     init : {"k-means++", "random", "k-means||", "first", "auto"} or array-like, default="k-means++"
@@ -104,7 +104,7 @@ class EnsembleKMeans(_BaseEstimator):
     """
 
     _parameter_constraints = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), "array-like", range],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), "array-like", range, str],
         "models_per_k": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions(set(INITS)), "array-like"],
         "algorithm": [StrOptions({"auto", "matrix", "bounds", "kdtree", "brute"})],
@@ -115,7 +115,7 @@ class EnsembleKMeans(_BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int | Iterable[int] = 8,
+        n_clusters: int | str | Iterable[int] = 8,
         *,
         models_per_k: int = 1,
         init: Any = "k-means++",
@@ -214,7 +214,7 @@ class EnsembleKMeans(_BaseEstimator):
             raise _UnclearError(
                 f"{name} is that of one model, but there are models for k = "
                 f"{', '.join(map(str, self.result_.k_values))}, and the inertia falls with k whatever the points are: "
-                "give predict, transform and score a k, use best_of_k_[k], or set criterion"
+                "give predict, transform and score a k, use best_of_k_[k], or set criterion before fit or in load"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -382,7 +382,8 @@ class EnsembleKMeans(_BaseEstimator):
         path : str, bytes or path-like
             A ``.npz``.
         criterion : "inertia", callable or None, default=None
-            How `best_` is chosen where the file holds models of several numbers of clusters.
+            How `best_` is chosen where the file holds models of several numbers of clusters. None: not at all, as in
+            the class.
 
         Returns
         -------

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import sys
+import warnings
+
+from ._wording import in_python
+
 
 class Error(Exception):
     """What every function of manymeans raises when it fails; its subclasses say what kind of thing went wrong."""
@@ -31,11 +37,36 @@ class StoppedError(Error, RuntimeError):
     """Stopped (by a time limit or a callback) before there was anything to return."""
 
 
+class StoppedWarning(UserWarning):
+    """A time limit has ended a fit. Where scikit-learn is in use, it is a `ConvergenceWarning`, too."""
+
+
 _BY_CODE = {1: InternalError, 2: UsageError, 3: BadDataError, 4: UnavailableError, 5: StoppedError}
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the user's program that has called this package, also by way of scikit-learn."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("manymeans", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
+
+
+def warn_of_stop(text: str) -> None:
+    """Warn that a time limit has ended a fit; in scikit-learn's way too, where that is in use."""
+    exceptions = sys.modules.get("sklearn.exceptions")
+    warn(text, StoppedWarning if exceptions is None else _both_warnings(exceptions.ConvergenceWarning))
+
+
+@functools.cache
+def _both_warnings(convergence: type[Warning]) -> type[Warning]:
+    about = {"__module__": __name__, "__doc__": StoppedWarning.__doc__}
+    return type("StoppedWarning", (StoppedWarning, convergence), about)
 
 
 def exception_of(code: int, message: str) -> Error:
     """Give the exception for an error of the library; the numbers are those of include/manymeans/error.h."""
+    message = in_python(message)
     if code == 4 and message.startswith("[memory]"):  # with another code it is the parameter of that name
         return OutOfMemoryError(message)
     return _BY_CODE.get(code, InternalError)(message)

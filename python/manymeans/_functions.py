@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings as python_warnings
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans, _threads
-from ._errors import UsageError
+from ._errors import UsageError, warn, warn_of_stop
 from ._input import Points, Target, plain_centers, plain_points, plain_weights
 from ._parameters import check_callback, integer, path_of, real, switch
 from ._progress import Callback, Reporter
@@ -20,6 +19,7 @@ from ._ranks import Ranks
 from ._result import Criterion, FitResult, Model, _existing, predict_points
 from ._seeds import seed_of
 from ._tables import Dataset, Source, check_output, files_of, naming
+from ._wording import in_python
 
 _MOST_SEED = 2**64 - 1
 
@@ -36,6 +36,14 @@ def k_list(k: int | str | Iterable[int]) -> list[int]:
 def _weights_of(X: Any, sample_weight: Any) -> Any:
     """Give the weights that a user passes, or else those that were read with the points."""
     return X.weights if sample_weight is None and isinstance(X, Dataset) else sample_weight
+
+
+_NAMES_OF_FILES = (str, bytes, os.PathLike)
+
+
+def _opened(X: Any, like: FitResult | None = None) -> Any:
+    """Read points where the name of their file is given, as the fit of `like` did; give anything else as it is."""
+    return read(X, like=like) if isinstance(X, _NAMES_OF_FILES) else X
 
 
 def run_fit(
@@ -111,9 +119,21 @@ def _run(
     options["threads"] = _threads.effective(n_threads)
     with reporter, naming(*columns):
         values = call(options, hooks | {"callback": reporter.hook})
+    values["warnings"] = [in_python(text) for text in values["warnings"]]
     result = FitResult(values, *columns)
     reporter.finish(result.models, options["tol"])
+    _warn_of_stop(result, options.get("time_limit"))
     return result
+
+
+def _warn_of_stop(result: FitResult, time_limit: float | None) -> None:
+    late = [model for model in result.models if model.stop_reason == "time_limit"]
+    if not late:
+        return
+    warn_of_stop(
+        f"time_limit={time_limit:g} ended the fit before {len(late)} of {len(result.models)} models had converged "
+        f"(after {max(model.n_iter for model in late)} iterations at most); they are as their last pass left them"
+    )
 
 
 def run_regress(
@@ -175,10 +195,10 @@ def fit(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), or Dataset
-        Points, or what `read` gives. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and
-        int8, tensors (also of CUDA devices, where built with CUDA) and single-chunk Arrow columns are read in place;
-        all else is copied once.
+    X : array-like of shape (n_samples, n_features), Dataset or path
+        Points, what `read` gives, or the name of a file that it can read. C-contiguous arrays (memory maps too) of
+        float32, float64, float16, uint8 and int8, tensors (also of CUDA devices, where built with CUDA) and
+        single-chunk Arrow columns are read in place; all else is copied once.
     k : int, str or iterable of int, default=8
         Numbers of clusters: ``8``, ``[8, 16]``, ``range(2, 21)``, ``"8,16"`` or ``"2..20:2"``.
     models : int, default=1
@@ -270,6 +290,9 @@ def fit(
             raise UsageError("resume and checkpoint_every need checkpoint, the name of a file")
         if checkpoint is not None:
             check_output("checkpoint", path_of("checkpoint", checkpoint), files_of(X))
+        if ranks is not None and isinstance(X, _NAMES_OF_FILES):
+            raise UsageError(f"[X] is {X!r:.60}; with comm, the rows of this rank are right")
+        X = _opened(X)
         points = plain_points(
             X, None if memory_limit is None else integer("memory_limit", memory_limit, 0), empty=ranks is not None
         )
@@ -292,9 +315,10 @@ def fit(
         )  # fmt: skip
     if points.source is not None:
         names = points.names or []
-        result.warnings[:0] = _manymeans.table_warnings(points.array, names, points.source.as_dict())
+        texts = _manymeans.table_warnings(points.array, names, points.source.as_dict())
+        result.warnings[:0] = [in_python(text) for text in texts]
     for text in result.warnings:
-        python_warnings.warn(text, stacklevel=2)
+        warn(text)
     return result
 
 
@@ -314,8 +338,8 @@ def predict(
     ----------
     model : FitResult, Model or array-like of shape (k, n_features)
         Centres; of a `FitResult` the best model's: where it has models of several k, `k` or `criterion` is needed.
-    X : array-like of shape (n_samples, n_features)
-        Points.
+    X : array-like of shape (n_samples, n_features), Dataset or path
+        Points, or the name of their file, of which the columns of the model's fit are read.
     k : int, optional
         Of a `FitResult`: use the best model of this number of clusters, as asked for at the fit.
     criterion : "inertia" or callable, optional
@@ -346,6 +370,7 @@ def predict(
     [0, 0, 1]
 
     """
+    X = _opened(X, model if isinstance(model, FitResult) else None)
     points, distances = plain_points(X), switch("distances", distances)
     if isinstance(model, FitResult):
         centers = model._of_kind(linear=False).best(k, criterion).cluster_centers
@@ -414,6 +439,7 @@ def kmeans_plusplus(
     True
 
     """
+    X = _opened(X)
     points = plain_points(X)
     weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
     options = {
@@ -422,7 +448,7 @@ def kmeans_plusplus(
     }  # fmt: skip
     centers, rows, texts = _manymeans.initialise(points.array, points.bfloat16, weights, options)
     for text in texts:
-        python_warnings.warn(text, stacklevel=2)
+        warn(in_python(text))
     return centers, rows
 
 
@@ -455,12 +481,13 @@ def read(
         Convert to this type; by default as stored. Text, decimals and integers of 32 and 64 bits become float32 where
         that keeps apart what they keep apart, else float64.
     columns : str, int or iterable of them, optional
-        Names, numbers from 1, or ranges of them (``"2-5"``); all by default. Names that are no UTF-8 in the file have
+        Names, numbers from 1, or ranges of them (``"2-5"``); all by default. ``"age,income"`` is two; a name with a
+        comma goes into a list. Names that are no UTF-8 in the file have
         the surrogates of ``bytes.decode("utf-8", "surrogateescape")``, here and in the result.
     exclude : str, int or iterable of them, optional
         Columns not to take, likewise.
     numeric_only : bool, default=False
-        Leave out columns that hold text, with a note in the warnings.
+        Leave out columns that hold text, with a warning that names them.
     missing : {"error", "drop", "mean", "median"} or float, default="error"
         Gaps, which are empty fields, nulls, NaN, and in text also NA, N/A, null and None: an error, rows to leave out,
         or filled with the mean or median of the column, or with this number. A model of these points remembers it.
@@ -483,7 +510,8 @@ def read(
     Returns
     -------
     dataset : Dataset
-        Points, names of columns, weights. `fit` and `predict` take it in place of an array.
+        Points, names of columns, weights. `fit` and `predict` take it in place of an array. What was left out or
+        filled in is a warning, and in ``dataset.warnings``.
 
     Raises
     ------
@@ -508,7 +536,7 @@ def read(
     file = path_of("path", path)
     if like is not None and not isinstance(like, FitResult):
         raise UsageError(f"[like] is {like!r:.60}; a FitResult is right (result_ of an estimator, or FitResult.load)")
-    chosen = _listed(columns)
+    chosen = _listed("columns", columns)
     if isinstance(missing, str):
         _choice("missing", missing, ("error", "drop", "mean", "median"))
     _choice("categories", categories, ("error", "drop", "onehot"))
@@ -518,7 +546,7 @@ def read(
         "format": format,
         "dtype": name,
         "columns": [_column("columns", column) for column in chosen],
-        "exclude": [_column("exclude", column) for column in _listed(exclude)],
+        "exclude": [_column("exclude", column) for column in _listed("exclude", exclude)],
         "numeric_only": switch("numeric_only", numeric_only) or categories == "drop",
         "missing": missing if isinstance(missing, str) else "value",
         "missing_value": 0.0 if isinstance(missing, str) else _finite("missing", missing),
@@ -535,18 +563,28 @@ def read(
     found = _manymeans.read(file, options)
     points = Points(found["points"], found["bfloat16"]).numbers
     source = Source(**found["source"], path=os.path.abspath(whole), dropped=found["dropped"])
+    texts = [in_python(text) for text in found["warnings"]]
+    for text in texts:
+        warn(text)
     return Dataset(
         points,
         list(found["column_names"]),
         found["weights"],
-        list(found["warnings"]),
+        texts,
         source,
         list(found["ids"]),
     )
 
 
-def _listed(columns: str | int | Iterable[str | int]) -> list[str | int]:
-    return [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
+def _listed(name: str, columns: str | int | Iterable[str | int]) -> list[str | int]:
+    """Give a list of columns; a text is one, or several between commas, as on the command line."""
+    if isinstance(columns, str):
+        return [column.strip() for column in columns.split(",")] if "," in columns else [columns]
+    if isinstance(columns, (int, np.integer)):
+        return [columns]
+    if isinstance(columns, bytes) or not isinstance(columns, Iterable):
+        raise UsageError(f"[{name}] is {columns!r:.60}; names or numbers of columns are right, one or a list of them")
+    return list(columns)
 
 
 def _choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:

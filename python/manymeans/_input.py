@@ -168,7 +168,7 @@ def _array_of(X: Any, name: str) -> npt.NDArray[Any]:
         raise BadDataError(f"{name} cannot be made an array: {error}") from None
 
 
-def _numbers_of(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+def _numbers_of(array: npt.NDArray[Any], name: str, columns: list[str] | None = None) -> npt.NDArray[Any]:
     """Give numbers of a type that the library reads; text is refused, also where it could be read as numbers."""
     array = in_native_order(array)
     if array.dtype in DTYPES:
@@ -178,8 +178,10 @@ def _numbers_of(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     if array.dtype.kind == "O":
         text = next((i for i, value in enumerate(array.flat) if isinstance(value, (str, bytes))), None)
         if text is not None:
-            place = zip(("row", "column"), np.unravel_index(text, array.shape), strict=False)
-            where = ", ".join(f"{what} {i + 1}" for what, i in place)
+            place = [int(i) for i in np.unravel_index(text, array.shape)]
+            where = f"row {place[0]}" if place else "it"
+            if len(place) > 1:
+                where += f", column '{columns[place[1]]}'" if columns else f", column {place[1]}"
             raise BadDataError(
                 f"{name} is of type object and holds text, {array.flat[text]!r:.60} in {where}; numbers are needed"
             )
@@ -377,7 +379,7 @@ def conform(points: Points, name: str = "X", least_rows: int = 1) -> Points:
         raise BadDataError(text)
     if points.bfloat16 or points.on_device:
         return points
-    return Points(readable(_numbers_of(array, name)), names=points.names, source=points.source)
+    return Points(readable(_numbers_of(array, name, points.names)), names=points.names, source=points.source)
 
 
 def readable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -390,6 +392,11 @@ def plain_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64] | None:
     if sample_weight is None:
         return None
     name = "sample_weight"
+    if isinstance(sample_weight, (str, bytes, os.PathLike)):
+        raise BadDataError(
+            f"[sample_weight] is {sample_weight!r:.60}; a weight for each row is right: manymeans.read(weights=...) "
+            "takes them from a column or file, and a frame gives them by frame[name]"
+        )
     weights = readable(_numbers_of(_array_of(on_host(sample_weight), name), name).astype(np.float64, copy=False))
     if weights.ndim == 0:
         weights = np.full(n, float(weights))

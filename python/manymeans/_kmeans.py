@@ -11,19 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ._base import INITS, SHARED_CONSTRAINTS, _BaseEstimator
-from ._errors import UsageError
+from ._base import INITS, SHARED_CONSTRAINTS, _BaseEstimator, _Clusterer, warn_of_few
 from ._functions import run_fit
 from ._input import Points, on_host, unmasked
+from ._profile import Remembered
 from ._progress import Callback
-from ._result import FitResult
+from ._result import Criterion, FitResult
 
 
-class KMeans(_BaseEstimator):
+class KMeans(_Clusterer):
     """K-means clustering: a drop-in for `sklearn.cluster.KMeans` that gives the same bits on every machine.
 
     Every parameter, attribute and method of scikit-learn's class is here, with its meaning. The answer is a function
@@ -200,14 +199,8 @@ class KMeans(_BaseEstimator):
         best = result.best()
         self._keep(result, best)
         self.n_iter_ = best.n_iter + (best.stop_reason == "strict")
-        distinct = int(np.count_nonzero(best.counts))
-        if distinct < self.n_clusters:
-            warnings.warn(
-                f"Number of distinct clusters ({distinct}) found smaller than n_clusters ({self.n_clusters}). "
-                "Possibly due to duplicate points in X.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        self._fitted_to = Remembered(X, sample_weight)
+        warn_of_few(int(np.count_nonzero(best.counts)), self.n_clusters)
         return self
 
     def _check_n_init(self) -> int:
@@ -265,106 +258,14 @@ class KMeans(_BaseEstimator):
             )
         return array
 
-    def predict(self, X: Any) -> npt.NDArray[np.int32]:
-        """Label points by the nearest centre, ties to the lowest index.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            int32.
-
-        """
-        return self._predict(X, self._fitted_centers())
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> npt.NDArray[np.int32]:
-        """Fit the model and give the labels of its points.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points.
-        y : Ignored
-            There by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            int32.
-
-        """
-        self.fit(X, sample_weight=sample_weight)
-        return self.labels_
-
-    def transform(self, X: Any) -> npt.NDArray[Any]:
-        """Give the Euclidean distances of all points to all centres.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points.
-
-        Returns
-        -------
-        X_new : ndarray of shape (n_samples, n_clusters)
-            float64 where points or centres are, else float32.
-
-        """
-        return self._transform(X, self._fitted_centers())
-
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> npt.NDArray[Any]:
-        """Fit the model and give the distances of its points to all centres.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points.
-        y : Ignored
-            There by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-
-        Returns
-        -------
-        X_new : ndarray of shape (n_samples, n_clusters)
-            float64 for float64 points, else float32.
-
-        """
-        self.fit(X, sample_weight=sample_weight)
-        return self._transform(X, self._fitted_centers())
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Give the negative inertia of points: on the points of the fit exactly ``-inertia_``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points.
-        y : Ignored
-            There by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-
-        Returns
-        -------
-        score : float
-            Minus the weighted sum of squared distances to the nearest centre.
-
-        """
-        return self._score(X, sample_weight, self._fitted_centers())
-
     def __getstate__(self) -> Any:
         """Give what pickling keeps: of the models the best one, and the digest of all."""
         return self._state_of_best(dict(super().__getstate__()))
 
     @classmethod
-    def load(cls, path: str | bytes | os.PathLike[Any], k: int | None = None) -> KMeans:
+    def load(
+        cls, path: str | bytes | os.PathLike[Any], k: int | None = None, criterion: Criterion | None = None
+    ) -> KMeans:
         """Read a model file that `save` or ``manymeans fit --model`` has written; the best of its models is taken.
 
         Parameters
@@ -372,7 +273,9 @@ class KMeans(_BaseEstimator):
         path : str, bytes or path-like
             A ``.npz``.
         k : int, default=None
-            The number of clusters; needed where the file holds models of several.
+            The number of clusters; it or `criterion` is needed where the file holds models of several.
+        criterion : "inertia" or callable, default=None
+            How the model is chosen; see `FitResult.best`.
 
         Returns
         -------
@@ -381,13 +284,7 @@ class KMeans(_BaseEstimator):
 
         """
         result = FitResult.load(path)._of_kind(linear=False)
-        if k is None and len(result.k_values) > 1:
-            known = ", ".join(map(str, result.k_values))
-            raise UsageError(
-                f"[k] there are models for k = {known}, and the inertia falls with k whatever the points are; "
-                "say which k"
-            )
-        best = result.best(k)
+        best = result.best(k, criterion)
         options = result.provenance["options"]
         estimator = cls(best.k_requested, max_iter=max(1, options["max_iter"]), tol=options["tol"])
         estimator._keep(result, best)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -57,20 +58,51 @@ class _Lines:
             return
         print(self._held if self._begun else "Initialization complete")
         self._begun, self._last = True, progress.iteration
-        self._held = f"Iteration {progress.iteration}, inertia {progress.inertia}."
+        known = progress.inertia == progress.inertia
+        self._held = f"Iteration {progress.iteration}" + (f", inertia {progress.inertia}." if known else ".")
 
     def finish(self, models: list[Any], tol: float) -> None:
-        """Tell how each model's iterations have ended, as scikit-learn does of those that converged."""
+        """Tell how each model's iterations have ended: of those that converged, in scikit-learn's words."""
         if self._begun and self._last < max(model.n_iter + (model.stop_reason == "strict") for model in models):
             print(self._held)
-        for model in models:
-            if model.stop_reason == "strict":
-                print(f"Converged at iteration {model.n_iter}: strict convergence.")
-            elif model.stop_reason == "tol":
-                print(
-                    f"Converged at iteration {model.n_iter - 1}: center shift is within tolerance {tol} "
-                    "(times the mean variance of the columns)."
-                )
+        ends = [_end_of(model, tol) for model in models]
+        if len(models) == 1:
+            print(ends[0])
+        elif len(models) <= _MOST_ENDS:
+            for model, end in zip(models, ends, strict=True):
+                print(f"k = {model.k_requested}, model {model.replica}: {end}")
+        else:
+            counts = Counter(model.stop_reason for model in models).most_common()
+            reasons = ", ".join(f"{count} by {name}" for name, count in counts)
+            print(f"{len(models)} models have ended: {reasons}.")
+
+
+_MOST_ENDS = 20  # lines that somebody reads
+
+_REASONS = {
+    "labels": "few enough labels changed",
+    "shift": "the centers moved little enough",
+    "inertia": "the inertia fell by little enough",
+    "cycle": "the labels repeat in a cycle",
+    "max_iter": "max_iter is reached",
+    "time_limit": "the time limit is used up",
+    "callback": "the callback has ended it",
+    "interrupted": "it was interrupted",
+}
+
+
+def _end_of(model: Any, tol: float) -> str:
+    if model.stop_reason == "strict":
+        return f"Converged at iteration {model.n_iter}: strict convergence."
+    last = max(0, model.n_iter - 1)
+    if model.stop_reason == "tol":
+        return (
+            f"Converged at iteration {last}: center shift is within tolerance {tol} "
+            "(times the mean variance of the columns)."
+        )
+    if not model.begun:
+        return "Not begun: the fit was stopped before."
+    return f"Stopped at iteration {last}: {_REASONS.get(model.stop_reason, model.stop_reason)}."
 
 
 def _state(progress: Progress) -> str:
@@ -80,7 +112,7 @@ def _state(progress: Progress) -> str:
 
 
 class _PlainBar:
-    """Stands for tqdm where that is not installed: one line on standard error, rewritten."""
+    """Stands for tqdm where that is not installed: one line of a terminal, rewritten; elsewhere nothing."""
 
     def __init__(self) -> None:
         self._shown = False
@@ -88,21 +120,20 @@ class _PlainBar:
     def show(self, text: str) -> None:
         if sys.stderr.isatty():
             sys.stderr.write("\r\x1b[K" + text)
-        else:
-            sys.stderr.write(text + "\n")
-        sys.stderr.flush()
-        self._shown = True
+            sys.stderr.flush()
+            self._shown = True
 
     def close(self) -> None:
-        if self._shown and sys.stderr.isatty():
+        if self._shown:
             sys.stderr.write("\n")
 
 
 class _TqdmBar:
-    """A bar of tqdm, in notebooks a widget."""
+    """A bar of tqdm: in notebooks a widget, on terminals a line, and nothing in pipes and files."""
 
     def __init__(self, tqdm: Any) -> None:
-        self._bar = tqdm(desc="k-means", unit="pass", leave=True)
+        in_notebook = "notebook" in tqdm.__module__ or any("notebook" in kind.__module__ for kind in tqdm.__mro__)
+        self._bar = tqdm(desc="k-means", unit="pass", leave=True, disable=False if in_notebook else None)
 
     def update(self, progress: Progress) -> None:
         self._bar.set_description(progress.phase, refresh=False)

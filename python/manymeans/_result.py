@@ -232,8 +232,8 @@ class FitResult:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Points, in the units of the fit's points.
+        X : array-like of shape (n_samples, n_features), Dataset or path
+            Points, in the units of the fit's points, or the name of their file.
         k : int, optional
             The number of clusters; needed where there are models of several, unless there is a criterion.
         criterion : "inertia" or callable, optional
@@ -248,6 +248,10 @@ class FitResult:
 
         """
         centers = self._of_kind(linear=False).best(k, criterion).cluster_centers
+        if isinstance(X, (str, bytes, os.PathLike)):
+            from ._functions import read  # which itself needs this module
+
+            X = read(X, like=self)
         points = self._scaled(plain_points(X), n_threads)
         labels, _, _ = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
         return labels

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings as python_warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans, _threads
-from ._errors import UsageError
+from ._errors import UsageError, warn
 from ._functions import _MOST_SEED, k_list, run_fit_shards
 from ._input import Points, plain_centers, plain_points, plain_weights
 from ._parameters import check_callback, integer, real, switch
@@ -462,5 +461,5 @@ def fit_shards(
         initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
     )  # fmt: skip
     for text in result.warnings:
-        python_warnings.warn(text, stacklevel=2)
+        warn(text)
     return result

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ._errors import BadDataError, UsageError
 
 # How the library says where a value stands.
-_PLACE = re.compile(r"^\[points\] row (\d+), column (\d+)")
+_PLACE = re.compile(r"^\[X\] row (\d+), column (\d+)")
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,19 @@ def naming(names: list[str] | None, source: Source | None) -> Iterator[None]:
             raise
         row, column = int(found[1]), int(found[2])
         for gap in () if source is None else source.dropped:
-            row += bool(gap < row)  # those stand in the file
-        line = f" (line {source.first_line + row - 1})" if source is not None and source.first_line else ""
-        name = f" ('{names[column - 1]}')" if names and column <= len(names) else ""
-        one_each = source is not None and names is not None and len(source.numbers) == len(names)
-        number = source.numbers[column - 1] if source is not None and one_each else column
-        raise type(error)(f"[points] row {row}{line}, column {number}{name}{str(error)[found.end() :]}") from None
+            row += bool(gap <= row)  # those stand in the file
+        line = f" (line {source.first_line + row})" if source is not None and source.first_line else ""
+        label = _label_of(column, names, source)
+        raise type(error)(f"[X] row {row}{line}, column {label}{str(error)[found.end() :]}") from None
+
+
+def _label_of(column: int, names: list[str] | None, source: Source | None) -> str:
+    """Give the name of a column, else its number in the file, from 1 as in ``columns=``, else in the array."""
+    if names and column < len(names):
+        return f"'{names[column]}'"
+    if source is not None and source.count and column < len(source.numbers):
+        return f"{source.numbers[column]} (from 1)"
+    return str(column)
 
 
 def columns_by_name(array: Any, names: list[str] | None, wanted: list[str]) -> Any:

@@ -153,7 +153,7 @@ def test_errors(mixture):
         manymeans.fit(torch_tensor(mixture[:, 0].copy()), 3)
     bad = mixture.copy()
     bad[7, 1] = np.nan
-    with pytest.raises(ValueError, match="row 8, column 2 is NaN"):
+    with pytest.raises(ValueError, match="row 7, column 1 is NaN"):
         KMeans(4).fit(torch_tensor(bad))
     with pytest.raises(ValueError, match="complex"):
         KMeans(4).fit(torch_tensor(mixture.astype("c8")))

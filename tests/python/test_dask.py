@@ -167,7 +167,7 @@ def test_errors(mixture):
         there(X[:, 0])
     bad = mixture.copy()
     bad[[4000, 1700], 2] = np.nan
-    with pytest.raises(manymeans.BadDataError, match="row 1701, column 3 is NaN"):
+    with pytest.raises(manymeans.BadDataError, match="row 1700, column 2 is NaN"):
         there(da.from_array(bad, chunks=(800, 6)))
     with pytest.raises(manymeans.UsageError, match="6000"):
         there(X, n_clusters=6000)

@@ -15,7 +15,10 @@ import pytest
 import manymeans
 
 MODULES = ["manymeans"] + [f"manymeans.{module.name}" for module in pkgutil.iter_modules(manymeans.__path__)]
-ESTIMATORS = [manymeans.KMeans, manymeans.EnsembleKMeans, manymeans.RegressionClustering]
+ESTIMATORS = [
+    manymeans.KMeans, manymeans.EnsembleKMeans, manymeans.BisectingKMeans, manymeans.MiniBatchKMeans,
+    manymeans.RegressionClustering,
+]  # fmt: skip
 PUBLIC = [getattr(manymeans, name) for name in manymeans.__all__]
 
 

@@ -255,8 +255,15 @@ def test_files_of_the_command_line_are_read_here(program, points_file, mixture, 
     assert KMeans.load(model, k=6).n_clusters == 6
     assert EnsembleKMeans.load(model, criterion="inertia").best_.k == 6
     assert not hasattr(loaded, "best_")
-    with pytest.raises(manymeans.UsageError, match="k = 3, 6"):
+    with pytest.raises(manymeans.UsageError, match=r"k = 3, 6.*say which k, or by which criterion"):
         KMeans.load(model)
+    with pytest.raises(manymeans.UsageError, match=r"k = 3, 6.*set criterion before fit or in load"):
+        loaded.predict(mixture)
+    assert KMeans.load(model, criterion="inertia").n_clusters == 6
+    for kind in KMeans, EnsembleKMeans:
+        chosen = kind.load(model, criterion=lambda model: abs(model.k - 2))
+        assert len(chosen.cluster_centers_) == 3
+        assert np.array_equal(chosen.predict(mixture), loaded.predict(mixture, k=3))
 
 
 @pytest.mark.parametrize("scale", ["standard", "minmax"])
@@ -334,7 +341,7 @@ def test_kmeans_plusplus_is_what_a_fit_begins_with(mixture):
         ({"sample_weight": [1.0]}, "sample_weight"),
         ({"sample_weight": -np.ones(5000)}, "weight"),
         ({"sample_weight": np.zeros(5000)}, "weight"),
-        ({"init": np.zeros((3, 6))}, "prototypes"),
+        ({"init": np.zeros((3, 6))}, "init"),
     ],
 )
 def test_wrong_options(options, words, mixture):

@@ -85,7 +85,7 @@ def test_what_is_refused_at_first_is_refused_later(fitted, mixture):
     bad = mixture.copy()
     bad[1234, 1] = np.nan
     for call in (fitted.predict, fitted.transform):
-        with pytest.raises(BadDataError, match="row 1235, column 2 is NaN"):
+        with pytest.raises(BadDataError, match="row 1234, column 1 is NaN"):
             call(bad)
 
 

@@ -363,9 +363,9 @@ def test_bad_input(fitted):
         clone(estimator).fit(x, np.where(np.arange(len(y)) == 7, np.nan, y))
     holed = x.copy()
     holed[4, 1] = np.nan
-    with pytest.raises(ValueError, match="row 5, column 2 is NaN"):
+    with pytest.raises(ValueError, match="row 4, column 1 is NaN"):
         clone(estimator).fit(holed, y)
-    with pytest.raises(ValueError, match="row 5, column 2 is NaN"):
+    with pytest.raises(ValueError, match="row 4, column 1 is NaN"):
         estimator.predict(holed)
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples"):
         clone(estimator).fit(x, y[1:])

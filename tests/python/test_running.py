@@ -14,9 +14,10 @@ import joblib
 import numpy as np
 import pytest
 import threadpoolctl
+from sklearn.exceptions import ConvergenceWarning
 
 import manymeans
-from manymeans import EnsembleKMeans, KMeans
+from manymeans import EnsembleKMeans, KMeans, _progress
 from manymeans._errors import code_of
 
 
@@ -204,13 +205,36 @@ def test_callback_stops_all_models_of_a_callable(mixture):
 def test_time_limit(mixture):
     X = np.tile(mixture, (40, 1)) + np.random.default_rng(0).standard_normal((200_000, 6)).astype("f4")
     begin = time.monotonic()
-    fitted = KMeans(100, init=X[:100], tol=0, max_iter=100_000, time_limit=0.3, n_threads=1).fit(X)
+    with pytest.warns(manymeans.StoppedWarning, match=r"time_limit=0.3 ended the fit before 1 of 1 models") as caught:
+        fitted = KMeans(100, init=X[:100], tol=0, max_iter=100_000, time_limit=0.3, n_threads=1).fit(X)
+    assert issubclass(caught[0].category, ConvergenceWarning) and caught[0].filename == __file__
     assert time.monotonic() - begin < 10
     assert fitted.result_.best().stop_reason == "time_limit"
     again = KMeans(100, init=X[:100], tol=0, max_iter=max(1, fitted.result_.best().n_iter)).fit(X)
     assert fitted.result_.best().n_iter == 0 or again.answer_ == fitted.answer_
     with pytest.raises(manymeans.StoppedError, match="time_limit"):
         KMeans(100, time_limit=1e-9).fit(X)
+
+
+def test_a_time_limit_warns_in_every_fit(mixture):
+    X, start = np.tile(mixture, (20, 1)), mixture[:50]
+    limit = {"time_limit": 1e-9, "tol": 0, "max_iter": 1000}
+    for fit in (
+        lambda: manymeans.fit(X, 50, init=start, **limit),
+        lambda: EnsembleKMeans(50, init=start, **limit).fit(X),
+    ):
+        with pytest.warns(manymeans.StoppedWarning, match="ended the fit before 1 of 1 models"):
+            fit()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", manymeans.StoppedWarning)
+        manymeans.fit(X, 5, time_limit=1000)
+        manymeans.fit(X, 50, init=start, callback=lambda progress: False)  # the caller knows
+    code = (
+        "import manymeans, sys; X = [[0.], [1], [5]] * 9; import warnings; warnings.simplefilter('error')\n"
+        "try: manymeans.fit(X, 2, init=[[0.], [1]], time_limit=1e-9)\n"
+        "except manymeans.StoppedWarning: print('sklearn' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
 def test_checkpoint_after_ctrl_c(mixture, tmp_path):
@@ -251,12 +275,45 @@ def test_models_that_had_not_begun(mixture):
         ensemble.predict(mixture, k=4)
 
 
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
 def test_progress_bar(mixture, monkeypatch):
-    text = io.StringIO()
+    text = Terminal()
     monkeypatch.setattr(sys, "stderr", text)
     KMeans(6, random_state=2, progress=True).fit(mixture)
     assert "inertia" in text.getvalue() and "1 of 1 models active" in text.getvalue()
     assert "nan" not in text.getvalue()
+
+
+@pytest.mark.parametrize("tqdm", ["with", "without"])
+def test_progress_is_quiet_on_pipes(tqdm, mixture, monkeypatch):
+    if tqdm == "without":
+        monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    text = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", text)
+    KMeans(6, random_state=2, progress=True).fit(mixture)
+    assert text.getvalue() == ""
+
+
+def test_progress_in_notebooks(mixture, monkeypatch):
+    """There stderr is no terminal, and the widget is shown all the same."""
+    made = []
+
+    class Widget:
+        total, n = None, 0
+
+        def __init__(self, **options):
+            made.append(options)
+
+        set_description = set_postfix_str = refresh = close = lambda self, *_, **__: None
+
+    Widget.__module__ = "tqdm.notebook"
+    monkeypatch.setattr(_progress, "_find_tqdm", lambda: Widget)
+    KMeans(6, random_state=2, progress=True).fit(mixture)
+    assert len(made) == 1 and made[0]["disable"] is False
 
 
 @pytest.mark.parametrize(("tol", "end"), [(0, "strict convergence."), (1e-2, "center shift is within tolerance 0.01")])
@@ -273,12 +330,47 @@ def test_verbose_prints_the_lines_of_scikit_learn(tol, end, init, mixture, capsy
     assert lines[-1].startswith(f"Converged at iteration {fitted.n_iter_ - 1}: {end}")
 
 
+@pytest.mark.parametrize(
+    ("options", "end"),
+    [
+        ({"max_iter": 3}, "Stopped at iteration 2: max_iter is reached."),
+        ({"callback": lambda progress: progress.phase != "iterate" or progress.iteration < 2}, "Stopped at iteration 1: the callback has ended it."),
+        ({"time_limit": 1e-9, "init": "array"}, "Stopped at iteration 0: the time limit is used up."),
+        ({"stop": "labels:0.5", "max_iter": 9}, "Stopped at iteration 0: few enough labels changed."),
+    ],
+)
+def test_verbose_says_why_it_stopped(options, end, mixture, capsys):
+    if options.get("init") == "array":
+        options = options | {"init": mixture[:6].copy(), "n_init": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        KMeans(**{"n_clusters": 6, "random_state": 2, "tol": 0, "verbose": 1} | options).fit(mixture)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].startswith(end.split(" at ")[0]) and lines[-1].endswith(end.split(": ")[1])
+    assert not any("nan" in line for line in lines)
+
+
+def test_verbose_of_many_models(mixture, capsys):
+    EnsembleKMeans([2, 3], models_per_k=2, verbose=1, random_state=0).fit(mixture)
+    lines = capsys.readouterr().out.splitlines()[-4:]
+    assert [line.split(":")[0] for line in lines] == [f"k = {k}, model {i}" for k in (2, 3) for i in (0, 1)]
+    EnsembleKMeans([2, 3], models_per_k=20, verbose=1, random_state=0).fit(mixture)
+    assert capsys.readouterr().out.splitlines()[-1].startswith("40 models have ended: ")
+
+
+def test_lines_without_inertia(capsys):
+    lines = _progress._Lines()
+    for i in range(2):
+        lines.show(manymeans.Progress("iterate", i, 9, 1, 1, float("nan"), 1.0, 1.0))
+    assert capsys.readouterr().out.splitlines() == ["Initialization complete", "Iteration 0."]
+
+
 def test_progress_without_tqdm(mixture, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    text = io.StringIO()
+    text = Terminal()
     monkeypatch.setattr(sys, "stderr", text)
     KMeans(6, random_state=2, progress=True).fit(mixture)
-    assert text.getvalue().startswith("k-means: initialise, step ")
+    assert "k-means: initialise, step " in text.getvalue().split("\r")[1]
     assert "1 of 1 models active" in text.getvalue() and "nan" not in text.getvalue()
 
 

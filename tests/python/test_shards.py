@@ -146,7 +146,7 @@ def test_parts_of_different_fits(mixture):
 
 
 def test_errors(mixture):
-    with pytest.raises(manymeans.BadDataError, match="row 3001, column 2 is NaN"):
+    with pytest.raises(manymeans.BadDataError, match="row 3000, column 1 is NaN"):
         X = mixture.copy()
         X[3000, 1] = np.nan
         manymeans.fit_shards(asking(cut(X, [100, 2000, 5000])), 3)

@@ -1,0 +1,90 @@
+"""The library's messages in the words of Python: parameters for flags, rows from 0, columns by name."""
+
+from __future__ import annotations
+
+import re
+
+# What the library calls what a user of Python has passed.
+_PARAMETERS = {
+    "points": "X", "initial prototypes": "init", "prototypes": "centers", "weights": "sample_weight",
+    "every": "checkpoint_every",
+}  # fmt: skip
+
+# Of these, columns are counted as rows are; those of files from 1, as in `columns=`.
+_ARRAYS = {"points", "initial prototypes", "prototypes", "target"}
+
+# What says more than one flag, or has another name in Python.
+_PHRASES = {
+    "--missing mean, median or a number": 'missing="mean", missing="median" or a number',
+    "--scale standard": "sklearn.preprocessing.StandardScaler",
+    "--numeric-only": "numeric_only=True",
+    "a wider --dtype": "a wider dtype",
+}
+_NAMES = {"clusters": "k", "device": "backend", "threads": "n_threads", "device_memory": "memory"}
+
+_VALUES = (
+    r"-?\d+(?:\.\d+)?|drop|mean|median|onehot|cpu|reference|float32|float64|bfloat16|auto|brute|farthest|keep|"
+    r"k-means\+\+|k-means\|\||random|first"
+)
+_TOKEN = re.compile(
+    r"column \d+ \('(?P<name>[^']*)'\)"
+    r"|(?<!\w)'[^']*'"  # what a user wrote, and command lines
+    r"|\b(?P<of>rows?) (?P<row>\d+)(?: and (?P<other>\d+) on)?(?!\d|,? (?:to|counted))(?P<line> \(line \d+\))?"
+    r"(?:, column (?P<column>\d+)(?! \('|\d))?"
+    r"|(?P<phrase>" + "|".join(map(re.escape, _PHRASES)) + ")"
+    rf"|--(?P<flag>[a-z][a-z-]*)(?: (?P<value>(?:{_VALUES})(?!\w)|,(?!\w)))?"
+)
+_PLACE = re.compile(
+    r"(?P<rank>\[rank \d+\] )?(?P<error>\w*(?:Error|Exception|Interrupt): )?(?:\[(?P<place>[^\]]*)\] )?"
+)
+
+
+def in_python(text: str) -> str:
+    """Say what the library says as users of Python need it. What stands in quotes stays as it is.
+
+    Parameters
+    ----------
+    text : str
+        A message of the library; ``[place] ...`` where it is an error.
+
+    Returns
+    -------
+    text : str
+        For ``[points] row 3, column 2 is NaN`` this is ``[X] row 2, column 1 is NaN``.
+
+    """
+    found = _PLACE.match(text)
+    assert found is not None  # it matches nothing, too
+    if found["error"] is not None:
+        return text  # another rank's Python has said it so
+    place = found["place"]
+    rest = _TOKEN.sub(lambda token: _said(token, of_array=place in _ARRAYS), text[found.end() :])
+    if place is None:
+        return (found["rank"] or "") + rest
+    if place in _PARAMETERS and not (place == "weights" and rest.startswith("'")):  # those are a column's or a file's
+        place = _PARAMETERS[place]
+    return f"{found['rank'] or ''}[{place}] {rest}"
+
+
+def _said(token: re.Match[str], *, of_array: bool) -> str:
+    if token["name"] is not None:
+        return f"column '{token['name']}'"
+    if token["row"] is not None:
+        other = "" if token["other"] is None else f" and {int(token['other']) - 1} on"
+        row = f"{token['of']} {int(token['row']) - 1}{other}{token['line'] or ''}"
+        if token["column"] is None:
+            return row
+        return f"{row}, column {int(token['column']) - 1}" if of_array else f"{row}, column {token['column']} (from 1)"
+    if token["phrase"] is not None:
+        return _PHRASES[token["phrase"]]
+    if token["flag"] is not None:
+        return _parameter(token["flag"], token["value"])
+    return token[0]
+
+
+def _parameter(flag: str, value: str | None) -> str:
+    name = flag.replace("-", "_")
+    name = _NAMES.get(name, name)
+    if value is None:
+        return f"{name}="
+    return f"{name}={value}" if value[0] in "-0123456789" else f'{name}="{value}"'
