@@ -446,3 +446,9 @@ def test_centres_set_by_hand():
     assert np.array_equal(fitted.predict(X), ours.predict(X))
     assert ours.get_feature_names_out().tolist() == ["kmeans0", "kmeans1", "kmeans2"]  # scikit-learn's fails here
     assert ours.set_output(transform="pandas").transform(X).shape == (40, 3)
+
+
+def test_more_than_two_dimensions():
+    """The error says how an array of images becomes rows."""
+    with pytest.raises(manymeans.BadDataError, match=r"X.reshape\(10, 12\) makes a row of each X\[i\]"):
+        manymeans.fit(np.zeros((10, 4, 3), "f4"), 2)
