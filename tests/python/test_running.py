@@ -334,7 +334,10 @@ def test_verbose_prints_the_lines_of_scikit_learn(tol, end, init, mixture, capsy
     ("options", "end"),
     [
         ({"max_iter": 3}, "Stopped at iteration 2: max_iter is reached."),
-        ({"callback": lambda progress: progress.phase != "iterate" or progress.iteration < 2}, "Stopped at iteration 1: the callback has ended it."),
+        (
+            {"callback": lambda progress: progress.phase != "iterate" or progress.iteration < 2},
+            "Stopped at iteration 1: the callback has ended it.",
+        ),
         ({"time_limit": 1e-9, "init": "array"}, "Stopped at iteration 0: the time limit is used up."),
         ({"stop": "labels:0.5", "max_iter": 9}, "Stopped at iteration 0: few enough labels changed."),
     ],
