@@ -35,7 +35,7 @@ void for_each_member(device::PassTeam& team, const CompositeParts& parts, Thread
 }  // namespace
 
 CompositeSession::CompositeSession(const Input& input, const CompositeParts& parts, std::span<const int64_t> k,
-                                   int threads)
+                                   int threads, bool alone)
     : JoinedSession(input, k, threads),
       parts_(parts),
       k_(k.begin(), k.end()),
@@ -44,7 +44,7 @@ CompositeSession::CompositeSession(const Input& input, const CompositeParts& par
       labels_(k.size()),
       added_up_(k.size(), 1) {
   for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p] = parts_[p]->upload->session(k, threads); });
-  form_team();
+  if (alone) form_team();
 }
 
 void CompositeSession::form_team() {

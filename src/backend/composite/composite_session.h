@@ -15,7 +15,10 @@ namespace manymeans {
 /// among themselves (device/pass_team.h), and make many passes at once; else the host adds it up after every pass.
 class CompositeSession final : public JoinedSession, private RowQuestions {
  public:
-  CompositeSession(const Input& input, const CompositeParts& parts, std::span<const int64_t> k, int threads);
+  /// `alone`: no other session of these parts works at the same time. Only then it may be a team: what several teams
+  /// wait for could stand behind each other's work on the devices.
+  CompositeSession(const Input& input, const CompositeParts& parts, std::span<const int64_t> k, int threads,
+                   bool alone);
   ~CompositeSession() override;
 
   int advance(std::span<PassModel> models, const PassLimits& limits) override;

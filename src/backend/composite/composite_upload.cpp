@@ -13,12 +13,12 @@ namespace {
 
 class CompositeUpload final : public Upload {
  public:
-  CompositeUpload(const Input& input, CompositeParts parts, std::vector<std::string> idle)
-      : input_(input), parts_(std::move(parts)), idle_(std::move(idle)) {}
+  CompositeUpload(const Input& input, CompositeParts parts, std::vector<std::string> idle, bool one_session)
+      : input_(input), parts_(std::move(parts)), idle_(std::move(idle)), one_session_(one_session) {}
 
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     if (Upload* const only = only_part()) return only->session(k, threads);
-    return std::make_unique<CompositeSession>(input_, parts_, k, threads);
+    return std::make_unique<CompositeSession>(input_, parts_, k, threads, one_session_);
   }
   std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override;
   std::string plan() const override;
@@ -35,6 +35,7 @@ class CompositeUpload final : public Upload {
   const Input& input_;
   CompositeParts parts_;
   std::vector<std::string> idle_;                   // names of backends without rows
+  bool one_session_;                                // at a time
   std::vector<std::unique_ptr<ThreadPool>> pools_;  // of the parts' seedings
 };
 
@@ -90,7 +91,7 @@ std::unique_ptr<Upload> make_composite_upload(const Input& input, std::span<cons
   ThreadPool drivers(static_cast<int>(parts.size()));
   for_each_part(parts, drivers,
                 [&](size_t p) { parts[p]->upload = parts[p]->backend->upload(parts[p]->input, workload); });
-  return std::make_unique<CompositeUpload>(input, std::move(parts), std::move(idle));
+  return std::make_unique<CompositeUpload>(input, std::move(parts), std::move(idle), workload.sessions <= 1);
 }
 
 }  // namespace manymeans

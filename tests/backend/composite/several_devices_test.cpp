@@ -92,6 +92,24 @@ TEST(SeveralDevices, WholeFitsAreThoseOfOne) {
   }
 }
 
+// Sessions at the same time are no teams, whose devices would wait for each other's.
+TEST(SeveralDevices, ManyModelsBySeveralStrategies) {
+  if (device_count("cuda") < 2) GTEST_SKIP() << "there are no two CUDA devices";
+  const LargePoints points;
+  FitOptions options;
+  options.k = {300};
+  options.models = 20;
+  options.max_iter = 6;
+  options.init = "random";
+  options.backend = "cuda:0";
+  const std::string wanted = fit(points.view(), {}, options).digest();
+  options.backend = "cuda:all";
+  for (const Strategy strategy : {Strategy::kConcatenated, Strategy::kData, Strategy::kTask}) {
+    options.strategy = strategy;
+    EXPECT_EQ(fit(points.view(), {}, options).digest(), wanted);
+  }
+}
+
 // A checkpoint of two goes on with one, and with the cpu.
 TEST(SeveralDevices, CheckpointsGoOnWithOthers) {
   if (device_count("cuda") < 2) GTEST_SKIP() << "there are no two CUDA devices";
