@@ -71,7 +71,8 @@ def install(arguments):
     shells = ["bash-completion/completions/manymeans", "zsh/site-functions/_manymeans",
               "fish/vendor_completions.d/manymeans.fish"]
     for made in page, *(root / "share" / shell for shell in shells):
-        if "--clusters" not in made.read_text().replace("\\-", "-"):
+        flag = "-l clusters" if made.suffix == ".fish" else "--clusters"
+        if flag not in made.read_text().replace("\\-", "-"):
             sys.exit(f"{made} does not know --clusters")
     if headers != {"manymeans"}:
         sys.exit(f"headers were installed into {sorted(headers)}; only manymeans/ is ours")
