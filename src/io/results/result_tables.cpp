@@ -23,9 +23,21 @@ namespace {
 
 constexpr const char* kNothing = "nothing was written";
 
+// Results have no floats of 16 bits, which nothing converts to here.
+template <class Take>
+void with_result_type(CellType type, const Take& take) {
+  with_cell_type(type, [&]<class T>(T zero) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      take(zero);
+    } else {
+      throw Error(ErrorCode::kInternal, "results", "a table of results has floats of 16 bits");
+    }
+  });
+}
+
 // A row of no values.
 void fill_gap(const Table& table, std::byte* out) {
-  with_cell_type(table.type, [&]<class T>(T) {
+  with_result_type(table.type, [&]<class T>(T) {
     const T gap = std::is_floating_point_v<T> ? std::numeric_limits<T>::quiet_NaN() : static_cast<T>(-1);
     std::fill_n(reinterpret_cast<T*>(out), table.columns, gap);
   });
@@ -78,7 +90,7 @@ Table table_of(const std::string& path, const std::vector<const Labels*>& column
     std::vector<uint32_t> values(static_cast<size_t>(count));
     for (size_t j = 0; j < columns.size(); ++j) {
       columns[j]->read(first, count, values.data());
-      with_cell_type(type, [&]<class T>(T) {
+      with_result_type(type, [&]<class T>(T) {
         T* cells = reinterpret_cast<T*>(out) + j;
         for (size_t i = 0; i < values.size(); ++i) cells[i * columns.size()] = static_cast<T>(values[i]);
       });
