@@ -24,6 +24,8 @@ from .iterate import Refused
 from .whole_fit import fit
 
 KINDS = {0: np.float32, 1: np.float64}
+# Of what the package names otherwise.
+NAMES_IN_CONTRACT = {"X": "points", "sample_weight": "weights"}
 
 
 def expected(case):
@@ -61,7 +63,8 @@ def answered(case, way):
                 empty=case["empty"], **way["options"],
             )  # fmt: skip
     except manymeans.Error as error:
-        return {"refused": str(error)[1:].split("]")[0]}
+        parameter = str(error)[1:].split("]")[0]
+        return {"refused": NAMES_IN_CONTRACT.get(parameter, parameter)}
     answer = {"digest": result.digest}
     for i, model in enumerate(result.models):
         answer[f"model {i}"] = {

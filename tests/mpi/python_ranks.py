@@ -69,7 +69,7 @@ def errors(comm, X):
     broken = X.copy()
     broken[3, 1] = np.nan if rank == 1 else 0
     error = error_of(lambda: manymeans.fit(broken, 3, comm=comm))
-    expect(error.startswith("BadDataError: [points] row 14, column 2"), error)
+    expect(error.startswith("BadDataError: [X] row 13, column 1"), error)
 
     def fail(progress):
         raise RuntimeError("enough")
