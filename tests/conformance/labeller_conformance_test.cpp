@@ -80,6 +80,9 @@ TEST(LabellerConformance, LabelsAndDistancesAreTheReferences) {
     }
     if (testing::Test::HasFailure()) return;  // the first case says enough
   }
+  const bool cpu = std::any_of(all_targets().begin(), all_targets().end(),
+                               [](const Target& target) { return target.backend == "cpu"; });
+  if (!cpu && compared == 0) GTEST_SKIP() << "there is no backend with a labeller";
   EXPECT_GT(compared, 0);
 }
 

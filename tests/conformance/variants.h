@@ -44,8 +44,9 @@ bool tells_formats_apart(const Target& target, std::string_view algorithm);
 /// Whether passes of this target begin with a look in bytes, under "auto" and from the second pass on.
 bool looks_in_bytes(const Target& target, int64_t columns);
 
-/// What can be tested here (with MANYMEANS_TEST_BACKEND=name set, of this backend). What cannot is reported on the
-/// test's output, with the reason.
+/// What can be tested here (with MANYMEANS_TEST_BACKEND=name set, of this backend; with MANYMEANS_TEST_TARGET=name, the
+/// one of this name(), so that processes can share the work). What cannot is reported on the test's output, with the
+/// reason.
 std::vector<Target> targets();
 
 /// A backend of tests alone (tests/backend/device/late_backend.h): every distance, on a device that is late.
