@@ -248,6 +248,15 @@ struct Workload {
   std::vector<int64_t> clusters = {};  ///< of each model; empty: of one, most_clusters
 };
 
+class Backend;
+class Upload;
+
+/// One of several devices that have all rows each, for some of the models.
+struct ModelShare {
+  Backend* backend;
+  Upload* upload;  ///< whose sessions and seedings are used by the thread that asked for them
+};
+
 /// Points on a device. The input must outlive it.
 class Upload {
  public:
@@ -258,6 +267,9 @@ class Upload {
   /// Seeding of models with these numbers of prototypes, on the pool's threads; the pool must outlive it. Null where
   /// the host should do it instead, because the device would have to read the points from there in every step.
   virtual std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) = 0;
+  /// The devices among which the models should be dealt out by deal_models(), each group with a thread of its own.
+  /// None: all models are fitted here.
+  virtual std::vector<ModelShare> shares() { return {}; }
   virtual std::string plan() const = 0;  ///< for people: what was chosen for this shape, and why
   virtual std::vector<std::string> warnings() const { return {}; }  ///< what the user should know or mend
 };

@@ -2,9 +2,11 @@
 #include <manymeans/fit.h>
 
 #include "backend/deduplicated/deduplicated_upload.h"
+#include "backend/devices.h"
 #include "backend/remote/remote_upload.h"
 #include "backend/sharded/sharded_upload.h"
 #include "comm/or_abort.h"
+#include "comm/ranks_of_machine.h"
 #include "core/aligned_buffer.h"
 #include "core/data_type.h"
 #include "core/digest.h"
@@ -210,8 +212,17 @@ void check_same_beginning(const std::vector<Member>& members, ThreadPool& pool, 
   }
 }
 
-BackendOptions backend_options(const Task& task, const Tuning& tuning) {
+// Ranks of one machine take its devices in turn, unless they are told which.
+int device_of_rank(const std::string& backend, Comm& comm) {
+  if (comm.alone()) return 0;
+  const int mine = rank_on_machine(comm);
+  const int devices = device_count(backend);
+  return devices > 1 ? mine % devices : 0;
+}
+
+BackendOptions backend_options(const Task& task, const Tuning& tuning, Comm& comm) {
   BackendOptions options;
+  options.device = device_of_rank(task.options.backend, comm);
   options.threads = task.options.threads;
   options.algorithm = task.options.algorithm;
   options.abort = task.hooks.abort;
@@ -229,7 +240,7 @@ class Fit {
         place_(place),
         comm_(place.comm),
         control_(task.hooks, task.options.time_limit, place.comm),
-        backend_(make_backend(task.options.backend, task.points, backend_options(task, place.tuning))),
+        backend_(make_backend(task.options.backend, task.points, backend_options(task, place.tuning, place.comm))),
         pool_(backend_->threads(), task.hooks.abort) {}
 
   FitResult run() {

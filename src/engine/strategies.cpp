@@ -1,28 +1,40 @@
 #include "engine/strategies.h"
 
+#include "backend/deal_models.h"
 #include "engine/lloyd.h"
 
+#include <algorithm>
 #include <exception>
 #include <mutex>
+#include <vector>
 
 namespace manymeans {
 namespace {
 
-// A member a thread. Where several fail, the first one's error is thrown, as if they had come one after the other.
-Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int threads) {
+// Members that a thread fits together.
+struct Cohort {
+  const FitContext* context;
+  std::span<Member> members;
+  int threads;  // that its passes take
+};
+
+// Several cohorts at a time. Where several fail, the first one's error is thrown, as if they had come one after the
+// other.
+Cost fit_side_by_side(const FitContext& context, std::span<const Cohort> cohorts, int threads) {
   Cost cost;
   std::mutex mutex;
   std::exception_ptr error;
-  auto failed = static_cast<int64_t>(members.size());
+  auto failed = static_cast<int64_t>(cohorts.size());
   ThreadPool pool(threads);
-  pool.for_each_range(static_cast<int64_t>(members.size()), 1, [&](int, int64_t member, int64_t) {
+  pool.for_each_range(static_cast<int64_t>(cohorts.size()), 1, [&](int, int64_t index, int64_t) {
     {
       const std::lock_guard lock(mutex);
-      if (failed < member || context.control.stopped()) return;
+      if (failed < index || context.control.stopped()) return;
     }
     try {
-      ThreadPool alone(1, context.hooks.abort);
-      const Cost mine = fit_cohort(context, {&members[static_cast<size_t>(member)], 1}, alone);
+      const Cohort& cohort = cohorts[static_cast<size_t>(index)];
+      ThreadPool own(cohort.threads, context.hooks.abort);
+      const Cost mine = fit_cohort(*cohort.context, cohort.members, own);
       const std::lock_guard lock(mutex);
       cost += mine;
     } catch (...) {
@@ -30,8 +42,8 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
       {
         const std::lock_guard lock(mutex);
         first = !error;
-        if (member < failed) {
-          failed = member;
+        if (index < failed) {
+          failed = index;
           error = std::current_exception();
         }
       }
@@ -44,6 +56,37 @@ Cost fit_side_by_side(const FitContext& context, std::span<Member> members, int 
   return cost;
 }
 
+// A member a thread.
+Cost fit_each(const FitContext& context, std::span<Member> members, int threads) {
+  std::vector<Cohort> cohorts;
+  for (Member& member : members) cohorts.push_back({&context, {&member, 1}, 1});
+  return fit_side_by_side(context, cohorts, threads);
+}
+
+FitContext on_device(const FitContext& all, const ModelShare& share) {
+  return {all.input, all.options,       all.hooks, *share.backend, *share.upload, all.control,
+          all.rules, all.mean_variance, all.kind,  all.cluster,    all.estimate,  all.checkpoint};
+}
+
+// In one pass for all; where several devices have all rows, in one on each.
+Cost fit_together(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
+  const std::vector<ModelShare> shares = context.upload.shares();
+  if (shares.size() < 2) return fit_cohort(context, members, pool);
+  std::vector<int64_t> clusters;
+  for (const Member& member : members) clusters.push_back(member.result.k);
+  const std::vector<int64_t> ends = deal_models(clusters, shares.size());
+  std::vector<FitContext> contexts;
+  for (const ModelShare& share : shares) contexts.push_back(on_device(context, share));
+  const int devices = static_cast<int>(shares.size());
+  std::vector<Cohort> cohorts;
+  int64_t first = 0;
+  for (size_t device = 0; device < shares.size(); first = ends[device++]) {
+    const auto own = members.subspan(static_cast<size_t>(first), static_cast<size_t>(ends[device] - first));
+    cohorts.push_back({&contexts[device], own, std::max(1, pool.size() / devices)});
+  }
+  return fit_side_by_side(context, cohorts, devices);
+}
+
 // Spreads the ensemble over cohorts and threads as the strategy says.
 Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
   Cost cost;
@@ -52,14 +95,14 @@ Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPo
   const bool together = !context.input.comm->alone() || context.input.remote != nullptr;
   if (strategy == Strategy::kTask && together) strategy = Strategy::kData;
   switch (strategy) {
-    case Strategy::kConcatenated: return fit_cohort(context, members, pool);
+    case Strategy::kConcatenated: return fit_together(context, members, pool);
     case Strategy::kData:
       for (Member& member : members) {
         if (context.control.stopped()) break;
         cost += fit_cohort(context, {&member, 1}, pool);
       }
       return cost;
-    case Strategy::kTask: return fit_side_by_side(context, members, pool.size());
+    case Strategy::kTask: return fit_each(context, members, pool.size());
   }
   return cost;
 }

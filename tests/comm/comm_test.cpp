@@ -1,5 +1,6 @@
 #include <manymeans/comm.h>
 
+#include "comm/ranks_of_machine.h"
 #include "comm/thread_ranks.h"
 
 #include <gtest/gtest.h>
@@ -49,6 +50,10 @@ TEST(Comm, SumsIntegersAndIntegersOf128Bits) {
     const auto large = ~static_cast<unsigned __int128>(0) - static_cast<unsigned>(comm.rank());
     EXPECT_TRUE(comm.sum(large) == static_cast<unsigned __int128>(-n - n * (n - 1) / 2));
   });
+}
+
+TEST(RanksOfMachine, AreCountedInTheirOrder) {
+  on_some_ranks([](Comm& comm) { EXPECT_EQ(rank_on_machine(comm), comm.rank()); });
 }
 
 TEST(Comm, FindsTheLargestAndTheSmallest) {

@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "backend/composite/model_shares.h"
 #include "backend/composite/row_shares.h"
 #include "backend/devices.h"
 
@@ -9,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -19,8 +21,8 @@ constexpr std::string_view kAll = ":all";
 
 class CompositeBackend final : public Backend {
  public:
-  CompositeBackend(std::vector<NamedBackend> backends, int threads)
-      : backends_(std::move(backends)), threads_(threads) {
+  CompositeBackend(std::vector<NamedBackend> backends, int threads, std::optional<bool> models_apart)
+      : backends_(std::move(backends)), threads_(threads), models_apart_(models_apart) {
     for (const NamedBackend& each : backends_) name_ += (name_.empty() ? "" : ",") + each.name;
   }
   std::string_view name() const override { return name_; }
@@ -34,16 +36,27 @@ class CompositeBackend final : public Backend {
     return std::ranges::all_of(backends_, [](const auto& each) { return each.backend->keeps_to_device_memory(); });
   }
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
+    if (deals_out_models(input, workload)) return make_upload_by_models(input, backends_, workload);
     return make_composite_upload(input, backends_, share_ends(input.points.n, speeds(input, workload)), workload);
   }
 
  private:
-  std::vector<double> speeds(const Input& input, const Workload& workload) const {
-    const auto same = [this](const NamedBackend& each) {
+  bool are_of_one_kind() const {
+    return std::ranges::all_of(backends_, [this](const NamedBackend& each) {
       return each.backend->name() == backends_[0].backend->name() &&
              each.backend->instruction_set() == backends_[0].backend->instruction_set();
-    };
-    if (std::ranges::all_of(backends_, same)) {
+    });
+  }
+
+  bool deals_out_models(const Input& input, const Workload& workload) const {
+    const double least = backends_[0].backend->least_shared_products();
+    const bool pays = are_of_one_kind() && least > 0 &&
+                      manymeans::deals_out_models(input, workload, backends_.size(), least);
+    return models_apart_.value_or(pays) && workload.models >= static_cast<int64_t>(backends_.size());
+  }
+
+  std::vector<double> speeds(const Input& input, const Workload& workload) const {
+    if (are_of_one_kind()) {
       std::vector<double> equal(backends_.size(), 1.0);
       const double products = products_of_pass(input, workload);
       if (products < backends_[0].backend->least_shared_products()) std::fill(equal.begin() + 1, equal.end(), 0.0);
@@ -55,6 +68,7 @@ class CompositeBackend final : public Backend {
   std::vector<NamedBackend> backends_;
   std::string name_;
   int threads_;
+  std::optional<bool> models_apart_;
 };
 
 // "cuda:all" is cuda:0, cuda:1 ...
@@ -114,11 +128,14 @@ std::unique_ptr<Backend> make_composite_backend(std::string_view text, const Bac
     if (name != "cpu") own.threads = std::max(1, threads / static_cast<int>(names.size()));
     backends.push_back({name, make_backend(name, own)});
   }
-  return make_composite_backend(std::move(backends), threads);
+  std::optional<bool> models_apart = options.tuning.models_apart;
+  if (options.device_memory > 0 && !models_apart) models_apart = false;  // a limit is for the rows that a device gets
+  return make_composite_backend(std::move(backends), threads, models_apart);
 }
 
-std::unique_ptr<Backend> make_composite_backend(std::vector<NamedBackend> backends, int threads) {
-  return std::make_unique<CompositeBackend>(std::move(backends), threads);
+std::unique_ptr<Backend> make_composite_backend(std::vector<NamedBackend> backends, int threads,
+                                                std::optional<bool> models_apart) {
+  return std::make_unique<CompositeBackend>(std::move(backends), threads, models_apart);
 }
 
 }  // namespace manymeans

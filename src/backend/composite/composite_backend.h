@@ -5,6 +5,7 @@
 #include "backend/composite/composite_upload.h"
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace manymeans {
 std::unique_ptr<Backend> make_composite_backend(std::string_view name, const BackendOptions& options);
 
 /// These devices; rows are dealt out equally where all are of one kind, else by measured speed. `threads` is for the
-/// host's own work.
-std::unique_ptr<Backend> make_composite_backend(std::vector<NamedBackend> backends, int threads = 1);
+/// host's own work, `models_apart` as in Tuning.
+std::unique_ptr<Backend> make_composite_backend(std::vector<NamedBackend> backends, int threads = 1,
+                                                std::optional<bool> models_apart = {});
 
 }  // namespace manymeans

@@ -4,12 +4,14 @@
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 
+#include "backend/composite/model_shares.h"
 #include "backend/composite/row_shares.h"
 #include "backend/device/late_backend.h"
 #include "backend/upload_script.h"
 #include "conformance/variants.h"
 #include "data/gather.h"
 #include "data/shards.h"
+#include "engine/tuned.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <filesystem>
 #include <numeric>
 #include <random>
 
@@ -216,6 +219,101 @@ TEST(CompositeBackend, WholeFitsAreThoseOfOneDevice) {
       EXPECT_NE(two.provenance.plan.find(" of 700 rows: "), std::string::npos) << two.provenance.plan;
     }
   }
+}
+
+// Each device has all rows and some of the models, whatever these are fitted with.
+TEST(CompositeBackend, ModelsApartAreThoseOfOneDevice) {
+  const Case made = make_case(Family::kNormal, DataType::kFloat64, Weighting::kRanges, {700, 3, {5}}, 3);
+  Tuning apart;
+  apart.models_apart = true;
+  FitOptions options;
+  options.k = {2, 9, 3};
+  options.models = 3;
+  options.max_iter = 12;
+  for (const char* init : {"k-means++", "k-means||", "random"}) {
+    for (const EmptyPolicy empty : {EmptyPolicy::kFarthest, EmptyPolicy::kDrop}) {
+      options.init = init;
+      options.empty = empty;
+      options.backend = "reference";
+      const std::string one = fit(made.points(), made.weights, options).digest();
+      for (const char* several : {"reference,cpu", "cpu,reference"}) {
+        options.backend = several;
+        const FitResult found = fit_tuned(made.points(), made.weights, options, {}, apart);
+        EXPECT_EQ(found.digest(), one) << init << " " << several;
+        EXPECT_NE(found.provenance.plan.find("has 5 of 9 models: "), std::string::npos) << found.provenance.plan;
+      }
+    }
+  }
+}
+
+TEST(CompositeBackend, ModelsApartFailAsTheFirstOfThem) {
+  std::vector<float> values(40 * 2, 1.0F);  // of two distinct rows, so that every third cluster is empty
+  values[0] = 7;
+  FitOptions options;
+  options.k = {3, 4, 5};
+  options.empty = EmptyPolicy::kError;
+  const auto what = [&](const char* backend, bool models_apart) -> std::string {
+    options.backend = backend;
+    Tuning tuning;
+    tuning.models_apart = models_apart;
+    try {
+      fit_tuned({values.data(), 40, 2}, {}, options, {}, tuning);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  const std::string alone = what("reference", false);
+  EXPECT_NE(alone, "none");
+  EXPECT_EQ(what("reference,cpu", true), alone);
+}
+
+TEST(CompositeBackend, ACheckpointOfModelsApartGoesOnWithOne) {
+  const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {600, 3, {5}}, 4);
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / "manymeans-models-apart.ckpt";
+  FitOptions options;
+  options.k = {4, 7};
+  options.models = 2;
+  options.tol = 0;
+  options.backend = "reference";
+  const std::string wanted = fit(made.points(), {}, options).digest();
+  std::filesystem::remove(path);
+  FitHooks hooks;
+  hooks.checkpoint.path = path.string();
+  hooks.progress = [](const Progress& progress) { return progress.iteration < 3; };
+  Tuning apart;
+  apart.models_apart = true;
+  options.backend = "cpu,reference";
+  EXPECT_TRUE(fit_tuned(made.points(), {}, options, hooks, apart).interrupted);
+  hooks.progress = {};
+  hooks.checkpoint.resume = true;
+  options.backend = "cpu";
+  EXPECT_EQ(fit(made.points(), {}, options, hooks).digest(), wanted);
+  std::filesystem::remove(path);
+}
+
+// By the sizes that users have: short passes and large ensembles by models, many rows of few clusters by rows.
+TEST(CompositeBackend, DealsOutModelsWhereThatPays) {
+  constexpr double kLeast = 1e10;
+  const auto deals = [](int64_t rows, int64_t columns, std::vector<int64_t> clusters) {
+    const std::vector<float> value(1);
+    ThreadPool pool(1);
+    Input input = prepare_input({value.data(), 1, 1}, {}, pool);
+    input.points.n = rows;
+    input.points.d = columns;
+    Workload workload;
+    workload.models = static_cast<int64_t>(clusters.size());
+    workload.all_clusters = std::accumulate(clusters.begin(), clusters.end(), int64_t{0});
+    workload.passes = 300 * workload.models;
+    workload.clusters = std::move(clusters);
+    return deals_out_models(input, workload, 2, kLeast);
+  };
+  EXPECT_TRUE(deals(100'000, 8, std::vector<int64_t>(100, 20)));  // 0.3 ms, of which a meeting would be a tenth
+  EXPECT_TRUE(deals(1'000'000, 2, std::vector<int64_t>(100, 10)));
+  EXPECT_FALSE(deals(16'000'000, 128, std::vector<int64_t>(10, 64)));  // 8 GB
+  EXPECT_FALSE(deals(5'000'000, 64, std::vector<int64_t>(10, 8)));
+  EXPECT_FALSE(deals(100'000, 8, {20, 20}));                  // one may take twice the iterations of the other
+  EXPECT_FALSE(deals(1000, 2, std::vector<int64_t>(10, 3)));  // microseconds
 }
 
 TEST(CompositeBackend, RefusesNamesThatMakeNoSense) {

@@ -110,6 +110,24 @@ TEST(SeveralDevices, ManyModelsBySeveralStrategies) {
   }
 }
 
+// Each device has all rows and half of the models.
+TEST(SeveralDevices, ModelsOfShortPassesAreDealtOut) {
+  if (device_count("cuda") < 2) GTEST_SKIP() << "there are no two CUDA devices";
+  const LargePoints points;
+  FitOptions options;
+  options.k = {5, 12};
+  options.models = 20;
+  for (const char* init : {"k-means++", "k-means||", "random"}) {
+    options.init = init;
+    options.backend = "cuda:0";
+    const std::string wanted = fit(points.view(), points.weights, options).digest();
+    options.backend = "cuda:all";
+    const FitResult found = fit(points.view(), points.weights, options);
+    EXPECT_EQ(found.digest(), wanted) << init;
+    EXPECT_NE(found.provenance.plan.find(" of 40 models: "), std::string::npos) << found.provenance.plan;
+  }
+}
+
 // A checkpoint of two goes on with one, and with the cpu.
 TEST(SeveralDevices, CheckpointsGoOnWithOthers) {
   if (device_count("cuda") < 2) GTEST_SKIP() << "there are no two CUDA devices";

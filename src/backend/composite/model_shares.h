@@ -1,0 +1,21 @@
+// Several devices that have all rows each, among which the models of an ensemble are dealt out.
+#pragma once
+
+#include "backend/composite/composite_upload.h"
+
+#include <memory>
+#include <span>
+
+namespace manymeans {
+
+/// Whether dealing out the models to so many equal devices takes less time than dealing out the rows, which costs an
+/// exchange of sums in every pass, but needs each row on one device only. `least_products`: see
+/// Backend::least_shared_products().
+bool deals_out_models(const Input& input, const Workload& workload, size_t devices, double least_products);
+
+/// All rows on each backend, and its part of the models by deal_models(). Who does not ask for its shares gets the
+/// first device.
+std::unique_ptr<Upload> make_upload_by_models(const Input& input, std::span<const NamedBackend> backends,
+                                              const Workload& workload);
+
+}  // namespace manymeans

@@ -1,0 +1,15 @@
+// How the models of an ensemble are dealt out to several devices that have all rows each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace manymeans {
+
+/// Where the shares of so many devices end, each of neighbouring models (of which there are at least as many) with
+/// about as many clusters as the others; none is empty.
+std::vector<int64_t> deal_models(std::span<const int64_t> clusters, size_t devices);
+
+}  // namespace manymeans
