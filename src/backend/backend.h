@@ -312,6 +312,8 @@ class Backend {
   /// Passes of less than so many products, rows times clusters times (columns + 8), are shorter on one such device than
   /// on several that share the rows.
   virtual double least_shared_products() const { return 0; }
+  /// How many of these rows would stay in the device's memory; the others are read over its link in every pass.
+  virtual int64_t resident_rows(const Input& input, const Workload& /*workload*/) { return input.points.n; }
   /// Whether what it holds follows Input::memory.
   virtual bool keeps_to_memory() const { return false; }
   /// Whether it has memory of its own that follows BackendOptions::device_memory.

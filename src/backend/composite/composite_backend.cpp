@@ -50,8 +50,8 @@ class CompositeBackend final : public Backend {
 
   bool deals_out_models(const Input& input, const Workload& workload) const {
     const double least = backends_[0].backend->least_shared_products();
-    const bool pays = are_of_one_kind() && least > 0 &&
-                      manymeans::deals_out_models(input, workload, backends_.size(), least);
+    const bool pays =
+        are_of_one_kind() && least > 0 && manymeans::deals_out_models(input, workload, backends_.size(), least);
     return models_apart_.value_or(pays) && workload.models >= static_cast<int64_t>(backends_.size());
   }
 
@@ -62,7 +62,10 @@ class CompositeBackend final : public Backend {
       if (products < backends_[0].backend->least_shared_products()) std::fill(equal.begin() + 1, equal.end(), 0.0);
       return equal;
     }
-    return measured_speeds(backends_, input, workload);
+    const std::vector<DeviceRate> rates = measured_rates(backends_, input, workload);
+    constexpr double kLink = 25e9;  // bytes a second, from memory that is not pinned
+    return shares_in_time(input.points.n, rates,
+                          kLink * static_cast<double>(input.points.n) / static_cast<double>(input.points.bytes()));
   }
 
   std::vector<NamedBackend> backends_;

@@ -46,6 +46,29 @@ std::vector<int64_t> share_ends(int64_t rows, std::span<const double> speeds) {
   return ends;
 }
 
+std::vector<double> shares_in_time(int64_t rows, std::span<const DeviceRate> devices, double link) {
+  const auto labelled = [&](size_t device, double seconds) {
+    const double held = static_cast<double>(devices[device].resident_rows) + link * seconds;
+    return std::min(devices[device].labelled * seconds, held);
+  };
+  std::vector<double> shares(devices.size());
+  double all = 0;
+  for (const DeviceRate& device : devices) all += device.labelled;
+  // Between the time without any limit and a time in which the fastest link or memory alone would do.
+  double enough = static_cast<double>(rows) / all, too_little = enough;
+  const auto count_in = [&](double seconds) {
+    for (size_t d = 0; d < devices.size(); ++d) shares[d] = labelled(d, seconds);
+    return std::accumulate(shares.begin(), shares.end(), 0.0);
+  };
+  while (count_in(enough) < static_cast<double>(rows) * (1 - 1e-12)) enough *= 2;
+  for (int step = 0; step < 60 && too_little < enough; ++step) {
+    const double middle = (too_little + enough) / 2;
+    (count_in(middle) < static_cast<double>(rows) ? too_little : enough) = middle;
+  }
+  count_in(enough);
+  return shares;
+}
+
 double products_of_pass(const Input& input, const Workload& workload) {
   constexpr double kColumnsOfARow = 8;  // what a row costs beside its columns
   return static_cast<double>(input.points.n) * static_cast<double>(workload.all_clusters) *
@@ -53,8 +76,8 @@ double products_of_pass(const Input& input, const Workload& workload) {
 }
 
 // The first session of a backend makes it ready; the second one's first pass is timed, since later ones know much.
-std::vector<double> measured_speeds(std::span<const NamedBackend> backends, const Input& input,
-                                    const Workload& workload) {
+std::vector<DeviceRate> measured_rates(std::span<const NamedBackend> backends, const Input& input,
+                                       const Workload& workload) {
   const int64_t rows = trial_rows(input, workload.most_clusters);
   const int64_t k = std::min(workload.most_clusters, rows);
   Input some = rows_of(input, 0, rows);
@@ -73,12 +96,14 @@ std::vector<double> measured_speeds(std::span<const NamedBackend> backends, cons
     parts[p]->upload = parts[p]->backend->upload(parts[p]->input, trial);
     seconds_of(*parts[p]->upload->session({&k, 1}, 0), prototypes);
   });
-  std::vector<double> speeds(parts.size());
+  std::vector<DeviceRate> rates(parts.size());
   for_each_part(parts, drivers, [&](size_t p) {
     const auto session = parts[p]->upload->session({&k, 1}, 0);
-    speeds[p] = static_cast<double>(rows) / std::max(seconds_of(*session, prototypes), 1e-9);
+    rates[p].labelled = static_cast<double>(rows) / std::max(seconds_of(*session, prototypes), 1e-9);
   });
-  return speeds;
+  for_each_part(parts, drivers,
+                [&](size_t p) { rates[p].resident_rows = parts[p]->backend->resident_rows(input, workload); });
+  return rates;
 }
 
 }  // namespace manymeans

@@ -14,12 +14,22 @@ namespace manymeans {
 /// of 64 rows but for the last one that has any; one that would be less than a hundredth of all rows gets none.
 std::vector<int64_t> share_ends(int64_t rows, std::span<const double> speeds);
 
+/// What one of several devices can do with rows.
+struct DeviceRate {
+  double labelled;        ///< rows a second, of those in its memory
+  int64_t resident_rows;  ///< that its memory holds
+};
+
+/// Numbers in proportion to the rows that the devices label in the same time, which ends when they have labelled
+/// `rows`. A device reads what its memory does not hold over a link of so many rows a second, meanwhile.
+std::vector<double> shares_in_time(int64_t rows, std::span<const DeviceRate> devices, double link);
+
 /// Products of a pass of all models, for Backend::least_shared_products().
 double products_of_pass(const Input& input, const Workload& workload);
 
-/// Rows that each backend labels in a second, by one pass over some of the first rows, on all backends at a time. The
-/// models have as many clusters as the workload says.
-std::vector<double> measured_speeds(std::span<const NamedBackend> backends, const Input& input,
-                                    const Workload& workload);
+/// What each backend labels in a second, by one pass over some of the first rows, on all backends at a time (the models
+/// have as many clusters as the workload says), and what it holds.
+std::vector<DeviceRate> measured_rates(std::span<const NamedBackend> backends, const Input& input,
+                                       const Workload& workload);
 
 }  // namespace manymeans

@@ -126,6 +126,13 @@ class CudaBackend final : public Backend {
   int threads() const override { return threads_; }
   void use_here() override { use_device(device_); }
   double least_shared_products() const override { return 1e10; }  // 0.1 to 0.2 ms on a Hopper
+  int64_t resident_rows(const Input& input, const Workload& workload) override {
+    if (prototype_of(input).linear) return input.points.n;
+    use_device(device_);
+    device_.memory_free = free_device_memory();
+    constexpr double kUsualRatio = 0;  // of fp16 to the norm; the upload measures it
+    return make_cuda_plan(input, device_, options_, kUsualRatio, workload).resident_rows;
+  }
   bool keeps_to_device_memory() const override { return true; }
   std::unique_ptr<CopiedPoints> copy(const PointsView& points) override {
     use_device(device_);

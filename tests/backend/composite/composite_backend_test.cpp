@@ -372,5 +372,18 @@ TEST(RowShares, AreInProportionToTheSpeeds) {
   EXPECT_EQ(shares(6400, {1, 1000}), (std::vector<int64_t>{0, 6400}));
 }
 
+TEST(RowShares, FollowTheMemoryOfDevices) {
+  constexpr int64_t kAny = int64_t{1} << 40;
+  const auto shares = [](int64_t rows, const std::vector<DeviceRate>& devices, double link) {
+    return share_ends(rows, shares_in_time(rows, devices, link));
+  };
+  EXPECT_EQ(shares(6400, {{1, kAny}, {3, kAny}}, 0), (std::vector<int64_t>{1600, 6400}));
+  EXPECT_EQ(shares(6400, {{1, kAny}, {3, 640}}, 0), (std::vector<int64_t>{5760, 6400}));  // no link
+  EXPECT_EQ(shares(6400, {{1, kAny}, {9, 640}}, 1),
+            (std::vector<int64_t>{2880, 6400}));  // 640 and as fast as the other
+  EXPECT_EQ(shares(6400, {{1, kAny}, {3, 640}}, 100), (std::vector<int64_t>{1600, 6400}));  // a link that is no limit
+  EXPECT_EQ(shares(6400, {{5, 640}, {5, 640}}, 1), (std::vector<int64_t>{3200, 6400}));     // nobody has room
+}
+
 }  // namespace
 }  // namespace manymeans::test
