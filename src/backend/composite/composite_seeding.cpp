@@ -5,8 +5,7 @@
 
 namespace manymeans {
 
-CompositeSeeding::CompositeSeeding(const Input& input, const CompositeParts& parts,
-                                   std::vector<std::unique_ptr<Seeding>> seedings)
+CompositeSeeding::CompositeSeeding(const Input& input, const CompositeParts& parts, std::vector<SeedingOfPart> seedings)
     : parts_(parts),
       drivers_(static_cast<int>(parts.size())),
       seedings_(std::move(seedings)),
@@ -15,13 +14,13 @@ CompositeSeeding::CompositeSeeding(const Input& input, const CompositeParts& par
 CompositeSeeding::~CompositeSeeding() {
   for (size_t p = 0; p < parts_.size(); ++p) {
     parts_[p]->backend->use_to_end();
-    seedings_[p].reset();
+    seedings_[p].seeding.reset();
   }
 }
 
 std::vector<double> CompositeSeeding::begin(std::span<const SeedCentres> models) {
   std::vector<std::vector<double>> found(parts_.size());
-  for_each_part(parts_, drivers_, [&](size_t p) { found[p] = seedings_[p]->begin(models); });
+  for_each_part(parts_, drivers_, [&](size_t p) { found[p] = seedings_[p].seeding->begin(models); });
   std::vector<double> largest = found[0];
   for (const std::vector<double>& part : found) {
     for (size_t i = 0; i < largest.size(); ++i) largest[i] = std::max(largest[i], part[i]);
@@ -30,16 +29,16 @@ std::vector<double> CompositeSeeding::begin(std::span<const SeedCentres> models)
 }
 
 void CompositeSeeding::fix_scale(int slot, double largest) {
-  for_each_part(parts_, drivers_, [&](size_t p) { seedings_[p]->fix_scale(slot, largest); });
+  for_each_part(parts_, drivers_, [&](size_t p) { seedings_[p].seeding->fix_scale(slot, largest); });
 }
 
 void CompositeSeeding::add(std::span<const SeedCentres> models) {
-  for_each_part(parts_, drivers_, [&](size_t p) { seedings_[p]->add(models); });
+  for_each_part(parts_, drivers_, [&](size_t p) { seedings_[p].seeding->add(models); });
 }
 
 std::vector<WideInt> CompositeSeeding::totals(int slot) {
   std::vector<WideInt> totals(parts_.size());
-  for_each_part(parts_, drivers_, [&](size_t p) { totals[p] = seedings_[p]->total(slot); });
+  for_each_part(parts_, drivers_, [&](size_t p) { totals[p] = seedings_[p].seeding->total(slot); });
   return totals;
 }
 
@@ -63,7 +62,7 @@ std::vector<int64_t> CompositeSeeding::pick(int slot, std::span<const WideInt> t
       own_targets.push_back(targets[i] - before);
     }
     if (mine.empty()) return;
-    const std::vector<int64_t> picked = seedings_[p]->pick(slot, own_targets);
+    const std::vector<int64_t> picked = seedings_[p].seeding->pick(slot, own_targets);
     for (size_t i = 0; i < mine.size(); ++i) rows[mine[i]] = parts_[p]->first + picked[i];
   });
   return rows;
@@ -71,7 +70,7 @@ std::vector<int64_t> CompositeSeeding::pick(int slot, std::span<const WideInt> t
 
 void CompositeSeeding::trial(std::span<SeedTrial> trials) {
   std::vector<std::vector<SeedTrial>> found(parts_.size(), {trials.begin(), trials.end()});
-  for_each_part(parts_, drivers_, [&](size_t p) { seedings_[p]->trial(found[p]); });
+  for_each_part(parts_, drivers_, [&](size_t p) { seedings_[p].seeding->trial(found[p]); });
   for (size_t i = 0; i < trials.size(); ++i) {
     trials[i].potentials.assign(static_cast<size_t>(trials[i].candidates->rows()), WideInt());
     for (const std::vector<SeedTrial>& part : found) {
@@ -82,7 +81,7 @@ void CompositeSeeding::trial(std::span<SeedTrial> trials) {
 
 std::vector<int64_t> CompositeSeeding::sample(int slot, const SeedSample& sample) {
   std::vector<std::vector<int64_t>> found(parts_.size());
-  for_each_part(parts_, drivers_, [&](size_t p) { found[p] = seedings_[p]->sample(slot, sample); });
+  for_each_part(parts_, drivers_, [&](size_t p) { found[p] = seedings_[p].seeding->sample(slot, sample); });
   std::vector<int64_t> rows;
   for (size_t p = 0; p < parts_.size(); ++p) {
     for (const int64_t row : found[p]) rows.push_back(parts_[p]->first + row);
@@ -92,7 +91,7 @@ std::vector<int64_t> CompositeSeeding::sample(int slot, const SeedSample& sample
 
 std::vector<int64_t> CompositeSeeding::attracted(int slot) {
   std::vector<std::vector<int64_t>> found(parts_.size());
-  for_each_part(parts_, drivers_, [&](size_t p) { found[p] = seedings_[p]->attracted(slot); });
+  for_each_part(parts_, drivers_, [&](size_t p) { found[p] = seedings_[p].seeding->attracted(slot); });
   std::vector<int64_t> sums = found[0];
   for (size_t p = 0; p < found.size(); ++p) {
     if (found[p].empty()) return {};
@@ -102,8 +101,9 @@ std::vector<int64_t> CompositeSeeding::attracted(int slot) {
 }
 
 std::span<const double> CompositeSeeding::least(int slot) {
-  for_each_part(parts_, drivers_,
-                [&](size_t p) { std::ranges::copy(seedings_[p]->least(slot), least_.begin() + parts_[p]->first); });
+  for_each_part(parts_, drivers_, [&](size_t p) {
+    std::ranges::copy(seedings_[p].seeding->least(slot), least_.begin() + parts_[p]->first);
+  });
   return least_;
 }
 

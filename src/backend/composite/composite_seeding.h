@@ -9,10 +9,16 @@
 
 namespace manymeans {
 
+/// What one part has for it.
+struct SeedingOfPart {
+  std::unique_ptr<ThreadPool> pool = {};  ///< its own, since parts work at the same time
+  std::unique_ptr<Seeding> seeding = {};
+};
+
 /// One seeding a part. A row is picked by the prefix sums of the parts: the one in which the target lies looks for it.
 class CompositeSeeding final : public Seeding {
  public:
-  CompositeSeeding(const Input& input, const CompositeParts& parts, std::vector<std::unique_ptr<Seeding>> seedings);
+  CompositeSeeding(const Input& input, const CompositeParts& parts, std::vector<SeedingOfPart> seedings);
   ~CompositeSeeding() override;
 
   std::vector<double> begin(std::span<const SeedCentres> models) override;
@@ -30,7 +36,7 @@ class CompositeSeeding final : public Seeding {
 
   const CompositeParts& parts_;
   ThreadPool drivers_;  // a thread a part
-  std::vector<std::unique_ptr<Seeding>> seedings_;
+  std::vector<SeedingOfPart> seedings_;
   std::vector<double> least_;  // of all rows, of the slot that was asked about last
 };
 

@@ -34,20 +34,19 @@ class CompositeUpload final : public Upload {
 
   const Input& input_;
   CompositeParts parts_;
-  std::vector<std::string> idle_;                   // names of backends without rows
-  bool one_session_;                                // at a time
-  std::vector<std::unique_ptr<ThreadPool>> pools_;  // of the parts' seedings
+  std::vector<std::string> idle_;  // names of backends without rows
+  bool one_session_;               // at a time
 };
 
 // Where one part leaves it to the host, the host does it for all rows.
 std::unique_ptr<Seeding> CompositeUpload::seeding(std::span<const int64_t> k, ThreadPool& pool) {
   if (Upload* const only = only_part()) return only->seeding(k, pool);
-  std::vector<std::unique_ptr<Seeding>> seedings(parts_.size());
+  std::vector<SeedingOfPart> seedings(parts_.size());
   for (size_t p = 0; p < parts_.size(); ++p) {
     parts_[p]->backend->use_here();
-    pools_.push_back(std::make_unique<ThreadPool>(pool.size(), pool.abort()));
-    seedings[p] = parts_[p]->upload->seeding(k, *pools_.back());
-    if (!seedings[p]) return nullptr;
+    seedings[p].pool = std::make_unique<ThreadPool>(pool.size(), pool.abort());
+    seedings[p].seeding = parts_[p]->upload->seeding(k, *seedings[p].pool);
+    if (!seedings[p].seeding) return nullptr;
   }
   return std::make_unique<CompositeSeeding>(input_, parts_, std::move(seedings));
 }

@@ -206,6 +206,7 @@ TEST(CompositeBackend, WholeFitsAreThoseOfOneDevice) {
   options.k = {3, 8};
   options.models = 3;
   options.max_iter = 12;
+  options.threads = 6;  // so that models are seeded and fitted at the same time, by task
   for (const char* init : {"k-means++", "k-means||", "random"}) {
     for (const Strategy strategy : {Strategy::kConcatenated, Strategy::kData, Strategy::kTask}) {
       options.init = init;
