@@ -47,6 +47,10 @@ std::string title_of(const Clustering& clustering) {
                      clustering.model->seed, clustering.model->inertia);
 }
 
+bool same_scaling(const Scaling& a, const Scaling& b) {
+  return a.kind == b.kind && a.offset == b.offset && a.divisor == b.divisor;
+}
+
 // Why the centroids of two models cannot be matched; empty: they can.
 std::string obstacle(const ModelFile& a, const ModelFile& b) {
   if (a.linear() || b.linear()) return "linear models have none";
@@ -54,6 +58,11 @@ std::string obstacle(const ModelFile& a, const ModelFile& b) {
   if (columns_a != columns_b) return fmt::format("A has {} columns, B {}", columns_a, columns_b);
   const bool named = !a.column_names.empty() && !b.column_names.empty();
   if (named && a.column_names != b.column_names) return "A and B are of columns of other names, or in another order";
+  if (a.metric != b.metric)
+    return fmt::format("A was fitted with metric {}, B with {}", name_of(a.metric), name_of(b.metric));
+  if (a.metric == Metric::kCosine && !same_scaling(a.scaling, b.scaling)) {
+    return "A and B are directions after other scalings";
+  }
   return {};
 }
 
@@ -61,7 +70,7 @@ std::string obstacle(const ModelFile& a, const ModelFile& b) {
 std::vector<double> centroids_in(const Scaling& to, const Clustering& from) {
   const Matrix& centroids = from.model->prototypes;
   const Scaling& own = from.file->scaling;
-  const bool same = own.kind == to.kind && own.offset == to.offset && own.divisor == to.divisor;
+  const bool same = same_scaling(own, to);
   std::vector<double> values;
   for (int64_t k = 0; k < centroids.rows(); ++k) {
     for (int64_t j = 0; j < centroids.columns(); ++j) {

@@ -81,7 +81,8 @@ FitResult run_fit(FitCommand& command, JobPoints& points, bool initial_file, Pro
     initial = read_initial({.path = command.options.init,
                             .k = command.k_given ? command.options.k[0] : 0,
                             .d = points.view.d,
-                            .scale = command.job.scale});
+                            .scale = command.job.scale,
+                            .metric = command.options.metric});
     command.options.k = {initial.view.n};
     for (const std::string& warning : initial.warnings) points.dataset.warnings.push_back(warning);
   }
@@ -106,7 +107,8 @@ constexpr int64_t kMostValues = 100'000'000;
 
 ClusterReport summarise_model(const FitCommand& command, const JobPoints& points, const ModelResult& model) {
   const Dataset& data = points.dataset;
-  const SummaryOptions options{points.scaling, command.options.threads, command.options.memory.bytes};
+  const SummaryOptions options{points.scaling, command.options.threads, command.options.memory.bytes,
+                               command.options.metric};
   ClusterReport report;
   report.summary = summarise(points.view, data.weights, model, options, command.job.comm());
   report.k = model.k_requested;
@@ -164,7 +166,7 @@ void append_labels(const FitCommand& command, const JobPoints& points, const Fit
     const ModelResult& model = result.models[static_cast<size_t>(best[i].model)];
     columns.push_back({best.size() == 1 ? "cluster" : best[i].name, &model.labels, {}});
     if (!flags.distances) continue;
-    PredictOptions options{.threads = command.options.threads, .distances = true};
+    PredictOptions options{.threads = command.options.threads, .metric = command.options.metric, .distances = true};
     options.backend = command.options.backend;
     distances[i] = predict(points.view, model.prototypes.view(), options).distances;
     columns.push_back({best.size() == 1 ? "distance" : best[i].name + "_distance", nullptr, distances[i]});

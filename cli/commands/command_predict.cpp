@@ -135,9 +135,10 @@ Outcome use_centroids(const PredictCommand& command, const ModelFile& file, cons
   ModelPoints points = read_scaled(command, points_of_fit(file), file.scaling, line);
   const PointsView view = points.read.view;
   const DeviceWatch watch(command.options.backend);
+  PredictOptions options = command.options;
+  options.metric = file.metric;
   Outcome outcome{.k = model.k, .rows = points.read.file_rows, .columns = view.d, .warnings = points.read.warnings};
-  use_points(command, points.read,
-             [&] { outcome.prediction = predict(view, model.prototypes.view(), command.options); });
+  use_points(command, points.read, [&] { outcome.prediction = predict(view, model.prototypes.view(), options); });
   count_labels(outcome, command.comm());
   outcome.take_rows(points.read);
   return outcome;

@@ -75,7 +75,8 @@ void label_rows(Clustering& clustering, const RowsToLabel& rows, std::vector<std
   }
   const DeviceWatch watch(rows.backend);
   const Prediction found = naming_file(rows.path, points, [&] {
-    return predict_rows(clustering, points.view, {.backend = rows.backend, .threads = rows.reading.threads});
+    return predict_rows(clustering, points.view,
+                        {.backend = rows.backend, .threads = rows.reading.threads, .metric = clustering.file->metric});
   });
   auto gap = points.dropped.begin();
   for (int64_t row = 0; row < found.labels.size(); ++row) {

@@ -21,6 +21,10 @@ void set(const char* flag, const std::string& text, Strategy& value) {
   check_choice(flag, text, {"concatenated", "data", "task"});
   value = strategy_from_name(text).value();
 }
+void set(const char* flag, const std::string& text, Metric& value) {
+  check_choice(flag, text, {"euclidean", "cosine"});
+  value = metric_from_name(text).value();
+}
 void set(const char* flag, const std::string& text, EmptyPolicy& value) {
   check_choice(flag, text, {"farthest", "keep", "drop", "error"});
   value = empty_policy_from_name(text).value();
@@ -42,6 +46,9 @@ std::string shown_default(const std::vector<int64_t>& value) {
 }
 std::string shown_default(const std::optional<uint64_t>&) {
   return {};
+}
+std::string shown_default(Metric value) {
+  return std::string(name_of(value));
 }
 std::string shown_default(Strategy value) {
   return std::string(name_of(value));

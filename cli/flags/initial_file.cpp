@@ -24,6 +24,11 @@ Dataset from_model_file(const InitialFile& wanted) {
                 fmt::format("the model in '{}' was fitted with --scale {}, this fit has --scale {}; use the same", path,
                             name_of(file->scaling.kind), name_of(wanted.scale)));
   }
+  if (file->metric != wanted.metric) {
+    throw Error(ErrorCode::kUsage, "--init",
+                fmt::format("the model in '{}' was fitted with --metric {}, this fit has --metric {}; use the same",
+                            path, name_of(file->metric), name_of(wanted.metric)));
+  }
   Dataset initial;
   initial.path = path;
   initial.view = choose_model(*file, path, wanted.k, WhichK::kLeft).prototypes.view();
@@ -41,7 +46,7 @@ bool names_initial_file(const std::string& init, const std::vector<std::string>&
 }
 
 Dataset read_initial(const InitialFile& wanted) {
-  const auto& [path, k, d, scale, kind] = wanted;
+  const auto& [path, k, d, scale, kind, metric] = wanted;
   ReadOptions as_binary64;  // exact for every type; the fit rounds once to the type of the points
   as_binary64.dtype = DataType::kFloat64;
   Dataset initial = path.ends_with(".npz") ? from_model_file(wanted) : read_points(path, as_binary64);

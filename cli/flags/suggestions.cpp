@@ -52,6 +52,9 @@ const std::vector<Synonym>& synonyms() {
       {"index-col", {"--id"}},
       {"standardize", {"--scale standard"}},
       {"normalize", {"--scale standard"}},
+      {"spherical", {"--metric cosine"}},  // faiss
+      {"size-min", {"--min-size"}},        // k-means-constrained
+      {"size-max", {"--max-size"}},
       {"alpha", {"--ridge"}},
       {"fit-intercept", {"--intercept"}},
       {"y", {"--target"}},

@@ -86,8 +86,9 @@ std::string model_heading(const std::string& path, const ModelFile& file) {
   const std::string of = file.linear()
                              ? fmt::format("linear models of {} feature{}", columns - 1, columns == 2 ? "" : "s")
                              : fmt::format("centroids of {} columns", columns);
-  return fmt::format("{}: {}, {}, fitted with --scale {}", path, of, name_of(file.models[0].prototypes.type()),
-                     name_of(file.scaling.kind));
+  const std::string metric = file.metric == Metric::kEuclidean ? "" : fmt::format(" --metric {}", name_of(file.metric));
+  return fmt::format("{}: {}, {}, fitted with --scale {}{}", path, of, name_of(file.models[0].prototypes.type()),
+                     name_of(file.scaling.kind), metric);
 }
 
 std::string model_equations(const ModelFile& file) {
@@ -111,6 +112,7 @@ Json model_description_json(const std::string& path, const ModelFile& file) {
                {"kind", file.linear() ? "linear" : "centroids"},
                {"dtype", std::string(name_of(file.models[0].prototypes.type()))},
                {"scale", std::string(name_of(file.scaling.kind))}};
+  if (!file.linear()) json["metric"] = std::string(name_of(file.metric));
   if (file.linear()) {
     const EquationNames names = equation_names(file.column_names, file.source, file.models[0].prototypes.columns());
     json["features"] = names.features;

@@ -101,6 +101,9 @@ struct PredictOptions {
   std::string backend = "auto";
   std::string algorithm = "auto";
   int threads = 0;
+  /// That of the fit. Under Metric::kCosine the points are scaled as those of a fit are; prototypes are those of such a
+  /// fit, and taken as they are.
+  Metric metric = Metric::kEuclidean;
   bool distances = false;
   bool inertia = false;
   std::span<const double> weights = {};      ///< empty, or N weights for the inertia

@@ -185,6 +185,10 @@ Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threa
 /// The same, in a temporary file where `memory` asks for that (as in ReadOptions).
 Dataset scale_points(const PointsView& points, const Scaling& scaling, int threads, int64_t memory);
 
+/// A new matrix of the rows, each scaled to length one as a fit with Metric::kCosine has them: in float32 (float64 for
+/// float64 points). Throws Error(kBadData) naming the first row that is all zeros, or a value that is not finite.
+Matrix rows_of_length_one(const PointsView& points, int threads = 0);
+
 /// The rows of a file for which labels are written: those of the points, and those between them that were left out.
 struct FileRows {
   /// As in Dataset; empty fields in a .csv, nulls in a .parquet, -1 or NaN in a .npy.
@@ -319,6 +323,7 @@ struct ModelFile {
   std::vector<std::string> column_names;  ///< empty, or D names
   SourceColumns source;                   ///< the columns of the fitted file; of count 0 in files of version 0.1
   std::string json;                       ///< options and provenance
+  Metric metric = Metric::kEuclidean;     ///< of the fit, for PredictOptions
 
   bool linear() const { return !models.empty() && models[0].regression.has_value(); }
 };

@@ -25,8 +25,16 @@ enum class EmptyPolicy : uint8_t {
   kError,     ///< the fit fails
 };
 
+/// What "near" means.
+enum class Metric : uint8_t {
+  kEuclidean,  ///< between rows as they are
+  kCosine,     ///< between directions: rows are scaled to length one, and so are prototypes (spherical k-means)
+};
+
+std::string_view name_of(Metric metric);
 std::string_view name_of(Strategy strategy);
 std::string_view name_of(EmptyPolicy policy);
+std::optional<Metric> metric_from_name(std::string_view name);
 std::optional<Strategy> strategy_from_name(std::string_view name);
 std::optional<EmptyPolicy> empty_policy_from_name(std::string_view name);
 
@@ -48,6 +56,9 @@ struct FitOptions {
   uint64_t seed = 0;
   std::optional<uint64_t> model_seed = std::nullopt;
   std::string init = "auto";
+  Metric metric = Metric::kEuclidean;
+  int64_t min_size = 0;  ///< fewest rows of a cluster
+  int64_t max_size = 0;  ///< most rows of a cluster; 0: any number
   int64_t max_iter = 300;
   double tol = 1e-4;
   std::string stop = "tol";
@@ -58,6 +69,9 @@ struct FitOptions {
   Strategy strategy = Strategy::kConcatenated;
   int threads = 0;
   ByteSize memory = {};
+
+  /// Whether clusters have sizes to keep to.
+  bool balanced() const { return min_size > 0 || max_size > 0; }
 };
 
 /// How an option is shown to people.
@@ -87,6 +101,16 @@ void for_each_option(Options& options, Visitor&& visit) {
                    "auto, k-means++, k-means||, random, first, or a file of k rows (.npy, .csv, a model .npz). "
                    "auto: k-means++ up to k = 5000, k-means|| above."},
         options.init);
+  visit(OptionInfo{"metric", "--metric", "NAME",
+                   "euclidean, or cosine: rows and prototypes are scaled to length one (spherical k-means), after "
+                   "--scale; no row may be all zeros."},
+        options.metric);
+  visit(OptionInfo{"min_size", "--min-size", "ROWS",
+                   "Fewest rows of a cluster: rows are assigned at the least total cost that this allows; 0: any "
+                   "number (docs/user/balanced.md)."},
+        options.min_size);
+  visit(OptionInfo{"max_size", "--max-size", "ROWS", "Most rows of a cluster, likewise; 0: any number."},
+        options.max_size);
   visit(OptionInfo{"max_iter", "--max-iter", "COUNT", "Most iterations (updates of the prototypes) of a model."},
         options.max_iter);
   visit(OptionInfo{"tol", "--tol", "NUMBER",

@@ -47,6 +47,7 @@ template <class Options, class Visitor>
 void for_each_regress_option(Options& options, Visitor&& visit) {
   for_each_option(options, [&](OptionInfo info, auto& value) {
     const std::string_view name = info.name;
+    if (name == "metric" || name == "min_size" || name == "max_size") return;  // of centroids
     if (name == "k")
       info.help = "Number of linear models: 8, a list 8,16,32, a range 2..20, or one with a step 2..20:2.";
     if (name == "models") info.help = "Fits for each k, from different seeds; the best by error is marked.";

@@ -33,7 +33,8 @@ struct ClusterTraits {
   std::vector<int64_t> apart = {};  ///< columns that set it apart, the greatest difference first; none without weight
 };
 
-/// Columns are in the units of the file, whatever the scaling of the fit was.
+/// Columns are in the units of the file, whatever the scaling of the fit was; under Metric::kCosine they are those of
+/// the rows scaled to length one.
 struct ModelSummary {
   bool weighted = false;
   bool scaled = false;                ///< the points were, and spreads are in scaled units
@@ -46,7 +47,8 @@ struct ModelSummary {
 struct SummaryOptions {
   Scaling scaling = {};  ///< of the points, which undoes it
   int threads = 0;
-  int64_t memory = 0;  ///< as in ReadOptions
+  int64_t memory = 0;                  ///< as in ReadOptions
+  Metric metric = Metric::kEuclidean;  ///< of the fit
 };
 
 /// Summarises a model of centroids that was fitted to these points, which are read twice; weights are those of the fit.

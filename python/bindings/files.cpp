@@ -145,6 +145,7 @@ nb::dict load(nb::handle path) {
   for (StoredModel& model : file.models) models.append(as_dict(model));
   result["models"] = models;
   result["linear"] = linear;
+  result["metric"] = std::string(name_of(file.metric));
   result["scale_kind"] = std::string(name_of(file.scaling.kind));
   result["scale_offset"] = file.scaling.offset;
   result["scale_divisor"] = file.scaling.divisor;
@@ -187,6 +188,9 @@ void save(nb::handle path, const nb::dict& file) {
   for (nb::handle model : nb::cast<nb::list>(file["models"])) {
     stored.models.push_back(stored_model(nb::cast<nb::dict>(model)));
   }
+  const auto metric = metric_from_name(nb::cast<std::string>(file["metric"]));
+  if (!metric) throw Error(ErrorCode::kUsage, "metric", "must be euclidean or cosine");
+  stored.metric = *metric;
   const auto kind = nb::cast<std::string>(file["scale_kind"]);
   const auto scale = scale_from_name(kind);
   if (!scale) throw Error(ErrorCode::kUsage, "scale", "is '" + kind + "'; must be none, standard or minmax");

@@ -34,6 +34,12 @@ nb::dict as_dict(ModelResult& model) {
 
 }  // namespace
 
+void set_option(Metric& member, nb::handle value) {
+  const auto name = nb::cast<std::string>(value);
+  const auto metric = metric_from_name(name);
+  if (!metric) throw Error(ErrorCode::kUsage, "metric", "is '" + name + "'; must be euclidean or cosine");
+  member = *metric;
+}
 void set_option(EmptyPolicy& member, nb::handle value) {
   const auto name = nb::cast<std::string>(value);
   const auto policy = empty_policy_from_name(name);
@@ -92,6 +98,7 @@ void GivenHooks::share_with(const nb::object& ranks) {
 nb::dict as_dict(FitResult& result) {
   nb::dict out;
   out["interrupted"] = result.interrupted;
+  out["metric"] = std::string(name_of(result.provenance.options.metric));
   out["warnings"] = to_texts(result.warnings);
   out["provenance"] = to_text(to_json(result.provenance));
   nb::list models;

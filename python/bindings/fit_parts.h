@@ -20,6 +20,7 @@ template <class T>
 void set_option(T& member, nanobind::handle value) {
   member = nanobind::cast<T>(value);
 }
+void set_option(Metric& member, nanobind::handle value);
 void set_option(EmptyPolicy& member, nanobind::handle value);
 void set_option(Strategy& member, nanobind::handle value);
 void set_option(ByteSize& member, nanobind::handle value);

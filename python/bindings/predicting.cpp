@@ -62,6 +62,13 @@ nb::object scale_points(const nb::object& points, bool bfloat16, const nb::dict&
   return to_numpy(std::move(result));
 }
 
+nb::object unit_rows(const nb::object& points, bool bfloat16, int threads) {
+  const PointsView view = points_of(points, bfloat16);
+  Matrix result;
+  Waiting().run([&] { result = rows_of_length_one(view, threads); });
+  return to_numpy(std::move(result));
+}
+
 nb::list choices(const std::vector<Choice>& all) {
   nb::list result;
   for (const Choice& choice : all) {
@@ -107,6 +114,7 @@ void add_predicting(nb::module_& module) {
            nb::arg("threads"));
   module.def("apply_scaling", &scale_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("scaling"),
              nb::arg("threads"));
+  module.def("rows_of_length_one", &unit_rows, nb::arg("points"), nb::arg("bfloat16"), nb::arg("threads"));
   module.def("info", &info_dict, nb::arg("devices"));
 }
 

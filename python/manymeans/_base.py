@@ -59,6 +59,19 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "memory_limit": [Interval(Integral, 0, None, closed="left"), None],
 }
 
+#: Of what fits centres by the library's own fit.
+CLUSTERING_CONSTRAINTS: dict[str, list[Any]] = {
+    "metric": [StrOptions({"euclidean", "cosine"})],
+    "min_size": [Interval(Integral, 0, None, closed="left"), None],
+    "max_size": [Interval(Integral, 1, None, closed="left"), None],
+}
+
+
+def clustering_options(estimator: Any) -> dict[str, Any]:
+    """Give what these parameters are by the library's names."""
+    sizes = {name: getattr(estimator, name) for name in ("min_size", "max_size")}
+    return {"metric": estimator.metric} | {name: None if size is None else int(size) for name, size in sizes.items()}
+
 
 class _FittingEstimator(BaseEstimator):
     """Checked input, the options that all fits have, and what a fit leaves behind."""
@@ -219,6 +232,10 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         points = self._points(X, reset=False)
         result: FitResult | None = getattr(self, "result_", None)  # none where a user has set cluster_centers_
         return points if result is None else result._scaled(points, self.n_threads)
+
+    def _take_metric(self, metric: str) -> None:
+        """Be an estimator of the metric of a model file."""
+        self.metric = metric
 
     def _keep(self, result: FitResult, best: Model) -> None:
         self._answer = None
@@ -413,9 +430,11 @@ class _Clusterer(_BaseEstimator):
         points = self._points(X, reset=False)
         weights = self._weights(sample_weight, points)
         result: FitResult | None = getattr(self, "result_", None)
-        if result is not None:
+        if result is not None and result.metric != "euclidean":
+            points = result._scaled(points, self.n_threads)
+        elif result is not None:
             points = points._replace(array=columns_by_name(points.array, points.names, result.column_names))
-        labels = np.asarray(self.predict(X))
+        labels = self.labels_ if own else np.asarray(self.predict(X))  # those of sizes are not the nearest
         profile = Profile(points, weights, labels, self._centers_in_units_of_points())
         if own and not (self._is_unscaled() and np.isclose(profile.inertia, self.inertia_, rtol=1e-6, atol=1e-300)):
             raise UsageError("[X] the points of the fit have changed since; pass those that are meant as X")
@@ -423,7 +442,7 @@ class _Clusterer(_BaseEstimator):
 
     def _is_unscaled(self) -> bool:
         result: FitResult | None = getattr(self, "result_", None)
-        return result is None or bool(result.scaling["kind"] == "none")
+        return result is None or bool(result.scaling["kind"] == "none") or result.metric != "euclidean"
 
     def _centers_in_units_of_points(self) -> npt.NDArray[Any]:
         centers = self._fitted_centers()

@@ -16,7 +16,7 @@ from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import INITS, SHARED_CONSTRAINTS, _BaseEstimator
+from ._base import CLUSTERING_CONSTRAINTS, INITS, SHARED_CONSTRAINTS, _BaseEstimator, clustering_options
 from ._errors import UsageError
 from ._functions import k_list, run_fit
 from ._input import on_host, unmasked
@@ -44,6 +44,8 @@ class EnsembleKMeans(_BaseEstimator):
     init : {"k-means++", "random", "k-means||", "first", "auto"} or array-like, default="k-means++"
         Initial centres; an array needs a single number of clusters and one model.
     max_iter, tol, stop, empty, random_state, backend, n_threads, time_limit, progress, callback, memory_limit, verbose
+        As in `KMeans`.
+    metric, min_size, max_size
         As in `KMeans`.
     algorithm : {"auto", "matrix", "bounds", "kdtree", "brute"}, default="auto"
         How labels are found. Never changes the answer.
@@ -110,6 +112,7 @@ class EnsembleKMeans(_BaseEstimator):
         "algorithm": [StrOptions({"auto", "matrix", "bounds", "kdtree", "brute"})],
         "strategy": [StrOptions({"concatenated", "data", "task"})],
         "criterion": [StrOptions({"inertia"}), callable, None],
+        **CLUSTERING_CONSTRAINTS,
         **SHARED_CONSTRAINTS,
     }
 
@@ -123,6 +126,9 @@ class EnsembleKMeans(_BaseEstimator):
         tol: float = 1e-4,
         stop: str = "tol",
         empty: str = "farthest",
+        metric: str = "euclidean",
+        min_size: int | None = None,
+        max_size: int | None = None,
         random_state: Any = None,
         algorithm: str = "auto",
         strategy: str = "concatenated",
@@ -142,6 +148,9 @@ class EnsembleKMeans(_BaseEstimator):
         self.tol = tol
         self.stop = stop
         self.empty = empty
+        self.metric = metric
+        self.min_size = min_size
+        self.max_size = max_size
         self.random_state = random_state
         self.algorithm = algorithm
         self.strategy = strategy
@@ -184,7 +193,7 @@ class EnsembleKMeans(_BaseEstimator):
                 unmasked(on_host(self.init), "init"),
                 dtype=np.float64 if points.wide else np.float32, order="C", input_name="init",
             )  # fmt: skip
-        options = self._options() | {
+        options = self._options() | clustering_options(self) | {
             "k": ks, "models": int(self.models_per_k), "init": self.init if initial is None else None,
             "algorithm": self.algorithm, "strategy": self.strategy,
         }  # fmt: skip
@@ -397,6 +406,7 @@ class EnsembleKMeans(_BaseEstimator):
             options["k"], models_per_k=options["models"], max_iter=max(1, options["max_iter"]), tol=options["tol"],
             criterion=criterion,
         )  # fmt: skip
+        estimator._take_metric(result.metric)
         estimator._keep_all(result)
         _describe_input(estimator, result)
         return estimator

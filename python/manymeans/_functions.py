@@ -16,7 +16,7 @@ from ._input import Points, Target, plain_centers, plain_points, plain_weights
 from ._parameters import check_callback, integer, path_of, real, switch
 from ._progress import Callback, Reporter
 from ._ranks import Ranks
-from ._result import Criterion, FitResult, Model, _existing, predict_points
+from ._result import Criterion, FitResult, Model, _existing, as_measured, predict_points
 from ._seeds import seed_of
 from ._tables import Dataset, Source, check_output, files_of, naming
 from ._wording import in_python
@@ -170,6 +170,9 @@ def fit(
     seed: int = 0,
     model_seed: int | None = None,
     init: Any = "auto",
+    metric: str = "euclidean",
+    min_size: int = 0,
+    max_size: int = 0,
     sample_weight: Any = None,
     max_iter: int = 300,
     tol: float = 1e-4,
@@ -209,6 +212,11 @@ def fit(
         Seed of one model, as an earlier fit reported it: gives that model alone, with the same digest.
     init : str or array-like of shape (k, n_features), default="auto"
         ``"auto"``, ``"k-means++"``, ``"k-means||"``, ``"random"``, ``"first"``, or the initial centres.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        ``"cosine"``: rows and centres are scaled to length one (spherical k-means); no row may be all zeros.
+    min_size, max_size : int, default=0
+        Fewest and most rows of a cluster; 0: any number. Rows are assigned at the least total cost that the sizes
+        allow.
     sample_weight : array-like of shape (n_samples,), optional
         Weights, 0 or larger; by default those of a `Dataset`, else all equal.
     max_iter : int, default=300
@@ -304,7 +312,9 @@ def fit(
             {
                 "k": k_list(k), "models": integer("models", models), "seed": integer("seed", seed, 0, _MOST_SEED),
                 "model_seed": None if model_seed is None else integer("model_seed", model_seed, 0, _MOST_SEED),
-                "init": init if initial is None else None, "max_iter": integer("max_iter", max_iter, 0),
+                "init": init if initial is None else None, "metric": metric,
+                "min_size": integer("min_size", min_size, 0), "max_size": integer("max_size", max_size, 0),
+                "max_iter": integer("max_iter", max_iter, 0),
                 "tol": real("tol", tol), "stop": stop, "empty": empty,
                 "time_limit": None if time_limit is None else real("time_limit", time_limit), "algorithm": algorithm,
                 "backend": backend, "strategy": strategy,
@@ -384,6 +394,8 @@ def predict(
                 "a Model, or centres"
             )
         centers = model.cluster_centers if isinstance(model, Model) else model
+        if isinstance(model, Model):
+            points = as_measured(points, model._metric, model.cluster_centers, n_threads)
     centers = plain_centers(centers, "model")
     labels, found, _ = predict_points(
         points, centers, _manymeans.Predictor(centers), n_threads=n_threads, backend=backend, distances=distances

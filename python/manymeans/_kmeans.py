@@ -14,7 +14,15 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ._base import INITS, SHARED_CONSTRAINTS, _BaseEstimator, _Clusterer, warn_of_few
+from ._base import (
+    CLUSTERING_CONSTRAINTS,
+    INITS,
+    SHARED_CONSTRAINTS,
+    _BaseEstimator,
+    _Clusterer,
+    clustering_options,
+    warn_of_few,
+)
 from ._functions import run_fit
 from ._input import Points, on_host, unmasked
 from ._profile import Remembered
@@ -56,6 +64,12 @@ class KMeans(_Clusterer):
         Comma-separated stop rules beside "no label changed": ``tol``, ``labels:F``, ``shift:E[:P]``, ``inertia:R``.
     empty : {"farthest", "keep", "drop", "error"}, default="farthest"
         What happens to a cluster without points.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        ``"cosine"``: rows and centres are scaled to length one (spherical k-means), here and in `predict`; no row may
+        be all zeros.
+    min_size, max_size : int or None, default=None
+        Fewest and most rows of a cluster; None: any number. Rows are assigned at the least total cost that the sizes
+        allow; `predict` gives the nearest centre all the same.
     backend : str, default="auto"
         Where to compute: see `manymeans.info`. Never changes the answer.
     n_threads : int or None, default=None
@@ -121,6 +135,7 @@ class KMeans(_Clusterer):
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "copy_x": ["boolean"],
         "algorithm": [StrOptions({"lloyd", "elkan", "auto", "matrix", "bounds", "kdtree", "brute"})],
+        **CLUSTERING_CONSTRAINTS,
         **SHARED_CONSTRAINTS,
     }
 
@@ -138,6 +153,9 @@ class KMeans(_Clusterer):
         algorithm: str = "lloyd",
         stop: str = "tol",
         empty: str = "farthest",
+        metric: str = "euclidean",
+        min_size: int | None = None,
+        max_size: int | None = None,
         backend: str = "auto",
         n_threads: int | None = None,
         time_limit: float | None = None,
@@ -156,6 +174,9 @@ class KMeans(_Clusterer):
         self.algorithm = algorithm
         self.stop = stop
         self.empty = empty
+        self.metric = metric
+        self.min_size = min_size
+        self.max_size = max_size
         self.backend = backend
         self.n_threads = n_threads
         self.time_limit = time_limit
@@ -219,7 +240,8 @@ class KMeans(_Clusterer):
 
     def _fit_all(self, points: Points, weights: npt.NDArray[np.float64] | None, n_init: int) -> FitResult:
         algorithm = "auto" if self.algorithm in ("lloyd", "elkan") else self.algorithm
-        options = self._options() | {"k": [int(self.n_clusters)], "algorithm": algorithm}
+        options = self._options() | clustering_options(self)
+        options |= {"k": [int(self.n_clusters)], "algorithm": algorithm}
         if isinstance(self.init, str):
             return run_fit(points, weights, options | {"init": self.init, "models": n_init}, **self._shown())
         if not callable(self.init):
@@ -287,6 +309,7 @@ class KMeans(_Clusterer):
         best = result.best(k, criterion)
         options = result.provenance["options"]
         estimator = cls(best.k_requested, max_iter=max(1, options["max_iter"]), tol=options["tol"])
+        estimator._take_metric(result.metric)
         estimator._keep(result, best)
         _describe_input(estimator, result)
         estimator.n_iter_ = best.n_iter + (best.stop_reason == "strict")

@@ -73,6 +73,8 @@ class Model:
 
     """
 
+    _metric = "euclidean"  # its FitResult tells it another
+
     def __init__(self, values: dict[str, Any], digest: str | None = None) -> None:
         self.k: int = values["k"]
         self.k_requested: int = values["k_requested"]
@@ -133,6 +135,8 @@ class FitResult:
         What the user should know.
     interrupted : bool
         Whether a time limit or a callback ended the fit.
+    metric : str
+        ``"euclidean"``, or ``"cosine"``: then points are scaled to rows of length one before they are labelled.
     scaling : dict
         ``kind`` (``"none"``, ``"standard"`` or ``"minmax"``), ``offset`` and ``divisor``: a point x is scaled to
         (x - offset) / divisor before it is labelled. Only model files of the command line have another than none.
@@ -148,6 +152,9 @@ class FitResult:
         self.warnings: list[str] = values["warnings"]
         self.interrupted: bool = values["interrupted"]
         self.scaling: dict[str, Any] = {"kind": "none", "offset": [], "divisor": []}
+        self.metric: str = values.get("metric", "euclidean")
+        for model in self.models:
+            model._metric = self.metric
         self.column_names = list(column_names or [])
         self._source = source or Source()
         self._provenance: str = values["provenance"]
@@ -261,11 +268,12 @@ class FitResult:
         array = columns_by_name(points.array, points.names, self.column_names)
         if array is not points.array:
             points = Points(array, points.bfloat16, self.column_names, points.source)
-        if self.scaling["kind"] == "none":
-            return points
-        threads = _threads.effective(n_threads)
-        array = _manymeans.apply_scaling(points.array, points.bfloat16, self.scaling, threads)
-        return Points(array, names=points.names, source=points.source)
+        if self.scaling["kind"] != "none":
+            threads = _threads.effective(n_threads)
+            array = _manymeans.apply_scaling(points.array, points.bfloat16, self.scaling, threads)
+            points = Points(array, names=points.names, source=points.source)
+        centers = next((model.cluster_centers for model in self.models if model.begun), points.array)
+        return as_measured(points, self.metric, centers, n_threads)
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with one row for each model: k, replica, seed, inertia, iterations, digest, ..."""
@@ -306,6 +314,7 @@ class FitResult:
                 "warnings": self.warnings,
                 "interrupted": self.interrupted,
                 "provenance": self._provenance,
+                "metric": self.metric,
             },
             self.column_names,
         )
@@ -336,6 +345,7 @@ class FitResult:
             name,
             {
                 "models": [model._as_dict() for model in self.models if model.begun],
+                "metric": self.metric,
                 "scale_kind": self.scaling["kind"],
                 "scale_offset": list(self.scaling["offset"]),
                 "scale_divisor": list(self.scaling["divisor"]),
@@ -407,6 +417,7 @@ class FitResult:
                 "warnings": summary.warnings,
                 "interrupted": summary.interrupted,
                 "provenance": summary.provenance_text,
+                "metric": file["metric"],
             },
             file["column_names"],
             Source(**file["source"]),
@@ -445,6 +456,16 @@ def _score_by(criterion: Criterion | None) -> Callable[[Model], float]:
 def _existing(path: bytes) -> bytes:
     os.stat(os.fsdecode(path))  # FileNotFoundError is what Python programs expect
     return path
+
+
+def as_measured(points: Points, metric: str, centers: npt.NDArray[Any], n_threads: int | None = None) -> Points:
+    """Scale rows to length one where the metric is cosine. That is one copy."""
+    if metric == "euclidean":
+        return points
+    points = matching(points, centers)
+    with naming(points.names, points.source):
+        array = _manymeans.rows_of_length_one(points.array, points.bfloat16, _threads.effective(n_threads))
+    return Points(array, names=points.names, source=points.source)
 
 
 def matching(points: Points, centers: npt.NDArray[Any]) -> Points:

@@ -232,6 +232,15 @@ class _OnDask:
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
 
+    def _take_metric(self, metric: str) -> None:
+        """Refuse models that workers could not label by."""
+        if metric != "euclidean":
+            raise UsageError(
+                f"[metric] the models in this file are of metric {metric}, which dask's classes do not know yet; "
+                "manymeans.KMeans and EnsembleKMeans do"
+            )
+        self.metric = metric
+
     def _fit_partitions(self, X: Any, sample_weight: Any, options: dict[str, Any]) -> FitResult:
         algorithm = "auto" if self.algorithm in ("lloyd", "elkan") else self.algorithm
         names = [str(name) for name in X.columns] if _is_frame(X) else None

@@ -11,6 +11,7 @@
 #include "core/threads.h"
 #include "data/input.h"
 #include "data/row_blocks.h"
+#include "data/unit_rows.h"
 
 #include <fmt/format.h>
 
@@ -277,6 +278,17 @@ ModelSummary summarise_rows(const Input& input, const ModelResult& model, const 
   return summary;
 }
 
+// The rows as the metric cosine sees them.
+RowCopy unit_of(const PointsView& points, std::span<const double> weights, const SummaryOptions& options, Comm& comm) {
+  const Shard shard = find_shard(points, weights, comm);
+  RowCopy unit;
+  unit.view = {nullptr, 0, points.d, prototype_type(points.type)};
+  check_together(comm, [&] {
+    if (points.n > 0) unit = unit_rows(points, {options.threads, options.memory, shard.first});
+  });
+  return unit;
+}
+
 }  // namespace
 
 ModelSummary summarise(const PointsView& points, std::span<const double> weights, const ModelResult& model,
@@ -286,10 +298,13 @@ ModelSummary summarise(const PointsView& points, std::span<const double> weights
     return or_out_of_memory("summary", kAdvice, [&] {
       check_together(comm, [&] { check_model(points, model, options.scaling); });
       ThreadPool pool(thread_count(options.threads));
+      const bool cosine = options.metric == Metric::kCosine;
+      const RowCopy unit = cosine ? unit_of(points, weights, options, comm) : RowCopy{};
+      const PointsView& fitted = cosine ? unit.view : points;
       MemoryPlan plan;
-      plan.window = reading_window(points, options.memory);
-      const Input input = prepare_input(points, weights, pool, plan, comm);
-      ModelSummary summary = summarise_rows(input, model, options.scaling, pool);
+      plan.window = reading_window(fitted, options.memory);
+      const Input input = prepare_input(fitted, weights, pool, plan, comm);
+      ModelSummary summary = summarise_rows(input, model, cosine ? Scaling{} : options.scaling, pool);
       check_mapped(points.data);
       return summary;
     });

@@ -41,11 +41,8 @@ void scan_weighted(const T* x, int64_t rows, int64_t d, const double* weights, C
   const PointsView& points = input.points;
   std::vector<double> row(static_cast<size_t>(points.d));
   widen_row(points, at / points.d, row.data());
-  const double value = row[static_cast<size_t>(at % points.d)];
-  throw Error(ErrorCode::kBadData, "points",
-              fmt::format("row {}, column {} is {}; every value must be finite (remove or fill such rows first)",
-                          input.shard.first + at / points.d + 1, at % points.d + 1,
-                          std::isnan(value) ? "NaN" : fmt::format("{}", value)));
+  check_value(row[static_cast<size_t>(at % points.d)], input.shard.first + at / points.d, at % points.d);
+  throw Error(ErrorCode::kInternal, "points", "a finite value was refused");
 }
 
 ColumnScan scan_on_device(const Input& input) {
@@ -166,6 +163,13 @@ std::vector<MomentSums> sum_moments_of(const Input& input, const std::vector<Mom
 }
 
 }  // namespace
+
+void check_value(double value, int64_t row, int64_t column) {
+  if (std::isfinite(value)) return;
+  throw Error(ErrorCode::kBadData, "points",
+              fmt::format("row {}, column {} is {}; every value must be finite (remove or fill such rows first)",
+                          row + 1, column + 1, std::isnan(value) ? "NaN" : fmt::format("{}", value)));
+}
 
 double Input::max_magnitude() const {
   double largest = 0;

@@ -124,6 +124,9 @@ double largest_weight(const Input& shard);
 Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool,
                     const MemoryPlan& memory = {}, Comm& comm = self_comm());
 
+/// Throws Error(kBadData) for a value that is not finite; row and column are numbers from 0, among those of all ranks.
+void check_value(double value, int64_t row, int64_t column);
+
 /// What values, `rows` rows of as many as the scan has columns, add to the scan; `weights` are those of the rows, or
 /// null.
 void scan_values(const double* values, int64_t rows, const double* weights, ColumnScan& scan);

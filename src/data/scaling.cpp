@@ -2,17 +2,18 @@
 #include <manymeans/io.h>
 
 #include "comm/or_abort.h"
-#include "core/aligned_buffer.h"
 #include "core/data_type.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/out_of_memory.h"
 #include "core/threads.h"
 #include "data/input.h"
+#include "data/row_copy.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace manymeans {
 namespace {
@@ -84,38 +85,10 @@ void check_columns(const PointsView& points, const Scaling& scaling) {
   }
 }
 
-// How points are read, and where all their scaled values go.
-struct ScaledRows {
-  RowWindow window;
-  void* values;
-  RowWindow::GiveBack done;  ///< is told of rows
-};
-
-void scale_all(const PointsView& points, const Scaling& scaling, int threads, const ScaledRows& to) {
-  await_points(points);
-  ThreadPool pool(thread_count(threads));
-  const auto scale = [&](int, int64_t first, int64_t last) {
-    as_float_type(points.type,
-                  [&]<class T>(T) { scale_rows(points, scaling, first, last, static_cast<T*>(to.values)); });
+WriteRows scaled_rows(const PointsView& points, const Scaling& scaling) {
+  return [&](int64_t first, int64_t last, void* values) {
+    as_float_type(points.type, [&]<class T>(T) { scale_rows(points, scaling, first, last, static_cast<T*>(values)); });
   };
-  to.window.for_each_range(pool, points.n, 4096, scale, to.done);
-  check_mapped(points.data);
-}
-
-Dataset scaled_copy(const PointsView& points, const Scaling& scaling, int threads, int64_t memory) {
-  Dataset result;
-  result.view = {nullptr, points.n, points.d, prototype_type(points.type)};
-  const auto bytes = static_cast<int64_t>(result.view.bytes());
-  const auto values = std::make_shared<AlignedBuffer<std::byte>>(result.view.bytes(), storage_for(bytes, memory));
-  const size_t row = result.view.bytes() / static_cast<size_t>(std::max<int64_t>(1, points.n));
-  const auto done = [&](int64_t first, int64_t last) {
-    values->give_back(static_cast<size_t>(first) * row, static_cast<size_t>(last - first) * row);
-  };
-  scale_all(points, scaling, threads, {reading_window(points, memory), values->data(), done});
-  values->give_back(0, values->size());
-  result.view.data = values->data();
-  result.owner = values;
-  return result;
 }
 
 }  // namespace
@@ -136,7 +109,7 @@ Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threa
   check_columns(points, scaling);
   return or_out_of_memory("scaling", kAdvice, [&] {
     Matrix result(points.n, points.d, prototype_type(points.type));
-    scale_all(points, scaling, threads, {{}, const_cast<void*>(result.view().data), {}});
+    write_rows(points, threads, {{}, const_cast<void*>(result.view().data), {}}, scaled_rows(points, scaling));
     return result;
   });
 }
@@ -144,7 +117,13 @@ Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threa
 Dataset scale_points(const PointsView& points, const Scaling& scaling, int threads, int64_t memory) {
   const FpEnvironmentGuard guard;
   check_columns(points, scaling);
-  return or_out_of_memory("scaling", kAdvice, [&] { return scaled_copy(points, scaling, threads, memory); });
+  return or_out_of_memory("scaling", kAdvice, [&] {
+    RowCopy copy = copy_rows(points, threads, memory, scaled_rows(points, scaling));
+    Dataset result;
+    result.view = copy.view;
+    result.owner = std::move(copy.owner);
+    return result;
+  });
 }
 
 }  // namespace manymeans

@@ -1,6 +1,7 @@
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 
+#include "backend/balanced/balanced_upload.h"
 #include "backend/deduplicated/deduplicated_upload.h"
 #include "backend/devices.h"
 #include "backend/remote/remote_upload.h"
@@ -17,6 +18,7 @@
 #include "core/random.h"
 #include "core/threads.h"
 #include "data/content_hash.h"
+#include "data/unit_rows.h"
 #include "engine/check_clusters.h"
 #include "engine/fit_shard.h"
 #include "engine/gathered_warnings.h"
@@ -24,6 +26,7 @@
 #include "engine/strategies.h"
 #include "engine/swap_search.h"
 #include "engine/tuned.h"
+#include "prototype/direction.h"
 
 #include <fmt/format.h>
 
@@ -88,6 +91,29 @@ void check_against_points(const Task& task, int64_t rows, const Prototype& proto
   if (initial.d != prototype.width(d)) {
     throw Error(ErrorCode::kBadData, "initial prototypes",
                 fmt::format("they have {} columns, the points have {}", initial.d, d));
+  }
+}
+
+SizeLimits sizes_of(const FitOptions& options) {
+  return {options.min_size, options.max_size};
+}
+
+// Where clusters have sizes to keep to. All rows have to be here: which cluster one gets depends on all others.
+void check_balanced(const Task& task, const Backend& backend, const Comm& comm) {
+  const FitOptions& options = task.options;
+  const char* asked = options.min_size > 0 ? "min_size" : "max_size";
+  if (!comm.alone()) {
+    throw Error(ErrorCode::kUsage, asked, "sizes of clusters need all rows in one process; several ranks share them");
+  }
+  if (task.points.n < 1) return;  // an error of its own
+  for (const int64_t k : options.k) {
+    check_sizes(sizes_of(options), task.points.n, k);
+    const int64_t bytes = 2 * task.points.n * k * static_cast<int64_t>(sizeof(double));
+    const int64_t limit = backend.keeps_to_memory() ? options.memory.bytes : 0;
+    if (limit == 0 || bytes <= limit) continue;
+    throw Error(ErrorCode::kUnavailable, "memory",
+                fmt::format("{} is too little for sizes of clusters: the costs of {} rows in {} clusters take {} bytes",
+                            name_of(options.memory), task.points.n, k, bytes));
   }
 }
 
@@ -241,10 +267,12 @@ class Fit {
         comm_(place.comm),
         control_(task.hooks, task.options.time_limit, place.comm),
         backend_(make_backend(task.options.backend, task.points, backend_options(task, place.tuning, place.comm))),
-        pool_(backend_->threads(), task.hooks.abort) {}
+        pool_(backend_->threads(), task.hooks.abort),
+        points_(task.points) {}
 
   FitResult run() {
     check();
+    if (task_.options.metric == Metric::kCosine) scale_rows();
     read();
     prepare();
     end_phase("validate");
@@ -258,6 +286,7 @@ class Fit {
 
  private:
   void check();
+  void scale_rows();
   void read();
   void prepare();
   void open_checkpoint();
@@ -268,6 +297,8 @@ class Fit {
   std::optional<Labels> cluster(const Clustering& clustering, int threads);
   void add_label_sums(FitResult& result);
   FitResult report(const Cost& cost);
+
+  Upload& labelled() { return balanced_ ? *balanced_ : *upload_; }
 
   // Since the phase before ended.
   void end_phase(const char* name) {
@@ -284,6 +315,8 @@ class Fit {
   double last_ = 0;
   std::unique_ptr<Backend> backend_;
   ThreadPool pool_;
+  RowCopy unit_;                          // the rows scaled to length one, where the metric asks for it
+  PointsView points_;                     // what is fitted: these, or the caller's
   std::unique_ptr<CopiedPoints> copied_;  // which the input has, where there is one
   AlignedBuffer<std::byte> features_;     // the columns but the last, where models begin with clusters of these
   Input input_;
@@ -293,6 +326,7 @@ class Fit {
   std::vector<Member> members_;
   std::optional<Checkpoint> checkpoint_;
   std::unique_ptr<Upload> upload_;
+  std::unique_ptr<Upload> balanced_;  // where clusters have sizes to keep to
 };
 
 // What can be refused before a point is read; ranks agree on what they do.
@@ -302,7 +336,18 @@ void Fit::check() {
   int64_t rows = task_.points.n;
   comm_.sum({&rows, 1});
   check_against_points(task_, rows, place_.kind.prototype);
+  if (task_.options.balanced()) check_balanced(task_, *backend_, comm_);
   rules_ = parse_stop_rules(task_.options.stop, task_.options.tol);
+}
+
+// For the metric cosine. Ranks have to agree about the numbers of their rows first.
+void Fit::scale_rows() {
+  const int64_t memory = backend_->keeps_to_memory() ? task_.options.memory.bytes : 0;
+  const Shard shard = find_shard(task_.points, task_.weights, comm_);
+  check_together(comm_, [&] {
+    if (task_.points.n > 0) unit_ = unit_rows(task_.points, {pool_.size(), memory, shard.first});
+  });
+  points_ = {unit_.view.data, task_.points.n, task_.points.d, prototype_type(task_.points.type)};
 }
 
 // Plans the memory, and validates the points where they are to be.
@@ -311,12 +356,14 @@ void Fit::read() {
     input_ = place_.remote->input();
     return use_prototype(input_, place_.kind.prototype, pool_);
   }
-  MemoryPlan memory = plan_memory_of(task_, *backend_, place_.kind);
+  const Task fitted{points_, task_.weights, task_.options, task_.hooks};
+  MemoryPlan memory = plan_memory_of(fitted, *backend_, place_.kind);
   agree_about_memory(memory, comm_);
-  if (!task_.points.on_device() && task_.points.data != nullptr) copied_ = backend_->copy(task_.points);
-  input_ = prepare_input(copied_ ? copied_->view() : task_.points, task_.weights, pool_, memory, comm_);
-  if (copied_) input_.host_values = task_.points.data;
-  use_prototype(input_, place_.kind.prototype, pool_);
+  if (!points_.on_device() && points_.data != nullptr) copied_ = backend_->copy(points_);
+  input_ = prepare_input(copied_ ? copied_->view() : points_, task_.weights, pool_, memory, comm_);
+  if (copied_) input_.host_values = points_.data;
+  const bool directions = task_.options.metric == Metric::kCosine;
+  use_prototype(input_, directions ? direction() : place_.kind.prototype, pool_);
   input_.linear = place_.kind.linear;
   input_.linear.largest = largest_coefficient(prototype_type(task_.points.type));
 }
@@ -356,12 +403,15 @@ void Fit::upload() {
     if (input_.points.n > 0) upload_own();
   } catch (const Error& error) {
     if (!copied_ || error.code() != ErrorCode::kUnavailable || !devices_answer()) throw;
-    input_.points = task_.points;  // there may be room for some of them at a time
+    input_.points = points_;  // there may be room for some of them at a time
     input_.host_values = nullptr;
     copied_.reset();
     upload_own();
   }
   upload_ = comm_.alone() ? std::move(own) : make_sharded_upload(input_, std::move(own));
+  if (task_.options.balanced()) {
+    balanced_ = make_balanced_upload(input_, *upload_, sizes_of(task_.options), task_.hooks.abort);
+  }
 }
 
 // Where some model will begin with clusters by features. Before the models do, since they may do so side by side.
@@ -433,6 +483,7 @@ Cost Fit::iterate() {
                            task_.hooks,
                            *backend_,
                            *upload_,
+                           labelled(),
                            control_,
                            rules_,
                            variance_,
@@ -458,7 +509,7 @@ FitResult Fit::report(const Cost& cost) {
   provenance.version = MANYMEANS_VERSION;
   provenance.backend = backend_->name();
   provenance.instruction_set = backend_->instruction_set();
-  provenance.plan = upload_->plan();
+  provenance.plan = labelled().plan();
   provenance.memory = input_.memory.text;
   provenance.threads = pool_.size();  // the system may have given fewer than asked for
   provenance.rows = input_.shard.all;
@@ -509,6 +560,16 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
 }
 
 FitResult fit_remote(RemoteShards& shards, const FitOptions& options, const FitHooks& hooks) {
+  if (options.balanced()) {
+    throw Error(ErrorCode::kUsage, options.min_size > 0 ? "min_size" : "max_size",
+                "sizes of clusters need all rows in one process; shards have them");
+  }
+  if (options.metric != Metric::kEuclidean) {
+    throw Error(ErrorCode::kUsage, "metric",
+                fmt::format("{} is not known to shards yet; scale their rows to length one and use euclidean, or give "
+                            "all rows to one process or to ranks",
+                            name_of(options.metric)));
+  }
   return fit_at({shards.known().points(), {}, options, hooks}, {{}, self_comm(), FitKind{}, &shards});
 }
 

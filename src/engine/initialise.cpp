@@ -7,6 +7,7 @@
 #include "core/mapped_range.h"
 #include "core/out_of_memory.h"
 #include "core/random.h"
+#include "data/unit_rows.h"
 #include "engine/check_clusters.h"
 #include "engine/control.h"
 #include "engine/fit_shard.h"
@@ -28,7 +29,9 @@ Initialisation initialise_checked(const PointsView& points, std::span<const doub
   const auto backend =
       make_backend(options.backend, points, {.threads = options.threads, .abort = hooks.abort, .cancel = hooks.cancel});
   ThreadPool pool(backend->threads(), hooks.abort);
-  const Input input = prepare_input(points, weights, pool);
+  RowCopy unit;
+  if (options.metric == Metric::kCosine && points.n > 0 && points.d > 0) unit = unit_rows(points, {pool.size()});
+  const Input input = prepare_input(unit.owner ? unit.view : points, weights, pool);
   const auto upload = backend->upload(input, {.most_clusters = k, .all_clusters = k, .passes = 2 + k, .apart = true});
   const auto proceed = [&](int64_t step, int64_t steps) {
     Progress progress;

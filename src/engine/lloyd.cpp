@@ -4,6 +4,7 @@
 #include "data/memory_plan.h"
 #include "engine/empty_clusters.h"
 #include "engine/swap_search.h"
+#include "prototype/direction.h"
 #include "prototype/prototype.h"
 
 #include <fmt/format.h>
@@ -48,7 +49,7 @@ class Cohort {
       member.slot = static_cast<int>(k.size());
       k.push_back(member.result.k);
     }
-    session_ = context_.upload.session(k, pool_.size());
+    session_ = context_.labelled.session(k, pool_.size());
     const RuleScale scale{context_.input.shard.all, *std::max_element(k.begin(), k.end()),
                           prototype_of(context_.input).width(context_.input.points.d), context_.mean_variance};
     limits_ = limits_of(context_.rules, scale);
@@ -116,7 +117,8 @@ bool Cohort::initialise() {
     if (member.prototypes.empty()) members.push_back(&member);
   }
   if (context_.hooks.initial.data != nullptr) {
-    const Matrix given = make_prototypes(context_.hooks.initial, prototype_type(context_.input.points.type));
+    Matrix given = make_prototypes(context_.hooks.initial, prototype_type(context_.input.points.type));
+    if (context_.options.metric == Metric::kCosine) given = unit_prototypes(std::move(given));
     check_overflow(context_.input, std::max(context_.input.max_magnitude(), largest_magnitude(given)));
     for (Member* member : members) member->prototypes = given;
     return true;
@@ -221,7 +223,7 @@ PassLimits Cohort::limits(std::span<Member*> active) const {
   // A trial has no stop rules.
   const bool trials = std::ranges::all_of(active, [](const Member* member) { return member->search.in_trial(); });
   PassLimits limits = trials ? PassLimits(kPassesBetweenLooks) : limits_;
-  int64_t passes = limits.passes;
+  int64_t passes = prototype_of(context_.input).engine_solves ? 1 : limits.passes;
   const double seconds = context_.control.seconds_to_next_look();
   if (seconds < pass_seconds_ * static_cast<double>(passes)) passes = static_cast<int64_t>(seconds / pass_seconds_);
   if (context_.checkpoint != nullptr) passes = std::min(passes, context_.checkpoint->passes_left());

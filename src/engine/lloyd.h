@@ -24,7 +24,8 @@ struct FitContext {
   const FitOptions& options;
   const FitHooks& hooks;
   Backend& backend;
-  Upload& upload;
+  Upload& upload;    ///< the points, for whoever chooses prototypes
+  Upload& labelled;  ///< whose sessions label the rows: the same, or one of clusters of given sizes
   Control& control;
   std::vector<StopRule> rules;
   double mean_variance = 0;

@@ -16,6 +16,7 @@
 namespace manymeans {
 namespace {
 
+constexpr std::array<std::string_view, 2> kMetrics = {"euclidean", "cosine"};
 constexpr std::array<std::string_view, 3> kStrategies = {"concatenated", "data", "task"};
 constexpr std::array<std::string_view, 4> kPolicies = {"farthest", "keep", "drop", "error"};
 constexpr int64_t kMostModels = 1'000'000;
@@ -87,13 +88,35 @@ void append_item(std::string_view item, const std::string& whole, std::vector<in
   }
 }
 
+void check_sizes(const FitOptions& options) {
+  if (options.min_size < 0) throw usage("min_size", fmt::format("{} is negative; 0 means any", options.min_size));
+  if (options.max_size < 0) throw usage("max_size", fmt::format("{} is negative; 0 means any", options.max_size));
+  if (!options.balanced()) return;
+  if (options.max_size > 0 && options.min_size > options.max_size) {
+    throw usage("min_size",
+                fmt::format("{} is above max_size, {}; it must be at most that", options.min_size, options.max_size));
+  }
+  if (options.empty == EmptyPolicy::kDrop) {
+    throw usage("empty", "drop takes clusters away, for which sizes were asked; use farthest, keep or error");
+  }
+}
+
 }  // namespace
 
+std::string_view name_of(Metric metric) {
+  return kMetrics[static_cast<size_t>(metric)];
+}
 std::string_view name_of(Strategy strategy) {
   return kStrategies[static_cast<size_t>(strategy)];
 }
 std::string_view name_of(EmptyPolicy policy) {
   return kPolicies[static_cast<size_t>(policy)];
+}
+
+std::optional<Metric> metric_from_name(std::string_view name) {
+  const auto at = std::find(kMetrics.begin(), kMetrics.end(), name);
+  if (at == kMetrics.end()) return std::nullopt;
+  return static_cast<Metric>(at - kMetrics.begin());
 }
 
 std::optional<Strategy> strategy_from_name(std::string_view name) {
@@ -170,6 +193,7 @@ void check(const FitOptions& options) {
   if (options.memory.bytes < 0) {
     throw usage("memory", fmt::format("{} is negative; 0 means what there is", options.memory.bytes));
   }
+  check_sizes(options);
   parse_stop_rules(options.stop, options.tol);
 }
 

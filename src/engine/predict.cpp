@@ -5,6 +5,7 @@
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/out_of_memory.h"
+#include "data/unit_rows.h"
 #include "engine/prepared_model.h"
 #include "engine/tuned.h"
 #include "prototype/centroid.h"
@@ -97,9 +98,20 @@ Prediction predict_by_labeller(const PointsView& points, const PreparedModel::Re
 
 constexpr const char* kAdvice = "give it fewer rows at a time";
 
-Prediction predict_rows(const PointsView& points, const PreparedModel& model, const PredictOptions& options,
+// The points as the metric sees them, and what keeps them in memory.
+RowCopy measured_rows(const PointsView& points, const PredictOptions& options) {
+  if (options.metric == Metric::kCosine) {
+    check_some(points);
+    return unit_rows(points, {.threads = options.threads});
+  }
+  return {points, nullptr};
+}
+
+Prediction predict_rows(const PointsView& given, const PreparedModel& model, const PredictOptions& options,
                         const Tuning& tuning) {
-  check_columns(points, model);
+  check_columns(given, model);
+  const RowCopy measured = measured_rows(given, options);
+  const PointsView& points = measured.view;
   const PreparedModel::Ready ready = model.ready_for(points, options, tuning);
   const bool labels_only = !options.inertia && options.weights.empty();
   Prediction result = ready.labeller && labels_only ? predict_by_labeller(points, ready, options)
@@ -120,8 +132,10 @@ Prediction predict_rows_by_kind(const Prototype& kind, const PointsView& points,
   return result;
 }
 
-Matrix transform_rows(const PointsView& points, const PreparedModel& model, const PredictOptions& options) {
-  check_columns(points, model);
+Matrix transform_rows(const PointsView& given, const PreparedModel& model, const PredictOptions& options) {
+  check_columns(given, model);
+  const RowCopy measured = measured_rows(given, options);
+  const PointsView& points = measured.view;
   const PreparedModel::Ready ready = model.ready_for(points, options, {});
   Matrix distances;
   if (ready.labeller && options.weights.empty()) {

@@ -84,6 +84,8 @@ struct Prototype {
   /// Prototypes are linear models: the distance is LinearModel's squared residual, and terms are its products. There is
   /// a screen for these, and there are fast sums.
   bool linear = false;
+  /// Prototypes are solved by the engine alone: devices have no kernel for it, and make one pass at a time.
+  bool engine_solves = false;
   int64_t (*width)(int64_t d);  ///< parameters of a prototype
   int64_t (*terms)(int64_t d);  ///< terms that a row adds
   RowFunctions<float> f32;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 #include <vector>
 
 namespace manymeans {
@@ -71,9 +72,15 @@ void solve_clusters(const SolveTask& task, int64_t first, int64_t last, Matrix& 
       std::copy_n(old + k * width, width, out + k * width);
       continue;
     }
-    Kind::solve({statistics.row(k), task.input.columns.data(), statistics.d, weight, static_cast<double>(weight),
-                 task.input.weight_shift, task.powers.data(), task.input.linear},
-                solved.data());
+    const ClusterSums sums{
+        statistics.row(k),           task.input.columns.data(), statistics.d,       weight,
+        static_cast<double>(weight), task.input.weight_shift,   task.powers.data(), task.input.linear};
+    if constexpr (std::is_void_v<decltype(Kind::solve(sums, solved.data()))>) {
+      Kind::solve(sums, solved.data());
+    } else if (!Kind::solve(sums, solved.data())) {
+      std::copy_n(old + k * width, width, out + k * width);
+      continue;
+    }
     for (int64_t j = 0; j < width; ++j) {
       out[k * width + j] = static_cast<T>(solved[static_cast<size_t>(j)]) + T{0};  // + 0: no negative zeros
     }
@@ -85,15 +92,17 @@ void solve_clusters(const SolveTask& task, int64_t first, int64_t last, Matrix& 
 ///   distance(x, prototype, d)            canonical: the same bits for float and double
 ///   row_terms(x, d, weight, terms)       exact, or rounded to binary64 in one way
 ///   prototype_of_row(x, d, prototype)
-///   solve(const ClusterSums&, solved)    `width` binary64 values, rounded to T afterwards
+///   solve(const ClusterSums&, solved)    `width` binary64 values, rounded to T afterwards; may return false, where
+///                                        there are none: then the old prototype stays
 ///   shift(before, after, width)
-/// and kName, kEuclidean and, where it is true, kLinear.
+/// and kName, kEuclidean and, where they are true, kLinear and kEngineSolves.
 template <class Kind>
 Prototype table_of() {
   Prototype table;
   table.name = Kind::kName;
   table.euclidean = Kind::kEuclidean;
   if constexpr (requires { Kind::kLinear; }) table.linear = Kind::kLinear;
+  if constexpr (requires { Kind::kEngineSolves; }) table.engine_solves = Kind::kEngineSolves;
   table.width = Kind::width;
   table.terms = Kind::terms;
   table.f32 = row_functions_of<Kind, float>();

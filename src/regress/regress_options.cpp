@@ -17,6 +17,13 @@ constexpr std::array<std::string_view, 3> kGatings = {"nearest", "prior", "colum
 
 void check(const RegressOptions& options) {
   check(static_cast<const FitOptions&>(options));
+  if (options.metric != Metric::kEuclidean) {
+    throw Error(ErrorCode::kUsage, "metric", "linear models know residuals, not angles; leave it euclidean");
+  }
+  if (options.min_size > 0 || options.max_size > 0) {
+    throw Error(ErrorCode::kUsage, options.min_size > 0 ? "min_size" : "max_size",
+                "sizes are those of clusters of k-means; linear models have none");
+  }
   if (std::ranges::find(kInits, options.init) == kInits.end()) {
     throw Error(
         ErrorCode::kUsage, "init",

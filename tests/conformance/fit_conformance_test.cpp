@@ -173,6 +173,51 @@ TEST_F(FitConformance, GivenPrototypesAndEmptyClusters) {
   fmt::print("{} comparisons\n", compared_);
 }
 
+// Rows and prototypes of length one. Families with rows of zeros are errors, the same ones everywhere.
+TEST_F(FitConformance, MetricCosine) {
+  uint64_t seed = 9000;
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kUInt8}) {
+    for (int family = 0; family < kFamilies; ++family) {
+      const auto weighting = static_cast<Weighting>(seed % kWeightings);
+      FitOptions options = small_options(seed % 2 == 0 ? "k-means++" : "random", "tol", kPolicies[seed % 4]);
+      options.metric = Metric::kCosine;
+      compare(make_case(static_cast<Family>(family), type, weighting, {300, 1 + static_cast<int64_t>(seed % 9), {12}},
+                        seed),
+              options);
+      ++seed;
+    }
+    if (HasFailure()) return;
+  }
+  const Case large = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {6000, 24, {1}}, 78);
+  FitOptions options = small_options("k-means++", "tol,labels:0.001", EmptyPolicy::kFarthest);
+  options.metric = Metric::kCosine;
+  options.k = {40};
+  compare(large, options);
+  fmt::print("{} comparisons\n", compared_);
+}
+
+// Clusters of given sizes: the backends only say distances.
+TEST_F(FitConformance, Balanced) {
+  uint64_t seed = 9500;
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
+    for (int family = 0; family < kFamilies; ++family) {
+      const auto weighting = static_cast<Weighting>(seed % kWeightings);
+      FitOptions options = small_options("k-means++", seed % 3 == 0 ? "inertia:0.01" : "tol", kPolicies[seed % 2]);
+      options.min_size = static_cast<int64_t>(seed % 3) * 5;
+      options.max_size = seed % 4 == 0 ? 0 : 100;
+      options.k = {3, 8};
+      options.models = 1;
+      if (seed % 5 == 0) options.metric = Metric::kCosine;
+      compare(
+          make_case(static_cast<Family>(family), type, weighting, {200, 1 + static_cast<int64_t>(seed % 5), {1}}, seed),
+          options);
+      ++seed;
+    }
+    if (HasFailure()) return;
+  }
+  fmt::print("{} comparisons\n", compared_);
+}
+
 TEST_F(FitConformance, RandomCasesToTheEnd) {
   for (uint64_t seed = 5000; seed < 5060; ++seed) {
     const Case made = random_case(seed);

@@ -25,7 +25,7 @@ from .whole_fit import fit
 
 KINDS = {0: np.float32, 1: np.float64}
 # Of what the package names otherwise.
-NAMES_IN_CONTRACT = {"X": "points", "sample_weight": "weights"}
+NAMES_IN_CONTRACT = {"X": "points", "sample_weight": "weights", "init": "initial prototypes"}
 
 
 def expected(case):
@@ -60,7 +60,8 @@ def answered(case, way):
             result = manymeans.fit(
                 points, case["k"], models=case["models"], seed=case["seed"], model_seed=case["model_seed"], init=init,
                 sample_weight=case["weights"], max_iter=case["max_iter"], tol=case["tol"], stop=case["stop"],
-                empty=case["empty"], **way["options"],
+                empty=case["empty"], metric=case["metric"], min_size=case["sizes"][0],
+                max_size=case["sizes"][1], **way["options"],
             )  # fmt: skip
     except manymeans.Error as error:
         parameter = str(error)[1:].split("]")[0]

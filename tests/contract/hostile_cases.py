@@ -12,6 +12,26 @@ STOPS = ["labels:0", "labels:0.1", "labels:0.5", "shift:0", "shift:0.5:0.5", "sh
 
 def case_of(seed, number):
     """Everything that the answer depends on."""
+    case = any_case(seed, number)
+    rng = random.Random(f"{seed}/{number}/metric and sizes")
+    case |= {"metric": "cosine" if rng.random() < 0.15 else "euclidean", "sizes": (0, 0)}
+    if rng.random() < 0.2 and number % 500 != 499 and case["empty"] != "drop":
+        case["sizes"] = sizes(rng, len(case["points"]), case["k"])
+    return case
+
+
+def sizes(rng, n, ks):
+    """Limits that fit, or nearly: one is an error now and then."""
+    least, most = rng.randint(0, n // max(ks)), rng.choice([0, rng.randint(-(-n // min(ks)), n)])
+    if rng.random() < 0.3:
+        least, most = n // max(ks), -(-n // min(ks))
+    if rng.random() < 0.03 and most > 1:
+        most -= 1
+    return min(least, most or n), most
+
+
+def any_case(seed, number):
+    """A case without these."""
     rng = random.Random(f"{seed}/{number}")
     if number % 500 == 499:
         return cut_off_case(rng) if number % 2000 != 1999 else overflowing_case(rng)

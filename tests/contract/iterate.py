@@ -3,13 +3,11 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from .cluster_sizes import assign
+from .cosine import Refused, unit
 from .digest import label_sum
 from .distance import nearest, squared_distance
 from .sums import Scale, ldexp, mean_column_variance, scale_of_terms
-
-
-class Refused(Exception):
-    """The fit is an error; the text is the word in the brackets of the message."""
 
 
 @dataclass
@@ -19,6 +17,8 @@ class Data:
     points: list
     weights: object
     kind: object
+    cosine: bool = False
+    sizes: tuple = (0, 0)
 
     def __post_init__(self):
         self.n, self.d = len(self.points), len(self.points[0])
@@ -37,12 +37,17 @@ class Data:
     def weight_of(self, labels, k):
         return sum(q for q, label in zip(self.weights.q, labels, strict=True) if label == k)
 
-    def centroid(self, labels, k):
-        """The prototype of a cluster that is not empty: divide, scale, round."""
+    def centroid(self, labels, k, old):
+        """The prototype of a cluster that is not empty: divide, scale, round; of cosine the length before rounding."""
         weight = float(self.weight_of(labels, k))
         rows = [i for i, label in enumerate(labels) if label == k]
         means = [(scale, float(sum(terms[i] for i in rows)) / weight) for scale, terms in self.columns]
-        return tuple(self.kind.round(ldexp(mean, self.weights.places - scale.s)) for scale, mean in means)
+        means = [ldexp(mean, self.weights.places - scale.s) for scale, mean in means]
+        if self.cosine:
+            means = unit(means)
+            if means is None:
+                return old
+        return tuple(self.kind.round(mean) for mean in means)
 
     def inertia(self, distances, e=0):
         """Weighted sum of squared distances; times 2^e, which is 0 in the units of w'."""
@@ -96,6 +101,9 @@ def run(data, prototypes, rules):
 
 
 def label(data, model):
+    if any(data.sizes):
+        model.labels, model.distances = assign(data, model.prototypes, data.sizes)
+        return
     found = [nearest(x, model.prototypes) for x in data.points]
     model.labels = [k for k, _ in found]
     model.distances = [d2 for _, d2 in found]
@@ -107,7 +115,7 @@ def step(data, model, rules, cycle):
         model.inertias.append(data.inertia(model.distances))
     old, dropped = treat_empty(data, model, rules.empty)
     model.prototypes = [
-        data.centroid(model.labels, k) if data.weight_of(model.labels, k) else old[k] for k in range(len(old))
+        data.centroid(model.labels, k, old[k]) if data.weight_of(model.labels, k) else old[k] for k in range(len(old))
     ]
     model.iterations += 1
     model.stop = next((rule[0] for rule in rules.rules if holds(rule, data, model, old)), None)

@@ -2,6 +2,7 @@
 
 import math
 
+from .cosine import unit_rows
 from .digest import ensemble_digest, hexadecimal, model_hash
 from .exact import ldexp
 from .iterate import Data, Refused, Rules, run
@@ -34,18 +35,33 @@ def check_weights(case):
         raise Refused("weights")
 
 
+def check_sizes(case):
+    n, (least, most) = len(case["points"]), case["sizes"]
+    for k in case["k"]:
+        if k * least > n:
+            raise Refused("min_size")
+        if most and k * most < n:
+            raise Refused("max_size")
+
+
 def fit(case):
     """The answer to a case: a dict as answer_of() of cases.py gives it for the library."""
     kind = case["kind"]
     if max(case["k"]) > len(case["points"]):  # comes before any value is read
         raise Refused("k")
+    check_sizes(case)
+    cosine = case["metric"] == "cosine"
+    if cosine:
+        case = case | {"points": unit_rows(case["points"], kind, "points")}
     check_points(case["points"], kind, "points")
     initial = case["initial"]
-    check_weights(case)
+    check_weights(case | {"initial": None} if cosine else case)
     if initial is not None:
         initial = [tuple(kind.round(x) for x in row) for row in initial]
         check_points(initial, kind, "initial prototypes")
-    data = Data(case["points"], Weights(len(case["points"]), case["weights"]), kind)
+        if cosine:
+            initial = unit_rows(initial, kind, "initial prototypes")
+    data = Data(case["points"], Weights(len(case["points"]), case["weights"]), kind, cosine, case["sizes"])
     rules = Rules(case["max_iter"], case["rules"], case["empty"])
     models = [
         run(data, first_prototypes(data, case, k, replica, initial), rules)

@@ -379,6 +379,9 @@ TEST(Checkpoint, EveryOptionThatDecidesTheAnswerIsCompared) {
       {"tol was 0.0001 and is 0.00010000000000000002", [](FitOptions& o) { o.tol = std::nextafter(1e-4, 1); }},
       {"stop was tol and is strict", [](FitOptions& o) { o.stop = "strict"; }},
       {"empty was farthest and is keep", [](FitOptions& o) { o.empty = EmptyPolicy::kKeep; }},
+      {"metric was euclidean and is cosine", [](FitOptions& o) { o.metric = Metric::kCosine; }},
+      {"min_size was 0 and is 2", [](FitOptions& o) { o.min_size = 2; }},
+      {"max_size was 0 and is 299", [](FitOptions& o) { o.max_size = 299; }},
   };
   size_t deciding = 0;
   FitOptions any;

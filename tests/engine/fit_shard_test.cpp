@@ -130,6 +130,17 @@ TEST_F(FitShard, GivenPrototypesAndEmptyClusters) {
   }
 }
 
+TEST_F(FitShard, MetricCosine) {
+  for (uint64_t seed = 9000; seed < 9024; ++seed) {
+    FitOptions options = small_options(seed % 2 == 0 ? "k-means++" : "k-means||", "tol", kPolicies[seed % 3]);
+    options.metric = Metric::kCosine;
+    compare(make_case(static_cast<Family>(seed % kFamilies), DataType::kFloat32,
+                      static_cast<Weighting>(seed % kWeightings), {200, 3, {1}}, seed),
+            options);
+    if (HasFailure()) return;
+  }
+}
+
 // As few rows as ranks, K = N, many prototypes.
 TEST_F(FitShard, OneRowARankAndRandomCases) {
   for (uint64_t seed = 7000; seed < 7056; ++seed) {

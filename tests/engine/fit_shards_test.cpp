@@ -185,6 +185,19 @@ TEST_F(FitShards, WhatIsWrongWithRowsIsWhatOneProcessSays) {
   compare(plain_case(), many);
 }
 
+TEST_F(FitShards, RefuseWhatNeedsAllRows) {
+  FitOptions cosine = plain_options(), sizes = plain_options();
+  cosine.metric = Metric::kCosine;
+  sizes.max_size = 100;
+  for (const auto& [options, where] : {std::pair{cosine, "[metric] cosine"}, {sizes, "[max_size] sizes of clusters"}}) {
+    Cluster cluster(plain_case(), {200, 400}, 1);
+    const std::string said = text_or_error([&] {
+      return fit_shards([&](std::span<const std::byte> question) { return cluster.ask(question); }, options);
+    });
+    EXPECT_NE(said.find(where), std::string::npos) << said;
+  }
+}
+
 // What a scheduler pays for.
 TEST_F(FitShards, AFitAsksFewQuestions) {
   Cluster cluster(plain_case(), {100, 200, 300, 400}, 1);

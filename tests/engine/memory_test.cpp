@@ -97,6 +97,13 @@ TEST_F(Memory, Algorithms) {
   }
 }
 
+// The rows of length one lie in a side file where there is no room for them.
+TEST_F(Memory, MetricCosine) {
+  FitOptions o = few({7});
+  o.metric = Metric::kCosine;
+  same_for_all_limits(points(10), o);
+}
+
 TEST_F(Memory, Initialisations) {
   const Dataset data = points(10);
   for (const char* init : {"k-means++", "k-means||", "random", "first"}) {

@@ -95,7 +95,7 @@ TEST(ForEachOption, NamesEveryOptionOnce) {
     EXPECT_TRUE(flags.insert(info.flags).second) << info.flags;
     EXPECT_GT(std::string(info.help).size(), 10U);
   });
-  EXPECT_EQ(names.size(), 15U);
+  EXPECT_EQ(names.size(), 18U);
 }
 
 TEST(Names, RoundTrip) {
@@ -105,6 +105,8 @@ TEST(Names, RoundTrip) {
   for (const EmptyPolicy p : {EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop, EmptyPolicy::kError}) {
     EXPECT_EQ(empty_policy_from_name(name_of(p)), p);
   }
+  for (const Metric m : {Metric::kEuclidean, Metric::kCosine}) EXPECT_EQ(metric_from_name(name_of(m)), m);
+  EXPECT_FALSE(metric_from_name("angle"));
   EXPECT_FALSE(strategy_from_name("both"));
   EXPECT_FALSE(empty_policy_from_name(""));
 }

@@ -12,7 +12,7 @@
 #include "backend/device/device_session.h"
 #include "backend/device/sessions_apart.h"
 #include "core/threads.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -159,7 +159,7 @@ class CudaBackend final : public Backend {
 
  private:
   static void check_kind(const Prototype& prototype) {
-    if (&prototype == &centroid() || prototype.linear) return;
+    if (prototype.euclidean || prototype.linear) return;
     throw Error(ErrorCode::kUsage, "backend",
                 fmt::format("cuda fits centroids and linear models, and these prototypes are of kind {}; use cpu or "
                             "reference",

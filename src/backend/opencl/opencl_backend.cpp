@@ -13,7 +13,7 @@
 #include "backend/opencl/pass/host_rows.h"
 #include "backend/opencl/runtime/device_check.h"
 #include "core/threads.h"
-#include "prototype/centroid.h"
+#include "prototype/prototype.h"
 
 #include <fmt/format.h>
 
@@ -94,7 +94,7 @@ class OpenClBackend final : public Backend {
  private:
   // There are kernels for these only.
   static void check_kind(const Prototype& prototype) {
-    if (&prototype == &centroid() || prototype.linear) return;
+    if (prototype.euclidean || prototype.linear) return;
     throw Error(ErrorCode::kUsage, "backend",
                 fmt::format("opencl fits centroids and linear models, and these prototypes are of kind {}; use cpu or "
                             "reference",

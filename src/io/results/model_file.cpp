@@ -27,6 +27,7 @@ constexpr const char* kNothing = "nothing was written";
 constexpr int64_t kFormatVersion = 1;
 constexpr int64_t kNumbers = -1;       // in the place of a column's number of categories: it has none
 constexpr int64_t kLinearVersion = 2;  // linear models: programs that know centroids only refuse it
+constexpr int64_t kMetricVersion = 3;  // another metric than euclidean: programs that do not know it refuse it
 
 using Models = std::vector<StoredModel>;
 
@@ -114,13 +115,19 @@ class ModelLoader {
 
 ModelFile ModelLoader::run() {
   const NpzArray version = file_.array("format_version");
-  if (version.number() != kFormatVersion && version.number() != kLinearVersion) {
-    version.fail(fmt::format("the format is {}; this version of manymeans reads {} and {}", version.number(),
-                             kFormatVersion, kLinearVersion));
+  if (version.number() < kFormatVersion || version.number() > kMetricVersion) {
+    version.fail(fmt::format("the format is {}; this version of manymeans reads {} to {}", version.number(),
+                             kFormatVersion, kMetricVersion));
   }
   linear_ = version.number() == kLinearVersion;
   if (linear_) prototypes_ = "coefficients";
   ModelFile result;
+  if (version.number() == kMetricVersion) {
+    const NpzArray name = file_.array("metric");
+    const auto metric = metric_from_name(name.text());
+    if (!metric) name.fail("the metric '" + name.text() + "' is not known; euclidean and cosine are");
+    result.metric = *metric;
+  }
   load_models(result);
   const int64_t columns = result.models[0].prototypes.columns();
   load_scaling(result, columns);
@@ -329,7 +336,7 @@ StoredModel stored_model(const ModelResult& model) {
 void save_model(const std::string& path, const FitResult& result, const Scaling& scaling,
                 const std::vector<std::string>& column_names, const SourceColumns& source) {
   or_out_of_memory(path, kNothing, [&] {
-    ModelFile file{{}, scaling, column_names, source, to_json(result)};
+    ModelFile file{{}, scaling, column_names, source, to_json(result), result.provenance.options.metric};
     for (const ModelResult& model : result.models) {
       if (has_begun(model)) file.models.push_back(stored_model(model));
     }
@@ -359,7 +366,9 @@ void save_model(const std::string& path, const ModelFile& stored) {
     }
     OutputFile file(path);
     NpzWriter npz(file);
-    npz.add_number("format_version", stored.linear() ? kLinearVersion : kFormatVersion);
+    const bool other_metric = stored.metric != Metric::kEuclidean;
+    npz.add_number("format_version", stored.linear() ? kLinearVersion : other_metric ? kMetricVersion : kFormatVersion);
+    if (other_metric) npz.add_text("metric", std::string(name_of(stored.metric)));
     for_each_field([&]<class T>(const char* key, T StoredModel::*field) {
       std::vector<T> values;
       for (const StoredModel& model : models) values.push_back(model.*field);

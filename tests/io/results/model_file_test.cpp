@@ -196,7 +196,7 @@ TEST(ModelFile, WrongContent) {
   const auto matrix = [](std::vector<int64_t> shape, std::vector<float> values) {
     return [=](NpzWriter& npz) { npz.add("centroids_0", "<f4", shape, std::as_bytes(std::span(values))); };
   };
-  bad("format_version", "reads 1 and 2", [](NpzWriter& npz) { npz.add_number("format_version", 3); });
+  bad("format_version", "reads 1 to 3", [](NpzWriter& npz) { npz.add_number("format_version", 4); });
   bad("k", "no models", [](NpzWriter& npz) { npz.add("k", std::vector<int64_t>{}); });
   bad("k", "'<i8' is needed", [](NpzWriter& npz) { npz.add("k", std::vector<double>{3}); });
   bad("seed", "of 1 values", [](NpzWriter& npz) { npz.add("seed", std::vector<uint64_t>{3, 4}); });

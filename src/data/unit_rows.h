@@ -1,0 +1,22 @@
+// Rows scaled to length one, for the metric cosine.
+#pragma once
+
+#include <manymeans/points.h>
+
+#include "data/row_copy.h"
+
+#include <cstdint>
+
+namespace manymeans {
+
+struct UnitRowsTask {
+  int threads = 0;
+  int64_t memory = 0;     ///< as in ReadOptions
+  int64_t first_row = 0;  ///< number of the first among the rows of all ranks
+};
+
+/// A copy in float32 (float64 for float64 points) of the rows, each scaled to length one: contract, "Cosine". Throws
+/// Error(kBadData) naming the first row that is all zeros, or a value that is not finite.
+RowCopy unit_rows(const PointsView& points, const UnitRowsTask& task);
+
+}  // namespace manymeans
