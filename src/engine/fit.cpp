@@ -19,6 +19,7 @@
 #include "engine/fit_shard.h"
 #include "engine/gathered_warnings.h"
 #include "engine/lloyd.h"
+#include "engine/search.h"
 #include "engine/strategies.h"
 #include "engine/swap_search.h"
 #include "engine/tuned.h"
@@ -66,6 +67,15 @@ Workload workload_of(const FitOptions& options, std::span<const Member> members,
   }
   workload.apart = 2 * apart > models;
   return workload;
+}
+
+// A search has sessions of many models, and makes more passes than any fit.
+void add_trials(const SearchTask& search, Workload& workload) {
+  constexpr int64_t kMany = 1000;
+  workload.models = search.options.trials;
+  workload.all_clusters = search.options.trials * workload.most_clusters;
+  workload.passes = std::max(workload.passes, kMany * search.options.trials);
+  workload.clusters.assign(static_cast<size_t>(search.options.trials), workload.most_clusters);
 }
 
 // What options and hooks have to do with the points, of which there are `rows` on all ranks, without a look at their
@@ -334,7 +344,8 @@ void Fit::open_checkpoint() {
 
 // The points on this rank's backend, and with those of the other ranks.
 void Fit::upload() {
-  const Workload workload = workload_of(task_.options, members_, backend_->threads());
+  Workload workload = workload_of(task_.options, members_, backend_->threads());
+  if (place_.kind.search != nullptr) add_trials(*place_.kind.search, workload);
   if (place_.remote != nullptr) upload_ = make_remote_upload(input_, *place_.remote, workload);
   if (upload_) return;
   std::unique_ptr<Upload> own;
@@ -429,6 +440,7 @@ Cost Fit::iterate() {
                            [this](const Clustering& asked, int threads) { return cluster(asked, threads); },
                            estimate_ ? &*estimate_ : nullptr,
                            checkpoint_ ? &*checkpoint_ : nullptr};
+  if (place_.kind.search != nullptr) search_prototypes(*place_.kind.search, context, members_, pool_);
   return run_and_save(context, members_, pool_);
 }
 
