@@ -440,7 +440,10 @@ Cost Fit::iterate() {
                            [this](const Clustering& asked, int threads) { return cluster(asked, threads); },
                            estimate_ ? &*estimate_ : nullptr,
                            checkpoint_ ? &*checkpoint_ : nullptr};
-  if (place_.kind.search != nullptr) search_prototypes(*place_.kind.search, context, members_, pool_);
+  if (place_.kind.search != nullptr) {
+    search_prototypes(*place_.kind.search, context, members_, pool_);
+    end_phase("search");
+  }
   return run_and_save(context, members_, pool_);
 }
 
