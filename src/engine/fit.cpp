@@ -220,10 +220,18 @@ void check_same_beginning(const std::vector<Member>& members, ThreadPool& pool, 
   }
 }
 
-BackendOptions backend_options(const Task& task, const Tuning& tuning) {
+// The models of a search differ little from one pass to the next, so bounds keep most of their labels. With few columns
+// a screen takes less time than asking them (bench/results/amd-epyc-2cpu/search.md).
+bool wants_bounds(const Task& task, const FitKind& kind) {
+  constexpr int64_t kFewestColumns = 12;
+  return kind.search != nullptr && task.options.algorithm == "auto" && task.points.d >= kFewestColumns &&
+         (task.options.backend == "auto" || task.options.backend == "cpu");
+}
+
+BackendOptions backend_options(const Task& task, const Tuning& tuning, const FitKind& kind) {
   BackendOptions options;
   options.threads = task.options.threads;
-  options.algorithm = task.options.algorithm;
+  options.algorithm = wants_bounds(task, kind) ? "bounds" : task.options.algorithm;
   options.abort = task.hooks.abort;
   options.cancel = task.hooks.cancel;
   options.device_memory = task.options.memory.bytes;
@@ -239,7 +247,7 @@ class Fit {
         place_(place),
         comm_(place.comm),
         control_(task.hooks, task.options.time_limit, place.comm),
-        backend_(make_backend(task.options.backend, task.points, backend_options(task, place.tuning))),
+        backend_(make_backend(task.options.backend, task.points, backend_options(task, place.tuning, place.kind))),
         pool_(backend_->threads(), task.hooks.abort) {}
 
   FitResult run() {
