@@ -4,7 +4,7 @@
 usage: search.py FOLDER [--seconds S] [--seeds N] [--only NAME,...] [--out FILE]
        a Python with manymeans and bkmeans; FOLDER has the sets, some of which are not in data/ (below)
 
-FOLDER has what data/ has, and cloud.zip and norm25.zip from the repository gittar/breathing-k-means, each a text of rows.
+FOLDER has what data/ has, and cloud.zip and norm25.zip of the repository gittar/breathing-k-means, each with a text.
 Seconds are those of the processor, of one thread, so that they mean the same on a busy machine; the sums of squares are
 computed by NumPy in float64 from the centroids that each gives. "Best" is the lowest that several programs found in
 minutes. Writes a table in Markdown; FILE is standard output by default.
@@ -82,7 +82,8 @@ class Search:
 
     def _look(self, progress):
         now = time.process_time() - self._begin
-        if progress.phase == "search" and (not self.steps or progress.inertia < self.steps[-1][1]):
+        known = progress.phase == "search" and progress.inertia == progress.inertia  # not before the first pass
+        if known and (not self.steps or progress.inertia < self.steps[-1][1]):
             self.steps.append((now, progress.inertia))
         return now < self._seconds
 

@@ -389,13 +389,13 @@ def search(
         Trials of a round. Part of the answer.
     models : int, default=1
         Searches for each k, from different seeds.
-    seed, model_seed, init, sample_weight
+    seed, model_seed, init, sample_weight : optional
         As in `fit`; a search begins with `init`.
-    max_iter, tol, stop, empty
+    max_iter, tol, stop, empty : optional
         As in `fit`, of the fit that begins with what the search has found.
     time_limit : float, optional
         Seconds of everything.
-    algorithm, backend, n_threads, callback, progress, memory_limit
+    algorithm, backend, n_threads, callback, progress, memory_limit : optional
         As in `fit`. A callback that returns something false other than None ends the search, and what it has found is
         kept.
 
