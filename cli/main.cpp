@@ -30,6 +30,7 @@ int run(int argc, char** argv) {
     for (const CLI::App* command : program.get_subcommands()) cli::check_ranks_of(command->get_name());
   });
   cli::add_fit_command(program, exit_code);
+  cli::add_search_command(program, exit_code);
   cli::add_regress_command(program, exit_code);
   cli::add_predict_command(program, exit_code);
   cli::add_convert_command(program, exit_code);

@@ -27,7 +27,7 @@ FOLDERS = {
 
 # Public headers that are vocabulary for every folder of src/. io.h and summary.h speak of files and their columns, so only
 # these folders see them.
-VOCABULARY = {"comm.h", "compare.h", "error.h", "points.h", "options.h", "result.h", "fit.h", "regress.h", "row_shards.h"}
+VOCABULARY = {"comm.h", "compare.h", "error.h", "points.h", "options.h", "result.h", "fit.h", "regress.h", "row_shards.h", "search.h"}
 ROOMS_OF_IO_H = {"data", "io"}
 
 # Public headers that are about another library: who includes them has it.

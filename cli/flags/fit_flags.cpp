@@ -88,4 +88,8 @@ void bind_regress_flags(CLI::App& app, RegressOptions& options) {
   for_each_regress_option(options, binder(app));
 }
 
+void bind_search_flags(CLI::App& app, SearchOptions& options) {
+  for_each_search_option(options, binder(app));
+}
+
 }  // namespace manymeans::cli

@@ -1,8 +1,9 @@
-// The flags of `fit` and `regress`, one for each option of the library.
+// The flags of `fit`, `search` and `regress`, one for each option of the library.
 #pragma once
 
 #include <manymeans/options.h>
 #include <manymeans/regress.h>
+#include <manymeans/search.h>
 
 #include <CLI/CLI.hpp>
 
@@ -12,5 +13,7 @@ namespace manymeans::cli {
 void bind_fit_flags(CLI::App& app, FitOptions& options);
 /// The same for every option that for_each_regress_option visits.
 void bind_regress_flags(CLI::App& app, RegressOptions& options);
+/// The same for every option that for_each_search_option visits.
+void bind_search_flags(CLI::App& app, SearchOptions& options);
 
 }  // namespace manymeans::cli

@@ -49,9 +49,11 @@ void ProgressLine::update(const Progress& progress, const FitOptions& options) {
   }
   if (!new_phase && now - last_update_ < std::chrono::milliseconds(100)) return;
   last_update_ = now;
-  std::vector<std::string> fields = {fmt::format("{} {}/{}", phase_, progress.iteration, progress.max_iteration),
-                                     fmt::format("{}/{} models active", progress.active_models, progress.models),
-                                     shown_duration(progress.seconds) + time_left(progress, options)};
+  std::vector<std::string> fields = {
+      fmt::format("{} {}{}", phase_, progress.iteration,
+                  progress.max_iteration > 0 ? fmt::format("/{}", progress.max_iteration) : ""),
+      fmt::format("{}/{} models active", progress.active_models, progress.models),
+      shown_duration(progress.seconds) + time_left(progress, options)};
   if (std::isfinite(progress.inertia_estimate)) {
     fields.push_back(fmt::format("inertia ~{:.6g}", progress.inertia_estimate));
   }

@@ -3,6 +3,7 @@
 
 #include <manymeans/points.h>
 #include <manymeans/regress.h>
+#include <manymeans/search.h>
 #include <manymeans/result.h>
 
 #include <algorithm>
@@ -345,6 +346,7 @@ ModelFile load_model(const std::string& path);
 /// The summary of a fit as one JSON object (docs/user/json.md).
 std::string to_json(const FitResult& result);
 std::string to_json(const RegressResult& result);
+std::string to_json(const SearchResult& result);
 /// Its part "provenance".
 std::string to_json(const Provenance& provenance);
 

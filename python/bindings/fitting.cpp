@@ -1,4 +1,4 @@
-// fit and initialise.
+// fit, search and initialise.
 #include <manymeans/manymeans.h>
 
 #include "arrays.h"
@@ -36,6 +36,36 @@ nb::dict fit_points(const nb::object& points, bool bfloat16, const nb::object& w
   hooks.waiting().run([&] { result = fit(view, given_weights, fit_options, hooks.hooks()); },
                       hooks.hooks().comm || is_brief_fit(view, fit_options, fit_options.max_iter));
   return as_dict(result);
+}
+
+SearchOptions search_options_of(const nb::dict& values) {
+  SearchOptions options;
+  size_t used = 0;
+  for_each_search_option(options, option_setter(values, used));
+  check_all_used(values, used);
+  return options;
+}
+
+nb::dict search_points(const nb::object& points, bool bfloat16, const nb::object& weights, const nb::dict& options,
+                       const nb::dict& given) {
+  const PointsView view = points_of(points, bfloat16);
+  const std::span<const double> given_weights = values_of(weights);
+  const SearchOptions search_options = search_options_of(options);
+  GivenHooks hooks(given);
+  SearchResult result;
+  hooks.waiting().run([&] { result = search(view, given_weights, search_options, hooks.hooks()); });
+  nb::dict out = as_dict(result.fit);
+  const auto models = nb::cast<nb::list>(out["models"]);
+  for (size_t i = 0; i < result.searches.size(); ++i) {
+    nb::list steps;
+    for (const SearchStep& step : result.searches[i].steps) {
+      steps.append(nb::make_tuple(step.round, step.seconds, step.inertia));
+    }
+    nb::object model = models[i];
+    model["rounds"] = result.searches[i].rounds;
+    model["search"] = steps;
+  }
+  return out;
 }
 
 // What this rank has failed with before it was in the library, for those that are.
@@ -82,6 +112,8 @@ std::string digest_of(const nb::dict& model) {
 void add_fitting(nb::module_& module) {
   module.def("fit", &fit_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("weights").none(), nb::arg("options"),
              nb::arg("hooks"));
+  module.def("search", &search_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("weights").none(),
+             nb::arg("options"), nb::arg("hooks"));
   module.def("give_up", &give_up, nb::arg("ranks"), nb::arg("code"), nb::arg("text"));
   module.def("initialise", &initial_prototypes, nb::arg("points"), nb::arg("bfloat16"), nb::arg("weights").none(),
              nb::arg("options"));

@@ -1,8 +1,8 @@
 """manymeans: k-means for ensembles of models; many models, many cores, one answer.
 
 `KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's, `EnsembleKMeans` fits many models at
-once, and the clusters of `RegressionClustering` are linear models; `fit`, `predict`, `compare`, `kmeans_plusplus`,
-`read` and `info` do without estimators.
+once, and the clusters of `RegressionClustering` are linear models; `fit`, `search`, `predict`, `compare`,
+`kmeans_plusplus`, `read` and `info` do without estimators.
 The tutorial is docs/user/python.md.
 """
 
@@ -25,7 +25,7 @@ from ._errors import (
     UnavailableError,
     UsageError,
 )
-from ._functions import fit, info, kmeans_plusplus, predict, read
+from ._functions import fit, info, kmeans_plusplus, predict, read, search
 from ._progress import Progress
 from ._result import FitResult, Model
 from ._shards import Answer, Scan, Shape, Shard, Statistics, fit_shards, merge_answers, solve
@@ -70,6 +70,7 @@ __all__ = [
     "merge_answers",
     "predict",
     "read",
+    "search",
     "solve",
 ]
 

@@ -70,6 +70,28 @@ def run_fit(
     )
 
 
+def run_search(
+    points: Points,
+    weights: npt.NDArray[np.float64] | None,
+    options: dict[str, Any],
+    *,
+    initial: npt.NDArray[Any] | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    verbose: int | bool = False,
+) -> FitResult:
+    """Search; options have the library's names."""
+    return _run(
+        lambda options, hooks: _manymeans.search(points.array, points.bfloat16, weights, options, hooks),
+        _Columns(points.names, points.source),
+        options,
+        {"initial": initial, "checkpoint": None, "ranks": None},
+        n_threads=n_threads,
+        reporter=Reporter(callback, progress, verbose=bool(verbose)),
+    )
+
+
 def run_fit_shards(
     ask: Callable[[bytes], bytes],
     options: dict[str, Any],
@@ -327,6 +349,107 @@ def fit(
         names = points.names or []
         texts = _manymeans.table_warnings(points.array, names, points.source.as_dict())
         result.warnings[:0] = [in_python(text) for text in texts]
+    for text in result.warnings:
+        warn(text)
+    return result
+
+
+def search(
+    X: Any,
+    k: int | str | Iterable[int] = 8,
+    *,
+    time: float = 3.0,
+    rounds: int | None = None,
+    trials: int = 16,
+    models: int = 1,
+    seed: int = 0,
+    model_seed: int | None = None,
+    init: Any = "auto",
+    sample_weight: Any = None,
+    max_iter: int = 300,
+    tol: float = 1e-4,
+    stop: str = "tol",
+    empty: str = "farthest",
+    time_limit: float | None = None,
+    algorithm: str = "auto",
+    backend: str = "auto",
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    memory_limit: int | None = None,
+) -> FitResult:
+    """Search for the k-means model of lowest inertia.
+
+    One run of k-means ends in the nearest local optimum, and many runs gain little. A search swaps centres instead, and
+    tries variations of the best model; what it finds is a model that `fit` could give. docs/user/search.md says when
+    not to trust it.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), Dataset or path
+        As in `fit`.
+    k : int, str or iterable of int, default=8
+        Numbers of clusters, as in `fit`; each has a search of its own.
+    time : float, default=3.0
+        Seconds of each search; it is not looked at where `rounds` are given.
+    rounds : int, optional
+        Rounds of each search, instead of `time`: the answer is then a function of points, parameters and seed.
+        ``rounds=model.rounds`` gives a model again that a time had ended.
+    trials : int, default=16
+        Trials of a round. Part of the answer.
+    models : int, default=1
+        Searches for each k, from different seeds.
+    seed, model_seed, init, sample_weight : optional
+        As in `fit`; a search begins with `init`.
+    max_iter, tol, stop, empty : optional
+        As in `fit`, of the fit that begins with what the search has found.
+    time_limit : float, optional
+        Seconds of everything.
+    algorithm, backend, n_threads, callback, progress, memory_limit : optional
+        As in `fit`. A callback that returns something false other than None ends the search, and what it has found is
+        kept.
+
+    Returns
+    -------
+    result : FitResult
+        The models, with `Model.rounds` and `Model.search`.
+
+    Raises
+    ------
+    UsageError, BadDataError, UnavailableError, OutOfMemoryError, KeyboardInterrupt
+        As `fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import manymeans
+    >>> X = np.random.default_rng(0).random((500, 2))
+    >>> found = manymeans.search(X, 20, rounds=5).best()
+    >>> found.inertia < manymeans.fit(X, 20, models=10).best().inertia
+    True
+    >>> found.rounds
+    5
+
+    """
+    check_callback(callback)
+    X = _opened(X)
+    points = plain_points(X, None if memory_limit is None else integer("memory_limit", memory_limit, 0))
+    weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
+    initial = None if isinstance(init, str) else plain_centers(init, "init")
+    result = run_search(
+        points,
+        weights,
+        {
+            "k": k_list(k), "models": integer("models", models), "seed": integer("seed", seed, 0, _MOST_SEED),
+            "model_seed": None if model_seed is None else integer("model_seed", model_seed, 0, _MOST_SEED),
+            "init": init if initial is None else None, "max_iter": integer("max_iter", max_iter, 0),
+            "tol": real("tol", tol), "stop": stop, "empty": empty,
+            "time_limit": None if time_limit is None else real("time_limit", time_limit), "algorithm": algorithm,
+            "backend": backend, "search_time": real("time", time), "trials": integer("trials", trials, 1),
+            "rounds": None if rounds is None else integer("rounds", rounds, 1),
+        },
+        initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
+    )  # fmt: skip
     for text in result.warnings:
         warn(text)
     return result

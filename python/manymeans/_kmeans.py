@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from ._base import (
     clustering_options,
     warn_of_few,
 )
-from ._functions import run_fit
+from ._functions import run_fit, run_search
 from ._input import Points, on_host, unmasked
 from ._profile import Remembered
 from ._progress import Callback
@@ -83,6 +83,10 @@ class KMeans(_Clusterer):
         and keeps what there is.
     memory_limit : int or None, default=None
         Most bytes of the dense array that a sparse `X` may become; None: what is available.
+    search : bool or float, default=False
+        Search for the model of lowest inertia before the fit: for so many seconds, 3 for True. See `manymeans.search`.
+    search_rounds : int or None, default=None
+        Search for so many rounds instead, which gives the same model again on every machine.
 
     Attributes
     ----------
@@ -134,6 +138,8 @@ class KMeans(_Clusterer):
         "init": [StrOptions(set(INITS)), callable, "array-like"],
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "copy_x": ["boolean"],
+        "search": ["boolean", Interval(Real, 0, None, closed="neither")],
+        "search_rounds": [None, Interval(Integral, 1, None, closed="left")],
         "algorithm": [StrOptions({"lloyd", "elkan", "auto", "matrix", "bounds", "kdtree", "brute"})],
         **CLUSTERING_CONSTRAINTS,
         **SHARED_CONSTRAINTS,
@@ -162,6 +168,8 @@ class KMeans(_Clusterer):
         progress: bool = False,
         callback: Callback | None = None,
         memory_limit: int | None = None,
+        search: bool | float = False,
+        search_rounds: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -183,6 +191,8 @@ class KMeans(_Clusterer):
         self.progress = progress
         self.callback = callback
         self.memory_limit = memory_limit
+        self.search = search
+        self.search_rounds = search_rounds
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
@@ -243,10 +253,25 @@ class KMeans(_Clusterer):
         options = self._options() | clustering_options(self)
         options |= {"k": [int(self.n_clusters)], "algorithm": algorithm}
         if isinstance(self.init, str):
-            return run_fit(points, weights, options | {"init": self.init, "models": n_init}, **self._shown())
+            return self._run(points, weights, options | {"init": self.init, "models": n_init})
         if not callable(self.init):
-            return run_fit(points, weights, options, initial=self._initial(self.init, points), **self._shown())
+            return self._run(points, weights, options, self._initial(self.init, points))
         return self._fit_from_callable(points, weights, n_init, options)
+
+    def _run(
+        self,
+        points: Points,
+        weights: npt.NDArray[np.float64] | None,
+        options: dict[str, Any],
+        initial: npt.NDArray[Any] | None = None,
+    ) -> FitResult:
+        """Fit, or search and fit."""
+        rounds = None if self.search_rounds is None else int(self.search_rounds)
+        if rounds is None and isinstance(self.search, (bool, np.bool_)) and not self.search:
+            return run_fit(points, weights, options, initial=initial, **self._shown())
+        seconds = None if isinstance(self.search, (bool, np.bool_)) else float(self.search)
+        options = options | {"search_time": seconds, "rounds": rounds}
+        return run_search(points, weights, options, initial=initial, **self._shown())
 
     def _fit_from_callable(
         self, points: Points, weights: npt.NDArray[np.float64] | None, n_init: int, options: dict[str, Any]
@@ -258,7 +283,7 @@ class KMeans(_Clusterer):
             initial = self._initial(self.init(data, self.n_clusters, random_state=random), points)
             if self.time_limit is not None:  # it is for all of them
                 options["time_limit"] = max(1e-9, self.time_limit - (time.monotonic() - begin))
-            results.append(run_fit(points, weights, options, initial=initial, **self._shown()))
+            results.append(self._run(points, weights, options, initial))
             if results[-1].interrupted:
                 break
         return _joined(results)

@@ -55,6 +55,13 @@ def fit(
     options: dict[str, Any],
     hooks: dict[str, Any],
 ) -> dict[str, Any]: ...
+def search(
+    points: _Points,
+    bfloat16: bool,
+    weights: npt.NDArray[np.float64] | None,
+    options: dict[str, Any],
+    hooks: dict[str, Any],
+) -> dict[str, Any]: ...
 def give_up(ranks: Any, code: int, text: str) -> None: ...
 def initialise(
     points: _Points, bfloat16: bool, weights: npt.NDArray[np.float64] | None, options: dict[str, Any]

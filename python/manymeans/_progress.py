@@ -14,17 +14,18 @@ class Progress(NamedTuple):
     Attributes
     ----------
     phase : str
-        ``"initialise"`` or ``"iterate"``.
+        ``"initialise"``, ``"search"`` or ``"iterate"``.
     iteration : int
-        Updates done by the model that has most of them; while initialising, steps done.
+        Updates done by the model that has most of them; while initialising, steps done; while searching, rounds.
     max_iteration : int
-        What `iteration` can reach at most.
+        What `iteration` can reach at most; 0 for a search that its time ends.
     active_models : int
         Models that still iterate.
     models : int
         All models of the fit.
     inertia : float
-        Lowest inertia over the active models: an estimate, not part of the answer; NaN where it is not known.
+        Lowest inertia over the active models: an estimate, not part of the answer; NaN where it is not known. While
+        searching, that of the best model so far.
     points_per_second : float
         Rows times active models, over the last pass.
     seconds : float

@@ -65,6 +65,10 @@ class Model:
         was stopped before this model's first pass.
     seconds : float
         Its share of the passes.
+    rounds : int or None
+        Of a model that was searched for: rounds of the search; so many of them give the same model again.
+    search : list of (int, float, float) or None
+        How it was found: round, seconds and inertia of what the search began with, and of everything better.
     r2, bic : float or None
         Of linear models: the share of the target's variance that they explain, each row by its own model, and the
         Bayesian information criterion.
@@ -89,6 +93,8 @@ class Model:
         self.counts: npt.NDArray[np.int64] = values["counts"]
         self.weights: npt.NDArray[np.float64] = values["weights"]
         self.seconds: float = values.get("seconds", 0.0)
+        self.rounds: int | None = values.get("rounds")
+        self.search: list[tuple[int, float, float]] | None = values.get("search")
         self.r2: float | None = values.get("r2")
         self.bic: float | None = values.get("bic")
         self.means: npt.NDArray[np.float64] | None = values.get("means")

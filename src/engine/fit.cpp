@@ -23,6 +23,7 @@
 #include "engine/fit_shard.h"
 #include "engine/gathered_warnings.h"
 #include "engine/lloyd.h"
+#include "engine/search.h"
 #include "engine/strategies.h"
 #include "engine/swap_search.h"
 #include "engine/tuned.h"
@@ -71,6 +72,15 @@ Workload workload_of(const FitOptions& options, std::span<const Member> members,
   }
   workload.apart = 2 * apart > models;
   return workload;
+}
+
+// A search has sessions of many models, and makes more passes than any fit.
+void add_trials(const SearchTask& search, Workload& workload) {
+  constexpr int64_t kMany = 1000;
+  workload.models = search.options.trials;
+  workload.all_clusters = search.options.trials * workload.most_clusters;
+  workload.passes = std::max(workload.passes, kMany * search.options.trials);
+  workload.clusters.assign(static_cast<size_t>(search.options.trials), workload.most_clusters);
 }
 
 // What options and hooks have to do with the points, of which there are `rows` on all ranks, without a look at their
@@ -246,15 +256,23 @@ int device_of_rank(const std::string& backend, Comm& comm) {
   return devices > 1 ? mine % devices : 0;
 }
 
-BackendOptions backend_options(const Task& task, const Tuning& tuning, Comm& comm) {
+// The models of a search differ little from one pass to the next, so bounds keep most of their labels. With few columns
+// a screen takes less time than asking them (bench/results/amd-epyc-2cpu/search.md).
+bool wants_bounds(const Task& task, const FitKind& kind) {
+  constexpr int64_t kFewestColumns = 12;
+  return kind.search != nullptr && task.options.algorithm == "auto" && task.points.d >= kFewestColumns &&
+         (task.options.backend == "auto" || task.options.backend == "cpu");
+}
+
+BackendOptions backend_options(const Task& task, const FitPlace& place) {
   BackendOptions options;
-  options.device = device_of_rank(task.options.backend, comm);
+  options.device = device_of_rank(task.options.backend, place.comm);
   options.threads = task.options.threads;
-  options.algorithm = task.options.algorithm;
+  options.algorithm = wants_bounds(task, place.kind) ? "bounds" : task.options.algorithm;
   options.abort = task.hooks.abort;
   options.cancel = task.hooks.cancel;
   options.device_memory = task.options.memory.bytes;
-  options.tuning = tuning;
+  options.tuning = place.tuning;
   return options;
 }
 
@@ -266,7 +284,7 @@ class Fit {
         place_(place),
         comm_(place.comm),
         control_(task.hooks, task.options.time_limit, place.comm),
-        backend_(make_backend(task.options.backend, task.points, backend_options(task, place.tuning, place.comm))),
+        backend_(make_backend(task.options.backend, task.points, backend_options(task, place))),
         pool_(backend_->threads(), task.hooks.abort),
         points_(task.points) {}
 
@@ -392,7 +410,8 @@ void Fit::open_checkpoint() {
 
 // The points on this rank's backend, and with those of the other ranks.
 void Fit::upload() {
-  const Workload workload = workload_of(task_.options, members_, backend_->threads());
+  Workload workload = workload_of(task_.options, members_, backend_->threads());
+  if (place_.kind.search != nullptr) add_trials(*place_.kind.search, workload);
   if (place_.remote != nullptr) upload_ = make_remote_upload(input_, *place_.remote, workload);
   if (upload_) return;
   std::unique_ptr<Upload> own;
@@ -491,6 +510,10 @@ Cost Fit::iterate() {
                            [this](const Clustering& asked, int threads) { return cluster(asked, threads); },
                            estimate_ ? &*estimate_ : nullptr,
                            checkpoint_ ? &*checkpoint_ : nullptr};
+  if (place_.kind.search != nullptr) {
+    search_prototypes(*place_.kind.search, context, members_, pool_);
+    end_phase("search");
+  }
   return run_and_save(context, members_, pool_);
 }
 

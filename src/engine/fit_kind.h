@@ -22,13 +22,16 @@ struct FinishedModel {
   std::vector<std::string>& warnings;  ///< of this model; may be added to
 };
 
+struct SearchTask;
+
 struct FitKind {
   const Prototype& prototype = centroid();
   LinearOptions linear = {};
   int64_t swaps = 0;  ///< of a swap search (swap_search.h), which linear models have; 0: none
   /// Hears of every model that has begun; under the strategy task from several threads.
   std::function<void(const FinishedModel&)> finished = {};
-  Tuning tuning = {};  ///< of backends, for tests
+  Tuning tuning = {};                  ///< of backends, for tests
+  const SearchTask* search = nullptr;  ///< of the searches before the fit; null: there are none
 
   /// Names and values of what decides the answer beside the options that all fits have; nothing for centroids.
   std::vector<std::pair<std::string, std::string>> deciding() const;

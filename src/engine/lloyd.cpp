@@ -46,10 +46,12 @@ class Cohort {
       : context_(context), members_(members), pool_(pool) {
     std::vector<int64_t> k;
     for (Member& member : members_) {
-      member.slot = static_cast<int>(k.size());
+      if (context_.session == nullptr) member.slot = static_cast<int>(k.size());
+      last_.resize(std::max(last_.size(), static_cast<size_t>(member.slot) + 1));
       k.push_back(member.result.k);
     }
-    session_ = context_.labelled.session(k, pool_.size());
+    if (context_.session == nullptr) own_session_ = context_.labelled.session(k, pool_.size());
+    session_ = own_session_ ? own_session_.get() : context_.session;
     const RuleScale scale{context_.input.shard.all, *std::max_element(k.begin(), k.end()),
                           prototype_of(context_.input).width(context_.input.points.d), context_.mean_variance};
     limits_ = limits_of(context_.rules, scale);
@@ -100,7 +102,8 @@ class Cohort {
   const FitContext& context_;
   std::span<Member> members_;
   ThreadPool& pool_;
-  std::unique_ptr<Session> session_;
+  std::unique_ptr<Session> own_session_;  // null: there is one that stays
+  Session* session_ = nullptr;
   std::vector<Member*> waiting_;                                   // for the next trial of their swap searches
   std::vector<PassResult> last_;                                   // by slot
   PassLimits limits_;                                              // that the stop rules set
@@ -184,7 +187,6 @@ int Cohort::pass(std::span<Member*> active) {
   const Stopwatch watch(cost_.iterate);
   const int passes = session_->advance(models, limits(active));
   pass_seconds_ = watch.elapsed() / passes;
-  last_.resize(members_.size());
   std::vector<PassLog> logs(static_cast<size_t>(passes));
   for (size_t i = 0; i < active.size(); ++i) {
     PassResult& last = last_[static_cast<size_t>(active[i]->slot)] = models[i].result;
@@ -456,7 +458,7 @@ void Cohort::finish(std::span<Member* const> done) {
     models.push_back({member->slot, &member->prototypes});
   }
   std::vector<InertiaSum> inertias = session_->rows().inertias(models);
-  session_->fetch(slots);
+  if (own_session_) session_->fetch(slots);
   for (size_t i = 0; i < done.size(); ++i) finish(*done[i], inertias[i]);
 }
 
@@ -479,7 +481,7 @@ void Cohort::finish(Member& member, const InertiaSum& inertia) {
   if (const std::optional<LabelSum> sum = session_->label_sum(member.slot)) {
     result.label_sum = {static_cast<uint64_t>(*sum), static_cast<uint64_t>(*sum >> 64)};
   }
-  result.labels = session_->take_labels(member.slot);
+  if (own_session_) result.labels = session_->take_labels(member.slot);
   result.prototypes = std::move(member.prototypes);
 }
 

@@ -33,6 +33,9 @@ struct FitContext {
   std::function<std::optional<Labels>(const Clustering&, int threads)> cluster;  ///< InitContext::cluster
   const InertiaEstimate* estimate = nullptr;                                     ///< null where nobody is told
   Checkpoint* checkpoint = nullptr;                                              ///< null where none is written
+  /// One that stays when a cohort is done, with a slot for each of Member::slot; null: every cohort has its own. The
+  /// next cohort's first passes find the labels of the last one there, and no labels are handed over.
+  Session* session = nullptr;
 };
 
 /// What a cohort of models cost.

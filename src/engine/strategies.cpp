@@ -64,13 +64,14 @@ Cost fit_each(const FitContext& context, std::span<Member> members, int threads)
 }
 
 FitContext on_device(const FitContext& all, const ModelShare& share) {
-  return {all.input, all.options,       all.hooks, *share.backend, *share.upload, all.control,
+  return {all.input, all.options,       all.hooks, *share.backend, *share.upload, *share.upload, all.control,
           all.rules, all.mean_variance, all.kind,  all.cluster,    all.estimate,  all.checkpoint};
 }
 
 // In one pass for all; where several devices have all rows, in one on each.
 Cost fit_together(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
-  const std::vector<ModelShare> shares = context.upload.shares();
+  const bool as_uploaded = &context.labelled == &context.upload;
+  const std::vector<ModelShare> shares = as_uploaded ? context.upload.shares() : std::vector<ModelShare>();
   if (shares.size() < 2) return fit_cohort(context, members, pool);
   std::vector<int64_t> clusters;
   for (const Member& member : members) clusters.push_back(member.result.k);

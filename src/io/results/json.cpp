@@ -54,6 +54,13 @@ Json options_json(const RegressOptions& options) {
   return json;
 }
 
+Json options_json(const SearchOptions& options) {
+  Json json = Json::object();
+  for_each_search_option(options,
+                         [&](const OptionInfo& info, const auto& value) { json[info.name] = option_value(value); });
+  return json;
+}
+
 Json pass_json(const PassLog& pass) {
   Json json = {{"models", pass.models}, {"labelled", pass.labelled}};
   for (const PassCount& count : kPassCounts) json[count.name] = pass.*count.value;
@@ -142,6 +149,21 @@ std::string to_json(const RegressResult& result) {
     json["models"][i]["r2"] = result.summaries[i].r2;
     json["models"][i]["bic"] = result.summaries[i].bic;
     json["models"][i]["left_out"] = result.summaries[i].left_out;
+  }
+  json["provenance"]["options"] = options_json(result.options);
+  return text_of(json);
+}
+
+std::string to_json(const SearchResult& result) {
+  const FpEnvironmentGuard guard;
+  Json json = summary_json(result.fit);
+  for (size_t i = 0; i < result.searches.size(); ++i) {
+    Json steps = Json::array();
+    for (const SearchStep& step : result.searches[i].steps) {
+      steps.push_back({{"round", step.round}, {"seconds", step.seconds}, {"inertia", step.inertia}});
+    }
+    json["models"][i]["rounds"] = result.searches[i].rounds;
+    json["models"][i]["search"] = std::move(steps);
   }
   json["provenance"]["options"] = options_json(result.options);
   return text_of(json);

@@ -1,0 +1,368 @@
+#include "engine/search.h"
+
+#include <manymeans/error.h>
+
+#include "core/data_type.h"
+#include "core/fp_environment.h"
+#include "engine/fit_shard.h"
+#include "engine/search_models.h"
+#include "engine/search_walk.h"
+#include "engine/swap_scores.h"
+#include "engine/tuned.h"
+#include "prototype/prototype.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+constexpr int64_t kFirstUpdates = 8;
+constexpr int64_t kUpdates = 50;
+constexpr int64_t kFirstPatience = 10;  // rounds of swaps in a row that gain nothing, of the first model
+constexpr int64_t kTrialPatience = 1;
+constexpr uint32_t kMostMoves = 3;    // centroids that a trial moves
+constexpr double kLeastGain = 1e-8;   // of the inertia, for a trial to count
+constexpr double kLeastTouch = 0.05;  // of a trial's gain, for a centroid to belong to it
+
+// Trials that take turns on some threads.
+struct Team {
+  std::unique_ptr<ThreadPool> own_pool;  // null: the search's
+  ThreadPool* pool;
+  SearchSession session;
+  SwapScores scores;
+};
+
+// floor(u n / 2^64)
+uint64_t below(uint64_t u, uint64_t n) {
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(u) * n >> 64);
+}
+
+void copy_centroid(const Matrix& from, Matrix& to, size_t number) {
+  as_float_type(to.type(), [&]<class T>(T) {
+    const auto d = static_cast<size_t>(to.columns());
+    std::copy_n(from.values<T>().begin() + number * d, d, to.values<T>().begin() + number * d);
+  });
+}
+
+// One member's search.
+class Search {
+ public:
+  Search(const SearchTask& task, const FitContext& fit, const Member& member, ThreadPool& pool)
+      : options_(task.options),
+        outer_(fit),
+        member_(member),
+        pool_(pool),
+        hooks_(hooks_of(fit.hooks)),
+        control_(hooks_, seconds_of(task.options, fit)),
+        fit_{fit.input, fit.options,       hooks_,   fit.backend, fit.upload, fit.labelled, control_,
+             {},        fit.mean_variance, fit.kind, fit.cluster} {}
+
+  SearchSummary run();
+  Matrix take_prototypes() { return std::move(best_.centroids); }
+
+ private:
+  FitHooks hooks_of(const FitHooks& outer);
+  static double seconds_of(const SearchOptions& options, const FitContext& fit);
+  bool report(Progress progress) const;
+  bool more();
+  void note();
+  bool begin();
+  void swap_best();
+  void make_teams();
+  bool run_round();
+  SwapWalk shaken(int64_t trial) const;
+  bool run_trials(Team& team, std::span<SwapWalk> walks, std::span<SearchModel> found) const;
+  bool join(std::vector<SearchModel> found);
+  std::optional<Matrix> joined(std::span<const SearchModel* const> better) const;
+
+  const SearchOptions& options_;
+  const FitContext& outer_;
+  const Member& member_;
+  ThreadPool& pool_;
+  FitHooks hooks_;
+  Control control_;
+  FitContext fit_;
+  std::optional<SearchRows> rows_;
+  std::optional<SearchSession> session_;  // of the best model
+  std::optional<SwapScores> scores_;      // likewise
+  std::vector<Team> teams_;
+  SearchModel best_;
+  int64_t trials_ = 0;  // that have begun
+  SearchSummary summary_;
+};
+
+// Whoever stops the fit stops the search.
+FitHooks Search::hooks_of(const FitHooks& outer) {
+  FitHooks hooks;
+  hooks.cancel = outer.cancel;
+  hooks.abort = outer.abort;
+  hooks.pause = outer.pause;
+  hooks.initial = outer.initial;
+  if (outer.progress) hooks.progress = [this](const Progress& progress) { return report(progress); };
+  return hooks;
+}
+
+// 0: no limit.
+double Search::seconds_of(const SearchOptions& options, const FitContext& fit) {
+  constexpr double kLeast = 1e-9;
+  double seconds = options.rounds > 0 ? 0 : options.search_time;
+  if (options.time_limit > 0) {
+    const double left = std::max(kLeast, options.time_limit - fit.control.seconds());
+    seconds = seconds > 0 ? std::min(seconds, left) : left;
+  }
+  return seconds;
+}
+
+bool Search::report(Progress progress) const {
+  if (progress.phase == "iterate") {
+    progress.phase = "search";
+    progress.iteration = summary_.rounds;
+    progress.max_iteration = options_.rounds;
+  }
+  if (!std::isinf(best_.inertia)) progress.inertia_estimate = best_.inertia;
+  return !outer_.control.report(progress);
+}
+
+bool Search::more() {
+  return !summary_.ended && (options_.rounds == 0 || summary_.rounds < options_.rounds) && !control_.look();
+}
+
+void Search::note() {
+  const std::vector<SearchStep>& steps = summary_.steps;
+  if (!steps.empty() && !(best_.inertia < steps.back().inertia)) return;
+  summary_.steps.push_back({summary_.rounds, control_.seconds(), best_.inertia});
+}
+
+bool Search::begin() {
+  session_.emplace(fit_, member_, 1, pool_);
+  SearchModel first;
+  SearchModel* const models[] = {&first};
+  if (!session_->iterate(models, kFirstUpdates)) return false;
+  best_ = std::move(first);
+  note();
+  summary_.ended = member_.result.k < 2 || best_.inertia == 0;
+  return true;
+}
+
+// Rounds of swaps, of all threads.
+void Search::swap_best() {
+  SwapWalk walk(best_, kFirstPatience, {member_.result.seed, 0, 0, Purpose::kSearchRow});
+  while (more() && !walk.over()) {
+    do {
+      SearchModel* const model = walk.next(*scores_, pool_);
+      if (model == nullptr) break;
+      SearchModel* const models[] = {model};
+      if (!session_->iterate(models, kUpdates)) return;
+      walk.judge();
+    } while (!walk.between_rounds());
+    ++summary_.rounds;
+    best_ = walk.best();
+    note();
+  }
+}
+
+// Threads of the host work on trials of their own, as a pass of few rows is too short to be shared; a device makes the
+// passes of all trials together. It decides nothing but the time.
+void Search::make_teams() {
+  const auto trials = static_cast<int>(options_.trials);
+  const int count = fit_.backend.name() == "cpu" ? std::min(trials, pool_.size()) : 1;
+  for (int t = 0; t < count; ++t) {
+    auto own = count > 1 ? std::make_unique<ThreadPool>(1, hooks_.abort) : nullptr;
+    ThreadPool* const pool = own ? own.get() : &pool_;
+    teams_.push_back({std::move(own), pool, {fit_, member_, (trials + count - 1) / count, *pool}, SwapScores(*rows_)});
+  }
+}
+
+// The best model with some centroids moved to rows.
+SwapWalk Search::shaken(int64_t trial) const {
+  const uint64_t key = member_.result.seed;
+  const auto index = static_cast<uint64_t>(trial);
+  const auto u = [&](uint32_t draw) { return random_u64(key, index, draw, Purpose::kSearchTrial); };
+  const auto k = static_cast<uint64_t>(best_.centroids.rows());
+  const uint64_t moves = std::min(k, 1 + below(u(0), kMostMoves));
+  std::vector<uint32_t> order(k);
+  std::iota(order.begin(), order.end(), 0U);
+  const std::vector<int64_t> rows =
+      scores_->draw({key, index, 1 + kMostMoves, Purpose::kSearchTrial}, static_cast<int64_t>(moves));
+  SearchModel model;
+  model.centroids = best_.centroids;
+  for (uint64_t i = 0; i < rows.size(); ++i) {
+    std::swap(order[i], order[i + below(u(static_cast<uint32_t>(1 + i)), k - i)]);
+    rows_->put(rows[i], model.centroids, order[i]);
+  }
+  return {std::move(model), kTrialPatience, {key, index, 0, Purpose::kSearchRow}};
+}
+
+// One round: trials, and what they have in common.
+bool Search::run_round() {
+  scores_->assign(best_.centroids, pool_);
+  const auto count = static_cast<size_t>(options_.trials);
+  std::vector<SwapWalk> walks;
+  for (size_t t = 0; t < count; ++t) walks.push_back(shaken(++trials_));
+  std::vector<SearchModel> found(count);
+  const size_t each = (count + teams_.size() - 1) / teams_.size();
+  pool_.for_each_range(static_cast<int64_t>(teams_.size()), 1, [&](int, int64_t team, int64_t) {
+    const size_t first = std::min(count, static_cast<size_t>(team) * each);
+    const size_t mine = std::min(each, count - first);
+    run_trials(teams_[static_cast<size_t>(team)], std::span(walks).subspan(first, mine),
+               std::span(found).subspan(first, mine));
+  });
+  return !control_.stopped() && join(std::move(found));
+}
+
+// All of a team side by side, each as far as it comes.
+bool Search::run_trials(Team& team, std::span<SwapWalk> walks, std::span<SearchModel> found) const {
+  std::vector<SearchModel*> models;
+  for (SwapWalk& walk : walks) models.push_back(&walk.start());
+  std::vector<SwapWalk*> walking;
+  for (SwapWalk& walk : walks) walking.push_back(&walk);
+  bool goes_on = team.session.iterate(models, kUpdates);
+  while (goes_on) {
+    models.clear();
+    std::vector<SwapWalk*> left;
+    for (SwapWalk* walk : walking) {
+      SearchModel* const model = walk->next(team.scores, *team.pool);
+      if (model == nullptr) continue;
+      models.push_back(model);
+      left.push_back(walk);
+    }
+    walking = std::move(left);
+    if (models.empty()) break;
+    goes_on = team.session.iterate(models, kUpdates);
+    if (!goes_on) break;
+    for (SwapWalk* walk : walking) walk->judge();
+  }
+  if (!goes_on) return false;
+  for (size_t i = 0; i < walks.size(); ++i) found[i] = walks[i].best();
+  return true;
+}
+
+// The centroids of all of these models that have nothing to do with each other; none where they are those of the first
+// alone. Clusters keep their numbers from one trial to the next.
+std::optional<Matrix> Search::joined(std::span<const SearchModel* const> better) const {
+  const auto k = static_cast<size_t>(best_.centroids.rows());
+  Matrix centroids = best_.centroids;
+  std::vector<uint8_t> taken(k);
+  std::vector<double> largest(k);
+  int64_t count = 0;
+  for (const SearchModel* model : better) {
+    std::vector<double> moved = squared_shifts(centroid(), best_.centroids, model->centroids);
+    std::vector<uint8_t> touched(k);
+    bool apart = true;
+    for (size_t c = 0; c < k; ++c) {
+      moved[c] *= model->weights[c];
+      touched[c] = moved[c] > kLeastTouch * (best_.inertia - model->inertia);
+      apart = apart && (touched[c] & taken[c]) == 0;
+    }
+    if (!apart) continue;
+    ++count;
+    for (size_t c = 0; c < k; ++c) {
+      taken[c] |= touched[c];
+      if (!(moved[c] > largest[c])) continue;
+      largest[c] = moved[c];
+      copy_centroid(model->centroids, centroids, c);
+    }
+  }
+  if (count < 2) return std::nullopt;
+  return centroids;
+}
+
+bool Search::join(std::vector<SearchModel> found) {
+  std::vector<const SearchModel*> better;
+  for (const SearchModel& model : found) {
+    if (model.inertia < (1 - kLeastGain) * best_.inertia) better.push_back(&model);
+  }
+  if (better.empty()) return true;
+  std::ranges::stable_sort(better, {}, [](const SearchModel* model) { return model->inertia; });
+  SearchModel next = *better[0];
+  if (std::optional<Matrix> centroids = joined(better)) {
+    SearchModel model;
+    model.centroids = std::move(*centroids);
+    SearchModel* const models[] = {&model};
+    if (!session_->iterate(models, kUpdates)) return false;
+    if (model.inertia < next.inertia) next = std::move(model);
+  }
+  best_ = std::move(next);
+  return true;
+}
+
+SearchSummary Search::run() {
+  if (!begin()) return summary_;
+  if (summary_.ended) return summary_;
+  rows_.emplace(fit_.input, pool_);
+  scores_.emplace(*rows_);
+  swap_best();
+  while (more()) {
+    if (teams_.empty()) make_teams();
+    if (!run_round()) break;
+    ++summary_.rounds;
+    note();
+    summary_.ended = best_.inertia == 0;
+  }
+  return summary_;
+}
+
+}  // namespace
+
+void check(const SearchOptions& options) {
+  check(static_cast<const FitOptions&>(options));
+  const auto usage = [](const char* option, std::string text) {
+    return Error(ErrorCode::kUsage, option, std::move(text));
+  };
+  if (!(options.search_time >= 0)) {
+    throw usage("search_time", fmt::format("{} must be 0 or larger", options.search_time));
+  }
+  if (options.rounds < 0) throw usage("rounds", fmt::format("{} is negative; 0 means by the time", options.rounds));
+  constexpr int64_t kMostTrials = 1024;
+  if (options.trials < 1 || options.trials > kMostTrials) {
+    throw usage("trials", fmt::format("{} is out of range; a round has 1 to {} trials", options.trials, kMostTrials));
+  }
+  if (options.metric != Metric::kEuclidean) {
+    throw usage("metric", "a search is for Euclidean distances; scale rows to length one beforehand, or fit without a search");
+  }
+  if (options.balanced()) throw usage("min_size", "a search knows nothing of the sizes of clusters; fit without a search");
+  if (options.search_time == 0 && options.rounds == 0 && options.time_limit == 0) {
+    throw usage("search_time", "a search without a limit would never end; give a time, or rounds");
+  }
+}
+
+void search_prototypes(const SearchTask& task, const FitContext& fit, std::span<Member> members, ThreadPool& pool) {
+  if (fit.input.memory.window.moves()) {
+    throw Error(ErrorCode::kUsage, "memory", "a search needs all points in memory; give it more, or fewer rows");
+  }
+  task.summaries.assign(members.size(), {});
+  for (size_t i = 0; i < members.size() && !fit.control.look(); ++i) {
+    Search search(task, fit, members[i], pool);
+    task.summaries[i] = search.run();
+    members[i].prototypes = search.take_prototypes();
+    if (!members[i].prototypes.empty()) members[i].result.init = "search";
+  }
+}
+
+SearchResult search(const PointsView& points, std::span<const double> weights, const SearchOptions& options,
+                    const FitHooks& hooks) {
+  const FpEnvironmentGuard guard;
+  check(options);
+  refuse_ranks(hooks, "search");
+  if (!hooks.checkpoint.path.empty()) {
+    throw Error(ErrorCode::kUsage, "checkpoint", "a search writes none; give --rounds, or the model as --init");
+  }
+  SearchResult result;
+  result.options = options;
+  const SearchTask task{result.options, result.searches};
+  FitKind kind;
+  kind.search = &task;
+  FitHooks alone = hooks;
+  alone.comm.reset();
+  result.fit = fit_kind(kind, points, weights, options, alone);
+  return result;
+}
+
+}  // namespace manymeans

@@ -1,0 +1,43 @@
+// One model that walks by swaps: contract, "Search".
+#pragma once
+
+#include "engine/search_models.h"
+#include "engine/swap_scores.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace manymeans {
+
+/// It looks for swaps, tries some of them at a time, and keeps what they gain. A round is a look and its tries.
+class SwapWalk {
+ public:
+  /// Ends after so many rounds in a row that gained nothing.
+  SwapWalk(SearchModel model, int64_t patience, const SearchDraw& draw);
+
+  const SearchModel& best() const { return best_; }
+  /// What it begins with: to be iterated before the first round, where it has not been.
+  SearchModel& start() { return best_; }
+  bool over() const { return over_; }
+  /// Whether the next round has not begun yet.
+  bool between_rounds() const { return swaps_.empty(); }
+
+  /// The model to iterate next; null where the walk is over.
+  SearchModel* next(SwapScores& scores, ThreadPool& pool);
+  /// That model has been iterated.
+  void judge();
+
+ private:
+  void look(SwapScores& scores, ThreadPool& pool);
+  std::vector<Swap> choose() const;
+
+  SearchModel best_, tried_;
+  int64_t patience_;
+  SearchDraw draw_;
+  std::vector<Swap> swaps_;
+  double most_;  // swaps of the next try
+  int64_t tries_ = 0, failures_ = 0;
+  bool over_ = false;
+};
+
+}  // namespace manymeans

@@ -1,0 +1,201 @@
+#include <manymeans/error.h>
+#include <manymeans/search.h>
+
+#include "small_data.h"
+#include "textbook_search.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+namespace manymeans::test {
+namespace {
+
+SearchOptions rounds(int64_t k, int64_t count) {
+  SearchOptions options;
+  options.k = {k};
+  options.rounds = count;
+  options.trials = 5;
+  options.threads = 2;
+  return options;
+}
+
+std::vector<double> some_weights(int64_t n) {
+  std::vector<double> weights;
+  for (int64_t i = 0; i < n; ++i) weights.push_back(i % 7 == 0 ? 0 : 0.3 + static_cast<double>(i % 5));
+  return weights;
+}
+
+TEST(Search, IsThatOfTheContract) {
+  const std::vector<float> x = mixture(400, 3, 1, 9);
+  const PointsView points(x.data(), 400, 3);
+  for (const bool weighted : {false, true}) {
+    const std::vector<double> weights = weighted ? some_weights(400) : std::vector<double>();
+    for (const int64_t k : {2, 12, 30}) {
+      const SearchOptions options = rounds(k, 14);
+      const SearchResult found = search(points, weights, options);
+      const ModelResult expected = TextbookSearch(points, weights, options).run();
+      EXPECT_EQ(found.fit.models[0].digest(), expected.digest()) << k << weighted;
+      EXPECT_EQ(found.fit.models[0].init, "search");
+      EXPECT_EQ(found.searches[0].rounds, 14);
+      EXPECT_LE(found.fit.models[0].inertia, found.searches[0].steps.back().inertia);
+    }
+  }
+}
+
+TEST(Search, HasOneAnswer) {
+  const std::vector<float> x = mixture(1500, 4, 2, 12);
+  const PointsView points(x.data(), 1500, 4);
+  const std::vector<double> weights = some_weights(1500);
+  SearchOptions options = rounds(20, 15);
+  const std::string expected = search(points, weights, options).fit.digest();
+  for (const int threads : {1, 3}) {
+    options.threads = threads;
+    EXPECT_EQ(search(points, weights, options).fit.digest(), expected);
+  }
+  for (const char* algorithm : {"matrix", "bounds", "kdtree", "brute"}) {
+    options.algorithm = algorithm;
+    EXPECT_EQ(search(points, weights, options).fit.digest(), expected) << algorithm;
+  }
+  options.algorithm = "auto";
+  for (const Strategy strategy : {Strategy::kData, Strategy::kTask}) {
+    options.strategy = strategy;
+    EXPECT_EQ(search(points, weights, options).fit.digest(), expected);
+  }
+  for (const Choice& backend : info().backends) {
+    if (!backend.available) continue;
+    options.backend = backend.name;
+    EXPECT_EQ(search(points, weights, options).fit.digest(), expected) << backend.name;
+  }
+}
+
+TEST(Search, FindsMoreThanManyFits) {
+  const std::vector<float> x = mixture(2000, 2, 3, 40);
+  const PointsView points(x.data(), 2000, 2);
+  FitOptions many = options({40}, 50);
+  const FitResult fits = fit(points, {}, many);
+  const SearchResult found = search(points, {}, rounds(40, 20));
+  EXPECT_LT(found.fit.models[0].inertia, fits.models[static_cast<size_t>(fits.best(40))].inertia);
+  const std::vector<SearchStep>& steps = found.searches[0].steps;
+  for (size_t i = 1; i < steps.size(); ++i) EXPECT_LT(steps[i].inertia, steps[i - 1].inertia);
+}
+
+TEST(Search, TakesWhateverRowsThereAre) {
+  const std::vector<float> equal(60, 4.0F);
+  std::vector<float> pairs;
+  for (int i = 0; i < 60; ++i) pairs.push_back(static_cast<float>(i % 3));
+  const std::vector<float> x = mixture(12, 2, 4);
+  for (const int64_t k : {1, 2, 5, 30}) {
+    EXPECT_EQ(search({equal.data(), 30, 2}, {}, rounds(k, 4)).fit.models[0].inertia, 0);
+    const SearchResult few = search({pairs.data(), 60, 1}, {}, rounds(k, 4));
+    EXPECT_EQ(few.fit.models[0].inertia == 0, k >= 3) << k;
+  }
+  for (const int64_t k : {1, 11, 12}) {
+    const SearchResult found = search({x.data(), 12, 2}, {}, rounds(k, 4));
+    EXPECT_EQ(found.fit.models[0].inertia == 0, k == 12);
+    EXPECT_EQ(found.fit.models[0].k, k);
+  }
+}
+
+TEST(Search, KnowsAllNumberTypes) {
+  std::vector<uint8_t> bytes;
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  for (const float v : mixture(300, 2, 5)) {
+    bytes.push_back(static_cast<uint8_t>(100 + 10 * v));
+    floats.push_back(bytes.back());
+    doubles.push_back(v);
+  }
+  const SearchResult narrow = search({bytes.data(), 150, 4, DataType::kUInt8}, {}, rounds(9, 6));
+  const SearchResult wide = search({floats.data(), 150, 4}, {}, rounds(9, 6));
+  EXPECT_EQ(narrow.fit.digest(), wide.fit.digest());
+  const SearchResult widest = search({doubles.data(), 150, 4}, {}, rounds(9, 6));
+  EXPECT_EQ(widest.fit.models[0].prototypes.type(), DataType::kFloat64);
+}
+
+TEST(Search, IsReproducedByItsRounds) {
+  const std::vector<float> x = mixture(900, 2, 6, 20);
+  const PointsView points(x.data(), 900, 2);
+  SearchOptions options = rounds(15, 0);
+  options.search_time = 0.05;
+  const SearchResult timed = search(points, {}, options);
+  EXPECT_FALSE(timed.fit.interrupted);
+  options.rounds = timed.searches[0].rounds;
+  if (options.rounds > 0) EXPECT_EQ(search(points, {}, options).fit.digest(), timed.fit.digest());
+}
+
+TEST(Search, HasItsBestWhenSomebodyStopsIt) {
+  const std::vector<float> x = mixture(900, 2, 7, 20);
+  const PointsView points(x.data(), 900, 2);
+  SearchOptions options = rounds(15, 1'000'000);
+  FitHooks hooks;
+  double shown = 0;
+  hooks.progress = [&](const Progress& progress) {
+    if (progress.phase != "search") return true;
+    shown = progress.inertia_estimate;
+    return progress.iteration < 12;
+  };
+  const SearchResult stopped = search(points, {}, options, hooks);
+  EXPECT_TRUE(stopped.fit.interrupted);
+  EXPECT_EQ(stopped.searches[0].rounds, 12);
+  EXPECT_EQ(stopped.fit.models[0].inertia, shown);
+  options.rounds = 12;
+  options.max_iter = stopped.fit.models[0].iterations;
+  EXPECT_EQ(search(points, {}, options).fit.digest(), stopped.fit.digest());
+  std::atomic<bool> flag = true;
+  hooks.progress = {};
+  hooks.cancel = &flag;
+  EXPECT_TRUE(search(points, {}, options, hooks).fit.interrupted);
+}
+
+TEST(Search, BeginsWithWhatIsGiven) {
+  const std::vector<float> x = mixture(300, 2, 8);
+  const PointsView points(x.data(), 300, 2);
+  const FitResult first = fit(points, {}, options({6}));
+  FitHooks hooks;
+  hooks.initial = first.models[0].prototypes.view();
+  const SearchResult found = search(points, {}, rounds(6, 3), hooks);
+  EXPECT_LE(found.searches[0].steps[0].inertia, first.models[0].inertia);
+}
+
+TEST(Search, SearchesForEachModel) {
+  const std::vector<float> x = mixture(300, 2, 9);
+  const PointsView points(x.data(), 300, 2);
+  SearchOptions options = rounds(6, 3);
+  options.k = {4, 9};
+  options.models = 2;
+  const SearchResult found = search(points, {}, options);
+  ASSERT_EQ(found.fit.models.size(), 4U);
+  ASSERT_EQ(found.searches.size(), 4U);
+  options.k = {9};
+  options.models = 1;
+  options.model_seed = found.fit.models[3].seed;
+  EXPECT_EQ(search(points, {}, options).fit.models[0].digest(), found.fit.models[3].digest());
+}
+
+TEST(Search, RefusesWhatItDoesNotKnow) {
+  const std::vector<float> x = mixture(30, 2, 10);
+  const PointsView points(x.data(), 30, 2);
+  const auto message = [&](auto&& change) -> std::string {
+    SearchOptions options = rounds(3, 2);
+    FitHooks hooks;
+    change(options, hooks);
+    try {
+      search(points, {}, options, hooks);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUsage);
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message([](auto& o, auto&) { o.rounds = -1; }).find("rounds"), std::string::npos);
+  EXPECT_NE(message([](auto& o, auto&) { o.trials = 0; }).find("trials"), std::string::npos);
+  EXPECT_NE(message([](auto& o, auto&) { o.search_time = -1; }).find("search_time"), std::string::npos);
+  EXPECT_NE(message([](auto& o, auto&) { o.search_time = o.rounds = 0; }).find("never end"), std::string::npos);
+  EXPECT_NE(message([](auto&, auto& h) { h.checkpoint.path = "x"; }).find("checkpoint"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace manymeans::test

@@ -1,0 +1,89 @@
+"""search() and KMeans(search=...)."""
+
+import numpy as np
+import pytest
+
+import manymeans
+from manymeans import KMeans, UsageError
+
+
+@pytest.fixture(scope="module")
+def points():
+    random = np.random.default_rng(5)
+    return (random.normal(size=(900, 3)) + 4 * random.integers(0, 3, size=(900, 3))).astype(np.float32)
+
+
+def test_rounds_are_the_answer(points):
+    found = manymeans.search(points, 30, rounds=6, seed=3)
+    model = found.best()
+    assert model.rounds == 6
+    assert model.init == "search"
+    assert [step[0] for step in model.search] == sorted({step[0] for step in model.search})
+    assert all(a[2] > b[2] for a, b in zip(model.search, model.search[1:], strict=False))
+    assert model.inertia <= model.search[-1][2]
+    assert model.inertia < manymeans.fit(points, 30, models=40, seed=3).best().inertia
+    for how in ({"n_threads": 1}, {"backend": "reference"}, {"algorithm": "brute"}):
+        assert manymeans.search(points, 30, rounds=6, seed=3, **how).digest == found.digest
+
+
+def test_time_is_reproduced_by_rounds(points):
+    timed = manymeans.search(points, 30, time=0.1)
+    assert not timed.interrupted
+    rounds = timed.best().rounds
+    if rounds:
+        assert manymeans.search(points, 30, rounds=rounds).digest == timed.digest
+
+
+def test_weights_initial_centres_and_several_k(points):
+    weights = np.linspace(0, 1, len(points))
+    first = manymeans.fit(points, 10, sample_weight=weights).best()
+    found = manymeans.search(points, 10, rounds=3, sample_weight=weights, init=first.cluster_centers).best()
+    assert found.inertia <= first.inertia
+    several = manymeans.search(points, [2, 7], rounds=2, models=2)
+    assert [model.k for model in several.models] == [2, 2, 7, 7]
+    again = manymeans.search(points, 7, rounds=2, model_seed=several.models[3].seed)
+    assert again.models[0].digest == several.models[3].digest
+
+
+def test_a_callback_sees_the_inertia_fall_and_ends_it(points):
+    seen = []
+
+    def look(progress):
+        if progress.phase == "search":
+            seen.append(progress.inertia)
+        return progress.phase != "search" or progress.iteration < 5
+
+    stopped = manymeans.search(points, 30, rounds=10**6, callback=look)
+    known = [inertia for inertia in seen if inertia == inertia]
+    assert known == sorted(known, reverse=True)
+    assert stopped.interrupted
+    assert stopped.best().rounds == 5
+    assert stopped.best().inertia == known[-1]
+
+
+def test_estimator(points):
+    expected = manymeans.search(points, 12, rounds=4, seed=1).best()
+    model = KMeans(12, search_rounds=4, random_state=1).fit(points)
+    assert model.result_.best().digest == expected.digest
+    assert model.result_.best().rounds == 4
+    assert model.predict(points).tolist() == model.labels_.tolist()
+    assert KMeans(12, search=0.05, random_state=1).fit(points).result_.best().rounds is not None
+    assert KMeans(12, random_state=1).fit(points).result_.best().rounds is None
+    given = KMeans(12, search_rounds=2, init=points[:12]).fit(points)
+    assert given.result_.best().rounds == 2
+    called = KMeans(12, search_rounds=2, init=lambda X, k, random_state: X[:k], n_init=1).fit(points)
+    assert called.inertia_ == given.inertia_
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"rounds": 0}, {"rounds": 1.5}, {"trials": 0}, {"time": -1.0}, {"time": 0}, {"time": "long"}]
+)
+def test_wrong_values_are_refused(points, wrong):
+    with pytest.raises(UsageError):
+        manymeans.search(points, 5, **wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"search": -1.0}, {"search": "yes"}, {"search_rounds": 0}])
+def test_wrong_parameters_are_refused(points, wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        KMeans(5, **wrong).fit(points)
