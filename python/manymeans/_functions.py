@@ -469,7 +469,7 @@ def read(
     n_threads: int | None = None,
     like: FitResult | None = None,
 ) -> Dataset:
-    r"""Read points as the command line does: ``.npy`` (mapped), text and its ``.gz``, ``.npz``, ``.parquet`` and more.
+    r"""Read points as the command line does: ``.npy`` (mapped), text (packed, too), ``.npz``, ``.parquet`` and more.
 
     Parameters
     ----------

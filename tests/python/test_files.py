@@ -3,7 +3,10 @@
 Mostly by the program: the extension module under test cannot hold a second copy of Arrow beside pyarrow's.
 """
 
+import bz2
+import gzip
 import json
+import lzma
 import os
 import shutil
 import subprocess
@@ -165,3 +168,13 @@ def test_gaps_and_text_in_tables_of_arrow(tmp_path, ending):
     frame["when"] = pandas.to_datetime("2024-02-29")
     frame.to_parquet(tmp_path / "dates.parquet")
     assert "looks like a date" in convert(tmp_path / "dates.parquet", tmp_path / "x.npy", *rules)
+
+
+@pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
+def test_packed_text(tmp_path, ending, pack):
+    path = tmp_path / f"points.csv{ending}"
+    path.write_bytes(pack(b"a,b\n1,2\n") + pack(b"3,4\n"))
+    assert manymeans.read(path).points.tolist() == [[1, 2], [3, 4]]
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(manymeans.BadDataError, match="ends in the middle"):
+        manymeans.read(path)

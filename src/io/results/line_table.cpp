@@ -4,7 +4,7 @@
 
 #include "core/out_of_memory.h"
 #include "io/files/file_watch.h"
-#include "io/files/gzip.h"
+#include "io/files/unpack.h"
 #include "io/files/mapped_file.h"
 #include "io/files/output_file.h"
 #include "io/table/reader.h"
@@ -22,7 +22,7 @@ namespace manymeans {
 namespace {
 
 constexpr const char* kRight =
-    "--append is for one file of text (.csv, .tsv, .txt, or these as .gz), which is read twice";
+    "--append is for one file of text (.csv, .tsv, .txt, or these packed), which is read twice";
 
 struct FileState {
   int64_t size = 0, changed = 0;
@@ -181,11 +181,11 @@ void LineTable::write(const std::string& output, const Dataset& points, std::spa
     const FileState state = state_of(path_);
     if (state.size != size_ || state.changed != changed_) refuse_change();
     const std::shared_ptr<const MappedFile> file = MappedFile::open(path_, Access::kOnce);
-    ByteBuffer inflated;
+    ByteBuffer unpacked;
     std::string_view text = file->text();
-    if (is_gzip(text)) {
-      inflated = inflate_gzip(text, path_, memory_);
-      text = inflated.text();
+    if (is_packed(text)) {
+      unpacked = unpack(text, path_, memory_);
+      text = unpacked.text();
     }
     const TextLayout layout = find_layout(text, path_, points.source.decimal);
     const auto rows = std::count(layout.body.begin(), layout.body.end(), '\n') + 1;
