@@ -17,6 +17,7 @@
 namespace manymeans {
 
 class Comm;
+class OutputFile;
 
 /// How one column of a table became columns of points.
 struct ColumnRule {
@@ -222,19 +223,24 @@ struct AppendedColumn {
   const Labels* labels = nullptr;  ///< null: the column is `values`
   std::span<const double> values = {};
 };
-/// A text table whose lines are written again, as they are, with more columns at their ends.
-class LineTable {
+/// A table that is written again with more columns at its end: text line by line as it is, or, where built with Arrow
+/// C++, text, Parquet and Arrow files as Parquet or Arrow, in which each column keeps its type.
+class AppendedTable {
  public:
-  /// To be made before its points are read. `options` are those of the reading. Throws Error(kUsage) unless there is
-  /// one text file at this path that can be read twice.
-  LineTable(const std::string& path, const ReadOptions& options);
+  /// To be made before its points are read. `options` are those of the reading. The ending of `output` says what is
+  /// written: .parquet, .arrow or .feather, else text. Throws Error(kUsage) unless there is one such file at `path`
+  /// that can be read twice, and Error(kUnavailable) for what is not built in.
+  AppendedTable(const std::string& path, const std::string& output, const ReadOptions& options);
   /// `points` came from this file. Rows that were left out get empty fields. A name that the table has already gets a
   /// number: cluster_2. Throws Error(kBadData) where the file was written to since the object was made.
-  void write(const std::string& output, const Dataset& points, std::span<const AppendedColumn> columns) const;
+  void write(const Dataset& points, std::span<const AppendedColumn> columns) const;
 
  private:
-  std::string path_;
+  bool write_rows(const Dataset& points, std::span<const AppendedColumn> columns, OutputFile& out) const;
+
+  std::string path_, output_;
   int64_t memory_;
+  bool has_lines_ = false;
   int64_t size_, changed_;  // what the system says of the file
 };
 
