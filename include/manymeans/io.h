@@ -271,16 +271,18 @@ std::vector<ColumnSummary> summarise_columns(const PointsView& points, int threa
 
 /// What a column of a file holds, as it stands there.
 struct TableColumn {
-  int64_t number = 1;          ///< in the file, from 1
-  std::string name;            ///< empty where the file names no columns
-  int64_t numbers = 0;         ///< cells that hold a number; NaN and infinity are numbers
-  int64_t empty = 0;           ///< empty fields and nulls
-  int64_t text = 0;            ///< cells that hold something else
-  std::string example;         ///< the first text
-  int64_t distinct = 0;        ///< different values, numbers and texts
-  bool more_distinct = false;  ///< there are more than `distinct`: counting ended there
-  bool wide = false;           ///< float32 would lose what tells its numbers apart
-  ColumnSummary values;        ///< of the numbers
+  int64_t number = 1;                 ///< in the file, from 1
+  std::string name;                   ///< empty where the file names no columns
+  int64_t numbers = 0;                ///< cells that hold a number; NaN and infinity are numbers
+  int64_t empty = 0;                  ///< empty fields and nulls
+  int64_t text = 0;                   ///< cells that hold something else
+  std::string example;                ///< the first text
+  int64_t dates = 0;                  ///< of the texts, those that look like dates or times
+  std::string first_date, last_date;  ///< the earliest and the latest of them, as they are written
+  int64_t distinct = 0;               ///< different values, numbers and texts
+  bool more_distinct = false;         ///< there are more than `distinct`: counting ended there
+  bool wide = false;                  ///< float32 would lose what tells its numbers apart
+  ColumnSummary values;               ///< of the numbers
 };
 struct TableSummary {
   int64_t rows = 0;

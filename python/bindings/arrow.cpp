@@ -79,14 +79,36 @@ size_t bytes_of(Number number) {
   return kBytes[static_cast<size_t>(number)];
 }
 
+// How the numbers of a row lie together.
+enum class Lists : uint8_t { kNone, kFixed, kList, kLargeList };
+
+Lists lists_of(std::string_view format) {
+  if (format.starts_with("+w:")) return Lists::kFixed;
+  if (format == "+l") return Lists::kList;
+  return format == "+L" ? Lists::kLargeList : Lists::kNone;
+}
+
+// What a column of such a format holds, in words.
+std::string what_is(const ArrowSchema& schema) {
+  const std::string_view format = schema.format;
+  if (schema.dictionary != nullptr) return "codes of a dictionary";
+  if (format == "u" || format == "U" || format == "vu") return "text";
+  if (format.starts_with("t")) return "dates or times";
+  if (format == "b") return "true and false";
+  if (format.starts_with("d:")) return "decimals";
+  if (lists_of(format) != Lists::kNone) return "lists of lists";
+  return "values of the Arrow format '" + std::string(format) + "'";
+}
+
 // The formats of the interface: "e" float16, "f" float32, "g" float64, "CcSsIiLl" integers.
 Number number_of(const ArrowSchema& schema, const std::string& column) {
   constexpr std::string_view kFormats = "efgCcSsIiLl";
   const std::string_view format = schema.format;
   const size_t at = format.size() == 1 && schema.dictionary == nullptr ? kFormats.find(format) : std::string_view::npos;
   if (at == std::string_view::npos) {
-    throw bad(column,
-              "its Arrow format is '" + std::string(format) + "'; floating-point numbers or integers are right");
+    throw bad(column, "it holds " + what_is(schema) +
+                          "; floating-point numbers or integers are right: leave it out, or make "
+                          "numbers of it");
   }
   return static_cast<Number>(at);
 }
@@ -135,9 +157,6 @@ struct Piece {
   int64_t rows = 0;
 };
 
-// How the numbers of a row lie together.
-enum class Lists : uint8_t { kNone, kFixed, kList, kLargeList };
-
 struct Column {
   std::string name;
   Number number = Number::kF64;
@@ -146,12 +165,6 @@ struct Column {
   int64_t rows = 0;           // in the pieces so far
   std::vector<Piece> pieces;  // one a chunk
 };
-
-Lists lists_of(std::string_view format) {
-  if (format.starts_with("+w:")) return Lists::kFixed;
-  if (format == "+l") return Lists::kList;
-  return format == "+L" ? Lists::kLargeList : Lists::kNone;
-}
 
 Column describe(const ArrowSchema& schema) {
   Column column;

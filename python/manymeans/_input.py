@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import functools
 import math
 import os
@@ -148,6 +149,15 @@ def check_kind(X: Any, name: str) -> None:
     for dtype in types:
         if getattr(dtype, "kind", "O") in "SUMmVT":
             raise BadDataError(f"{name} is of type {dtype}; numbers are needed")
+    if _is_dataframe(X) and X.ndim == 2:
+        for j, dtype in enumerate(types):
+            values = X.iloc[:, j] if getattr(dtype, "kind", "O") == "O" else ()
+            row = next((i for i, value in enumerate(values) if isinstance(value, str)), None)
+            if row is not None:
+                raise BadDataError(
+                    f"{name} holds text, {values.iloc[row]!r:.60} in row {row}, column '{X.columns[j]}'; numbers are "
+                    "needed"
+                )
 
 
 def in_native_order(X: Any) -> Any:
@@ -176,14 +186,17 @@ def _numbers_of(array: npt.NDArray[Any], name: str, columns: list[str] | None = 
     if array.dtype.kind in "cSUMmVT":
         raise BadDataError(f"{name} is of type {array.dtype}; numbers are needed")
     if array.dtype.kind == "O":
-        text = next((i for i, value in enumerate(array.flat) if isinstance(value, (str, bytes))), None)
+        kinds = (str, bytes, datetime.date, datetime.time, datetime.timedelta, np.datetime64)
+        text = next((i for i, value in enumerate(array.flat) if isinstance(value, kinds)), None)
         if text is not None:
             place = [int(i) for i in np.unravel_index(text, array.shape)]
             where = f"row {place[0]}" if place else "it"
             if len(place) > 1:
                 where += f", column '{columns[place[1]]}'" if columns else f", column {place[1]}"
+            value = array.flat[text]
+            what = "text" if isinstance(value, (str, bytes)) else "dates or times"
             raise BadDataError(
-                f"{name} is of type object and holds text, {array.flat[text]!r:.60} in {where}; numbers are needed"
+                f"{name} is of type object and holds {what}, {value!r:.60} in {where}; numbers are needed"
             )
     try:
         return array.astype(np.float64)

@@ -266,7 +266,7 @@ LIST_TROUBLE = {
     "null": ([[1.0, 2.0], None, [5.0, 6.0]], "row 1.*(null|no list)"),
     "null inside": ([[1.0, 2.0], [3.0, None], [5.0, 6.0]], "row 1.*value 2"),
     "empty": ([[], [], []], "empty"),
-    "text": ([["a"], ["b"], ["c"]], "value 1|format"),
+    "text": ([["a"], ["b"], ["c"]], "value 1|text"),
 }
 
 
@@ -532,3 +532,15 @@ def test_more_than_two_dimensions():
     """The error says how an array of images becomes rows."""
     with pytest.raises(manymeans.BadDataError, match=r"X.reshape\(10, 12\) makes a row of each X\[i\]"):
         manymeans.fit(np.zeros((10, 4, 3), "f4"), 2)
+
+
+def test_frames_that_hold_no_numbers():
+    frame = pandas.DataFrame({"x": [1.0, 2.0, 3.0], "city": ["Rome", "Oslo", "Bern"]})
+    days = pandas.DataFrame({"x": [1.0, 2.0, 3.0], "day": pandas.to_datetime(["2024-02-29"] * 3)})
+    for fit in (KMeans(2).fit, lambda X: manymeans.fit(X, 2)):
+        with pytest.raises(manymeans.BadDataError, match="text, 'Rome' in row 0, column 'city'"):
+            fit(frame)
+        with pytest.raises(manymeans.BadDataError, match="datetime64|dates or times.*row 0, column 'day'"):
+            fit(days)
+        with pytest.raises(manymeans.BadDataError, match="column 'city'.*it holds text"):
+            fit(pyarrow.Table.from_pandas(frame))

@@ -270,3 +270,15 @@ def test_append_what_cannot_be(tmp_path, typed):
     assert said == "" or "use .npy or .csv" in said
     assert (tmp_path / "out.parquet").exists() == (said == "")
     assert not (tmp_path / "out.csv").exists()
+
+
+@needs_arrow
+def test_describe_any_table(tmp_path, typed):
+    path = tmp_path / "in.parquet"
+    pyarrow.parquet.write_table(typed, path)
+    done = subprocess.run([PROGRAM, "describe", path, "--json"], check=True, capture_output=True)
+    columns = {column["name"]: column for column in json.loads(done.stdout)["columns"]}
+    assert columns["when"]["dates"] == columns["when"]["text"] == 60
+    assert columns["when"]["first_date"].startswith("1970-01-01 00:00:00")
+    assert columns["when"]["last_date"].startswith("1970-01-01 00:00:59")
+    assert (columns["name"]["empty"], columns["name"]["text"], columns["kind"]["distinct"]) == (9, 51, 2)
