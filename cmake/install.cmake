@@ -136,9 +136,13 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CPACK_DEBIAN_PACKAGE_SECTION math)
   set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME manymeans)
   set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "libzstd1, liblzma5, libbz2-1.0") # opened, not linked
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libmanymeans-dev)
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libfmt-dev, zlib1g-dev, libhdf5-dev, libdeflate-dev")
+  set(
+    CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+    "libfmt-dev, zlib1g-dev, libhdf5-dev, libdeflate-dev, libzstd1, liblzma5, libbz2-1.0"
+  )
   set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "The program manymeans.")
   set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "The C++ library, its headers, and what CMake and pkg-config need.")
   include(CPack)

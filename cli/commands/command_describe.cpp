@@ -38,10 +38,15 @@ const char* const kExamples =
     "finite numbers. The note says 'float64' where float32 would lose what tells\n"
     "numbers of the column apart: then a fit reads all columns as float64. A constant\n"
     "column tells no two points apart; NaN and infinity are numbers, which a fit\n"
-    "refuses.\n"
+    "refuses. Of dates the earliest and the latest are shown (3/4/24 is in March).\n"
     "Of a model file the best model of each k is described; linear models as\n"
     "equations, with the names and in the units of the columns whatever --scale was.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory, 1 a bug.";
+
+// Beside a few words for gaps and the like.
+bool is_of_dates(const TableColumn& column) {
+  return column.dates > 0 && 2 * column.dates >= column.text && column.numbers == 0;
+}
 
 std::string note(const TableColumn& column) {
   std::vector<std::string> notes;
@@ -49,7 +54,13 @@ std::string note(const TableColumn& column) {
   if (column.wide) notes.emplace_back("float64");
   if (column.values.missing > 0) notes.push_back(fmt::format("{} nan", column.values.missing));
   if (column.values.infinite > 0) notes.push_back(fmt::format("{} infinite", column.values.infinite));
-  if (column.text > 0) notes.push_back(fmt::format("text such as '{}'", column.example));
+  if (is_of_dates(column)) {
+    const int64_t others = column.text - column.dates;
+    const std::string words = others == 0 ? "" : fmt::format(", {} of other text", others);
+    notes.push_back("dates, which no fit takes: --exclude, or make numbers of them" + words);
+  } else if (column.text > 0) {
+    notes.push_back(fmt::format("text such as '{}'", column.example));
+  }
   return fmt::format("{}", fmt::join(notes, ", "));
 }
 
@@ -67,8 +78,8 @@ std::vector<std::string> row_of(const TableColumn& column, bool exact) {
           std::to_string(column.empty),
           std::to_string(column.text),
           fmt::format("{}{}", column.more_distinct ? ">" : "", column.distinct),
-          number(values.min),
-          number(values.max),
+          is_of_dates(column) ? column.first_date : number(values.min),
+          is_of_dates(column) ? column.last_date : number(values.max),
           exact ? number(values.mean) : rough(values.mean),
           rough(values.deviation),
           note(column)};
@@ -107,6 +118,9 @@ Json to_json(const TableColumn& column) {
           {"empty", column.empty},
           {"text", column.text},
           {"example", column.example},
+          {"dates", column.dates},
+          {"first_date", column.first_date},
+          {"last_date", column.last_date},
           {"distinct", column.distinct},
           {"more_distinct", column.more_distinct},
           {"needs_float64", column.wide},

@@ -307,7 +307,7 @@ int run(PredictCommand& command) {
   inputs.push_back(command.model);
   check_files({.outputs = {{"--labels", command.labels, kTableEndings},
                            {"--distances", command.distances, kTableEndings},
-                           {"--append", command.append.path, kTextEndings},
+                           {"--append", command.append.path, kAppendEndings},
                            {"--predictions", command.predictions, kTableEndings}},
                .inputs = inputs,
                .prints = (command.json || !command.quiet) && !streams});

@@ -87,7 +87,7 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
   }
   CommandFiles files = {.outputs = {{"--model", job.model, {".npz"}},
                                     {"--labels", job.labels, kTableEndings},
-                                    {"--append", job.append.path, kTextEndings},
+                                    {"--append", job.append.path, kAppendEndings},
                                     {"--summary", job.summary, {".csv", ".json"}},
                                     {"--checkpoint", job.checkpoint.path, {}}},
                         .inputs = job.data.all(),

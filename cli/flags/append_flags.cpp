@@ -9,9 +9,9 @@ namespace manymeans::cli {
 void bind_append_flags(CLI::App& app, AppendFlags& flags, const std::string& columns) {
   add_file_flag(
       app, "--append", flags.path,
-      "Write the lines of DATA, a text table, again to this .csv, .tsv or .txt file or to a pipe, as they are, "
-      "with " +
-          columns + " at the end of each.")
+      "Write the rows of DATA again, as they are, with " + columns +
+          " at the end of each: the lines of a text table to a .csv, .tsv or .txt file or to a pipe, or a table of "
+          "text, Parquet or Arrow to a .parquet or .arrow file, in which its columns keep their types.")
       ->group("Output");
   app.add_flag("--append-distances", flags.distances,
                "With --append: also the distance of each row to its prototype, in scaled units if there are any.")
@@ -25,9 +25,9 @@ void check_append(AppendFlags& flags, const DataFiles& data, const ReadOptions& 
   }
   if (shared) throw Error(ErrorCode::kUsage, "--append", "is for one process; several share the rows here");
   if (!data.shards.empty()) {
-    throw Error(ErrorCode::kUsage, "--append", "is for one file of text, and --shard names several; use --labels");
+    throw Error(ErrorCode::kUsage, "--append", "is for one file, and --shard names several; use --labels");
   }
-  flags.table.emplace(data.path, reading);
+  flags.table.emplace(data.path, flags.path, reading);
 }
 
 }  // namespace manymeans::cli

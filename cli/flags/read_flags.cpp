@@ -166,7 +166,9 @@ void check_id(const ReadOptions& options, const std::vector<const std::string*>&
     throw Error(ErrorCode::kUsage, "--id",
                 fmt::format("stands before labels in a .csv, not in '{}'; write a .csv", *path));
   }
-  if (!any) throw Error(ErrorCode::kUsage, "--id", "stands before labels in a .csv; --labels FILE.csv is needed");
+  if (!any)
+    throw Error(ErrorCode::kUsage, "--id",
+                "stands before labels in a .csv: --labels FILE.csv is needed, or --exclude in place of --id");
 }
 
 Error about_file(const Error& error, const std::string& path, const Dataset& points, int64_t rows_before) {

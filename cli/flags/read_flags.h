@@ -15,7 +15,8 @@ namespace manymeans::cli {
 
 /// What every command says of its file of points.
 inline constexpr const char* kDataHelp =
-    "File of points: .npy, .npz, text (.csv, .tsv, .txt, .gz), .parquet, .fvecs and more, see 'manymeans info'; "
+    "File of points: .npy, .npz, text (.csv, .tsv, .txt; packed, too: .gz, .zst, .xz, .bz2), .parquet, .fvecs and "
+    "more, see 'manymeans info'; "
     "FILE.npz:NAME is one of several arrays, '-' standard input (with --format).";
 
 /// In which type most commands read where --dtype says none.

@@ -12,9 +12,6 @@
 
 namespace manymeans::cli {
 namespace {
-// Labels and what else a row has. Whether it can be written depends on what is built in.
-constexpr const char* kParquet = ".parquet";
-
 // Tables go to pipes as csv.
 bool is_table(const OutputFile& output) {
   return std::ranges::find(output.endings, ".csv") != output.endings.end();
@@ -65,7 +62,8 @@ void check_files(const CommandFiles& files) {
   check_file_names(outputs, inputs);
   for (const OutputFile& output : files.outputs) {
     if (output.path.empty()) continue;
-    const bool result = std::ranges::find(output.endings, kParquet) != output.endings.end();
+    // Labels and what else a row has. Whether it can be written depends on what is built in.
+    const bool result = std::ranges::find(output.endings, ".npy") != output.endings.end();
     result ? check_table_path(output.path) : check_writable(output.path);
   }
 }

@@ -18,6 +18,7 @@
 namespace manymeans {
 
 class Comm;
+class OutputFile;
 
 /// How one column of a table became columns of points.
 struct ColumnRule {
@@ -227,19 +228,24 @@ struct AppendedColumn {
   const Labels* labels = nullptr;  ///< null: the column is `values`
   std::span<const double> values = {};
 };
-/// A text table whose lines are written again, as they are, with more columns at their ends.
-class LineTable {
+/// A table that is written again with more columns at its end: text line by line as it is, or, where built with Arrow
+/// C++, text, Parquet and Arrow files as Parquet or Arrow, in which each column keeps its type.
+class AppendedTable {
  public:
-  /// To be made before its points are read. `options` are those of the reading. Throws Error(kUsage) unless there is
-  /// one text file at this path that can be read twice.
-  LineTable(const std::string& path, const ReadOptions& options);
+  /// To be made before its points are read. `options` are those of the reading. The ending of `output` says what is
+  /// written: .parquet, .arrow or .feather, else text. Throws Error(kUsage) unless there is one such file at `path`
+  /// that can be read twice, and Error(kUnavailable) for what is not built in.
+  AppendedTable(const std::string& path, const std::string& output, const ReadOptions& options);
   /// `points` came from this file. Rows that were left out get empty fields. A name that the table has already gets a
   /// number: cluster_2. Throws Error(kBadData) where the file was written to since the object was made.
-  void write(const std::string& output, const Dataset& points, std::span<const AppendedColumn> columns) const;
+  void write(const Dataset& points, std::span<const AppendedColumn> columns) const;
 
  private:
-  std::string path_;
+  bool write_rows(const Dataset& points, std::span<const AppendedColumn> columns, OutputFile& out) const;
+
+  std::string path_, output_;
   int64_t memory_;
+  bool has_lines_ = false;
   int64_t size_, changed_;  // what the system says of the file
 };
 
@@ -270,16 +276,18 @@ std::vector<ColumnSummary> summarise_columns(const PointsView& points, int threa
 
 /// What a column of a file holds, as it stands there.
 struct TableColumn {
-  int64_t number = 1;          ///< in the file, from 1
-  std::string name;            ///< empty where the file names no columns
-  int64_t numbers = 0;         ///< cells that hold a number; NaN and infinity are numbers
-  int64_t empty = 0;           ///< empty fields and nulls
-  int64_t text = 0;            ///< cells that hold something else
-  std::string example;         ///< the first text
-  int64_t distinct = 0;        ///< different values, numbers and texts
-  bool more_distinct = false;  ///< there are more than `distinct`: counting ended there
-  bool wide = false;           ///< float32 would lose what tells its numbers apart
-  ColumnSummary values;        ///< of the numbers
+  int64_t number = 1;                 ///< in the file, from 1
+  std::string name;                   ///< empty where the file names no columns
+  int64_t numbers = 0;                ///< cells that hold a number; NaN and infinity are numbers
+  int64_t empty = 0;                  ///< empty fields and nulls
+  int64_t text = 0;                   ///< cells that hold something else
+  std::string example;                ///< the first text
+  int64_t dates = 0;                  ///< of the texts, those that look like dates or times
+  std::string first_date, last_date;  ///< the earliest and the latest of them, as they are written
+  int64_t distinct = 0;               ///< different values, numbers and texts
+  bool more_distinct = false;         ///< there are more than `distinct`: counting ended there
+  bool wide = false;                  ///< float32 would lose what tells its numbers apart
+  ColumnSummary values;               ///< of the numbers
 };
 struct TableSummary {
   int64_t rows = 0;

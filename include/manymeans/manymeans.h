@@ -1,6 +1,7 @@
 // Everything: #include <manymeans/manymeans.h>
 #pragma once
 
+#include <manymeans/choose_columns.h>
 #include <manymeans/compare.h>
 #include <manymeans/error.h>
 #include <manymeans/fit.h>

@@ -79,14 +79,36 @@ size_t bytes_of(Number number) {
   return kBytes[static_cast<size_t>(number)];
 }
 
+// How the numbers of a row lie together.
+enum class Lists : uint8_t { kNone, kFixed, kList, kLargeList };
+
+Lists lists_of(std::string_view format) {
+  if (format.starts_with("+w:")) return Lists::kFixed;
+  if (format == "+l") return Lists::kList;
+  return format == "+L" ? Lists::kLargeList : Lists::kNone;
+}
+
+// What a column of such a format holds, in words.
+std::string what_is(const ArrowSchema& schema) {
+  const std::string_view format = schema.format;
+  if (schema.dictionary != nullptr) return "codes of a dictionary";
+  if (format == "u" || format == "U" || format == "vu") return "text";
+  if (format.starts_with("t")) return "dates or times";
+  if (format == "b") return "true and false";
+  if (format.starts_with("d:")) return "decimals";
+  if (lists_of(format) != Lists::kNone) return "lists of lists";
+  return "values of the Arrow format '" + std::string(format) + "'";
+}
+
 // The formats of the interface: "e" float16, "f" float32, "g" float64, "CcSsIiLl" integers.
 Number number_of(const ArrowSchema& schema, const std::string& column) {
   constexpr std::string_view kFormats = "efgCcSsIiLl";
   const std::string_view format = schema.format;
   const size_t at = format.size() == 1 && schema.dictionary == nullptr ? kFormats.find(format) : std::string_view::npos;
   if (at == std::string_view::npos) {
-    throw bad(column,
-              "its Arrow format is '" + std::string(format) + "'; floating-point numbers or integers are right");
+    throw bad(column, "it holds " + what_is(schema) +
+                          "; floating-point numbers or integers are right: leave it out, or make "
+                          "numbers of it");
   }
   return static_cast<Number>(at);
 }
@@ -108,15 +130,25 @@ bool fits_float32(Number number) {
          number == Number::kU16 || number == Number::kI16;
 }
 
-void check_no_nulls(const ArrowArray& array, int64_t first, int64_t length, const std::string& column) {
-  if (array.null_count == 0 || array.n_buffers < 1 || array.buffers[0] == nullptr) return;
+// The first null among these values; -1: there is none.
+int64_t first_null(const ArrowArray& array, int64_t first, int64_t length) {
+  if (array.null_count == 0 || array.n_buffers < 1 || array.buffers[0] == nullptr) return -1;
   const auto* valid = static_cast<const uint8_t*>(array.buffers[0]);
   for (int64_t i = 0; i < length; ++i) {
     const int64_t bit = first + i;
-    if ((valid[bit / 8] >> (bit % 8) & 1) == 0) {
-      throw bad(column, "row " + std::to_string(i + 1) + " of a chunk is null; fill in or drop missing values");
-    }
+    if ((valid[bit / 8] >> (bit % 8) & 1) == 0) return i;
   }
+  return -1;
+}
+
+// Rows are counted from 1 here; what Python says counts them from 0.
+Error bad_row(const std::string& column, int64_t row, const std::string& what) {
+  return bad(column, "row " + std::to_string(row + 1) + " " + what);
+}
+
+void check_no_nulls(const ArrowArray& array, int64_t first, int64_t length, int64_t row, const std::string& column) {
+  const int64_t found = first_null(array, first, length);
+  if (found >= 0) throw bad_row(column, row + found, "is null; fill in or drop missing values");
 }
 
 // Values of one column in one chunk: `width` numbers a row, rows one after the other.
@@ -128,37 +160,68 @@ struct Piece {
 struct Column {
   std::string name;
   Number number = Number::kF64;
-  int64_t width = 1;          // numbers a row: more than 1 for lists
+  Lists lists = Lists::kNone;
+  int64_t width = 1;          // numbers a row; 0: the first list will say it
+  int64_t rows = 0;           // in the pieces so far
   std::vector<Piece> pieces;  // one a chunk
 };
 
 Column describe(const ArrowSchema& schema) {
   Column column;
   column.name = schema.name != nullptr ? schema.name : "";
-  const std::string_view format = schema.format;
-  if (format.starts_with("+w:")) {
-    column.width = std::strtoll(schema.format + 3, nullptr, 10);
-    if (column.width < 1) throw bad(column.name, "its lists are empty; at least one number a row is right");
-    column.number = number_of(*schema.children[0], column.name);
-  } else {
-    column.number = number_of(schema, column.name);
-  }
+  column.lists = lists_of(schema.format);
+  column.number = number_of(column.lists == Lists::kNone ? schema : *schema.children[0], column.name);
+  if (column.lists == Lists::kFixed) column.width = std::strtoll(schema.format + 3, nullptr, 10);
+  if (column.lists == Lists::kList || column.lists == Lists::kLargeList) column.width = 0;
   return column;
 }
 
+// Where the values of rows [first, first + rows) of lists begin; all have the same length, and lie one after the other.
+template <class Offset>
+int64_t begin_of_lists(Column& column, const ArrowArray& array, int64_t first, int64_t rows) {
+  const auto* offsets = static_cast<const Offset*>(array.buffers[1]) + first;
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t length = static_cast<int64_t>(offsets[i + 1]) - static_cast<int64_t>(offsets[i]);
+    if (column.width == 0 && column.rows == 0 && i == 0) column.width = length;
+    if (length != column.width) {
+      throw bad_row(column.name, column.rows + i,
+                    "is a list of " + std::to_string(length) + " numbers, those before it have " +
+                        std::to_string(column.width) + "; every row needs as many");
+    }
+  }
+  return static_cast<int64_t>(offsets[0]);
+}
+
+// Where the numbers of these rows begin in the values of their lists.
+int64_t begin_of(Column& column, const ArrowArray& array, int64_t first, int64_t rows) {
+  switch (column.lists) {
+    case Lists::kList: return begin_of_lists<int32_t>(column, array, first, rows);
+    case Lists::kLargeList: return begin_of_lists<int64_t>(column, array, first, rows);
+    default: return first * column.width;
+  }
+}
+
 // Adds rows [first, first + rows) of an array that describe() has seen.
-void add_piece(Column& column, const ArrowSchema& schema, const ArrowArray& array, int64_t first, int64_t rows) {
+void add_piece(Column& column, const ArrowArray& array, int64_t first, int64_t rows) {
+  if (rows == 0) return;
   first += array.offset;
-  check_no_nulls(array, first, rows, column.name);
+  check_no_nulls(array, first, rows, column.rows, column.name);
   const ArrowArray* values = &array;
   int64_t begin = first;
-  if (std::string_view(schema.format).starts_with("+w:")) {
+  if (column.lists != Lists::kNone) {
     values = array.children[0];
-    begin = first * column.width + values->offset;
-    check_no_nulls(*values, begin, rows * column.width, column.name);
+    begin = begin_of(column, array, first, rows) + values->offset;
+    if (column.width < 1) throw bad(column.name, "its lists are empty; at least one number a row is right");
+    const int64_t null = first_null(*values, begin, rows * column.width);
+    if (null >= 0) {
+      throw bad_row(column.name, column.rows + null / column.width,
+                    "has a null in its list, as value " + std::to_string(null % column.width + 1) +
+                        "; fill in or drop missing values");
+    }
   }
   const auto* data = static_cast<const std::byte*>(values->buffers[1]);
-  column.pieces.push_back({rows == 0 ? nullptr : data + static_cast<size_t>(begin) * bytes_of(column.number), rows});
+  column.pieces.push_back({data + static_cast<size_t>(begin) * bytes_of(column.number), rows});
+  column.rows += rows;
 }
 
 std::vector<Column> columns_of(const Table& table) {
@@ -170,10 +233,10 @@ std::vector<Column> columns_of(const Table& table) {
     Column column = describe(schema);
     for (const ArrowArray& chunk : table.chunks) {
       if (is_table) {
-        check_no_nulls(chunk, chunk.offset, chunk.length, "");
-        add_piece(column, schema, *chunk.children[j], chunk.offset, chunk.length);
+        check_no_nulls(chunk, chunk.offset, chunk.length, column.rows, "");
+        add_piece(column, *chunk.children[j], chunk.offset, chunk.length);
       } else {
-        add_piece(column, schema, chunk, 0, chunk.length);
+        add_piece(column, chunk, 0, chunk.length);
       }
     }
     columns.push_back(std::move(column));
@@ -253,7 +316,6 @@ void copy_all(const std::vector<Column>& columns, To* to, int64_t stride) {
 const Piece* single_piece(const Column& column) {
   const Piece* found = nullptr;
   for (const Piece& piece : column.pieces) {
-    if (piece.rows == 0) continue;
     if (found != nullptr) return nullptr;
     found = &piece;
   }
@@ -270,14 +332,16 @@ ArrowPoints arrow_points(nb::handle object) {
     read_array(object, *table);
   }
   const std::vector<Column> columns = columns_of(*table);
-  int64_t rows = 0, width = 0;
-  for (const Piece& piece : columns[0].pieces) rows += piece.rows;
+  const int64_t rows = columns[0].rows;
+  int64_t width = 0;
   ArrowPoints result;
+  bool lists = false;
   for (const Column& column : columns) {
     width += column.width;
+    lists |= column.lists != Lists::kNone;
     result.column_names.push_back(column.name);
   }
-  if (static_cast<int64_t>(columns.size()) != width) result.column_names.clear();
+  if (lists) result.column_names.clear();
   const Piece* single = columns.size() == 1 ? single_piece(columns[0]) : nullptr;
   const std::optional<DataType> type = in_place_type(columns[0].number);
   if (single != nullptr && type) {

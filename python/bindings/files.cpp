@@ -1,4 +1,5 @@
 // Files of points and of models, Arrow tables, and tensors of a type that NumPy lacks.
+#include <manymeans/choose_columns.h>
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
@@ -78,7 +79,7 @@ nb::list table_warnings(const AnyArray& points, nb::handle names, const nb::dict
 }
 
 // `given`: ReadOptions, of which dtype and like may be None.
-nb::dict read_file(nb::handle path, const nb::dict& given) {
+ReadOptions read_options_in(const nb::dict& given) {
   ReadOptions options;
   options.format = value_of<std::string>(given, "format");
   if (const auto dtype = value_of<std::optional<std::string>>(given, "dtype")) {
@@ -100,6 +101,11 @@ nb::dict read_file(nb::handle path, const nb::dict& given) {
   options.weights = bytes_of(given["weights"]);
   options.threads = value_of<int>(given, "threads");
   if (const auto like = value_of<std::optional<nb::dict>>(given, "like")) options.like = points_of_fit_in(*like);
+  return options;
+}
+
+nb::dict read_file(nb::handle path, const nb::dict& given) {
+  const ReadOptions options = read_options_in(given);
   Dataset found;
   const std::string file = bytes_of(path);
   Waiting().run([&] { found = read_points(file, options); });
@@ -113,6 +119,12 @@ nb::dict read_file(nb::handle path, const nb::dict& given) {
   result["dropped"] = to_numpy(std::move(found.dropped));
   result["ids"] = to_texts(found.ids);
   return result;
+}
+
+// Places of the columns of the points, and of the weights, in a table whose columns have these names.
+nb::tuple choose(nb::handle names, nb::handle path, const nb::dict& given) {
+  const ChosenColumns chosen = choose_columns(all_bytes_of(names), read_options_in(given), bytes_of(path));
+  return nb::make_tuple(chosen.columns, chosen.weight);
 }
 
 nb::dict as_dict(StoredModel& model) {
@@ -225,6 +237,7 @@ void add_files(nb::module_& module) {
       },
       nb::arg("path"));
   module.def("read", &read_file, nb::arg("path"), nb::arg("options"));
+  module.def("choose_columns", &choose, nb::arg("names"), nb::arg("path"), nb::arg("options"));
   module.def("table_warnings", &table_warnings, nb::arg("points").noconvert(), nb::arg("names"), nb::arg("source"));
   module.def("load_model", &load, nb::arg("path"));
   module.def("save_model", &save, nb::arg("path"), nb::arg("file"));

@@ -22,6 +22,7 @@ from ._input import (
     check_kind,
     conform,
     densify,
+    has_lists,
     in_native_order,
     is_arrow,
     is_on_cuda,
@@ -98,14 +99,16 @@ class _FittingEstimator(BaseEstimator):
         """Check as scikit-learn does; what the library can read stays where it is. It finds NaN and infinity itself."""
         if not reset and self._is_as_fitted(X):
             return Points(X)
-        if is_arrow(X) or is_tensor(X) or is_on_cuda(X) or getattr(getattr(X, "dtype", None), "name", "") == "bfloat16":
+        bfloat16 = getattr(getattr(X, "dtype", None), "name", "") == "bfloat16"
+        lists = has_lists(X)
+        if lists or bfloat16 or is_arrow(X) or is_tensor(X) or is_on_cuda(X):
             points = unwrap(X)
             assert points is not None
             ready = points.bfloat16 or points.on_device  # of types that scikit-learn does not know
             if ready:
                 points = conform(points)
             # Names count where each names a column of the points, not one of lists.
-            named = points.names is not None and len(points.names) == points.array.shape[-1]
+            named = not lists and points.names is not None and len(points.names) == points.array.shape[-1]
             validate_data(self, X if named else points.array, reset=reset, skip_check_array=True)
             if ready:
                 return points

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from . import _manymeans, _threads
 from ._errors import UsageError, warn, warn_of_stop
+from ._fields import format_by_pyarrow, read_fields
 from ._input import Points, Target, plain_centers, plain_points, plain_weights
 from ._parameters import check_callback, integer, path_of, real, switch
 from ._progress import Callback, Reporter
@@ -604,7 +605,7 @@ def read(
     n_threads: int | None = None,
     like: FitResult | None = None,
 ) -> Dataset:
-    r"""Read points as the command line does: ``.npy`` (mapped), text and its ``.gz``, ``.npz``, ``.parquet`` and more.
+    r"""Read points as the command line does: ``.npy`` (mapped), text (packed, too), ``.npz``, ``.parquet`` and more.
 
     Parameters
     ----------
@@ -695,7 +696,8 @@ def read(
         "threads": _threads.effective(n_threads),
         "like": None if like is None else like._points_of_fit(),
     }
-    found = _manymeans.read(file, options)
+    by_pyarrow = format_by_pyarrow(whole, format)
+    found = read_fields(whole, by_pyarrow, options) if by_pyarrow else _manymeans.read(file, options)
     points = Points(found["points"], found["bfloat16"]).numbers
     source = Source(**found["source"], path=os.path.abspath(whole), dropped=found["dropped"])
     texts = [in_python(text) for text in found["warnings"]]

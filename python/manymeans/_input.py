@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import functools
 import math
 import os
@@ -148,6 +149,15 @@ def check_kind(X: Any, name: str) -> None:
     for dtype in types:
         if getattr(dtype, "kind", "O") in "SUMmVT":
             raise BadDataError(f"{name} is of type {dtype}; numbers are needed")
+    if _is_dataframe(X) and X.ndim == 2:
+        for j, dtype in enumerate(types):
+            values = X.iloc[:, j] if getattr(dtype, "kind", "O") == "O" else ()
+            row = next((i for i, value in enumerate(values) if isinstance(value, str)), None)
+            if row is not None:
+                raise BadDataError(
+                    f"{name} holds text, {values.iloc[row]!r:.60} in row {row}, column '{X.columns[j]}'; numbers are "
+                    "needed"
+                )
 
 
 def in_native_order(X: Any) -> Any:
@@ -176,14 +186,17 @@ def _numbers_of(array: npt.NDArray[Any], name: str, columns: list[str] | None = 
     if array.dtype.kind in "cSUMmVT":
         raise BadDataError(f"{name} is of type {array.dtype}; numbers are needed")
     if array.dtype.kind == "O":
-        text = next((i for i, value in enumerate(array.flat) if isinstance(value, (str, bytes))), None)
+        kinds = (str, bytes, datetime.date, datetime.time, datetime.timedelta, np.datetime64)
+        text = next((i for i, value in enumerate(array.flat) if isinstance(value, kinds)), None)
         if text is not None:
             place = [int(i) for i in np.unravel_index(text, array.shape)]
             where = f"row {place[0]}" if place else "it"
             if len(place) > 1:
                 where += f", column '{columns[place[1]]}'" if columns else f", column {place[1]}"
+            value = array.flat[text]
+            what = "text" if isinstance(value, (str, bytes)) else "dates or times"
             raise BadDataError(
-                f"{name} is of type object and holds text, {array.flat[text]!r:.60} in {where}; numbers are needed"
+                f"{name} is of type object and holds {what}, {value!r:.60} in {where}; numbers are needed"
             )
     try:
         return array.astype(np.float64)
@@ -272,6 +285,60 @@ def _from_tensor(X: Any) -> Points:
     return Points(_manymeans.bfloat16_bits(X), bfloat16=True)
 
 
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple, np.ndarray))
+
+
+def has_lists(X: Any) -> bool:
+    """Whether this is a frame or a column of pandas that holds lists or arrays, as embeddings are often kept."""
+    if not _is_dataframe(X):
+        return False
+    if X.ndim == 2:
+        places = [j for j, dtype in enumerate(X.dtypes) if getattr(dtype, "kind", "O") == "O"]
+        return any(has_lists(X.iloc[:, j]) for j in places)
+    return getattr(X.dtype, "kind", "O") == "O" and any(map(_is_list, X))
+
+
+def _rows_of_lists(column: Any, where: str) -> npt.NDArray[Any]:
+    """Give a row for each list of a column; all need the same length, and numbers."""
+    if hasattr(column.dtype, "pyarrow_dtype"):
+        typed: npt.NDArray[Any] = _manymeans.arrow_points(column.array.__arrow_array__())[0]
+        return typed
+    rows: list[npt.NDArray[Any]] = []
+    for i, value in enumerate(column):
+        if not _is_list(value):
+            raise BadDataError(f"[X] row {i}{where}: {value!r:.60} is no list; every row needs one")
+        row = np.asarray(value)
+        if row.ndim != 1 or (rows and len(row) != len(rows[0])):
+            length = len(rows[0]) if rows else "any number of"
+            raise BadDataError(
+                f"[X] row {i}{where}: its list has the shape {row.shape}, those before it have {length} numbers; "
+                "every row needs as many"
+            )
+        if row.dtype.kind not in "fiub":
+            place = next((j for j, item in enumerate(value) if not isinstance(item, (int, float, np.number))), 0)
+            raise BadDataError(f"[X] row {i}{where}: {value[place]!r:.60}, value {place + 1} of its list, is no number")
+        rows.append(row)
+    if not len(rows[0]):
+        raise BadDataError(f"[X] row 0{where}: its list is empty; at least one number is needed")
+    return np.stack(rows)
+
+
+def _from_lists(X: Any) -> Points:
+    if X.ndim == 1:
+        return Points(_rows_of_lists(X, ""))
+    blocks, names = [], []
+    for j in range(X.shape[1]):
+        column, name = X.iloc[:, j], str(X.columns[j])
+        if has_lists(column):
+            blocks.append(_rows_of_lists(column, f", column '{name}'"))
+            names += [f"{name}[{i + 1}]" for i in range(blocks[-1].shape[1])]
+        else:
+            blocks.append(_from_frame(X.iloc[:, [j]], "X").array)
+            names.append(name)
+    return Points(_numbers_of(np.hstack(blocks), "X", names), names=names)
+
+
 def unwrap(X: Any) -> Points | None:
     """Give the array of a tensor or an Arrow table; None for what NumPy and scikit-learn understand."""
     if isinstance(X, Dataset):
@@ -280,6 +347,8 @@ def unwrap(X: Any) -> Points | None:
         if X.dtype.name == "bfloat16":  # of the package ml_dtypes
             return Points(np.ascontiguousarray(X).view(np.uint16), bfloat16=True)
         return None
+    if has_lists(X):
+        return _from_lists(X)
     if is_arrow(X):
         array, names, _ = _manymeans.arrow_points(X)
         return Points(array, names=list(names) or None)

@@ -51,6 +51,8 @@ void check_kind(const std::string& path, FileKind kind) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) return check_mode(path, status.st_mode, kind);
   const int error = errno;
+  const bool pattern = path.find_first_of("*?") != std::string::npos;
+  if (error == ENOENT && pattern) fail(path, "there is no such file; --shard reads all files of a pattern");
   if (error == ENOENT) fail(path, "there is no such file; check the path");
   fail(path, fmt::format("cannot be opened for reading: {}; a readable file is needed", std::strerror(error)));
 }

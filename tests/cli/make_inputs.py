@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Writes the input files of the golden tests into a folder. Standard library only; the same bytes every time."""
 
+import bz2
 import gzip
+import lzma
 import pathlib
 import random
 import struct
@@ -22,6 +24,13 @@ def csv(path, rows, header=None):
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def zst(content):
+    """A frame of zstd that stores its bytes as they are, which takes no library."""
+    parts = [content[i:i + 65536] for i in range(0, len(content), 65536)]
+    blocks = [struct.pack("<I", len(part) << 3 | (i == len(parts) - 1))[:3] + part for i, part in enumerate(parts)]
+    return b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", len(content)) + b"".join(blocks)
+
+
 def main():
     to = pathlib.Path(sys.argv[1])
     rng = random.Random(1)
@@ -39,6 +48,8 @@ def main():
     csv(to / "weights.txt", [(1 + i % 4,) for i in range(300)])
     with gzip.GzipFile(to / "plane.csv.gz", "wb", mtime=0) as file:
         file.write((to / "plane.csv").read_bytes())
+    for ending, pack in ((".zst", zst), (".xz", lzma.compress), (".bz2", bz2.compress)):
+        (to / f"plane.csv{ending}").write_bytes(pack((to / "plane.csv").read_bytes()))
     csv(to / "three.csv", centres)
     csv(to / "three_wide.csv", [(*c, 0.0) for c in centres])
     csv(to / "five.csv", [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0), (7.0, 8.0), (9.0, 1.0)])

@@ -208,6 +208,86 @@ def test_arrow_columns_that_cannot_be_used(table, words):
             fit(table)
 
 
+def embeddings(rows=40, width=6):
+    return np.random.default_rng(7).standard_normal((rows, width)).astype(np.float32)
+
+
+def lists_of(X):
+    """The same embeddings in every kind of column that holds lists."""
+    rows = [list(map(float, row)) for row in X]
+    return {
+        "list": pyarrow.array(rows, pyarrow.list_(pyarrow.float32())),
+        "large_list": pyarrow.array(rows, pyarrow.large_list(pyarrow.float32())),
+        "fixed": pyarrow.array(rows, pyarrow.list_(pyarrow.float32(), X.shape[1])),
+        "chunked": pyarrow.chunked_array([rows[:7], [], rows[7:]], pyarrow.list_(pyarrow.float32())),
+        "sliced": pyarrow.array([*rows[:3], *rows], pyarrow.large_list(pyarrow.float32())).slice(3),
+        "polars": polars.Series("embedding", rows, dtype=polars.List(polars.Float32)),
+        "polars array": polars.Series(rows, dtype=polars.Array(polars.Float32, X.shape[1])),
+        "pandas arrays": pandas.Series(list(X)),
+        "pandas lists": pandas.Series(rows),
+        "pandas arrow": pandas.Series(rows, dtype=pandas.ArrowDtype(pyarrow.list_(pyarrow.float32()))),
+        "frame": pandas.DataFrame({"embedding": list(X)}),
+        "table": pyarrow.table({"embedding": pyarrow.array(rows, pyarrow.list_(pyarrow.float32()))}),
+        "polars frame": polars.DataFrame({"embedding": polars.Series(rows, dtype=polars.List(polars.Float32))}),
+    }
+
+
+def test_columns_of_lists():
+    X = embeddings()
+    expected = KMeans(3, random_state=0).fit(X)
+    for name, lists in lists_of(X).items():
+        found = KMeans(3, random_state=0).fit(lists)
+        wide = name == "pandas lists"  # of Python's numbers
+        assert found.cluster_centers_.dtype == (np.float64 if wide else np.float32), name
+        assert (found.labels_ == expected.labels_).all(), name
+        if not wide:
+            assert found.answer_ == expected.answer_, name
+        assert (found.predict(lists) == expected.labels_).all(), name
+        assert manymeans.fit(lists, 3, seed=1).models[0].k == 3, name
+
+
+@pytest.mark.parametrize("kind", ["list", "large_list", "fixed", "sliced", "polars", "table"])
+def test_lists_are_read_in_place(kind):
+    array, _, copied = _manymeans.arrow_points(lists_of(embeddings())[kind])
+    assert not copied and array.tobytes() == embeddings().tobytes()
+
+
+def test_lists_beside_numbers():
+    X = embeddings(30, 2)
+    frame = pandas.DataFrame({"age": np.arange(30.0), "at": list(X.astype(float))})
+    points = manymeans.fit(frame, 2, seed=1)
+    assert points.column_names == ["age", "at[1]", "at[2]"]
+    table = pyarrow.table({"age": np.arange(30.0), "at": pyarrow.array(list(X.astype(float)))})
+    assert (manymeans.fit(table, 2, seed=1).models[0].labels == points.models[0].labels).all()
+
+
+LIST_TROUBLE = {
+    "lengths": ([[1.0, 2.0], [3.0, 4.0], [5.0]], "row 2.*every row needs as many"),
+    "null": ([[1.0, 2.0], None, [5.0, 6.0]], "row 1.*(null|no list)"),
+    "null inside": ([[1.0, 2.0], [3.0, None], [5.0, 6.0]], "row 1.*value 2"),
+    "empty": ([[], [], []], "empty"),
+    "text": ([["a"], ["b"], ["c"]], "value 1|text"),
+}
+
+
+@pytest.mark.parametrize("trouble", LIST_TROUBLE)
+def test_lists_that_cannot_be_used(trouble):
+    rows, words = LIST_TROUBLE[trouble]
+    kind = pyarrow.string() if trouble == "text" else pyarrow.float32()
+    for X in (
+        pyarrow.table({"age": [1.0, 2.0, 3.0], "at": pyarrow.array(rows, pyarrow.list_(kind))}),
+        pyarrow.table({"at": pyarrow.chunked_array([rows[:1], rows[1:]], pyarrow.large_list(kind))}),
+        polars.DataFrame(
+            {"at": polars.Series(rows, dtype=polars.List(polars.String if trouble == "text" else polars.Float32))}
+        ),
+        pandas.DataFrame({"age": [1.0, 2.0, 3.0], "at": rows}),
+    ):
+        for fit in (KMeans(2).fit, lambda X: manymeans.fit(X, 2)):
+            with pytest.raises(manymeans.BadDataError, match=words) as raised:
+                fit(X)
+            assert "'at'" in str(raised.value)
+
+
 def test_bfloat16():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     X = np.random.default_rng(0).standard_normal((500, 4)).astype(ml_dtypes.bfloat16)
@@ -452,3 +532,15 @@ def test_more_than_two_dimensions():
     """The error says how an array of images becomes rows."""
     with pytest.raises(manymeans.BadDataError, match=r"X.reshape\(10, 12\) makes a row of each X\[i\]"):
         manymeans.fit(np.zeros((10, 4, 3), "f4"), 2)
+
+
+def test_frames_that_hold_no_numbers():
+    frame = pandas.DataFrame({"x": [1.0, 2.0, 3.0], "city": ["Rome", "Oslo", "Bern"]})
+    days = pandas.DataFrame({"x": [1.0, 2.0, 3.0], "day": pandas.to_datetime(["2024-02-29"] * 3)})
+    for fit in (KMeans(2).fit, lambda X: manymeans.fit(X, 2)):
+        with pytest.raises(manymeans.BadDataError, match="text, 'Rome' in row 0, column 'city'"):
+            fit(frame)
+        with pytest.raises(manymeans.BadDataError, match="datetime64|dates or times.*row 0, column 'day'"):
+            fit(days)
+        with pytest.raises(manymeans.BadDataError, match="column 'city'.*it holds text"):
+            fit(pyarrow.Table.from_pandas(frame))

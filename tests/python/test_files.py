@@ -3,7 +3,10 @@
 Mostly by the program: the extension module under test cannot hold a second copy of Arrow beside pyarrow's.
 """
 
+import bz2
+import gzip
 import json
+import lzma
 import os
 import shutil
 import subprocess
@@ -165,3 +168,117 @@ def test_gaps_and_text_in_tables_of_arrow(tmp_path, ending):
     frame["when"] = pandas.to_datetime("2024-02-29")
     frame.to_parquet(tmp_path / "dates.parquet")
     assert "looks like a date" in convert(tmp_path / "dates.parquet", tmp_path / "x.npy", *rules)
+
+
+@pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
+def test_packed_text(tmp_path, ending, pack):
+    path = tmp_path / f"points.csv{ending}"
+    path.write_bytes(pack(b"a,b\n1,2\n") + pack(b"3,4\n"))
+    assert manymeans.read(path).points.tolist() == [[1, 2], [3, 4]]
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(manymeans.BadDataError, match="ends in the middle"):
+        manymeans.read(path)
+
+
+def fitted(path, *flags):
+    """What the program says when a fit of three clusters fails."""
+    done = subprocess.run(
+        [PROGRAM, "fit", path, "-k", "3", "--seed", "1", "--quiet", *map(str, flags)], capture_output=True, text=True
+    )
+    return done.stderr if done.returncode else ""
+
+
+@pytest.fixture
+def typed():
+    """Columns of many types, with nulls in those that no fit looks at."""
+    rng = np.random.default_rng(5)
+    return pyarrow.table(
+        {
+            "x": pyarrow.array(rng.normal(size=60), pyarrow.float64()),
+            "y": pyarrow.array(rng.integers(0, 9, 60), pyarrow.int16()),
+            "when": pyarrow.array(np.arange(60) * 1000, pyarrow.timestamp("ms", tz="UTC")),
+            "name": pyarrow.array([None if i % 7 == 0 else f"n{i}" for i in range(60)], pyarrow.large_string()),
+            "kind": pyarrow.array([["a", "b"][i % 2] for i in range(60)]).dictionary_encode(),
+            "lists": pyarrow.array([[float(i)] * (i % 4) for i in range(60)], pyarrow.list_(pyarrow.float32())),
+            "cluster": pyarrow.array([True, False] * 30),
+        }
+    )
+
+
+@needs_arrow
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "feather"])
+def test_append_keeps_types(tmp_path, typed, ending):
+    path = tmp_path / "in.parquet"
+    pyarrow.parquet.write_table(typed, path, row_group_size=25)
+    if ending == "feather":
+        path = tmp_path / "in.feather"
+        pyarrow.feather.write_feather(typed, path, chunksize=25)
+    out, labels = tmp_path / f"out.{ending}", tmp_path / "labels.npy"
+    assert fitted(path, "--columns", "x,y", "--append", out, "--append-distances", "--labels", labels) == ""
+    found = pyarrow.parquet.read_table(out) if ending == "parquet" else pyarrow.feather.read_table(out)
+    found.validate(full=True)
+    assert found.column_names == [*typed.column_names, "cluster_2", "distance"]
+    assert found.select(range(7)).equals(typed)
+    assert found["cluster_2"].type == pyarrow.int32()
+    assert found["cluster_2"].to_pylist() == np.load(labels).tolist()
+    assert min(found["distance"].to_pylist()) >= 0
+
+
+@needs_arrow
+def test_append_where_rows_were_left_out(tmp_path):
+    x = [None if i % 5 == 2 else float(i // 20) for i in range(60)]
+    path, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"x": x}), path, row_group_size=7)
+    assert fitted(path, "--missing", "drop", "--append", out) == ""
+    found = pyarrow.parquet.read_table(out)
+    assert found["x"].to_pylist() == x
+    assert [row is None for row in found["cluster"].to_pylist()] == [row is None for row in x]
+
+
+@needs_arrow
+def test_append_text_as_parquet(tmp_path):
+    path, out = tmp_path / "in.csv", tmp_path / "out.parquet"
+    path.write_bytes(
+        b"# made by hand\nid;zip;name;x;y;gap;only\n"
+        b'9007199254740993;01067;"a; ""b""";1,5;1;NA;\n-2;99999;\xc3\xa9;2;0;3;\n3;4;;1.000,25;2;;\n'
+    )
+    flags = ("--columns", "x,y", "--decimal", ",")
+    assert fitted(path, *flags, "--append", out) == ""
+    found = pyarrow.parquet.read_table(out)
+    assert found.drop(["cluster"]).to_pydict() == {
+        "id": [9007199254740993, -2, 3],
+        "zip": ["01067", "99999", "4"],
+        "name": ['a; "b"', "\u00e9", None],
+        "x": [1.5, 2.0, 1000.25],
+        "y": [1, 0, 2],
+        "gap": [None, 3, None],
+        "only": [None, None, None],
+    }
+    assert [str(found[name].type) for name in ("id", "zip", "x", "y")] == ["int64", "string", "double", "int64"]
+    path.write_bytes(b"x,y,name\n1,2,\xe9\n2,3,b\n5,6,c\n")
+    assert fitted(path, "--columns", "x,y", "--append", out) == ""
+    assert pyarrow.parquet.read_table(out)["name"].to_pylist() == [b"\xe9", b"b", b"c"]
+
+
+def test_append_what_cannot_be(tmp_path, typed):
+    path = tmp_path / "in.parquet"
+    pyarrow.parquet.write_table(typed, path)
+    said = fitted(path, "--columns", "x,y", "--append", tmp_path / "out.csv")
+    assert "a .parquet, .arrow or .feather file is right" in said or "this build of manymeans cannot" in said
+    (tmp_path / "in.csv").write_text("1,2\n3,4\n5,7\n")
+    said = fitted(tmp_path / "in.csv", "--append", tmp_path / "out.parquet")
+    assert said == "" or "use .npy or .csv" in said
+    assert (tmp_path / "out.parquet").exists() == (said == "")
+    assert not (tmp_path / "out.csv").exists()
+
+
+@needs_arrow
+def test_describe_any_table(tmp_path, typed):
+    path = tmp_path / "in.parquet"
+    pyarrow.parquet.write_table(typed, path)
+    done = subprocess.run([PROGRAM, "describe", path, "--json"], check=True, capture_output=True)
+    columns = {column["name"]: column for column in json.loads(done.stdout)["columns"]}
+    assert columns["when"]["dates"] == columns["when"]["text"] == 60
+    assert columns["when"]["first_date"].startswith("1970-01-01 00:00:00")
+    assert columns["when"]["last_date"].startswith("1970-01-01 00:00:59")
+    assert (columns["name"]["empty"], columns["name"]["text"], columns["kind"]["distinct"]) == (9, 51, 2)

@@ -537,17 +537,11 @@ using Open = std::unique_ptr<ArrowSource> (*)(std::shared_ptr<const MappedFile>,
 // use(reader) for the table of the file.
 template <class Use>
 auto reading(Open open, const std::string& path, const ReadOptions& options, Use&& use) {
-  try {
+  return reading_arrow(path, [&] {
     const auto source = open(MappedFile::open(path, Access::kOnce), path);
     ArrowTableReader reader(*source, path, options);
     return use(reader);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {  // the Parquet library has its own
-    fail_arrow(path, error.what());
-  }
+  });
 }
 
 Reader make_reader(Open open, const char* description, std::vector<std::string_view> endings) {
@@ -560,6 +554,7 @@ Reader make_reader(Open open, const char* description, std::vector<std::string_v
   reader.survey = [open](const std::string& path, const ReadOptions& options) {
     return reading(open, path, options, [](ArrowTableReader& table) { return table.survey(); });
   };
+  reader.has_fields = true;
   reader.read_raw = [open](const std::string& path, const ReadOptions& options) {
     return reading(open, path, options, [](ArrowTableReader& table) { return table.read_raw(); });
   };

@@ -1,6 +1,8 @@
 // Parquet and Arrow files as pieces of rows that threads can take, by Arrow C++. Only its own files include this.
 #pragma once
 
+#include <manymeans/error.h>
+
 #include "io/files/mapped_file.h"
 
 #include <arrow/result.h>
@@ -9,7 +11,9 @@
 #include <arrow/type.h>
 
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +50,20 @@ template <class T>
 T check_arrow(arrow::Result<T> result, const std::string& path) {
   check_arrow(result.status(), path);
   return std::move(result).ValueUnsafe();
+}
+
+/// What `work` with this file returns. The Parquet library has exceptions of its own.
+template <class Work>
+auto reading_arrow(const std::string& path, Work&& work) {
+  try {
+    return std::forward<Work>(work)();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail_arrow(path, error.what());
+  }
 }
 
 }  // namespace manymeans

@@ -1,18 +1,15 @@
 // Tables as Parquet and as Arrow files, one field a column.
-#include <manymeans/error.h>
-
+#include "io/arrow/arrow_sink.h"
 #include "io/table/writer.h"
 
 #include <arrow/array.h>
 #include <arrow/array/builder_binary.h>
 #include <arrow/buffer.h>
-#include <arrow/io/interfaces.h>
 #include <arrow/ipc/writer.h>
 #include <arrow/record_batch.h>
 #include <arrow/table.h>
 #include <arrow/type.h>
 #include <arrow/util/bit_util.h>
-#include <arrow/util/compression.h>
 #include <fmt/format.h>
 #include <parquet/arrow/writer.h>
 #include <parquet/properties.h>
@@ -20,54 +17,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <type_traits>
 #include <utility>
 
 namespace manymeans {
 namespace {
-
-// What the library writes goes to an output file. An error of that passes through the library as a status and is thrown
-// again behind it.
-class Sink : public arrow::io::OutputStream {
- public:
-  explicit Sink(OutputFile& file) : file_(file) {}
-  arrow::Status Write(const void* data, int64_t size) override {
-    try {
-      file_.write(std::span(static_cast<const std::byte*>(data), static_cast<size_t>(size)));
-    } catch (...) {
-      error_ = std::current_exception();
-      return arrow::Status::IOError("the output cannot be written");
-    }
-    position_ += size;
-    return arrow::Status::OK();
-  }
-  arrow::Status Close() override {
-    closed_ = true;
-    return arrow::Status::OK();
-  }
-  bool closed() const override { return closed_; }
-  arrow::Result<int64_t> Tell() const override { return position_; }
-
-  void check(const arrow::Status& status) const {
-    if (error_) std::rethrow_exception(error_);
-    if (status.ok()) return;
-    if (status.IsOutOfMemory()) throw std::bad_alloc();
-    throw Error(ErrorCode::kUnavailable, file_.path(), "the Arrow library cannot write this file: " + status.message());
-  }
-  template <class T>
-  T check(arrow::Result<T> result) const {
-    check(result.status());
-    return std::move(result).ValueUnsafe();
-  }
-
- private:
-  OutputFile& file_;
-  int64_t position_ = 0;
-  bool closed_ = false;
-  std::exception_ptr error_;
-};
 
 std::shared_ptr<arrow::DataType> arrow_type(CellType type) {
   switch (type) {
@@ -169,10 +123,9 @@ void for_each_batch(const Table& table, const std::shared_ptr<arrow::Schema>& sc
 void write_parquet(const Table& table, OutputFile& file) {
   const auto sink = std::make_shared<Sink>(file);
   const auto schema = schema_of(table);
-  const bool snappy = arrow::util::Codec::IsAvailable(arrow::Compression::SNAPPY);
   parquet::WriterProperties::Builder properties;
   // Measured numbers rarely repeat; dictionaries of them cost time and save nothing.
-  properties.disable_dictionary()->compression(snappy ? arrow::Compression::SNAPPY : arrow::Compression::UNCOMPRESSED);
+  properties.disable_dictionary()->compression(parquet_compression());
   const auto writer =
       sink->check(parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), sink, properties.build()));
   for_each_batch(table, schema, *sink, [&](const arrow::RecordBatch& batch) {

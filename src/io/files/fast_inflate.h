@@ -2,7 +2,7 @@
 // say what is wrong.
 #pragma once
 
-#include "io/files/gzip.h"
+#include "io/files/byte_buffer.h"
 
 #include <cstddef>
 #include <optional>

@@ -1,7 +1,7 @@
 // The bytes of an input file, mapped where that is possible.
 #pragma once
 
-#include "io/files/gzip.h"
+#include "io/files/byte_buffer.h"
 
 #include <cstddef>
 #include <memory>

@@ -1,7 +1,7 @@
 // Zip archives as numpy.savez writes them and numpy.load reads them.
 #pragma once
 
-#include "io/files/gzip.h"
+#include "io/files/byte_buffer.h"
 #include "io/files/output_file.h"
 
 #include <cstddef>

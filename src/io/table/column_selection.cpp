@@ -1,5 +1,6 @@
 #include "io/table/column_selection.h"
 
+#include <manymeans/choose_columns.h>
 #include <manymeans/error.h>
 
 #include "io/table/row_store.h"
@@ -228,6 +229,27 @@ std::optional<DataType> wanted_type(const ReadOptions& options, std::optional<Da
   if (options.dtype || !options.like) return options.dtype;
   const bool widens = stored && *stored != DataType::kFloat64;  // exactly, when it is used
   return options.like->type == DataType::kFloat32 && widens ? stored : options.like->type;
+}
+
+std::string free_name(std::span<const std::string> taken, const std::string& name) {
+  std::string candidate = name;
+  for (int number = 2; std::ranges::find(taken, candidate) != taken.end(); ++number) {
+    candidate = fmt::format("{}_{}", name, number);
+  }
+  return candidate;
+}
+
+ChosenColumns choose_columns(const std::vector<std::string>& names, const ReadOptions& options,
+                             const std::string& path) {
+  const FileColumns file{std::ssize(names), names};
+  ChosenColumns chosen;
+  chosen.columns = wanted_columns(file, options, path);
+  if (!options.weights.empty()) chosen.weight = find_column(file, options.weights).value_or(-1);
+  std::erase(chosen.columns, chosen.weight);
+  if (chosen.columns.empty()) {
+    throw Error(ErrorCode::kBadData, path, "no column is left beside the weights; choose at least one");
+  }
+  return chosen;
 }
 
 }  // namespace manymeans

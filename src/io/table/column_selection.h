@@ -40,4 +40,7 @@ std::optional<DataType> wanted_type(const ReadOptions& options, std::optional<Da
 /// The one column with this name or number; nothing where there is none.
 std::optional<int64_t> find_column(const FileColumns& file, const std::string& text);
 
+/// This name, or with the first number behind it that makes it none of those that are there: cluster_2.
+std::string free_name(std::span<const std::string> taken, const std::string& name);
+
 }  // namespace manymeans

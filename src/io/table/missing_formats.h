@@ -25,9 +25,10 @@ inline Reader missing_reader(const MissingFormat& format) {
     throw Error(ErrorCode::kUnavailable, path, "this build of manymeans cannot read such files; " + advice);
   };
   // file.h5:/name must get here, too.
-  return {format.description, format.endings,       read, /*has_members=*/true, /*survey=*/{},
-          /*read_raw=*/{},    /*names_rows=*/false,
-          /*available=*/false};
+  Reader reader{format.description, format.endings, read};
+  reader.has_members = true;
+  reader.available = false;
+  return reader;
 }
 
 /// writer_for() refuses it.

@@ -26,7 +26,7 @@ std::string row_of_example(const RawTable& table, const RawColumn& column) {
 [[noreturn]] void refuse_text(const RawTable& table, const RawColumn& column) {
   std::string hint = "make each text a column with --categories onehot, or leave the column out with --exclude";
   if (looks_like_date(column.example))
-    hint = "this looks like a date, which is none; leave the column out with --exclude";
+    hint = "this looks like a date, which is none; leave the column out with --exclude, or make numbers of dates first";
   throw Error(ErrorCode::kBadData, table.path,
               fmt::format("{}, {}: '{}' is not a number; {}", row_of_example(table, column), column.label(),
                           column.example, hint));

@@ -190,8 +190,10 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
   return weights;
 }
 
-bool reads_lines(const std::string& path, const ReadOptions& options) {
-  return make_reader(path, options.format).names_rows;
+TableKind table_kind(const std::string& path, const ReadOptions& options) {
+  const Reader reader = make_reader(path, options.format);
+  if (reader.names_rows) return TableKind::kLines;
+  return reader.has_fields ? TableKind::kFields : TableKind::kOther;
 }
 
 void check_part(const RowPart& part) {

@@ -27,6 +27,7 @@ struct Reader {
   /// A table by whose rules points are made (io/table/preparation.h); null: of what read() gives, NaN are the gaps.
   std::function<RawTable(const std::string& path, const ReadOptions& options)> read_raw = {};
   bool names_rows = false;  ///< knows ReadOptions::id
+  bool has_fields = false;  ///< Parquet or Arrow
   bool available = true;    ///< false: its library was not there when this program was built
 };
 
@@ -39,8 +40,10 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
 /// Throws Error(kBadData) where there are no rows or no columns.
 void check_some_rows(const Dataset& points);
 
-/// Whether these options read this path as text, a row a line.
-bool reads_lines(const std::string& path, const ReadOptions& options);
+/// What a table is made of that --append can write again.
+enum class TableKind : uint8_t { kLines, kFields, kOther };
+/// As what these options read this path: text, a row a line; Parquet or Arrow; anything else.
+TableKind table_kind(const std::string& path, const ReadOptions& options);
 
 /// Throws Error(kUsage) for a part that there is not.
 void check_part(const RowPart& part);

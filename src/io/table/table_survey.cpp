@@ -50,15 +50,32 @@ void DistinctCounter::merge(const DistinctCounter& other) {
 void ColumnSurvey::add_text(std::string_view cell, int64_t line) {
   ++text;
   distinct.add_text(cell);
+  if (const auto order = date_order(cell)) {
+    ++dates;
+    add_date(*order, shown(cell));
+  }
   if (example_line >= 0 && example_line < line) return;
   example_line = line;
   example = shown(cell);
+}
+
+// Of dates that are as early, the text that sorts first: the same for any number of threads.
+void ColumnSurvey::add_date(double order, std::string_view cell) {
+  const auto is_before = [&](const DateFound& date) {
+    return date.text.empty() || order < date.order || (order == date.order && cell < date.text);
+  };
+  if (is_before(first_date)) first_date = {order, std::string(cell)};
+  if (last_date.text.empty() || !is_before(last_date)) last_date = {order, std::string(cell)};
 }
 
 void ColumnSurvey::merge(const ColumnSurvey& other) {
   numbers += other.numbers;
   empty += other.empty;
   text += other.text;
+  dates += other.dates;
+  for (const DateFound* date : {&other.first_date, &other.last_date}) {
+    if (!date->text.empty()) add_date(date->order, date->text);
+  }
   distinct.merge(other.distinct);
   if (other.example_line < 0 || (example_line >= 0 && example_line < other.example_line)) return;
   example_line = other.example_line;
@@ -70,6 +87,9 @@ void ColumnSurvey::describe(TableColumn& column, const ColumnSummary& values) co
   column.empty = empty;
   column.text = text;
   column.example = example;
+  column.dates = dates;
+  column.first_date = first_date.text;
+  column.last_date = last_date.text;
   column.distinct = distinct.count();
   column.more_distinct = distinct.more();
   column.values = values;

@@ -40,15 +40,24 @@ class DistinctCounter {
   std::unordered_set<uint64_t> seen_;
 };
 
+/// The earliest or the latest of some dates.
+struct DateFound {
+  double order = 0;
+  std::string text;  ///< empty: there was none
+};
+
 /// One column, as one thread has seen it.
 struct ColumnSurvey {
   int64_t numbers = 0, empty = 0, text = 0;
   int64_t example_line = -1;  ///< of the first text; -1: none
   std::string example;
+  int64_t dates = 0;  // of the texts
+  DateFound first_date, last_date;
   DistinctCounter distinct;
 
   void add_text(std::string_view cell, int64_t line);
   void merge(const ColumnSurvey& other);
+  void add_date(double order, std::string_view cell);
   /// Fills in what the cells say of a column, `values` being its numbers, which are NaN where a cell has none.
   void describe(TableColumn& column, const ColumnSummary& values) const;
 };

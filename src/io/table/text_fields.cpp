@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <iterator>
 #include <system_error>
+#include <utility>
 
 namespace manymeans {
 namespace {
@@ -161,6 +163,28 @@ bool looks_like_date(std::string_view text) {
     constexpr std::string_view kBehind = " T:";  // the time of a day; an address such as 10.0.0.1 goes on otherwise
     return shape.size() == date.size() || kBehind.find(shape[date.size()]) != std::string_view::npos;
   });
+}
+
+std::optional<double> date_order(std::string_view text) {
+  if (!looks_like_date(text)) return std::nullopt;
+  constexpr std::string_view kDigits = "0123456789";
+  const char separator = text[text.find_first_not_of(kDigits)];
+  std::array<double, 7> parts = {};  // year, month, day, hour, minute, second, thousandths and the like
+  for (size_t i = 0, at = separator == ':' ? 3 : 0; i < text.size() && at < parts.size(); ++at) {
+    const size_t end = std::min(text.find_first_not_of(kDigits, i), text.size());
+    for (size_t digit = i; digit < end; ++digit) parts[at] = parts[at] * 10 + (text[digit] - '0');
+    if (at == 6) parts[at] /= std::pow(10.0, static_cast<double>(end - i));
+    if (at >= 4 && end < text.size() && (text[end] == '+' || text[end] == '-')) break;  // hours of a zone
+    i = std::min(text.find_first_of(kDigits, end), text.size());
+  }
+  if (separator != ':' && parts[0] <= 31) {  // the day or the month comes first
+    std::swap(parts[0], parts[2]);
+    if (separator == '/' && parts[2] <= 12) std::swap(parts[1], parts[2]);
+  }
+  double order = 0;
+  constexpr std::array<double, 6> kMost = {10000, 13, 32, 24, 60, 61};
+  for (size_t i = 0; i < kMost.size(); ++i) order = order * kMost[i] + parts[i];
+  return order + parts[6];
 }
 
 std::string shown(std::string_view text) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,9 @@ bool is_gap(std::string_view text);
 
 /// Whether this looks like a date or a time: 2024-02-29, 29.02.2024, 2/29/24, 12:30.
 bool looks_like_date(std::string_view text);
+/// Where such a date or time stands among others that are written in the same way; nothing for other text. Of 3/4/24
+/// the first is the month, unless it is above 12.
+std::optional<double> date_order(std::string_view text);
 
 /// Text for messages: at most 40 characters, what cannot be printed replaced.
 std::string shown(std::string_view text);

@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "io/files/file_name.h"
+#include "io/files/unpack.h"
 
 #include <fmt/format.h>
 
@@ -127,8 +128,7 @@ double table_score(const std::vector<Row>& rows) {
 }
 
 char find_delimiter(const std::vector<std::string_view>& lines, const std::string& path, char decimal) {
-  const std::string lower = lower_case(path);
-  const bool tsv = lower.ends_with(".tsv") || lower.ends_with(".tsv.gz");
+  const bool tsv = without_packed_ending(lower_case(path)).ends_with(".tsv");
   char best = tsv ? '\t' : kBlanks;
   double best_score = 0;
   for (const char candidate : {',', '\t', ';', kBlanks}) {

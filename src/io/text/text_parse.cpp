@@ -429,7 +429,9 @@ std::string Parser::place_of(const Problem& problem) const {
 // What would make text a number, or do without it.
 std::string Parser::advice_about(const std::string& text) const {
   if (is_gap(text)) return "fill gaps with --missing, or leave the column out with --exclude";
-  if (looks_like_date(text)) return "this looks like a date, which is none; leave the column out with --exclude";
+  if (looks_like_date(text)) {
+    return "this looks like a date, which is none; leave the column out with --exclude, or make numbers of dates first";
+  }
   if (layout_.decimal == '.' && !layout_.comma_number.empty()) {
     return "numbers with decimal commas, as '" + layout_.comma_number + "', are read with --decimal ,";
   }

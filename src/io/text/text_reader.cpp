@@ -1,9 +1,9 @@
-// .csv, .tsv, space-separated text, and their .gz.
+// .csv, .tsv, space-separated text, and the same packed.
 #include <manymeans/error.h>
 
 #include "core/threads.h"
-#include "io/files/gzip.h"
 #include "io/files/mapped_file.h"
+#include "io/files/unpack.h"
 #include "io/table/column_selection.h"
 #include "io/table/preparation.h"
 #include "io/table/reader.h"
@@ -20,17 +20,17 @@
 namespace manymeans {
 namespace {
 
-// The text of a file, inflated where needed.
+// The text of a file, unpacked where needed.
 struct TextFile {
   TextFile(const std::string& path, int64_t memory) : file(MappedFile::open(path, Access::kOnce)), text(file->text()) {
-    if (!is_gzip(text)) return;
-    inflated = inflate_gzip(text, path, memory);
-    text = inflated.text();
+    if (!is_packed(text)) return;
+    unpacked = unpack(text, path, memory);
+    text = unpacked.text();
     file.reset();
-    if (text.empty()) throw Error(ErrorCode::kBadData, path, "the file is empty (0 bytes inflated); points are needed");
+    if (text.empty()) throw Error(ErrorCode::kBadData, path, "the file is empty (0 bytes unpacked); points are needed");
   }
   std::shared_ptr<const MappedFile> file;
-  ByteBuffer inflated;
+  ByteBuffer unpacked;
   std::string_view text;
 };
 
@@ -290,13 +290,15 @@ RawTable read_raw_text(const std::string& path, const ReadOptions& options) {
 }  // namespace
 
 Reader make_text_reader() {
-  return {"text: comma, tab, semicolon or blanks between numbers, with or without a header (.csv, .tsv, .txt, .gz)",
-          {".csv", ".tsv", ".txt", ".gz"},
-          read_text,
-          /*has_members=*/false,
-          survey_text,
-          read_raw_text,
-          /*names_rows=*/true};
+  return {
+      "text: comma, tab, semicolon or blanks between numbers, with or without a header (.csv, .tsv, .txt, and as .gz, "
+      ".zst, .xz, .bz2)",
+      {".csv", ".tsv", ".txt", ".gz", ".zst", ".xz", ".bz2"},
+      read_text,
+      /*has_members=*/false,
+      survey_text,
+      read_raw_text,
+      /*names_rows=*/true};
 }
 
 }  // namespace manymeans

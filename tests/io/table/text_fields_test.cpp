@@ -87,5 +87,24 @@ TEST(TextFields, Shown) {
   EXPECT_EQ(shown(std::string(50, 'x')), std::string(40, 'x') + "...");
 }
 
+TEST(TextFields, OrderOfDates) {
+  const std::vector<std::vector<const char*>> rising = {
+      {"0999-12-31", "2023-12-31", "2024-02-29", "2024-02-29 00:00:01", "2024-02-29T12:30", "2024-03-01 00:00:00.000"},
+      {"2024-02-29T12:30:00.25Z", "2024-02-29T12:30:00.5Z", "2024-02-29T12:30:01+02:00"},
+      {"31.12.2023 23:59", "1.1.2024", "29.02.2024", "1.3.2024"},
+      {"12/31/23", "1/2/24", "2/29/24", "12/1/24"},
+      {"31/12/2023", "13/1/2024"},
+      {"0:01", "09:05:59", "9:06", "12:30", "23:59"},
+  };
+  for (const auto& dates : rising) {
+    for (size_t i = 1; i < dates.size(); ++i) {
+      ASSERT_TRUE(date_order(dates[i - 1]) && date_order(dates[i])) << dates[i];
+      EXPECT_LT(*date_order(dates[i - 1]), *date_order(dates[i])) << dates[i];
+    }
+  }
+  for (const char* text : {"", "2024", "10.0.0.1", "soon", "1-2"}) EXPECT_FALSE(date_order(text)) << text;
+  EXPECT_TRUE(date_order(std::string(30, '9') + "-1-1")) << "of any size";
+}
+
 }  // namespace
 }  // namespace manymeans::test

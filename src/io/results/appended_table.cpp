@@ -1,13 +1,17 @@
-// Text tables that are written again with more columns.
+// Tables that are written again with more columns.
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
 #include "core/out_of_memory.h"
+#include "io/arrow/arrow_append.h"
+#include "io/files/file_name.h"
 #include "io/files/file_watch.h"
-#include "io/files/gzip.h"
 #include "io/files/mapped_file.h"
 #include "io/files/output_file.h"
+#include "io/files/unpack.h"
+#include "io/table/column_selection.h"
 #include "io/table/reader.h"
+#include "io/table/writer.h"
 #include "io/text/text_layout.h"
 
 #include <fmt/format.h>
@@ -22,11 +26,16 @@ namespace manymeans {
 namespace {
 
 constexpr const char* kRight =
-    "--append is for one file of text (.csv, .tsv, .txt, or these as .gz), which is read twice";
+    "--append is for one file of text (packed, too), Parquet or Arrow, which is read twice; --labels is for others";
 
 struct FileState {
   int64_t size = 0, changed = 0;
 };
+
+bool is_file_of_fields(const std::string& path) {
+  const std::string lower = lower_case(path);
+  return lower.ends_with(".parquet") || lower.ends_with(".arrow") || lower.ends_with(".feather");
+}
 
 // Nothing but a file is there a second time.
 FileState state_of(const std::string& path) {
@@ -69,10 +78,7 @@ class CellWriter {
   void append_names(std::string& text) const {
     std::vector<std::string> names = layout_.columns.names;
     for (const AppendedColumn& column : columns_) {
-      std::string name = column.name;
-      for (int number = 2; std::ranges::find(names, name) != names.end(); ++number) {
-        name = fmt::format("{}_{}", column.name, number);
-      }
+      std::string name = free_name(names, column.name);
       text += delimiter_;
       text += name;
       names.push_back(std::move(name));
@@ -159,40 +165,63 @@ void write_lines(std::string_view whole, const TextLayout& layout, CellWriter& c
 
 }  // namespace
 
-LineTable::LineTable(const std::string& path, const ReadOptions& options) : path_(path), memory_(options.memory) {
+AppendedTable::AppendedTable(const std::string& path, const std::string& output, const ReadOptions& options)
+    : path_(path), output_(output), memory_(options.memory) {
   if (path == MappedFile::kStandardInput) {
     throw Error(ErrorCode::kUsage, "append", std::string("standard input is gone once read; ") + kRight);
   }
-  if (!reads_lines(path, options)) {
-    throw Error(ErrorCode::kUsage, "append", fmt::format("'{}' is not read as text; {}", path, kRight));
+  const TableKind kind = table_kind(path, options);
+  if (kind == TableKind::kOther) {
+    throw Error(ErrorCode::kUsage, "append", fmt::format("'{}' is no such table; {}", path, kRight));
+  }
+  has_lines_ = kind == TableKind::kLines;
+  if (is_file_of_fields(output)) {
+    (void)writer_for(output);  // says what is missing
+  } else if (!has_lines_) {
+    throw Error(ErrorCode::kUsage, "append",
+                fmt::format("the columns of '{}' have types, which text would lose; a .parquet, .arrow or .feather "
+                            "file is right, found '{}'",
+                            path, output));
   }
   const FileState state = state_of(path);
   size_ = state.size;
   changed_ = state.changed;
 }
 
-void LineTable::write(const std::string& output, const Dataset& points, std::span<const AppendedColumn> columns) const {
+// As text, line by line, or as fields.
+bool AppendedTable::write_rows(const Dataset& points, std::span<const AppendedColumn> columns, OutputFile& out) const {
+  RowsWithMore rows{path_, MappedFile::open(path_, Access::kOnce), nullptr, columns, points.dropped, 0};
+  rows.rows = points.view.n + std::ssize(points.dropped);
+  const std::string format = lower_case(output_).ends_with(".parquet") ? "parquet" : "arrow";
+  if (!has_lines_) return append_to_fields(rows, format, out);
+  ByteBuffer unpacked;
+  std::string_view text = rows.file->text();
+  if (is_packed(text)) {
+    unpacked = unpack(text, path_, memory_);
+    text = unpacked.text();
+  }
+  const TextLayout layout = find_layout(text, path_, points.source.decimal);
+  if (std::count(layout.body.begin(), layout.body.end(), '\n') + 1 != rows.rows) return false;
+  if (is_file_of_fields(output_)) {
+    rows.layout = &layout;
+    return append_to_fields(rows, format, out);
+  }
+  CellWriter cells(layout, points, columns);
+  write_lines(text, layout, cells, columns.size(), out);
+  return true;
+}
+
+void AppendedTable::write(const Dataset& points, std::span<const AppendedColumn> columns) const {
   const auto refuse_change = [&] {
     throw Error(ErrorCode::kBadData, path_,
-                "was written to while it was used; nothing was appended to its lines: run it again");
+                "was written to while it was used; nothing was appended to its rows: run it again");
   };
   load_unchanged(path_, [&] {
     const FileWatch watch;
     const FileState state = state_of(path_);
     if (state.size != size_ || state.changed != changed_) refuse_change();
-    const std::shared_ptr<const MappedFile> file = MappedFile::open(path_, Access::kOnce);
-    ByteBuffer inflated;
-    std::string_view text = file->text();
-    if (is_gzip(text)) {
-      inflated = inflate_gzip(text, path_, memory_);
-      text = inflated.text();
-    }
-    const TextLayout layout = find_layout(text, path_, points.source.decimal);
-    const auto rows = std::count(layout.body.begin(), layout.body.end(), '\n') + 1;
-    if (rows != points.view.n + std::ssize(points.dropped)) refuse_change();
-    OutputFile out(output);
-    CellWriter cells(layout, points, columns);
-    write_lines(text, layout, cells, columns.size(), out);
+    OutputFile out(output_);
+    if (!write_rows(points, columns, out)) refuse_change();
     watch.check();
     out.commit();
     return 0;

@@ -1,4 +1,4 @@
-// Inflating .gz files.
+// Bytes that grow, in memory or in a temporary file.
 #pragma once
 
 #include "core/file_memory.h"
@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <string>
 #include <string_view>
 
 namespace manymeans {
@@ -35,12 +34,5 @@ class ByteBuffer {
   TemporaryBytes file_;
   size_t size_ = 0;
 };
-
-/// Whether these bytes begin like a gzip file.
-bool is_gzip(std::string_view bytes);
-
-/// All members of a gzip file, inflated and checked. Throws Error(kBadData) for a truncated or damaged one.
-/// In memory, or in a temporary file where `memory` (as in ReadOptions) asks for that.
-ByteBuffer inflate_gzip(std::string_view bytes, const std::string& path, int64_t memory = 0);
 
 }  // namespace manymeans

@@ -8,18 +8,18 @@ namespace manymeans::test {
 namespace {
 
 // What becomes of a table when the labels 0, 1, 2, ... are appended to its rows.
-class LineTableTest : public testing::Test {
+class AppendedTableTest : public testing::Test {
  protected:
   std::string appended(const std::string& text, ReadOptions options = {}, const std::string& name = "table.csv") {
     const std::string path = folder_.file(name, text);
-    const LineTable table(path, options);
+    const AppendedTable table(path, folder_ / "out.csv", options);
     const Dataset points = read_points(path, options);
     Labels labels(points.view.n, 256);
     for (uint32_t i = 0; i < points.view.n; ++i) labels.write(i, 1, &i);
     std::vector<AppendedColumn> columns = {{"cluster", &labels, {}}};
     const std::vector<double> distances(static_cast<size_t>(points.view.n), 0.5);
     if (distances_) columns.push_back({"distance", nullptr, distances});
-    table.write(folder_ / "out.csv", points, columns);
+    table.write(points, columns);
     return content_of(folder_ / "out.csv");
   }
 
@@ -27,7 +27,7 @@ class LineTableTest : public testing::Test {
   bool distances_ = false;
 };
 
-TEST_F(LineTableTest, KeepsEveryLine) {
+TEST_F(AppendedTableTest, KeepsEveryLine) {
   EXPECT_EQ(appended("x,y\n1,2\n 3 , 4.50\n"), "x,y,cluster\n1,2,0\n 3 , 4.50,1\n");
   EXPECT_EQ(appended("1,2\n3,4"), "1,2,0\n3,4,1") << "no names, and no end of the last line";
   EXPECT_EQ(appended("x;y\r\n1;2\r\n3;4\r\n"), "x;y;cluster\r\n1;2;0\r\n3;4;1\r\n");
@@ -41,27 +41,27 @@ TEST_F(LineTableTest, KeepsEveryLine) {
             "1,2,0\n");
 }
 
-TEST_F(LineTableTest, KeepsTextAndQuotes) {
+TEST_F(AppendedTableTest, KeepsTextAndQuotes) {
   EXPECT_EQ(appended("\"a, b\",x,\"\"\"q\"\"\"\n\"c, d\",1,\"\"\n", {.columns = {"x"}}),
             "\"a, b\",x,\"\"\"q\"\"\",cluster\n\"c, d\",1,\"\",0\n");
 }
 
-TEST_F(LineTableTest, NamesThatAreTaken) {
+TEST_F(AppendedTableTest, NamesThatAreTaken) {
   EXPECT_EQ(appended("cluster,cluster_2\n1,2\n"), "cluster,cluster_2,cluster_3\n1,2,0\n");
 }
 
-TEST_F(LineTableTest, ASizeInTheFirstLineIsThatOfTheNewTable) {
+TEST_F(AppendedTableTest, ASizeInTheFirstLineIsThatOfTheNewTable) {
   EXPECT_EQ(appended("2 3\n1 2 3\n4 5 6\n"), "2 4\n1 2 3 0\n4 5 6 1\n");
 }
 
-TEST_F(LineTableTest, RowsThatWereLeftOut) {
+TEST_F(AppendedTableTest, RowsThatWereLeftOut) {
   ReadOptions drop;
   drop.rules.missing = Missing::kDrop;
   EXPECT_EQ(appended("x,y\n1,2\n,4\n5,6\nNA,1\n", drop), "x,y,cluster\n1,2,0\n,4,\n5,6,1\nNA,1,\n");
   EXPECT_EQ(appended("3 4\n1 NA\n", drop), "3 4 0\n1 NA \"\"\n") << "among blanks nothing is no field";
 }
 
-TEST_F(LineTableTest, DistancesHaveTheSignOfTheTable) {
+TEST_F(AppendedTableTest, DistancesHaveTheSignOfTheTable) {
   distances_ = true;
   EXPECT_EQ(appended("x,y\n1,2\n"), "x,y,cluster,distance\n1,2,0,0.5\n");
   ReadOptions comma;
@@ -69,11 +69,11 @@ TEST_F(LineTableTest, DistancesHaveTheSignOfTheTable) {
   EXPECT_EQ(appended("x;y\n1,5;2\n", comma), "x;y;cluster;distance\n1,5;2;0;0,5\n");
 }
 
-TEST_F(LineTableTest, PackedText) {
+TEST_F(AppendedTableTest, PackedText) {
   EXPECT_EQ(appended(gzipped("x,y\n1,2\n"), {}, "table.csv.gz"), "x,y,cluster\n1,2,0\n");
 }
 
-TEST_F(LineTableTest, ManyLines) {
+TEST_F(AppendedTableTest, ManyLines) {
   std::string text = "x\n", expected = "x,cluster\n";
   for (int i = 0; i < 300000; ++i) {
     text += "12345.678,1\n";
@@ -84,24 +84,24 @@ TEST_F(LineTableTest, ManyLines) {
   EXPECT_TRUE(appended(text) == expected);
 }
 
-TEST_F(LineTableTest, RefusesWhatCannotBeReadTwice) {
+TEST_F(AppendedTableTest, RefusesWhatCannotBeReadTwice) {
   expect_error(ErrorCode::kUsage, {"append", "standard input", "--append is for one file of text"},
-               [&] { LineTable("-", {}); });
-  expect_error(ErrorCode::kUsage, {"append", "a.npy", "not read as text"}, [&] { LineTable(folder_ / "a.npy", {}); });
+               [&] { AppendedTable("-", "out.csv", {}); });
+  expect_error(ErrorCode::kUsage, {"append", "a.npy", "no such table"},
+               [&] { AppendedTable(folder_ / "a.npy", "out.csv", {}); });
   const std::string pipe = folder_ / "pipe.csv";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  expect_error(ErrorCode::kUsage, {"append", "pipe.csv", "once read"}, [&] { LineTable(pipe, {}); });
+  expect_error(ErrorCode::kUsage, {"append", "pipe.csv", "once read"}, [&] { AppendedTable(pipe, "out.csv", {}); });
 }
 
-TEST_F(LineTableTest, RefusesAFileThatChanged) {
+TEST_F(AppendedTableTest, RefusesAFileThatChanged) {
   const std::string path = folder_.file("table.csv", "1,2\n3,4\n");
-  const LineTable table(path, {});
+  const AppendedTable table(path, folder_ / "out.csv", {});
   const Dataset points = read_points(path);
   const Labels labels(2, 2);
   folder_.file("table.csv", "1,2\n3,4\n5,6\n");
   const std::vector<AppendedColumn> columns = {{"cluster", &labels, {}}};
-  expect_error(ErrorCode::kBadData, {"table.csv", "written to"},
-               [&] { table.write(folder_ / "out.csv", points, columns); });
+  expect_error(ErrorCode::kBadData, {"table.csv", "written to"}, [&] { table.write(points, columns); });
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"table.csv"});
 }
 

@@ -1,0 +1,271 @@
+#include "io/arrow/arrow_append.h"
+
+#include <manymeans/error.h>
+
+#include "io/arrow/arrow_sink.h"
+#include "io/arrow/arrow_source.h"
+#include "io/table/column_selection.h"
+#include "io/table/text_fields.h"
+
+#include <arrow/array/builder_binary.h>
+#include <arrow/array/builder_primitive.h>
+#include <arrow/ipc/writer.h>
+#include <arrow/table.h>
+#include <arrow/type.h>
+#include <arrow/util/utf8.h>
+#include <fmt/format.h>
+#include <parquet/arrow/writer.h>
+#include <parquet/properties.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace manymeans {
+namespace {
+
+// --- What is written
+// -------------------------------------------------------------------------------------------------- A Parquet or an
+// Arrow file that takes tables one after the other.
+class FieldsFile {
+ public:
+  FieldsFile(const std::shared_ptr<arrow::Schema>& schema, const std::string& format, OutputFile& file)
+      : sink_(std::make_shared<Sink>(file)) {
+    if (format == "parquet") {
+      const auto packed = parquet::WriterProperties::Builder().compression(parquet_compression())->build();
+      const auto typed = parquet::ArrowWriterProperties::Builder().store_schema()->build();  // what Parquet cannot name
+      parquet_ =
+          sink_->check(parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), sink_, packed, typed));
+      return;
+    }
+    auto options = arrow::ipc::IpcWriteOptions::Defaults();
+    options.use_threads = false;
+    options.unify_dictionaries = true;  // a file has one of each; those of batches may differ
+    arrow_ = sink_->check(arrow::ipc::MakeFileWriter(sink_, schema, options));
+  }
+  void write(const arrow::Table& table) {
+    if (table.num_rows() == 0) return;
+    sink_->check(parquet_ ? parquet_->WriteTable(table, table.num_rows()) : arrow_->WriteTable(table));
+  }
+  void close() { sink_->check(parquet_ ? parquet_->Close() : arrow_->Close()); }
+  const Sink& sink() const { return *sink_; }
+
+ private:
+  std::shared_ptr<Sink> sink_;
+  std::unique_ptr<parquet::arrow::FileWriter> parquet_;
+  std::shared_ptr<arrow::ipc::RecordBatchWriter> arrow_;
+};
+
+// The rows of the file, in their order, each with its cells at the end.
+class AppendingFile {
+ public:
+  AppendingFile(const RowsWithMore& rows, std::shared_ptr<arrow::Schema> schema, const std::string& format,
+                OutputFile& file)
+      : rows_(rows), schema_(with_columns(std::move(schema))), file_(schema_, format, file) {}
+  // False where there are more rows than were read.
+  bool write(const arrow::Table& table) {
+    if (row_ + table.num_rows() > rows_.rows) return false;
+    std::vector<bool> there(static_cast<size_t>(table.num_rows()), true);
+    auto gap = std::ranges::lower_bound(rows_.dropped, row_);
+    const int64_t point = row_ - (gap - rows_.dropped.begin());
+    for (; gap != rows_.dropped.end() && *gap < row_ + table.num_rows(); ++gap) {
+      there[static_cast<size_t>(*gap - row_)] = false;
+    }
+    arrow::ChunkedArrayVector columns = table.columns();
+    for (const AppendedColumn& column : rows_.columns) {
+      columns.push_back(std::make_shared<arrow::ChunkedArray>(cells_of(column, there, point)));
+    }
+    file_.write(*arrow::Table::Make(schema_, std::move(columns), table.num_rows()));
+    row_ += table.num_rows();
+    return true;
+  }
+  bool close() {
+    file_.close();
+    return row_ == rows_.rows;
+  }
+  const Sink& sink() const { return file_.sink(); }
+
+ private:
+  std::shared_ptr<arrow::Schema> with_columns(std::shared_ptr<arrow::Schema> schema) const {
+    arrow::FieldVector fields = schema->fields();
+    std::vector<std::string> names = schema->field_names();
+    for (const AppendedColumn& column : rows_.columns) {
+      names.push_back(free_name(names, column.name));
+      const auto type = column.labels != nullptr ? arrow::int32() : arrow::float64();
+      fields.push_back(arrow::field(names.back(), type, /*nullable=*/!rows_.dropped.empty()));
+    }
+    return arrow::schema(std::move(fields), schema->metadata());
+  }
+  // Those of the rows that are there; the first of them has this number among the points.
+  std::shared_ptr<arrow::Array> cells_of(const AppendedColumn& column, const std::vector<bool>& there,
+                                         int64_t point) const {
+    const auto fill = [&](auto builder, const auto& value) {
+      sink().check(builder.Reserve(std::ssize(there)));
+      for (const bool is_point : there) {
+        if (is_point) {
+          builder.UnsafeAppend(value(point++));
+        } else {
+          builder.UnsafeAppendNull();
+        }
+      }
+      return sink().check(builder.Finish());
+    };
+    if (column.labels == nullptr) {
+      return fill(arrow::DoubleBuilder(), [&](int64_t row) { return column.values[static_cast<size_t>(row)]; });
+    }
+    return fill(arrow::Int32Builder(), [&](int64_t row) { return static_cast<int32_t>((*column.labels)[row]); });
+  }
+
+  const RowsWithMore& rows_;
+  std::shared_ptr<arrow::Schema> schema_;
+  FieldsFile file_;
+  int64_t row_ = 0;  // the next one of the file
+};
+
+// --- Parquet and Arrow
+// ------------------------------------------------------------------------------------------------
+bool append_to_file(const RowsWithMore& rows, const std::string& format, OutputFile& file) {
+  const bool parquet = rows.file->text().starts_with("PAR1");
+  const auto source = parquet ? open_parquet(rows.file, rows.path) : open_arrow(rows.file, rows.path);
+  std::vector<int> fields(static_cast<size_t>(source->schema()->num_fields()));
+  std::iota(fields.begin(), fields.end(), 0);
+  const auto pieces = std::ssize(source->piece_rows(fields));
+  const auto reader = source->open(fields);
+  AppendingFile out(rows, source->schema(), format, file);
+  for (int64_t i = 0; i < pieces; ++i) {
+    if (!out.write(*reader->read(i))) return false;
+  }
+  return out.close();
+}
+
+// --- Text
+// -------------------------------------------------------------------------------------------------------------
+enum class TextKind : uint8_t { kInteger, kNumber, kText, kBytes };  // each takes what those before it hold
+
+// An integer as it would be written again. What begins with a zero (007) is a name, and no number.
+bool parse_integer(std::string_view text, int64_t& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return false;
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  return digits.size() == 1 || digits.front() != '0';
+}
+
+class TextRows {
+ public:
+  explicit TextRows(const TextLayout& layout) : layout_(layout) {}
+
+  // Calls use(row's fields) for rows from the next one on, at most so many; how many there were.
+  template <class Use>
+  int64_t next(int64_t most, Use&& use) {
+    int64_t count = 0;
+    for (; count < most && at_ < layout_.body.size(); ++count) {
+      const size_t end = std::min(layout_.body.find('\n', at_), layout_.body.size());
+      use(split_line(trim_line(layout_.body.substr(at_, end - at_), layout_.delimiter), layout_.delimiter));
+      at_ = end + 1;
+    }
+    return count;
+  }
+
+ private:
+  const TextLayout& layout_;
+  size_t at_ = 0;
+};
+
+TextKind kind_of_cell(const Field& field, char decimal) {
+  double value = 0;
+  int64_t integer = 0;
+  std::string digits;
+  const std::string_view text = field.text;
+  if (parse_integer(text, integer)) return TextKind::kInteger;
+  const std::string_view unsigned_text = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
+  const bool is_name =
+      unsigned_text.size() > 1 && unsigned_text[0] == '0' && unsigned_text[1] >= '0' && unsigned_text[1] <= '9';
+  if (!is_name && parse_number(text, decimal, value, digits) == NumberKind::kNumber) return TextKind::kNumber;
+  return arrow::util::ValidateUTF8(text) ? TextKind::kText : TextKind::kBytes;
+}
+
+std::vector<TextKind> find_kinds(const TextLayout& layout) {
+  std::vector<TextKind> kinds(static_cast<size_t>(layout.columns.count), TextKind::kInteger);
+  std::vector<bool> empty(kinds.size(), true);
+  TextRows(layout).next(std::numeric_limits<int64_t>::max(), [&](const std::vector<Field>& fields) {
+    for (size_t j = 0; j < std::min(fields.size(), kinds.size()); ++j) {
+      if (kinds[j] == TextKind::kBytes || is_gap(fields[j].text)) continue;
+      kinds[j] = std::max(kinds[j], kind_of_cell(fields[j], layout.decimal));
+      empty[j] = false;
+    }
+  });
+  for (size_t j = 0; j < kinds.size(); ++j) {
+    if (empty[j]) kinds[j] = TextKind::kText;
+  }
+  return kinds;
+}
+
+std::shared_ptr<arrow::DataType> type_of(TextKind kind) {
+  switch (kind) {
+    case TextKind::kInteger: return arrow::int64();
+    case TextKind::kNumber: return arrow::float64();
+    case TextKind::kBytes: return arrow::binary();
+    case TextKind::kText: break;
+  }
+  return arrow::utf8();
+}
+
+arrow::Status append_cell(const Field& field, TextKind kind, char decimal, arrow::ArrayBuilder& builder) {
+  const bool is_text = kind == TextKind::kText || kind == TextKind::kBytes;
+  if (field.text.empty() || (!is_text && is_gap(field.text))) return builder.AppendNull();
+  if (is_text) return static_cast<arrow::BinaryBuilder&>(builder).Append(text_of(field));
+  if (kind == TextKind::kInteger) {
+    int64_t value = 0;
+    parse_integer(field.text, value);
+    return static_cast<arrow::Int64Builder&>(builder).Append(value);
+  }
+  double value = 0;
+  std::string digits;
+  parse_number(field.text, decimal, value, digits);
+  return static_cast<arrow::DoubleBuilder&>(builder).Append(value);
+}
+
+std::shared_ptr<arrow::Schema> schema_of(const TextLayout& layout, const std::vector<TextKind>& kinds) {
+  arrow::FieldVector fields;
+  for (size_t j = 0; j < kinds.size(); ++j) {
+    const std::string name = layout.columns.name(static_cast<int64_t>(j));
+    fields.push_back(arrow::field(name.empty() ? fmt::format("c{}", j + 1) : name, type_of(kinds[j])));
+  }
+  return arrow::schema(std::move(fields));
+}
+
+bool append_to_text(const RowsWithMore& rows, const std::string& format, OutputFile& file) {
+  constexpr int64_t kRowsAtOnce = int64_t{1} << 17;
+  arrow::util::InitializeUTF8();
+  const TextLayout& layout = *rows.layout;
+  const std::vector<TextKind> kinds = find_kinds(layout);
+  const auto schema = schema_of(layout, kinds);
+  AppendingFile out(rows, schema, format, file);
+  std::vector<std::unique_ptr<arrow::ArrayBuilder>> builders;
+  for (const auto& field : schema->fields()) builders.push_back(out.sink().check(arrow::MakeBuilder(field->type())));
+  TextRows text(layout);
+  for (;;) {
+    const int64_t count = text.next(kRowsAtOnce, [&](std::vector<Field> fields) {
+      fields.resize(builders.size());
+      for (size_t j = 0; j < builders.size(); ++j) {
+        out.sink().check(append_cell(fields[j], kinds[j], layout.decimal, *builders[j]));
+      }
+    });
+    if (count == 0) return out.close();
+    arrow::ArrayVector columns;
+    for (const auto& builder : builders) columns.push_back(out.sink().check(builder->Finish()));
+    if (!out.write(*arrow::Table::Make(schema, std::move(columns), count))) return false;
+  }
+}
+
+}  // namespace
+
+bool append_to_fields(const RowsWithMore& rows, const std::string& format, OutputFile& file) {
+  return reading_arrow(rows.path, [&] {
+    return rows.layout != nullptr ? append_to_text(rows, format, file) : append_to_file(rows, format, file);
+  });
+}
+
+}  // namespace manymeans
