@@ -325,9 +325,11 @@ void check(const SearchOptions& options) {
     throw usage("trials", fmt::format("{} is out of range; a round has 1 to {} trials", options.trials, kMostTrials));
   }
   if (options.metric != Metric::kEuclidean) {
-    throw usage("metric", "a search is for Euclidean distances; scale rows to length one beforehand, or fit without a search");
+    throw usage("metric",
+                "a search is for Euclidean distances; scale rows to length one beforehand, or fit without a search");
   }
-  if (options.balanced()) throw usage("min_size", "a search knows nothing of the sizes of clusters; fit without a search");
+  if (options.balanced())
+    throw usage("min_size", "a search knows nothing of the sizes of clusters; fit without a search");
   if (options.search_time == 0 && options.rounds == 0 && options.time_limit == 0) {
     throw usage("search_time", "a search without a limit would never end; give a time, or rounds");
   }
