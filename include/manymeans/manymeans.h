@@ -10,4 +10,5 @@
 #include <manymeans/regress.h>
 #include <manymeans/result.h>
 #include <manymeans/row_shards.h>
+#include <manymeans/sparse.h>
 #include <manymeans/summary.h>
