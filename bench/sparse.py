@@ -4,11 +4,12 @@
 usage: sparse.py [--rows N] [--columns D] [--entries E] [--clusters K] [--iterations I] [--times T] [--out FILE]
                  a Python with manymeans, SciPy and scikit-learn
 
-The points are counts like those of words in texts: each row has one of 2 K topics and E places, of which a column is
-drawn for each, for half of them from the topic's own columns, by a power law; values are 1 + log of the count, and rows
-have length 1 (as TfidfVectorizer makes them), in float32. Both get the same CSR matrix in memory, threads as many as
-there are, I iterations (tol=0) from k-means++ (each its own), and the first K rows as centres. They take turns, and medians count. Memory is
-what a process of its own needs at most that makes the points and fits them once.
+The points are like counts of words in texts. Each row has one of 2 K topics and E places; for each place a column is
+drawn by a power law, for half of them in the topic's own order of the columns. Values are 1 + log of the count, and
+rows have length 1, as TfidfVectorizer makes them, in float32. Both sides get the same CSR matrix in memory and all
+processors, and do I iterations (tol=0), from k-means++ (each its own) and from the first K rows. They take turns;
+medians of seconds of the clock and of the processors count. Memory is the most that a process of its own needs, which
+reads the points and fits them once.
 Writes a table in Markdown; FILE is standard output by default.
 """
 
@@ -17,8 +18,10 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
+from pathlib import Path
 
 import machine
 import numpy as np
@@ -30,94 +33,126 @@ import manymeans
 
 warnings.simplefilter("ignore")
 SIDES = {"manymeans": manymeans.KMeans, "scikit-learn": sklearn.cluster.KMeans}
+NUMBERS = {"rows": 200_000, "columns": 50_000, "entries": 56, "clusters": 100, "iterations": 20, "times": 3}
 
 
-def power_law(random, columns, count):
-    """Columns with shares like 1 / (rank + 10)."""
+def power_law(random, columns, shape):
+    """Draw columns with shares like 1 / (rank + 10)."""
     shares = np.cumsum(1 / (np.arange(columns) + 10.0))
-    return np.searchsorted(shares, random.random(count) * shares[-1]).astype(np.int32)
+    return np.searchsorted(shares, random.random(shape) * shares[-1]).astype(np.int32)
 
 
-def make_points(a):
+def make_points(arguments):
+    """Make the points that the module describes."""
+    rows, columns, entries, topics = arguments.rows, arguments.columns, arguments.entries, 2 * arguments.clusters
     random = np.random.default_rng(1)
-    topics = 2 * a.clusters
-    shuffles = np.array([random.permutation(a.columns) for _ in range(topics)], dtype=np.int32)
-    everywhere = random.permutation(a.columns).astype(np.int32)
-    topic = random.integers(0, topics, a.rows)
-    drawn = power_law(random, a.columns, a.rows * a.entries).reshape(a.rows, a.entries)
-    own = random.random((a.rows, a.entries)) < 0.5
-    columns = np.where(own, shuffles[topic[:, None], drawn], everywhere[drawn])
-    starts = np.arange(0, a.rows * a.entries + 1, a.entries)
-    X = sparse.csr_matrix((np.ones(columns.size, dtype=np.float32), columns.ravel(), starts), shape=(a.rows, a.columns))
-    X.sum_duplicates()
-    X.data = 1 + np.log(X.data)
-    lengths = np.sqrt(X.multiply(X).sum(axis=1)).A1
-    X.data /= np.repeat(lengths, np.diff(X.indptr)).astype(np.float32)
-    return X
+    own = np.array([random.permutation(columns) for _ in range(topics)], dtype=np.int32)
+    shared = random.permutation(columns).astype(np.int32)
+    topic = random.integers(0, topics, rows)
+    drawn = power_law(random, columns, (rows, entries))
+    places = np.where(random.random((rows, entries)) < 0.5, own[topic[:, None], drawn], shared[drawn])
+    counts = np.ones(places.size, dtype=np.float32)
+    points = sparse.csr_matrix(
+        (counts, places.ravel(), np.arange(0, rows * entries + 1, entries)), shape=(rows, columns)
+    )
+    points.sum_duplicates()
+    points.data = 1 + np.log(points.data)
+    lengths = np.sqrt(np.asarray(points.multiply(points).sum(axis=1)).ravel())
+    points.data /= np.repeat(lengths, np.diff(points.indptr)).astype(np.float32)
+    return points
 
 
-def seconds_of(side, X, a, init, iterations):
-    estimator = SIDES[side](a.clusters, init=init, n_init=1, tol=0, max_iter=iterations, random_state=0)
-    begin = time.perf_counter()
-    estimator.fit(X)
-    return time.perf_counter() - begin, estimator.inertia_
+def fitted(side, points, arguments, init, iterations):
+    """Give seconds of the clock and of the processors of one fit, and its inertia."""
+    estimator = SIDES[side](arguments.clusters, init=init, n_init=1, tol=0, max_iter=iterations, random_state=0)
+    clock, processors = time.perf_counter(), time.process_time()
+    estimator.fit(points)
+    return time.perf_counter() - clock, time.process_time() - processors, estimator.inertia_
 
 
-def peak(side):
-    """Most memory of a process that does nothing else, in GB."""
-    found = subprocess.run([sys.executable, *sys.argv, "--only", side], check=True, capture_output=True, text=True)
-    return float(found.stdout.split()[-1])
-
-
-def compare(X, a, init, iterations):
+def compare(points, arguments, init, iterations):
+    """Give medians of both sides."""
     found = {side: [] for side in SIDES}
-    for _ in range(a.times):
+    for _ in range(arguments.times):
         for side in SIDES:
-            found[side].append(seconds_of(side, X, a, init, iterations))
+            found[side].append(fitted(side, points, arguments, init, iterations))
     return [[statistics.median(column) for column in zip(*found[side], strict=True)] for side in SIDES]
 
 
 def row(what, ours, theirs):
-    return (
-        f"| {what} | {ours[0]:.2f} | {theirs[0]:.2f} | {theirs[0] / ours[0]:.1f} | {ours[1]:.7g} | {theirs[1]:.7g} |"
-    )
+    """Give a line of the table."""
+    seconds = " | ".join(f"{ours[i]:.2f} | {theirs[i]:.2f} | {theirs[i] / ours[i]:.1f}" for i in (0, 1))
+    return f"| {what} | {seconds} | {ours[2] / theirs[2]:.5f} |"
+
+
+def peak(side, path, arguments):
+    """Give the most memory of a process that does one fit, in GB."""
+    numbers = [f"--{name}={getattr(arguments, name)}" for name in NUMBERS]
+    command = [sys.executable, __file__, *numbers, "--only", side, "--points", path]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    return float(found.stdout.split()[-1])
+
+
+def measure(points, arguments):
+    """Give the lines of the page."""
+    about = machine.describe()
+    filled = 100 * points.nnz / points.shape[0] / points.shape[1]
+    lines = [
+        "# Sparse points beside scikit-learn",
+        "",
+        f"`python3 bench/sparse.py --iterations {arguments.iterations} --times {arguments.times}` on {about['cpu']}, "
+        f"{about['usable_cpus']} processors, manymeans {manymeans.__version__}, scikit-learn {sklearn.__version__}: "
+        f"{points.shape[0]} rows of {points.shape[1]} columns, {points.nnz} values ({filled:.2f} %), "
+        f"k = {arguments.clusters}, float32.",
+        "",
+        "| whole fit | manymeans, s | scikit-learn, s | times faster | manymeans, s of processors | "
+        "scikit-learn, s of processors | times | inertia beside scikit-learn's |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    most = arguments.iterations
+    lines.append(row(f"k-means++, {most} iterations", *compare(points, arguments, "k-means++", most)))
+    print(lines[-1], flush=True)
+    first = points[: arguments.clusters].toarray()
+    short, long = compare(points, arguments, first, 1), compare(points, arguments, first, most)
+    lines += [row("from rows, 1 iteration", *short), row(f"from rows, {most} iterations", *long)]
+    each = [
+        [(b - a) / (most - 1) for a, b in zip(before, after, strict=True)]
+        for before, after in zip(short, long, strict=True)
+    ]
+    lines += [
+        "",
+        f"An iteration takes {each[0][0]:.3f} s, scikit-learn's {each[1][0]:.3f} s; "
+        f"of processors {each[0][1]:.3f} s and {each[1][1]:.3f} s.",
+    ]
+    return lines
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1])
-    for name, default in (("rows", 200_000), ("columns", 50_000), ("entries", 56), ("clusters", 100), ("iterations", 20), ("times", 3)):
+    """Measure, or be the process whose memory is measured."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in NUMBERS.items():
         parser.add_argument("--" + name, type=int, default=default)
     parser.add_argument("--out")
     parser.add_argument("--only", choices=SIDES)
-    a = parser.parse_args()
-    X = make_points(a)
-    if a.only:
-        seconds_of(a.only, X, a, "k-means++", a.iterations)
+    parser.add_argument("--points")
+    arguments = parser.parse_args()
+    if arguments.only:
+        points = sparse.load_npz(arguments.points)
+        fitted(arguments.only, points, arguments, "k-means++", 2)
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
         return
-    first = X[: a.clusters].toarray()
-    lines = [
-        f"Sparse points beside scikit-learn {sklearn.__version__}: {a.rows} rows of {a.columns} columns, "
-        f"{X.nnz} values ({100 * X.nnz / a.rows / a.columns:.2f} %), k = {a.clusters}; medians of {a.times}.",
-        "",
-        f"`python bench/sparse.py` on {machine.describe() if hasattr(machine, 'describe') else 'this machine'}",
-        "",
-        "| whole fit | manymeans, s | scikit-learn, s | ratio | inertia | inertia of scikit-learn |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    lines.append(row(f"k-means++, {a.iterations} iterations", *compare(X, a, "k-means++", a.iterations)))
-    one, many = compare(X, a, first, 1), compare(X, a, first, a.iterations)
-    lines.append(row("centres given, 1 iteration", *one))
-    lines.append(row(f"centres given, {a.iterations} iterations", *many))
-    each = [(after[0] - before[0]) / (a.iterations - 1) for before, after in zip(one, many, strict=True)]
-    lines += ["", f"An iteration: {each[0]:.3f} s, scikit-learn {each[1]:.3f} s, ratio {each[1] / each[0]:.1f}."]
-    lines += ["", f"Most memory of a process: {peak('manymeans'):.2f} GB, scikit-learn {peak('scikit-learn'):.2f} GB."]
+    points = make_points(arguments)
+    lines = measure(points, arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "points.npz")
+        sparse.save_npz(path, points, compressed=False)
+        ours, theirs = (peak(side, path, arguments) for side in SIDES)
+    lines += ["", f"The most memory of a process that fits them once: {ours:.2f} GB, scikit-learn {theirs:.2f} GB."]
     text = "\n".join(lines) + "\n"
-    if a.out:
-        with open(a.out, "w", encoding="utf-8") as file:
-            file.write(text)
+    if arguments.out:
+        Path(arguments.out).write_text(text, encoding="utf-8")
     else:
-        print(text, end="")
+        print(text)
 
 
 if __name__ == "__main__":

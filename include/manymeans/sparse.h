@@ -17,12 +17,12 @@ inline constexpr std::string_view kSparseSpace = "csr";
 ///
 /// Sparse points stand for the dense points of the same values: whatever is found out of them has the same bits.
 struct SparseView {
-  const void* values = nullptr;   ///< of `type`
-  const void* indices = nullptr;  ///< int32, or int64 where `wide_indices` says so
-  const int64_t* starts = nullptr;  ///< N + 1
-  int64_t entries = 0;              ///< how many values and indices there are
-  int64_t n = 0;                    ///< rows
-  int64_t d = 0;                    ///< columns
+  const void* values = nullptr;        ///< of `type`
+  const void* indices = nullptr;       ///< int32, or int64 where `wide_indices` says so
+  const int64_t* starts = nullptr;     ///< N + 1
+  int64_t entries = 0;                 ///< how many values and indices there are
+  int64_t n = 0;                       ///< rows
+  int64_t d = 0;                       ///< columns
   DataType type = DataType::kFloat32;  ///< float32 or float64
   bool wide_indices = false;
 

@@ -60,7 +60,7 @@ class Points(NamedTuple):
 
     @property
     def numbers(self) -> Any:
-        """The array; a copy as float32 for bfloat16, in the memory of the CPU for a device's, SciPy's for a sparse one."""
+        """The array; a copy as float32 for bfloat16, on the CPU for a device's, SciPy's for a sparse one."""
         if self.is_sparse:
             return self.array.matrix
         if self.on_device:

@@ -15,8 +15,9 @@
 
 namespace manymeans {
 
-/// The memory of one kind of device, or one way in which values are kept. Points that its functions are given lie there, as far as their owner says; but for
-/// await(), they were waited for. All may be called from several threads at once.
+/// The memory of one kind of device, or one way in which values are kept. Points that its functions are given lie
+/// there, as far as their owner says; but for await(), they were waited for. All may be called from several threads at
+/// once.
 class MemorySpace {
  public:
   virtual ~MemorySpace() = default;

@@ -9,7 +9,8 @@ namespace {
 
 void check_starts(const SparseView& view) {
   if (view.starts[0] < 0) {
-    throw Error(ErrorCode::kBadData, "points", fmt::format("row 1 begins at value {}, before the first", view.starts[0]));
+    throw Error(ErrorCode::kBadData, "points",
+                fmt::format("row 1 begins at value {}, before the first", view.starts[0]));
   }
   for (int64_t row = 0; row < view.n; ++row) {
     const int64_t first = view.starts[row], last = view.starts[row + 1];

@@ -60,16 +60,14 @@ class CsrMemorySpace final : public MemorySpace {
   DeviceScan scan_columns(const PointsView& points, std::span<const double> weights) const override {
     return scan_sparse_columns(sparse_view(points), weights);
   }
-  std::vector<MomentSums> sum_moments(const PointsView& points,
-                                      std::span<const MomentFormats> formats) const override {
+  std::vector<MomentSums> sum_moments(const PointsView& points, std::span<const MomentFormats> formats) const override {
     return sum_sparse_moments(sparse_view(points), formats);
   }
 
  private:
   static void fill(const SparseView& view, int64_t row, std::byte* out) {
-    as_sparse_types(view, [&]<class T, class Index>(T, Index) {
-      fill_row<T, Index>(view, row, reinterpret_cast<T*>(out));
-    });
+    as_sparse_types(view,
+                    [&]<class T, class Index>(T, Index) { fill_row<T, Index>(view, row, reinterpret_cast<T*>(out)); });
   }
 };
 

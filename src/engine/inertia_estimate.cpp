@@ -51,7 +51,8 @@ double squares_of_sparse(const Input& input) {
     for (int64_t row = 0; row < view.n; ++row) {
       const SparseRow<T, Index> x = sparse_row<T, Index>(view, row);
       double square = 0;
-      for (int64_t i = 0; i < x.count; ++i) square += static_cast<double>(x.values[i]) * static_cast<double>(x.values[i]);
+      for (int64_t i = 0; i < x.count; ++i)
+        square += static_cast<double>(x.values[i]) * static_cast<double>(x.values[i]);
       sum += input.weight(row) * square;
     }
     return sum;
@@ -70,8 +71,10 @@ double own_sum_about(const Input& input, const std::vector<double>& centre, Thre
 }
 
 double sum_about(const Input& input, const std::vector<double>& centre, ThreadPool& pool) {
-  const double own = is_sparse(input.points) ? squares_of_sparse(input)
-                                             : as_float_type(input.points.type, [&]<class T>(T) { return own_sum_about<T>(input, centre, pool); });
+  const double own =
+      is_sparse(input.points)
+          ? squares_of_sparse(input)
+          : as_float_type(input.points.type, [&]<class T>(T) { return own_sum_about<T>(input, centre, pool); });
   double total = 0;
   for (const double sum : input.comm->gather_flat(std::span<const double>(&own, 1))) total += sum;
   return total;

@@ -102,7 +102,8 @@ TEST_F(Sparse, SmallFitsOfEveryKind) {
 TEST_F(Sparse, ManyColumns) {
   for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
     for (const Weighting weighting : {Weighting::kNone, Weighting::kIntegers, Weighting::kRanges}) {
-      for (const Family family : {Family::kNormal, Family::kGrid, Family::kRanges, Family::kTiny, Family::kHugeOutlier}) {
+      for (const Family family :
+           {Family::kNormal, Family::kGrid, Family::kRanges, Family::kTiny, Family::kHugeOutlier}) {
         Case made = make_case(family, type, weighting, {90, 603, {1}}, 5);
         thin_out(made, 0.98, 7);
         FitOptions options;

@@ -16,7 +16,9 @@ def made(rows=400, columns=300, share=0.03, dtype="f4", seed=0):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csr_array, sparse.csc_array, sparse.coo_matrix, sparse.lil_array])
+@pytest.mark.parametrize(
+    "make", [sparse.csr_matrix, sparse.csr_array, sparse.csc_array, sparse.coo_matrix, sparse.lil_array]
+)
 def test_everything_is_as_of_the_dense_array(make, dtype):
     X = made(dtype=dtype)
     given, dense = make(X), X.toarray()

@@ -77,7 +77,8 @@ bool is_brute(const std::string& algorithm) {
 class SparseUpload final : public Upload {
  public:
   SparseUpload(const Input& input, const CpuKernels& kernels, const BackendOptions& options)
-      : shared_{input, sparse_view(input.points), kernels, options, is_brute(options.algorithm), input.max_magnitude()} {
+      : shared_{input,   sparse_view(input.points),   kernels,
+                options, is_brute(options.algorithm), input.max_magnitude()} {
     if (prototype_of(input).euclidean) return;
     throw Error(ErrorCode::kUsage, "points",
                 "linear models have no use for sparse points yet; fill in their zeros (SciPy: toarray())");

@@ -87,8 +87,61 @@ double sparse_distance(const SparseTerms& x, const SparseTerms& c) {
   return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
 }
 
+constexpr int64_t kSparsePiece = 256;  // columns of a prototype that stay in the nearest cache
+
+// Adds the squares of a piece to the eight sums of a row, in their order.
+HWY_INLINE void add_squares(const double* values, double* sums) {
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t j = 0; j < kSparsePiece; ++j) sums[j % 8] = __builtin_fma(values[j], values[j], sums[j % 8]);
+#else
+  constexpr int kRegisters = 8 / kWide;
+  VecD p[kRegisters];
+  for (int v = 0; v < kRegisters; ++v) p[v] = hn::LoadU(kF64, sums + v * kWide);
+  for (int64_t j = 0; j < kSparsePiece; j += 8) {
+    for (int v = 0; v < kRegisters; ++v) {
+      const VecD t = hn::LoadU(kF64, values + j + v * kWide);
+      p[v] = hn::MulAdd(t, t, p[v]);
+    }
+  }
+  for (int v = 0; v < kRegisters; ++v) hn::StoreU(p[v], kF64, sums + v * kWide);
+#endif
+}
+
+// Where a row has a zero, t = -c, whose square is that of c: the prototype's values serve all rows. Where it has none,
+// t stands in the value's place for as long as the row needs it.
+template <class T>
+void sparse_distances(const SparseDistances<T>& in) {
+  alignas(64) double values[kSparsePiece];
+  double sums[kSparseRows][8] = {};
+  int64_t next[kSparseRows] = {};
+  for (int64_t first = 0; first < in.d; first += kSparsePiece) {
+    const int64_t count = in.d - first < kSparsePiece ? in.d - first : kSparsePiece;
+    for (int64_t j = 0; j < count; ++j) values[j] = static_cast<double>(in.prototype[first + j]);
+    for (int64_t j = count; j < kSparsePiece; ++j) values[j] = 0;
+    for (int64_t r = 0; r < in.count; ++r) {
+      const SparseTerms& row = in.rows[r];
+      const int64_t begin = next[r];
+      int64_t end = begin;
+      for (; end < row.count && row.columns[end] < first + count; ++end) {
+        double& value = values[row.columns[end] - first];
+        value = row.values[end] - value;
+      }
+      add_squares(values, sums[r]);
+      for (int64_t e = begin; e < end; ++e) {
+        const int64_t column = row.columns[e];
+        values[column - first] = static_cast<double>(in.prototype[column]);
+      }
+      next[r] = end;
+    }
+  }
+  for (int64_t r = 0; r < in.count; ++r) {
+    const double* p = sums[r];
+    in.d2[r] = ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
+  }
+}
+
 constexpr SparseKernels sparse_kernels() {
-  return {sparse_candidates, sparse_distance};
+  return {sparse_candidates, sparse_distance, sparse_distances<float>, sparse_distances<double>};
 }
 
 }  // namespace

@@ -33,11 +33,27 @@ struct SparseTerms {
   int64_t count;
 };
 
+/// Rows whose distances to one prototype are computed together, so that none waits for the sum of what was just added.
+constexpr int64_t kSparseRows = 8;
+
+/// Some rows, and the prototype that is asked for: d values.
+template <class T>
+struct SparseDistances {
+  const SparseTerms* rows;
+  int64_t count;  // at most kSparseRows
+  const T* prototype;
+  int64_t d;
+  double* d2;  // count: out
+};
+
 struct SparseKernels {
   /// Writes the prototypes whose upper scores reach what they have to, ascending; returns how many there are.
   int64_t (*candidates)(const SparseScoreTask&, uint32_t* found);
   /// The canonical distance (core/distance.h) of two rows. Columns that neither has add fma(0, 0, p) = p.
   double (*distance)(const SparseTerms& x, const SparseTerms& c);
+  /// Canonical distances of rows to a prototype with all of its values.
+  void (*distances_f32)(const SparseDistances<float>&);
+  void (*distances_f64)(const SparseDistances<double>&);
 };
 
 }  // namespace manymeans

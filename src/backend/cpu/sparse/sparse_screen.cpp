@@ -48,15 +48,27 @@ void SparseScreen::take(const Matrix& prototypes, bool distinct, ThreadPool& poo
   for (int64_t k = 0; k < prototypes.rows(); ++k) {
     if (!distinct || repeats.first_like(k) == k) order_.push_back(static_cast<uint32_t>(k));
   }
-  choose_scale();
+  choose_scale(pool);
   fill_table(pool);
+  if (!distinct) mark_columns();
   pool.for_each_range(columns(), 1, [&](int, int64_t first, int64_t last) {
     for (int64_t place = first; place < last; ++place) measure(place);
   });
 }
 
-void SparseScreen::choose_scale() {
-  const double most = std::max(shared_.most, largest_magnitude(*prototypes_));
+void SparseScreen::choose_scale(ThreadPool& pool) {
+  std::vector<double> largest(static_cast<size_t>(prototypes_->rows()));
+  as_float_type(prototypes_->type(), [&]<class T>(T) {
+    pool.for_each_range(prototypes_->rows(), 1, [&](int, int64_t k, int64_t) {
+      T most = 0;
+      for (const T value : prototypes_->values<T>().subspan(static_cast<size_t>(k * shared_.view.d),
+                                                            static_cast<size_t>(shared_.view.d))) {
+        most = std::max(most, std::fabs(value));
+      }
+      largest[static_cast<size_t>(k)] = most;
+    });
+  });
+  const double most = std::max(shared_.most, *std::max_element(largest.begin(), largest.end()));
   const int e = std::max(exponent(most), kLeastExponent);
   factor_ = std::ldexp(1.0, -e);
   underflow_ = static_cast<double>(shared_.view.d) * (std::ldexp(1.0, -1070 - 2 * e) + 0x1p-1000);
@@ -123,7 +135,52 @@ void SparseScreen::measure(int64_t place) {
   fixed_[at] = up(scale * (4 * kFloatUnit * column.half + 3 * canonical() * column.norm * column.norm + 0x1p-140));
 }
 
-SparseScreen::RowBounds SparseScreen::load(SparseScratch& scratch) const {
+void SparseScreen::mark_columns() {
+  const int64_t d = shared_.view.d;
+  marks_.assign(static_cast<size_t>((d + 63) / 64), 0);
+  as_float_type(prototypes_->type(), [&]<class T>(T) {
+    const T* value = prototypes_->values<T>().data();
+    for (int64_t k = 0; k < prototypes_->rows(); ++k) {
+      for (int64_t j = 0; j < d; ++j, ++value) {
+        if (*value != 0) marks_[static_cast<size_t>(j / 64)] |= uint64_t{1} << (j % 64);
+      }
+    }
+  });
+}
+
+SparseBounds SparseScreen::bounds_of(int64_t row) const {
+  return as_sparse_types(shared_.view, [&]<class T, class Index>(T, Index) {
+    const SparseRow<T, Index> x = sparse_row<T, Index>(shared_.view, row);
+    double squares = 0, rests = 0;
+    for (int64_t i = 0; i < x.count; ++i) {
+      const double v = static_cast<double>(x.values[i]) * factor_;
+      const double rest = v - static_cast<double>(static_cast<float>(v));
+      squares += v * v;
+      rests += rest * rest;
+    }
+    const double rest = root_up(rests, x.count);
+    return SparseBounds{root_up(squares, x.count) + rest, rest, squares};
+  });
+}
+
+void SparseScreen::load_marked(SparseScratch& scratch, int64_t row) const {
+  as_sparse_types(shared_.view, [&]<class T, class Index>(T, Index) {
+    const SparseRow<T, Index> x = sparse_row<T, Index>(shared_.view, row);
+    scratch.values.resize(static_cast<size_t>(x.count));
+    scratch.offsets.resize(static_cast<size_t>(x.count));
+    size_t kept = 0;
+    for (int64_t i = 0; i < x.count; ++i) {
+      const auto column = static_cast<int64_t>(x.columns[i]);
+      scratch.values[kept] = static_cast<float>(static_cast<double>(x.values[i]) * factor_);
+      scratch.offsets[kept] = column * stride_;
+      kept += marks_[static_cast<size_t>(column / 64)] >> (column % 64) & 1;
+    }
+    scratch.values.resize(kept);
+    scratch.offsets.resize(kept);
+  });
+}
+
+SparseBounds SparseScreen::load(SparseScratch& scratch) const {
   const auto count = scratch.row.values.size();
   scratch.values.resize(count);
   scratch.offsets.resize(count);
@@ -143,11 +200,11 @@ SparseScreen::RowBounds SparseScreen::load(SparseScratch& scratch) const {
   return {scratch.norm, rest, squares};
 }
 
-// e_k = r_x |c_k| + |x~| r_ck + accumulation + rounding of |c_k|^2 / 2 + canonical slack. n products take n roundings of
-// their sum, fused or not; three more are those of s_k and of s_k + e_k.
-std::span<const uint32_t> SparseScreen::screen(SparseScratch& scratch, const RowBounds& row, float threshold,
+// e_k = r_x |c_k| + |x~| r_ck + accumulation + rounding of |c_k|^2 / 2 + canonical slack. n products take n roundings
+// of their sum, fused or not; three more are those of s_k and of s_k + e_k. Products with zero take none.
+std::span<const uint32_t> SparseScreen::screen(SparseScratch& scratch, const SparseBounds& row, float threshold,
                                                bool rank) const {
-  const double n = static_cast<double>(scratch.row.count());
+  const auto n = static_cast<double>(scratch.values.size());
   const double unit = n * kFloatUnit;
   const double scale = shared_.options.tuning.cpu.bound_scale;
   const double roundings = unit / (1 - unit) + 3 * kFloatUnit;
@@ -158,7 +215,7 @@ std::span<const uint32_t> SparseScreen::screen(SparseScratch& scratch, const Row
   }
   const SparseScoreTask task{scratch.values.data(),
                              scratch.offsets.data(),
-                             scratch.row.count(),
+                             static_cast<int64_t>(scratch.values.size()),
                              table_.data(),
                              stride_,
                              halves_.data(),
@@ -182,13 +239,14 @@ std::span<const uint32_t> SparseScreen::candidates(SparseScratch& scratch) const
 }
 
 // d2 < m means S > (|x|^2 - m) / 2, both within their bounds.
-std::span<const uint32_t> SparseScreen::nearer(SparseScratch& scratch, double than) const {
+std::span<const uint32_t> SparseScreen::nearer(SparseScratch& scratch, int64_t row, const SparseBounds& bounds,
+                                               double than) const {
   if (shared_.brute) return all_;
-  const RowBounds row = load(scratch);
-  const double n = static_cast<double>(scratch.row.count());
-  const double least = (row.square * (1 - (n + 8) * kDoubleUnit) - than * factor_ * factor_ * (1 + 0x1p-50)) / 2;
+  load_marked(scratch, row);
+  const auto n = static_cast<double>(shared_.view.starts[row + 1] - shared_.view.starts[row]);
+  const double least = (bounds.square * (1 - (n + 8) * kDoubleUnit) - than * factor_ * factor_ * (1 + 0x1p-50)) / 2;
   const auto threshold = static_cast<float>(least - std::fabs(least) * 0x1p-22 - 0x1p-140);
-  return screen(scratch, row, std::max(threshold, kLowest), false);
+  return screen(scratch, bounds, std::max(threshold, kLowest), false);
 }
 
 // The same in binary64, of the prototypes in some places: it leaves those that are as good as equally near.

@@ -27,14 +27,14 @@ struct SparseShared {
   const SparseView& view;
   CpuKernels kernels;
   BackendOptions options;
-  bool brute;  ///< no screen
-  double most; ///< no |x| is larger
+  bool brute;   ///< no screen
+  double most;  ///< no |x| is larger
 };
 
 /// What one thread needs to look at a row: the row, and room.
 struct SparseScratch {
   WideSparseRow row;
-  double norm = 0;  ///< at least |x|, scaled; after SparseScreen::candidates()
+  double norm = 0;  ///< that of SparseBounds; after SparseScreen::candidates()
   std::vector<float> values;
   std::vector<int64_t> offsets;
   AlignedBuffer<float> upper;
@@ -60,6 +60,13 @@ struct SparseScratch {
   }
 };
 
+/// What the bounds need to know of a row, scaled.
+struct SparseBounds {
+  double norm = 0;    ///< at least |x| and |x~|
+  double rest = 0;    ///< at least |x - x~|
+  double square = 0;  ///< |x|^2
+};
+
 /// Prototypes as the screen sees them, and the functions that look at them. Several threads may ask at once.
 class SparseScreen {
  public:
@@ -69,9 +76,12 @@ class SparseScreen {
   void take(const Matrix& prototypes, bool distinct, ThreadPool& pool);
   /// Which prototypes may be the nearest to scratch.row; ascending.
   std::span<const uint32_t> candidates(SparseScratch& scratch) const;
-  /// Which prototypes may be nearer to scratch.row than this canonical squared distance; ascending. For
-  /// whoever took all of them.
-  std::span<const uint32_t> nearer(SparseScratch& scratch, double than) const;
+  /// What all values are multiplied with.
+  double factor() const { return factor_; }
+  SparseBounds bounds_of(int64_t row) const;
+  /// Which prototypes may be nearer to a row, of which this was known, than a canonical squared distance; ascending.
+  /// For whoever took all of them. Only the row's values in columns that some prototype has are looked at.
+  std::span<const uint32_t> nearer(SparseScratch& scratch, int64_t row, const SparseBounds& bounds, double than) const;
   /// The label of scratch.row; `counts` learns how it was found.
   uint32_t nearest(SparseScratch& scratch, PassCounts& counts) const;
 
@@ -80,17 +90,14 @@ class SparseScreen {
     double half = 0;  // |c|^2 / 2, in the order of eight lanes
     double norm = 0;  // at least |c|
   };
-  struct RowBounds {
-    double norm = 0;  // at least |x~|
-    double rest = 0;  // at least |x - x~|
-    double square = 0;
-  };
 
-  void choose_scale();
+  void choose_scale(ThreadPool& pool);
   void fill_table(ThreadPool& pool);
   void measure(int64_t place);
-  RowBounds load(SparseScratch& scratch) const;
-  std::span<const uint32_t> screen(SparseScratch& scratch, const RowBounds& row, float threshold, bool rank) const;
+  void mark_columns();
+  SparseBounds load(SparseScratch& scratch) const;
+  void load_marked(SparseScratch& scratch, int64_t row) const;
+  std::span<const uint32_t> screen(SparseScratch& scratch, const SparseBounds& row, float threshold, bool rank) const;
   std::span<const uint32_t> refine(SparseScratch& scratch, std::span<const uint32_t> places) const;
   template <class T>
   uint32_t resolve(SparseScratch& scratch, std::span<const uint32_t> candidates) const;
@@ -101,6 +108,7 @@ class SparseScreen {
   const Matrix* prototypes_ = nullptr;
   std::vector<uint32_t> order_;  // the prototype of each place: the first of equal ones, ascending
   std::vector<uint32_t> all_;    // every prototype, where there is no screen
+  std::vector<uint64_t> marks_;  // a bit a column: some prototype has it; for nearer()
   double factor_ = 1;            // a power of two
   double underflow_ = 0;         // of canonical distances, in scores
   int64_t stride_ = 0;

@@ -11,9 +11,9 @@
 namespace manymeans {
 namespace {
 
-constexpr int64_t kRows = 256;         // that a thread takes at a time
-constexpr int64_t kBlockRows = 1024;   // whose terms have a sum
-constexpr int64_t kCentres = 64;       // that are added together
+constexpr int64_t kRows = 256;                  // that a thread takes at a time
+constexpr int64_t kBlockRows = 1024;            // whose terms have a sum
+constexpr int64_t kCentres = 64;                // that are added together
 constexpr size_t kMostFalls = size_t{1} << 23;  // that all models remember
 
 // The values of each row that are not zero.
@@ -38,17 +38,30 @@ SparseTerms terms_in(const WideSparseRow& row) {
 
 }  // namespace
 
+// Centres are rows, so that the scale stays what it is, and with it what is known of the rows.
+void SparseSeeding::take(const Matrix& centres) {
+  screen_.take(centres, false, pool_);
+  if (shared_.brute || screen_.factor() == factor_) return;
+  factor_ = screen_.factor();
+  bounds_.resize(static_cast<size_t>(shared_.view.n));
+  pool_.for_each_range(shared_.view.n, kRows, [&](int, int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) bounds_[static_cast<size_t>(i)] = screen_.bounds_of(i);
+  });
+}
+
 template <class Body>
 void SparseSeeding::for_each_fall(const Model& state, const Matrix& centres, Body&& fall) {
   const std::vector<WideSparseRow> rows = sparse_rows_of(centres);
-  screen_.take(centres, false, pool_);
+  take(centres);
+  if (shared_.brute) bounds_.resize(static_cast<size_t>(shared_.view.n));
   pool_.for_each_range(shared_.view.n, kRows, [&](int w, int64_t first, int64_t last) {
     Worker& worker = workers_[static_cast<size_t>(w)];
     SparseScratch& scratch = worker.scratch;
     for (int64_t i = first; i < last; ++i) {
-      scratch.row.read(shared_.view, i);
       const double least = state.least[static_cast<size_t>(i)];
-      for (const uint32_t c : screen_.nearer(scratch, least)) {
+      const std::span<const uint32_t> found = screen_.nearer(scratch, i, bounds_[static_cast<size_t>(i)], least);
+      if (!found.empty()) scratch.row.read(shared_.view, i);
+      for (const uint32_t c : found) {
         const double d2 = shared_.kernels.sparse.distance(terms_in(scratch.row), terms_in(rows[c]));
         if (d2 < least) fall(worker, Fall{i, d2, c});
       }

@@ -32,8 +32,8 @@ class SparseSeeding final : public Seeding {
     uint32_t centre;
   };
   struct Model {
-    std::vector<double> least;  // m_i
-    TermAdder adder;            // of the terms T_i
+    std::vector<double> least;    // m_i
+    TermAdder adder;              // of the terms T_i
     std::vector<int64_t> blocks;  // sums of T over blocks of rows, kDistanceLimbs limbs each
     // The candidates of the last trial and the rows that fall to them: the one that is chosen needs no second look.
     Matrix tried;
@@ -48,6 +48,7 @@ class SparseSeeding final : public Seeding {
 
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
   SeedTerms terms_of(const Model& state) const;
+  void take(const Matrix& centres);
   void sum_blocks(Model& state);
   void lower(Model& state, const Matrix& centres);
   bool add_tried(Model& state, const Matrix& centre);
@@ -60,6 +61,8 @@ class SparseSeeding final : public Seeding {
   const SparseShared& shared_;
   ThreadPool& pool_;
   SparseScreen screen_;
+  std::vector<SparseBounds> bounds_;  // of all rows, scaled by this factor
+  double factor_ = 0;
   std::vector<Worker> workers_;
   std::vector<Model> models_;
 };

@@ -5,13 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace manymeans {
 namespace {
 
-constexpr int64_t kRows = 256;         // that a thread labels at a time
-constexpr int64_t kDenseValues = 8192;  // of rows that are filled in together
+constexpr int64_t kRows = 256;       // that a thread labels at a time
+constexpr int64_t kMostRows = 4096;  // whose distances it computes
 
 }  // namespace
 
@@ -67,8 +68,8 @@ void SparseSession::label_block(const Model& m, int64_t first, int64_t last, Wor
 
 void SparseSession::record_changes(int64_t first, int64_t last, Worker& worker) const {
   worker.places.resize(kRows);
-  const int64_t changed = shared_.kernels.changed_labels(
-      {worker.old_labels.data(), worker.labels.data(), last - first}, worker.places.data());
+  const int64_t changed = shared_.kernels.changed_labels({worker.old_labels.data(), worker.labels.data(), last - first},
+                                                         worker.places.data());
   const std::span places = std::span(worker.places).first(static_cast<size_t>(changed));
   const auto before = static_cast<size_t>(worker.changes.size());
   worker.changes.append(first, places, worker.old_labels.data(), worker.labels.data());
@@ -76,9 +77,8 @@ void SparseSession::record_changes(int64_t first, int64_t last, Worker& worker) 
   if (changed == 0 || worker.old_labels[0] == kNoLabel) return;  // none, or the first pass
   const int64_t* rows = worker.changes.rows.data() + before;
   const int64_t first_row = shared_.input.shard.first;
-  worker.result.hash_delta +=
-      sum_of_label_terms(rows, first_row, worker.changes.to.data() + before, changed) -
-      sum_of_label_terms(rows, first_row, worker.changes.from.data() + before, changed);
+  worker.result.hash_delta += sum_of_label_terms(rows, first_row, worker.changes.to.data() + before, changed) -
+                              sum_of_label_terms(rows, first_row, worker.changes.from.data() + before, changed);
 }
 
 // A row's zeros add zero to every sum.
@@ -159,42 +159,60 @@ void SparseSession::relabel(int slot, std::span<const uint32_t> new_label, std::
   m.statistics = std::move(statistics);
 }
 
-// Some rows with their zeros, so that the kernel does the rest; what they have is taken out again.
-template <class T>
-void SparseSession::measure_rows(const Model& m, const Matrix& prototypes, int64_t first, int64_t last,
-                                 Worker& worker) const {
-  const int64_t count = last - first;
-  const size_t size = static_cast<size_t>(count * d()) * sizeof(T);
-  if (worker.rows.size() < size) worker.rows.assign(size, std::byte{0});
-  T* dense = reinterpret_cast<T*>(worker.rows.data());
-  const auto for_each_entry = [&](auto&& use) {
-    as_sparse_types(shared_.view, [&]<class Value, class Index>(Value, Index) {
-      for (int64_t i = 0; i < count; ++i) {
-        const SparseRow<Value, Index> row = sparse_row<Value, Index>(shared_.view, first + i);
-        for (int64_t e = 0; e < row.count; ++e) use(dense[i * d() + row.columns[e]], row.values[e]);
-      }
-    });
-  };
-  for_each_entry([](T& to, auto value) { to = static_cast<T>(value); });
-  worker.labels.resize(static_cast<size_t>(count));
-  m.labels.read(first, count, worker.labels.data());
-  worker.d2.resize(static_cast<size_t>(count));
-  const LabelledRows<T> rows{dense, count, d(), prototypes.values<T>().data(), prototypes.rows(), worker.labels.data()};
-  if constexpr (sizeof(T) == 8) {
-    shared_.kernels.distances_f64(rows, worker.d2.data());
-  } else {
-    shared_.kernels.distances_f32(rows, worker.d2.data());
+// Rows of one cluster together, so that its prototype is read once for some of them.
+void SparseSession::measure_block(const Model& m, const Matrix& prototypes, int64_t first, int64_t last,
+                                  Worker& worker) const {
+  const auto count = static_cast<size_t>(last - first);
+  worker.labels.resize(std::max(count, static_cast<size_t>(kRows)));
+  m.labels.read(first, last - first, worker.labels.data());
+  worker.order.resize(count);
+  std::iota(worker.order.begin(), worker.order.end(), 0);
+  const auto label = [&](int64_t i) { return worker.labels[static_cast<size_t>(i)]; };
+  std::ranges::stable_sort(worker.order, {}, label);
+  worker.d2.resize(count);
+  for (size_t at = 0; at < count;) {
+    size_t end = at + 1;
+    while (end < count && end - at < static_cast<size_t>(kSparseRows) &&
+           label(worker.order[end]) == label(worker.order[at])) {
+      ++end;
+    }
+    measure_rows(std::span(worker.order).subspan(at, end - at), first, prototypes, worker);
+    at = end;
   }
-  for_each_entry([](T& to, auto) { to = 0; });
+}
+
+// Of some rows, counted from the first of a block, that have one label.
+void SparseSession::measure_rows(std::span<const int64_t> rows, int64_t first, const Matrix& prototypes,
+                                 Worker& worker) const {
+  SparseTerms terms[kSparseRows];
+  double d2[kSparseRows];
+  worker.rows.resize(static_cast<size_t>(kSparseRows));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    WideSparseRow& row = worker.rows[i];
+    row.read(shared_.view, first + rows[i]);
+    terms[i] = {row.values.data(), row.columns.data(), row.count()};
+  }
+  const uint32_t k = worker.labels[static_cast<size_t>(rows[0])];
+  as_float_type(prototypes.type(), [&]<class T>(T) {
+    const T* c = prototypes.values<T>().data() + k * d();
+    const SparseDistances<T> task{terms, static_cast<int64_t>(rows.size()), c, d(), d2};
+    if constexpr (sizeof(T) == 8) {
+      shared_.kernels.sparse.distances_f64(task);
+    } else {
+      shared_.kernels.sparse.distances_f32(task);
+    }
+  });
+  for (size_t i = 0; i < rows.size(); ++i) worker.d2[static_cast<size_t>(rows[i])] = d2[i];
 }
 
 template <class Body>
 void SparseSession::for_each_distance(int slot, const Matrix& prototypes, Body&& body) {
   const Model& m = model(slot);
-  const int64_t grain = std::max<int64_t>(1, kDenseValues / d());
+  // So that most groups are full, and nobody waits for long.
+  const int64_t grain = std::clamp(2 * kSparseRows * m.k, kRows, kMostRows);
   pool_.for_each_range(n(), grain, [&](int w, int64_t first, int64_t last) {
     Worker& worker = workers_[static_cast<size_t>(w)];
-    as_float_type(prototypes.type(), [&]<class T>(T) { measure_rows<T>(m, prototypes, first, last, worker); });
+    measure_block(m, prototypes, first, last, worker);
     body(w, first, last, worker.d2.data());
   });
 }

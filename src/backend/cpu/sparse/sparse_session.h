@@ -40,8 +40,9 @@ class SparseSession final : public Session, public RowQuestions {
     std::vector<uint32_t> places;              // of its rows whose labels differ
     Changes changes;
     PassResult result;
-    std::vector<std::byte> rows;  // some rows with their zeros
-    std::vector<double> d2;       // of these
+    std::vector<WideSparseRow> rows;  // of one cluster
+    std::vector<int64_t> order;       // the rows of a block, cluster by cluster
+    std::vector<double> d2;           // of the block
   };
 
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
@@ -52,8 +53,8 @@ class SparseSession final : public Session, public RowQuestions {
   void record_changes(int64_t first, int64_t last, Worker& worker) const;
   void accumulate(Model& m);
   void add_row(Statistics& statistics, int64_t row, uint32_t cluster, int sign, WideSparseRow& space) const;
-  template <class T>
-  void measure_rows(const Model& m, const Matrix& prototypes, int64_t first, int64_t last, Worker& worker) const;
+  void measure_block(const Model& m, const Matrix& prototypes, int64_t first, int64_t last, Worker& worker) const;
+  void measure_rows(std::span<const int64_t> rows, int64_t first, const Matrix& prototypes, Worker& worker) const;
   // Calls body(worker, first, last, d2) with the distances of rows first .. last - 1 to the prototypes of their labels.
   template <class Body>
   void for_each_distance(int slot, const Matrix& prototypes, Body&& body);
