@@ -92,7 +92,7 @@ std::unique_ptr<Backend> make_backend(std::string_view asked, const PointsView& 
   const MemorySpace& space = memory_space(points);
   if (names_several(asked)) {
     throw Error(ErrorCode::kUsage, "backend",
-                "the points " + std::string(space.whereabouts()) + ", which one backend reads, and '" +
+                "the points " + std::string(space.whereabouts()) + "; one backend reads them, and '" +
                     std::string(asked) + "' names several; use auto, or " + std::string(space.advice()));
   }
   const std::string_view name = split_name(asked, 0).name;
@@ -100,7 +100,7 @@ std::unique_ptr<Backend> make_backend(std::string_view asked, const PointsView& 
   const bool known = std::ranges::any_of(backends(), [&](const BackendEntry& entry) { return entry.name == name; });
   if (known && !space.serves(name)) {
     throw Error(ErrorCode::kUsage, "backend",
-                "the points " + std::string(space.whereabouts()) + ", where the backend '" + std::string(name) +
+                "the points " + std::string(space.whereabouts()) + ", and the backend '" + std::string(name) +
                     "' cannot read them; use auto or " + reader + ", or " + std::string(space.advice()));
   }
   options.device = points.place.device;
