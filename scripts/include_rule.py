@@ -17,7 +17,7 @@ HEIGHT = {"core": 0, "comm": 1, "data": 2, "prototype": 3, "io": 4, "backend": 4
 # Folders inside one of these, lowest first: a file includes its own folder's and those of lower ones. "." is the outer folder itself.
 FOLDERS = {
     "src/backend": [".", "deduplicated", "balanced", "joined", "sharded", "remote", "device", "composite", *BACKENDS],
-    "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "."],
+    "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "sparse", "."],
     "src/backend/cuda": ["runtime", "device", "exact", "margins", "float32", "tensor", "bounding_boxes", "persistent",
                          "points", "queries", "pass", "linear", "."],
     "src/backend/opencl": ["kernels", "runtime", "tree", "pass", "linear", "."],
@@ -27,7 +27,8 @@ FOLDERS = {
 
 # Public headers that are vocabulary for every folder of src/. io.h and summary.h speak of files and their columns, so only
 # these folders see them.
-VOCABULARY = {"comm.h", "compare.h", "error.h", "points.h", "options.h", "result.h", "fit.h", "regress.h", "row_shards.h", "search.h"}
+VOCABULARY = {"comm.h", "compare.h", "error.h", "points.h", "options.h", "result.h", "fit.h", "regress.h", "row_shards.h",
+              "search.h", "sparse.h"}
 ROOMS_OF_IO_H = {"data", "io"}
 
 # Public headers that are about another library: who includes them has it.

@@ -12,4 +12,5 @@
 #include <manymeans/result.h>
 #include <manymeans/row_shards.h>
 #include <manymeans/search.h>
+#include <manymeans/sparse.h>
 #include <manymeans/summary.h>

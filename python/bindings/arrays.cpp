@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "device_arrays.h"
+#include "sparse_arrays.h"
 
 #include <cstring>
 #include <optional>
@@ -65,6 +66,7 @@ PointsView points_of(const AnyArray& array, bool bfloat16) {
 
 PointsView points_of(nb::handle points, bool bfloat16) {
   if (nb::isinstance<DeviceArray>(points)) return nb::cast<const DeviceArray&>(points).view();
+  if (nb::isinstance<SparseArray>(points)) return nb::cast<const SparseArray&>(points).view();
   AnyArray array;
   if (!nb::try_cast(points, array, false)) throw nb::type_error("points: a C-contiguous array is needed");
   return points_of(array, bfloat16);

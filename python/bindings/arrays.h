@@ -22,7 +22,8 @@ using AnyArray = nanobind::ndarray<nanobind::ro, nanobind::c_contig, nanobind::d
 /// Throws Error(kBadData) for other types or dimensions.
 PointsView points_of(const AnyArray& array, bool bfloat16 = false);
 
-/// The same for whatever the package passes: such an array, or a DeviceArray. The object must outlive the view.
+/// The same for whatever the package passes: such an array, a DeviceArray or a SparseArray. The object must outlive the
+/// view.
 PointsView points_of(nanobind::handle points, bool bfloat16);
 
 /// Throws Error(kBadData) unless there are two.

@@ -3,6 +3,7 @@
 
 #include "device_arrays.h"
 #include "leaving.h"
+#include "sparse_arrays.h"
 
 #include <atomic>
 
@@ -24,6 +25,7 @@ NB_MODULE(_manymeans, module) {
   nanobind::set_leak_warnings(false);
   add_errors();
   add_device_arrays(module);
+  add_sparse_arrays(module);
   add_comparing(module);
   add_fitting(module);
   add_regressing(module);

@@ -33,6 +33,7 @@ from ._input import (
     plain_weights,
     readable,
     refuse_files,
+    sparse_points,
     unmasked,
     unwrap,
 )
@@ -91,6 +92,7 @@ class _FittingEstimator(BaseEstimator):
     progress: bool
     callback: Callback | None
     result_: FitResult
+    _keeps_sparse = False  # a sparse matrix is read as it is
     _answer: str | None = None  # where the models of which it is the digest are gone: after pickling
 
     # --- input --------------------------------------------------------------------------------------------------
@@ -119,6 +121,8 @@ class _FittingEstimator(BaseEstimator):
             check_kind(X, "X")
             array = validate_data(self, X, reset=reset, accept_sparse="csr", **self._how())
         if not isinstance(array, np.ndarray):
+            if self._keeps_sparse:
+                return sparse_points(array)
             array = densify(array, self.memory_limit)
         names = getattr(self, "feature_names_in_", None)
         return Points(readable(array), names=None if names is None else list(names))
@@ -138,7 +142,8 @@ class _FittingEstimator(BaseEstimator):
         if points.on_device:
             return plain_weights(sample_weight, points.array.shape[0])
         weights = unmasked(on_host(sample_weight), "sample_weight")
-        return readable(_check_sample_weight(weights, points.array, dtype=np.float64))
+        counted = points.numbers if points.is_sparse else points.array
+        return readable(_check_sample_weight(weights, counted, dtype=np.float64))
 
     def _options(self) -> dict[str, Any]:
         """What all fits of this estimator have in common, by the library's names."""

@@ -105,6 +105,7 @@ class EnsembleKMeans(_BaseEstimator):
 
     """
 
+    _keeps_sparse = True
     _parameter_constraints = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), "array-like", range, str],
         "models_per_k": [Interval(Integral, 1, None, closed="left")],

@@ -224,7 +224,8 @@ def fit(
     X : array-like of shape (n_samples, n_features), Dataset or path
         Points, what `read` gives, or the name of a file that it can read. C-contiguous arrays (memory maps too) of
         float32, float64, float16, uint8 and int8, tensors (also of CUDA devices, where built with CUDA) and
-        single-chunk Arrow columns are read in place; all else is copied once.
+        single-chunk Arrow columns are read in place, and so are SciPy's CSR matrices of float32 and float64, which are
+        never made dense (backends cpu and reference); all else is copied once.
     k : int, str or iterable of int, default=8
         Numbers of clusters: ``8``, ``[8, 16]``, ``range(2, 21)``, ``"8,16"`` or ``"2..20:2"``.
     models : int, default=1
@@ -266,7 +267,7 @@ def fit(
     progress : bool, default=False
         Show a progress bar.
     memory_limit : int, optional
-        Most bytes of the dense array that a sparse `X` may become; by default what is available.
+        No longer used: a sparse `X` is read as it is.
     checkpoint : path-like, optional
         File in which the fit writes down how far it is, also when it is stopped or fails. It stays there.
     checkpoint_every : int, default=0
@@ -325,7 +326,10 @@ def fit(
             raise UsageError(f"[X] is {X!r:.60}; with comm, the rows of this rank are right")
         X = _opened(X)
         points = plain_points(
-            X, None if memory_limit is None else integer("memory_limit", memory_limit, 0), empty=ranks is not None
+            X,
+            None if memory_limit is None else integer("memory_limit", memory_limit, 0),
+            empty=ranks is not None,
+            keep_sparse=True,
         )
         weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
         initial = None if isinstance(init, str) else plain_centers(init, "init")
@@ -505,7 +509,7 @@ def predict(
 
     """
     X = _opened(X, model if isinstance(model, FitResult) else None)
-    points, distances = plain_points(X), switch("distances", distances)
+    points, distances = plain_points(X, keep_sparse=True), switch("distances", distances)
     if isinstance(model, FitResult):
         centers = model._of_kind(linear=False).best(k, criterion).cluster_centers
         points = model._scaled(points, n_threads)
@@ -576,7 +580,7 @@ def kmeans_plusplus(
 
     """
     X = _opened(X)
-    points = plain_points(X)
+    points = plain_points(X, keep_sparse=True)
     weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
     options = {
         "k": [integer("n_clusters", n_clusters)], "init": "k-means++", "seed": seed_of(random_state),

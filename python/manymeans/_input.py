@@ -33,8 +33,8 @@ class Points(NamedTuple):
 
     Attributes
     ----------
-    array : ndarray or DeviceArray
-        Of one of `DTYPES`, or uint16 where `bfloat16`; a DeviceArray has nothing but a shape and a dtype.
+    array : ndarray, DeviceArray or SparseArray
+        Of one of `DTYPES`, or uint16 where `bfloat16`; the other two have nothing but a shape and a dtype.
     bfloat16 : bool
         Whether the numbers are bfloat16, for which NumPy has no type.
     names : list of str or None
@@ -55,8 +55,15 @@ class Points(NamedTuple):
         return isinstance(self.array, _manymeans.DeviceArray)
 
     @property
-    def numbers(self) -> npt.NDArray[Any]:
-        """The array; a copy as float32 for bfloat16, and in the memory of the CPU for arrays of a device."""
+    def is_sparse(self) -> bool:
+        """Whether they are a sparse matrix."""
+        return isinstance(self.array, _manymeans.SparseArray)
+
+    @property
+    def numbers(self) -> Any:
+        """The array; a copy as float32 for bfloat16, on the CPU for a device's, SciPy's for a sparse one."""
+        if self.is_sparse:
+            return self.array.matrix
         if self.on_device:
             columns = self.array.shape[1]
             unchanged = {"kind": "none", "offset": [0.0] * columns, "divisor": [1.0] * columns}
@@ -168,7 +175,7 @@ def in_native_order(X: Any) -> Any:
 
 
 def _array_of(X: Any, name: str) -> npt.NDArray[Any]:
-    if hasattr(X, "toarray") and hasattr(X, "tocsr"):
+    if is_scipy_sparse(X):
         raise BadDataError(f"{name} is a sparse matrix; an array of NumPy is needed, X.toarray() gives one")
     try:
         return np.asarray(unmasked(X, name))
@@ -366,6 +373,33 @@ def _from_frame(X: Any, name: str) -> Points:
     return Points(array, names=[str(column) for column in X.columns])
 
 
+def is_scipy_sparse(X: Any) -> bool:
+    """Whether this is a sparse matrix or array of SciPy, in whatever format."""
+    return hasattr(X, "toarray") and hasattr(X, "tocsr")
+
+
+def sparse_points(X: Any) -> Points:
+    """Give a sparse matrix as it is where it is CSR of float32 or float64 with sorted columns, else a copy that is.
+
+    Entries of the same place are added up, as scikit-learn does.
+
+    Raises
+    ------
+    BadDataError
+        For matrices of other things than numbers.
+
+    """
+    if X.dtype.kind in "cSUMmVO":
+        raise BadDataError(f"X is a sparse matrix of type {X.dtype}; numbers are needed")
+    narrow = X.dtype.newbyteorder("=") in (np.dtype("f2"), np.dtype("u1"), np.dtype("i1"))
+    dtype = np.dtype(np.float32) if narrow else X.dtype.newbyteorder("=")
+    rows = X.tocsr().astype(dtype if dtype in (np.float32, np.float64) else np.float64, copy=False)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return Points(_manymeans.SparseArray(rows))
+
+
 def densify(X: Any, memory_limit: int | None) -> npt.NDArray[Any]:
     """Make an array of a sparse matrix, if it fits.
 
@@ -383,7 +417,7 @@ def densify(X: Any, memory_limit: int | None) -> npt.NDArray[Any]:
     limit = _manymeans.info(devices=False)["available_memory"] if memory_limit is None else memory_limit
     if needed > limit:
         raise OutOfMemoryError(
-            f"X is a sparse matrix of shape {X.shape}; manymeans works on dense arrays, and as one X would take "
+            f"X is a sparse matrix of shape {X.shape}, which is made dense here, and as a dense array X would take "
             f"{needed / 2**20:.0f} MiB where {limit / 2**20:.0f} MiB are allowed (memory_limit); reduce its columns, "
             "with sklearn.decomposition.TruncatedSVD for instance"
         )
@@ -404,7 +438,9 @@ def is_ready(X: Any) -> bool:
     )
 
 
-def plain_points(X: Any, memory_limit: int | None = None, name: str = "X", *, empty: bool = False) -> Points:
+def plain_points(
+    X: Any, memory_limit: int | None = None, name: str = "X", *, empty: bool = False, keep_sparse: bool = False
+) -> Points:
     """Give points for functions that know no estimator; scikit-learn is not needed.
 
     Raises
@@ -415,7 +451,9 @@ def plain_points(X: Any, memory_limit: int | None = None, name: str = "X", *, em
     """
     points = unwrap(X)
     if points is None:
-        if hasattr(X, "toarray") and hasattr(X, "tocsr"):
+        if is_scipy_sparse(X):
+            if keep_sparse and X.ndim == 2:
+                return conform(sparse_points(X), name, 0 if empty else 1)
             X = densify(X, memory_limit)
         refuse_files(X, name)
         points = _from_frame(X, name) if hasattr(X, "columns") and _is_dataframe(X) else Points(_array_of(X, name))
@@ -446,7 +484,7 @@ def conform(points: Points, name: str = "X", least_rows: int = 1) -> Points:
         if array.ndim > 2:
             text += f": {name}.reshape({len(array)}, {math.prod(array.shape[1:])}) makes a row of each {name}[i]"
         raise BadDataError(text)
-    if points.bfloat16 or points.on_device:
+    if points.bfloat16 or points.on_device or points.is_sparse:
         return points
     return Points(readable(_numbers_of(array, name, points.names)), names=points.names, source=points.source)
 

@@ -82,7 +82,7 @@ class KMeans(_Clusterer):
         Gets a `manymeans.Progress` after every pass; the fit stops when it returns something false other than None,
         and keeps what there is.
     memory_limit : int or None, default=None
-        Most bytes of the dense array that a sparse `X` may become; None: what is available.
+        No longer used: a sparse `X` is read as it is.
     search : bool or float, default=False
         Search for the model of lowest inertia before the fit: for so many seconds, 3 for True. See `manymeans.search`.
     search_rounds : int or None, default=None
@@ -133,6 +133,7 @@ class KMeans(_Clusterer):
 
     """
 
+    _keeps_sparse = True
     _parameter_constraints = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions(set(INITS)), callable, "array-like"],
@@ -203,7 +204,8 @@ class KMeans(_Clusterer):
         X : array-like of shape (n_samples, n_features)
             Points. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and int8, tensors
             (also of CUDA devices, where built with CUDA) and single-chunk Arrow columns are read in place; all else,
-            also Fortran order and strides, is copied once. A sparse matrix is made dense if it fits `memory_limit`.
+            also Fortran order and strides, is copied once. A sparse matrix is never made dense: CSR of float32 or
+            float64 is read in place, other ones become that.
         y : Ignored
             There by convention.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -13,6 +13,7 @@ from ._errors import UsageError
 from ._input import Points
 
 _BLOCK = 1 << 15  # rows of which copies may be made
+_VALUES = 1 << 24  # that a copy of sparse rows may have
 _OF_CLUSTER = ("size", "share", "spread")
 
 
@@ -20,6 +21,12 @@ def blocks(points: Points) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
     """Give the numbers of some rows at a time, and which rows they are."""
     if points.on_device:
         points = Points(points.numbers)
+    if points.is_sparse:
+        few = max(1, min(_BLOCK, _VALUES // points.array.shape[1]))
+        for first in range(0, points.array.shape[0], few):
+            rows = slice(first, first + few)
+            yield rows, points.numbers[rows].toarray()
+        return
     for first in range(0, points.array.shape[0], _BLOCK):
         rows = slice(first, first + _BLOCK)
         yield rows, points._replace(array=points.array[rows]).numbers

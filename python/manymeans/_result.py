@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from . import _manymeans, _threads
 from ._errors import StoppedError, UsageError
-from ._input import Points, plain_points
+from ._input import Points, plain_points, sparse_points
 from ._parameters import integer, path_of, real
 from ._summary import read_provenance, read_summary, written_provenance
 from ._tables import Source, check_output, columns_by_name, naming
@@ -265,7 +265,7 @@ class FitResult:
             from ._functions import read  # which itself needs this module
 
             X = read(X, like=self)
-        points = self._scaled(plain_points(X), n_threads)
+        points = self._scaled(plain_points(X, keep_sparse=True), n_threads)
         labels, _, _ = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
         return labels
 
@@ -478,7 +478,8 @@ def matching(points: Points, centers: npt.NDArray[Any]) -> Points:
     """Widen points to float64 where the centres are, so that no centre is rounded. That is one copy."""
     if centers.dtype != np.float64 or points.wide:
         return points
-    return Points(points.numbers.astype(np.float64), names=points.names, source=points.source)
+    wide = points.numbers.astype(np.float64)
+    return sparse_points(wide) if points.is_sparse else Points(wide, names=points.names, source=points.source)
 
 
 class PreparedCenters:

@@ -89,18 +89,19 @@ std::unique_ptr<Backend> make_backend(std::string_view asked, const BackendOptio
 
 std::unique_ptr<Backend> make_backend(std::string_view asked, const PointsView& points, BackendOptions options) {
   if (!points.on_device()) return make_backend(asked, options);
+  const MemorySpace& space = memory_space(points);
   if (names_several(asked)) {
     throw Error(ErrorCode::kUsage, "backend",
-                "the points lie in the memory of one device, and '" + std::string(asked) +
-                    "' names several; use auto, or copy them to the host's memory");
+                "the points " + std::string(space.whereabouts()) + "; one backend reads them, and '" +
+                    std::string(asked) + "' names several; use auto, or " + std::string(space.advice()));
   }
   const std::string_view name = split_name(asked, 0).name;
-  const std::string reader(memory_space(points).backend());
+  const std::string reader(space.backend());
   const bool known = std::ranges::any_of(backends(), [&](const BackendEntry& entry) { return entry.name == name; });
-  if (known && name != reader) {
+  if (known && !space.serves(name)) {
     throw Error(ErrorCode::kUsage, "backend",
-                "the points lie in the memory of a device, where the backend '" + std::string(name) +
-                    "' cannot read them; use auto or " + reader + ", or copy them to the host's memory");
+                "the points " + std::string(space.whereabouts()) + ", and the backend '" + std::string(name) +
+                    "' cannot read them; use auto or " + reader + ", or " + std::string(space.advice()));
   }
   options.device = points.place.device;
   return make_backend(name == "auto" ? reader : name, options);

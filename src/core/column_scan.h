@@ -2,12 +2,23 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
 
 namespace manymeans {
+
+/// Value of the lowest set bit of v, infinity for 0: v minus v with that bit cleared, which is exact.
+inline double value_of_lowest_bit(double v) {
+  constexpr uint64_t kMantissa = (uint64_t{1} << 52) - 1;
+  const double magnitude = std::fabs(v);
+  const auto bits = std::bit_cast<uint64_t>(magnitude);
+  const double cleared = (bits & kMantissa) != 0 ? std::bit_cast<double>(bits & (bits - 1)) : 0;
+  return magnitude > 0 ? magnitude - cleared : std::numeric_limits<double>::infinity();
+}
 
 /// Terms are w' * x, or x without weights. `low` is the smallest value of the lowest set bit of any term, infinity
 /// where all are 0.

@@ -1,5 +1,5 @@
-// Points in the memory of a device, for whoever reads them on the host: the backend of such a device registers how that
-// is done (CMake: manymeans_register(memory_space ...)).
+// Points that do not lie row after row in the host's memory, for whoever reads them there: those on a device, of which
+// the backend registers how that is done (CMake: manymeans_register(memory_space ...)), and sparse ones.
 #pragma once
 
 #include <manymeans/points.h>
@@ -15,14 +15,19 @@
 
 namespace manymeans {
 
-/// The memory of one kind of device. Points that its functions are given lie there, as far as their owner says; but for
-/// await(), they were waited for. All may be called from several threads at once.
+/// The memory of one kind of device, or one way in which values are kept. Points that its functions are given lie
+/// there, as far as their owner says; but for await(), they were waited for. All may be called from several threads at
+/// once.
 class MemorySpace {
  public:
   virtual ~MemorySpace() = default;
 
-  /// The only backend that reads such points where they lie.
+  /// The backend that reads such points where they lie, and whether this one does, too.
   virtual std::string_view backend() const = 0;
+  virtual bool serves(std::string_view name) const { return name == backend(); }
+  /// Why others do not, and what to do.
+  virtual std::string_view whereabouts() const { return "lie in the memory of a device"; }
+  virtual std::string_view advice() const { return "copy them to the host's memory"; }
   /// The device in whose memory this address lies; -1: in another memory.
   virtual int device_of(const void* address) const = 0;
   /// Waits for the work in the points' queue. Throws Error(kUsage) where they do not lie on that device.

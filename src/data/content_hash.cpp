@@ -5,6 +5,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -12,9 +13,11 @@ namespace manymeans {
 
 ContentHash content_hash(const PointsView& points, ThreadPool& pool, const RowWindow& window, int64_t first_row) {
   constexpr int64_t kRows = 4096;
+  constexpr size_t kBytes = size_t{1} << 22;  // of rows that are fetched: fewer rows where they are long
   const size_t size = static_cast<size_t>(points.d) * size_of(points.type);
+  const auto most = static_cast<int64_t>(std::max<size_t>(1, kBytes / std::max<size_t>(1, size)));
   std::vector<ContentHash> sums(static_cast<size_t>(pool.size()));
-  window.for_each_range(pool, points.n, kRows, [&](int worker, int64_t first, int64_t last) {
+  window.for_each_range(pool, points.n, std::min(kRows, most), [&](int worker, int64_t first, int64_t last) {
     ContentHash sum = 0;
     std::vector<std::byte> space;
     const std::byte* bytes = row_bytes(points, first, last - first, space);

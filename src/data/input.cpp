@@ -17,22 +17,13 @@
 namespace manymeans {
 namespace {
 
-// Value of the lowest set bit of v, infinity for 0: v minus v with that bit cleared, which is exact.
-double lowest_bit_value(double v) {
-  constexpr uint64_t kMantissa = (uint64_t{1} << 52) - 1;
-  const double magnitude = std::fabs(v);
-  const auto bits = std::bit_cast<uint64_t>(magnitude);
-  const double cleared = (bits & kMantissa) != 0 ? std::bit_cast<double>(bits & (bits - 1)) : 0;
-  return magnitude > 0 ? magnitude - cleared : std::numeric_limits<double>::infinity();
-}
-
 template <class T>
 void scan_weighted(const T* x, int64_t rows, int64_t d, const double* weights, ColumnScan& scan) {
   for (int64_t i = 0; i < rows; ++i, x += d) {
     for (int64_t j = 0; j < d; ++j) {
       const double value = x[j];
       const double term = weights[i] * value;
-      scan.take(static_cast<size_t>(j), value, value, std::fabs(term), lowest_bit_value(term));
+      scan.take(static_cast<size_t>(j), value, value, std::fabs(term), value_of_lowest_bit(term));
     }
   }
 }

@@ -6,6 +6,7 @@
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/out_of_memory.h"
+#include "core/sparse_rows.h"
 #include "core/threads.h"
 #include "data/input.h"
 #include "data/row_copy.h"
@@ -51,10 +52,19 @@ namespace {
 
 constexpr const char* kAdvice = "give it fewer rows or columns";
 
+// Zeros would become other values.
+void refuse_sparse(const PointsView& points) {
+  if (!is_sparse(points)) return;
+  throw Error(ErrorCode::kUsage, "scaling",
+              "scaled sparse points would be dense; scale them without shifting them (scikit-learn: MaxAbsScaler), or "
+              "fill in their zeros first");
+}
+
 Scaling find_it(const PointsView& points, Scale kind, int threads, int64_t memory, Comm& comm) {
   Scaling scaling;
   scaling.kind = kind;
   if (kind == Scale::kNone) return scaling;
+  refuse_sparse(points);
   ThreadPool pool(thread_count(threads));
   MemoryPlan plan;
   plan.window = reading_window(points, memory);
@@ -78,6 +88,7 @@ Scaling find_it(const PointsView& points, Scale kind, int threads, int64_t memor
 }
 
 void check_columns(const PointsView& points, const Scaling& scaling) {
+  refuse_sparse(points);
   if (static_cast<int64_t>(scaling.offset.size()) != points.d) {
     throw Error(ErrorCode::kBadData, "scaling",
                 "the scaling was made for " + std::to_string(scaling.offset.size()) + " columns, the points have " +

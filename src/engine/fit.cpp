@@ -16,6 +16,7 @@
 #include "core/memory_space.h"
 #include "core/out_of_memory.h"
 #include "core/random.h"
+#include "core/sparse_rows.h"
 #include "core/threads.h"
 #include "data/content_hash.h"
 #include "data/unit_rows.h"
@@ -184,6 +185,10 @@ MemoryPlan plan_memory_of(const Task& asked, const Backend& backend, const FitKi
                 fmt::format("the backend {} keeps to no limit; use cpu, cuda or reference", backend.name()));
   }
   if (points.n < 1 || points.d < 1) return {};  // an error of its own, or a rank without rows
+  if (is_sparse(points)) {
+    if (options.memory.bytes == 0) return {};
+    throw Error(ErrorCode::kUsage, "memory", "a fit of sparse points keeps to no limit; leave it out");
+  }
   MemoryTask task;
   task.points = points;
   task.weights = !asked.weights.empty();

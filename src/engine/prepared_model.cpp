@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "core/sparse_rows.h"
 #include "prototype/prototype.h"
 
 #include <fmt/format.h>
@@ -37,6 +38,7 @@ PreparedModel::Ready PreparedModel::make(const PointsView& points, const Predict
   if (const DataType type = prototype_type(points.type); type != given_->type()) {
     ready.prototypes = std::make_shared<const Matrix>(make_prototypes(given_->view(), type));
   }
+  if (is_sparse(points)) return ready;  // a session answers
   const BackendOptions how{.threads = options.threads, .algorithm = options.algorithm, .tuning = tuning};
   ready.labeller = make_backend(options.backend, points, how)->labeller(ready.prototypes);
   return ready;

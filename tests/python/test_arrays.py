@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 import manymeans
-from manymeans import EnsembleKMeans, KMeans, _manymeans
+from manymeans import BisectingKMeans, EnsembleKMeans, KMeans, MiniBatchKMeans, _manymeans
 
 
 class Tensor:
@@ -317,13 +317,11 @@ def test_sparse_matrices(make):
 
 
 def test_sparse_matrices_that_do_not_fit():
+    """Estimators that choose rows of their own make them dense."""
     X = sparse.random(1000, 1000, 1e-3, format="csr", random_state=0)
-    for fit in (KMeans(3, memory_limit=10**6).fit, lambda X: manymeans.fit(X, 3, memory_limit=10**6)):
+    for estimator in (BisectingKMeans(3, memory_limit=10**6), MiniBatchKMeans(3, memory_limit=10**6)):
         with pytest.raises(MemoryError, match=r"sparse.*\(1000, 1000\).*8 MiB.*memory_limit"):
-            fit(X)
-    huge = sparse.csr_matrix((10**7, 10**7))
-    with pytest.raises(MemoryError, match="memory_limit"):
-        KMeans(3).fit(huge)
+            estimator.fit(X)
 
 
 def test_transform_is_exact(mixture):

@@ -1,8 +1,12 @@
 // The multicore CPU backend.
+#include <manymeans/error.h>
+
 #include "backend/backend.h"
 #include "backend/cpu/kernels/instruction_set.h"
 #include "backend/cpu/pass/cpu_labeller.h"
 #include "backend/cpu/pass/cpu_seeding.h"
+#include "backend/cpu/sparse/sparse_seeding.h"
+#include "backend/cpu/sparse/sparse_session.h"
 #include "core/threads.h"
 
 #include <utility>
@@ -61,6 +65,40 @@ class CpuUpload final : public Upload {
   CpuShared shared_;
 };
 
+// What the other algorithms do, they do with rows and their zeros.
+bool is_brute(const std::string& algorithm) {
+  check_algorithm(algorithm);
+  if (algorithm == "brute") return true;
+  if (algorithm == "auto" || algorithm == "matrix") return false;
+  throw Error(ErrorCode::kUsage, "algorithm",
+              "'" + algorithm + "' knows no sparse points; use auto, matrix or brute, or fill in their zeros");
+}
+
+class SparseUpload final : public Upload {
+ public:
+  SparseUpload(const Input& input, const CpuKernels& kernels, const BackendOptions& options)
+      : shared_{input,   sparse_view(input.points),   kernels,
+                options, is_brute(options.algorithm), input.max_magnitude()} {
+    if (prototype_of(input).euclidean) return;
+    throw Error(ErrorCode::kUsage, "points",
+                "linear models have no use for sparse points yet; fill in their zeros (SciPy: toarray())");
+  }
+
+  std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
+    return std::make_unique<SparseSession>(shared_, k, threads > 0 ? threads : shared_.options.threads);
+  }
+  std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override {
+    return std::make_unique<SparseSeeding>(shared_, k, pool);
+  }
+  std::string plan() const override {
+    if (shared_.brute) return "sparse rows, every canonical distance";
+    return "sparse rows, float32 scores over the values that are there";
+  }
+
+ private:
+  SparseShared shared_;
+};
+
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(BackendOptions options)
@@ -73,6 +111,7 @@ class CpuBackend final : public Backend {
   bool keeps_to_memory() const override { return true; }
   bool counts_duplicates() const override { return true; }
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
+    if (is_sparse(input.points)) return std::make_unique<SparseUpload>(input, kernels_, options_);
     ThreadPool pool(options_.threads, options_.abort);
     return std::make_unique<CpuUpload>(input, kernels_, options_, workload, pool);
   }

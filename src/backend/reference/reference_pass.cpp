@@ -24,7 +24,8 @@ ReferencePoints::ReferencePoints(const Input& input, const std::atomic<bool>* ab
 }
 
 ReferencePoints::Block ReferencePoints::block(int64_t first, int64_t count) {
-  return {first, {rows_as<double>(input_.points, first, count, values_.data()), count, d()}};
+  const PointsView rows = host_rows(input_.points, first, count, fetched_);
+  return {first, {rows_as<double>(rows, 0, count, values_.data()), count, d()}};
 }
 
 std::span<const double> ReferencePoints::distances(const LabelledRows<double>& rows) {

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -54,6 +55,7 @@ class ReferencePoints {
   const std::atomic<bool>* abort_;
   int64_t block_rows_;
   std::vector<double> values_, distances_;  // of a block
+  std::vector<std::byte> fetched_;          // likewise, of sparse points
   std::vector<uint32_t> labels_;
 };
 

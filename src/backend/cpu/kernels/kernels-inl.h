@@ -11,6 +11,7 @@
 #include "backend/cpu/kernels/panel_kernels-inl.h"
 #include "backend/cpu/kernels/row_kernels-inl.h"
 #include "backend/cpu/kernels/screen_kernels-inl.h"
+#include "backend/cpu/kernels/sparse_kernels-inl.h"
 
 namespace manymeans {
 namespace {
@@ -106,7 +107,8 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           round_row<double>,
           lane_kernels(),
           panel_kernels(),
-          residual_screen<MR, R>()};
+          residual_screen<MR, R>(),
+          sparse_kernels()};
 }
 
 }  // namespace

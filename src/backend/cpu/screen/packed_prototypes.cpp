@@ -1,18 +1,14 @@
 #include "backend/cpu/screen/packed_prototypes.h"
 
 #include "backend/cpu/screen/linear_columns.h"
+#include "backend/cpu/screen/repeats.h"
 #include "core/rounding.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <optional>
-#include <unordered_map>
 
 namespace manymeans {
 namespace {
@@ -101,30 +97,6 @@ Bound bytes_bound(const ColumnNorms& norms, int64_t d, const PackedPoints& point
                        f.underflow;
   return {(of_rest + of_norm / points.ratio()) * kInflation, error * kInflation};
 }
-
-// Finds prototypes that repeat an earlier one bit for bit.
-class Repeats {
- public:
-  explicit Repeats(const Matrix& prototypes)
-      : bytes_(prototypes.bytes().data()),
-        row_(static_cast<size_t>(prototypes.columns()) * size_of(prototypes.type())) {}
-
-  // The earlier one, or k.
-  int64_t first_like(int64_t k) {
-    const std::byte* row = bytes_ + static_cast<size_t>(k) * row_;
-    const auto [first, last] = rows_.equal_range(XXH3_64bits(row, row_));
-    for (auto it = first; it != last; ++it) {
-      if (std::memcmp(bytes_ + static_cast<size_t>(it->second) * row_, row, row_) == 0) return it->second;
-    }
-    rows_.emplace(XXH3_64bits(row, row_), k);
-    return k;
-  }
-
- private:
-  const std::byte* bytes_;
-  size_t row_;
-  std::unordered_multimap<uint64_t, int64_t> rows_;
-};
 
 class Packer {
  public:

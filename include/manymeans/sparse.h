@@ -1,0 +1,39 @@
+// Points of which most values are zero: of each row only the others are there (CSR, as SciPy calls it).
+#pragma once
+
+#include <manymeans/points.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace manymeans {
+
+/// What PointsView::place.space says of points that are a SparseView.
+inline constexpr std::string_view kSparseSpace = "csr";
+
+/// A view of N x D values. Those of row i are values[starts[i]] to values[starts[i + 1] - 1], in the columns that
+/// `indices` names in the same places: counted from 0, ascending, none twice. All others are zero. The memory belongs
+/// to the caller and must stay unchanged while a function of the library reads it.
+///
+/// Sparse points stand for the dense points of the same values: whatever is found out of them has the same bits.
+struct SparseView {
+  const void* values = nullptr;        ///< of `type`
+  const void* indices = nullptr;       ///< int32, or int64 where `wide_indices` says so
+  const int64_t* starts = nullptr;     ///< N + 1
+  int64_t entries = 0;                 ///< how many values and indices there are
+  int64_t n = 0;                       ///< rows
+  int64_t d = 0;                       ///< columns
+  DataType type = DataType::kFloat32;  ///< float32 or float64
+  bool wide_indices = false;
+
+  /// These points for any function that takes points; this view must outlive what is returned. The backends cpu ("auto"
+  /// is that one for them) and reference read them; scaling and linear models would fill in the zeros, and refuse them.
+  /// Error(kBadData) names the row where starts or indices are not as they have to be.
+  PointsView points() const {
+    PointsView view(this, n, d, type);
+    view.place.space = kSparseSpace;
+    return view;
+  }
+};
+
+}  // namespace manymeans

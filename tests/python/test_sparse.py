@@ -1,0 +1,124 @@
+"""Sparse matrices give the answers of the dense arrays of the same numbers."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import manymeans
+from manymeans import EnsembleKMeans, KMeans
+
+
+def made(rows=400, columns=300, share=0.03, dtype="f4", seed=0):
+    X = sparse.random(rows, columns, share, format="csr", dtype=dtype, random_state=seed)
+    X[7] = 0  # an empty row
+    X.eliminate_zeros()
+    return X
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(
+    "make", [sparse.csr_matrix, sparse.csr_array, sparse.csc_array, sparse.coo_matrix, sparse.lil_array]
+)
+def test_everything_is_as_of_the_dense_array(make, dtype):
+    X = made(dtype=dtype)
+    given, dense = make(X), X.toarray()
+    weights = np.arange(len(dense)) % 4 + 0.5
+    for init in ("k-means++", "random", dense[:6]):
+        ours = KMeans(6, init=init, random_state=3, n_init=1).fit(given, sample_weight=weights)
+        theirs = KMeans(6, init=init, random_state=3, n_init=1).fit(dense, sample_weight=weights)
+        assert ours.answer_ == theirs.answer_
+        assert ours.inertia_ == theirs.inertia_
+    assert np.array_equal(ours.predict(given), theirs.labels_)
+    assert np.array_equal(ours.transform(given), theirs.transform(dense))
+    assert ours.score(given, sample_weight=weights) == -theirs.inertia_
+    assert np.array_equal(ours.fit_predict(given), theirs.fit_predict(dense))
+    assert manymeans.fit(given, [2, 5], models=2).digest == manymeans.fit(dense, [2, 5], models=2).digest
+    labels, distances = manymeans.predict(dense[:3], given, distances=True)
+    expected = manymeans.predict(dense[:3], dense, distances=True)
+    assert np.array_equal(labels, expected[0])
+    assert np.array_equal(distances, expected[1])
+    assert manymeans.kmeans_plusplus(given, 4)[1].tolist() == manymeans.kmeans_plusplus(dense, 4)[1].tolist()
+
+
+def test_ensembles():
+    X = made()
+    ours = EnsembleKMeans([2, 4], models_per_k=2, random_state=1).fit(X)
+    theirs = EnsembleKMeans([2, 4], models_per_k=2, random_state=1).fit(X.toarray())
+    assert ours.answer_ == theirs.answer_
+    assert np.array_equal(ours.predict(X, k=4), theirs.predict(X.toarray(), k=4))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i8", "?"])
+def test_types_that_are_converted(dtype):
+    X = sparse.csr_matrix((made().toarray() * 100).astype(dtype))
+    assert KMeans(3, random_state=0).fit(X).answer_ == KMeans(3, random_state=0).fit(X.toarray()).answer_
+
+
+def test_float16_centres_of_another_type_and_wide_indices():
+    dense = made().toarray().astype("f2")
+    X = sparse.csr_array(dense.astype("f4"))
+    assert manymeans.fit(X, 3).digest == manymeans.fit(dense, 3).digest
+    centres = dense[:3].astype("f8") + 1e-9
+    assert np.array_equal(manymeans.predict(centres, X), manymeans.predict(centres, dense))
+    wide = sparse.csr_array((X.data, X.indices.astype("i8"), X.indptr.astype("i8")), shape=X.shape)
+    assert manymeans.fit(wide, 3).digest == manymeans.fit(dense, 3).digest
+
+
+def test_unsorted_and_repeated_entries_are_sorted_and_added_up():
+    X = sparse.csr_matrix(
+        (np.array([1, 2, 3, 4, 5.0]), np.array([3, 0, 1, 1, 2]), np.array([0, 2, 4, 5])), shape=(3, 5)
+    )
+    before = X.indices.copy(), X.data.copy()
+    assert manymeans.fit(X, 2).digest == manymeans.fit(X.toarray(), 2).digest
+    assert np.array_equal(X.indices, before[0])
+    assert np.array_equal(X.data, before[1])
+
+
+def test_what_is_wrong_is_named():
+    X = made(20, 10, 0.3)
+    X.data[0] = np.nan
+    row, column = X.nonzero()[0][0], X.indices[0]
+    with pytest.raises(manymeans.BadDataError, match=f"row {row}, column {column} is NaN"):
+        manymeans.fit(X, 2)
+    X = made(20, 10, 0.3)
+    assert X.has_canonical_format
+    X.indices[0] = 10
+    with pytest.raises(manymeans.BadDataError, match="a value in column 10"):
+        manymeans.fit(X, 2)
+    with pytest.raises(manymeans.BadDataError, match="numbers are needed"):
+        manymeans.fit(sparse.csr_matrix(np.eye(3) * 1j), 2)
+
+
+def test_what_does_not_read_sparse_matrices_says_so():
+    X = made(50, 10, 0.3)
+    for options in ({"memory": "1GB"}, {"algorithm": "kdtree"}, {"algorithm": "bounds"}):
+        with pytest.raises(manymeans.UsageError, match="sparse"):
+            manymeans.fit(X, 2, **options)
+    with pytest.raises((manymeans.UsageError, manymeans.UnavailableError), match=r"sparse|backend|cuda"):
+        manymeans.fit(X, 2, backend="cuda")
+
+
+def test_summary_and_a_callable_init():
+    X = made(60, 20, 0.2)
+    seen = []
+
+    def init(given, k, random_state):
+        seen.append(type(given))
+        return given[:k].toarray()
+
+    fitted = KMeans(3, init=init, n_init=1).fit(X)
+    assert sparse.issparse(X)
+    assert seen[0] is type(X)
+    dense = KMeans(3, init=X[:3].toarray(), n_init=1).fit(X.toarray())
+    assert fitted.answer_ == dense.answer_
+    ours, theirs = fitted.summary(), dense.summary(X.toarray())
+    assert np.array_equal(ours["size"], theirs["size"])
+    assert np.allclose(ours["spread"], theirs["spread"])
+
+
+def test_a_saved_model_labels_sparse_points(tmp_path):
+    X = made()
+    fitted = KMeans(4, random_state=0).fit(X)
+    fitted.save(tmp_path / "model.npz")
+    loaded = KMeans.load(tmp_path / "model.npz")
+    assert np.array_equal(loaded.predict(X), fitted.labels_)
