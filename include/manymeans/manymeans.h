@@ -1,7 +1,9 @@
 // Everything: #include <manymeans/manymeans.h>
 #pragma once
 
+#include <manymeans/choose.h>
 #include <manymeans/compare.h>
+#include <manymeans/criteria.h>
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 #include <manymeans/io.h>

@@ -19,6 +19,8 @@ enum class Purpose : uint32_t {
   kLabelSum = 6,
   kSubsetRow = 7,
   kSwapRow = 8,
+  kCriterionRow = 16,
+  kReferenceValue = 17,
 };
 
 using Philox4 = std::array<uint32_t, 4>;
