@@ -6,18 +6,17 @@ usage: choose_k.py [data/s1.txt.gz]
 import sys
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.metrics import adjusted_rand_score
 
 import manymeans
 from manymeans import EnsembleKMeans
 
 points = manymeans.read(sys.argv[1] if sys.argv[1:] else "data/s1.txt.gz").points
 ensemble = EnsembleKMeans(range(10, 21), models_per_k=20, random_state=0).fit(points)
-some = np.random.default_rng(0).choice(len(points), 2000, replace=False)  # a silhouette takes all pairs of rows
 
-print(" k      inertia  silhouette  agreement")
+print(" k      inertia  silhouette      BIC  agreement")
 for k, best in ensemble.best_of_k_.items():
     models = sorted((model for model in ensemble.models_ if model.k == k), key=lambda model: model.inertia)
     agreement = np.mean([adjusted_rand_score(best.labels, model.labels) for model in models[1:6]])
-    silhouette = silhouette_score(points[some], best.labels[some])
-    print(f"{k:2d} {best.inertia:12.5g} {silhouette:11.3f} {agreement:10.3f}")
+    found = manymeans.criteria(points, best)
+    print(f"{k:2d} {best.inertia:12.5g} {found.silhouette:11.3f} {found.bic:8.0f} {agreement:10.3f}")

@@ -1,8 +1,10 @@
 // Everything: #include <manymeans/manymeans.h>
 #pragma once
 
+#include <manymeans/choose.h>
 #include <manymeans/choose_columns.h>
 #include <manymeans/compare.h>
+#include <manymeans/criteria.h>
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 #include <manymeans/io.h>

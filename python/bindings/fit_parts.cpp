@@ -66,6 +66,14 @@ void check_all_used(const nb::dict& values, size_t used) {
     throw Error(ErrorCode::kInternal, "options", "there is one that the library does not have");
 }
 
+FitOptions options_of(const nb::dict& values) {
+  FitOptions options;
+  size_t used = 0;
+  for_each_option(options, option_setter(values, used));
+  check_all_used(values, used);
+  return options;
+}
+
 bool is_brief_fit(const PointsView& points, const FitOptions& options, int64_t most_iterations) {
   double clusters = 0;
   for (const int64_t k : options.k) clusters += static_cast<double>(k);

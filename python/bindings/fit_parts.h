@@ -41,6 +41,9 @@ inline auto option_setter(const nanobind::dict& values, size_t& used) {
 /// Throws Error(kInternal) unless all values of the dict were used.
 void check_all_used(const nanobind::dict& values, size_t used);
 
+/// What all values of the dict are for.
+FitOptions options_of(const nanobind::dict& values);
+
 /// Were every model to take all of its iterations, of at most `most_iterations`.
 bool is_brief_fit(const PointsView& points, const FitOptions& options, int64_t most_iterations);
 

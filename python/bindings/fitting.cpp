@@ -17,14 +17,6 @@ namespace manymeans::python {
 namespace nb = nanobind;
 namespace {
 
-FitOptions options_of(const nb::dict& values) {
-  FitOptions options;
-  size_t used = 0;
-  for_each_option(options, option_setter(values, used));
-  check_all_used(values, used);
-  return options;
-}
-
 nb::dict fit_points(const nb::object& points, bool bfloat16, const nb::object& weights, const nb::dict& options,
                     const nb::dict& given) {
   const PointsView view = points_of(points, bfloat16);

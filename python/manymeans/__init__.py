@@ -1,8 +1,8 @@
 """manymeans: k-means for ensembles of models; many models, many cores, one answer.
 
 `KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's, `EnsembleKMeans` fits many models at
-once, and the clusters of `RegressionClustering` are linear models; `fit`, `search`, `predict`, `compare`,
-`kmeans_plusplus`, `read` and `info` do without estimators.
+once, and the clusters of `RegressionClustering` are linear models; `fit`, `search`, `predict`, `compare`, `criteria`,
+`choose_k`, `kmeans_plusplus`, `read` and `info` do without estimators.
 The tutorial is docs/user/python.md.
 """
 
@@ -14,7 +14,9 @@ from importlib import metadata as _metadata
 from typing import TYPE_CHECKING, Any
 
 from . import _manymeans
+from ._choose import Choice, choose_k
 from ._compare import Comparison, compare
+from ._criteria import Criteria, criteria
 from ._errors import (
     BadDataError,
     Error,
@@ -42,7 +44,9 @@ __all__ = [
     "Answer",
     "BadDataError",
     "BisectingKMeans",
+    "Choice",
     "Comparison",
+    "Criteria",
     "Dataset",
     "EnsembleKMeans",
     "Error",
@@ -62,7 +66,9 @@ __all__ = [
     "StoppedWarning",
     "UnavailableError",
     "UsageError",
+    "choose_k",
     "compare",
+    "criteria",
     "fit",
     "fit_shards",
     "info",

@@ -21,6 +21,8 @@ enum class Purpose : uint32_t {
   kSwapRow = 8,
   kSearchTrial = 9,
   kSearchRow = 10,
+  kCriterionRow = 16,
+  kReferenceValue = 17,
 };
 
 using Philox4 = std::array<uint32_t, 4>;

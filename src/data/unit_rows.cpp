@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 #include <manymeans/io.h>
+#include <manymeans/sparse.h>
 
 #include "core/data_type.h"
 #include "core/fp_environment.h"
@@ -66,6 +67,11 @@ void scale_rows(const PointsView& points, int64_t first_row, Run&& run) {
 }  // namespace
 
 RowCopy unit_rows(const PointsView& points, const UnitRowsTask& task) {
+  if (points.place.space == kSparseSpace) {
+    throw Error(ErrorCode::kUsage, "metric",
+                "cosine of sparse points would fill in their zeros; divide each row by its length beforehand, which keeps "
+                "them sparse (scikit-learn: normalize), and use metric euclidean");
+  }
   RowCopy result;
   scale_rows(points, task.first_row,
              [&](const WriteRows& write) { result = copy_rows(points, task.threads, task.memory, write); });

@@ -1,0 +1,68 @@
+// Choosing the number of clusters, with the evidence.
+#pragma once
+
+#include <manymeans/criteria.h>
+#include <manymeans/fit.h>
+#include <manymeans/options.h>
+#include <manymeans/points.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace manymeans {
+
+struct ChooseOptions {
+  FitOptions fit;           ///< k: those to choose from (1 is fitted beside them); models: of each
+  int64_t references = 10;  ///< data sets without clusters, for the gap statistic; 0: no gap, and no test for k = 1
+  int64_t sample = 1000;    ///< rows of the silhouette, as CriteriaOptions::sample
+};
+
+/// What speaks for or against one k: of its best model, by inertia.
+struct Evidence {
+  int64_t k = 0;
+  uint64_t model_seed = 0;  ///< FitOptions::model_seed fits this model alone
+  double inertia = 0;
+  Criteria criteria;
+  /// The mean over reference data of log inertia, minus that of the points (Tibshirani, Walther and Hastie 2001), and
+  /// its standard error, sd sqrt(1 + 1 / references). NaN without references, and where an inertia is 0.
+  double gap = Criteria::kUndefined;
+  double gap_error = Criteria::kUndefined;
+  /// The mean adjusted Rand index between the labels of the best model and of the next best, at most five; NaN of one.
+  double agreement = Criteria::kUndefined;
+};
+
+/// What one criterion chooses.
+struct Vote {
+  std::string criterion;
+  int64_t k = 0;
+  std::string reason;
+};
+
+struct ChosenK {
+  int64_t k = 0;
+  std::string reason;              ///< a sentence
+  std::vector<Vote> votes;         ///< of each criterion that is defined
+  std::vector<Evidence> evidence;  ///< for k = 1 and each k to choose from, ascending
+  std::vector<std::string> warnings;
+  bool interrupted = false;  ///< the fit ended early: what there is was judged
+};
+
+/// Fits an ensemble of all k and judges the best model of each.
+///
+/// 1 is the answer where the gap statistic cannot tell the points from data without clusters: the least k whose gap is
+/// at least that of the next one minus its standard error is 1. Else the answer is the k with most votes of the gap
+/// (the same rule), Calinski-Harabasz, Davies-Bouldin, BIC, the simplified and the squared silhouette; the least of
+/// equals. No criterion is right alone, and the votes say how far they agree.
+///
+/// Reference data are uniform in the box of the columns' values: x_ij = fl_T(RN(min_j + RN(RN(max_j - min_j) * RN(u) *
+/// 2^-64))), u(key = seed, index = i D + j, draw = number of the data set, purpose 17). A tenth of the models is fitted
+/// to each, at least one of each k, with the options of the fit. So the answer is a function of points, options and
+/// seed.
+///
+/// Time: that of the fit, about as much for every ten references, and criteria() for every k. Memory: that of the fit
+/// and one set of reference data. Throws what fit() throws; Error(kUsage) for a `model_seed`, which would be that of
+/// one model, and for weights and ranks, which criteria know nothing of.
+ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const FitHooks& hooks = {});
+
+}  // namespace manymeans

@@ -1,0 +1,168 @@
+"""Choosing the number of clusters, with the evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import _manymeans, _threads
+from ._criteria import Criteria
+from ._errors import warn
+from ._functions import _opened, k_list
+from ._input import plain_points
+from ._parameters import integer
+from ._seeds import seed_of
+from ._wording import in_python
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_CRITERIA = ("calinski_harabasz", "davies_bouldin", "bic", "simplified_silhouette", "squared_silhouette", "silhouette")
+
+
+class Evidence(NamedTuple):
+    """What speaks for or against one k: of the best of its models, by inertia.
+
+    Attributes
+    ----------
+    k : int
+    model_seed : int
+        ``manymeans.fit(X, k, model_seed=...)`` fits this model alone.
+    inertia : float
+    criteria : Criteria
+    gap, gap_error : float
+        Gap statistic and its standard error; NaN without references.
+    agreement : float
+        Mean adjusted Rand index between the labels of the best model and of the next best, at most five; NaN of one.
+
+    """
+
+    k: int
+    model_seed: int
+    inertia: float
+    criteria: Criteria
+    gap: float
+    gap_error: float
+    agreement: float
+
+
+class Choice(NamedTuple):
+    """What `choose_k` gives.
+
+    Attributes
+    ----------
+    k : int
+        The recommended number of clusters; 1 where there may be none.
+    reason : str
+        A sentence.
+    votes : list of (str, int, str)
+        Of each criterion: its name, the k that it chooses, its value there.
+    evidence : list of Evidence
+        For k = 1 and each k to choose from, ascending.
+    interrupted : bool
+        Whether a time limit ended the fit early: what there was is judged.
+
+    """
+
+    k: int
+    reason: str
+    votes: list[tuple[str, int, str]]
+    evidence: list[Evidence]
+    interrupted: bool
+
+    def table(self) -> list[dict[str, float]]:
+        """One dict for each k, as ``pandas.DataFrame(choice.table())`` takes them."""
+        return [
+            {"k": its.k, "inertia": its.inertia, "gap": its.gap, "gap_error": its.gap_error}
+            | {name: getattr(its.criteria, name) for name in _CRITERIA}
+            | {"agreement": its.agreement}
+            for its in self.evidence
+        ]
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the criteria against k, each scaled to 0 to 1, with its vote marked . Returns the axes."""
+        import matplotlib.pyplot as plt  # noqa: PLC0415 (only who draws has it)
+
+        axes = plt.subplots(figsize=(8, 4.5))[1] if axes is None else axes
+        rows = self.table()
+        for name, k, _ in self.votes:
+            values = [row[name] for row in rows if row[name] == row[name]]
+            ks = [row["k"] for row in rows if row[name] == row[name]]
+            low, width = min(values), (max(values) - min(values)) or 1.0
+            scaled = [(value - low) / width for value in values]
+            (line,) = axes.plot(ks, scaled, label=f"{name.replace('_', ' ')}: {k}")
+            axes.plot([k], [scaled[ks.index(k)]], "o", color=line.get_color())
+        axes.axvline(self.k, color="0.7", zorder=0)
+        axes.set(xlabel="k", ylabel="criterion, scaled to 0 to 1", title=f"k = {self.k}: {self.reason}")
+        axes.legend(loc="best", fontsize="small")
+        return axes
+
+
+def choose_k(
+    X: Any,
+    k: str | Iterable[int] = range(2, 31),
+    *,
+    models: int = 10,
+    references: int = 10,
+    sample: int = 1000,
+    seed: int | Any = 0,
+    init: str = "auto",
+    max_iter: int = 300,
+    time_limit: float | None = None,
+    backend: str = "auto",
+    n_threads: int | None = None,
+) -> Choice:
+    """Choose the number of clusters: one ensemble of all k, judged by several criteria.
+
+    The answer is 1 where the gap statistic cannot tell the points from uniform ones. Else it is the k that most of gap,
+    Calinski-Harabasz, Davies-Bouldin, BIC, simplified and squared silhouette choose, the least of equals. No criterion
+    is right alone: look at the votes. The same bits on every machine.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), Dataset or path
+        Points; scale columns of different units first.
+    k : iterable of int or str, default=range(2, 31)
+        The numbers to choose from, or text such as ``"2..30"``. k = 1 is judged beside them.
+    models : int, default=10
+        Models of each k.
+    references : int, default=10
+        Data sets without clusters, to each of which a tenth of the models is fitted; 0: no gap statistic.
+    sample : int, default=1000
+        Rows of which the silhouette by Euclidean distances is computed; it is evidence, and has no vote.
+    seed : int or numpy.random.RandomState, default=0
+        Seed of models, references and sample.
+    init, max_iter, time_limit, backend, n_threads
+        As in `fit`.
+
+    Returns
+    -------
+    choice : Choice
+        The k, why, and the evidence.
+
+    Raises
+    ------
+    UsageError
+        As `fit`; for a k above the number of rows, too.
+
+    Examples
+    --------
+    >>> import manymeans
+    >>> X = [[float(10 * (i % 3) + i / 60)] for i in range(60)]
+    >>> manymeans.choose_k(X, range(2, 7)).k
+    3
+
+    """
+    points = plain_points(_opened(X))
+    fit = {
+        "k": k_list(k), "models": integer("models", models), "seed": seed_of(seed), "init": init,
+        "max_iter": integer("max_iter", max_iter), "backend": backend, "threads": _threads.effective(n_threads),
+    }  # fmt: skip
+    if time_limit is not None:
+        fit["time_limit"] = time_limit
+    wanted = {"references": integer("references", references), "sample": integer("sample", sample)}
+    hooks = {"initial": None, "checkpoint": None, "ranks": None, "callback": None}
+    found = _manymeans.choose_k(points.array, points.bfloat16, fit, wanted, hooks)
+    for text in found["warnings"]:
+        warn(in_python(text))
+    evidence = [Evidence(**(its | {"criteria": Criteria(**its["criteria"])})) for its in found["evidence"]]
+    return Choice(found["k"], found["reason"], found["votes"], evidence, found["interrupted"])

@@ -1,0 +1,120 @@
+"""How well labels suit their points: criteria by which people choose the number of clusters."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _manymeans, _threads
+from ._errors import BadDataError, UsageError
+from ._functions import _opened
+from ._input import plain_points
+from ._parameters import integer
+from ._result import FitResult, Model
+from ._seeds import seed_of
+
+_MOST_LABEL = 2**31 - 1
+
+
+class Criteria(NamedTuple):
+    """What `criteria` gives. A number is NaN where it is not defined: of one cluster, or of as many as rows.
+
+    Attributes
+    ----------
+    n_clusters : int
+        Labels that have rows.
+    calinski_harabasz : float
+        Variance between clusters to variance within, as scikit-learn's: the larger, the better.
+    davies_bouldin : float
+        Mean over clusters of the worst ratio of spreads to distance, as scikit-learn's: the smaller, the better.
+    bic : float
+        Bayesian information criterion of equal spherical normal distributions: the smaller, the better.
+    simplified_silhouette : float
+        Mean silhouette by the distances to the means of the clusters.
+    squared_silhouette : float
+        Mean silhouette by squared Euclidean distances of all pairs of rows, exact; O(n_samples n_clusters n_features).
+    cluster_silhouettes : ndarray of shape (largest label + 1,)
+        Its means by label; NaN for a label without rows.
+    silhouette : float
+        Mean silhouette by Euclidean distances, of `silhouette_rows` rows to all rows.
+    silhouette_rows : int
+        How many rows that were.
+    silhouette_error : float
+        In 19 of 20 samples that of all rows is no farther away; 0 where all rows were taken.
+
+    """
+
+    n_clusters: int
+    calinski_harabasz: float
+    davies_bouldin: float
+    bic: float
+    simplified_silhouette: float
+    squared_silhouette: float
+    cluster_silhouettes: npt.NDArray[np.float64]
+    silhouette: float
+    silhouette_rows: int
+    silhouette_error: float
+
+
+def criteria(
+    X: Any, labels: Any, *, sample: int = 1000, random_state: int | Any = 0, n_threads: int | None = None
+) -> Criteria:
+    """Judge a clustering by the criteria from which a number of clusters is chosen. The same bits on every machine.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), Dataset or path
+        Points.
+    labels : array-like of shape (n_samples,), Model, FitResult or estimator
+        Labels, 0 or larger; or a model, a result (its best model) or a fitted estimator that has the labels of `X`.
+    sample : int, default=1000
+        Rows of which `silhouette` is computed, O(sample n_samples n_features); 0: none.
+    random_state : int or numpy.random.RandomState, default=0
+        Seed of the sample, 0 to 2**64 - 1, or a generator to draw one from.
+    n_threads : int, optional
+        Threads; by default all that are usable. Never changes the answer.
+
+    Returns
+    -------
+    criteria : Criteria
+        The numbers. None of them is right alone: each has its own idea of what a cluster is.
+
+    Raises
+    ------
+    UsageError
+        For labels of another number of rows.
+    BadDataError
+        For labels that are no integers from 0 on; for NaN and infinity in `X`.
+
+    Examples
+    --------
+    >>> import manymeans
+    >>> found = manymeans.criteria([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
+    >>> found.calinski_harabasz, round(found.davies_bouldin, 3)
+    (50.0, 0.2)
+
+    """
+    points = plain_points(_opened(X))
+    wanted = {
+        "sample": integer("sample", sample, 0), "seed": seed_of(random_state), "threads": _threads.effective(n_threads),
+    }  # fmt: skip
+    return Criteria(**_manymeans.criteria(points.array, points.bfloat16, _labels_of(labels), wanted))
+
+
+def _labels_of(given: Any) -> npt.NDArray[np.uint32]:
+    given = given.best() if isinstance(given, FitResult) else given
+    if isinstance(given, Model) or hasattr(given, "labels_"):
+        given = given.labels if isinstance(given, Model) else given.labels_
+        if given is None:
+            raise UsageError("[labels] this model has no labels; predict() gives those of rows")
+    labels = np.asarray(given)
+    if labels.ndim != 1:
+        raise BadDataError(f"[labels] has the shape {labels.shape}; a label for each row is needed")
+    if labels.dtype.kind not in "biu" and labels.size:
+        raise BadDataError(f"[labels] holds {labels.dtype}; labels are integers")
+    if labels.size and (labels.min() < 0 or labels.max() > _MOST_LABEL):
+        row = int(np.flatnonzero((labels < 0) | (labels > _MOST_LABEL))[0])
+        raise BadDataError(f"[labels] row {row} has {labels[row]}; labels are 0 to {_MOST_LABEL}")
+    return np.ascontiguousarray(labels, dtype=np.uint32)

@@ -1,0 +1,241 @@
+#include <manymeans/choose.h>
+#include <manymeans/compare.h>
+#include <manymeans/error.h>
+
+#include "core/data_type.h"
+#include "core/fp_environment.h"
+#include "core/out_of_memory.h"
+#include "core/random.h"
+#include "data/input.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+void check(const ChooseOptions& options, const FitHooks& hooks) {
+  if (options.references < 0 || options.references > 1000) {
+    throw Error(ErrorCode::kUsage, "references", fmt::format("is {}; 0 to 1000 are possible", options.references));
+  }
+  if (options.fit.model_seed) {
+    throw Error(ErrorCode::kUsage, "model_seed",
+                "is for one model; give a seed, from which those of all models follow");
+  }
+  if (hooks.initial.data != nullptr) {
+    throw Error(ErrorCode::kUsage, "initial", "there cannot be initial prototypes for every k; name a method");
+  }
+  if (hooks.comm && !hooks.comm->alone()) {
+    throw Error(ErrorCode::kUsage, "ranks", "criteria need all rows in one process; choose k of a sample");
+  }
+}
+
+// 1 and the k to choose from, ascending.
+FitOptions fit_options(const ChooseOptions& options) {
+  FitOptions all = options.fit;
+  all.k.push_back(1);
+  std::ranges::sort(all.k);
+  all.k.erase(std::unique(all.k.begin(), all.k.end()), all.k.end());
+  return all;
+}
+
+// The models of one k that have labels, the best first.
+std::vector<const ModelResult*> models_of(const FitResult& fitted, int64_t k) {
+  std::vector<const ModelResult*> models;
+  for (const ModelResult& model : fitted.models) {
+    if (model.k_requested == k && !model.labels.empty()) models.push_back(&model);
+  }
+  std::ranges::stable_sort(models, {}, &ModelResult::inertia);
+  return models;
+}
+
+template <class T>
+std::vector<T> labels_of(const ModelResult& model) {
+  std::vector<uint32_t> labels(static_cast<size_t>(model.labels.size()));
+  model.labels.read(0, model.labels.size(), labels.data());
+  return {labels.begin(), labels.end()};
+}
+
+double agreement_of(const std::vector<const ModelResult*>& models) {
+  constexpr size_t kMost = 6;
+  if (models.size() < 2) return Criteria::kUndefined;
+  const std::vector<int64_t> best = labels_of<int64_t>(*models[0]);
+  double sum = 0;
+  const size_t count = std::min(models.size(), kMost);
+  for (size_t other = 1; other < count; ++other) {
+    sum += compare_labels(best, labels_of<int64_t>(*models[other])).adjusted_rand;
+  }
+  return sum / static_cast<double>(count - 1);
+}
+
+Evidence evidence_of(const PointsView& points, const std::vector<const ModelResult*>& models,
+                     const CriteriaOptions& options) {
+  const ModelResult& best = *models[0];
+  Evidence found;
+  found.k = best.k_requested;
+  found.model_seed = best.seed;
+  found.inertia = best.inertia;
+  found.criteria = criteria(points, labels_of<uint32_t>(best), options);
+  found.agreement = agreement_of(models);
+  return found;
+}
+
+// One set of reference data after the other, in the same memory.
+class References {
+ public:
+  References(const PointsView& points, uint64_t seed, ThreadPool& pool)
+      : seed_(seed), pool_(pool), values_(Matrix::unwritten(points.n, points.d, prototype_type(points.type))) {
+    const Input input = prepare_input(points, {}, pool);
+    least_ = input.minimum;
+    width_ = input.maximum;
+    for (size_t j = 0; j < least_.size(); ++j) width_[j] -= least_[j];
+  }
+
+  PointsView make(int64_t number) {
+    constexpr int64_t kGrain = 1024;
+    const int64_t d = values_.columns();
+    as_float_type(values_.type(), [&]<class T>(T) {
+      T* const out = values_.values<T>().data();
+      pool_.for_each_range(values_.rows(), kGrain, [&](int, int64_t first, int64_t last) {
+        for (int64_t i = first * d; i < last * d; ++i) {
+          const auto j = static_cast<size_t>(i % d);
+          const auto u = static_cast<double>(
+              random_u64(seed_, static_cast<uint64_t>(i), static_cast<uint32_t>(number), Purpose::kReferenceValue));
+          out[i] = static_cast<T>(least_[j] + width_[j] * (u * 0x1p-64));
+        }
+      });
+    });
+    return values_.view();
+  }
+
+ private:
+  uint64_t seed_;
+  ThreadPool& pool_;
+  Matrix values_;
+  std::vector<double> least_, width_;
+};
+
+// By k: log inertias of the best models of each reference; false where a fit was stopped.
+bool fit_references(const PointsView& points, const ChooseOptions& options, const FitHooks& hooks, ThreadPool& pool,
+                    std::map<int64_t, std::vector<double>>& logs) {
+  FitOptions fewer = fit_options(options);
+  fewer.models = std::max<int64_t>(1, fewer.models / 10);
+  FitHooks quiet = hooks;
+  quiet.checkpoint = {};
+  References references(points, options.fit.seed, pool);
+  for (int64_t number = 0; number < options.references; ++number) {
+    const FitResult fitted = fit(references.make(number), {}, fewer, quiet);
+    if (fitted.interrupted) return false;
+    for (const int64_t k : fewer.k) {
+      logs[k].push_back(std::log(fitted.models[static_cast<size_t>(fitted.best(k))].inertia));
+    }
+  }
+  return true;
+}
+
+void add_gaps(const std::map<int64_t, std::vector<double>>& logs, std::vector<Evidence>& all) {
+  for (Evidence& evidence : all) {
+    const auto found = logs.find(evidence.k);
+    if (found == logs.end()) continue;
+    const auto count = static_cast<double>(found->second.size());
+    const double mean = std::accumulate(found->second.begin(), found->second.end(), 0.0) / count;
+    double squares = 0;
+    for (const double log : found->second) squares += (log - mean) * (log - mean);
+    const double gap = mean - std::log(evidence.inertia);
+    if (!std::isfinite(gap) || !std::isfinite(squares)) continue;
+    evidence.gap = gap;
+    evidence.gap_error = std::sqrt(squares / count) * std::sqrt(1 + 1 / count);
+  }
+}
+
+// The least k whose gap is at least that of the next one, minus its standard error.
+std::optional<Vote> vote_of_gap(const std::vector<Evidence>& all) {
+  for (size_t i = 0; i + 1 < all.size(); ++i) {
+    const Evidence& next = all[i + 1];
+    if (std::isnan(all[i].gap) || std::isnan(next.gap)) return std::nullopt;
+    if (all[i].gap < next.gap - next.gap_error) continue;
+    return Vote{"gap", all[i].k,
+                fmt::format("{:.4g}, and {:.4g} - {:.2g} for k = {}", all[i].gap, next.gap, next.gap_error, next.k)};
+  }
+  if (all.size() < 2 || std::isnan(all.back().gap)) return std::nullopt;
+  return Vote{"gap", all.back().k, "it grows up to the largest k; there may be more clusters"};
+}
+
+// The k with the largest value, the least of equals.
+std::optional<Vote> vote_of(std::string_view name, const std::vector<Evidence>& all, double sign,
+                            double Criteria::*value) {
+  const Evidence* best = nullptr;
+  for (const Evidence& evidence : all) {
+    const double its = sign * (evidence.criteria.*value);
+    if (std::isnan(its) || (best != nullptr && its <= sign * (best->criteria.*value))) continue;
+    best = &evidence;
+  }
+  if (best == nullptr) return std::nullopt;
+  return Vote{std::string(name), best->k, fmt::format("{:.4g}", best->criteria.*value)};
+}
+
+// The k with most votes, the least of equals.
+int64_t most_votes(const std::vector<Vote>& votes) {
+  std::map<int64_t, int> counts;
+  for (const Vote& vote : votes) ++counts[vote.k];
+  const auto most = std::ranges::max_element(counts, [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second < b.second : a.first > b.first;
+  });
+  return most->first;
+}
+
+void decide(ChosenK& found) {
+  const std::optional<Vote> gap = vote_of_gap(found.evidence);
+  if (gap) found.votes.push_back(*gap);
+  const std::pair<std::string_view, std::pair<double, double Criteria::*>> kCriteria[] = {
+      {"calinski_harabasz", {1, &Criteria::calinski_harabasz}},
+      {"davies_bouldin", {-1, &Criteria::davies_bouldin}},
+      {"bic", {-1, &Criteria::bic}},
+      {"simplified_silhouette", {1, &Criteria::simplified_silhouette}},
+      {"squared_silhouette", {1, &Criteria::squared_silhouette}}};
+  for (const auto& [name, how] : kCriteria) {
+    if (auto vote = vote_of(name, found.evidence, how.first, how.second)) found.votes.push_back(std::move(*vote));
+  }
+  if (gap && gap->k == 1) {
+    found.k = 1;
+    found.reason = "the gap statistic cannot tell the points from uniform ones: there may be no clusters";
+    return;
+  }
+  found.k = found.votes.empty() ? 1 : most_votes(found.votes);
+  const auto agree = std::ranges::count(found.votes, found.k, &Vote::k);
+  found.reason = fmt::format("{} of {} criteria choose it", agree, found.votes.size());
+}
+
+}  // namespace
+
+ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const FitHooks& hooks) {
+  const FpEnvironmentGuard guard;
+  return or_out_of_memory("memory", "give it fewer rows, fewer models or no references", [&] {
+    check(options, hooks);
+    const FitOptions all = fit_options(options);
+    ChosenK found;
+    const FitResult fitted = fit(points, {}, all, hooks);
+    found.warnings = fitted.warnings;
+    found.interrupted = fitted.interrupted;
+    const CriteriaOptions judged{options.sample, options.fit.seed, options.fit.threads, hooks.abort};
+    for (const int64_t k : all.k) {
+      const std::vector<const ModelResult*> models = models_of(fitted, k);
+      if (!models.empty()) found.evidence.push_back(evidence_of(points, models, judged));
+    }
+    ThreadPool pool(thread_count(options.fit.threads), hooks.abort);
+    std::map<int64_t, std::vector<double>> logs;
+    if (!found.interrupted && options.references > 0) {
+      found.interrupted = !fit_references(points, options, hooks, pool, logs);
+      if (!found.interrupted) add_gaps(logs, found.evidence);
+    }
+    decide(found);
+    return found;
+  });
+}
+
+}  // namespace manymeans

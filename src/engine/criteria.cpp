@@ -1,0 +1,418 @@
+#include <manymeans/criteria.h>
+#include <manymeans/error.h>
+
+#include "backend/backend.h"
+#include "core/fp_environment.h"
+#include "core/mapped_range.h"
+#include "core/out_of_memory.h"
+#include "core/random.h"
+#include "data/gather.h"
+#include "data/input.h"
+#include "data/row_blocks.h"
+#include "engine/exact_sum.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numbers>
+#include <queue>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+constexpr int64_t kGrain = 256;  // rows that a thread takes at a time
+
+// A sum of numbers of any sign, rounded twice.
+struct SignedSum {
+  ExactSum above, below;
+  void add(double value) { value < 0 ? below.add(-value) : above.add(value); }
+  void add(const SignedSum& other) {
+    above.add(other.above);
+    below.add(other.below);
+  }
+  double rounded() const { return above.rounded() - below.rounded(); }
+};
+
+// The points, their labels, and what follows from both alone.
+class Clusters {
+ public:
+  Clusters(const Input& input, std::span<const uint32_t> labels, ThreadPool& pool);
+
+  const Input& input;
+  std::span<const uint32_t> labels;
+  std::vector<int64_t> label_of;        // of each cluster that has rows, ascending
+  std::vector<uint32_t> cluster_of;     // of each label; any for those without rows
+  std::vector<int64_t> counts;          // rows by cluster
+  std::shared_ptr<const Matrix> means;  // K x D, binary64
+  Matrix mean;                          // of all rows
+
+  int64_t rows() const { return input.points.n; }
+  int64_t columns() const { return input.points.d; }
+  int64_t clusters() const { return static_cast<int64_t>(counts.size()); }
+  uint32_t cluster(int64_t row) const { return cluster_of[labels[static_cast<size_t>(row)]]; }
+
+ private:
+  void count();
+  void add_up(ThreadPool& pool);
+};
+
+Clusters::Clusters(const Input& input_of, std::span<const uint32_t> labels_of, ThreadPool& pool)
+    : input(input_of), labels(labels_of) {
+  count();
+  add_up(pool);
+}
+
+void Clusters::count() {
+  const uint32_t largest = *std::ranges::max_element(labels);
+  if (largest >= uint32_t{1} << 31) {
+    throw Error(ErrorCode::kUsage, "labels", fmt::format("{} is no label; the largest is 2^31 - 1", largest));
+  }
+  std::vector<int64_t> rows_of(static_cast<size_t>(largest) + 1);
+  for (const uint32_t label : labels) ++rows_of[label];
+  cluster_of.assign(rows_of.size(), 0);
+  for (size_t label = 0; label < rows_of.size(); ++label) {
+    if (rows_of[label] == 0) continue;
+    cluster_of[label] = static_cast<uint32_t>(counts.size());
+    label_of.push_back(static_cast<int64_t>(label));
+    counts.push_back(rows_of[label]);
+  }
+}
+
+// The contract's order-free sums, each rounded once and divided.
+void Clusters::add_up(ThreadPool& pool) {
+  const int64_t k = clusters(), d = columns();
+  const auto limbs = static_cast<int64_t>(input.limbs);
+  std::vector<std::vector<int64_t>> sums(static_cast<size_t>(pool.size()));
+  for (auto& own : sums) own.resize(static_cast<size_t>((k + 1) * limbs * d));
+  for_each_block<double>(input.points, {}, pool, [&](int worker, int64_t first, int64_t count, const double* values) {
+    int64_t* const own = sums[static_cast<size_t>(worker)].data();
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t* const to = own + cluster(first + i) * limbs * d;
+      for (int64_t j = 0; j < d; ++j) {
+        const SumFormat& format = input.columns[static_cast<size_t>(j)];
+        int64_t term[kMaxLimbs] = {};
+        add_term(values[i * d + j], format, 1, term);
+        for (int g = 0; g < format.limbs; ++g) to[g * d + j] += term[g];
+      }
+    }
+  });
+  std::vector<int64_t>& all = sums[0];
+  for (size_t worker = 1; worker < sums.size(); ++worker) {
+    for (size_t i = 0; i < all.size(); ++i) all[i] += sums[worker][i];
+  }
+  const auto size = static_cast<size_t>(limbs * d);
+  int64_t* const total = all.data() + static_cast<size_t>(k) * size;
+  for (int64_t c = 0; c < k; ++c) {
+    for (size_t i = 0; i < size; ++i) total[i] += all[static_cast<size_t>(c) * size + i];
+  }
+  const auto mean_of = [&](int64_t c, double count, double* out) {
+    for (int64_t j = 0; j < d; ++j) {
+      const SumFormat& format = input.columns[static_cast<size_t>(j)];
+      out[j] =
+          std::ldexp(rounded_sum(all.data() + static_cast<size_t>(c) * size + j, format, d) / count, -format.shift);
+    }
+  };
+  Matrix found(k, d, DataType::kFloat64);
+  for (int64_t c = 0; c < k; ++c) {
+    mean_of(c, static_cast<double>(counts[static_cast<size_t>(c)]), found.values<double>().data() + c * d);
+  }
+  means = std::make_shared<const Matrix>(std::move(found));
+  mean = Matrix(1, d, DataType::kFloat64);
+  mean_of(k, static_cast<double>(rows()), mean.values<double>().data());
+}
+
+// Distances of all rows, some thousand rows at a time, to points in binary64.
+class Distances {
+ public:
+  Distances(std::shared_ptr<const Matrix> to, ThreadPool& pool)
+      : backend_(make_backend("cpu", {.threads = pool.size(), .abort = pool.abort()})),
+        labeller_(backend_->labeller(to)),
+        to_(std::move(to)),
+        pool_(pool) {}
+
+  // Calls take(first, distances): of rows [first, first + distances.rows()), columns are the points.
+  template <class Take>
+  void of_all(const PointsView& points, Take&& take) const {
+    constexpr int64_t kValues = int64_t{1} << 21;
+    const int64_t most = std::clamp<int64_t>(kValues / std::max(to_->rows(), points.d), 64, 1 << 16);
+    std::vector<std::byte> fetched;
+    for (int64_t first = 0; first < points.n; first += most) {
+      const int64_t count = std::min(most, points.n - first);
+      Matrix rows = Matrix::unwritten(count, points.d, DataType::kFloat64);
+      const PointsView range = host_rows(points, first, count, fetched);
+      widen(range.data, range.type, 0, count * points.d, rows.values<double>().data());
+      Matrix distances = Matrix::unwritten(count, to_->rows(), DataType::kFloat64);
+      const LabelCall call{.threads = pool_.size(), .abort = pool_.abort()};
+      if (!labeller_->transform(rows.view(), call, distances)) {
+        throw Error(ErrorCode::kInternal, "criteria", "rows that were checked are not finite");
+      }
+      take(first, distances);
+    }
+  }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Labeller> labeller_;
+  std::shared_ptr<const Matrix> to_;
+  ThreadPool& pool_;
+};
+
+// What a thread adds up of each cluster.
+struct ClusterSum {
+  ExactSum distances, squares;    // to the cluster's mean
+  SignedSum simplified, squared;  // silhouettes
+};
+
+class ByThread {
+ public:
+  ByThread(ThreadPool& pool, int64_t clusters) : sums_(static_cast<size_t>(pool.size())) {
+    for (auto& own : sums_) own.resize(static_cast<size_t>(clusters));
+  }
+  std::vector<ClusterSum>& of(int worker) { return sums_[static_cast<size_t>(worker)]; }
+  std::vector<ClusterSum> all() {
+    for (size_t worker = 1; worker < sums_.size(); ++worker) {
+      for (size_t c = 0; c < sums_[0].size(); ++c) {
+        sums_[0][c].distances.add(sums_[worker][c].distances);
+        sums_[0][c].squares.add(sums_[worker][c].squares);
+        sums_[0][c].simplified.add(sums_[worker][c].simplified);
+        sums_[0][c].squared.add(sums_[worker][c].squared);
+      }
+    }
+    return std::move(sums_[0]);
+  }
+
+ private:
+  std::vector<std::vector<ClusterSum>> sums_;
+};
+
+double ratio(double a, double b) {
+  const double larger = std::max(a, b);
+  return larger > 0 ? (b - a) / larger : 0;
+}
+
+// Sums of the distances of rows to the means of their clusters.
+std::vector<ClusterSum> spreads(const Clusters& all, const Distances& to_means, ThreadPool& pool) {
+  ByThread sums(pool, all.clusters());
+  to_means.of_all(all.input.points, [&](int64_t first, const Matrix& distances) {
+    pool.for_each_range(distances.rows(), kGrain, [&](int worker, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const uint32_t own = all.cluster(first + i);
+        const double d = distances.at(i, own);
+        sums.of(worker)[own].distances.add(d);
+        sums.of(worker)[own].squares.add(d * d);
+      }
+    });
+  });
+  return sums.all();
+}
+
+// The mean squared distance of rows to the mean of their cluster, by cluster.
+std::vector<double> variances(const Clusters& all, const std::vector<ClusterSum>& spread) {
+  std::vector<double> found;
+  for (size_t c = 0; c < spread.size(); ++c) {
+    found.push_back(spread[c].squares.rounded() / static_cast<double>(all.counts[c]));
+  }
+  return found;
+}
+
+std::vector<ClusterSum> silhouettes(const Clusters& all, const std::vector<double>& variances,
+                                    const Distances& to_means, ThreadPool& pool) {
+  ByThread sums(pool, all.clusters());
+  to_means.of_all(all.input.points, [&](int64_t first, const Matrix& distances) {
+    pool.for_each_range(distances.rows(), kGrain, [&](int worker, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const double* const d = distances.values<double>().data() + i * all.clusters();
+        const uint32_t own = all.cluster(first + i);
+        double nearest = std::numeric_limits<double>::infinity(), least = nearest;
+        for (size_t c = 0; c < variances.size(); ++c) {
+          if (c == own) continue;
+          nearest = std::min(nearest, d[c]);
+          least = std::min(least, d[c] * d[c] + variances[c]);
+        }
+        const auto count = static_cast<double>(all.counts[own]);
+        if (count == 1) continue;
+        ClusterSum& sum = sums.of(worker)[own];
+        sum.simplified.add(ratio(d[own], nearest));
+        sum.squared.add(ratio((d[own] * d[own] + variances[own]) * (count / (count - 1)), least));
+      }
+    });
+  });
+  return sums.all();
+}
+
+double total_of(const std::vector<ClusterSum>& sums, ExactSum ClusterSum::*member) {
+  ExactSum all;
+  for (const ClusterSum& sum : sums) all.add(sum.*member);
+  return all.rounded();
+}
+
+double total_of(const std::vector<ClusterSum>& sums, SignedSum ClusterSum::*member) {
+  SignedSum all;
+  for (const ClusterSum& sum : sums) all.add(sum.*member);
+  return all.rounded();
+}
+
+double calinski_harabasz(const Clusters& all, double within) {
+  ExactSum between;
+  const std::span<const double> means = all.means->values<double>(), mean = all.mean.values<double>();
+  const auto d = static_cast<size_t>(all.columns());
+  for (size_t c = 0; c < all.counts.size(); ++c) {
+    for (size_t j = 0; j < d; ++j) {
+      const double t = means[c * d + j] - mean[j];
+      between.add(static_cast<double>(all.counts[c]) * (t * t));
+    }
+  }
+  const auto n = static_cast<double>(all.rows()), k = static_cast<double>(all.clusters());
+  return within == 0 ? 1 : between.rounded() * (n - k) / (within * (k - 1));
+}
+
+double davies_bouldin(const Clusters& all, const std::vector<ClusterSum>& spread, ThreadPool& pool) {
+  const int64_t k = all.clusters();
+  std::vector<double> means;
+  for (size_t c = 0; c < spread.size(); ++c) {
+    means.push_back(spread[c].distances.rounded() / static_cast<double>(all.counts[c]));
+  }
+  std::vector<double> largest(static_cast<size_t>(k));
+  Distances(all.means, pool).of_all(all.means->view(), [&](int64_t first, const Matrix& distances) {
+    for (int64_t i = 0; i < distances.rows(); ++i) {
+      for (int64_t j = 0; j < k; ++j) {
+        const double distance = distances.at(i, j);
+        if (j == first + i || distance == 0) continue;
+        double& worst = largest[static_cast<size_t>(first + i)];
+        worst = std::max(worst, (means[static_cast<size_t>(first + i)] + means[static_cast<size_t>(j)]) / distance);
+      }
+    }
+  });
+  ExactSum sum;
+  for (const double worst : largest) sum.add(worst);
+  return sum.rounded() / static_cast<double>(k);
+}
+
+double bic(const Clusters& all, double within) {
+  const auto n = static_cast<double>(all.rows()), k = static_cast<double>(all.clusters());
+  const auto d = static_cast<double>(all.columns());
+  const double variance = within / (d * (n - k));
+  double likelihood = -n * d / 2 * std::log(2 * std::numbers::pi * variance) - d * (n - k) / 2;
+  for (const int64_t count : all.counts) {
+    const auto rows = static_cast<double>(count);
+    likelihood += rows * std::log(rows / n);
+  }
+  return k * (d + 1) * std::log(n) - 2 * likelihood;
+}
+
+// The rows with the smallest random numbers, ascending.
+std::vector<int64_t> sampled_rows(int64_t n, int64_t count, uint64_t seed) {
+  using Drawn = std::pair<uint64_t, int64_t>;
+  std::priority_queue<Drawn> least;
+  for (int64_t row = 0; row < n; ++row) {
+    const Drawn drawn{random_u64(seed, static_cast<uint64_t>(row), 0, Purpose::kCriterionRow), row};
+    if (static_cast<int64_t>(least.size()) < count) {
+      least.push(drawn);
+    } else if (drawn < least.top()) {
+      least.pop();
+      least.push(drawn);
+    }
+  }
+  std::vector<int64_t> rows;
+  for (; !least.empty(); least.pop()) rows.push_back(least.top().second);
+  std::ranges::sort(rows);
+  return rows;
+}
+
+// Silhouettes of these rows by their distances to all rows, added up.
+void add_silhouettes(const Clusters& all, std::span<const int64_t> rows, SignedSum& sum, ThreadPool& pool) {
+  const Matrix given = gather_rows(all.input.points, rows);
+  Matrix wide(given.rows(), given.columns(), DataType::kFloat64);
+  widen(given.view().data, given.type(), 0, given.rows() * given.columns(), wide.values<double>().data());
+  const auto k = static_cast<size_t>(all.clusters());
+  std::vector<ExactSum> sums(rows.size() * k);  // by row of the sample and cluster
+  const Distances to_rows(std::make_shared<const Matrix>(std::move(wide)), pool);
+  to_rows.of_all(all.input.points, [&](int64_t first, const Matrix& distances) {
+    pool.for_each_range(static_cast<int64_t>(rows.size()), 1, [&](int, int64_t begin, int64_t end) {
+      for (int64_t s = begin; s < end; ++s) {
+        for (int64_t i = 0; i < distances.rows(); ++i) {
+          sums[static_cast<size_t>(s) * k + all.cluster(first + i)].add(distances.at(i, s));
+        }
+      }
+    });
+  });
+  for (size_t s = 0; s < rows.size(); ++s) {
+    const uint32_t own = all.cluster(rows[s]);
+    if (all.counts[own] == 1) continue;
+    const double a = sums[s * k + own].rounded() / static_cast<double>(all.counts[own] - 1);
+    double b = std::numeric_limits<double>::infinity();
+    for (size_t c = 0; c < k; ++c) {
+      if (c != own) b = std::min(b, sums[s * k + c].rounded() / static_cast<double>(all.counts[c]));
+    }
+    sum.add(ratio(a, b));
+  }
+}
+
+void add_sampled_silhouette(const Clusters& all, const CriteriaOptions& options, ThreadPool& pool, Criteria& found) {
+  constexpr int64_t kMostBytes = int64_t{1} << 26;
+  constexpr double kDoubt = 0.05;
+  const int64_t count = std::min(options.sample, all.rows());
+  if (count < 1) return;
+  const std::vector<int64_t> rows = sampled_rows(all.rows(), count, options.seed);
+  const int64_t together =
+      std::clamp<int64_t>(kMostBytes / (all.clusters() * static_cast<int64_t>(sizeof(ExactSum))), 1, 1024);
+  SignedSum sum;
+  for (int64_t first = 0; first < count; first += together) {
+    const auto some = static_cast<size_t>(std::min(together, count - first));
+    add_silhouettes(all, std::span(rows).subspan(static_cast<size_t>(first), some), sum, pool);
+  }
+  found.silhouette_rows = count;
+  found.silhouette = sum.rounded() / static_cast<double>(count);
+  // The mean of numbers between -1 and 1; without replacement it is no worse.
+  if (count < all.rows()) found.silhouette_error = std::sqrt(2 * std::log(2 / kDoubt) / static_cast<double>(count));
+}
+
+Criteria criteria_of(const Clusters& all, const CriteriaOptions& options, ThreadPool& pool) {
+  Criteria found;
+  found.rows = all.rows();
+  found.clusters = all.clusters();
+  found.cluster_silhouettes.assign(all.cluster_of.size(), Criteria::kUndefined);
+  const Distances to_means(all.means, pool);
+  const std::vector<ClusterSum> spread = spreads(all, to_means, pool);
+  const double within = total_of(spread, &ClusterSum::squares);
+  const bool scattered = all.rows() > all.clusters();
+  if (scattered) found.bic = bic(all, within);
+  if (all.clusters() < 2) return found;
+  if (scattered) {
+    found.calinski_harabasz = calinski_harabasz(all, within);
+    found.davies_bouldin = davies_bouldin(all, spread, pool);
+  }
+  const std::vector<ClusterSum> sums = silhouettes(all, variances(all, spread), to_means, pool);
+  found.simplified_silhouette = total_of(sums, &ClusterSum::simplified) / static_cast<double>(all.rows());
+  found.squared_silhouette = total_of(sums, &ClusterSum::squared) / static_cast<double>(all.rows());
+  for (size_t c = 0; c < sums.size(); ++c) {
+    found.cluster_silhouettes[static_cast<size_t>(all.label_of[c])] =
+        sums[c].squared.rounded() / static_cast<double>(all.counts[c]);
+  }
+  add_sampled_silhouette(all, options, pool, found);
+  return found;
+}
+
+}  // namespace
+
+Criteria criteria(const PointsView& points, std::span<const uint32_t> labels, const CriteriaOptions& options) {
+  const FpEnvironmentGuard guard;
+  return or_out_of_memory("memory", "give it fewer rows, or a smaller sample", [&] {
+    if (static_cast<int64_t>(labels.size()) != points.n) {
+      throw Error(ErrorCode::kUsage, "labels", fmt::format("there are {} labels of {} rows", labels.size(), points.n));
+    }
+    if (options.sample < 0) {
+      throw Error(ErrorCode::kUsage, "sample", fmt::format("{} rows are less than none", options.sample));
+    }
+    ThreadPool pool(thread_count(options.threads), options.abort);
+    const Input input = prepare_input(points, {}, pool);
+    Criteria found = criteria_of(Clusters(input, labels, pool), options, pool);
+    check_mapped(points.data);
+    return found;
+  });
+}
+
+}  // namespace manymeans

@@ -1,0 +1,128 @@
+// Numbers of clusters that are known, and points without any.
+#include <manymeans/choose.h>
+#include <manymeans/error.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace manymeans::test {
+namespace {
+
+// `k` round clusters on a grid, so many deviations apart; k = 1: one normal distribution.
+std::vector<float> planted(int64_t n, int64_t d, int64_t k, float apart, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t cluster = i % k;
+    for (int64_t j = 0; j < d; ++j) {
+      const int64_t place = j == 0 ? cluster % 3 : j == 1 ? cluster / 3 : 0;
+      values.push_back(normal(random) + apart * static_cast<float>(place));
+    }
+  }
+  return values;
+}
+
+ChooseOptions up_to(int64_t most, int64_t models = 3) {
+  ChooseOptions options;
+  options.fit.k.resize(static_cast<size_t>(most - 1));
+  std::iota(options.fit.k.begin(), options.fit.k.end(), 2);
+  options.fit.models = models;
+  options.sample = 50;
+  return options;
+}
+
+TEST(ChooseK, FindsPlantedClusters) {
+  for (const int64_t k : {2, 3, 5, 7}) {
+    const std::vector<float> values = planted(700, 2, k, 8, 10 + static_cast<uint64_t>(k));
+    const ChosenK found = choose_k({values.data(), 700, 2}, up_to(10));
+    EXPECT_EQ(found.k, k) << found.reason;
+    ASSERT_EQ(found.evidence.size(), 10u);
+    EXPECT_EQ(found.evidence[0].k, 1);
+    EXPECT_EQ(found.votes.size(), 6u);
+    EXPECT_NEAR(found.evidence[static_cast<size_t>(k) - 1].agreement, 1, 0.2);
+  }
+}
+
+// The goal is at least 18 of 20 seeds of each.
+TEST(ChooseK, SaysOneWhereThereAreNoClusters) {
+  std::mt19937_64 random(3);
+  std::uniform_real_distribution<float> uniform;
+  int normal_ones = 0, uniform_ones = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    ChooseOptions options = up_to(6, 2);
+    options.fit.seed = seed;
+    const std::vector<float> normal = planted(300, 3, 1, 0, 100 + seed);
+    normal_ones += choose_k({normal.data(), 300, 3}, options).k == 1;
+    std::vector<float> box(600);
+    for (float& value : box) value = uniform(random);
+    uniform_ones += choose_k({box.data(), 300, 2}, options).k == 1;
+  }
+  EXPECT_GE(normal_ones, 18);
+  EXPECT_GE(uniform_ones, 18);
+}
+
+TEST(ChooseK, IsTheSameOnEveryBackendAndNumberOfThreads) {
+  const std::vector<float> values = planted(400, 2, 4, 5, 8);
+  ChooseOptions options = up_to(6, 2);
+  options.references = 3;
+  const ChosenK one = choose_k({values.data(), 400, 2}, options);
+  for (const char* backend : {"cpu", "reference"}) {
+    options.fit.backend = backend;
+    options.fit.threads = backend[0] == 'c' ? 3 : 1;
+    const ChosenK other = choose_k({values.data(), 400, 2}, options);
+    EXPECT_EQ(other.k, one.k);
+    for (size_t i = 0; i < one.evidence.size(); ++i) {
+      EXPECT_EQ(std::bit_cast<uint64_t>(other.evidence[i].gap), std::bit_cast<uint64_t>(one.evidence[i].gap));
+      EXPECT_EQ(std::bit_cast<uint64_t>(other.evidence[i].gap_error),
+                std::bit_cast<uint64_t>(one.evidence[i].gap_error));
+      EXPECT_EQ(std::bit_cast<uint64_t>(other.evidence[i].criteria.bic),
+                std::bit_cast<uint64_t>(one.evidence[i].criteria.bic));
+    }
+  }
+}
+
+// The evidence of a k is that of its model fitted alone, and does not depend on the other k.
+TEST(ChooseK, JudgesTheModelsOfTheirSeeds) {
+  const std::vector<float> values = planted(300, 2, 3, 6, 4);
+  const ChosenK found = choose_k({values.data(), 300, 2}, up_to(5));
+  for (const Evidence& evidence : found.evidence) {
+    FitOptions alone;
+    alone.k = {evidence.k};
+    alone.model_seed = evidence.model_seed;
+    EXPECT_EQ(fit({values.data(), 300, 2}, {}, alone).models[0].inertia, evidence.inertia);
+  }
+}
+
+TEST(ChooseK, WithoutReferencesOrWithEqualRows) {
+  const std::vector<float> values = planted(200, 2, 3, 9, 4);
+  ChooseOptions options = up_to(5, 1);
+  options.references = 0;
+  const ChosenK found = choose_k({values.data(), 200, 2}, options);
+  EXPECT_EQ(found.k, 3);
+  EXPECT_TRUE(std::ranges::none_of(found.votes, [](const Vote& vote) { return vote.criterion == "gap"; }));
+  EXPECT_TRUE(std::isnan(found.evidence[0].gap) && std::isnan(found.evidence[0].agreement));
+  const std::vector<float> equal(20, 4.0F);
+  EXPECT_EQ(choose_k({equal.data(), 10, 2}, up_to(3)).k, 1);
+}
+
+TEST(ChooseK, RefusesWhatMakesNoSense) {
+  const std::vector<float> values = planted(50, 2, 3, 9, 4);
+  ChooseOptions options = up_to(3);
+  options.references = -1;
+  EXPECT_THROW(choose_k({values.data(), 50, 2}, options), Error);
+  options = up_to(3);
+  options.fit.model_seed = 1;
+  EXPECT_THROW(choose_k({values.data(), 50, 2}, options), Error);
+  options = up_to(60);
+  EXPECT_THROW(choose_k({values.data(), 50, 2}, options), Error);
+}
+
+}  // namespace
+}  // namespace manymeans::test

@@ -1,0 +1,80 @@
+"""Criteria of clusterings: against scikit-learn's."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score, pairwise_distances, silhouette_score
+
+import manymeans
+
+
+def made(seed):
+    """Points of overlapping clusters, and labels that suit them more or less."""
+    rng = np.random.default_rng(seed)
+    n, d, k = int(rng.integers(30, 400)), int(rng.integers(1, 9)), int(rng.integers(2, 9))
+    labels = rng.integers(0, k, n)
+    X = rng.standard_normal((n, d)) + labels[:, None] * rng.standard_normal(d) * 2 + rng.integers(0, 2) * 1000
+    return X.astype([np.float32, np.float64][seed % 2]), np.where(rng.random(n) < 0.8, labels, rng.integers(0, k, n))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_against_sklearn(seed):
+    X, labels = made(seed)
+    found = manymeans.criteria(X, labels)
+    wide = X.astype(np.float64)
+    assert found.n_clusters == len(np.unique(labels))
+    assert found.calinski_harabasz == pytest.approx(calinski_harabasz_score(wide - wide.mean(0), labels), rel=1e-12)
+    assert found.davies_bouldin == pytest.approx(davies_bouldin_score(wide - wide.mean(0), labels), rel=1e-12)
+    # Not scikit-learn's own squared distances, which lose digits far from zero.
+    differences = wide[:, None, :] - wide[None, :, :]
+    squares = (differences * differences).sum(axis=2)
+    squared = silhouette_score(squares, labels, metric="precomputed")
+    assert found.squared_silhouette == pytest.approx(squared, rel=1e-12, abs=1e-12)
+    euclidean = silhouette_score(np.sqrt(squares), labels, metric="precomputed")
+    assert found.silhouette == pytest.approx(euclidean, rel=1e-12, abs=1e-12)
+    assert found.silhouette_rows == len(X) and found.silhouette_error == 0
+
+
+def test_simplified_silhouette_and_bic():
+    X, labels = made(1)
+    found = manymeans.criteria(X, labels)
+    means = np.array([X[labels == c].mean(axis=0) for c in np.unique(labels)])
+    distances = pairwise_distances(X, means)
+    own = np.searchsorted(np.unique(labels), labels)
+    a = distances[np.arange(len(X)), own]
+    distances[np.arange(len(X)), own] = np.inf
+    b = distances.min(axis=1)
+    assert found.simplified_silhouette == pytest.approx(np.mean((b - a) / np.maximum(a, b)), rel=1e-9)
+    n, d, k = len(X), X.shape[1], len(means)
+    variance = (a * a).sum() / (d * (n - k))
+    counts = np.bincount(own)
+    likelihood = -n * d / 2 * np.log(2 * np.pi * variance) - d * (n - k) / 2 + (counts * np.log(counts / n)).sum()
+    assert found.bic == pytest.approx(k * (d + 1) * np.log(n) - 2 * likelihood, rel=1e-9)
+
+
+def test_what_it_takes():
+    X, _ = made(3)
+    result = manymeans.fit(X, 4)
+    kmeans = manymeans.KMeans(4, random_state=0).fit(X)
+    of_labels = manymeans.criteria(X, result.best().labels)
+    for given in (result, result.best(), kmeans, result.best().labels.tolist()):
+        found = manymeans.criteria(X, given)
+        assert found[:6] == of_labels[:6] and found.silhouette == of_labels.silhouette
+    assert np.isnan(manymeans.criteria(X, np.zeros(len(X), int)).silhouette)
+    sampled = manymeans.criteria(X, result, sample=10, random_state=3)
+    assert sampled.silhouette_rows == 10 and sampled.silhouette_error == pytest.approx(np.sqrt(2 * np.log(40) / 10))
+    none = manymeans.criteria(X, result, sample=0)
+    assert np.isnan(none.silhouette) and none.squared_silhouette == of_labels.squared_silhouette
+
+
+@pytest.mark.parametrize(
+    ("labels", "text"),
+    [
+        ([0, 1], r"\[labels\] there are 2 labels of 3 rows"),
+        ([0, -1, 1], r"\[labels\] row 1 has -1; labels are 0 to 2147483647"),
+        ([0.0, 1.0, 1.0], r"\[labels\] holds float64; labels are integers"),
+        ([[0], [1], [1]], r"\[labels\] has the shape \(3, 1\)"),
+    ],
+)
+def test_errors(labels, text):
+    with pytest.raises(ValueError, match=text):
+        manymeans.criteria([[0.0], [1.0], [5.0]], labels)
