@@ -119,7 +119,7 @@ void check_balanced(const Task& task, const Backend& backend, const Comm& comm) 
   if (task.points.n < 1) return;  // an error of its own
   for (const int64_t k : options.k) {
     check_sizes(sizes_of(options), task.points.n, k);
-    const int64_t bytes = 2 * task.points.n * k * static_cast<int64_t>(sizeof(double));
+    const int64_t bytes = task.points.n * k * static_cast<int64_t>(sizeof(int64_t));
     const int64_t limit = backend.keeps_to_memory() ? options.memory.bytes : 0;
     if (limit == 0 || bytes <= limit) continue;
     throw Error(ErrorCode::kUnavailable, "memory",

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <span>
 #include <unordered_map>
@@ -228,6 +229,7 @@ class ShortestPaths {
     int64_t cost = kFar;
     int32_t row = -1;
   };
+  using Candidate = std::pair<int64_t, int32_t>;  // cost and row
 
   size_t nodes() const { return static_cast<size_t>(k_) + 1; }
   Arc& arc(int64_t from, int64_t to) { return arcs_[static_cast<size_t>(from * k_ + to)]; }
@@ -237,7 +239,7 @@ class ShortestPaths {
   void augment();
   int64_t search();
   void move_row(int64_t from, int64_t to);
-  void look_again(int64_t from, const std::vector<int64_t>& stale);
+  void look_again(int64_t from, int64_t to);
 
   PricedLabels& labels_;
   int64_t k_;
@@ -245,6 +247,7 @@ class ShortestPaths {
   std::vector<int64_t> kept_;    // rows that a cluster is to have, as the paths so far have it
   std::vector<int64_t> excess_;  // what is there above that
   std::vector<Arc> arcs_;
+  std::unordered_map<int64_t, std::vector<Candidate>> heaps_;  // of arcs that lost a row; some may be gone since
   std::vector<std::vector<int32_t>> members_;
   std::vector<size_t> place_;  // of each row among the members of its cluster
   std::vector<int64_t> distance_, before_;
@@ -344,24 +347,31 @@ void ShortestPaths::move_row(int64_t from, int64_t to) {
   place_[static_cast<size_t>(row)] = members_[static_cast<size_t>(to)].size();
   members_[static_cast<size_t>(to)].push_back(row);
   labels_.move(row, static_cast<uint32_t>(to));
-  std::vector<int64_t> stale;
   for (int64_t c = 0; c < k_; ++c) {
-    if (arc(from, c).row == row) stale.push_back(c);
+    if (arc(from, c).row == row) look_again(from, c);
     const int64_t here = labels_.column(c)[row] - labels_.own(row);
     if (here < arc(to, c).cost) arc(to, c) = {here, row};
+    const auto heap = heaps_.find(to * k_ + c);
+    if (heap == heaps_.end()) continue;
+    heap->second.emplace_back(here, row);
+    std::ranges::push_heap(heap->second, std::greater<>());
   }
-  look_again(from, stale);
 }
 
-void ShortestPaths::look_again(int64_t from, const std::vector<int64_t>& stale) {
-  for (const int64_t c : stale) {
-    Arc best;
+// The next row of an arc whose row has left. Whoever asks once asks again, so all rows are put in a heap.
+void ShortestPaths::look_again(int64_t from, int64_t to) {
+  std::vector<Candidate>& heap = heaps_[from * k_ + to];
+  if (heap.empty()) {
     for (const int32_t i : members_[static_cast<size_t>(from)]) {
-      const int64_t here = labels_.column(c)[i] - labels_.own(i);
-      if (here < best.cost) best = {here, i};
+      heap.emplace_back(labels_.column(to)[i] - labels_.own(i), i);
     }
-    arc(from, c) = best;
+    std::ranges::make_heap(heap, std::greater<>());
   }
+  while (!heap.empty() && labels_.label(heap.front().second) != from) {
+    std::ranges::pop_heap(heap, std::greater<>());
+    heap.pop_back();
+  }
+  arc(from, to) = heap.empty() ? Arc{} : Arc{heap.front().first, heap.front().second};
 }
 
 // Among the labels of least cost the lexicographically smallest ones.

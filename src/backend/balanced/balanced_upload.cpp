@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -86,14 +87,14 @@ class BalancedSession final : public Session, public RowQuestions {
   ThreadPool pool_;
   std::vector<TermAdder> adders_;
   std::vector<Model> models_;
-  std::vector<double> values_;  // costs of a pass, a column a cluster
-  std::vector<int64_t> costs_;  // the same as integers
+  std::vector<int64_t> costs_;  // of a pass, a column a cluster
 };
 
-// RN(w' * d2) of every row and prototype; the largest of them.
+// The bits of RN(w' * d2) of every row and prototype, in the place of the integers that these become; the largest of
+// them.
 double BalancedSession::find_costs(const Matrix& prototypes) {
   const int64_t k = prototypes.rows();
-  values_.resize(static_cast<size_t>(n() * k));
+  costs_.resize(static_cast<size_t>(n() * k));
   double largest = 0;
   for (int64_t c = 0; c < k; ++c) {
     const Matrix one = keep_prototypes(prototypes, std::span(&c, 1));
@@ -103,10 +104,11 @@ double BalancedSession::find_costs(const Matrix& prototypes) {
       labelled_ = true;
     }
     const std::vector<double> d2 = distances_->rows().distances(0, one);
-    double* to = values_.data() + c * n();
+    int64_t* to = costs_.data() + c * n();
     for (int64_t i = 0; i < n(); ++i) {
-      to[i] = input_.weight(i) * d2[static_cast<size_t>(i)];
-      largest = std::max(largest, to[i]);
+      const double cost = input_.weight(i) * d2[static_cast<size_t>(i)];
+      largest = std::max(largest, cost);
+      to[i] = std::bit_cast<int64_t>(cost);
     }
   }
   return largest;
@@ -115,10 +117,12 @@ double BalancedSession::find_costs(const Matrix& prototypes) {
 std::vector<uint32_t> BalancedSession::assign(Model& state, const Matrix& prototypes) {
   const int64_t k = prototypes.rows();
   const int shift = cost_bits(k) - exponent(find_costs(prototypes));
-  costs_.resize(values_.size());
   const TermAdder rounded(SumFormat{0, 1, shift});
-  std::ranges::fill(costs_, 0);
-  for (size_t i = 0; i < costs_.size(); ++i) rounded.add(values_[i], 1, &costs_[i]);
+  for (int64_t& cost : costs_) {
+    const auto value = std::bit_cast<double>(cost);
+    cost = 0;
+    rounded.add(value, 1, &cost);
+  }
   state.prices.resize(static_cast<size_t>(k));
   std::vector<int64_t> prices;
   for (const double price : state.prices) {
