@@ -19,7 +19,7 @@
 #include "engine/fit_shard.h"
 #include "engine/gathered_warnings.h"
 #include "engine/lloyd.h"
-#include "engine/search.h"
+#include "engine/search_task.h"
 #include "engine/strategies.h"
 #include "engine/swap_search.h"
 #include "engine/tuned.h"

@@ -1,11 +1,10 @@
-#include "engine/search.h"
-
 #include <manymeans/error.h>
 
 #include "core/data_type.h"
 #include "core/fp_environment.h"
 #include "engine/fit_shard.h"
 #include "engine/search_models.h"
+#include "engine/search_task.h"
 #include "engine/search_walk.h"
 #include "engine/swap_scores.h"
 #include "engine/tuned.h"

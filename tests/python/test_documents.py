@@ -26,7 +26,15 @@ def snippets(path):
     return re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
 
 
-PAGES = ["python", "regression", "search", "prepare-a-table", "more-data-than-memory", "from-scikit-learn", "from-faiss"]
+PAGES = [
+    "python",
+    "regression",
+    "search",
+    "prepare-a-table",
+    "more-data-than-memory",
+    "from-scikit-learn",
+    "from-faiss",
+]
 
 
 @pytest.mark.parametrize("name", [f"docs/user/{page}.md" for page in PAGES] + ["README.md"])
