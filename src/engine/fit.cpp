@@ -221,7 +221,7 @@ void check_same_beginning(const std::vector<Member>& members, ThreadPool& pool, 
 }
 
 // The models of a search differ little from one pass to the next, so bounds keep most of their labels. With few columns
-// a screen takes less time than asking them (bench/results/amd-epyc-2cpu/search.md).
+// a screen takes less time than asking them (bench/results/amd-epyc-2cpu/search-beside-breathing.md).
 bool wants_bounds(const Task& task, const FitKind& kind) {
   constexpr int64_t kFewestColumns = 12;
   return kind.search != nullptr && task.options.algorithm == "auto" && task.points.d >= kFewestColumns &&
