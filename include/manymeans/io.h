@@ -3,8 +3,8 @@
 
 #include <manymeans/points.h>
 #include <manymeans/regress.h>
-#include <manymeans/search.h>
 #include <manymeans/result.h>
+#include <manymeans/search.h>
 
 #include <algorithm>
 #include <cstdint>

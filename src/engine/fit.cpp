@@ -24,7 +24,7 @@
 #include "engine/fit_shard.h"
 #include "engine/gathered_warnings.h"
 #include "engine/lloyd.h"
-#include "engine/search.h"
+#include "engine/search_task.h"
 #include "engine/strategies.h"
 #include "engine/swap_search.h"
 #include "engine/tuned.h"
@@ -262,7 +262,7 @@ int device_of_rank(const std::string& backend, Comm& comm) {
 }
 
 // The models of a search differ little from one pass to the next, so bounds keep most of their labels. With few columns
-// a screen takes less time than asking them (bench/results/amd-epyc-2cpu/search.md).
+// a screen takes less time than asking them (bench/results/amd-epyc-2cpu/search-beside-breathing.md).
 bool wants_bounds(const Task& task, const FitKind& kind) {
   constexpr int64_t kFewestColumns = 12;
   return kind.search != nullptr && task.options.algorithm == "auto" && task.points.d >= kFewestColumns &&

@@ -1,11 +1,10 @@
-#include "engine/search.h"
-
 #include <manymeans/error.h>
 
 #include "core/data_type.h"
 #include "core/fp_environment.h"
 #include "engine/fit_shard.h"
 #include "engine/search_models.h"
+#include "engine/search_task.h"
 #include "engine/search_walk.h"
 #include "engine/swap_scores.h"
 #include "engine/tuned.h"
@@ -79,7 +78,7 @@ class Search {
   bool run_round();
   SwapWalk shaken(int64_t trial) const;
   bool run_trials(Team& team, std::span<SwapWalk> walks, std::span<SearchModel> found) const;
-  bool join(std::vector<SearchModel> found);
+  bool join(std::span<const SearchModel> found);
   std::optional<Matrix> joined(std::span<const SearchModel* const> better) const;
 
   const SearchOptions& options_;
@@ -214,7 +213,7 @@ bool Search::run_round() {
     run_trials(teams_[static_cast<size_t>(team)], std::span(walks).subspan(first, mine),
                std::span(found).subspan(first, mine));
   });
-  return !control_.stopped() && join(std::move(found));
+  return !control_.stopped() && join(found);
 }
 
 // All of a team side by side, each as far as it comes.
@@ -274,7 +273,7 @@ std::optional<Matrix> Search::joined(std::span<const SearchModel* const> better)
   return centroids;
 }
 
-bool Search::join(std::vector<SearchModel> found) {
+bool Search::join(std::span<const SearchModel> found) {
   std::vector<const SearchModel*> better;
   for (const SearchModel& model : found) {
     if (model.inertia < (1 - kLeastGain) * best_.inertia) better.push_back(&model);
@@ -313,9 +312,7 @@ SearchSummary Search::run() {
 
 void check(const SearchOptions& options) {
   check(static_cast<const FitOptions&>(options));
-  const auto usage = [](const char* option, std::string text) {
-    return Error(ErrorCode::kUsage, option, std::move(text));
-  };
+  const auto usage = [](const char* option, const std::string& text) { return Error(ErrorCode::kUsage, option, text); };
   if (!(options.search_time >= 0)) {
     throw usage("search_time", fmt::format("{} must be 0 or larger", options.search_time));
   }
@@ -354,7 +351,8 @@ SearchResult search(const PointsView& points, std::span<const double> weights, c
   check(options);
   refuse_ranks(hooks, "search");
   if (!hooks.checkpoint.path.empty()) {
-    throw Error(ErrorCode::kUsage, "checkpoint", "a search writes none; give --rounds, or the model as --init");
+    throw Error(ErrorCode::kUsage, "checkpoint",
+                "a search writes none; give rounds, and go on from its model as initial prototypes");
   }
   SearchResult result;
   result.options = options;
