@@ -115,15 +115,9 @@ def measure(points, arguments):
     first = points[: arguments.clusters].toarray()
     short, long = compare(points, arguments, first, 1), compare(points, arguments, first, most)
     lines += [row("from rows, 1 iteration", *short), row(f"from rows, {most} iterations", *long)]
-    each = [
-        [(b - a) / (most - 1) for a, b in zip(before, after, strict=True)]
-        for before, after in zip(short, long, strict=True)
-    ]
-    lines += [
-        "",
-        f"An iteration takes {each[0][0]:.3f} s, scikit-learn's {each[1][0]:.3f} s; "
-        f"of processors {each[0][1]:.3f} s and {each[1][1]:.3f} s.",
-    ]
+    each = [(after[1] - before[1]) / (most - 1) for before, after in zip(short, long, strict=True)]
+    text = f"An iteration takes {each[0]:.3f} s of the processors, scikit-learn's {each[1]:.3f} s"
+    lines += ["", f"{text}: {each[1] / each[0]:.1f} times."]
     return lines
 
 
