@@ -11,15 +11,27 @@ import re
 BACKENDS = ["reference", "cpu", "cuda", "opencl"]
 
 # Folders of src/ by height: a folder includes itself and what stands lower.
-HEIGHT = {"core": 0, "comm": 1, "data": 2, "prototype": 3, "io": 4, "backend": 4, "init": 5, "engine": 6,
-          "regress": 7}
+HEIGHT = {"core": 0, "comm": 1, "data": 2, "prototype": 3, "io": 4, "backend": 4, "init": 5, "engine": 6, "regress": 7}
 
 # Folders inside one of these, lowest first: a file includes its own folder's and those of lower ones. "." is the outer folder itself.
 FOLDERS = {
     "src/backend": [".", "deduplicated", "balanced", "joined", "sharded", "remote", "device", "composite", *BACKENDS],
     "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "sparse", "."],
-    "src/backend/cuda": ["runtime", "device", "exact", "margins", "float32", "tensor", "bounding_boxes", "persistent",
-                         "points", "queries", "pass", "linear", "."],
+    "src/backend/cuda": [
+        "runtime",
+        "device",
+        "exact",
+        "margins",
+        "float32",
+        "tensor",
+        "bounding_boxes",
+        "persistent",
+        "points",
+        "queries",
+        "pass",
+        "linear",
+        ".",
+    ],
     "src/backend/opencl": ["kernels", "runtime", "tree", "pass", "linear", "."],
     "src/io": ["files", "table", "text", "binary", "numpy", "arrow", "hdf5", "results"],
     "cli": ["streams", "ranks", "output", "flags", "fitting", "commands", "."],
@@ -27,8 +39,21 @@ FOLDERS = {
 
 # Public headers that are vocabulary for every folder of src/. io.h and summary.h speak of files and their columns, so only
 # these folders see them.
-VOCABULARY = {"comm.h", "compare.h", "error.h", "points.h", "options.h", "result.h", "fit.h", "regress.h", "row_shards.h",
-              "search.h", "sparse.h"}
+VOCABULARY = {
+    "choose.h",
+    "comm.h",
+    "compare.h",
+    "criteria.h",
+    "error.h",
+    "points.h",
+    "options.h",
+    "result.h",
+    "fit.h",
+    "regress.h",
+    "row_shards.h",
+    "search.h",
+    "sparse.h",
+}
 ROOMS_OF_IO_H = {"data", "io"}
 
 # Public headers that are about another library: who includes them has it.
@@ -92,7 +117,7 @@ def folder(parts, quoted, angled):
     if target[0] == "registry":
         return None
     if len(target) == 1 or target[0] not in HEIGHT:
-        return "write the path from src/, such as \"core/digest.h\""
+        return 'write the path from src/, such as "core/digest.h"'
     if target[0] == "backend":
         problem = backend_use(parts, target)
         if problem:

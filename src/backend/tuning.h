@@ -49,7 +49,7 @@ struct Tuning {
   CpuTuning cpu = {};
   CudaTuning cuda = {};
   OpenClTuning opencl = {};
-  std::optional<bool> duplicates = {};  ///< each distinct row once; empty: MANYMEANS_DUPLICATES, else where it pays
+  std::optional<bool> duplicates = {};    ///< each distinct row once; empty: MANYMEANS_DUPLICATES, else where it pays
   std::optional<bool> models_apart = {};  ///< several devices share the models, not the rows; empty: where it pays
   /// Makes the backend, whatever is asked for by name.
   std::unique_ptr<Backend> (*test_backend)(const BackendOptions&) = nullptr;

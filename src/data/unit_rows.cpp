@@ -68,9 +68,10 @@ void scale_rows(const PointsView& points, int64_t first_row, Run&& run) {
 
 RowCopy unit_rows(const PointsView& points, const UnitRowsTask& task) {
   if (points.place.space == kSparseSpace) {
-    throw Error(ErrorCode::kUsage, "metric",
-                "cosine of sparse points would fill in their zeros; divide each row by its length beforehand, which keeps "
-                "them sparse (scikit-learn: normalize), and use metric euclidean");
+    throw Error(
+        ErrorCode::kUsage, "metric",
+        "cosine of sparse points would fill in their zeros; divide each row by its length beforehand, which keeps "
+        "them sparse (scikit-learn: normalize), and use metric euclidean");
   }
   RowCopy result;
   scale_rows(points, task.first_row,

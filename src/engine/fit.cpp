@@ -28,6 +28,7 @@
 #include "engine/strategies.h"
 #include "engine/swap_search.h"
 #include "engine/tuned.h"
+#include "engine/workload_of_fit.h"
 #include "prototype/direction.h"
 
 #include <fmt/format.h>
@@ -58,31 +59,6 @@ struct FitPlace {
   const FitKind& kind;
   RemoteShards* remote = nullptr;  // these have the rows
 };
-
-Workload workload_of(const FitOptions& options, std::span<const Member> members, int threads) {
-  const auto models = static_cast<int64_t>(members.size());
-  Workload workload{1, 0, (std::min<int64_t>(options.max_iter, 1000) + 1) * models};
-  if (options.strategy == Strategy::kConcatenated) workload.models = models;
-  if (options.strategy == Strategy::kTask) workload.sessions = std::min<int64_t>(threads, models);
-  int64_t apart = 0;
-  for (const Member& member : members) {
-    workload.most_clusters = std::max(workload.most_clusters, member.result.k);
-    workload.all_clusters += member.result.k;
-    workload.clusters.push_back(member.result.k);
-    apart += member.result.init.starts_with("k-means");
-  }
-  workload.apart = 2 * apart > models;
-  return workload;
-}
-
-// A search has sessions of many models, and makes more passes than any fit.
-void add_trials(const SearchTask& search, Workload& workload) {
-  constexpr int64_t kMany = 1000;
-  workload.models = search.options.trials;
-  workload.all_clusters = search.options.trials * workload.most_clusters;
-  workload.passes = std::max(workload.passes, kMany * search.options.trials);
-  workload.clusters.assign(static_cast<size_t>(search.options.trials), workload.most_clusters);
-}
 
 // What options and hooks have to do with the points, of which there are `rows` on all ranks, without a look at their
 // values.
@@ -208,17 +184,6 @@ MemoryPlan plan_memory_of(const Task& asked, const Backend& backend, const FitKi
   if (options.memory.bytes == 0 && fits_easily(task)) return {};
   task.in_file = lies_in_file(points.data, points.bytes());
   return plan_memory(task, options.memory.bytes);
-}
-
-void tell_cost(const Cost& cost, Provenance& provenance) {
-  // Parts of the phase "fit"; under the strategy task they are summed over the threads.
-  provenance.seconds.emplace_back("fit: initialise", cost.initialise);
-  provenance.seconds.emplace_back("fit: passes", cost.iterate);
-  provenance.seconds.emplace_back("fit: update", cost.update);
-  provenance.seconds.emplace_back("fit: finish", cost.finish);
-  provenance.passes = cost.passes;
-  provenance.total = cost.sum;
-  provenance.pass_log = cost.log;
 }
 
 // What has to be the same on all ranks: the options that decide the answer, and in which order models are fitted.

@@ -1,0 +1,43 @@
+#include "engine/workload_of_fit.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace manymeans {
+
+Workload workload_of(const FitOptions& options, std::span<const Member> members, int threads) {
+  const auto models = static_cast<int64_t>(members.size());
+  Workload workload{1, 0, (std::min<int64_t>(options.max_iter, 1000) + 1) * models};
+  if (options.strategy == Strategy::kConcatenated) workload.models = models;
+  if (options.strategy == Strategy::kTask) workload.sessions = std::min<int64_t>(threads, models);
+  int64_t apart = 0;
+  for (const Member& member : members) {
+    workload.most_clusters = std::max(workload.most_clusters, member.result.k);
+    workload.all_clusters += member.result.k;
+    workload.clusters.push_back(member.result.k);
+    apart += member.result.init.starts_with("k-means");
+  }
+  workload.apart = 2 * apart > models;
+  return workload;
+}
+
+void add_trials(const SearchTask& search, Workload& workload) {
+  constexpr int64_t kMany = 1000;
+  workload.models = search.options.trials;
+  workload.all_clusters = search.options.trials * workload.most_clusters;
+  workload.passes = std::max(workload.passes, kMany * search.options.trials);
+  workload.clusters.assign(static_cast<size_t>(search.options.trials), workload.most_clusters);
+}
+
+void tell_cost(const Cost& cost, Provenance& provenance) {
+  // Parts of the phase "fit"; under the strategy task they are summed over the threads.
+  provenance.seconds.emplace_back("fit: initialise", cost.initialise);
+  provenance.seconds.emplace_back("fit: passes", cost.iterate);
+  provenance.seconds.emplace_back("fit: update", cost.update);
+  provenance.seconds.emplace_back("fit: finish", cost.finish);
+  provenance.passes = cost.passes;
+  provenance.total = cost.sum;
+  provenance.pass_log = cost.log;
+}
+
+}  // namespace manymeans

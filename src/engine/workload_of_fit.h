@@ -1,0 +1,25 @@
+// What a fit tells its backend of the work to come.
+#pragma once
+
+#include <manymeans/options.h>
+#include <manymeans/result.h>
+
+#include "backend/backend.h"
+#include "engine/lloyd.h"
+#include "engine/member.h"
+#include "engine/search_task.h"
+
+#include <span>
+
+namespace manymeans {
+
+/// Of these models, whose threads are the backend's.
+Workload workload_of(const FitOptions& options, std::span<const Member> members, int threads);
+
+/// Adds that of the search before them, which has sessions of many models and makes more passes than any fit.
+void add_trials(const SearchTask& search, Workload& workload);
+
+/// Puts what the work did cost where users read it.
+void tell_cost(const Cost& cost, Provenance& provenance);
+
+}  // namespace manymeans
