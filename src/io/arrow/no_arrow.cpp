@@ -7,8 +7,10 @@ namespace {
 
 // Not every system has a package of Arrow C++, Debian 12 for one; Python's pyarrow is everywhere, and brings it.
 constexpr const char* kAdvice =
-    "in Python manymeans.read and manymeans.fit take them where pyarrow is installed; for this program use .npy or .csv "
-    "(pandas converts: read_parquet or read_feather, then to_csv), or build manymeans again with Arrow C++ (./dev build "
+    "in Python manymeans.read and manymeans.fit take them where pyarrow is installed; for this program use .npy or "
+    ".csv "
+    "(pandas converts: read_parquet or read_feather, then to_csv), or build manymeans again with Arrow C++ (./dev "
+    "build "
     "--arrow, or CMake's -DMANYMEANS_ARROW_PYTHON=python3, takes that of a Python that has pyarrow)";
 
 MissingFormat parquet() {
