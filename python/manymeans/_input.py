@@ -158,7 +158,9 @@ def check_kind(X: Any, name: str) -> None:
             raise BadDataError(f"{name} is of type {dtype}; numbers are needed")
     if _is_dataframe(X) and X.ndim == 2:
         for j, dtype in enumerate(types):
-            values = X.iloc[:, j] if getattr(dtype, "kind", "O") == "O" else ()
+            if getattr(dtype, "kind", "O") != "O":
+                continue
+            values = X.iloc[:, j]
             row = next((i for i, value in enumerate(values) if isinstance(value, str)), None)
             if row is not None:
                 raise BadDataError(
