@@ -61,9 +61,9 @@ class FieldsFile {
 // The rows of the file, in their order, each with its cells at the end.
 class AppendingFile {
  public:
-  AppendingFile(const RowsWithMore& rows, std::shared_ptr<arrow::Schema> schema, const std::string& format,
+  AppendingFile(const RowsWithMore& rows, const std::shared_ptr<arrow::Schema>& schema, const std::string& format,
                 OutputFile& file)
-      : rows_(rows), schema_(with_columns(std::move(schema))), file_(schema_, format, file) {}
+      : rows_(rows), schema_(with_columns(schema)), file_(schema_, format, file) {}
   // False where there are more rows than were read.
   bool write(const arrow::Table& table) {
     if (row_ + table.num_rows() > rows_.rows) return false;
@@ -88,7 +88,7 @@ class AppendingFile {
   const Sink& sink() const { return file_.sink(); }
 
  private:
-  std::shared_ptr<arrow::Schema> with_columns(std::shared_ptr<arrow::Schema> schema) const {
+  std::shared_ptr<arrow::Schema> with_columns(const std::shared_ptr<arrow::Schema>& schema) const {
     arrow::FieldVector fields = schema->fields();
     std::vector<std::string> names = schema->field_names();
     for (const AppendedColumn& column : rows_.columns) {
@@ -256,7 +256,7 @@ bool append_to_text(const RowsWithMore& rows, const std::string& format, OutputF
     if (count == 0) return out.close();
     arrow::ArrayVector columns;
     for (const auto& builder : builders) columns.push_back(out.sink().check(builder->Finish()));
-    if (!out.write(*arrow::Table::Make(schema, std::move(columns), count))) return false;
+    if (!out.write(*arrow::Table::Make(schema, columns, count))) return false;
   }
 }
 
