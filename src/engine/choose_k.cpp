@@ -154,7 +154,7 @@ void add_gaps(const std::map<int64_t, std::vector<double>>& logs, std::vector<Ev
 }
 
 // No k stands out against one cluster. Four standard errors, since the largest of many gaps is looked at: of uniform
-// and normal points one misjudged 59 of 120 sets, four misjudged one, and neither any of 56 with clusters
+// and normal points one misjudged 41 of 120 sets, four misjudged one, and neither any of 56 with clusters
 // (bench/results/amd-epyc-2cpu/choosing-k.md).
 bool looks_without_clusters(const std::vector<Evidence>& all) {
   constexpr double kErrors = 4;
