@@ -153,9 +153,8 @@ void add_gaps(const std::map<int64_t, std::vector<double>>& logs, std::vector<Ev
   }
 }
 
-// No k stands out against one cluster. Four standard errors, since the largest of many gaps is looked at: of uniform
-// and normal points one misjudged 41 of 120 sets, four misjudged one, and neither any of 56 with clusters
-// (bench/results/amd-epyc-2cpu/choosing-k.md).
+// No k stands out against one cluster. Four standard errors, since the largest of many gaps is looked at: one found
+// clusters in 41 of 120 sets that have none (bench/results/amd-epyc-2cpu/choosing-k.md).
 bool looks_without_clusters(const std::vector<Evidence>& all) {
   constexpr double kErrors = 4;
   return std::ranges::all_of(all, [&](const Evidence& its) { return all[0].gap >= its.gap - kErrors * its.gap_error; });

@@ -30,7 +30,6 @@ PAGES = [
     "python",
     "regression",
     "search",
-    "choose-k",
     "prepare-a-table",
     "more-data-than-memory",
     "from-scikit-learn",
