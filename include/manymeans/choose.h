@@ -51,9 +51,10 @@ struct ChosenK {
 /// Fits an ensemble of all k and judges the best model of each.
 ///
 /// 1 is the answer where the gap statistic cannot tell the points from data without clusters: where no k has a gap more
-/// than four standard errors above that of 1. Else the answer is the k with most votes of the gap (the least k whose gap
-/// is at least that of the next one minus its standard error), Calinski-Harabasz, Davies-Bouldin, BIC, the simplified
-/// and the squared silhouette; the least of equals. No criterion is right alone, and the votes say how far they agree.
+/// than four standard errors above that of 1. Else the answer is the k with most votes of the gap (the least k whose
+/// gap is at least that of the next one minus its standard error), Calinski-Harabasz, Davies-Bouldin, BIC, the
+/// simplified and the squared silhouette; the least of equals. No criterion is right alone, and the votes say how far
+/// they agree.
 ///
 /// Reference data are uniform in the box of the columns' values: x_ij = fl_T(RN(min_j + RN(RN(max_j - min_j) * RN(u) *
 /// 2^-64))), u(key = seed, index = i D + j, draw = number of the data set, purpose 17). A tenth of the models is fitted

@@ -70,7 +70,14 @@ class Choice(NamedTuple):
     interrupted: bool
 
     def table(self) -> list[dict[str, float]]:
-        """One dict for each k, as ``pandas.DataFrame(choice.table())`` takes them."""
+        """Give the evidence as ``pandas.DataFrame(choice.table())`` takes it.
+
+        Returns
+        -------
+        rows : list of dict
+            One for each k.
+
+        """
         return [
             {"k": its.k, "inertia": its.inertia, "gap": its.gap, "gap_error": its.gap_error}
             | {name: getattr(its.criteria, name) for name in _CRITERIA}
@@ -79,8 +86,20 @@ class Choice(NamedTuple):
         ]
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw the criteria against k, each scaled to 0 to 1, with its vote marked . Returns the axes."""
-        import matplotlib.pyplot as plt  # noqa: PLC0415 (only who draws has it)
+        """Draw the criteria against k, each scaled to 0 to 1, with its vote marked; by matplotlib.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        axes : matplotlib.axes.Axes
+            Where it was drawn.
+
+        """
+        import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore] # noqa: PLC0415 (only who draws)
 
         axes = plt.subplots(figsize=(8, 4.5))[1] if axes is None else axes
         rows = self.table()
@@ -131,8 +150,16 @@ def choose_k(
         Rows of which the silhouette by Euclidean distances is computed; it is evidence, and has no vote.
     seed : int or numpy.random.RandomState, default=0
         Seed of models, references and sample.
-    init, max_iter, time_limit, backend, n_threads
+    init : str, default="auto"
         As in `fit`.
+    max_iter : int, default=300
+        Most iterations of a model.
+    time_limit : float, optional
+        Seconds after which the ensemble ends with what there is.
+    backend : str, default="auto"
+        Where to compute. Never changes the answer.
+    n_threads : int, optional
+        Threads; by default all that are usable. Never changes the answer.
 
     Returns
     -------
