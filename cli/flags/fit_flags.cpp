@@ -4,6 +4,8 @@
 
 #include <fmt/ranges.h>
 
+#include <string_view>
+
 namespace manymeans::cli {
 namespace {
 
@@ -89,7 +91,12 @@ void bind_regress_flags(CLI::App& app, RegressOptions& options) {
 }
 
 void bind_search_flags(CLI::App& app, SearchOptions& options) {
-  for_each_search_option(options, binder(app));
+  const auto bind = binder(app);
+  for_each_search_option(options, [&](const OptionInfo& about, auto& value) {
+    const std::string_view name = about.name;
+    if (name == "metric" || name == "min_size" || name == "max_size") return;  // which a search knows nothing of
+    bind(about, value);
+  });
 }
 
 }  // namespace manymeans::cli
