@@ -67,11 +67,7 @@ void check_all_used(const nb::dict& values, size_t used) {
 }
 
 FitOptions options_of(const nb::dict& values) {
-  FitOptions options;
-  size_t used = 0;
-  for_each_option(options, option_setter(values, used));
-  check_all_used(values, used);
-  return options;
+  return options_from<FitOptions>(values, [](auto& options, auto&& set) { for_each_option(options, set); });
 }
 
 bool is_brief_fit(const PointsView& points, const FitOptions& options, int64_t most_iterations) {

@@ -41,7 +41,16 @@ inline auto option_setter(const nanobind::dict& values, size_t& used) {
 /// Throws Error(kInternal) unless all values of the dict were used.
 void check_all_used(const nanobind::dict& values, size_t used);
 
-/// What all values of the dict are for.
+/// What all values of the dict are for; visit(options, set) goes over the options as for_each_option does.
+template <class Options, class Visit>
+Options options_from(const nanobind::dict& values, Visit&& visit) {
+  Options options;
+  size_t used = 0;
+  visit(options, option_setter(values, used));
+  check_all_used(values, used);
+  return options;
+}
+/// Those of a fit.
 FitOptions options_of(const nanobind::dict& values);
 
 /// Were every model to take all of its iterations, of at most `most_iterations`.

@@ -30,19 +30,12 @@ nb::dict fit_points(const nb::object& points, bool bfloat16, const nb::object& w
   return as_dict(result);
 }
 
-SearchOptions search_options_of(const nb::dict& values) {
-  SearchOptions options;
-  size_t used = 0;
-  for_each_search_option(options, option_setter(values, used));
-  check_all_used(values, used);
-  return options;
-}
-
 nb::dict search_points(const nb::object& points, bool bfloat16, const nb::object& weights, const nb::dict& options,
                        const nb::dict& given) {
   const PointsView view = points_of(points, bfloat16);
   const std::span<const double> given_weights = values_of(weights);
-  const SearchOptions search_options = search_options_of(options);
+  const auto search_options =
+      options_from<SearchOptions>(options, [](auto& all, auto&& set) { for_each_search_option(all, set); });
   GivenHooks hooks(given);
   SearchResult result;
   hooks.waiting().run([&] { result = search(view, given_weights, search_options, hooks.hooks()); });

@@ -29,21 +29,14 @@ GivenRows rows_of(const nb::dict& given) {
   return {given["points"], value_of<bool>(given, "bfloat16"), given["target"]};
 }
 
-RegressOptions options_of(const nb::dict& values) {
-  RegressOptions options;
-  size_t used = 0;
-  for_each_regress_option(options, option_setter(values, used));
-  check_all_used(values, used);
-  return options;
-}
-
 nb::dict regress_rows(const nb::dict& given_rows, const nb::object& weights, const nb::dict& given_options,
                       const nb::dict& given_hooks) {
   const GivenRows given = rows_of(given_rows);
   const PointsView features = given.features();
   const PointsView target = points_of(given.target, false);
   const std::span<const double> values = values_of(weights);
-  const RegressOptions options = options_of(given_options);
+  const auto options =
+      options_from<RegressOptions>(given_options, [](auto& all, auto&& set) { for_each_regress_option(all, set); });
   GivenHooks hooks(given_hooks);
   RegressResult result;
   // Most models come to their end after a hundred updates, not after all that they might make.

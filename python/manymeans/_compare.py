@@ -71,8 +71,8 @@ def compare(a: Any, b: Any) -> Comparison:
     1.0
 
     """
-    labels_a, centers_a = _parts_of("a", a)
-    labels_b, centers_b = _parts_of("b", b)
+    labels_a, centers_a = parts_of("a", a)
+    labels_b, centers_b = parts_of("b", b)
     matched: list[tuple[int, int, float]] = []
     if centers_a is not None and centers_b is not None:
         if centers_a.shape[1] != centers_b.shape[1]:
@@ -85,7 +85,7 @@ def compare(a: Any, b: Any) -> Comparison:
     return Comparison(**_manymeans.compare_labels(labels_a, labels_b), centers=matched)
 
 
-def _parts_of(name: str, given: Any) -> tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.float64] | None]:
+def parts_of(name: str, given: Any) -> tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.float64] | None]:
     """Give labels and centres of what a user passes, as far as it has them."""
     given = given.best() if isinstance(given, FitResult) else given
     if isinstance(given, Model):

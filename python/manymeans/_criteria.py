@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans, _threads
+from ._compare import parts_of
 from ._errors import BadDataError, UsageError
 from ._functions import _opened
 from ._input import plain_points
 from ._parameters import integer
-from ._result import FitResult, Model
 from ._seeds import seed_of
 
 _MOST_LABEL = 2**31 - 1
@@ -104,17 +104,10 @@ def criteria(
 
 
 def _labels_of(given: Any) -> npt.NDArray[np.uint32]:
-    given = given.best() if isinstance(given, FitResult) else given
-    if isinstance(given, Model) or hasattr(given, "labels_"):
-        given = given.labels if isinstance(given, Model) else given.labels_
-        if given is None:
-            raise UsageError("[labels] this model has no labels; predict() gives those of rows")
-    labels = np.asarray(given)
-    if labels.ndim != 1:
-        raise BadDataError(f"[labels] has the shape {labels.shape}; a label for each row is needed")
-    if labels.dtype.kind not in "biu" and labels.size:
-        raise BadDataError(f"[labels] holds {labels.dtype}; labels are integers")
+    labels, _ = parts_of("labels", given)
+    if labels is None:
+        raise UsageError("[labels] this model has no labels; predict() gives those of rows")
     if labels.size and (labels.min() < 0 or labels.max() > _MOST_LABEL):
         row = int(np.flatnonzero((labels < 0) | (labels > _MOST_LABEL))[0])
         raise BadDataError(f"[labels] row {row} has {labels[row]}; labels are 0 to {_MOST_LABEL}")
-    return np.ascontiguousarray(labels, dtype=np.uint32)
+    return labels.astype(np.uint32)

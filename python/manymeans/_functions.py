@@ -59,35 +59,14 @@ def run_fit(
     verbose: int | bool = False,
     checkpoint: tuple[bytes, int, bool] | None = None,
     ranks: Ranks | None = None,
+    call: Callable[..., dict[str, Any]] = _manymeans.fit,
 ) -> FitResult:
-    """Call the library; options have its names."""
+    """Call the library to fit, or what `call` is instead; options have the library's names."""
     return _run(
-        lambda options, hooks: _manymeans.fit(points.array, points.bfloat16, weights, options, hooks),
+        lambda options, hooks: call(points.array, points.bfloat16, weights, options, hooks),
         _Columns(points.names, points.source),
         options,
         {"initial": initial, "checkpoint": checkpoint, "ranks": ranks},
-        n_threads=n_threads,
-        reporter=Reporter(callback, progress, verbose=bool(verbose)),
-    )
-
-
-def run_search(
-    points: Points,
-    weights: npt.NDArray[np.float64] | None,
-    options: dict[str, Any],
-    *,
-    initial: npt.NDArray[Any] | None = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
-    progress: bool = False,
-    verbose: int | bool = False,
-) -> FitResult:
-    """Search; options have the library's names."""
-    return _run(
-        lambda options, hooks: _manymeans.search(points.array, points.bfloat16, weights, options, hooks),
-        _Columns(points.names, points.source),
-        options,
-        {"initial": initial, "checkpoint": None, "ranks": None},
         n_threads=n_threads,
         reporter=Reporter(callback, progress, verbose=bool(verbose)),
     )
@@ -441,7 +420,7 @@ def search(
     points = plain_points(X, None if memory_limit is None else integer("memory_limit", memory_limit, 0))
     weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
     initial = None if isinstance(init, str) else plain_centers(init, "init")
-    result = run_search(
+    result = run_fit(
         points,
         weights,
         {
@@ -454,6 +433,7 @@ def search(
             "rounds": None if rounds is None else integer("rounds", rounds, 1),
         },
         initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
+        call=_manymeans.search,
     )  # fmt: skip
     for text in result.warnings:
         warn(text)

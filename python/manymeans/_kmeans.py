@@ -14,6 +14,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from . import _manymeans
 from ._base import (
     CLUSTERING_CONSTRAINTS,
     INITS,
@@ -23,7 +24,7 @@ from ._base import (
     clustering_options,
     warn_of_few,
 )
-from ._functions import run_fit, run_search
+from ._functions import run_fit
 from ._input import Points, on_host, unmasked
 from ._profile import Remembered
 from ._progress import Callback
@@ -273,7 +274,7 @@ class KMeans(_Clusterer):
             return run_fit(points, weights, options, initial=initial, **self._shown())
         seconds = None if isinstance(self.search, (bool, np.bool_)) else float(self.search)
         options = options | {"search_time": seconds, "rounds": rounds}
-        return run_search(points, weights, options, initial=initial, **self._shown())
+        return run_fit(points, weights, options, initial=initial, call=_manymeans.search, **self._shown())
 
     def _fit_from_callable(
         self, points: Points, weights: npt.NDArray[np.float64] | None, n_init: int, options: dict[str, Any]

@@ -4,9 +4,11 @@
 
 #include "core/data_type.h"
 #include "core/fp_environment.h"
+#include "core/mapped_range.h"
 #include "core/out_of_memory.h"
 #include "core/random.h"
 #include "data/input.h"
+#include "engine/criteria_of_input.h"
 
 #include <fmt/format.h>
 
@@ -26,6 +28,10 @@ void check(const ChooseOptions& options, const FitHooks& hooks) {
   if (options.fit.model_seed) {
     throw Error(ErrorCode::kUsage, "model_seed",
                 "is for one model; give a seed, from which those of all models follow");
+  }
+  if (options.fit.metric != Metric::kEuclidean) {
+    throw Error(ErrorCode::kUsage, "metric",
+                "criteria are for Euclidean distances; scale rows to length one beforehand");
   }
   if (hooks.initial.data != nullptr) {
     throw Error(ErrorCode::kUsage, "initial", "there cannot be initial prototypes for every k; name a method");
@@ -73,14 +79,14 @@ double agreement_of(const std::vector<const ModelResult*>& models) {
   return sum / static_cast<double>(count - 1);
 }
 
-Evidence evidence_of(const PointsView& points, const std::vector<const ModelResult*>& models,
-                     const CriteriaOptions& options) {
+Evidence evidence_of(const Input& input, const std::vector<const ModelResult*>& models, const CriteriaOptions& options,
+                     ThreadPool& pool) {
   const ModelResult& best = *models[0];
   Evidence found;
   found.k = best.k_requested;
   found.model_seed = best.seed;
   found.inertia = best.inertia;
-  found.criteria = criteria(points, labels_of<uint32_t>(best), options);
+  found.criteria = criteria_of(input, labels_of<uint32_t>(best), options, pool);
   found.agreement = agreement_of(models);
   return found;
 }
@@ -88,11 +94,12 @@ Evidence evidence_of(const PointsView& points, const std::vector<const ModelResu
 // One set of reference data after the other, in the same memory.
 class References {
  public:
-  References(const PointsView& points, uint64_t seed, ThreadPool& pool)
-      : seed_(seed), pool_(pool), values_(Matrix::unwritten(points.n, points.d, prototype_type(points.type))) {
-    const Input input = prepare_input(points, {}, pool);
-    least_ = input.minimum;
-    width_ = input.maximum;
+  References(const Input& input, uint64_t seed, ThreadPool& pool)
+      : seed_(seed),
+        pool_(pool),
+        values_(Matrix::unwritten(input.points.n, input.points.d, prototype_type(input.points.type))),
+        least_(input.minimum),
+        width_(input.maximum) {
     for (size_t j = 0; j < least_.size(); ++j) width_[j] -= least_[j];
   }
 
@@ -121,13 +128,13 @@ class References {
 };
 
 // By k: log inertias of the best models of each reference; false where a fit was stopped.
-bool fit_references(const PointsView& points, const ChooseOptions& options, const FitHooks& hooks, ThreadPool& pool,
+bool fit_references(const Input& input, const ChooseOptions& options, const FitHooks& hooks, ThreadPool& pool,
                     std::map<int64_t, std::vector<double>>& logs) {
   FitOptions fewer = fit_options(options);
   fewer.models = std::max<int64_t>(1, fewer.models / 10);
   FitHooks quiet = hooks;
   quiet.checkpoint = {};
-  References references(points, options.fit.seed, pool);
+  References references(input, options.fit.seed, pool);
   for (int64_t number = 0; number < options.references; ++number) {
     const FitResult fitted = fit(references.make(number), {}, fewer, quiet);
     if (fitted.interrupted) return false;
@@ -229,17 +236,19 @@ ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const F
     const FitResult fitted = fit(points, {}, all, hooks);
     found.warnings = fitted.warnings;
     found.interrupted = fitted.interrupted;
-    const CriteriaOptions judged{options.sample, options.fit.seed, options.fit.threads, hooks.abort};
+    ThreadPool pool(thread_count(options.fit.threads), hooks.abort);
+    const Input input = prepare_input(points, {}, pool);
+    const CriteriaOptions judged{.sample = options.sample, .seed = options.fit.seed};
     for (const int64_t k : all.k) {
       const std::vector<const ModelResult*> models = models_of(fitted, k);
-      if (!models.empty()) found.evidence.push_back(evidence_of(points, models, judged));
+      if (!models.empty()) found.evidence.push_back(evidence_of(input, models, judged, pool));
     }
-    ThreadPool pool(thread_count(options.fit.threads), hooks.abort);
     std::map<int64_t, std::vector<double>> logs;
     if (!found.interrupted && options.references > 0) {
-      found.interrupted = !fit_references(points, options, hooks, pool, logs);
+      found.interrupted = !fit_references(input, options, hooks, pool, logs);
       if (!found.interrupted) add_gaps(logs, found.evidence);
     }
+    check_mapped(points.data);
     decide(found);
     return found;
   });

@@ -1,7 +1,7 @@
-#include <manymeans/criteria.h>
 #include <manymeans/error.h>
 
 #include "backend/backend.h"
+#include "core/distance.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/out_of_memory.h"
@@ -9,6 +9,7 @@
 #include "data/gather.h"
 #include "data/input.h"
 #include "data/row_blocks.h"
+#include "engine/criteria_of_input.h"
 #include "engine/exact_sum.h"
 
 #include <fmt/format.h>
@@ -194,17 +195,17 @@ double ratio(double a, double b) {
 }
 
 // Sums of the distances of rows to the means of their clusters.
-std::vector<ClusterSum> spreads(const Clusters& all, const Distances& to_means, ThreadPool& pool) {
+std::vector<ClusterSum> spreads(const Clusters& all, ThreadPool& pool) {
   ByThread sums(pool, all.clusters());
-  to_means.of_all(all.input.points, [&](int64_t first, const Matrix& distances) {
-    pool.for_each_range(distances.rows(), kGrain, [&](int worker, int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const uint32_t own = all.cluster(first + i);
-        const double d = distances.at(i, own);
-        sums.of(worker)[own].distances.add(d);
-        sums.of(worker)[own].squares.add(d * d);
-      }
-    });
+  const int64_t d = all.columns();
+  const std::span<const double> means = all.means->values<double>();
+  for_each_block<double>(all.input.points, {}, pool, [&](int worker, int64_t first, int64_t count, const double* rows) {
+    for (int64_t i = 0; i < count; ++i) {
+      const uint32_t own = all.cluster(first + i);
+      const double distance = std::sqrt(canonical_distance(rows + i * d, means.data() + own * d, d));
+      sums.of(worker)[own].distances.add(distance);
+      sums.of(worker)[own].squares.add(distance * distance);
+    }
   });
   return sums.all();
 }
@@ -269,14 +270,14 @@ double calinski_harabasz(const Clusters& all, double within) {
   return within == 0 ? 1 : between.rounded() * (n - k) / (within * (k - 1));
 }
 
-double davies_bouldin(const Clusters& all, const std::vector<ClusterSum>& spread, ThreadPool& pool) {
+double davies_bouldin(const Clusters& all, const std::vector<ClusterSum>& spread, const Distances& to_means) {
   const int64_t k = all.clusters();
   std::vector<double> means;
   for (size_t c = 0; c < spread.size(); ++c) {
     means.push_back(spread[c].distances.rounded() / static_cast<double>(all.counts[c]));
   }
   std::vector<double> largest(static_cast<size_t>(k));
-  Distances(all.means, pool).of_all(all.means->view(), [&](int64_t first, const Matrix& distances) {
+  to_means.of_all(all.means->view(), [&](int64_t first, const Matrix& distances) {
     for (int64_t i = 0; i < distances.rows(); ++i) {
       for (int64_t j = 0; j < k; ++j) {
         const double distance = distances.at(i, j);
@@ -370,20 +371,20 @@ void add_sampled_silhouette(const Clusters& all, const CriteriaOptions& options,
   if (count < all.rows()) found.silhouette_error = std::sqrt(2 * std::log(2 / kDoubt) / static_cast<double>(count));
 }
 
-Criteria criteria_of(const Clusters& all, const CriteriaOptions& options, ThreadPool& pool) {
+Criteria judge(const Clusters& all, const CriteriaOptions& options, ThreadPool& pool) {
   Criteria found;
   found.rows = all.rows();
   found.clusters = all.clusters();
   found.cluster_silhouettes.assign(all.cluster_of.size(), Criteria::kUndefined);
-  const Distances to_means(all.means, pool);
-  const std::vector<ClusterSum> spread = spreads(all, to_means, pool);
+  const std::vector<ClusterSum> spread = spreads(all, pool);
   const double within = total_of(spread, &ClusterSum::squares);
   const bool scattered = all.rows() > all.clusters();
   if (scattered) found.bic = bic(all, within);
   if (all.clusters() < 2) return found;
+  const Distances to_means(all.means, pool);
   if (scattered) {
     found.calinski_harabasz = calinski_harabasz(all, within);
-    found.davies_bouldin = davies_bouldin(all, spread, pool);
+    found.davies_bouldin = davies_bouldin(all, spread, to_means);
   }
   const std::vector<ClusterSum> sums = silhouettes(all, variances(all, spread), to_means, pool);
   found.simplified_silhouette = total_of(sums, &ClusterSum::simplified) / static_cast<double>(all.rows());
@@ -398,6 +399,11 @@ Criteria criteria_of(const Clusters& all, const CriteriaOptions& options, Thread
 
 }  // namespace
 
+Criteria criteria_of(const Input& input, std::span<const uint32_t> labels, const CriteriaOptions& options,
+                     ThreadPool& pool) {
+  return judge(Clusters(input, labels, pool), options, pool);
+}
+
 Criteria criteria(const PointsView& points, std::span<const uint32_t> labels, const CriteriaOptions& options) {
   const FpEnvironmentGuard guard;
   return or_out_of_memory("memory", "give it fewer rows, or a smaller sample", [&] {
@@ -409,7 +415,7 @@ Criteria criteria(const PointsView& points, std::span<const uint32_t> labels, co
     }
     ThreadPool pool(thread_count(options.threads), options.abort);
     const Input input = prepare_input(points, {}, pool);
-    Criteria found = criteria_of(Clusters(input, labels, pool), options, pool);
+    Criteria found = criteria_of(input, labels, options, pool);
     check_mapped(points.data);
     return found;
   });

@@ -120,6 +120,9 @@ TEST(ChooseK, RefusesWhatMakesNoSense) {
   options = up_to(3);
   options.fit.model_seed = 1;
   EXPECT_THROW(choose_k({values.data(), 50, 2}, options), Error);
+  options = up_to(3);
+  options.fit.metric = Metric::kCosine;
+  EXPECT_THROW(choose_k({values.data(), 50, 2}, options), Error);
   options = up_to(60);
   EXPECT_THROW(choose_k({values.data(), 50, 2}, options), Error);
 }

@@ -54,7 +54,7 @@ std::vector<double> shares_in_time(int64_t rows, std::span<const DeviceRate> dev
   std::vector<double> shares(devices.size());
   double all = 0;
   for (const DeviceRate& device : devices) all += device.labelled;
-  // Between the time without any limit and a time in which the fastest link or memory alone would do.
+  // By halves, between the time that no memory or link would add to and one that is long enough.
   double enough = static_cast<double>(rows) / all, too_little = enough;
   const auto count_in = [&](double seconds) {
     for (size_t d = 0; d < devices.size(); ++d) shares[d] = labelled(d, seconds);
