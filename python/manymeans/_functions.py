@@ -59,9 +59,10 @@ def run_fit(
     verbose: int | bool = False,
     checkpoint: tuple[bytes, int, bool] | None = None,
     ranks: Ranks | None = None,
-    call: Callable[..., dict[str, Any]] = _manymeans.fit,
+    search: bool = False,
 ) -> FitResult:
-    """Call the library to fit, or what `call` is instead; options have the library's names."""
+    """Call the library to fit, or to search before that; options have its names."""
+    call = _manymeans.search if search else _manymeans.fit
     return _run(
         lambda options, hooks: call(points.array, points.bfloat16, weights, options, hooks),
         _Columns(points.names, points.source),
@@ -433,7 +434,7 @@ def search(
             "rounds": None if rounds is None else integer("rounds", rounds, 1),
         },
         initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
-        call=_manymeans.search,
+        search=True,
     )  # fmt: skip
     for text in result.warnings:
         warn(text)

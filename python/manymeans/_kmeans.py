@@ -14,7 +14,6 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from . import _manymeans
 from ._base import (
     CLUSTERING_CONSTRAINTS,
     INITS,
@@ -274,7 +273,7 @@ class KMeans(_Clusterer):
             return run_fit(points, weights, options, initial=initial, **self._shown())
         seconds = None if isinstance(self.search, (bool, np.bool_)) else float(self.search)
         options = options | {"search_time": seconds, "rounds": rounds}
-        return run_fit(points, weights, options, initial=initial, call=_manymeans.search, **self._shown())
+        return run_fit(points, weights, options, initial=initial, search=True, **self._shown())
 
     def _fit_from_callable(
         self, points: Points, weights: npt.NDArray[np.float64] | None, n_init: int, options: dict[str, Any]
