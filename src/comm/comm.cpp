@@ -168,7 +168,7 @@ void Comm::broadcast(std::span<std::byte> bytes, int root) {
 }
 
 Comm& self_comm() {
-  static SelfComm comm;
+  static SelfComm& comm = *new SelfComm;  // never destroyed
   return comm;
 }
 

@@ -121,7 +121,7 @@ std::vector<CentreLanes> usable_lanes() {
 }  // namespace
 
 std::span<const CentreLanes> centre_lanes() {
-  static const std::vector<CentreLanes> kUsable = usable_lanes();
+  static const auto& kUsable = *new std::vector<CentreLanes>(usable_lanes());  // never destroyed
   return kUsable;
 }
 

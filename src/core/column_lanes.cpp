@@ -180,7 +180,7 @@ bool has_normal_top(const MomentFormats& formats) {
 }  // namespace
 
 std::span<const ColumnLanes> column_lanes() {
-  static const std::vector<ColumnLanes> kUsable = usable_lanes();
+  static const auto& kUsable = *new std::vector<ColumnLanes>(usable_lanes());  // never destroyed
   return kUsable;
 }
 

@@ -185,7 +185,7 @@ constexpr int64_t kMostTerms = int64_t{1} << 31;
 }  // namespace
 
 std::span<const PhiloxLanes> philox_lanes() {
-  static const std::vector<PhiloxLanes> kUsable = usable_lanes();
+  static const auto& kUsable = *new std::vector<PhiloxLanes>(usable_lanes());  // never destroyed
   return kUsable;
 }
 

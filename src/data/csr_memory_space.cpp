@@ -74,7 +74,7 @@ class CsrMemorySpace final : public MemorySpace {
 }  // namespace
 
 const MemorySpace& csr_memory_space() {
-  static const CsrMemorySpace kSpace;
+  static const auto& kSpace = *new CsrMemorySpace;  // never destroyed
   return kSpace;
 }
 

@@ -23,7 +23,7 @@ struct Bzip2 {
 };
 
 const Bzip2& bzip2() {
-  static const Bzip2 kBzip2;
+  static const auto& kBzip2 = *new Bzip2;  // never destroyed
   return kBzip2;
 }
 

@@ -26,7 +26,7 @@ struct Lzma {
 };
 
 const Lzma& lzma() {
-  static const Lzma kLzma;
+  static const auto& kLzma = *new Lzma;  // never destroyed
   return kLzma;
 }
 

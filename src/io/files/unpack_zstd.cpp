@@ -30,7 +30,7 @@ struct Zstd {
 };
 
 const Zstd& zstd() {
-  static const Zstd kZstd;
+  static const auto& kZstd = *new Zstd;  // never destroyed
   return kZstd;
 }
 
