@@ -31,6 +31,8 @@ const char* const kExamples =
     "      Fits 16 models and writes all of them, and the labels of the best.\n"
     "  manymeans fit table.csv.gz -k 2..20:2 --numeric-only --scale standard --json\n"
     "      Compares ten numbers of clusters; one JSON object on standard output.\n"
+    "  manymeans fit points.npy -k 100 --search 10 --model best.npz\n"
+    "      Searches for ten seconds for a better model than restarts can find.\n"
     "  manymeans fit table.csv -k 5 --scale standard --append clustered.csv \\\n"
     "      --summary clusters.csv\n"
     "      Writes the table again with a column 'cluster', and what each is like.\n"
@@ -57,10 +59,12 @@ void add_fit_command(CLI::App& program, int& exit_code) {
   const auto command = std::make_shared<FitCommand>(FitCommand{"fit"});
   bind_data_argument(*app, command->job.data);
   bind_fit_flags(*app, command->options);
+  const auto searches = bind_flags_of_searching_fit(*app, command->options);
   bind_job_flags(*app, command->job, kHelp);
   app->footer(kExamples);
-  app->callback([app, command, &exit_code] {
+  app->callback([app, command, searches, &exit_code] {
     command->k_given = app->count("-k") > 0;
+    command->searches = searches();
     exit_code = run_fit_command(*command);
   });
 }

@@ -19,8 +19,7 @@ const JobHelp kHelp = {
     .append = "a column 'cluster' (for several k a column for each: k8, k16), empty for rows that were left out,",
     .summary =
         "Write what the clusters of the best model (of the first k) are like to this .csv or .json file: size, spread, "
-        "and of each column the centroid and its difference to the mean.",
-    .checkpoint = false};
+        "and of each column the centroid and its difference to the mean."};
 
 const char* const kExamples =
     "Examples:\n"
@@ -32,7 +31,10 @@ const char* const kExamples =
     "  manymeans search points.npy -k 100 --rounds 40 --seed 7 --model best.npz\n"
     "      Gives the same digest on every machine, however long it takes.\n"
     "  manymeans search points.npy --init best.npz -k 100 --time 600\n"
-    "      Goes on from the best model of an earlier search or fit.\n\n"
+    "      Goes on from the best model of an earlier search or fit.\n"
+    "  manymeans search points.npy -k 1000 --time 36000 --model best.npz \\\n"
+    "      --checkpoint run.ckpt --resume\n"
+    "      May be killed at any time: the same command goes on where it was.\n\n"
     "One run of k-means ends in the nearest local optimum, and a hundred runs gain\n"
     "little: for k = 50 or more they stay 1 to 7 % above the best inertia known. A\n"
     "search swaps centroids instead: those that are least missed go where they gain\n"

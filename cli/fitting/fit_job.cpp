@@ -74,7 +74,7 @@ void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
   if (help.summary != nullptr) add_file_flag(app, "--summary", job.summary, help.summary)->group("Output");
   app.add_flag("--json", job.json, "Print the summary as one JSON object instead of a table.")->group("Output");
   app.add_flag("--quiet", job.quiet, "Print no progress and no table; warnings and errors remain.")->group("Output");
-  if (help.checkpoint) bind_checkpoint_flags(app, job.checkpoint);
+  bind_checkpoint_flags(app, job.checkpoint);
 }
 
 void check_job(FitJob& job, const FitOptions& options, bool initial_file) {

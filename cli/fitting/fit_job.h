@@ -43,7 +43,6 @@ struct JobHelp {
   const char* labels;
   const char* append = nullptr;   ///< what --append adds; null: there is no such flag
   const char* summary = nullptr;  ///< likewise of --summary: its help
-  bool checkpoint = true;         ///< whether there are flags for one
   const char* type_left_out = kTypeLeftOut;
 };
 

@@ -4,7 +4,9 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string_view>
+#include <vector>
 
 namespace manymeans::cli {
 namespace {
@@ -97,6 +99,26 @@ void bind_search_flags(CLI::App& app, SearchOptions& options) {
     if (name == "metric" || name == "min_size" || name == "max_size") return;  // which a search knows nothing of
     bind(about, value);
   });
+}
+
+std::function<bool()> bind_flags_of_searching_fit(CLI::App& app, SearchOptions& options) {
+  std::vector<const CLI::Option*> flags;
+  const auto add = [&](const char* flag, const char* value, const char* help, auto& member) {
+    const auto store = [flag, &member](const CLI::results_t& texts) {
+      set(flag, texts.front(), member);
+      return true;
+    };
+    flags.push_back(app.add_option(flag, store, help)->type_name(value)->group("Clustering"));
+  };
+  add("--search", "SECONDS",
+      "Search for the best model for so long, as 'manymeans search --time' does, before the fit that begins with it.",
+      options.search_time);
+  add("--search-rounds", "COUNT",
+      "Search for so many rounds, as 'manymeans search --rounds' does: the answer is then a function of the points, "
+      "the "
+      "options and the seed.",
+      options.rounds);
+  return [flags] { return std::ranges::any_of(flags, [](const CLI::Option* flag) { return flag->count() > 0; }); };
 }
 
 }  // namespace manymeans::cli

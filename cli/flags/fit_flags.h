@@ -7,6 +7,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <functional>
+
 namespace manymeans::cli {
 
 /// Adds a flag for every option that for_each_option visits; parsing stores into `options`, which must outlive `app`.
@@ -15,5 +17,7 @@ void bind_fit_flags(CLI::App& app, FitOptions& options);
 void bind_regress_flags(CLI::App& app, RegressOptions& options);
 /// The same for every option that for_each_search_option visits.
 void bind_search_flags(CLI::App& app, SearchOptions& options);
+/// Adds `--search` and `--search-rounds` to the flags of `fit`, and returns whether one of them was given.
+std::function<bool()> bind_flags_of_searching_fit(CLI::App& app, SearchOptions& options);
 
 }  // namespace manymeans::cli

@@ -82,8 +82,11 @@ struct SearchResult {
 /// count, instruction set and backend. A search that is stopped, by its time or by hooks, has the answer of the rounds
 /// that it has done. Progress has the phase "search", with the round and the best inertia so far.
 ///
-/// Throws what fit() throws; Error(kUsage) with hooks.comm of several ranks, a checkpoint, or points that are to be
-/// read from their file in every pass. Memory: that of fit() with `trials` models, and 8 (2 D + 6) bytes a row for each
+/// A checkpoint is written between rounds, and in the fit after the search; `search_time` is that of all runs that it
+/// joins.
+///
+/// Throws what fit() throws; Error(kUsage) with hooks.comm of several ranks, or points that are to be read from
+/// their file in every pass. Memory: that of fit() with `trials` models, and 8 (2 D + 6) bytes a row for each
 /// thread that has a trial.
 SearchResult search(const PointsView& points, std::span<const double> weights, const SearchOptions& options,
                     const FitHooks& hooks = {});

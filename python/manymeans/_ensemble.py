@@ -21,6 +21,7 @@ from ._errors import UsageError
 from ._functions import k_list, run_fit
 from ._input import on_host, unmasked
 from ._kmeans import _describe_input
+from ._parameters import integer, real
 from ._progress import Callback
 from ._result import Criterion, FitResult, Model
 
@@ -183,6 +184,46 @@ class EnsembleKMeans(_BaseEstimator):
             The fitted estimator.
 
         """
+        return self._fit_all(X, sample_weight, {})
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def search(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, time: float = 3.0, rounds: int | None = None,
+        trials: int = 16,
+    ) -> EnsembleKMeans:  # fmt: skip
+        """Search for the best model of each number of clusters, instead of `fit`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points, as in `fit`.
+        y : Ignored
+            There by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, 0 or larger; None: all equal.
+        time : float, default=3.0
+            Seconds of each search; it is not looked at where `rounds` are given.
+        rounds : int, optional
+            Rounds of each search, instead of `time`: the answer is then a function of points, parameters and seed.
+        trials : int, default=16
+            Trials of a round. Part of the answer.
+
+        Returns
+        -------
+        self : EnsembleKMeans
+            Fitted: each of `models_` was searched for by itself, and has `Model.rounds` and `Model.search`.
+
+        See Also
+        --------
+        manymeans.search : The same as a function, which says more of what a search does.
+
+        """
+        options = {"search_time": real("time", time), "trials": integer("trials", trials, 1)}
+        options["rounds"] = None if rounds is None else integer("rounds", rounds, 1)
+        return self._fit_all(X, sample_weight, options)
+
+    def _fit_all(self, X: Any, sample_weight: Any, search: dict[str, Any]) -> EnsembleKMeans:
+        """Fit, or with options of a search, search for all models."""
         points = self._points(X, reset=True)
         weights = self._weights(sample_weight, points)
         ks = k_list(self.n_clusters)
@@ -197,8 +238,8 @@ class EnsembleKMeans(_BaseEstimator):
         options = self._options() | clustering_options(self) | {
             "k": ks, "models": int(self.models_per_k), "init": self.init if initial is None else None,
             "algorithm": self.algorithm, "strategy": self.strategy,
-        }  # fmt: skip
-        result = run_fit(points, weights, options, initial=initial, **self._shown())
+        } | search  # fmt: skip
+        result = run_fit(points, weights, options, initial=initial, search=bool(search), **self._shown())
         self._keep_all(result)
         self._warn(result.warnings)
         return self

@@ -297,11 +297,7 @@ def fit(
     """
     with contextlib.nullcontext() if comm is None else Ranks(comm) as ranks:
         check_callback(callback)
-        every, resume = integer("checkpoint_every", checkpoint_every, 0), switch("resume", resume)
-        if checkpoint is None and (resume or every):
-            raise UsageError("resume and checkpoint_every need checkpoint, the name of a file")
-        if checkpoint is not None:
-            check_output("checkpoint", path_of("checkpoint", checkpoint), files_of(X))
+        saved = _checkpoint_of(X, checkpoint, checkpoint_every, resume)
         if ranks is not None and isinstance(X, _NAMES_OF_FILES):
             raise UsageError(f"[X] is {X!r:.60}; with comm, the rows of this rank are right")
         X = _opened(X)
@@ -328,7 +324,7 @@ def fit(
                 "memory": memory if memory is None or isinstance(memory, str) else integer("memory", memory, 0),
             },
             initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
-            checkpoint=None if checkpoint is None else (path_of("checkpoint", checkpoint), every, resume), ranks=ranks,
+            checkpoint=saved, ranks=ranks,
         )  # fmt: skip
     if points.source is not None:
         names = points.names or []
@@ -337,6 +333,18 @@ def fit(
     for text in result.warnings:
         warn(text)
     return result
+
+
+def _checkpoint_of(X: Any, checkpoint: Any, checkpoint_every: Any, resume: Any) -> tuple[bytes, int, bool] | None:
+    """Check what a fit of X is told of its checkpoint; None: it has none."""
+    every, resume = integer("checkpoint_every", checkpoint_every, 0), switch("resume", resume)
+    if checkpoint is None:
+        if resume or every:
+            raise UsageError("resume and checkpoint_every need checkpoint, the name of a file")
+        return None
+    path = path_of("checkpoint", checkpoint)
+    check_output("checkpoint", path, files_of(X))
+    return path, every, resume
 
 
 def search(
@@ -362,6 +370,9 @@ def search(
     callback: Callback | None = None,
     progress: bool = False,
     memory_limit: int | None = None,
+    checkpoint: str | bytes | os.PathLike[Any] | None = None,
+    checkpoint_every: int = 0,
+    resume: bool = False,
 ) -> FitResult:
     """Search for the k-means model of lowest inertia.
 
@@ -393,6 +404,8 @@ def search(
     algorithm, backend, n_threads, callback, progress, memory_limit : optional
         As in `fit`. A callback that returns something false other than None ends the search, and what it has found is
         kept.
+    checkpoint, checkpoint_every, resume : optional
+        As in `fit`; a round counts as an iteration. `time` is that of all runs that a checkpoint joins.
 
     Returns
     -------
@@ -417,6 +430,7 @@ def search(
 
     """
     check_callback(callback)
+    saved = _checkpoint_of(X, checkpoint, checkpoint_every, resume)
     X = _opened(X)
     points = plain_points(X, None if memory_limit is None else integer("memory_limit", memory_limit, 0))
     weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
@@ -434,7 +448,7 @@ def search(
             "rounds": None if rounds is None else integer("rounds", rounds, 1),
         },
         initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
-        search=True,
+        checkpoint=saved, search=True,
     )  # fmt: skip
     for text in result.warnings:
         warn(text)

@@ -79,6 +79,14 @@ std::vector<std::string> other_data(const FitIdentity& mine, const FitIdentity& 
   return result;
 }
 
+// What a search for k centroids can have written.
+bool is_record_of(const SearchRecord& record, int64_t k) {
+  const auto most = static_cast<double>(k);
+  return record.best.rows() == k && record.inertia >= 0 && std::isfinite(record.inertia) && record.seconds >= 0 &&
+         record.walk.most >= 0 && record.walk.most <= most + 1 &&
+         record.walk.draws <= std::numeric_limits<uint32_t>::max();
+}
+
 // The member as it was after its last pass, which it will do once more.
 void restore(const ModelState& state, Member& member) {
   member.prototypes = state.prototypes;
@@ -160,11 +168,12 @@ void Checkpoint::check_state(const ModelState& state, const Member& member, cons
   const int64_t k = state.prototypes.rows();
   const int64_t least = options.empty == EmptyPolicy::kDrop ? 1 : member.result.k;
   const bool reason = state.stop_reason > StopReason::kStrict && state.stop_reason <= StopReason::kMaxIter;
+  const bool sought = state.sought.best.empty() || is_record_of(state.sought, member.result.k);
   const bool possible = state.stage == ModelStage::kNotBegun ||
                         (k >= least && k <= member.result.k && state.iterations <= options.max_iter &&
                          state.cycle_power > 0 && state.stopping == reason &&
                          (state.search_steps == 0 || state.search_best.empty() || state.search_best.rows() == k));
-  if (possible) return;
+  if (possible && sought) return;
   throw Error(ErrorCode::kBadData, how_.path,
               fmt::format("what it says of model {} cannot be; it was changed or damaged", member.title()));
 }
@@ -186,7 +195,12 @@ void Checkpoint::resume(const FitOptions& options, const Input& input) {
   for (size_t i = 0; i < members_.size(); ++i) {
     const ModelState& state = found.models[i];
     check_state(state, members_[i], options);
-    if (state.stage == ModelStage::kNotBegun) continue;
+    members_[i].sought = state.sought;
+    if (!state.sought.best.empty()) magnitude = std::max(magnitude, largest_magnitude(state.sought.best));
+    if (state.stage == ModelStage::kNotBegun) {
+      begun += state.sought.best.empty() ? 0 : 1;
+      continue;
+    }
     // Coefficients are no coordinates, and the fit has found them.
     if (!prototype_of(input).linear) magnitude = std::max(magnitude, largest_magnitude(state.prototypes));
     restore(state, members_[i]);
@@ -211,6 +225,14 @@ void Checkpoint::initialised(const Member& member) {
   state.stage = ModelStage::kInitialised;
   state.prototypes = member.prototypes;
   state.warnings = member.warnings;
+}
+
+void Checkpoint::searched(const Member& member) {
+  {
+    const std::lock_guard lock(mutex_);
+    state_of(member).sought = member.sought;
+  }
+  count(1);
 }
 
 void Checkpoint::labelled(const Member& member, int64_t changed) {

@@ -52,6 +52,8 @@ class Checkpoint {
 
   /// A member has its initial prototypes.
   void initialised(const Member& member);
+  /// The search before the fit has done a round.
+  void searched(const Member& member);
   /// A pass has labelled the rows by member.prototypes and changed `changed` of them; nobody has judged it yet.
   void labelled(const Member& member, int64_t changed);
   /// So many passes are done: writes the file if it is time to.

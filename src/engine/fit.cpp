@@ -481,7 +481,7 @@ Cost Fit::iterate() {
                            estimate_ ? &*estimate_ : nullptr,
                            checkpoint_ ? &*checkpoint_ : nullptr};
   if (place_.kind.search != nullptr) {
-    search_prototypes(*place_.kind.search, context, members_, pool_);
+    do_and_save(context, [&] { search_prototypes(*place_.kind.search, context, members_, pool_); });
     end_phase("search");
   }
   return run_and_save(context, members_, pool_);

@@ -214,7 +214,7 @@ bool ends_from_outside(const Member& member) {
 void Cohort::save(std::span<Member*> active, int passes) {
   if (context_.checkpoint == nullptr) return;
   for (const Member* member : active) {
-    if (ends_from_outside(*member)) continue;
+    if (ends_from_outside(*member) || member->sought_anew) continue;
     context_.checkpoint->labelled(*member, last_[static_cast<size_t>(member->slot)].changed);
   }
   context_.checkpoint->count(passes);

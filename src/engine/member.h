@@ -5,6 +5,7 @@
 
 #include "engine/cycle.h"
 #include "engine/swap_state.h"
+#include "io/results/search_record.h"
 
 #include <optional>
 #include <string>
@@ -25,6 +26,8 @@ struct Member {
   std::optional<double> last_inertia;  ///< exact, of the pass before; only for the stop rule inertia
   std::vector<std::string> warnings;
   SwapState search;
+  SearchRecord sought;       ///< how far the search before the fit has come
+  bool sought_anew = false;  ///< the caller or the clock ended that search: whoever resumes the fit goes on with it
   /// Set when the member comes from a checkpoint: rows that its last pass changed. That pass is done once more.
   std::optional<int64_t> repeats;
 

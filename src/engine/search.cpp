@@ -53,13 +53,13 @@ void copy_centroid(const Matrix& from, Matrix& to, size_t number) {
 // One member's search.
 class Search {
  public:
-  Search(const SearchTask& task, const FitContext& fit, const Member& member, ThreadPool& pool)
+  Search(const SearchTask& task, const FitContext& fit, Member& member, ThreadPool& pool)
       : options_(task.options),
         outer_(fit),
         member_(member),
         pool_(pool),
         hooks_(hooks_of(fit.hooks)),
-        control_(hooks_, seconds_of(task.options, fit)),
+        control_(hooks_, seconds_of(task.options, member.sought, fit)),
         fit_{fit.input, fit.options,       hooks_,   fit.backend, fit.upload, fit.labelled, control_,
              {},        fit.mean_variance, fit.kind, fit.cluster} {}
 
@@ -68,10 +68,13 @@ class Search {
 
  private:
   FitHooks hooks_of(const FitHooks& outer);
-  static double seconds_of(const SearchOptions& options, const FitContext& fit);
+  static double seconds_of(const SearchOptions& options, const SearchRecord& record, const FitContext& fit);
   bool report(Progress progress) const;
   bool more();
+  double seconds() const { return before_ + control_.seconds(); }
   void note();
+  void save(const SwapWalk* walk);
+  bool go_on();
   bool begin();
   void swap_best();
   void make_teams();
@@ -83,7 +86,8 @@ class Search {
 
   const SearchOptions& options_;
   const FitContext& outer_;
-  const Member& member_;
+  Member& member_;
+  double before_ = member_.sought.seconds;  // of the runs that were ended
   ThreadPool& pool_;
   FitHooks hooks_;
   Control control_;
@@ -108,10 +112,11 @@ FitHooks Search::hooks_of(const FitHooks& outer) {
   return hooks;
 }
 
-// 0: no limit.
-double Search::seconds_of(const SearchOptions& options, const FitContext& fit) {
+// 0: no limit. The time of a search is that of all runs of it.
+double Search::seconds_of(const SearchOptions& options, const SearchRecord& record, const FitContext& fit) {
   constexpr double kLeast = 1e-9;
   double seconds = options.rounds > 0 ? 0 : options.search_time;
+  if (seconds > 0) seconds = std::max(kLeast, seconds - record.seconds);
   if (options.time_limit > 0) {
     const double left = std::max(kLeast, options.time_limit - fit.control.seconds());
     seconds = seconds > 0 ? std::min(seconds, left) : left;
@@ -136,7 +141,29 @@ bool Search::more() {
 void Search::note() {
   const std::vector<SearchStep>& steps = summary_.steps;
   if (!steps.empty() && !(best_.inertia < steps.back().inertia)) return;
-  summary_.steps.push_back({summary_.rounds, control_.seconds(), best_.inertia});
+  summary_.steps.push_back({summary_.rounds, seconds(), best_.inertia});
+}
+
+// After a round, for the checkpoint; with the walk of the first model as long as that has not ended.
+void Search::save(const SwapWalk* walk) {
+  if (outer_.checkpoint == nullptr) return;
+  SearchRecord& record = member_.sought;
+  record = {best_.centroids, best_.inertia, summary_.rounds, trials_, walk != nullptr, {},
+            summary_.ended,  seconds(),     summary_.steps};
+  if (walk != nullptr) record.walk = walk->record();
+  outer_.checkpoint->searched(member_);
+}
+
+// From a checkpoint; false: there is none of this search.
+bool Search::go_on() {
+  const SearchRecord& record = member_.sought;
+  if (record.best.empty()) return false;
+  session_.emplace(fit_, member_, 1, pool_);
+  best_.centroids = record.best;
+  best_.inertia = record.inertia;
+  trials_ = record.trials;
+  summary_ = {record.rounds, record.ended, record.steps};
+  return true;
 }
 
 bool Search::begin() {
@@ -153,6 +180,7 @@ bool Search::begin() {
 // Rounds of swaps, of all threads.
 void Search::swap_best() {
   SwapWalk walk(best_, kFirstPatience, {member_.result.seed, 0, 0, Purpose::kSearchRow});
+  if (!member_.sought.best.empty()) walk.go_on(member_.sought.walk);
   while (more() && !walk.over()) {
     do {
       SearchModel* const model = walk.next(*scores_, pool_);
@@ -164,6 +192,7 @@ void Search::swap_best() {
     ++summary_.rounds;
     best_ = walk.best();
     note();
+    save(walk.over() ? nullptr : &walk);
   }
 }
 
@@ -293,17 +322,19 @@ bool Search::join(std::span<const SearchModel> found) {
 }
 
 SearchSummary Search::run() {
-  if (!begin()) return summary_;
+  if (!go_on() && !begin()) return summary_;
   if (summary_.ended) return summary_;
+  const bool walking = member_.sought.walking;
   rows_.emplace(fit_.input, pool_);
   scores_.emplace(*rows_);
-  swap_best();
+  if (walking) swap_best();
   while (more()) {
     if (teams_.empty()) make_teams();
     if (!run_round()) break;
     ++summary_.rounds;
     note();
     summary_.ended = best_.inertia == 0;
+    save(nullptr);
   }
   return summary_;
 }
@@ -337,11 +368,19 @@ void search_prototypes(const SearchTask& task, const FitContext& fit, std::span<
     throw Error(ErrorCode::kUsage, "memory", "a search needs all points in memory; give it more, or fewer rows");
   }
   task.summaries.assign(members.size(), {});
-  for (size_t i = 0; i < members.size() && !fit.control.look(); ++i) {
-    Search search(task, fit, members[i], pool);
+  for (size_t i = 0; i < members.size(); ++i) {
+    Member& member = members[i];
+    if (!member.prototypes.empty()) {  // a checkpoint knows that the search was done, and the fit had begun
+      task.summaries[i] = {member.sought.rounds, member.sought.ended, member.sought.steps};
+      member.result.init = "search";
+      continue;
+    }
+    if (fit.control.look()) continue;
+    Search search(task, fit, member, pool);
     task.summaries[i] = search.run();
-    members[i].prototypes = search.take_prototypes();
-    if (!members[i].prototypes.empty()) members[i].result.init = "search";
+    member.prototypes = search.take_prototypes();
+    if (!member.prototypes.empty()) member.result.init = "search";
+    member.sought_anew = fit.control.look().has_value();
   }
 }
 
@@ -350,10 +389,6 @@ SearchResult search(const PointsView& points, std::span<const double> weights, c
   const FpEnvironmentGuard guard;
   check(options);
   refuse_ranks(hooks, "search");
-  if (!hooks.checkpoint.path.empty()) {
-    throw Error(ErrorCode::kUsage, "checkpoint",
-                "a search writes none; give rounds, and go on from its model as initial prototypes");
-  }
   SearchResult result;
   result.options = options;
   const SearchTask task{result.options, result.searches};

@@ -19,6 +19,12 @@ SwapWalk::SwapWalk(SearchModel model, int64_t patience, const SearchDraw& draw)
   over_ = k < 2;
 }
 
+void SwapWalk::go_on(const WalkRecord& record) {
+  most_ = record.most;
+  failures_ = record.failures;
+  draw_.draw = static_cast<uint32_t>(record.draws);
+}
+
 void SwapWalk::look(SwapScores& scores, ThreadPool& pool) {
   const int64_t k = best_.centroids.rows();
   tries_ = 0;

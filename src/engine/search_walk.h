@@ -3,6 +3,7 @@
 
 #include "engine/search_models.h"
 #include "engine/swap_scores.h"
+#include "io/results/search_record.h"
 
 #include <cstdint>
 #include <vector>
@@ -16,6 +17,9 @@ class SwapWalk {
   SwapWalk(SearchModel model, int64_t patience, const SearchDraw& draw);
 
   const SearchModel& best() const { return best_; }
+  /// Where it stands between two rounds; whoever goes on from there, from the same model, walks the same way.
+  WalkRecord record() const { return {most_, failures_, static_cast<int64_t>(draw_.draw)}; }
+  void go_on(const WalkRecord& record);
   /// What it begins with: to be iterated before the first round, where it has not been.
   SearchModel& start() { return best_; }
   bool over() const { return over_; }

@@ -110,12 +110,10 @@ Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPo
 
 }  // namespace
 
-Cost run_and_save(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
-  if (context.checkpoint == nullptr) return run_strategy(context, members, pool);
+void do_and_save(const FitContext& context, const std::function<void()>& work) {
+  if (context.checkpoint == nullptr) return work();
   try {
-    const Cost cost = run_strategy(context, members, pool);
-    context.checkpoint->write_now();
-    return cost;
+    work();
   } catch (...) {
     context.checkpoint->write_now();
     if (context.hooks.log) {
@@ -123,6 +121,13 @@ Cost run_and_save(const FitContext& context, std::span<Member> members, ThreadPo
     }
     throw;
   }
+  context.checkpoint->write_now();
+}
+
+Cost run_and_save(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
+  Cost cost;
+  do_and_save(context, [&] { cost = run_strategy(context, members, pool); });
+  return cost;
 }
 
 }  // namespace manymeans

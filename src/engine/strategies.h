@@ -4,12 +4,16 @@
 #include "core/threads.h"
 #include "engine/lloyd.h"
 
+#include <functional>
 #include <span>
 
 namespace manymeans {
 
-/// Fits the members as FitOptions::strategy says: all in one pass, one after the other, or one a thread. Where there is
-/// a checkpoint it is written in the end, whatever the end is.
+/// Does this work of a fit. Where there is a checkpoint it is written in the end, whatever the end is.
+void do_and_save(const FitContext& context, const std::function<void()>& work);
+
+/// Fits the members as FitOptions::strategy says: all in one pass, one after the other, or one a thread; with
+/// do_and_save().
 Cost run_and_save(const FitContext& context, std::span<Member> members, ThreadPool& pool);
 
 }  // namespace manymeans

@@ -2,6 +2,7 @@
 #include "engine/checkpoint.h"
 
 #include <manymeans/error.h>
+#include <manymeans/search.h>
 
 #include "conformance/cases.h"
 #include "conformance/variants.h"
@@ -451,6 +452,97 @@ TEST(Checkpoint, WhatNoFitCanHaveWrittenIsRefused) {
   file.models.pop_back();
   save_checkpoint(begun.path, file);
   begun.refused(ErrorCode::kBadData, {"it has 1 models; this fit has 2"});
+}
+
+// Digest, rounds, and what was found after which round.
+std::string found_by(const PointsView& points, const SearchOptions& o, const FitHooks& hooks) {
+  const SearchResult result = search(points, {}, o, hooks);
+  std::string text = result.fit.digest();
+  for (const SearchSummary& search : result.searches) {
+    text += fmt::format(" {}:", search.rounds);
+    for (const SearchStep& step : search.steps) text += fmt::format(" {}/{}", step.round, step.inertia);
+  }
+  return text;
+}
+
+TEST(Checkpoint, ASearchGoesOnFromAnyMoment) {
+  const std::vector<float> x = mixture(400, 3, 7, 12);
+  const PointsView points(x.data(), 400, 3);
+  SearchOptions o;
+  static_cast<FitOptions&>(o) = options({20, 3}, 2);
+  o.rounds = 14;
+  o.trials = 5;
+  const std::string expected = found_by(points, o, {});
+  Snapshots snapshots;
+  FitHooks hooks = with_checkpoint(snapshots.path(), false);
+  std::string last;
+  hooks.progress = [&](const Progress& progress) {
+    const std::string now = fmt::format("{} {} {}", progress.phase, progress.iteration, progress.inertia_estimate);
+    if (now != last) snapshots.take();
+    last = now;
+    return true;
+  };
+  EXPECT_EQ(found_by(points, o, hooks), expected) << "writing changed the answer";
+  snapshots.take();
+  EXPECT_GT(snapshots.paths.size(), 30U);
+  std::set<std::pair<bool, bool>> met;  // a search that walks, or does not; a fit that has begun, or has not
+  std::mt19937_64 random(1);
+  for (const std::string& path : snapshots.paths) {
+    for (const ModelState& model : load_checkpoint(path).models) {
+      if (!model.sought.best.empty()) met.emplace(model.sought.walking, model.stage != ModelStage::kNotBegun);
+    }
+    shuffle_speed(o, random, 3);
+    ASSERT_EQ(found_by(points, o, with_checkpoint(path, true, 0)), expected) << path;
+  }
+  EXPECT_EQ(met.size(), 3U) << "searches that walk, that make trials, and that have ended";
+}
+
+TEST(Checkpoint, AStopKeepsTheSearchGoing) {
+  const std::vector<float> x = mixture(400, 3, 7, 12);
+  const PointsView points(x.data(), 400, 3);
+  SearchOptions o;
+  static_cast<FitOptions&>(o) = options({20});
+  o.rounds = 16;
+  const std::string expected = found_by(points, o, {});
+  const Folder folder;
+  FitHooks hooks = with_checkpoint(folder / "run.ckpt", false);
+  for (int64_t stop = 1; stop < 17; stop += 3) {
+    hooks.progress = [&](const Progress& progress) { return progress.phase != "search" || progress.iteration < stop; };
+    const SearchResult stopped = search(points, {}, o, hooks);
+    EXPECT_EQ(stopped.searches[0].rounds, stop);
+    EXPECT_TRUE(stopped.fit.interrupted);
+    hooks.checkpoint.resume = true;
+  }
+  EXPECT_EQ(found_by(points, o, with_checkpoint(folder / "run.ckpt", true)), expected);
+}
+
+TEST(Checkpoint, WhatNoSearchCanHaveWrittenIsRefused) {
+  const std::vector<float> x = mixture(300, 4, 3);
+  const PointsView points(x.data(), 300, 4);
+  SearchOptions o;
+  static_cast<FitOptions&>(o) = options({5});
+  o.rounds = 12;
+  const Folder folder;
+  search(points, {}, o, with_checkpoint(folder / "run.ckpt", false));
+  const CheckpointFile good = load_checkpoint(folder / "run.ckpt");
+  const std::vector<std::function<void(SearchRecord&)>> changes = {
+      [](SearchRecord& r) { r.best = Matrix(4, 4, DataType::kFloat32); },
+      [](SearchRecord& r) { r.inertia = -1; },
+      [](SearchRecord& r) { r.inertia = std::numeric_limits<double>::quiet_NaN(); },
+      [](SearchRecord& r) { r.walk.most = 1e300; },
+      [](SearchRecord& r) { r.walk.draws = int64_t{1} << 32; },
+      [](SearchRecord& r) { r.seconds = std::numeric_limits<double>::quiet_NaN(); },
+  };
+  for (size_t i = 0; i < changes.size(); ++i) {
+    SCOPED_TRACE(i);
+    CheckpointFile file = good;
+    changes[i](file.models[0].sought);
+    save_checkpoint(folder / "bad.ckpt", file);
+    expect_error(ErrorCode::kBadData, {"bad.ckpt", "cannot be"},
+                 [&] { search(points, {}, o, with_checkpoint(folder / "bad.ckpt", true)); });
+  }
+  expect_error(ErrorCode::kUsage, {"rounds was 12 and is unknown"},
+               [&] { fit(points, {}, o, with_checkpoint(folder / "run.ckpt", true)); });
 }
 
 TEST(Checkpoint, ANegativeIntervalIsRefused) {

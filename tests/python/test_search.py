@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import manymeans
-from manymeans import KMeans, UsageError
+from manymeans import EnsembleKMeans, KMeans, UsageError
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +73,38 @@ def test_estimator(points):
     assert given.result_.best().rounds == 2
     called = KMeans(12, search_rounds=2, init=lambda X, k, random_state: X[:k], n_init=1).fit(points)
     assert called.inertia_ == given.inertia_
+
+
+def test_ensembles(points):
+    expected = manymeans.search(points, [3, 12], rounds=2, models=2, seed=1)
+    found = EnsembleKMeans([3, 12], models_per_k=2, random_state=1).search(points, rounds=2)
+    assert found.answer_ == expected.digest
+    assert [model.rounds for model in found.models_] == [2, 2, 2, 2]
+    assert found.predict(points, k=12).tolist() == expected.best(12).labels.tolist()
+    assert EnsembleKMeans(3).search(points, time=0.05, trials=4).best_.rounds is not None
+    assert found.fit(points).models_[0].rounds is None
+    for wrong in ({"rounds": 0}, {"time": 0}, {"trials": 2.5}):
+        with pytest.raises(UsageError, match=next(iter(wrong))):
+            found.search(points, **wrong)
+    with pytest.raises(UsageError, match="metric"):
+        EnsembleKMeans(3, metric="cosine").search(points, rounds=1)
+
+
+def test_a_search_goes_on_from_its_checkpoint(points, tmp_path):
+    expected = manymeans.search(points, 12, rounds=6, seed=1)
+    path = tmp_path / "run.ckpt"
+    stopped = manymeans.search(
+        points, 12, rounds=6, seed=1, checkpoint=path, checkpoint_every=1,
+        callback=lambda progress: progress.phase != "search" or progress.iteration < 3,
+    )  # fmt: skip
+    assert stopped.best().rounds == 3
+    went_on = manymeans.search(points, 12, rounds=6, seed=1, checkpoint=path, resume=True)
+    assert went_on.digest == expected.digest
+    assert [step[0::2] for step in went_on.best().search] == [step[0::2] for step in expected.best().search]
+    with pytest.raises(UsageError, match="trials was 16 and is 8"):
+        manymeans.search(points, 12, rounds=6, trials=8, seed=1, checkpoint=path, resume=True)
+    with pytest.raises(UsageError, match="need checkpoint"):
+        manymeans.search(points, 12, rounds=6, resume=True)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <type_traits>
 
 namespace manymeans {
@@ -54,13 +55,34 @@ void for_each_field(int64_t rows, Use&& use) {
 
 // The same for what models with a swap search have.
 template <class Use>
-void for_each_search_field(Use&& use) {
+void for_each_swap_field(Use&& use) {
   constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
   use("search_inertia", &ModelState::search_inertia, kAny);
   use("search_trials", &ModelState::search_trials, kAny);
   use("search_failures", &ModelState::search_failures, kAny);
   use("search_steps", &ModelState::search_steps, kAny);
 }
+
+// The same for what models have that were searched for before the fit.
+template <class Use>
+void for_each_sought_field(Use&& use) {
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  const auto of_record = [](auto member) { return [member](auto& model) -> auto& { return model.sought.*member; }; };
+  const auto of_walk = [](auto member) { return [member](auto& model) -> auto& { return model.sought.walk.*member; }; };
+  use("sought_inertia", of_record(&SearchRecord::inertia), kAny);
+  use("sought_rounds", of_record(&SearchRecord::rounds), kAny);
+  use("sought_trials", of_record(&SearchRecord::trials), kAny);
+  use("sought_walking", of_record(&SearchRecord::walking), 1);
+  use("sought_most", of_walk(&WalkRecord::most), kAny);
+  use("sought_failures", of_walk(&WalkRecord::failures), kAny);
+  use("sought_draws", of_walk(&WalkRecord::draws), kAny);
+  use("sought_ended", of_record(&SearchRecord::ended), 1);
+  use("sought_seconds", of_record(&SearchRecord::seconds), kAny);
+}
+
+// Gives what a field names of a model: a member, or a function that finds it.
+template <class Field>
+using Value = std::remove_cvref_t<std::invoke_result_t<Field, ModelState&>>;
 
 // What a value is in the file.
 template <class T>
@@ -104,37 +126,65 @@ void add_warnings(NpzWriter& npz, const States& models) {
 }
 
 // A field of every model under one key.
-template <class T>
-void add_field(NpzWriter& npz, const std::string& key, const States& models, T ModelState::*field) {
+template <class Field>
+void add_field(NpzWriter& npz, const std::string& key, const States& models, Field field) {
+  using T = Value<Field>;
+  const auto get = [&](const ModelState& model) -> const T& { return std::invoke(field, model); };
   if constexpr (std::is_same_v<T, LabelSum>) {
-    add_each<uint64_t>(npz, key + "_low", models, [&](const auto& model) { return halves(model.*field)[0]; });
-    add_each<uint64_t>(npz, key + "_high", models, [&](const auto& model) { return halves(model.*field)[1]; });
+    add_each<uint64_t>(npz, key + "_low", models, [&](const auto& model) { return halves(get(model))[0]; });
+    add_each<uint64_t>(npz, key + "_high", models, [&](const auto& model) { return halves(get(model))[1]; });
   } else {
-    add_each<Stored<T>>(npz, key, models, [&](const auto& model) { return model.*field; });
+    add_each<Stored<T>>(npz, key, models, get);
   }
 }
 
 // A matrix of all models, one below the other: an ensemble may have a million models, and a member of the archive for
 // each would cost more than what is in it.
-void add_matrices(NpzWriter& npz, const std::string& key, const CheckpointFile& file, Matrix ModelState::*matrix) {
+template <class Field>
+void add_matrices(NpzWriter& npz, const std::string& key, const CheckpointFile& file, Field field) {
   const DataType type = prototype_type(file.identity.type);
+  const auto matrix = [&](const ModelState& model) -> const Matrix& { return std::invoke(field, model); };
   int64_t rows = 0;
   uint64_t bytes = 0;
   for (const ModelState& model : file.models) {
-    rows += (model.*matrix).rows();
-    bytes += (model.*matrix).bytes().size();
+    rows += matrix(model).rows();
+    bytes += matrix(model).bytes().size();
   }
   const std::vector<int64_t> shape{rows, file.identity.columns};
   npz.add_parts(key, type == DataType::kFloat64 ? "<f8" : "<f4", shape, bytes, [&](const ZipWriter::Sink& sink) {
-    for (const ModelState& model : file.models) sink((model.*matrix).bytes());
+    for (const ModelState& model : file.models) sink(matrix(model).bytes());
   });
 }
 
-void add_searches(NpzWriter& npz, const CheckpointFile& file) {
-  if (std::ranges::none_of(file.models, &ModelState::searches)) return;
-  for_each_search_field([&](const char* key, auto field, int64_t) { add_field(npz, key, file.models, field); });
+void add_swaps(NpzWriter& npz, const CheckpointFile& file) {
+  if (std::ranges::none_of(file.models, &ModelState::swaps)) return;
+  for_each_swap_field([&](const char* key, auto field, int64_t) { add_field(npz, key, file.models, field); });
   add_each<int64_t>(npz, "search_k", file.models, [](const auto& model) { return model.search_best.rows(); });
   add_matrices(npz, "search_best", file, &ModelState::search_best);
+}
+
+constexpr auto kBestSought = [](auto& model) -> auto& { return model.sought.best; };
+
+void add_sought(NpzWriter& npz, const CheckpointFile& file) {
+  const States& models = file.models;
+  if (std::ranges::all_of(models, [](const ModelState& model) { return model.sought.best.empty(); })) return;
+  for_each_sought_field([&](const char* key, auto field, int64_t) { add_field(npz, key, models, field); });
+  add_each<int64_t>(npz, "sought_k", models, [](const auto& model) { return model.sought.best.rows(); });
+  add_matrices(npz, "sought_best", file, kBestSought);
+  std::vector<int64_t> owners, rounds;
+  std::vector<double> seconds, inertias;
+  for (size_t i = 0; i < models.size(); ++i) {
+    for (const SearchStep& step : models[i].sought.steps) {
+      owners.push_back(static_cast<int64_t>(i));
+      rounds.push_back(step.round);
+      seconds.push_back(step.seconds);
+      inertias.push_back(step.inertia);
+    }
+  }
+  npz.add("step_models", owners);
+  npz.add("step_rounds", rounds);
+  npz.add("step_seconds", seconds);
+  npz.add("step_inertias", inertias);
 }
 
 class CheckpointLoader {
@@ -148,12 +198,16 @@ class CheckpointLoader {
   Wide wide(const std::string& key) const;
   std::vector<int64_t> numbers(const std::string& key, int64_t most) const;
   void load_identity();
-  template <class T>
-  void load_field(const std::string& key, T ModelState::*field, int64_t most);
+  template <class Field>
+  void load_field(const std::string& key, Field field, int64_t most);
+  size_t owner(const NpzArray& owners, int64_t model) const;
   void load_warnings();
-  void load_matrices(const std::string& key, const std::vector<int64_t>& rows, Matrix ModelState::*matrix);
+  template <class Field>
+  void load_matrices(const std::string& key, const std::vector<int64_t>& rows, Field field);
   void load_prototypes();
-  void load_searches();
+  void load_swaps();
+  void load_sought();
+  void load_steps();
 
   NpzFile file_;
   CheckpointFile result_;
@@ -195,7 +249,8 @@ CheckpointFile CheckpointLoader::run() {
                  [this](const char* key, auto field, int64_t most) { load_field(key, field, most); });
   load_warnings();
   load_prototypes();
-  load_searches();
+  load_swaps();
+  load_sought();
   return std::move(result_);
 }
 
@@ -215,21 +270,29 @@ void CheckpointLoader::load_identity() {
   identity.initial = wide("initial_hash");
 }
 
-template <class T>
-void CheckpointLoader::load_field(const std::string& key, T ModelState::*field, int64_t most) {
+template <class Field>
+void CheckpointLoader::load_field(const std::string& key, Field field, int64_t most) {
+  using T = Value<Field>;
   States& models = result_.models;
   const auto m = static_cast<int64_t>(models.size());
   if constexpr (std::is_same_v<T, LabelSum>) {
     const auto low = file_.vector<uint64_t>(key + "_low", m);
     const auto high = file_.vector<uint64_t>(key + "_high", m);
-    for (size_t i = 0; i < models.size(); ++i) models[i].*field = joined(low[i], high[i]);
+    for (size_t i = 0; i < models.size(); ++i) std::invoke(field, models[i]) = joined(low[i], high[i]);
   } else if constexpr (std::is_same_v<T, Stored<T>> && !std::is_same_v<T, int64_t>) {
     const std::vector<T> values = file_.vector<T>(key, m);
-    for (size_t i = 0; i < models.size(); ++i) models[i].*field = values[i];
+    for (size_t i = 0; i < models.size(); ++i) std::invoke(field, models[i]) = values[i];
   } else {
     const std::vector<int64_t> values = numbers(key, most);
-    for (size_t i = 0; i < models.size(); ++i) models[i].*field = static_cast<T>(values[i]);
+    for (size_t i = 0; i < models.size(); ++i) std::invoke(field, models[i]) = static_cast<T>(values[i]);
   }
+}
+
+size_t CheckpointLoader::owner(const NpzArray& owners, int64_t model) const {
+  if (model < 0 || model >= static_cast<int64_t>(result_.models.size())) {
+    owners.fail(fmt::format("model {} was found; there are {}", model + 1, result_.models.size()));
+  }
+  return static_cast<size_t>(model);
 }
 
 void CheckpointLoader::load_warnings() {
@@ -237,16 +300,13 @@ void CheckpointLoader::load_warnings() {
   const auto models = owners.vector<int64_t>();
   const auto texts = file_.vector<std::string>("warnings", static_cast<int64_t>(models.size()));
   for (size_t i = 0; i < models.size(); ++i) {
-    if (models[i] < 0 || models[i] >= static_cast<int64_t>(result_.models.size())) {
-      owners.fail(fmt::format("model {} was found; there are {}", models[i] + 1, result_.models.size()));
-    }
-    result_.models[static_cast<size_t>(models[i])].warnings.push_back(texts[i]);
+    result_.models[owner(owners, models[i])].warnings.push_back(texts[i]);
   }
 }
 
 // The rows of `key`, as many for each model as `rows` says.
-void CheckpointLoader::load_matrices(const std::string& key, const std::vector<int64_t>& rows,
-                                     Matrix ModelState::*matrix) {
+template <class Field>
+void CheckpointLoader::load_matrices(const std::string& key, const std::vector<int64_t>& rows, Field field) {
   const DataType type = prototype_type(result_.identity.type);
   const NpzArray values = file_.array(key);
   const NpyHeader& header = values.header();
@@ -262,7 +322,7 @@ void CheckpointLoader::load_matrices(const std::string& key, const std::vector<i
                               header.shape[0]));
     }
     if (rows[i] == 0) continue;
-    Matrix& made = result_.models[i].*matrix = Matrix(rows[i], header.shape[1], type);
+    Matrix& made = std::invoke(field, result_.models[i]) = Matrix(rows[i], header.shape[1], type);
     const std::byte* const from =
         values.values() + static_cast<size_t>(row) * static_cast<size_t>(header.shape[1]) * size_of(type);
     std::memcpy(made.values<std::byte>().data(), from, made.bytes().size());
@@ -288,9 +348,9 @@ void CheckpointLoader::load_prototypes() {
 }
 
 // Only linear models have any.
-void CheckpointLoader::load_searches() {
+void CheckpointLoader::load_swaps() {
   if (!file_.has("search_steps")) return;
-  for_each_search_field([this](const char* key, auto field, int64_t most) { load_field(key, field, most); });
+  for_each_swap_field([this](const char* key, auto field, int64_t most) { load_field(key, field, most); });
   const NpzArray values = file_.array("search_k");
   const auto k = values.vector<int64_t>(static_cast<int64_t>(result_.models.size()));
   for (size_t i = 0; i < k.size(); ++i) {
@@ -300,6 +360,31 @@ void CheckpointLoader::load_searches() {
     values.fail(fmt::format("model {}: {} prototypes do not go with its search", i + 1, k[i]));
   }
   load_matrices("search_best", k, &ModelState::search_best);
+}
+
+// Only models have one that were searched for.
+void CheckpointLoader::load_sought() {
+  if (!file_.has("sought_rounds")) return;
+  for_each_sought_field([this](const char* key, auto field, int64_t most) { load_field(key, field, most); });
+  const NpzArray values = file_.array("sought_k");
+  const auto k = values.vector<int64_t>(static_cast<int64_t>(result_.models.size()));
+  for (size_t i = 0; i < k.size(); ++i) {
+    if (k[i] < 0) values.fail(fmt::format("model {}: {} centroids were found", i + 1, k[i]));
+  }
+  load_matrices("sought_best", k, kBestSought);
+  load_steps();
+}
+
+void CheckpointLoader::load_steps() {
+  const NpzArray owners = file_.array("step_models");
+  const auto models = owners.vector<int64_t>();
+  const auto count = static_cast<int64_t>(models.size());
+  const auto rounds = file_.vector<int64_t>("step_rounds", count);
+  const auto seconds = file_.vector<double>("step_seconds", count);
+  const auto inertias = file_.vector<double>("step_inertias", count);
+  for (size_t i = 0; i < models.size(); ++i) {
+    result_.models[owner(owners, models[i])].sought.steps.push_back({rounds[i], seconds[i], inertias[i]});
+  }
 }
 
 }  // namespace
@@ -314,7 +399,8 @@ void save_checkpoint(const std::string& path, const CheckpointFile& file) {
   for_each_field(file.identity.rows, [&](const char* key, auto field, int64_t) { add_field(npz, key, models, field); });
   add_warnings(npz, models);
   add_matrices(npz, "prototypes", file, &ModelState::prototypes);
-  add_searches(npz, file);
+  add_swaps(npz, file);
+  add_sought(npz, file);
   npz.finish();
   out.commit();
 }

@@ -6,6 +6,7 @@
 
 #include "core/label_term.h"
 #include "data/content_hash.h"
+#include "io/results/search_record.h"
 
 #include <cstdint>
 #include <limits>
@@ -47,7 +48,9 @@ struct ModelState {
   int64_t search_failures = 0;  ///< in a row
   int64_t search_steps = 0;     ///< updates of the trial at hand, and 1; 0: none is at hand
 
-  bool searches() const { return search_steps > 0 || !search_best.empty(); }
+  SearchRecord sought;  ///< the search for the best model before the fit; the file has it where a model has one
+
+  bool swaps() const { return search_steps > 0 || !search_best.empty(); }
 };
 
 /// What a fit is a function of, as far as it takes to tell another fit from this one.
