@@ -4,6 +4,7 @@ set -euo pipefail
 
 # choose-k.md
 manymeans fit data/s1.txt.gz -k 10..20 --models 20 --seed 1 # 220 models; the table has the best of each k
+manymeans choose data/s1.txt.gz -k 10..20 --seed 1 --model s1-chosen.npz
 
 # prepare-a-table.md
 manymeans describe data/bike_sharing.csv.gz # columns, ranges, gaps, text

@@ -53,7 +53,7 @@ const char* const kExamples =
 
 void add_search_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("search", "Search for the k-means model with the lowest inertia.");
-  const auto command = std::make_shared<FitCommand>(FitCommand{"search", true});
+  const auto command = std::make_shared<FitCommand>(FitCommand{"search", FitTask::kSearch});
   bind_data_argument(*app, command->job.data);
   bind_search_flags(*app, command->options);
   bind_job_flags(*app, command->job, kHelp);

@@ -58,10 +58,12 @@ void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
   bind_read_flags(app, job.reading, help.type_left_out);
   bind_table_flags(app, job.reading);
   bind_id_flag(app, job.reading);
-  add_file_flag(app, "--weights", job.reading.weights,
-                "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
-      ->type_name("COLUMN|FILE")
-      ->group("Reading");
+  if (help.weights) {
+    add_file_flag(app, "--weights", job.reading.weights,
+                  "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
+        ->type_name("COLUMN|FILE")
+        ->group("Reading");
+  }
   const auto set_scale = [&job](const CLI::results_t& texts) {
     check_choice("--scale", texts.front(), {"none", "standard", "minmax"});
     job.scale = scale_from_name(texts.front()).value();

@@ -44,6 +44,7 @@ struct JobHelp {
   const char* append = nullptr;   ///< what --append adds; null: there is no such flag
   const char* summary = nullptr;  ///< likewise of --summary: its help
   bool checkpoint = true;         ///< whether there are flags for one
+  bool weights = true;            ///< likewise of --weights
   const char* type_left_out = kTypeLeftOut;
 };
 

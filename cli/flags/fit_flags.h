@@ -1,6 +1,7 @@
-// The flags of `fit`, `search` and `regress`, one for each option of the library.
+// The flags of `fit`, `search`, `choose` and `regress`, one for each option of the library.
 #pragma once
 
+#include <manymeans/choose.h>
 #include <manymeans/options.h>
 #include <manymeans/regress.h>
 #include <manymeans/search.h>
@@ -15,5 +16,8 @@ void bind_fit_flags(CLI::App& app, FitOptions& options);
 void bind_regress_flags(CLI::App& app, RegressOptions& options);
 /// The same for every option that for_each_search_option visits.
 void bind_search_flags(CLI::App& app, SearchOptions& options);
+
+/// The same for `fit`, of those options that a choice of k knows of, and for the other members of `options`.
+void bind_choose_flags(CLI::App& app, FitOptions& fit, ChooseOptions& options);
 
 }  // namespace manymeans::cli
