@@ -19,6 +19,9 @@ const JobHelp kHelp = {
     .summary =
         "Write what its clusters are like to this .csv or .json file: size, spread, and of each column the centroid "
         "and its difference to the mean.",
+    .page =
+        "Write a page of charts and tables about the answer to this .html file: it opens in every browser, without a "
+        "network.",
     .checkpoint = false,
     .weights = false};
 

@@ -20,6 +20,9 @@ const JobHelp kHelp = {
     .summary =
         "Write what the clusters of the best model (of the first k) are like to this .csv or .json file: size, spread, "
         "and of each column the centroid and its difference to the mean.",
+    .page =
+        "Write a page of charts and tables about the answer to this .html file: it opens in every browser, without a "
+        "network.",
     .checkpoint = false};
 
 const char* const kExamples =

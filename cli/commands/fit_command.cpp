@@ -111,6 +111,10 @@ Found run_fit(FitCommand& command, JobPoints& points, bool initial_file, Progres
     command.options.k = {found.chosen->k};
   }
   add_reading(command.job, points, found.fit().provenance, found.fit().warnings);
+  if (found.chosen) {
+    found.chosen->fit.provenance = found.fit().provenance;
+    found.chosen->fit.warnings = found.fit().warnings;
+  }
   return found;
 }
 
@@ -124,6 +128,19 @@ struct Clusters {
 // A summary reads the points twice more, which would be felt beside the fit of very many points on a device.
 constexpr int64_t kMostValues = 100'000'000;
 
+std::vector<std::string> names_of_columns(const JobPoints& points) {
+  const Dataset& data = points.dataset;
+  const bool numbered = std::ssize(data.source.numbers) == points.view.d;
+  std::vector<std::string> names;
+  for (int64_t j = 0; j < points.view.d; ++j) {
+    const auto at = static_cast<size_t>(j);
+    names.push_back(at < data.column_names.size()
+                        ? data.column_names[at]
+                        : fmt::format("column {}", numbered ? data.source.numbers[at] : j + 1));
+  }
+  return names;
+}
+
 ClusterReport summarise_model(const FitCommand& command, const JobPoints& points, const ModelResult& model) {
   const Dataset& data = points.dataset;
   const SummaryOptions options{points.scaling, command.options.threads, command.options.memory.bytes,
@@ -133,13 +150,7 @@ ClusterReport summarise_model(const FitCommand& command, const JobPoints& points
   report.k = model.k_requested;
   report.ks = std::ssize(command.options.k);
   report.seed = model.seed;
-  for (int64_t j = 0; j < points.view.d; ++j) {
-    const auto at = static_cast<size_t>(j);
-    const bool numbered = std::ssize(data.source.numbers) == points.view.d;
-    report.columns.push_back(at < data.column_names.size()
-                                 ? data.column_names[at]
-                                 : fmt::format("column {}", numbered ? data.source.numbers[at] : j + 1));
-  }
+  report.columns = names_of_columns(points);
   return report;
 }
 
@@ -193,6 +204,21 @@ void append_labels(const FitCommand& command, const JobPoints& points, const Fit
   flags.write(points.dataset, columns);
 }
 
+void write_page(const FitCommand& command, const JobPoints& points, const Found& found) {
+  const std::vector<std::string> names = names_of_columns(points);
+  ReportInput input;
+  input.name = command.job.data.name();
+  input.fit = found.chosen ? &found.chosen->fit : &found.fit();
+  input.searches = found.result.searches;
+  input.chosen = found.chosen ? &*found.chosen : nullptr;
+  input.points = points.view;
+  input.weights = points.dataset.weights;
+  input.scaling = points.scaling;
+  input.column_names = names;
+  input.threads = command.options.threads;
+  write_text(command.job.page, html_report(input));
+}
+
 std::string json_of(const Found& found, const ClusterReport* report) {
   if (found.chosen) return with_clusters(choice_json(*found.chosen, found.fit()), report);
   return with_clusters(found.result.searches.empty() ? to_json(found.fit()) : to_json(found.result), report);
@@ -220,6 +246,7 @@ void write_results(const FitCommand& command, const JobPoints& points, const Fou
        .labels = [&] { write_labels(job.labels, result, job.comm(), file_rows(points.dataset)); },
        .append = [&] { append_labels(command, points, result); },
        .summary = [&] { write_summary(job, clusters); },
+       .page = [&] { write_page(command, points, found); },
        .json = [&] { return json_of(found, report); },
        .report =
            [&](const std::vector<std::string>& files) {
