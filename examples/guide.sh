@@ -4,6 +4,12 @@ set -euo pipefail
 
 # choose-k.md
 manymeans fit data/s1.txt.gz -k 10..20 --models 20 --seed 1 # 220 models; the table has the best of each k
+manymeans choose data/s1.txt.gz -k 10..20 --seed 1 --model s1-chosen.npz
+
+# report.md
+manymeans choose data/s1.txt.gz -k 2..20 --report s1.html
+manymeans fit data/bike_sharing.csv.gz -k 6 --models 5 --numeric-only --scale standard --report bikes.html
+manymeans search data/s1.txt.gz -k 30 --rounds 20 --report search.html
 
 # prepare-a-table.md
 manymeans describe data/bike_sharing.csv.gz # columns, ranges, gaps, text

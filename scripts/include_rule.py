@@ -1,6 +1,6 @@
 """The include rule: which folder may include which. HACKING.md explains it; this file is the rule.
 
-    core <- comm <- data <- prototype <- {io, backend} <- init <- engine <- regress <- public API <- {cli, examples, python}
+    core <- comm <- data <- prototype <- {io, backend} <- init <- engine <- regress <- report <- public API <- {cli, examples, python}
 
 Inside a folder of src/ that has folders the same holds for these: FOLDERS names them, lowest first.
 """
@@ -11,7 +11,7 @@ import re
 BACKENDS = ["reference", "cpu", "cuda", "opencl"]
 
 # Folders of src/ by height: a folder includes itself and what stands lower.
-HEIGHT = {"core": 0, "comm": 1, "data": 2, "prototype": 3, "io": 4, "backend": 4, "init": 5, "engine": 6, "regress": 7}
+HEIGHT = {"core": 0, "comm": 1, "data": 2, "prototype": 3, "io": 4, "backend": 4, "init": 5, "engine": 6, "regress": 7, "report": 8}
 
 # Folders inside one of these, lowest first: a file includes its own folder's and those of lower ones. "." is the outer folder itself.
 FOLDERS = {
@@ -54,7 +54,7 @@ VOCABULARY = {
     "search.h",
     "sparse.h",
 }
-ROOMS_OF_IO_H = {"data", "io"}
+ROOMS_OF_IO_H = {"data", "io", "report"}
 
 # Public headers that are about another library: who includes them has it.
 OF_OTHERS = [["mpi.h", "mpi.h"]]
@@ -131,7 +131,7 @@ def public_use(own, angled):
     if not angled.startswith("manymeans/"):
         return "write folders of src/ in quotes" if angled.split("/")[0] in HEIGHT else None
     header = angled.split("/")[1]
-    if header in VOCABULARY or (header in {"io.h", "summary.h", "choose_columns.h"} and own in ROOMS_OF_IO_H):
+    if header in VOCABULARY or (header in {"io.h", "summary.h", "choose_columns.h", "report.h"} and own in ROOMS_OF_IO_H):
         return None
     return f"{own} may use only the vocabulary of the public headers"
 

@@ -19,7 +19,10 @@ const JobHelp kHelp = {
     .append = "a column 'cluster' (for several k a column for each: k8, k16), empty for rows that were left out,",
     .summary =
         "Write what the clusters of the best model (of the first k) are like to this .csv or .json file: size, spread, "
-        "and of each column the centroid and its difference to the mean."};
+        "and of each column the centroid and its difference to the mean.",
+    .page =
+        "Write a page of charts and tables about the answer to this .html file: it opens in every browser, without a "
+        "network."};
 
 const char* const kExamples =
     "Examples:\n"
@@ -55,7 +58,7 @@ const char* const kExamples =
 
 void add_search_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("search", "Search for the k-means model with the lowest inertia.");
-  const auto command = std::make_shared<FitCommand>(FitCommand{"search", true});
+  const auto command = std::make_shared<FitCommand>(FitCommand{"search", FitTask::kSearch});
   bind_data_argument(*app, command->job.data);
   bind_search_flags(*app, command->options);
   bind_job_flags(*app, command->job, kHelp);

@@ -7,6 +7,7 @@ namespace manymeans::cli {
 
 void add_fit_command(CLI::App& program, int& exit_code);
 void add_search_command(CLI::App& program, int& exit_code);
+void add_choose_command(CLI::App& program, int& exit_code);
 void add_regress_command(CLI::App& program, int& exit_code);
 void add_predict_command(CLI::App& program, int& exit_code);
 void add_bench_command(CLI::App& program, int& exit_code);

@@ -1,8 +1,9 @@
-// `fit` and `search`: points in, an ensemble of models out.
+// `fit`, `search` and `choose`: points in, an ensemble of models out.
 #include "commands/fit_command.h"
 
 #include "flags/checkpoint_flags.h"
 #include "flags/initial_file.h"
+#include "output/choice_report.h"
 #include "output/cluster_report.h"
 #include "output/fit_report.h"
 #include "output/progress_line.h"
@@ -27,7 +28,65 @@ std::string rounds_of(const SearchResult& result, size_t model) {
   return model < result.searches.size() ? fmt::format("{}", result.searches[model].rounds) : "";
 }
 
-SearchResult run_fit(FitCommand& command, JobPoints& points, bool initial_file, ProgressLine& line) {
+struct Found {
+  SearchResult result;                           // of a fit without searches; of a choice the model of its k alone
+  std::optional<ChosenK> chosen = std::nullopt;  // of a choice
+
+  FitResult& fit() { return result.fit; }
+  const FitResult& fit() const { return result.fit; }
+};
+
+// The first of the fits of a choice is that of the points; the others are made to judge it.
+FitHooks counting_fits(FitHooks hooks) {
+  if (!hooks.progress) return hooks;
+  hooks.progress = [show = hooks.progress, fits = 1, last = 0.0](const Progress& progress) mutable {
+    if (progress.seconds < last) ++fits;
+    last = progress.seconds;
+    const std::string phase = fits > 1 ? fmt::format("judge: fit {}, {}", fits, progress.phase) : "";
+    Progress shown = progress;
+    if (fits > 1) shown.phase = phase;
+    return show(shown);
+  };
+  return hooks;
+}
+
+ChosenK choose(const FitCommand& command, const JobPoints& points, const FitHooks& hooks) {
+  ChooseOptions options = command.choice;
+  options.fit = command.options;
+  // There are no 20 clusters of 10 rows, and nobody has asked for them.
+  if (!command.k_given) std::erase_if(options.fit.k, [&](int64_t k) { return k > points.view.n; });
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  ChosenK chosen = choose_k(points.view, options, counting_fits(hooks));
+  auto& seconds = chosen.fit.provenance.seconds;
+  double fitted = 0;
+  for (const auto& [phase, time] : seconds) {
+    if (phase.find(':') == std::string::npos) fitted += time;  // the others are parts of these
+  }
+  seconds.emplace_back("judge", std::chrono::duration<double>(Clock::now() - begin).count() - fitted);
+  if (chosen.evidence.empty() || chosen.fit.best(chosen.k) < 0) {
+    throw Error(ErrorCode::kInterrupted, "interrupted",
+                "stopped before a model had begun, so there is nothing to judge");
+  }
+  if (chosen.interrupted) {
+    chosen.warnings.push_back(
+        "stopped early: k is chosen by what there was, without the gap statistic, which alone could say that there are "
+        "no clusters");
+  }
+  return chosen;
+}
+
+// What is written of a choice: the model of its k.
+FitResult recommended(ChosenK& chosen) {
+  FitResult result;
+  result.models = {chosen.fit.models[static_cast<size_t>(chosen.fit.best(chosen.k))]};
+  result.provenance = chosen.fit.provenance;
+  result.warnings = chosen.warnings;
+  result.interrupted = chosen.interrupted;
+  return result;
+}
+
+Found run_fit(FitCommand& command, JobPoints& points, bool initial_file, ProgressLine& line) {
   Dataset initial;
   if (initial_file) {
     initial = read_initial({.path = command.options.init,
@@ -38,17 +97,25 @@ SearchResult run_fit(FitCommand& command, JobPoints& points, bool initial_file, 
     command.options.k = {initial.view.n};
     for (const std::string& warning : initial.warnings) points.dataset.warnings.push_back(warning);
   }
-  SearchResult result;
+  Found found;
   run_job(command.job, command.options, points, line, [&](FitHooks hooks) {
     hooks.initial = initial.view;
-    if (command.searches) {
-      result = search(points.view, points.dataset.weights, command.options, hooks);
-    } else {
-      result.fit = fit(points.view, points.dataset.weights, command.options, hooks);
+    switch (command.task) {
+      case FitTask::kFit: found.fit() = fit(points.view, points.dataset.weights, command.options, hooks); break;
+      case FitTask::kSearch: found.result = search(points.view, points.dataset.weights, command.options, hooks); break;
+      case FitTask::kChoose: found.chosen = choose(command, points, hooks); break;
     }
   });
-  add_reading(command.job, points, result.fit.provenance, result.fit.warnings);
-  return result;
+  if (found.chosen) {
+    found.fit() = recommended(*found.chosen);
+    command.options.k = {found.chosen->k};
+  }
+  add_reading(command.job, points, found.fit().provenance, found.fit().warnings);
+  if (found.chosen) {
+    found.chosen->fit.provenance = found.fit().provenance;
+    found.chosen->fit.warnings = found.fit().warnings;
+  }
+  return found;
 }
 
 // What the clusters are like; of neither, nobody asked or there are none.
@@ -61,6 +128,19 @@ struct Clusters {
 // A summary reads the points twice more, which would be felt beside the fit of very many points on a device.
 constexpr int64_t kMostValues = 100'000'000;
 
+std::vector<std::string> names_of_columns(const JobPoints& points) {
+  const Dataset& data = points.dataset;
+  const bool numbered = std::ssize(data.source.numbers) == points.view.d;
+  std::vector<std::string> names;
+  for (int64_t j = 0; j < points.view.d; ++j) {
+    const auto at = static_cast<size_t>(j);
+    names.push_back(at < data.column_names.size()
+                        ? data.column_names[at]
+                        : fmt::format("column {}", numbered ? data.source.numbers[at] : j + 1));
+  }
+  return names;
+}
+
 ClusterReport summarise_model(const FitCommand& command, const JobPoints& points, const ModelResult& model) {
   const Dataset& data = points.dataset;
   const SummaryOptions options{points.scaling, command.options.threads, command.options.memory.bytes,
@@ -70,13 +150,7 @@ ClusterReport summarise_model(const FitCommand& command, const JobPoints& points
   report.k = model.k_requested;
   report.ks = std::ssize(command.options.k);
   report.seed = model.seed;
-  for (int64_t j = 0; j < points.view.d; ++j) {
-    const auto at = static_cast<size_t>(j);
-    const bool numbered = std::ssize(data.source.numbers) == points.view.d;
-    report.columns.push_back(at < data.column_names.size()
-                                 ? data.column_names[at]
-                                 : fmt::format("column {}", numbered ? data.source.numbers[at] : j + 1));
-  }
+  report.columns = names_of_columns(points);
   return report;
 }
 
@@ -130,10 +204,40 @@ void append_labels(const FitCommand& command, const JobPoints& points, const Fit
   flags.write(points.dataset, columns);
 }
 
-void write_results(const FitCommand& command, const JobPoints& points, const SearchResult& found,
-                   const Clusters& clusters) {
+void write_page(const FitCommand& command, const JobPoints& points, const Found& found) {
+  const std::vector<std::string> names = names_of_columns(points);
+  ReportInput input;
+  input.name = command.job.data.name();
+  input.fit = found.chosen ? &found.chosen->fit : &found.fit();
+  input.searches = found.result.searches;
+  input.chosen = found.chosen ? &*found.chosen : nullptr;
+  input.points = points.view;
+  input.weights = points.dataset.weights;
+  input.scaling = points.scaling;
+  input.column_names = names;
+  input.threads = command.options.threads;
+  write_text(command.job.page, html_report(input));
+}
+
+std::string json_of(const Found& found, const ClusterReport* report) {
+  if (found.chosen) return with_clusters(choice_json(*found.chosen, found.fit()), report);
+  return with_clusters(found.result.searches.empty() ? to_json(found.fit()) : to_json(found.result), report);
+}
+
+std::string report_of(const FitCommand& command, const Found& found, const std::vector<std::string>& files,
+                      const std::string& details) {
+  if (found.chosen) return choice_report(command.job.data.name(), *found.chosen, found.fit(), {files, details});
+  ReportStyle style = points_style(found.fit());
+  if (command.task == FitTask::kSearch) {
+    style.columns.push_back({"rounds", [&](size_t i) { return rounds_of(found.result, i); }});
+  }
+  style.details = details;
+  return fit_report(command.job.data.name(), found.fit(), files, style);
+}
+
+void write_results(const FitCommand& command, const JobPoints& points, const Found& found, const Clusters& clusters) {
   const FitJob& job = command.job;
-  const FitResult& result = found.fit;
+  const FitResult& result = found.fit();
   const ClusterReport* report = clusters.report ? &*clusters.report : nullptr;
   write_job(
       job, result.warnings,
@@ -142,15 +246,11 @@ void write_results(const FitCommand& command, const JobPoints& points, const Sea
        .labels = [&] { write_labels(job.labels, result, job.comm(), file_rows(points.dataset)); },
        .append = [&] { append_labels(command, points, result); },
        .summary = [&] { write_summary(job, clusters); },
-       .json = [&] { return with_clusters(command.searches ? to_json(found) : to_json(result), report); },
+       .page = [&] { write_page(command, points, found); },
+       .json = [&] { return json_of(found, report); },
        .report =
            [&](const std::vector<std::string>& files) {
-             ReportStyle style = points_style(result);
-             if (command.searches) {
-               style.columns.push_back({"rounds", [&](size_t i) { return rounds_of(found, i); }});
-             }
-             style.details = report == nullptr ? clusters.note : cluster_table(*report);
-             return fit_report(job.data.name(), result, files, style);
+             return report_of(command, found, files, report == nullptr ? clusters.note : cluster_table(*report));
            }});
 }
 
@@ -162,10 +262,13 @@ int run_fit_command(FitCommand& command) {
   command.summarises = command.always || job.json || !job.quiet;
   share_job(command.name, job, command.options);
   const bool initial_file = names_initial_file(command.options.init, centroid_inits());
-  if (command.searches) {
+  if (command.task == FitTask::kSearch) {
     check(command.options);
   } else {
     check(static_cast<const FitOptions&>(command.options));
+  }
+  if (command.task == FitTask::kChoose && initial_file) {
+    throw Error(ErrorCode::kUsage, "--init", "names a file, and there cannot be prototypes for every k; name a method");
   }
   check_job(job, command.options, initial_file);
   const float origin = 0;  // one point, one prototype: is the backend there, and does it know the algorithm?
@@ -174,13 +277,13 @@ int run_fit_command(FitCommand& command) {
   ProgressLine line(!job.quiet && !job.json);
   if (!job.quiet) announce_resuming(job.checkpoint);
   JobPoints points = read_job_points(job, command.options, line);
-  SearchResult found = run_fit(command, points, initial_file, line);
+  Found found = run_fit(command, points, initial_file, line);
   line.show("summarising");
-  const Clusters clusters = summarise_best(command, points, found.fit);
+  const Clusters clusters = summarise_best(command, points, found.fit());
   line.erase();
-  if (found.fit.interrupted && !job.quiet) announce_going_on(job.checkpoint);
+  if (found.fit().interrupted && !job.quiet) announce_going_on(job.checkpoint);
   write_results(command, points, found, clusters);
-  return end_job(job, found.fit.interrupted);
+  return end_job(job, found.fit().interrupted);
 }
 
 }  // namespace manymeans::cli

@@ -1,4 +1,4 @@
-// What `fit` and `search` have in common: all but their flags and their help.
+// What `fit`, `search` and `choose` have in common: all but their flags and their help.
 #pragma once
 
 #include <manymeans/manymeans.h>
@@ -9,11 +9,15 @@
 
 namespace manymeans::cli {
 
+/// What is done beside fitting.
+enum class FitTask : uint8_t { kFit, kSearch, kChoose };
+
 struct FitCommand {
-  std::string name;       ///< of the command
-  bool searches = false;  ///< and does not only fit
+  std::string name;  ///< of the command
+  FitTask task = FitTask::kFit;
   FitJob job = {};
-  SearchOptions options = {};  ///< of a fit: FitOptions alone
+  SearchOptions options = {};  ///< of a fit and a choice: FitOptions alone
+  ChooseOptions choice = {};   ///< of a choice, but for its `fit`
   bool k_given = false;
   bool summarises = false;  ///< the clusters, for somebody
   bool always = false;      ///< however many points there are

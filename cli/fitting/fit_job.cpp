@@ -58,10 +58,12 @@ void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
   bind_read_flags(app, job.reading, help.type_left_out);
   bind_table_flags(app, job.reading);
   bind_id_flag(app, job.reading);
-  add_file_flag(app, "--weights", job.reading.weights,
-                "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
-      ->type_name("COLUMN|FILE")
-      ->group("Reading");
+  if (help.weights) {
+    add_file_flag(app, "--weights", job.reading.weights,
+                  "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
+        ->type_name("COLUMN|FILE")
+        ->group("Reading");
+  }
   const auto set_scale = [&job](const CLI::results_t& texts) {
     check_choice("--scale", texts.front(), {"none", "standard", "minmax"});
     job.scale = scale_from_name(texts.front()).value();
@@ -72,6 +74,7 @@ void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
   add_file_flag(app, "--labels", job.labels, help.labels)->group("Output");
   if (help.append != nullptr) bind_append_flags(app, job.append, help.append);
   if (help.summary != nullptr) add_file_flag(app, "--summary", job.summary, help.summary)->group("Output");
+  if (help.page != nullptr) add_file_flag(app, "--report", job.page, help.page)->group("Output");
   app.add_flag("--json", job.json, "Print the summary as one JSON object instead of a table.")->group("Output");
   app.add_flag("--quiet", job.quiet, "Print no progress and no table; warnings and errors remain.")->group("Output");
   bind_checkpoint_flags(app, job.checkpoint);
@@ -89,6 +92,7 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
                                     {"--labels", job.labels, kTableEndings},
                                     {"--append", job.append.path, kAppendEndings},
                                     {"--summary", job.summary, {".csv", ".json"}},
+                                    {"--report", job.page, {".html"}},
                                     {"--checkpoint", job.checkpoint.path, {}}},
                         .inputs = job.data.all(),
                         .prints = (job.json || !job.quiet) && !job.streams_table};
@@ -98,6 +102,10 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
   check_files(files);
   check_append(job.append, job.data, job.reading, job.ranks != nullptr);
   check_checkpoint(job.checkpoint);
+  if (!job.page.empty() && job.ranks) {
+    throw Error(ErrorCode::kUsage, "--report",
+                "needs all rows in one process; write a model, and report of a fit without mpirun");
+  }
   if (initial_file && job.ranks) check_shareable({"--init", options.init});
 }
 
@@ -191,6 +199,7 @@ void write_job(const FitJob& job, const std::vector<std::string>& warnings, cons
   add_file(job.labels, outputs.labels);
   add_file(job.append.path, outputs.append);
   add_file(job.summary, outputs.summary);
+  add_file(job.page, outputs.page);
   if (job.json) {
     jobs.push_back({"standard output", [&] { print_json(outputs.json() + "\n"); }});
   } else if (!job.quiet) {

@@ -24,7 +24,7 @@ struct FitJob {
   std::string target;  ///< column of the target, by name or number; empty: there is none
   ReadOptions reading;
   Scale scale = Scale::kNone;
-  std::string model, labels, summary;  ///< outputs; empty: not asked for
+  std::string model, labels, summary, page;  ///< outputs; empty: not asked for
   AppendFlags append;
   CheckpointOptions checkpoint;
   bool json = false, quiet = false;
@@ -43,6 +43,9 @@ struct JobHelp {
   const char* labels;
   const char* append = nullptr;   ///< what --append adds; null: there is no such flag
   const char* summary = nullptr;  ///< likewise of --summary: its help
+  const char* page = nullptr;     ///< likewise of --report
+  bool checkpoint = true;         ///< whether there are flags for one
+  bool weights = true;            ///< likewise of --weights
   const char* type_left_out = kTypeLeftOut;
 };
 
@@ -80,7 +83,7 @@ void add_reading(const FitJob& job, const JobPoints& points, Provenance& provena
 /// How the outputs of a job are written.
 struct JobOutputs {
   std::function<void()> model, labels;
-  std::function<void()> append = {}, summary = {};  ///< of fit alone
+  std::function<void()> append = {}, summary = {}, page = {};  ///< of those that have them
   std::function<std::string()> json;
   std::function<std::string(const std::vector<std::string>& files)> report;
 };

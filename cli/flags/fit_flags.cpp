@@ -46,6 +46,8 @@ void set(const char* flag, const std::string& text, Number& value) {
 }
 
 std::string shown_default(const std::vector<int64_t>& value) {
+  const bool range = value.size() > 2 && value.back() - value.front() == std::ssize(value) - 1;
+  if (range && std::ranges::is_sorted(value)) return fmt::format("{}..{}", value.front(), value.back());
   return fmt::format("{}", fmt::join(value, ","));
 }
 std::string shown_default(const std::optional<uint64_t>&) {
@@ -115,10 +117,34 @@ std::function<bool()> bind_flags_of_searching_fit(CLI::App& app, SearchOptions& 
       options.search_time);
   add("--search-rounds", "COUNT",
       "Search for so many rounds, as 'manymeans search --rounds' does: the answer is then a function of the points, "
-      "the "
-      "options and the seed.",
+      "the options and the seed.",
       options.rounds);
   return [flags] { return std::ranges::any_of(flags, [](const CLI::Option* flag) { return flag->count() > 0; }); };
+}
+
+void bind_choose_flags(CLI::App& app, FitOptions& fit, ChooseOptions& options) {
+  const auto bind = binder(app);
+  for_each_option(fit, [&](OptionInfo about, auto& value) {
+    const std::string_view name = about.name;
+    if (name == "metric" || name == "min_size" || name == "max_size" || name == "model_seed") return;
+    if (name == "k")
+      about.help = "Numbers to choose from: a range 2..20, with a step 2..20:2, or a list. 1 is judged, too.";
+    if (name == "models") about.help = "Models for each k, from different seeds; the best by inertia is judged.";
+    if (name == "seed") about.help = "Seed of models, reference data and sample.";
+    if (name == "init")
+      about.help = "auto, k-means++, k-means||, random or first. auto: k-means++ up to k = 5000, k-means|| above.";
+    if (name == "time_limit") {
+      about.help = "Stop fitting after this time and judge what there is, without the gap statistic; 0: no limit.";
+    }
+    bind(about, value);
+  });
+  bind(OptionInfo{"references", "--references", "COUNT",
+                  "Data sets without clusters, uniform in the box of the points, for the gap statistic; a tenth of the "
+                  "models is fitted to each. 0: no gap statistic, and no test whether there are clusters at all."},
+       options.references);
+  bind(OptionInfo{"sample", "--sample", "ROWS",
+                  "Rows of which the silhouette by Euclidean distances is computed; 0: none."},
+       options.sample);
 }
 
 }  // namespace manymeans::cli

@@ -1,6 +1,7 @@
-// The flags of `fit`, `search` and `regress`, one for each option of the library.
+// The flags of `fit`, `search`, `choose` and `regress`, one for each option of the library.
 #pragma once
 
+#include <manymeans/choose.h>
 #include <manymeans/options.h>
 #include <manymeans/regress.h>
 #include <manymeans/search.h>
@@ -19,5 +20,8 @@ void bind_regress_flags(CLI::App& app, RegressOptions& options);
 void bind_search_flags(CLI::App& app, SearchOptions& options);
 /// Adds `--search` and `--search-rounds` to the flags of `fit`, and returns whether one of them was given.
 std::function<bool()> bind_flags_of_searching_fit(CLI::App& app, SearchOptions& options);
+
+/// The same for `fit`, of those options that a choice of k knows of, and for the other members of `options`.
+void bind_choose_flags(CLI::App& app, FitOptions& fit, ChooseOptions& options);
 
 }  // namespace manymeans::cli

@@ -58,12 +58,22 @@ ReportStyle points_style(const FitResult& result) {
   return {.rows = fmt::format("{} points of {} columns", result.provenance.rows, result.provenance.columns)};
 }
 
+std::string heading_of(const std::string& data, const FitResult& result, const ReportStyle& style) {
+  const Provenance& from = result.provenance;
+  return fmt::format("{}: {}, {}; backend {}{}, {} thread{}\n", data, style.rows, name_of(from.type), from.backend,
+                     from.instruction_set.empty() ? "" : " (" + from.instruction_set + ")", from.threads,
+                     from.threads == 1 ? "" : "s");
+}
+
+std::string ending_of(const FitResult& result, const std::vector<std::string>& files) {
+  std::string out = "\n" + times(result.provenance) + "\n";
+  for (const std::string& file : files) out += fmt::format("wrote {}\n", file);
+  return out;
+}
+
 std::string fit_report(const std::string& data, const FitResult& result, const std::vector<std::string>& files,
                        const ReportStyle& style) {
-  const Provenance& from = result.provenance;
-  std::string out = fmt::format("{}: {}, {}; backend {}{}, {} thread{}\n\n", data, style.rows, name_of(from.type),
-                                from.backend, from.instruction_set.empty() ? "" : " (" + from.instruction_set + ")",
-                                from.threads, from.threads == 1 ? "" : "s");
+  std::string out = heading_of(data, result, style) + "\n";
   std::vector<std::string> titles = {"k", "models", "best seed", style.inertia};
   for (const ReportStyle::Column& column : style.columns) titles.push_back(column.title);
   for (const char* title : {"iterations", "stop", "time", "digest"}) titles.emplace_back(title);
@@ -71,9 +81,7 @@ std::string fit_report(const std::string& data, const FitResult& result, const s
   for (const int64_t k : requested_k(result)) rows.push_back(row_of(result, k, style));
   out += format_table("rrrr" + std::string(style.columns.size(), 'r') + "rlrl", rows);
   out += style.details;
-  out += fmt::format("\ndigest of the ensemble: {}\n{}\n", result.digest(), times(from));
-  for (const std::string& file : files) out += fmt::format("wrote {}\n", file);
-  return out;
+  return out + fmt::format("\ndigest of the ensemble: {}", result.digest()) + ending_of(result, files);
 }
 
 }  // namespace manymeans::cli

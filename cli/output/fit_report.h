@@ -26,4 +26,9 @@ ReportStyle points_style(const FitResult& result);
 std::string fit_report(const std::string& data, const FitResult& result, const std::vector<std::string>& files,
                        const ReportStyle& style);
 
+/// Its first line: what was clustered, and where.
+std::string heading_of(const std::string& data, const FitResult& result, const ReportStyle& style);
+/// Its last lines: times, and the files written.
+std::string ending_of(const FitResult& result, const std::vector<std::string>& files);
+
 }  // namespace manymeans::cli

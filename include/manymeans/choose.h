@@ -5,6 +5,7 @@
 #include <manymeans/fit.h>
 #include <manymeans/options.h>
 #include <manymeans/points.h>
+#include <manymeans/result.h>
 
 #include <cstdint>
 #include <string>
@@ -44,6 +45,7 @@ struct ChosenK {
   std::string reason;              ///< a sentence
   std::vector<Vote> votes;         ///< of each criterion that is defined
   std::vector<Evidence> evidence;  ///< for k = 1 and each k to choose from, ascending
+  FitResult fit;                   ///< the ensemble that was judged
   std::vector<std::string> warnings;
   bool interrupted = false;  ///< the fit ended early: what there is was judged
 };

@@ -11,6 +11,7 @@
 #include <manymeans/options.h>
 #include <manymeans/points.h>
 #include <manymeans/regress.h>
+#include <manymeans/report.h>
 #include <manymeans/result.h>
 #include <manymeans/row_shards.h>
 #include <manymeans/search.h>

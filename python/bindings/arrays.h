@@ -63,4 +63,13 @@ T value_of(const nanobind::dict& values, const char* name) {
 /// A matrix with the values of an array of float32 or float64.
 Matrix matrix_of(const AnyArray& array);
 
+/// The values of a one-dimensional array of exactly this type.
+template <class T>
+std::vector<T> vector_of(nanobind::handle array) {
+  const auto values =
+      nanobind::cast<nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>>(array,
+                                                                                                               false);
+  return {values.data(), values.data() + values.shape(0)};
+}
+
 }  // namespace manymeans::python

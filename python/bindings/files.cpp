@@ -167,12 +167,6 @@ nb::dict load(nb::handle path) {
   return result;
 }
 
-template <class T>
-std::vector<T> vector_of(nb::handle array) {
-  const auto values = nb::cast<nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(array, false);
-  return {values.data(), values.data() + values.shape(0)};
-}
-
 StoredModel stored_model(const nb::dict& model) {
   StoredModel result;
   result.k = nb::cast<int64_t>(model["k"]);

@@ -111,4 +111,26 @@ nb::dict as_dict(FitResult& result) {
   return out;
 }
 
+ModelResult model_in(const nb::dict& model) {
+  ModelResult result;
+  result.k = nb::cast<int64_t>(model["k"]);
+  result.k_requested = nb::cast<int64_t>(model["k_requested"]);
+  result.seed = nb::cast<uint64_t>(model["seed"]);
+  result.inertia = nb::cast<double>(model["inertia"]);
+  result.iterations = nb::cast<int64_t>(model["n_iter"]);
+  const auto reason = nb::cast<std::string>(model["stop_reason"]);
+  while (name_of(result.stop_reason) != reason) {
+    if (result.stop_reason == StopReason::kInterrupted) throw Error(ErrorCode::kUsage, "stop_reason", reason);
+    result.stop_reason = static_cast<StopReason>(static_cast<int>(result.stop_reason) + 1);
+  }
+  result.prototypes = matrix_of(nb::cast<AnyArray>(model["cluster_centers"]));
+  result.counts = vector_of<int64_t>(model["counts"]);
+  result.weights = vector_of<double>(model["weights"]);
+  if (model["labels"].is_none()) return result;
+  const auto labels = nb::cast<nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig>>(model["labels"]);
+  result.labels = Labels(static_cast<int64_t>(labels.shape(0)), result.k_requested);
+  result.labels.write(0, result.labels.size(), labels.data());
+  return result;
+}
+
 }  // namespace manymeans::python

@@ -73,4 +73,8 @@ class GivenHooks {
 
 nanobind::dict as_dict(FitResult& result);
 
+/// A model of what Python keeps of it; without labels where they are None. Labels are uint32, and a fit has returned
+/// them.
+ModelResult model_in(const nanobind::dict& model);
+
 }  // namespace manymeans::python

@@ -74,19 +74,7 @@ nb::tuple initial_prototypes(const nb::object& points, bool bfloat16, const nb::
 
 // The digest of a model, from what Python keeps of it. The labels are those that a fit has returned.
 std::string digest_of(const nb::dict& model) {
-  ModelResult result;
-  result.k = nb::cast<int64_t>(model["k"]);
-  result.inertia = nb::cast<double>(model["inertia"]);
-  result.iterations = nb::cast<int64_t>(model["n_iter"]);
-  const auto reason = nb::cast<std::string>(model["stop_reason"]);
-  while (name_of(result.stop_reason) != reason) {
-    if (result.stop_reason == StopReason::kInterrupted) throw Error(ErrorCode::kUsage, "stop_reason", reason);
-    result.stop_reason = static_cast<StopReason>(static_cast<int>(result.stop_reason) + 1);
-  }
-  result.prototypes = matrix_of(nb::cast<AnyArray>(model["cluster_centers"]));
-  const auto labels = nb::cast<nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig>>(model["labels"]);
-  result.labels = Labels(static_cast<int64_t>(labels.shape(0)), nb::cast<int64_t>(model["k_requested"]));
-  result.labels.write(0, result.labels.size(), labels.data());
+  const ModelResult result = model_in(model);
   std::string digest;
   Waiting().run([&] { digest = result.digest(); });
   return digest;

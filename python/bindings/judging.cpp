@@ -1,4 +1,6 @@
 // How well labels suit their points, and how many clusters that speaks for.
+#include "judging.h"
+
 #include <manymeans/choose.h>
 #include <manymeans/criteria.h>
 
@@ -9,6 +11,7 @@
 #include "waiting.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 namespace manymeans::python {
@@ -77,10 +80,46 @@ nb::dict chosen_dict(const nb::object& points, bool bfloat16, const nb::dict& fi
   result["evidence"] = evidence;
   result["warnings"] = to_texts(found.warnings);
   result["interrupted"] = found.interrupted;
+  result["fit"] = python::as_dict(found.fit);
   return result;
 }
 
+Criteria criteria_in(const nb::dict& given) {
+  Criteria found;
+  found.clusters = nb::cast<int64_t>(given["n_clusters"]);
+  found.calinski_harabasz = nb::cast<double>(given["calinski_harabasz"]);
+  found.davies_bouldin = nb::cast<double>(given["davies_bouldin"]);
+  found.bic = nb::cast<double>(given["bic"]);
+  found.simplified_silhouette = nb::cast<double>(given["simplified_silhouette"]);
+  found.squared_silhouette = nb::cast<double>(given["squared_silhouette"]);
+  found.silhouette = nb::cast<double>(given["silhouette"]);
+  found.silhouette_error = nb::cast<double>(given["silhouette_error"]);
+  return found;
+}
+
 }  // namespace
+
+ChosenK chosen_in(const nb::dict& given) {
+  ChosenK found;
+  found.k = nb::cast<int64_t>(given["k"]);
+  found.reason = nb::cast<std::string>(given["reason"]);
+  for (nb::handle vote : nb::cast<nb::list>(given["votes"])) {
+    auto [criterion, k, reason] = nb::cast<std::tuple<std::string, int64_t, std::string>>(vote);
+    found.votes.push_back({std::move(criterion), k, std::move(reason)});
+  }
+  for (nb::handle one : nb::cast<nb::list>(given["evidence"])) {
+    const auto its = nb::cast<nb::dict>(one);
+    Evidence evidence;
+    evidence.k = nb::cast<int64_t>(its["k"]);
+    evidence.inertia = nb::cast<double>(its["inertia"]);
+    evidence.criteria = criteria_in(nb::cast<nb::dict>(its["criteria"]));
+    evidence.gap = nb::cast<double>(its["gap"]);
+    evidence.gap_error = nb::cast<double>(its["gap_error"]);
+    evidence.agreement = nb::cast<double>(its["agreement"]);
+    found.evidence.push_back(std::move(evidence));
+  }
+  return found;
+}
 
 void add_judging(nb::module_& module) {
   module.def("criteria", &criteria_dict, nb::arg("points"), nb::arg("bfloat16"), nb::arg("labels"), nb::arg("wanted"));

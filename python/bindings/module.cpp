@@ -28,6 +28,7 @@ NB_MODULE(_manymeans, module) {
   add_sparse_arrays(module);
   add_comparing(module);
   add_judging(module);
+  add_reporting(module);
   add_fitting(module);
   add_regressing(module);
   add_predicting(module);

@@ -7,6 +7,7 @@ namespace manymeans::python {
 
 void add_comparing(nanobind::module_& module);
 void add_judging(nanobind::module_& module);
+void add_reporting(nanobind::module_& module);
 void add_fitting(nanobind::module_& module);
 void add_regressing(nanobind::module_& module);
 void add_predicting(nanobind::module_& module);

@@ -2,7 +2,7 @@
 
 `KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's, `EnsembleKMeans` fits many models at
 once, and the clusters of `RegressionClustering` are linear models; `fit`, `search`, `predict`, `compare`, `criteria`,
-`choose_k`, `kmeans_plusplus`, `read` and `info` do without estimators.
+`choose_k`, `report`, `kmeans_plusplus`, `read` and `info` do without estimators.
 The tutorial is docs/user/python.md.
 """
 
@@ -29,6 +29,7 @@ from ._errors import (
 )
 from ._functions import fit, info, kmeans_plusplus, predict, read, search
 from ._progress import Progress
+from ._report import report
 from ._result import FitResult, Model
 from ._shards import Answer, Scan, Shape, Shard, Statistics, fit_shards, merge_answers, solve
 from ._tables import Dataset
@@ -76,6 +77,7 @@ __all__ = [
     "merge_answers",
     "predict",
     "read",
+    "report",
     "search",
     "solve",
 ]

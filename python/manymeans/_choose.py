@@ -10,6 +10,7 @@ from ._errors import warn
 from ._functions import _opened, k_list
 from ._input import plain_points
 from ._parameters import integer
+from ._result import FitResult
 from ._seeds import seed_of
 from ._wording import in_python
 
@@ -60,6 +61,8 @@ class Choice(NamedTuple):
         For k = 1 and each k to choose from, ascending.
     interrupted : bool
         Whether a time limit ended the fit early: what there was is judged.
+    result : FitResult
+        The ensemble that was judged; ``choice.result.best(choice.k)`` is the model of the recommended k.
 
     """
 
@@ -68,6 +71,15 @@ class Choice(NamedTuple):
     votes: list[tuple[str, int, str]]
     evidence: list[Evidence]
     interrupted: bool
+    result: FitResult
+
+    def __repr__(self) -> str:
+        return f"Choice(k={self.k}, reason={self.reason!r})"
+
+    def _repr_html_(self) -> str:
+        from ._report import fragment  # noqa: PLC0415 (which needs this module)
+
+        return fragment(self)
 
     def table(self) -> list[dict[str, float]]:
         """Give the evidence as ``pandas.DataFrame(choice.table())`` takes it.
@@ -189,7 +201,9 @@ def choose_k(
     wanted = {"references": integer("references", references), "sample": integer("sample", sample)}
     hooks = {"initial": None, "checkpoint": None, "ranks": None, "callback": None}
     found = _manymeans.choose_k(points.array, points.bfloat16, fit, wanted, hooks)
-    for text in found["warnings"]:
-        warn(in_python(text))
+    found["fit"]["warnings"] = [in_python(text) for text in found["warnings"]]
+    for text in found["fit"]["warnings"]:
+        warn(text)
+    result = FitResult(found["fit"], points.names, points.source)
     evidence = [Evidence(**(its | {"criteria": Criteria(**its["criteria"])})) for its in found["evidence"]]
-    return Choice(found["k"], found["reason"], found["votes"], evidence, found["interrupted"])
+    return Choice(found["k"], found["reason"], found["votes"], evidence, found["interrupted"], result)

@@ -436,6 +436,13 @@ class FitResult:
         }  # fmt: skip
         return result
 
+    def _repr_html_(self) -> str | None:
+        if any(model.linear for model in self.models) or not any(model.begun for model in self.models):
+            return None
+        from ._report import fragment  # which needs this module
+
+        return fragment(self)
+
     def __repr__(self) -> str:
         return f"FitResult({len(self.models)} models, k = {', '.join(map(str, self.k_values))})"
 

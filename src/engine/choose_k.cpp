@@ -233,7 +233,7 @@ ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const F
     check(options, hooks);
     const FitOptions all = fit_options(options);
     ChosenK found;
-    const FitResult fitted = fit(points, {}, all, hooks);
+    const FitResult& fitted = found.fit = fit(points, {}, all, hooks);
     found.warnings = fitted.warnings;
     found.interrupted = fitted.interrupted;
     ThreadPool pool(thread_count(options.fit.threads), hooks.abort);

@@ -219,6 +219,22 @@ std::vector<double> variances(const Clusters& all, const std::vector<ClusterSum>
   return found;
 }
 
+// The silhouettes of a row whose distances to all means are `d`; 0 where it is alone.
+struct RowSilhouettes {
+  double simplified = 0, squared = 0;
+};
+
+RowSilhouettes silhouettes_of(const double* d, uint32_t own, double count, const std::vector<double>& variances) {
+  if (count == 1) return {};
+  double nearest = std::numeric_limits<double>::infinity(), least = nearest;
+  for (size_t c = 0; c < variances.size(); ++c) {
+    if (c == own) continue;
+    nearest = std::min(nearest, d[c]);
+    least = std::min(least, d[c] * d[c] + variances[c]);
+  }
+  return {ratio(d[own], nearest), ratio((d[own] * d[own] + variances[own]) * (count / (count - 1)), least)};
+}
+
 std::vector<ClusterSum> silhouettes(const Clusters& all, const std::vector<double>& variances,
                                     const Distances& to_means, ThreadPool& pool) {
   ByThread sums(pool, all.clusters());
@@ -227,17 +243,9 @@ std::vector<ClusterSum> silhouettes(const Clusters& all, const std::vector<doubl
       for (int64_t i = begin; i < end; ++i) {
         const double* const d = distances.values<double>().data() + i * all.clusters();
         const uint32_t own = all.cluster(first + i);
-        double nearest = std::numeric_limits<double>::infinity(), least = nearest;
-        for (size_t c = 0; c < variances.size(); ++c) {
-          if (c == own) continue;
-          nearest = std::min(nearest, d[c]);
-          least = std::min(least, d[c] * d[c] + variances[c]);
-        }
-        const auto count = static_cast<double>(all.counts[own]);
-        if (count == 1) continue;
-        ClusterSum& sum = sums.of(worker)[own];
-        sum.simplified.add(ratio(d[own], nearest));
-        sum.squared.add(ratio((d[own] * d[own] + variances[own]) * (count / (count - 1)), least));
+        const RowSilhouettes its = silhouettes_of(d, own, static_cast<double>(all.counts[own]), variances);
+        sums.of(worker)[own].simplified.add(its.simplified);
+        sums.of(worker)[own].squared.add(its.squared);
       }
     });
   });
@@ -402,6 +410,25 @@ Criteria judge(const Clusters& all, const CriteriaOptions& options, ThreadPool& 
 Criteria criteria_of(const Input& input, std::span<const uint32_t> labels, const CriteriaOptions& options,
                      ThreadPool& pool) {
   return judge(Clusters(input, labels, pool), options, pool);
+}
+
+std::vector<double> squared_silhouettes(const Input& input, std::span<const uint32_t> labels,
+                                        std::span<const int64_t> rows, ThreadPool& pool) {
+  const Clusters all(input, labels, pool);
+  std::vector<double> found(rows.size(), Criteria::kUndefined);
+  if (all.clusters() < 2) return found;
+  const std::vector<double> within = variances(all, spreads(all, pool));
+  const Distances to_means(all.means, pool);
+  const Matrix given = gather_rows(input.points, rows);
+  to_means.of_all(given.view(), [&](int64_t first, const Matrix& distances) {
+    for (int64_t i = 0; i < distances.rows(); ++i) {
+      const auto at = static_cast<size_t>(first + i);
+      const double* const d = distances.values<double>().data() + i * all.clusters();
+      const uint32_t own = all.cluster(rows[at]);
+      found[at] = silhouettes_of(d, own, static_cast<double>(all.counts[own]), within).squared;
+    }
+  });
+  return found;
 }
 
 Criteria criteria(const PointsView& points, std::span<const uint32_t> labels, const CriteriaOptions& options) {

@@ -8,11 +8,17 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace manymeans {
 
 /// criteria() of an input of this rank alone and without weights, whose rows have these labels.
 Criteria criteria_of(const Input& input, std::span<const uint32_t> labels, const CriteriaOptions& options,
                      ThreadPool& pool);
+
+/// The silhouettes of these rows by squared Euclidean distances, of which Criteria::squared_silhouette is the mean; NaN
+/// where there are no two clusters.
+std::vector<double> squared_silhouettes(const Input& input, std::span<const uint32_t> labels,
+                                        std::span<const int64_t> rows, ThreadPool& pool);
 
 }  // namespace manymeans

@@ -97,6 +97,7 @@ def outputs(folder):
     yield ["predict", folder / "whole.npz", whole, "--quiet", "--append"], "appended.csv"
     for name in "summary.csv", "summary.json":
         yield ["fit", wide, "-k", 20, "--max-iter", 2, "--quiet", "--summary"], name
+    yield ["fit", wide, "-k", 20, "--max-iter", 2, "--quiet", "--report"], "page.html"
     for ending in "npy", "npz", "csv", "fvecs", "bvecs", "ivecs", "fbin", "u8bin", "i8bin":
         yield ["convert", folder / "whole.u8bin", "--quiet"], "converted." + ending
 

@@ -1,0 +1,76 @@
+// manymeans choose: points in, a number of clusters out, with the evidence.
+#include "commands/commands.h"
+#include "commands/fit_command.h"
+#include "flags/fit_flags.h"
+
+#include <memory>
+#include <numeric>
+
+namespace manymeans::cli {
+namespace {
+
+const JobHelp kHelp = {
+    .scale =
+        "Scale the columns: none, standard (mean 0, deviation 1) or minmax (0 to 1). Columns of different units need "
+        "it.",
+    .model = "Write the best model of the recommended k to this .npz file, for 'manymeans predict' and numpy.load.",
+    .labels = "Write its labels to this .npy, .csv or .parquet file, or as csv to a pipe ('-' for standard output).",
+    .append = "a column 'cluster', empty for rows that were left out,",
+    .summary =
+        "Write what its clusters are like to this .csv or .json file: size, spread, and of each column the centroid "
+        "and its difference to the mean.",
+    .page =
+        "Write a page of charts and tables about the answer to this .html file: it opens in every browser, without a "
+        "network.",
+    .checkpoint = false,
+    .weights = false};
+
+const char* const kExamples =
+    "Examples:\n"
+    "  manymeans choose points.csv\n"
+    "      Judges k = 1 to 20, ten models each, and recommends one.\n"
+    "  manymeans choose table.csv -k 2..30 --scale standard --model best.npz \\\n"
+    "      --labels labels.npy\n"
+    "      Writes the best model of the recommended k, and its labels.\n"
+    "  manymeans choose points.npy -k 10..100:10 --references 0 --json\n"
+    "      Coarse and quick: no gap statistic; one JSON object on standard output.\n\n"
+    "The table has a line for each k, of its best model by inertia, and a column for\n"
+    "each criterion; a star marks the k that the criterion chooses. The answer is 1\n"
+    "where the gap statistic cannot tell the points from uniform ones; else the k\n"
+    "that most criteria choose, the least of equals. No criterion is right alone:\n"
+    "look at the dissent, and mistrust all of them where clusters are neither round\n"
+    "nor alike (docs/user/choose-k.md). Criteria know nothing of weights, of angles\n"
+    "and of ranks.\n\n"
+    "The answer depends on the points, the options and the seed only: not on\n"
+    "--threads, --backend, --algorithm or --strategy. Ctrl-C stops the fits, and what\n"
+    "there is by then is judged and written (exit code 5); a second Ctrl-C ends at\n"
+    "once.\n"
+    "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
+    "full, 5 interrupted, 1 a bug.";
+
+constexpr int64_t kModels = 10;
+
+std::vector<int64_t> two_to_twenty() {
+  std::vector<int64_t> k(19);
+  std::iota(k.begin(), k.end(), 2);
+  return k;
+}
+
+}  // namespace
+
+void add_choose_command(CLI::App& program, int& exit_code) {
+  CLI::App* app = program.add_subcommand("choose", "Choose the number of clusters, with the evidence.");
+  const auto command = std::make_shared<FitCommand>(FitCommand{"choose", FitTask::kChoose});
+  command->options.k = two_to_twenty();
+  command->options.models = kModels;
+  bind_data_argument(*app, command->job.data);
+  bind_choose_flags(*app, command->options, command->choice);
+  bind_job_flags(*app, command->job, kHelp);
+  app->footer(kExamples);
+  app->callback([app, command, &exit_code] {
+    command->k_given = app->count("-k") > 0;
+    exit_code = run_fit_command(*command);
+  });
+}
+
+}  // namespace manymeans::cli

@@ -1,0 +1,134 @@
+// The page about a result, of what Python keeps of it.
+#include <manymeans/report.h>
+
+#include "arrays.h"
+#include "fit_parts.h"
+#include "judging.h"
+#include "module.h"
+#include "texts.h"
+#include "waiting.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <tuple>
+#include <utility>
+
+namespace manymeans::python {
+namespace nb = nanobind;
+namespace {
+
+// Model files of other versions may lack some.
+template <class T>
+void set_if_there(const nb::dict& from, const char* name, T& value) {
+  if (from.contains(name)) value = nb::cast<T>(from[name]);
+}
+
+Provenance provenance_in(const nb::dict& given) {
+  Provenance from;
+  set_if_there(given, "version", from.version);
+  set_if_there(given, "backend", from.backend);
+  set_if_there(given, "instruction_set", from.instruction_set);
+  set_if_there(given, "threads", from.threads);
+  set_if_there(given, "rows", from.rows);
+  set_if_there(given, "columns", from.columns);
+  set_if_there(given, "passes", from.passes);
+  std::string type = "float32";
+  set_if_there(given, "dtype", type);
+  from.type = data_type_from_name(type).value_or(DataType::kFloat32);
+  size_t used = 0;
+  const auto options = nb::cast<nb::dict>(given["options"]);
+  for_each_option(from.options, option_setter(options, used));
+  nb::list passes;
+  set_if_there(given, "pass_log", passes);
+  for (nb::handle one : passes) {
+    const auto pass = nb::cast<nb::dict>(one);
+    PassLog log;
+    log.labelled = nb::cast<int64_t>(pass["labelled"]);
+    log.changed = nb::cast<int64_t>(pass["changed"]);
+    from.pass_log.push_back(log);
+  }
+  nb::dict seconds;
+  set_if_there(given, "seconds", seconds);
+  for (auto [phase, time] : seconds) {
+    from.seconds.emplace_back(nb::cast<std::string>(phase), nb::cast<double>(time));
+  }
+  return from;
+}
+
+// How a model was searched for; nothing of one that was not.
+SearchSummary search_in(const nb::dict& model) {
+  SearchSummary search;
+  if (model["search"].is_none()) return search;
+  search.rounds = nb::cast<int64_t>(model["rounds"]);
+  using Steps = std::vector<std::tuple<int64_t, double, double>>;
+  for (const auto& [round, seconds, inertia] : nb::cast<Steps>(model["search"])) {
+    search.steps.push_back({round, seconds, inertia});
+  }
+  return search;
+}
+
+struct Given {
+  FitResult fit;
+  std::vector<std::string> digests, columns;
+  std::vector<SearchSummary> searches;
+  std::optional<ChosenK> chosen;
+  Scaling scaling;
+};
+
+Given given_in(const nb::dict& result) {
+  Given given;
+  for (nb::handle one : nb::cast<nb::list>(result["models"])) {
+    const auto model = nb::cast<nb::dict>(one);
+    given.fit.models.push_back(model_in(model));
+    given.digests.push_back(nb::cast<std::string>(model["digest"]));
+    given.searches.push_back(search_in(model));
+  }
+  given.fit.provenance = provenance_in(nb::cast<nb::dict>(result["provenance"]));
+  given.fit.provenance.options.metric = metric_from_name(nb::cast<std::string>(result["metric"])).value();
+  given.fit.warnings = all_bytes_of(result["warnings"]);
+  given.fit.interrupted = nb::cast<bool>(result["interrupted"]);
+  given.columns = all_bytes_of(result["column_names"]);
+  if (!result["chosen"].is_none()) given.chosen = chosen_in(nb::cast<nb::dict>(result["chosen"]));
+  const auto scaling = nb::cast<nb::dict>(result["scaling"]);
+  given.scaling = {scale_from_name(nb::cast<std::string>(scaling["kind"])).value(),
+                   nb::cast<std::vector<double>>(scaling["offset"]), nb::cast<std::vector<double>>(scaling["divisor"])};
+  return given;
+}
+
+nb::str page_of(const nb::object& points, bool bfloat16, const nb::object& weights, const nb::dict& result,
+                const nb::dict& wanted) {
+  const Given given = given_in(result);
+  ReportInput input;
+  input.name = bytes_of(wanted["name"]);
+  input.fit = &given.fit;
+  input.digests = given.digests;
+  input.k = value_of<int64_t>(wanted, "k");
+  input.searches = given.searches;
+  input.chosen = given.chosen ? &*given.chosen : nullptr;
+  if (!points.is_none()) input.points = points_of(points, bfloat16);
+  input.weights = values_of(weights);
+  input.scaling = given.scaling;
+  input.column_names = given.columns;
+  input.threads = value_of<int>(wanted, "threads");
+  input.times = value_of<bool>(wanted, "times");
+  input.whole = value_of<bool>(wanted, "whole");
+  const std::string path = bytes_of(wanted["path"]);
+  std::string page;
+  Waiting().run([&] {
+    page = html_report(input);
+    if (!path.empty()) write_text(path, page);
+  });
+  return to_text(page);
+}
+
+}  // namespace
+
+void add_reporting(nb::module_& module) {
+  module.def("report", &page_of, nb::arg("points").none(), nb::arg("bfloat16"), nb::arg("weights").none(),
+             nb::arg("result"), nb::arg("wanted"));
+}
+
+}  // namespace manymeans::python

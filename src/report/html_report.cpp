@@ -1,0 +1,120 @@
+// The page: its parts in their order, the summary of the run, and the style of all.
+#include <manymeans/report.h>
+
+#include "core/fp_environment.h"
+#include "core/mapped_range.h"
+#include "report/markup.h"
+#include "report/page_style.h"
+#include "report/parts.h"
+#include "report/shown_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <type_traits>
+
+namespace manymeans {
+namespace report {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+template <class T>
+std::string option_text(const T& value) {
+  if constexpr (std::is_enum_v<T> || std::is_same_v<T, ByteSize>) {
+    return std::string(name_of(value));
+  } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
+    return fmt::format("{}", fmt::join(value, ", "));
+  } else {
+    return fmt::format("{}", value);
+  }
+}
+std::string option_text(const std::optional<uint64_t>& value) {
+  return value ? fmt::format("{}", *value) : "none";
+}
+
+std::string headline(const ShownModel& shown) {
+  const ReportInput& input = shown.input;
+  const Provenance& from = shown.fit.provenance;
+  std::string text = fmt::format("<h1>{}</h1>\n<p class=\"lead\">",
+                                 escaped(shortened(input.name.empty() ? "manymeans" : input.name, 80)));
+  text += fmt::format("{} of {}. ", counted(from.rows, "row"), counted(from.columns, "column"));
+  if (input.chosen != nullptr) {
+    text += fmt::format("Recommended: <strong>k = {}</strong>: {}. ", input.chosen->k, escaped(input.chosen->reason));
+  }
+  text +=
+      fmt::format("This page shows the best model of k = {}: inertia {:.7g}, seed {}, digest <code>{}</code>.</p>\n",
+                  shown.model.k_requested, shown.model.inertia, shown.model.seed, shown.digest_of(shown.model));
+  return text;
+}
+
+std::string warnings_part(const FitResult& fit) {
+  constexpr size_t kMost = 20;
+  std::string items;
+  for (size_t i = 0; i < std::min(fit.warnings.size(), kMost); ++i) {
+    items += "<li>" + escaped(shortened(fit.warnings[i], 400)) + "</li>\n";
+  }
+  if (fit.warnings.size() > kMost) items += fmt::format("<li>and {} more</li>\n", fit.warnings.size() - kMost);
+  if (fit.interrupted) items += "<li>The run ended early; the page shows what there was by then.</li>\n";
+  return items.empty() ? "" : "<div class=\"warn\"><strong>Warnings</strong><ul>" + items + "</ul></div>\n";
+}
+
+std::string run_part(const ShownModel& shown) {
+  const FitResult& fit = shown.fit;
+  const Provenance& from = fit.provenance;
+  Rows rows = {{"digest of the ensemble", shown.digest_of_all()},
+               {"models", fmt::format("{}", fit.models.size())},
+               {"iterations, stop", fmt::format("{}, {}", shown.model.iterations, name_of(shown.model.stop_reason))},
+               {"points", fmt::format("{} x {}, {}", from.rows, from.columns, name_of(from.type))},
+               {"scaling", std::string(name_of(shown.input.scaling.kind))},
+               {"version", from.version},
+               {"backend", from.backend + (from.instruction_set.empty() ? "" : " (" + from.instruction_set + ")")},
+               {"threads", fmt::format("{}", from.threads)},
+               {"passes over the points", fmt::format("{}", from.passes)}};
+  if (shown.input.times) {
+    for (const auto& [phase, seconds] : from.seconds)
+      rows.push_back({"seconds, " + phase, fmt::format("{:.3f}", seconds)});
+  }
+  Rows options;
+  for_each_option(from.options, [&](const OptionInfo& info, const auto& value) {
+    options.push_back({info.name, shortened(option_text(value), 200)});
+  });
+  return section("Run", "The digest is the same for equal answers, on every machine.",
+                 table({"", ""}, rows, 2) + "<details><summary>All options</summary>\n" +
+                     table({"option", "value"}, options, 2) + "</details>\n");
+}
+
+std::string without_points(const ShownModel& shown) {
+  if (shown.has_points()) return {};
+  return "<p class=\"note\">The points were not given, so that centroids, silhouettes and rows are not shown.</p>\n";
+}
+
+std::string body_of(const ShownModel& shown) {
+  return headline(shown) + warnings_part(shown.fit) + without_points(shown) + criteria_part(shown.input) +
+         sizes_part(shown) + map_part(shown) + heat_map_part(shown) + silhouettes_part(shown) + parallel_part(shown) +
+         tree_part(shown) + agreement_part(shown) + search_part(shown) + members_part(shown) + passes_part(shown) +
+         centroids_part(shown) + run_part(shown);
+}
+
+constexpr std::string_view kHead =
+    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+    "<meta name=\"color-scheme\" content=\"light dark\">\n"
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n";
+
+}  // namespace
+}  // namespace report
+
+std::string html_report(const ReportInput& input) {
+  const FpEnvironmentGuard guard;
+  const report::ShownModel shown(input);
+  const std::string style = fmt::format("<style>\n{}</style>\n", report::kPageStyle);
+  const std::string body = "<div class=\"manymeans\"><main>\n" + report::body_of(shown) + "</main></div>\n";
+  if (input.points.data != nullptr) check_mapped(input.points.data);
+  if (!input.whole) return style + body;
+  return fmt::format("{}<title>{}</title>\n{}</head>\n<body>\n{}</body>\n</html>\n", report::kHead,
+                     report::escaped(report::shortened(input.name.empty() ? "manymeans" : input.name, 80)), style,
+                     body);
+}
+
+}  // namespace manymeans

@@ -1,0 +1,130 @@
+#include "report/markup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace manymeans::report {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
+
+// One character: its bytes in the text, 1 where they are no UTF-8, and its number, 0 likewise.
+struct Character {
+  size_t size = 1;
+  uint32_t number = 0;
+};
+
+Character character_at(std::string_view text, size_t at) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(at);
+  if (lead < 0x80) return {1, lead};
+  const size_t size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || at + size > text.size()) return {};
+  uint32_t number = lead & (0xFF >> (size + 1));
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte(at + i) & 0xC0) != 0x80) return {};
+    number = number << 6 | (byte(at + i) & 0x3F);
+  }
+  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (number < kLeast[size] || number > 0x10FFFF || (number >= 0xD800 && number < 0xE000)) return {};
+  return {size, number};
+}
+
+bool harmful(uint32_t number) {
+  const bool control = number < 0x20 || (number >= 0x7F && number < 0xA0);
+  const bool turns = (number >= 0x202A && number <= 0x202E) || (number >= 0x2066 && number <= 0x2069) ||
+                     number == 0x200E || number == 0x200F || number == 0x061C;
+  return control || turns || number == 0x2028 || number == 0x2029 || (number & 0xFFFE) == 0xFFFE;
+}
+
+}  // namespace
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const auto [size, number] = character_at(text, at);
+    switch (number) {
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '&': out += "&amp;"; break;
+      case '"': out += "&quot;"; break;
+      case '\'': out += "&#39;"; break;
+      default: out += harmful(number) ? kReplacement : text.substr(at, size);
+    }
+    at += size;
+  }
+  return out;
+}
+
+std::string shortened(std::string_view text, size_t most) {
+  size_t at = 0, characters = 0, end = 0;
+  while (at < text.size()) {
+    if (characters + 1 == most) end = at;
+    if (characters == most) return std::string(text.substr(0, end)) + std::string(kEllipsis);
+    at += character_at(text, at).size;
+    ++characters;
+  }
+  return std::string(text);
+}
+
+std::string px(double value) {
+  std::string text = fmt::format("{:.1f}", value);
+  if (text.ends_with(".0")) text.resize(text.size() - 2);
+  return text == "-0" ? "0" : text;
+}
+
+std::string shown(double value) {
+  if (std::isnan(value)) return "-";
+  const double size = std::fabs(value);
+  return size >= 1e4 && size < 1e9 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string counted(int64_t count) {
+  std::string digits = fmt::format("{}", count);
+  for (auto at = std::ssize(digits) - 3; at > (count < 0 ? 1 : 0); at -= 3) {
+    digits.insert(static_cast<size_t>(at), ",");
+  }
+  return digits;
+}
+
+std::string counted(int64_t count, std::string_view noun) {
+  return counted(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
+std::string table(const std::vector<std::string>& heads, const std::vector<std::vector<std::string>>& rows,
+                  size_t left) {
+  std::string out = "<div class=\"scroll\"><table><thead><tr>";
+  const auto opened = [&](const char* tag, size_t column) {
+    return fmt::format("<{}{}>", tag, column < left ? " class=\"l\"" : "");
+  };
+  for (size_t j = 0; j < heads.size(); ++j) out += opened("th", j) + escaped(heads[j]) + "</th>";
+  out += "</tr></thead><tbody>\n";
+  for (const auto& row : rows) {
+    out += "<tr>";
+    for (size_t j = 0; j < row.size(); ++j) out += opened("td", j) + escaped(row[j]) + "</td>";
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string section(std::string_view title, std::string_view text, const std::string& content) {
+  if (content.empty()) return {};
+  return fmt::format("<section><h2>{}</h2>\n<p>{}</p>\n{}</section>\n", escaped(title), escaped(text), content);
+}
+
+std::string wide(const std::string& chart) {
+  return "<div class=\"scroll\">" + chart + "</div>\n";
+}
+
+std::string side_by_side(const std::string& charts) {
+  return "<div class=\"grid\">" + charts + "</div>\n";
+}
+
+}  // namespace manymeans::report

@@ -1,0 +1,40 @@
+// Text of a page: escaped, cut short, numbers as people read them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans::report {
+
+/// Fit to stand in HTML and SVG, between tags and in attributes. Control characters, marks that turn the direction of
+/// the text, and bytes that are no UTF-8 become U+FFFD.
+std::string escaped(std::string_view text);
+
+/// At most `most` characters, the last of them an ellipsis where there are more. Not escaped.
+std::string shortened(std::string_view text, size_t most);
+
+/// A coordinate: a tenth of a pixel is enough.
+std::string px(double value);
+/// Four digits, or as many as stand before the point of a number that people write out; "-" for NaN.
+std::string shown(double value);
+/// "12.3 %"
+std::string percent(double share);
+/// "1,234,567"
+std::string counted(int64_t count);
+/// "1 row", "12 rows"
+std::string counted(int64_t count, std::string_view noun);
+
+/// A table that can be copied; its cells are escaped here. `left`: how many columns hold text.
+std::string table(const std::vector<std::string>& heads, const std::vector<std::vector<std::string>>& rows,
+                  size_t left = 1);
+
+/// A heading, and what stands below it; nothing where there is nothing.
+std::string section(std::string_view title, std::string_view text, const std::string& content);
+
+/// A chart that may be wider than the page, or some that stand side by side.
+std::string wide(const std::string& chart);
+std::string side_by_side(const std::string& charts);
+
+}  // namespace manymeans::report

@@ -1,0 +1,26 @@
+// The parts of a page; each is empty where the result has nothing for it.
+#pragma once
+
+#include "report/shown_model.h"
+
+#include <string>
+
+namespace manymeans::report {
+
+// Of the shown model.
+std::string sizes_part(const ShownModel& shown);
+std::string heat_map_part(const ShownModel& shown);
+std::string silhouettes_part(const ShownModel& shown);
+std::string centroids_part(const ShownModel& shown);
+std::string map_part(const ShownModel& shown);
+std::string parallel_part(const ShownModel& shown);
+
+// Of many models.
+std::string criteria_part(const ReportInput& input);
+std::string tree_part(const ShownModel& shown);
+std::string members_part(const ShownModel& shown);
+std::string agreement_part(const ShownModel& shown);
+std::string search_part(const ShownModel& shown);
+std::string passes_part(const ShownModel& shown);
+
+}  // namespace manymeans::report

@@ -1,0 +1,224 @@
+// Pages: which parts they have, that they are well-formed and small whatever they are about, and the same bytes again.
+#include <manymeans/criteria.h>
+#include <manymeans/error.h>
+#include <manymeans/report.h>
+
+#include "engine/criteria_of_input.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace manymeans::test {
+namespace {
+
+constexpr size_t kMostBytes = 2'000'000;
+
+struct Fitted {
+  std::vector<float> values;
+  int64_t n, d;
+  FitResult fit;
+
+  PointsView points() const { return {values.data(), n, d}; }
+  ReportInput input() const {
+    ReportInput input;
+    input.name = "points.csv";
+    input.fit = &fit;
+    input.points = points();
+    input.times = false;
+    return input;
+  }
+};
+
+std::vector<float> planted(int64_t n, int64_t d, int64_t k) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<float> normal;
+  std::vector<float> values;
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < d; ++j) values.push_back(normal(random) + static_cast<float>((i % k) * (j % 3 + 1) * 5));
+  }
+  return values;
+}
+
+Fitted fitted(int64_t n, int64_t d, const FitOptions& options) {
+  Fitted all{planted(n, d, 4), n, d, {}};
+  all.fit = fit(all.points(), {}, options);
+  return all;
+}
+
+bool has(const std::string& page, std::string_view text) {
+  return page.find(text) != std::string::npos;
+}
+
+// Empty, or what is wrong: every tag is closed in its order, no text is taken for one.
+std::string fault_of(const std::string& page) {
+  std::vector<std::string> open;
+  for (size_t at = page.find('<'); at != std::string::npos; at = page.find('<', at + 1)) {
+    const size_t end = page.find('>', at);
+    if (end == std::string::npos) return "a tag without an end";
+    const std::string tag = page.substr(at + 1, end - at - 1), name = tag.substr(0, tag.find_first_of(" \n/", 1));
+    if (name == "!doctype" || name == "meta" || tag.ends_with("/")) continue;
+    if (name.starts_with("/")) {
+      if (open.empty() || "/" + open.back() != name)
+        return name + " closes " + (open.empty() ? "nothing" : open.back());
+      open.pop_back();
+    } else {
+      if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") != std::string::npos) return "what is " + name;
+      open.push_back(name);
+    }
+  }
+  return open.empty() ? "" : open.back() + " is not closed";
+}
+
+void check_page(const std::string& page) {
+  EXPECT_LT(page.size(), kMostBytes);
+  EXPECT_EQ(fault_of(page), "");
+  for (const char* unwanted : {"<script", "http:", "https:", "url(", "nan", "inf\"", "NaN"}) {
+    EXPECT_FALSE(has(page, unwanted)) << unwanted;
+  }
+}
+
+TEST(HtmlReport, HasThePartsThatAFitHas) {
+  const Fitted all = fitted(600, 3, {.k = {4}, .models = 5});
+  const std::string page = html_report(all.input());
+  check_page(page);
+  for (const char* part : {"Sizes of the clusters", "Map of the clusters", "What sets clusters apart", "Silhouettes",
+                           "Parallel coordinates", "Agreement of the models", "Inertia of every model", "Convergence",
+                           "Centroids", "Run"}) {
+    EXPECT_TRUE(has(page, std::string("<h2>") + part)) << part;
+  }
+  for (const char* part : {"Criteria against k", "Search", "Tree of the clusters"}) {
+    EXPECT_FALSE(has(page, std::string("<h2>") + part)) << part;
+  }
+  EXPECT_TRUE(has(page, all.fit.digest()));
+  EXPECT_FALSE(has(page, "seconds"));
+}
+
+TEST(HtmlReport, HasThePartsOfAChoiceAndOfASearch) {
+  const std::vector<float> values = planted(300, 2, 3);
+  const PointsView points{values.data(), 300, 2};
+  ChooseOptions options;
+  options.fit.k = {2, 3, 4, 5};
+  options.fit.models = 3;
+  options.references = 3;
+  options.sample = 50;
+  const ChosenK chosen = choose_k(points, options);
+  ReportInput input;
+  input.fit = &chosen.fit;
+  input.chosen = &chosen;
+  input.points = points;
+  const std::string page = html_report(input);
+  check_page(page);
+  for (const char* part : {"<h2>Criteria against k", "<h2>Tree of the clusters over k", "Recommended: <strong>k = 3",
+                           "Gap statistic: chooses", "seconds, fit"}) {
+    EXPECT_TRUE(has(page, part)) << part;
+  }
+  SearchOptions wanted;
+  wanted.k = {6};
+  wanted.rounds = 3;
+  const SearchResult found = search(points, {}, wanted);
+  ReportInput of_search;
+  of_search.fit = &found.fit;
+  of_search.searches = found.searches;
+  of_search.points = points;
+  of_search.times = false;
+  const std::string search_page = html_report(of_search);
+  check_page(search_page);
+  EXPECT_TRUE(has(search_page, "<h2>Search"));
+  EXPECT_TRUE(has(search_page, ">round<"));
+}
+
+TEST(HtmlReport, IsTheSameBytesAgain) {
+  const FitOptions options{.k = {3, 5}, .models = 3, .threads = 2};
+  const Fitted one = fitted(500, 4, options), two = fitted(500, 4, options);
+  EXPECT_EQ(html_report(one.input()), html_report(two.input()));
+  ReportInput other = one.input();
+  other.threads = 3;
+  EXPECT_EQ(html_report(one.input()), html_report(other));
+}
+
+TEST(HtmlReport, DoesWithoutPointsAndAsAPart) {
+  const Fitted all = fitted(200, 2, {.k = {3}});
+  ReportInput input = all.input();
+  input.points = {};
+  input.whole = false;
+  const std::string part = html_report(input);
+  check_page(part);
+  EXPECT_TRUE(part.starts_with("<style>"));
+  EXPECT_FALSE(has(part, "<body"));
+  EXPECT_TRUE(has(part, "The points were not given"));
+  EXPECT_FALSE(has(part, "<h2>Silhouettes"));
+}
+
+TEST(HtmlReport, EscapesWhateverNamesHold) {
+  Fitted all = fitted(150, 60, {.k = {3}, .models = 2});
+  std::vector<std::string> names;
+  for (int j = 0; j < 60; ++j) {
+    names.push_back("<script>alert(" + std::to_string(j) + ")</script>\"' & \xFF \xE2\x80\xAE" +
+                    std::string(2000, 'x'));
+  }
+  all.fit.warnings = {"<img src=x onerror=alert(1)>"};
+  ReportInput input = all.input();
+  input.name = "<b>\"points\"</b>.csv";
+  input.column_names = names;
+  const std::string page = html_report(input);
+  check_page(page);
+  EXPECT_FALSE(has(page, "<img"));
+  EXPECT_FALSE(has(page, "<b>"));
+  EXPECT_TRUE(has(page, "&lt;script&gt;"));
+  EXPECT_TRUE(has(page, "the 40 of 60 columns"));
+}
+
+TEST(HtmlReport, StaysSmallWithManyClustersAndColumns) {
+  const Fitted all = fitted(1500, 500, {.k = {1000}, .models = 2, .max_iter = 2});
+  const std::string page = html_report(all.input());
+  check_page(page);
+  EXPECT_TRUE(has(page, "the 40 largest of 1,000 clusters"));
+}
+
+TEST(HtmlReport, StandsWhatIsHardlyThere) {
+  for (const int64_t k : {1, 2}) {
+    const Fitted one_column = fitted(40, 1, {.k = {k}});
+    check_page(html_report(one_column.input()));
+  }
+  Fitted equal{std::vector<float>(60, 5.0F), 30, 2, {}};
+  equal.fit = fit(equal.points(), {}, {.k = {3}, .models = 2});
+  check_page(html_report(equal.input()));
+  const Fitted own_clusters = fitted(6, 2, {.k = {6}, .models = 3});
+  check_page(html_report(own_clusters.input()));
+  const Fitted by_angle = fitted(60, 3, {.k = {3}, .metric = Metric::kCosine});
+  check_page(html_report(by_angle.input()));
+}
+
+TEST(HtmlReport, RefusesWhatDoesNotBelongTogether) {
+  const Fitted all = fitted(100, 3, {.k = {2}});
+  ReportInput input = all.input();
+  input.points.n = 99;
+  EXPECT_THROW(html_report(input), Error);
+  input.fit = nullptr;
+  EXPECT_THROW(html_report(input), Error);
+  FitResult not_begun = all.fit;
+  not_begun.models[0].stop_reason = StopReason::kNotBegun;
+  input.fit = &not_begun;
+  EXPECT_THROW(html_report(input), Error);
+}
+
+TEST(HtmlReport, HasTheSilhouettesThatCriteriaHas) {
+  const Fitted all = fitted(300, 3, {.k = {4}});
+  std::vector<uint32_t> labels(300);
+  all.fit.models[0].labels.read(0, 300, labels.data());
+  std::vector<int64_t> rows(300);
+  std::iota(rows.begin(), rows.end(), 0);
+  ThreadPool pool(2);
+  const Input input = prepare_input(all.points(), {}, pool);
+  const std::vector<double> own = squared_silhouettes(input, labels, rows, pool);
+  const double mean = std::accumulate(own.begin(), own.end(), 0.0) / 300;
+  EXPECT_NEAR(mean, criteria(all.points(), labels).squared_silhouette, 1e-12);
+}
+
+}  // namespace
+}  // namespace manymeans::test
