@@ -30,6 +30,7 @@ PAGES = [
     "python",
     "regression",
     "search",
+    "consensus",
     "prepare-a-table",
     "more-data-than-memory",
     "from-scikit-learn",
