@@ -71,9 +71,9 @@ struct ChosenK {
 /// error) and PAC; the least of equals. No criterion is right alone, and the votes say how far they agree.
 ///
 /// Reference data are uniform in the box of the columns' values: x_ij = fl_T(RN(min_j + RN(RN(max_j - min_j) * RN(u) *
-/// 2^-64))), u(key = seed, index = i D + j, draw = number of the data set, purpose 17). A tenth of the models is fitted
-/// to each, at least one of each k, with the options of the fit. So the answer is a function of points, options and
-/// seed.
+/// 2^-64))), u(key = seed, index = i D + j, draw = number of the data set, purpose 17), of N rows, but no more than n =
+/// 32,768 (or the largest k): then log(N / n) is added to log inertias. A tenth of the models is fitted to each, at
+/// least one of each k, with the options of the fit. The answer is a function of points, options and seed.
 ///
 /// Members for the stability come in pairs. A row belongs to the first or the second member of pair p, or to none, by
 /// its random number (contract, "Stability"): to either with a chance of 1/2, or 1/4, 1/8, ... where that would be more

@@ -105,10 +105,10 @@ Evidence evidence_of(const Input& input, const std::vector<const ModelResult*>& 
 // One set of reference data after the other, in the same memory.
 class References {
  public:
-  References(const Input& input, uint64_t seed, ThreadPool& pool)
+  References(const Input& input, int64_t rows, uint64_t seed, ThreadPool& pool)
       : seed_(seed),
         pool_(pool),
-        values_(Matrix::unwritten(input.points.n, input.points.d, prototype_type(input.points.type))),
+        values_(Matrix::unwritten(rows, input.points.d, prototype_type(input.points.type))),
         least_(input.minimum),
         width_(input.maximum) {
     for (size_t j = 0; j < least_.size(); ++j) width_[j] -= least_[j];
@@ -138,6 +138,12 @@ class References {
   std::vector<double> least_, width_;
 };
 
+// Rows of a set of reference data: what is known of the mean inertia of a row gets hardly better with more of them.
+int64_t reference_rows(const Input& input, const FitOptions& options) {
+  constexpr int64_t kMostRows = 32'768;
+  return std::min(input.points.n, std::max(kMostRows, options.k.back()));
+}
+
 // By k: log inertias of the best models of each reference; false where a fit was stopped.
 bool fit_references(const Input& input, const ChooseOptions& options, const FitHooks& hooks, ThreadPool& pool,
                     std::map<int64_t, std::vector<double>>& logs) {
@@ -145,12 +151,14 @@ bool fit_references(const Input& input, const ChooseOptions& options, const FitH
   fewer.models = std::max<int64_t>(1, fewer.models / 10);
   FitHooks quiet = hooks;
   quiet.checkpoint = {};
-  References references(input, options.fit.seed, pool);
+  const int64_t rows = reference_rows(input, fewer);
+  const double of_more_rows = std::log(static_cast<double>(input.points.n) / static_cast<double>(rows));
+  References references(input, rows, options.fit.seed, pool);
   for (int64_t number = 0; number < options.references; ++number) {
     const FitResult fitted = fit(references.make(number), {}, fewer, quiet);
     if (fitted.interrupted) return false;
     for (const int64_t k : fewer.k) {
-      logs[k].push_back(std::log(fitted.models[static_cast<size_t>(fitted.best(k))].inertia));
+      logs[k].push_back(std::log(fitted.models[static_cast<size_t>(fitted.best(k))].inertia) + of_more_rows);
     }
   }
   return true;

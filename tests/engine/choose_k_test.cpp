@@ -2,6 +2,8 @@
 #include <manymeans/choose.h>
 #include <manymeans/error.h>
 
+#include "core/random.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -99,6 +101,31 @@ TEST(ChooseK, JudgesTheModelsOfTheirSeeds) {
     alone.k = {evidence.k};
     alone.model_seed = evidence.model_seed;
     EXPECT_EQ(fit({values.data(), 300, 2}, {}, alone).models[0].inertia, evidence.inertia);
+  }
+}
+
+// Sets of reference data have 32,768 rows at most, and their inertias count for as many rows as there are.
+TEST(ChooseK, GapOfManyRowsIsThatOfTheTextbook) {
+  constexpr int64_t kRows = 40'000, kOfReference = 32'768;
+  std::vector<float> values = planted(kRows, 1, 2, 9, 4);
+  const auto [least, most] = std::ranges::minmax(values);
+  ChooseOptions options = up_to(2, 1);
+  options.references = 1;
+  options.bootstraps = 0;
+  options.sample = 0;
+  const ChosenK found = choose_k({values.data(), kRows, 1}, options);
+  std::vector<float> uniform;
+  for (int64_t i = 0; i < kOfReference; ++i) {
+    const auto u = static_cast<double>(random_u64(0, static_cast<uint64_t>(i), 0, Purpose::kReferenceValue)) * 0x1p-64;
+    uniform.push_back(static_cast<float>(double{least} + (double{most} - double{least}) * u));
+  }
+  FitOptions how;
+  how.k = {1, 2};
+  const FitResult of_reference = fit({uniform.data(), kOfReference, 1}, {}, how);
+  for (size_t i = 0; i < 2; ++i) {
+    const double expected = std::log(of_reference.models[i].inertia) +
+                            std::log(static_cast<double>(kRows) / kOfReference) - std::log(found.evidence[i].inertia);
+    EXPECT_DOUBLE_EQ(found.evidence[i].gap, expected);
   }
 }
 
