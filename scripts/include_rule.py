@@ -43,6 +43,7 @@ VOCABULARY = {
     "choose.h",
     "comm.h",
     "compare.h",
+    "consensus.h",
     "criteria.h",
     "error.h",
     "points.h",

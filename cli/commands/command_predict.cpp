@@ -191,7 +191,7 @@ uint64_t hash_of(const PredictCommand& command, const StoredModel& model) {
 }
 
 Outcome use_model(const PredictCommand& command, ProgressLine& line) {
-  const ModelFile file = read_model_argument(command.model, command.data.path);
+  const ModelFile file = read_model_argument("predict", command.model, command.data.path);
   const StoredModel& model = choose_model(file, command.model, command.k, WhichK::kAskedFor);
   command.comm().set_options(hash_of(command, model));
   return file.linear() ? use_linear_models(command, file, model, line) : use_centroids(command, file, model, line);

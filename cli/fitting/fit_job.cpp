@@ -77,7 +77,7 @@ void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
   if (help.page != nullptr) add_file_flag(app, "--report", job.page, help.page)->group("Output");
   app.add_flag("--json", job.json, "Print the summary as one JSON object instead of a table.")->group("Output");
   app.add_flag("--quiet", job.quiet, "Print no progress and no table; warnings and errors remain.")->group("Output");
-  bind_checkpoint_flags(app, job.checkpoint);
+  if (help.checkpoint) bind_checkpoint_flags(app, job.checkpoint);
 }
 
 void check_job(FitJob& job, const FitOptions& options, bool initial_file) {

@@ -19,15 +19,15 @@ int64_t left(const StoredModel& model) {
 }
 
 // Why a file cannot be the model, in the words of somebody who looks at the two arguments.
-std::string not_a_model(const std::string& path, const std::string& data) {
+std::string not_a_model(const std::string& command, const std::string& path, const std::string& data) {
   if (is_model_file(data)) {
-    return fmt::format("'{0}' is an array and not a model, but '{1}' is one: 'manymeans predict {1} {0} ...' is right",
-                       path, data);
+    return fmt::format("'{0}' is an array and not a model, but '{1}' is one: 'manymeans {2} {1} {0} ...' is right",
+                       path, data, command);
   }
   return fmt::format(
-      "'{}' is an array and not a model; 'manymeans predict MODEL DATA ...' is right, where MODEL is the "
+      "'{}' is an array and not a model; 'manymeans {} MODEL DATA ...' is right, where MODEL is the "
       ".npz that 'manymeans fit --model' has written",
-      path);
+      path, command);
 }
 
 // What is there and no .npz cannot be a model that was damaged.
@@ -45,8 +45,8 @@ ModelFile load_or_say(const std::string& path, Say&& say) {
 
 }  // namespace
 
-ModelFile read_model_argument(const std::string& path, const std::string& data) {
-  return load_or_say(path, [&] { return not_a_model(path, data); });
+ModelFile read_model_argument(const std::string& command, const std::string& path, const std::string& data) {
+  return load_or_say(path, [&] { return not_a_model(command, path, data); });
 }
 
 ModelFile read_only_models(const std::string& path) {

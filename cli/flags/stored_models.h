@@ -13,9 +13,9 @@ enum class WhichK {
   kLeft,      ///< the prototypes that there are
 };
 
-/// Reads the model file that is the first argument of predict. Where it holds points instead, the error says so, and
-/// how the arguments go; `data` is the second argument, or empty.
-ModelFile read_model_argument(const std::string& path, const std::string& data);
+/// Reads the model file that is the first argument of this command. Where it holds points instead, the error says so,
+/// and how the arguments go; `data` is the second argument, or empty.
+ModelFile read_model_argument(const std::string& command, const std::string& path, const std::string& data);
 /// Reads a model file of a command that takes nothing else. Where it holds points instead, the error says so.
 ModelFile read_only_models(const std::string& path);
 

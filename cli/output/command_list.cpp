@@ -25,6 +25,7 @@ const std::vector<Values>& known_values() {
       {"--scale", {"none", "standard", "minmax"}},
       {"--intercept", {"true", "false"}},
       {"--gating", {"nearest", "prior", "columns"}},
+      {"--method", {"centroids", "matched"}},
   };
   return all;
 }

@@ -16,6 +16,7 @@ namespace manymeans {
 struct ChooseOptions {
   FitOptions fit;           ///< k: those to choose from (1 is fitted beside them); models: of each
   int64_t references = 10;  ///< data sets without clusters, for the gap statistic; 0: no gap, and no test for k = 1
+  int64_t bootstraps = 20;  ///< members that see a part of the rows, for stability; an even number; 0: none
   int64_t sample = 1000;    ///< rows of the silhouette, as CriteriaOptions::sample
 };
 
@@ -31,6 +32,18 @@ struct Evidence {
   double gap_error = Criteria::kUndefined;
   /// The mean adjusted Rand index between the labels of the best model and of the next best, at most five; NaN of one.
   double agreement = Criteria::kUndefined;
+  /// Of pairs of members that see different rows, means over the pairs, and their standard errors; NaN without, and for
+  /// more clusters than members see different rows. Prediction strength (Tibshirani and Walther 2005): the least, over
+  /// the clusters of one member's rows, of the share of the pairs of rows that the other one has in one cluster, too; 1
+  /// for k = 1.
+  double prediction_strength = Criteria::kUndefined;
+  double prediction_strength_error = Criteria::kUndefined;
+  /// The adjusted Rand index of both members' labels of the rows that either sees.
+  double stability = Criteria::kUndefined;
+  double stability_error = Criteria::kUndefined;
+  /// The share of ambiguous pairs among 10,000 pairs of rows: those that more than a tenth and fewer than nine tenths
+  /// of all these members put into one cluster (PAC; Senbabaoglu, Michailidis and Li 2014). The smaller, the better.
+  double pac = Criteria::kUndefined;
 };
 
 /// What one criterion chooses.
@@ -55,16 +68,23 @@ struct ChosenK {
 /// 1 is the answer where the gap statistic cannot tell the points from data without clusters: where no k has a gap more
 /// than four standard errors above that of 1. Else the answer is the k with most votes of the gap (the least k whose
 /// gap is at least that of the next one minus its standard error), Calinski-Harabasz, Davies-Bouldin, BIC, the
-/// simplified and the squared silhouette; the least of equals. No criterion is right alone, and the votes say how far
-/// they agree.
+/// simplified and the squared silhouette, the prediction strength (the largest k whose strength and standard error are
+/// 0.8 or more together), the stability (the largest k that is no farther from the highest than that one's standard
+/// error) and PAC; the least of equals. No criterion is right alone, and the votes say how far they agree.
 ///
 /// Reference data are uniform in the box of the columns' values: x_ij = fl_T(RN(min_j + RN(RN(max_j - min_j) * RN(u) *
-/// 2^-64))), u(key = seed, index = i D + j, draw = number of the data set, purpose 17). A tenth of the models is fitted
-/// to each, at least one of each k, with the options of the fit. So the answer is a function of points, options and
-/// seed.
+/// 2^-64))), u(key = seed, index = i D + j, draw = number of the data set, purpose 17), of N rows, but no more than n =
+/// 32,768 (or the largest k): then log(N / n) is added to log inertias. A tenth of the models is fitted to each, at
+/// least one of each k, with the options of the fit. The answer is a function of points, options and seed.
 ///
-/// Time: that of the fit, about as much for every ten references, and criteria() for every k. Memory: that of the fit
-/// and one set of reference data. Throws what fit() throws; Error(kUsage) for a `model_seed`, which would be that of
+/// Members for the stability come in pairs. A row belongs to the first or the second member of pair p, or to none, by
+/// its random number (contract, "Stability"): to either with a chance of 1/2, or 1/4, 1/8, ... where that would be more
+/// than 32,768 rows. A member is the best of a third of the models, fitted to its rows alone; others' rows get the
+/// nearest of its prototypes.
+///
+/// Time: that of the fit, about as much for every ten references, for twenty members as much as for seven fits of all
+/// rows, but no more than of 32,768, and criteria() for every k. Memory: that of the fit and one set of reference data,
+/// or the rows of two members. Throws what fit() throws; Error(kUsage) for a `model_seed`, which would be that of
 /// one model, and for weights and ranks, which criteria know nothing of.
 ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const FitHooks& hooks = {});
 

@@ -4,6 +4,7 @@
 #include <manymeans/choose.h>
 #include <manymeans/choose_columns.h>
 #include <manymeans/compare.h>
+#include <manymeans/consensus.h>
 #include <manymeans/criteria.h>
 #include <manymeans/error.h>
 #include <manymeans/fit.h>

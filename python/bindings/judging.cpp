@@ -49,13 +49,14 @@ nb::dict criteria_dict(const nb::object& points, bool bfloat16, const LabelArray
   return as_dict(std::move(found));
 }
 
-// `wanted`: references and sample of ChooseOptions; `given`: hooks as those of a fit.
+// `wanted`: references, bootstraps and sample of ChooseOptions; `given`: hooks as those of a fit.
 nb::dict chosen_dict(const nb::object& points, bool bfloat16, const nb::dict& fit, const nb::dict& wanted,
                      const nb::dict& given) {
   const PointsView view = points_of(points, bfloat16);
   ChooseOptions options;
   options.fit = options_of(fit);
   options.references = value_of<int64_t>(wanted, "references");
+  options.bootstraps = value_of<int64_t>(wanted, "bootstraps");
   options.sample = value_of<int64_t>(wanted, "sample");
   GivenHooks hooks(given);
   ChosenK found;
@@ -74,6 +75,11 @@ nb::dict chosen_dict(const nb::object& points, bool bfloat16, const nb::dict& fi
     one["gap"] = its.gap;
     one["gap_error"] = its.gap_error;
     one["agreement"] = its.agreement;
+    one["prediction_strength"] = its.prediction_strength;
+    one["prediction_strength_error"] = its.prediction_strength_error;
+    one["stability"] = its.stability;
+    one["stability_error"] = its.stability_error;
+    one["pac"] = its.pac;
     evidence.append(one);
   }
   result["votes"] = votes;

@@ -5,6 +5,7 @@
 
 namespace manymeans::python {
 
+void add_agreeing(nanobind::module_& module);
 void add_comparing(nanobind::module_& module);
 void add_judging(nanobind::module_& module);
 void add_reporting(nanobind::module_& module);

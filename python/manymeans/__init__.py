@@ -2,7 +2,7 @@
 
 `KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's, `EnsembleKMeans` fits many models at
 once, and the clusters of `RegressionClustering` are linear models; `fit`, `search`, `predict`, `compare`, `criteria`,
-`choose_k`, `report`, `kmeans_plusplus`, `read` and `info` do without estimators.
+`choose_k`, `consensus`, `report`, `kmeans_plusplus`, `read` and `info` do without estimators.
 The tutorial is docs/user/python.md.
 """
 
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from . import _manymeans
 from ._choose import Choice, choose_k
 from ._compare import Comparison, compare
+from ._consensus import Consensus, consensus
 from ._criteria import Criteria, criteria
 from ._errors import (
     BadDataError,
@@ -47,6 +48,7 @@ __all__ = [
     "BisectingKMeans",
     "Choice",
     "Comparison",
+    "Consensus",
     "Criteria",
     "Dataset",
     "EnsembleKMeans",
@@ -69,6 +71,7 @@ __all__ = [
     "UsageError",
     "choose_k",
     "compare",
+    "consensus",
     "criteria",
     "fit",
     "fit_shards",

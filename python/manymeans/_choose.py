@@ -34,6 +34,15 @@ class Evidence(NamedTuple):
         Gap statistic and its standard error; NaN without references.
     agreement : float
         Mean adjusted Rand index between the labels of the best model and of the next best, at most five; NaN of one.
+    prediction_strength, prediction_strength_error : float
+        How well models of other rows tell which rows of a cluster belong together, of the worst cluster (Tibshirani and
+        Walther 2005); the mean of pairs of members that see different rows, and its standard error. NaN without
+        bootstraps; 1 for k = 1.
+    stability, stability_error : float
+        Mean adjusted Rand index of two such members, and its standard error.
+    pac : float
+        Share of ambiguous pairs of rows: those that more than a tenth and fewer than nine tenths of the members put
+        together. The smaller, the better.
 
     """
 
@@ -44,6 +53,15 @@ class Evidence(NamedTuple):
     gap: float
     gap_error: float
     agreement: float
+    prediction_strength: float
+    prediction_strength_error: float
+    stability: float
+    stability_error: float
+    pac: float
+
+
+# Those of them by which k is chosen.
+_STABILITY = ("prediction_strength", "stability", "pac")
 
 
 class Choice(NamedTuple):
@@ -93,7 +111,7 @@ class Choice(NamedTuple):
         return [
             {"k": its.k, "inertia": its.inertia, "gap": its.gap, "gap_error": its.gap_error}
             | {name: getattr(its.criteria, name) for name in _CRITERIA}
-            | {"agreement": its.agreement}
+            | {name: getattr(its, name) for name in ("agreement", *_STABILITY)}
             for its in self.evidence
         ]
 
@@ -134,6 +152,7 @@ def choose_k(
     *,
     models: int = 10,
     references: int = 10,
+    bootstraps: int = 20,
     sample: int = 1000,
     seed: int | Any = 0,
     init: str = "auto",
@@ -145,8 +164,8 @@ def choose_k(
     """Choose the number of clusters: one ensemble of all k, judged by several criteria.
 
     The answer is 1 where the gap statistic cannot tell the points from uniform ones. Else it is the k that most of gap,
-    Calinski-Harabasz, Davies-Bouldin, BIC, simplified and squared silhouette choose, the least of equals. No criterion
-    is right alone: look at the votes. The same bits on every machine.
+    Calinski-Harabasz, Davies-Bouldin, BIC, simplified and squared silhouette, prediction strength, stability and PAC
+    choose, the least of equals. No criterion is right alone: look at the votes. The same bits on every machine.
 
     Parameters
     ----------
@@ -158,10 +177,13 @@ def choose_k(
         Models of each k.
     references : int, default=10
         Data sets without clusters, to each of which a tenth of the models is fitted; 0: no gap statistic.
+    bootstraps : int, default=20
+        Members for the stability, an even number: two and two see different rows, half of all each, but no more than
+        about 32,768, and the best of a third of the models is fitted to these; 0: no stability.
     sample : int, default=1000
         Rows of which the silhouette by Euclidean distances is computed; it is evidence, and has no vote.
     seed : int or numpy.random.RandomState, default=0
-        Seed of models, references and sample.
+        Seed of models, references, members and sample.
     init : str, default="auto"
         As in `fit`.
     max_iter : int, default=300
@@ -198,7 +220,10 @@ def choose_k(
     }  # fmt: skip
     if time_limit is not None:
         fit["time_limit"] = time_limit
-    wanted = {"references": integer("references", references), "sample": integer("sample", sample)}
+    wanted = {
+        "references": integer("references", references), "bootstraps": integer("bootstraps", bootstraps, 0),
+        "sample": integer("sample", sample),
+    }  # fmt: skip
     hooks = {"initial": None, "checkpoint": None, "ranks": None, "callback": None}
     found = _manymeans.choose_k(points.array, points.bfloat16, fit, wanted, hooks)
     found["fit"]["warnings"] = [in_python(text) for text in found["warnings"]]

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ._base import CLUSTERING_CONSTRAINTS, INITS, SHARED_CONSTRAINTS, _BaseEstimator, clustering_options
+from ._consensus import Consensus, consensus
 from ._errors import UsageError
 from ._functions import k_list, run_fit
 from ._input import on_host, unmasked
@@ -411,6 +412,44 @@ class EnsembleKMeans(_BaseEstimator):
         self._fitted_centers()  # says so where it is not clear which model that is
         names: npt.NDArray[Any] = super().get_feature_names_out(input_features)
         return names
+
+    def consensus(
+        self,
+        k: int,
+        X: Any = None,
+        *,
+        method: str = "centroids",
+        fits: int = 10,
+        pairs: int = 100_000,
+        seed: Any = 0,
+    ) -> Consensus:
+        """Find the clusters on which the models agree: each row gets the one for which most of them vote.
+
+        Parameters
+        ----------
+        k : int
+            Clusters of the consensus. Models may have more or fewer.
+        X : array-like of shape (n_samples, n_features), default=None
+            Points to label. None: those of the fit, unless the ensemble was loaded from a file.
+        method : {"centroids", "matched"}, default="centroids"
+            As in `manymeans.consensus`.
+        fits : int, default=10
+            Fits of the centres, of which the one of least inertia counts.
+        pairs : int, default=100_000
+            Pairs of rows by which models are compared; 0: none.
+        seed : int or numpy.random.RandomState, default=0
+            Of the fits and of the pairs.
+
+        Returns
+        -------
+        consensus : Consensus
+            Labels, how many models agree on each, and how alike the models are.
+
+        """
+        check_is_fitted(self)
+        return consensus(
+            self, k, X, method=method, fits=fits, pairs=pairs, seed=seed, backend=self.backend, n_threads=self.n_threads
+        )
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with one row for each model.

@@ -269,7 +269,7 @@ class FitResult:
         labels, _, _ = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
         return labels
 
-    def _scaled(self, points: Points, n_threads: int | None = None) -> Points:
+    def _in_units(self, points: Points, n_threads: int | None = None) -> Points:
         """Pick the columns of the fit where names tell them, and apply the scaling that the model file has, if any."""
         array = columns_by_name(points.array, points.names, self.column_names)
         if array is not points.array:
@@ -278,6 +278,11 @@ class FitResult:
             threads = _threads.effective(n_threads)
             array = _manymeans.apply_scaling(points.array, points.bfloat16, self.scaling, threads)
             points = Points(array, names=points.names, source=points.source)
+        return points
+
+    def _scaled(self, points: Points, n_threads: int | None = None) -> Points:
+        """Give them as the models measure them: scaled, and rows of length one with the metric cosine."""
+        points = self._in_units(points, n_threads)
         centers = next((model.cluster_centers for model in self.models if model.begun), points.array)
         return as_measured(points, self.metric, centers, n_threads)
 

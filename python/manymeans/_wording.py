@@ -7,7 +7,7 @@ import re
 # What the library calls what a user of Python has passed.
 _PARAMETERS = {
     "points": "X", "initial prototypes": "init", "prototypes": "centers", "weights": "sample_weight",
-    "every": "checkpoint_every",
+    "every": "checkpoint_every", "members": "ensemble",
 }  # fmt: skip
 
 # Of these, columns are counted as rows are; those of files from 1, as in `columns=`.

@@ -91,6 +91,12 @@ std::string FitResult::digest() const {
   return combined_digest(digests);
 }
 
+std::string digest_of(std::span<const uint64_t> numbers) {
+  Hasher hasher;
+  hasher.add(numbers.data(), numbers.size_bytes());
+  return to_hex(hasher.finish());
+}
+
 std::string combined_digest(std::span<const std::string> models) {
   Hasher hasher;
   for (const std::string& digest : models) {

@@ -18,4 +18,7 @@ LabelSum label_sum(const Labels& labels, int64_t first_row = 0);
 /// cancellation) equal the fit with max_iter set to their iterations, so they share its code.
 uint32_t digest_code(StopReason reason);
 
+/// XXH3-128 of these numbers, as 32 hexadecimal digits.
+std::string digest_of(std::span<const uint64_t> numbers);
+
 }  // namespace manymeans

@@ -23,6 +23,9 @@ enum class Purpose : uint32_t {
   kSearchRow = 10,
   kCriterionRow = 16,
   kReferenceValue = 17,
+  kMaskedRow = 18,
+  kSampledPair = 19,
+  kDrawSeed = 20,
 };
 
 using Philox4 = std::array<uint32_t, 4>;

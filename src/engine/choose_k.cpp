@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "data/input.h"
 #include "engine/criteria_of_input.h"
+#include "engine/stability.h"
 
 #include <fmt/format.h>
 
@@ -24,6 +25,16 @@ namespace {
 void check(const ChooseOptions& options, const FitHooks& hooks) {
   if (options.references < 0 || options.references > 1000) {
     throw Error(ErrorCode::kUsage, "references", fmt::format("is {}; 0 to 1000 are possible", options.references));
+  }
+  if (options.bootstraps < 0 || options.bootstraps > 1000 || options.bootstraps % 2 != 0) {
+    throw Error(
+        ErrorCode::kUsage, "bootstraps",
+        fmt::format("is {}; even numbers from 0 to 1000 are possible, since they come in pairs", options.bootstraps));
+  }
+  if (options.fit.balanced() && options.bootstraps > 0) {
+    throw Error(
+        ErrorCode::kUsage, "bootstraps",
+        "is for clusters of any size: members see a part of the rows; set it to 0 beside min_size and max_size");
   }
   if (options.fit.model_seed) {
     throw Error(ErrorCode::kUsage, "model_seed",
@@ -94,10 +105,10 @@ Evidence evidence_of(const Input& input, const std::vector<const ModelResult*>& 
 // One set of reference data after the other, in the same memory.
 class References {
  public:
-  References(const Input& input, uint64_t seed, ThreadPool& pool)
+  References(const Input& input, int64_t rows, uint64_t seed, ThreadPool& pool)
       : seed_(seed),
         pool_(pool),
-        values_(Matrix::unwritten(input.points.n, input.points.d, prototype_type(input.points.type))),
+        values_(Matrix::unwritten(rows, input.points.d, prototype_type(input.points.type))),
         least_(input.minimum),
         width_(input.maximum) {
     for (size_t j = 0; j < least_.size(); ++j) width_[j] -= least_[j];
@@ -127,6 +138,12 @@ class References {
   std::vector<double> least_, width_;
 };
 
+// Rows of a set of reference data: what is known of the mean inertia of a row gets hardly better with more of them.
+int64_t reference_rows(const Input& input, const FitOptions& options) {
+  constexpr int64_t kMostRows = 32'768;
+  return std::min(input.points.n, std::max(kMostRows, options.k.back()));
+}
+
 // By k: log inertias of the best models of each reference; false where a fit was stopped.
 bool fit_references(const Input& input, const ChooseOptions& options, const FitHooks& hooks, ThreadPool& pool,
                     std::map<int64_t, std::vector<double>>& logs) {
@@ -134,12 +151,14 @@ bool fit_references(const Input& input, const ChooseOptions& options, const FitH
   fewer.models = std::max<int64_t>(1, fewer.models / 10);
   FitHooks quiet = hooks;
   quiet.checkpoint = {};
-  References references(input, options.fit.seed, pool);
+  const int64_t rows = reference_rows(input, fewer);
+  const double of_more_rows = std::log(static_cast<double>(input.points.n) / static_cast<double>(rows));
+  References references(input, rows, options.fit.seed, pool);
   for (int64_t number = 0; number < options.references; ++number) {
     const FitResult fitted = fit(references.make(number), {}, fewer, quiet);
     if (fitted.interrupted) return false;
     for (const int64_t k : fewer.k) {
-      logs[k].push_back(std::log(fitted.models[static_cast<size_t>(fitted.best(k))].inertia));
+      logs[k].push_back(std::log(fitted.models[static_cast<size_t>(fitted.best(k))].inertia) + of_more_rows);
     }
   }
   return true;
@@ -180,17 +199,63 @@ std::optional<Vote> vote_of_gap(const std::vector<Evidence>& all) {
   return Vote{"gap", all.back().k, "it grows up to the largest k; there may be more clusters"};
 }
 
-// The k with the largest value, the least of equals.
-std::optional<Vote> vote_of(std::string_view name, const std::vector<Evidence>& all, double sign,
-                            double Criteria::*value) {
+void add_stability(const std::map<int64_t, Stability>& stabilities, std::vector<Evidence>& all) {
+  for (Evidence& evidence : all) {
+    if (evidence.k == 1) evidence.prediction_strength = 1, evidence.prediction_strength_error = 0;
+    const auto found = stabilities.find(evidence.k);
+    if (found == stabilities.end()) continue;
+    const Stability& its = found->second;
+    evidence.prediction_strength = its.prediction_strength;
+    evidence.prediction_strength_error = its.prediction_strength_error;
+    evidence.stability = its.stability;
+    evidence.stability_error = its.stability_error;
+    evidence.pac = its.pac;
+  }
+}
+
+// The k with the largest value, the least of equals; values that are NaN are none.
+template <class Value>
+const Evidence* largest(const std::vector<Evidence>& all, Value&& value) {
   const Evidence* best = nullptr;
   for (const Evidence& evidence : all) {
-    const double its = sign * (evidence.criteria.*value);
-    if (std::isnan(its) || (best != nullptr && its <= sign * (best->criteria.*value))) continue;
-    best = &evidence;
+    if (!std::isnan(value(evidence)) && (best == nullptr || value(evidence) > value(*best))) best = &evidence;
   }
+  return best;
+}
+
+std::optional<Vote> vote_of(std::string_view name, const std::vector<Evidence>& all, double sign,
+                            double Criteria::*value) {
+  const Evidence* best = largest(all, [&](const Evidence& its) { return sign * (its.criteria.*value); });
   if (best == nullptr) return std::nullopt;
   return Vote{std::string(name), best->k, fmt::format("{:.4g}", best->criteria.*value)};
+}
+
+// The largest k that predicts well (Tibshirani and Walther: 0.8 to 0.9 for clusters that are well apart).
+std::optional<Vote> vote_of_prediction_strength(const std::vector<Evidence>& all) {
+  constexpr double kStrong = 0.8;
+  const Evidence* best = nullptr;
+  for (const Evidence& its : all) {
+    if (its.prediction_strength + its.prediction_strength_error >= kStrong) best = &its;
+  }
+  if (best == nullptr) return std::nullopt;
+  return Vote{"prediction_strength", best->k, fmt::format("{:.4g}, and 0.8 is asked for", best->prediction_strength)};
+}
+
+// The largest k as stable as the most stable one, but for its standard error.
+std::optional<Vote> vote_of_stability(const std::vector<Evidence>& all) {
+  const Evidence* best = largest(all, [](const Evidence& its) { return its.stability; });
+  if (best == nullptr) return std::nullopt;
+  const Evidence* last = best;
+  for (const Evidence& its : all) {
+    if (its.stability >= best->stability - best->stability_error) last = &its;
+  }
+  return Vote{"stability", last->k, fmt::format("{:.4g}", last->stability)};
+}
+
+std::optional<Vote> vote_of_pac(const std::vector<Evidence>& all) {
+  const Evidence* best = largest(all, [](const Evidence& its) { return -its.pac; });
+  if (best == nullptr) return std::nullopt;
+  return Vote{"pac", best->k, fmt::format("{:.4g}", best->pac)};
 }
 
 // The k with most votes, the least of equals.
@@ -214,6 +279,9 @@ void decide(ChosenK& found) {
       {"squared_silhouette", {1, &Criteria::squared_silhouette}}};
   for (const auto& [name, how] : kCriteria) {
     if (auto vote = vote_of(name, found.evidence, how.first, how.second)) found.votes.push_back(std::move(*vote));
+  }
+  for (const auto how : {vote_of_prediction_strength, vote_of_stability, vote_of_pac}) {
+    if (auto vote = how(found.evidence)) found.votes.push_back(std::move(*vote));
   }
   if (gap && looks_without_clusters(found.evidence)) {
     found.k = 1;
@@ -247,6 +315,11 @@ ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const F
     if (!found.interrupted && options.references > 0) {
       found.interrupted = !fit_references(input, options, hooks, pool, logs);
       if (!found.interrupted) add_gaps(logs, found.evidence);
+    }
+    std::map<int64_t, Stability> stabilities;
+    if (!found.interrupted && options.bootstraps > 0) {
+      found.interrupted = !find_stability(input, options, hooks, pool, stabilities);
+      if (!found.interrupted) add_stability(stabilities, found.evidence);
     }
     check_mapped(points.data);
     decide(found);

@@ -2,6 +2,8 @@
 #include <manymeans/choose.h>
 #include <manymeans/error.h>
 
+#include "core/random.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +47,7 @@ TEST(ChooseK, FindsPlantedClusters) {
     EXPECT_EQ(found.k, k) << found.reason;
     ASSERT_EQ(found.evidence.size(), 10u);
     EXPECT_EQ(found.evidence[0].k, 1);
-    EXPECT_EQ(found.votes.size(), 6u);
+    EXPECT_EQ(found.votes.size(), 9u);
     EXPECT_NEAR(found.evidence[static_cast<size_t>(k) - 1].agreement, 1, 0.2);
   }
 }
@@ -57,6 +59,7 @@ TEST(ChooseK, SaysOneWhereThereAreNoClusters) {
   int normal_ones = 0, uniform_ones = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     ChooseOptions options = up_to(6, 2);
+    options.bootstraps = 0;  // which have no say in it
     options.fit.seed = seed;
     const std::vector<float> normal = planted(300, 3, 1, 0, 100 + seed);
     normal_ones += choose_k({normal.data(), 300, 3}, options).k == 1;
@@ -72,6 +75,7 @@ TEST(ChooseK, IsTheSameOnEveryBackendAndNumberOfThreads) {
   const std::vector<float> values = planted(400, 2, 4, 5, 8);
   ChooseOptions options = up_to(6, 2);
   options.references = 3;
+  options.bootstraps = 4;
   const ChosenK one = choose_k({values.data(), 400, 2}, options);
   for (const char* backend : {"cpu", "reference"}) {
     options.fit.backend = backend;
@@ -97,6 +101,31 @@ TEST(ChooseK, JudgesTheModelsOfTheirSeeds) {
     alone.k = {evidence.k};
     alone.model_seed = evidence.model_seed;
     EXPECT_EQ(fit({values.data(), 300, 2}, {}, alone).models[0].inertia, evidence.inertia);
+  }
+}
+
+// Sets of reference data have 32,768 rows at most, and their inertias count for as many rows as there are.
+TEST(ChooseK, GapOfManyRowsIsThatOfTheTextbook) {
+  constexpr int64_t kRows = 40'000, kOfReference = 32'768;
+  std::vector<float> values = planted(kRows, 1, 2, 9, 4);
+  const auto [least, most] = std::ranges::minmax(values);
+  ChooseOptions options = up_to(2, 1);
+  options.references = 1;
+  options.bootstraps = 0;
+  options.sample = 0;
+  const ChosenK found = choose_k({values.data(), kRows, 1}, options);
+  std::vector<float> uniform;
+  for (int64_t i = 0; i < kOfReference; ++i) {
+    const auto u = static_cast<double>(random_u64(0, static_cast<uint64_t>(i), 0, Purpose::kReferenceValue)) * 0x1p-64;
+    uniform.push_back(static_cast<float>(double{least} + (double{most} - double{least}) * u));
+  }
+  FitOptions how;
+  how.k = {1, 2};
+  const FitResult of_reference = fit({uniform.data(), kOfReference, 1}, {}, how);
+  for (size_t i = 0; i < 2; ++i) {
+    const double expected = std::log(of_reference.models[i].inertia) +
+                            std::log(static_cast<double>(kRows) / kOfReference) - std::log(found.evidence[i].inertia);
+    EXPECT_DOUBLE_EQ(found.evidence[i].gap, expected);
   }
 }
 

@@ -31,6 +31,7 @@ PAGES = [
     "regression",
     "search",
     "report",
+    "consensus",
     "prepare-a-table",
     "more-data-than-memory",
     "from-scikit-learn",

@@ -1,0 +1,28 @@
+// Stability: what models of different parts of the rows agree on. Contract, "Stability".
+#pragma once
+
+#include <manymeans/choose.h>
+#include <manymeans/fit.h>
+
+#include "core/threads.h"
+#include "data/input.h"
+
+#include <cstdint>
+#include <map>
+
+namespace manymeans {
+
+/// The fields of Evidence with these names.
+struct Stability {
+  double prediction_strength = Criteria::kUndefined;
+  double prediction_strength_error = Criteria::kUndefined;
+  double stability = Criteria::kUndefined;
+  double stability_error = Criteria::kUndefined;
+  double pac = Criteria::kUndefined;
+};
+
+/// By k, of ChooseOptions::bootstraps members; false where a fit was stopped. The input is of this rank alone.
+bool find_stability(const Input& input, const ChooseOptions& options, const FitHooks& hooks, ThreadPool& pool,
+                    std::map<int64_t, Stability>& found);
+
+}  // namespace manymeans
