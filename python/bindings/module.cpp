@@ -26,6 +26,7 @@ NB_MODULE(_manymeans, module) {
   add_errors();
   add_device_arrays(module);
   add_sparse_arrays(module);
+  add_batch_sums(module);
   add_comparing(module);
   add_judging(module);
   add_fitting(module);

@@ -5,6 +5,7 @@
 
 namespace manymeans::python {
 
+void add_batch_sums(nanobind::module_& module);
 void add_comparing(nanobind::module_& module);
 void add_judging(nanobind::module_& module);
 void add_fitting(nanobind::module_& module);

@@ -40,6 +40,34 @@ def test_everything_is_as_of_the_dense_array(make, dtype):
     assert manymeans.kmeans_plusplus(given, 4)[1].tolist() == manymeans.kmeans_plusplus(dense, 4)[1].tolist()
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_cosine(dtype, tmp_path):
+    X = made(dtype=dtype)[8:]
+    X = X[np.diff(X.indptr) > 0]
+    X.data -= 0.5
+    dense = X.toarray()
+    ours = KMeans(6, metric="cosine", random_state=3).fit(X)
+    theirs = KMeans(6, metric="cosine", random_state=3).fit(dense)
+    assert ours.answer_ == theirs.answer_
+    before = X.data.copy()
+    assert np.array_equal(ours.predict(X), theirs.labels_)
+    assert np.array_equal(ours.transform(X), theirs.transform(dense))
+    assert ours.score(X) == -theirs.inertia_
+    assert np.array_equal(X.data, before)
+    ours.save(tmp_path / "model.npz")
+    assert np.array_equal(KMeans.load(tmp_path / "model.npz").predict(X), theirs.labels_)
+    wanted = {"metric": "cosine", "models": 2}
+    assert manymeans.fit(X, [2, 5], **wanted).digest == manymeans.fit(dense, [2, 5], **wanted).digest
+    reference = manymeans.fit(X, [2, 5], backend="reference", **wanted)
+    assert reference.digest == manymeans.fit(X, [2, 5], backend="cpu", **wanted).digest
+    assert np.array_equal(manymeans.predict(reference, X, k=5), manymeans.predict(reference, dense, k=5))
+    assert np.allclose(ours.summary()["spread"], theirs.summary(dense)["spread"])
+    empty = sparse.csr_matrix(made(dtype=dtype))
+    for work in (lambda: KMeans(6, metric="cosine").fit(empty), lambda: ours.predict(empty)):
+        with pytest.raises(manymeans.BadDataError, match="row 7 is all zeros, which has no direction"):
+            work()
+
+
 def test_ensembles():
     X = made()
     ours = EnsembleKMeans([2, 4], models_per_k=2, random_state=1).fit(X)
