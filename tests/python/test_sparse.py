@@ -1,5 +1,8 @@
 """Sparse matrices give the answers of the dense arrays of the same numbers."""
 
+import json
+import subprocess
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -150,3 +153,18 @@ def test_a_saved_model_labels_sparse_points(tmp_path):
     fitted.save(tmp_path / "model.npz")
     loaded = KMeans.load(tmp_path / "model.npz")
     assert np.array_equal(loaded.predict(X), fitted.labels_)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "?"])
+def test_the_program_reads_what_scipy_writes(dtype, tmp_path, program):
+    X = (made() * 9).astype(dtype)
+    X.eliminate_zeros()
+    sparse.save_npz(tmp_path / "counts.npz", X)
+    sparse.save_npz(tmp_path / "wide.npz", sparse.csr_array(X), compressed=False)
+    expected = manymeans.fit(X if dtype in ("f4", "f8") else X.astype("f4"), 4).digest
+    for name in "counts.npz", "wide.npz":
+        wanted = [program, "fit", name, "-k", "4", "--json"]
+        done = subprocess.run(wanted, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert json.loads(done.stdout)["digest"] == expected
+    with pytest.raises(manymeans.UsageError, match=r"scipy\.sparse\.load_npz"):
+        manymeans.read(tmp_path / "counts.npz")
