@@ -1,10 +1,12 @@
 // manymeans describe: what a file of points holds, column by column, or what a model file says.
 #include <manymeans/manymeans.h>
+#include <manymeans/sparse_file.h>
 
 #include "commands/commands.h"
 #include "flags/read_flags.h"
 #include "output/model_description.h"
 #include "output/output_files.h"
+#include "output/sparse_description.h"
 #include "output/text_table.h"
 #include "streams/standard_streams.h"
 
@@ -29,6 +31,8 @@ const char* const kExamples =
     "  manymeans describe points.csv\n"
     "  manymeans describe arrays.npz:train --columns 1-10\n"
     "  manymeans describe table.csv.gz --numeric-only --json\n"
+    "  manymeans describe counts.npz\n"
+    "      A sparse matrix that scipy.sparse.save_npz has written: how much is there.\n"
     "  manymeans describe lines.npz\n"
     "      The equations of linear models that 'manymeans regress' has fitted.\n\n"
     "Any table will do: fields of text and empty fields, which a fit refuses, are\n"
@@ -152,6 +156,15 @@ void run(const DescribeCommand& command) {
       print_json(text_of(model_description_json(command.data, file)));
     } else {
       print(model_description(command.data, file));
+    }
+    return;
+  }
+  if (is_sparse_file(command.data, command.reading)) {
+    const Dataset points = read_sparse_points(command.data, command.reading);
+    if (command.json) {
+      print_json(sparse_description_json(command.data, points));
+    } else {
+      print(sparse_description(command.data, points));
     }
     return;
   }

@@ -46,6 +46,8 @@ const char* const kExamples =
     "      May be killed at any time: the same command goes on where it was.\n"
     "  manymeans fit --shard 'part-*.parquet' -k 64\n"
     "      Fits the rows of several files, as if they were one file.\n"
+    "  manymeans fit counts.npz -k 100 --metric cosine\n"
+    "      A sparse matrix (CSR) of scipy.sparse.save_npz is read as it is.\n"
     "  mpirun -n 8 manymeans fit points.npy -k 64 --model out.npz\n"
     "      Shares the rows among eight processes, on one machine or on several.\n\n"
     "The answer depends on the points, the options and the seed only: not on\n"

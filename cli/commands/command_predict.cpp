@@ -146,6 +146,9 @@ Outcome use_centroids(const PredictCommand& command, const ModelFile& file, cons
 
 Outcome use_linear_models(const PredictCommand& command, const ModelFile& file, const StoredModel& model,
                           ProgressLine& line) {
+  if (command.data.shards.empty() && is_sparse_file(command.data.path, command.reading)) {
+    throw Error(ErrorCode::kUsage, command.data.path, "is sparse, and linear models read no sparse points");
+  }
   if (!command.append.path.empty()) {
     throw Error(
         ErrorCode::kUsage, "--append",

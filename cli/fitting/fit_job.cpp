@@ -118,7 +118,7 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   auto begin = Clock::now();
   line.show("reading " + job.data.name());
   points.dataset =
-      job.target.empty() ? job.data.read(job.reading) : read_with_target(job.data, job.reading, job.target);
+      job.target.empty() ? job.data.read_any(job.reading) : read_with_target(job.data, job.reading, job.target);
   if (job.ranks) check_same_reading(*job.ranks, points.dataset, job.scale);
   points.view = points.dataset.view;
   points.seconds.emplace_back("read", seconds_since(begin));
@@ -128,10 +128,11 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   const int64_t memory = options.memory.bytes;
   Comm& ranks = job.comm();
   // Linear models are the same whatever the columns' units are.
+  const bool sparse = points.view.place.space == kSparseSpace;  // a look at its columns would take all zeros
   const auto warn_of_dominance = [&] {
-    if (job.target.empty()) warn_of(dominance_warnings(points.dataset, points.view, memory, ranks));
+    if (job.target.empty() && !sparse) warn_of(dominance_warnings(points.dataset, points.view, memory, ranks));
   };
-  warn_of(row_number_warnings(points.dataset, memory, ranks));
+  if (!sparse) warn_of(row_number_warnings(points.dataset, memory, ranks));
   if (job.scale == Scale::kNone) {
     warn_of_dominance();
     return points;

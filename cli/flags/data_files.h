@@ -2,6 +2,7 @@
 #pragma once
 
 #include <manymeans/io.h>
+#include <manymeans/sparse_file.h>
 
 #include <CLI/CLI.hpp>
 
@@ -21,6 +22,11 @@ struct DataFiles {
   std::vector<std::string> all() const { return shards.empty() ? std::vector{path} : shards; }
   Dataset read(const ReadOptions& options) const {
     return shards.empty() ? read_points(path, options) : read_shards(shards, options);
+  }
+  /// The same, or sparse points where DATA holds such: for commands that do with them what they do with others.
+  Dataset read_any(const ReadOptions& options) const {
+    const bool sparse = shards.empty() && is_sparse_file(path, options);
+    return sparse ? read_sparse_points(path, options) : read(options);
   }
 };
 

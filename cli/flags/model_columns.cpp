@@ -70,7 +70,7 @@ void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
 
 Dataset read_like_fit(const DataFiles& data, ReadOptions options, const PointsOfFit& fit) {
   options.like = fit;
-  Dataset points = data.read(options);
+  Dataset points = data.read_any(options);
   // Columns that --columns chose, in another order; or of lists, which have their names only now.
   const bool named = !fit.column_names.empty() && !points.column_names.empty();
   const bool by_hand = !options.columns.empty() && !names_tell(points.column_names, fit.column_names);

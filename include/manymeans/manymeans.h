@@ -17,4 +17,5 @@
 #include <manymeans/row_shards.h>
 #include <manymeans/search.h>
 #include <manymeans/sparse.h>
+#include <manymeans/sparse_file.h>
 #include <manymeans/summary.h>

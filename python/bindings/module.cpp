@@ -27,6 +27,7 @@ NB_MODULE(_manymeans, module) {
   add_device_arrays(module);
   add_sparse_arrays(module);
   add_agreeing(module);
+  add_batch_sums(module);
   add_comparing(module);
   add_judging(module);
   add_reporting(module);

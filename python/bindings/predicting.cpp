@@ -3,12 +3,14 @@
 
 #include "arrays.h"
 #include "module.h"
+#include "sparse_arrays.h"
 #include "waiting.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <string>
 
 namespace manymeans::python {
@@ -69,6 +71,14 @@ nb::object unit_rows(const nb::object& points, bool bfloat16, int threads) {
   return to_numpy(std::move(result));
 }
 
+nb::object unit_values(const SparseArray& points, int threads) {
+  auto result = std::make_shared<Matrix>();
+  Waiting().run([&] { *result = values_of_length_one(points.sparse(), threads); });
+  const PointsView view = result->view();
+  const auto type = view.type == DataType::kFloat64 ? nb::dtype<double>() : nb::dtype<float>();
+  return numpy_view(view.data, {static_cast<size_t>(view.d)}, type, result);
+}
+
 nb::list choices(const std::vector<Choice>& all) {
   nb::list result;
   for (const Choice& choice : all) {
@@ -115,6 +125,7 @@ void add_predicting(nb::module_& module) {
   module.def("apply_scaling", &scale_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("scaling"),
              nb::arg("threads"));
   module.def("rows_of_length_one", &unit_rows, nb::arg("points"), nb::arg("bfloat16"), nb::arg("threads"));
+  module.def("values_of_length_one", &unit_values, nb::arg("points"), nb::arg("threads"));
   module.def("info", &info_dict, nb::arg("devices"));
 }
 

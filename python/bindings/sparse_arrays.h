@@ -21,6 +21,7 @@ class SparseArray {
 
   /// Valid as long as this is.
   PointsView view() const { return view_.points(); }
+  const SparseView& sparse() const { return view_; }
   nanobind::object matrix() const { return matrix_; }
 
  private:

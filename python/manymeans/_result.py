@@ -481,8 +481,13 @@ def as_measured(points: Points, metric: str, centers: npt.NDArray[Any], n_thread
     if metric == "euclidean":
         return points
     points = matching(points, centers)
+    threads = _threads.effective(n_threads)
     with naming(points.names, points.source):
-        array = _manymeans.rows_of_length_one(points.array, points.bfloat16, _threads.effective(n_threads))
+        if points.is_sparse:
+            rows = points.numbers.copy()
+            rows.data = _manymeans.values_of_length_one(points.array, threads)
+            return points._replace(array=_manymeans.SparseArray(rows))
+        array = _manymeans.rows_of_length_one(points.array, points.bfloat16, threads)
     return Points(array, names=points.names, source=points.source)
 
 

@@ -2,7 +2,8 @@
 
 import re
 
-ORDER = ["fit.h", "options.h", "points.h", "sparse.h", "result.h", "regress.h", "io.h", "error.h", "comm.h", "mpi.h", "row_shards.h"]
+ORDER = ["fit.h", "options.h", "points.h", "sparse.h", "sparse_file.h", "result.h", "regress.h", "io.h",
+         "error.h", "comm.h", "mpi.h", "row_shards.h"]
 INTRODUCTION = """# C++ API
 
 This page is made from the comments of the public headers. `#include <manymeans/manymeans.h>` includes all of them but `<manymeans/mpi.h>`, which needs MPI.

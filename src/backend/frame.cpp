@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace manymeans {
 namespace {
@@ -16,9 +17,9 @@ constexpr int kNormExponent = 60;
 constexpr int64_t kColumnsTogether = 8;  // of a thread
 
 // Median of every column over rows spread evenly.
-std::vector<double> sample_medians(const Input& input, ThreadPool* pool) {
+std::vector<double> sample_medians(const Input& input, int64_t most_rows, ThreadPool* pool) {
   const PointsView& points = input.points;
-  const int64_t rows = std::min(points.n, std::clamp(kSampleValues / points.d, kFewestSampleRows, kMostSampleRows));
+  const int64_t rows = std::min(points.n, std::clamp(kSampleValues / points.d, kFewestSampleRows, most_rows));
   const auto d = static_cast<size_t>(points.d);
   const Matrix sample = gather_rows(input, spread_rows(points.n, rows));
   std::vector<double> medians(d);
@@ -38,11 +39,9 @@ std::vector<double> sample_medians(const Input& input, ThreadPool* pool) {
   return medians;
 }
 
-}  // namespace
-
-Frame find_frame(const Input& input, ThreadPool* pool) {
+Frame frame_around(const Input& input, std::vector<double> centre) {
   Frame frame;
-  frame.centre = sample_medians(input, pool);
+  frame.centre = std::move(centre);
   double square = 0;
   for (size_t j = 0; j < frame.centre.size(); ++j) {
     const double reach = std::max(input.maximum[j] - frame.centre[j], frame.centre[j] - input.minimum[j]);
@@ -55,9 +54,15 @@ Frame find_frame(const Input& input, ThreadPool* pool) {
   return frame;
 }
 
+}  // namespace
+
+Frame find_frame(const Input& input, ThreadPool* pool) {
+  return frame_around(input, sample_medians(input, kMostSampleRows, pool));
+}
+
 Frame find_column_frame(const Input& input) {
   Frame frame;
-  frame.centre = sample_medians(input, nullptr);
+  frame.centre = sample_medians(input, kMostSampleRows, nullptr);
   for (size_t j = 0; j < frame.centre.size(); ++j) {
     const double reach = std::max(input.maximum[j] - frame.centre[j], frame.centre[j] - input.minimum[j]);
     frame.scales.push_back(reach > 0 ? std::ldexp(1.0, std::clamp(-exponent(reach), -1000, 1000)) : 1);
@@ -67,7 +72,8 @@ Frame find_column_frame(const Input& input) {
 
 Frame find_wide_frame(const Input& input) {
   constexpr int kReserve = 20;
-  Frame frame = find_frame(input);
+  // Of few rows: a frame may be asked for before every few rows that are labelled.
+  Frame frame = frame_around(input, sample_medians(input, kFewestSampleRows, nullptr));
   frame.exponent -= kReserve;
   frame.scale = std::ldexp(1.0, frame.exponent);
   return frame;

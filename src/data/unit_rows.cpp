@@ -4,9 +4,13 @@
 #include <manymeans/io.h>
 #include <manymeans/sparse.h>
 
+#include "core/aligned_buffer.h"
 #include "core/data_type.h"
 #include "core/fp_environment.h"
+#include "core/memory_space.h"
 #include "core/out_of_memory.h"
+#include "core/sparse_rows.h"
+#include "core/threads.h"
 #include "core/unit_length.h"
 #include "data/input.h"
 #include "data/row_copy.h"
@@ -14,7 +18,9 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cstddef>
 #include <limits>
+#include <memory>
 #include <vector>
 
 namespace manymeans {
@@ -49,34 +55,96 @@ int64_t write_unit_rows(const PointsView& points, int64_t first, int64_t last, T
                           number + 1));
 }
 
+// The first row that has no direction, found by several threads.
+class FirstBadRow {
+ public:
+  void note(int64_t row) {
+    for (int64_t seen = row_.load(); row < seen && !row_.compare_exchange_weak(seen, row);) {
+    }
+  }
+  void check(const PointsView& points, int64_t first_row) const {
+    if (const int64_t row = row_.load(); row != kNone) refuse_row(points, row, first_row + row);
+  }
+
+ private:
+  std::atomic<int64_t> row_{kNone};
+};
+
 // Writes them somewhere by way of `run`, which is given what writes rows.
 template <class Run>
 void scale_rows(const PointsView& points, int64_t first_row, Run&& run) {
-  std::atomic<int64_t> bad{kNone};
+  FirstBadRow bad;
   const WriteRows write = [&](int64_t first, int64_t last, void* values) {
     as_float_type(points.type, [&]<class T>(T) {
-      const int64_t row = write_unit_rows(points, first, last, static_cast<T*>(values));
-      for (int64_t seen = bad.load(); row < seen && !bad.compare_exchange_weak(seen, row);) {
-      }
+      bad.note(write_unit_rows(points, first, last, static_cast<T*>(values)));
     });
   };
   run(write);
-  if (const int64_t row = bad.load(); row != kNone) refuse_row(points, row, first_row + row);
+  bad.check(points, first_row);
+}
+
+// The same of the values of sparse rows, each in its place. Returns as write_unit_rows() does.
+template <class T, class Index>
+int64_t write_unit_values(const SparseView& view, int64_t first, int64_t last, T* values) {
+  std::vector<double> unit;
+  for (int64_t row = first; row < last; ++row) {
+    const SparseRow<T, Index> x = sparse_row<T, Index>(view, row);
+    unit.resize(static_cast<size_t>(x.count));
+    const auto column = [&](int64_t i) { return static_cast<int64_t>(x.columns[i]); };
+    if (!scale_to_unit_length(x.values, x.count, unit.data(), column)) return row;
+    T* to = values + view.starts[row];
+    for (int64_t i = 0; i < x.count; ++i) to[i] = static_cast<T>(unit[static_cast<size_t>(i)]) + T{0};
+  }
+  return kNone;
+}
+
+void scale_values(const PointsView& points, const UnitRowsTask& task, void* values) {
+  constexpr int64_t kGrain = 1024;
+  await_points(points);
+  const SparseView& view = sparse_view(points);
+  FirstBadRow bad;
+  ThreadPool pool(thread_count(task.threads));
+  as_sparse_types(view, [&]<class T, class Index>(T, Index) {
+    pool.for_each_range(view.n, kGrain, [&](int, int64_t first, int64_t last) {
+      bad.note(write_unit_values<T, Index>(view, first, last, static_cast<T*>(values)));
+    });
+  });
+  bad.check(points, task.first_row);
+}
+
+// Sparse rows of other values. Starts and columns stay where they are.
+struct SparseCopy {
+  AlignedBuffer<std::byte> values;
+  SparseView view;
+};
+
+RowCopy unit_sparse_rows(const PointsView& points, const UnitRowsTask& task) {
+  const auto copy = std::make_shared<SparseCopy>();
+  copy->view = sparse_view(points);
+  copy->values = AlignedBuffer<std::byte>(static_cast<size_t>(copy->view.entries) * size_of(copy->view.type));
+  scale_values(points, task, copy->values.data());
+  copy->view.values = copy->values.data();
+  return {copy->view.points(), copy};
 }
 
 }  // namespace
 
 RowCopy unit_rows(const PointsView& points, const UnitRowsTask& task) {
-  if (points.place.space == kSparseSpace) {
-    throw Error(
-        ErrorCode::kUsage, "metric",
-        "cosine of sparse points would fill in their zeros; divide each row by its length beforehand, which keeps "
-        "them sparse (scikit-learn: normalize), and use metric euclidean");
-  }
+  if (is_sparse(points)) return unit_sparse_rows(points, task);
   RowCopy result;
   scale_rows(points, task.first_row,
              [&](const WriteRows& write) { result = copy_rows(points, task.threads, task.memory, write); });
   return result;
+}
+
+Matrix values_of_length_one(const SparseView& points, int threads) {
+  const FpEnvironmentGuard guard;
+  return or_out_of_memory("points", "give it fewer rows", [&] {
+    check_shape(points.points(), points.n);
+    Matrix values(1, points.entries, points.type);
+    scale_values(points.points(), {.threads = threads}, const_cast<void*>(values.view().data));
+    return values;
+  });
 }
 
 Matrix rows_of_length_one(const PointsView& points, int threads) {

@@ -15,8 +15,8 @@ struct UnitRowsTask {
   int64_t first_row = 0;  ///< number of the first among the rows of all ranks
 };
 
-/// A copy in float32 (float64 for float64 points) of the rows, each scaled to length one: contract, "Cosine". Throws
-/// Error(kBadData) naming the first row that is all zeros, or a value that is not finite.
+/// A copy in float32 (float64 for float64 points) of the rows, each scaled to length one: contract, "Cosine". Sparse
+/// rows stay sparse: their zeros and columns are where they were, with the caller's. Throws Error(kBadData) naming the first row that is all zeros, or a value that is not finite.
 RowCopy unit_rows(const PointsView& points, const UnitRowsTask& task);
 
 }  // namespace manymeans

@@ -335,7 +335,8 @@ void Fit::scale_rows() {
   check_together(comm_, [&] {
     if (task_.points.n > 0) unit_ = unit_rows(task_.points, {pool_.size(), memory, shard.first});
   });
-  points_ = {unit_.view.data, task_.points.n, task_.points.d, prototype_type(task_.points.type)};
+  points_ = {nullptr, task_.points.n, task_.points.d, prototype_type(task_.points.type)};
+  if (unit_.owner) points_ = unit_.view;
 }
 
 // Plans the memory, and validates the points where they are to be.

@@ -8,6 +8,7 @@ import pathlib
 import random
 import struct
 import sys
+import zipfile
 
 
 def npy(path, rows, descr="<f4", code="f"):
@@ -16,6 +17,30 @@ def npy(path, rows, descr="<f4", code="f"):
     values = [value for row in rows for value in row]
     data = struct.pack(f"<{len(values)}{code}", *values)
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data)
+
+
+def sparse(path, rows, **changed):
+    """What scipy.sparse.save_npz writes; members may be other bytes."""
+    entries = [(i, j, value) for i, row in enumerate(rows) for j, value in enumerate(row) if value]
+    starts = [sum(i < row for i, _, _ in entries) for row in range(len(rows) + 1)]
+    members = {
+        "indices": vector([j for _, j, _ in entries], "<i4", "i"),
+        "indptr": vector(starts, "<i4", "i"),
+        "format": vector([b"csr"], "|S3", "3s"),
+        "shape": vector([len(rows), len(rows[0])], "<i8", "q"),
+        "data": vector([value for _, _, value in entries], "<f4", "f"),
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in (members | changed).items():
+            archive.writestr(zipfile.ZipInfo(name + ".npy", (1980, 1, 1, 0, 0, 0)), content)
+
+
+def vector(values, descr, code):
+    shape = "()" if descr == "|S3" else f"({len(values)},)"
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
+    header += " " * (63 - (len(header) + 10) % 64) + "\n"
+    data = b"".join(struct.pack(f"<{code}", value) for value in values)
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data
 
 
 def csv(path, rows, header=None):
@@ -51,6 +76,16 @@ def main():
     for ending, pack in ((".zst", zst), (".xz", lzma.compress), (".bz2", bz2.compress)):
         (to / f"plane.csv{ending}").write_bytes(pack((to / "plane.csv").read_bytes()))
     csv(to / "three.csv", centres)
+
+    # Counts of words, sparse and dense, and damaged ones.
+    counts = [[rng.randint(1, 9) if (i % 3 == j // 20) or rng.random() < 0.02 else 0 for j in range(60)]
+              for i in range(90)]
+    counts = [[value if rng.random() < 0.4 else 0 for value in row] for row in counts]
+    npy(to / "counts.npy", counts)
+    sparse(to / "counts.npz", counts)
+    sparse(to / "csc.npz", counts, format=vector([b"csc"], "|S3", "3s"))
+    sparse(to / "shape.npz", counts, shape=vector([90, 9], "<i8", "q"))
+    sparse(to / "starts.npz", counts, indptr=vector([0, 1], "<i4", "i"))
     csv(to / "three_wide.csv", [(*c, 0.0) for c in centres])
     csv(to / "five.csv", [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0), (7.0, 8.0), (9.0, 1.0)])
 

@@ -5,6 +5,7 @@
 
 #include "conformance/cases.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -65,6 +66,21 @@ inline void thin_out(Case& made, double share, uint64_t seed) {
       std::memset(value, 0, size);
       if (uniform(random) < 0.02) value[size - 1] = std::byte{0x80};  // -0
     }
+  }
+}
+
+/// Gives rows of zeros a value, because the metric cosine takes none.
+inline void fill_empty_rows(Case& made) {
+  const auto fill = [&](auto* values) {
+    for (int64_t i = 0; i < made.shape.n; ++i) {
+      auto* row = values + i * made.shape.d;
+      if (std::all_of(row, row + made.shape.d, [](auto value) { return value == 0; })) row[i % made.shape.d] = 3;
+    }
+  };
+  if (made.type == DataType::kFloat64) {
+    fill(reinterpret_cast<double*>(made.bytes.data()));
+  } else {
+    fill(reinterpret_cast<float*>(made.bytes.data()));
   }
 }
 

@@ -159,6 +159,69 @@ TEST_F(Sparse, PredictionsAndDistances) {
   }
 }
 
+TEST_F(Sparse, RowsOfLengthOne) {
+  uint64_t seed = 0;
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
+    for (const Weighting weighting : {Weighting::kNone, Weighting::kRanges}) {
+      for (const Family family : {Family::kNormal, Family::kGrid, Family::kRanges, Family::kTiny}) {
+        Case made = make_case(family, type, weighting, {150, 83, {1}}, ++seed);
+        thin_out(made, 0.93, seed);
+        FitOptions options;
+        options.metric = Metric::kCosine;
+        options.k = {1, 5, 20};
+        options.max_iter = 4;
+        options.init = family == Family::kGrid ? "k-means||" : "k-means++";
+        compare(made, options);  // both name the first row of zeros
+        fill_empty_rows(made);
+        compare(made, options);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_F(Sparse, PredictionsByAngle) {
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
+    Case made = make_case(Family::kClusters, type, Weighting::kNone, {257, 77, {19}}, 4);
+    thin_out(made, 0.8, 2);
+    fill_empty_rows(made);
+    const SparseCopy sparse(made.points(), type == DataType::kFloat32);
+    const Matrix unit = rows_of_length_one(made.points());
+    EXPECT_TRUE(std::ranges::equal(rows_of_length_one(sparse.points()).bytes(), unit.bytes()));
+    const Matrix values = values_of_length_one(sparse.view);
+    SparseView of_length_one = sparse.view;
+    of_length_one.values = values.view().data;
+    PredictOptions options;
+    options.metric = Metric::kCosine;
+    options.distances = options.inertia = true;
+    const PointsView centres(unit.view().data, 9, made.shape.d, type);
+    const Prediction dense = predict(made.points(), centres, options);
+    const Prediction found = predict(sparse.points(), centres, options);
+    EXPECT_TRUE(std::ranges::equal(found.labels.bytes(), dense.labels.bytes()));
+    EXPECT_EQ(found.distances, dense.distances);
+    EXPECT_EQ(found.inertia, dense.inertia);
+    const Matrix distances = transform(made.points(), centres, options);
+    EXPECT_TRUE(std::ranges::equal(transform(sparse.points(), centres, options).bytes(), distances.bytes()));
+    EXPECT_TRUE(std::ranges::equal(transform(of_length_one.points(), centres, {}).bytes(), distances.bytes()));
+    FitOptions first;
+    first.k = {11};
+    first.metric = Metric::kCosine;
+    EXPECT_EQ(initialise(sparse.points(), {}, first).rows, initialise(made.points(), {}, first).rows);
+  }
+}
+
+TEST_F(Sparse, RowsWithoutADirectionAreNamed) {
+  Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {40, 9, {1}}, 1);
+  std::fill_n(reinterpret_cast<float*>(made.bytes.data()) + 21 * 9, 9, -0.0F);
+  const SparseCopy sparse(made.points(), false);
+  const std::string expected = what_of([&] { rows_of_length_one(made.points()); });
+  EXPECT_NE(expected.find("row 22 is all zeros"), std::string::npos);
+  EXPECT_EQ(what_of([&] { values_of_length_one(sparse.view); }), expected);
+  reinterpret_cast<float*>(made.bytes.data())[5 * 9 + 2] = std::numeric_limits<float>::infinity();
+  const SparseCopy infinite(made.points(), false);
+  EXPECT_NE(what_of([&] { values_of_length_one(infinite.view); }).find("row 6, column 3"), std::string::npos);
+}
+
 // Points and prototypes whose labels rounding may take.
 struct Doubtful {
   Matrix points, prototypes;

@@ -10,7 +10,7 @@ import sklearn.cluster
 import threadpoolctl
 
 import manymeans
-from manymeans import MiniBatchKMeans
+from manymeans import MiniBatchKMeans, _manymeans
 
 
 def same(one, two):
@@ -44,6 +44,22 @@ def test_same_bits_however_it_is_computed(weighted, mixture):
             rows = slice(first, first + 500)
             part.partial_fit(mixture[rows], sample_weight=None if weights is None else weights[rows])
     same(*parts)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("columns", [1, 16, 37])
+def test_sums_of_a_batch_are_those_of_row_after_row_in_float64(dtype, columns):
+    random = np.random.default_rng(0)
+    rows = (random.standard_normal((50, columns)) * 10.0 ** random.integers(-6, 6, (50, columns))).astype(dtype)
+    for weights in None, random.uniform(0, 2, 50):
+        for kind in "u1", "u2", "u4":
+            labels = random.integers(0, 7, 50).astype(kind)
+            expected = np.zeros((8, columns))  # one has no row
+            for i, row in enumerate(rows.astype(np.float64)):
+                expected[labels[i]] += row if weights is None else row * weights[i]
+            assert np.array_equal(_manymeans.batch_sums(rows, labels, weights, 8), expected)
+    with pytest.raises(Exception, match="no cluster"):
+        _manymeans.batch_sums(rows, labels, None, 3)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "u1"])

@@ -1,5 +1,8 @@
 """Sparse matrices give the answers of the dense arrays of the same numbers."""
 
+import json
+import subprocess
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -38,6 +41,34 @@ def test_everything_is_as_of_the_dense_array(make, dtype):
     assert np.array_equal(labels, expected[0])
     assert np.array_equal(distances, expected[1])
     assert manymeans.kmeans_plusplus(given, 4)[1].tolist() == manymeans.kmeans_plusplus(dense, 4)[1].tolist()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_cosine(dtype, tmp_path):
+    X = made(dtype=dtype)[8:]
+    X = X[np.diff(X.indptr) > 0]
+    X.data -= 0.5
+    dense = X.toarray()
+    ours = KMeans(6, metric="cosine", random_state=3).fit(X)
+    theirs = KMeans(6, metric="cosine", random_state=3).fit(dense)
+    assert ours.answer_ == theirs.answer_
+    before = X.data.copy()
+    assert np.array_equal(ours.predict(X), theirs.labels_)
+    assert np.array_equal(ours.transform(X), theirs.transform(dense))
+    assert ours.score(X) == -theirs.inertia_
+    assert np.array_equal(X.data, before)
+    ours.save(tmp_path / "model.npz")
+    assert np.array_equal(KMeans.load(tmp_path / "model.npz").predict(X), theirs.labels_)
+    wanted = {"metric": "cosine", "models": 2}
+    assert manymeans.fit(X, [2, 5], **wanted).digest == manymeans.fit(dense, [2, 5], **wanted).digest
+    reference = manymeans.fit(X, [2, 5], backend="reference", **wanted)
+    assert reference.digest == manymeans.fit(X, [2, 5], backend="cpu", **wanted).digest
+    assert np.array_equal(manymeans.predict(reference, X, k=5), manymeans.predict(reference, dense, k=5))
+    assert np.allclose(ours.summary()["spread"], theirs.summary(dense)["spread"])
+    empty = sparse.csr_matrix(made(dtype=dtype))
+    for work in (lambda: KMeans(6, metric="cosine").fit(empty), lambda: ours.predict(empty)):
+        with pytest.raises(manymeans.BadDataError, match="row 7 is all zeros, which has no direction"):
+            work()
 
 
 def test_ensembles():
@@ -122,3 +153,18 @@ def test_a_saved_model_labels_sparse_points(tmp_path):
     fitted.save(tmp_path / "model.npz")
     loaded = KMeans.load(tmp_path / "model.npz")
     assert np.array_equal(loaded.predict(X), fitted.labels_)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "?"])
+def test_the_program_reads_what_scipy_writes(dtype, tmp_path, program):
+    X = (made() * 9).astype(dtype)
+    X.eliminate_zeros()
+    sparse.save_npz(tmp_path / "counts.npz", X)
+    sparse.save_npz(tmp_path / "wide.npz", sparse.csr_array(X), compressed=False)
+    expected = manymeans.fit(X if dtype in ("f4", "f8") else X.astype("f4"), 4).digest
+    for name in "counts.npz", "wide.npz":
+        wanted = [program, "fit", name, "-k", "4", "--json"]
+        done = subprocess.run(wanted, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert json.loads(done.stdout)["digest"] == expected
+    with pytest.raises(manymeans.UsageError, match=r"scipy\.sparse\.load_npz"):
+        manymeans.read(tmp_path / "counts.npz")

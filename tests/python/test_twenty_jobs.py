@@ -6,6 +6,7 @@ program.
 
 import contextlib
 import io
+import json
 import os
 import pathlib
 import re
@@ -112,6 +113,25 @@ def test_job(title, text, place):
         found = printed(language, code, folder, names)
         if expected or not feature:
             assert same_everywhere(found) == same_everywhere(expected), title
+
+
+def test_the_big_table_at_the_size_that_was_meant(place):
+    """Job 9 with 59 MB of text: its rows again and again, so that k = 4 finds the same clusters."""
+    folder, _ = place
+    names, rows = (folder / "big.csv").read_text().split("\n", 1)
+    copies = 59_000_000 // len(rows) + 1
+    with open(folder / "large.csv", "w", encoding="utf-8") as file:
+        file.write(names + "\n")
+        for _ in range(copies):
+            file.write(rows)
+    fit = "manymeans fit large.npy -k 2..6 --models 5 --seed 1 --json"
+    found = json.loads(printed("sh", f"manymeans convert large.csv large.npy >/dev/null && {fit}", folder, {}))
+    once = json.loads(printed("sh", "manymeans fit big.csv -k 4 --models 5 --seed 1 --json", folder, {}))
+    assert found["n_rows"] == 20_000 * copies
+    inertia = min(model["inertia"] for model in found["models"] if model["k"] == 4)
+    assert inertia == pytest.approx(copies * min(model["inertia"] for model in once["models"]), rel=1e-4)
+    for name in "large.csv", "large.npy":
+        (folder / name).unlink()
 
 
 def write():

@@ -4,6 +4,7 @@
 #include "io/files/mapped_file.h"
 #include "io/files/zip_archive.h"
 #include "io/numpy/npy_format.h"
+#include "io/numpy/sparse_archive.h"
 #include "io/table/reader.h"
 
 #include <fmt/format.h>
@@ -45,6 +46,12 @@ Dataset read_npz(const std::string& path, const ReadOptions& options) {
   const MemberPath parts = split_member(path);
   const auto file = MappedFile::open(parts.file, Access::kAgainAndAgain);
   const ZipReader zip(file->bytes(), parts.file);
+  if (parts.member.empty() && is_sparse_archive(zip)) {
+    throw Error(
+        ErrorCode::kUsage, parts.file,
+        "it is a sparse matrix of SciPy, which 'manymeans fit', 'predict' and 'describe' take as one file, not as "
+        "one of several; in Python scipy.sparse.load_npz reads it, and fit and predict take the matrix");
+  }
   const std::string name = find_member(zip, parts);
   const std::string where = parts.file + ":" + without_ending(name);
   if (const auto stored = zip.in_place(name)) return read_stored(npy_matrix(*stored, where), file, where, options);

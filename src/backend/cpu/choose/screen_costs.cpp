@@ -237,6 +237,24 @@ ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::s
   return choice;
 }
 
+const ScreenKernels& choose_screen_by_shape(const CpuKernels& kernels, std::string_view format, int64_t d,
+                                            const Workload& workload) {
+  const std::string forced = environment::cpu_screen_format();
+  if (format.empty()) format = forced;
+  if (!format.empty()) return *screen_of_name(kernels, format, d).screen;
+  const ScreenCosts costs = costs_here(kernels);
+  const ScreenKernels* cheapest = &kernels.screens[0];
+  double least = least_row_ns(costs, *cheapest, d, workload);
+  for (int i = 1; i < kernels.screen_count; ++i) {
+    const ScreenKernels& screen = kernels.screens[i];
+    if (!takes(screen, d)) continue;
+    const double cost = least_row_ns(costs, screen, d, workload);
+    if (cost < least) cheapest = &screen;
+    least = std::min(least, cost);
+  }
+  return *cheapest;
+}
+
 std::vector<std::string> cpu_screen_formats(std::string_view instruction_set) {
   const CpuKernels& kernels = choose_kernels(instruction_set);
   std::vector<std::string> names;

@@ -49,4 +49,8 @@ const CodedKernels* coded_kernels(const CpuKernels& kernels, const ScreenKernels
 ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::string_view format,
                            const Workload& workload);
 
+/// The same for rows that are not there yet: the cheapest if it proves all of them. Reads no number.
+const ScreenKernels& choose_screen_by_shape(const CpuKernels& kernels, std::string_view format, int64_t d,
+                                            const Workload& workload);
+
 }  // namespace manymeans

@@ -156,7 +156,8 @@ bool CpuLabeller::screen_pays(int64_t rows) const {
 PointsPlan CpuLabeller::plan_screen(const Input& input) const {
   const int64_t k = prototypes_->rows();
   PointsPlan plan;
-  plan.screen = choose_screen(input, kernels_, options_.tuning.cpu.screen_format, {k, k, 1}).screen;
+  const std::string& format = options_.tuning.cpu.screen_format;
+  plan.screen = &choose_screen_by_shape(kernels_, format, prototypes_->columns(), {k, k, 1});
   plan.frame = find_wide_frame(input);
   return plan;
 }
