@@ -14,6 +14,7 @@ void add_convert_command(CLI::App& program, int& exit_code);
 void add_describe_command(CLI::App& program, int& exit_code);
 void add_inspect_command(CLI::App& program, int& exit_code);
 void add_compare_command(CLI::App& program, int& exit_code);
+void add_multiply_command(CLI::App& program, int& exit_code);
 void add_completion_command(CLI::App& program, int& exit_code);
 void add_info_command(CLI::App& program, int& exit_code);
 

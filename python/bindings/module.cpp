@@ -27,6 +27,7 @@ NB_MODULE(_manymeans, module) {
   add_device_arrays(module);
   add_sparse_arrays(module);
   add_comparing(module);
+  add_multiplying(module);
   add_judging(module);
   add_fitting(module);
   add_regressing(module);

@@ -6,6 +6,7 @@
 namespace manymeans::python {
 
 void add_comparing(nanobind::module_& module);
+void add_multiplying(nanobind::module_& module);
 void add_judging(nanobind::module_& module);
 void add_fitting(nanobind::module_& module);
 void add_regressing(nanobind::module_& module);

@@ -35,6 +35,7 @@ PAGES = [
     "from-scikit-learn",
     "from-faiss",
     "balanced",
+    "multiply",
 ]
 
 
