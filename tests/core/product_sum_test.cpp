@@ -46,8 +46,8 @@ TEST(ProductSum, ReachesFromTheLeastToTheLargestProduct) {
   EXPECT_EQ(sum_of<double>({{least, 0.5}}), 0);  // a tie, to even
   EXPECT_EQ(sum_of<double>({{least, 0.5}, {least, least}}), least);
   EXPECT_EQ(sum_of<double>({{3 * least, 0.5}}), 2 * least);
-  EXPECT_EQ(sum_of<double>({{most, 1}, {most, 0x1p-54}}), kInfinity);  // half a unit: a tie, to what would be even
-  EXPECT_EQ(sum_of<double>({{most, 1}, {most, 0x1p-54}, {-least, least}}), most);
+  EXPECT_EQ(sum_of<double>({{most, 1}, {0x1p1000, 0x1p-30}}), kInfinity);  // half a unit: a tie, to what would be even
+  EXPECT_EQ(sum_of<double>({{most, 1}, {0x1p1000, 0x1p-30}, {-least, least}}), most);
   EXPECT_EQ(sum_of<double>({{most, most}}), kInfinity);
   EXPECT_EQ(sum_of<double>({{-most, most}}), -kInfinity);
 }

@@ -12,8 +12,8 @@
 namespace manymeans {
 namespace {
 
-constexpr int64_t kBlockDepth = 256;  // values of a line that are summed in registers
-constexpr int64_t kGroupRows = 128;   // with their sums and the columns' panels they stay in the second level's cache
+constexpr int64_t kBlockDepth = 192;  // values of a line that are summed in registers
+constexpr int64_t kGroupRows = 64;    // with their sums and the columns' panels they stay in the second level's cache
 constexpr int64_t kGroupColumns = 240, kSlicedGroupColumns = 72;
 constexpr int64_t kCachedValues = 1 << 19;  // 4 MiB
 
@@ -286,8 +286,8 @@ void CpuProduct::resolve(Worker& worker) {
   worker.b.resize(static_cast<size_t>(task_.b.depth));
   for (const Place& entry : worker.failed) {
     check_abort(pool_.abort());
-    if (entry.i != worker.row) read_line(task_.a, worker.row = entry.i, worker.a.data());
-    if (entry.j != worker.column) read_line(task_.b, worker.column = entry.j, worker.b.data());
+    if (entry.i != worker.row) a_.read(worker.row = entry.i, worker.a.data());
+    if (entry.j != worker.column) b_.read(worker.column = entry.j, worker.b.data());
     ProductSum sum;
     for (size_t l = 0; l < worker.a.size(); ++l) sum.add(worker.a[l], worker.b[l]);
     *place<T>(entry.i, entry.j) = sum.rounded<T>();

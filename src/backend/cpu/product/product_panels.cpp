@@ -93,6 +93,13 @@ void ProductPanels::pack(int64_t from, int64_t to, ThreadPool& pool) {
   if (to == lines_.depth && slice_bits_ == 0) find_bounds();
 }
 
+void ProductPanels::read(int64_t line, double* values) const {
+  if (slice_bits_ > 0 || to_ - from_ < lines_.depth) return read_line(lines_, line, values);
+  const int64_t place = line - first_;  // near each other, where the lines themselves may be pages apart
+  const double* from = packed_.data() + place / side_.width * slice_size() + place % side_.width;
+  for (int64_t l = 0; l < lines_.depth; ++l) values[l] = from[l * side_.width];
+}
+
 void ProductPanels::pack_sliced(int64_t panel, double* piece) {
   const int64_t line = panel * side_.width;
   ProductSlices slices{factors_.data() + line,

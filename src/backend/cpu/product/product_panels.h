@@ -48,6 +48,8 @@ class ProductPanels {
     return packed_.data() + (panel * slices() + slice) * slice_size() + (l - from_) * side_.width;
   }
   const LineBounds& bounds() const { return bounds_; }
+  /// All values of a line, one of these, as they are: `line` counts from the first line of the factor.
+  void read(int64_t line, double* values) const;
 
  private:
   struct Measures {
