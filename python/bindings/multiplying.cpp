@@ -33,16 +33,17 @@ ProductView product_view(const OutMatrix& array) {
           .column_stride = array.stride(1)};
 }
 
-// The names of the dict are those of MultiplyOptions. None where the product is in `out`.
-nb::tuple product_of(const AnyMatrix& a, bool a_bfloat16, const AnyMatrix& b, bool b_bfloat16, const nb::object& out,
-                     const nb::dict& wanted) {
+// The names of the dict are those of MultiplyOptions, and whether factors hold bfloat16. None where the product is in
+// `out`.
+nb::tuple product_of(const AnyMatrix& a, const AnyMatrix& b, const nb::object& out, const nb::dict& wanted) {
   Waiting waiting;
   MultiplyOptions options;
   options.transpose_a = value_of<bool>(wanted, "transpose_a");
   options.transpose_b = value_of<bool>(wanted, "transpose_b");
   options.threads = value_of<int>(wanted, "threads");
   options.abort = &waiting.abort();
-  const MatrixView x = matrix_view(a, a_bfloat16), y = matrix_view(b, b_bfloat16);
+  const MatrixView x = matrix_view(a, value_of<bool>(wanted, "a_bfloat16"));
+  const MatrixView y = matrix_view(b, value_of<bool>(wanted, "b_bfloat16"));
   const double columns = static_cast<double>(options.transpose_b ? y.rows : y.columns);
   const bool brief = is_brief(static_cast<double>(x.rows) * static_cast<double>(x.columns) * columns);
   ProductCounts counts;
@@ -60,8 +61,8 @@ nb::tuple product_of(const AnyMatrix& a, bool a_bfloat16, const AnyMatrix& b, bo
 }  // namespace
 
 void add_multiplying(nb::module_& module) {
-  module.def("multiply", &product_of, nb::arg("a").noconvert(), nb::arg("a_bfloat16"), nb::arg("b").noconvert(),
-             nb::arg("b_bfloat16"), nb::arg("out").none(), nb::arg("wanted"));
+  module.def("multiply", &product_of, nb::arg("a").noconvert(), nb::arg("b").noconvert(), nb::arg("out").none(),
+             nb::arg("wanted"));
 }
 
 }  // namespace manymeans::python

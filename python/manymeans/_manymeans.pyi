@@ -90,12 +90,7 @@ def regress_predict(
 def compare_labels(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> dict[str, Any]: ...
 def match_prototypes(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> list[tuple[int, int, float]]: ...
 def multiply(
-    a: npt.NDArray[Any],
-    a_bfloat16: bool,
-    b: npt.NDArray[Any],
-    b_bfloat16: bool,
-    out: npt.NDArray[Any] | None,
-    wanted: dict[str, Any],
+    a: npt.NDArray[Any], b: npt.NDArray[Any], out: npt.NDArray[Any] | None, wanted: dict[str, Any]
 ) -> tuple[npt.NDArray[Any] | None, int, int, int]: ...
 def criteria(
     points: _Points, bfloat16: bool, labels: npt.NDArray[np.uint32], wanted: dict[str, Any]

@@ -92,10 +92,12 @@ def multiply(
         "transpose_a": _switch("transpose_a", transpose_a),
         "transpose_b": _switch("transpose_b", transpose_b),
         "threads": _threads.effective(n_threads),
+        "a_bfloat16": x_bfloat16,
+        "b_bfloat16": y_bfloat16,
     }
     if out is not None:
         _check_out(out)
-    made, *counted = _manymeans.multiply(x, x_bfloat16, y, y_bfloat16, out, wanted)
+    made, *counted = _manymeans.multiply(x, y, out, wanted)
     product = made if out is None else out
     return (product, ProductCounts(*counted)) if return_counts else product
 
