@@ -39,6 +39,7 @@ int run(int argc, char** argv) {
   cli::add_inspect_command(program, exit_code);
   cli::add_compare_command(program, exit_code);
   cli::add_consensus_command(program, exit_code);
+  cli::add_multiply_command(program, exit_code);
   cli::add_info_command(program, exit_code);
   cli::add_bench_command(program, exit_code);
   cli::add_completion_command(program, exit_code);

@@ -16,7 +16,7 @@ HEIGHT = {"core": 0, "comm": 1, "data": 2, "prototype": 3, "io": 4, "backend": 4
 # Folders inside one of these, lowest first: a file includes its own folder's and those of lower ones. "." is the outer folder itself.
 FOLDERS = {
     "src/backend": [".", "deduplicated", "balanced", "joined", "sharded", "remote", "device", "composite", *BACKENDS],
-    "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "sparse", "."],
+    "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "sparse", "product", "."],
     "src/backend/cuda": [
         "runtime",
         "device",
@@ -47,6 +47,7 @@ VOCABULARY = {
     "criteria.h",
     "error.h",
     "points.h",
+    "multiply.h",
     "options.h",
     "result.h",
     "fit.h",

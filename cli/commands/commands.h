@@ -16,6 +16,7 @@ void add_describe_command(CLI::App& program, int& exit_code);
 void add_inspect_command(CLI::App& program, int& exit_code);
 void add_compare_command(CLI::App& program, int& exit_code);
 void add_consensus_command(CLI::App& program, int& exit_code);
+void add_multiply_command(CLI::App& program, int& exit_code);
 void add_completion_command(CLI::App& program, int& exit_code);
 void add_info_command(CLI::App& program, int& exit_code);
 

@@ -7,7 +7,9 @@
 #include <manymeans/search.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -257,6 +259,15 @@ void write_text(const std::string& path, std::string_view text);
 void write_points(const std::string& path, const Dataset& points, const std::string& format = "auto");
 /// The points of all ranks, which all call it and see the same files, as .npy or .csv.
 void write_points(const std::string& path, const Dataset& points, Comm& comm);
+/// A matrix that is made while it is written, so that it need not be in memory.
+struct MadeMatrix {
+  int64_t rows = 0, columns = 0;
+  DataType type = DataType::kFloat32;
+  /// Puts rows [first, first + count), row-major, at `out`; mostly in the order of the rows.
+  std::function<void(int64_t first, int64_t count, std::byte* out)> fill;
+};
+/// As write_points(): all rows, or nothing.
+void write_matrix(const std::string& path, const MadeMatrix& matrix, const std::string& format = "auto");
 /// Throws Error(kUsage) unless a writer is found as by write_points(), and Error(kUnavailable) unless a file could be
 /// written at this path now.
 void check_points_path(const std::string& path, const std::string& format = "auto");

@@ -29,6 +29,7 @@ NB_MODULE(_manymeans, module) {
   add_agreeing(module);
   add_batch_sums(module);
   add_comparing(module);
+  add_multiplying(module);
   add_judging(module);
   add_reporting(module);
   add_fitting(module);

@@ -2,7 +2,7 @@
 
 `KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's, `EnsembleKMeans` fits many models at
 once, and the clusters of `RegressionClustering` are linear models; `fit`, `search`, `predict`, `compare`, `criteria`,
-`choose_k`, `consensus`, `report`, `kmeans_plusplus`, `read` and `info` do without estimators.
+`choose_k`, `consensus`, `report`, `kmeans_plusplus`, `multiply`, `read` and `info` do without estimators.
 The tutorial is docs/user/python.md.
 """
 
@@ -29,6 +29,7 @@ from ._errors import (
     UsageError,
 )
 from ._functions import fit, info, kmeans_plusplus, predict, read, search
+from ._multiply import ProductCounts, multiply
 from ._progress import Progress
 from ._report import report
 from ._result import FitResult, Model
@@ -59,6 +60,7 @@ __all__ = [
     "MiniBatchKMeans",
     "Model",
     "OutOfMemoryError",
+    "ProductCounts",
     "Progress",
     "RegressionClustering",
     "Scan",
@@ -78,6 +80,7 @@ __all__ = [
     "info",
     "kmeans_plusplus",
     "merge_answers",
+    "multiply",
     "predict",
     "read",
     "report",

@@ -37,6 +37,7 @@ PAGES = [
     "from-scikit-learn",
     "from-faiss",
     "balanced",
+    "multiply",
 ]
 
 

@@ -234,4 +234,16 @@ void write_points(const std::string& path, const Dataset& points, Comm& comm) {
   write_together(path, comm, [&] { write_rows(path, table_of(points), comm); });
 }
 
+void write_matrix(const std::string& path, const MadeMatrix& matrix, const std::string& format) {
+  or_out_of_memory(path, kNothing, [&] {
+    Table table;
+    table.rows = matrix.rows;
+    table.columns = matrix.columns;
+    table.type = cell_type(matrix.type);
+    table.is_matrix = true;
+    table.fill = matrix.fill;
+    write_table(path, writer_for(path, format), table);
+  });
+}
+
 }  // namespace manymeans

@@ -9,6 +9,7 @@
 #include "backend/cpu/kernels/linear_kernels-inl.h"
 #include "backend/cpu/kernels/packing_kernels-inl.h"
 #include "backend/cpu/kernels/panel_kernels-inl.h"
+#include "backend/cpu/kernels/product_kernels-inl.h"
 #include "backend/cpu/kernels/row_kernels-inl.h"
 #include "backend/cpu/kernels/screen_kernels-inl.h"
 #include "backend/cpu/kernels/sparse_kernels-inl.h"
@@ -108,7 +109,8 @@ constexpr CpuKernels kernel_table(const char* name, const char* description, boo
           lane_kernels(),
           panel_kernels(),
           residual_screen<MR, R>(),
-          sparse_kernels()};
+          sparse_kernels(),
+          product_kernels<MR, R>()};
 }
 
 }  // namespace

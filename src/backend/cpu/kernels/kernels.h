@@ -4,6 +4,7 @@
 #include "backend/cpu/kernels/coded_kernels.h"
 #include "backend/cpu/kernels/lane_kernels.h"
 #include "backend/cpu/kernels/panel_kernels.h"
+#include "backend/cpu/kernels/product_kernels.h"
 #include "backend/cpu/kernels/screen_kernels.h"
 #include "backend/cpu/kernels/sparse_kernels.h"
 #include "prototype/labelled_rows.h"
@@ -179,7 +180,8 @@ struct CpuKernels {
   PanelKernels panels;  ///< of predict and transform
   /// Float32 scores of linear models: minus the magnitude of a residual, offset_k + x_i . z_k.
   ScreenKernels residuals;
-  SparseKernels sparse;  ///< of sparse points
+  SparseKernels sparse;    ///< of sparse points
+  ProductKernels product;  ///< of matrices
   /// For tiles of several heights; none where no unit multiplies bytes.
   const CodedKernels* coded = nullptr;
   int coded_count = 0;

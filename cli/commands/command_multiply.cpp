@@ -1,0 +1,193 @@
+// manymeans multiply: the product of two matrices, every entry rounded once.
+#include <manymeans/manymeans.h>
+
+#include "commands/commands.h"
+#include "flags/flag_values.h"
+#include "flags/read_flags.h"
+#include "output/output_files.h"
+#include "streams/standard_streams.h"
+#include "streams/stop_signal.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+
+namespace manymeans::cli {
+namespace {
+
+struct MultiplyCommand {
+  std::string a, b, output;
+  MultiplyOptions options;
+  ByteSize memory;
+  bool json = false, quiet = false;
+};
+
+const char* const kExamples =
+    "Examples:\n"
+    "  manymeans multiply a.npy b.npy --output c.npy\n"
+    "  manymeans multiply x.npy x.npy --transpose-a --output gram.npy\n"
+    "      The normal equations of x: columns times columns.\n"
+    "  manymeans multiply layers.npz:w1 layers.npz:w2 --output product.npy\n"
+    "  manymeans multiply big.npy b.npy --output c.npy --memory 2GB\n\n"
+    "Each entry is the exact sum of its products, rounded once: there is no better\n"
+    "float32 (or float64), and it is the same for any number of threads and on any\n"
+    "machine. The product is float64 where a factor is, else float32. NaN and infinity\n"
+    "are taken as IEEE 754 says; an entry that is exactly zero is +0.\n"
+    "Factors in .npy files are read where they lie, and the product is computed and\n"
+    "written some rows at a time, so none of the three has to fit in memory. OUTPUT\n"
+    "appears whole or not at all.\n"
+    "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory or disk full, 5\n"
+    "interrupted, 1 a bug.";
+
+std::string described(const std::string& path, const MatrixView& matrix, bool transposed) {
+  return fmt::format("{}{} ({} x {}, {})", path, transposed ? " transposed" : "", matrix.rows, matrix.columns,
+                     name_of(matrix.type));
+}
+
+// The product, some rows at a time.
+class ProductRows {
+ public:
+  ProductRows(const MultiplyCommand& command, const Dataset& a, const Dataset& b)
+      : a_(command.options.transpose_a ? MatrixView(a.view).transposed() : MatrixView(a.view)),
+        b_(command.options.transpose_b ? MatrixView(b.view).transposed() : MatrixView(b.view)),
+        options_(command.options) {
+    options_.transpose_a = options_.transpose_b = false;
+    const auto memory = static_cast<int64_t>(command.memory.bytes);
+    const int64_t rows = memory > 0 ? memory / 4 : std::min(build_info().available_memory / 8, int64_t{1} << 30);
+    options_.memory = memory / 4;
+    block_ = std::clamp<int64_t>(rows / std::max<int64_t>(1, b_.columns * static_cast<int64_t>(size_of(type()))), 1,
+                                 std::max<int64_t>(1, a_.rows));
+  }
+
+  const MatrixView& a() const { return a_; }
+  const MatrixView& b() const { return b_; }
+  DataType type() const { return product_type(a_.type, b_.type); }
+  const ProductCounts& counts() const { return counts_; }
+
+  void copy(int64_t first, int64_t count, std::byte* out) {
+    const size_t row_size = static_cast<size_t>(b_.columns) * size_of(type());
+    for (int64_t row = first; row < first + count; out += row_size, ++row) {
+      if (row < first_ || row >= first_ + rows_.rows()) compute(row);
+      std::memcpy(out, rows_.bytes().data() + static_cast<size_t>(row - first_) * row_size, row_size);
+    }
+  }
+
+ private:
+  void compute(int64_t first) {
+    MatrixView rows = a_;
+    rows.data = static_cast<const std::byte*>(a_.data) + first * a_.row_stride * static_cast<int64_t>(size_of(a_.type));
+    rows.rows = std::min(block_, a_.rows - first);
+    rows_ = Matrix();  // its memory is for what follows
+    ProductCounts counts;
+    rows_ = multiply(rows, b_, options_, &counts);
+    first_ = first;
+    counts_.entries += counts.entries;
+    counts_.certified += counts.certified;
+    counts_.resolved += counts.resolved;
+  }
+
+  MatrixView a_, b_;
+  MultiplyOptions options_;
+  int64_t block_ = 1;
+  int64_t first_ = 0;
+  Matrix rows_;
+  ProductCounts counts_;
+};
+
+std::string summary_json(const MultiplyCommand& command, const ProductRows& rows) {
+  const nlohmann::ordered_json json = {{"rows", rows.a().rows},
+                                       {"columns", rows.b().columns},
+                                       {"depth", rows.a().columns},
+                                       {"dtype", std::string(name_of(rows.type()))},
+                                       {"entries", rows.counts().entries},
+                                       {"certified", rows.counts().certified},
+                                       {"resolved", rows.counts().resolved},
+                                       {"output", command.output}};
+  // Paths need not be UTF-8; JSON must be.
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string summary_text(const MultiplyCommand& command, const ProductRows& rows, const Dataset& a, const Dataset& b) {
+  return fmt::format("{} times {}: {} x {}, {}\n{} of {} entries needed an exact sum\nwrote {}\n",
+                     described(command.a, a.view, command.options.transpose_a),
+                     described(command.b, b.view, command.options.transpose_b), rows.a().rows, rows.b().columns,
+                     name_of(rows.type()), rows.counts().resolved, rows.counts().entries, command.output);
+}
+
+void check_shapes(const MultiplyCommand& command, const ProductRows& rows) {
+  if (rows.a().columns == rows.b().rows) return;
+  const auto name = [](const std::string& path, bool transposed) { return path + (transposed ? " transposed" : ""); };
+  throw Error(ErrorCode::kBadData, command.b,
+              fmt::format("{} is {} x {}, {} is {} x {}; the first needs as many columns as the second has rows",
+                          name(command.a, command.options.transpose_a), rows.a().rows, rows.a().columns,
+                          name(command.b, command.options.transpose_b), rows.b().rows, rows.b().columns));
+}
+
+Dataset read_factor(const MultiplyCommand& command, const std::string& path) {
+  ReadOptions reading;
+  reading.threads = command.options.threads;
+  reading.memory = static_cast<int64_t>(command.memory.bytes);
+  Dataset factor = read_points(path, reading);
+  for (const std::string& warning : factor.warnings) warn(warning);
+  return factor;
+}
+
+void run(MultiplyCommand& command) {
+  if (command.output.empty()) throw Error(ErrorCode::kUsage, "--output", "is needed: a file for the product");
+  check_points_path(command.output, "auto");
+  check_files({.outputs = {{"--output", command.output, {}}},
+               .inputs = {command.a, command.b},
+               .prints = command.json || !command.quiet});
+  const Dataset a = read_factor(command, command.a), b = read_factor(command, command.b);
+  command.options.abort = &defer_stop_signals();
+  ProductRows rows(command, a, b);
+  check_shapes(command, rows);
+  const MadeMatrix matrix{rows.a().rows, rows.b().columns, rows.type(),
+                          [&rows](int64_t first, int64_t count, std::byte* out) { rows.copy(first, count, out); }};
+  write_matrix(command.output, matrix);
+  if (command.json) {
+    print_json(summary_json(command, rows));
+  } else if (!command.quiet) {
+    print(summary_text(command, rows, a, b));
+  }
+}
+
+}  // namespace
+
+void add_multiply_command(CLI::App& program, int& exit_code) {
+  CLI::App* app = program.add_subcommand("multiply", "Multiply two matrices, each entry rounded once.");
+  const auto command = std::make_shared<MultiplyCommand>();
+  add_file_argument(*app, "A", command->a, kDataHelp);
+  add_file_argument(*app, "B", command->b, "Likewise: as many rows as A has columns.");
+  app->add_flag("--transpose-a", command->options.transpose_a, "Multiply the transpose of A.")->group("Product");
+  app->add_flag("--transpose-b", command->options.transpose_b, "Multiply by the transpose of B.")->group("Product");
+  const auto set_memory = [command](const CLI::results_t& texts) {
+    command->memory = parse_byte_size(texts.front());
+    return true;
+  };
+  app->add_option("--memory", set_memory,
+                  "Most memory to use, as 256MiB or 2GB; 0: what suits the machine. Never changes the answer.")
+      ->type_name("SIZE")
+      ->default_str("0")
+      ->group("Product");
+  app->add_option("--threads", number_into("--threads", command->options.threads, 0),
+                  "Threads; 0: all usable ones. Never changes the answer.")
+      ->type_name("COUNT")
+      ->default_str("0")
+      ->group("Product");
+  add_file_flag(*app, "--output", command->output,
+                "Write the product to this file: .npy, or what else 'manymeans info' lists as a writer.")
+      ->group("Output");
+  app->add_flag("--json", command->json, "Print one JSON object instead of text.")->group("Output");
+  app->add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.")->group("Output");
+  app->footer(kExamples);
+  app->callback([command, &exit_code] {
+    run(*command);
+    exit_code = 0;
+  });
+}
+
+}  // namespace manymeans::cli

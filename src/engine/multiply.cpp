@@ -1,0 +1,179 @@
+#include <manymeans/multiply.h>
+
+#include "backend/multiplier.h"
+#include "core/fp_environment.h"
+#include "core/mapped_range.h"
+#include "core/memory.h"
+#include "core/out_of_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(ErrorCode::kUsage, "multiply", what);
+}
+
+MatrixView transposed_if(const MatrixView& matrix, bool transpose) {
+  return transpose ? matrix.transposed() : matrix;
+}
+
+std::string shape_of(const MatrixView& matrix) {
+  return fmt::format("{} x {}", matrix.rows, matrix.columns);
+}
+
+void check_matrix(const char* name, const MatrixView& matrix) {
+  if (matrix.rows < 0 || matrix.columns < 0) refuse(fmt::format("{} has the shape {}", name, shape_of(matrix)));
+  if (matrix.data == nullptr && matrix.rows > 0 && matrix.columns > 0) refuse(fmt::format("{} has no values", name));
+}
+
+void check_shapes(const MatrixView& a, const MatrixView& b) {
+  check_matrix("a", a);
+  check_matrix("b", b);
+  if (a.columns == b.rows) return;
+  refuse(fmt::format("a is {}, b is {}, transposes taken; a needs as many columns as b has rows", shape_of(a),
+                     shape_of(b)));
+}
+
+// The bytes from the first to behind the last value.
+std::pair<const std::byte*, const std::byte*> extent(const MatrixView& matrix) {
+  const auto size = static_cast<int64_t>(size_of(matrix.type));
+  const int64_t down = (matrix.rows - 1) * matrix.row_stride, across = (matrix.columns - 1) * matrix.column_stride;
+  const int64_t first = std::min<int64_t>(down, 0) + std::min<int64_t>(across, 0);
+  const int64_t last = std::max<int64_t>(down, 0) + std::max<int64_t>(across, 0);
+  const auto* data = static_cast<const std::byte*>(matrix.data);
+  return {data + first * size, data + (last + 1) * size};
+}
+
+void check_apart(const char* name, const MatrixView& factor, const MatrixView& out) {
+  if (factor.rows == 0 || factor.columns == 0) return;
+  const auto [first, last] = extent(factor);
+  const auto [out_first, out_last] = extent(out);
+  if (first < out_last && out_first < last) {
+    refuse(fmt::format("the output overlaps {}; it needs memory of its own", name));
+  }
+}
+
+void check_output(const MatrixView& a, const MatrixView& b, const ProductView& out) {
+  if (out.type != product_type(a.type, b.type)) {
+    refuse(fmt::format("the output is {}; a product of {} and {} is {}", name_of(out.type), name_of(a.type),
+                       name_of(b.type), name_of(product_type(a.type, b.type))));
+  }
+  if (out.rows != a.rows || out.columns != b.columns) {
+    refuse(fmt::format("the output is {} x {}; the product is {} x {}", out.rows, out.columns, a.rows, b.columns));
+  }
+  if (out.rows == 0 || out.columns == 0) return;
+  MatrixView written(out.data, out.rows, out.columns, out.type);
+  written.row_stride = out.row_stride;
+  written.column_stride = out.column_stride;
+  check_matrix("the output", written);
+  const int64_t down = std::abs(out.row_stride), across = std::abs(out.column_stride);
+  const bool rows_apart = out.rows == 1 || down >= (out.columns - 1) * across + 1;
+  const bool columns_apart = out.columns == 1 || across >= (out.rows - 1) * down + 1;
+  const bool apart = (out.columns == 1 || across > 0) && (out.rows == 1 || down > 0) && (rows_apart || columns_apart);
+  if (!apart) refuse("values of the output lie at one place; its strides are too small");
+  check_apart("a", a, written);
+  check_apart("b", b, written);
+}
+
+int64_t memory_of(const MultiplyOptions& options) {
+  if (options.memory < 0) refuse(fmt::format("memory is {}; it must be at least 0", options.memory));
+  constexpr int64_t kMost = int64_t{1} << 30;
+  return options.memory > 0 ? options.memory : std::min(available_memory() / 4, kMost);
+}
+
+void check_backend(const std::string& name) {
+  if (name == "auto" || name == "cpu" || name == "reference") return;
+  if (name == "cuda" || name == "opencl") {
+    throw Error(ErrorCode::kUnavailable, "backend",
+                "products run on the processor only, not on " + name + "; auto, cpu or reference is right");
+  }
+  throw Error(ErrorCode::kUsage, "backend",
+              "there is no backend '" + name + "' of products; known: auto, cpu, reference");
+}
+
+ProductTask task_of(const MatrixView& a, const MatrixView& b, const ProductView& out) {
+  return {.a = {a.data, a.type, a.rows, a.columns, a.row_stride, a.column_stride},
+          .b = {b.data, b.type, b.columns, b.rows, b.column_stride, b.row_stride},
+          .type = out.type,
+          .out = out.data,
+          .row_stride = out.row_stride,
+          .column_stride = out.column_stride};
+}
+
+// No more than there is work for: waking a thread takes as long as some thousand products.
+int threads_for(const ProductTask& task, int asked) {
+  constexpr double kEnough = 1 << 18;
+  const double products =
+      static_cast<double>(task.a.count) * static_cast<double>(task.b.count) * static_cast<double>(task.a.depth);
+  return products < kEnough ? 1 : thread_count(asked);
+}
+
+ProductCounts multiply_checked(const ProductTask& task, const MultiplyOptions& options) {
+  const FpEnvironmentGuard environment;
+  ThreadPool pool(threads_for(task, options.threads), options.abort);
+  const ProductWork work{pool, options.instruction_set, memory_of(options)};
+  const ProductCounts counts =
+      options.backend == "reference" ? multiply_by_reference(task, pool) : multiply_on_cpu(task, work);
+  check_mapped(task.a.data);
+  check_mapped(task.b.data);
+  return counts;
+}
+
+template <class F>
+auto checking_memory(F&& work) {
+  return or_out_of_memory("multiply", "less memory for copies, or fewer rows at a time, need less",
+                          std::forward<F>(work));
+}
+
+}  // namespace
+
+ProductCounts multiply_into(const MatrixView& given_a, const MatrixView& given_b, const ProductView& out,
+                            const MultiplyOptions& options) {
+  const MatrixView a = transposed_if(given_a, options.transpose_a), b = transposed_if(given_b, options.transpose_b);
+  check_shapes(a, b);
+  check_output(a, b, out);
+  check_backend(options.backend);
+  if (options.threads < 0) refuse(fmt::format("threads is {}; it must be at least 0", options.threads));
+  if (out.rows == 0 || out.columns == 0) return {};
+  return checking_memory([&] { return multiply_checked(task_of(a, b, out), options); });
+}
+
+namespace {
+
+void check_size(int64_t rows, int64_t columns, DataType type) {
+  int64_t bytes = 0;
+  if (!__builtin_mul_overflow(rows, columns, &bytes) &&
+      !__builtin_mul_overflow(bytes, static_cast<int64_t>(size_of(type)), &bytes)) {
+    return;
+  }
+  throw Error(ErrorCode::kUnavailable, "multiply",
+              fmt::format("a product of {} x {} values is larger than any memory", rows, columns));
+}
+
+}  // namespace
+
+Matrix multiply(const MatrixView& a, const MatrixView& b, const MultiplyOptions& options, ProductCounts* counts) {
+  const int64_t rows = transposed_if(a, options.transpose_a).rows;
+  const int64_t columns = transposed_if(b, options.transpose_b).columns;
+  check_shapes(transposed_if(a, options.transpose_a), transposed_if(b, options.transpose_b));
+  const DataType type = product_type(a.type, b.type);
+  check_size(rows, columns, type);
+  Matrix result = checking_memory([&] { return Matrix::unwritten(rows, columns, type); });
+  ProductView out{.rows = rows, .columns = columns, .type = type, .row_stride = columns};
+  if (type == DataType::kFloat64) {
+    out.data = result.values<double>().data();
+  } else {
+    out.data = result.values<float>().data();
+  }
+  const ProductCounts found = multiply_into(a, b, out, options);
+  if (counts != nullptr) *counts = found;
+  return result;
+}
+
+}  // namespace manymeans

@@ -1,0 +1,91 @@
+#include "core/product_sum.h"
+
+#include "core/exact_numbers.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace manymeans::test {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+template <class T>
+T sum_of(const std::vector<std::pair<double, double>>& pairs) {
+  ProductSum sum;
+  for (const auto& [a, b] : pairs) sum.add(a, b);
+  return sum.rounded<T>();
+}
+
+double exact_sum_of(const std::vector<std::pair<double, double>>& pairs) {
+  mpq_class sum = 0;
+  for (const auto& [a, b] : pairs) sum += exact(a) * exact(b);
+  return nearest_double(sum);
+}
+
+TEST(ProductSum, IsTheExactSumRoundedOnce) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 3000; ++round) {
+    const int reach = round % 3 == 0 ? 2 : round % 3 == 1 ? 60 : 500;
+    std::vector<std::pair<double, double>> pairs;
+    for (uint64_t l = random() % 12; l > 0; --l) {
+      pairs.emplace_back(random_double(random, -reach, reach), random_double(random, -reach, reach));
+      if (random() % 3 == 0) pairs.emplace_back(-pairs.back().first, pairs.back().second);
+    }
+    EXPECT_EQ(sum_of<double>(pairs), exact_sum_of(pairs));
+  }
+}
+
+TEST(ProductSum, ReachesFromTheLeastToTheLargestProduct) {
+  const double least = std::numeric_limits<double>::denorm_min(), most = std::numeric_limits<double>::max();
+  EXPECT_EQ(sum_of<double>({{most, most}, {least, least}, {-most, most}, {least, 0x1p600}}), least * 0x1p600);
+  EXPECT_EQ(sum_of<double>({{least, 0.5}}), 0);  // a tie, to even
+  EXPECT_EQ(sum_of<double>({{least, 0.5}, {least, least}}), least);
+  EXPECT_EQ(sum_of<double>({{3 * least, 0.5}}), 2 * least);
+  EXPECT_EQ(sum_of<double>({{most, 1}, {0x1p1000, 0x1p-30}}), kInfinity);  // half a unit: a tie, to what would be even
+  EXPECT_EQ(sum_of<double>({{most, 1}, {0x1p1000, 0x1p-30}, {-least, least}}), most);
+  EXPECT_EQ(sum_of<double>({{most, most}}), kInfinity);
+  EXPECT_EQ(sum_of<double>({{-most, most}}), -kInfinity);
+}
+
+TEST(ProductSum, Float32IsRoundedOnce) {
+  // 1 + 2^-24 + 2^-60: binary64 would make a tie of it.
+  EXPECT_EQ(sum_of<float>({{1, 1}, {0x1p-24, 1}}), 1.0F);
+  EXPECT_EQ(sum_of<float>({{1, 1}, {0x1p-24, 1}, {0x1p-60, 1}}), 1.0F + 0x1p-23F);
+  EXPECT_EQ(sum_of<float>({{0x1p-75, 0x1p-75}}), 0.0F);
+  EXPECT_EQ(sum_of<float>({{0x1p-75, 0x1p-75}, {0x1p-100, 0x1p-100}}), 0x1p-149F);
+  EXPECT_EQ(sum_of<float>({{0x1p127, 2}, {-0x1p103, 1}}), kInfinity);
+  EXPECT_EQ(sum_of<float>({{0x1p127, 2}, {-0x1p103, 1}, {-0x1p-149, 1}}), std::numeric_limits<float>::max());
+}
+
+TEST(ProductSum, ZeroIsPositive) {
+  for (const std::vector<std::pair<double, double>>& pairs :
+       std::vector<std::vector<std::pair<double, double>>>{{}, {{-0.0, 1}}, {{-3, 2}, {2, 3}}, {{-3, 2}, {3, 2}}}) {
+    EXPECT_EQ(sum_of<double>(pairs), 0);
+    EXPECT_FALSE(std::signbit(sum_of<double>(pairs)));
+  }
+  EXPECT_TRUE(std::signbit(sum_of<float>({{-0x1p-100, 0x1p-100}})));  // not zero before it was rounded
+}
+
+TEST(ProductSum, WhatIsNotFinite) {
+  EXPECT_EQ(sum_of<double>({{kInfinity, 2}, {-0x1p1000, 0x1p1000}}), kInfinity);
+  EXPECT_EQ(sum_of<double>({{kInfinity, -2}, {1, 1}}), -kInfinity);
+  EXPECT_TRUE(std::isnan(sum_of<double>({{kInfinity, 2}, {kInfinity, -2}})));
+  EXPECT_TRUE(std::isnan(sum_of<double>({{kInfinity, 0}})));
+  EXPECT_TRUE(std::isnan(sum_of<float>({{0, kNan}, {kInfinity, 1}})));
+  EXPECT_FALSE(std::signbit(sum_of<float>({{-kNan, 1}})));
+}
+
+TEST(ProductSum, ManyOfOneSign) {
+  ProductSum sum;
+  for (int l = 0; l < 1'000'000; ++l) sum.add(-0x1.fffffffffffffp+0, 0x1.fffffffffffffp+0);
+  EXPECT_EQ(sum.rounded<double>(),
+            nearest_double(exact(0x1.fffffffffffffp+0) * exact(0x1.fffffffffffffp+0) * -1'000'000));
+}
+
+}  // namespace
+}  // namespace manymeans::test
