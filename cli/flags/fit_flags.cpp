@@ -142,6 +142,10 @@ void bind_choose_flags(CLI::App& app, FitOptions& fit, ChooseOptions& options) {
                   "Data sets without clusters, uniform in the box of the points, for the gap statistic; a tenth of the "
                   "models is fitted to each. 0: no gap statistic, and no test whether there are clusters at all."},
        options.references);
+  bind(OptionInfo{"bootstraps", "--bootstraps", "COUNT",
+                  "Members for each k that see different halves of the points, for the criteria of stability; an even "
+                  "number. 0: none."},
+       options.bootstraps);
   bind(OptionInfo{"sample", "--sample", "ROWS",
                   "Rows of which the silhouette by Euclidean distances is computed; 0: none."},
        options.sample);

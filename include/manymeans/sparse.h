@@ -36,9 +36,9 @@ struct SparseView {
   }
 };
 
-/// The values of these points where each row is scaled to length one, as a fit with Metric::kCosine has them: a matrix of
-/// one row, to be taken for `values` beside the same `indices` and `starts`. Throws Error(kBadData) naming the first row
-/// that is all zeros, or a value that is not finite.
+/// The values of these points where each row is scaled to length one, as a fit with Metric::kCosine has them: a matrix
+/// of one row, to be taken for `values` beside the same `indices` and `starts`. Throws Error(kBadData) naming the first
+/// row that is all zeros, or a value that is not finite.
 Matrix values_of_length_one(const SparseView& points, int threads = 0);
 
 }  // namespace manymeans

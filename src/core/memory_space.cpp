@@ -15,7 +15,7 @@ namespace manymeans {
 std::span<const MemorySpaceEntry> memory_spaces() {
 #define MANYMEANS_REGISTER(name, find) MemorySpaceEntry{name, find},
   static const auto& kEntries = *new std::vector<MemorySpaceEntry>{
-      // never destroyed
+  // never destroyed
 #include "registry/memory_space.inc"
   };
 #undef MANYMEANS_REGISTER

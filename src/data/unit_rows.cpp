@@ -75,9 +75,8 @@ template <class Run>
 void scale_rows(const PointsView& points, int64_t first_row, Run&& run) {
   FirstBadRow bad;
   const WriteRows write = [&](int64_t first, int64_t last, void* values) {
-    as_float_type(points.type, [&]<class T>(T) {
-      bad.note(write_unit_rows(points, first, last, static_cast<T*>(values)));
-    });
+    as_float_type(points.type,
+                  [&]<class T>(T) { bad.note(write_unit_rows(points, first, last, static_cast<T*>(values))); });
   };
   run(write);
   bad.check(points, first_row);

@@ -16,7 +16,8 @@ struct UnitRowsTask {
 };
 
 /// A copy in float32 (float64 for float64 points) of the rows, each scaled to length one: contract, "Cosine". Sparse
-/// rows stay sparse: their zeros and columns are where they were, with the caller's. Throws Error(kBadData) naming the first row that is all zeros, or a value that is not finite.
+/// rows stay sparse: their zeros and columns are where they were, with the caller's. Throws Error(kBadData) naming the
+/// first row that is all zeros, or a value that is not finite.
 RowCopy unit_rows(const PointsView& points, const UnitRowsTask& task);
 
 }  // namespace manymeans

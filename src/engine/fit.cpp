@@ -593,9 +593,4 @@ FitResult fit_kind(const FitKind& kind, const PointsView& points, std::span<cons
   return fit_at({points, weights, options, hooks}, {kind.tuning, self_comm(), kind});
 }
 
-FitResult fit_kind(const Prototype& prototype, const PointsView& points, std::span<const double> weights,
-                   const FitOptions& options, const FitHooks& hooks) {
-  return fit_kind(FitKind{prototype}, points, weights, options, hooks);
-}
-
 }  // namespace manymeans

@@ -1,5 +1,6 @@
 #include "engine/fit_kind.h"
 
+#include "engine/tuned.h"
 #include "engine/search_task.h"
 
 #include <fmt/format.h>
@@ -16,6 +17,11 @@ std::vector<std::pair<std::string, std::string>> FitKind::deciding() const {
           {"ridge", fmt::format("{}", linear.ridge)},
           {"intercept", fmt::format("{}", linear.intercept)},
           {"swaps", fmt::format("{}", swaps)}};
+}
+
+FitResult fit_kind(const Prototype& prototype, const PointsView& points, std::span<const double> weights,
+                   const FitOptions& options, const FitHooks& hooks) {
+  return fit_kind(FitKind{prototype}, points, weights, options, hooks);
 }
 
 }  // namespace manymeans

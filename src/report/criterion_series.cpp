@@ -27,6 +27,13 @@ constexpr Criterion kCriteria[] = {
     {"silhouette", "Silhouette, of a sample", "silh.", "the larger, the better",
      [](const Evidence& its) { return its.criteria.silhouette; },
      [](const Evidence& its) { return its.criteria.silhouette_error; }},
+    {"prediction_strength", "Prediction strength", "predict", "the largest k that has 0.8, by its standard error",
+     [](const Evidence& its) { return its.prediction_strength; },
+     [](const Evidence& its) { return its.prediction_strength_error; }},
+    {"stability", "Stability", "stable", "the largest k that is as stable as the most stable one, by its standard error",
+     [](const Evidence& its) { return its.stability; }, [](const Evidence& its) { return its.stability_error; }},
+    {"pac", "Share of ambiguous pairs (PAC)", "PAC", "the smaller, the better",
+     [](const Evidence& its) { return its.pac; }},
     {"agreement", "Agreement of the best models", "agree", "1: they are the same",
      [](const Evidence& its) { return its.agreement; }},
 };
