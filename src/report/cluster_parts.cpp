@@ -38,6 +38,13 @@ std::string size_bars(const ShownModel& shown) {
   return wide(chart.svg());
 }
 
+// A zero that was scaled and scaled back may be 6e-9.
+std::string centroid_text(const ModelSummary& summary, int64_t k, int64_t j) {
+  constexpr double kNothing = 1e-6;  // of a deviation
+  const double value = summary.centroids.at(k, j);
+  return std::fabs(value) < kNothing * summary.columns[static_cast<size_t>(j)].deviation ? "0" : report::shown(value);
+}
+
 // From white over the colour for as many deviations as are told apart.
 constexpr double kFullColour = 3;
 
@@ -45,7 +52,7 @@ std::string cell_of(const ShownModel& shown, size_t cluster, size_t column, cons
   const auto k = static_cast<int64_t>(cluster), j = static_cast<int64_t>(column);
   const double difference = shown.summary->differences.at(k, j);
   const std::string what = fmt::format("{}, cluster {}: {} ({:+.2f} deviations)", shown.short_name(column), cluster,
-                                       report::shown(shown.summary->centroids.at(k, j)), difference);
+                                       centroid_text(*shown.summary, k, j), difference);
   const double full = std::min(std::fabs(difference) / kFullColour, 1.0);
   return fmt::format("<rect class=\"{}\" {} fill-opacity=\"{:.2f}\"><title>{}</title></rect>\n",
                      difference < 0 ? "neg" : "pos", place, std::isnan(full) ? 0 : full, escaped(what));
@@ -178,8 +185,7 @@ std::string centroids_part(const ShownModel& shown) {
     rows.push_back(
         {fmt::format("{}", k), fmt::format("{}", traits.rows), percent(traits.share), report::shown(traits.spread)});
     for (const size_t j : shown.apart) {
-      rows.back().push_back(
-          report::shown(shown.summary->centroids.at(static_cast<int64_t>(k), static_cast<int64_t>(j))));
+      rows.back().push_back(centroid_text(*shown.summary, static_cast<int64_t>(k), static_cast<int64_t>(j)));
     }
   }
   return section(
