@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """The exact matrix product beside NumPy and its BLAS: speed, and how many of the BLAS's entries are the nearest number.
 
-usage: product.py [--repeats R] [--tiled PROGRAM] [--out FILE]   a Python with manymeans, threadpoolctl, NumPy with OpenBLAS
+usage: product.py [--repeats R] [--most COUNT] [--tiled PROGRAM] [--out FILE]
+
+It takes a Python with manymeans, threadpoolctl and NumPy with OpenBLAS.
 
 Both multiply the same arrays in one process, in turn, R times (9); seconds are those of the processor on one thread, so
 that they mean the same on a busy machine, and on two threads those of the clock. Speed is the median of the ratios of
 neighbours. A BLAS of another machine is OpenBLAS told to be on a Haswell. PROGRAM is the plain tiled product,
-build/release/bin/tiled_product, one thread. Writes tables in Markdown; FILE is standard output by default.
+build/release/bin/tiled_product, one thread. Shapes of more than COUNT multiply-adds are
+left out. Writes tables in Markdown; FILE is standard output by default.
 """
 
 import argparse
@@ -110,17 +113,18 @@ def title(shape):
 
 def report(arguments):
     blas = next(x for x in threadpoolctl.threadpool_info() if x["user_api"] == "blas")
+    shapes = [shape for shape in SHAPES if shape[1] * shape[2] * shape[3] <= arguments.most]
     lines = [
         "# The exact matrix product beside OpenBLAS",
         "",
-        f"`python3 bench/product.py --repeats {arguments.repeats}` on {machine.describe()['cpu']}, manymeans "
+        f"`python3 bench/product.py --repeats {arguments.repeats} --most {arguments.most:g}` on {machine.describe()['cpu']}, manymeans "
         f"{manymeans.__version__}, NumPy {np.__version__} with OpenBLAS {blas['version']} ({blas['architecture']}). Normal values. "
         "Shapes are rows x depth x columns. Medians; one thread: seconds of the processor.",
         "",
         "| shape | manymeans, s | OpenBLAS, s | Gflop/s | speed, OpenBLAS = 1 | on 2 threads | faster than plain tiles |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for shape in SHAPES:
+    for shape in shapes:
         lines.append(f"| {title(shape)} | {speed_row(shape, arguments.repeats, arguments.tiled)} |")
         print(lines[-1], file=sys.stderr, flush=True)
     lines += [
@@ -132,7 +136,7 @@ def report(arguments):
         "| shape | not nearest, % | 1 and 2 threads, % | two machines, % | summed exactly |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
-    for shape in SHAPES:
+    for shape in shapes:
         lines.append(f"| {title(shape)} | {bits_row(shape)} |")
         print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines) + "\n"
@@ -141,6 +145,7 @@ def report(arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--most", type=float, default=1e12)
     parser.add_argument("--tiled")
     parser.add_argument("--out")
     parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)

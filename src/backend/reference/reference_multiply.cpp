@@ -2,6 +2,7 @@
 #include "backend/multiplier.h"
 #include "core/dyadic.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
