@@ -69,7 +69,7 @@ void add_fit_command(CLI::App& program, int& exit_code) {
   app->footer(kExamples);
   app->callback([app, command, searches, &exit_code] {
     command->k_given = app->count("-k") > 0;
-    command->searches = searches();
+    if (searches()) command->task = FitTask::kSearch;
     exit_code = run_fit_command(*command);
   });
 }

@@ -122,6 +122,11 @@ ChosenK chosen_in(const nb::dict& given) {
     evidence.gap = nb::cast<double>(its["gap"]);
     evidence.gap_error = nb::cast<double>(its["gap_error"]);
     evidence.agreement = nb::cast<double>(its["agreement"]);
+    evidence.prediction_strength = nb::cast<double>(its["prediction_strength"]);
+    evidence.prediction_strength_error = nb::cast<double>(its["prediction_strength_error"]);
+    evidence.stability = nb::cast<double>(its["stability"]);
+    evidence.stability_error = nb::cast<double>(its["stability_error"]);
+    evidence.pac = nb::cast<double>(its["pac"]);
     found.evidence.push_back(std::move(evidence));
   }
   return found;
